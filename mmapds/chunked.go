@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/mmap"
-	"github.com/penstock/penstock/store"
 )
 
 // packed is a column of an HDF5 file or of Zarr that is not stored as it is.
@@ -23,7 +23,7 @@ type packed struct {
 	warm        pageSet
 	r           *chunk.Reader
 	fetched     *chunk.Reader // reads through a pager, if there is one, and only on request
-	meta        *store.Column
+	meta        *layout.Column
 	mu          sync.Mutex
 	idle        []*scratch
 }
@@ -35,11 +35,11 @@ type scratch struct {
 }
 
 // openPacked reads the table of chunks of a column.
-func (d mapper) openPacked(c *column, column *store.Column) error {
+func (d mapper) openPacked(c *column, column *layout.Column) error {
 	if d.pool == nil {
 		d.pool = chunk.NewPool(0)
 	}
-	if how := d.files.Storage(column); how != "" {
+	if how := layout.Of(d.files).Storage(column); how != "" {
 		return d.openZarr(c, column, how)
 	}
 	m, err := d.mapShared(d.files.Path)
@@ -54,24 +54,24 @@ func (d mapper) openPacked(c *column, column *store.Column) error {
 		return err
 	}
 	defer f.Close()
-	data, err := d.files.Object(column, f)
+	data, err := layout.Of(d.files).Object(column, f)
 	if err != nil {
 		return err
 	}
 	p.how, p.why = reads(data)
-	p.r, err = d.files.OpenColumn(column, f, p.file, chunk.Options{Pool: d.pool, Warm: p.populate})
+	p.r, err = layout.Of(d.files).OpenColumn(column, f, p.file, chunk.Options{Pool: d.pool, Warm: p.populate})
 	if err == nil && d.pager != nil {
-		p.fetched, err = d.files.OpenColumn(column, pagedFile{d.pager, p.path}, nil, chunk.Options{Pool: d.pool, Exact: true})
+		p.fetched, err = layout.Of(d.files).OpenColumn(column, pagedFile{d.pager, p.path}, nil, chunk.Options{Pool: d.pool, Exact: true})
 	}
 	return err
 }
 
 // openZarr opens a column of Zarr, whose chunks are in files of their own.
-func (d mapper) openZarr(c *column, column *store.Column, how string) (err error) {
+func (d mapper) openZarr(c *column, column *layout.Column, how string) (err error) {
 	*c = newColumn(column)
 	how = strings.Replace(how, ", zstd", ", zstd by "+stream.ZstdBackend, 1)
 	c.packed = &packed{field: d.specs[column.Field].Name, path: d.files.Path, how: "decoded", why: how, meta: column}
-	c.packed.r, err = d.files.OpenColumn(column, nil, nil, chunk.Options{Pool: d.pool})
+	c.packed.r, err = layout.Of(d.files).OpenColumn(column, nil, nil, chunk.Options{Pool: d.pool})
 	c.packed.fetched = c.packed.r // its files are whole, whatever a pager fetches
 	return err
 }
@@ -163,7 +163,7 @@ func (p *packed) ask(indices []int) {
 
 // has reports whether bytes are in the mapping; size 0 has nothing to read.
 func (p *packed) has(offset, size int64) bool {
-	return size > 0 && store.Inside(offset, size, int64(len(p.file))) == nil
+	return size > 0 && layout.Inside(offset, size, int64(len(p.file))) == nil
 }
 
 // warmRows waits for what rows [a, b) are made from.
@@ -235,5 +235,5 @@ func (p *packed) wrap(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("mmapds: field %q: %s: %w", p.field, p.path, store.Mark(err))
+	return fmt.Errorf("mmapds: field %q: %s: %w", p.field, p.path, layout.Mark(err))
 }

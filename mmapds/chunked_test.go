@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -90,7 +91,7 @@ func TestLocatePacked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	if c := ds.Files().Columns; len(c) != 2 || !c[0].Packed || len(c[0].Extents) != 1 || c[0].Extents[0].SumsPath != "" || c[0].Rows != 50 || c[1].Packed {
+	if c := layout.Of(ds.Files()).Columns; len(c) != 2 || !c[0].Packed || len(c[0].Extents) != 1 || c[0].Extents[0].SumsPath != "" || c[0].Rows != 50 || c[1].Packed {
 		t.Errorf("%+v", c)
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/mmap"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
 // column is one array as mapped memory: one segment wherever extents could be mapped side
 // by side, else one an extent.
 type column struct {
-	meta     *store.Column
+	meta     *layout.Column
 	spec     tensor.Spec // of a row
 	size     int         // bytes of a row
 	block    int         // rows that a checksum covers
@@ -29,9 +29,9 @@ type column struct {
 	sums     []sums // by extent; nil if there are none, or nobody wants them
 }
 
-func newColumn(meta *store.Column) column {
+func newColumn(meta *layout.Column) column {
 	size := meta.Spec.RecordBytes()
-	return column{meta: meta, spec: meta.Spec, size: size, block: int(store.BlockRecords(size)), counts: new(counts)}
+	return column{meta: meta, spec: meta.Spec, size: size, block: int(layout.BlockRecords(size)), counts: new(counts)}
 }
 
 type segment struct {
@@ -42,7 +42,7 @@ type segment struct {
 	warm  pageSet
 }
 
-func (c *column) parts(extents []store.Extent) []mmap.Part {
+func (c *column) parts(extents []layout.Extent) []mmap.Part {
 	parts := make([]mmap.Part, len(extents))
 	for i, e := range extents {
 		parts[i] = mmap.Part{Path: e.Path, Offset: e.Offset, Bytes: e.Count * int64(c.size)}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/mmap"
 	"github.com/penstock/penstock/store"
 )
@@ -51,9 +52,10 @@ func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error
 	}
 	d.leases.init()
 	m := mapper{&d.fetcher, make(map[string]*mmap.Mapping)}
-	d.columns = make([]column, len(files.Columns))
-	for i := range files.Columns {
-		meta := &files.Columns[i]
+	columns := layout.Of(files).Columns
+	d.columns = make([]column, len(columns))
+	for i := range columns {
+		meta := &columns[i]
 		if err := m.openColumn(&d.columns[i], meta); err != nil {
 			return nil, errors.Join(fmt.Errorf("mmapds: open %q: field %q: %w", path, d.specs[meta.Field].Name, err), d.unmap())
 		}
@@ -68,7 +70,7 @@ func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error
 	for i := range d.columns {
 		d.columns[i].exceeds = exceeds
 		d.columns[i].checkBy(conf.verify)
-		d.columns[i].reading = conf.readMode(d.specs[files.Columns[i].Field].Name)
+		d.columns[i].reading = conf.readMode(d.specs[columns[i].Field].Name)
 	}
 	for i, spec := range d.specs {
 		d.fields = append(d.fields, d.newField(i, spec))
@@ -82,7 +84,7 @@ type mapper struct {
 	shared map[string]*mmap.Mapping // by path: an HDF5 file is mapped once for all fields
 }
 
-func (d mapper) openColumn(c *column, meta *store.Column) error {
+func (d mapper) openColumn(c *column, meta *layout.Column) error {
 	if meta.Packed {
 		return d.openPacked(c, meta)
 	}
@@ -90,7 +92,7 @@ func (d mapper) openColumn(c *column, meta *store.Column) error {
 }
 
 // mapColumn maps the extents of a column: as few pieces as the system can make of them.
-func (d mapper) mapColumn(c *column, meta *store.Column) error {
+func (d mapper) mapColumn(c *column, meta *layout.Column) error {
 	*c = newColumn(meta)
 	if len(meta.Extents) > 0 {
 		c.reported = mmap.ReportsResident(meta.Extents[0].Path) // the others' owner is the same
@@ -107,7 +109,7 @@ func (d mapper) mapColumn(c *column, meta *store.Column) error {
 
 // stitchable returns how many extents, from the first on, can be side by side in memory:
 // all of them but the last are whole pages.
-func stitchable(extents []store.Extent, size int64) int {
+func stitchable(extents []layout.Extent, size int64) int {
 	page := int64(os.Getpagesize())
 	n := 1
 	for n < len(extents) {
@@ -120,7 +122,7 @@ func stitchable(extents []store.Extent, size int64) int {
 	return n
 }
 
-func (d mapper) mapGroup(c *column, extents []store.Extent) error {
+func (d mapper) mapGroup(c *column, extents []layout.Extent) error {
 	if len(extents) > 1 {
 		m, err := mmap.Stitch(c.parts(extents))
 		if err == nil {
@@ -141,7 +143,7 @@ func (d mapper) mapGroup(c *column, extents []store.Extent) error {
 }
 
 // mapFile maps the file of an extent, once for all that are in it.
-func (d mapper) mapFile(c *column, e store.Extent) error {
+func (d mapper) mapFile(c *column, e layout.Extent) error {
 	if e.Count == 0 {
 		return nil
 	}
@@ -150,7 +152,7 @@ func (d mapper) mapFile(c *column, e store.Extent) error {
 		return err
 	}
 	n := e.Count * int64(c.size)
-	if err := store.Inside(e.Offset, n, int64(len(m.Bytes()))); err != nil {
+	if err := layout.Inside(e.Offset, n, int64(len(m.Bytes()))); err != nil {
 		return fmt.Errorf("%s: %w", e.Path, err)
 	}
 	c.add(int(e.First), m, int(e.Offset), int(n))

@@ -12,7 +12,7 @@ import (
 
 // Range is bytes [Offset, Offset+Bytes) of a file of a dataset.
 type Range struct {
-	Path          string // as in the store.Extents of Dataset.Files
+	Path          string // of one of the files of Dataset.Files
 	Offset, Bytes int64
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -70,7 +71,7 @@ func coldPass(b *testing.B, ds *mmapds.Dataset) (gathers, preads []float64) {
 func readAll(b *testing.B, ds *mmapds.Dataset, indices []int, dst []byte) {
 	var all sync.WaitGroup
 	var next atomic.Int64
-	column := ds.Files().Columns[0]
+	column := layout.Of(ds.Files()).Columns[0]
 	files := make(map[string]*os.File)
 	for _, e := range column.Extents {
 		f, err := os.Open(e.Path)

@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -18,13 +19,13 @@ type field struct {
 	spec    tensor.Spec
 	rows    *column // of records; of values where it is ragged
 	offsets *column // nil where it is not
-	index   store.RaggedIndex
+	index   layout.RaggedIndex
 	extents []raggedExtent // those of index
 }
 
 // raggedExtent is one of a ragged field, with its offsets.
 type raggedExtent struct {
-	*store.RaggedExtent
+	*layout.RaggedExtent
 	offsets []byte // of each record and of the last one's end
 	segment *segment
 	at      int // of offsets in the segment
@@ -36,7 +37,7 @@ func (d *arrays) newField(i int, spec tensor.Spec) field {
 		c := &d.columns[k]
 		switch {
 		case c.meta.Field != i:
-		case c.meta.Part == store.Offsets:
+		case c.meta.Part == layout.Offsets:
 			f.offsets = c
 		default:
 			f.rows = c
@@ -45,7 +46,7 @@ func (d *arrays) newField(i int, spec tensor.Spec) field {
 	if f.offsets == nil {
 		return f
 	}
-	f.index = store.NewRaggedIndex(f.offsets.meta, f.rows.meta)
+	f.index = layout.NewRaggedIndex(f.offsets.meta, f.rows.meta)
 	for k := range f.index.Extents {
 		e := &f.index.Extents[k]
 		s, at := f.offsets.find(int(e.Offset))

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -237,7 +238,7 @@ func TestVerifyTellsMixedDatasets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	column := d.Column(2, store.Whole)
+	column := layout.Of(d).Column(2, layout.Whole)
 	column.Extents[0].SumsCRC32C = "" // as in an HDF5 file, whose manifest has none
 	var corruptions []*store.CorruptionError
 	v, err := verify.Dataset(t.Context(), d, verify.Options{Corrupt: func(d *store.CorruptionError) { corruptions = append(corruptions, d) }})

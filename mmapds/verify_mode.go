@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -59,8 +60,8 @@ type sums struct {
 	load  sync.Once
 	there atomic.Bool // loaded, without error
 	err   error
-	want  store.Checksums
-	right store.BlockSet
+	want  layout.Checksums
+	right layout.BlockSet
 }
 
 // checkBy has the column checked from now on, where it has checksums.
@@ -155,8 +156,8 @@ func (s *sums) due(block int, checks verification) bool {
 func (d *arrays) sums(c *column, k int) (*sums, error) {
 	s, e := &c.sums[k], &c.meta.Extents[k]
 	s.load.Do(func() {
-		s.right.Make(store.Blocks(e.Count, c.size))
-		if s.want, s.err = e.LoadChecksums(c.size, store.ReadFile); s.err != nil {
+		s.right.Make(layout.Blocks(e.Count, c.size))
+		if s.want, s.err = e.LoadChecksums(c.size, layout.ReadFile); s.err != nil {
 			first, last := d.recordOf(c, int(e.First)), d.recordOf(c, int(e.First+e.Count-1))
 			s.err = fmt.Errorf("mmapds: %w", &store.CorruptionError{Field: d.specs[c.meta.Field].Name, Array: c.meta.Name, Shard: k,
 				Path: e.Path, Offset: e.Offset, First: int64(first), Last: int64(last), Err: s.err, Asked: int64(first)})
@@ -182,7 +183,7 @@ func (d *arrays) checkBlock(c *column, s *segment, k, n, row int) (err error) {
 func (d *arrays) compare(c *column, k, n, row int, data []byte) error {
 	e, sums := &c.meta.Extents[k], &c.sums[k]
 	began := time.Now()
-	err := sums.want.Compare(int64(n), store.CRC32C(data))
+	err := sums.want.Compare(int64(n), layout.CRC32C(data))
 	c.counts.checked.Add(int64(len(data)))
 	c.counts.checking.Add(int64(time.Since(began)))
 	if err == nil {
@@ -201,7 +202,7 @@ func (d *arrays) compare(c *column, k, n, row int, data []byte) error {
 }
 
 // offset returns where a row of an extent is in its file, or the chunk that has it.
-func (c *column) offset(e *store.Extent, row int) int64 {
+func (c *column) offset(e *layout.Extent, row int) int64 {
 	if c.packed != nil {
 		return c.packed.offset(row)
 	}
@@ -211,9 +212,9 @@ func (c *column) offset(e *store.Extent, row int) int64 {
 // recordOf returns the record that a row is of.
 func (d *arrays) recordOf(c *column, row int) int {
 	switch c.meta.Part {
-	case store.Values:
+	case layout.Values:
 		return d.fields[c.meta.Field].recordOf(row)
-	case store.Offsets:
+	case layout.Offsets:
 		return min(row-c.extent(row), d.len()-1) // an extent has one offset more than records
 	}
 	return row

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
@@ -34,7 +35,7 @@ func TestChecksOfHDF5(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[ds.Files().Columns[0].Extents[0].Offset+75*1800] ^= 1
+	data[layout.Of(ds.Files()).Columns[0].Extents[0].Offset+75*1800] ^= 1
 	replaceFile(t, path, data)
 	ds = openChecked(t, path, mmapds.VerifyFirstTouch)
 	err = readers["gather"](ds, "images", 80)

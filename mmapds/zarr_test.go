@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -40,7 +41,7 @@ func TestZarr(t *testing.T) {
 		}
 		defer ds.Close()
 		mapped := size == 1
-		if packed := ds.Files().Columns[0].Packed; packed == mapped || ds.Len() != 23 {
+		if packed := layout.Of(ds.Files()).Columns[0].Packed; packed == mapped || ds.Len() != 23 {
 			t.Errorf("%s: %d records, packed %v", name, ds.Len(), packed)
 		}
 		all, err := ds.Slice(name, 0, 23)

@@ -1,6 +1,10 @@
 package store
 
-import "github.com/penstock/penstock/internal/moments"
+import (
+	"github.com/penstock/penstock/internal/moments"
+
+	"github.com/penstock/penstock/internal/layout"
+)
 
 // Block is records that follow each other and belong to one split, of a schema without ragged fields. The caller
 // that fills it owns it; writers copy.
@@ -41,7 +45,7 @@ func (b *Block) summarizeField(i int, f Field) {
 		b.meter.MeasureEach(f.Spec, run, values, b.stats[i])
 	}
 	for k := range b.N {
-		b.sums[i] = append(b.sums[i], CRC32C(values[k*size:(k+1)*size]))
+		b.sums[i] = append(b.sums[i], layout.CRC32C(values[k*size:(k+1)*size]))
 	}
 }
 

@@ -1,13 +1,17 @@
 package store
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/penstock/penstock/internal/layout"
+)
 
 // Errors that callers branch on with errors.Is.
 var (
 	// ErrCorrupt marks bytes that are not what the format or the manifest says.
-	ErrCorrupt = errors.New("corrupt")
+	ErrCorrupt = layout.ErrCorrupt
 	// ErrUnsupported marks a file that is valid, but not one that this version reads.
-	ErrUnsupported = errors.New("unsupported")
+	ErrUnsupported = layout.ErrUnsupported
 	// ErrExist marks a destination that is already there.
 	ErrExist = errors.New("exists")
 	// ErrView marks an HDF5 file through which others read a flat dataset. It is ErrUnsupported,

@@ -8,28 +8,10 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
-	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/tensor"
 )
-
-// Names of a dataset's metadata in an HDF5 file.
-const (
-	HDF5Manifest = "/penstock/manifest"
-	hdf5Sums     = "/penstock/crc/"
-)
-
-// Path returns where a column is in an HDF5 file: a dataset of the field's name, or for a
-// ragged field those two of a group of that name.
-func (c *Column) Path() string {
-	if c.Part == Whole {
-		return "/" + c.Name
-	}
-	return "/" + strings.TrimSuffix(c.Name, "."+string(c.Part)) + "/" + string(c.Part)
-}
-
-// SumsPath returns where the column's checksums are in an HDF5 file.
-func (c *Column) SumsPath() string { return hdf5Sums + c.Name }
 
 // OpenHDF5 finds the datasets of an HDF5 file: those that its manifest lists, or in a file
 // that penstock did not write those that opts name. The Column of a compressed
@@ -54,9 +36,9 @@ func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
 	case errors.Is(err, meta.ErrNotHDF5):
 		return nil, fmt.Errorf("store: open %q: %w: neither a folder nor an HDF5 file%s; to make a dataset of samples, run: %s", path, ErrUnsupported, found(err), shell.Penstock("preprocess SOURCE DEST"))
 	case err != nil:
-		return nil, fmt.Errorf("store: open %q: %w", path, Mark(err))
+		return nil, fmt.Errorf("store: open %q: %w", path, layout.Mark(err))
 	}
-	return ReadHDF5(path, file, opts)
+	return readHDF5(path, file, opts)
 }
 
 // found says what a file is that is not HDF5.
@@ -67,43 +49,43 @@ func found(err error) string {
 	return ""
 }
 
-// ReadHDF5 is OpenHDF5 for a file whose metadata is read already. Its Extents have that path, which
+// readHDF5 is OpenHDF5 for a file whose metadata is read already. Its Extents have that path, which
 // need not be one of the system's.
-func ReadHDF5(path string, file *meta.File, opts OpenOptions) (*Dataset, error) {
-	d := &Dataset{Path: path, Format: "hdf5", hdf5: file}
+func readHDF5(path string, file *meta.File, opts OpenOptions) (*Dataset, error) {
+	d := &Dataset{Path: path, Format: "hdf5", layout: layout.Dataset{File: file}}
 	err := refuseView(path, file)
 	if err == nil {
 		err = locateIn(file, d, opts)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: open %q: %w", path, Mark(err))
+		return nil, fmt.Errorf("store: open %q: %w", path, layout.Mark(err))
 	}
 	return d, nil
 }
 
 func locateIn(file *meta.File, d *Dataset, opts OpenOptions) error {
-	manifest, err := file.Dataset(HDF5Manifest)
+	manifest, err := file.Dataset(layout.HDF5Manifest)
 	if err != nil {
 		return locateForeign(file, d, opts)
 	}
 	v, err := manifest.Value(maxManifest)
 	if err != nil {
-		return fmt.Errorf("%s: %w", HDF5Manifest, err)
+		return fmt.Errorf("%s: %w", layout.HDF5Manifest, err)
 	}
 	text, ok := v.Text()
 	if !ok {
-		return fmt.Errorf("%s is not a text: %w", HDF5Manifest, ErrCorrupt)
+		return fmt.Errorf("%s is not a text: %w", layout.HDF5Manifest, ErrCorrupt)
 	}
 	if d.Manifest, err = DecodeManifest([]byte(text)); err != nil {
-		return fmt.Errorf("%s: %w", HDF5Manifest, err)
+		return fmt.Errorf("%s: %w", layout.HDF5Manifest, err)
 	}
 	if a, ok := file.Root.Attrs.Get("complete"); !ok || !isOne(a) {
 		return fmt.Errorf("it is not marked complete, so its build did not finish: %w", ErrCorrupt)
 	}
 	d.Schema, d.Records = d.Manifest.Schema(), d.Manifest.Records
-	d.Columns = d.Schema.Columns()
-	for k := range d.Columns {
-		c := &d.Columns[k]
+	d.layout.Columns = layout.Columns(d.Schema.Specs())
+	for k := range d.layout.Columns {
+		c := &d.layout.Columns[k]
 		if err := locateColumn(file, d, c); err != nil {
 			return fmt.Errorf("dataset %q: %w", c.Path()[1:], err)
 		}
@@ -117,13 +99,13 @@ func isOne(a *meta.Attr) bool {
 }
 
 // locateColumn finds a column and its checksums, and compares them with the manifest.
-func locateColumn(file *meta.File, d *Dataset, c *Column) error {
+func locateColumn(file *meta.File, d *Dataset, c *layout.Column) error {
 	data, err := file.Dataset(c.Path())
 	if err != nil {
 		return err
 	}
-	rows := c.rowsOf(d.Records, data.Records())
-	c.Packed = c.Part != Offsets && data.Layout.Kind == meta.Chunked
+	rows := c.RowsOf(d.Records, data.Records())
+	c.Packed = c.Part != layout.Offsets && data.Layout.Kind == meta.Chunked
 	if err := sameShape(data, c.Spec, rows, c.Packed); err != nil {
 		return err
 	}
@@ -131,10 +113,10 @@ func locateColumn(file *meta.File, d *Dataset, c *Column) error {
 	if err != nil {
 		return err
 	}
-	if err := sameShape(sums, checksumSpec, Blocks(rows, c.Spec.RecordBytes()), false); err != nil {
+	if err := sameShape(sums, layout.ChecksumSpec, layout.Blocks(rows, c.Spec.RecordBytes()), false); err != nil {
 		return fmt.Errorf("checksums: %w", err)
 	}
-	c.add(Extent{
+	c.Add(layout.Extent{
 		Path: d.Path, Offset: max(0, data.Layout.Offset), Count: rows,
 		SumsPath: d.Path, SumsOffset: max(0, sums.Layout.Offset),
 	})
@@ -203,7 +185,7 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 			return noField(name, known)
 		}
 	}
-	if len(d.Columns) == 0 {
+	if len(d.layout.Columns) == 0 {
 		return fmt.Errorf("it has no dataset of numbers with an axis of records: %w", ErrUnsupported)
 	}
 	return nil
@@ -224,28 +206,8 @@ func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error
 		return err
 	}
 	field := NewField(name, spec.DType, spec.Shape...)
-	c := Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec, Packed: packed}
-	c.add(Extent{Path: d.Path, Offset: max(0, data.Layout.Offset), Count: data.Records()})
-	d.Schema.Fields, d.Columns = append(d.Schema.Fields, field), append(d.Columns, c)
+	c := layout.Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec, Packed: packed}
+	c.Add(layout.Extent{Path: d.Path, Offset: max(0, data.Layout.Offset), Count: data.Records()})
+	d.Schema.Fields, d.layout.Columns = append(d.Schema.Fields, field), append(d.layout.Columns, c)
 	return nil
 }
-
-// Mark makes errors of packages internal/hdf5/meta and internal/zarr match ErrCorrupt or ErrUnsupported as well. It
-// returns other errors, and nil, as they are.
-func Mark(err error) error {
-	switch {
-	case (errors.Is(err, meta.ErrCorrupt) || errors.Is(err, zarr.ErrCorrupt)) && !errors.Is(err, ErrCorrupt):
-		return &marked{err, ErrCorrupt}
-	case (errors.Is(err, meta.ErrUnsupported) || errors.Is(err, zarr.ErrUnsupported)) && !errors.Is(err, ErrUnsupported):
-		return &marked{err, ErrUnsupported}
-	}
-	return err
-}
-
-// marked is an error that is a sentinel, too, without saying it twice.
-type marked struct {
-	error
-	mark error
-}
-
-func (m *marked) Unwrap() []error { return []error{m.error, m.mark} }

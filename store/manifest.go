@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/penstock/penstock/internal/layout"
 )
 
 // Format name and version of the manifests that this version writes, and the newest that it reads.
@@ -15,7 +17,7 @@ const (
 )
 
 // ManifestName is the file that makes a folder a flat dataset.
-const ManifestName = "manifest.json"
+const ManifestName = layout.ManifestName
 
 // Manifest says what a dataset holds and how it came to be. It has no dates in it, so the
 // same input and recipe give the same bytes.
@@ -52,21 +54,13 @@ func (s Split) Records() int64 {
 	return n
 }
 
-// Shard is a run of records that have files of their own.
-type Shard struct {
-	First int64  `json:"first"` // its first record
-	Count int64  `json:"count"` // records, at least 1
-	Files []File `json:"files"` // for every column its payload, then its checksums
-}
+// Shard is a run of records that have files of their own: First is its first record, Count how many they are, and Files
+// has for every column its payload, then its checksums.
+type Shard = layout.Shard
 
-// File is one file of a flat dataset.
-type File struct {
-	Field  string `json:"field"`
-	Name   string `json:"name"`           // inside the dataset's folder
-	Rows   int64  `json:"rows,omitempty"` // of the values of a ragged field; for others they follow from the shard
-	Bytes  int64  `json:"bytes"`          // the whole file
-	CRC32C string `json:"crc32c"`         // of the whole file, 8 hex digits
-}
+// File is one file of a flat dataset: the Field that it is of, its Name inside the folder, the Rows of values of a ragged field,
+// and Bytes and CRC32C of the whole file.
+type File = layout.File
 
 // Storage says how an array of an HDF5 file or Zarr is compressed. The file itself says it, too;
 // here it stands with the reasons.
@@ -138,7 +132,7 @@ const (
 // seal adds the checksum to an indented object that is not empty.
 func seal(text []byte) []byte {
 	text = append(bytes.TrimSuffix(text, []byte("\n}\n")), sealHead...)
-	return append(append(text, HexCRC(CRC32C(text))...), sealTail...)
+	return append(append(text, layout.HexCRC(layout.CRC32C(text))...), sealTail...)
 }
 
 // checkSeal makes sure that every byte of a manifest is as it was written.
@@ -148,8 +142,8 @@ func checkSeal(text []byte) error {
 	if !ok || at < 0 || !bytes.HasSuffix(body[:at], []byte(sealHead)) {
 		return errors.New("it does not end with its crc32c; was it edited?")
 	}
-	if got := HexCRC(CRC32C(body[:at])); got != string(body[at:]) {
-		return fmt.Errorf("its CRC32C is %s, but it says %q; was it edited?", got, body[at:])
+	if got := layout.HexCRC(layout.CRC32C(body[:at])); got != string(body[at:]) {
+		return fmt.Errorf("its layout.CRC32C is %s, but it says %q; was it edited?", got, body[at:])
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/internal/layout"
 )
 
 // MaxRecords limits the number of records of a dataset. It leaves room to multiply a record number by a record's size.
@@ -33,7 +33,7 @@ func (m *Manifest) Validate() error {
 		return err
 	}
 	for name := range m.Metadata {
-		if path.Base(name) != ZarrNode || !fs.ValidPath(name) {
+		if path.Base(name) != layout.ZarrNode || !fs.ValidPath(name) {
 			return fmt.Errorf("%q is not a file of metadata", name)
 		}
 	}
@@ -99,14 +99,14 @@ func CheckSplitNames(names []string) error {
 // checkShards makes sure that the shards cover [0, Records) once, and that each names for
 // every column a payload and a checksum file of the right size, by a plain file name.
 func (m *Manifest) checkShards() error {
-	columns := m.Schema().Columns()
+	columns := layout.Columns(m.Schema().Specs())
 	var next int64
 	for i, s := range m.Shards {
 		if s.First != next || s.Count < 1 || s.Count > m.Records-next {
 			return fmt.Errorf("shard %d: records [%d, +%d) do not follow record %d of %d", i, s.First, s.Count, next, m.Records)
 		}
 		next += s.Count
-		if err := s.CheckFiles(m.Schema(), columns, i); err != nil {
+		if err := layout.CheckFiles(s, columns, i); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
 	}
@@ -115,46 +115,3 @@ func (m *Manifest) checkShards() error {
 	}
 	return nil
 }
-
-// CheckFiles compares the files with those that shard number of a dataset with these columns must have, and adds
-// its rows to those of the columns.
-func (s Shard) CheckFiles(schema Schema, columns []Column, number int) error {
-	if len(s.Files) != 2*len(columns) {
-		return fmt.Errorf("%d files for %d columns", len(s.Files), len(columns))
-	}
-	for k := range columns {
-		c, files := &columns[k], s.Files[2*k:2*k+2]
-		rows := s.rows(c, files[0])
-		if rows < 0 || rows > maxBytes/int64(c.Spec.RecordBytes())-c.Rows {
-			return fmt.Errorf("column %s: %d rows after %d", c.Name, rows, c.Rows)
-		}
-		c.Rows += rows
-		payload, sums := c.Files(schema.Fields[c.Field].Name, number, rows)
-		for j, want := range []File{payload, sums} {
-			got := files[j]
-			want.CRC32C = got.CRC32C
-			if got != want || len(got.CRC32C) != 8 {
-				return fmt.Errorf("file %+v is not the %s of %d bytes that the schema needs", got, want.Name, want.Bytes)
-			}
-		}
-	}
-	return nil
-}
-
-// rows returns how many rows of a column the shard has; those of values are in its payload
-// file's entry.
-func (s Shard) rows(c *Column, payload File) int64 { return c.rowsOf(s.Count, payload.Rows) }
-
-// Files returns name and size of the two files of a shard that hold its rows of this column, and their checksums,
-// without their CRC32C.
-func (c *Column) Files(field string, shard int, rows int64) (payload, sums File) {
-	size := c.Spec.RecordBytes()
-	payload = File{Field: field, Name: fmt.Sprintf("%s-%05d.npy", c.Name, shard), Bytes: arrayBytes(rows, size)}
-	if c.Part == Values {
-		payload.Rows = rows
-	}
-	return payload, File{Field: field, Name: fmt.Sprintf("%s-%05d.crc.npy", c.Name, shard), Bytes: arrayBytes(Blocks(rows, size), 4)}
-}
-
-// checksumSpec is the array that a checksum file holds.
-var checksumSpec = tensor.Spec{Name: "crc", DType: tensor.Uint32}

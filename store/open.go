@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/zarr"
 )
 
@@ -38,7 +40,7 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 	}
 	var d *Dataset
 	switch {
-	case info.IsDir() && !IsFlat(path) && (IsZarr(path) || zarr.Is(zarr.Folder(path))):
+	case info.IsDir() && !layout.IsFlat(path) && (layout.IsZarr(path) || zarr.Is(zarr.Folder(path))):
 		d, err = OpenZarr(path, opts)
 	case info.IsDir():
 		d, err = OpenFlat(path)
@@ -58,4 +60,11 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	return d, nil
+}
+
+func init() {
+	layout.Of = func(dataset any) *layout.Dataset { return &dataset.(*Dataset).layout }
+	layout.OpenHDF5 = func(path string, file *meta.File, fields []string, filters layout.Filters) (any, error) {
+		return readHDF5(path, file, OpenOptions{Fields: fields, Packed: filters == layout.Undone}) // of an error, a nil *Dataset
+	}
 }

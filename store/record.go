@@ -1,6 +1,10 @@
 package store
 
-import "github.com/penstock/penstock/internal/moments"
+import (
+	"github.com/penstock/penstock/internal/moments"
+
+	"github.com/penstock/penstock/internal/layout"
+)
 
 // Record is one sample on its way into a Writer: the bytes of every field, in schema
 // order, little endian, C order. The caller that fills it owns it; writers copy.
@@ -74,7 +78,7 @@ func (r *Record) SummarizeField(s Schema, field int) {
 		return
 	}
 	d := &r.sums[field]
-	d.CRC32C = CRC32C(r.Values[field])
+	d.CRC32C = layout.CRC32C(r.Values[field])
 	clear(d.Channels)
 	f := s.Fields[field]
 	_, run := f.Channels()

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
 )
 
 // Select returns the dataset with only the named fields, in that order.
 func (d *Dataset) Select(names []string) (*Dataset, error) {
 	out := *d
-	out.Schema, out.Columns, out.names = Schema{}, nil, nil
+	out.Schema, out.layout.Columns, out.names = Schema{}, nil, nil
 	if i := d.Schema.SourceNames(); i >= 0 && (len(names) != 1 || names[0] != d.Schema.Fields[i].Name) {
 		out.names = d.SourceNames()
 	}
@@ -24,14 +25,14 @@ func (d *Dataset) Select(names []string) (*Dataset, error) {
 			return nil, fmt.Errorf("field %q is asked for twice", name)
 		}
 		out.Schema.Fields = append(out.Schema.Fields, d.Schema.Fields[i])
-		for _, c := range d.Columns {
+		for _, c := range d.layout.Columns {
 			if c.Field == i {
 				c.Field = k
-				out.Columns = append(out.Columns, c)
+				out.layout.Columns = append(out.layout.Columns, c)
 			}
 		}
 	}
-	if len(out.Columns) == 0 {
+	if len(out.layout.Columns) == 0 {
 		return nil, errors.New("no fields asked for")
 	}
 	return &out, nil
@@ -77,7 +78,7 @@ func (d *Dataset) InSplit(name string) (*Dataset, error) {
 		return nil, err
 	}
 	out := *d
-	out.Split, out.Records, out.Columns = name, split.Records(), make([]Column, len(d.Columns))
+	out.Split, out.Records, out.layout.Columns = name, split.Records(), make([]layout.Column, len(d.layout.Columns))
 	if d.names != nil {
 		if out.names, err = d.names.InSplit(name); err != nil {
 			return nil, err
@@ -86,16 +87,16 @@ func (d *Dataset) InSplit(name string) (*Dataset, error) {
 	if out.Records == 0 {
 		return nil, fmt.Errorf("split %q has no records", name)
 	}
-	for k, c := range d.Columns {
-		cut := &out.Columns[k]
-		*cut = Column{Field: c.Field, Part: c.Part, Name: c.Name, Spec: c.Spec, Packed: c.Packed}
-		var index *RaggedIndex
-		if c.Part != Whole {
-			x := NewRaggedIndex(d.Column(c.Field, Offsets), d.Column(c.Field, Values))
+	for k, c := range d.layout.Columns {
+		cut := &out.layout.Columns[k]
+		*cut = layout.Column{Field: c.Field, Part: c.Part, Name: c.Name, Spec: c.Spec, Packed: c.Packed}
+		var index *layout.RaggedIndex
+		if c.Part != layout.Whole {
+			x := layout.NewRaggedIndex(d.layout.Column(c.Field, layout.Offsets), d.layout.Column(c.Field, layout.Values))
 			index = &x
 		}
 		for _, r := range split.Ranges {
-			if err := cut.cut(&c, index, r[0], r[1]); err != nil {
+			if err := cut.Cut(&c, index, r[0], r[1]); err != nil {
 				return nil, err
 			}
 		}
@@ -113,49 +114,4 @@ func (d *Dataset) findSplit(name string) (Split, error) {
 		}
 	}
 	return Split{}, fmt.Errorf("it has no split %q%s", name, suggest.Hint(name, d.Manifest.SplitNames()))
-}
-
-// cut adds what records [a, b) have in column from; index is that of a ragged field, else nil.
-func (c *Column) cut(from *Column, index *RaggedIndex, a, b int64) error {
-	for k, e := range from.Extents {
-		first, records := e.First, e.Count
-		if index != nil {
-			first, records = index.Extents[k].First, index.Extents[k].Count
-		}
-		lo, hi := max(a, first)-first, min(b, first+records)-first
-		if lo >= hi {
-			continue
-		}
-		if hi-lo < records {
-			switch from.Part {
-			case Offsets:
-				hi++
-			case Values:
-				var err error
-				if lo, hi, err = index.Extents[k].readRows(lo, hi); err != nil {
-					return err
-				}
-			}
-			e = e.slice(from.Spec.RecordBytes(), from.Packed, lo, hi)
-		}
-		c.add(e)
-	}
-	return nil
-}
-
-// slice returns rows [a, b) of the extent. Its checksums stay if they cover no others.
-func (e Extent) slice(rowBytes int, packed bool, a, b int64) Extent {
-	per := BlockRecords(rowBytes)
-	if a%per != 0 || b%per != 0 && b != e.Count {
-		e.SumsPath = ""
-	}
-	e.SumsOffset += 4 * (a / per)
-	e.SumsCRC32C = ""
-	e.Count = b - a
-	if packed {
-		e.Row += a
-	} else {
-		e.Offset += a * int64(rowBytes)
-	}
-	return e
 }

@@ -5,11 +5,8 @@ import (
 	"path/filepath"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 )
-
-// HDF5View is what the attribute format of an HDF5 file says that names the records of a flat
-// dataset, for other programs to read them.
-const HDF5View = "penstock view"
 
 // refuseView is an error for a view, which says where the dataset is.
 func refuseView(path string, file *meta.File) error {
@@ -17,7 +14,7 @@ func refuseView(path string, file *meta.File) error {
 	if !ok {
 		return nil
 	}
-	if text, ok := a.Value.Text(); !ok || text != HDF5View {
+	if text, ok := a.Value.Text(); !ok || text != layout.HDF5View {
 		return nil
 	}
 	for data := range file.All() {
@@ -29,7 +26,7 @@ func refuseView(path string, file *meta.File) error {
 			folder = filepath.Join(filepath.Dir(path), folder)
 		}
 		err := fmt.Errorf("it is a view, which names the records of a flat dataset for programs that read HDF5; open the dataset instead: %s", folder)
-		return &marked{&marked{err, ErrView}, ErrUnsupported}
+		return layout.WithMark(layout.WithMark(err, ErrView), ErrUnsupported)
 	}
 	return nil
 }

@@ -3,28 +3,15 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/tensor"
 )
-
-// Names of a dataset's metadata in a folder of Zarr.
-const (
-	ZarrManifest = "penstock/manifest/c.0" // makes the folder a dataset of penstock; to others, an array of bytes
-	ZarrNode     = "zarr.json"             // the metadata of a group or an array
-	ZarrSums     = "c.0"                   // the only chunk of an array of checksums
-)
-
-// IsZarr reports whether path is a folder of Zarr that penstock wrote.
-func IsZarr(path string) bool {
-	info, err := os.Stat(filepath.Join(path, filepath.FromSlash(ZarrManifest)))
-	return err == nil && info.Mode().IsRegular()
-}
 
 // OpenZarr finds the arrays of a folder of Zarr, of version 2 or 3: those of its manifest, or in a folder that penstock did
 // not write those that opts names, or all arrays of numbers, which must have one length then. A field has the path of its array; an array that is all there is has the name of
@@ -34,16 +21,16 @@ func IsZarr(path string) bool {
 func OpenZarr(path string, opts OpenOptions) (*Dataset, error) {
 	d := &Dataset{Path: path, Format: "zarr"}
 	g, err := zarr.Open(zarr.Folder(path))
-	d.zarr = make(map[string]*zarr.Array)
+	d.layout.Arrays = make(map[string]*zarr.Array)
 	switch {
 	case err != nil:
-	case IsZarr(path):
+	case layout.IsZarr(path):
 		err = d.locateZarr(g)
 	default:
 		err = d.addArrays(g, opts)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: open %q: %w", path, Mark(err))
+		return nil, fmt.Errorf("store: open %q: %w", path, layout.Mark(err))
 	}
 	return d, nil
 }
@@ -81,7 +68,7 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 			return noField(name, known)
 		}
 	}
-	if len(d.Columns) == 0 {
+	if len(d.layout.Columns) == 0 {
 		return fmt.Errorf("it has no array of numbers with an axis of records: %w", ErrUnsupported)
 	}
 	return nil
@@ -96,24 +83,24 @@ func (d *Dataset) addArray(name string, spec tensor.Spec, a *zarr.Array, opts Op
 	if err != nil {
 		return err
 	}
-	c := Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec, Packed: extents == nil}
+	c := layout.Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec, Packed: extents == nil}
 	for _, e := range extents {
-		c.add(Extent{Path: filepath.Join(d.Path, filepath.FromSlash(e.Name)), Offset: e.Offset, Count: e.Count})
+		c.Add(layout.Extent{Path: filepath.Join(d.Path, filepath.FromSlash(e.Name)), Offset: e.Offset, Count: e.Count})
 	}
 	if c.Packed {
 		if !opts.Packed {
 			return fmt.Errorf("%s: %w", a.How(), ErrUnsupported)
 		}
-		c.add(Extent{Path: d.Path, Count: a.Records()})
+		c.Add(layout.Extent{Path: d.Path, Count: a.Records()})
 	}
-	d.Schema.Fields, d.Columns = append(d.Schema.Fields, field), append(d.Columns, c)
-	d.zarr[name] = a
+	d.Schema.Fields, d.layout.Columns = append(d.Schema.Fields, field), append(d.layout.Columns, c)
+	d.layout.Arrays[name] = a
 	return nil
 }
 
 // locateZarr finds the columns of a folder that has a manifest.
 func (d *Dataset) locateZarr(g *zarr.Group) (err error) {
-	if d.Manifest, err = readManifest(d.Path, ZarrManifest); err != nil {
+	if d.Manifest, err = readManifest(d.Path, layout.ZarrManifest); err != nil {
 		return err
 	}
 	if err := d.checkMetadata(); err != nil {
@@ -124,9 +111,9 @@ func (d *Dataset) locateZarr(g *zarr.Group) (err error) {
 		arrays["/"+a.Path] = a
 	}
 	d.Schema, d.Records = d.Manifest.Schema(), d.Manifest.Records
-	d.Columns = d.Schema.Columns()
-	for k := range d.Columns {
-		c := &d.Columns[k]
+	d.layout.Columns = layout.Columns(d.Schema.Specs())
+	for k := range d.layout.Columns {
+		c := &d.layout.Columns[k]
 		if err := d.locateArray(c, arrays[c.Path()], arrays[c.SumsPath()]); err != nil {
 			return fmt.Errorf("array %q: %w", c.Path()[1:], err)
 		}
@@ -139,21 +126,21 @@ func (d *Dataset) checkMetadata() error {
 	for name, want := range d.Manifest.Metadata {
 		text, err := os.ReadFile(filepath.Join(d.Path, filepath.FromSlash(name)))
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, bare(err))
+			return fmt.Errorf("%s: %w", name, layout.WithoutPath(err))
 		}
-		if got := HexCRC(CRC32C(text)); got != want {
-			return fmt.Errorf("%s: its CRC32C is %s, was %s when it was written: %w", name, got, want, ErrCorrupt)
+		if got := layout.HexCRC(layout.CRC32C(text)); got != want {
+			return fmt.Errorf("%s: its layout.CRC32C is %s, was %s when it was written: %w", name, got, want, ErrCorrupt)
 		}
 	}
 	return nil
 }
 
 // locateArray finds the rows and checksums of a column, and compares the arrays with the manifest.
-func (d *Dataset) locateArray(c *Column, a, sums *zarr.Array) error {
+func (d *Dataset) locateArray(c *layout.Column, a, sums *zarr.Array) error {
 	if a == nil || sums == nil {
 		return fmt.Errorf("it, or that of its checksums, is missing: %w", ErrCorrupt)
 	}
-	rows := c.rowsOf(d.Records, a.Records())
+	rows := c.RowsOf(d.Records, a.Records())
 	c.Packed = d.Manifest.Storage[c.Name] != nil
 	if err := sameArray(a, c.Spec, rows); err != nil {
 		return err
@@ -164,17 +151,17 @@ func (d *Dataset) locateArray(c *Column, a, sums *zarr.Array) error {
 	}
 	blocks := int64(0)
 	for _, e := range extents {
-		e.SumsPath, e.SumsOffset = filepath.Join(d.Path, filepath.FromSlash(sums.Path), ZarrSums), 4*blocks
-		blocks += Blocks(e.Count, c.Spec.RecordBytes())
-		c.add(e)
+		e.SumsPath, e.SumsOffset = filepath.Join(d.Path, filepath.FromSlash(sums.Path), layout.ZarrSums), 4*blocks
+		blocks += layout.Blocks(e.Count, c.Spec.RecordBytes())
+		c.Add(e)
 	}
-	if err := sameArray(sums, checksumSpec, blocks); err != nil {
+	if err := sameArray(sums, layout.ChecksumSpec, blocks); err != nil {
 		return fmt.Errorf("checksums: %w", err)
 	}
-	if c.Part != Whole && len(c.Extents) != 1 {
+	if c.Part != layout.Whole && len(c.Extents) != 1 {
 		return fmt.Errorf("it has %d shards, not 1: %w", len(c.Extents), ErrCorrupt)
 	}
-	d.zarr[c.Name] = a
+	d.layout.Arrays[c.Name] = a
 	return nil
 }
 
@@ -191,14 +178,14 @@ func sameArray(a *zarr.Array, spec tensor.Spec, n int64) error {
 }
 
 // extentsOf returns the rows of the shards of an array.
-func (d *Dataset) extentsOf(a *zarr.Array, packed bool) (list []Extent, err error) {
+func (d *Dataset) extentsOf(a *zarr.Array, packed bool) (list []layout.Extent, err error) {
 	n := a.Records()
 	switch {
 	case n == 0:
-		return []Extent{{Path: filepath.Join(d.Path, filepath.FromSlash(a.Path), ZarrNode)}}, nil
+		return []layout.Extent{{Path: filepath.Join(d.Path, filepath.FromSlash(a.Path), layout.ZarrNode)}}, nil
 	case packed && len(a.Shards) > 0:
 		for row := int64(0); row < n; row += a.Shards[0] {
-			list = append(list, Extent{Path: d.Path, Row: row, Count: min(a.Shards[0], n-row)})
+			list = append(list, layout.Extent{Path: d.Path, Row: row, Count: min(a.Shards[0], n-row)})
 		}
 		return list, nil
 	}
@@ -207,45 +194,7 @@ func (d *Dataset) extentsOf(a *zarr.Array, packed bool) (list []Extent, err erro
 		err = fmt.Errorf("%s, with chunks that are missing, or not whole: %w", a.How(), ErrCorrupt)
 	}
 	for _, e := range extents {
-		list = append(list, Extent{Path: filepath.Join(d.Path, filepath.FromSlash(e.Name)), Offset: e.Offset, Count: e.Count})
+		list = append(list, layout.Extent{Path: filepath.Join(d.Path, filepath.FromSlash(e.Name)), Offset: e.Offset, Count: e.Count})
 	}
 	return list, err
-}
-
-// CheckZarr makes sure that what a folder of Zarr that penstock wrote has beside its rows, and beside what OpenZarr compares with
-// the manifest, is as it was written: the indexes of shards, and padding. It returns how many bytes that is with all metadata,
-// and the files of the folder that are not of the dataset. An error is ErrCorrupt if that is not so.
-func CheckZarr(d *Dataset) (n int64, unknown []string, err error) {
-	known := map[string]bool{ZarrManifest: true}
-	for name := range d.Manifest.Metadata {
-		known[name] = true
-	}
-	var errs []error
-	for k := range d.Columns {
-		c := &d.Columns[k]
-		known[c.SumsPath()[1:]+"/"+ZarrSums] = true
-		a := d.zarr[c.Name]
-		if a == nil {
-			continue
-		}
-		for name := range a.ShardNames() {
-			known[name] = true
-		}
-		looked, err := a.CheckPadding()
-		n += looked
-		errs = append(errs, Mark(err))
-	}
-	err = filepath.WalkDir(d.Path, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(d.Path, path)
-		if name = filepath.ToSlash(name); err == nil && !known[name] {
-			unknown = append(unknown, name)
-		} else if info, err := e.Info(); err == nil && (d.Manifest.Metadata[name] != "" || name == ZarrManifest) {
-			n += info.Size()
-		}
-		return err
-	})
-	return n, unknown, errors.Join(append(errs, err)...)
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/penstock/penstock/bench/internal/measure"
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
 )
@@ -99,7 +100,7 @@ func (b *bench) load() error {
 	if err != nil {
 		return err
 	}
-	b.data, b.size = text[store.HeaderBytes:], field.RecordBytes()
+	b.data, b.size = text[layout.HeaderBytes:], field.RecordBytes()
 	b.count = len(b.data) / b.size
 	return nil
 }

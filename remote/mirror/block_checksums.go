@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/internal/layout"
 )
 
 // arrivedName is the file of a mirror with the CRC32Cs that blocks had when they came, by number, 4
@@ -58,7 +58,7 @@ func (s *checksums) noteArrived(x *extent, from, to int64, data []byte) error {
 	crcs := make([]uint32, 0, to-from)
 	for b := from; b < to; b++ {
 		off, n := x.within(from, b)
-		crcs = append(crcs, store.CRC32C(data[off:off+n]))
+		crcs = append(crcs, layout.CRC32C(data[off:off+n]))
 	}
 	return s.writeArrived(x, from, crcs...)
 }

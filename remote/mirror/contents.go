@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -32,12 +33,12 @@ func (d *cache) contents(r io.ReaderAt, size int64) (*contents, error) {
 		err = fmt.Errorf("neither a folder with a manifest nor an HDF5 file: %w", store.ErrUnsupported)
 	}
 	if err != nil {
-		return nil, store.Mark(err)
+		return nil, layout.Mark(err)
 	}
 	c := &contents{file: file, chunks: make(map[string][]part)}
 	for data := range file.All() {
 		if err := c.add(data, size, d.wants(data.Path)); err != nil {
-			return nil, store.Mark(err)
+			return nil, layout.Mark(err)
 		}
 	}
 	for _, e := range file.Extents() {
@@ -71,7 +72,7 @@ func (c *contents) add(data *meta.Dataset, size int64, wanted bool) error {
 	if l.Kind != meta.Contiguous || l.Size < metadataPiece || l.Offset < 0 || !payload {
 		return nil
 	}
-	if err := store.Inside(l.Offset, l.Size, size); err != nil {
+	if err := layout.Inside(l.Offset, l.Size, size); err != nil {
 		return fmt.Errorf("dataset %q: %w", data.Path, err)
 	}
 	all := part{l.Offset, l.Size}

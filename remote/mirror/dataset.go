@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -102,7 +103,7 @@ func (d *cache) open(ctx context.Context, key string) (*mmapds.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.index.want(ds.Files().Columns)
+	d.index.want(layout.Of(ds.Files()).Columns)
 	d.engine.unasked.Store(d.index.left.Load())
 	return ds, nil
 }
@@ -118,8 +119,8 @@ func (d *cache) settle() {
 // fetchSplit fetches the offsets that say where a split begins and ends in the values of ragged fields.
 func (d *cache) fetchSplit(ctx context.Context, whole *store.Dataset) (*use, error) {
 	var need []blocks
-	for _, c := range whole.Columns {
-		if d.opts.Split == "" || whole.Manifest == nil || c.Part != store.Offsets || c.Packed || len(c.Extents) != 1 { // shards of a folder have one split each
+	for _, c := range layout.Of(whole).Columns {
+		if d.opts.Split == "" || whole.Manifest == nil || c.Part != layout.Offsets || c.Packed || len(c.Extents) != 1 { // shards of a folder have one split each
 			continue
 		}
 		e := c.Extents[0]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -108,7 +109,7 @@ func (f *fetcher) compare(x *extent, from, to int64, data []byte) int64 {
 	}
 	for b := from; b < to; b++ {
 		off, n := x.within(from, b)
-		if sums.Compare(b, store.CRC32C(data[off:off+n])) != nil {
+		if sums.Compare(b, layout.CRC32C(data[off:off+n])) != nil {
 			return b
 		}
 	}
@@ -194,7 +195,7 @@ func (f *fetcher) fetchLarge(ctx context.Context, x *extent, block int64) error 
 	off, n := x.span(block, block+1)
 	if o, err := f.client.Stat(ctx, x.object); err != nil {
 		return err
-	} else if err := store.Inside(off, n, o.Size); err != nil {
+	} else if err := layout.Inside(off, n, o.Size); err != nil {
 		return fmt.Errorf("mirror: %s: %w", f.client.Name(x.object), err)
 	}
 	sums, err := f.c.sums.load(ctx, x)
@@ -245,7 +246,7 @@ func (f *fetcher) ifReplaced(ctx context.Context, err error) error {
 		return err
 	}
 	data, _, readErr := f.client.ReadAll(ctx, f.version.seal.key, maxManifest)
-	if errors.Is(readErr, remote.ErrNotFound) || readErr == nil && store.CRC32C(data) != f.version.seal.crc {
+	if errors.Is(readErr, remote.ErrNotFound) || readErr == nil && layout.CRC32C(data) != f.version.seal.crc {
 		return fmt.Errorf("mirror: %s: %w: its manifest is another one than when it was opened; open it again", f.c.name, remote.ErrChanged)
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -38,7 +39,7 @@ func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
 				return p, otherErr
 			}
 		}
-		for _, name := range []string{store.ZarrNode, ".zgroup", ".zarray"} {
+		for _, name := range []string{layout.ZarrNode, ".zgroup", ".zarray"} {
 			if _, statErr := d.client.Stat(ctx, path.Join(key, name)); statErr == nil {
 				return nil, fmt.Errorf("it is Zarr that penstock did not write, which is read from files only; make a dataset of it with preprocess: %w", store.ErrUnsupported)
 			}
@@ -64,9 +65,9 @@ func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
 func (d *cache) prepareFlat(key string, m *store.Manifest, data []byte) (*store.Dataset, error) {
 	whole := &store.Dataset{
 		Path: d.files.dir, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
-		Columns: store.ColumnsOf(m.Schema(), m.Shards, d.files.dir),
 	}
-	d.fetcher.version.seal = seal{path.Join(key, store.ManifestName), store.CRC32C(data)}
+	layout.Of(whole).Columns = layout.ColumnsOf(m.Schema().Specs(), m.Shards, d.files.dir)
+	d.fetcher.version.seal = seal{path.Join(key, store.ManifestName), layout.CRC32C(data)}
 	var err error
 	d.index.grid, err = newGrid(whole, func(file string) (name, object string) {
 		name = d.files.name(file)
@@ -91,13 +92,13 @@ func (d *cache) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) e
 		}
 		d.index.state.clear() // somebody has been here
 	}
-	for k := range whole.Columns {
-		c := &whole.Columns[k]
+	for k := range layout.Of(whole).Columns {
+		c := &layout.Of(whole).Columns[k]
 		for i, e := range c.Extents {
 			payload, sums := m.Shards[i].Files[2*k], m.Shards[i].Files[2*k+1]
-			err := sparse(d.files.root, payload.Name, payload.Bytes, store.Header(c.Spec, e.Count))
+			err := sparse(d.files.root, payload.Name, payload.Bytes, layout.Header(c.Spec, e.Count))
 			if err == nil {
-				err = sparse(d.files.root, sums.Name, sums.Bytes, store.SumsHeader(store.Blocks(e.Count, c.Spec.RecordBytes())))
+				err = sparse(d.files.root, sums.Name, sums.Bytes, layout.SumsHeader(layout.Blocks(e.Count, c.Spec.RecordBytes())))
 			}
 			if err != nil {
 				return fmt.Errorf("the mirror: %w", err)

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"sync/atomic"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -36,7 +37,7 @@ type grid struct {
 
 // extent is a run of rows in one file of the mirror.
 type extent struct {
-	store.Extent
+	layout.Extent
 	name     string // of the file in the mirror, for people
 	object   string // the key of what it is a copy of
 	size     int64  // bytes of a row
@@ -52,15 +53,15 @@ type extent struct {
 	metadata bool // fetched when the file was opened, and never taken out
 	wanted   bool // by the fields and the split that are open
 
-	sums    atomic.Pointer[store.Checksums] // of its blocks; nil until they are here
-	loading chan struct{}                   // has room for the goroutine that fetches them
-	right   store.BlockSet                  // blocks that this process knows to be right
+	sums    atomic.Pointer[layout.Checksums] // of its blocks; nil until they are here
+	loading chan struct{}                    // has room for the goroutine that fetches them
+	right   layout.BlockSet                  // blocks that this process knows to be right
 }
 
 // newGrid lays out the blocks of a dataset's columns. Extents of no rows have none.
 func newGrid(d *store.Dataset, key func(path string) (name, object string)) (*grid, error) {
 	g := &grid{files: make(map[string][]*extent), unit: max(segmentBytes, d.Bytes()/maxSegments)}
-	for _, meta := range d.Columns {
+	for _, meta := range layout.Of(d).Columns {
 		if meta.Packed {
 			continue // see addPacked
 		}
@@ -75,9 +76,9 @@ func newGrid(d *store.Dataset, key func(path string) (name, object string)) (*gr
 	return g, nil
 }
 
-func (g *grid) add(e store.Extent, row int64) (*extent, error) {
-	x := &extent{Extent: e, size: row, per: store.BlockRecords(int(row)), bytes: e.Count * row}
-	x.count = store.Blocks(e.Count, int(row))
+func (g *grid) add(e layout.Extent, row int64) (*extent, error) {
+	x := &extent{Extent: e, size: row, per: layout.BlockRecords(int(row)), bytes: e.Count * row}
+	x.count = layout.Blocks(e.Count, int(row))
 	return x, g.number(x)
 }
 
@@ -110,7 +111,7 @@ func (x *extent) span(from, to int64) (off, n int64) {
 func (x *extent) segmentOf(block int64) int64 { return x.segment + block/x.perSeg }
 
 // want notes that the extents of columns will be read.
-func (g *grid) want(columns []store.Column) {
+func (g *grid) want(columns []layout.Column) {
 	for _, c := range columns {
 		if c.Packed {
 			continue

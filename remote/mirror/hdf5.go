@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -31,12 +32,15 @@ func (d *cache) prepareHDF5(ctx context.Context, o remote.Object) (*store.Datase
 	if err != nil {
 		return nil, err
 	}
-	whole, err := store.ReadHDF5(filepath.Join(d.files.dir, hdf5Name), c.file, store.OpenOptions{Fields: d.opts.Fields, Packed: true})
-	if err == nil && d.opts.Fields != nil {
-		whole, err = whole.Select(d.opts.Fields)
-	}
+	opened, err := layout.OpenHDF5(filepath.Join(d.files.dir, hdf5Name), c.file, d.opts.Fields, layout.Undone)
 	if err != nil {
 		return nil, err
+	}
+	whole := opened.(*store.Dataset)
+	if d.opts.Fields != nil {
+		if whole, err = whole.Select(d.opts.Fields); err != nil {
+			return nil, err
+		}
 	}
 	d.index.grid, err = newGrid(whole, func(string) (string, string) { return hdf5Name, o.Key })
 	if err == nil {
@@ -56,15 +60,15 @@ func (d *cache) prepareHDF5(ctx context.Context, o remote.Object) (*store.Datase
 // side in the file comes in one request, whichever of them it is of.
 func (g *grid) addPacked(d *store.Dataset, chunks map[string][]part, key string) (err error) {
 	var all []part
-	for i := range d.Columns {
-		if d.Columns[i].Packed {
-			all = append(all, chunks[d.Columns[i].Path()]...)
+	for _, c := range layout.Of(d).Columns {
+		if c.Packed {
+			all = append(all, chunks[c.Path()]...)
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	x := &extent{Extent: store.Extent{Path: d.Path}, name: hdf5Name, object: key, wanted: true}
+	x := &extent{Extent: layout.Extent{Path: d.Path}, name: hdf5Name, object: key, wanted: true}
 	if x.places, err = newPlaces(all); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/hostilebucket"
 	"github.com/penstock/penstock/loader"
@@ -35,7 +36,7 @@ func TestHostileBucket(t *testing.T) {
 		epoch(t, open(t, flat, name+".zarr", Options{}), loader.Options{BatchSize: 32}, 0) // which makes a decoder outside of synctest
 	}
 	for _, key := range []string{"ds", "ds.h5", "plain.zarr", "zstd.zarr"} {
-		for _, spare := range []string{"", store.ManifestName, store.ZarrManifest, store.ZarrNode} {
+		for _, spare := range []string{"", store.ManifestName, layout.ZarrManifest, layout.ZarrNode} {
 			if zarr := strings.HasSuffix(key, ".zarr"); spare != "" && zarr == (spare == store.ManifestName) {
 				continue
 			}

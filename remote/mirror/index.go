@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/kernel"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/internal/layout"
 )
 
 // index knows which blocks of a dataset are in the mirror, and which of them this process knows to be
@@ -41,7 +41,7 @@ func (n *index) settle(limit int64) {
 }
 
 // want notes that columns will be read, and counts what that is.
-func (n *index) want(columns []store.Column) {
+func (n *index) want(columns []layout.Column) {
 	n.grid.want(columns)
 	for _, x := range n.grid.extents {
 		if x.wanted {

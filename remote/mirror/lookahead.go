@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"github.com/penstock/penstock/internal/layout"
 	"math"
 )
 
@@ -76,7 +77,7 @@ func (d *Dataset) Fill(ctx context.Context) error {
 		}
 	}
 	if names := d.Files().SourceNames(); names != nil && c.opts.Fields == nil { // no loader reads them
-		for _, column := range names.Columns {
+		for _, column := range layout.Of(names).Columns {
 			for _, e := range column.Extents {
 				steps = c.index.grid.blocksOf(steps, e.Path, e.Offset, e.Count*int64(column.Spec.RecordBytes()))
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -19,7 +20,7 @@ type checksums struct {
 
 // load returns the checksums of an extent's blocks, which are fetched when they are first
 // needed; nil where the dataset has none.
-func (s *checksums) load(ctx context.Context, x *extent) (store.Checksums, error) {
+func (s *checksums) load(ctx context.Context, x *extent) (layout.Checksums, error) {
 	if p := x.sums.Load(); p != nil || x.SumsPath == "" {
 		if p == nil {
 			return nil, nil
@@ -49,20 +50,20 @@ func (s *checksums) load(ctx context.Context, x *extent) (store.Checksums, error
 
 // loadFlat reads a checksum file, whose own checksum the manifest has: from the mirror, where
 // it is right there, else from the bucket.
-func (s *checksums) loadFlat(ctx context.Context, x *extent) (store.Checksums, error) {
+func (s *checksums) loadFlat(ctx context.Context, x *extent) (layout.Checksums, error) {
 	sums, err := x.LoadChecksums(int(x.size), s.files.readFile)
 	if err == nil {
 		return sums, nil
 	}
 	name := s.files.name(x.SumsPath)
-	file, err := s.fetchSums(ctx, x, path.Join(path.Dir(x.object), name), store.HeaderBytes+4*x.count)
+	file, err := s.fetchSums(ctx, x, path.Join(path.Dir(x.object), name), layout.HeaderBytes+4*x.count)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.files.write(name, 0, file); err != nil && !isFull(err) {
 		return nil, fmt.Errorf("mirror: %s: %w", name, err)
 	}
-	return file[store.HeaderBytes:], nil
+	return file[layout.HeaderBytes:], nil
 }
 
 // fetchSums fetches a checksum file until it is right.
@@ -86,7 +87,7 @@ func (s *checksums) fetchSums(ctx context.Context, x *extent, key string, size i
 }
 
 // loadMetadata reads checksums out of an HDF5 file; Open fetched them.
-func (s *checksums) loadMetadata(_ context.Context, x *extent) (store.Checksums, error) {
+func (s *checksums) loadMetadata(_ context.Context, x *extent) (layout.Checksums, error) {
 	sums, err := x.LoadChecksums(int(x.size), s.files.readFile)
 	if err != nil {
 		return nil, fmt.Errorf("mirror: %s: its checksums: %w", x.name, err)

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -21,18 +22,18 @@ const zarrName = "data.zarr"
 
 // planZarr looks whether a dataset in Zarr is under a key.
 func (d *cache) planZarr(ctx context.Context, key string) (*plan, error) {
-	manifest := path.Join(key, store.ZarrManifest)
+	manifest := path.Join(key, layout.ZarrManifest)
 	data, _, err := d.client.ReadAll(ctx, manifest, maxManifest)
 	if err != nil {
 		return nil, err
 	}
 	m, err := store.DecodeManifest(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", store.ZarrManifest, err)
+		return nil, fmt.Errorf("%s: %w", layout.ZarrManifest, err)
 	}
 	p := &plan{file: zarrName, folder: folderName("zarr", d.client.Bucket().String(), key, string(data), fmt.Sprint(d.opts.Fields))}
 	p.prepare = func(ctx context.Context, d *cache) (*store.Dataset, error) {
-		d.fetcher.version.seal = seal{manifest, store.CRC32C(data)}
+		d.fetcher.version.seal = seal{manifest, layout.CRC32C(data)}
 		return d.prepareZarr(ctx, &zarrFiles{d, key, m, data})
 	}
 	return p, nil
@@ -69,7 +70,7 @@ type zarrFiles struct {
 // skeleton without one is not finished.
 func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 	root, dir := z.d.files.root, filepath.Join(z.d.files.dir, zarrName)
-	last := path.Join(zarrName, store.ZarrManifest)
+	last := path.Join(zarrName, layout.ZarrManifest)
 	if got, err := z.d.files.readAll(last, int64(len(z.text))+1); err == nil && bytes.Equal(got, z.text) {
 		if whole, err := store.OpenZarr(dir, store.OpenOptions{}); err == nil {
 			return whole, nil
@@ -83,13 +84,13 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 	}
 	g, err := zarr.Open(zarr.Folder(dir))
 	if err != nil {
-		return nil, store.Mark(err)
+		return nil, layout.Mark(err)
 	}
 	arrays := make(map[string]*zarr.Array)
 	for _, a := range g.Arrays {
 		arrays["/"+a.Path] = a
 	}
-	for _, c := range z.manifest.Schema().Columns() {
+	for _, c := range layout.Columns(z.manifest.Schema().Specs()) {
 		if err := z.fetchColumn(ctx, &c, arrays[c.Path()], arrays[c.SumsPath()]); err != nil {
 			return nil, err
 		}
@@ -111,7 +112,7 @@ func (z *zarrFiles) fetchNode(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if got, want := store.HexCRC(store.CRC32C(text)), z.manifest.Metadata[name]; got != want {
+		if got, want := layout.HexCRC(layout.CRC32C(text)), z.manifest.Metadata[name]; got != want {
 			return fmt.Errorf("its CRC32C is %s, was %s when it was written: %w", got, want, store.ErrCorrupt)
 		}
 		return z.write(name, 0, bytes.NewReader(text), int64(len(text)))
@@ -124,7 +125,7 @@ func (z *zarrFiles) repeat(name string, fetch func() error) error {
 		err := fetch()
 		if errors.Is(err, zarr.ErrCorrupt) || errors.Is(err, store.ErrCorrupt) {
 			z.d.counts.wrong.Add(1)
-			if err = fmt.Errorf("%s: %w", z.d.client.Name(path.Join(z.key, name)), store.Mark(err)); try < tries {
+			if err = fmt.Errorf("%s: %w", z.d.client.Name(path.Join(z.key, name)), layout.Mark(err)); try < tries {
 				continue
 			}
 		}
@@ -133,7 +134,7 @@ func (z *zarrFiles) repeat(name string, fetch func() error) error {
 }
 
 // fetchColumn makes the files of a column and of its checksums.
-func (z *zarrFiles) fetchColumn(ctx context.Context, c *store.Column, a, sums *zarr.Array) error {
+func (z *zarrFiles) fetchColumn(ctx context.Context, c *layout.Column, a, sums *zarr.Array) error {
 	if a == nil || sums == nil || a.Err != nil || sums.Err != nil {
 		return nil // the error of OpenZarr
 	}
@@ -142,7 +143,7 @@ func (z *zarrFiles) fetchColumn(ctx context.Context, c *store.Column, a, sums *z
 		return nil
 	}
 	if sums.Records() > 0 {
-		name := path.Join(sums.Path, store.ZarrSums)
+		name := path.Join(sums.Path, layout.ZarrSums)
 		if err := z.fetch(ctx, name, 0, 4*sums.Records()); err != nil {
 			return err
 		}

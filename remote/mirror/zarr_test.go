@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -90,7 +91,7 @@ func TestZarr(t *testing.T) {
 			if v, err := verify.Dataset(t.Context(), whole, verify.Options{}); err != nil || v.Corruptions > 0 || !v.Identity {
 				t.Errorf("%+v, %v", v, err)
 			}
-			if _, unknown, err := store.CheckZarr(whole); err != nil || len(unknown) > 0 {
+			if _, unknown, err := layout.Of(whole).CheckZarr(whole.Path, whole.Manifest.Metadata); err != nil || len(unknown) > 0 {
 				t.Error(unknown, err)
 			}
 			again := open(t, b, "a/ds.zarr", Options{CacheDir: cache})
@@ -230,7 +231,7 @@ func (f *flippedOnce) ReadRange(ctx context.Context, key string, off, n int64, e
 	b, err := f.Bucket.ReadRange(ctx, key, off, n, etag)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err != nil || f.seen[key] || strings.HasSuffix(key, store.ManifestName) || strings.HasSuffix(key, store.ZarrManifest) || strings.Contains(key, "/crc/") && strings.HasSuffix(key, store.ZarrSums) {
+	if err != nil || f.seen[key] || strings.HasSuffix(key, store.ManifestName) || strings.HasSuffix(key, layout.ZarrManifest) || strings.Contains(key, "/crc/") && strings.HasSuffix(key, layout.ZarrSums) {
 		return b, err
 	}
 	f.seen[key] = true

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
@@ -169,7 +170,7 @@ func (c *crashed) whole(t *testing.T, dest string) (done bool, err error) {
 	want := c.before
 	manifest := store.ManifestName
 	if c.name != "ds" {
-		manifest = filepath.FromSlash(store.ZarrManifest)
+		manifest = filepath.FromSlash(layout.ZarrManifest)
 	}
 	if is[manifest] == c.want[manifest] {
 		want, done = c.want, true

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -62,15 +63,15 @@ func TestRaggedRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(d.Schema, raggedSchema()) || len(d.Columns) != 11 || len(d.Columns[0].Extents) < 2 {
-		t.Fatalf("%d columns, %d shards of %+v", len(d.Columns), len(d.Columns[0].Extents), d.Schema)
+	if !reflect.DeepEqual(d.Schema, raggedSchema()) || len(layout.Of(d).Columns) != 11 || len(layout.Of(d).Columns[0].Extents) < 2 {
+		t.Fatalf("%d columns, %d shards of %+v", len(layout.Of(d).Columns), len(layout.Of(d).Columns[0].Extents), d.Schema)
 	}
 	r := store.NewRecord(d.Schema)
 	for field := range 5 {
 		values, offsets := readAll(t, d, 2*field), readAll(t, d, 2*field+1)
 		at := 0
 		for i := range n {
-			if e := d.Columns[2*field+1].Extents; at/8 == int(e[0].Count-1) && i > 0 && len(e) > 1 && i == int(e[0].Count-1) {
+			if e := layout.Of(d).Columns[2*field+1].Extents; at/8 == int(e[0].Count-1) && i > 0 && len(e) > 1 && i == int(e[0].Count-1) {
 				offsets = offsets[8:] // the end of the first shard
 			}
 			fillRagged(r, i)
@@ -86,8 +87,8 @@ func TestRaggedRoundTrip(t *testing.T) {
 		}
 	}
 	for _, k := range []int{0, 1, 10} {
-		if got, want := d.Columns[k].Rows, map[int]int64{0: d.Bytes(), 1: n + int64(len(d.Columns[1].Extents)), 10: n}[k]; k > 0 && got != want {
-			t.Errorf("column %s has %d rows, want %d", d.Columns[k].Name, got, want)
+		if got, want := layout.Of(d).Columns[k].Rows, map[int]int64{0: d.Bytes(), 1: n + int64(len(layout.Of(d).Columns[1].Extents)), 10: n}[k]; k > 0 && got != want {
+			t.Errorf("column %s has %d rows, want %d", layout.Of(d).Columns[k].Name, got, want)
 		}
 	}
 }

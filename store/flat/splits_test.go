@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
@@ -88,7 +89,7 @@ func TestSplits(t *testing.T) {
 		if got := labels(t, part); !slices.Equal(got, want) || part.Records != int64(len(want)) || part.Split != name {
 			t.Errorf("%s: %d records, want %d", name, len(got), len(want))
 		}
-		for _, c := range part.Columns {
+		for _, c := range layout.Of(part).Columns {
 			if c.Extents[0].SumsPath == "" || c.Extents[0].First != 0 {
 				t.Errorf("%s: %+v", name, c.Extents[0])
 			}

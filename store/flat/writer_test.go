@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -92,12 +93,12 @@ func buildFlat(t testing.TB, dest string, n int, shardBytes int64) *store.Manife
 func readAll(t *testing.T, d *store.Dataset, column int) []byte {
 	t.Helper()
 	var all []byte
-	for _, e := range d.Columns[column].Extents {
+	for _, e := range layout.Of(d).Columns[column].Extents {
 		data, err := os.ReadFile(e.Path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := e.Count * int64(d.Columns[column].Spec.RecordBytes())
+		n := e.Count * int64(layout.Of(d).Columns[column].Spec.RecordBytes())
 		all = append(all, data[e.Offset:e.Offset+n]...)
 	}
 	return all
@@ -111,8 +112,8 @@ func TestFlatRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Records != n || len(d.Columns[0].Extents) != 3 {
-		t.Fatalf("%d records in %d shards", d.Records, len(d.Columns[0].Extents))
+	if d.Records != n || len(layout.Of(d).Columns[0].Extents) != 3 {
+		t.Fatalf("%d records in %d shards", d.Records, len(layout.Of(d).Columns[0].Extents))
 	}
 	if !reflect.DeepEqual(d.Schema, testSchema()) {
 		t.Errorf("schema changed: %+v", d.Schema)
@@ -149,7 +150,7 @@ func TestShardsDoNotChangeTheDataset(t *testing.T) {
 	}
 	for _, s := range many.Shards[:2] {
 		for i, f := range testSchema().Fields {
-			if (s.Files[2*i].Bytes-store.HeaderBytes)%4096 != 0 {
+			if (s.Files[2*i].Bytes-layout.HeaderBytes)%4096 != 0 {
 				t.Errorf("%s of %d records is not whole pages", f.Name, s.Count)
 			}
 		}
@@ -182,16 +183,16 @@ func TestChecksums(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := store.HexCRC(store.CRC32C(data)); got != s.Files[2*i].CRC32C {
+			if got := layout.HexCRC(layout.CRC32C(data)); got != s.Files[2*i].CRC32C {
 				t.Errorf("%s: whole file has %s, manifest %s", s.Files[2*i].Name, got, s.Files[2*i].CRC32C)
 			}
-			if got := store.HexCRC(store.CRC32C(sums)); got != s.Files[2*i+1].CRC32C {
+			if got := layout.HexCRC(layout.CRC32C(sums)); got != s.Files[2*i+1].CRC32C {
 				t.Errorf("%s: whole file has %s, manifest %s", s.Files[2*i+1].Name, got, s.Files[2*i+1].CRC32C)
 			}
-			step := int(store.BlockRecords(f.RecordBytes())) * f.RecordBytes()
-			for b, rest := 0, data[store.HeaderBytes:]; len(rest) > 0; b++ {
+			step := int(layout.BlockRecords(f.RecordBytes())) * f.RecordBytes()
+			for b, rest := 0, data[layout.HeaderBytes:]; len(rest) > 0; b++ {
 				n := min(step, len(rest))
-				if got := binary.LittleEndian.Uint32(sums[store.HeaderBytes+4*b:]); got != store.CRC32C(rest[:n]) {
+				if got := binary.LittleEndian.Uint32(sums[layout.HeaderBytes+4*b:]); got != layout.CRC32C(rest[:n]) {
 					t.Errorf("%s: block %d: wrong checksum", s.Files[2*i].Name, b)
 				}
 				rest = rest[n:]

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -34,14 +35,14 @@ func (b *base) close() {
 
 // packs returns how the columns of the base, to which others are joined, are compressed.
 // Chunks that have fewer rows than they would like, as there were no more, get more now.
-func (b *base) packs(columns []store.Column) ([]*choice, error) {
+func (b *base) packs(columns []layout.Column) ([]*choice, error) {
 	out := make([]*choice, len(columns))
 	for k := range columns {
-		old := &b.data.Columns[k]
+		old := &layout.Of(b.data).Columns[k]
 		if !old.Packed {
 			continue
 		}
-		d, err := b.data.Object(old, b.file)
+		d, err := layout.Of(b.data).Object(old, b.file)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +62,7 @@ func (b *base) packs(columns []store.Column) ([]*choice, error) {
 }
 
 // recipeOf returns how the chunks of a dataset, which this package wrote, were made.
-func recipeOf(d *meta.Dataset, c *store.Column) (encode.Recipe, error) {
+func recipeOf(d *meta.Dataset, c *layout.Column) (encode.Recipe, error) {
 	r := encode.Recipe{Record: c.Spec.RecordBytes(), Elem: c.Spec.DType.Size(), Records: int(d.Layout.ChunkDims[0])}
 	for _, f := range d.Filters {
 		switch {
@@ -96,12 +97,12 @@ const copyBytes = 8 << 20
 
 // copyColumn adds the rows of a column of the base. Whole chunks that are made in the same way are
 // taken over as they are; they are inflated all the same, for their checksums.
-func (b *base) copyColumn(to *array, c *store.Column) error {
-	d, err := b.data.Object(c, b.file)
+func (b *base) copyColumn(to *array, c *layout.Column) error {
+	d, err := layout.Of(b.data).Object(c, b.file)
 	if err != nil {
 		return err
 	}
-	r, err := b.data.OpenColumn(c, b.file, nil, chunk.Options{Pool: b.pool})
+	r, err := layout.Of(b.data).OpenColumn(c, b.file, nil, chunk.Options{Pool: b.pool})
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (b *base) copyColumn(to *array, c *store.Column) error {
 		if at < whole {
 			err = b.copyChunks(to, table.Chunks[at/per:(at+n)/per], rows)
 		} else {
-			err = to.append(rows, store.CRC32C(rows))
+			err = to.append(rows, layout.CRC32C(rows))
 		}
 		if err != nil {
 			return err
@@ -145,7 +146,7 @@ func (b *base) copyChunks(to *array, chunks []meta.Chunk, rows []byte) error {
 		if _, err := b.file.ReadAt(raw, c.Offset); err != nil {
 			return pathless(err)
 		}
-		to.blocks.Add(rows[:n], store.CRC32C(rows[:n]))
+		to.blocks.Add(rows[:n], layout.CRC32C(rows[:n]))
 		if err := to.flushSums(); err != nil {
 			return err
 		}

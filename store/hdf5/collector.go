@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -56,7 +57,7 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := [][]store.Column{store.ColumnsOf(m.Schema(), m.Shards, w.stage.Through(""))}
+	parts := [][]layout.Column{layout.ColumnsOf(m.Schema().Specs(), m.Shards, w.stage.Through(""))}
 	m.Shards = nil
 	file, err := w.gather(parts, m)
 	if err != nil {
@@ -70,14 +71,14 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 }
 
 // gather copies the parts, behind those of the base, into a file that lacks the manifest only.
-func (w *collector) gather(parts [][]store.Column, m *store.Manifest) (file *staged, err error) {
+func (w *collector) gather(parts [][]layout.Column, m *store.Manifest) (file *staged, err error) {
 	var from *base
 	if w.base != nil {
 		if from, err = openBase(w.base, w.opts.workers()); err != nil {
 			return nil, err
 		}
 		defer from.close()
-		parts = append([][]store.Column{w.base.Columns}, parts...)
+		parts = append([][]layout.Column{layout.Of(w.base).Columns}, parts...)
 	}
 	columns := write.ConcatColumns(parts)
 	choices, err := w.choices(columns, parts, from)
@@ -113,7 +114,7 @@ func (w *collector) gather(parts [][]store.Column, m *store.Manifest) (file *sta
 }
 
 // choices says how the columns are compressed: as in the base, or as was asked for.
-func (w *collector) choices(columns []store.Column, parts [][]store.Column, from *base) ([]*choice, error) {
+func (w *collector) choices(columns []layout.Column, parts [][]layout.Column, from *base) ([]*choice, error) {
 	switch {
 	case from != nil:
 		return from.packs(columns)
@@ -124,7 +125,7 @@ func (w *collector) choices(columns []store.Column, parts [][]store.Column, from
 }
 
 // fill copies array k.
-func (w *collector) fill(file *staged, k int, parts [][]store.Column, from *base) error {
+func (w *collector) fill(file *staged, k int, parts [][]layout.Column, from *base) error {
 	a := &file.arrays[k]
 	if a.object.Chunked == nil {
 		return collect(a, parts, k)
@@ -141,8 +142,8 @@ func (w *collector) fill(file *staged, k int, parts [][]store.Column, from *base
 }
 
 // collect copies column k of all parts.
-func collect(a *array, parts [][]store.Column, k int) error {
-	return pathless(write.ConcatRows(parts, k, func(rows []byte) error { return a.append(rows, store.CRC32C(rows)) }))
+func collect(a *array, parts [][]layout.Column, k int) error {
+	return pathless(write.ConcatRows(parts, k, func(rows []byte) error { return a.append(rows, layout.CRC32C(rows)) }))
 }
 
 func (w *collector) note(text string) {

@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store/write"
 )
 
@@ -80,7 +80,7 @@ func pathless(err error) error {
 
 // array writes the rows of one of the dataset's columns and the checksums of their blocks.
 type array struct {
-	meta         store.Column
+	meta         layout.Column
 	object       *encode.Object
 	pack         *write.ChunkPipeline // that makes its chunks, while it does
 	stored       int64                // bytes of the chunks
@@ -89,7 +89,7 @@ type array struct {
 	word         [4]byte // a checksum; here, so that it is not allocated
 }
 
-func newArray(meta store.Column, object *encode.Object) array {
+func newArray(meta layout.Column, object *encode.Object) array {
 	return array{meta: meta, object: object, blocks: write.NewBlockSums(meta.Spec.RecordBytes())}
 }
 

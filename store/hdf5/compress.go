@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -40,7 +41,7 @@ func (c *Compression) text() string {
 const smallPart = 64
 
 // packs decides for each column how it is compressed; a nil one is not.
-func (c *Compression) packs(columns []store.Column, sample func(k int, r encode.Recipe) ([]byte, error)) ([]*choice, error) {
+func (c *Compression) packs(columns []layout.Column, sample func(k int, r encode.Recipe) ([]byte, error)) ([]*choice, error) {
 	total := int64(0)
 	for _, column := range columns {
 		total += column.Rows * int64(column.Spec.RecordBytes())
@@ -48,7 +49,7 @@ func (c *Compression) packs(columns []store.Column, sample func(k int, r encode.
 	out := make([]*choice, len(columns))
 	for k, column := range columns {
 		bytes := column.Rows * int64(column.Spec.RecordBytes())
-		if column.Part == store.Offsets || bytes == 0 || bytes < total/smallPart {
+		if column.Part == layout.Offsets || bytes == 0 || bytes < total/smallPart {
 			continue
 		}
 		r := encode.Recipe{
@@ -69,13 +70,13 @@ func (c *Compression) packs(columns []store.Column, sample func(k int, r encode.
 }
 
 // chunkRows returns how many rows a chunk has.
-func (c *Compression) chunkRows(column store.Column) int {
+func (c *Compression) chunkRows(column layout.Column) int {
 	size := int64(column.Spec.RecordBytes())
 	n := int64(encode.ChunkRecords(column.Rows, int(size)))
 	switch {
 	case c.ChunkBytes > 0:
 		n = max(1, c.ChunkBytes/size)
-	case c.ChunkRecords > 0 && column.Part == store.Whole:
+	case c.ChunkRecords > 0 && column.Part == layout.Whole:
 		n = c.ChunkRecords
 	}
 	return int(min(n, column.Rows, math.MaxInt32))
@@ -92,7 +93,7 @@ type choice struct {
 const manyChunks = 1 << 16
 
 // note words the choice for people.
-func (c *choice) note(column store.Column) string {
+func (c *choice) note(column layout.Column) string {
 	chunks := (column.Rows + int64(c.Records) - 1) / int64(c.Records)
 	rows := "1 row"
 	if c.Records > 1 {
@@ -116,7 +117,7 @@ func (c *choice) note(column store.Column) string {
 const poorRatio = 0.97
 
 // storage is what the manifest says of a column that was compressed.
-func (c *choice) storage(column store.Column, stored int64) *store.Storage {
+func (c *choice) storage(column layout.Column, stored int64) *store.Storage {
 	return &store.Storage{
 		Filter: "gzip", Level: c.Level, Shuffle: c.Shuffle, ChunkRows: int64(c.Records),
 		Bytes: column.Rows * int64(c.Record), Stored: stored, Encoder: encode.Backend, Reason: c.Reason,
@@ -131,7 +132,7 @@ const (
 )
 
 // sampleOf reads a sample of column k of the parts, which no other run reads differently.
-func sampleOf(part []store.Column, k int, r encode.Recipe) ([]byte, error) {
+func sampleOf(part []layout.Column, k int, r encode.Recipe) ([]byte, error) {
 	column := &part[k]
 	all := max(1, column.Rows/int64(r.Records)) // whole chunks, unless there is none
 	n := max(1, min(all, sampleChunks, sampleBytes/int64(r.Bytes())))
@@ -149,7 +150,7 @@ func sampleOf(part []store.Column, k int, r encode.Recipe) ([]byte, error) {
 }
 
 // readRows fills b with the rows of a column, which is not packed, from first on.
-func readRows(c *store.Column, first int64, b []byte) error {
+func readRows(c *layout.Column, first int64, b []byte) error {
 	size := int64(c.Spec.RecordBytes())
 	for len(b) > 0 {
 		e, _ := c.Extent(first)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/corruption"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -147,9 +148,9 @@ func checkStorage(t *testing.T, name, path string, d *store.Dataset, c Compressi
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, column := range d.Columns {
+	for _, column := range layout.Of(d).Columns {
 		s := d.Manifest.Storage[column.Name]
-		if (s != nil) != column.Packed || column.Packed == (column.Name == "labels" || column.Part == store.Offsets || column.Rows == 0) {
+		if (s != nil) != column.Packed || column.Packed == (column.Name == "labels" || column.Part == layout.Offsets || column.Rows == 0) {
 			t.Errorf("%s: %s: packed %v, storage %+v", name, column.Name, column.Packed, s)
 		}
 		if s == nil {
@@ -174,7 +175,7 @@ func checkStorage(t *testing.T, name, path string, d *store.Dataset, c Compressi
 		if c.Level > 0 && s.Level != c.Level || c.Shuffle == ShuffleOff && s.Shuffle || c.Shuffle == ShuffleOn && s.Shuffle != (column.Spec.DType.Size() > 1) {
 			t.Errorf("%s: %s: %+v", name, column.Name, s)
 		}
-		if column.Part == store.Whole && c.ChunkRecords > 0 && s.ChunkRows != min(c.ChunkRecords, column.Rows) {
+		if column.Part == layout.Whole && c.ChunkRecords > 0 && s.ChunkRows != min(c.ChunkRecords, column.Rows) {
 			t.Errorf("%s: %s: %+v", name, column.Name, s)
 		}
 	}

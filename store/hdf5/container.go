@@ -2,14 +2,14 @@ package hdf5
 
 import (
 	"github.com/penstock/penstock/internal/hdf5/encode"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store/write"
 )
 
 // Where the metadata of a dataset is in the file.
 const (
 	metadataGroup = "/penstock"
-	manifestPath  = store.HDF5Manifest
+	manifestPath  = layout.HDF5Manifest
 )
 
 // Where objects start in the file: payloads at pages, so that they can be mapped; the rest
@@ -46,7 +46,7 @@ type container interface {
 func completeAttribute() encode.Attribute { return encode.Integer("complete", 1) }
 
 // payload describes the dataset of a column, and checksums that of its blocks' checksums.
-func payload(c store.Column) encode.Object {
+func payload(c layout.Column) encode.Object {
 	dims := []int64{c.Rows}
 	for _, d := range c.Spec.Shape {
 		dims = append(dims, int64(d))

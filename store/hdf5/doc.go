@@ -11,7 +11,7 @@
 //	/tokens/values              a ragged field: the rows of all records
 //	/tokens/offsets             [n+1]: record i is values[offsets[i]:offsets[i+1]]
 //	/penstock/manifest          store.Manifest as JSON
-//	/penstock/crc/images        CRC32C of blocks of store.BlockRecords rows
+//	/penstock/crc/images        CRC32C of blocks of layout.BlockRecords rows
 //	/                           format, format_version, num_samples, complete
 //
 // The root has one dataset a field and nothing else, so that code which goes through all of

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -82,9 +83,9 @@ func TestH5pyReadsChecksums(t *testing.T) {
 	want := contents(s, n)
 	for _, f := range s.Fields {
 		var sums []byte
-		block := int(store.BlockRecords(f.RecordBytes())) * f.RecordBytes()
+		block := int(layout.BlockRecords(f.RecordBytes())) * f.RecordBytes()
 		for rest := want[f.Name]; len(rest) > 0; rest = rest[min(block, len(rest)):] {
-			sums = binary.LittleEndian.AppendUint32(sums, store.CRC32C(rest[:min(block, len(rest))]))
+			sums = binary.LittleEndian.AppendUint32(sums, layout.CRC32C(rest[:min(block, len(rest))]))
 		}
 		d := got.Datasets["penstock/crc/"+f.Name]
 		if d.DType != "uint32" || len(d.Shape) != 1 || d.SHA256 != fmt.Sprintf("%x", sha256.Sum256(sums)) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
@@ -38,7 +39,7 @@ func TestMapped(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	b := read(t, path)
-	b[located.Columns[3].Extents[0].Offset+7] ^= 1
+	b[layout.Of(located).Columns[3].Extents[0].Offset+7] ^= 1
 	if err := os.WriteFile(path+".bad", b, 0o666); err != nil {
 		t.Fatal(err)
 	}

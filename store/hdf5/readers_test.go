@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 	"github.com/penstock/penstock/store"
 )
@@ -68,13 +69,13 @@ func digests(t *testing.T, path string) map[string]string {
 	pool := chunk.NewPool(1)
 	defer pool.Close()
 	all := make(map[string]string)
-	for _, c := range d.Columns {
+	for _, c := range layout.Of(d).Columns {
 		h := sha256.New()
 		for _, e := range c.Extents {
 			rows := make([]byte, e.Count*int64(c.Spec.RecordBytes()))
 			if !c.Packed {
 				_, err = f.ReadAt(rows, e.Offset)
-			} else if r, openErr := d.OpenColumn(&c, f, nil, chunk.Options{Pool: pool}); openErr != nil {
+			} else if r, openErr := layout.Of(d).OpenColumn(&c, f, nil, chunk.Options{Pool: pool}); openErr != nil {
 				err = openErr
 			} else {
 				err = r.Records(t.Context(), rows, e.Row, e.Row+e.Count)

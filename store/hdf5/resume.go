@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -35,12 +36,12 @@ func (s *staged) sync() (json.RawMessage, error) {
 }
 
 // reopen continues a file whose structure is complete, at a state that sync returned.
-func reopen(with container, path string, columns []store.Column, state json.RawMessage) (*staged, error) {
+func reopen(with container, path string, columns []layout.Column, state json.RawMessage) (*staged, error) {
 	var list []arrayState
 	if err := json.Unmarshal(state, &list); err != nil || len(list) != len(columns) {
 		return nil, fmt.Errorf("the state of %d columns is not that of %d: %w", len(list), len(columns), store.ErrCorrupt)
 	}
-	s := &staged{path: path, container: with, objects: layout(columns, nil)}
+	s := &staged{path: path, container: with, objects: arrange(columns, nil)}
 	if err := with.locate(path, s.objects); err != nil {
 		return nil, err
 	}

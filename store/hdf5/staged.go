@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/internal/hdf5/view"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -27,13 +28,13 @@ type staged struct {
 	size      int64 // bytes of the structure, payload included
 }
 
-// layout describes the objects of columns. recipes[k], if
+// arrange describes the objects of columns. recipes[k], if
 // there are recipes and it is not nil, says how column k is compressed.
-func layout(columns []store.Column, recipes []*encode.Recipe) (objects []encode.Object) {
+func arrange(columns []layout.Column, recipes []*encode.Recipe) (objects []encode.Object) {
 	for k, c := range columns {
 		rows, sums := payload(c), encode.Object{
 			Path: c.SumsPath(), Element: encode.Element{DType: tensor.Uint32}, Align: smallAlign,
-			Dims: []int64{store.Blocks(c.Rows, c.Spec.RecordBytes())},
+			Dims: []int64{layout.Blocks(c.Rows, c.Spec.RecordBytes())},
 		}
 		if recipes != nil && recipes[k] != nil {
 			rows.Chunked = &encode.Chunked{Recipe: *recipes[k]}
@@ -44,8 +45,8 @@ func layout(columns []store.Column, recipes []*encode.Recipe) (objects []encode.
 }
 
 // fixedColumns returns the columns of n records that have one length.
-func fixedColumns(schema store.Schema, n int64) []store.Column {
-	columns := schema.Columns()
+func fixedColumns(schema store.Schema, n int64) []layout.Column {
+	columns := layout.Columns(schema.Specs())
 	for k := range columns {
 		columns[k].Rows = n
 	}
@@ -54,8 +55,8 @@ func fixedColumns(schema store.Schema, n int64) []store.Column {
 
 // newStaged makes the file path with room for the rows of the columns and reserves the disk
 // space. Space for compressed columns is reserved when they are compressed.
-func newStaged(with container, path string, columns []store.Column, recipes []*encode.Recipe) (*staged, error) {
-	s := &staged{path: path, container: with, objects: layout(columns, recipes)}
+func newStaged(with container, path string, columns []layout.Column, recipes []*encode.Recipe) (*staged, error) {
+	s := &staged{path: path, container: with, objects: arrange(columns, recipes)}
 	if err := with.create(path, s.objects); err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func newStaged(with container, path string, columns []store.Column, recipes []*e
 }
 
 // open opens the file to write records.
-func (s *staged) open(columns []store.Column) error {
+func (s *staged) open(columns []layout.Column) error {
 	file, err := os.OpenFile(s.path, os.O_RDWR, 0)
 	if err != nil {
 		return pathless(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/internal/hdf5/seal"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -128,7 +129,7 @@ func (s *staged) publish(m *store.Manifest, stage *write.Stage, name string) err
 }
 
 // moveTo copies the records into a new file, of those columns, and continues in it.
-func (w *writer) moveTo(columns []store.Column) error {
+func (w *writer) moveTo(columns []layout.Column) error {
 	file, err := newStaged(w.container, w.stage.Through(trimmedName), columns, nil)
 	if err != nil {
 		return err

@@ -6,12 +6,12 @@ import (
 	"os"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/internal/layout"
 )
 
 // openPacked returns a reader of a column that is packed. It stays open as long as the
 // verification goes on.
-func (v *verifier) openPacked(c *store.Column) (*chunk.Reader, error) {
+func (v *verifier) openPacked(c *layout.Column) (*chunk.Reader, error) {
 	f, err := os.Open(v.data.Path)
 	if err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func (v *verifier) openPacked(c *store.Column) (*chunk.Reader, error) {
 	if v.pool == nil {
 		v.pool = chunk.NewPool(v.opts.Workers)
 	}
-	return v.data.OpenColumn(c, f, nil, chunk.Options{Pool: v.pool})
+	return layout.Of(v.data).OpenColumn(c, f, nil, chunk.Options{Pool: v.pool})
 }
 
 func (v *verifier) closePacked() {
@@ -44,10 +44,10 @@ func chunkBlocks(r *chunk.Reader, per int64) int64 {
 // read fills b with rows of the job's extent from a row on.
 func (j *job) read(b []byte, row int64) error {
 	if j.packed == nil {
-		return store.ReadFile(j.extent.Path, b, j.extent.Offset+row*int64(j.column.Spec.RecordBytes()))
+		return layout.ReadFile(j.extent.Path, b, j.extent.Offset+row*int64(j.column.Spec.RecordBytes()))
 	}
 	first := j.extent.Row + row
-	return store.Mark(j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes())))
+	return layout.Mark(j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes())))
 }
 
 // offset returns where a row of the job's extent is; of a packed column, where the chunk does
@@ -66,7 +66,7 @@ func (j *job) offset(row int64, err error) int64 {
 // what they were. Blocks that have the same fault are one corruption.
 func (v *verifier) localize(j *job, payload []byte) {
 	size := int64(j.column.Spec.RecordBytes())
-	per := store.BlockRecords(int(size))
+	per := layout.BlockRecords(int(size))
 	from, to := j.rows()
 	bad := fault{first: -1}
 	for b := from; b < to; b += per {
@@ -99,9 +99,9 @@ func (v *verifier) blockFault(j *job, rows []byte, row int64) error {
 	if err := j.read(rows, row); err != nil {
 		return err
 	}
-	sums, err := j.extent.ReadChecksums(row/store.BlockRecords(j.column.Spec.RecordBytes()), 1, store.ReadFile)
+	sums, err := j.extent.ReadChecksums(row/layout.BlockRecords(j.column.Spec.RecordBytes()), 1, layout.ReadFile)
 	if err != nil {
 		return err
 	}
-	return sums.Compare(0, store.CRC32C(rows))
+	return sums.Compare(0, layout.CRC32C(rows))
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"sort"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -76,7 +77,7 @@ func (id *identity) fail() {
 
 // add takes the records of a job.
 func (id *identity) add(j *job) {
-	if id == nil || id.failed || j.column.Part == store.Offsets {
+	if id == nil || id.failed || j.column.Part == layout.Offsets {
 		return
 	}
 	f := j.column.Field
@@ -149,22 +150,22 @@ func (v *verifier) checkIdentity() {
 func (j *job) digestRecords(payload []byte) {
 	size := int64(j.column.Spec.RecordBytes())
 	switch j.column.Part {
-	case store.Offsets:
+	case layout.Offsets:
 		return
-	case store.Whole:
+	case layout.Whole:
 		j.crcs = make([]byte, 0, 4*int64(len(payload))/size)
 		for ; len(payload) > 0; payload = payload[size:] {
-			j.crcs = binary.LittleEndian.AppendUint32(j.crcs, store.CRC32C(payload[:size]))
+			j.crcs = binary.LittleEndian.AppendUint32(j.crcs, layout.CRC32C(payload[:size]))
 		}
 		return
 	}
 	at, to := j.rows()
 	for _, end := range j.ends {
 		n := (end - at) * size
-		j.digest = append(j.digest, piece{store.CRC32C(payload[:n]), true, n})
+		j.digest = append(j.digest, piece{layout.CRC32C(payload[:n]), true, n})
 		payload, at = payload[n:], end
 	}
 	if at < to {
-		j.digest = append(j.digest, piece{store.CRC32C(payload), false, int64(len(payload))})
+		j.digest = append(j.digest, piece{layout.CRC32C(payload), false, int64(len(payload))})
 	}
 }

@@ -10,19 +10,19 @@ import (
 	"sort"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/internal/layout"
 )
 
 // splitValues cuts an extent of values into jobs with the ends of their records, which it
 // reads from the offsets. Offsets that cannot be right are a corruption, and then the blocks
 // alone are checked.
-func (v *verifier) splitValues(c *store.Column, k int, e store.Extent, packed *chunk.Reader) iter.Seq[*job] {
+func (v *verifier) splitValues(c *layout.Column, k int, e layout.Extent, packed *chunk.Reader) iter.Seq[*job] {
 	size := c.Spec.RecordBytes()
-	offsets := v.data.Column(c.Field, store.Offsets)
-	index := store.NewRaggedIndex(offsets, c)
+	offsets := layout.Of(v.data).Column(c.Field, layout.Offsets)
+	index := layout.NewRaggedIndex(offsets, c)
 	x, at := offsets.Extents[k], &index.Extents[k]
-	records, blocks := at.Count, store.Blocks(e.Count, size)
-	per := store.BlockRecords(size)
+	records, blocks := at.Count, layout.Blocks(e.Count, size)
+	per := layout.BlockRecords(size)
 	step := max(1, min(jobBytes/int64(size), jobRecords*(e.Count/records+1))/per, chunkBlocks(packed, per))
 	return func(yield func(*job) bool) {
 		r, err := openEnds(x, at)
@@ -48,12 +48,12 @@ func (v *verifier) splitValues(c *store.Column, k int, e store.Extent, packed *c
 type ends struct {
 	file *os.File
 	r    *bufio.Reader
-	walk store.Walk
+	walk layout.Walk
 	left int64 // offsets that were not taken
 	next int64 // the rows before the end that comes next, if left is not 0
 }
 
-func openEnds(x store.Extent, at *store.RaggedExtent) (*ends, error) {
+func openEnds(x layout.Extent, at *layout.RaggedExtent) (*ends, error) {
 	f, err := os.Open(x.Path)
 	if err != nil {
 		return &ends{}, err
@@ -111,14 +111,14 @@ func (e *ends) take(j *job, last bool) error {
 // records returns which records rows [first, last] of a job's extent belong to.
 func (v *verifier) records(j *job, first, last int64) (int64, int64) {
 	switch j.column.Part {
-	case store.Offsets:
+	case layout.Offsets:
 		base := j.extent.First - int64(j.shard)
 		return base + min(first, j.extent.Count-2), base + min(last, j.extent.Count-2)
-	case store.Values:
+	case layout.Values:
 		if len(j.ends) > 0 {
 			return j.recordOf(first), j.recordOf(last)
 		}
-		x := v.data.Column(j.column.Field, store.Offsets).Extents[j.shard]
+		x := layout.Of(v.data).Column(j.column.Field, layout.Offsets).Extents[j.shard]
 		return x.First - int64(j.shard), x.First - int64(j.shard) + x.Count - 2
 	}
 	return j.extent.First + first, j.extent.First + last

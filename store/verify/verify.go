@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -75,9 +76,9 @@ type verifier struct {
 
 // job is a run of whole blocks of one extent, and the ends of the records in it.
 type job struct {
-	column *store.Column
+	column *layout.Column
 	shard  int
-	extent store.Extent
+	extent layout.Extent
 	first  int64         // block
 	n      int64         // blocks
 	record int64         // number of the first record that ends or begins in them
@@ -90,7 +91,7 @@ type job struct {
 
 // rows returns the rows of the extent that the job has.
 func (j *job) rows() (from, to int64) {
-	per := store.BlockRecords(j.column.Spec.RecordBytes())
+	per := layout.BlockRecords(j.column.Spec.RecordBytes())
 	return j.first * per, min((j.first+j.n)*per, j.extent.Count)
 }
 
@@ -101,8 +102,8 @@ const (
 )
 
 func (v *verifier) feed(ctx context.Context, jobs, order chan<- *job) error {
-	for i := range v.data.Columns {
-		c := &v.data.Columns[i]
+	for i := range layout.Of(v.data).Columns {
+		c := &layout.Of(v.data).Columns[i]
 		var reader *chunk.Reader
 		for k, e := range c.Extents {
 			if e.SumsPath == "" && e.Count > 0 {
@@ -137,7 +138,7 @@ func (v *verifier) feed(ctx context.Context, jobs, order chan<- *job) error {
 	return nil
 }
 
-func (v *verifier) unchecked(c *store.Column) {
+func (v *verifier) unchecked(c *layout.Column) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.identity.fail()
@@ -148,18 +149,18 @@ func (v *verifier) unchecked(c *store.Column) {
 }
 
 // split cuts an extent into jobs.
-func (v *verifier) split(c *store.Column, k int, e store.Extent, packed *chunk.Reader) iter.Seq[*job] {
-	if c.Part == store.Values {
+func (v *verifier) split(c *layout.Column, k int, e layout.Extent, packed *chunk.Reader) iter.Seq[*job] {
+	if c.Part == layout.Values {
 		return v.splitValues(c, k, e, packed)
 	}
 	size := c.Spec.RecordBytes()
-	per := store.BlockRecords(size)
+	per := layout.BlockRecords(size)
 	step := max(1, min(jobBytes/int64(size), jobRecords)/per, chunkBlocks(packed, per))
-	blocks := store.Blocks(e.Count, size)
+	blocks := layout.Blocks(e.Count, size)
 	return func(yield func(*job) bool) {
 		for first := int64(0); first < blocks; first += step {
 			j := &job{column: c, shard: k, extent: e, first: first, n: min(step, blocks-first), record: e.First + first*per}
-			if c.Part == store.Offsets {
+			if c.Part == layout.Offsets {
 				j.record -= int64(k) // an extent has one offset more than records
 			}
 			if !yield(j) {
@@ -219,18 +220,18 @@ func (v *verifier) check(j *job, buf []byte) []byte {
 		v.localize(j, payload)
 		return buf
 	}
-	var sums store.Checksums
+	var sums layout.Checksums
 	if err == nil {
-		sums, err = j.extent.ReadChecksums(j.first, j.n, store.ReadFile)
+		sums, err = j.extent.ReadChecksums(j.first, j.n, layout.ReadFile)
 	}
 	if err != nil {
 		v.corrupt(j, from, to-1, err)
 		return buf
 	}
-	per := store.BlockRecords(int(size))
+	per := layout.BlockRecords(int(size))
 	for b := range j.n {
 		lo, hi := b*per, min((b+1)*per, to-from)
-		if err := sums.Compare(b, store.CRC32C(payload[lo*size:hi*size])); err != nil {
+		if err := sums.Compare(b, layout.CRC32C(payload[lo*size:hi*size])); err != nil {
 			v.corrupt(j, from+lo, from+hi-1, err)
 		}
 	}

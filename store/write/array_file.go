@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -53,7 +54,7 @@ func (a *arrayFile) create(stage *Stage, name string) (err error) {
 	return nil
 }
 
-var blankHeader [store.HeaderBytes]byte
+var blankHeader [layout.HeaderBytes]byte
 
 // append adds whole rows, whose CRC32C is crc.
 func (a *arrayFile) append(b []byte, crc uint32) error {
@@ -128,12 +129,12 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	crc = a.sums.all()
 	a.sums.End()
 	if a.rows == 0 {
-		a.buf, crc = append(a.buf, 0), store.CRC32C([]byte{0})
+		a.buf, crc = append(a.buf, 0), layout.CRC32C([]byte{0})
 	}
 	if err := a.write(nil); err != nil {
 		return 0, nil, err
 	}
-	header := store.Header(a.spec, a.rows)
+	header := layout.Header(a.spec, a.rows)
 	if _, err := a.file.WriteAt(header, 0); err != nil {
 		return 0, nil, err
 	}
@@ -144,7 +145,7 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	}
 	file := a.file
 	a.file = nil
-	return CombineCRC32C(store.CRC32C(header), crc, a.at-store.HeaderBytes), a.sums.Done, SyncFile(file)
+	return CombineCRC32C(layout.CRC32C(header), crc, a.at-layout.HeaderBytes), a.sums.Done, SyncFile(file)
 }
 
 // resume continues an array whose first rows, with checksum crc, were made durable. It cuts
@@ -161,9 +162,9 @@ func (a *arrayFile) resume(stage *Stage, name string, rows int64, crc uint32) er
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if got := a.sums.all(); got != crc {
-		return fmt.Errorf("%s: the CRC32C of its first %d rows is %s, not %s: %w", path, rows, store.HexCRC(got), store.HexCRC(crc), store.ErrCorrupt)
+		return fmt.Errorf("%s: the CRC32C of its first %d rows is %s, not %s: %w", path, rows, layout.HexCRC(got), layout.HexCRC(crc), store.ErrCorrupt)
 	}
-	if err := f.Truncate(store.HeaderBytes + size); err != nil {
+	if err := f.Truncate(layout.HeaderBytes + size); err != nil {
 		return err
 	}
 	a.at, err = f.Seek(0, io.SeekEnd)
@@ -172,14 +173,14 @@ func (a *arrayFile) resume(stage *Stage, name string, rows int64, crc uint32) er
 
 // reread computes the checksums of the rows in the file.
 func (a *arrayFile) reread(size int64) error {
-	r := io.NewSectionReader(a.file, store.HeaderBytes, size)
+	r := io.NewSectionReader(a.file, layout.HeaderBytes, size)
 	buf := make([]byte, largePiece)
 	for left := size; left > 0; {
 		n := min(left, int64(len(buf)))
 		if _, err := io.ReadFull(r, buf[:n]); err != nil {
 			return err
 		}
-		a.sums.Add(buf[:n], store.CRC32C(buf[:n]))
+		a.sums.Add(buf[:n], layout.CRC32C(buf[:n]))
 		left -= n
 	}
 	return nil
@@ -195,14 +196,14 @@ func (a *arrayFile) abandon() {
 
 // writeSums writes a checksum file and returns the CRC32C of all of it.
 func writeSums(stage *Stage, name string, blocks []uint32) (uint32, error) {
-	text := store.SumsHeader(int64(len(blocks)))
+	text := layout.SumsHeader(int64(len(blocks)))
 	for _, b := range blocks {
 		text = binary.LittleEndian.AppendUint32(text, b)
 	}
 	if len(blocks) == 0 {
 		text = append(text, 0)
 	}
-	return store.CRC32C(text), stage.WriteFile(name, text)
+	return layout.CRC32C(text), stage.WriteFile(name, text)
 }
 
 // WriteFile writes a read-only file and waits until it is on disk.

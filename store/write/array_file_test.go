@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -41,7 +41,7 @@ func testPieces(t *testing.T, row int, synced bool) {
 			b[k] = byte(rng.IntN(256))
 		}
 		want = append(want, b...)
-		if err := a.append(b, store.CRC32C(b)); err != nil {
+		if err := a.append(b, layout.CRC32C(b)); err != nil {
 			t.Fatal(err)
 		}
 		if synced && i%3 == 0 {
@@ -58,8 +58,8 @@ func testPieces(t *testing.T, row int, synced bool) {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(stage.Path("rows.npy"))
-	if err != nil || len(got) < store.HeaderBytes || !bytes.Equal(got[store.HeaderBytes:], want) || store.CRC32C(got) != crc {
-		t.Fatalf("%d bytes with CRC32C %08x, want %d and %08x, or others; error %v", len(got), store.CRC32C(got), store.HeaderBytes+len(want), crc, err)
+	if err != nil || len(got) < layout.HeaderBytes || !bytes.Equal(got[layout.HeaderBytes:], want) || layout.CRC32C(got) != crc {
+		t.Fatalf("%d bytes with CRC32C %08x, want %d and %08x, or others; error %v", len(got), layout.CRC32C(got), layout.HeaderBytes+len(want), crc, err)
 	}
 }
 

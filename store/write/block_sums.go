@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -18,7 +19,7 @@ type BlockSums struct {
 
 // NewBlockSums returns the checksums of an empty column.
 func NewBlockSums(rowBytes int) BlockSums {
-	return BlockSums{size: int(store.BlockRecords(rowBytes)) * rowBytes}
+	return BlockSums{size: int(layout.BlockRecords(rowBytes)) * rowBytes}
 }
 
 // Add takes the next bytes, whose CRC32C the caller has at hand.

@@ -5,23 +5,23 @@ import (
 	"io"
 	"os"
 
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/internal/layout"
 )
 
 // ConcatColumns returns the columns that parts of a dataset, one after the other, make. Offsets
 // have one row less for each extent but the first, as one's end is the next one's start.
-func ConcatColumns(parts [][]store.Column) []store.Column {
-	out := make([]store.Column, len(parts[0]))
+func ConcatColumns(parts [][]layout.Column) []layout.Column {
+	out := make([]layout.Column, len(parts[0]))
 	for k := range out {
 		c := parts[0][k]
-		out[k] = store.Column{Field: c.Field, Part: c.Part, Name: c.Name, Spec: c.Spec}
+		out[k] = layout.Column{Field: c.Field, Part: c.Part, Name: c.Name, Spec: c.Spec}
 		for _, p := range parts {
 			out[k].Rows += p[k].Rows
-			if c.Part == store.Offsets {
+			if c.Part == layout.Offsets {
 				out[k].Rows -= int64(len(p[k].Extents))
 			}
 		}
-		if c.Part == store.Offsets {
+		if c.Part == layout.Offsets {
 			out[k].Rows++
 		}
 	}
@@ -33,17 +33,17 @@ const collectBuffer = 1 << 20
 
 // ConcatRows gives the rows of column k of all parts, one after the other, to a function, whole rows at a time. Offsets
 // count from the first row of the column then.
-func ConcatRows(parts [][]store.Column, k int, to func(rows []byte) error) error {
+func ConcatRows(parts [][]layout.Column, k int, to func(rows []byte) error) error {
 	size := parts[0][k].Spec.RecordBytes()
 	c := collecting{size: int64(size), to: to, buf: make([]byte, max(size, collectBuffer-collectBuffer%size))}
 	for _, p := range parts {
-		var index store.RaggedIndex
-		if p[k].Part == store.Offsets {
-			index = store.NewRaggedIndex(&p[k], &p[k-1])
+		var index layout.RaggedIndex
+		if p[k].Part == layout.Offsets {
+			index = layout.NewRaggedIndex(&p[k], &p[k-1])
 		}
 		for i, e := range p[k].Extents {
 			var err error
-			if p[k].Part == store.Offsets {
+			if p[k].Part == layout.Offsets {
 				err = c.offsets(e, &index.Extents[i])
 			} else {
 				err = c.rows(e, nil)
@@ -66,7 +66,7 @@ type collecting struct {
 }
 
 // rows copies an extent, changed in pieces by change if that is not nil.
-func (c *collecting) rows(e store.Extent, change func(piece []byte) ([]byte, error)) error {
+func (c *collecting) rows(e layout.Extent, change func(piece []byte) ([]byte, error)) error {
 	f, err := os.Open(e.Path)
 	if err != nil {
 		return err
@@ -92,9 +92,9 @@ func (c *collecting) rows(e store.Extent, change func(piece []byte) ([]byte, err
 }
 
 // offsets copies an extent of offsets, to count from the first row of the column.
-func (c *collecting) offsets(e store.Extent, x *store.RaggedExtent) error {
+func (c *collecting) offsets(e layout.Extent, x *layout.RaggedExtent) error {
 	first := true
-	var w store.Walk
+	var w layout.Walk
 	err := c.rows(e, func(piece []byte) (_ []byte, err error) {
 		for b := piece; len(b) > 0; b = b[8:] {
 			offset := int64(binary.LittleEndian.Uint64(b))

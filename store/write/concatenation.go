@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/store"
 )
@@ -89,11 +90,11 @@ func (a *Concatenation) Commit(info store.Info) (*store.Manifest, error) {
 // files takes the files of a shard, which gets a new number. Those of fields that are only in the other dataset come
 // last, and stay where they are.
 func (a *Concatenation) files(dataset int, s store.Shard, number int, take func(func() error)) (list []store.File, err error) {
-	for k, c := range a.schema.Columns() {
+	for k, c := range layout.Columns(a.schema.Specs()) {
 		if len(s.Files) < 2*k+2 {
 			return nil, fmt.Errorf("a shard has %d files: %w", len(s.Files), store.ErrCorrupt)
 		}
-		payload, sums := c.Files(a.schema.Fields[c.Field].Name, number, 0)
+		payload, sums := c.Files(number, 0)
 		for i, name := range []string{payload.Name, sums.Name} {
 			f := s.Files[2*k+i]
 			old := f

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -64,7 +65,7 @@ func (e entry) line() ([]byte, error) {
 		return nil, err
 	}
 	text = append(text, '\n')
-	return append([]byte(store.HexCRC(store.CRC32C(text))+" "), text...), nil
+	return append([]byte(layout.HexCRC(layout.CRC32C(text))+" "), text...), nil
 }
 
 // write adds a line.
@@ -118,7 +119,7 @@ func announce(folder *os.Root, manifest []byte) error {
 		return err
 	}
 	j := &journal{f}
-	return errors.Join(j.commit(entry{Manifest: store.HexCRC(store.CRC32C(manifest))}), f.Close())
+	return errors.Join(j.commit(entry{Manifest: layout.HexCRC(layout.CRC32C(manifest))}), f.Close())
 }
 
 // announced reports whether a journal announces the manifest of a folder, whose files read returns.
@@ -127,7 +128,7 @@ func announced(journal []byte, read func(name string) ([]byte, error)) bool {
 	if err != nil {
 		return false
 	}
-	want := store.HexCRC(store.CRC32C(manifest))
+	want := layout.HexCRC(layout.CRC32C(manifest))
 	for len(journal) > 0 {
 		e, n := nextEntry(journal)
 		if n == 0 {
@@ -207,7 +208,7 @@ func (h *history) enter(e entry, size int64) {
 // nextEntry returns the first line of data and its length, which is 0 if it is not good.
 func nextEntry(data []byte) (e entry, n int) {
 	n = bytes.IndexByte(data, '\n') + 1
-	if n < 10 || data[8] != ' ' || string(data[:8]) != store.HexCRC(store.CRC32C(data[9:n])) || json.Unmarshal(data[9:n], &e) != nil {
+	if n < 10 || data[8] != ' ' || string(data[:8]) != layout.HexCRC(layout.CRC32C(data[9:n])) || json.Unmarshal(data[9:n], &e) != nil {
 		return entry{}, 0
 	}
 	return e, n

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/store"
 )
@@ -29,7 +30,7 @@ func FuzzJournal(f *testing.F) {
 		// Lines with their checksums, so that what is in them is read.
 		var sealed []byte
 		for _, text := range bytes.SplitAfter(data, []byte("\n")) {
-			sealed = append(append(sealed, store.HexCRC(store.CRC32C(text))+" "...), text...)
+			sealed = append(append(sealed, layout.HexCRC(layout.CRC32C(text))+" "...), text...)
 		}
 		sealed = sealed[:max(0, min(len(sealed), len(sealed)-cut%64))]
 		h, err := readJournal(sealed)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"golang.org/x/sys/unix"
@@ -56,7 +57,7 @@ func TestReservedRoomIsGivenBack(t *testing.T) {
 	if err := unix.Stat(s.Path("x-00000.npy"), &st); err != nil {
 		t.Fatal(err)
 	}
-	if st.Size != store.HeaderBytes+70*100_000 || st.Blocks*512 > st.Size+64<<10 { // with what lists its blocks
+	if st.Size != layout.HeaderBytes+70*100_000 || st.Blocks*512 > st.Size+64<<10 { // with what lists its blocks
 		t.Errorf("a file of %d bytes takes %d of the disk", st.Size, st.Blocks*512)
 	}
 }

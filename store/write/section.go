@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -18,7 +19,7 @@ type section struct {
 	size    shardSize
 	prefix  string
 	number  int // of its first shard, for names
-	columns []store.Column
+	columns []layout.Column
 	arrays  []arrayFile   // by column
 	shards  []store.Shard // finished ones; First counts from the section's own start
 	records int64         // in finished shards
@@ -26,7 +27,7 @@ type section struct {
 }
 
 func newSection(schema store.Schema, stage *Stage, size shardSize, prefix string, number int) section {
-	s := section{schema: schema, stage: stage, size: size, prefix: prefix, number: number, columns: schema.Columns()}
+	s := section{schema: schema, stage: stage, size: size, prefix: prefix, number: number, columns: layout.Columns(schema.Specs())}
 	for _, c := range s.columns {
 		s.arrays = append(s.arrays, newArrayFile(c.Spec))
 	}
@@ -56,7 +57,7 @@ func (s *section) append(r *store.Record, sums []uint32) (full bool, err error) 
 // add appends what a record has for column k. Offsets come after their values.
 func (s *section) add(k int, r *store.Record, sums []uint32) error {
 	c := &s.columns[k]
-	if c.Part != store.Offsets {
+	if c.Part != layout.Offsets {
 		return s.arrays[k].append(r.Values[c.Field], sums[c.Field])
 	}
 	return s.arrays[k].appendOffset(s.arrays[k-1].rows)
@@ -64,13 +65,13 @@ func (s *section) add(k int, r *store.Record, sums []uint32) error {
 
 func (a *arrayFile) appendOffset(rows int64) error {
 	binary.LittleEndian.PutUint64(a.word[:], uint64(rows))
-	return a.append(a.word[:], store.CRC32C(a.word[:]))
+	return a.append(a.word[:], layout.CRC32C(a.word[:]))
 }
 
 // raggedFull reports whether a ragged field has as many bytes as a shard should have.
 func (s *section) raggedFull() bool {
 	for k, c := range s.columns {
-		if c.Part != store.Whole && s.arrays[k].rows*int64(c.Spec.RecordBytes()) >= s.size.bytes {
+		if c.Part != layout.Whole && s.arrays[k].rows*int64(c.Spec.RecordBytes()) >= s.size.bytes {
 			return true
 		}
 	}
@@ -83,8 +84,7 @@ func (s *section) path(name string) string { return s.stage.Path(s.prefix + name
 // files returns the entries of a column's files in a shard of this section, without CRCs.
 func (s *section) files(k int, shard int, rows int64) (payload, sums store.File) {
 	c := &s.columns[k]
-	field := s.schema.Fields[c.Field].Name
-	return c.Files(field, s.number+shard, rows)
+	return c.Files(s.number+shard, rows)
 }
 
 func (s *section) openShard() error {
@@ -93,7 +93,7 @@ func (s *section) openShard() error {
 		if err := s.arrays[k].create(s.stage, s.prefix+payload.Name); err != nil {
 			return err
 		}
-		if s.columns[k].Part == store.Offsets {
+		if s.columns[k].Part == layout.Offsets {
 			if err := s.arrays[k].appendOffset(0); err != nil {
 				return err
 			}
@@ -110,12 +110,12 @@ func (s *section) closeShard() error {
 		if err != nil {
 			return err
 		}
-		payload.CRC32C = store.HexCRC(crc)
+		payload.CRC32C = layout.HexCRC(crc)
 		crc, err = writeSums(s.stage, s.prefix+sums.Name, blocks)
 		if err != nil {
 			return err
 		}
-		sums.CRC32C = store.HexCRC(crc)
+		sums.CRC32C = layout.HexCRC(crc)
 		shard.Files = append(shard.Files, payload, sums)
 	}
 	s.shards = append(s.shards, shard)
@@ -199,7 +199,7 @@ func (s *section) restoreShard(shard store.Shard, keep map[string]bool) error {
 	if shard.First != s.records || shard.Count < 1 || shard.Count > store.MaxRecords-s.records || len(shard.Files) != 2*len(s.columns) {
 		return fmt.Errorf("shard %d has records [%d, +%d) in %d files: %w", len(s.shards), shard.First, shard.Count, len(shard.Files), store.ErrCorrupt)
 	}
-	if err := shard.CheckFiles(s.schema, s.columns, s.number+len(s.shards)); err != nil {
+	if err := layout.CheckFiles(shard, s.columns, s.number+len(s.shards)); err != nil {
 		return fmt.Errorf("%w: %w", err, store.ErrCorrupt)
 	}
 	for _, f := range shard.Files {

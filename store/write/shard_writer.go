@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
 )
@@ -51,7 +52,7 @@ func newShardSize(s store.Schema, shardBytes int64) shardSize {
 		}
 		size := int64(f.RecordBytes())
 		largest = max(largest, size)
-		step = lcm(step, store.HeaderBytes/gcd(store.HeaderBytes, size))
+		step = lcm(step, layout.HeaderBytes/gcd(layout.HeaderBytes, size))
 	}
 	if largest == 0 {
 		return shardSize{math.MaxInt64, 1, shardBytes}
@@ -228,7 +229,7 @@ func (s *section) renumber(shard store.Shard, first int64, number int) (store.Sh
 	var moved []rename
 	for k := range s.columns {
 		old := shard.Files[2*k : 2*k+2]
-		payload, sums := s.columns[k].Files(old[0].Field, number, 0)
+		payload, sums := s.columns[k].Files(number, 0)
 		for j, name := range []string{payload.Name, sums.Name} {
 			f := old[j]
 			moved = append(moved, rename{s.prefix + f.Name, name})

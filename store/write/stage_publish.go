@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
 )
@@ -228,14 +229,14 @@ func (s *Stage) moving(name string) error {
 func manifestSum(folder *os.Root, name string) string {
 	for _, manifest := range manifests {
 		if text, err := folder.ReadFile(filepath.Join(name, manifest)); err == nil {
-			return store.HexCRC(store.CRC32C(text))
+			return layout.HexCRC(layout.CRC32C(text))
 		}
 	}
 	return ""
 }
 
 // manifests are the files that make a folder a dataset.
-var manifests = []string{store.ManifestName, filepath.FromSlash(store.ZarrManifest)}
+var manifests = []string{store.ManifestName, filepath.FromSlash(layout.ZarrManifest)}
 
 // SyncFile waits until f is on disk, makes it read-only for those who can read it, and closes it.
 func SyncFile(f *os.File) error {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/layout"
 	format "github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
@@ -15,7 +16,7 @@ import (
 // array writes the shards of a column, and computes the checksums of its rows, which begin anew with each shard.
 type array struct {
 	folder *folder
-	meta   *store.Column
+	meta   *layout.Column
 	grid   format.Grid
 	path   string
 	pack   *write.ChunkPipeline
@@ -26,7 +27,7 @@ type array struct {
 }
 
 // write writes column k of the parts, behind the rows of the base.
-func (a *array) write(parts [][]store.Column, k int) error {
+func (a *array) write(parts [][]layout.Column, k int) error {
 	linked, err := a.link(k)
 	if err != nil {
 		return err
@@ -40,14 +41,14 @@ func (a *array) write(parts [][]store.Column, k int) error {
 		return err
 	}
 	if base := a.folder.base; base != nil {
-		rest := base.data.Columns[k]
+		rest := layout.Of(base.data).Columns[k]
 		if rest.Extents = rest.Extents[min(linked, int64(len(rest.Extents))):]; rest.Packed {
 			err = base.unpack(&rest, a.append)
 		} else {
-			all := make([]store.Column, len(base.data.Columns))
-			copy(all, base.data.Columns)
+			all := make([]layout.Column, len(layout.Of(base.data).Columns))
+			copy(all, layout.Of(base.data).Columns)
 			all[k] = rest
-			parts = append([][]store.Column{all}, parts...)
+			parts = append([][]layout.Column{all}, parts...)
 		}
 	}
 	if err == nil {
@@ -67,7 +68,7 @@ func (a *array) append(rows []byte) error {
 	for len(rows) > 0 {
 		piece := rows[:min(int64(len(rows)), a.left*size)]
 		rows = rows[len(piece):]
-		a.blocks.Add(piece, store.CRC32C(piece))
+		a.blocks.Add(piece, layout.CRC32C(piece))
 		if a.left -= int64(len(piece)) / size; a.left == 0 {
 			a.blocks.End()
 			a.left = a.grid.Shard
@@ -97,7 +98,7 @@ func (a *array) link(k int) (linked int64, err error) {
 	if base == nil || base.grids[a.meta.Path()] != a.grid {
 		return 0, nil
 	}
-	old := &base.data.Columns[k]
+	old := &layout.Of(base.data).Columns[k]
 	for (linked+1)*a.grid.Shard <= old.Rows {
 		name := a.shard(linked)
 		if err := a.folder.stage.LinkFrom(name, staged(name)); err != nil {
@@ -113,8 +114,8 @@ func (a *array) link(k int) (linked int64, err error) {
 	if linked == 0 {
 		return 0, nil
 	}
-	blocks := linked * store.Blocks(a.grid.Shard, a.meta.Spec.RecordBytes())
-	b, err := old.Extents[0].ReadChecksums(0, blocks, store.ReadFile)
+	blocks := linked * layout.Blocks(a.grid.Shard, a.meta.Spec.RecordBytes())
+	b, err := old.Extents[0].ReadChecksums(0, blocks, layout.ReadFile)
 	for ; len(b) > 0; b = b[4:] {
 		a.sums = append(a.sums, binary.LittleEndian.Uint32(b))
 	}
@@ -171,7 +172,7 @@ type base struct {
 }
 
 func openBase(path string) (*base, error) {
-	if !store.IsZarr(path) {
+	if !layout.IsZarr(path) {
 		return nil, errors.New("penstock did not write it as Zarr, so nothing can be appended")
 	}
 	data, err := store.OpenZarr(path, store.OpenOptions{})
@@ -188,7 +189,7 @@ func openBase(path string) (*base, error) {
 			b.grids["/"+a.Path] = format.Grid{Chunk: a.Chunks[0], Shard: a.Shards[0]}
 		}
 	}
-	for _, c := range data.Columns {
+	for _, c := range layout.Of(data).Columns {
 		if s := data.Manifest.Storage[c.Name]; s != nil {
 			grid := b.grids[c.Path()]
 			grid.Zstd = s.Level
@@ -204,8 +205,8 @@ func (b *base) close() { b.pool.Close() }
 const unpackBytes = 8 << 20
 
 // unpack gives the rows of a column that is compressed to a function.
-func (b *base) unpack(c *store.Column, to func(rows []byte) error) error {
-	r, err := b.data.OpenColumn(c, nil, nil, chunk.Options{Pool: b.pool})
+func (b *base) unpack(c *layout.Column, to func(rows []byte) error) error {
+	r, err := layout.Of(b.data).OpenColumn(c, nil, nil, chunk.Options{Pool: b.pool})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
@@ -62,7 +63,7 @@ func whole(t testing.TB, path string) bool {
 	if err != nil || v.Corruptions > 0 {
 		return false
 	}
-	_, unknown, err := store.CheckZarr(d)
+	_, unknown, err := layout.Of(d).CheckZarr(d.Path, d.Manifest.Metadata)
 	return err == nil && len(unknown) == 0
 }
 
@@ -92,7 +93,7 @@ func TestMutations(t *testing.T) {
 			path := filepath.Join(crash.MemoryDir(t), "x.zarr")
 			write(t, path, 0, 30, options()[name])
 			if foreign {
-				os.Remove(filepath.Join(path, filepath.FromSlash(store.ZarrManifest)))
+				os.Remove(filepath.Join(path, filepath.FromSlash(layout.ZarrManifest)))
 			}
 			files := foldertest.Files(t, path)
 			names := slices.DeleteFunc(slices.Sorted(maps.Keys(files)), func(n string) bool { return foreign && filepath.Dir(n) == "penstock" })

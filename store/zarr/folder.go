@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	format "github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
@@ -26,11 +27,11 @@ type folder struct {
 }
 
 // write writes all of it: the parts, behind the rows of the base, then the manifest.
-func (f *folder) write(parts [][]store.Column) error {
+func (f *folder) write(parts [][]layout.Column) error {
 	f.manifest.Metadata, f.nodes = make(map[string]string), make(map[string]json.RawMessage)
 	all := parts
 	if f.base != nil {
-		all = append([][]store.Column{f.base.data.Columns}, parts...)
+		all = append([][]layout.Column{layout.Of(f.base.data).Columns}, parts...)
 	}
 	if err := f.stage.Root().Mkdir(stagedName, 0o777); err != nil {
 		return err
@@ -59,7 +60,7 @@ func (f *folder) write(parts [][]store.Column) error {
 // depend on its length only.
 func (f *folder) writeManifest() error {
 	path := metadataGroup + "/manifest"
-	f.manifest.Metadata[store.ZarrNode], f.manifest.Metadata[path+"/"+store.ZarrNode] = store.HexCRC(0), store.HexCRC(0)
+	f.manifest.Metadata[layout.ZarrNode], f.manifest.Metadata[path+"/"+layout.ZarrNode] = layout.HexCRC(0), layout.HexCRC(0)
 	text, err := f.manifest.Encode()
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (f *folder) writeManifest() error {
 	if text, err = m.Encode(); err != nil {
 		return err
 	}
-	return f.stage.WriteFile(staged(store.ZarrManifest), text)
+	return f.stage.WriteFile(staged(layout.ZarrManifest), text)
 }
 
 // staged returns where a file of the dataset is in the stage.
@@ -128,13 +129,13 @@ func (f *folder) node(path string, text []byte) error {
 }
 
 func (f *folder) metadata(path string, text []byte) error {
-	name := strings.TrimPrefix(path+"/"+store.ZarrNode, "/")
-	f.manifest.Metadata[name] = store.HexCRC(store.CRC32C(text))
+	name := strings.TrimPrefix(path+"/"+layout.ZarrNode, "/")
+	f.manifest.Metadata[name] = layout.HexCRC(layout.CRC32C(text))
 	return f.stage.WriteFile(staged(name), text)
 }
 
 // array writes column k of the parts, behind the rows of the base, and its checksums.
-func (f *folder) array(c *store.Column, g format.Grid, parts [][]store.Column, k int) error {
+func (f *folder) array(c *layout.Column, g format.Grid, parts [][]layout.Column, k int) error {
 	field := f.manifest.Fields[c.Field]
 	path := c.Path()[1:]
 	text, err := format.EncodeArray(c.Spec, c.Rows, g, dimensions(field, c), attributes(field, c))
@@ -176,11 +177,11 @@ func (f *folder) sums(path string, sums []uint32) error {
 
 // dimensions names the axes of a column, as the Python package does for xarray: those of one array only have its name in
 // theirs, as arrays of a group share dimensions of one name.
-func dimensions(f store.Field, c *store.Column) []string {
+func dimensions(f store.Field, c *layout.Column) []string {
 	switch c.Part {
-	case store.Offsets:
+	case layout.Offsets:
 		return []string{"offset"}
-	case store.Values:
+	case layout.Values:
 		return append([]string{"row"}, axes(f.Name, f.Layout, c.Spec.Shape)...)
 	}
 	return append([]string{"record"}, axes(f.Name, f.Layout, c.Spec.Shape)...)
@@ -199,9 +200,9 @@ func axes(name, layout string, shape tensor.Shape) (list []string) {
 }
 
 // attributes are those of a field, or of the values of a ragged one, with the names that they have in HDF5 files.
-func attributes(f store.Field, c *store.Column) map[string]any {
+func attributes(f store.Field, c *layout.Column) map[string]any {
 	list := make(map[string]any)
-	if c.Part == store.Offsets {
+	if c.Part == layout.Offsets {
 		return list
 	}
 	if f.Layout != "" {

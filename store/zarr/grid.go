@@ -1,6 +1,7 @@
 package zarr
 
 import (
+	"github.com/penstock/penstock/internal/layout"
 	format "github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
@@ -20,7 +21,7 @@ const mostChunks = 1 << 16
 const smallPart = 64
 
 // grids says how the columns are cut.
-func (f *folder) grids(columns []store.Column) []format.Grid {
+func (f *folder) grids(columns []layout.Column) []format.Grid {
 	schema := f.manifest.Schema()
 	per := shardRecords(schema, f.opts.ShardBytes)
 	total := int64(0)
@@ -30,7 +31,7 @@ func (f *folder) grids(columns []store.Column) []format.Grid {
 	list := make([]format.Grid, len(columns))
 	for k, c := range columns {
 		g, rows := &list[k], int64(plainChunk)/int64(c.Spec.RecordBytes())
-		if pack := f.opts.Compress; pack != nil && c.Part != store.Offsets && c.Rows*int64(c.Spec.RecordBytes()) > total/smallPart {
+		if pack := f.opts.Compress; pack != nil && c.Part != layout.Offsets && c.Rows*int64(c.Spec.RecordBytes()) > total/smallPart {
 			g.Zstd = pack.Level
 			if g.Zstd == 0 {
 				g.Zstd = defaultLevel
@@ -40,10 +41,10 @@ func (f *folder) grids(columns []store.Column) []format.Grid {
 		if f.base != nil {
 			old := f.base.grids[c.Path()]
 			g.Zstd = old.Zstd
-			if old.Chunk < f.base.data.Columns[k].Rows { // else it was as large as the dataset
+			if old.Chunk < layout.Of(f.base.data).Columns[k].Rows { // else it was as large as the dataset
 				rows = old.Chunk
 			}
-			if c.Part == store.Whole && f.base.data.Records > old.Shard {
+			if c.Part == layout.Whole && f.base.data.Records > old.Shard {
 				*g = old
 				continue
 			}
@@ -65,12 +66,12 @@ func shardRecords(schema store.Schema, shardBytes int64) int64 {
 
 // cut returns how many rows a chunk of a column has, at most, and how many a shard. A column that is shorter than a shard
 // has one that is as long, and a ragged field has one in any case.
-func cut(c *store.Column, chunk, shard int64) (int64, int64) {
+func cut(c *layout.Column, chunk, shard int64) (int64, int64) {
 	n := max(1, c.Rows)
-	if c.Part != store.Whole {
+	if c.Part != layout.Whole {
 		chunk, shard = max(chunk, (n+mostChunks-1)/mostChunks), n
 	}
-	for chunk = min(chunk, shard); c.Part == store.Whole && shard%chunk != 0; {
+	for chunk = min(chunk, shard); c.Part == layout.Whole && shard%chunk != 0; {
 		chunk--
 	}
 	chunk = min(chunk, n)
@@ -81,12 +82,12 @@ func cut(c *store.Column, chunk, shard int64) (int64, int64) {
 }
 
 // rows returns how many rows of a column are compressed together, about.
-func (c *Compression) rows(column *store.Column) int64 {
+func (c *Compression) rows(column *layout.Column) int64 {
 	size := int64(column.Spec.RecordBytes())
 	switch {
 	case c.ChunkBytes > 0:
 		return c.ChunkBytes / size
-	case c.ChunkRecords > 0 && column.Part == store.Whole:
+	case c.ChunkRecords > 0 && column.Part == layout.Whole:
 		return c.ChunkRecords
 	}
 	return compressedChunk / size

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -142,7 +143,7 @@ func (w *container) Commit(info store.Info) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := [][]store.Column{store.ColumnsOf(m.Schema(), m.Shards, w.stage.Through(""))}
+	parts := [][]layout.Column{layout.ColumnsOf(m.Schema().Specs(), m.Shards, w.stage.Through(""))}
 	m.Shards = nil
 	f := &folder{stage: w.stage, opts: &w.opts, base: w.base, manifest: m}
 	if err := f.write(parts); err != nil {

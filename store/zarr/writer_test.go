@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/mmapds"
@@ -165,7 +166,7 @@ func TestSameAsFlat(t *testing.T) {
 				write(t, parts, n*3/5+1, n, more)
 				sound(t, parts)
 				for file, text := range foldertest.Files(t, parts) {
-					if file != filepath.FromSlash(store.ZarrManifest) && text != files[file] { // the manifest counts generations
+					if file != filepath.FromSlash(layout.ZarrManifest) && text != files[file] { // the manifest counts generations
 						t.Errorf("%s: an append makes another file", file)
 					}
 				}

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
-	"github.com/penstock/penstock/store"
 )
 
 func run(ctx context.Context, args ...string) (code int, stdout, stderr string) {
@@ -25,7 +25,7 @@ func run(ctx context.Context, args ...string) (code int, stdout, stderr string) 
 
 func TestExitCodes(t *testing.T) {
 	whole, broken := datasettest.Animals(t), datasettest.Animals(t)
-	datasettest.Rewrite(t, filepath.Join(broken, "images-00000.npy"), datasettest.Flip(store.HeaderBytes))
+	datasettest.Rewrite(t, filepath.Join(broken, "images-00000.npy"), datasettest.Flip(layout.HeaderBytes))
 	out, page := filepath.Join(t.TempDir(), "x.png"), filepath.Join(t.TempDir(), "x.html")
 	for _, c := range []struct {
 		args []string

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -80,7 +80,7 @@ func (m *Machine) lookAt(ds *mmapds.Dataset, field string) {
 	if v, err := ds.Slice(field, 0, ds.Len()); err == nil && ds.Contiguous(field, 0, ds.Len()) {
 		m.Resident = resident(v.Bytes())
 	}
-	for _, c := range ds.Files().Columns {
+	for _, c := range layout.Of(ds.Files()).Columns {
 		spec := ds.Specs()[c.Field]
 		if spec.Name == field && !c.Packed && len(c.Extents) > 0 {
 			m.Pread = preadRate(c.Extents[0], max(1, spec.RecordBytes()))
@@ -89,7 +89,7 @@ func (m *Machine) lookAt(ds *mmapds.Dataset, field string) {
 }
 
 // preadRate reads records of an extent, spread over it, for up to a fifth of a second.
-func preadRate(e store.Extent, size int) float64 {
+func preadRate(e layout.Extent, size int) float64 {
 	const longest = 200 * time.Millisecond
 	f, err := os.Open(e.Path)
 	if err != nil || e.Count == 0 || size > calibrationBytes {

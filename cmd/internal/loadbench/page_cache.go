@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -15,7 +16,7 @@ func warm(ctx context.Context, ds *mmapds.Dataset, report func(int)) string {
 	if free := int64(freeMemory()); free > 0 && size > free/2 {
 		return "the dataset's files have " + cli.Bytes(size) + ", which is much for this machine's memory: rows may differ in what they found there"
 	}
-	for _, c := range ds.Files().Columns {
+	for _, c := range layout.Of(ds.Files()).Columns {
 		if c.Packed {
 			return "the dataset is packed: rows differ in what they found inflated"
 		}
@@ -36,7 +37,7 @@ func warm(ctx context.Context, ds *mmapds.Dataset, report func(int)) string {
 // fileBytes returns the size of a dataset's files.
 func fileBytes(ds *mmapds.Dataset) (sum int64) {
 	seen := make(map[string]bool)
-	for _, c := range ds.Files().Columns {
+	for _, c := range layout.Of(ds.Files()).Columns {
 		for _, e := range c.Extents {
 			if info, err := os.Stat(e.Path); err == nil && !seen[e.Path] {
 				seen[e.Path] = true

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -61,7 +62,7 @@ func bySplit(t *testing.T, dest string) map[string][]int64 {
 
 func numberAt(t testing.TB, d *store.Dataset, field int, i int64) int64 {
 	t.Helper()
-	e, _ := d.Column(field, store.Whole).Extent(i)
+	e, _ := layout.Of(d).Column(field, layout.Whole).Extent(i)
 	data, err := os.ReadFile(e.Path)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -51,7 +52,7 @@ func (c *collection) make(ctx context.Context) (*store.Manifest, error) {
 	first.task.stage, first.task.quiet = "collecting", true
 	o := &first.config.Output
 	first.config.Shuffle, o.Dest, o.Format = Seed{}, c.path(), part.Flat
-	if store.IsFlat(o.Dest) {
+	if layout.IsFlat(o.Dest) {
 		o.Resume, o.Overwrite = false, true
 	}
 	m, err = first.run(ctx)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -131,7 +132,7 @@ func payload(t testing.TB, dest, field string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return data[store.HeaderBytes:]
+	return data[layout.HeaderBytes:]
 }
 
 func manifest(t testing.TB, dest string) *store.Manifest {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -186,7 +187,7 @@ func TestMergeKeepsShardsInABucket(t *testing.T) {
 	if _, err := Merge(t.Context(), m, &silent{}); err != nil {
 		t.Fatal(err)
 	}
-	if n := b.moved.Load(); n != 3*store.HeaderBytes {
+	if n := b.moved.Load(); n != 3*layout.HeaderBytes {
 		t.Errorf("%d bytes of pixels were moved, want 3 headers", n)
 	}
 	checkKept(t, filepath.Join(fetchBucket(t, b, "out/"), "out/ds"), c.Dest, 3)

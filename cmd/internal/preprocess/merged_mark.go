@@ -11,9 +11,9 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/remote"
-	"github.com/penstock/penstock/store"
 )
 
 // mergedMark says which dataset parts became. Where folders cannot be renamed, as in buckets, a
@@ -88,7 +88,7 @@ func seals(paths []string) (map[string]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			list[filepath.Base(p)] = store.HexCRC(store.CRC32C(data))
+			list[filepath.Base(p)] = layout.HexCRC(layout.CRC32C(data))
 		}
 	}
 	return list, nil

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -28,7 +28,7 @@ func columnBytes(t *testing.T, dest, field string) (all []byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, data[store.HeaderBytes:][:m.Shards[i].Count*int64(m.Fields[m.Schema().Index(field)].RecordBytes())]...)
+		all = append(all, data[layout.HeaderBytes:][:m.Shards[i].Count*int64(m.Fields[m.Schema().Index(field)].RecordBytes())]...)
 	}
 	return all
 }

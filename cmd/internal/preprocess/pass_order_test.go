@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -66,7 +67,7 @@ func TestPassOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(added[store.HeaderBytes:], before) {
+	if !bytes.Equal(added[layout.HeaderBytes:], before) {
 		t.Error("--append to a dataset without the order has another one")
 	}
 }

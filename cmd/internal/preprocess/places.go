@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/kinds"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -64,7 +65,7 @@ func openManifest(path string) (*store.Manifest, error) {
 	switch info, err := os.Stat(path); {
 	case err == nil && !info.IsDir():
 		open = func(path string) (*store.Dataset, error) { return store.OpenHDF5(path, store.OpenOptions{}) }
-	case store.IsZarr(path):
+	case layout.IsZarr(path):
 		open = func(path string) (*store.Dataset, error) { return store.OpenZarr(path, store.OpenOptions{}) }
 	}
 	d, err := open(path)

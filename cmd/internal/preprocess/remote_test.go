@@ -17,6 +17,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -266,7 +267,7 @@ func testRanksInABucket(t *testing.T, name string) {
 // and removes what no dataset has.
 func TestPublishedByTheManifest(t *testing.T) {
 	for name, c := range map[string]struct{ last, stray string }{
-		"ds": {store.ManifestName, "images-00009.npy"}, "ds.zarr": {store.ZarrManifest, "labels/c.9"},
+		"ds": {store.ManifestName, "images-00009.npy"}, "ds.zarr": {layout.ZarrManifest, "labels/c.9"},
 	} {
 		t.Run(name, func(t *testing.T) { testPublished(t, name, c.last, c.stray) })
 	}
@@ -310,7 +311,7 @@ func TestZarrReplaced(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	b.Put("ds.zarr/zarr.json", []byte(`{"zarr_format": 3, "node_type": "group", "attributes": {"format": "penstock"}}`))
-	for _, key := range []string{"ds.zarr/old/c.0.0", "ds.zarr/old/zarr.json", "ds.zarr/" + store.ZarrManifest} {
+	for _, key := range []string{"ds.zarr/old/c.0.0", "ds.zarr/old/zarr.json", "ds.zarr/" + layout.ZarrManifest} {
 		b.Put(key, []byte("of a dataset before"))
 	}
 	mustRun(t, c)

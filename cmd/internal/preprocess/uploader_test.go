@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
@@ -364,7 +365,7 @@ func TestKilledWhileSending(t *testing.T) {
 	if !cloud.Built {
 		t.Skip("built with -tags nocloud: there are no buckets of files, which outlive a process")
 	}
-	for name, last := range map[string]string{"ds": store.ManifestName, "ds.zarr": store.ZarrManifest} {
+	for name, last := range map[string]string{"ds": store.ManifestName, "ds.zarr": layout.ZarrManifest} {
 		t.Run(name, func(t *testing.T) { testKilledWhileSending(t, name, last) })
 	}
 }

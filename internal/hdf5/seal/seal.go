@@ -21,6 +21,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -68,10 +69,10 @@ func Check(f io.ReaderAt, size int64) (covered int64, err error) {
 	}
 	sum, n, err := sumMetadata(f, size-sealBytes)
 	if err != nil {
-		return 0, fmt.Errorf("its metadata is not as it was written: %w", store.Mark(err))
+		return 0, fmt.Errorf("its metadata is not as it was written: %w", layout.Mark(err))
 	}
 	if want := binary.LittleEndian.Uint32(seal[12:]); sum != want {
-		return 0, fmt.Errorf("its metadata is not as it was written: CRC32C %s, want %s: %w", store.HexCRC(sum), store.HexCRC(want), store.ErrCorrupt)
+		return 0, fmt.Errorf("its metadata is not as it was written: CRC32C %s, want %s: %w", layout.HexCRC(sum), layout.HexCRC(want), store.ErrCorrupt)
 	}
 	return n, nil
 }
@@ -83,7 +84,7 @@ func sumMetadata(f io.ReaderAt, size int64) (sum uint32, covered int64, err erro
 	if err != nil {
 		return 0, 0, err
 	}
-	var h store.CRCWriter
+	var h layout.CRCWriter
 	at := int64(0)
 	for _, r := range append(rows, [2]int64{size, size}) {
 		if r[0] > at {
@@ -111,14 +112,15 @@ func recordExtents(f io.ReaderAt, size int64) (list [][2]int64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := store.ReadHDF5("", file, store.OpenOptions{})
+	opened, err := layout.OpenHDF5("", file, nil, layout.Refused)
 	if err != nil {
 		return nil, err
 	}
+	d := opened.(*store.Dataset)
 	if d.Manifest == nil {
 		return nil, fmt.Errorf("its manifest cannot be found: %w", store.ErrCorrupt)
 	}
-	for _, c := range d.Columns {
+	for _, c := range layout.Of(d).Columns {
 		if !c.Packed {
 			for _, e := range c.Extents {
 				list = append(list, [2]int64{e.Offset, e.Offset + e.Count*int64(c.Spec.RecordBytes())})

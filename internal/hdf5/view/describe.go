@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -19,7 +20,7 @@ func Describe(objects []encode.Object, schema store.Schema) ([]encode.Object, er
 	for _, f := range schema.Fields {
 		path := "/" + f.Name
 		if f.Ragged {
-			path += "/" + string(store.Values)
+			path += "/" + string(layout.Values)
 		}
 		var fitting []encode.Attribute
 		for _, a := range attributes(f) {
@@ -66,7 +67,7 @@ func attributes(f store.Field) (list []encode.Attribute) {
 
 // rootAttributes says what a view is, and of which dataset.
 func rootAttributes(d *store.Dataset) []encode.Attribute {
-	list := []encode.Attribute{encode.Text("format", store.HDF5View), encode.Integer("num_samples", d.Records)}
+	list := []encode.Attribute{encode.Text("format", layout.HDF5View), encode.Integer("num_samples", d.Records)}
 	if d.Manifest != nil {
 		list = append(list, encode.Text("id", d.Manifest.ID))
 	}

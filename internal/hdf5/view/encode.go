@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -41,10 +42,11 @@ func encodeView(d *store.Dataset, file func(path string) string) ([]byte, error)
 		return nil, fmt.Errorf("view: %s is an HDF5 file itself", d.Path)
 	}
 	var objects []encode.Object
-	for k := range d.Columns {
-		o, err := column(&d.Columns[k], file)
+	columns := layout.Of(d).Columns
+	for k := range columns {
+		o, err := column(&columns[k], file)
 		if err != nil {
-			return nil, fmt.Errorf("view: field %q: %w", d.Schema.Fields[d.Columns[k].Field].Name, err)
+			return nil, fmt.Errorf("view: field %q: %w", d.Schema.Fields[columns[k].Field].Name, err)
 		}
 		objects = append(objects, o)
 	}
@@ -61,12 +63,12 @@ func encodeView(d *store.Dataset, file func(path string) string) ([]byte, error)
 
 // column describes a column whose elements are in its files. Offsets in several files begin anew
 // in each of them, so they are joined and written into this one.
-func column(c *store.Column, file func(string) string) (encode.Object, error) {
+func column(c *layout.Column, file func(string) string) (encode.Object, error) {
 	o := encode.Object{Path: c.Path(), Element: encode.Element{DType: c.Spec.DType}, Dims: []int64{c.Rows}}
 	for _, n := range c.Spec.Shape {
 		o.Dims = append(o.Dims, int64(n))
 	}
-	if c.Part == store.Offsets && len(c.Extents) != 1 {
+	if c.Part == layout.Offsets && len(c.Extents) != 1 {
 		data, err := joinOffsets(c)
 		o.Data, o.Dims = data, []int64{int64(len(data) / 8)}
 		return o, err
@@ -84,7 +86,7 @@ func column(c *store.Column, file func(string) string) (encode.Object, error) {
 
 // joinOffsets returns the offsets of all records from 0 on, and of the last one's end. Each
 // extent has those of its own records.
-func joinOffsets(c *store.Column) ([]byte, error) {
+func joinOffsets(c *layout.Column) ([]byte, error) {
 	out := make([]byte, 8, 8*(c.Rows+1))
 	total := uint64(0)
 	for _, e := range c.Extents {
@@ -101,7 +103,7 @@ func joinOffsets(c *store.Column) ([]byte, error) {
 	return out, nil
 }
 
-func readOffsets(e store.Extent) ([]byte, error) {
+func readOffsets(e layout.Extent) ([]byte, error) {
 	f, err := os.Open(e.Path)
 	if err != nil {
 		return nil, err

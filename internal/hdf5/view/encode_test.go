@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/hdf5/view"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -117,13 +118,13 @@ func TestEncodeForOurReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range d.Columns {
-		c := &d.Columns[i]
+	for i := range layout.Of(d).Columns {
+		c := &layout.Of(d).Columns[i]
 		x, err := f.Dataset(c.Path())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Part == store.Offsets {
+		if c.Part == layout.Offsets {
 			if len(c.Extents) < 2 || x.Records() != d.Records+1 || len(x.External) > 0 {
 				t.Errorf("%s: %d of %d extents, %d records", c.Path(), len(x.External), len(c.Extents), x.Records())
 			}
@@ -192,7 +193,7 @@ func TestH5PyReadsTheSame(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v: %s", name, err, diag.Bytes())
 			}
-			if got, want := strings.TrimSpace(string(out)), fmt.Sprint(len(d.Columns)); got != want {
+			if got, want := strings.TrimSpace(string(out)), fmt.Sprint(len(layout.Of(d).Columns)); got != want {
 				t.Errorf("%s: %s datasets compared, want %s", name, got, want)
 			}
 		}
@@ -219,10 +220,10 @@ func TestToolsOfHDF5(t *testing.T) {
 
 func TestTooManyShards(t *testing.T) {
 	d := &store.Dataset{Format: "flat", Schema: store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8)}}}
-	d.Columns = d.Schema.Columns()
-	d.Columns[0].Rows = 3000
+	layout.Of(d).Columns = layout.Columns(d.Schema.Specs())
+	layout.Of(d).Columns[0].Rows = 3000
 	for range 3000 {
-		d.Columns[0].Extents = append(d.Columns[0].Extents, store.Extent{Path: "x.npy", Count: 1})
+		layout.Of(d).Columns[0].Extents = append(layout.Of(d).Columns[0].Extents, layout.Extent{Path: "x.npy", Count: 1})
 	}
 	if _, err := view.Encode(d, d.Path, false); err == nil || !strings.Contains(err.Error(), "3000 shards") {
 		t.Errorf("error %v", err)
@@ -320,7 +321,7 @@ func TestLongAttributes(t *testing.T) {
 // Corrupt offsets are an error or other offsets, and no panic.
 func TestOffsetsThatAreNone(t *testing.T) {
 	d := build(t, everything(), 9000, flat.Options{ShardBytes: 1})
-	c := d.Column(3, store.Offsets)
+	c := layout.Of(d).Column(3, layout.Offsets)
 	path := c.Extents[1].Path
 	if err := errors.Join(os.Chmod(path, 0o666), os.Truncate(path, c.Extents[1].Offset+binary.MaxVarintLen16)); err != nil {
 		t.Fatal(err)

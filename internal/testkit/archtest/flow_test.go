@@ -21,7 +21,7 @@ import (
 
 const (
 	largestMethodSet = 25 // methods that a value of a type can reach, those of embedded types included
-	tenth            = 10 // at most one import between files in so many runs against the flow,
+	tenth            = 10 // at most one import between files in this number runs against the flow,
 	fewAgainst       = 3  // or this many of a small package
 )
 

@@ -71,6 +71,9 @@ var layers = [][]place{
 		{"internal/zarr", "arrays of Zarr, wherever their files are; chunk reads them as it does those of HDF5"},
 	},
 	{
+		{"internal/layout", "where the bytes of a dataset are; package store says what they mean"},
+	},
+	{
 		{"internal/imagefile/tiff", "TIFF files to samples; decoders of other formats in them are given to it"},
 		{"internal/permute", "random permutations of numbers, whatever is shuffled by them"},
 		{"transforms", "sample to sample: no files, no formats"},

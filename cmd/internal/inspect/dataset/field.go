@@ -4,18 +4,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
 // ExtentOf returns the rows of a field's values and the bytes of all of its arrays.
 func ExtentOf(d *store.Dataset, field int) (rows, bytes int64) {
-	for _, c := range d.Columns {
+	for _, c := range layout.Of(d).Columns {
 		if c.Field != field {
 			continue
 		}
 		bytes += c.Rows * int64(c.Spec.RecordBytes())
-		if c.Part != store.Offsets {
+		if c.Part != layout.Offsets {
 			rows = c.Rows
 		}
 	}

@@ -6,14 +6,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
 // Python returns an expression of NumPy (np), h5py or zarr that opens an array of a field without
 // reading it: of ragged fields its values or its offsets.
-func Python(d *store.Dataset, field int, part store.Part) string {
-	c := d.Column(field, part)
+func Python(d *store.Dataset, field int, part layout.Part) string {
+	c := layout.Of(d).Column(field, part)
 	if d.Format == "hdf5" {
 		return fmt.Sprintf("h5py.File(%s)[%s]", Quote(d.Path), Quote(strings.TrimPrefix(c.Path(), "/")))
 	}

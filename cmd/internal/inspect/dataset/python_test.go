@@ -3,15 +3,17 @@ package dataset
 import (
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/store"
 )
 
 func TestPythonOfAnOddPath(t *testing.T) {
-	d := &store.Dataset{Path: `a%d"b`, Format: "flat", Schema: datasettest.SchemaOf(1, store.CHW), Columns: datasettest.SchemaOf(1, store.CHW).Columns()}
-	d.Columns[0].Extents = make([]store.Extent, 2)
+	d := &store.Dataset{Path: `a%d"b`, Format: "flat", Schema: datasettest.SchemaOf(1, store.CHW)}
+	layout.Of(d).Columns = layout.Columns(datasettest.SchemaOf(1, store.CHW).Specs())
+	layout.Of(d).Columns[0].Extents = make([]layout.Extent, 2)
 	want := `[np.load("a%%d\"b/images-%05d.npy" % i, mmap_mode="r") for i in range(2)]`
-	if got := Python(d, 0, store.Whole); got != want {
+	if got := Python(d, 0, layout.Whole); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
@@ -36,9 +37,9 @@ func Open(path string) (*Target, error) {
 		return nil, notFound(path)
 	case err != nil:
 		return nil, err
-	case info.IsDir() && !store.IsFlat(path) && store.IsZarr(path):
+	case info.IsDir() && !layout.IsFlat(path) && layout.IsZarr(path):
 		return &Target{Path: path, Zarr: true}, nil
-	case info.IsDir() && !store.IsFlat(path):
+	case info.IsDir() && !layout.IsFlat(path):
 		return nil, notDataset(path, nil)
 	case info.IsDir():
 		return &Target{Path: path, Flat: true}, nil
@@ -61,7 +62,7 @@ func Open(path string) (*Target, error) {
 func refused(path string, err error) error {
 	dir := filepath.Dir(path)
 	switch {
-	case errors.Is(err, meta.ErrNotHDF5) && store.IsFlat(dir):
+	case errors.Is(err, meta.ErrNotHDF5) && layout.IsFlat(dir):
 		return fmt.Errorf("%s is a file of the dataset %s; run %s", path, dir, cmp.Or(shell.Penstock("inspect", dir), shell.Penstock("inspect")+" on that folder"))
 	case errors.Is(err, meta.ErrNotHDF5):
 		return notDataset(path, err)

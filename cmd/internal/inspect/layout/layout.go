@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -56,7 +57,7 @@ func Read(path string) (*Layout, error) {
 
 // manifests and heads are names of manifests, and what is in front of rows, by format.
 var (
-	manifests = map[string]string{"flat": store.ManifestName, "zarr": store.ZarrManifest}
+	manifests = map[string]string{"flat": store.ManifestName, "zarr": layout.ZarrManifest}
 	heads     = map[string]string{"flat": "NumPy header", "zarr": "index of the shard"}
 )
 
@@ -68,14 +69,14 @@ func readFolder(d *store.Dataset) (*Layout, error) {
 		return nil, err
 	}
 	l.Pieces = append(l.Pieces, Piece{File: manifest, Size: info.Size(), What: "manifest"})
-	for _, c := range d.Columns {
+	for _, c := range layout.Of(d).Columns {
 		for k, e := range c.Extents {
 			m := Map{Field: c.Name, Shard: k}
 			switch {
 			case e.Count == 0:
 				m.Reason = "there are no rows to map"
 			case c.Packed:
-				m.Reason = d.Storage(&c)
+				m.Reason = layout.Of(d).Storage(&c)
 			default:
 				l.shard(c, e)
 				m.Python = dataset.Memmap(e.Path, c.Spec, e.Offset, e.Count)
@@ -95,7 +96,7 @@ func (l *Layout) relative(path string) string {
 }
 
 // shard adds the payload and the checksum file of a column in a shard.
-func (l *Layout) shard(c store.Column, e store.Extent) {
+func (l *Layout) shard(c layout.Column, e layout.Extent) {
 	payload, sums, head := l.relative(e.Path), l.relative(e.SumsPath), heads[l.Format]
 	l.Pieces = append(l.Pieces,
 		Piece{File: payload, Size: e.Offset, What: head, Field: c.Name},
@@ -105,6 +106,6 @@ func (l *Layout) shard(c store.Column, e store.Extent) {
 		l.Pieces = append(l.Pieces, Piece{File: sums, Size: e.SumsOffset, What: head, Field: c.Name})
 	}
 	l.Pieces = append(l.Pieces,
-		Piece{File: sums, Offset: e.SumsOffset, Size: 4 * store.Blocks(e.Count, c.Spec.RecordBytes()), What: "checksums", Field: c.Name},
+		Piece{File: sums, Offset: e.SumsOffset, Size: 4 * layout.Blocks(e.Count, c.Spec.RecordBytes()), What: "checksums", Field: c.Name},
 	)
 }

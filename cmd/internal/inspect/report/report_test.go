@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -169,7 +170,7 @@ func TestReportOfEveryKind(t *testing.T) {
 
 func TestReportOfCorruption(t *testing.T) {
 	path := zoo(t)
-	datasettest.Rewrite(t, filepath.Join(path, "images-00000.npy"), datasettest.Flip(store.HeaderBytes+3))
+	datasettest.Rewrite(t, filepath.Join(path, "images-00000.npy"), datasettest.Flip(layout.HeaderBytes+3))
 	r := compile(t, path, Options{Scan: 10})
 	if r.Failed() < 2 || !strings.Contains(fmt.Sprint(r.Checks), "corrupt in 1 place") || !strings.Contains(r.Scanned, "10 of 60") {
 		t.Errorf("%v, scanned %s", r.Checks, r.Scanned)

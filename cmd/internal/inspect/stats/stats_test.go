@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -118,7 +119,7 @@ func TestStatsOfASplit(t *testing.T) {
 
 func TestStatsNoticeCorruption(t *testing.T) {
 	path := datasettest.Animals(t)
-	datasettest.Rewrite(t, path+"/images-00000.npy", datasettest.Flip(store.HeaderBytes+7))
+	datasettest.Rewrite(t, path+"/images-00000.npy", datasettest.Flip(layout.HeaderBytes+7))
 	s := surveyed(t, path, Options{})
 	var b strings.Builder
 	if err := s.Render(&b, 0, 0); err != nil {

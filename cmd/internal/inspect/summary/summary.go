@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/cmd/internal/inspect/tree"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -133,7 +134,7 @@ func (s *Summary) DescribeFields(d *store.Dataset) {
 			Normalization: f.Normalization, Python: dataset.Python(d, i, valuesPart(f)),
 		})
 		if f.Ragged {
-			s.Fields[i].Offsets = dataset.Python(d, i, store.Offsets)
+			s.Fields[i].Offsets = dataset.Python(d, i, layout.Offsets)
 		}
 	}
 	if m := d.Manifest; m != nil {
@@ -201,9 +202,9 @@ func (s *Summary) measure(p *dataset.Target) error {
 }
 
 // valuesPart returns which column of a field has its values.
-func valuesPart(f store.Field) store.Part {
+func valuesPart(f store.Field) layout.Part {
 	if f.Ragged {
-		return store.Values
+		return layout.Values
 	}
-	return store.Whole
+	return layout.Whole
 }

@@ -9,17 +9,19 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
 // salvage verifies a flat dataset that does not open, because a file is missing, is of the
 // wrong size or has a wrong header: it names every such file and checks what is left.
 func (v *Verification) salvage(ctx context.Context, path string, m *store.Manifest, opts Options) error {
-	d := &store.Dataset{Path: path, Format: "flat", Schema: m.Schema(), Records: m.Records, Columns: m.Schema().Columns()}
+	d := &store.Dataset{Path: path, Format: "flat", Schema: m.Schema(), Records: m.Records}
+	layout.Of(d).Columns = layout.Columns(m.Schema().Specs())
 	shardOf := make([][]int, len(m.Fields))
 	var rest []wholeFile // payloads that blocks do not vouch for, header or all
 	for i, s := range m.Shards {
-		columns := store.ColumnsOf(m.Schema(), []store.Shard{s}, path)
+		columns := layout.ColumnsOf(m.Schema().Specs(), []store.Shard{s}, path)
 		for f := range m.Fields {
 			whole, files := v.salvageField(path, s, i, columns, f)
 			rest = append(rest, files...)
@@ -42,7 +44,7 @@ func (v *Verification) salvage(ctx context.Context, path string, m *store.Manife
 
 // salvageField looks at the files of a field in a shard. It reports whether all have the
 // sizes that they must have, and returns the payloads that have.
-func (v *Verification) salvageField(path string, s store.Shard, shard int, columns []store.Column, field int) (whole bool, files []wholeFile) {
+func (v *Verification) salvageField(path string, s store.Shard, shard int, columns []layout.Column, field int) (whole bool, files []wholeFile) {
 	whole = true
 	for k, c := range columns {
 		if c.Field != field {
@@ -63,14 +65,14 @@ func (v *Verification) salvageField(path string, s store.Shard, shard int, colum
 }
 
 // addExtents adds those of a field in a shard to a dataset.
-func addExtents(d *store.Dataset, columns []store.Column, field int, s store.Shard) {
+func addExtents(d *store.Dataset, columns []layout.Column, field int, s store.Shard) {
 	for k, c := range columns {
 		if c.Field != field {
 			continue
 		}
-		to, e := &d.Columns[k], c.Extents[0]
+		to, e := &layout.Of(d).Columns[k], c.Extents[0]
 		e.First = s.First
-		if c.Part == store.Offsets {
+		if c.Part == layout.Offsets {
 			e.First += int64(len(to.Extents)) // an extent has one offset more than records
 		}
 		to.Extents, to.Rows = append(to.Extents, e), to.Rows+e.Count
@@ -79,7 +81,7 @@ func addExtents(d *store.Dataset, columns []store.Column, field int, s store.Sha
 
 // sized reports whether a file of a shard has the size that it must have; if not, that is
 // a corruption.
-func (v *Verification) sized(path string, s store.Shard, shard int, c store.Column, file store.File) bool {
+func (v *Verification) sized(path string, s store.Shard, shard int, c layout.Column, file store.File) bool {
 	d := Corruption{Field: file.Field, Shard: shard, First: s.First, Last: s.First + s.Count - 1, File: file.Name}
 	info, err := os.Stat(filepath.Join(path, file.Name))
 	switch {
@@ -92,8 +94,8 @@ func (v *Verification) sized(path string, s store.Shard, shard int, c store.Colu
 	case info.Size() < file.Bytes:
 		d.Offset = info.Size()
 		d.Problem = fmt.Sprintf("the file ends here, cut short by %d of %d bytes", file.Bytes-info.Size(), file.Bytes)
-		if isPayload(s, file) && c.Part == store.Whole {
-			d.First += max(0, info.Size()-store.HeaderBytes) / int64(c.Spec.RecordBytes())
+		if isPayload(s, file) && c.Part == layout.Whole {
+			d.First += max(0, info.Size()-layout.HeaderBytes) / int64(c.Spec.RecordBytes())
 		}
 	case info.Size() > file.Bytes:
 		d.Offset = file.Bytes
@@ -161,9 +163,9 @@ func fileCRC(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	var crc store.CRCWriter
+	var crc layout.CRCWriter
 	_, err = io.Copy(&crc, reader{ctx, f})
-	return store.HexCRC(crc.Sum), err
+	return layout.HexCRC(crc.Sum), err
 }
 
 // reader stops when its context ends.

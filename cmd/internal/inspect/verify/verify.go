@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/hdf5/seal"
 	"github.com/penstock/penstock/internal/hdf5/view"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
@@ -115,7 +116,7 @@ func (v *Verification) zarr(ctx context.Context, p *dataset.Target, opts Options
 		return err
 	}
 	var unknown []string
-	v.Metadata, unknown, err = store.CheckZarr(d)
+	v.Metadata, unknown, err = layout.Of(d).CheckZarr(d.Path, d.Manifest.Metadata)
 	v.Unknown = append(v.Unknown, unknown...)
 	if errors.Is(err, store.ErrCorrupt) {
 		v.Corruptions = append(v.Corruptions, Corruption{File: filepath.Base(p.Path), Problem: problem(err)})
@@ -192,7 +193,7 @@ func (v *Verification) blocks(ctx context.Context, d *store.Dataset, shardOf [][
 
 // checkedBytes returns the size of all records that have checksums.
 func checkedBytes(d *store.Dataset) (n int64) {
-	for _, c := range d.Columns {
+	for _, c := range layout.Of(d).Columns {
 		for _, e := range c.Extents {
 			if e.SumsPath != "" {
 				n += e.Count * int64(c.Spec.RecordBytes())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/store"
@@ -43,7 +44,7 @@ func TestVerifyWhole(t *testing.T) {
 // the field, the shard and the record.
 func TestVerifyNamesEveryFlippedByte(t *testing.T) {
 	path := datasettest.Animals(t)
-	per := map[string]int64{"images": store.BlockRecords(192), "labels": store.BlockRecords(8)}
+	per := map[string]int64{"images": layout.BlockRecords(192), "labels": layout.BlockRecords(8)}
 	size := map[string]int64{"images": 192, "labels": 8}
 	m, flips := readManifest(path), 0
 	for shard, s := range m.Shards {
@@ -60,8 +61,8 @@ func TestVerifyNamesEveryFlippedByte(t *testing.T) {
 				}
 				d := v.Corruptions[0]
 				first, last := s.First, s.First+s.Count-1
-				if at >= store.HeaderBytes {
-					block := (at - store.HeaderBytes) / size[f.Field] / per[f.Field]
+				if at >= layout.HeaderBytes {
+					block := (at - layout.HeaderBytes) / size[f.Field] / per[f.Field]
 					first = s.First + block*per[f.Field]
 					last = min(last, first+per[f.Field]-1)
 				}
@@ -81,10 +82,10 @@ func TestVerifyNamesEveryFlippedByte(t *testing.T) {
 
 func TestVerifyGoesOnWithoutCorruptFiles(t *testing.T) {
 	path := datasettest.Animals(t)
-	datasettest.Rewrite(t, filepath.Join(path, "images-00000.npy"), func(b []byte) []byte { return b[:store.HeaderBytes+192*100+5] })
-	datasettest.Rewrite(t, filepath.Join(path, "images-00001.npy"), datasettest.Flip(store.HeaderBytes))
+	datasettest.Rewrite(t, filepath.Join(path, "images-00000.npy"), func(b []byte) []byte { return b[:layout.HeaderBytes+192*100+5] })
+	datasettest.Rewrite(t, filepath.Join(path, "images-00001.npy"), datasettest.Flip(layout.HeaderBytes))
 	datasettest.Rewrite(t, filepath.Join(path, "labels-00000.npy"), func(b []byte) []byte { return append(b, 1, 2, 3) })
-	datasettest.Rewrite(t, filepath.Join(path, "labels-00001.npy"), datasettest.Flip(store.HeaderBytes+8))
+	datasettest.Rewrite(t, filepath.Join(path, "labels-00001.npy"), datasettest.Flip(layout.HeaderBytes+8))
 	for _, name := range []string{"images-00000.crc.npy", "labels-00001.crc.npy"} {
 		if err := os.Remove(filepath.Join(path, name)); err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/hdf5/view"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -45,7 +46,7 @@ func Write(path string, opts Options) (*File, error) {
 		return nil, err
 	}
 	v.Bytes = int64(len(data))
-	for _, c := range d.Columns {
+	for _, c := range layout.Of(d).Columns {
 		v.Datasets = append(v.Datasets, c.Path()[1:])
 	}
 	return v, cli.WriteFile(v.Path, func(w io.Writer) error { _, err := w.Write(data); return err })

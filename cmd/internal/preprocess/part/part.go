@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/source/dataset"
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -42,7 +43,7 @@ func (p *Part) encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err = json.Marshal(sealed{text, store.HexCRC(store.CRC32C(text))})
+	text, err = json.Marshal(sealed{text, layout.HexCRC(layout.CRC32C(text))})
 	return append(text, '\n'), err
 }
 
@@ -77,7 +78,7 @@ func decode(data []byte) (*Part, error) {
 	if err := json.Unmarshal(data, &sealed); err != nil {
 		return nil, fmt.Errorf("is no part: %w: %w", err, store.ErrCorrupt)
 	}
-	if got := store.HexCRC(store.CRC32C(sealed.Part)); got != sealed.CRC32C {
+	if got := layout.HexCRC(layout.CRC32C(sealed.Part)); got != sealed.CRC32C {
 		return nil, fmt.Errorf("its CRC32C is %s, but it says %q: %w", got, sealed.CRC32C, store.ErrCorrupt)
 	}
 	p := new(Part)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -51,7 +52,7 @@ func LastFile(dest, format string) string {
 }
 
 // lastNames are those of the last files, in the folder of a dataset, by format. An HDF5 file is one itself.
-var lastNames = map[string]string{part.Flat: store.ManifestName, part.Zarr: store.ZarrManifest}
+var lastNames = map[string]string{part.Flat: store.ManifestName, part.Zarr: layout.ZarrManifest}
 
 // ManifestKey is the object that makes a dataset of the others.
 func (d *Destination) ManifestKey(format string) string {
@@ -80,7 +81,7 @@ func (d *Destination) Present(overwrite bool, format string) (bool, error) {
 // a run that was killed.
 func (d *Destination) noOtherZarr() error {
 	var root struct{ Attributes struct{ Format string } }
-	text, _, err := d.Client.ReadAll(d.Context, d.URL.Key+"/"+store.ZarrNode, part.MaxFile)
+	text, _, err := d.Client.ReadAll(d.Context, d.URL.Key+"/"+layout.ZarrNode, part.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(text, &root) == nil && root.Attributes.Format == store.FormatName {
 		return nil
 	}
@@ -243,7 +244,7 @@ func (d *Destination) Adopt(from string, f store.File, stage *write.Stage, name 
 	if o.Size != f.Bytes {
 		return fmt.Errorf("%s has %d bytes, and not %d: %w", d.Client.Name(from), o.Size, f.Bytes, store.ErrCorrupt)
 	}
-	head := make([]byte, min(f.Bytes, store.HeaderBytes))
+	head := make([]byte, min(f.Bytes, layout.HeaderBytes))
 	if f.Bytes < leastMarker {
 		head = make([]byte, f.Bytes)
 	}
@@ -314,7 +315,7 @@ func (d *Destination) sendZarr(overwrite bool, progress progress) error {
 		folders[path.Dir(f.key)] = true
 	}
 	return d.arrived(files, d.URL.Key, func(name string) bool {
-		return zarrName.MatchString(path.Base(name)) && name != store.ZarrManifest && (overwrite || folders[d.URL.Key+"/"+path.Dir(name)])
+		return zarrName.MatchString(path.Base(name)) && name != layout.ZarrManifest && (overwrite || folders[d.URL.Key+"/"+path.Dir(name)])
 	}, progress)
 }
 
@@ -380,7 +381,7 @@ func (d *Destination) sendAll(list []item, progress progress) error {
 		progress.Add(sum>>10 - before)
 	}
 	large := func(p item) bool { return p.size >= leastMarker }
-	node := func(p item) bool { return path.Base(p.key) == store.ZarrNode } // to readers of Zarr, a chunk that is missing is zeros
+	node := func(p item) bool { return path.Base(p.key) == layout.ZarrNode } // to readers of Zarr, a chunk that is missing is zeros
 	err := d.sendSome(Uploads, list, func(p item) bool { return large(p) && !node(p) }, sent)
 	if err == nil {
 		err = d.sendSome(smallUploads, list, func(p item) bool { return !large(p) && !node(p) }, sent)

@@ -10,8 +10,8 @@ import (
 	"os"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/private"
-	"github.com/penstock/penstock/store"
 )
 
 // marker says where a file is that was sent. It is kept in place of the file, in a file of its
@@ -35,7 +35,7 @@ func isFinal(mode fs.FileMode) bool { return mode.Perm()&^part.FinalMode == 0 }
 
 // leastMarker is the size of the smallest file that a marker takes the place of; smaller ones
 // stay here until the end.
-const leastMarker = 2 * store.HeaderBytes
+const leastMarker = 2 * layout.HeaderBytes
 
 // readMarker returns the marker that is in a file; false if it is none.
 func readMarker(path string) (marker, bool) {
@@ -49,8 +49,8 @@ func readMarker(path string) (marker, bool) {
 	if err != nil || info.Size() < leastMarker || isFinal(info.Mode()) && os.PathSeparator == '/' {
 		return s, false
 	}
-	head := make([]byte, store.HeaderBytes)
-	if _, err := f.ReadAt(head, store.HeaderBytes); err != nil {
+	head := make([]byte, layout.HeaderBytes)
+	if _, err := f.ReadAt(head, layout.HeaderBytes); err != nil {
 		return s, false
 	}
 	text, ok := bytes.CutPrefix(head, []byte(markerMagic))
@@ -67,11 +67,11 @@ func (s marker) replace(path string) error {
 	if err != nil {
 		return err
 	}
-	header := make([]byte, store.HeaderBytes)
+	header := make([]byte, layout.HeaderBytes)
 	if err := readHead(path, header); err != nil {
 		return err
 	}
-	if len(markerMagic)+len(text)+1 > store.HeaderBytes {
+	if len(markerMagic)+len(text)+1 > layout.HeaderBytes {
 		return nil // a key of thousands of bytes: the file stays
 	}
 	folder, name, err := private.Parent(path)

@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/internal/layout"
 )
 
 // Payload that looks like a marker is sent as it is.
 func TestNoPayloadIsAStub(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x-00000.npy")
-	data := slices.Concat(make([]byte, store.HeaderBytes), []byte(markerMagic+`{"key":"elsewhere","size":8192,"crc32c":"00000000"}`+"\n"), make([]byte, 2*store.HeaderBytes))[:2*store.HeaderBytes]
+	data := slices.Concat(make([]byte, layout.HeaderBytes), []byte(markerMagic+`{"key":"elsewhere","size":8192,"crc32c":"00000000"}`+"\n"), make([]byte, 2*layout.HeaderBytes))[:2*layout.HeaderBytes]
 	if err := errors.Join(os.WriteFile(path, data, part.FinalMode), os.Chmod(path, part.FinalMode)); err != nil { // whatever the umask
 		t.Fatal(err)
 	}

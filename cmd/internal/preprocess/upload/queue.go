@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -201,11 +202,11 @@ func lost(name string) error {
 func SameObject(ctx context.Context, c *remote.Client, o remote.Object, crc string) error {
 	r := c.NewReader(ctx, o, 0, -1)
 	defer r.Close()
-	var sent store.CRCWriter
+	var sent layout.CRCWriter
 	if _, err := io.Copy(&sent, r); err != nil {
 		return err
 	}
-	if store.HexCRC(sent.Sum) != crc {
+	if layout.HexCRC(sent.Sum) != crc {
 		return fmt.Errorf("%s was sent, and has been replaced by other bytes; %w", c.Name(o.Key), ErrLost)
 	}
 	return nil
@@ -218,9 +219,9 @@ func CRCOf(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	var crc store.CRCWriter
+	var crc layout.CRCWriter
 	_, err = io.Copy(&crc, f)
-	return store.HexCRC(crc.Sum), err
+	return layout.HexCRC(crc.Sum), err
 }
 
 // sendFile sends one file and returns the CRC32C of what was sent.
@@ -229,7 +230,7 @@ func sendFile(ctx context.Context, c *remote.Client, path, key string, opts remo
 	if err != nil {
 		return "", err
 	}
-	var sent store.CRCWriter
+	var sent layout.CRCWriter
 	err = c.WriteFrom(ctx, key, info.Size(), func() (io.ReadCloser, error) {
 		f, err := os.Open(path)
 		sent.Sum = 0
@@ -238,5 +239,5 @@ func sendFile(ctx context.Context, c *remote.Client, path, key string, opts remo
 			io.Closer
 		}{io.TeeReader(f, &sent), f}, err
 	}, opts)
-	return store.HexCRC(sent.Sum), err
+	return layout.HexCRC(sent.Sum), err
 }

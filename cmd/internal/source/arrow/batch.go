@@ -12,6 +12,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -44,8 +45,8 @@ type array struct {
 	children []*array
 }
 
-// layout walks the nodes and buffers of a batch.
-type layout struct {
+// bufferWalk walks the nodes and buffers of a batch.
+type bufferWalk struct {
 	t              *table
 	body           span
 	nodes, buffers int // places
@@ -68,7 +69,7 @@ func newBatch(f *file, nodes []*node, t *table, body span) (*batch, error) {
 	if b.rows < 0 || b.rows > most && !empty {
 		return nil, fmt.Errorf("%d rows in %d bytes: %w", b.rows, body.size, store.ErrCorrupt)
 	}
-	l := layout{t: t, body: body}
+	l := bufferWalk{t: t, body: body}
 	l.nodes, l.left = t.vector(1, 16)
 	l.buffers, l.more = t.vector(2, 16)
 	if at, n := t.vector(4, 8); n > 0 {
@@ -91,7 +92,7 @@ func newBatch(f *file, nodes []*node, t *table, body span) (*batch, error) {
 }
 
 // array takes the next node and its buffers.
-func (l *layout) array(n *node) (*array, error) {
+func (l *bufferWalk) array(n *node) (*array, error) {
 	if l.left--; l.left < 0 {
 		return nil, fmt.Errorf("a batch without column %s: %w", n.name, store.ErrCorrupt)
 	}
@@ -123,7 +124,7 @@ func (l *layout) array(n *node) (*array, error) {
 	}
 	for range buffers {
 		s := span{l.t.int64(l.buffers), l.t.int64(l.buffers + 8)}
-		if l.more--; l.more < 0 || store.Inside(s.at, s.size, l.body.size) != nil {
+		if l.more--; l.more < 0 || layout.Inside(s.at, s.size, l.body.size) != nil {
 			return nil, fmt.Errorf("a buffer of column %s is not in the body of its batch: %w", n.name, store.ErrCorrupt)
 		}
 		l.buffers += 16
@@ -249,7 +250,7 @@ func (l *loaded) blobs(spans []span, c *content) error {
 
 // bytes returns n bytes of a blob, appended to buf where they come from the file.
 func (l *loaded) bytes(b *blob, at, n int64, buf *[]byte) ([]byte, error) {
-	if store.Inside(at, n, b.at.size) != nil {
+	if layout.Inside(at, n, b.at.size) != nil {
 		return nil, errExtent
 	}
 	if !b.lazy {

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -17,9 +18,9 @@ type chunkReaders map[string]*chunk.Reader
 // openChunked opens those that a dataset has, and returns what is to be closed behind them.
 func openChunked(d *store.Dataset) (chunkReaders, []io.Closer, error) {
 	p := make(chunkReaders)
-	for i := range d.Columns {
-		if d.Columns[i].Packed {
-			p[d.Columns[i].Name] = nil
+	for _, c := range layout.Of(d).Columns {
+		if c.Packed {
+			p[c.Name] = nil
 		}
 	}
 	if len(p) == 0 {
@@ -45,12 +46,13 @@ func closeEach(closers []io.Closer) (err error) {
 }
 
 func (p chunkReaders) open(d *store.Dataset, f vfs.File, pool *chunk.Pool) (err error) {
-	for i := range d.Columns {
-		c := &d.Columns[i]
+	l := layout.Of(d)
+	for i := range l.Columns {
+		c := &l.Columns[i]
 		if !c.Packed {
 			continue
 		}
-		if p[c.Name], err = d.OpenColumn(c, f, nil, chunk.Options{Pool: pool}); err != nil {
+		if p[c.Name], err = l.OpenColumn(c, f, nil, chunk.Options{Pool: pool}); err != nil {
 			return err
 		}
 	}
@@ -59,7 +61,7 @@ func (p chunkReaders) open(d *store.Dataset, f vfs.File, pool *chunk.Pool) (err 
 
 // readRows fills b with rows of an extent from a row on, inflated by r or, if that is nil, from
 // the file, one of files, as they are.
-func readRows(r *chunk.Reader, files *openFiles, e store.Extent, row int64, size int, b []byte) error {
+func readRows(r *chunk.Reader, files *openFiles, e layout.Extent, row int64, size int, b []byte) error {
 	if r == nil {
 		return files.readAt(e.Path, b, e.Offset+row*int64(size))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
@@ -87,10 +88,10 @@ func newDataset(d *store.Dataset, opts source.Options, selection []column.Select
 func datasetColumn(d *store.Dataset, i int, f store.Field, readers chunkReaders, files *openFiles) array.Column {
 	c := array.Column{Field: source.Field{Field: f, Origin: f.Name, Derived: f.Content == store.SourceName}, Count: d.Records}
 	if !f.Ragged {
-		whole, size := d.Column(i, store.Whole), f.RecordBytes()
-		layout := array.Fixed{Size: size}
+		whole, size := layout.Of(d).Column(i, layout.Whole), f.RecordBytes()
+		fixed := array.Fixed{Size: size}
 		c.Open = func() (array.Cursor, error) {
-			return layout.Cursor(&extentReader{extents: whole.Extents, size: size, chunked: readers[whole.Name]}, d.Records), nil
+			return fixed.Cursor(&extentReader{extents: whole.Extents, size: size, chunked: readers[whole.Name]}, d.Records), nil
 		}
 		c.At = func(i int64, buf []byte) ([]byte, error) {
 			buf = slices.Grow(buf, size)[:size]
@@ -99,8 +100,8 @@ func datasetColumn(d *store.Dataset, i int, f store.Field, readers chunkReaders,
 		}
 		return c
 	}
-	r := &ragged{values: d.Column(i, store.Values), offsets: d.Column(i, store.Offsets), size: f.RecordBytes(), files: files}
-	r.index = store.NewRaggedIndex(r.offsets, r.values)
+	r := &ragged{values: layout.Of(d).Column(i, layout.Values), offsets: layout.Of(d).Column(i, layout.Offsets), size: f.RecordBytes(), files: files}
+	r.index = layout.NewRaggedIndex(r.offsets, r.values)
 	r.chunked = readers[r.values.Name]
 	c.Open = func() (array.Cursor, error) { return r.cursor(), nil }
 	c.At = r.at
@@ -122,15 +123,15 @@ func readFile(path string, b []byte, offset int64) error {
 
 // extentReader reads extents one after the other, and checks every block of them.
 type extentReader struct {
-	extents []store.Extent
+	extents []layout.Extent
 	size    int           // bytes of a row
 	chunked *chunk.Reader // nil if the rows are stored as they are
 	path    string
 	file    io.ReadCloser
-	left    int64           // bytes of the open extent
-	sums    store.Checksums // of its blocks, from the present one on; nil where there are none
-	crc     uint32          // of the present block so far
-	room    int64           // bytes that the present block still takes
+	left    int64            // bytes of the open extent
+	sums    layout.Checksums // of its blocks, from the present one on; nil where there are none
+	crc     uint32           // of the present block so far
+	room    int64            // bytes that the present block still takes
 }
 
 // Read implements io.Reader.
@@ -186,7 +187,7 @@ func (r *extentReader) start() (err error) {
 
 // block returns the bytes of the next block.
 func (r *extentReader) block() int64 {
-	return min(store.BlockRecords(r.size)*int64(r.size), r.left)
+	return min(layout.BlockRecords(r.size)*int64(r.size), r.left)
 }
 
 // check compares what was read with the checksums.
@@ -224,8 +225,8 @@ func (r *extentReader) Close() error {
 
 // ragged is a field of records of any length.
 type ragged struct {
-	values, offsets *store.Column
-	index           store.RaggedIndex
+	values, offsets *layout.Column
+	index           layout.RaggedIndex
 	size            int           // bytes of a row
 	chunked         *chunk.Reader // of the values; nil if they are stored as they are
 	files           *openFiles
@@ -275,7 +276,7 @@ type raggedCursor struct {
 	values, offsets *extentReader
 	extent          int   // that comes next
 	left            int64 // records of the present extent
-	walk            store.Walk
+	walk            layout.Walk
 }
 
 func (c *raggedCursor) Next() ([]byte, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -58,14 +59,14 @@ func hdf5Metadata(f vfs.File) (*meta.File, error) {
 // ownHDF5 returns the dataset of this module that a file holds, nil if it holds none. A view
 // of one is an error, which says where the dataset is.
 func ownHDF5(path string, file *meta.File) (*store.Dataset, error) {
-	d, err := store.ReadHDF5(path, file, store.OpenOptions{})
+	opened, err := layout.OpenHDF5(path, file, nil, layout.Refused)
 	if errors.Is(err, store.ErrView) {
 		return nil, err
 	}
-	if err != nil || d.Manifest == nil {
-		return nil, nil
+	if d, _ := opened.(*store.Dataset); err == nil && d.Manifest != nil {
+		return d, nil
 	}
-	return d, nil
+	return nil, nil
 }
 
 // Closer is a function to call at the end.

@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
 
@@ -57,7 +58,7 @@ func checkParquetChunks(p *parquet.File, size int64) error {
 			if d := m.DictionaryPageOffset; d > 0 && d < begin {
 				begin = d
 			}
-			if err := store.Inside(begin, m.TotalCompressedSize, size); err != nil {
+			if err := layout.Inside(begin, m.TotalCompressedSize, size); err != nil {
 				return fmt.Errorf("row group %d, column %d: %w", i, k, err)
 			}
 			if m.NumValues < 0 || m.TotalUncompressedSize < 0 {

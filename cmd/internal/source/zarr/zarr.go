@@ -15,15 +15,15 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source/dataset"
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/zarr"
-	"github.com/penstock/penstock/store"
 )
 
 // Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of its
 // manifest.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	if !vfs.Mounted(path) && store.IsZarr(path) {
+	if !vfs.Mounted(path) && layout.IsZarr(path) {
 		return dataset.OpenZarr(path, opts, selection)
 	}
 	files, closer, err := Files(ctx, path)

@@ -1,4 +1,4 @@
-package store
+package layout
 
 import (
 	"bytes"
@@ -25,9 +25,9 @@ func Header(spec tensor.Spec, n int64) []byte {
 	return h
 }
 
-// arrayBytes returns the size of an .npy file with n rows of rowBytes. One of no rows has a
+// ArrayBytes returns the size of an .npy file with n rows of rowBytes. One of no rows has a
 // zero byte after its header, as NumPy cannot map an empty file.
-func arrayBytes(n int64, rowBytes int) int64 {
+func ArrayBytes(n int64, rowBytes int) int64 {
 	return HeaderBytes + max(1, n*int64(rowBytes))
 }
 
@@ -54,4 +54,7 @@ func headerText(h []byte) string {
 }
 
 // SumsHeader returns the header of a file with that number of checksums.
-func SumsHeader(blocks int64) []byte { return Header(checksumSpec, blocks) }
+func SumsHeader(blocks int64) []byte { return Header(ChecksumSpec, blocks) }
+
+// ChecksumSpec is the array that a checksum file holds.
+var ChecksumSpec = tensor.Spec{Name: "crc", DType: tensor.Uint32}

@@ -1,4 +1,4 @@
-package store
+package layout
 
 import (
 	"encoding/binary"
@@ -52,7 +52,7 @@ func (e *Extent) LoadChecksums(rowBytes int, read ReaderAt) (Checksums, error) {
 	if e.SumsCRC32C == "" {
 		return e.ReadChecksums(0, blocks, read)
 	}
-	file := make([]byte, arrayBytes(blocks, 4))
+	file := make([]byte, ArrayBytes(blocks, 4))
 	if err := read(e.SumsPath, file, 0); err != nil {
 		return nil, err
 	}

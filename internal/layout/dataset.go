@@ -1,4 +1,4 @@
-package store
+package layout
 
 import (
 	"fmt"
@@ -6,7 +6,44 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/zarr"
 )
+
+// Dataset says where the columns of a dataset on disk are. Every extent is inside its file. It holds no open files and may
+// be shared.
+type Dataset struct {
+	Columns []Column               // in order of the schema, values before offsets
+	Arrays  map[string]*zarr.Array // of a folder of Zarr, by column
+	File    *meta.File             // the metadata of an HDF5 file; nil elsewhere
+}
+
+// Of returns the layout of a *store.Dataset. Package store, which imports this one, sets it: as a method it would show users
+// a type that they cannot name.
+var Of func(dataset any) *Dataset
+
+// OpenHDF5 returns the *store.Dataset of a file whose metadata is read already, or those of its datasets that fields names,
+// as store.OpenHDF5 does. Its Extents have that path, which need not be one of the system's. Package store sets it.
+var OpenHDF5 func(path string, file *meta.File, fields []string, filters Filters) (dataset any, err error)
+
+// Filters says whether data that went through filters is opened.
+type Filters int
+
+// A caller undoes filters, or it refuses them.
+const (
+	Refused Filters = iota
+	Undone
+)
+
+// Column returns a column of the field at that position in the schema. It panics if the
+// field has no such part.
+func (d *Dataset) Column(field int, part Part) *Column {
+	for i := range d.Columns {
+		if c := &d.Columns[i]; c.Field == field && c.Part == part {
+			return c
+		}
+	}
+	panic("layout: no such column")
+}
 
 // OpenColumn returns a reader of a column that is Packed. It reads the index of the column's chunks
 // from f: the HDF5 file that the dataset was found in, or a copy of it. The chunks are read from f,
@@ -15,7 +52,7 @@ import (
 //
 // Extents say which rows of the reader are those of the column: those from Extent.Row on.
 func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts chunk.Options) (*chunk.Reader, error) {
-	if a := d.zarr[c.Name]; a != nil {
+	if a := d.Arrays[c.Name]; a != nil {
 		r, err := a.Reader(opts)
 		return r, Mark(err)
 	}
@@ -45,7 +82,7 @@ func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts chunk
 
 // Storage says how a column of Zarr is stored, for people, "" for other columns.
 func (d *Dataset) Storage(c *Column) string {
-	if a := d.zarr[c.Name]; a != nil {
+	if a := d.Arrays[c.Name]; a != nil {
 		return a.How()
 	}
 	return ""
@@ -54,10 +91,10 @@ func (d *Dataset) Storage(c *Column) string {
 // Object returns what an HDF5 file says of a column. Its elements and its index are read from f,
 // which reads the file or a copy of it.
 func (d *Dataset) Object(c *Column, f io.ReaderAt) (*meta.Dataset, error) {
-	if d.hdf5 == nil {
+	if d.File == nil {
 		return nil, fmt.Errorf("column %s is not in an HDF5 file: %w", c.Name, ErrUnsupported)
 	}
-	data, err := d.hdf5.Dataset(c.Path())
+	data, err := d.File.Dataset(c.Path())
 	if err != nil {
 		return nil, Mark(err)
 	}

@@ -1,0 +1,124 @@
+package layout
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// maxBytes is more than any column has.
+const maxBytes = 1 << 62
+
+// Shard is a run of records that have files of their own.
+type Shard struct {
+	First int64  `json:"first"` // its first record
+	Count int64  `json:"count"` // records, at least 1
+	Files []File `json:"files"` // for every column its payload, then its checksums
+}
+
+// File is one file of a flat dataset.
+type File struct {
+	Field  string `json:"field"`
+	Name   string `json:"name"`           // inside the dataset's folder
+	Rows   int64  `json:"rows,omitempty"` // of the values of a ragged field; for others they follow from the shard
+	Bytes  int64  `json:"bytes"`          // the whole file
+	CRC32C string `json:"crc32c"`         // of the whole file, 8 hex digits
+}
+
+// ColumnsOf returns the columns of shards whose files are in a folder. The shards must be
+// those of a manifest that DecodeManifest returned; it does not look at the files.
+func ColumnsOf(fields []tensor.Spec, shards []Shard, dir string) []Column {
+	columns := Columns(fields)
+	for _, s := range shards {
+		for k := range columns {
+			c, payload, sums := &columns[k], s.Files[2*k], s.Files[2*k+1]
+			c.Add(Extent{
+				Path: filepath.Join(dir, payload.Name), Offset: HeaderBytes, Count: rowsOf(s, c, payload),
+				SumsPath: filepath.Join(dir, sums.Name), SumsOffset: HeaderBytes, SumsCRC32C: sums.CRC32C,
+			})
+		}
+	}
+	return columns
+}
+
+// CheckFiles compares the files of a shard with those that shard number of a dataset with these columns must have, and adds
+// its rows to those of the columns.
+func CheckFiles(s Shard, columns []Column, number int) error {
+	if len(s.Files) != 2*len(columns) {
+		return fmt.Errorf("%d files for %d columns", len(s.Files), len(columns))
+	}
+	for k := range columns {
+		c, files := &columns[k], s.Files[2*k:2*k+2]
+		rows := rowsOf(s, c, files[0])
+		if rows < 0 || rows > maxBytes/int64(c.Spec.RecordBytes())-c.Rows {
+			return fmt.Errorf("column %s: %d rows after %d", c.Name, rows, c.Rows)
+		}
+		c.Rows += rows
+		payload, sums := c.Files(number, rows)
+		for j, want := range []File{payload, sums} {
+			got := files[j]
+			want.CRC32C = got.CRC32C
+			if got != want || len(got.CRC32C) != 8 {
+				return fmt.Errorf("file %+v is not the %s of %d bytes that the schema needs", got, want.Name, want.Bytes)
+			}
+		}
+	}
+	return nil
+}
+
+// rowsOf returns how many rows of a column a shard has; those of values are in its payload
+// file's entry.
+func rowsOf(s Shard, c *Column, payload File) int64 { return c.RowsOf(s.Count, payload.Rows) }
+
+// Files returns name and size of the two files of a shard that hold its rows of this column, and their checksums,
+// without their CRC32C.
+func (c *Column) Files(shard int, rows int64) (payload, sums File) {
+	size, field := c.Spec.RecordBytes(), c.FieldName()
+	payload = File{Field: field, Name: fmt.Sprintf("%s-%05d.npy", c.Name, shard), Bytes: ArrayBytes(rows, size)}
+	if c.Part == Values {
+		payload.Rows = rows
+	}
+	return payload, File{Field: field, Name: fmt.Sprintf("%s-%05d.crc.npy", c.Name, shard), Bytes: ArrayBytes(Blocks(rows, size), 4)}
+}
+
+// CheckShard compares sizes and headers of the files of a shard in a folder with what they must be.
+func CheckShard(dir string, columns []Column, s Shard) error {
+	for k := range columns {
+		c, payload, sums := &columns[k], s.Files[2*k], s.Files[2*k+1]
+		rows := rowsOf(s, c, payload)
+		if err := checkFile(dir, payload, c.Spec, rows); err != nil {
+			return err
+		}
+		if err := checkFile(dir, sums, ChecksumSpec, Blocks(rows, c.Spec.RecordBytes())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFile makes sure that a file has the size that it must have, and the right header.
+func checkFile(dir string, want File, spec tensor.Spec, n int64) error {
+	f, err := os.Open(filepath.Join(dir, want.Name))
+	if err != nil {
+		return fmt.Errorf("%s: %w", want.Name, WithoutPath(err))
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("%s: %w", want.Name, WithoutPath(err))
+	}
+	if !info.Mode().IsRegular() || info.Size() != want.Bytes {
+		return fmt.Errorf("%s: %d bytes, but the manifest says %d: %w", want.Name, info.Size(), want.Bytes, ErrCorrupt)
+	}
+	header := make([]byte, HeaderBytes)
+	if _, err := io.ReadFull(f, header); err != nil {
+		return fmt.Errorf("%s: %w", want.Name, WithoutPath(err))
+	}
+	if err := checkHeader(header, spec, n); err != nil {
+		return fmt.Errorf("%s: %w", want.Name, err)
+	}
+	return nil
+}
