@@ -10,20 +10,14 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// Format name and version of the manifests that this version writes, and the newest that it reads.
-const (
-	FormatName    = "penstock"
-	FormatVersion = 1
-)
-
 // ManifestName is the file that makes a folder a flat dataset.
 const ManifestName = layout.ManifestName
 
 // Manifest says what a dataset holds and how it came to be. It has no dates in it, so the
 // same input and recipe give the same bytes.
 type Manifest struct {
-	Format       string                 `json:"format"`               // FormatName
-	Version      int                    `json:"version"`              // FormatVersion
+	Format       string                 `json:"format"`               // "penstock"
+	Version      int                    `json:"version"`              // 1
 	Generation   int                    `json:"generation"`           // 1; one more with each change
 	ID           string                 `json:"id"`                   // 32 hex digits over schema and content
 	Records      int64                  `json:"records"`              //
@@ -174,11 +168,11 @@ func parseManifest(data []byte) (*Manifest, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("more than one JSON value: %w", ErrCorrupt)
 	}
-	if m.Format != FormatName {
-		return nil, fmt.Errorf("format is %q, not %q: %w", m.Format, FormatName, ErrUnsupported)
+	if m.Format != layout.FormatName {
+		return nil, fmt.Errorf("format is %q, not %q: %w", m.Format, layout.FormatName, ErrUnsupported)
 	}
-	if m.Version < 1 || m.Version > FormatVersion {
-		return nil, fmt.Errorf("format version %d; this program reads 1 to %d: %w", m.Version, FormatVersion, ErrUnsupported)
+	if m.Version < 1 || m.Version > layout.FormatVersion {
+		return nil, fmt.Errorf("format version %d; this program reads 1 to %d: %w", m.Version, layout.FormatVersion, ErrUnsupported)
 	}
 	return m, nil
 }

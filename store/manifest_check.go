@@ -10,15 +10,12 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// MaxRecords limits the number of records of a dataset. It leaves room to multiply a record number by a record's size.
-const MaxRecords = 1 << 46
-
 // maxBytes is more than any column has.
 const maxBytes = 1 << 62
 
 // Validate checks all that can be checked without the files.
 func (m *Manifest) Validate() error {
-	if m.Records < 1 || m.Records > MaxRecords {
+	if m.Records < 1 || m.Records > layout.MaxRecords {
 		return fmt.Errorf("%d records", m.Records)
 	}
 	if err := m.Schema().Validate(); err != nil {
@@ -48,7 +45,7 @@ func (m *Manifest) checkSplits() error {
 	if len(m.Splits) == 0 {
 		return nil
 	}
-	if err := CheckSplitNames(m.SplitNames()); err != nil {
+	if err := layout.CheckSplitNames(m.SplitNames()); err != nil {
 		return err
 	}
 	var all [][2]int64
@@ -81,19 +78,6 @@ func (m *Manifest) SplitNames() []string {
 		names = append(names, s.Name)
 	}
 	return names
-}
-
-// CheckSplitNames takes the same names as for fields.
-func CheckSplitNames(names []string) error {
-	for i, name := range names {
-		if !isFieldName(name) {
-			return fmt.Errorf("split %q: a name is 1 to 100 letters, digits, _ and -, not starting with -", name)
-		}
-		if slices.Index(names, name) != i {
-			return fmt.Errorf("split %q: there are two of that name", name)
-		}
-	}
-	return nil
 }
 
 // checkShards makes sure that the shards cover [0, Records) once, and that each names for

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -26,9 +27,6 @@ const (
 	// archive. A schema has at most one such field. Readers leave it out unless it is asked for.
 	SourceName = tensor.SourceName
 )
-
-// SourceNameField is what the field of that content is called.
-const SourceNameField = "source_name"
 
 // Field describes one field of a dataset.
 type Field struct {
@@ -103,11 +101,6 @@ func (s Schema) Index(name string) int {
 	return -1
 }
 
-// SourceNames returns the position of the field whose content is SourceName, or -1.
-func (s Schema) SourceNames() int {
-	return slices.IndexFunc(s.Fields, func(f Field) bool { return f.Content == SourceName })
-}
-
 func (s Schema) names() (list []string) {
 	for _, f := range s.Fields {
 		list = append(list, f.Name)
@@ -125,28 +118,13 @@ func (s Schema) RecordBytes() int {
 	return n
 }
 
-// isFieldName keeps names usable as file names and HDF5 links on every system: up to 100 letters,
-// digits, _ and -, which - does not begin. A regexp of that would take 8 ms of every program's start.
-func isFieldName(name string) bool {
-	for i, c := range []byte(name) {
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && !('0' <= c && c <= '9') && c != '_' && !(c == '-' && i > 0) {
-			return false
-		}
-	}
-	return len(name) > 0 && len(name) <= 100
-}
-
-// MaxFields is how many fields a dataset can have.
-const MaxFields = 1000
-
 // Validate reports every problem of the schema: no fields, a name that is not letters,
 // digits, _ and -, a name used twice, a bad type or shape, a storage type that is not the
 // type's own, a content that is not of bytes, two fields of source
 // names, a normalization that is not finite.
 func (s Schema) Validate() error {
-	if len(s.Fields) == 0 || len(s.Fields) > MaxFields {
-		return fmt.Errorf("a dataset needs 1 to %d fields, not %d", MaxFields, len(s.Fields))
+	if len(s.Fields) == 0 || len(s.Fields) > layout.MaxFields {
+		return fmt.Errorf("a dataset needs 1 to %d fields, not %d", layout.MaxFields, len(s.Fields))
 	}
 	var errs []error
 	for i, f := range s.Fields {
@@ -154,7 +132,7 @@ func (s Schema) Validate() error {
 		if s.Index(f.Name) != i {
 			errs = append(errs, fmt.Errorf("field %q: there are two of that name", f.Name))
 		}
-		if f.Content == SourceName && s.SourceNames() != i {
+		if f.Content == SourceName && layout.SourceNames(s.Specs()) != i {
 			errs = append(errs, fmt.Errorf("field %q: there are two fields of source names", f.Name))
 		}
 	}
@@ -165,7 +143,7 @@ func (f Field) validate() error {
 	if err := f.Spec.Validate(); err != nil {
 		return err
 	}
-	if !isFieldName(f.Name) {
+	if !layout.IsName(f.Name) {
 		return fmt.Errorf("field %q: a name is 1 to 100 letters, digits, _ and -, not starting with -", f.Name)
 	}
 	if f.Storage != f.DType.Descr() {
@@ -210,10 +188,4 @@ func NewRagged(name string, dtype tensor.DType, shape ...int) Field {
 	f := NewField(name, dtype, shape...)
 	f.Ragged = true
 	return f
-}
-
-// PixelBytes reports whether a field is one that Info.NormalizeByStatistics speaks of: bytes
-// with a layout, or with two axes or more, such as images of one channel.
-func PixelBytes(f Field) bool {
-	return f.DType == tensor.Uint8 && !f.Ragged && (f.Layout != "" || len(f.Shape) > 1)
 }

@@ -13,7 +13,7 @@ import (
 func (d *Dataset) Select(names []string) (*Dataset, error) {
 	out := *d
 	out.Schema, out.layout.Columns, out.names = Schema{}, nil, nil
-	if i := d.Schema.SourceNames(); i >= 0 && (len(names) != 1 || names[0] != d.Schema.Fields[i].Name) {
+	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 && (len(names) != 1 || names[0] != d.Schema.Fields[i].Name) {
 		out.names = d.SourceNames()
 	}
 	for k, name := range names {
@@ -41,7 +41,7 @@ func (d *Dataset) Select(names []string) (*Dataset, error) {
 // SourceNames returns the field of source names by itself, with the records that d has, also where
 // it was not selected. It is nil where the dataset has no such field.
 func (d *Dataset) SourceNames() *Dataset {
-	if i := d.Schema.SourceNames(); i >= 0 {
+	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 {
 		names, err := d.Select([]string{d.Schema.Fields[i].Name})
 		if err == nil {
 			names.names = nil
@@ -54,7 +54,7 @@ func (d *Dataset) SourceNames() *Dataset {
 // WithoutSourceNames returns the dataset without its field of source names, where it has another
 // one.
 func (d *Dataset) WithoutSourceNames() *Dataset {
-	i := d.Schema.SourceNames()
+	i := layout.SourceNames(d.Schema.Specs())
 	if i < 0 || len(d.Schema.Fields) == 1 {
 		return d
 	}

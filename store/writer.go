@@ -40,7 +40,7 @@ type Info struct {
 	Source  *SourceInfo
 	Skipped []Skipped
 
-	// NormalizeByStatistics gives every uint8 field of pixels, see PixelBytes, the
+	// NormalizeByStatistics gives every uint8 field of pixels (with a layout, or of two axes or more) the
 	// normalization that its own statistics ask for, for the reader to apply.
 	NormalizeByStatistics bool
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -254,7 +255,7 @@ func TestSliceOfAPart(t *testing.T) {
 
 // TestFillFetchesNames fills a dataset with names, which no loader reads: the copy is the whole dataset.
 func TestFillFetchesNames(t *testing.T) {
-	names := store.NewRagged(store.SourceNameField, tensor.Uint8)
+	names := store.NewRagged(layout.SourceNameField, tensor.Uint8)
 	names.Content = store.SourceName
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, 100), names}}
 	b := uploaded(t, schema, flat.Options{}, 300, func(i int, r *store.Record) {

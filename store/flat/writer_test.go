@@ -484,7 +484,7 @@ func FuzzDecodeManifest(f *testing.F) {
 	f.Add([]byte(`{"format":"penstock","version":1,"records":1,"fields":[{"name":"x","dtype":"uint8","shape":[],"storage":"|u1"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m := new(store.Manifest)
-		if json.Unmarshal(data, m) != nil || m.Format != store.FormatName || m.Version < 1 || m.Version > store.FormatVersion || m.Validate() != nil {
+		if json.Unmarshal(data, m) != nil || m.Format != layout.FormatName || m.Version < 1 || m.Version > layout.FormatVersion || m.Validate() != nil {
 			return
 		}
 		text, err := m.Encode()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -73,7 +74,7 @@ func (s *sample) build(t *testing.T, by container) (path string, m *store.Manife
 
 // textNumbered are records with a text, the name of a file and a label.
 func textNumbered() numbered {
-	caption, names, label := store.NewRagged("caption", tensor.Uint8), store.NewRagged(store.SourceNameField, tensor.Uint8), store.NewField("labels", tensor.Int64)
+	caption, names, label := store.NewRagged("caption", tensor.Uint8), store.NewRagged(layout.SourceNameField, tensor.Uint8), store.NewField("labels", tensor.Int64)
 	caption.Content, names.Content, label.Classes = store.Text, store.SourceName, []string{"Kätzchen", "dog"}
 	return numbered{store.Schema{Fields: []store.Field{caption, label, names}}, func(r *store.Record, i int) {
 		r.Values[0] = append(r.Values[0][:0], strings.Repeat("žluť ", i%9)...)

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/penstock/penstock/internal/hdf5/seal"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5/seal"
 )
 
 func checkSeal(data []byte) (int64, error) {

@@ -6,9 +6,9 @@ import (
 	"os"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
-	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5/view"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/penstock/penstock/internal/hdf5/seal"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5/seal"
 	"github.com/penstock/penstock/store/write"
 )
 

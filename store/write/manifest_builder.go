@@ -7,6 +7,7 @@ import (
 	"hash"
 	"slices"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -139,7 +140,7 @@ func (l *ManifestBuilder) Records() int64 {
 // Manifest returns the manifest of what was added, with no shards.
 func (l *ManifestBuilder) Manifest(info store.Info) *store.Manifest {
 	m := &store.Manifest{
-		Format: store.FormatName, Version: store.FormatVersion, Generation: 1,
+		Format: layout.FormatName, Version: layout.FormatVersion, Generation: 1,
 		Records: l.Records(), Fields: append([]store.Field(nil), l.schema.Fields...),
 		Statistics: make(map[string]*store.Statistics),
 		Recipe:     info.Recipe, Source: info.Source, Skipped: info.Skipped,
@@ -147,7 +148,7 @@ func (l *ManifestBuilder) Manifest(info store.Info) *store.Manifest {
 	for i, f := range l.schema.Fields {
 		s := l.statistics(i, f, l.metadata)
 		m.Statistics[f.Name] = s
-		if info.NormalizeByStatistics && store.PixelBytes(f) {
+		if info.NormalizeByStatistics && layout.PixelBytes(f.Spec) {
 			m.Fields[i].Normalization = normalization(l.statistics(i, f, l.metadataOf(info.NormalizeSplit)))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/store"
 )
@@ -92,7 +93,7 @@ func (k *splitMetadata) restore(r *stateReader) error {
 			k.labels[i][c] = int64(r.uint64())
 		}
 	}
-	if k.count < 0 || k.count > store.MaxRecords {
+	if k.count < 0 || k.count > layout.MaxRecords {
 		return errBadState
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
@@ -80,7 +81,7 @@ func normalize(m *store.Manifest, split string, choose NormalizationFunc) error 
 	}
 	fields, found := slices.Clone(m.Fields), false
 	for i, f := range fields {
-		if !store.PixelBytes(f) || f.Normalization != nil && f.Normalization.Applied {
+		if !layout.PixelBytes(f.Spec) || f.Normalization != nil && f.Normalization.Applied {
 			continue
 		}
 		found = true

@@ -196,7 +196,7 @@ func (s *section) restore(state sectionState, shards []store.Shard, keep map[str
 
 // restoreShard takes a finished shard over whose files are there.
 func (s *section) restoreShard(shard store.Shard, keep map[string]bool) error {
-	if shard.First != s.records || shard.Count < 1 || shard.Count > store.MaxRecords-s.records || len(shard.Files) != 2*len(s.columns) {
+	if shard.First != s.records || shard.Count < 1 || shard.Count > layout.MaxRecords-s.records || len(shard.Files) != 2*len(s.columns) {
 		return fmt.Errorf("shard %d has records [%d, +%d) in %d files: %w", len(s.shards), shard.First, shard.Count, len(shard.Files), store.ErrCorrupt)
 	}
 	if err := layout.CheckFiles(shard, s.columns, s.number+len(s.shards)); err != nil {

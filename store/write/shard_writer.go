@@ -85,7 +85,7 @@ func NewShardWriter(stage *Stage, schema store.Schema, opts ShardOptions) (*Shar
 		opts.ShardBytes = defaultShardBytes
 	}
 	b := &ShardWriter{schema: schema, opts: opts, stage: stage, sums: make([]uint32, len(schema.Fields))}
-	err := store.CheckSplitNames(opts.Splits)
+	err := layout.CheckSplitNames(opts.Splits)
 	if err == nil {
 		err = b.start()
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -18,7 +19,7 @@ func sourceNames(t *testing.T, path string) (names []string) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	if i := ds.Schema().SourceNames(); i >= 0 {
+	if i := layout.SourceNames(ds.Schema().Specs()); i >= 0 {
 		t.Errorf("%s: the names are a field by default", path)
 	}
 	for i := range ds.Len() {
@@ -137,7 +138,7 @@ func TestNoSourceNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Schema.SourceNames() >= 0 || d.SourceNames() != nil {
+		if layout.SourceNames(d.Schema.Specs()) >= 0 || d.SourceNames() != nil {
 			t.Errorf("%s: has names", way.name)
 		}
 		if got := sourceNames(t, c.Dest); slices.ContainsFunc(got, func(s string) bool { return s != "" }) {

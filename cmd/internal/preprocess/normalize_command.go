@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
@@ -101,7 +102,7 @@ func (n *normalizeFlags) run(out io.Writer) error {
 		return e.Encode(map[string]any{"id": m.ID, "generation": m.Generation, "split": split, "fields": m.Fields})
 	}
 	for _, f := range m.Fields {
-		if store.PixelBytes(f) && f.Normalization != nil && !f.Normalization.Applied {
+		if layout.PixelBytes(f.Spec) && f.Normalization != nil && !f.Normalization.Applied {
 			fmt.Fprintf(out, "%s: mean %.4g, standard deviation %.4g of x/255%s\n", f.Name, f.Normalization.Mean, f.Normalization.Std, ofSplit(split))
 		}
 	}

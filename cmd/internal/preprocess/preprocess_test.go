@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -79,7 +80,7 @@ func TestUnlabelled(t *testing.T) {
 	c.Color, c.Layout = "gray", store.HWC
 	s := mustRun(t, c)
 	m := manifest(t, c.Dest)
-	if len(m.Fields) != 2 || m.Schema().SourceNames() != 1 || m.Fields[0].Shape.String() != "(16, 16, 1)" || s.Classes != nil {
+	if len(m.Fields) != 2 || layout.SourceNames(m.Schema().Specs()) != 1 || m.Fields[0].Shape.String() != "(16, 16, 1)" || s.Classes != nil {
 		t.Errorf("fields %+v, classes %v", m.Fields, s.Classes)
 	}
 }

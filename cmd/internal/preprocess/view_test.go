@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5/view"
 )
 
 // A view has no records of its own; the error says where they are.

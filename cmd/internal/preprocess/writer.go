@@ -16,12 +16,13 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/vfs"
-	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/hdf5"
+	"github.com/penstock/penstock/store/hdf5/view"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/store/zarr"
 	"github.com/penstock/penstock/tensor"
@@ -246,16 +247,16 @@ const (
 // that has names, these are fields of it, and no others are added.
 func (r *run) storesNames(c Config) (bool, error) {
 	named := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Content == store.SourceName })
-	taken := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Name == store.SourceNameField })
+	taken := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Name == layout.SourceNameField })
 	wanted := c.Names == namesOn
 	if c.Names == namesAuto {
 		wanted = !taken && filesAreRecords(r.info) && !inPlace(c, r.info, r.splits())
 		if r.base != nil {
-			wanted = r.base.Schema().SourceNames() >= 0
+			wanted = layout.SourceNames(r.base.Schema().Specs()) >= 0
 		}
 	}
 	if wanted && taken && !named {
-		return false, fmt.Errorf("the source has a field %q, as names of records are called; use --names off, or give the field another name with --fields", store.SourceNameField)
+		return false, fmt.Errorf("the source has a field %q, as names of records are called; use --names off, or give the field another name with --fields", layout.SourceNameField)
 	}
 	return wanted && !named, nil
 }
@@ -282,7 +283,7 @@ func inPlace(c Config, info source.Info, splits []string) bool {
 
 // nameField is the field of the names of samples.
 func nameField() store.Field {
-	f := store.NewRagged(store.SourceNameField, tensor.Uint8)
+	f := store.NewRagged(layout.SourceNameField, tensor.Uint8)
 	f.Content = store.SourceName
 	return f
 }

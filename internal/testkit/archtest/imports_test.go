@@ -82,14 +82,14 @@ var layers = [][]place{
 	},
 	{
 		{"transforms/geometry", "what pipelines do to places, and which fields lie on images; it moves nothing"},
-		{"internal/hdf5/seal", "a checksum of what an HDF5 file has beside the columns that store finds in it"},
+		{"store/hdf5/seal", "a checksum of what an HDF5 file has beside the columns that store finds in it"},
 		{"cmd/internal/bucketfs", "a bucket as a file system, whatever is in it"},
 		{"cmd/internal/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},
 		{"store/write", "how datasets come to be, whatever container they end in"},
 		{"internal/imagefile", "image files to the pixels that transforms work on, in one pass"},
 		{"loader/sampler", "orders of record numbers; it knows no Source"},
 		{"mmapds", "store says where records are, mmapds maps them"},
-		{"internal/hdf5/view", "HDF5 metadata over the files of a dataset; no libhdf5"},
+		{"store/hdf5/view", "HDF5 metadata over the files of a dataset; no libhdf5"},
 	},
 	{
 		{"cmd/internal/source/column", "cells of tables to values, for tables, archives and Parquet"},

@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/render"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -80,7 +81,7 @@ func TestPreviewFirst(t *testing.T) {
 // Names of the source's files are captions, cut to the width of their cell.
 func TestPreviewNamesFiles(t *testing.T) {
 	schema := datasettest.SchemaOf(tensor.Uint8, store.HWC, "a")
-	names := store.NewRagged(store.SourceNameField, tensor.Uint8)
+	names := store.NewRagged(layout.SourceNameField, tensor.Uint8)
 	names.Content = store.SourceName
 	named := schema
 	named.Fields = append(slices.Clone(schema.Fields), names)

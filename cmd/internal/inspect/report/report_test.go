@@ -43,7 +43,7 @@ func page(t testing.TB, r *Report) string {
 // and brightness 2i; but 41 is 7 with one pixel changed, and in the other split.
 func zoo(t testing.TB) string {
 	schema := datasettest.SchemaOf(tensor.Uint8, store.CHW, "<b>cat</b>", "dog")
-	names := store.NewRagged(store.SourceNameField, tensor.Uint8)
+	names := store.NewRagged(layout.SourceNameField, tensor.Uint8)
 	names.Content = store.SourceName
 	schema.Fields = append(schema.Fields, names)
 	path := filepath.Join(t.TempDir(), "zoo & co")

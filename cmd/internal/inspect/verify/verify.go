@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
-	"github.com/penstock/penstock/internal/hdf5/seal"
-	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5/seal"
+	"github.com/penstock/penstock/store/hdf5/view"
 	"github.com/penstock/penstock/store/verify"
 )
 

@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5/view"
 )
 
 // viewProblem returns the error of the view in a dataset, "" if it is valid or absent.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
-	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5/view"
 )
 
 // Options configures View. The zero value is usable.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -61,7 +62,7 @@ func (c Options) Measures(jobs []Job, source []source.Field, schema store.Schema
 	known := false
 	for i, f := range schema.Fields {
 		switch {
-		case standardizes(jobs[i]), store.PixelBytes(f):
+		case standardizes(jobs[i]), layout.PixelBytes(f.Spec):
 			known = true
 		case f.DType.IsFloat() && !f.Ragged && !column.LabelName(f.Name):
 			list = append(list, newMoments(i, f.Spec, NormalizedField{}))

@@ -82,7 +82,7 @@ func (d *Destination) Present(overwrite bool, format string) (bool, error) {
 func (d *Destination) noOtherZarr() error {
 	var root struct{ Attributes struct{ Format string } }
 	text, _, err := d.Client.ReadAll(d.Context, d.URL.Key+"/"+layout.ZarrNode, part.MaxFile)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(text, &root) == nil && root.Attributes.Format == store.FormatName {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(text, &root) == nil && root.Attributes.Format == layout.FormatName {
 		return nil
 	}
 	if err == nil {

@@ -73,7 +73,7 @@ func newDataset(d *store.Dataset, opts source.Options, selection []column.Select
 	if err != nil {
 		return nil, errors.Join(err, closeEach(closers))
 	}
-	if i := d.Schema.SourceNames(); i >= 0 && !slices.ContainsFunc(chosen, func(c array.Column) bool { return c.Field.Content == store.SourceName }) {
+	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 && !slices.ContainsFunc(chosen, func(c array.Column) bool { return c.Field.Content == store.SourceName }) {
 		chosen = append(chosen, columns[i]) // whichever fields are chosen, records keep their names
 	}
 	columns = chosen

@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"github.com/penstock/penstock/cmd/internal/source/column"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -159,8 +159,8 @@ func (t *table) first(row *tableRow, s *tableScan) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w; the first row must be good: it says which columns there are", t.name(row), err)
 	}
-	if n := len(s.order); len(s.selection) == 0 && n > store.MaxFields {
-		return fmt.Errorf("%d columns, and a dataset has at most %d fields; choose some with --fields, or make one field of columns that follow each other", n, store.MaxFields)
+	if n := len(s.order); len(s.selection) == 0 && n > layout.MaxFields {
+		return fmt.Errorf("%d columns, and a dataset has at most %d fields; choose some with --fields, or make one field of columns that follow each other", n, layout.MaxFields)
 	}
 	for _, w := range s.selection {
 		if row.file.header != nil && s.named[w.Column] == nil {

@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/store/hdf5/view"
 	"github.com/penstock/penstock/tensor"
 )
 

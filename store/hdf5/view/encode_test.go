@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
-	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/store/hdf5/view"
 	"github.com/penstock/penstock/tensor"
 )
 

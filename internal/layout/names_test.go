@@ -1,4 +1,4 @@
-package store
+package layout
 
 import (
 	"regexp"
@@ -14,7 +14,7 @@ func TestIsFieldName(t *testing.T) {
 		names = append(names, string([]byte{byte(c)}), string([]byte{'x', byte(c)}))
 	}
 	for _, name := range names {
-		if got, want := isFieldName(name), pattern.MatchString(name); got != want {
+		if got, want := IsName(name), pattern.MatchString(name); got != want {
 			t.Errorf("%q: %v, want %v", name, got, want)
 		}
 	}
