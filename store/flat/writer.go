@@ -20,9 +20,9 @@ type Options struct {
 
 // container is that of a flat dataset: a folder of .npy files and a manifest.
 type container struct {
-	*write.ShardWriter
-	stage *write.Stage
-	base  *store.Manifest // of the dataset that is appended to, or nil
+	shards *write.ShardWriter
+	stage  *write.Stage
+	base   *store.Manifest // of the dataset that is appended to, or nil
 }
 
 // Create begins a flat dataset at dest, or with opts.Append the next generation of one:
@@ -43,7 +43,7 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), stage.Leave())
 	}
-	return write.NewWriter(stage, f), nil
+	return write.NewWriter(stage, f.shards, f), nil
 }
 
 func newContainer(stage *write.Stage, schema store.Schema, opts Options) (*container, error) {
@@ -59,15 +59,15 @@ func newContainer(stage *write.Stage, schema store.Schema, opts Options) (*conta
 		}
 	}
 	var err error
-	f.ShardWriter, err = write.NewShardWriter(stage, schema, write.ShardOptions{
+	f.shards, err = write.NewShardWriter(stage, schema, write.ShardOptions{
 		ShardBytes: opts.ShardBytes, Splits: opts.Splits, Journal: opts.Journal, Base: f.base,
 	})
 	return f, err
 }
 
-// Commit implements store.Writer.
+// Commit implements write.Container.
 func (f *container) Commit(info store.Info) (*store.Manifest, error) {
-	m, err := f.Finish(info)
+	m, err := f.shards.Finish(info)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (f *container) Commit(info store.Info) (*store.Manifest, error) {
 	if err := f.stage.WriteFile(store.ManifestName, text); err != nil {
 		return nil, err
 	}
-	if err := f.ShardWriter.Close(); err != nil {
+	if err := f.shards.Close(); err != nil {
 		return nil, err
 	}
 	if f.base == nil {
@@ -86,6 +86,9 @@ func (f *container) Commit(info store.Info) (*store.Manifest, error) {
 	}
 	return m, f.stage.PublishInto(append(newFiles(m, f.base), store.ManifestName)...)
 }
+
+// Close implements write.Container.
+func (f *container) Close() error { return f.shards.Close() }
 
 // newFiles lists the files of the shards of m that base has not.
 func newFiles(m, base *store.Manifest) (names []string) {

@@ -1,7 +1,6 @@
 package hdf5
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
@@ -13,15 +12,15 @@ import (
 // collector is the container for records whose places are not known before the last one
 // has come: a write.ShardWriter keeps them in arrays, and Commit copies these into a file.
 type collector struct {
-	*write.ShardWriter
-	stage *write.Stage
-	opts  Options
-	base  *store.Dataset // what is appended to, or nil
+	shards *write.ShardWriter
+	stage  *write.Stage
+	opts   Options
+	base   *store.Dataset // what is appended to, or nil
 }
 
 func newCollector(stage *write.Stage, schema store.Schema, opts Options) (w *collector, err error) {
 	w = &collector{stage: stage, opts: opts}
-	o := write.ShardOptions{Splits: opts.Splits, Journal: opts.journal()}
+	o := write.ShardOptions{Splits: opts.Splits, Journal: opts.journal(), Reword: pathless}
 	if opts.Append {
 		if w.base, err = store.OpenHDF5(stage.Dest(), store.OpenOptions{}); err != nil {
 			return nil, err
@@ -34,26 +33,21 @@ func newCollector(stage *write.Stage, schema store.Schema, opts Options) (w *col
 			return nil, err
 		}
 	}
-	w.ShardWriter, err = write.NewShardWriter(stage, schema, o)
+	w.shards, err = write.NewShardWriter(stage, schema, o)
 	return w, err
 }
 
-// Append implements store.Writer.
-func (w *collector) Append(r *store.Record) error { return pathless(w.ShardWriter.Append(r)) }
+// Close implements write.Container.
+func (w *collector) Close() error { return w.shards.Close() }
 
-// Checkpoint implements store.Writer.
-func (w *collector) Checkpoint(note json.RawMessage) error {
-	return pathless(w.ShardWriter.Checkpoint(note))
-}
-
-// Commit implements store.Writer.
+// Commit implements write.Container.
 func (w *collector) Commit(info store.Info) (*store.Manifest, error) {
 	m, err := w.commit(info)
 	return m, pathless(err)
 }
 
 func (w *collector) commit(info store.Info) (*store.Manifest, error) {
-	m, err := w.Finish(info)
+	m, err := w.shards.Finish(info)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +58,7 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 		return nil, err
 	}
 	defer file.close()
-	if err := w.ShardWriter.Close(); err != nil {
+	if err := w.shards.Close(); err != nil {
 		return nil, err
 	}
 	return m, file.publish(m, w.stage, stagedName)

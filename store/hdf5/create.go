@@ -28,16 +28,26 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	if err != nil {
 		return nil, fmt.Errorf("store: create: %w", err)
 	}
-	var c write.Container
-	if direct(schema, opts) {
-		c, err = newWriter(stage, schema, opts)
-	} else {
-		c, err = newCollector(stage, schema, opts)
-	}
+	w, err := begin(stage, schema, opts)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), stage.Leave())
 	}
-	return write.NewWriter(stage, c), nil
+	return w, nil
+}
+
+func begin(stage *write.Stage, schema store.Schema, opts Options) (store.Writer, error) {
+	if direct(schema, opts) {
+		w, err := newWriter(stage, schema, opts)
+		if err != nil {
+			return nil, err
+		}
+		return write.NewWriter(stage, w, w), nil
+	}
+	c, err := newCollector(stage, schema, opts)
+	if err != nil {
+		return nil, err
+	}
+	return write.NewWriter(stage, c.shards, c), nil
 }
 
 // direct reports whether the places of all records are known from the start.

@@ -168,5 +168,5 @@ func createDirect(t *testing.T, dest string, s store.Schema, opts Options) (stor
 	if err != nil {
 		t.Fatal(errors.Join(err, stage.Leave()))
 	}
-	return write.NewWriter(stage, c), c
+	return write.NewWriter(stage, c, c), c
 }

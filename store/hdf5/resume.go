@@ -90,7 +90,7 @@ func (w *writer) resume() error {
 	return err
 }
 
-// Checkpoint implements store.Writer.
+// Checkpoint implements write.Records.
 func (w *writer) Checkpoint(note json.RawMessage) error {
 	if w.checkpointer == nil {
 		return nil
@@ -102,5 +102,5 @@ func (w *writer) Checkpoint(note json.RawMessage) error {
 	return pathless(err)
 }
 
-// Kept implements store.Writer.
+// Kept implements write.Records.
 func (w *writer) Kept() store.Kept { return w.kept }

@@ -59,10 +59,10 @@ func (w *writer) begin() (err error) {
 	return err
 }
 
-// Records implements write.Container.
+// Records implements write.Records.
 func (w *writer) Records() int64 { return w.manifest.Records() }
 
-// Append implements store.Writer.
+// Append implements write.Records.
 func (w *writer) Append(r *store.Record) error {
 	if w.manifest.Records() == w.records {
 		return fmt.Errorf("the file was created for %d records; create it for as many as come", w.records)
@@ -73,7 +73,7 @@ func (w *writer) Append(r *store.Record) error {
 	return w.file.append(r, w.sums)
 }
 
-// Commit implements store.Writer.
+// Commit implements write.Container.
 func (w *writer) Commit(info store.Info) (*store.Manifest, error) {
 	if w.manifest.Records() == 0 {
 		return nil, errors.New("no records: an empty dataset cannot be mapped, so none is written")
@@ -143,7 +143,7 @@ func (w *writer) moveTo(columns []layout.Column) error {
 	return nil
 }
 
-// Close implements store.Writer.
+// Close implements write.Container.
 func (w *writer) Close() error {
 	w.file.close()
 	return w.checkpointer.Close()

@@ -35,13 +35,13 @@ func NewConcatenation(stage *Stage, schema store.Schema) *Concatenation {
 // Append enters a record, whose files come later.
 func (a *Concatenation) Append(r *store.Record) error { return a.manifest.Add(r, a.sums) }
 
-// Records implements Container.
+// Records implements [Records].
 func (a *Concatenation) Records() int64 { return a.manifest.Records() }
 
-// Checkpoint implements Container.
+// Checkpoint implements [Records].
 func (a *Concatenation) Checkpoint(json.RawMessage) error { return nil }
 
-// Kept implements Container.
+// Kept implements [Records].
 func (a *Concatenation) Kept() store.Kept { return store.Kept{} }
 
 // Close implements Container.

@@ -79,6 +79,25 @@ func (l *ManifestBuilder) Add(r *store.Record, sums []uint32) error {
 	return nil
 }
 
+// AddBlock enters records as as many calls of Add do, except that after an error none of them was entered.
+func (l *ManifestBuilder) AddBlock(b *store.Block) error {
+	if len(b.Values) != len(l.schema.Fields) {
+		panic("store: block was not made by NewBlock for this schema")
+	}
+	b.Settle()
+	split, err := l.split(b.Split)
+	if err != nil {
+		return err
+	}
+	for i, f := range l.schema.Fields {
+		if err := checkLabels(f, b.Values[i]); err != nil {
+			return err
+		}
+	}
+	l.metadata[split].addBlock(l.schema, b)
+	return nil
+}
+
 // split returns the position of a split.
 func (l *ManifestBuilder) split(name string) (int, error) {
 	if len(l.splits) == 0 && name == "" {
@@ -109,6 +128,23 @@ func (b *splitMetadata) add(s store.Schema, r *store.Record, digests []store.Dig
 		}
 	}
 	b.count++
+}
+
+func (k *splitMetadata) addBlock(s store.Schema, b *store.Block) {
+	for i, f := range s.Fields {
+		k.many = k.many[:0]
+		for _, sum := range b.Sums(i) {
+			k.many = binary.LittleEndian.AppendUint32(k.many, sum)
+		}
+		k.ids[i].Write(k.many)
+		b.MergeStatistics(k.stats[i], i)
+		if isLabel(f) {
+			for v := b.Values[i]; len(v) > 0; v = v[8:] {
+				k.labels[i][binary.LittleEndian.Uint64(v)]++
+			}
+		}
+	}
+	k.count += int64(b.N)
 }
 
 // isLabel reports whether values are class numbers: int64 scalars, one or any number.

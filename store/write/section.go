@@ -1,7 +1,6 @@
 package write
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/penstock/penstock/internal/layout"
@@ -32,40 +31,6 @@ func newSection(schema store.Schema, stage *Stage, size shardSize, prefix string
 		s.arrays = append(s.arrays, newArrayFile(c.Spec))
 	}
 	return s
-}
-
-// append adds a record, whose values have the checksums sums. It reports whether that was
-// the last of a shard.
-func (s *section) append(r *store.Record, sums []uint32) (full bool, err error) {
-	if s.open == 0 {
-		if err := s.openShard(); err != nil {
-			return false, err
-		}
-	}
-	for k := range s.arrays {
-		if err := s.add(k, r, sums); err != nil {
-			return false, err
-		}
-	}
-	s.open++
-	if s.open%s.size.step != 0 || s.open < s.size.records && !s.raggedFull() {
-		return false, nil
-	}
-	return true, s.closeShard()
-}
-
-// add appends what a record has for column k. Offsets come after their values.
-func (s *section) add(k int, r *store.Record, sums []uint32) error {
-	c := &s.columns[k]
-	if c.Part != layout.Offsets {
-		return s.arrays[k].append(r.Values[c.Field], sums[c.Field])
-	}
-	return s.arrays[k].appendOffset(s.arrays[k-1].rows)
-}
-
-func (a *arrayFile) appendOffset(rows int64) error {
-	binary.LittleEndian.PutUint64(a.word[:], uint64(rows))
-	return a.append(a.word[:], layout.CRC32C(a.word[:]))
 }
 
 // raggedFull reports whether a ragged field has as many bytes as a shard should have.

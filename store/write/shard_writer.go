@@ -19,6 +19,15 @@ type ShardOptions struct {
 	Splits     []string        // names of the splits, in the order that they get; each record then names one
 	Journal    *store.Journal  // nil: a build that ends early leaves nothing
 	Base       *store.Manifest // of the dataset that the records are appended to; nil for a new one
+
+	Reword func(error) error // words the errors of files for a container whose users do not see these; may be nil
+}
+
+func (o *ShardOptions) reworded(err error) error {
+	if err == nil || o.Reword == nil {
+		return err
+	}
+	return o.Reword(err)
 }
 
 // ShardWriter makes the shards of a dataset inside a Stage: package flat publishes them as they
@@ -124,23 +133,6 @@ func (b *ShardWriter) start() error {
 // Records returns how many records the dataset has so far, with those it is appended to.
 func (b *ShardWriter) Records() int64 { return b.manifest.Records() }
 
-// Append adds the next record.
-func (b *ShardWriter) Append(r *store.Record) error {
-	if err := b.manifest.Add(r, b.sums); err != nil {
-		return err
-	}
-	i, err := b.manifest.split(r.Split)
-	if err != nil {
-		return err
-	}
-	full, err := b.sections[i].append(r, b.sums)
-	if err == nil && full && b.journal != nil {
-		shards := b.sections[i].shards
-		err = b.journal.write(entry{Shard: &shardEntry{i, shards[len(shards)-1]}})
-	}
-	return err
-}
-
 // Kept returns what a resumed build had at its last checkpoint; nothing in a new one.
 func (b *ShardWriter) Kept() store.Kept { return b.kept }
 
@@ -150,6 +142,10 @@ func (b *ShardWriter) Checkpoint(note json.RawMessage) error {
 	if b.journal == nil {
 		return nil
 	}
+	return b.opts.reworded(b.checkpoint(note))
+}
+
+func (b *ShardWriter) checkpoint(note json.RawMessage) error {
 	c := checkpoint{Records: b.manifest.Records(), BuilderState: b.manifest.State(), Note: note}
 	for i := range b.sections {
 		if err := b.sections[i].sync(); err != nil {

@@ -8,24 +8,39 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Container is what a Writer writes into: a store.Writer without the rule that the first error is the last.
-type Container interface {
+// Records is where a Writer puts records: the shards of a [ShardWriter], or the places that they have in a file.
+type Records interface {
 	Append(r *store.Record) error
-	Commit(info store.Info) (*store.Manifest, error)
 	Checkpoint(note json.RawMessage) error
 	Kept() store.Kept
-	Close() error
 
 	// Records returns how many records the dataset has so far, with those it is appended to.
 	Records() int64
 }
 
+// blockRecords are Records that take many by one call.
+type blockRecords interface {
+	Records
+
+	// AppendBlock adds the records of b, as many calls of Append would.
+	AppendBlock(b *store.Block) error
+}
+
+// Container makes a dataset of the records and publishes it. Close lets go of both.
+type Container interface {
+	Commit(info store.Info) (*store.Manifest, error)
+	Close() error
+}
+
 // NewWriter returns the Writer of a container that is built in a stage. It names and keeps errors: after the first
 // one, and after Commit and Close, every call but Kept and Close returns it. Close leaves the stage, too.
-func NewWriter(stage *Stage, c Container) store.Writer { return &writer{stage: stage, container: c} }
+func NewWriter(stage *Stage, records Records, c Container) store.Writer {
+	return &writer{stage: stage, records: records, container: c}
+}
 
 type writer struct {
 	stage     *Stage
+	records   Records
 	container Container
 	err       error // that every call returns
 }
@@ -35,22 +50,10 @@ var (
 	errClosed    = errors.New("store: the writer is closed")
 )
 
-// Append implements store.Writer.
-func (w *writer) Append(r *store.Record) error {
-	if w.err != nil {
-		return w.err
-	}
-	n := w.container.Records()
-	if err := w.container.Append(r); err != nil {
-		w.err = fmt.Errorf("store: write %q: record %d: %w", w.stage.Dest(), n, err)
-	}
-	return w.err
-}
-
 // Checkpoint implements store.Writer.
 func (w *writer) Checkpoint(note json.RawMessage) error {
 	if w.err == nil {
-		w.keep(w.container.Checkpoint(note))
+		w.keep(w.records.Checkpoint(note))
 	}
 	return w.err
 }
@@ -75,7 +78,7 @@ func (w *writer) keep(err error) {
 }
 
 // Kept implements store.Writer.
-func (w *writer) Kept() store.Kept { return w.container.Kept() }
+func (w *writer) Kept() store.Kept { return w.records.Kept() }
 
 // Close implements store.Writer.
 func (w *writer) Close() error {

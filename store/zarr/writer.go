@@ -84,10 +84,10 @@ func (o *Options) workers() int {
 // container is that of a dataset in Zarr: a write.ShardWriter keeps the records in arrays, and Commit copies these into the
 // chunks of a folder.
 type container struct {
-	*write.ShardWriter
-	stage *write.Stage
-	opts  Options
-	base  *base // what is appended to, or nil
+	shards *write.ShardWriter
+	stage  *write.Stage
+	opts   Options
+	base   *base // what is appended to, or nil
 }
 
 // Create begins a dataset in the folder dest, or with opts.Append one that has what dest has and more, and takes dest's
@@ -107,7 +107,7 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), stage.Leave())
 	}
-	return write.NewWriter(stage, w), nil
+	return write.NewWriter(stage, w.shards, w), nil
 }
 
 func newContainer(stage *write.Stage, schema store.Schema, opts Options) (w *container, err error) {
@@ -122,7 +122,7 @@ func newContainer(stage *write.Stage, schema store.Schema, opts Options) (w *con
 			return nil, err
 		}
 	}
-	w.ShardWriter, err = write.NewShardWriter(stage, schema, o)
+	w.shards, err = write.NewShardWriter(stage, schema, o)
 	return w, err
 }
 
@@ -137,9 +137,9 @@ func (o *Options) journal() *store.Journal {
 // stagedName is the folder of the dataset in its stage.
 const stagedName = "zarr"
 
-// Commit implements store.Writer.
+// Commit implements write.Container.
 func (w *container) Commit(info store.Info) (*store.Manifest, error) {
-	m, err := w.Finish(info)
+	m, err := w.shards.Finish(info)
 	if err != nil {
 		return nil, err
 	}
@@ -152,19 +152,19 @@ func (w *container) Commit(info store.Info) (*store.Manifest, error) {
 	if _, err := store.OpenZarr(w.stage.Through(stagedName), store.OpenOptions{}); err != nil {
 		return nil, fmt.Errorf("the dataset is not as it should be: %w", err)
 	}
-	if err := w.ShardWriter.Close(); err != nil {
+	if err := w.shards.Close(); err != nil {
 		return nil, err
 	}
 	return m, w.stage.PublishFile(stagedName)
 }
 
-// Close implements store.Writer.
+// Close implements write.Container.
 func (w *container) Close() error {
 	if w.base != nil {
 		w.base.close()
 		w.base = nil
 	}
-	return w.ShardWriter.Close()
+	return w.shards.Close()
 }
 
 // shardName is the name of a shard of an array with rows of that many axes.

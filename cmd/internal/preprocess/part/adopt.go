@@ -43,7 +43,7 @@ func (s *Set) Adopt(dest string, overwrite bool, take TakeFile) (store.Writer, e
 		return list, nil
 	}
 	a.Take = func(i int, f store.File, name string) error { return take(parts[i], f, stage, name) }
-	return write.NewWriter(stage, a), nil
+	return write.NewWriter(stage, a, a), nil
 }
 
 // KeepProblem says why the files of parts cannot be those of the dataset; nil if they can.

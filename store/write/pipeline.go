@@ -1,0 +1,158 @@
+package write
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/store"
+)
+
+// This file is the way of a record from a store.Writer to the disk, in the order of the calls: the writer counts records and
+// keeps the first error, the ShardWriter enters the record into the manifest, its section opens and closes shards, and an
+// array file has the bytes of one column.
+
+// Append implements store.Writer.
+func (w *writer) Append(r *store.Record) error {
+	return w.append(func() error { return w.records.Append(r) })
+}
+
+// AppendBlock implements store.Writer.
+func (w *writer) AppendBlock(b *store.Block) error {
+	if records, ok := w.records.(blockRecords); ok {
+		return w.append(func() error { return records.AppendBlock(b) })
+	}
+	r := store.NewRecord(b.Schema())
+	for i := range b.N {
+		b.Record(i, r)
+		if err := w.Append(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) append(add func() error) error {
+	if w.err != nil {
+		return w.err
+	}
+	n := w.records.Records()
+	if err := add(); err != nil {
+		w.err = fmt.Errorf("store: write %q: record %d: %w", w.stage.Dest(), n, err)
+	}
+	return w.err
+}
+
+// Append adds the next record.
+func (b *ShardWriter) Append(r *store.Record) error {
+	if err := b.manifest.Add(r, b.sums); err != nil {
+		return err
+	}
+	i, err := b.manifest.split(r.Split)
+	if err != nil {
+		return err
+	}
+	full, err := b.sections[i].append(r, b.sums)
+	if err == nil && full {
+		err = b.enterShard(i)
+	}
+	return b.opts.reworded(err)
+}
+
+// AppendBlock adds the next records, of a schema without ragged fields.
+func (b *ShardWriter) AppendBlock(r *store.Block) error {
+	if err := b.manifest.AddBlock(r); err != nil {
+		return err
+	}
+	i, err := b.manifest.split(r.Split)
+	if err != nil {
+		return err
+	}
+	s := &b.sections[i]
+	for done := 0; done < r.N; {
+		n, full, err := s.appendRows(r, done)
+		if err == nil && full {
+			err = b.enterShard(i)
+		}
+		if err != nil {
+			return b.opts.reworded(err)
+		}
+		done += n
+	}
+	return nil
+}
+
+// enterShard enters the last shard of a section, which is full, into the journal.
+func (b *ShardWriter) enterShard(section int) error {
+	if b.journal == nil {
+		return nil
+	}
+	shards := b.sections[section].shards
+	return b.journal.write(entry{Shard: &shardEntry{section, shards[len(shards)-1]}})
+}
+
+// append adds a record, whose values have the checksums sums. It reports whether that was
+// the last of a shard.
+func (s *section) append(r *store.Record, sums []uint32) (full bool, err error) {
+	if s.open == 0 {
+		if err := s.openShard(); err != nil {
+			return false, err
+		}
+	}
+	for k := range s.arrays {
+		if err := s.add(k, r, sums); err != nil {
+			return false, err
+		}
+	}
+	s.open++
+	if s.open%s.size.step != 0 || s.open < s.size.records && !s.raggedFull() {
+		return false, nil
+	}
+	return true, s.closeShard()
+}
+
+// add appends what a record has for column k. Offsets come after their values.
+func (s *section) add(k int, r *store.Record, sums []uint32) error {
+	c := &s.columns[k]
+	if c.Part != layout.Offsets {
+		return s.arrays[k].append(r.Values[c.Field], sums[c.Field])
+	}
+	return s.arrays[k].appendOffset(s.arrays[k-1].rows)
+}
+
+// appendRows adds the records of a block from the first on, up to the end of the open shard. It returns how
+// many those are, and whether the shard is full.
+func (s *section) appendRows(b *store.Block, first int) (n int, full bool, err error) {
+	if s.open == 0 {
+		if err := s.openShard(); err != nil {
+			return 0, false, err
+		}
+	}
+	n = int(min(int64(b.N-first), max(1, s.size.records-s.open)))
+	for k := range s.arrays {
+		field, size := s.columns[k].Field, s.columns[k].Spec.RecordBytes()
+		if err := s.arrays[k].appendRows(b.Values[field][first*size:(first+n)*size], b.Sums(field)[first:]); err != nil {
+			return 0, false, err
+		}
+	}
+	s.open += int64(n)
+	if s.open%s.size.step != 0 || s.open < s.size.records {
+		return n, false, nil
+	}
+	return n, true, s.closeShard()
+}
+
+func (a *arrayFile) appendOffset(rows int64) error {
+	binary.LittleEndian.PutUint64(a.word[:], uint64(rows))
+	return a.append(a.word[:], layout.CRC32C(a.word[:]))
+}
+
+// appendRows adds rows, each of which has its checksum in sums.
+func (a *arrayFile) appendRows(b []byte, sums []uint32) error {
+	if size := a.spec.RecordBytes(); a.sums.size == size { // a block of checksums is a row
+		a.sums.Done = append(a.sums.Done, sums[:len(b)/size]...)
+	} else {
+		a.sums.write(b)
+	}
+	return a.gather(b)
+}
