@@ -86,7 +86,7 @@ func (w *collector) gather(parts [][]layout.Column, m *store.Manifest) (file *st
 			w.note(c.note(columns[k]))
 		}
 	}
-	if file, err = newStaged(w.opts.container(), w.stage.Through(stagedName), columns, recipes); err != nil {
+	if file, err = newStaged(w.opts.containers()[0], w.stage.Through(stagedName), columns, recipes); err != nil {
 		return nil, err
 	}
 	for k := range file.arrays {

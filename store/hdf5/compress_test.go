@@ -87,7 +87,9 @@ var compressions = map[string]Compression{
 func compressed(c Compression) Options { return Options{Compress: &c} }
 
 // A compressed dataset has the id and the records of one that is not, and is whole.
-func TestCompressed(t *testing.T) {
+func TestCompressed(t *testing.T) { eachContainer(t, testCompressed) }
+
+func testCompressed(t *testing.T) {
 	const n = 211
 	dir := t.TempDir()
 	plain := buildPacked(t, filepath.Join(dir, "all.h5"), 0, n, Options{})
@@ -277,7 +279,9 @@ func batches(t *testing.T, path string, workers int) (out [][]byte) {
 }
 
 // In splits, every record is where the uncompressed file has it; chunks go over their ends.
-func TestCompressedSplits(t *testing.T) {
+func TestCompressedSplits(t *testing.T) { eachContainer(t, testCompressedSplits) }
+
+func testCompressedSplits(t *testing.T) {
 	const n = 90
 	dir := t.TempDir()
 	plain, packed := filepath.Join(dir, "plain.h5"), filepath.Join(dir, "packed.h5")
@@ -335,7 +339,9 @@ func gathered(t *testing.T, path, split string, checks mmapds.VerifyMode) (out [
 }
 
 // An append goes on as the file is: the id is that of all at once, and whole chunks stay.
-func TestCompressedAppend(t *testing.T) {
+func TestCompressedAppend(t *testing.T) { eachContainer(t, testCompressedAppend) }
+
+func testCompressedAppend(t *testing.T) {
 	dir := t.TempDir()
 	all := buildPacked(t, filepath.Join(dir, "all.h5"), 0, 120, Options{})
 	want, err := corruption.ContentOf(filepath.Join(dir, "all.h5"))
@@ -369,7 +375,9 @@ func TestCompressedAppend(t *testing.T) {
 }
 
 // An error of Progress ends Commit, and the build can be resumed with what was appended.
-func TestCompressedStopped(t *testing.T) {
+func TestCompressedStopped(t *testing.T) { eachContainer(t, testCompressedStopped) }
+
+func testCompressedStopped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.h5")
 	opts := compressed(compressions["plain"])
 	opts.Journal = &store.Journal{Resume: true}

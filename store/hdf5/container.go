@@ -1,6 +1,8 @@
 package hdf5
 
 import (
+	"fmt"
+
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store/write"
@@ -37,9 +39,30 @@ type container interface {
 	// file complete when all else is in it.
 	complete(path string, objects, more []encode.Object, root []encode.Attribute) error
 
-	// name says what writes the file, and in which version of its layout: a build that was begun
-	// by another container cannot be resumed.
+	// name says what writes the file, and in which version of its layout. The container that began a
+	// build continues it.
 	name() string
+}
+
+// writtenBy is the option of a build that has the name of its container.
+const writtenBy = "writer of HDF5"
+
+// continuing returns the container that continues the build in a stage: the one that began it, or for a new build the first.
+func continuing(stage *write.Stage, opts Options) (container, error) {
+	known := opts.containers()
+	name := ""
+	if opts.Journal != nil && opts.Journal.Resume {
+		name = stage.BegunWith(writtenBy)
+	}
+	if name == "" {
+		return known[0], nil
+	}
+	for _, c := range known {
+		if c.name() == name {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("cannot resume: %s began the file, and this program has %s only; resume it with a program that has both (one that is built with cgo), or begin anew without resuming", name, known[0].name())
 }
 
 // completeAttribute is what a file has when all else is in it.

@@ -13,7 +13,9 @@ import (
 // Every corruption of a file of images, of one of ragged fields in splits, and of compressed ones
 // (of their chunks, the index of these, all), is found or does no harm. Verify reports
 // a file that lost its manifest as one of another program.
-func TestEveryCorruption(t *testing.T) {
+func TestEveryCorruption(t *testing.T) { eachContainer(t, testEveryCorruption) }
+
+func testEveryCorruption(t *testing.T) {
 	dir := crash.MemoryDir(t)
 	ragged := filepath.Join(dir, "ragged", "x.h5")
 	makeSplits(t, ragged, 0, 150, Options{Splits: trainVal})

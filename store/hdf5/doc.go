@@ -38,6 +38,7 @@
 // files themselves, as they have to in any Go program.
 //
 // With cgo the package needs libhdf5 1.10.3 or newer and its headers. Without cgo it needs
-// nothing, on any system. The same records give the same bytes in builds of one kind; a build
-// that was begun with cgo is resumed with cgo only. Reading needs no C in either: see package mmapds.
+// nothing, on any system. The same records give the same bytes in builds of one kind. The
+// writer that began a file continues it, libhdf5 or the encoder: a program with cgo has both, and one
+// without says that it cannot continue a file of libhdf5. Reading needs no C in either: see package mmapds.
 package hdf5

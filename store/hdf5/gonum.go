@@ -17,8 +17,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// standard is the container of files where none is chosen.
-var standard container = gonum{}
+// containers are those of this build. The first one writes new files.
+var containers = []container{gonum{}, encoded{}}
 
 // gonum is the container of libhdf5, through gonum.org/v1/hdf5.
 type gonum struct{}

@@ -14,6 +14,16 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
+// eachContainer runs a test once for each container of this build, as the one that writes new files.
+func eachContainer(t *testing.T, test func(t *testing.T)) {
+	all := containers
+	defer func() { containers = all }()
+	for _, c := range all {
+		containers = []container{c}
+		t.Run(c.name(), test)
+	}
+}
+
 // imageSchema is images of that size and their labels.
 func imageSchema(h, w int) store.Schema {
 	images := store.NewField("images", tensor.Uint8, 3, h, w)

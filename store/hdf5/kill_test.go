@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,7 +128,7 @@ func (c course) report(n int) error {
 func runAndKill(t *testing.T, dest, kind string, after time.Duration, resumed *int) (done bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledBuilds$") // which is the builder of all kinds
-	cmd.Env = append(os.Environ(), child+"="+dest, child+"_KIND="+kind, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), child+"="+dest, child+"_KIND="+kind, child+"_BY="+containers[0].name(), "GORACE=atexit_sleep_ms=0")
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	if err := cmd.Start(); err != nil {
@@ -155,6 +156,7 @@ var least = flag.Int("kills", 8, "builds of each kind that are killed at random 
 // A build that is killed again and again ends with the bytes of one that never was.
 func TestKilledBuilds(t *testing.T) {
 	if dest := os.Getenv(child); dest != "" {
+		containers = slices.DeleteFunc(containers, func(c container) bool { return c.name() != os.Getenv(child+"_BY") })
 		kept, err := newCourse(os.Getenv(child + "_KIND")).resume(dest)
 		if err != nil {
 			t.Fatal(err)
@@ -164,6 +166,10 @@ func TestKilledBuilds(t *testing.T) {
 		}
 		return
 	}
+	eachContainer(t, testKilledBuilds)
+}
+
+func testKilledBuilds(t *testing.T) {
 	for _, kind := range []string{"ragged", "exact", "fewer", packedKind + "plain", packedKind + "shuffle"} {
 		dir := crash.MemoryDir(t)
 		whole := filepath.Join(dir, "whole", "x.h5")
@@ -194,7 +200,9 @@ func TestKilledBuilds(t *testing.T) {
 
 // The file of a build that is killed when it is about to be published is read-only already, for
 // all users but root; a build that goes on may write it.
-func TestReadOnlyFileGoesOn(t *testing.T) {
+func TestReadOnlyFileGoesOn(t *testing.T) { eachContainer(t, testReadOnlyFileGoesOn) }
+
+func testReadOnlyFileGoesOn(t *testing.T) {
 	c := newCourse("exact")
 	dest := filepath.Join(t.TempDir(), "x.h5")
 	w, direct := createDirect(t, dest, c.schema, c.opts)
@@ -216,7 +224,9 @@ func TestReadOnlyFileGoesOn(t *testing.T) {
 
 // An append to a compressed file that is killed leaves the file as it was, or as it was to be;
 // in the end it is the one of an append that was not.
-func TestKilledAppends(t *testing.T) {
+func TestKilledAppends(t *testing.T) { eachContainer(t, testKilledAppends) }
+
+func testKilledAppends(t *testing.T) {
 	dir := crash.MemoryDir(t)
 	base := filepath.Join(dir, "base.h5")
 	c := compressions["plain"]

@@ -12,7 +12,9 @@ import (
 )
 
 // mmapds maps and verifies the files of this package, and finds a flipped bit.
-func TestMapped(t *testing.T) {
+func TestMapped(t *testing.T) { eachContainer(t, testMapped) }
+
+func testMapped(t *testing.T) {
 	const n = 50
 	s := everyType()
 	path := buildFile(t, s, n, n, store.Info{})

@@ -26,14 +26,15 @@ type Options struct {
 	Note     func(text string)
 	Progress func(n int64) error
 
-	by container // what writes the file; nil: standard
+	by []container // what writes files, see containers; nil: those
 }
 
-func (o *Options) container() container {
+// containers returns those that can write the file, the one for new files first.
+func (o *Options) containers() []container {
 	if o.by != nil {
 		return o.by
 	}
-	return standard
+	return containers
 }
 
 // Compression asks for chunks of whole records, or of whole rows of a ragged field, that go

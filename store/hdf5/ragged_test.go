@@ -108,7 +108,9 @@ func TestH5pyReadsRagged(t *testing.T) {
 	}
 }
 
-func TestRaggedMapped(t *testing.T) {
+func TestRaggedMapped(t *testing.T) { eachContainer(t, testRaggedMapped) }
+
+func testRaggedMapped(t *testing.T) {
 	const n = 300
 	path := buildRagged(t, n)
 	ds, err := mmapds.Open(path)
@@ -131,7 +133,9 @@ func TestRaggedMapped(t *testing.T) {
 
 // A number of records that nobody knew gives the same file as one that was known, and the
 // same dataset as the flat format.
-func TestUnknownNumber(t *testing.T) {
+func TestUnknownNumber(t *testing.T) { eachContainer(t, testUnknownNumber) }
+
+func testUnknownNumber(t *testing.T) {
 	s := imageSchema(20, 20)
 	known := read(t, buildFile(t, s, 100, 100, store.Info{NormalizeByStatistics: true}))
 	dir := t.TempDir()

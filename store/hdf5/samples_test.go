@@ -63,7 +63,7 @@ func (s *sample) build(t *testing.T, by container) (path string, m *store.Manife
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "x.h5")
 	opts := s.opts
-	opts.by = by
+	opts.by = []container{by}
 	m = s.write(t, path, 0, s.n, opts, store.Info{})
 	if s.more > 0 {
 		opts.Append, opts.Compress = true, nil

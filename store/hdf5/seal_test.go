@@ -20,7 +20,9 @@ func checkSeal(data []byte) (int64, error) {
 // Every flipped bit of a file is in the rows of a column, whose blocks have checksums, or the
 // seal finds it: also in padding, in names that nobody reads, and in what marks the file as
 // one with a manifest.
-func TestSealFindsEveryFlip(t *testing.T) {
+func TestSealFindsEveryFlip(t *testing.T) { eachContainer(t, testSealFindsEveryFlip) }
+
+func testSealFindsEveryFlip(t *testing.T) {
 	dir := crash.MemoryDir(t)
 	packed := filepath.Join(dir, "packed.h5")
 	c := compressions["shuffle"]

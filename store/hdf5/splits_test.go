@@ -69,7 +69,9 @@ func checkRagged(t *testing.T, ds *mmapds.Dataset, order []int) {
 }
 
 // Splits and appends, read by mmapds and by h5py; and the same dataset as the flat one.
-func TestSplitsAndAppend(t *testing.T) {
+func TestSplitsAndAppend(t *testing.T) { eachContainer(t, testSplitsAndAppend) }
+
+func testSplitsAndAppend(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.h5")
 	makeSplits(t, path, 0, 700, Options{Splits: trainVal})
 	before, err := mmapds.Open(path)
@@ -131,7 +133,9 @@ func TestSplitsAndAppend(t *testing.T) {
 
 // An append to what was written directly, with checksum blocks that do not end where the
 // first records do.
-func TestAppendToFixed(t *testing.T) {
+func TestAppendToFixed(t *testing.T) { eachContainer(t, testAppendToFixed) }
+
+func testAppendToFixed(t *testing.T) {
 	s := imageSchema(7, 7)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.h5")

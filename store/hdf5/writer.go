@@ -31,14 +31,18 @@ const (
 
 // newWriter begins a file of at most opts.Records records, or continues one.
 func newWriter(stage *write.Stage, schema store.Schema, opts Options) (*writer, error) {
+	container, err := continuing(stage, opts)
+	if err != nil {
+		return nil, err
+	}
 	w := &writer{
-		schema: schema, stage: stage, container: opts.container(), records: opts.Records,
+		schema: schema, stage: stage, container: container, records: opts.Records,
 		manifest: write.NewManifestBuilder(schema), sums: make([]uint32, len(schema.Fields)),
 	}
 	if opts.Journal == nil {
 		return w, w.begin()
 	}
-	options := map[string]string{"number of records": fmt.Sprint(opts.Records), "writer of HDF5": w.container.name()}
+	options := map[string]string{"number of records": fmt.Sprint(opts.Records), writtenBy: w.container.name()}
 	checkpointer, err := write.NewCheckpointer(stage, schema, options, opts.Journal)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-func TestFewerRecords(t *testing.T) {
+func TestFewerRecords(t *testing.T) { eachContainer(t, testFewerRecords) }
+
+func testFewerRecords(t *testing.T) {
 	for name, s := range map[string]store.Schema{"images": imageSchema(40, 40), "small": imageSchema(3, 3), "types": everyType()} {
 		t.Run(name, func(t *testing.T) {
 			exact := read(t, buildFile(t, s, 41, 41, store.Info{}))
@@ -29,7 +31,9 @@ func TestFewerRecords(t *testing.T) {
 	}
 }
 
-func TestMoreRecords(t *testing.T) {
+func TestMoreRecords(t *testing.T) { eachContainer(t, testMoreRecords) }
+
+func testMoreRecords(t *testing.T) {
 	s := imageSchema(4, 4)
 	dir := t.TempDir()
 	w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 3})
@@ -47,7 +51,9 @@ func TestMoreRecords(t *testing.T) {
 	}
 }
 
-func TestCloseRemovesEverything(t *testing.T) {
+func TestCloseRemovesEverything(t *testing.T) { eachContainer(t, testCloseRemovesEverything) }
+
+func testCloseRemovesEverything(t *testing.T) {
 	s := imageSchema(4, 4)
 	for _, n := range []int{0, 5} {
 		dir := t.TempDir()
@@ -75,7 +81,9 @@ func TestCloseRemovesEverything(t *testing.T) {
 	}
 }
 
-func TestCommitPublishes(t *testing.T) {
+func TestCommitPublishes(t *testing.T) { eachContainer(t, testCommitPublishes) }
+
+func testCommitPublishes(t *testing.T) {
 	s := imageSchema(4, 4)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.h5")
@@ -117,7 +125,9 @@ func mode(t *testing.T, path string) fs.FileMode {
 	return info.Mode()
 }
 
-func TestOverwrite(t *testing.T) {
+func TestOverwrite(t *testing.T) { eachContainer(t, testOverwrite) }
+
+func testOverwrite(t *testing.T) {
 	path := buildFile(t, imageSchema(4, 4), 4, 4, store.Info{})
 	before := read(t, path)
 	s := imageSchema(5, 5)
@@ -144,7 +154,9 @@ func TestOverwrite(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestRefused(t *testing.T) { eachContainer(t, testRefused) }
+
+func testRefused(t *testing.T) {
 	huge := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Float64, 1<<18, 1<<18)}}
 	wide := store.Schema{}
 	for _, name := range strings.Split("abcdefgh", "") {
@@ -173,7 +185,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestManifest(t *testing.T) {
+func TestManifest(t *testing.T) { eachContainer(t, testManifest) }
+
+func testManifest(t *testing.T) {
 	s := imageSchema(6, 5)
 	info := store.Info{
 		Recipe:                &store.Recipe{Program: "test 1", Options: map[string]string{"a": "ü"}},

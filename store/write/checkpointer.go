@@ -90,6 +90,19 @@ func (k *Checkpointer) Close() error {
 	return j.close()
 }
 
+// BegunWith returns an option that the build in the stage was begun with; "" if there is no build.
+func (s *Stage) BegunWith(option string) string {
+	data, err := s.folder.ReadFile(JournalName)
+	if err != nil {
+		return ""
+	}
+	h, err := readJournal(data)
+	if h == nil || err != nil {
+		return ""
+	}
+	return h.build.Options[option]
+}
+
 // history reads the journal of a build like head; nil says that there is none.
 func (s *Stage) history(head *buildEntry) (*history, error) {
 	data, err := s.folder.ReadFile(JournalName)
