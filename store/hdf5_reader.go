@@ -106,14 +106,24 @@ func locateColumn(file *meta.File, d *Dataset, c *layout.Column) error {
 	}
 	rows := c.RowsOf(d.Records, data.Records())
 	c.Packed = c.Part != layout.Offsets && data.Layout.Kind == meta.Chunked
-	if err := sameShape(data, c.Spec, rows, c.Packed); err != nil {
+	if !c.Packed {
+		err = mappedRows(data, rows)
+	}
+	if err == nil {
+		err = sameShape(data, c.Spec, rows)
+	}
+	if err != nil {
 		return err
 	}
 	sums, err := file.Dataset(c.SumsPath())
 	if err != nil {
 		return err
 	}
-	if err := sameShape(sums, layout.ChecksumSpec, layout.Blocks(rows, c.Spec.RecordBytes()), false); err != nil {
+	blocks := layout.Blocks(rows, c.Spec.RecordBytes())
+	if err = mappedRows(sums, blocks); err == nil {
+		err = sameShape(sums, layout.ChecksumSpec, blocks)
+	}
+	if err != nil {
 		return fmt.Errorf("checksums: %w", err)
 	}
 	c.Add(layout.Extent{
@@ -123,14 +133,16 @@ func locateColumn(file *meta.File, d *Dataset, c *layout.Column) error {
 	return nil
 }
 
-// sameShape makes sure that a dataset is mappable, or packed, or empty, and holds n rows of
-// spec. bfloat16 is stored as its bits.
-func sameShape(data *meta.Dataset, spec tensor.Spec, n int64, packed bool) error {
-	if n > 0 && !packed {
-		if err := mappable(data); err != nil {
-			return err
-		}
+// mappedRows makes sure that n rows can be mapped.
+func mappedRows(data *meta.Dataset, n int64) error {
+	if n == 0 {
+		return nil
 	}
+	return mappable(data)
+}
+
+// sameShape makes sure that a dataset holds n rows of spec. bfloat16 is stored as its bits.
+func sameShape(data *meta.Dataset, spec tensor.Spec, n int64) error {
 	got, err := data.Spec()
 	if err != nil {
 		return err

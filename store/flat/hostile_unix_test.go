@@ -245,7 +245,7 @@ func TestWideStageIsNarrowed(t *testing.T) {
 	if err := errors.Join(os.Mkdir(stageDir(dest), 0o777), os.Chmod(stageDir(dest), 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := write.NewStage(dest, false)
+	s, err := write.OpenStage(dest, write.StageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

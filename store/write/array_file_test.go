@@ -24,7 +24,7 @@ func TestArrayFilePieces(t *testing.T) {
 }
 
 func testPieces(t *testing.T, row int, synced bool) {
-	stage, err := NewStage(filepath.Join(t.TempDir(), "ds"), false)
+	stage, err := OpenStage(filepath.Join(t.TempDir(), "ds"), StageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func FuzzJournal(f *testing.F) {
 
 // restoreFuzzed continues the build of a journal in an empty stage.
 func restoreFuzzed(t *testing.T, h *history) {
-	stage, err := NewStage(filepath.Join(crash.MemoryDir(t), "ds"), false)
+	stage, err := OpenStage(filepath.Join(crash.MemoryDir(t), "ds"), StageOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,11 +43,6 @@ type StageOptions struct {
 	Keep      bool // what a build left in the stage stays there
 }
 
-// NewStage is OpenStage without appending and keeping.
-func NewStage(dest string, overwrite bool) (*Stage, error) {
-	return OpenStage(dest, StageOptions{Overwrite: overwrite})
-}
-
 // OpenStage prepares to build dest. An existing dest is ErrExist unless opts allow it, and
 // then it must be something that penstock can know to be a dataset: a folder with a
 // manifest, or a file. A dest that is being built is store.ErrBusy; one to append to that is not

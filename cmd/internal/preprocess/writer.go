@@ -184,7 +184,7 @@ func (r *run) writeSkipped() error {
 
 // removeSkipped removes the list, and what a process left that was killed when it wrote it.
 func (c Config) removeSkipped() error {
-	stage, err := write.NewStage(c.skippedName(), true)
+	stage, err := write.OpenStage(c.skippedName(), write.StageOptions{Overwrite: true})
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func writeView(c Config) error {
 	d, err := store.OpenFlat(c.Dest)
 	var data []byte
 	if err == nil {
-		data, err = view.Encode(d, c.Dest, false)
+		data, err = view.Encode(d, c.Dest)
 	}
 	if err == nil {
 		err = part.WriteDurably(path, data, 0o666)

@@ -16,22 +16,31 @@ import (
 const Name = "view.h5"
 
 // Encode returns an HDF5 file that is to be in folder. It names the files of the dataset from
-// there, or with absolute from the root of the file system. The offsets of ragged fields are
-// read where there are several shards, as they begin anew in each: these are in the file, 8
-// bytes a record.
-func Encode(d *store.Dataset, folder string, absolute bool) ([]byte, error) {
+// there. The offsets of ragged fields are read where there are several shards, as they begin anew
+// in each: these are in the file, 8 bytes a record.
+func Encode(d *store.Dataset, folder string) ([]byte, error) {
 	from, err := filepath.Abs(folder)
 	if err != nil {
 		return nil, err
 	}
+	return encodeNames(d, func(path string) (string, error) { return filepath.Rel(from, path) })
+}
+
+// EncodeAbsolute is Encode for any folder: it names the files from the root of the file system.
+func EncodeAbsolute(d *store.Dataset) ([]byte, error) {
+	return encodeNames(d, func(path string) (string, error) { return path, nil })
+}
+
+// encodeNames uses the names that name returns for absolute paths.
+func encodeNames(d *store.Dataset, name func(path string) (string, error)) ([]byte, error) {
 	var failed error
 	data, err := encodeView(d, func(path string) string {
-		name, err := filepath.Abs(path)
-		if err == nil && !absolute {
-			name, err = filepath.Rel(from, name)
+		file, err := filepath.Abs(path)
+		if err == nil {
+			file, err = name(file)
 		}
 		failed = errors.Join(failed, err)
-		return filepath.ToSlash(name)
+		return filepath.ToSlash(file)
 	})
 	return data, errors.Join(err, failed)
 }

@@ -92,11 +92,11 @@ func record(schema store.Schema, i int) *store.Record {
 // write puts the view where it belongs.
 func write(t testing.TB, d *store.Dataset) string {
 	t.Helper()
-	data, err := view.Encode(d, d.Path, false)
+	data, err := view.Encode(d, d.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := view.Encode(d, d.Path, false)
+	again, err := view.Encode(d, d.Path)
 	if err != nil || !bytes.Equal(data, again) {
 		t.Fatalf("other bytes the second time, error %v", err)
 	}
@@ -225,11 +225,11 @@ func TestTooManyShards(t *testing.T) {
 	for range 3000 {
 		layout.Of(d).Columns[0].Extents = append(layout.Of(d).Columns[0].Extents, layout.Extent{Path: "x.npy", Count: 1})
 	}
-	if _, err := view.Encode(d, d.Path, false); err == nil || !strings.Contains(err.Error(), "3000 shards") {
+	if _, err := view.Encode(d, d.Path); err == nil || !strings.Contains(err.Error(), "3000 shards") {
 		t.Errorf("error %v", err)
 	}
 	d.Format = "hdf5"
-	if _, err := view.Encode(d, d.Path, false); err == nil {
+	if _, err := view.Encode(d, d.Path); err == nil {
 		t.Error("no error for an HDF5 file")
 	}
 }
@@ -239,15 +239,14 @@ func TestNames(t *testing.T) {
 	d := build(t, everything(), 3, flat.Options{})
 	beside := filepath.Join(filepath.Dir(d.Path), "views")
 	for _, c := range []struct {
-		folder   string
-		absolute bool
-		want     string
+		encode func() ([]byte, error)
+		want   string
 	}{
-		{d.Path, false, "images-00000.npy"},
-		{beside, false, "../ds/images-00000.npy"},
-		{beside, true, filepath.ToSlash(d.Path) + "/images-00000.npy"},
+		{func() ([]byte, error) { return view.Encode(d, d.Path) }, "images-00000.npy"},
+		{func() ([]byte, error) { return view.Encode(d, beside) }, "../ds/images-00000.npy"},
+		{func() ([]byte, error) { return view.EncodeAbsolute(d) }, filepath.ToSlash(d.Path) + "/images-00000.npy"},
 	} {
-		data, err := view.Encode(d, c.folder, c.absolute)
+		data, err := c.encode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +259,7 @@ func TestNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := x.External[0].Name; got != c.want {
-			t.Errorf("in %s: %s, want %s", c.folder, got, c.want)
+			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
 }
@@ -269,9 +268,12 @@ func TestNames(t *testing.T) {
 func TestRefusal(t *testing.T) {
 	d := build(t, everything(), 3, flat.Options{})
 	beside := t.TempDir()
-	for _, absolute := range []bool{false, true} {
+	for names, encode := range map[string]func(d *store.Dataset, folder string) ([]byte, error){
+		"relative": view.Encode,
+		"absolute": func(d *store.Dataset, _ string) ([]byte, error) { return view.EncodeAbsolute(d) },
+	} {
 		for _, folder := range []string{d.Path, beside} {
-			data, err := view.Encode(d, folder, absolute)
+			data, err := encode(d, folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -282,7 +284,7 @@ func TestRefusal(t *testing.T) {
 			for name, opts := range map[string]store.OpenOptions{"mapped": {}, "packed": {Packed: true}} {
 				_, err := store.OpenHDF5(path, opts)
 				if !errors.Is(err, store.ErrView) || !errors.Is(err, store.ErrUnsupported) || !strings.HasSuffix(err.Error(), "open the dataset instead: "+d.Path) {
-					t.Errorf("%s, absolute %v, in %s: %v", name, absolute, folder, err)
+					t.Errorf("%s, %s, in %s: %v", name, names, folder, err)
 				}
 			}
 		}
@@ -299,7 +301,7 @@ func TestLongAttributes(t *testing.T) {
 		wide.Normalization.Std[i] = float64(1 + i)
 	}
 	d := build(t, store.Schema{Fields: []store.Field{wide}}, 2, flat.Options{})
-	data, err := view.Encode(d, d.Path, false)
+	data, err := view.Encode(d, d.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +315,7 @@ func TestLongAttributes(t *testing.T) {
 	}
 	wide.Name = "penstock"
 	d = build(t, store.Schema{Fields: []store.Field{wide}}, 2, flat.Options{})
-	if _, err := view.Encode(d, d.Path, false); err == nil || !strings.Contains(err.Error(), `field "penstock"`) {
+	if _, err := view.Encode(d, d.Path); err == nil || !strings.Contains(err.Error(), `field "penstock"`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -326,7 +328,7 @@ func TestOffsetsThatAreNone(t *testing.T) {
 	if err := errors.Join(os.Chmod(path, 0o666), os.Truncate(path, c.Extents[1].Offset+binary.MaxVarintLen16)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := view.Encode(d, d.Path, false); err == nil || !strings.Contains(err.Error(), `field "text"`) {
+	if _, err := view.Encode(d, d.Path); err == nil || !strings.Contains(err.Error(), `field "text"`) {
 		t.Errorf("error %v", err)
 	}
 }

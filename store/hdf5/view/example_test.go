@@ -36,7 +36,7 @@ func ExampleEncode() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	file, err := view.Encode(d, d.Path, false)
+	file, err := view.Encode(d, d.Path)
 	if err != nil {
 		log.Fatal(err)
 	}

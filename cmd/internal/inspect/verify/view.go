@@ -23,14 +23,16 @@ func viewProblem(d *store.Dataset) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, absolute := range []bool{false, true} {
-		want, err := view.Encode(d, d.Path, absolute)
-		if err != nil {
-			return "", err
-		}
-		if bytes.Equal(got, want) {
-			return "", nil
-		}
+	relative, err := view.Encode(d, d.Path)
+	if err != nil {
+		return "", err
+	}
+	absolute, err := view.EncodeAbsolute(d)
+	if err != nil {
+		return "", err
+	}
+	if bytes.Equal(got, relative) || bytes.Equal(got, absolute) {
+		return "", nil
 	}
 	return fmt.Sprintf("it is not the view of this dataset as it is now; make it again: %s", cmp.Or(shell.Penstock("inspect view", d.Path), shell.Penstock("inspect view"))), nil
 }

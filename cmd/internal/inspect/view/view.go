@@ -41,7 +41,7 @@ func Write(path string, opts Options) (*File, error) {
 	if err := cli.CheckWrite(v.Path); err != nil {
 		return nil, err
 	}
-	data, err := view.Encode(d, filepath.Dir(v.Path), opts.Absolute)
+	data, err := encode(d, filepath.Dir(v.Path), opts)
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +50,13 @@ func Write(path string, opts Options) (*File, error) {
 		v.Datasets = append(v.Datasets, c.Path()[1:])
 	}
 	return v, cli.WriteFile(v.Path, func(w io.Writer) error { _, err := w.Write(data); return err })
+}
+
+func encode(d *store.Dataset, folder string, opts Options) ([]byte, error) {
+	if opts.Absolute {
+		return view.EncodeAbsolute(d)
+	}
+	return view.Encode(d, folder)
 }
 
 // flatDataset opens a folder.

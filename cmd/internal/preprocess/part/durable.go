@@ -23,7 +23,7 @@ func WriteDurably(path string, data []byte, mode fs.FileMode) error {
 
 // WriteDurablyBy is WriteDurably for the bytes that fill writes.
 func WriteDurablyBy(path string, mode fs.FileMode, fill func(io.Writer) error) error {
-	stage, err := write.NewStage(path, true)
+	stage, err := write.OpenStage(path, write.StageOptions{Overwrite: true})
 	if err != nil {
 		return err
 	}

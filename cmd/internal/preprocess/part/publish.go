@@ -52,7 +52,7 @@ func (t *Turn) Tidy(path string) error {
 	attempt := t.Attempt(path)
 	err := errors.Join(private.RemoveOwn(attempt+".old"), private.RemoveOwn(attempt))
 	for _, dest := range []string{attempt, File(attempt)} {
-		stage, openErr := write.NewStage(dest, true)
+		stage, openErr := write.OpenStage(dest, write.StageOptions{Overwrite: true})
 		if err = errors.Join(err, openErr); openErr == nil {
 			err = errors.Join(err, stage.Abort())
 		}
