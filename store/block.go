@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/penstock/penstock/internal/moments"
+	"github.com/penstock/penstock/tensor"
 
 	"github.com/penstock/penstock/internal/layout"
 )
@@ -52,22 +53,30 @@ func (b *Block) summarizeField(i int, f Field) {
 // single reports whether the value of a record is one number.
 func (f Field) single() bool { return f.RecordBytes() == f.DType.Size() }
 
-// Settle calls Summarize unless that was done since the last Settle. A Writer calls it.
-func (b *Block) Settle() {
+// check panics where a Block does not fit, which only a programming error can bring about.
+func (b *Block) check() {
+	for i, f := range b.schema.Fields {
+		if f.Ragged || len(b.Values[i]) != b.N*f.RecordBytes() {
+			panic("store: a block's values have not the length of its records")
+		}
+	}
+}
+
+// blockDigest is the digest.Block of a Block.
+type blockDigest Block
+
+func (b *blockDigest) Settle() {
 	if !b.filled {
-		b.Summarize()
+		(*Block)(b).Summarize()
 	}
 	b.filled = false
 }
 
-// Schema returns the schema that the Block was made for.
-func (b *Block) Schema() Schema { return b.schema }
+func (b *blockDigest) Fields() []tensor.Spec { return b.schema.Specs() }
 
-// Sums returns the CRC32C of each record's value of a field, as the last Summarize computed them.
-func (b *Block) Sums(field int) []uint32 { return b.sums[field] }
+func (b *blockDigest) CRC32Cs(field int) []uint32 { return b.sums[field] }
 
-// MergeStatistics merges the moments of the values of a field into those of its channels, record by record.
-func (b *Block) MergeStatistics(into []moments.Moments, field int) {
+func (b *blockDigest) MergeStatistics(into []moments.Moments, field int) {
 	if f := b.schema.Fields[field]; f.single() {
 		b.meter.MergeEach(f.Spec, b.Values[field], &into[0])
 		return
@@ -79,20 +88,9 @@ func (b *Block) MergeStatistics(into []moments.Moments, field int) {
 	}
 }
 
-// Record makes r, which is for the same schema, the i-th record.
-func (b *Block) Record(i int, r *Record) {
+func (b *blockDigest) Copy(i int, values [][]byte) {
 	for k, f := range b.schema.Fields {
 		size := f.RecordBytes()
-		r.Values[k] = append(r.Values[k][:0], b.Values[k][i*size:(i+1)*size]...)
-	}
-	r.Split = b.Split
-}
-
-// check panics where a Block does not fit, which only a programming error can bring about.
-func (b *Block) check() {
-	for i, f := range b.schema.Fields {
-		if f.Ragged || len(b.Values[i]) != b.N*f.RecordBytes() {
-			panic("store: a block's values have not the length of its records")
-		}
+		values[k] = append(values[k][:0], b.Values[k][i*size:(i+1)*size]...)
 	}
 }

@@ -93,14 +93,6 @@ type Skipped struct {
 	Reason string `json:"reason"`
 }
 
-// AddStorage says how an array is compressed.
-func (m *Manifest) AddStorage(array string, s *Storage) {
-	if m.Storage == nil {
-		m.Storage = make(map[string]*Storage)
-	}
-	m.Storage[array] = s
-}
-
 // Schema returns the fields as a Schema.
 func (m *Manifest) Schema() Schema { return Schema{Fields: m.Fields} }
 

@@ -94,7 +94,7 @@ func (w *collector) gather(parts [][]layout.Column, m *store.Manifest) (file *st
 			break
 		}
 		if c := choices[k]; c != nil {
-			m.AddStorage(columns[k].Name, c.storage(columns[k], file.arrays[k].stored))
+			write.AddStorage(m, columns[k].Name, c.storage(columns[k], file.arrays[k].stored))
 		}
 	}
 	if err == nil {

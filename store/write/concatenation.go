@@ -13,7 +13,7 @@ import (
 )
 
 // Concatenation is the Container of a flat dataset whose shards are those of other datasets, one after the other. Its
-// records have no values but those that its statistics need, see [store.Record.SetStored]. It keeps no journal.
+// records have no values but those that its statistics need, see SetStored of package digest. It keeps no journal.
 type Concatenation struct {
 	Parts func() ([]*store.Manifest, error)                   // of the datasets, once all records were appended
 	Take  func(dataset int, from store.File, to string) error // puts a file of a dataset into the stage, under its new name

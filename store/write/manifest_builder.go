@@ -7,6 +7,7 @@ import (
 	"hash"
 	"slices"
 
+	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/store"
@@ -23,6 +24,7 @@ import (
 // records are spread over shards does not change it.
 type ManifestBuilder struct {
 	schema   store.Schema
+	fields   []tensor.Spec // of the schema
 	splits   []string
 	metadata []splitMetadata // by split
 }
@@ -40,7 +42,7 @@ type splitMetadata struct {
 
 // NewManifestBuilder returns the builder of an empty dataset with those splits, if any.
 func NewManifestBuilder(s store.Schema, splits ...string) *ManifestBuilder {
-	l := &ManifestBuilder{schema: s, splits: splits}
+	l := &ManifestBuilder{schema: s, fields: s.Specs(), splits: splits}
 	for range max(1, len(splits)) {
 		l.metadata = append(l.metadata, newSplitMetadata(s))
 	}
@@ -62,7 +64,7 @@ func newSplitMetadata(s store.Schema) splitMetadata {
 // of each value in sums, which is as long as the schema. A label outside its classes, or a
 // split that is not one of the dataset's, is an error, and then nothing was entered.
 func (l *ManifestBuilder) Add(r *store.Record, sums []uint32) error {
-	digests := r.Digests(l.schema)
+	digests := digest.Of(r).Take(l.fields)
 	split, err := l.split(r.Split)
 	if err != nil {
 		return err
@@ -84,7 +86,7 @@ func (l *ManifestBuilder) AddBlock(b *store.Block) error {
 	if len(b.Values) != len(l.schema.Fields) {
 		panic("store: block was not made by NewBlock for this schema")
 	}
-	b.Settle()
+	digest.OfBlock(b).Settle()
 	split, err := l.split(b.Split)
 	if err != nil {
 		return err
@@ -109,11 +111,11 @@ func (l *ManifestBuilder) split(name string) (int, error) {
 	return 0, fmt.Errorf("split %q is not one of the dataset's: %q", name, l.splits)
 }
 
-func (b *splitMetadata) add(s store.Schema, r *store.Record, digests []store.Digest) {
+func (b *splitMetadata) add(s store.Schema, r *store.Record, digests []digest.Value) {
 	for i, f := range s.Fields {
 		entry := b.entry[:4]
 		binary.LittleEndian.PutUint32(entry, digests[i].CRC32C)
-		if rows := r.Rows(s, i); f.Ragged {
+		if rows := digest.Of(r).Rows(i, f.Spec); f.Ragged {
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(rows))
 			b.lengths[i].Merge(moments.One(float64(rows)))
 		}
@@ -133,11 +135,11 @@ func (b *splitMetadata) add(s store.Schema, r *store.Record, digests []store.Dig
 func (k *splitMetadata) addBlock(s store.Schema, b *store.Block) {
 	for i, f := range s.Fields {
 		k.many = k.many[:0]
-		for _, sum := range b.Sums(i) {
+		for _, sum := range digest.OfBlock(b).CRC32Cs(i) {
 			k.many = binary.LittleEndian.AppendUint32(k.many, sum)
 		}
 		k.ids[i].Write(k.many)
-		b.MergeStatistics(k.stats[i], i)
+		digest.OfBlock(b).MergeStatistics(k.stats[i], i)
 		if isLabel(f) {
 			for v := b.Values[i]; len(v) > 0; v = v[8:] {
 				k.labels[i][binary.LittleEndian.Uint64(v)]++
@@ -275,3 +277,11 @@ func momentsOf(a moments.Moments, dtype tensor.DType) store.Moments {
 }
 
 func isByte(d tensor.DType) bool { return d == tensor.Uint8 || d == tensor.Bool }
+
+// AddStorage enters into a manifest how an array is compressed.
+func AddStorage(m *store.Manifest, array string, s *store.Storage) {
+	if m.Storage == nil {
+		m.Storage = make(map[string]*store.Storage)
+	}
+	m.Storage[array] = s
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
@@ -22,9 +23,15 @@ func (w *writer) AppendBlock(b *store.Block) error {
 	if records, ok := w.records.(blockRecords); ok {
 		return w.append(func() error { return records.AppendBlock(b) })
 	}
-	r := store.NewRecord(b.Schema())
+	block := digest.OfBlock(b)
+	var schema store.Schema
+	for _, f := range block.Fields() {
+		schema.Fields = append(schema.Fields, store.Field{Spec: f})
+	}
+	r := store.NewRecord(schema)
+	r.Split = b.Split
 	for i := range b.N {
-		b.Record(i, r)
+		block.Copy(i, r.Values)
 		if err := w.Append(r); err != nil {
 			return err
 		}
@@ -131,7 +138,7 @@ func (s *section) appendRows(b *store.Block, first int) (n int, full bool, err e
 	n = int(min(int64(b.N-first), max(1, s.size.records-s.open)))
 	for k := range s.arrays {
 		field, size := s.columns[k].Field, s.columns[k].Spec.RecordBytes()
-		if err := s.arrays[k].appendRows(b.Values[field][first*size:(first+n)*size], b.Sums(field)[first:]); err != nil {
+		if err := s.arrays[k].appendRows(b.Values[field][first*size:(first+n)*size], digest.OfBlock(b).CRC32Cs(field)[first:]); err != nil {
 			return 0, false, err
 		}
 	}

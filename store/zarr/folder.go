@@ -150,7 +150,7 @@ func (f *folder) array(c *layout.Column, g format.Grid, parts [][]layout.Column,
 		return err
 	}
 	if g.Zstd > 0 {
-		f.manifest.AddStorage(c.Name, &store.Storage{
+		write.AddStorage(f.manifest, c.Name, &store.Storage{
 			Filter: "zstd", Level: g.Zstd, ChunkRows: g.Chunk, Bytes: c.Rows * int64(c.Spec.RecordBytes()), Stored: a.stored,
 			Encoder: "klauspost/compress", Reason: "as was asked for",
 		})

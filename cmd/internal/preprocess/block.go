@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/store"
 )
@@ -106,7 +107,7 @@ func (f *filled) sum(s store.Schema) {
 
 // crc returns the checksum of the values of a record, one behind the other.
 func (f *filled) crc(s store.Schema, record int) uint32 {
-	crc := f.block.Sums(0)[record]
+	crc := digest.OfBlock(f.block).CRC32Cs(0)[record]
 	for i := 1; i < len(s.Fields); i++ {
 		size := s.Fields[i].RecordBytes()
 		crc = kernel.CRC32C(crc, f.block.Values[i][record*size:(record+1)*size])

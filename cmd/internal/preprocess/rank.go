@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/kinds"
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -84,12 +85,12 @@ func takeTurn(ctx context.Context, c Config, progress Progress) (*part.Turn, err
 // add implements committer.
 func (r *rankRun) add(j *job, w store.Writer, s *slot) error {
 	last := len(j.schema.Fields) - 1
-	t := traceOf(s)
+	t, d := traceOf(s), digest.Of(s.record)
 	for i := range last {
-		t.Values = append(t.Values, part.Value{CRC32C: s.record.Summary(i).CRC32C, Rows: int64(s.record.Rows(j.schema, i))})
+		t.Values = append(t.Values, part.Value{CRC32C: d.Value(i).CRC32C, Rows: int64(d.Rows(i, j.schema.Fields[i].Spec))})
 	}
 	s.record.Values[last] = r.traces.Record(s.record.Values[last][:0], t)
-	s.record.SummarizeField(j.schema, last)
+	d.Summarize(last, j.schema.Fields[last].Spec)
 	s.record.Split = ""
 	return w.Append(s.record)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/store"
 )
@@ -179,7 +180,7 @@ func (w *worker) take(m part.Finished, s *slot) {
 			k++
 			continue
 		}
-		s.record.SetStored(i, m.Trace.Values[i].CRC32C, m.Trace.Values[i].Rows)
+		digest.Of(s.record).SetStored(i, m.Trace.Values[i].CRC32C, m.Trace.Values[i].Rows)
 	}
 	s.record.Summarize(j.schema)
 }

@@ -1,0 +1,59 @@
+// Package digest is what records on their way into a dataset know of their values: checksums and statistics. Package store
+// computes them, and the writers enter them into the manifest; users of store do not see them.
+package digest
+
+import (
+	"github.com/penstock/penstock/internal/moments"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Value is what the value of one field adds to the statistics and the identity of a dataset.
+type Value struct {
+	CRC32C   uint32            // of its bytes
+	Channels []moments.Moments // one, or one a channel of an image
+}
+
+// Record is what packages of this module ask a *store.Record.
+type Record interface {
+	// Take returns the digests of all values, by field: what Summarize computed since the last call, or else
+	// it does that now. They are good until the next Summarize. It panics if the record was not made for
+	// these fields, or a value has not the length of its field.
+	Take(fields []tensor.Spec) []Value
+
+	// Summarize does again for one value what the record's Summarize did for all: it has changed since.
+	Summarize(field int, spec tensor.Spec)
+
+	// Value returns what Summarize has computed of one value.
+	Value(field int) Value
+
+	// Rows returns how many rows the value of a field has.
+	Rows(field int, spec tensor.Spec) int
+
+	// SetStored stands for a value that the dataset has already: all that is known of it is the checksum of its bytes and
+	// how many rows it has. Its statistics are not those of the record, and Values has no bytes of it.
+	SetStored(field int, crc uint32, rows int64)
+}
+
+// Block is what packages of this module ask a *store.Block.
+type Block interface {
+	// Fields returns those that the block was made for.
+	Fields() []tensor.Spec
+
+	// Settle calls the block's Summarize unless that was done since the last Settle.
+	Settle()
+
+	// CRC32Cs returns the checksum of each record's value of a field, as the last Summarize computed them.
+	CRC32Cs(field int) []uint32
+
+	// MergeStatistics merges the moments of the values of a field into those of its channels, record by record.
+	MergeStatistics(into []moments.Moments, field int)
+
+	// Copy makes values those of record i.
+	Copy(i int, values [][]byte)
+}
+
+// Package store, which imports this one, sets both: as methods they would show users types that they cannot name.
+var (
+	Of      func(record any) Record // of a *store.Record
+	OfBlock func(block any) Block   // of a *store.Block
+)
