@@ -67,7 +67,7 @@ func (jsonlFormat) each(row *tableRow, f func(i int, column string, c column.Cel
 	if row.file != nil {
 		q.keys, q.order = row.file.table.keys, row.file.table.order
 	}
-	if q.object("", 0) && q.blank() == 0 {
+	if q.whole() {
 		return q.twice()
 	}
 	i, names := -1, []string(nil)
@@ -114,7 +114,16 @@ func (q *quickJSON) twice() error {
 	return twice(append(slices.Clone(q.order[:q.n-len(q.names)]), q.names...))
 }
 
-// blank skips blanks and returns the next byte, 0 at the end.
+// whole reads an object that is the whole text, and reports whether it could.
+func (q *quickJSON) whole() bool {
+	if !q.object("", 0) {
+		return false
+	}
+	q.blank()
+	return q.text == ""
+}
+
+// blank skips blanks and returns the next byte, 0 at the end. A text may hold a NUL itself.
 func (q *quickJSON) blank() byte {
 	for i := range len(q.text) {
 		if c := q.text[i]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {
