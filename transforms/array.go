@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -194,11 +195,11 @@ func (r *ArrayRunner) doChunks(dst, src []byte) {
 // doWhole takes a whole record through one transform after the other.
 func (r *ArrayRunner) doWhole(dst, src []byte) error {
 	from := r.in().DType
-	r.now = grow(r.now, len(src)/from.Size())
+	r.now = pixel.Grow(r.now, len(src)/from.Size())
 	load(r.now, src, from)
 	for i, t := range r.p.ts {
 		if m, ok := t.(ArrayRemaker); ok {
-			r.next = grow(r.next, m.Remade(len(r.now), r.specs[i]))
+			r.next = pixel.Grow(r.next, m.Remade(len(r.now), r.specs[i]))
 			if err := m.Remake(r.next, r.now, r.specs[i]); err != nil {
 				return fmt.Errorf("transform %s: %w", opName(t), err)
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 func init() {
@@ -286,7 +287,7 @@ func (x *mixer) do(m *Image, step mixStep, share float32) {
 	case mixBegin:
 		x.kept.Reshape(m.W, m.H, m.C)
 		copy(x.kept.Pix, m.Pix)
-		x.sum = grow(x.sum, len(m.Pix))
+		x.sum = pixel.Grow(x.sum, len(m.Pix))
 		for i, v := range m.Pix {
 			x.sum[i] = float32(share * float32(v))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -158,7 +159,7 @@ func (r *Runner) multiply(x []float32) {
 	if r.plan.matrix == nil {
 		return
 	}
-	r.sums = grow(r.sums, len(x))
+	r.sums = pixel.Grow(r.sums, len(x))
 	clear(r.sums)
 	for i, row := range r.plan.matrix {
 		v := float64(x[i] - float32(r.plan.mean[i]))

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -102,7 +103,7 @@ func elastic(m, other *Image, args OpArgs) {
 // room makes other an image of m's shape and returns n numbers of the memory behind its pixels.
 func room(m, other *Image, n int) []float32 {
 	first := (len(m.Pix) + 7) &^ 7
-	other.Pix = grow(other.Pix, first+4*n)
+	other.Pix = pixel.Grow(other.Pix, first+4*n)
 	numbers := tensor.As[float32](tensor.Of(tensor.Spec{DType: tensor.Float32}, n, other.Pix[first:]))
 	other.Reshape(m.W, m.H, m.C)
 	return numbers

@@ -71,7 +71,7 @@ type store struct {
 }
 
 func (p *Plan) reset(in Info, rnd Rand) error {
-	if err := in.check(); err != nil {
+	if err := checkInput(in); err != nil {
 		return err
 	}
 	in.DType = tensor.Uint8

@@ -10,14 +10,6 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Raster is an image of any numeric type and any number of channels, interleaved, without gaps, little endian: what
-// microscopes and satellites make.
-type Raster struct {
-	Pix     []byte
-	W, H, C int
-	DType   tensor.DType
-}
-
 // RasterOutput returns what [Pipeline.Raster] makes of m; Pix does not matter. The transforms that work on a Raster are
 // those that resize, crop, order axes, and ConvertDType to float32 with Normalize. The error names others.
 func (p *Pipeline) RasterOutput(m Raster) (Info, error) {
@@ -81,25 +73,29 @@ func (p *Pipeline) Raster(dst []byte, m Raster) error {
 	if len(dst) != out.Bytes() || len(m.Pix) != m.W*m.H*m.C*m.DType.Size() {
 		return errors.New("transforms: the memory of a Raster, or that of its record, has not the length that its size needs")
 	}
+	now := raster(m)
 	for i := range plan.passes {
-		m = m.run(&plan.passes[i])
+		now = now.run(&plan.passes[i])
 	}
-	if out.DType != m.DType || plan.store.normal {
-		m = m.float32(&plan.store)
+	if out.DType != now.DType || plan.store.normal {
+		now = now.float32(&plan.store)
 	}
-	m.write(dst, out.Layout)
+	now.write(dst, out.Layout)
 	return nil
 }
 
+// raster is a Raster on its way through the passes.
+type raster Raster
+
 // run returns the image after a pass.
-func (m Raster) run(s *pass) Raster {
+func (m raster) run(s *pass) raster {
 	m = m.crop(s.src)
 	if !s.resize {
 		return m
 	}
-	axes := []func() Raster{
-		func() Raster { return m.resizeRows(s.w, s.crop.Min.X, s.crop.Max.X, s.filter) },
-		func() Raster { return m.resizeColumns(s.h, s.crop.Min.Y, s.crop.Max.Y, s.filter) },
+	axes := []func() raster{
+		func() raster { return m.resizeRows(s.w, s.crop.Min.X, s.crop.Max.X, s.filter) },
+		func() raster { return m.resizeColumns(s.h, s.crop.Min.Y, s.crop.Max.Y, s.filter) },
 	}
 	if s.vfirst {
 		axes[0], axes[1] = axes[1], axes[0]
@@ -111,12 +107,12 @@ func (m Raster) run(s *pass) Raster {
 }
 
 // crop returns a part of the image.
-func (m Raster) crop(r image.Rectangle) Raster {
+func (m raster) crop(r image.Rectangle) raster {
 	if r == image.Rect(0, 0, m.W, m.H) {
 		return m
 	}
 	size := m.C * m.DType.Size()
-	out := Raster{W: r.Dx(), H: r.Dy(), C: m.C, DType: m.DType}
+	out := raster{W: r.Dx(), H: r.Dy(), C: m.C, DType: m.DType}
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		out.Pix = append(out.Pix, m.Pix[(y*m.W+r.Min.X)*size:][:out.W*size]...)
 	}
@@ -124,13 +120,13 @@ func (m Raster) crop(r image.Rectangle) Raster {
 }
 
 // resizeRows makes rows w pixels long, and returns columns [from, to) of them.
-func (m Raster) resizeRows(w, from, to int, f Interpolation) Raster {
+func (m raster) resizeRows(w, from, to int, f Interpolation) raster {
 	if w == m.W {
 		return m.crop(image.Rect(from, 0, to, m.H))
 	}
 	var weights kernel.Weights
 	weights.Init(m.W, w, from, to, f)
-	out := Raster{W: to - from, H: m.H, C: m.C, DType: m.DType}
+	out := raster{W: to - from, H: m.H, C: m.C, DType: m.DType}
 	row, made := make([]float64, m.W*m.C), make([]float64, out.W*m.C)
 	out.Pix = make([]byte, out.H*len(made)*m.DType.Size())
 	taps := make([][]float64, out.W)
@@ -155,13 +151,13 @@ func (m Raster) resizeRows(w, from, to int, f Interpolation) Raster {
 }
 
 // resizeColumns makes columns h pixels long, and returns rows [from, to) of them.
-func (m Raster) resizeColumns(h, from, to int, f Interpolation) Raster {
+func (m raster) resizeColumns(h, from, to int, f Interpolation) raster {
 	if h == m.H {
 		return m.crop(image.Rect(0, from, m.W, to))
 	}
 	var weights kernel.Weights
 	weights.Init(m.H, h, from, to, f)
-	out := Raster{W: m.W, H: to - from, C: m.C, DType: m.DType}
+	out := raster{W: m.W, H: to - from, C: m.C, DType: m.DType}
 	row, sum := make([]float64, m.W*m.C), make([]float64, m.W*m.C)
 	bytes := len(row) * m.DType.Size()
 	out.Pix = make([]byte, out.H*bytes)
@@ -180,7 +176,7 @@ func (m Raster) resizeColumns(h, from, to int, f Interpolation) Raster {
 }
 
 // saveRow stores sums as numbers of the image's type, integers rounded as Pillow does: halves away from zero.
-func (m Raster) saveRow(dst []byte, x []float64) {
+func (m raster) saveRow(dst []byte, x []float64) {
 	if !m.DType.IsFloat() {
 		for i, v := range x {
 			x[i] = math.Copysign(math.Floor(math.Abs(v)+0.5), v)
@@ -191,8 +187,8 @@ func (m Raster) saveRow(dst []byte, x []float64) {
 }
 
 // float32 converts all values, and normalizes them.
-func (m Raster) float32(s *store) Raster {
-	out := Raster{W: m.W, H: m.H, C: m.C, DType: tensor.Float32, Pix: make([]byte, 4*m.W*m.H*m.C)}
+func (m raster) float32(s *store) raster {
+	out := raster{W: m.W, H: m.H, C: m.C, DType: tensor.Float32, Pix: make([]byte, 4*m.W*m.H*m.C)}
 	row, white := make([]float64, m.W*m.C), rasterWhite(m.DType)
 	for y := range m.H {
 		load(row, m.Pix[y*len(row)*m.DType.Size():], m.DType)
@@ -213,7 +209,7 @@ func (m Raster) float32(s *store) Raster {
 }
 
 // write copies the pixels in the order of the layout.
-func (m Raster) write(dst []byte, l Layout) {
+func (m raster) write(dst []byte, l Layout) {
 	if l == HWC || m.C == 1 {
 		copy(dst, m.Pix)
 		return

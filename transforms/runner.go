@@ -74,7 +74,7 @@ func (r *Runner) runPasses(t target, src Source) error {
 	last := len(r.plan.passes) - 1
 	for i := range r.plan.passes[:last] {
 		p, out := &r.plan.passes[i], &r.between[i%2]
-		*out = shapeImage(out.Pix, p.outW(), p.outH(), p.c)
+		out.Reshape(p.outW(), p.outH(), p.c)
 		if err := r.scan.run(p, src, target{dst: out.Pix, dtype: tensor.Uint8}); err != nil {
 			return err
 		}
@@ -128,20 +128,4 @@ func (r *Runner) target(dst []byte) target {
 		t.dst = dst
 	}
 	return t
-}
-
-// Reshape makes m an image of w x h pixels without gaps, with arbitrary content, in its old
-// memory if that suffices.
-func (m *Image) Reshape(w, h, c int) { *m = shapeImage(m.Pix, w, h, c) }
-
-// shapeImage returns an image without gaps, in the memory pix if that suffices.
-func shapeImage(pix []byte, w, h, c int) Image {
-	return Image{Pix: grow(pix, w*h*c), W: w, H: h, C: c, Step: c, Stride: w * c}
-}
-
-func grow[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

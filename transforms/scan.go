@@ -5,6 +5,7 @@ import (
 	"image"
 
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // stripRows is how many rows are resized horizontally before the vertical resize looks at
@@ -89,19 +90,19 @@ func (s *scan) begin() {
 	}
 	b := &s.buf
 	b.stride = s.p.crop.Dx() * s.c
-	s.line = grow(s.line, b.stride)
+	s.line = pixel.Grow(s.line, b.stride)
 	if s.verticalFirst() {
-		s.line = grow(s.line, stripRows*b.stride)
+		s.line = pixel.Grow(s.line, stripRows*b.stride)
 		b.stride = s.area.Dx() * s.c
-		s.wide.pix, s.wide.n = grow(s.wide.pix, stripRows*b.stride), 0
+		s.wide.pix, s.wide.n = pixel.Grow(s.wide.pix, stripRows*b.stride), 0
 	}
 	b.first, b.n, b.max = s.area.Min.Y, 0, 2*stripRows
 	if s.v != nil {
 		b.max += 2 * s.v.Taps()
 	}
-	b.pix = grow(b.pix, b.max*b.stride)
+	b.pix = pixel.Grow(b.pix, b.max*b.stride)
 	if s.p.pre != (colorMode{}) {
-		s.pre = grow(s.pre, stripRows*s.area.Dx()*s.c)
+		s.pre = pixel.Grow(s.pre, stripRows*s.area.Dx()*s.c)
 	}
 }
 
@@ -169,7 +170,7 @@ func (s *scan) fill(m Image) {
 
 // recolor converts rows before they are resized.
 func (s *scan) recolor(m Image) Image {
-	out := shapeImage(s.pre, m.W, m.H, s.c)
+	out := pixel.Of(s.pre, m.W, m.H, s.c)
 	for i := range m.H {
 		s.p.pre.convert(out.Row(i), m.Row(i), m.Step, m.C)
 	}

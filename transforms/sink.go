@@ -2,6 +2,7 @@ package transforms
 
 import (
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -32,7 +33,7 @@ func (s *sink) begin(p *pass, in int, t target) {
 	s.t, s.p, s.in = t, p, in
 	s.w, s.h = p.outW(), p.outH()
 	for i := range s.scratch {
-		s.scratch[i] = grow(s.scratch[i], s.w*p.c)
+		s.scratch[i] = pixel.Grow(s.scratch[i], s.w*p.c)
 	}
 }
 
@@ -124,7 +125,7 @@ func (s *sink) put(y, rows int, px []byte, step int) {
 func (s *sink) putBytes(y, rows int, px []byte, step int) {
 	d := s.t.dst
 	if s.t.layout == CHW && s.p.c == 3 {
-		r, g, b := planeRows(d, y, rows, s.w, s.h)
+		r, g, b := pixel.PlaneRows(d, y, rows, s.w, s.h)
 		kernel.Planes(r, g, b, px, step)
 		return
 	}
@@ -145,15 +146,9 @@ func putNumbers[T any](s *sink, d []T, y, rows int, px []byte, step int,
 	case s.t.layout == HWC:
 		pixels(s.t.norm, d[y*n:(y+rows)*n], px, step)
 	default:
-		r, g, b := planeRows(d, y, rows, s.w, s.h)
+		r, g, b := pixel.PlaneRows(d, y, rows, s.w, s.h)
 		planes(s.t.norm, r, g, b, px, step)
 	}
-}
-
-// planeRows returns rows from row y on of each plane of a CHW record.
-func planeRows[T any](d []T, y, rows, w, h int) (r, g, b []T) {
-	at, n, plane := y*w, rows*w, w*h
-	return d[at : at+n], d[plane+at : plane+at+n], d[2*plane+at : 2*plane+at+n]
 }
 
 // end adds the rows of the border.
@@ -193,8 +188,8 @@ func (s *sink) borderRow(y, i, inner int) {
 // copyRow copies a stored row to another.
 func copyRow[T any](s *sink, d []T, to, from int) {
 	if s.t.layout == CHW && s.p.c == 3 {
-		r, g, b := planeRows(d, to, 1, s.w, s.h)
-		r2, g2, b2 := planeRows(d, from, 1, s.w, s.h)
+		r, g, b := pixel.PlaneRows(d, to, 1, s.w, s.h)
+		r2, g2, b2 := pixel.PlaneRows(d, from, 1, s.w, s.h)
 		copy(r, r2)
 		copy(g, g2)
 		copy(b, b2)

@@ -8,8 +8,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/internal/sys/cputime"
-	"github.com/penstock/penstock/transforms"
 )
 
 func readPhotos(b *testing.B, limit int) (files [][]byte) {
@@ -31,8 +31,8 @@ type variant struct {
 
 func variants(b *testing.B) []variant {
 	d := New(Options{})
-	nop := func(int, transforms.Image) error { return nil }
-	all := func(src transforms.Source, err error) error {
+	nop := func(int, pixel.Image) error { return nil }
+	all := func(src pixel.Source, err error) error {
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"image/color"
 
 	"github.com/penstock/penstock/internal/kernel"
-	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // The functions here convert one row: dst decides how many pixels.
@@ -123,7 +123,7 @@ type converted struct {
 }
 
 // byRows returns the Source of an image of a type that is converted by rows, nil for others.
-func (d *Decoder) byRows(m image.Image, blend bool) transforms.Source {
+func (d *Decoder) byRows(m image.Image, blend bool) pixel.Source {
 	if p, ok := m.(*image.Paletted); ok && p.Palette != nil { // openGIF has its own
 		d.setPalette(p.Palette)
 	}
@@ -135,7 +135,7 @@ func (d *Decoder) byRows(m image.Image, blend bool) transforms.Source {
 	return &converted{d: d, row: func(dst []byte, y int) { row(dst, r.Min.Y+y) }, w: r.Dx(), h: r.Dy(), blend: blend}
 }
 
-// Size implements transforms.Source.
+// Size implements pixel.Source.
 func (s *converted) Size() (w, h, c int) {
 	if s.d.opt.Color == Gray {
 		return s.w, s.h, 1
@@ -143,14 +143,14 @@ func (s *converted) Size() (w, h, c int) {
 	return s.w, s.h, 3
 }
 
-// Scan implements transforms.Source.
-func (s *converted) Scan(r image.Rectangle, f func(y int, strip transforms.Image) error) error {
+// Scan implements pixel.Source.
+func (s *converted) Scan(r image.Rectangle, f func(y int, strip pixel.Image) error) error {
 	if err := checkRect(r, s.w, s.h); err != nil || r.Empty() {
 		return err
 	}
 	stride := s.w * 4
 	rows := max(1, stripBytes/stride)
-	s.d.pix = grow(s.d.pix, rows*stride)
+	s.d.pix = pixel.Grow(s.d.pix, rows*stride)
 	for y := r.Min.Y; y < r.Max.Y; y += rows {
 		n := min(rows, r.Max.Y-y)
 		pix := s.d.pix[:n*stride]
@@ -165,14 +165,14 @@ func (s *converted) Scan(r image.Rectangle, f func(y int, strip transforms.Image
 }
 
 // strip returns the columns of r in n converted rows.
-func (s *converted) strip(pix []byte, r image.Rectangle, n int) transforms.Image {
+func (s *converted) strip(pix []byte, r image.Rectangle, n int) pixel.Image {
 	if s.blend {
 		over(pix, s.d.opt.Alpha.background())
 	}
 	if s.d.opt.Color == RGB {
-		return transforms.Image{Pix: pix[r.Min.X*4:], W: r.Dx(), H: n, C: 3, Step: 4, Stride: s.w * 4}
+		return pixel.Image{Pix: pix[r.Min.X*4:], W: r.Dx(), H: n, C: 3, Step: 4, Stride: s.w * 4}
 	}
-	s.d.gray = grow(s.d.gray, n*s.w)
+	s.d.gray = pixel.Grow(s.d.gray, n*s.w)
 	kernel.Gray(s.d.gray, pix, 4)
-	return transforms.Image{Pix: s.d.gray[r.Min.X:], W: r.Dx(), H: n, C: 1, Step: 1, Stride: s.w}
+	return pixel.Image{Pix: s.d.gray[r.Min.X:], W: r.Dx(), H: n, C: 1, Step: 1, Stride: s.w}
 }

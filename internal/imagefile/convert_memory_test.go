@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // imagesOf returns images of each type that package png knows.
@@ -76,10 +76,10 @@ func TestConvertedByRows(t *testing.T) {
 }
 
 // scanned returns the pixels of a rectangle.
-func scanned(t *testing.T, src transforms.Source, r image.Rectangle) (pix []byte) {
+func scanned(t *testing.T, src pixel.Source, r image.Rectangle) (pix []byte) {
 	t.Helper()
 	next := r.Min.Y
-	err := src.Scan(r, func(y int, strip transforms.Image) error {
+	err := src.Scan(r, func(y int, strip pixel.Image) error {
 		if y != next || strip.W != r.Dx() {
 			t.Errorf("row %d, want %d", y, next)
 		}
@@ -109,7 +109,7 @@ func TestMemoryOfLargePNG(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		src, err := New(Options{}).Open(file.Bytes())
 		if err == nil {
-			err = src.Scan(image.Rect(0, 0, side, side), func(int, transforms.Image) error { return nil })
+			err = src.Scan(image.Rect(0, 0, side, side), func(int, pixel.Image) error { return nil })
 		}
 		runtime.ReadMemStats(&after)
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/penstock/penstock/internal/imagefile"
-	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // The mean of an image's green channel, from its upper half alone.
@@ -24,7 +24,7 @@ func Example() {
 	}
 	w, h, _ := src.Size()
 	sum, upper := 0, image.Rect(0, 0, w, h/2)
-	err = src.Scan(upper, func(_ int, strip transforms.Image) error {
+	err = src.Scan(upper, func(_ int, strip pixel.Image) error {
 		for y := range strip.H {
 			for x := range strip.W {
 				sum += int(strip.Pix[y*strip.Stride+x*strip.Step+1])

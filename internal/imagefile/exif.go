@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"image"
 
-	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // exifOrientation reads tag 0x0112 of the first directory of a TIFF structure, which is
@@ -83,7 +83,7 @@ func app1Orientation(seg []byte) int {
 
 // turn returns src as EXIF orientation o (2 to 8) wants it shown, as a raster of its own
 // memory.
-func (d *Decoder) turn(src transforms.Source, o int) (transforms.Source, error) {
+func (d *Decoder) turn(src pixel.Source, o int) (pixel.Source, error) {
 	w, h, c := src.Size()
 	step := 1
 	if c == 3 {
@@ -93,10 +93,10 @@ func (d *Decoder) turn(src transforms.Source, o int) (transforms.Source, error) 
 	if o >= 5 {
 		ow, oh = h, w
 	}
-	d.turned = grow(d.turned, w*h*step)
+	d.turned = pixel.Grow(d.turned, w*h*step)
 	out := d.turned
 	at := orientation(o, w, h, step)
-	err := src.Scan(image.Rect(0, 0, w, h), func(y int, strip transforms.Image) error {
+	err := src.Scan(image.Rect(0, 0, w, h), func(y int, strip pixel.Image) error {
 		for i := range strip.H {
 			row := strip.Pix[i*strip.Stride:]
 			start, next := at(y + i)

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // Any bytes give an image of the size in the header or one of this package's errors.
@@ -40,7 +40,7 @@ func FuzzOpen(f *testing.F) {
 			t.Fatalf("size %dx%dx%d", w, h, c)
 		}
 		rows := 0
-		err = src.Scan(image.Rect(0, 0, w, h), func(_ int, s transforms.Image) error {
+		err = src.Scan(image.Rect(0, 0, w, h), func(_ int, s pixel.Image) error {
 			rows += s.H
 			_ = s.Pix[(s.H-1)*s.Stride+(s.W-1)*s.Step+s.C-1]
 			return nil

@@ -30,7 +30,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/imagefile/tiff"
-	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // Color says which channels an image is opened with.
@@ -81,7 +81,7 @@ func New(opt Options) *Decoder { return &Decoder{opt: opt} }
 // go unnoticed, and so may corruption behind the first frame. The built-in decoder
 // detects more corrupt codes than libjpeg-turbo, which takes a run that leads out of a block for its end. All
 // errors of a file are an *Error, at some depth.
-func (d *Decoder) Open(data []byte) (transforms.Source, error) {
+func (d *Decoder) Open(data []byte) (pixel.Source, error) {
 	c, err := ReadConfig(data)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (d *Decoder) Open(data []byte) (transforms.Source, error) {
 	return src, nil
 }
 
-func (d *Decoder) open(c Config, data []byte) (transforms.Source, error) {
+func (d *Decoder) open(c Config, data []byte) (pixel.Source, error) {
 	if c.Format == JPEG {
 		return d.openJPEG(data)
 	}
@@ -115,7 +115,7 @@ func (d *Decoder) open(c Config, data []byte) (transforms.Source, error) {
 }
 
 // openJPEG opens a file once its markers are found complete.
-func (d *Decoder) openJPEG(data []byte) (transforms.Source, error) {
+func (d *Decoder) openJPEG(data []byte) (pixel.Source, error) {
 	h, err := parseJPEG(data)
 	if err != nil {
 		return nil, err
@@ -145,15 +145,6 @@ func (d *Decoder) decodeWhole(c Config, data []byte) (image.Image, error) {
 		return decodePNM(data)
 	}
 	return nil, errors.New("no decoder for this format")
-}
-
-// grow returns b with length n, newly allocated if its capacity is too small. The content
-// is undefined.
-func grow(b []byte, n int) []byte {
-	if cap(b) < n {
-		return make([]byte, n)
-	}
-	return b[:n]
 }
 
 // Kinds of errors; each error of this package is one of these to errors.Is.

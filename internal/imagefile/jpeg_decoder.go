@@ -1,6 +1,10 @@
 package imagefile
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/penstock/penstock/internal/pixel"
+)
 
 // jpegDecoder turns the bytes of one JPEG into the planes of its components, as libjpeg
 // does with JDCT_ISLOW, bit for bit: sequential and progressive frames of 8 bits, Huffman-coded.
@@ -93,7 +97,7 @@ func (j *jpegDecoder) layOut(i int) error {
 	c.stride, c.held = 8*c.blocksX, 8*c.vs*keptUnits
 	c.fancy = c.triangle()
 	c.latched = false
-	c.pix = grow(c.pix, c.held*c.stride)
+	c.pix = pixel.Grow(c.pix, c.held*c.stride)
 	rows := j.unitsY * c.vs
 	if !j.buffered {
 		rows = c.vs

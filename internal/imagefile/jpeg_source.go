@@ -4,7 +4,7 @@ import (
 	"image"
 
 	"github.com/penstock/penstock/internal/kernel"
-	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // stripRows is how many rows a strip has: few enough to stay in the first-level cache of
@@ -37,7 +37,7 @@ type jpegSource struct {
 }
 
 // openScans opens a JPEG whose header is h.
-func (d *Decoder) openScans(h *jpegHeader, data []byte) (transforms.Source, error) {
+func (d *Decoder) openScans(h *jpegHeader, data []byte) (pixel.Source, error) {
 	s := &d.jpeg
 	s.gray, s.model = d.opt.Color == Gray, h.model()
 	if err := s.begin(h, data); err != nil {
@@ -46,7 +46,7 @@ func (d *Decoder) openScans(h *jpegHeader, data []byte) (transforms.Source, erro
 	return s, nil
 }
 
-// Size implements transforms.Source.
+// Size implements pixel.Source.
 func (s *jpegSource) Size() (w, h, c int) {
 	if s.gray {
 		return s.h.w, s.h.h, 1
@@ -54,8 +54,8 @@ func (s *jpegSource) Size() (w, h, c int) {
 	return s.h.w, s.h.h, 3
 }
 
-// Scan implements transforms.Source.
-func (s *jpegSource) Scan(r image.Rectangle, f func(y int, strip transforms.Image) error) error {
+// Scan implements pixel.Source.
+func (s *jpegSource) Scan(r image.Rectangle, f func(y int, strip pixel.Image) error) error {
 	w, h, c := s.Size()
 	if err := checkRect(r, w, h); err != nil || r.Empty() {
 		return err
@@ -63,7 +63,7 @@ func (s *jpegSource) Scan(r image.Rectangle, f func(y int, strip transforms.Imag
 	if err := s.rewind(); err != nil {
 		return err
 	}
-	m := transforms.Image{W: r.Dx(), C: c, Step: 1}
+	m := pixel.Image{W: r.Dx(), C: c, Step: 1}
 	if c == 3 {
 		m.Step = 4
 	}
@@ -90,11 +90,11 @@ func (s *jpegSource) Scan(r image.Rectangle, f func(y int, strip transforms.Imag
 
 // reserve makes the row buffers large enough for rows of w pixels.
 func (s *jpegSource) reserve(w, stride int) {
-	s.strip = grow(s.strip, stripRows*stride)
+	s.strip = pixel.Grow(s.strip, stripRows*stride)
 	for i := range s.up {
-		s.up[i] = grow(s.up[i], w+8) // an upsampled row may start before and end after it
+		s.up[i] = pixel.Grow(s.up[i], w+8) // an upsampled row may start before and end after it
 	}
-	s.rgbx = grow(s.rgbx, 4*w)
+	s.rgbx = pixel.Grow(s.rgbx, 4*w)
 	if cap(s.sums) < w+4 {
 		s.sums = make([]uint16, w+4)
 	}

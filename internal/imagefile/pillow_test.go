@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
-	"github.com/penstock/penstock/transforms"
 )
 
 // pillowScript writes Pillow's major version. Then it reads paths, one a line, and writes for
@@ -190,12 +190,12 @@ func againstPillow(t *testing.T, paths []string) {
 }
 
 // gather scans r of src and checks on the way that the strips keep the Source's contract.
-func gather(t testing.TB, src transforms.Source, r image.Rectangle) (pixels, error) {
+func gather(t testing.TB, src pixel.Source, r image.Rectangle) (pixels, error) {
 	t.Helper()
 	_, _, c := src.Size()
 	m := pixels{w: r.Dx(), h: r.Dy(), c: c}
 	next := r.Min.Y
-	err := src.Scan(r, func(y int, s transforms.Image) error {
+	err := src.Scan(r, func(y int, s pixel.Image) error {
 		if y != next || s.W != m.w || s.C != c {
 			t.Fatalf("strip of %dx%dx%d at row %d; want width %d, %d channels, row %d", s.W, s.H, s.C, y, m.w, c, next)
 		}

@@ -4,8 +4,8 @@ import (
 	"image"
 	"math"
 
+	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/tensor"
-	"github.com/penstock/penstock/transforms"
 )
 
 // pnm is a file of the Netpbm family: a picture of bits, of gray or of colors, in decimal
@@ -228,12 +228,12 @@ func (p *pnm) scale() []byte {
 }
 
 // pnmSamples returns an image of 16 bits. A sample becomes its part of white times 65535, as in Pillow.
-func pnmSamples(data []byte) (m transforms.Raster, err error) {
+func pnmSamples(data []byte) (m pixel.Raster, err error) {
 	p, err := parsePNM(data)
 	if err != nil {
 		return m, err
 	}
-	m = transforms.Raster{W: p.w, H: p.h, C: p.channels(), DType: tensor.Uint16}
+	m = pixel.Raster{W: p.w, H: p.h, C: p.channels(), DType: tensor.Uint16}
 	m.Pix = make([]byte, 2*m.W*m.H*m.C)
 	for i := range len(m.Pix) / 2 {
 		n := 0

@@ -5,17 +5,17 @@ import (
 	"image"
 
 	"github.com/penstock/penstock/internal/kernel"
-	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // raster is a decoded image as a Source: one strip is the whole rectangle.
-type raster struct{ transforms.Image }
+type raster struct{ pixel.Image }
 
-// Size implements transforms.Source.
+// Size implements pixel.Source.
 func (s *raster) Size() (w, h, c int) { return s.W, s.H, s.C }
 
-// Scan implements transforms.Source.
-func (s *raster) Scan(r image.Rectangle, f func(y int, strip transforms.Image) error) error {
+// Scan implements pixel.Source.
+func (s *raster) Scan(r image.Rectangle, f func(y int, strip pixel.Image) error) error {
 	if err := checkRect(r, s.W, s.H); err != nil || r.Empty() {
 		return err
 	}
@@ -40,13 +40,13 @@ func (d *Decoder) set(pix []byte, w, h, step, stride int) *raster {
 	if step == 1 {
 		c = 1
 	}
-	d.raster = raster{transforms.Image{Pix: pix, W: w, H: h, C: c, Step: step, Stride: stride}}
+	d.raster = raster{pixel.Image{Pix: pix, W: w, H: h, C: c, Step: step, Stride: stride}}
 	return &d.raster
 }
 
 // fromImage makes a library's image the raster, with the channels asked for. Pixels that
 // have the right form already are not copied.
-func (d *Decoder) fromImage(c Config, m image.Image) (transforms.Source, error) {
+func (d *Decoder) fromImage(c Config, m image.Image) (pixel.Source, error) {
 	r := m.Bounds()
 	w, h := r.Dx(), r.Dy()
 	if g, ok := m.(*image.Gray); ok && d.opt.Color == Gray {
@@ -61,7 +61,7 @@ func (d *Decoder) fromImage(c Config, m image.Image) (transforms.Source, error) 
 			return src, nil
 		}
 	}
-	d.pix = grow(d.pix, w*h*4)
+	d.pix = pixel.Grow(d.pix, w*h*4)
 	if !d.toRGBX(d.pix, m) {
 		return nil, unsupported(c.Format, "pixels of type %T are not supported", m)
 	}
@@ -71,7 +71,7 @@ func (d *Decoder) fromImage(c Config, m image.Image) (transforms.Source, error) 
 	if d.opt.Color == RGB {
 		return d.set(d.pix, w, h, 4, w*4), nil
 	}
-	d.gray = grow(d.gray, w*h)
+	d.gray = pixel.Grow(d.gray, w*h)
 	kernel.Gray(d.gray, d.pix, 4)
 	return d.set(d.gray, w, h, 1, w), nil
 }

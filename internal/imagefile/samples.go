@@ -6,8 +6,8 @@ import (
 	"image"
 
 	"github.com/penstock/penstock/internal/imagefile/tiff"
+	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/tensor"
-	"github.com/penstock/penstock/transforms"
 )
 
 // Deep reports whether 8-bit gray or RGB cannot hold the image: its samples have more bits, or are floats or signed, or
@@ -17,7 +17,7 @@ func (c Config) Deep() bool { return c.DType != tensor.Uint8 || c.Model == "chan
 // Samples returns a Deep image of a PNG, TIFF or Netpbm file with the type and channels that it has. Alpha is left out, as
 // by Open. Pages of a TIFF that are gray, of one size and type are channels of one image. Blending and conversions of
 // color are errors.
-func (d *Decoder) Samples(data []byte) (m transforms.Raster, err error) {
+func (d *Decoder) Samples(data []byte) (m pixel.Raster, err error) {
 	c, err := ReadConfig(data)
 	if err != nil {
 		return m, err
@@ -48,12 +48,12 @@ func (d *Decoder) Samples(data []byte) (m transforms.Raster, err error) {
 }
 
 // tiffSamples returns the image that all pages are.
-func (d *Decoder) tiffSamples(c Config, data []byte) (m transforms.Raster, err error) {
+func (d *Decoder) tiffSamples(c Config, data []byte) (m pixel.Raster, err error) {
 	pages, err := tiff.Pages(data)
 	if err != nil {
 		return m, err
 	}
-	m = transforms.Raster{W: c.Width, H: c.Height, C: c.Channels, DType: c.DType}
+	m = pixel.Raster{W: c.Width, H: c.Height, C: c.Channels, DType: c.DType}
 	if len(pages) == 1 {
 		if err := d.checkSamples(pages[0].Bytes()); err != nil {
 			return m, err
@@ -101,7 +101,7 @@ func (d *Decoder) checkSamples(bytes float64) error {
 }
 
 // dropAlpha leaves out the last channel of an image that declares it to be alpha.
-func dropAlpha(m transforms.Raster, c Config) transforms.Raster {
+func dropAlpha(m pixel.Raster, c Config) pixel.Raster {
 	if !c.Transparent || c.Model != "graya" && c.Model != "rgba" || len(m.Pix) == 0 {
 		return m
 	}
@@ -116,12 +116,12 @@ func dropAlpha(m transforms.Raster, c Config) transforms.Raster {
 }
 
 // pngSamples returns an image of 16 bits.
-func pngSamples(c Config, data []byte) (m transforms.Raster, err error) {
+func pngSamples(c Config, data []byte) (m pixel.Raster, err error) {
 	img, err := decodePNG(c, data)
 	if err != nil {
 		return m, err
 	}
-	m = transforms.Raster{W: c.Width, H: c.Height, C: 3, DType: tensor.Uint16}
+	m = pixel.Raster{W: c.Width, H: c.Height, C: 3, DType: tensor.Uint16}
 	if c.Model == "gray" || c.Model == "graya" {
 		m.C = 1
 	}
@@ -147,7 +147,7 @@ func pngSamples(c Config, data []byte) (m transforms.Raster, err error) {
 }
 
 // turnSamples does what EXIF orientation o asks for.
-func turnSamples(m transforms.Raster, o int) transforms.Raster {
+func turnSamples(m pixel.Raster, o int) pixel.Raster {
 	size := m.C * m.DType.Size()
 	out, at := m, orientation(o, m.W, m.H, size)
 	if o >= 5 {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 // Whatever rectangle is scanned, and in whatever order, its pixels are those of the whole
@@ -66,7 +66,7 @@ func TestScanRefusesWhatIsOutside(t *testing.T) {
 			t.Fatal(err)
 		}
 		w, h, _ := src.Size()
-		called := func(int, transforms.Image) error { t.Error("strip"); return nil }
+		called := func(int, pixel.Image) error { t.Error("strip"); return nil }
 		for _, r := range []image.Rectangle{image.Rect(0, 0, w+1, h), image.Rect(0, -1, w, h), image.Rect(w, h, w+1, h+1)} {
 			if err := src.Scan(r, called); err == nil {
 				t.Errorf("%s: scan of %v in %dx%d: no error", name, r, w, h)
@@ -87,7 +87,7 @@ func TestScanStopsWithTheError(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls := 0
-		err = src.Scan(image.Rect(0, 0, 45, 37), func(int, transforms.Image) error { calls++; return stop })
+		err = src.Scan(image.Rect(0, 0, 45, 37), func(int, pixel.Image) error { calls++; return stop })
 		if err != stop || calls != 1 {
 			t.Errorf("%s: %v after %d strips, want the error of the first", name, err, calls)
 		}
@@ -96,7 +96,7 @@ func TestScanStopsWithTheError(t *testing.T) {
 
 // Once it has seen an image as large, a Decoder allocates no more for a JPEG.
 func TestJPEGAllocatesNothing(t *testing.T) {
-	nop := func(int, transforms.Image) error { return nil }
+	nop := func(int, pixel.Image) error { return nil }
 	for _, color := range []Color{RGB, Gray} {
 		d := New(Options{Color: color})
 		for _, name := range []string{"420.jpg", "422.jpg", "444.jpg", "gray.jpg", "cmyk.jpg", "420-progressive.jpg"} {

@@ -4,7 +4,7 @@ import (
 	"image"
 
 	"github.com/penstock/penstock/internal/imagefile/tiff"
-	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/internal/pixel"
 )
 
 func tiffConfig(data []byte) (c Config, err error) {
@@ -52,9 +52,9 @@ func (d *Decoder) strip(data []byte, w, h, channels int) (pix []byte, gotW, gotH
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	d.pix = grow(d.pix, c.Width*c.Height*channels)
+	d.pix = pixel.Grow(d.pix, c.Width*c.Height*channels)
 	out := d.pix[:0]
-	err = src.Scan(image.Rect(0, 0, c.Width, c.Height), func(_ int, strip transforms.Image) error {
+	err = src.Scan(image.Rect(0, 0, c.Width, c.Height), func(_ int, strip pixel.Image) error {
 		for y := range strip.H {
 			for x := range strip.W {
 				out = append(out, strip.Pix[y*strip.Stride+x*strip.Step:][:channels]...)

@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/codec/stream"
+	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
-	"github.com/penstock/penstock/transforms"
 )
 
 // tiffCase is what testdata/tiff.py says of a file.
@@ -98,7 +98,7 @@ func shapedDigest(b []byte, shape ...int) string {
 }
 
 // tiffValues is Samples, for images of 8 bits as well. A file without alpha is meant: Samples drops it.
-func tiffValues(d *Decoder, data []byte) (m transforms.Raster, err error) {
+func tiffValues(d *Decoder, data []byte) (m pixel.Raster, err error) {
 	c, err := ReadConfig(data)
 	if err != nil {
 		return m, err

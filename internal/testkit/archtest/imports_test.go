@@ -53,6 +53,8 @@ var layers = [][]place{
 		{"internal/hdf5/meta", "says where bytes are in an HDF5 file, and reads none of the records"},
 	},
 	{
+		{"internal/pixel", "what images are, to those who decode them and to those who transform them"},
+		{"internal/imagefile/tiff", "TIFF files to samples; decoders of other formats in them are given to it"},
 		{"internal/codec/stream", "blocks of compression libraries, whatever is in them"},
 		{"internal/codec/bitshuffle", "what HDF5, Zarr and blosc have in common, over slices"},
 	},
@@ -75,9 +77,9 @@ var layers = [][]place{
 		{"internal/digest", "checksums and statistics of records on their way into a dataset; package store computes them"},
 	},
 	{
-		{"internal/imagefile/tiff", "TIFF files to samples; decoders of other formats in them are given to it"},
 		{"internal/permute", "random permutations of numbers, whatever is shuffled by them"},
 		{"transforms", "sample to sample: no files, no formats"},
+		{"internal/imagefile", "image files to the pixels that transforms work on, in one pass"},
 		{"store", "what a dataset is, and what a writer takes; it must not know who fills datasets or who maps them"},
 		{"internal/hdf5/encode", "metadata and chunks of HDF5 files, wherever they come from"},
 	},
@@ -87,7 +89,6 @@ var layers = [][]place{
 		{"cmd/internal/bucketfs", "a bucket as a file system, whatever is in it"},
 		{"cmd/internal/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},
 		{"store/write", "how datasets come to be, whatever container they end in"},
-		{"internal/imagefile", "image files to the pixels that transforms work on, in one pass"},
 		{"loader/sampler", "orders of record numbers; it knows no Source"},
 		{"mmapds", "store says where records are, mmapds maps them"},
 		{"store/hdf5/view", "HDF5 metadata over the files of a dataset; no libhdf5"},
