@@ -48,7 +48,7 @@ func TestBare(t *testing.T) {
 // such lines with shell.Penstock, and Python writes "penstock" before the command.
 func TestHintsNameAnInstalledProgram(t *testing.T) {
 	found := 0
-	for _, dir := range []string{"../cmd", "../internal", "../loader", "../mmapds", "../remote", "../store", "../tensor", "../transforms", "../python/penstock"} {
+	for _, dir := range []string{"../cmd", "../internal", "../loader", "../mmapds", "../prepare", "../remote", "../store", "../tensor", "../transforms", "../python/penstock"} {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil || d.IsDir() && d.Name() == "testdata":

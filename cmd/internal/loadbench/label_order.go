@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/store"
 )
 

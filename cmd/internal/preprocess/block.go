@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
-	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 )
 

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 )
 

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
-	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/cmd/internal/source/column"
-	"github.com/penstock/penstock/cmd/internal/source/kinds"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/store"
 )
 

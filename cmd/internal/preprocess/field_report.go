@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/prepare/source"
 )
 
 // listed is how many neighbors of one type are listed line by line.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
-	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 )
 

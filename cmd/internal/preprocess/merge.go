@@ -11,7 +11,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
-	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"

@@ -10,9 +10,9 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
-	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/usage"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/remote"
 )
 

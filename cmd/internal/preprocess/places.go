@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/cmd/internal/source/kinds"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
-	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/cmd/internal/source/producer"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/producer"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )

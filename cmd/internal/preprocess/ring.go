@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 )
 

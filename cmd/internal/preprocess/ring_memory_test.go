@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )

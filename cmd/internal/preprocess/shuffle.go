@@ -4,9 +4,9 @@ import (
 	"context"
 	"iter"
 
-	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/cmd/internal/source/kinds"
 	"github.com/penstock/penstock/internal/permute"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/store"
 )
 

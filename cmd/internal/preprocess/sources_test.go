@@ -12,10 +12,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
-	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/prepare/source"
 )
 
 // foreign makes sources of all kinds with NumPy, h5py and Python's own libraries.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/transforms"
 )

@@ -56,21 +56,21 @@ var manyMethods = map[string]string{
 
 // tangled are the packages with more imports against the flow, with the reason.
 var tangled = map[string]string{
-	"cmd/internal/preprocess":     "not carved yet",
-	"cmd/internal/source/archive": "not carved yet",
-	"cmd/internal/source/table":   "not carved yet",
-	"store/write":                 "not carved yet",
-	"internal/hdf5/chunk":         "not carved yet",
-	"internal/hdf5/codec":         "not carved yet",
-	"internal/imagefile":          "not carved yet",
-	"internal/kernel":             "not carved yet",
-	"internal/zarr":               "not carved yet",
-	"loader":                      "not carved yet",
-	"loader/sampler":              "not carved yet",
-	"mmapds":                      "not carved yet",
-	"remote/mirror":               "not carved yet",
-	"remote/web":                  "not carved yet",
-	"store/zarr":                  "not carved yet",
+	"cmd/internal/preprocess": "not carved yet",
+	"prepare/source/archive":  "not carved yet",
+	"prepare/source/table":    "not carved yet",
+	"store/write":             "not carved yet",
+	"internal/hdf5/chunk":     "not carved yet",
+	"internal/hdf5/codec":     "not carved yet",
+	"internal/imagefile":      "not carved yet",
+	"internal/kernel":         "not carved yet",
+	"internal/zarr":           "not carved yet",
+	"loader":                  "not carved yet",
+	"loader/sampler":          "not carved yet",
+	"mmapds":                  "not carved yet",
+	"remote/mirror":           "not carved yet",
+	"remote/web":              "not carved yet",
+	"store/zarr":              "not carved yet",
 }
 
 // goPackage is what go list says of a package.

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/prepare/source"
 )
 
 // notFound is the error of a path that does not exist, with the neighbor that was probably meant.

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/zarr"
+	"github.com/penstock/penstock/prepare/source/column"
 )
 
 // openZarr opens the hierarchy of Zarr at path.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/tree"
-	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/cmd/internal/source/kinds"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/kinds"
 )
 
 // openCommand opens what the command that a file's origin names would read.

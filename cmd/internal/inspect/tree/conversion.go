@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/source/hdf5"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/prepare/source/hdf5"
 )
 
 // Conversion is a command that converts datasets of an HDF5 file that cannot be mapped to a

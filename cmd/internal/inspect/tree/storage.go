@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
-	"github.com/penstock/penstock/cmd/internal/source/hdf5"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/prepare/source/hdf5"
 	"github.com/penstock/penstock/store"
 )
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/cmd/internal/source/array"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"

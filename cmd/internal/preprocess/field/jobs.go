@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/prepare/source"
 )
 
 // Recipe returns what is done to the fields: a list in which every entry names its

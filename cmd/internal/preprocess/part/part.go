@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/penstock/penstock/cmd/internal/source/dataset"
-	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source/dataset"
 	"github.com/penstock/penstock/store"
 )
 

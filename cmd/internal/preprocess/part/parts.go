@@ -14,11 +14,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/cmd/internal/source/dataset"
-	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/dataset"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )

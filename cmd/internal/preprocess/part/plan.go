@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/cmd/internal/source/producer"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/producer"
 	"github.com/penstock/penstock/store"
 )
 

@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 

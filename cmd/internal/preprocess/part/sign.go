@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // Sign is what a process that makes a part says of itself, in a file beside the parts, until the part is there.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )

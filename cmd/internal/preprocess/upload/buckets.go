@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/bucketfs"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
-	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 )

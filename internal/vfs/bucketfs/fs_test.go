@@ -1,0 +1,202 @@
+package bucketfs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/remote"
+)
+
+func put(t testing.TB, c *remote.Client, key string, data []byte) {
+	t.Helper()
+	if err := c.WriteAll(context.Background(), key, data, remote.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func noise(n int) []byte {
+	b := make([]byte, n)
+	r := rand.NewChaCha8([32]byte{1})
+	if _, err := r.Read(b); err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// mounted returns the paths of a bucket with some objects, three names a page.
+func mounted(t *testing.T) (*remote.Client, *FS) {
+	t.Helper()
+	c := remote.NewClient(&remote.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
+	for _, key := range []string{"top.txt", "photos/cat/1.jpg", "photos/cat/2.jpg", "photos/cat/3.jpg", "photos/cat/4.jpg", "photos/dog/1.jpg", "photos/read.me", "photosynthesis"} {
+		put(t, c, key, []byte(key))
+	}
+	f := New(t.Context(), c, "")
+	t.Cleanup(vfs.Mount("mem:/lab", f))
+	return c, f
+}
+
+func names(list []fs.DirEntry) (out []string) {
+	for _, e := range list {
+		name := e.Name()
+		if e.IsDir() {
+			name += "/"
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+func TestFolders(t *testing.T) {
+	mounted(t)
+	for path, want := range map[string][]string{
+		"mem:/lab":            {"photos/", "photosynthesis", "top.txt"},
+		"mem:/lab/photos":     {"cat/", "dog/", "read.me"},
+		"mem:/lab/photos/cat": {"1.jpg", "2.jpg", "3.jpg", "4.jpg"},
+	} {
+		list, err := vfs.ReadDir(path)
+		if err != nil || !slices.Equal(names(list), want) {
+			t.Errorf("%s: %v, %v", path, names(list), err)
+		}
+	}
+	if _, err := vfs.ReadDir("mem:/lab/nothing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	got, err := vfs.Glob("mem:/lab/photos/*/1.jpg")
+	if err != nil || !slices.Equal(got, []string{"mem:/lab/photos/cat/1.jpg", "mem:/lab/photos/dog/1.jpg"}) {
+		t.Errorf("glob: %v, %v", got, err)
+	}
+	var walked []string
+	err = vfs.WalkDir("mem:/lab/photos", func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			walked = append(walked, path)
+		}
+		return err
+	})
+	if err != nil || len(walked) != 6 || walked[0] != "mem:/lab/photos/cat/1.jpg" {
+		t.Errorf("walk: %v, %v", walked, err)
+	}
+}
+
+func TestStat(t *testing.T) {
+	mounted(t)
+	for path, dir := range map[string]bool{"mem:/lab": true, "mem:/lab/photos": true, "mem:/lab/top.txt": false} {
+		info, err := vfs.Stat(path)
+		if err != nil || info.IsDir() != dir || info.Mode().IsRegular() == dir {
+			t.Errorf("%s: %+v, %v", path, info, err)
+		}
+	}
+	if _, err := vfs.Stat("mem:/lab/phot"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is only the beginning of keys: %v", err)
+	}
+	if data, err := vfs.ReadFile("mem:/lab/photos/cat/2.jpg", []byte("is ")); err != nil || string(data) != "is photos/cat/2.jpg" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if _, err := vfs.Open("mem:/lab/photos"); err == nil {
+		t.Error("a folder was opened as a file")
+	}
+	if vfs.Mounted("mem:/labyrinth/x") || !vfs.Mounted("mem:/lab/../lab/x") {
+		t.Error("Mounted depends on more than the path")
+	}
+}
+
+func TestFile(t *testing.T) {
+	c, _ := mounted(t)
+	for _, n := range []int{0, 1, 700, blockBytes - 1, blockBytes, 3*blockBytes + 17} {
+		data := noise(n)
+		put(t, c, "large", data)
+		f, err := vfs.Open("mem:/lab/large")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n < 1000 {
+			if err := iotest.TestReader(f, data); err != nil {
+				t.Errorf("%d bytes: %v", n, err)
+			}
+		}
+		if got, err := io.ReadAll(io.NewSectionReader(f, 0, int64(n))); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%d bytes: %d were read, %v", n, len(got), err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// counting counts reads, and fails some.
+type counting struct {
+	*remote.Memory
+	reads atomic.Int64
+	fail  atomic.Bool
+}
+
+func (c *counting) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
+	c.reads.Add(1)
+	if c.fail.Load() {
+		return remote.Body{}, remote.NewError("read", key, remote.ErrPermission, nil)
+	}
+	return c.Memory.ReadRange(ctx, key, off, n, etag)
+}
+
+// Many readers of one place make one request; a failed one is not remembered; what was
+// replaced is found out.
+func TestBlocksAreSharedAndOfOneVersion(t *testing.T) {
+	b := &counting{Memory: &remote.Memory{}}
+	c := remote.NewClient(b, remote.Policy{Hedge: -1})
+	data := noise(1000)
+	put(t, c, "x", data)
+	f, err := New(t.Context(), c, "").Open("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := f.(vfs.File)
+	b.fail.Store(true)
+	if _, err := x.ReadAt(make([]byte, 10), 0); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("error %v", err)
+	}
+	b.fail.Store(false)
+	b.reads.Store(0)
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			got := make([]byte, 10)
+			if _, err := x.ReadAt(got, int64(10*i)); err != nil || !bytes.Equal(got, data[10*i:10*i+10]) {
+				t.Errorf("at %d: %v", 10*i, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := b.reads.Load(); n != 1 {
+		t.Errorf("%d requests", n)
+	}
+	other, err := New(t.Context(), c, "").Open("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, c, "x", noise(999))
+	if _, err := other.(vfs.File).ReadAt(make([]byte, 10), 0); !errors.Is(err, remote.ErrChanged) {
+		t.Errorf("an object that was replaced: %v", err)
+	}
+}
+
+// The blocks that are held have a bound.
+func TestCacheIsBounded(t *testing.T) {
+	c := newCache(func(remote.Object, int64, []byte) error { return nil })
+	for i := range int64(100) {
+		if _, err := c.get(remote.Object{Key: "x", Size: 1000 * blockBytes}, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(c.blocks) > maxBlocks {
+		t.Errorf("%d blocks", len(c.blocks))
+	}
+}

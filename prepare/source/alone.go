@@ -1,0 +1,76 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+)
+
+// filesAtTop are the kinds of folders whose files at the top are the source, and what their names end in.
+var filesAtTop = map[string][]string{"npy": {".npy"}, "parquet": {".parquet"}, "tar": {".tar", ".tar.gz", ".tar.zst", ".tar.bz2", ".tgz"}, "zip": {".zip"}}
+
+// Alone returns an error if a folder that was found to be of a kind also holds other data, which that kind would leave
+// out: images, files of other kinds, or any of them in its folders.
+func Alone(ctx context.Context, path, kind string) error {
+	endings, ok := filesAtTop[kind]
+	if !ok {
+		return nil
+	}
+	files, err := Files(path)
+	if err != nil {
+		return err
+	}
+	if info, err := vfs.Stat(files[0]); err != nil || !info.IsDir() {
+		return nil
+	}
+	other, err := otherData(ctx, files[0], endings)
+	if err != nil || other == "" {
+		return err
+	}
+	return fmt.Errorf("source %s: the folder holds %s files, and also %s, which would be left out; --from %s takes the %s files alone, --from imagefolder the images; or give one of the files, or a glob",
+		path, endings[0], other, kind, endings[0])
+}
+
+// otherData returns the first file of data in a folder and the folders in it that has none of the endings, "" if there
+// is none. In its folders, those with the endings count, too.
+func otherData(ctx context.Context, folder string, endings []string) (string, error) {
+	entries, err := ReadDir(ctx, folder)
+	if err != nil {
+		return "", fmt.Errorf("source %s: %w", folder, WithoutPath(err))
+	}
+	for _, e := range entries {
+		name := strings.ToLower(e.Name())
+		switch {
+		case IsHidden(name):
+		case e.IsDir() && endings != nil:
+			found, err := otherData(ctx, filepath.Join(folder, e.Name()), nil)
+			if err != nil || found != "" {
+				return filepath.ToSlash(filepath.Join(e.Name(), found)), err
+			}
+		case isData(name) && !endsIn(name, endings):
+			return e.Name(), nil
+		}
+	}
+	return "", nil
+}
+
+// isData reports whether a name promises samples.
+func isData(name string) bool {
+	if IsImageName(name) || ByExtension[filepath.Ext(name)] != "" || strings.HasSuffix(name, ".npz") {
+		return true
+	}
+	for _, endings := range filesAtTop {
+		if endsIn(name, endings) {
+			return true
+		}
+	}
+	return false
+}
+
+func endsIn(name string, endings []string) bool {
+	return slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) })
+}

@@ -1,0 +1,261 @@
+// Package archive reads samples from tar and zip archives: WebDataset shards and archived folders of images.
+package archive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// archive is a source of tar files, also compressed, or of zip files: of samples as WebDataset names them,
+// whose members follow each other and differ in what is behind the first dot, or of images
+// in folders, which are the classes.
+type archive struct {
+	ctx     context.Context
+	path    string
+	files   []string
+	info    source.Info
+	columns []memberColumn // of samples by WebDataset's names
+	folders *classFolders  // nil for those
+	counts  []fileCount    // by file
+	zips    []*zipFile     // the files, where they are zip archives
+	splits  source.FileSplits
+}
+
+// fileCount says how many samples an archive has: groups, or images in class folders.
+type fileCount struct{ groups, images int64 }
+
+// Open goes through all archives once, to find out types, classes and the number of
+// samples. A compressed archive is read as a whole for that.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	return open(ctx, "tar", path, opts, selection)
+}
+
+func open(ctx context.Context, kind, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	files, err := source.FilesIn(path, "*."+kind+"*")
+	if err != nil {
+		return nil, err
+	}
+	a := &archive{ctx: ctx, path: path, files: files, splits: source.SplitsOfFiles(files), info: source.Info{Kind: kind, Name: source.BaseName(path)}}
+	samples, err := a.expand(opts.Outside)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	a.info.Splits = a.splits.Names
+	if err = a.scan(kind, opts, selection); err == nil {
+		err = a.checkCounts(samples)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, a.Close()))
+	}
+	return a, nil
+}
+
+// scan goes through the archives.
+func (a *archive) scan(kind string, opts source.Options, selection []column.Selection) error {
+	for _, name := range a.files {
+		if kind != "zip" {
+			break
+		}
+		z, err := openZip(a.ctx, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
+		}
+		a.zips = append(a.zips, z)
+	}
+	s := newArchiveScan(kind, selection)
+	a.counts = make([]fileCount, len(a.files))
+	for group, err := range a.groups(a.ctx, 0, s.wants) {
+		if err == nil {
+			err = s.add(group)
+		}
+		if err != nil {
+			return err
+		}
+		a.count(group)
+		opts.Seen(1)
+	}
+	return a.decide(s, selection)
+}
+
+// group is consecutive members of one key: the name up to the first dot of its last element.
+type group struct {
+	file    string // the archive
+	number  int    // of the archive
+	part    int    // of the file: archives may follow each other in it
+	key     string
+	members []member
+	bytes   int64    // of the members' data
+	ignored []string // files before it that are not samples
+}
+
+// add adds a member. The data of all takes no more memory than that of one may.
+func (g *group) add(m member) {
+	if g.bytes += m.size(); g.bytes > source.MaxValue {
+		m.data, m.packed, m.err = nil, nil, fmt.Errorf("is behind %d bytes of other members of its sample", source.MaxValue)
+	}
+	g.members = append(g.members, m)
+}
+
+// get returns the member with that extension, nil if there is none.
+func (g group) get(ext string) *member {
+	for i := range g.members {
+		if g.members[i].ext == ext {
+			return &g.members[i]
+		}
+	}
+	return nil
+}
+
+// groups yields what follows each other under one key, from the first archive on. Of members that want says no to, no
+// data is read.
+func (a *archive) groups(ctx context.Context, first int, want func(ext string) bool) iter.Seq2[group, error] {
+	return func(yield func(group, error) bool) {
+		for i, name := range a.files[first:] {
+			groups := a.fileGroups
+			if a.zips != nil {
+				groups = a.zips[first+i].groups
+			}
+			more, err := groups(ctx, name, want, func(g group, err error) bool {
+				g.number = first + i
+				return yield(g, err)
+			})
+			if err != nil {
+				yield(group{}, fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err)))
+			}
+			if err != nil || !more {
+				return
+			}
+		}
+	}
+}
+
+func (a *archive) fileGroups(ctx context.Context, name string, want func(ext string) bool, yield func(group, error) bool) (more bool, err error) {
+	f, err := source.OpenStream(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	r := newMemberReader(f.Seekable(), want)
+	g := group{file: name}
+	for n := 0; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		m, key, err := r.next(&g.ignored)
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		if len(g.members) > 0 && (err == io.EOF || key != g.key || r.part != g.part) {
+			if !yield(g, nil) {
+				return false, nil
+			}
+			g = group{file: name}
+		}
+		if err == io.EOF {
+			return true, nil
+		}
+		g.key, g.part = key, r.part
+		g.add(m)
+	}
+}
+
+// prefix stands before the names of samples, so that no two have one name.
+func (a *archive) prefix(g group) string {
+	name := ""
+	if len(a.files) > 1 {
+		name = filepath.ToSlash(g.file)
+	}
+	if g.part > 0 {
+		name = fmt.Sprintf("%s@%d", cmp.Or(name, filepath.Base(g.file)), g.part+1)
+	}
+	if name != "" {
+		name += "/"
+	}
+	return name
+}
+
+// Info implements Source.
+func (a *archive) Info() source.Info { return a.info }
+
+// Close implements Source.
+func (a *archive) Close() (err error) {
+	for _, z := range a.zips {
+		err = errors.Join(err, z.file.Close())
+	}
+	a.zips = nil
+	return err
+}
+
+// Samples implements Source.
+func (a *archive) Samples() iter.Seq2[source.Sample, error] { return a.From(0) }
+
+// yield yields the samples of a group: itself, or its images.
+func (a *archive) yield(g group, yield func(source.Sample, error) bool) bool {
+	prefix := a.prefix(g)
+	if a.folders == nil {
+		return yield(source.Sample{Name: prefix + g.key, Split: a.splits.Of[g.file], Data: groupData{a, g}}, nil)
+	}
+	for _, m := range g.members {
+		s := source.Sample{Name: prefix + m.name, Split: a.splits.Of[g.file], Data: imageMember{m, a.folders.label(m.name)}}
+		if a.folders.splits {
+			s.Split = a.folders.split(m.name)
+		}
+		if source.IsImageName(m.name) && !yield(s, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// wants reports whether members with that extension are part of the samples.
+func (a *archive) wants(ext string) bool {
+	if a.folders != nil {
+		return source.IsImageName("x." + ext)
+	}
+	for _, c := range a.columns {
+		if c.takes(ext) {
+			return true
+		}
+	}
+	return false
+}
+
+// imageMember is the Data of an image in a class folder; label is -1 without classes.
+type imageMember struct {
+	member member
+	label  int64
+}
+
+// Read implements Data.
+func (m imageMember) Read(v *source.Values) error {
+	data, err := m.member.load()
+	v.Borrow(0, data)
+	if m.label >= 0 {
+		source.PutInt(v, 1, m.label)
+	}
+	return err
+}
+
+// groupData is the Data of a sample.
+type groupData struct {
+	archive *archive
+	group   group
+}
+
+// Read implements Data.
+func (d groupData) Read(v *source.Values) error {
+	for i, c := range d.archive.columns {
+		if err := c.put(v, i, d.group); err != nil {
+			return fmt.Errorf("member .%s: %w", c.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package archive
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/penstock/penstock/prepare/source"
+)
+
+// count enters a group into the number of samples of its archive.
+func (a *archive) count(g group) {
+	c := &a.counts[g.number]
+	c.groups++
+	for _, m := range g.members {
+		if source.IsImageName(m.name) {
+			c.images++
+		}
+	}
+}
+
+// samplesIn returns how many samples an archive has.
+func (a *archive) samplesIn(file int) int64 {
+	if a.folders != nil {
+		return a.counts[file].images
+	}
+	return a.counts[file].groups
+}
+
+// readBefore is how many samples before the first that is wanted are read like those behind
+// it: what follows a sample is read before it is known to end.
+const readBefore = 64
+
+// From implements Spanned. Archives that are before the sample are not opened, and of the one
+// that it is in no data before it is read, unless it is compressed.
+func (a *archive) From(n int64) iter.Seq2[source.Sample, error] {
+	first := 0
+	for first < len(a.files)-1 && n >= a.samplesIn(first) {
+		n -= a.samplesIn(first)
+		first++
+	}
+	return func(yield func(source.Sample, error) bool) {
+		left := n
+		want := func(ext string) bool { return left <= readBefore && a.wants(ext) }
+		for g, err := range a.groups(a.ctx, first, want) {
+			if err != nil {
+				yield(source.Sample{}, fmt.Errorf("source %s: %w", a.path, err))
+				return
+			}
+			more := a.yield(g, func(s source.Sample, err error) bool {
+				if left > 0 {
+					left--
+					return true
+				}
+				return yield(s, err)
+			})
+			if !more {
+				return
+			}
+		}
+	}
+}

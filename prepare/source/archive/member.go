@@ -1,0 +1,68 @@
+package archive
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/penstock/penstock/prepare/source"
+)
+
+// member is a file in an archive.
+type member struct {
+	name string // with slashes, from the archive's root
+	ext  string // what is behind the first dot of its last element, in lower case
+	data []byte // nil if it was not read
+	err  error  // why it cannot be used
+
+	packed *zipMember // where it is read by load
+}
+
+// fileMember returns the member that a file is, "" as key where it is not part of a sample.
+func fileMember(name string, regular bool, ignored *[]string) (m member, key string) {
+	key, ext := splitKey(name)
+	if source.IsHidden(path.Base(name)) || ext == "" || !regular {
+		*ignored = append(*ignored, name)
+		return m, ""
+	}
+	return member{name: name, ext: ext}, key
+}
+
+// readMember reads size bytes, as far as there are that many.
+func readMember(r io.Reader, size int64) ([]byte, error) {
+	b := make([]byte, 0, min(size, 1<<20))
+	for int64(len(b)) < size {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := io.ReadFull(r, b[len(b):min(int64(cap(b)), size)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// memberName returns the name from the archive's root on.
+func memberName(name string) (string, error) {
+	clean := path.Clean(strings.ReplaceAll(name, `\`, "/"))
+	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || len(clean) > 1 && clean[1] == ':' || strings.IndexByte(clean, 0) >= 0 {
+		return "", fmt.Errorf("member %q leads outside of the archive; such archives are refused", source.Clip(name))
+	}
+	return clean, nil
+}
+
+// splitKey splits a name as WebDataset does: at the first dot of its last element.
+func splitKey(name string) (key, ext string) {
+	dir, base := path.Split(name)
+	at := strings.IndexByte(base, '.')
+	if at <= 0 {
+		return name, ""
+	}
+	return dir + base[:at], strings.ToLower(base[at+1:])
+}

@@ -1,0 +1,432 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/tensor"
+)
+
+// archiveScan is what a pass over archives finds.
+type archiveScan struct {
+	selection []column.Selection
+	remake    string   // the command that puts members in their order
+	order     []string // extensions as they first come
+	members   map[string]*memberScan
+	samples   int64 // groups
+	images    int64
+	pair      [2]string       // names of two members of one sample, if there are any
+	several   bool            // some sample has several plain images
+	keys      keySet          // of the samples so far
+	dirs      map[string]bool // that images are in
+	ignored   source.Ignored
+	others    source.Ignored // members that are not images
+}
+
+// memberScan is what is known of the members with one extension.
+type memberScan struct {
+	count   int64
+	guess   column.Guess
+	classes map[string]bool
+	arrays  *source.Field // of .npy members
+	err     error         // why they make no field
+	keys    map[string]*memberScan
+}
+
+func newArchiveScan(kind string, selection []column.Selection) *archiveScan {
+	return &archiveScan{selection: selection, remake: remakes[kind], members: make(map[string]*memberScan), dirs: make(map[string]bool)}
+}
+
+// smallMembers are extensions whose content says what type they are of.
+var smallMembers = []string{"cls", "cls2", "index", "inx", "id", "json", "npy"}
+
+// wants reports whether the pass looks into members with that extension.
+func (s *archiveScan) wants(ext string) bool {
+	last := column.LastPart(ext)
+	if slices.Contains(smallMembers, last) {
+		return true
+	}
+	for _, w := range s.selection {
+		if w.Type != "" && w.Type != "image" && w.Type != "text" && w.Column == ext {
+			return true
+		}
+	}
+	return false
+}
+
+// add takes one more group into account. One that is not the whole of a sample is an error.
+func (s *archiveScan) add(g group) error {
+	if err := s.check(g); err != nil {
+		return fmt.Errorf("%s: sample %s %w", filepath.Base(g.file), g.key, err)
+	}
+	s.samples++
+	for _, name := range g.ignored {
+		s.ignored.Add(name)
+	}
+	plain := 0
+	for _, m := range g.members {
+		if source.IsImageName(m.name) {
+			s.images++
+			s.dirs[path.Dir(m.name)] = true
+		} else {
+			s.others.Add(m.name)
+		}
+		if plainImage(m.ext) {
+			plain++
+		}
+		s.member(m.ext).add(m, s.selection)
+	}
+	s.several = s.several || plain > 1
+	if s.pair[0] == "" && len(g.members) > 1 {
+		s.pair = [2]string{g.members[0].name, g.members[1].name}
+	}
+	return nil
+}
+
+// check says why a group is not one sample: of two members with one extension, and of two groups with one key, one would
+// be lost.
+func (s *archiveScan) check(g group) error {
+	for i, m := range g.members {
+		first := slices.IndexFunc(g.members[:i], func(o member) bool { return o.ext == m.ext })
+		if first < 0 {
+			continue
+		}
+		if before := g.members[first].name; before != m.name {
+			return fmt.Errorf("has two members with the extension .%s, %s and %s; rename one of them", m.ext, before, m.name)
+		}
+		return fmt.Errorf("has the member %s twice; unpack the archive, which keeps the last of them, and make it again: %s", m.name, s.remake)
+	}
+	switch s.keys.add(g) {
+	case keyAgain:
+		return fmt.Errorf("comes again with %s after other samples, and the members of a sample have to follow each other; unpack the archive and make it again: %s",
+			g.members[0].name, s.remake)
+	case keyApart:
+		return fmt.Errorf("has %s in another archive of the file than its other members; unpack both and make one: %s", g.members[0].name, s.remake)
+	}
+	return nil
+}
+
+// remakes are the commands that put members in their order.
+var remakes = map[string]string{"tar": "tar --sort=name -cf NEW.tar -C FOLDER .", "zip": "(cd FOLDER && zip -r ../NEW.zip .)"}
+
+// keySet has the keys of the samples of a file: their hashes, which take 30 bytes or so each.
+type keySet struct {
+	number int
+	seed   maphash.Seed
+	found  map[uint64]keyPlace
+	sets   [][]string // extensions of samples, each once
+}
+
+// keyPlace is the archive of a file that a key is in, and the extensions that it has there.
+type keyPlace struct{ part, set int32 }
+
+// keyState says whether a key came before.
+type keyState uint8
+
+const (
+	keyNew   keyState = iota
+	keyAgain          // in the same archive
+	keyApart          // in another archive of the file, with other extensions only
+)
+
+// add adds the key of a group.
+func (k *keySet) add(g group) keyState {
+	if k.found == nil || k.number != g.number {
+		*k = keySet{number: g.number, seed: maphash.MakeSeed(), found: make(map[uint64]keyPlace)}
+	}
+	h := maphash.String(k.seed, g.key)
+	now := keyPlace{int32(g.part), k.setOf(g)}
+	before, found := k.found[h]
+	k.found[h] = now
+	switch {
+	case !found:
+		return keyNew
+	case before.part == now.part:
+		return keyAgain
+	case !slices.ContainsFunc(k.sets[now.set], func(ext string) bool { return slices.Contains(k.sets[before.set], ext) }):
+		return keyApart
+	}
+	return keyNew
+}
+
+// setOf returns the number of a group's extensions.
+func (k *keySet) setOf(g group) int32 {
+	same := func(list []string) bool {
+		return len(list) == len(g.members) && !slices.ContainsFunc(g.members, func(m member) bool { return !slices.Contains(list, m.ext) })
+	}
+	i := slices.IndexFunc(k.sets, same)
+	if i < 0 && len(k.sets) < mostSets {
+		i = len(k.sets)
+		var list []string
+		for _, m := range g.members {
+			list = append(list, m.ext)
+		}
+		k.sets = append(k.sets, list)
+	}
+	return int32(max(i, 0))
+}
+
+// mostSets is how many sets of extensions are distinguished.
+const mostSets = 1000
+
+func (s *archiveScan) member(ext string) *memberScan {
+	if s.members[ext] == nil {
+		s.order = append(s.order, ext)
+		s.members[ext] = &memberScan{classes: make(map[string]bool), keys: make(map[string]*memberScan)}
+	}
+	return s.members[ext]
+}
+
+func (s *memberScan) add(m member, selection []column.Selection) {
+	s.count++
+	m.data, _ = m.load() // one that cannot be read will be a bad sample
+	switch last := column.LastPart(m.ext); {
+	case m.data == nil:
+	case last == "npy":
+		s.addNPY(m.data)
+	case last == "json":
+		s.addJSON(m, selection)
+	default:
+		s.addCell(column.Cell{Text: strings.TrimSpace(string(m.data))})
+	}
+}
+
+func (s *memberScan) addCell(c column.Cell) {
+	s.guess.Add(c)
+	if !c.Missing() && len(s.classes) <= column.MaxClasses {
+		s.classes[c.Text] = true
+	}
+}
+
+// addJSON looks at the keys that are wanted.
+func (s *memberScan) addJSON(m member, selection []column.Selection) {
+	keys := make(map[string]bool)
+	for _, w := range selection {
+		if key, ok := strings.CutPrefix(w.Column, m.ext+"."); ok {
+			keys[key] = true
+		}
+	}
+	if len(keys) == 0 {
+		return
+	}
+	_ = column.EachMember(m.data, "", 0, func(key string, c column.Cell) { // invalid JSON will be a bad sample
+		if !keys[key] {
+			return
+		}
+		if s.keys[key] == nil {
+			s.keys[key] = &memberScan{classes: make(map[string]bool)}
+		}
+		s.keys[key].addCell(c)
+	})
+}
+
+// addNPY compares the type of an array with those before it: one shape makes a fixed field,
+// several lengths of the first axis one of any number of rows.
+func (s *memberScan) addNPY(data []byte) {
+	h, err := array.ReadNPY(bytes.NewReader(data))
+	if err != nil {
+		return // it will be a bad sample
+	}
+	f, err := npyMemberField("x", h)
+	if err != nil || s.err != nil {
+		return
+	}
+	a := s.arrays
+	switch {
+	case a == nil:
+		s.arrays = &f
+	case a.DType == f.DType && slices.Equal(a.Shape, f.Shape):
+	case a.DType == f.DType && a.Ragged && len(f.Shape) > 0 && slices.Equal(a.Shape, f.Shape[1:]):
+	case a.DType == f.DType && !a.Ragged && len(a.Shape) > 0 && len(a.Shape) == len(f.Shape) && slices.Equal(a.Shape[1:], f.Shape[1:]):
+		ragged := source.RaggedField("x", a.DType, a.Shape[1:]...)
+		s.arrays = &ragged
+	default:
+		s.err = fmt.Errorf("arrays of %v %v and of %v %v do not make one field", a.DType, a.Shape, f.DType, f.Shape)
+	}
+}
+
+// decide makes fields of what a pass has found.
+func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
+	a.info.Ignored = s.ignored
+	if s.samples == 0 {
+		return errors.New("holds no files")
+	}
+	if s.pair[0] == "" && s.images > 0 && len(selection) == 0 {
+		return a.decideFolders(s)
+	}
+	a.info.Unit, a.info.Count = "samples", s.samples
+	if len(selection) == 0 {
+		selection = s.all()
+		a.info.Hints = append(a.info.Hints, s.imagesOnly()...)
+	}
+	byExtension := plainImages(selection) > 1
+	for _, w := range selection {
+		if byExtension && w.Field == "" && plainImage(w.Column) {
+			w.Field = w.Column
+		}
+		c, err := s.column(w)
+		if err != nil {
+			return err
+		}
+		c.field.Origin = "member ." + c.name
+		a.columns = append(a.columns, c)
+		a.info.Fields = append(a.info.Fields, c.field)
+	}
+	for _, ext := range s.order {
+		if m := s.members[ext]; m.count < s.samples && (s.several || !plainImage(ext)) {
+			a.info.Hints = append(a.info.Hints, fmt.Sprintf(
+				"only %d of %d samples have a .%s; the members of a sample must follow each other, as tar --sort=name writes them", m.count, s.samples, ext))
+		}
+	}
+	return nil
+}
+
+// imagesOnly says what images became whose names agree up to the first dot, in an archive of nothing else.
+func (s *archiveScan) imagesOnly() []string {
+	if slices.ContainsFunc(s.order, func(ext string) bool { return !source.IsImageName("x." + ext) }) {
+		return nil
+	}
+	return []string{fmt.Sprintf("files whose names agree up to the first dot are one sample, as in WebDataset: %s and %s are; if each image is a sample, unpack the archive and give the folder as the source",
+		s.pair[0], s.pair[1])}
+}
+
+// plainImages counts the columns of plain images.
+func plainImages(selection []column.Selection) (n int) {
+	for _, w := range selection {
+		if plainImage(w.Column) {
+			n++
+		}
+	}
+	return n
+}
+
+// all returns every extension as a column, those of plain images as one unless a sample has several.
+func (s *archiveScan) all() (list []column.Selection) {
+	image := false
+	for _, ext := range s.order {
+		if plainImage(ext) && image && !s.several {
+			continue
+		}
+		image = image || plainImage(ext)
+		list = append(list, column.Selection{Column: ext})
+	}
+	return list
+}
+
+// column returns the column that is wanted.
+func (s *archiveScan) column(w column.Selection) (memberColumn, error) {
+	c := memberColumn{name: w.Column, ext: w.Column, exact: s.several}
+	m := s.members[w.Column]
+	if ext, key, ok := strings.Cut(w.Column, ".json."); ok || strings.HasPrefix(w.Column, "json.") {
+		if c.ext = ext + ".json"; !ok {
+			c.ext, key = "json", strings.TrimPrefix(w.Column, "json.")
+		}
+		c.kind, c.key = jsonMember, key
+		if j := s.members[c.ext]; j != nil {
+			m = j.keys[key]
+		}
+	}
+	if m == nil {
+		return c, fmt.Errorf("--fields %s: no sample has a %q%s", w, w.Column, suggest.Hint(w.Column, s.order))
+	}
+	err := c.decide(m, w)
+	if err != nil {
+		return c, fmt.Errorf("members .%s: %w", w.Column, err)
+	}
+	return c, nil
+}
+
+// memberFields are the fields' names for extensions that have usual ones.
+var memberFields = map[string]string{"cls": source.LabelsName, "txt": "text"}
+
+// decide finds kind, type and field of a column.
+func (c *memberColumn) decide(m *memberScan, w column.Selection) error {
+	name := w.Field
+	if name == "" {
+		name = source.FieldName(memberFieldName(c.name))
+	}
+	last := column.LastPart(c.ext)
+	switch {
+	case c.kind == jsonMember, w.Type != "" && w.Type != "image" && w.Type != "text", last == "cls" && w.Type == "":
+		if c.kind != jsonMember {
+			c.kind = cellMember
+		}
+		return c.decideCell(m, w, name)
+	case w.Type == "image", w.Type == "" && source.IsImageName("x."+c.ext):
+		if plainImage(c.ext) && !c.exact {
+			c.kind = imageMembers
+		}
+		c.typ = column.Type{Kind: column.ImagePath}
+	case w.Type == "text", last == "txt", last == "json":
+		c.typ = column.Type{Kind: column.Text}
+	case last == "npy":
+		c.kind = npyMember
+		return c.decideNPY(m, name)
+	default:
+		c.typ = column.Type{DType: tensor.Uint8, Ragged: true}
+	}
+	c.field = c.typ.FieldOf(name)
+	return nil
+}
+
+func (c *memberColumn) decideCell(m *memberScan, w column.Selection, name string) error {
+	c.typ = m.guess.Result(source.LabelsName)
+	if w.Type != "" {
+		c.typ, _ = column.ParseType(w.Type) // ParseFields has checked it
+	} else if c.kind == jsonMember {
+		c.typ = m.guess.Result(c.key)
+	}
+	if c.typ.Kind == column.ImagePath {
+		return errors.New("an archive holds images, not paths to them; use :text or :base64")
+	}
+	if err := c.typ.SetClasses(&m.guess, m.classes); err != nil {
+		return err
+	}
+	c.field = c.typ.FieldOf(name)
+	return nil
+}
+
+func (c *memberColumn) decideNPY(m *memberScan, name string) error {
+	switch {
+	case m.err != nil:
+		return m.err
+	case m.arrays == nil:
+		return errors.New("none is an array that can be read")
+	}
+	c.field = *m.arrays
+	c.field.Name = name
+	return c.field.Spec.Validate()
+}
+
+// memberFieldName returns the usual name for an extension: what stands before the kind of
+// file, as in left.jpg, or a name for that kind.
+func memberFieldName(ext string) string {
+	if before, _, ok := cutLast(ext, "."); ok && !strings.HasPrefix(ext, "json.") {
+		return before
+	}
+	switch {
+	case plainImage(ext):
+		return source.ImagesName
+	case memberFields[ext] != "":
+		return memberFields[ext]
+	}
+	return column.LastPart(ext)
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}

@@ -1,0 +1,185 @@
+package archive
+
+import (
+	"archive/zip"
+	"cmp"
+	"compress/bzip2"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// OpenZip is Open for zip archives. Their members are taken in the order of their names, so that those of a
+// sample follow each other, and are read when their sample is.
+func OpenZip(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	return open(ctx, "zip", path, opts, selection)
+}
+
+// zipFile is an open archive.
+type zipFile struct {
+	file    vfs.File
+	members []*zip.File // by name
+}
+
+// openZip reads the directory of an archive.
+func openZip(ctx context.Context, name string) (*zipFile, error) {
+	f, err := source.OpenUntil(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	z := &zipFile{file: f}
+	if err := z.readDirectory(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return z, nil
+}
+
+func (z *zipFile) readDirectory() error {
+	info, err := z.file.Stat()
+	if err != nil {
+		return err
+	}
+	r, err := zip.NewReader(z.file, info.Size())
+	if errors.Is(err, zip.ErrFormat) {
+		return errors.New("no zip archive, or cut short: it has no directory at its end")
+	}
+	if err != nil {
+		return err
+	}
+	r.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor(zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20)))
+	r.RegisterDecompressor(12, func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) })
+	packed := uint64(0)
+	for _, m := range r.File {
+		if packed += m.CompressedSize64; m.CompressedSize64 > uint64(info.Size()) || packed > uint64(info.Size()) {
+			return errors.New("its members have more bytes than the archive: some are stored over others, as in a decompression bomb")
+		}
+	}
+	z.members = r.File
+	slices.SortStableFunc(z.members, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) })
+	z.together()
+	return nil
+}
+
+// together puts the members of a sample after the first of them. The names of other samples can stand between theirs:
+// a.d/x.png comes after a.cls and before a.png.
+func (z *zipFile) together() {
+	places := make(map[string]int)
+	place := make(map[*zip.File]int, len(z.members))
+	for i, m := range z.members {
+		name, _ := memberName(m.Name) // an error comes when the member's turn does
+		key, _ := splitKey(name)
+		if _, found := places[key]; !found {
+			places[key] = i
+		}
+		place[m] = places[key]
+	}
+	slices.SortStableFunc(z.members, func(a, b *zip.File) int { return cmp.Compare(place[a], place[b]) })
+}
+
+// groups yields what follows each other under one key.
+func (z *zipFile) groups(ctx context.Context, name string, want func(ext string) bool, yield func(group, error) bool) (more bool, err error) {
+	g := group{file: name}
+	for n, f := range z.members {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		m, key, err := z.member(f, want, &g.ignored)
+		if err != nil {
+			return false, err
+		}
+		if key == "" {
+			continue
+		}
+		if len(g.members) > 0 && key != g.key {
+			if !yield(g, nil) {
+				return false, nil
+			}
+			g = group{file: name}
+		}
+		g.key = key
+		g.add(m)
+	}
+	return len(g.members) == 0 || yield(g, nil), nil
+}
+
+// member returns a file that may be part of a sample. key is "" if it is not.
+func (z *zipFile) member(f *zip.File, want func(ext string) bool, ignored *[]string) (m member, key string, err error) {
+	name, err := memberName(f.Name)
+	if err != nil || strings.HasSuffix(f.Name, "/") || f.Mode().IsDir() && f.UncompressedSize64 == 0 {
+		return m, "", err
+	}
+	if m, key = fileMember(name, f.Mode()&(fs.ModeType&^fs.ModeDir) == 0, ignored); key == "" {
+		if f.Mode()&fs.ModeSymlink != 0 {
+			(*ignored)[len(*ignored)-1] += " (a link, which zip makes a file where -y is not given)"
+		}
+		return m, "", nil
+	}
+	if m.err = checkZipped(f); m.err == nil && want(m.ext) {
+		m.packed = &zipMember{f, z.file}
+	}
+	return m, key, nil
+}
+
+// zipMember is a file in a zip archive.
+type zipMember struct {
+	*zip.File
+	archive io.ReaderAt
+}
+
+// checkZipped says why a member cannot be read.
+func checkZipped(f *zip.File) error {
+	const encrypted = 1
+	switch {
+	case f.Flags&encrypted != 0:
+		return errors.New("is encrypted; unzip the archive first")
+	case f.UncompressedSize64 > source.MaxValue:
+		return fmt.Errorf("has %d bytes, more than %d", f.UncompressedSize64, source.MaxValue)
+	}
+	return source.CheckRatio(int64(f.CompressedSize64), int64(f.UncompressedSize64))
+}
+
+// size returns how many bytes load takes.
+func (m member) size() int64 {
+	if m.packed != nil {
+		return int64(m.packed.UncompressedSize64)
+	}
+	return int64(len(m.data))
+}
+
+// load returns the bytes of a member, in the memory that holds them already or in that of a new slice.
+func (m member) load() ([]byte, error) {
+	if m.packed == nil || m.err != nil {
+		return m.data, m.err
+	}
+	if err := source.CheckZipName(m.packed.archive, m.packed.File); err != nil {
+		return nil, err
+	}
+	r, err := m.packed.Open()
+	if errors.Is(err, zip.ErrAlgorithm) {
+		return nil, fmt.Errorf("is compressed by method %d of zip, which is not read; unzip the archive first", m.packed.Method)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := readMember(r, int64(m.packed.UncompressedSize64))
+	if err == nil {
+		_, err = io.ReadFull(r, make([]byte, 1)) // the end compares the checksum
+		if err == nil {
+			err = errors.New("is longer than the archive's directory says")
+		} else if err == io.EOF {
+			err = nil
+		}
+	}
+	return b, cmp.Or(err, r.Close())
+}

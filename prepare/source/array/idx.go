@@ -1,0 +1,164 @@
+package array
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// idxTypes are the element types of IDX, big endian: http://yann.lecun.com/exdb/mnist/
+var idxTypes = map[byte]tensor.DType{
+	0x08: tensor.Uint8, 0x09: tensor.Int8, 0x0b: tensor.Int16, 0x0c: tensor.Int32, 0x0d: tensor.Float32, 0x0e: tensor.Float64,
+}
+
+// readIDX reads a header: two zero bytes, the type, the number of axes, their lengths.
+func readIDX(r io.Reader) (h Header, err error) {
+	var b [4 + 4*tensor.MaxRank]byte
+	if _, err := io.ReadFull(r, b[:8]); err != nil {
+		return h, fmt.Errorf("header: %w", CutShort(err))
+	}
+	if !source.IsIDX(b[:8]) {
+		return h, errors.New("is not an IDX file")
+	}
+	h.DType = idxTypes[b[2]]
+	h.BigEndian = h.DType.Size() > 1
+	rank := int(b[3])
+	if _, err := io.ReadFull(r, b[8:4+4*rank]); err != nil {
+		return h, fmt.Errorf("header: %w", CutShort(err))
+	}
+	for i := range rank {
+		h.Shape = append(h.Shape, int64(binary.BigEndian.Uint32(b[4+4*i:])))
+	}
+	h.Offset = int64(4 + 4*rank)
+	return h, nil
+}
+
+// OpenIDX opens a file of MNIST's format, also compressed with gzip. One of images takes
+// along the one of labels beside it, as its name says.
+func OpenIDX(ctx context.Context, path string, _ source.Options, selection []column.Selection) (source.Source, error) {
+	files, err := idxFiles(path)
+	if err != nil {
+		return nil, err
+	}
+	var columns []Column
+	var open []io.Closer
+	for _, name := range files {
+		c, f, err := idxColumn(ctx, name)
+		if err != nil {
+			source.CloseFiles(open)
+			return nil, fmt.Errorf("source %s: %w", name, source.WithoutPath(err))
+		}
+		columns, open = append(columns, c), append(open, f)
+	}
+	if columns, err = Select(columns, selection); err != nil {
+		source.CloseFiles(open)
+		return nil, err
+	}
+	return New("idx", path, source.BaseName(path), columns, open...)
+}
+
+// idxFiles returns the files of one set: images, and labels where there are some.
+func idxFiles(path string) ([]string, error) {
+	files, err := source.FilesIn(path, "*idx*-ubyte*")
+	if err != nil {
+		return nil, err
+	}
+	images := slices.DeleteFunc(slices.Clone(files), func(name string) bool { return !strings.Contains(filepath.Base(name), "images") })
+	switch {
+	case len(images) > 1:
+		return nil, fmt.Errorf("source %s: holds several sets; give one of %s", path, source.Enumerate(images, 10))
+	case len(images) == 0:
+		return files, nil
+	}
+	dir, name := filepath.Split(images[0])
+	prefix, _, _ := strings.Cut(name, "images")
+	labels, err := vfs.Glob(source.Escape(dir) + source.Escape(prefix) + "labels*")
+	if err != nil || len(labels) == 0 {
+		return images, nil
+	}
+	return []string{images[0], labels[0]}, nil
+}
+
+// idxColumn opens a file as a column.
+func idxColumn(ctx context.Context, name string) (Column, io.Closer, error) {
+	f, err := source.OpenUntil(ctx, name)
+	if err != nil {
+		return Column{}, nil, err
+	}
+	c, err := idxColumnOf(ctx, f, filepath.Base(name))
+	if err != nil {
+		f.Close()
+	}
+	return c, f, err
+}
+
+func idxColumnOf(ctx context.Context, f vfs.File, name string) (Column, error) {
+	magic := make([]byte, 2)
+	if err := source.ReadAt(f, magic, 0); err != nil {
+		return Column{}, CutShort(err)
+	}
+	if !bytes.Equal(magic, []byte("\x1f\x8b")) {
+		h, err := readIDX(f)
+		if err != nil {
+			return Column{}, err
+		}
+		field, layout, err := idxField(h, name)
+		if err != nil {
+			return Column{}, err
+		}
+		info, err := f.Stat()
+		if err == nil {
+			err = h.checkSize(h.Shape[0]*int64(layout.Size), info.Size())
+		}
+		return layout.column(field, h.Shape[0], f, h.Offset), err
+	}
+	open := func() (io.ReadCloser, error) { return gzip.NewReader(io.NewSectionReader(f, 0, 1<<62)) }
+	r, err := open()
+	if err != nil {
+		return Column{}, err
+	}
+	h, err := readIDX(r)
+	if err != nil {
+		return Column{}, err
+	}
+	field, layout, err := idxField(h, name)
+	return layout.stream(field, h.Shape[0], func() (io.ReadCloser, error) {
+		r, err := open()
+		if err == nil {
+			_, err = io.CopyN(io.Discard, r, h.Offset)
+		}
+		return source.ReadUntil(ctx, r), err
+	}), err
+}
+
+// idxField returns the field of a file: images are gray ones, labels class numbers.
+func idxField(h Header, name string) (source.Field, Fixed, error) {
+	f, _, err := h.field(source.FieldName(strings.TrimSuffix(name, ".gz")), name)
+	if err != nil {
+		return f, Fixed{}, err
+	}
+	layout := h.layout(f)
+	switch {
+	case h.DType == tensor.Uint8 && len(f.Shape) == 2:
+		f = source.NumberField(source.ImagesName, tensor.Uint8, 1, f.Shape[0], f.Shape[1])
+		f.Layout = store.CHW
+	case h.DType == tensor.Uint8 && len(f.Shape) == 0:
+		f = source.NumberField(source.LabelsName, tensor.Int64)
+		layout.convert = Widened
+	}
+	f.Origin = name
+	return f, layout, nil
+}

@@ -1,0 +1,160 @@
+package array
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// OpenNPY opens a .npy file, or a folder or glob of them: each is a field, named as its
+// file.
+func OpenNPY(ctx context.Context, path string, _ source.Options, selection []column.Selection) (source.Source, error) {
+	files, err := source.FilesIn(path, "*.npy")
+	if err != nil {
+		return nil, err
+	}
+	var columns []Column
+	var open []io.Closer
+	var bad Rejections
+	for _, name := range files {
+		f, err := source.OpenUntil(ctx, name)
+		if err != nil {
+			source.CloseFiles(open)
+			return nil, fmt.Errorf("source %s: %w", name, source.WithoutPath(err))
+		}
+		open = append(open, f)
+		c, err := npyColumn(f, filepath.Base(name))
+		if err != nil {
+			bad = append(bad, Rejection{filepath.Base(name), source.WithoutPath(err)})
+			continue
+		}
+		columns = append(columns, c)
+	}
+	if columns, err = bad.choose(columns, selection); err != nil {
+		source.CloseFiles(open)
+		if len(files) == 1 && len(bad) == 1 {
+			err = bad[0].Err
+		}
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return New("npy", path, source.BaseName(path), columns, open...)
+}
+
+// npyColumn returns the column that a file is.
+func npyColumn(f vfs.File, name string) (Column, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return Column{}, err
+	}
+	h, err := readAnyNPY(f)
+	if err != nil {
+		return Column{}, err
+	}
+	field, count, err := h.field(source.FieldName(strings.TrimSuffix(name, ".npy")), name)
+	if err != nil {
+		return Column{}, err
+	}
+	if err := h.checkSize(count*int64(field.RecordBytes()), info.Size()); err != nil {
+		return Column{}, err
+	}
+	if h.fortran {
+		return h.fortranColumn(field, count, f), nil
+	}
+	return h.layout(field).column(field, count, f, h.Offset), nil
+}
+
+// OpenNPZ opens what numpy.savez or savez_compressed wrote: each member is a field.
+func OpenNPZ(ctx context.Context, path string, _ source.Options, selection []column.Selection) (source.Source, error) {
+	f, z, err := openZip(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
+	}
+	columns, bad := npzColumns(ctx, f, z)
+	if columns, err = bad.choose(columns, selection); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return New("npz", path, source.BaseName(path), columns, f)
+}
+
+func openZip(ctx context.Context, path string) (vfs.File, *zip.Reader, error) {
+	f, err := source.OpenUntil(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	z, err := zip.NewReader(f, info.Size())
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, z, nil
+}
+
+func npzColumns(ctx context.Context, f vfs.File, z *zip.Reader) (columns []Column, bad Rejections) {
+	for _, m := range z.File {
+		name, ok := strings.CutSuffix(m.Name, ".npy")
+		var c Column
+		err := errNoArray
+		if ok {
+			c, err = npzColumn(ctx, f, m, name)
+		}
+		if err != nil {
+			bad = append(bad, Rejection{name, err})
+			continue
+		}
+		columns = append(columns, c)
+	}
+	slices.SortFunc(columns, func(a, b Column) int { return strings.Compare(a.Field.Name, b.Field.Name) })
+	return columns, bad
+}
+
+var errNoArray = errors.New("is not an array: its name does not end in .npy")
+
+// npzColumn returns the column that a member is. The size that a member claims is
+// limited by its compressed size.
+func npzColumn(ctx context.Context, f vfs.File, m *zip.File, name string) (Column, error) {
+	if err := source.CheckZipName(f, m); err != nil {
+		return Column{}, err
+	}
+	open := func() (Header, io.ReadCloser, error) {
+		r, err := m.Open()
+		if err != nil {
+			return Header{}, nil, err
+		}
+		h, err := ReadNPY(r)
+		if err != nil {
+			r.Close()
+		}
+		return h, r, err
+	}
+	h, r, err := open()
+	if err != nil {
+		return Column{}, err
+	}
+	r.Close()
+	field, count, err := h.field(source.FieldName(name), name)
+	if err != nil {
+		return Column{}, err
+	}
+	const deflateMost = 1032 // bytes out of one byte in
+	need := count * int64(field.RecordBytes())
+	if size := int64(m.CompressedSize64); need/deflateMost > size || m.Method == zip.Store && need > size {
+		return Column{}, fmt.Errorf("the header promises %d bytes of elements, more than %d stored bytes can hold", need, size)
+	}
+	return h.layout(field).stream(field, count, func() (io.ReadCloser, error) {
+		_, r, err := open()
+		return source.ReadUntil(ctx, r), err
+	}), nil
+}

@@ -1,0 +1,73 @@
+package array
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// Rejection is an array that makes no field, and why.
+type Rejection struct {
+	Name string
+	Err  error
+}
+
+// Rejections are those of a source.
+type Rejections []Rejection
+
+// Selected returns the error of one that is asked for.
+func (m Rejections) Selected(list []column.Selection) error {
+	for _, f := range m {
+		for _, w := range list {
+			if strings.Trim(w.Column, "/") == strings.Trim(f.Name, "/") {
+				return fmt.Errorf("%s: %w", f.Name, f.Err)
+			}
+		}
+	}
+	return nil
+}
+
+// All returns the errors of all of them, and how to do without: by the names of the others.
+func (m Rejections) All(others []Column) error {
+	var errs []error
+	for _, f := range m {
+		errs = append(errs, fmt.Errorf("%s: %w", f.Name, f.Err))
+	}
+	err := errors.Join(errs...)
+	if err == nil || len(others) == 0 {
+		return err
+	}
+	var names []string
+	for _, c := range others {
+		names = append(names, c.Field.Origin)
+	}
+	if flag := column.FieldsCommand("", names); flag != "" {
+		return fmt.Errorf("%w; leave out what makes no field: %s", err, flag)
+	}
+	return fmt.Errorf("%w; leave out what makes no field with --fields", err)
+}
+
+// Hint is a sentence about those that were left out.
+func (m Rejections) Hint() string {
+	var parts []string
+	for _, f := range m {
+		parts = append(parts, fmt.Sprintf("%s (%v)", f.Name, f.Err))
+	}
+	return "left out, as they make no field: " + source.Enumerate(parts, 5)
+}
+
+// choose keeps the columns that are wanted, all without such. Rejected arrays that nobody asks for
+// matter only where all are wanted.
+func (m Rejections) choose(columns []Column, selection []column.Selection) ([]Column, error) {
+	err := m.Selected(selection)
+	if err == nil && len(selection) == 0 {
+		err = m.All(columns)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Select(columns, selection)
+}

@@ -1,0 +1,222 @@
+// Package array is the sources made of arrays of one length, such as .npy, .npz and IDX files. Sample i
+// has the values at place i of each array.
+package array
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// arrays is a source of arrays of one length: each is a field, and sample i is the values
+// at place i of all.
+type arrays struct {
+	path    string
+	info    source.Info
+	columns []Column
+	files   []io.Closer
+}
+
+// Column is one array of a source.
+type Column struct {
+	Field source.Field
+	Count int64
+
+	// Open returns the values from the first on.
+	Open func() (Cursor, error)
+
+	// At appends value i to buf. It is nil where the array can only be read in order.
+	At func(i int64, buf []byte) ([]byte, error)
+}
+
+// Cursor gives the values of a column one after the other. It serves one goroutine.
+type Cursor interface {
+	// Next returns the next value, which nothing changes any more.
+	Next() ([]byte, error)
+	Close() error
+}
+
+// indexedArrays is a source of arrays with random access.
+type indexedArrays struct{ *arrays }
+
+// New returns the source of these columns, which must have one length. It takes over
+// the files, also with an error.
+func New(kind, path, name string, columns []Column, files ...io.Closer) (source.Source, error) {
+	s := &arrays{path: path, columns: columns, files: files, info: source.Info{Kind: kind, Name: name, Unit: "records"}}
+	if err := s.check(); err != nil {
+		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), s.Close())
+	}
+	for _, c := range columns {
+		if c.At == nil {
+			return s, nil
+		}
+	}
+	return indexedArrays{s}, nil
+}
+
+// check fills in info, or says what does not fit.
+func (s *arrays) check() error {
+	if len(s.columns) == 0 {
+		return errors.New("holds no arrays")
+	}
+	s.info.Count = s.columns[0].Count
+	var lengths []string
+	same, named := true, make(map[string]Column, len(s.columns))
+	for _, c := range s.columns {
+		if other, twice := named[c.Field.Name]; twice {
+			return fmt.Errorf("%s and %s would both be the field %q; name them with --fields", other.Field.Origin, c.Field.Origin, c.Field.Name)
+		}
+		named[c.Field.Name] = c
+		if err := c.Field.Validate(); err != nil {
+			return err
+		}
+		same = same && c.Count == s.info.Count
+		lengths = append(lengths, fmt.Sprintf("%s has %d", c.Field.Origin, c.Count))
+		s.info.Fields = append(s.info.Fields, c.Field)
+	}
+	switch {
+	case !same:
+		return fmt.Errorf("arrays of several lengths: %s; choose those of one length with --fields%s", source.Enumerate(lengths, 8), s.listCommand())
+	case s.info.Count < 1:
+		return errors.New("holds no records")
+	}
+	return nil
+}
+
+// listCommand says where the lengths of all arrays can be seen.
+func (s *arrays) listCommand() string {
+	if s.info.Kind != "hdf5" && s.info.Kind != "zarr" {
+		return ""
+	}
+	return "; " + cmp.Or(shell.Penstock("inspect", s.path), shell.Penstock("inspect")) + " shows all"
+}
+
+// Info implements Source.
+func (s *arrays) Info() source.Info { return s.info }
+
+// Note adds a sentence to what the source says of itself.
+func (s *arrays) Note(hint string) { s.info.Hints = append(s.info.Hints, hint) }
+
+// Close implements Source.
+func (s *arrays) Close() (err error) {
+	for _, f := range s.files {
+		err = errors.Join(err, f.Close())
+	}
+	s.files = nil
+	return err
+}
+
+// Samples implements Source.
+func (s *arrays) Samples() iter.Seq2[source.Sample, error] {
+	return func(yield func(source.Sample, error) bool) {
+		cursors, err := s.cursors()
+		defer closeAll(cursors)
+		for i := int64(0); err == nil && i < s.info.Count; i++ {
+			var sample source.Sample
+			if sample, err = s.next(i, cursors); err == nil && !yield(sample, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(source.Sample{}, fmt.Errorf("source %s: %w", s.path, err))
+		}
+	}
+}
+
+func (s *arrays) cursors() (list []Cursor, err error) {
+	for _, c := range s.columns {
+		cursor, err := c.Open()
+		if err != nil {
+			return list, fmt.Errorf("%s: %w", c.Field.Origin, err)
+		}
+		list = append(list, cursor)
+	}
+	return list, nil
+}
+
+func closeAll(cursors []Cursor) {
+	for _, c := range cursors {
+		_ = c.Close() // what was read was checked when it was read
+	}
+}
+
+func (s *arrays) next(i int64, cursors []Cursor) (source.Sample, error) {
+	values := make(source.Tuple, len(cursors))
+	for k, c := range cursors {
+		var err error
+		if values[k], err = c.Next(); err != nil {
+			return source.Sample{}, fmt.Errorf("%s: record %d: %w", s.columns[k].Field.Origin, i, CutShort(err))
+		}
+	}
+	return source.Sample{Name: strconv.FormatInt(i, 10), Data: values}, nil
+}
+
+// CutShort words the end of a file where there should be more.
+func CutShort(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("the file is cut short")
+	}
+	return source.WithoutPath(err)
+}
+
+// Sample implements Indexed.
+func (s indexedArrays) Sample(i int64) (source.Sample, error) {
+	return source.Sample{Name: strconv.FormatInt(i, 10), Data: place{s.arrays, i}}, nil
+}
+
+// place is the Data of sample i, which is read when it is asked for.
+type place struct {
+	arrays *arrays
+	i      int64
+}
+
+// Read implements Data.
+func (p place) Read(v *source.Values) error {
+	for k, c := range p.arrays.columns {
+		b, err := c.At(p.i, v.Buffer(k))
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Field.Origin, CutShort(err))
+		}
+		v.Keep(k, b)
+	}
+	return nil
+}
+
+// Select keeps the columns that are wanted, under the names that are wanted.
+func Select(columns []Column, selection []column.Selection) ([]Column, error) {
+	if len(selection) == 0 {
+		return columns, nil
+	}
+	var list []Column
+	for _, w := range selection {
+		c, err := findColumn(columns, w)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+func findColumn(columns []Column, w column.Selection) (Column, error) {
+	var names []string
+	for _, c := range columns {
+		if c.Field.Origin == w.Column || c.Field.Name == w.Column {
+			if w.Type != "" {
+				return c, fmt.Errorf("--fields %s: an array has a type of its own; leave :%s out, and change it with a transform", w, w.Type)
+			}
+			c.Field.Name = w.FieldName()
+			return c, nil
+		}
+		names = append(names, c.Field.Origin)
+	}
+	return Column{}, fmt.Errorf("--fields %s: there is no %q%s", w, w.Column, suggest.Hint(w.Column, names))
+}

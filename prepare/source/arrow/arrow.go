@@ -1,0 +1,88 @@
+// Package arrow reads Arrow's IPC files and streams, Feather, and what datasets.save_to_disk writes.
+//
+// It has a reader of its own: Apache's library adds 3.5 MB to the program, reads a batch as a whole (a thousand
+// images), and allocates what a file claims. Here, metadata are checked against the file's size, and the bytes
+// of texts and images are read one by one.
+package arrow
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/rows"
+)
+
+// Open reads the metadata of all files. It goes through the rows where there are lists, or words of labels.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	format := rows.Format{Kind: "arrow", Unit: "rows", Open: open}
+	names, err := source.Files(path)
+	if err == nil {
+		names, format.Splits, err = filesOf(path, names)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rows.Open(ctx, path, names, format, opts, selection)
+}
+
+// filesOf returns the files of a source: of a folder those that datasets.save_to_disk names, or all.
+func filesOf(path string, names []string) ([]string, *source.FileSplits, error) {
+	if info, err := vfs.Stat(names[0]); err != nil || !info.IsDir() {
+		return names, nil, nil
+	}
+	folder := names[0]
+	var dict struct {
+		Splits []string `json:"splits"`
+	}
+	if err := source.ReadJSON(filepath.Join(folder, "dataset_dict.json"), "dictionary of datasets", maxJSON, &dict); err != nil {
+		names, err := saved(path, folder)
+		return names, nil, err
+	}
+	splits := &source.FileSplits{Names: dict.Splits, Of: make(map[string]string)}
+	names = nil
+	slices.SortStableFunc(splits.Names, source.CompareSplits)
+	for _, s := range splits.Names {
+		if s != filepath.Base(s) || s == ".." {
+			return nil, nil, fmt.Errorf("source %s: dataset_dict.json names a split %q", path, s)
+		}
+		files, err := saved(path, filepath.Join(folder, s))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, f := range files {
+			splits.Of[f] = s
+		}
+		names = append(names, files...)
+	}
+	if len(names) == 0 {
+		return nil, nil, fmt.Errorf("source %s: dataset_dict.json names no split", path)
+	}
+	return names, splits, nil
+}
+
+// saved returns the files of a folder: those of state.json, beside which others are caches, or all.
+func saved(path, folder string) (names []string, err error) {
+	var state struct {
+		Files []struct {
+			Name string `json:"filename"`
+		} `json:"_data_files"`
+	}
+	if source.ReadJSON(filepath.Join(folder, "state.json"), "state of a dataset", maxJSON, &state) != nil || len(state.Files) == 0 {
+		return source.FilesOf(source.Escape(folder), "arrow")
+	}
+	for _, f := range state.Files {
+		if f.Name != filepath.Base(f.Name) || f.Name == ".." {
+			return nil, fmt.Errorf("source %s: state.json names a file %q", path, f.Name)
+		}
+		names = append(names, filepath.Join(folder, f.Name))
+	}
+	return names, nil
+}
+
+// maxJSON is the most bytes that a file beside the data has.
+const maxJSON = 64 << 20

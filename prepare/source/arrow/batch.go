@@ -1,0 +1,352 @@
+package arrow
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+)
+
+// span is bytes of a file.
+type span struct{ at, size int64 }
+
+// codec is how the buffers of a batch are compressed.
+type codec int8
+
+const noCodec, lz4Codec, zstdCodec codec = -1, 0, 1
+
+// batch is the places of some rows: of the buffers of each node.
+type batch struct {
+	file         *file
+	rows         int64
+	size         int64 // bytes of its body
+	codec        codec
+	arrays       []*array
+	count        int // arrays and their children
+	dictionaries map[int64]*dictionary
+}
+
+// array is the values of a node in a batch.
+type array struct {
+	*node
+	id       int // among those of the batch
+	length   int64
+	nulls    int64
+	buffers  []span // validity first, except in other layouts
+	children []*array
+}
+
+// bufferWalk walks the nodes and buffers of a batch.
+type bufferWalk struct {
+	t              *table
+	body           span
+	nodes, buffers int // places
+	left, more     int // nodes and buffers that are left
+	variadic       []int64
+	count          int
+}
+
+// newBatch finds the places of a RecordBatch. rows is bounded by the bytes that there are.
+func newBatch(f *file, nodes []*node, t *table, body span) (*batch, error) {
+	b := &batch{file: f, rows: t.number(0, 8, 0), size: body.size, codec: noCodec}
+	most := 8 * body.size
+	if c := t.table(3); c != nil {
+		if b.codec = codec(c.number(0, 1, 0)); b.codec != lz4Codec && b.codec != zstdCodec {
+			return nil, fmt.Errorf("compressed by method %d, which is not known", b.codec)
+		}
+		most *= 1 << 15 // of what zstd makes of zeros
+	}
+	empty := !slices.ContainsFunc(nodes, func(n *node) bool { return n.kind != others || n.width != 0 }) // nulls take no bytes
+	if b.rows < 0 || b.rows > most && !empty {
+		return nil, fmt.Errorf("%d rows in %d bytes: %w", b.rows, body.size, store.ErrCorrupt)
+	}
+	l := bufferWalk{t: t, body: body}
+	l.nodes, l.left = t.vector(1, 16)
+	l.buffers, l.more = t.vector(2, 16)
+	if at, n := t.vector(4, 8); n > 0 {
+		for i := range n {
+			l.variadic = append(l.variadic, t.int64(at+8*i))
+		}
+	}
+	for _, n := range nodes {
+		a, err := l.array(n)
+		if err == nil && a.length != b.rows {
+			err = fmt.Errorf("column %s has %d rows in a batch of %d: %w", n.name, a.length, b.rows, store.ErrCorrupt)
+		}
+		if err != nil {
+			return nil, err
+		}
+		b.arrays = append(b.arrays, a)
+	}
+	b.count = l.count
+	return b, nil
+}
+
+// array takes the next node and its buffers.
+func (l *bufferWalk) array(n *node) (*array, error) {
+	if l.left--; l.left < 0 {
+		return nil, fmt.Errorf("a batch without column %s: %w", n.name, store.ErrCorrupt)
+	}
+	a := &array{node: n, id: l.count, length: l.t.int64(l.nodes), nulls: l.t.int64(l.nodes + 8)}
+	l.nodes += 16
+	if l.count++; a.length < 0 {
+		return nil, store.ErrCorrupt
+	}
+	buffers, children := 2, n.children
+	switch {
+	case n.dictionary >= 0:
+		children = nil
+	case n.kind == binaries:
+		buffers = 3
+	case n.kind == structs, n.kind == fixedList && !n.inline:
+		buffers = 1
+	case n.kind == others:
+		buffers = n.width
+	case n.kind == views:
+		if len(l.variadic) == 0 || l.variadic[0] < 0 || l.variadic[0] > int64(l.more) {
+			return nil, store.ErrCorrupt
+		}
+		buffers += int(l.variadic[0])
+		l.variadic = l.variadic[1:]
+	}
+	if n.inline {
+		a.children, children = []*array{{node: n.children[0], id: l.count, length: a.length * int64(n.width)}}, nil
+		l.count++
+	}
+	for range buffers {
+		s := span{l.t.int64(l.buffers), l.t.int64(l.buffers + 8)}
+		if l.more--; l.more < 0 || layout.Inside(s.at, s.size, l.body.size) != nil {
+			return nil, fmt.Errorf("a buffer of column %s is not in the body of its batch: %w", n.name, store.ErrCorrupt)
+		}
+		l.buffers += 16
+		s.at += l.body.at
+		a.buffers = append(a.buffers, s)
+	}
+	if n.inline { // its bytes are those of the child
+		a.children[0].buffers, a.buffers = []span{{}, a.buffers[1]}, a.buffers[:1]
+	}
+	for _, c := range children {
+		child, err := l.array(c)
+		if err != nil {
+			return nil, err
+		}
+		a.children = append(a.children, child)
+	}
+	return a, nil
+}
+
+// loaded is a batch whose buffers are read when they are needed. Any number of goroutines may use it.
+type loaded struct {
+	*batch
+	contents []content // by array
+}
+
+// content is the buffers of an array.
+type content struct {
+	once     sync.Once
+	err      error
+	validity []byte // nil: no value is null
+	offsets  []byte // of binaries and lists; the views
+	data     []blob
+}
+
+// blob is bytes in memory, or in the file.
+type blob struct {
+	raw  []byte
+	at   span
+	lazy bool
+}
+
+func (b *batch) load() *loaded { return &loaded{b, make([]content, b.count)} }
+
+// plausible reads the buffers of a compressed batch with more rows than its bytes have bits: where they are too small,
+// not every row is to say so.
+func (l *loaded) plausible() error {
+	if l.codec == noCodec || l.rows <= 8*l.size {
+		return nil
+	}
+	for _, a := range l.arrays {
+		if a.refused != nil {
+			continue
+		}
+		if _, err := l.content(a); err != nil {
+			return fmt.Errorf("column %s: %w", a.name, err)
+		}
+	}
+	return nil
+}
+
+// content returns the buffers of an array, whose sizes are those that its length needs.
+func (l *loaded) content(a *array) (*content, error) {
+	c := &l.contents[a.id]
+	c.once.Do(func() { c.err = l.read(a, c) })
+	return c, c.err
+}
+
+func (l *loaded) read(a *array, c *content) (err error) {
+	if a.nulls != 0 && a.buffers[0].size > 0 {
+		if c.validity, err = l.buffer(a.buffers[0], (a.length+7)/8); err != nil {
+			return err
+		}
+	}
+	n, width := a.node, int64(0)
+	if n.dictionary >= 0 {
+		n = n.index
+	}
+	switch n.kind {
+	case fixed, decimal:
+		width = int64(n.width)
+	case views:
+		if c.offsets, err = l.buffer(a.buffers[1], a.length*16); err != nil {
+			return err
+		}
+		return l.blobs(a.buffers[2:], c)
+	case binaries, lists:
+		if a.length > 0 {
+			if c.offsets, err = l.buffer(a.buffers[1], (a.length+1)*int64(n.width)); err != nil {
+				return err
+			}
+		}
+		return l.blobs(a.buffers[2:], c)
+	case bits:
+		raw, err := l.buffer(a.buffers[1], (a.length+7)/8)
+		c.data = []blob{{raw: raw}}
+		return err
+	default:
+		return nil
+	}
+	if a.length > (1<<62)/width {
+		return store.ErrCorrupt
+	}
+	raw, err := l.buffer(a.buffers[1], a.length*width)
+	c.data = []blob{{raw: raw}}
+	return err
+}
+
+// blobs makes buffers of bytes the data of c: those that are not compressed stay in the file.
+func (l *loaded) blobs(spans []span, c *content) error {
+	for _, s := range spans {
+		b := blob{at: s, lazy: l.codec == noCodec}
+		if !b.lazy {
+			var err error
+			if b.raw, err = l.buffer(s, 0); err != nil {
+				return err
+			}
+			b.at.size = int64(len(b.raw))
+		}
+		c.data = append(c.data, b)
+	}
+	return nil
+}
+
+// bytes returns n bytes of a blob, appended to buf where they come from the file.
+func (l *loaded) bytes(b *blob, at, n int64, buf *[]byte) ([]byte, error) {
+	if layout.Inside(at, n, b.at.size) != nil {
+		return nil, errExtent
+	}
+	if !b.lazy {
+		return b.raw[at : at+n : at+n], nil
+	}
+	if n > source.MaxValue {
+		return nil, fmt.Errorf("a value of %d bytes; at most %d are possible", n, source.MaxValue)
+	}
+	begin := len(*buf)
+	*buf = append(*buf, make([]byte, n)...)
+	value := (*buf)[begin:]
+	return value, source.WithoutPath(source.ReadAt(l.file.file, value, b.at.at+at))
+}
+
+var errExtent = source.ValueError("a value is not inside of its column: %w", store.ErrCorrupt)
+
+// buffer reads a buffer, which has to have that many bytes or more.
+func (l *loaded) buffer(s span, least int64) ([]byte, error) {
+	if s.size == 0 && least == 0 {
+		return nil, nil
+	}
+	if l.codec == noCodec {
+		if s.size < least {
+			return nil, errSmall
+		}
+		if least > 0 {
+			s.size = least
+		}
+	}
+	b := make([]byte, s.size)
+	if err := source.ReadAt(l.file.file, b, s.at); err != nil {
+		return nil, source.WithoutPath(err)
+	}
+	if l.codec != noCodec {
+		var err error
+		if b, err = inflate(b, l.codec); err != nil {
+			return nil, err
+		}
+	}
+	if int64(len(b)) < least {
+		return nil, errSmall
+	}
+	return b, nil
+}
+
+var errSmall = fmt.Errorf("a buffer is too small for its rows: %w", store.ErrCorrupt)
+
+// inflate decompresses a buffer: int64 size, -1 if it is not compressed, and the bytes.
+func inflate(b []byte, c codec) ([]byte, error) {
+	if len(b) < 8 {
+		return nil, errSmall
+	}
+	size := int64(binary.LittleEndian.Uint64(b))
+	if b = b[8:]; size == -1 {
+		return b, nil
+	}
+	if size < 0 || size > source.MaxValue {
+		return nil, fmt.Errorf("a buffer of %d bytes; at most %d are possible", size, source.MaxValue)
+	}
+	r := &reader{b: b}
+	var from io.Reader
+	if c == lz4Codec {
+		from = lz4.NewReader(r)
+	} else {
+		z, _ := decoders.Get().(*zstd.Decoder)
+		if z == nil {
+			var err error
+			if z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20)); err != nil {
+				return nil, err
+			}
+		}
+		defer decoders.Put(z)
+		if err := z.Reset(r); err != nil {
+			return nil, err
+		}
+		from = z
+	}
+	out, err := io.ReadAll(io.LimitReader(from, size+1))
+	if err == nil && int64(len(out)) != size {
+		err = errors.New("a compressed buffer has another size than it says")
+	}
+	return out, err
+}
+
+// decoders are those of zstd that nobody uses.
+var decoders sync.Pool
+
+// reader is bytes.Reader without the methods by which a decoder would keep them.
+type reader struct{ b []byte }
+
+// Read implements io.Reader.
+func (r *reader) Read(p []byte) (int, error) {
+	if len(r.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, r.b)
+	r.b = r.b[n:]
+	return n, nil
+}

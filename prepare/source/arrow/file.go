@@ -1,0 +1,259 @@
+package arrow
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/rows"
+	"github.com/penstock/penstock/store"
+)
+
+// A stream is messages (arrow.apache.org/docs/format/Columnar.html): the schema first, then record batches, with the
+// dictionaries that they need before them.
+//
+//	uint32 0xffffffff (not before Arrow 0.15), int32 size of the metadata, the metadata (Message.fbs), the body
+//
+// A file is "ARROW1", padded to 8 bytes, a stream, and a footer; only the end of the footer is needed here.
+
+const fileMagic = "ARROW1"
+
+// Numbers of the headers in Message.fbs.
+const headerSchema, headerDictionary, headerBatch = 1, 2, 3
+
+// maxMetadata is the most bytes that the metadata of a message has.
+const maxMetadata = 64 << 20
+
+// file is an open file. Of its batches it knows the places.
+type file struct {
+	file    vfs.File
+	size    int64
+	schema  *schema
+	leaves  []*leaf
+	batches []*batch
+	rows    int64
+
+	dictionaries map[int64]*dictionary // that come up to here
+}
+
+// open reads the metadata of all messages.
+func open(ctx context.Context, path string) (rows.File, error) {
+	r, err := source.OpenUntil(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{file: r, dictionaries: make(map[int64]*dictionary)}
+	if err := f.read(); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *file) read() error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	f.size = info.Size()
+	begin, err := f.ends()
+	if err != nil {
+		return err
+	}
+	for at := begin; ; {
+		next, err := f.message(at)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("message at byte %d: %w", at, err)
+		}
+		at = next
+	}
+	if f.schema == nil {
+		return errors.New("is no Arrow stream: it has no schema")
+	}
+	f.leaves = f.schema.leaves()
+	return nil
+}
+
+// ends returns where the stream begins.
+func (f *file) ends() (int64, error) {
+	var head, tail [8]byte
+	if f.size < 16 {
+		return 0, errors.New("is no Arrow file: it is too short")
+	}
+	if err := source.ReadAt(f.file, head[:], 0); err != nil {
+		return 0, err
+	}
+	if bytes.HasPrefix(head[:], []byte("FEA1")) {
+		return 0, errors.New("is a Feather file of version 1; write it anew: pandas.read_feather(FILE).to_feather(OTHER)")
+	}
+	if !bytes.HasPrefix(head[:], []byte(fileMagic)) {
+		return 0, nil
+	}
+	if err := source.ReadAt(f.file, tail[:], f.size-8); err != nil {
+		return 0, err
+	}
+	if !bytes.HasSuffix(tail[:], []byte(fileMagic)) {
+		return 0, errors.New("is cut short, or was not written to its end: an Arrow file ends with " + fileMagic)
+	}
+	return 8, nil
+}
+
+// message reads the metadata of a message and returns where the next begins, io.EOF at the end of the stream.
+func (f *file) message(at int64) (int64, error) {
+	if at == f.size { // a stream may end so, too
+		return 0, io.EOF
+	}
+	head := make([]byte, min(8, f.size-at))
+	if err := source.ReadAt(f.file, head, at); err != nil {
+		return 0, err
+	}
+	if len(head) < 4 {
+		return 0, errShort
+	}
+	size := int64(binary.LittleEndian.Uint32(head))
+	at += 4
+	if size == 0xffffffff {
+		if len(head) < 8 {
+			return 0, errShort
+		}
+		size = int64(binary.LittleEndian.Uint32(head[4:]))
+		at += 4
+	}
+	switch {
+	case size == 0:
+		return 0, io.EOF
+	case size > f.size-at:
+		return 0, errShort
+	case size > maxMetadata:
+		return 0, fmt.Errorf("metadata of %d bytes: %w", size, store.ErrCorrupt)
+	}
+	b := make([]byte, size)
+	if err := source.ReadAt(f.file, b, at); err != nil {
+		return 0, err
+	}
+	meta := &flatbuffer{b: b}
+	m := meta.root()
+	body, length := at+size, m.number(3, 8, 0)
+	if length < 0 || length > f.size-body {
+		return 0, errShort
+	}
+	err := f.header(m.number(1, 1, 0), m.table(2), span{body, length})
+	if meta.bad {
+		err = fmt.Errorf("its metadata lead out of it: %w", store.ErrCorrupt)
+	}
+	return body + length, err
+}
+
+var errShort = errors.New("the file is cut short")
+
+// header takes what a message is.
+func (f *file) header(typ int64, t *table, body span) (err error) {
+	switch {
+	case t == nil:
+		return store.ErrCorrupt
+	case typ == headerSchema && f.schema == nil:
+		f.schema, err = newSchema(t)
+		return err
+	case f.schema == nil:
+		return errors.New("is no Arrow stream: it does not begin with a schema")
+	case typ == headerBatch:
+		b, err := newBatch(f, f.schema.nodes, t, body)
+		if err != nil {
+			return err
+		}
+		if b.rows > 1<<62-f.rows {
+			return store.ErrCorrupt
+		}
+		b.dictionaries = f.dictionaries
+		f.rows += b.rows
+		f.batches = append(f.batches, b)
+		return nil
+	case typ == headerDictionary:
+		return f.dictionary(t, body)
+	}
+	return fmt.Errorf("a message of type %d, which no table has", typ)
+}
+
+// dictionary takes a batch of the values of a dictionary: all of them, or more.
+func (f *file) dictionary(t *table, body span) error {
+	id, data := t.number(0, 8, 0), t.table(1)
+	n := find(f.schema.nodes, id)
+	if n == nil || data == nil {
+		return fmt.Errorf("dictionary %d, which no column has: %w", id, store.ErrCorrupt)
+	}
+	values := *n
+	values.dictionary, values.index = -1, nil
+	b, err := newBatch(f, []*node{&values}, data, body)
+	if err != nil {
+		return err
+	}
+	d := new(dictionary)
+	if old := f.dictionaries[id]; t.number(2, 1, 0) != 0 && old != nil {
+		d.parts = append(d.parts, old.parts...)
+	}
+	d.parts = append(d.parts, b)
+	f.dictionaries = maps.Clone(f.dictionaries) // batches before have the old ones
+	f.dictionaries[id] = d
+	return nil
+}
+
+// find returns the node that has a dictionary.
+func find(nodes []*node, id int64) *node {
+	for _, n := range nodes {
+		if n.dictionary == id {
+			return n
+		}
+		if c := find(n.children, id); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// Columns implements rows.File.
+func (f *file) Columns() []rows.Column {
+	list := make([]rows.Column, 0, len(f.leaves))
+	for _, l := range f.leaves {
+		list = append(list, l.Column)
+	}
+	return list
+}
+
+// Count implements rows.File.
+func (f *file) Count() int64 { return f.rows }
+
+// Close implements rows.File.
+func (f *file) Close() error { return f.file.Close() }
+
+// Rows implements rows.File.
+func (f *file) Rows(first int64) iter.Seq2[rows.Row, error] {
+	return func(yield func(rows.Row, error) bool) {
+		for _, b := range f.batches {
+			if first >= b.rows {
+				first -= b.rows
+				continue
+			}
+			loaded := b.load()
+			if err := loaded.plausible(); err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := first; i < b.rows; i++ {
+				if !yield(row{loaded, i}, nil) {
+					return
+				}
+			}
+			first = 0
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package arrow
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/rows"
+	"github.com/penstock/penstock/tensor"
+)
+
+// kind is how the values of a node lie in its buffers.
+type kind uint8
+
+const (
+	fixed     kind = iota // numbers of width bytes
+	bits                  // booleans
+	decimal               // two's complement of width bytes, with scale digits behind the point
+	binaries              // bytes, by offsets of width bytes
+	views                 // bytes, by views
+	lists                 // by offsets of width bytes
+	fixedList             // width values each
+	structs
+	others  // width buffers and children of which nothing is read
+	unknown // of no known layout
+)
+
+// node is a field of the schema. Fields of structs are its children.
+type node struct {
+	name       string
+	kind       kind
+	width      int
+	scale      int
+	dtype      tensor.DType // of numbers
+	text       bool
+	note       string
+	refused    error
+	children   []*node
+	dictionary int64 // its number, -1: none; then index is that of the numbers in its place
+	index      *node
+	inline     bool // a fixedList whose child has no validity and no place among the nodes
+}
+
+// Numbers of the types in Arrow's Schema.fbs.
+const (
+	typeNull, typeInt, typeFloat, typeBinary, typeUTF8, typeBool, typeDecimal, typeDate, typeTime, typeTimestamp = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+
+	typeList, typeStruct, typeFixedBinary, typeFixedList, typeDuration, typeLargeBinary, typeLargeUTF8, typeLargeList, typeBinaryView, typeUTF8View = 12, 13, 15, 16, 18, 19, 20, 21, 23, 24
+)
+
+// otherTypes are types that make no field: their names and how many buffers they have.
+var otherTypes = map[int64]struct {
+	name    string
+	buffers int
+}{11: {"interval", 2}, 14: {"union", 1}, 17: {"map", 2}, 22: {"run_end_encoded", 0}, 25: {"list_view", 3}, 26: {"large_list_view", 3}}
+
+// maxNodes bounds a schema, in which many fields may lead to one place.
+const maxNodes, maxDepth = 20_000, 16
+
+// schema is the fields of a file.
+type schema struct {
+	nodes    []*node
+	features map[string]column.Feature
+}
+
+// newSchema reads a Schema.
+func newSchema(t *table) (*schema, error) {
+	if t.number(0, 2, 0) != 0 {
+		return nil, errors.New("big-endian Arrow files are not supported; write the file with pyarrow on a little-endian machine")
+	}
+	s, left := new(schema), maxNodes
+	for _, f := range t.tables(1) {
+		n, err := newNode(f, &left, 0)
+		if err != nil {
+			return nil, err
+		}
+		s.nodes = append(s.nodes, n)
+	}
+	for _, kv := range t.tables(2) {
+		if kv.text(0) == "huggingface" {
+			s.features = column.HubFeatures(kv.text(1))
+		}
+	}
+	return s, nil
+}
+
+func newNode(t *table, left *int, depth int) (*node, error) {
+	if *left--; *left < 0 || depth > maxDepth {
+		return nil, errors.New("has too many columns, or columns in columns")
+	}
+	n := &node{name: t.text(0), dictionary: -1}
+	for _, c := range t.tables(5) {
+		child, err := newNode(c, left, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		n.children = append(n.children, child)
+	}
+	if n.take(t.number(2, 1, 0), t.table(3)); n.kind == unknown {
+		return nil, fmt.Errorf("column %s is of type %d, which is not known", n.name, t.number(2, 1, 0))
+	}
+	if d := t.table(4); d != nil {
+		if n.kind != binaries || len(n.children) > 0 {
+			n.refused = errors.New("a dictionary of other values than texts makes no field; write the column without one")
+		}
+		n.dictionary = d.number(0, 8, 0)
+		if n.index = (&node{dictionary: -1}); d.table(1) == nil { // the default is int32
+			n.index.kind, n.index.width, n.index.dtype = fixed, 4, tensor.Int32
+		} else {
+			n.index.take(typeInt, d.table(1))
+		}
+	}
+	return n, nil
+}
+
+var (
+	units   = []string{"seconds", "milliseconds", "microseconds", "nanoseconds"}
+	ints    = map[int64]tensor.DType{8: tensor.Int8, 16: tensor.Int16, 32: tensor.Int32, 64: tensor.Int64}
+	uints   = map[int64]tensor.DType{8: tensor.Uint8, 16: tensor.Uint16, 32: tensor.Uint32, 64: tensor.Uint64}
+	singles = []tensor.DType{tensor.Float16, tensor.Float32, tensor.Float64}
+)
+
+// take finds out how values of a type lie.
+func (n *node) take(typ int64, t *table) {
+	number := func(d tensor.DType, note string) { n.kind, n.dtype, n.width, n.note = fixed, d, max(d.Size(), 1), note }
+	unit := func(otherwise int64) string { return units[t.number(0, 2, otherwise)&3] }
+	switch typ {
+	case typeNull:
+		n.kind, n.refused = others, errors.New("holds nothing but nulls")
+	case typeInt:
+		d := uints[t.number(0, 4, 0)]
+		if t.number(1, 1, 0) != 0 {
+			d = ints[t.number(0, 4, 0)]
+		}
+		number(d, "")
+	case typeFloat:
+		number(singles[min(t.number(0, 2, 0)&3, 2)], "")
+	case typeBool:
+		n.kind, n.dtype = bits, tensor.Bool
+	case typeDecimal:
+		n.kind, n.dtype, n.width, n.scale = decimal, tensor.Float64, int(t.number(2, 4, 128)/8), int(t.number(1, 4, 0))
+		n.note = fmt.Sprintf("decimal with %d digits behind the point, as the nearest float64", n.scale)
+		if n.width != 4 && n.width != 8 && n.width != 16 && n.width != 32 || n.scale < -400 || n.scale > 400 {
+			n.refused = errors.New("a decimal of unknown width or scale")
+		}
+	case typeDate:
+		if number(tensor.Int32, "days since 1970-01-01"); t.number(0, 2, 1) == 1 {
+			number(tensor.Int64, "milliseconds since 1970-01-01")
+		}
+	case typeTime:
+		number(ints[t.number(1, 4, 32)], unit(1)+" since midnight")
+	case typeTimestamp:
+		number(tensor.Int64, unit(0)+" since 1970-01-01")
+	case typeDuration:
+		number(tensor.Int64, unit(1))
+	case typeBinary, typeUTF8:
+		n.kind, n.width, n.text = binaries, 4, typ == typeUTF8
+	case typeLargeBinary, typeLargeUTF8:
+		n.kind, n.width, n.text = binaries, 8, typ == typeLargeUTF8
+	case typeBinaryView, typeUTF8View:
+		n.kind, n.width, n.text = views, 16, typ == typeUTF8View
+	case typeFixedBinary, typeFixedList: // of bytes, that is a list of uint8
+		n.kind, n.width = fixedList, int(t.number(0, 4, 0))
+		if n.width <= 0 {
+			n.refused, n.width = fmt.Errorf("values of %d elements make no field", n.width), max(n.width, 0)
+		}
+		if typ == typeFixedBinary {
+			n.children, n.inline = []*node{{kind: fixed, width: 1, dtype: tensor.Uint8, dictionary: -1}}, true
+		}
+	case typeList, typeLargeList:
+		if n.kind, n.width = lists, 4; typ == typeLargeList {
+			n.width = 8
+		}
+	case typeStruct:
+		n.kind = structs
+	default:
+		other, known := otherTypes[typ]
+		if n.kind, n.width, n.refused = others, other.buffers, fmt.Errorf("a %s makes no field", other.name); typ == 14 && t.number(0, 2, 0) == 1 {
+			n.width = 2 // a dense union
+		}
+		if !known {
+			n.kind = unknown
+		}
+	}
+	if n.kind == fixed && n.dtype == tensor.Invalid {
+		n.refused = errors.New("numbers of unknown width")
+	}
+	if one := n.kind == lists || n.kind == fixedList; one && len(n.children) != 1 {
+		n.kind = unknown
+	}
+}
+
+// leaf is a column: a node that is in no other or in structs only.
+type leaf struct {
+	rows.Column
+	path []int // of children, from the top node on
+}
+
+// leaves returns the columns of a schema.
+func (s *schema) leaves() (list []*leaf) {
+	for i, n := range s.nodes {
+		list = s.appendLeaves(list, n, n.name, []int{i})
+	}
+	return list
+}
+
+func (s *schema) appendLeaves(list []*leaf, n *node, name string, path []int) []*leaf {
+	if n.kind == structs {
+		if at := n.imageBytes(); at >= 0 {
+			l := newLeaf(n.children[at], name, append(path, at))
+			l.Image, l.Text, l.Sniff = s.features[name].Type != "Audio", false, s.features[name].Type == "Audio"
+			return append(list, l)
+		}
+		for i, c := range n.children {
+			list = s.appendLeaves(list, c, name+"."+c.name, append(path[:len(path):len(path)], i))
+		}
+		return list
+	}
+	l := newLeaf(n, name, path)
+	if f := s.features[name]; f.Type == "ClassLabel" && l.DType != tensor.Invalid && !l.DType.IsFloat() && !l.List && l.Shape == nil {
+		l.Classes = f.Names
+	}
+	return append(list, l)
+}
+
+// imageBytes returns which child of a struct has the bytes of an image, as the hub stores it, -1 if none.
+func (n *node) imageBytes() int {
+	if len(n.children) != 2 {
+		return -1
+	}
+	for i, c := range n.children {
+		if other := n.children[1-i]; c.name == "bytes" && (c.kind == binaries || c.kind == views) && other.name == "path" {
+			return i
+		}
+	}
+	return -1
+}
+
+// newLeaf finds the column that a node is.
+func newLeaf(n *node, name string, path []int) *leaf {
+	l := &leaf{Column: rows.Column{Name: name, Refused: n.refused, Note: n.note}, path: path}
+	inner, rank := n, 0
+	for ; inner.kind == lists || inner.kind == fixedList; inner = inner.children[0] {
+		l.List = l.List || inner.kind == lists
+		l.Shape = append(l.Shape, inner.width)
+		if rank++; rank >= tensor.MaxRank-1 {
+			l.Refused = errors.New("lists are in too many lists")
+			break
+		}
+		if c := inner.children[0]; c.refused != nil {
+			l.Refused = c.refused
+		}
+	}
+	if l.DType = inner.dtype; l.List {
+		l.Shape = nil
+	}
+	switch {
+	case l.Refused != nil:
+	case inner.kind == structs:
+		l.Refused = errors.New("a list of structs makes no field; write each member as a list")
+	case inner.dtype == tensor.Invalid && rank > 1:
+		l.Refused = errors.New("lists of lists of texts make no field")
+	case inner.dtype == tensor.Invalid:
+		l.Text, l.Sniff, l.Shape = inner.text && rank == 0, !inner.text || rank > 0, nil
+	}
+	return l
+}

@@ -1,0 +1,103 @@
+package column
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/tensor"
+)
+
+// EachMember calls f for the members of an object, and of the objects in it.
+func EachMember(text []byte, prefix string, depth int, f func(column string, c Cell)) error {
+	if err := checkText(text); depth == 0 && err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return source.ValueError("the text is not a JSON object")
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return source.ValueError("not JSON: %w", err)
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return source.ValueError("not JSON: %w", err)
+		}
+		if err := eachCell(prefix+key.(string), raw, depth, f); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return source.ValueError("not JSON: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return source.ValueError("text behind the JSON object")
+	}
+	return nil
+}
+
+// checkText makes sure that no text of JSON changes when encoding/json decodes it, which puts U+FFFD in the place of
+// what is not UTF-8 and of surrogates without their other half.
+func checkText(text []byte) error {
+	if !utf8.Valid(text) {
+		return source.ValueError("it has bytes that are not UTF-8")
+	}
+	for rest := text; ; {
+		i := bytes.IndexByte(rest, '\\')
+		if i < 0 || i+1 >= len(rest) {
+			return nil
+		}
+		rest = rest[i+1:]
+		first, ok := surrogate(rest)
+		switch {
+		case !ok:
+			rest = rest[1:]
+			continue
+		case first < 0xdc00 && len(rest) > 5 && rest[5] == '\\':
+			if second, ok := surrogate(rest[6:]); ok && second >= 0xdc00 {
+				rest = rest[11:]
+				continue
+			}
+		}
+		return source.ValueError("it has the escape \\%s, half of a surrogate pair without the other half", rest[:5])
+	}
+}
+
+// surrogate returns the half of a surrogate pair that text, which follows a backslash, begins with.
+func surrogate(text []byte) (half uint64, ok bool) {
+	if len(text) < 5 || text[0] != 'u' {
+		return 0, false
+	}
+	half, err := strconv.ParseUint(string(text[1:5]), 16, 16)
+	return half, err == nil && half >= 0xd800 && half < 0xe000
+}
+
+func eachCell(name string, raw json.RawMessage, depth int, f func(column string, c Cell)) error {
+	switch raw[0] {
+	case '"':
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return source.ValueError("not JSON: %w", err)
+		}
+		f(name, Cell{Text: text, Quoted: true})
+	case '{':
+		if depth == MaxDepth {
+			return source.ValueError("objects are in more than %d objects", MaxDepth)
+		}
+		return EachMember(raw, name+".", depth+1, f)
+	case 'n':
+		f(name, Cell{})
+	default:
+		f(name, Cell{Text: string(raw)})
+	}
+	return nil
+}
+
+// MaxDepth is how deep lists may be in lists.
+const MaxDepth = tensor.MaxRank

@@ -1,0 +1,121 @@
+package column
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/tensor"
+)
+
+// numberList reads numbers as tables hold them: one, a JSON list of them (of lists of one length,
+// and so on), or words with blanks or semicolons between.
+type numberList struct {
+	rest  string
+	count int               // numbers so far
+	each  func(word string) // sees every number; may be nil
+}
+
+// numbers appends all numbers to b. dims are the lengths of the axes, none for one number.
+func (l *numberList) numbers(b []byte, d tensor.DType) (dims []int, out []byte, err error) {
+	l.blank()
+	if !strings.HasPrefix(l.rest, "[") {
+		return l.words(b, d)
+	}
+	dims, b, err = l.nested(b, d, 0)
+	l.blank()
+	if err == nil && l.rest != "" {
+		err = fmt.Errorf("text behind the list: %q", source.Clip(l.rest))
+	}
+	return dims, b, err
+}
+
+// isBlank reports what may stand between words.
+func isBlank(r rune) bool { return r == ' ' || r == ';' || r == '\t' || r == '\n' || r == '\r' }
+
+// words reads what has no brackets.
+func (l *numberList) words(b []byte, d tensor.DType) (dims []int, out []byte, err error) {
+	words := strings.FieldsFunc(l.rest, isBlank)
+	for _, w := range words {
+		if b, err = l.number(b, w, d); err != nil {
+			return nil, b, err
+		}
+	}
+	if l.count == 1 {
+		return nil, b, nil
+	}
+	return []int{l.count}, b, nil
+}
+
+var errRaggedList = errors.New("lists of several lengths inside of a list")
+
+// nested reads a list from its bracket on.
+func (l *numberList) nested(b []byte, d tensor.DType, depth int) (dims []int, out []byte, err error) {
+	if depth == MaxDepth {
+		return nil, b, fmt.Errorf("lists are in more than %d lists", MaxDepth)
+	}
+	l.rest = l.rest[1:]
+	dims = []int{0}
+	for {
+		l.blank()
+		switch {
+		case l.rest == "":
+			return dims, b, errors.New("the list has no end")
+		case l.rest[0] == ']':
+			l.rest = l.rest[1:]
+			return dims, b, nil
+		case dims[0] > 0 && l.rest[0] != ',':
+			return dims, b, fmt.Errorf("a comma is missing at %q", source.Clip(l.rest))
+		case dims[0] > 0:
+			l.rest = l.rest[1:]
+			l.blank()
+		}
+		var inner []int
+		if inner, b, err = l.element(b, d, depth); err != nil {
+			return dims, b, err
+		}
+		if dims[0] == 0 {
+			dims = append(dims, inner...)
+		} else if !equal(dims[1:], inner) {
+			return dims, b, errRaggedList
+		}
+		dims[0]++
+	}
+}
+
+func (l *numberList) element(b []byte, d tensor.DType, depth int) (dims []int, out []byte, err error) {
+	if strings.HasPrefix(l.rest, "[") {
+		return l.nested(b, d, depth+1)
+	}
+	end := strings.IndexAny(l.rest, ",] \t\r\n")
+	if end < 0 {
+		end = len(l.rest)
+	}
+	b, err = l.number(b, l.rest[:end], d)
+	l.rest = l.rest[end:]
+	return nil, b, err
+}
+
+func (l *numberList) number(b []byte, word string, d tensor.DType) ([]byte, error) {
+	b, err := AppendNumber(b, word, d)
+	if err == nil && l.each != nil {
+		l.each(word)
+	}
+	l.count++
+	return b, err
+}
+
+func equal(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *numberList) blank() { l.rest = strings.TrimLeft(l.rest, " \t\r\n") }

@@ -1,0 +1,171 @@
+package column
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/prepare/source"
+)
+
+// TypeNames describes Selection.Type for people.
+const TypeNames = "image (a path), base64 (an image), label, text, or a type of numbers such as int64, float32[4], " +
+	"float32[*] or float32[*,4] (any number of rows)"
+
+// Selection is one element of --fields: a column of the source, the name of its field, its
+// type.
+type Selection struct {
+	Column string
+	Field  string // "" for one that is made of Column
+	Type   string // "" for the one that is found out
+}
+
+// String returns what ParseFields read.
+func (w Selection) String() string {
+	text := quoted(w.Column)
+	if w.Field != "" {
+		text += "=" + w.Field
+	}
+	if w.Type != "" {
+		text += ":" + w.Type
+	}
+	return text
+}
+
+func (w Selection) FieldName() string {
+	if w.Field != "" {
+		return w.Field
+	}
+	return source.FieldName(w.Column)
+}
+
+// quoted returns the name of a column as --fields takes it: between double quotes, as CSV has them, if it has a character
+// that would end it.
+func quoted(column string) string {
+	if !strings.ContainsAny(column, `,=:[]`) && !strings.HasPrefix(column, `"`) && strings.TrimSpace(column) == column {
+		return column
+	}
+	return `"` + strings.ReplaceAll(column, `"`, `""`) + `"`
+}
+
+// FieldsCommand returns the command line that begins with prefix and takes these columns; "" where a name cannot be
+// printed.
+func FieldsCommand(prefix string, columns []string) string {
+	var list []string
+	for _, c := range columns {
+		list = append(list, quoted(c))
+	}
+	return shell.Command(strings.TrimSpace(prefix+" --fields"), strings.Join(list, ","))
+}
+
+// cutQuoted takes a quoted name off the front of an element. It returns false where none is, or where it does not end.
+func cutQuoted(text string) (name, rest string, is bool) {
+	rest, is = strings.CutPrefix(text, `"`)
+	for is {
+		part, after, found := strings.Cut(rest, `"`)
+		if name += part; !found {
+			return "", text, false
+		}
+		if rest = after; !strings.HasPrefix(rest, `"`) {
+			return name, rest, true
+		}
+		name, rest = name+`"`, rest[1:]
+	}
+	return "", text, false
+}
+
+// ParseFields reads COLUMN=FIELD:TYPE,..., where =FIELD and :TYPE may be left out. A comma
+// inside of brackets belongs to the type, and one inside of quotes to the column.
+func ParseFields(text string) (list []Selection, err error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	for more := true; more; {
+		all := strings.TrimSpace(text)
+		name, rest, quotes := cutQuoted(all)
+		rest, text, more = cutOutside(rest)
+		part := strings.TrimSuffix(all[:len(all)-len(text)], ",")
+		w := Selection{Column: strings.TrimSpace(rest)}
+		if i := strings.LastIndexByte(w.Column, ':'); i >= 0 && !nameGoesOn(w.Column[i+1:]) {
+			w.Column, w.Type = w.Column[:i], strings.TrimSpace(w.Column[i+1:])
+			if _, err := ParseType(w.Type); err != nil {
+				return nil, fmt.Errorf("--fields %s: %w", part, err)
+			}
+		}
+		if i := strings.LastIndexByte(w.Column, '='); i >= 0 {
+			w.Column, w.Field = w.Column[:i], strings.TrimSpace(w.Column[i+1:])
+			if w.Field == "" || source.FieldName(w.Field) != w.Field {
+				return nil, fmt.Errorf("--fields %s: a field's name is letters, digits, _ and -", part)
+			}
+		}
+		if w.Column = strings.TrimSpace(w.Column); quotes && w.Column != "" {
+			return nil, fmt.Errorf("--fields %s: write \"COLUMN\"=FIELD:TYPE", part)
+		}
+		if w.Column = cmp.Or(w.Column, name); w.Column == "" {
+			return nil, fmt.Errorf("--fields %s: names no column; write COLUMN=FIELD:TYPE", part)
+		}
+		for _, other := range list {
+			if other.FieldName() == w.FieldName() {
+				return nil, fmt.Errorf("--fields: %s and %s are both the field %q", other, w, w.FieldName())
+			}
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// nameGoesOn reports whether what stands behind a colon belongs to the name of a column, as in
+// Keras' kernel:0: no type begins with a digit.
+func nameGoesOn(rest string) bool { return rest != "" && rest[0] >= '0' && rest[0] <= '9' }
+
+// cutOutside cuts at the first comma that is not inside of brackets.
+func cutOutside(text string) (before, after string, found bool) {
+	depth := 0
+	for i, r := range text {
+		switch {
+		case r == '[':
+			depth++
+		case r == ']':
+			depth--
+		case r == ',' && depth <= 0:
+			return text[:i], text[i+1:], true
+		}
+	}
+	return text, "", false
+}
+
+// Matching returns the columns that a text of names and globs with a plus between stands for,
+// each part in the order of the table, and the first part that stands for none.
+func Matching(text string, order []string) (list []string, missing string) {
+	for _, part := range strings.Split(text, "+") {
+		found := false
+		for _, name := range order {
+			match, _ := path.Match(part, name)
+			if match = match || name == part; match && !slices.Contains(list, name) {
+				list = append(list, name)
+			}
+			found = found || match
+		}
+		if !found && missing == "" {
+			missing = part
+		}
+	}
+	return list, missing
+}
+
+// Undecided is the error of columns that make no field. Where the user has named no columns, it says how to take the
+// good ones alone.
+func Undecided(errs []error, good []string, named bool) error {
+	err := errors.Join(errs...)
+	if err == nil || len(good) == 0 || named {
+		return err
+	}
+	if flag := FieldsCommand("", good); flag != "" {
+		return fmt.Errorf("%w; leave them out: %s", err, flag)
+	}
+	return fmt.Errorf("%w; leave them out with --fields", err)
+}

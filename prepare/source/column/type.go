@@ -1,0 +1,338 @@
+// Package column reads the cells of tables: it finds out the type of a column from its cells, and
+// converts cells to the values of a field. It also reads --fields.
+package column
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Kind is what the cells of a column of a table hold.
+type Kind uint8
+
+const (
+	Numbers Kind = iota
+	ImagePath
+	imageBase64
+	label
+	Text
+)
+
+// kindNames are the kinds that have a word of their own in --fields.
+var kindNames = map[string]Kind{"image": ImagePath, "base64": imageBase64, "label": label, "text": Text}
+
+// Type is the type of a column of a table.
+type Type struct {
+	Kind    Kind
+	DType   tensor.DType   // of numbers
+	Shape   []int          // of numbers: of the value, or of a row of it
+	Ragged  bool           // numbers: any number of rows
+	classes map[string]int // of a label; nil where the cells are the numbers
+}
+
+// ParseType reads image, base64, label, text, or DTYPE, DTYPE[4], DTYPE[2,3], DTYPE[*],
+// DTYPE[*,4].
+func ParseType(name string) (t Type, err error) {
+	if kind, ok := kindNames[name]; ok {
+		return Type{Kind: kind, DType: tensor.Int64}, nil
+	}
+	dtype, axes, isArray := strings.Cut(name, "[")
+	if t.DType, err = tensor.ParseDType(dtype); err != nil {
+		return t, fmt.Errorf("unknown type %q%s", name, suggest.Hint(name, typeNames()))
+	}
+	if !isArray {
+		return t, nil
+	}
+	axes, closed := strings.CutSuffix(axes, "]")
+	for i, axis := range strings.Split(axes, ",") {
+		axis = strings.TrimSpace(axis)
+		if i == 0 && axis == "*" {
+			t.Ragged = true
+			continue
+		}
+		n, err := strconv.Atoi(axis)
+		if err != nil || n < 1 || !closed {
+			return t, fmt.Errorf("type %q: axes are written as [4], [2,3], [*] or [*,4]", name)
+		}
+		t.Shape = append(t.Shape, n)
+	}
+	return t, source.NumberField("x", t.DType, t.Shape...).Spec.Validate()
+}
+
+// typeNames returns the types that parseType reads, arrays aside.
+func typeNames() []string {
+	names := slices.Sorted(maps.Keys(kindNames))
+	for d := tensor.Float64; d > tensor.Invalid; d-- {
+		names = append(names, d.String())
+	}
+	return names
+}
+
+// String writes the type as parseType reads it.
+func (t Type) String() string {
+	for name, kind := range kindNames {
+		if kind == t.Kind {
+			return name
+		}
+	}
+	var axes []string
+	if t.Ragged {
+		axes = append(axes, "*")
+	}
+	for _, n := range t.Shape {
+		axes = append(axes, strconv.Itoa(n))
+	}
+	if axes == nil {
+		return t.DType.String()
+	}
+	return t.DType.String() + "[" + strings.Join(axes, ",") + "]"
+}
+
+// FieldOf returns the field that a column of this type becomes.
+func (t Type) FieldOf(name string) source.Field {
+	switch t.Kind {
+	case ImagePath, imageBase64:
+		return source.ContentField(name, store.Image)
+	case Text:
+		return source.ContentField(name, store.Text)
+	case label:
+		return source.LabelField(name, t.classNames())
+	}
+	if t.Ragged {
+		return source.RaggedField(name, t.DType, t.Shape...)
+	}
+	return source.NumberField(name, t.DType, t.Shape...)
+}
+
+// classNames returns the names in the order of their numbers.
+func (t Type) classNames() []string {
+	if t.classes == nil {
+		return nil
+	}
+	names := make([]string, len(t.classes))
+	for name, i := range t.classes {
+		names[i] = name
+	}
+	return names
+}
+
+// Put makes the value of a cell that of a field; a path is relative to dir, and leads to a file in it.
+func (t Type) Put(v *source.Values, field int, c Cell, dir source.Confinement) error {
+	if c.Missing() && (t.Kind == Text || t.Ragged) {
+		v.Make(field, 0)
+		return nil
+	}
+	if c.Missing() {
+		return source.ValueError("it is empty")
+	}
+	switch t.Kind {
+	case ImagePath:
+		return putFile(v, field, c.Text, dir)
+	case imageBase64:
+		return putBase64(v, field, c.Text)
+	case Text:
+		v.Keep(field, append(v.Buffer(field), c.Text...))
+		return nil
+	case label:
+		return t.putLabel(v, field, c.Text)
+	}
+	b, err := t.appendNumbers(v.Buffer(field), c.Text)
+	v.Keep(field, b)
+	return err
+}
+
+// Append appends the value of a cell that becomes a field of a fixed size.
+func (t Type) Append(b []byte, c Cell) ([]byte, error) {
+	switch {
+	case c.Missing():
+		return b, source.ValueError("it is empty")
+	case t.Kind == label:
+		n, err := t.labelOf(c.Text)
+		return binary.LittleEndian.AppendUint64(b, uint64(n)), err
+	}
+	return t.appendNumbers(b, c.Text)
+}
+
+func putBase64(v *source.Values, field int, text string) error {
+	if _, data, ok := strings.Cut(text, ";base64,"); ok {
+		text = data
+	}
+	b, err := base64.StdEncoding.AppendDecode(v.Buffer(field), []byte(text))
+	v.Keep(field, b)
+	if err != nil {
+		return source.ValueError("it is not base64: %w", err)
+	}
+	return nil
+}
+
+func (t Type) putLabel(v *source.Values, field int, text string) error {
+	n, err := t.labelOf(text)
+	if err == nil {
+		source.PutInt(v, field, n)
+	}
+	return err
+}
+
+// labelOf returns the number of a class.
+func (t Type) labelOf(text string) (int64, error) {
+	if t.classes == nil {
+		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		if err != nil {
+			err = source.ValueError("label %q is not a whole number", source.Clip(text))
+		}
+		return n, err
+	}
+	i, ok := t.classes[text]
+	if !ok {
+		return 0, source.ValueError("label %q is none of the classes", source.Clip(text))
+	}
+	return int64(i), nil
+}
+
+// appendNumbers appends the numbers of a cell, checking that their shape is the type's. A
+// flat list stands for any shape of as many numbers.
+func (t Type) appendNumbers(b []byte, text string) ([]byte, error) {
+	if !t.Ragged && len(t.Shape) == 0 && !strings.HasPrefix(text, "[") {
+		if word := Trimmed(text); strings.IndexFunc(word, isBlank) < 0 && word != "" {
+			b, err := AppendNumber(b, word, t.DType)
+			if err != nil {
+				err = source.ValueError("%w", err)
+			}
+			return b, err
+		}
+	}
+	l := numberList{rest: text}
+	dims, b, err := l.numbers(b, t.DType)
+	if err != nil {
+		return b, source.ValueError("%w", err)
+	}
+	row := tensor.Shape(t.Shape).Elems()
+	switch total := l.count; {
+	case t.Ragged && (len(dims) <= 1 && total%row == 0 || len(dims) > 0 && slices.Equal(dims[1:], t.Shape) || total == 0):
+	case !t.Ragged && (slices.Equal(dims, t.Shape) || len(dims) == 1 && total == row):
+	default:
+		return b, source.ValueError("numbers of shape %v where %v is expected", tensor.Shape(dims), t)
+	}
+	return b, nil
+}
+
+// AppendNumber appends one number, which must fit into the type.
+func AppendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
+	if len(word) == 4 || len(word) == 5 {
+		switch word {
+		case "true", "True", "TRUE":
+			word = "1"
+		case "false", "False", "FALSE":
+			word = "0"
+		}
+	}
+	bits := d.Size() * 8
+	if d.IsFloat() {
+		x, err := parseFloat(word, max(bits, 32))
+		if err != nil || exceeds(x, d) {
+			return b, fmt.Errorf("%q is not a value of type %v", source.Clip(word), d)
+		}
+		return appendFloat(b, x, d), nil
+	}
+	var n uint64
+	var err error
+	switch d {
+	case tensor.Bool:
+		n, err = strconv.ParseUint(word, 10, 1)
+	case tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64:
+		n, err = strconv.ParseUint(strings.TrimPrefix(word, "+"), 10, bits)
+	default:
+		var i int64
+		i, err = strconv.ParseInt(word, 10, bits)
+		n = uint64(i)
+	}
+	if err != nil {
+		return b, fmt.Errorf("%q is not a value of type %v", source.Clip(word), d)
+	}
+	var bytes [8]byte
+	binary.LittleEndian.PutUint64(bytes[:], n)
+	return append(b, bytes[:d.Size()]...), nil
+}
+
+// exceeds reports whether a finite number would become infinite in a type of 16 bits.
+func exceeds(x float64, d tensor.DType) bool {
+	switch {
+	case math.IsInf(x, 0):
+		return false
+	case d == tensor.Float16:
+		return math.IsInf(float64(tensor.HalfOf(float32(x)).Float32()), 0)
+	case d == tensor.BFloat16:
+		return math.IsInf(float64(tensor.BrainOf(float32(x)).Float32()), 0)
+	}
+	return false
+}
+
+func appendFloat(b []byte, x float64, d tensor.DType) []byte {
+	switch d {
+	case tensor.Float16:
+		return binary.LittleEndian.AppendUint16(b, uint16(tensor.HalfOf(float32(x))))
+	case tensor.BFloat16:
+		return binary.LittleEndian.AppendUint16(b, uint16(tensor.BrainOf(float32(x))))
+	case tensor.Float32:
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x)))
+	}
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+}
+
+// MaxClasses is more than any classifier has.
+const MaxClasses = 1 << 20
+
+// SetClasses numbers the classes of a label by name, unless they are numbers.
+func (t *Type) SetClasses(g *Guess, names map[string]bool) error {
+	if t.Kind != label || !g.notInt {
+		return nil
+	}
+	if len(names) > MaxClasses {
+		return fmt.Errorf("more than %d classes; words that are not classes are of type text", MaxClasses)
+	}
+	t.classes = make(map[string]int, len(names))
+	for i, name := range slices.Sorted(maps.Keys(names)) {
+		t.classes[name] = i
+	}
+	return nil
+}
+
+// putFile makes a file's bytes the value of a field.
+func putFile(v *source.Values, field int, path string, dir source.Confinement) error {
+	if strings.Contains(path, "://") {
+		return source.ValueError("%q is a URL; download the files first", source.Clip(path))
+	}
+	given := filepath.FromSlash(path)
+	path = given
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir.Dir, path)
+	}
+	b, err := v.Buffer(field)[:0], dir.Check(path)
+	if err == nil {
+		b, err = source.File(path).Bytes(b)
+	}
+	v.Keep(field, b)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
+	if _, elsewhere := vfs.Stat(given); elsewhere == nil && errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; paths are relative to the folder of the table, not to the working folder", err)
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+)
+
+// chunkReaders are the readers of the compressed arrays of an HDF5 dataset, by the arrays' names.
+type chunkReaders map[string]*chunk.Reader
+
+// openChunked opens those that a dataset has, and returns what is to be closed behind them.
+func openChunked(d *store.Dataset) (chunkReaders, []io.Closer, error) {
+	p := make(chunkReaders)
+	for _, c := range layout.Of(d).Columns {
+		if c.Packed {
+			p[c.Name] = nil
+		}
+	}
+	if len(p) == 0 {
+		return nil, nil, nil
+	}
+	f, err := vfs.Open(d.Path)
+	if err != nil {
+		return nil, nil, source.WithoutPath(err)
+	}
+	pool := chunk.NewPool(0)
+	closers := []io.Closer{Closer(pool.Close), f}
+	if err := p.open(d, f, pool); err != nil {
+		return nil, nil, errors.Join(err, closeEach(closers))
+	}
+	return p, closers, nil
+}
+
+func closeEach(closers []io.Closer) (err error) {
+	for _, c := range closers {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+func (p chunkReaders) open(d *store.Dataset, f vfs.File, pool *chunk.Pool) (err error) {
+	l := layout.Of(d)
+	for i := range l.Columns {
+		c := &l.Columns[i]
+		if !c.Packed {
+			continue
+		}
+		if p[c.Name], err = l.OpenColumn(c, f, nil, chunk.Options{Pool: pool}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRows fills b with rows of an extent from a row on, inflated by r or, if that is nil, from
+// the file, one of files, as they are.
+func readRows(r *chunk.Reader, files *openFiles, e layout.Extent, row int64, size int, b []byte) error {
+	if r == nil {
+		return files.readAt(e.Path, b, e.Offset+row*int64(size))
+	}
+	first := e.Row + row
+	return r.Records(context.Background(), b, first, first+int64(len(b)/size))
+}

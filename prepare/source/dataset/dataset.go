@@ -1,0 +1,344 @@
+// Package dataset is the sources that are datasets already: flat datasets and HDF5 files of this module, and
+// HDF5 files written by other programs.
+package dataset
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/hdf5"
+	"github.com/penstock/penstock/store"
+)
+
+// OpenFlat opens a flat dataset of this module: its fields are those of the source, with
+// all that is known of them. Records are checked against the dataset's checksums.
+func OpenFlat(_ context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	d, err := ReadFlat(path)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return newDataset(d, opts, selection)
+}
+
+// OpenZarr is OpenFlat for a folder of Zarr that penstock wrote.
+func OpenZarr(path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	d, err := store.OpenZarr(path, store.OpenOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return newDataset(d, opts, selection)
+}
+
+// ReadFlat opens the flat dataset in a folder, wherever that is.
+func ReadFlat(path string) (*store.Dataset, error) {
+	if !vfs.Mounted(path) {
+		return store.OpenFlat(path)
+	}
+	data, err := vfs.ReadFile(filepath.Join(path, store.ManifestName), nil)
+	if err != nil {
+		return nil, err
+	}
+	return store.ReadFlat(path, data)
+}
+
+// newDataset returns the source that a dataset is.
+func newDataset(d *store.Dataset, opts source.Options, selection []column.Selection) (source.Source, error) {
+	if opts.NoNames {
+		d = d.WithoutSourceNames()
+	}
+	readers, closers, err := openChunked(d)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", d.Path, err)
+	}
+	files := new(openFiles)
+	closers = append(closers, files)
+	var columns []array.Column
+	for i, f := range d.Schema.Fields {
+		columns = append(columns, datasetColumn(d, i, f, readers, files))
+	}
+	chosen, err := array.Select(columns, selection)
+	if err != nil {
+		return nil, errors.Join(err, closeEach(closers))
+	}
+	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 && !slices.ContainsFunc(chosen, func(c array.Column) bool { return c.Field.Content == store.SourceName }) {
+		chosen = append(chosen, columns[i]) // whichever fields are chosen, records keep their names
+	}
+	columns = chosen
+	s, err := array.New(d.Format, d.Path, source.BaseName(d.Path), columns, closers...)
+	if err != nil || d.Manifest == nil || len(d.Manifest.Splits) == 0 {
+		return s, err
+	}
+	return source.NewSplitSource(s, d.Manifest.Splits), nil
+}
+
+// datasetColumn returns a field of a dataset.
+func datasetColumn(d *store.Dataset, i int, f store.Field, readers chunkReaders, files *openFiles) array.Column {
+	c := array.Column{Field: source.Field{Field: f, Origin: f.Name, Derived: f.Content == store.SourceName}, Count: d.Records}
+	if !f.Ragged {
+		whole, size := layout.Of(d).Column(i, layout.Whole), f.RecordBytes()
+		fixed := array.Fixed{Size: size}
+		c.Open = func() (array.Cursor, error) {
+			return fixed.Cursor(&extentReader{extents: whole.Extents, size: size, chunked: readers[whole.Name]}, d.Records), nil
+		}
+		c.At = func(i int64, buf []byte) ([]byte, error) {
+			buf = slices.Grow(buf, size)[:size]
+			e, _ := whole.Extent(i)
+			return buf, readRows(readers[whole.Name], files, e, i-e.First, size, buf)
+		}
+		return c
+	}
+	r := &ragged{values: layout.Of(d).Column(i, layout.Values), offsets: layout.Of(d).Column(i, layout.Offsets), size: f.RecordBytes(), files: files}
+	r.index = layout.NewRaggedIndex(r.offsets, r.values)
+	r.chunked = readers[r.values.Name]
+	c.Open = func() (array.Cursor, error) { return r.cursor(), nil }
+	c.At = r.at
+	return c
+}
+
+// readFile fills b with the bytes of a file from offset on.
+func readFile(path string, b []byte, offset int64) error {
+	if len(b) == 0 {
+		return nil
+	}
+	f, err := vfs.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return source.ReadAt(f, b, offset)
+}
+
+// extentReader reads extents one after the other, and checks every block of them.
+type extentReader struct {
+	extents []layout.Extent
+	size    int           // bytes of a row
+	chunked *chunk.Reader // nil if the rows are stored as they are
+	path    string
+	file    io.ReadCloser
+	left    int64            // bytes of the open extent
+	sums    layout.Checksums // of its blocks, from the present one on; nil where there are none
+	crc     uint32           // of the present block so far
+	room    int64            // bytes that the present block still takes
+}
+
+// Read implements io.Reader.
+func (r *extentReader) Read(p []byte) (int, error) {
+	for r.left == 0 {
+		if len(r.extents) == 0 {
+			return 0, io.EOF
+		}
+		if err := r.start(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := io.ReadFull(r.file, p[:min(int64(len(p)), r.left)])
+	r.left -= int64(n)
+	if err != nil {
+		return n, array.CutShort(err)
+	}
+	if err := r.check(p[:n]); err != nil {
+		return 0, err // io.ReadFull would not return an error with all bytes
+	}
+	return n, nil
+}
+
+// start opens the next extent.
+func (r *extentReader) start() (err error) {
+	e := r.extents[0]
+	r.extents = r.extents[1:]
+	if err := r.Close(); err != nil {
+		return err
+	}
+	r.left, r.crc, r.sums = e.Count*int64(r.size), 0, nil
+	if r.left == 0 {
+		return nil
+	}
+	if e.SumsPath != "" {
+		if r.sums, err = e.LoadChecksums(r.size, readFile); err != nil {
+			return err
+		}
+	}
+	r.room, r.path = r.block(), e.Path
+	if r.chunked != nil {
+		r.file = hdf5.NewStream(context.Background(), r.chunked, r.chunked.ChunkRecords(), e.Row)
+		return nil
+	}
+	f, err := vfs.Open(e.Path)
+	if err != nil {
+		return err
+	}
+	r.file = f
+	_, err = f.Seek(e.Offset, io.SeekStart)
+	return err
+}
+
+// block returns the bytes of the next block.
+func (r *extentReader) block() int64 {
+	return min(layout.BlockRecords(r.size)*int64(r.size), r.left)
+}
+
+// check compares what was read with the checksums.
+func (r *extentReader) check(b []byte) error {
+	if r.sums == nil {
+		return nil
+	}
+	unread := r.left
+	r.left += int64(len(b)) // as block counts from the bytes that are not checked
+	defer func() { r.left = unread }()
+	for len(b) > 0 {
+		n := min(r.room, int64(len(b)))
+		r.crc = kernel.CRC32C(r.crc, b[:n])
+		b, r.left, r.room = b[n:], r.left-n, r.room-n
+		if r.room > 0 {
+			return nil
+		}
+		if err := r.sums.Compare(0, r.crc); err != nil {
+			return fmt.Errorf("%s is not what its checksum says: %w; %s reports where", r.path, err, shell.Penstock("inspect verify"))
+		}
+		r.sums, r.crc, r.room = r.sums[4:], 0, r.block()
+	}
+	return nil
+}
+
+// Close implements io.Closer.
+func (r *extentReader) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	f := r.file
+	r.file = nil
+	return f.Close()
+}
+
+// ragged is a field of records of any length.
+type ragged struct {
+	values, offsets *layout.Column
+	index           layout.RaggedIndex
+	size            int           // bytes of a row
+	chunked         *chunk.Reader // of the values; nil if they are stored as they are
+	files           *openFiles
+}
+
+// at appends record i to buf.
+func (g *ragged) at(i int64, buf []byte) ([]byte, error) {
+	k := g.index.Find(i)
+	e, offsets := &g.index.Extents[k], g.offsets.Extents[k]
+	var b [24]byte
+	err := g.files.readAt(offsets.Path, b[:8], offsets.Offset)
+	if err == nil {
+		err = g.files.readAt(offsets.Path, b[8:], offsets.Offset+8*(i-e.First))
+	}
+	if err != nil {
+		return buf, err
+	}
+	word := func(k int) int64 { return int64(binary.LittleEndian.Uint64(b[8*k:])) }
+	w, err := e.Walk(i-e.First, word(0), word(1))
+	if err != nil {
+		return buf, err
+	}
+	row := w.Row()
+	rows, err := w.Next(word(2))
+	if err != nil {
+		return buf, err
+	}
+	if rows > source.MaxValue/int64(g.size) {
+		return buf, fmt.Errorf("a record of %d rows of %d bytes, more than %d bytes", rows, g.size, source.MaxValue)
+	}
+	n := int(rows) * g.size
+	buf = slices.Grow(buf, n)[:n]
+	return buf, readRows(g.chunked, g.files, g.values.Extents[k], row, g.size, buf)
+}
+
+func (g *ragged) cursor() array.Cursor {
+	return &raggedCursor{
+		ragged:  g,
+		values:  &extentReader{extents: g.values.Extents, size: g.size, chunked: g.chunked},
+		offsets: &extentReader{extents: g.offsets.Extents, size: 8},
+	}
+}
+
+// raggedCursor reads one extent's records after the other's.
+type raggedCursor struct {
+	*ragged
+	values, offsets *extentReader
+	extent          int   // that comes next
+	left            int64 // records of the present extent
+	walk            layout.Walk
+}
+
+func (c *raggedCursor) Next() ([]byte, error) {
+	for c.left == 0 {
+		if c.extent == len(c.index.Extents) {
+			return nil, io.EOF
+		}
+		e := &c.index.Extents[c.extent]
+		first, err := c.offset()
+		if err == nil {
+			c.walk, err = e.Walk(0, first, first)
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.left = e.Count
+		c.extent++
+	}
+	end, err := c.offset()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.walk.Next(end)
+	if err != nil {
+		return nil, err
+	}
+	if rows > source.MaxValue/int64(c.size) {
+		return nil, fmt.Errorf("a record of %d rows of %d bytes, more than %d bytes", rows, c.size, source.MaxValue)
+	}
+	b := make([]byte, rows*int64(c.size))
+	if _, err := io.ReadFull(c.values, b); err != nil {
+		return nil, err
+	}
+	c.left--
+	return b, nil
+}
+
+func (c *raggedCursor) offset() (int64, error) {
+	var b [8]byte
+	_, err := io.ReadFull(c.offsets, b[:])
+	return int64(binary.LittleEndian.Uint64(b[:])), err
+}
+
+func (c *raggedCursor) Close() error { return errors.Join(c.values.Close(), c.offsets.Close()) }
+
+// OpenRecords opens some fields, by their positions, of a flat dataset that must have the fields of schema, and no splits.
+func OpenRecords(d *store.Dataset, schema store.Schema, fields []int) (source.Source, error) {
+	same := len(d.Manifest.Splits) == 0 && len(d.Schema.Fields) == len(schema.Fields)
+	for i := 0; same && i < len(schema.Fields); i++ {
+		a, b := d.Schema.Fields[i].Spec, schema.Fields[i].Spec
+		same = a.Name == b.Name && a.DType == b.DType && a.Ragged == b.Ragged && slices.Equal(a.Shape, b.Shape)
+	}
+	if !same {
+		return nil, fmt.Errorf("%s: has other fields than it must have: %w", d.Path, store.ErrCorrupt)
+	}
+	var names []string
+	for _, i := range fields {
+		names = append(names, schema.Fields[i].Name)
+	}
+	d, err := d.Select(names)
+	if err != nil {
+		return nil, err
+	}
+	return newDataset(d, source.Options{}, nil)
+}

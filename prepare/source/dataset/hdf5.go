@@ -1,0 +1,81 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/hdf5"
+	"github.com/penstock/penstock/store"
+)
+
+// OpenHDF5 opens any HDF5 file: a dataset of this module with all that is known of it, of
+// another file every dataset that makes a field, see package hdf5.
+func OpenHDF5(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	f, err := source.OpenUntil(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
+	}
+	file, err := hdf5Metadata(f)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	if d, err := ownHDF5(path, file); d != nil || err != nil {
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+		return newDataset(d, opts, selection)
+	}
+	other := hdf5.New(ctx, path, f, file, opts)
+	columns, bad, err := other.Columns(selection)
+	if err != nil {
+		other.Close()
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	s, err := array.New("hdf5", path, source.BaseName(path), columns, other)
+	if noting, ok := s.(interface{ Note(hint string) }); ok && len(bad) > 0 && len(selection) == 0 {
+		noting.Note(bad.Hint())
+	}
+	return s, err
+}
+
+func hdf5Metadata(f vfs.File) (*meta.File, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, source.WithoutPath(err)
+	}
+	return meta.Open(f, info.Size())
+}
+
+// ownHDF5 returns the dataset of this module that a file holds, nil if it holds none. A view
+// of one is an error, which says where the dataset is.
+func ownHDF5(path string, file *meta.File) (*store.Dataset, error) {
+	opened, err := layout.OpenHDF5(path, file, nil, layout.Refused)
+	if errors.Is(err, store.ErrView) {
+		return nil, err
+	}
+	if d, _ := opened.(*store.Dataset); err == nil && d.Manifest != nil {
+		return d, nil
+	}
+	return nil, nil
+}
+
+// Closer is a function to call at the end.
+type Closer func()
+
+// Close implements io.Closer.
+func (c Closer) Close() error { c(); return nil }
+
+// Cursor returns the first records of a reader, whole rows of chunks at a time.
+func Cursor(ctx context.Context, r *chunk.Reader, count int64) array.Cursor {
+	return array.Fixed{Size: r.RecordBytes()}.Cursor(hdf5.NewStream(ctx, r, r.ChunkRecords(), 0), count)
+}

@@ -1,0 +1,323 @@
+package source
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/internal/zarr"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Detect reports the kind of a source from what is there, not from names alone.
+func Detect(path string) (string, error) {
+	files, err := Files(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := vfs.Stat(files[0])
+	if err != nil {
+		return "", fmt.Errorf("source %s: %w", path, WithoutPath(err))
+	}
+	if info.IsDir() {
+		return DetectFolder(files[0]), nil
+	}
+	if err := readable(files[0]); err != nil { // once, and not again with each look at it
+		return "", fmt.Errorf("source %s: %w", path, WithoutPath(err))
+	}
+	if kind := DetectFile(files[0]); kind != "" {
+		return kind, nil
+	}
+	return "", fmt.Errorf("source %s: %s", path, strange(files[0]))
+}
+
+// readable returns the error of reading the begin of a file, such as that of a server that stalls.
+func readable(path string) error {
+	f, err := vfs.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err = f.Read(make([]byte, headBytes)); err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// DetectFolder reports what a folder holds; one of images is the usual.
+func DetectFolder(path string) string {
+	if info, err := vfs.Stat(filepath.Join(path, store.ManifestName)); err == nil && info.Mode().IsRegular() {
+		return "flat"
+	}
+	for _, try := range []struct{ pattern, kind string }{
+		{"zarr.json", "zarr"}, {".zgroup", "zarr"}, {".zarray", "zarr"}, {".zmetadata", "zarr"},
+		{"data_batch_*.bin", "cifar"}, {"test_batch.bin", "cifar"}, {"fine_label_names.txt", "cifar"},
+		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.parquet", "parquet"}, {"*.tar", "tar"}, {"*.tar.gz", "tar"}, {"*.tar.zst", "tar"}, {"*.zip", "zip"},
+		{"dataset_dict.json", "arrow"}, {"*.arrow", "arrow"}, {"*.feather", "arrow"},
+	} {
+		if found, _ := vfs.Glob(filepath.Join(Escape(path), try.pattern)); len(found) > 0 {
+			return try.kind
+		}
+	}
+	for _, pattern := range []string{"index.json", filepath.Join("*", "index.json")} {
+		if found, _ := vfs.Glob(filepath.Join(Escape(path), pattern)); len(found) > 0 && DetectFile(found[0]) == "mds" {
+			return "mds"
+		}
+	}
+	for _, kind := range contentKinds {
+		if found := filesOf(path, kind); len(found) > 0 && DetectFile(found[0]) == kind {
+			return kind
+		}
+	}
+	return "imagefolder"
+}
+
+// contentKinds are the kinds of folders whose files' names are a hint only: the first one has to be of the kind.
+var contentKinds = []string{"tfrecord", "tokens"}
+
+// filePatterns are the names of the files of a kind in a folder.
+var filePatterns = map[string][]string{
+	"arrow":    {"*.arrow", "*.feather"},
+	"tokens":   {"*.bin"},
+	"tfrecord": {"*.tfrecord*", "*.tfrec*", "*-of-*"},
+}
+
+// filesOf returns the files of a folder that are called as those of a kind, by name.
+func filesOf(folder, kind string) (files []string) {
+	for _, pattern := range filePatterns[kind] {
+		found, _ := vfs.Glob(filepath.Join(Escape(folder), pattern))
+		files = append(files, found...)
+	}
+	slices.Sort(files)
+	return slices.DeleteFunc(slices.Compact(files), func(f string) bool {
+		name := filepath.Base(f)
+		return IsHidden(name) || slices.Contains([]string{".json", ".txt", ".idx", ".index", ".md", ".lock"}, strings.ToLower(filepath.Ext(name)))
+	})
+}
+
+// FilesOf returns the files of a kind that path is: what it matches, or those of a folder.
+func FilesOf(path, kind string) ([]string, error) {
+	files, err := Files(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := vfs.Stat(files[0]); err != nil || !info.IsDir() {
+		return files, nil
+	}
+	if files = filesOf(files[0], kind); len(files) == 0 {
+		return nil, fmt.Errorf("source %s: the folder holds no %s", path, strings.Join(filePatterns[kind], ", "))
+	}
+	return files, nil
+}
+
+// DetectFile reports the kind of a file by its first bytes, those that come out where it is compressed, or by its
+// name where they say nothing, "" if by neither.
+func DetectFile(path string) string {
+	head := make([]byte, headBytes)
+	head = head[:readHead(path, head)]
+	name := strings.ToLower(filepath.Base(path))
+	switch kind := detectHead(head, name); {
+	case kind == "zip" && isZarr(path):
+		return "zarr"
+	case kind != "":
+		return kind
+	}
+	if isCompressed(head) {
+		if kind := detectHead(decompressedHead(path), strings.TrimSuffix(name, filepath.Ext(name))); kind != "" {
+			return kind
+		}
+	}
+	switch {
+	case strings.Contains(name, ".tar"), strings.HasSuffix(name, ".tgz"):
+		return "tar"
+	case strings.Contains(name, "-idx"):
+		return "idx"
+	case (strings.HasSuffix(name, ".zip") || bytes.HasPrefix(head, []byte("MZ")) || bytes.HasPrefix(head, []byte("#!"))) && isZip(path): // behind a program that unpacks it
+		return "zip"
+	case strings.HasSuffix(name, ".bin"):
+		index := make([]byte, len(MegatronMagic))
+		if readHead(strings.TrimSuffix(path, filepath.Ext(path))+".idx", index); string(index) == MegatronMagic {
+			return "tokens"
+		}
+		return "cifar"
+	case strings.Contains(name, ".tfrec"): // train.tfrecord-00000-of-00016
+		return "tfrecord"
+	}
+	for _, packed := range []string{".gz", ".zst", ".bz2", ".xz", ".lz4"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	return ByExtension[filepath.Ext(name)]
+}
+
+// isZip reports whether a file ends as zip archives do, whatever it begins with.
+func isZip(path string) bool {
+	return opens(path, func(f io.ReaderAt, size int64) error {
+		_, err := zip.NewReader(f, size)
+		return err
+	})
+}
+
+// isZarr reports whether a zip file has metadata of Zarr.
+func isZarr(path string) bool {
+	return opens(path, func(f io.ReaderAt, size int64) error {
+		_, err := zarr.Zip(f, size)
+		return err
+	})
+}
+
+// opens reports whether a file can be opened by open, which gets its size.
+func opens(path string, open func(f io.ReaderAt, size int64) error) bool {
+	f, err := vfs.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	return err == nil && open(f, info.Size()) == nil
+}
+
+// headBytes is how much of a file says what it is: a MATLAB file is HDF5 behind 512 bytes.
+const headBytes = 512 + len(hdf5Magic)
+
+// detectHead reports the kind of a file by its first bytes, "" if they say nothing.
+func detectHead(head []byte, name string) string {
+	text := string(head)
+	switch {
+	case strings.HasPrefix(text, NPYMagic):
+		return "npy"
+	case strings.HasPrefix(text, "PAR1"):
+		return "parquet"
+	case strings.HasPrefix(text, hdf5Magic), len(head) == headBytes && strings.HasSuffix(text, hdf5Magic):
+		return "hdf5"
+	case strings.HasPrefix(text, "PK\x03\x04") && strings.HasSuffix(name, ".npz"):
+		return "npz"
+	case strings.HasPrefix(text, "PK\x03\x04") && foreign[filepath.Ext(name)] == "": // which .pt and .xlsx are, too
+		return "zip"
+	case isTarHead(head):
+		return "tar"
+	case hasPrefix(text, "ARROW1", "FEA1"), isArrowStream(head):
+		return "arrow"
+	case IsTFRecord(head):
+		return "tfrecord"
+	case IsIDX(head):
+		return "idx"
+	case strings.HasPrefix(text, MegatronMagic), TokensOf(head) != tensor.Invalid:
+		return "tokens"
+	case isWids(text):
+		return "tar"
+	case strings.HasPrefix(text, "{") && strings.Contains(text, `"column_encodings"`) && strings.Contains(text, `"shards"`):
+		return "mds"
+	}
+	return ""
+}
+
+// isWids reports whether a file begins as an index of wids does: a list of the shards of a WebDataset.
+func isWids(text string) bool {
+	return strings.HasPrefix(text, "{") && (strings.Contains(text, `"wids_version"`) || strings.Contains(text, `"shardlist"`))
+}
+
+// IsWids reports whether a file is an index of wids.
+func IsWids(path string) bool {
+	head := make([]byte, headBytes)
+	return isWids(string(head[:readHead(path, head)]))
+}
+
+// MegatronMagic begins the index of Megatron's files of tokens.
+const MegatronMagic = "MMIDIDX\x00\x00"
+
+// TokensOf returns the type of the tokens in a file with the header of llm.c (dev/data/data_common.py), Invalid if it
+// has none: a number for the format, and its version.
+func TokensOf(head []byte) tensor.DType {
+	switch {
+	case len(head) < 12:
+	case binary.LittleEndian.Uint32(head) == 20240520 && binary.LittleEndian.Uint32(head[4:]) == 1:
+		return tensor.Uint16
+	case binary.LittleEndian.Uint32(head) == 20240801 && binary.LittleEndian.Uint32(head[4:]) == 7:
+		return tensor.Uint32
+	}
+	return tensor.Invalid
+}
+
+// isCompressed reports whether OpenStream decompresses a file.
+func isCompressed(head []byte) bool {
+	return hasPrefix(string(head), "\x1f\x8b", "BZh", "\x28\xb5\x2f\xfd") || isZlib(head)
+}
+
+// isZlib reports the header of zlib's format (RFC 1950), which TFRecord knows beside gzip, unless it is text.
+func isZlib(head []byte) bool {
+	return len(head) > 1 && head[0] == 0x78 && (head[1] == 0x01 || head[1] == 0x9c || head[1] == 0xda)
+}
+
+// decompressedHead returns the first bytes that come out of a compressed file, as far as they do.
+func decompressedHead(path string) []byte {
+	s, err := OpenStream(context.Background(), path)
+	if err != nil {
+		return nil
+	}
+	defer s.Close()
+	head := make([]byte, headBytes)
+	n, _ := io.ReadFull(s, head)
+	return head[:n]
+}
+
+// isArrowStream reports whether a file begins with the mark, the size and the first offset of a message of Arrow.
+func isArrowStream(head []byte) bool {
+	if len(head) < 12 || !hasPrefix(string(head), "\xff\xff\xff\xff") {
+		return false
+	}
+	size, root := binary.LittleEndian.Uint32(head[4:]), binary.LittleEndian.Uint32(head[8:])
+	return size > 0 && size%4 == 0 && size < 64<<20 && root > 0 && root < size
+}
+
+// IsTFRecord reports whether a file begins as TFRecord files do: with a length and its checksum.
+func IsTFRecord(head []byte) bool {
+	return len(head) >= 12 && MaskedCRC(head[:8]) == binary.LittleEndian.Uint32(head[8:])
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// MaskedCRC returns the CRC-32C of b as TFRecord stores it (tensorflow/core/lib/hash/crc32c.h): in other bits, as
+// records may hold records.
+func MaskedCRC(b []byte) uint32 {
+	crc := crc32.Checksum(b, castagnoli)
+	return (crc>>15 | crc<<17) + 0xa282ead8
+}
+
+// isTarHead reports whether a file's first block is a header of tar.
+func isTarHead(head []byte) bool { return len(head) >= 262 && string(head[257:262]) == "ustar" }
+
+var ByExtension = map[string]string{
+	".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".h5": "hdf5", ".hdf5": "hdf5", ".hdf": "hdf5", ".arrow": "arrow", ".feather": "arrow",
+}
+
+const hdf5Magic = "\x89HDF\r\n\x1a\n"
+
+// readHead fills b with the first bytes of a file and returns how many there are.
+func readHead(path string, b []byte) int {
+	f, err := vfs.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	n, _ := f.Read(b)
+	return n
+}
+
+const NPYMagic = "\x93NUMPY"
+
+// IsIDX reports whether a file begins as IDX files do.
+func IsIDX(head []byte) bool {
+	if len(head) < 8 || head[0] != 0 || head[1] != 0 {
+		return false
+	}
+	return strings.IndexByte("\x08\x09\x0b\x0c\x0d\x0e", head[2]) >= 0 && head[3] >= 1 && head[3] < tensor.MaxRank
+}

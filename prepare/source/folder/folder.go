@@ -1,0 +1,303 @@
+// Package folder reads folders of images.
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+)
+
+// Folder is a folder of images: either one folder a class, with images in it and below
+// it, or images alone. Order and classes are those of torchvision.datasets.ImageFolder:
+// classes are the sorted names of the subfolders; samples are sorted by class, then by the
+// path of their folder, then by name.
+//
+// Where all subfolders are called as splits are (train, val, test), they are splits, and each
+// is a folder of images of that kind. Classes are those of all, by name.
+//
+// Without any image, NumPy's .npy files are the samples: a record each. The content of a file shows whether it is an image. Hidden files and folders are skipped. A file
+// whose name promises no image and whose content is none is ignored, and counted. A file
+// whose name promises an image is a sample, whatever it holds.
+type Folder struct {
+	ctx      context.Context
+	root     string
+	fence    source.Confinement
+	isImage  func(head []byte) bool
+	seen     func(n int64)
+	reported int64 // to seen
+	info     source.Info
+	classes  []string
+	folders  []folder // in the order of their samples
+	table    string   // one that is beside the images, "" for none
+	arrays   bool     // NumPy arrays are the samples, as there are no images
+	hasArray bool     // there is one
+
+	once    sync.Once // for Sample
+	indexed []indexedFolder
+	failed  error
+}
+
+// indexedFolder is a folder with its samples.
+type indexedFolder struct {
+	folder
+	first int64 // place of its first sample
+	files []entry
+}
+
+// folder is one folder with samples.
+type folder struct {
+	rel   string // inside the root, "" for the root itself
+	label int64
+	split string // "" if there are none
+}
+
+// Options configures OpenImageFolder.
+type Options struct {
+	// IsImage reports from a file's first bytes (up to 16) whether it is an image; nil takes
+	// names for it.
+	IsImage func(head []byte) bool
+
+	// Outside allows links that lead out of the folder.
+	Outside bool
+
+	// Seen is called now and then with the number of images found, once listing takes long.
+	// It may be nil.
+	Seen func(n int64)
+}
+
+// Open lists the folder once, to count it and to check it. Errors are: no such
+// folder, no images, a class without images, images beside class folders, a link that
+// leads back into its own folder. Samples lists it again, one folder at a time. At the end of
+// ctx, its cause is the error.
+func Open(ctx context.Context, path string, opts Options) (*Folder, error) {
+	s := &Folder{ctx: ctx, root: path, isImage: opts.IsImage, seen: opts.Seen, fence: source.Confinement{Dir: path, Outside: opts.Outside}}
+	if s.seen == nil {
+		s.seen = func(int64) {}
+	}
+	if s.isImage == nil {
+		s.isImage = func([]byte) bool { return false }
+	}
+	if err := Check(path); err != nil {
+		return nil, err
+	}
+	err := s.scan(ctx)
+	if s.info.Count == 0 && s.hasArray {
+		s.arrays, s.classes, s.folders, s.table = true, nil, nil, ""
+		err = s.scan(ctx)
+		s.info.Unit = "arrays"
+	}
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// Check returns an error unless path is a folder.
+func Check(path string) error {
+	info, err := vfs.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("source %s: there is no such folder", path)
+	case err != nil:
+		return fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
+	case !info.IsDir():
+		return fmt.Errorf("source %s: is a file, not a folder of images; give the folder, and unpack an archive first", path)
+	}
+	return nil
+}
+
+// scan fills info and folders.
+func (s *Folder) scan(ctx context.Context) error {
+	name, err := filepath.Abs(s.root)
+	if err != nil {
+		return err
+	}
+	s.info = source.Info{Kind: "imagefolder", Name: filepath.Base(name), Unit: "images", Fields: []source.Field{source.ContentField(source.ImagesName, store.Image)}}
+	top, err := s.list("")
+	if err != nil {
+		return err
+	}
+	s.ignore("", top.ignored)
+	switch {
+	case len(top.files) > 0 && len(top.folders) > 0:
+		return s.beside("", top)
+	case len(top.folders) == 0:
+		s.folders = []folder{{}}
+		s.info.Count = int64(len(top.files))
+	case !slices.ContainsFunc(top.folders, func(name string) bool { return !source.IsSplit(name) }):
+		err = s.scanSplits(ctx, top.folders)
+	default:
+		if err = halfSplits(top.folders); err == nil {
+			err = s.scanClasses(ctx, top.folders)
+		}
+	}
+	if err == nil && s.info.Count == 0 {
+		return errors.New("holds no images" + s.ignoredText())
+	}
+	if s.table != "" {
+		s.info.Hints = append(s.info.Hints, fmt.Sprintf("%s is not read; if it names the images, with their labels or texts, give %s as the source", s.table, filepath.Join(s.root, filepath.FromSlash(s.table))))
+	}
+	return err
+}
+
+// ignoredText says what is there instead of images, and what to give instead of the folder.
+func (s *Folder) ignoredText() string {
+	first := s.info.Ignored.First
+	if s.info.Ignored.Count == 0 {
+		return "; it is empty"
+	}
+	text := fmt.Sprintf("; it holds %d other files, such as %s", s.info.Ignored.Count, first)
+	if s.info.Ignored.Count == 1 {
+		text = "; it holds one other file, " + first
+	}
+	path := filepath.Join(s.root, filepath.FromSlash(first))
+	if dir := filepath.Dir(path); dir != filepath.Clean(s.root) && source.DetectFolder(dir) != "imagefolder" {
+		return text + fmt.Sprintf("; %s is a source of kind %s: give that", dir, source.DetectFolder(dir))
+	}
+	if kind := source.DetectFile(path); kind != "" {
+		return text + fmt.Sprintf(", which is a source of kind %s: give that, or several such files by a glob", kind)
+	}
+	if what := source.ForeignFile(path); what != "" {
+		return text + ", which " + what
+	}
+	return text
+}
+
+// scanClasses looks through every class folder.
+func (s *Folder) scanClasses(ctx context.Context, classes []string) error {
+	filled, nested := make(map[string]bool), true
+	for label, class := range classes {
+		before := s.info.Count
+		direct, err := s.scanClass(ctx, int64(label), "", class)
+		if err != nil {
+			return err
+		}
+		filled[class] = s.info.Count > before
+		nested = nested && !direct
+	}
+	if err := s.setClasses(classes, filled); err != nil {
+		return err
+	}
+	if s.info.Count > 0 && nested {
+		s.info.Hints = append(s.info.Hints, fmt.Sprintf(
+			"the classes are %s, and all their images are in folders further down; if those are the classes, give %s as the source",
+			source.Enumerate(classes, 5), filepath.Join(s.root, classes[0])))
+	}
+	return nil
+}
+
+// scanClass adds the folders of a class that hold samples, sorted by path. It reports
+// whether the class folder itself holds any.
+func (s *Folder) scanClass(ctx context.Context, label int64, split, class string) (direct bool, err error) {
+	w, top := walker{ctx: ctx, source: s}, filepath.Join(split, class)
+	if err := w.walk(top); err != nil {
+		return false, err
+	}
+	for _, rel := range w.sorted() {
+		s.folders = append(s.folders, folder{rel, label, split})
+		direct = direct || rel == top
+	}
+	return direct, nil
+}
+
+// ignore counts files that are not samples. A table among them may be what the images are
+// labeled by.
+func (s *Folder) ignore(rel string, names []string) {
+	for _, name := range names {
+		if kind := source.ByExtension[strings.ToLower(filepath.Ext(name))]; s.table == "" && (kind == "csv" || kind == "jsonl") {
+			s.table = slashed(rel, name)
+		}
+		s.info.Ignored.Add(slashed(rel, name))
+	}
+}
+
+// slashed is the name of a file inside the source.
+func slashed(rel, name string) string {
+	return filepath.ToSlash(filepath.Join(rel, name))
+}
+
+// Info implements Source.
+func (s *Folder) Info() source.Info { return s.info }
+
+// Close implements Source.
+func (s *Folder) Close() error { return nil }
+
+// Samples implements Source.
+func (s *Folder) Samples() iter.Seq2[source.Sample, error] {
+	return func(yield func(source.Sample, error) bool) {
+		for _, f := range s.folders {
+			l, err := s.list(f.rel)
+			if err != nil {
+				yield(source.Sample{}, fmt.Errorf("source %s: %w", s.root, err))
+				return
+			}
+			for _, e := range l.files {
+				if !yield(source.Sample{Name: slashed(f.rel, e.name), Split: f.split, Data: s.data(e, f.label)}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Sample implements Indexed. From its first call on all names are held in memory.
+func (s *Folder) Sample(i int64) (source.Sample, error) {
+	s.once.Do(s.index)
+	if s.failed != nil {
+		return source.Sample{}, s.failed
+	}
+	at, found := slices.BinarySearchFunc(s.indexed, i, func(f indexedFolder, i int64) int { return int(f.first - i) })
+	if !found {
+		at--
+	}
+	f := s.indexed[at]
+	e := f.files[i-f.first]
+	return source.Sample{Name: slashed(f.rel, e.name), Split: f.split, Data: s.data(e, f.label)}, nil
+}
+
+// index lists all folders.
+func (s *Folder) index() {
+	first := int64(0)
+	for _, f := range s.folders {
+		l, err := s.list(f.rel)
+		if err != nil {
+			s.failed = fmt.Errorf("source %s: %w", s.root, err)
+			return
+		}
+		s.indexed = append(s.indexed, indexedFolder{f, first, l.files})
+		first += int64(len(l.files))
+	}
+	if first != s.info.Count {
+		s.failed = fmt.Errorf("source %s: holds %d images, and held %d a moment ago", s.root, first, s.info.Count)
+	}
+}
+
+// data returns the values of an entry.
+func (s *Folder) data(e entry, label int64) source.Data {
+	if s.classes == nil {
+		return e.data
+	}
+	return labeled{e.data, label}
+}
+
+// labeled is a file with a class number as the second value.
+type labeled struct {
+	file  source.Data
+	label int64
+}
+
+// Read implements Data.
+func (l labeled) Read(v *source.Values) error {
+	source.PutInt(v, 1, l.label)
+	return l.file.Read(v)
+}

@@ -1,0 +1,172 @@
+package folder
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+)
+
+// listing is what one folder holds, each part sorted by name.
+type listing struct {
+	files   []entry // samples
+	folders []string
+	ignored []string // neither
+	outside []string // links to folders that are outside of the source
+}
+
+// entry is a file that is a sample.
+type entry struct {
+	name string
+	data source.Data
+}
+
+// list reads the folder rel of the source.
+func (s *Folder) list(rel string) (listing, error) {
+	var l listing
+	dir := filepath.Join(s.root, rel)
+	entries, err := source.ReadDir(s.ctx, dir)
+	if err != nil {
+		return l, inFolder(rel, err)
+	}
+	for _, e := range entries {
+		if s.ctx.Err() != nil {
+			return l, context.Cause(s.ctx)
+		}
+		if !source.IsHidden(e.Name()) {
+			s.classify(&l, dir, e)
+		}
+	}
+	if len(l.outside) > 0 {
+		return l, fmt.Errorf("folder %q is a link: %w", slashed(rel, l.outside[0]), source.ErrOutside)
+	}
+	return l, nil
+}
+
+// inFolder says in which folder of the source an error came up, unless it is the source.
+func inFolder(rel string, err error) error {
+	if err = source.WithoutPath(err); rel == "" {
+		return err
+	}
+	return fmt.Errorf("folder %q: %w", filepath.ToSlash(rel), err)
+}
+
+// classify puts e where it belongs. Only regular files are ever opened: a named pipe would
+// block the one who does.
+func (s *Folder) classify(l *listing, dir string, e fs.DirEntry) {
+	name, path, mode := e.Name(), filepath.Join(dir, e.Name()), e.Type()
+	if mode&fs.ModeSymlink != 0 {
+		if info, err := vfs.Stat(path); err == nil {
+			mode = info.Mode().Type()
+			if s.fence.Check(path) != nil {
+				s.outside(l, name, mode)
+				return
+			}
+		}
+	}
+	switch {
+	case mode.IsDir():
+		l.folders = append(l.folders, name)
+	case mode.IsRegular() && (source.IsImageName(name) || s.isSample(head(path))):
+		l.files = append(l.files, entry{name, source.File(path)})
+	case !mode.IsRegular() && source.IsImageName(name):
+		l.files = append(l.files, entry{name, source.NotRegular{Mode: mode}})
+	default:
+		l.ignored = append(l.ignored, name)
+	}
+}
+
+// isSample reports whether a file whose name says nothing is a sample.
+func (s *Folder) isSample(head []byte) bool {
+	array := strings.HasPrefix(string(head), source.NPYMagic)
+	s.hasArray = s.hasArray || array
+	return s.isImage(head) || s.arrays && array
+}
+
+// outside puts a link that leads out of the source where it belongs.
+func (s *Folder) outside(l *listing, name string, mode fs.FileMode) {
+	switch {
+	case mode.IsDir():
+		l.outside = append(l.outside, name)
+	case source.IsImageName(name):
+		l.files = append(l.files, entry{name, source.LeadsOutside{}})
+	default:
+		l.ignored = append(l.ignored, name)
+	}
+}
+
+// head returns the first bytes of a file, fewer or none where it cannot be read.
+func head(path string) []byte {
+	f, err := vfs.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	b := make([]byte, 16)
+	n, _ := io.ReadFull(f, b)
+	return b[:n]
+}
+
+// found counts images.
+func (s *Folder) found(n int) {
+	s.info.Count += int64(n)
+	if s.info.Count >= source.QuickScan {
+		s.seen(s.info.Count - s.reported)
+		s.reported = s.info.Count
+	}
+}
+
+// walker finds the folders below a class folder, following links.
+type walker struct {
+	ctx    context.Context
+	source *Folder
+	above  []fs.FileInfo // the folders that the present one is in
+	found  []string
+}
+
+// walk looks into the folder rel and all below it.
+func (w *walker) walk(rel string) error {
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	info, err := vfs.Stat(filepath.Join(w.source.root, rel))
+	if err != nil {
+		return inFolder(rel, err)
+	}
+	for _, a := range w.above {
+		if os.SameFile(a, info) {
+			return fmt.Errorf("folder %q is a link to a folder that it is in; remove it", filepath.ToSlash(rel))
+		}
+	}
+	l, err := w.source.list(rel)
+	if err != nil {
+		return err
+	}
+	w.source.ignore(rel, l.ignored)
+	w.source.found(len(l.files))
+	if len(l.files) > 0 {
+		w.found = append(w.found, rel)
+	}
+	w.above = append(w.above, info)
+	for _, name := range l.folders {
+		if err := w.walk(filepath.Join(rel, name)); err != nil {
+			return err
+		}
+	}
+	w.above = w.above[:len(w.above)-1]
+	return nil
+}
+
+// sorted returns the folders that hold samples, by path: as text, where "a/b-c" comes
+// before "a/b/d", since torchvision sorts the paths that os.walk gives.
+func (w *walker) sorted() []string {
+	slices.Sort(w.found)
+	return w.found
+}

@@ -1,0 +1,166 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/remote"
+)
+
+// Files returns the files that path is: itself, or what it matches as a glob, by name, or
+// one after the other what its braces stand for.
+func Files(path string) ([]string, error) {
+	if path == "-" {
+		return nil, fmt.Errorf("source -: standard input can be read only once, and this needs two passes; save it to a file first")
+	}
+	_, absent := vfs.Lstat(path)
+	if absent == nil {
+		if info, err := vfs.Stat(path); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0 {
+			return nil, fmt.Errorf("source %s: is %s, which is read only once; write what comes of it to a file first", path, describeMode(info.Mode()))
+		}
+		return []string{path}, nil
+	}
+	list, err := braces(path)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	if len(list) > 1 || list[0] != path {
+		return expandEach(list)
+	}
+	if !strings.ContainsAny(path, "*?[") {
+		return nil, notThere(path, absent, "no such file or folder"+suggest.Path(path))
+	}
+	files, err := vfs.Glob(path)
+	if err != nil || len(files) == 0 {
+		return nil, notThere(path, absent, "no file matches")
+	}
+	return files, nil
+}
+
+// notThere is the error for a path that is not there, or where looking for it ended with
+// another error: a store that does not answer, a folder that may not be looked into.
+func notThere(path string, err error, text string) error {
+	var at *fs.PathError
+	if errors.As(err, &at) && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("source %s: %w", path, at.Err)
+	}
+	var store *remote.Error
+	if errors.As(err, &store) && store.Detail != "" {
+		text += ": " + store.Detail
+	}
+	return fmt.Errorf("source %s: %s", path, text)
+}
+
+// Escape makes a path that a glob matches as it is.
+func Escape(path string) string {
+	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
+}
+
+// FilesIn returns the files that path is: what it matches, or those of a folder that match
+// pattern.
+func FilesIn(path, pattern string) ([]string, error) {
+	files, err := Files(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := vfs.Stat(files[0]); err != nil || !info.IsDir() {
+		return files, nil
+	}
+	files, err = vfs.Glob(filepath.Join(Escape(files[0]), pattern))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("source %s: the folder holds no %s", path, pattern)
+	}
+	return files, nil
+}
+
+// BaseName returns the last element of an absolute path.
+func BaseName(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return filepath.Base(path)
+}
+
+// maxBraces bounds what the braces of a path can stand for.
+const maxBraces = 1 << 20
+
+// braces returns what a path stands for by the rules of shells, which WebDataset has too:
+// {0000..0127} counts, with as many digits, and {a,b} chooses. A path without them stands for
+// itself.
+func braces(path string) ([]string, error) {
+	begin := strings.IndexByte(path, '{')
+	end := strings.IndexByte(path[max(begin, 0):], '}') + max(begin, 0)
+	if begin < 0 || end < begin {
+		return []string{path}, nil
+	}
+	inner, err := braced(path[begin+1 : end])
+	if err != nil || inner == nil {
+		return []string{path}, err
+	}
+	rest, err := braces(path[end+1:])
+	if err != nil {
+		return nil, err
+	}
+	if len(rest) > maxBraces/len(inner) {
+		return nil, fmt.Errorf("its braces stand for more than %d files", maxBraces)
+	}
+	var list []string
+	for _, i := range inner {
+		for _, r := range rest {
+			list = append(list, path[:begin]+i+r)
+		}
+	}
+	return list, nil
+}
+
+// braced returns what the text between braces stands for, nil if nothing.
+func braced(text string) ([]string, error) {
+	from, to, ok := strings.Cut(text, "..")
+	if !ok {
+		if !strings.Contains(text, ",") {
+			return nil, nil
+		}
+		return strings.Split(text, ","), nil
+	}
+	a, err := strconv.ParseUint(from, 10, 62)
+	b, err2 := strconv.ParseUint(to, 10, 62)
+	switch {
+	case err != nil || err2 != nil:
+		return nil, nil
+	case b < a:
+		return nil, fmt.Errorf("{%s} counts down", text)
+	case b-a >= maxBraces:
+		return nil, fmt.Errorf("{%s} stands for more than %d files", text, maxBraces)
+	}
+	var list []string
+	for n := a; n <= b; n++ {
+		list = append(list, fmt.Sprintf("%0*d", len(from), n))
+	}
+	return list, nil
+}
+
+// expandEach returns the files that all paths are, in their order. Each has to be there.
+func expandEach(paths []string) (files []string, err error) {
+	for _, p := range paths {
+		some, err := Files(p)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, some...)
+	}
+	return files, nil
+}
+
+// CloseFiles closes files that were only read.
+func CloseFiles(files []io.Closer) {
+	for _, f := range files {
+		f.Close()
+	}
+}

@@ -1,0 +1,313 @@
+package hdf5
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/tensor"
+)
+
+func trim(path string) string { return strings.Trim(path, "/") }
+
+// Columns returns the columns that are wanted, by default all that make a field, and
+// datasets and links that make none. One that has records and is not read is an error then, unless it has no numbers and another
+// length than those have.
+func (f *File) Columns(selection []column.Selection) (columns []array.Column, bad array.Rejections, err error) {
+	var unread []unreadDataset
+	whole := make(map[string]bool) // columns that are all of a dataset of numbers
+	selection = append([]column.Selection(nil), selection...)
+	for _, d := range f.meta.Datasets() {
+		if len(selection) == 0 && IsDimension(d) {
+			bad = append(bad, array.Rejection{Name: d.Path, Err: errors.New("a dimension of netCDF without values")})
+			continue
+		}
+		list, err := f.columns(d)
+		_, noField := d.Spec()
+		if err == nil {
+			columns = append(columns, list...)
+			selection = expand(selection, trim(d.Path), list)
+			whole[trim(d.Path)] = noField == nil
+			continue
+		}
+		unread = append(unread, unreadDataset{d, err})
+	}
+	bad, missed := split(unread, lengthOf(columns, whole), bad)
+	nowhere, elsewhere := f.unfollowed()
+	bad, missed = append(bad, nowhere...), append(missed, elsewhere...)
+	derived := f.derived()
+	for _, g := range derived {
+		selection = expand(selection, g.path, g.columns)
+	}
+	if err := errors.Join(bad.Selected(selection), missed.Selected(selection)); err != nil {
+		return nil, nil, err
+	}
+	if len(selection) == 0 {
+		if len(missed) > 0 {
+			return nil, nil, missed.All(columns)
+		}
+		if len(columns) == 0 && len(bad) > 0 {
+			return nil, nil, bad.All(nil)
+		}
+		columns, more := ofOneLength(columns, whole)
+		return columns, append(bad, more...), nil
+	}
+	for _, g := range derived {
+		columns = append(columns, g.columns...)
+	}
+	columns, err = array.Select(columns, selection)
+	return columns, bad, err
+}
+
+// IsDimension reports whether a dataset is there only to be the length of an axis.
+func IsDimension(d *meta.Dataset) bool {
+	a, ok := d.Attrs.Get("NAME")
+	if !ok {
+		return false
+	}
+	text, _ := a.Value.Text()
+	return strings.HasPrefix(text, "This is a netCDF dimension but not a netCDF variable")
+}
+
+// expand replaces a dataset of several columns in a selection by those.
+func expand(selection []column.Selection, path string, columns []array.Column) (list []column.Selection) {
+	for _, w := range selection {
+		if trim(w.Column) != path || len(columns) == 1 && columns[0].Field.Origin == path {
+			list = append(list, w)
+			continue
+		}
+		for _, c := range columns {
+			one := column.Selection{Column: c.Field.Origin, Type: w.Type}
+			if w.Field != "" {
+				one.Field = w.Field + source.FieldName(strings.TrimPrefix(c.Field.Origin, path))
+			}
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// unreadDataset is one that makes no column, and why.
+type unreadDataset struct {
+	*meta.Dataset
+	err error
+}
+
+// split adds the datasets that cannot have a value for each record to bad, and returns those that people would miss.
+func split(unread []unreadDataset, length int64, bad array.Rejections) (rejected, missed array.Rejections) {
+	for _, d := range unread {
+		r := array.Rejection{Name: d.Path, Err: d.err}
+		_, noNumbers := d.Spec()
+		switch {
+		case d.Err == nil && (d.Null || len(d.Dims) == 0 || d.Type.Class == meta.Reference),
+			d.Err == nil && noNumbers != nil && length >= 0 && d.Records() != length:
+			bad = append(bad, r)
+		default:
+			missed = append(missed, r)
+		}
+	}
+	return bad, missed
+}
+
+// lengthOf returns the records of the datasets of numbers, -1 if they are of several lengths or there are none.
+func lengthOf(columns []array.Column, whole map[string]bool) int64 {
+	length := int64(-1)
+	for _, c := range columns {
+		if !whole[c.Field.Origin] {
+			continue
+		}
+		if length >= 0 && length != c.Count {
+			return -1
+		}
+		length = c.Count
+	}
+	return length
+}
+
+// ofOneLength leaves out what is not a dataset of numbers and has another length than those have: lists of names, and the like.
+func ofOneLength(columns []array.Column, whole map[string]bool) (list []array.Column, bad array.Rejections) {
+	length := lengthOf(columns, whole)
+	for _, c := range columns {
+		if length >= 0 && c.Count != length && !whole[c.Field.Origin] {
+			bad = append(bad, array.Rejection{Name: "/" + c.Field.Origin, Err: fmt.Errorf("%d records, not %d", c.Count, length)})
+			continue
+		}
+		list = append(list, c)
+	}
+	return list, bad
+}
+
+// Fields returns the fields that a dataset makes, or why it makes none; only what its description says.
+func Fields(d *meta.Dataset) (list []source.Field, err error) {
+	all, err := parts(d)
+	for _, p := range all {
+		list = append(list, p.field)
+	}
+	return list, err
+}
+
+// columns returns a dataset as columns.
+func (f *File) columns(d *meta.Dataset) ([]array.Column, error) {
+	list, err := parts(d)
+	if err != nil {
+		return nil, err
+	}
+	r, err := f.records(d)
+	if err != nil {
+		return nil, err
+	}
+	if size := r.RecordBytes(); size < 1 || size > source.MaxValue {
+		return nil, fmt.Errorf("records of %d bytes: %w", size, meta.ErrUnsupported)
+	}
+	if len(list) == 1 && list[0].plain() {
+		return []array.Column{f.whole(d, r, list[0].field)}, nil
+	}
+	b := &blocks{ctx: f.ctx, r: r, step: blockRecords(d, r.RecordBytes())}
+	heap := d.Heap()
+	var columns []array.Column
+	for _, p := range list {
+		columns = append(columns, (&partColumn{part: p, blocks: b, heap: heap, native: d.Type.Class != meta.Compound}).column(d.Records()))
+	}
+	return columns, nil
+}
+
+// plain reports whether the bytes of a record are the value.
+func (p *part) plain() bool {
+	return p.name == "" && p.labels == nil && p.typ.Class != meta.Vlen && p.typ.Class != meta.String
+}
+
+// whole returns a dataset of numbers as a column.
+func (f *File) whole(d *meta.Dataset, r Records, field source.Field) array.Column {
+	c := array.Column{Field: field, Count: d.Records()}
+	attributes(&c.Field, d)
+	layout := array.Fixed{Size: r.RecordBytes()}
+	c.Open = func() (array.Cursor, error) {
+		return layout.Cursor(NewStream(f.ctx, r, rowsPerRead(d), 0), c.Count), nil
+	}
+	c.At = func(i int64, buf []byte) ([]byte, error) {
+		n := len(buf)
+		buf = append(buf, make([]byte, layout.Size)...)
+		return buf, r.Records(f.ctx, buf[n:], i, i+1)
+	}
+	return c
+}
+
+// attributes takes over what this module's writer notes, as is usual: the layout of
+// images and the names of classes.
+func attributes(f *source.Field, d *meta.Dataset) {
+	if a, ok := d.Attrs.Get("layout"); ok {
+		if text, ok := a.Value.Text(); ok && len(f.Shape) == 3 && (text == "NCHW" || text == "NHWC") {
+			f.Layout = text[1:]
+		}
+	}
+	if a, ok := d.Attrs.Get("class_names"); ok && len(f.Shape) == 0 {
+		if names, ok := a.Value.Strings(); ok && f.DType == tensor.Int64 {
+			f.Classes = names
+		}
+	}
+}
+
+// rowsPerRead returns how many records are in one row of chunks, 1 without chunks.
+func rowsPerRead(d *meta.Dataset) int64 {
+	if len(d.Layout.ChunkDims) > 0 {
+		return max(1, d.Layout.ChunkDims[0])
+	}
+	return 1
+}
+
+// blockRecords returns how many records are read at once for columns that are parts of them.
+func blockRecords(d *meta.Dataset, size int) int64 {
+	n := max(1, (256<<10)/int64(size))
+	if row := rowsPerRead(d); row > 1 && row*int64(size) <= 32<<20 {
+		return max(n/row, 1) * row
+	}
+	return n
+}
+
+// blocks reads records in blocks, which the columns of a dataset share.
+type blocks struct {
+	ctx  context.Context
+	r    Records
+	step int64
+
+	mu    sync.Mutex
+	first int64
+	bytes []byte // of the block that was read last; nobody changes them
+}
+
+// get returns the records of the block that has record i, and the number of its first.
+func (b *blocks) get(i int64) (records []byte, first int64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	first = i / b.step * b.step
+	if b.bytes != nil && b.first == first {
+		return b.bytes, first, nil
+	}
+	end := min(first+b.step, b.r.Len())
+	records = make([]byte, (end-first)*int64(b.r.RecordBytes()))
+	if err := b.r.Records(b.ctx, records, first, end); err != nil {
+		return nil, 0, err
+	}
+	b.bytes, b.first = records, first
+	return records, first, nil
+}
+
+// partColumn is the column of a part.
+type partColumn struct {
+	part
+	blocks *blocks
+	heap   *meta.Heap
+	native bool
+}
+
+func (c *partColumn) column(count int64) array.Column {
+	return array.Column{
+		Field: c.field, Count: count,
+		Open: func() (array.Cursor, error) { return &partCursor{c: c, count: count}, nil },
+		At: func(i int64, buf []byte) ([]byte, error) {
+			record := make([]byte, c.blocks.r.RecordBytes())
+			if err := c.blocks.r.Records(c.blocks.ctx, record, i, i+1); err != nil {
+				return buf, err
+			}
+			return c.value(buf, record, c.native, c.heap)
+		},
+	}
+}
+
+// partCursor gives one value after the other.
+type partCursor struct {
+	c         *partColumn
+	at, count int64
+	block     []byte // records from at on
+	end       int64  // of block
+}
+
+func (p *partCursor) Next() ([]byte, error) {
+	if p.at == p.count {
+		return nil, io.EOF
+	}
+	size := p.c.blocks.r.RecordBytes()
+	if p.at >= p.end {
+		b, first, err := p.c.blocks.get(p.at)
+		if err != nil {
+			return nil, err
+		}
+		p.block, p.end = b[(p.at-first)*int64(size):], first+int64(len(b)/size)
+	}
+	record := p.block[:size]
+	p.block = p.block[size:]
+	p.at++
+	return p.c.value(nil, record, p.c.native, p.c.heap)
+}
+
+func (p *partCursor) Close() error { return nil }
+
+var _ Records = (*chunk.Reader)(nil)

@@ -1,0 +1,146 @@
+// Package hdf5 reads HDF5 files that other programs wrote as columns: numbers, texts, labels, members of compounds, lists of any
+// length, and datasets whose elements are in other files.
+package hdf5
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+)
+
+// File is an open file that columns are read from.
+type File struct {
+	ctx     context.Context
+	path    string
+	f       vfs.File
+	meta    *meta.File
+	pool    *chunk.Pool
+	outside bool
+	depth   int // of virtual datasets of virtual datasets
+
+	mu    sync.Mutex
+	named map[string]vfs.File // external files, by path
+}
+
+// New returns the File that f reads. Close closes f, too.
+func New(ctx context.Context, path string, f vfs.File, file *meta.File, opts source.Options) *File {
+	return &File{ctx: ctx, path: path, f: f, meta: file, pool: chunk.NewPool(0), outside: opts.Outside}
+}
+
+// Close lets go of the file, and of those that its datasets have elements in.
+func (f *File) Close() error {
+	err := f.f.Close()
+	for _, other := range f.named {
+		err = errors.Join(err, other.Close())
+	}
+	if f.depth == 0 {
+		f.pool.Close()
+	}
+	return err
+}
+
+// Records reads records of a dataset by their numbers: a *chunk.Reader, or several.
+type Records interface {
+	Len() int64
+	RecordBytes() int
+	Records(ctx context.Context, dst []byte, a, b int64) error
+}
+
+// records returns the reader of a dataset, whose elements may be in other files.
+func (f *File) records(d *meta.Dataset) (Records, error) {
+	opts := chunk.Options{Pool: f.pool, References: true}
+	switch {
+	case len(d.External) > 0:
+		inside := *d
+		inside.External, inside.Layout.Offset = nil, 0
+		return chunk.NewReader(&external{f, d.External}, &inside, opts)
+	case d.Err == nil && d.Layout.Kind == meta.Virtual:
+		return f.virtual(d)
+	}
+	return chunk.NewReader(f.f, d, opts)
+}
+
+// place returns the path of a file that a dataset names, which is relative to the folder of f.
+func (f *File) place(name string) (string, error) {
+	dir := filepath.Dir(f.path)
+	path := name
+	if !filepath.IsAbs(name) {
+		path = filepath.Join(dir, filepath.FromSlash(name))
+	}
+	if err := (source.Confinement{Dir: dir, Outside: f.outside}).Check(path); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return path, nil
+}
+
+// external reads the external files of a dataset, one after the other.
+type external struct {
+	file  *File
+	files []meta.ExternalFile
+}
+
+// ReadAt implements io.ReaderAt.
+func (e *external) ReadAt(b []byte, off int64) (n int, err error) {
+	for _, part := range e.files {
+		if part.Size >= 0 && off >= part.Size {
+			off -= part.Size
+			continue
+		}
+		room := b[n:]
+		if part.Size >= 0 {
+			room = room[:min(int64(len(room)), part.Size-off)]
+		}
+		if part.Offset < 0 || off > 1<<62-part.Offset {
+			return n, fmt.Errorf("%s from byte %d: %w", part.Name, part.Offset, meta.ErrCorrupt)
+		}
+		if err := e.read(part.Name, room, part.Offset+off); err != nil {
+			return n, err
+		}
+		n, off = n+len(room), 0
+		if n == len(b) {
+			return n, nil
+		}
+	}
+	return n, io.ErrUnexpectedEOF
+}
+
+func (e *external) read(name string, b []byte, off int64) error {
+	f, err := e.file.open(name)
+	if err == nil {
+		err = source.ReadAt(f, b, off)
+	}
+	if err != nil {
+		return fmt.Errorf("external file %s: %w", name, source.WithoutPath(err))
+	}
+	return nil
+}
+
+// open opens an external file once.
+func (f *File) open(name string) (vfs.File, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if other := f.named[name]; other != nil {
+		return other, nil
+	}
+	path, err := f.place(name)
+	if err != nil {
+		return nil, err
+	}
+	other, err := source.OpenUntil(f.ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if f.named == nil {
+		f.named = make(map[string]vfs.File)
+	}
+	f.named[name] = other
+	return other, nil
+}

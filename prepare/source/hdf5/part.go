@@ -1,0 +1,259 @@
+package hdf5
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// part is what of an element of a dataset makes a field: all of it, or a member of a compound.
+type part struct {
+	name   string // of the member, such as ".pos.x"; "" for all of an element
+	typ    *meta.Datatype
+	at     int64
+	axes   []stride
+	field  source.Field
+	labels map[int64]int64 // number of a label by its value
+	chars  bool            // the elements of a record are the letters of a text
+}
+
+// stride is an axis of a part: n elements, bytes apart.
+type stride struct{ n, bytes int64 }
+
+// mostParts is how many fields a dataset can make.
+const mostParts = 4096
+
+// parts returns the fields that the elements of a dataset make.
+func parts(d *meta.Dataset) (list []part, err error) {
+	switch {
+	case d.Err != nil:
+		return nil, d.Err
+	case d.Null || len(d.Dims) == 0:
+		return nil, fmt.Errorf("a scalar or null dataspace has no records: %w", meta.ErrUnsupported)
+	}
+	p := part{typ: d.Type, axes: strides(d.Dims[1:], d.Type.Size)}
+	if d.Type.Class == meta.Compound && len(d.Type.Members) > mostParts {
+		return nil, fmt.Errorf("a compound of %d members: %w", len(d.Type.Members), meta.ErrUnsupported)
+	}
+	return p.expand(source.FieldName, d.Path)
+}
+
+// strides returns the axes of an array of elements of that size.
+func strides(dims []int64, size int64) []stride {
+	list := make([]stride, len(dims))
+	for i := len(dims) - 1; i >= 0; i-- {
+		list[i] = stride{dims[i], size}
+		if dims[i] > 0 && size > math.MaxInt64/dims[i] {
+			size = 0 // more than a record can have, which the field refuses
+		}
+		size *= dims[i]
+	}
+	return list
+}
+
+// expand returns the parts that p has members for.
+func (p part) expand(fieldName func(string) string, path string) (list []part, err error) {
+	for p.typ.Class == meta.Array {
+		p.axes = append(slices.Clone(p.axes), strides(p.typ.Dims, p.typ.Base.Size)...)
+		p.typ = p.typ.Base
+	}
+	if p.typ.Class != meta.Compound {
+		p.field, err = p.fieldOf(fieldName(trim(path) + p.name))
+		p.field.Origin = trim(path) + p.name
+		return []part{p}, err
+	}
+	for _, m := range p.typ.Members {
+		inner := part{name: p.name + "." + m.Name, typ: m.Type, at: p.at + m.Offset, axes: p.axes}
+		more, err := inner.expand(fieldName, path)
+		if err != nil {
+			return nil, fmt.Errorf("member %s: %w", inner.name[1:], err)
+		}
+		if list = append(list, more...); len(list) > mostParts {
+			return nil, fmt.Errorf("a compound of more than %d members: %w", mostParts, meta.ErrUnsupported)
+		}
+	}
+	return list, nil
+}
+
+// fieldOf returns the field of a part that has no members.
+func (p *part) fieldOf(name string) (f source.Field, err error) {
+	refuse := func(format string, args ...any) (source.Field, error) {
+		return f, fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), meta.ErrUnsupported)
+	}
+	t := p.typ
+	switch {
+	case t.Class == meta.String && t.Size == 1 && len(p.axes) == 1:
+		p.chars = true
+		return source.ContentField(name, store.Text), nil
+	case t.Class == meta.String || t.VlenString:
+		if p.count() != 1 {
+			return refuse("%v: a record of several texts makes no field", t)
+		}
+		return source.ContentField(name, store.Text), nil
+	case t.Class == meta.Enum && !t.IsBool() && p.count() == 1:
+		if f, ok := p.label(name); ok {
+			return f, nil
+		}
+	case t.Class == meta.Complex:
+		p.axes, p.typ = append(slices.Clone(p.axes), stride{2, t.Base.Size}), t.Base
+	}
+	ragged := t.Class == meta.Vlen
+	if ragged {
+		if p.count() != 1 {
+			return refuse("%v: a record of several lists makes no field", t)
+		}
+		t = t.Base
+	} else {
+		t = p.typ
+	}
+	dtype := t.DType()
+	if dtype == tensor.Invalid || t.Format.VAXOrder || ragged && int64(dtype.Size()) != t.Size {
+		return refuse("type %v has no element type here", p.typ)
+	}
+	if ragged {
+		return source.RaggedField(name, dtype), nil
+	}
+	var shape []int
+	for _, a := range p.axes {
+		if a.n > 1<<40 {
+			return refuse("axis of %d elements", a.n)
+		}
+		shape = append(shape, int(a.n))
+	}
+	f = source.NumberField(name, dtype, shape...)
+	if err := f.Spec.Validate(); err != nil {
+		return refuse("%v", err)
+	}
+	return f, nil
+}
+
+// label returns the field of an enumeration, whose labels are numbered in the order of their values.
+func (p *part) label(name string) (source.Field, bool) {
+	if p.typ.Base.DType() == tensor.Invalid {
+		return source.Field{}, false
+	}
+	members := slices.Clone(p.typ.Members)
+	slices.SortFunc(members, func(a, b meta.Member) int {
+		if a.Value < b.Value {
+			return -1
+		}
+		return 1
+	})
+	p.labels = make(map[int64]int64)
+	var names []string
+	for _, m := range members {
+		if _, twice := p.labels[m.Value]; twice || m.Name == "" || slices.Contains(names, m.Name) {
+			return source.Field{}, false
+		}
+		p.labels[m.Value] = int64(len(names))
+		names = append(names, m.Name)
+	}
+	return source.LabelField(name, names), len(names) > 0
+}
+
+// count returns how many elements a record has.
+func (p *part) count() int64 {
+	n := int64(1)
+	for _, a := range p.axes {
+		if a.n > 0 && n > math.MaxInt64/a.n {
+			return math.MaxInt64
+		}
+		n *= a.n
+	}
+	return n
+}
+
+// value appends the value that a record has, native says that its numbers are this machine's already.
+func (p *part) value(buf, record []byte, native bool, heap *meta.Heap) ([]byte, error) {
+	from := len(buf)
+	switch t := p.typ; {
+	case t.Class == meta.Vlen:
+		return p.list(buf, record, heap)
+	case t.Class == meta.String:
+		raw := record[p.at:]
+		if p.chars {
+			raw = p.gather(nil, raw)
+		} else {
+			raw = raw[:t.Size]
+		}
+		return append(buf, t.Unpad(raw)...), nil
+	}
+	buf = p.gather(buf, record[p.at:])
+	if !native {
+		decode(p.typ, buf[from:])
+	}
+	if p.labels == nil {
+		return buf, nil
+	}
+	x, ok := p.labels[integer(p.typ.Base, buf[from:])]
+	if !ok {
+		return buf, source.ValueError("%d is none of the values of its enumeration", integer(p.typ.Base, buf[from:]))
+	}
+	return binary.LittleEndian.AppendUint64(buf[:from], uint64(x)), nil
+}
+
+// list appends an element of variable length, whose reference a record has.
+func (p *part) list(buf, record []byte, heap *meta.Heap) ([]byte, error) {
+	if int64(heap.RefBytes()) != p.typ.Size {
+		return buf, fmt.Errorf("references of %d bytes: %w", p.typ.Size, meta.ErrCorrupt)
+	}
+	size := int64(1)
+	if !p.typ.VlenString {
+		size = p.typ.Base.Size
+	}
+	_, b, err := heap.Elements(record[p.at:p.at+p.typ.Size], size)
+	switch {
+	case err != nil:
+		return buf, err
+	case p.typ.VlenString:
+		return append(buf, p.typ.Unpad(b)...), nil
+	}
+	from := len(buf)
+	buf = append(buf, b...)
+	decode(p.typ.Base, buf[from:])
+	return buf, nil
+}
+
+// gather appends the elements of a part.
+func (p *part) gather(buf, record []byte) []byte { return gatherAxes(buf, record, p.axes, p.typ.Size) }
+
+func gatherAxes(buf, record []byte, axes []stride, size int64) []byte {
+	n, end := size, len(axes)
+	for end > 0 && axes[end-1].bytes == n { // side by side
+		end--
+		n *= axes[end].n
+	}
+	if end == 0 {
+		return append(buf, record[:n]...)
+	}
+	a := axes[0]
+	for i := range a.n {
+		buf = gatherAxes(buf, record[i*a.bytes:], axes[1:], size)
+	}
+	return buf
+}
+
+// decode makes numbers of a type this machine's.
+func decode(t *meta.Datatype, b []byte) {
+	if f := chunk.Native(t); f != nil {
+		f(b)
+	}
+}
+
+// integer returns a number of an integer type.
+func integer(t *meta.Datatype, b []byte) int64 {
+	var word [8]byte
+	copy(word[:], b)
+	x := int64(binary.LittleEndian.Uint64(word[:]))
+	if shift := 64 - 8*len(b); t.Signed {
+		return x << shift >> shift
+	}
+	return x
+}

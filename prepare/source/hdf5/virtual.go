@@ -1,0 +1,260 @@
+package hdf5
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/prepare/source"
+)
+
+// virtual reads a dataset whose elements are in others.
+type virtual struct {
+	file   *File
+	data   *meta.Dataset
+	record int64 // elements
+	parts  []mapping
+	fill   []byte // nil for zeros
+
+	mu   sync.Mutex
+	open map[string]*origin
+}
+
+// mapping is a part of it.
+type mapping struct {
+	meta.VirtualSource
+	from meta.Selection // until the source is open
+	to   selection
+}
+
+// origin is a dataset that a virtual one has elements of.
+type origin struct {
+	file *File // nil for one of the same file
+	data *meta.Dataset
+	Records
+}
+
+const (
+	mostDepth   = 4        // of virtual datasets of virtual datasets
+	mostOrigins = 64       // that are open at once
+	originBytes = 16 << 20 // that are read of one at once
+)
+
+// virtual returns the reader of a virtual dataset.
+func (f *File) virtual(d *meta.Dataset) (Records, error) {
+	list, err := d.Mappings()
+	if err != nil {
+		return nil, err
+	}
+	if d.Type.Class == meta.Vlen || len(d.Dims) == 0 || d.Null || f.depth >= mostDepth {
+		return nil, fmt.Errorf("a virtual dataset of type %v, %d deep: %w", d.Type, f.depth, meta.ErrUnsupported)
+	}
+	v := &virtual{file: f, data: d, record: 1, open: make(map[string]*origin)}
+	for _, n := range d.Dims[1:] {
+		if n > 0 && v.record > source.MaxValue/n {
+			return nil, fmt.Errorf("records of more than %d elements: %w", source.MaxValue, meta.ErrUnsupported)
+		}
+		v.record *= n
+	}
+	if v.record > source.MaxValue/d.Type.Size {
+		return nil, fmt.Errorf("records of %d elements: %w", v.record, meta.ErrUnsupported)
+	}
+	if d.Fill.State == meta.FillUser {
+		v.fill = append(v.fill, d.Fill.Value...)
+		decode(d.Type, v.fill)
+	}
+	for _, m := range list {
+		to, err := newSelection(m.To, d.Dims)
+		if err == nil {
+			err = noPattern(m.VirtualSource)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("its part of %s:%s: %w; write it as one dataset: h5repack -l CONTI OLD.h5 NEW.h5", m.File, m.Path, err)
+		}
+		v.parts = append(v.parts, mapping{m.VirtualSource, m.From, to})
+	}
+	return v, nil
+}
+
+// noPattern refuses names that stand for those of many sources.
+func noPattern(v meta.VirtualSource) error {
+	for _, name := range []string{v.File, v.Path} {
+		for i := range len(name) - 1 {
+			if name[i] == '%' && name[i+1] != '%' {
+				return fmt.Errorf("a name with a pattern: %w", meta.ErrUnsupported)
+			}
+		}
+	}
+	return nil
+}
+
+func (v *virtual) Len() int64       { return v.data.Dims[0] }
+func (v *virtual) RecordBytes() int { return int(v.record * v.data.Type.Size) }
+
+// Records implements Records.
+func (v *virtual) Records(ctx context.Context, dst []byte, a, b int64) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(dst)
+	if len(v.fill) > 0 {
+		for n := copy(dst, v.fill); n < len(dst); {
+			n += copy(dst[n:], dst[:n])
+		}
+	}
+	for i := range v.parts {
+		if err := v.parts[i].read(ctx, v, dst, a, b); err != nil {
+			return fmt.Errorf("%s:%s: %w", v.parts[i].File, v.parts[i].Path, err)
+		}
+	}
+	return nil
+}
+
+// read copies what a part has of records [a, b).
+func (m *mapping) read(ctx context.Context, v *virtual, dst []byte, a, b int64) error {
+	first := &m.to.axes[0]
+	row := m.to.row()
+	from, end := first.below(a)*row, first.below(b)*row
+	if from == end {
+		return nil
+	}
+	o, err := v.origin(m.VirtualSource)
+	if err != nil {
+		return err
+	}
+	src, err := newSelection(m.from, o.data.Dims)
+	if err != nil {
+		return err
+	}
+	if src.axes[0].count*src.row() != first.count*row {
+		return fmt.Errorf("%d elements for %d: %w", src.axes[0].count*src.row(), first.count*row, meta.ErrCorrupt)
+	}
+	for from < end {
+		n, err := m.readRows(ctx, v, o, &src, dst, a, from, end)
+		if err != nil {
+			return err
+		}
+		from += n
+	}
+	return nil
+}
+
+// readRows copies elements from number from of the part on, as far as records of its source are side by side, and returns how
+// many.
+func (m *mapping) readRows(ctx context.Context, v *virtual, o *origin, src *selection, dst []byte, first, from, end int64) (int64, error) {
+	row := src.row()
+	k := from / row
+	place, run := src.axes[0].at(k)
+	run = min(run, max(1, originBytes/int64(max(1, o.RecordBytes()))), (end-1)/row+1-k)
+	buf := make([]byte, run*int64(o.RecordBytes()))
+	if err := o.Records.Records(ctx, buf, place, place+run); err != nil {
+		return 0, err
+	}
+	size, base := v.data.Type.Size, place*src.axes[0].step
+	stop := min(end, (k+run)*row)
+	for e := from; e < stop; {
+		in, n := src.at(e)
+		out, most := m.to.at(e)
+		n = min(n, most, stop-e)
+		copy(dst[(out-first*v.record)*size:][:n*size], buf[(in-base)*size:])
+		e += n
+	}
+	return stop - from, nil
+}
+
+// origin opens a source once.
+func (v *virtual) origin(s meta.VirtualSource) (*origin, error) {
+	key := s.File + "\x00" + s.Path
+	if o := v.open[key]; o != nil {
+		return o, nil
+	}
+	if len(v.open) >= mostOrigins {
+		v.closeOrigins()
+	}
+	o, err := v.openOrigin(s)
+	if err != nil {
+		return nil, err
+	}
+	v.open[key] = o
+	return o, nil
+}
+
+func (v *virtual) closeOrigins() {
+	for _, o := range v.open {
+		inner, ok := o.Records.(*virtual)
+		if w, wide := o.Records.(*widened); wide {
+			inner, ok = w.narrow.(*virtual)
+		}
+		if ok {
+			inner.closeOrigins()
+		}
+		if o.file != nil {
+			_ = o.file.Close() // what was read was checked when it was read
+		}
+	}
+	clear(v.open)
+}
+
+// Close lets go of the sources.
+func (v *virtual) Close() error {
+	v.closeOrigins()
+	return nil
+}
+
+func (v *virtual) openOrigin(s meta.VirtualSource) (*origin, error) {
+	if s.File == "." {
+		f := v.file
+		return v.originIn(&File{ctx: f.ctx, path: f.path, f: f.f, meta: f.meta, pool: f.pool, outside: f.outside, depth: f.depth + 1}, s.Path)
+	}
+	file, err := v.file.other(s.File)
+	if err != nil {
+		return nil, err
+	}
+	o, err := v.originIn(file, s.Path)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	o.file = file
+	return o, nil
+}
+
+// originIn returns a dataset of an open file as a source.
+func (v *virtual) originIn(file *File, path string) (*origin, error) {
+	d, err := file.meta.Dataset(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w; libhdf5 would read fill values: write the dataset there, or leave this one out with --fields", err)
+	}
+	if len(d.Dims) == 0 {
+		return nil, fmt.Errorf("a single value as a source: %w", meta.ErrUnsupported)
+	}
+	r, err := file.records(d)
+	if err == nil {
+		r, err = widen(r, d.Type, v.data.Type)
+	}
+	return &origin{data: d, Records: r}, err
+}
+
+// other opens another HDF5 file.
+func (f *File) other(name string) (*File, error) {
+	path, err := f.place(name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := source.OpenUntil(f.ctx, path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, errors.New("the file is not there; put it beside the one that names it")
+		}
+		return nil, source.WithoutPath(err)
+	}
+	info, err := file.Stat()
+	if err == nil {
+		var m *meta.File
+		if m, err = meta.Open(file, info.Size()); err == nil {
+			return &File{ctx: f.ctx, path: path, f: file, meta: m, pool: f.pool, outside: f.outside, depth: f.depth + 1}, nil
+		}
+	}
+	return nil, errors.Join(err, file.Close())
+}

@@ -1,0 +1,83 @@
+// Package kinds opens samples of any kind: it knows the packages of all of them.
+package kinds
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/archive"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/arrow"
+	"github.com/penstock/penstock/prepare/source/cifar"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/dataset"
+	"github.com/penstock/penstock/prepare/source/folder"
+	"github.com/penstock/penstock/prepare/source/mds"
+	"github.com/penstock/penstock/prepare/source/parquet"
+	"github.com/penstock/penstock/prepare/source/table"
+	"github.com/penstock/penstock/prepare/source/tfrecord"
+	"github.com/penstock/penstock/prepare/source/tokens"
+	"github.com/penstock/penstock/prepare/source/zarr"
+)
+
+// Open opens the samples at path: a folder, a file, or for archives and tables a glob of
+// files. It finds out what is common to all samples: their number,
+// types, class names. At the end of ctx, its cause is the error.
+func Open(ctx context.Context, path string, opts source.Options) (source.Source, error) {
+	kind := opts.Kind
+	if kind == "" || kind == "auto" {
+		var err error
+		if kind, err = source.Detect(path); err != nil {
+			return nil, err
+		}
+		if err := source.Alone(ctx, path, kind); err != nil {
+			return nil, err
+		}
+	}
+	open, ok := openers[kind]
+	if !ok {
+		return nil, fmt.Errorf("source %s: unknown kind %q; known are %s", path, kind, strings.Join(source.Kinds, ", "))
+	}
+	selection, err := column.ParseFields(opts.Fields)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Seen == nil {
+		opts.Seen = func(int64) {}
+	}
+	return open(ctx, path, opts, selection)
+}
+
+var openers = map[string]openFunc{
+	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip, "npy": array.OpenNPY, "npz": array.OpenNPZ,
+	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
+	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": tokens.Open, "zarr": zarr.Open,
+}
+
+func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	if selection != nil {
+		return nil, fmt.Errorf("source %s: --fields: a folder of images has no columns", path)
+	}
+	s, err := folder.Open(ctx, path, folder.Options{IsImage: opts.IsImage, Seen: opts.Seen, Outside: opts.Outside})
+	if err != nil {
+		return nil, err // not s, which would be a Source that is not nil
+	}
+	return s, nil
+}
+
+type openFunc func(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error)
+
+// Check makes sure that there is something of that kind at path, as far as a look says.
+func Check(path, kind string) error {
+	switch kind {
+	case "imagefolder":
+		return folder.Check(path)
+	case "", "auto":
+		_, err := source.Detect(path)
+		return err
+	}
+	_, err := source.Files(path)
+	return err
+}

@@ -1,0 +1,171 @@
+// Package mds reads datasets of MosaicML Streaming: folders with an index.json and shards, raw or compressed.
+package mds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/rows"
+)
+
+// IndexName is the file of a folder that names its shards.
+const IndexName = "index.json"
+
+// index is what is there (streaming/base/format/base/writer.py).
+type index struct {
+	Version int     `json:"version"`
+	Shards  []shard `json:"shards"`
+}
+
+// shard is a file of samples (streaming/base/format/mds/writer.py).
+type shard struct {
+	Version   int        `json:"version"`
+	Format    string     `json:"format"`
+	Names     []string   `json:"column_names"`
+	Encodings []string   `json:"column_encodings"`
+	Sizes     []*int64   `json:"column_sizes"`
+	Raw       *fileInfo  `json:"raw_data"`
+	Packed    *fileInfo  `json:"zip_data"`
+	Method    string     `json:"compression"`
+	Samples   int64      `json:"samples"`
+	columns   []encoding // of Encodings
+}
+
+type fileInfo struct {
+	Name  string `json:"basename"`
+	Bytes int64  `json:"bytes"`
+}
+
+// maxIndex is the most bytes that an index has.
+const maxIndex = 1 << 30
+
+// Open reads the index. It goes through the samples where arrays may have several shapes, or bytes may be images.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	files, err := source.Files(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &set{shards: make(map[string]*shard), splits: source.FileSplits{Of: make(map[string]string)}}
+	if err := s.add(files); err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	format := rows.Format{Kind: "mds", Unit: "samples", Splits: &s.splits, Open: func(ctx context.Context, name string) (rows.File, error) {
+		return s.shards[name].open(ctx, name)
+	}}
+	return rows.Open(ctx, path, s.names, format, opts, selection)
+}
+
+// set is the shards of a source.
+type set struct {
+	names  []string // of the files
+	shards map[string]*shard
+	splits source.FileSplits
+}
+
+// add takes the shards of folders, or of indexes. A folder of folders that have splits' names has these splits.
+func (s *set) add(paths []string) error {
+	var found []string
+	for _, p := range paths {
+		if info, err := vfs.Stat(p); err != nil || !info.IsDir() {
+			found = append(found, p)
+		} else if _, err := vfs.Stat(filepath.Join(p, IndexName)); err == nil {
+			found = append(found, filepath.Join(p, IndexName))
+		} else if inner, _ := vfs.Glob(filepath.Join(source.Escape(p), "*", IndexName)); len(inner) > 0 {
+			found = append(found, inner...)
+		} else {
+			return fmt.Errorf("%s: the folder has no %s", p, IndexName)
+		}
+	}
+	of := source.SplitsOfFiles(found)
+	slices.SortStableFunc(found, func(a, b string) int { return source.CompareSplits(of.Of[a], of.Of[b]) })
+	s.splits.Names = of.Names
+	for _, name := range found {
+		shards, err := s.index(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, source.WithoutPath(err))
+		}
+		for _, f := range shards {
+			s.splits.Of[f] = of.Of[name]
+		}
+	}
+	if len(s.names) == 0 {
+		return errors.New("names no shards")
+	}
+	return nil
+}
+
+// index takes the shards of an index, and returns their files.
+func (s *set) index(name string) (files []string, err error) {
+	var x index
+	if err := source.ReadJSON(name, "index of MDS", maxIndex, &x); err != nil {
+		return nil, err
+	}
+	if x.Version != 2 || len(x.Shards) == 0 {
+		return nil, fmt.Errorf("is an index of version %d with %d shards; one of version 2 with shards is expected", x.Version, len(x.Shards))
+	}
+	for i := range x.Shards {
+		h := &x.Shards[i]
+		file, err := h.file(filepath.Dir(name))
+		if err == nil {
+			err = h.check()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("shard %d: %w", i, err)
+		}
+		if s.shards[file] != nil {
+			return nil, fmt.Errorf("shard %d: %s is named twice", i, file)
+		}
+		s.shards[file] = h
+		files = append(files, file)
+	}
+	s.names = append(s.names, files...)
+	return files, nil
+}
+
+// file returns the file of a shard: the raw one, where it is there.
+func (h *shard) file(dir string) (string, error) {
+	for _, f := range []*fileInfo{h.Raw, h.Packed} {
+		if f == nil {
+			continue
+		}
+		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
+			return "", fmt.Errorf("%q leads out of the folder", f.Name)
+		}
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		info, err := vfs.Stat(path)
+		if err != nil {
+			continue
+		}
+		if info.Size() != f.Bytes {
+			return "", fmt.Errorf("%s has %d bytes, and by the index %d", f.Name, info.Size(), f.Bytes)
+		}
+		return path, nil
+	}
+	return "", errors.New("its file is not there")
+}
+
+// check makes sure that the columns are known.
+func (h *shard) check() error {
+	if h.Format != "mds" || h.Version != 2 {
+		return fmt.Errorf("is of format %q, version %d, and mds, version 2 is expected", h.Format, h.Version)
+	}
+	if len(h.Names) != len(h.Encodings) || len(h.Names) != len(h.Sizes) || h.Samples < 0 {
+		return fmt.Errorf("%d columns with %d types and %d sizes", len(h.Names), len(h.Encodings), len(h.Sizes))
+	}
+	for i, text := range h.Encodings {
+		e := newEncoding(text)
+		if size := h.Sizes[i]; size != nil && *size == 0 { // as the library takes it
+			h.Sizes[i] = nil
+		} else if size != nil && (*size < 0 || *size > source.MaxValue || e.fixed > 0 && *size != e.fixed) {
+			return fmt.Errorf("column %s of type %s has %d bytes", h.Names[i], text, *size)
+		}
+		h.columns = append(h.columns, e)
+	}
+	return nil
+}

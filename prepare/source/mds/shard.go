@@ -1,0 +1,152 @@
+package mds
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/rows"
+)
+
+// A shard is uint32 samples, uint32 offset of each sample and of the end, JSON that is in the index too, and the samples:
+//
+//	uint32 size of each column that has no fixed one, and the bytes of all columns
+//
+// A shard may be compressed as a whole. It is read from its begin to its end.
+
+func (h *shard) open(ctx context.Context, path string) (rows.File, error) {
+	if method, _, _ := strings.Cut(h.Method, ":"); h.Packed != nil && strings.HasSuffix(path, "."+method) && (method == "br" || method == "snappy") {
+		return nil, fmt.Errorf("is compressed with %s, which is not read; keep its raw file: StreamingDataset(..., keep_zip=False) writes it where it is first read", method)
+	}
+	var list []rows.Column
+	for i, e := range h.columns {
+		c := e.Column
+		c.Name = h.Names[i]
+		list = append(list, c)
+	}
+	return &rows.Stream{Ctx: ctx, Path: path, List: list, Samples: h.Samples, Read: h.samples}, nil
+}
+
+func (h *shard) samples(s *source.Stream, first int64, yield func(rows.Row, error) bool) error {
+	r := s.Seekable()
+	head, err := read(r, nil, 4)
+	if err != nil {
+		return err
+	}
+	if n := int64(binary.LittleEndian.Uint32(head)); n != h.Samples {
+		return fmt.Errorf("the shard has %d samples, and by the index %d", n, h.Samples)
+	}
+	table, err := read(r, nil, 4*(h.Samples+1))
+	if err != nil {
+		return err
+	}
+	offset := func(i int64) int64 { return int64(binary.LittleEndian.Uint32(table[4*i:])) }
+	at := int64(len(head) + len(table))
+	if offset(first) < at {
+		return errOffsets
+	}
+	if err := skip(r, offset(first)-at); err != nil {
+		return err
+	}
+	for i := first; i < h.Samples; i++ {
+		size := offset(i+1) - offset(i)
+		if size < 0 || size > source.MaxValue {
+			return errOffsets
+		}
+		b, err := read(r, nil, size)
+		if err != nil {
+			return err
+		}
+		if !yield(sample{h, b}, nil) {
+			return nil
+		}
+	}
+	// A compressed shard has its checksum after the last sample.
+	switch n, err := io.Copy(io.Discard, r); {
+	case err != nil:
+		return err
+	case n > 0:
+		return fmt.Errorf("the shard has %d bytes after its last sample", n)
+	}
+	return nil
+}
+
+var (
+	errOffsets = errors.New("the offsets of the samples do not rise")
+	errShort   = errors.New("the shard is cut short")
+)
+
+// read reads n bytes, as far as there are that many: memory follows what is there.
+func read(r io.Reader, b []byte, n int64) ([]byte, error) {
+	b = slices.Grow(b, int(min(n, 1<<20)))
+	for int64(len(b)) < n {
+		b = slices.Grow(b, 1)
+		got, err := io.ReadFull(r, b[len(b):min(int64(cap(b)), n)])
+		if b = b[:len(b)+got]; err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil, errShort
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func skip(r io.Reader, n int64) error {
+	got, err := io.CopyN(io.Discard, r, n)
+	if err == io.EOF && got < n {
+		return errShort
+	}
+	return err
+}
+
+// sample is the bytes of a sample.
+type sample struct {
+	shard *shard
+	bytes []byte
+}
+
+// Each implements rows.Row.
+func (s sample) Each(buf *[]byte, v rows.Visitor) error {
+	sizes := 0
+	for _, size := range s.shard.Sizes {
+		if size == nil {
+			sizes += 4
+		}
+	}
+	if sizes > len(s.bytes) {
+		return errSample
+	}
+	head, rest := s.bytes[:sizes], s.bytes[sizes:]
+	for i, size := range s.shard.Sizes {
+		n := int64(0)
+		if size != nil {
+			n = *size
+		} else {
+			n, head = int64(binary.LittleEndian.Uint32(head)), head[4:]
+		}
+		if n > int64(len(rest)) {
+			return errSample
+		}
+		value := rest[:n:n]
+		rest = rest[n:]
+		at := v.Column([]byte(s.shard.Names[i]))
+		if at < 0 {
+			continue
+		}
+		x, err := s.shard.columns[i].value(value, buf)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.shard.Names[i], err)
+		}
+		if err := v.Value(at, &x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errSample = source.ValueError("its columns have more bytes than it")

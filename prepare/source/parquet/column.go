@@ -1,0 +1,440 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// leafColumn is a leaf of a Parquet schema as a field.
+type leafColumn struct {
+	name      string // path without the segments that only make lists
+	selection column.Selection
+	parts     []*leafColumn // of an array of several columns; then leaf is not set
+	leaf      parquet.LeafColumn
+	image     bool // the bytes of an image
+	text      bool // the file says that the bytes are text
+	scale     int  // of decimals: a number is divided by this power of ten; -1 for others
+	DType     tensor.DType
+	classes   []string
+	words     map[string]int64 // the numbers of the classes, where the values are their names
+	shape     []int            // that all lists have, nil if they differ
+	inner     int              // length of the inner lists of a list of lists, once it is known
+	field     source.Field
+}
+
+// newParquetColumn returns the column of a leaf; half says that its two bytes are a float16,
+// which the library does not say.
+func newParquetColumn(leaf parquet.LeafColumn, path []string, half bool) *leafColumn {
+	c := &leafColumn{leaf: leaf, name: parquetName(path), scale: -1}
+	t := leaf.Node.Type()
+	c.DType = parquetDType(t)
+	switch l := t.LogicalType(); {
+	case half:
+		c.DType = tensor.Float16
+	case l != nil:
+		if d, ok := l.Value.(*format.DecimalType); ok && d.Scale >= 0 && d.Scale <= maxScale {
+			c.DType, c.scale = tensor.Float64, int(d.Scale)
+		}
+	}
+	if l := t.LogicalType(); l != nil && t.Kind() == parquet.ByteArray {
+		kind := l.String()
+		c.text = kind == "STRING" || kind == "JSON" || kind == "ENUM"
+	}
+	return c
+}
+
+// parquetName joins the segments of a path, without those of lists: list.element,
+// list.item, bag.array_element.
+func parquetName(path []string) string {
+	var parts []string
+	for i, p := range path {
+		if i > 0 && (p == "list" || p == "bag" || p == "element" || p == "item" || p == "array_element" || p == "array") {
+			continue
+		}
+		parts = append(parts, p)
+	}
+	return strings.Join(parts, ".")
+}
+
+// parquetDType returns the element type of numbers, Invalid for other things.
+func parquetDType(t parquet.Type) tensor.DType {
+	logical := ""
+	if l := t.LogicalType(); l != nil {
+		logical = l.String()
+	}
+	if d, ok := parquetInts[logical]; ok {
+		return d
+	}
+	since := logical == "DATE" || strings.HasPrefix(logical, "TIME") // times are the numbers that are stored
+	if logical != "" && !since {
+		return tensor.Invalid
+	}
+	switch t.Kind() {
+	case parquet.Boolean:
+		return tensor.Bool
+	case parquet.Int32:
+		return tensor.Int32
+	case parquet.Int64:
+		return tensor.Int64
+	case parquet.Float:
+		return tensor.Float32
+	case parquet.Double:
+		return tensor.Float64
+	}
+	return tensor.Invalid
+}
+
+var parquetInts = map[string]tensor.DType{
+	"INT(8,true)": tensor.Int8, "INT(16,true)": tensor.Int16, "INT(32,true)": tensor.Int32, "INT(64,true)": tensor.Int64,
+	"INT(8,false)": tensor.Uint8, "INT(16,false)": tensor.Uint16, "INT(32,false)": tensor.Uint32, "INT(64,false)": tensor.Uint64,
+}
+
+// values returns the column's values of a row.
+func (c *leafColumn) values(row [][]parquet.Value) []parquet.Value {
+	return row[c.leaf.ColumnIndex]
+}
+
+// look takes the values of one of the first rows into account.
+func (c *leafColumn) look(values []parquet.Value, isImage func([]byte) bool) {
+	for _, v := range values {
+		if v.IsNull() {
+			continue
+		}
+		if c.isBytes() && !c.text && isImage != nil && c.leaf.MaxRepetitionLevel == 0 {
+			b := v.ByteArray()
+			c.image = c.image || isImage(b[:min(len(b), 16)])
+		}
+	}
+	if c.leaf.MaxRepetitionLevel == 2 && c.inner == 0 {
+		c.inner = innerLength(values)
+	}
+}
+
+// isBytes reports whether a value is bytes of any number.
+func (c *leafColumn) isBytes() bool {
+	return c.leaf.Node.Type().Kind() == parquet.ByteArray && c.scale < 0
+}
+
+// fixedBytes returns how many bytes each value has, 0 if they are not plain bytes.
+func (c *leafColumn) fixedBytes() int {
+	t := c.leaf.Node.Type()
+	if l := t.LogicalType(); t.Kind() != parquet.FixedLenByteArray || c.DType != tensor.Invalid || l != nil && l.String() != "UUID" {
+		return 0
+	}
+	return t.Length()
+}
+
+// wordLabel reports whether texts are the names of classes: on request, or by the column's
+// name, as in other tables.
+func (c *leafColumn) wordLabel() bool {
+	return c.text && (c.selection.Type == "label" || c.selection.Type == "" && column.LabelName(c.name))
+}
+
+// setWords makes words the classes.
+func (c *leafColumn) setWords(words []string) {
+	c.classes, c.words = words, make(map[string]int64, len(words))
+	for i, w := range words {
+		c.words[w] = int64(i)
+	}
+}
+
+// innerLength returns the length of the first inner list, 0 if there is none.
+func innerLength(values []parquet.Value) (n int) {
+	for i, v := range values {
+		if v.IsNull() || i > 0 && v.RepetitionLevel() < 2 {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// decide finds the field.
+func (c *leafColumn) decide() error {
+	w := c.selection
+	name := w.Field
+	if name == "" {
+		name = source.FieldName(c.name)
+	}
+	if c.image && w.Field == "" && name == "image" {
+		name = source.ImagesName
+	}
+	if len(c.classes) > 0 && w.Field == "" && name == "label" {
+		name = source.LabelsName
+	}
+	if c.parts != nil {
+		c.field = source.NumberField(name, c.DType, c.shape...)
+		c.field.Origin = fmt.Sprintf("columns %s (%d)", c.name, len(c.parts))
+		return c.field.Spec.Validate()
+	}
+	if err := c.force(w.Type); err != nil {
+		return err
+	}
+	var err error
+	if c.leaf.MaxRepetitionLevel == 0 {
+		c.field, err = c.single(name)
+	} else {
+		c.field, err = c.several(name)
+	}
+	if err != nil {
+		return err
+	}
+	c.field.Origin = "column " + c.name
+	return c.field.Spec.Validate()
+}
+
+// single returns the field of a column with one value a row.
+func (c *leafColumn) single(name string) (source.Field, error) {
+	switch {
+	case c.words != nil:
+		return source.LabelField(name, c.classes), nil
+	case c.image:
+		return source.ContentField(name, store.Image), nil
+	case c.text:
+		return source.ContentField(name, store.Text), nil
+	case c.isBytes():
+		return source.RaggedField(name, tensor.Uint8), nil
+	case c.fixedBytes() > 0:
+		return source.NumberField(name, tensor.Uint8, c.fixedBytes()), nil
+	case c.DType == tensor.Invalid:
+		return source.Field{}, fmt.Errorf("values of type %v make no field", c.leaf.Node.Type())
+	case len(c.classes) > 0 || c.selection.Type == "label":
+		return source.LabelField(name, c.classes), nil
+	}
+	return source.NumberField(name, c.DType), nil
+}
+
+// several returns the field of a column of lists.
+func (c *leafColumn) several(name string) (source.Field, error) {
+	switch rank := c.leaf.MaxRepetitionLevel; {
+	case c.text && rank == 1:
+		return source.ContentField(name, store.Text), nil // their JSON array
+	case c.DType == tensor.Invalid:
+		return source.Field{}, fmt.Errorf("lists of values of type %v make no field", c.leaf.Node.Type())
+	case c.shape != nil:
+		return source.NumberField(name, c.DType, c.shape...), nil
+	case rank == 1:
+		return source.RaggedField(name, c.DType), nil
+	case rank == 2 && c.inner > 0:
+		return source.RaggedField(name, c.DType, c.inner), nil
+	}
+	return source.Field{}, fmt.Errorf("lists nested more than two deep, or empty in the first %d rows, are not supported", looked)
+}
+
+// force takes a type of --fields over what was found.
+func (c *leafColumn) force(typ string) error {
+	switch {
+	case typ == "":
+		return nil
+	case typ == "image" && c.isBytes():
+		c.image = true
+		return nil
+	case typ == "text" && c.isBytes():
+		c.text, c.image = true, false
+		return nil
+	case typ == "label" && (c.words != nil || c.DType != tensor.Invalid && !c.DType.IsFloat()):
+		return nil
+	}
+	t, err := column.ParseType(typ)
+	rank := c.leaf.MaxRepetitionLevel
+	switch {
+	case err != nil || t.Kind != column.Numbers || c.DType == tensor.Invalid || rank == 0 && (t.Ragged || t.Shape != nil) || t.Ragged && len(t.Shape) != rank-1:
+		return fmt.Errorf("is of type %v and cannot be read as %s", c.leaf.Node.Type(), typ)
+	case t.DType != c.DType:
+		return fmt.Errorf("holds %v, which :%s does not change; leave :%s out, and convert it with the transform Cast", c.DType, typ, typ)
+	case t.Ragged && rank == 2:
+		c.inner = t.Shape[0]
+	case !t.Ragged && rank > 0:
+		c.shape = t.Shape
+	}
+	return nil
+}
+
+var errNull = source.ValueError("it is null")
+
+// value copies the value of a row.
+func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
+	if c.parts != nil {
+		return c.concat(row)
+	}
+	values := c.values(row)
+	switch {
+	case c.leaf.MaxRepetitionLevel > 0 && c.text:
+		return c.texts(values)
+	case c.leaf.MaxRepetitionLevel > 0:
+		return c.list(values)
+	}
+	if len(values) != 1 {
+		return nil, errors.New("a row without exactly one value")
+	}
+	return c.number(values[0])
+}
+
+// number copies the value of a column that has one a row.
+func (c *leafColumn) number(v parquet.Value) ([]byte, error) {
+	switch {
+	case v.IsNull() && c.text && c.words == nil:
+		return nil, nil
+	case v.IsNull():
+		return nil, errNull
+	case c.words != nil:
+		return c.word(v.ByteArray())
+	case c.isBytes(), c.fixedBytes() > 0:
+		return append([]byte{}, v.ByteArray()...), nil
+	case c.field.DType == tensor.Int64 && c.DType != tensor.Int64: // a label
+		return binary.LittleEndian.AppendUint64(nil, uint64(parquetInt(v, c.DType))), nil
+	}
+	return c.appendNumber(nil, v), nil
+}
+
+// texts returns the JSON array of a list of texts, as it is made of Arrow and TFRecord. A list that is null is empty.
+func (c *leafColumn) texts(values []parquet.Value) ([]byte, error) {
+	list := []string{}
+	for _, v := range values {
+		switch {
+		case !v.IsNull() && !utf8.Valid(v.ByteArray()):
+			return nil, source.ValueError("text that is not UTF-8")
+		case !v.IsNull():
+			list = append(list, string(v.ByteArray()))
+		case c.leaf.Node.Optional() && v.DefinitionLevel() == c.leaf.MaxDefinitionLevel-1:
+			return nil, source.ValueError("a null in a list")
+		}
+	}
+	return json.Marshal(list)
+}
+
+// maxScale is that of the widest decimals of Arrow.
+const maxScale = 76
+
+// appendNumber appends a number, of a decimal the nearest float64.
+func (c *leafColumn) appendNumber(b []byte, v parquet.Value) []byte {
+	if c.scale < 0 {
+		return appendParquet(b, v, c.DType)
+	}
+	var n *big.Int
+	switch v.Kind() {
+	case parquet.Int32:
+		n = big.NewInt(int64(v.Int32()))
+	case parquet.Int64:
+		n = big.NewInt(v.Int64())
+	default:
+		n = column.TwosComplement(v.ByteArray())
+	}
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(column.Decimal(n, c.scale)))
+}
+
+// concat copies the numbers of several columns.
+func (c *leafColumn) concat(row [][]parquet.Value) (b []byte, err error) {
+	for _, part := range c.parts {
+		v, err := part.value(row)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", part.name, err)
+		}
+		b = append(b, v...)
+	}
+	return b, nil
+}
+
+// blocked reports whether leafReader reads the column.
+func (c *leafColumn) blocked() bool {
+	if c.scale >= 0 || slices.ContainsFunc(c.parts, func(p *leafColumn) bool { return p.scale >= 0 }) {
+		return false
+	}
+	if c.parts != nil || c.leaf.MaxRepetitionLevel == 0 {
+		return !c.field.Ragged
+	}
+	return c.shape != nil && c.selection.Type == "" && c.DType != tensor.Bool && c.DType != tensor.Float16 // all lists were looked at
+}
+
+// word returns the number of a class.
+func (c *leafColumn) word(name []byte) ([]byte, error) {
+	n, ok := c.words[string(name)]
+	if !ok {
+		return nil, source.ValueError("label %q is none of the classes", source.Clip(string(name)))
+	}
+	return binary.LittleEndian.AppendUint64(nil, uint64(n)), nil
+}
+
+// list copies the elements of a list, which has the shape of the field.
+func (c *leafColumn) list(values []parquet.Value) (b []byte, err error) {
+	if b, err = c.elements(values); err != nil || c.field.Ragged {
+		return b, err
+	}
+	if n := len(b) / c.DType.Size(); n != c.field.Shape.Elems() {
+		return nil, source.ValueError("a list of %d numbers where %v is expected", n, column.Type{DType: c.DType, Shape: c.shape})
+	}
+	return b, nil
+}
+
+// elements copies the numbers of a list, or of a list of lists of one length.
+func (c *leafColumn) elements(values []parquet.Value) (b []byte, err error) {
+	run := 0 // elements of the present inner list
+	for i, v := range values {
+		if v.IsNull() {
+			if c.leaf.Node.Optional() && v.DefinitionLevel() == c.leaf.MaxDefinitionLevel-1 {
+				return nil, source.ValueError("a null in a list")
+			}
+			if len(values) == 1 {
+				return nil, nil
+			}
+			return nil, source.ValueError("an empty list in a list")
+		}
+		if v.RepetitionLevel() < 2 && i > 0 && c.inner > 0 {
+			if run != c.inner {
+				break
+			}
+			run = 0
+		}
+		run++
+		b = c.appendNumber(b, v)
+	}
+	if c.inner > 0 && (run != c.inner || len(values)%c.inner != 0) {
+		return nil, source.ValueError("inner lists of other lengths than %d", c.inner)
+	}
+	return b, nil
+}
+
+// parquetInt returns a whole number as Parquet stores it: of 8 and 16 bits in 32.
+func parquetInt(v parquet.Value, d tensor.DType) int64 {
+	switch {
+	case d == tensor.Uint32:
+		return int64(v.Uint32())
+	case d.Size() == 8:
+		return v.Int64()
+	case d == tensor.Bool && v.Boolean():
+		return 1
+	case d == tensor.Bool:
+		return 0
+	}
+	return int64(v.Int32())
+}
+
+// appendParquet appends a number.
+func appendParquet(b []byte, v parquet.Value, d tensor.DType) []byte {
+	switch d {
+	case tensor.Float32:
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(v.Float()))
+	case tensor.Float64:
+		return binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Double()))
+	case tensor.Float16:
+		return append(b, v.ByteArray()[:2]...)
+	}
+	var word [8]byte
+	binary.LittleEndian.PutUint64(word[:], uint64(parquetInt(v, d)))
+	return append(b, word[:d.Size()]...)
+}

@@ -1,0 +1,355 @@
+package rows
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Column is what is known of the values of one name.
+type Column struct {
+	Name    string
+	Note    string       // for people: the unit, such as days since 1970-01-01
+	DType   tensor.DType // of numbers; Invalid: bytes
+	Text    bool         // the bytes are text
+	Image   bool         // the bytes are the file of an image
+	Classes []string     // names of the numbers
+	Shape   []int        // that all values have, by the file's word; nil where lists may differ, and for one number
+	List    bool         // values are lists: their lengths are known only from the rows
+	Ragged  bool         // values are lists of several lengths
+	Unwrap  bool         // lists of one are one value
+	Sniff   bool         // what the bytes are is known only from the rows
+	Refused error        // why the values make no field
+
+	// Findings of a pass over the rows.
+	seen    int64           // values that are not null
+	dims    []int           // of the first value of numbers
+	differ  bool            // the first axis differs
+	deeper  bool            // another axis differs
+	several bool            // some value is a list of other than one string
+	binary  bool            // some value is not UTF-8
+	known   map[string]bool // words that may be classes; nil: they are not asked for
+}
+
+// looked is how many values are looked at to find out whether they are images.
+const looked = 100
+
+// settled reports that no row has to say more.
+func (c *Column) settled(w column.Selection) bool {
+	return c.Refused != nil || !c.List && !c.Sniff && !c.wordLabel(w)
+}
+
+// look takes one more value into account. One of another type than the first is a bad value.
+func (c *Column) look(x *Value, isImage func([]byte) bool) {
+	if x.Null {
+		return
+	}
+	if c.seen == 0 && c.Sniff {
+		if c.DType = x.DType; c.DType != tensor.Invalid {
+			c.known = nil // numbers are labels as they are
+		}
+	}
+	if x.DType != c.DType {
+		return
+	}
+	if c.seen++; c.DType != tensor.Invalid {
+		c.lookShape(x.Shape())
+		return
+	}
+	if x.List {
+		c.several = true
+		for _, b := range x.Items {
+			c.binary = c.binary || !utf8.Valid(b)
+		}
+		return
+	}
+	if c.Sniff && !c.Text {
+		if c.seen <= looked && isImage != nil && !c.Image {
+			c.Image = isImage(x.Data[:min(len(x.Data), 16)])
+		}
+		c.binary = c.binary || !c.Image && !utf8.Valid(x.Data)
+	}
+	if c.known != nil && len(c.known) <= column.MaxClasses && len(x.Data) > 0 && !c.known[string(x.Data)] {
+		c.known[string(x.Data)] = true
+	}
+}
+
+func (c *Column) lookShape(dims []int) {
+	switch {
+	case slices.Contains(dims, Varies):
+		c.deeper = true
+	case c.seen == 1:
+		c.dims = slices.Clone(dims)
+	case len(dims) > 0 && len(c.dims) > 0 && c.dims[0] == 0: // an empty list has rows of any shape
+		c.dims, c.differ = slices.Clone(dims), dims[0] != 0
+	case len(dims) > 0 && dims[0] == 0:
+		c.differ = c.differ || len(c.dims) > 0
+	case len(dims) != len(c.dims):
+		c.deeper = true
+	case len(dims) > 0:
+		c.differ = c.differ || dims[0] != c.dims[0]
+		c.deeper = c.deeper || !slices.Equal(dims[1:], c.dims[1:])
+	}
+}
+
+// wordLabel reports whether texts are the names of classes.
+func (c *Column) wordLabel(w column.Selection) bool {
+	if c.DType != tensor.Invalid || c.Image || len(c.Classes) > 0 {
+		return false
+	}
+	return w.Type == "label" || w.Type == "" && (c.Text || c.Sniff) && column.LabelName(strings.ReplaceAll(c.Name, "/", "."))
+}
+
+// finish decides what the pass leaves open.
+func (c *Column) finish() {
+	if c.Sniff && c.DType == tensor.Invalid && !c.Image && !c.binary {
+		c.Text = true
+	}
+	if c.Image || c.binary {
+		c.known = nil
+	}
+	if !c.List || c.DType == tensor.Invalid || c.differ || c.deeper {
+		return
+	}
+	if c.Shape = c.dims; c.seen == 0 || len(c.dims) > 0 && c.dims[0] == 0 {
+		c.Shape, c.differ = nil, true
+	} else if c.Unwrap && slices.Equal(c.dims, []int{1}) {
+		c.Shape = nil
+	}
+}
+
+// fieldNames are the fields' names for columns that have usual ones.
+var fieldNames = map[string]string{
+	"image": source.ImagesName, "image/encoded": source.ImagesName, "label": source.LabelsName, "image/class/label": source.LabelsName, "cls": source.LabelsName,
+}
+
+// target is a column as a field: what is made of its values.
+type target struct {
+	*Column
+	at    int // position of the field
+	as    kind
+	typ   column.Type // of asRaw and asNumbers
+	words map[string]int64
+	field source.Field
+}
+
+// kind is what becomes of a value.
+type kind uint8
+
+const (
+	asNumbers kind = iota
+	asBytes        // text, images, bytes of any number
+	asItems        // a list of texts: its JSON array
+	asRaw          // bytes that are numbers
+	asWord         // the number of a class
+	asLabel        // a number, as int64
+)
+
+// newTarget finds the field that is wanted of a column.
+func newTarget(c *Column, w column.Selection) (*target, error) {
+	t := &target{Column: c}
+	name := w.Field
+	if name == "" {
+		if name = source.FieldName(c.Name); fieldNames[c.Name] != "" && (w.Type == "" || w.Type == "image" || w.Type == "label") {
+			name = fieldNames[c.Name]
+		}
+	}
+	if c.Refused != nil {
+		return nil, c.Refused
+	}
+	if c.deeper {
+		return nil, errors.New("its lists differ in more than the length of the first axis; such values make no field")
+	}
+	given, _ := column.ParseType(w.Type) // ParseFields has checked it
+	var err error
+	switch {
+	case c.DType != tensor.Invalid:
+		err = t.numbers(name, w, given)
+	default:
+		err = t.bytes(name, w, given)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.field.Origin = "column " + c.Name; c.Note != "" {
+		t.field.Origin += " (" + c.Note + ")"
+	}
+	return t, t.field.Spec.Validate()
+}
+
+// numbers finds the field of a column of numbers.
+func (t *target) numbers(name string, w column.Selection, given column.Type) error {
+	c := t.Column
+	t.typ = column.Type{DType: c.DType, Shape: c.Shape}
+	switch scalar := len(c.Shape) == 0 && !c.differ && !c.Ragged; {
+	case c.Ragged:
+		t.typ.Ragged = true
+	case c.differ && len(c.dims) > 0:
+		t.typ.Ragged, t.typ.Shape = true, c.dims[1:]
+	case c.differ:
+		t.typ.Ragged = true
+	case scalar && !c.DType.IsFloat() && (w.Type == "label" || len(c.Classes) > 0 && w.Type == ""):
+		t.as, t.field = asLabel, source.LabelField(name, c.Classes)
+		return nil
+	}
+	switch {
+	case w.Type == "":
+	case given.Kind != column.Numbers:
+		return fmt.Errorf("holds %v and cannot be read as %s", t.typ, w.Type)
+	case given.DType != c.DType:
+		return fmt.Errorf("holds %v, which :%s does not change; leave :%s out, and convert it with the transform Cast", c.DType, w.Type, w.Type)
+	default:
+		t.typ = given
+	}
+	t.field = t.typ.FieldOf(name)
+	return nil
+}
+
+// bytes finds the field of a column of bytes.
+func (t *target) bytes(name string, w column.Selection, given column.Type) error {
+	c := t.Column
+	raw := w.Type != "" && given.Kind == column.Numbers
+	switch {
+	case c.several && raw && given.Ragged:
+		t.as, t.typ, t.field = asRaw, given, given.FieldOf(name)
+	case c.several && (c.binary || w.Type != "" && w.Type != "text"):
+		return errors.New("holds lists of bytes, which make no field, unless each is a row of numbers, such as uint8[*,1024]")
+	case c.several:
+		t.as, t.field = asItems, source.ContentField(name, store.Text)
+	case raw:
+		t.as, t.typ, t.field = asRaw, given, given.FieldOf(name)
+	case c.known != nil:
+		if len(c.known) > column.MaxClasses {
+			return fmt.Errorf("more than %d classes; words that are not classes are of type text", column.MaxClasses)
+		}
+		names := slices.Sorted(maps.Keys(c.known))
+		t.as, t.field, t.words = asWord, source.LabelField(name, names), make(map[string]int64, len(names))
+		for i, n := range names {
+			t.words[n] = int64(i)
+		}
+	case w.Type == "image" || c.Image && w.Type == "":
+		t.as, t.field = asBytes, source.ContentField(name, store.Image)
+	case w.Type == "text" || c.Text && w.Type == "":
+		t.as, t.field = asBytes, source.ContentField(name, store.Text)
+	case w.Type == "":
+		t.as, t.field = asBytes, source.RaggedField(name, tensor.Uint8)
+	default:
+		return fmt.Errorf("holds bytes and cannot be read as %s", w.Type)
+	}
+	return nil
+}
+
+// put makes a value that of the field.
+func (t *target) put(v *source.Values, x *Value) error {
+	if x.Null {
+		return t.putNull(v)
+	}
+	if x.DType != t.DType || x.List && t.as != asItems && t.as != asRaw {
+		return source.ValueError("it is of another type than %v", t.typ)
+	}
+	switch t.as {
+	case asItems:
+		return t.putItems(v, x)
+	case asWord:
+		n, ok := t.words[string(x.Data)]
+		if !ok {
+			return source.ValueError("label %q is none of the classes", source.Clip(string(x.Data)))
+		}
+		source.PutInt(v, t.at, n)
+		return nil
+	case asBytes:
+		v.Borrow(t.at, x.Data)
+		return nil
+	case asLabel:
+		return t.putLabel(v, x)
+	case asRaw:
+		return t.putRaw(v, x)
+	}
+	return t.putNumbers(v, x)
+}
+
+func (t *target) putNull(v *source.Values) error {
+	if t.field.Ragged && !t.field.Image() {
+		v.Make(t.at, 0)
+		return nil
+	}
+	return source.ValueError("it is missing")
+}
+
+// putNumbers copies no bytes: they are as the field has them. A flat list stands for any shape of as many numbers.
+func (t *target) putNumbers(v *source.Values, x *Value) error {
+	dims := x.Shape()
+	if t.typ.Ragged {
+		dims = dims[min(len(dims), 1):]
+	}
+	if !t.fits(len(x.Data)) || x.Rank > 1 && len(x.Data) > 0 && !slices.Equal(dims, t.typ.Shape) {
+		return source.ValueError("numbers of shape %v where %v is expected", tensor.Shape(x.Shape()), t.typ)
+	}
+	v.Borrow(t.at, x.Data)
+	return nil
+}
+
+// fits reports whether that many bytes are a value, or rows of one.
+func (t *target) fits(n int) bool {
+	row := tensor.Shape(t.typ.Shape).Elems() * t.typ.DType.Size()
+	return n == row || t.typ.Ragged && n%row == 0
+}
+
+// putRaw takes bytes for numbers, of a list each for one row or more.
+func (t *target) putRaw(v *source.Values, x *Value) error {
+	items, b := x.Items, v.Buffer(t.at)
+	if !x.List {
+		items = [][]byte{x.Data}
+	}
+	for _, item := range items {
+		if !t.fits(len(item)) {
+			return source.ValueError("%d bytes where %v is expected", len(item), t.typ)
+		}
+		b = append(b, item...)
+	}
+	v.Keep(t.at, b)
+	return nil
+}
+
+// putLabel makes a whole number of any size one of 64 bits.
+func (t *target) putLabel(v *source.Values, x *Value) error {
+	size := x.DType.Size()
+	if len(x.Data) != size {
+		return source.ValueError("%d numbers where one is expected", len(x.Data)/size)
+	}
+	var word [8]byte
+	copy(word[:], x.Data)
+	n := int64(binary.LittleEndian.Uint64(word[:]))
+	if x.DType == tensor.Uint64 && n < 0 {
+		return source.ValueError("label %d is larger than any int64", uint64(n))
+	}
+	if signed := x.DType == tensor.Int8 || x.DType == tensor.Int16 || x.DType == tensor.Int32; signed {
+		n = n << (64 - 8*size) >> (64 - 8*size)
+	}
+	source.PutInt(v, t.at, n)
+	return nil
+}
+
+// putItems writes texts as JSON lines has a list of them.
+func (t *target) putItems(v *source.Values, x *Value) error {
+	list := make([]string, 0, len(x.Items))
+	for _, b := range x.Items {
+		list = append(list, string(b))
+	}
+	if !x.List {
+		list = append(list, string(x.Data))
+	}
+	b, err := json.Marshal(list)
+	v.Keep(t.at, append(v.Buffer(t.at), b...))
+	return err
+}

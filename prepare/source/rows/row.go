@@ -1,0 +1,77 @@
+// Package rows is the sources made of rows whose values know their types: TFRecord, Arrow, MDS. A format
+// says how to get at the rows of a file; what fields they make is decided here, for all formats alike.
+package rows
+
+import (
+	"context"
+	"iter"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Format is a kind of files of rows.
+type Format struct {
+	Kind string
+	Unit string // what rows are called
+
+	// Open returns the rows of a file, which is opened until the end of ctx.
+	Open func(ctx context.Context, path string) (File, error)
+
+	// Splits says which file is which split; nil: their names do.
+	Splits *source.FileSplits
+}
+
+// File is the rows of one file.
+type File interface {
+	// Columns returns what the file says of its columns beforehand, nil where only the rows do.
+	Columns() []Column
+
+	// Count returns the number of rows, -1 where only their end says.
+	Count() int64
+
+	// Rows yields the rows from that one on. After an error it ends.
+	Rows(first int64) iter.Seq2[Row, error]
+
+	Close() error
+}
+
+// Row is one row, whose values can be read as long as its File is open.
+type Row interface {
+	// Each gives the values that v wants. They may be appended to buf. It may run beside other
+	// rows' Each. A value that comes again takes the place of the one before.
+	Each(buf *[]byte, v Visitor) error
+}
+
+// Visitor takes the values of a row.
+type Visitor interface {
+	// Column returns the number of a column, -1 if its values are not wanted.
+	Column(name []byte) int
+
+	// Value takes a value, which is good as long as the row's buffer and its File.
+	Value(column int, x *Value) error
+}
+
+// Value is a value of a row.
+type Value struct {
+	Null  bool
+	DType tensor.DType // of numbers, little endian in Data; Invalid: Data is bytes
+	Data  []byte
+
+	// Of numbers: the lengths of the axes. Rank 0 is one number.
+	Rank int
+	Dims [tensor.MaxRank]int
+
+	// Several byte strings, instead of Data.
+	List  bool
+	Items [][]byte
+}
+
+// Varies is the length of an axis along which a value has several lengths.
+const Varies = -1
+
+// Shape returns the lengths of the axes.
+func (x *Value) Shape() []int { return x.Dims[:x.Rank] }
+
+// SetShape sets the lengths of the axes, fewer than tensor.MaxRank.
+func (x *Value) SetShape(dims ...int) { x.Rank = copy(x.Dims[:], dims) }

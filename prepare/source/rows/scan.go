@@ -1,0 +1,147 @@
+package rows
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// maxColumns bounds what names files can make up.
+const maxColumns = 10_000
+
+// scan is a pass over rows. As a Visitor it takes the values of columns whose type or shape is not known yet.
+type scan struct {
+	opts     source.Options
+	wants    map[string]column.Selection // what is wanted of a column; nil: all
+	declared bool                        // the files say which columns there are
+	columns  []*Column
+	byName   map[string]int
+	open     []bool // by column: its values are looked at
+	buf      []byte
+}
+
+func newScan(files []File, names []string, selection []column.Selection, opts source.Options) (*scan, error) {
+	s := &scan{opts: opts, byName: make(map[string]int)}
+	for _, w := range selection {
+		if s.wants == nil {
+			s.wants = make(map[string]column.Selection)
+		}
+		s.wants[w.Column] = w
+	}
+	for i, f := range files {
+		columns := f.Columns()
+		if s.declared = s.declared || columns != nil; i == 0 {
+			for _, c := range columns {
+				if _, twice := s.byName[c.Name]; twice {
+					return nil, fmt.Errorf("%s: two columns are called %q", names[i], c.Name)
+				}
+				s.add(&c)
+			}
+			continue
+		}
+		if len(columns) != len(files[0].Columns()) {
+			return nil, fmt.Errorf("%s: has other columns than %s", names[i], names[0])
+		}
+		for k, c := range columns {
+			first := s.columns[k]
+			if c.Name != first.Name || c.DType != first.DType || !slices.Equal(c.Shape, first.Shape) || c.List != first.List || c.Text != first.Text || !slices.Equal(c.Classes, first.Classes) {
+				return nil, fmt.Errorf("%s: column %s is not as in %s", names[i], c.Name, names[0])
+			}
+		}
+	}
+	return s, nil
+}
+
+// add makes room for one more column.
+func (s *scan) add(c *Column) int {
+	w, wanted := s.wants[c.Name]
+	if wanted = wanted || s.wants == nil; wanted && c.wordLabel(w) {
+		c.known = make(map[string]bool)
+	}
+	s.byName[c.Name] = len(s.columns)
+	s.columns = append(s.columns, c)
+	s.open = append(s.open, wanted && !c.settled(w))
+	return len(s.columns) - 1
+}
+
+// order returns the names of the columns.
+func (s *scan) order() (list []string) {
+	for _, c := range s.columns {
+		list = append(list, c.Name)
+	}
+	return list
+}
+
+// run goes through the files, as far as that is needed, and returns how many rows each has.
+func (s *scan) run(files []File, names []string) (counts []int64, err error) {
+	for w := range s.wants {
+		if _, known := s.byName[w]; s.declared && !known {
+			return nil, fmt.Errorf("--fields %s: there is no column %q%s", w, w, suggest.Hint(w, s.order()))
+		}
+	}
+	for i, f := range files {
+		n := f.Count()
+		if n < 0 || !s.declared || slices.Contains(s.open, true) {
+			if n, err = s.file(f); err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", names[i], n, err)
+			}
+		}
+		counts = append(counts, n)
+	}
+	for _, c := range s.columns {
+		c.finish()
+	}
+	return counts, nil
+}
+
+// file goes through the rows of a file and returns how many there are, and of which is the error.
+func (s *scan) file(f File) (n int64, err error) {
+	for row, err := range f.Rows(0) {
+		if err != nil {
+			return n, err
+		}
+		s.buf = s.buf[:0]
+		if err := row.Each(&s.buf, s); err != nil {
+			if !errors.Is(err, source.ErrValue) { // which will be a bad sample
+				return n, err
+			}
+		}
+		n++
+		s.opts.Seen(1)
+	}
+	return n, nil
+}
+
+// Column implements Visitor. Where the files do not say which columns there are, each name is one.
+func (s *scan) Column(name []byte) int {
+	at, ok := s.byName[string(name)]
+	if ok && s.open[at] {
+		return at
+	}
+	if ok || s.declared {
+		return -1
+	}
+	if at = s.add(&Column{Name: string(name), List: true, Unwrap: true, Sniff: true}); s.open[at] {
+		return at
+	}
+	return -1
+}
+
+// Value implements Visitor.
+func (s *scan) Value(at int, x *Value) error {
+	if len(s.columns) > maxColumns {
+		return fmt.Errorf("has more than %d columns", maxColumns)
+	}
+	s.columns[at].look(x, s.opts.IsImage)
+	return nil
+}
+
+// BadRow is a row that cannot be read, while those behind it can. Err is a source.ErrValue.
+type BadRow struct{ Err error }
+
+// Each implements Row.
+func (b BadRow) Each(*[]byte, Visitor) error { return b.Err }

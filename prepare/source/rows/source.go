@@ -1,0 +1,222 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// rows is a source of files of rows.
+type rows struct {
+	path    string
+	names   []string // of the files
+	short   []string // what the names of their rows begin with
+	files   []File
+	counts  []int64
+	splits  source.FileSplits
+	info    source.Info
+	columns map[string]int // by name
+	targets [][]*target    // by column
+}
+
+// Open opens files of one format. Where they do not say enough of their columns, it goes through all rows
+// once, to find types, lengths, classes and the number of rows.
+func Open(ctx context.Context, path string, names []string, format Format, opts source.Options, selection []column.Selection) (source.Source, error) {
+	s := &rows{path: path, names: names, splits: source.SplitsOfFiles(names), info: source.Info{Kind: format.Kind, Name: source.BaseName(path), Unit: format.Unit}}
+	if format.Splits != nil {
+		s.splits = *format.Splits
+	}
+	s.info.Splits = s.splits.Names
+	s.shorten()
+	if err := s.open(ctx, format, opts, selection); err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, s.Close()))
+	}
+	return s, nil
+}
+
+// shorten takes the last elements of the files' paths for their rows, if those differ.
+func (s *rows) shorten() {
+	for _, n := range s.names {
+		s.short = append(s.short, filepath.Base(n))
+	}
+	sorted := slices.Sorted(slices.Values(s.short))
+	if len(slices.Compact(sorted)) < len(s.short) {
+		s.short = nil
+		for _, n := range s.names {
+			s.short = append(s.short, filepath.ToSlash(n))
+		}
+	}
+}
+
+func (s *rows) open(ctx context.Context, format Format, opts source.Options, selection []column.Selection) error {
+	for i, name := range s.names {
+		f, err := format.Open(ctx, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.short[i], source.WithoutPath(err))
+		}
+		s.files = append(s.files, f)
+	}
+	scan, err := newScan(s.files, s.short, selection, opts)
+	if err != nil {
+		return err
+	}
+	if s.counts, err = scan.run(s.files, s.short); err != nil {
+		return err
+	}
+	for _, n := range s.counts {
+		s.info.Count += n
+	}
+	if s.info.Count == 0 {
+		return errors.New("holds no " + format.Unit)
+	}
+	return s.decide(scan, selection)
+}
+
+// decide finds the fields. The error of columns that make none says how to do without them.
+func (s *rows) decide(scan *scan, selection []column.Selection) error {
+	wanted := selection
+	if len(wanted) == 0 {
+		for _, c := range scan.columns {
+			wanted = append(wanted, column.Selection{Column: c.Name})
+		}
+		if !scan.declared { // records have their values in any order
+			slices.SortFunc(wanted, func(a, b column.Selection) int { return strings.Compare(a.Column, b.Column) })
+		}
+		if len(wanted) == 0 {
+			return fmt.Errorf("the %s have no features", s.info.Unit)
+		}
+	}
+	s.columns, s.targets = make(map[string]int), make([][]*target, len(scan.columns))
+	named := make(map[string]string)
+	var errs []error
+	var good []string
+	for _, w := range wanted {
+		at, ok := scan.byName[w.Column]
+		if !ok {
+			return fmt.Errorf("--fields %s: there is no column %q%s", w, w.Column, suggest.Hint(w.Column, scan.order()))
+		}
+		t, err := newTarget(scan.columns[at], w)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("column %s: %w", w.Column, err))
+			continue
+		}
+		good = append(good, w.Column)
+		if other, twice := named[t.field.Name]; twice {
+			return fmt.Errorf("columns %s and %s would both be the field %q; name them with --fields", other, w.Column, t.field.Name)
+		}
+		named[t.field.Name] = w.Column
+		t.at = len(s.info.Fields)
+		s.info.Fields = append(s.info.Fields, t.field)
+		s.columns[w.Column] = at
+		s.targets[at] = append(s.targets[at], t)
+	}
+	return column.Undecided(errs, good, len(selection) > 0)
+}
+
+// Info implements Source.
+func (s *rows) Info() source.Info { return s.info }
+
+// Close implements Source.
+func (s *rows) Close() (err error) {
+	for _, f := range s.files {
+		err = errors.Join(err, f.Close())
+	}
+	s.files = nil
+	return err
+}
+
+// Samples implements Source.
+func (s *rows) Samples() iter.Seq2[source.Sample, error] { return s.From(0) }
+
+// From implements source.Seekable. Files before the sample are not read.
+func (s *rows) From(n int64) iter.Seq2[source.Sample, error] {
+	return func(yield func(source.Sample, error) bool) {
+		skip := n
+		for i, f := range s.files {
+			if skip >= s.counts[i] {
+				skip -= s.counts[i]
+				continue
+			}
+			at, split := skip, s.splits.Of[s.names[i]]
+			skip = 0
+			for row, err := range f.Rows(at) {
+				if err != nil {
+					yield(source.Sample{}, fmt.Errorf("source %s: %s:%d: %w", s.path, s.short[i], at, err))
+					return
+				}
+				if !yield(source.Sample{Name: s.short[i] + ":" + strconv.FormatInt(at, 10), Split: split, Data: rowData{s, row}}, nil) {
+					return
+				}
+				at++
+			}
+			if at < s.counts[i] {
+				yield(source.Sample{}, fmt.Errorf("source %s: %s ends at row %d of %d", s.path, s.short[i], at, s.counts[i]))
+				return
+			}
+		}
+	}
+}
+
+// rowData is the Data of a sample.
+type rowData struct {
+	rows *rows
+	row  Row
+}
+
+// Read implements source.Data.
+func (d rowData) Read(v *source.Values) error {
+	r, ok := v.Scratch.(*reading)
+	if !ok {
+		r = new(reading)
+		v.Scratch = r
+	}
+	r.rows, r.v, r.buf = d.rows, v, r.buf[:0]
+	r.there = append(r.there[:0], make([]bool, len(d.rows.targets))...)
+	if err := d.row.Each(&r.buf, r); err != nil {
+		return err
+	}
+	for _, at := range d.rows.columns {
+		if !r.there[at] {
+			if err := r.Value(at, &Value{Null: true}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// reading is a Visitor that puts the values of a row where they belong.
+type reading struct {
+	rows  *rows
+	v     *source.Values
+	buf   []byte
+	there []bool // by column
+}
+
+// Column implements Visitor.
+func (r *reading) Column(name []byte) int {
+	if at, ok := r.rows.columns[string(name)]; ok {
+		return at
+	}
+	return -1
+}
+
+// Value implements Visitor.
+func (r *reading) Value(at int, x *Value) error {
+	r.there[at] = true
+	for _, t := range r.rows.targets[at] {
+		if err := t.put(r.v, x); err != nil {
+			return fmt.Errorf("%s: %w", t.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/penstock/penstock/internal/vfs"
+)
+
+// OpenStream opens a file that may be compressed with gzip, zlib, zstd or bzip2, as its first bytes
+// say. At the end of ctx, its cause is the error of Read.
+func OpenStream(ctx context.Context, path string) (*Stream, error) {
+	f, err := OpenUntil(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stream{ctx: ctx, file: f}
+	if err := s.start(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Stream is a file's content, decompressed.
+type Stream struct {
+	ctx  context.Context
+	file vfs.File
+	in   int64 // bytes taken of the file
+	out  int64 // bytes given
+	r    io.Reader
+	stop func()
+
+	plain bool // not compressed
+}
+
+// maxRatio is how many bytes may come of one: deflate reaches 1032, zstd more, samples that
+// are worth keeping do not. The first maxFree bytes are not counted.
+const (
+	maxRatio = 1000
+	maxFree  = 64 << 20
+)
+
+var errBomb = errors.New("decompresses without end: more than 1000 bytes come of each one; this looks like a decompression bomb")
+
+// CheckRatio returns the error of bytes that become too many.
+func CheckRatio(in, out int64) error {
+	if out > maxFree && out/maxRatio > in {
+		return errBomb
+	}
+	return nil
+}
+
+func (s *Stream) start() error {
+	counted := bufio.NewReaderSize(counter{s.file, &s.in}, 256<<10)
+	head, err := counted.Peek(6)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	s.stop = func() {}
+	switch {
+	case len(head) > 1 && head[0] == 0x1f && head[1] == 0x8b:
+		s.r, err = gzip.NewReader(counted)
+		return err
+	case isZlib(head):
+		s.r, err = zlib.NewReader(counted)
+		return err
+	case bytes.HasPrefix(head, []byte("BZh")):
+		s.r = bzip2.NewReader(counted)
+		return nil
+	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
+		return errors.New("is compressed with xz; decompress it first: xz -d FILE")
+	case bytes.HasPrefix(head, []byte("\x04\x22\x4d\x18")):
+		return errors.New("is compressed with lz4; decompress it first: lz4 -d FILE")
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		z, err := zstd.NewReader(counted, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		if err != nil {
+			return err
+		}
+		s.r, s.stop = z, z.Close
+		return nil
+	}
+	s.r, s.plain = counted, true
+	return nil
+}
+
+// Seekable returns the content as a Reader that can also skip, where it is not compressed.
+func (s *Stream) Seekable() io.Reader {
+	if s.plain {
+		if _, err := s.file.Seek(0, io.SeekStart); err == nil {
+			return &skipper{s.file, bufio.NewReaderSize(s.file, 64<<10)}
+		}
+	}
+	return s
+}
+
+// skipper reads a file in blocks, and skips without reading.
+type skipper struct {
+	file vfs.File
+	buf  *bufio.Reader
+}
+
+// Read implements io.Reader.
+func (s *skipper) Read(p []byte) (int, error) { return s.buf.Read(p) }
+
+// Seek implements io.Seeker as far as archive/tar needs it: forward, and to ask where it is.
+func (s *skipper) Seek(offset int64, whence int) (int64, error) {
+	at, err := s.file.Seek(0, io.SeekCurrent)
+	if err != nil || whence != io.SeekCurrent {
+		return 0, errors.ErrUnsupported
+	}
+	at -= int64(s.buf.Buffered())
+	if offset <= int64(s.buf.Buffered()) {
+		n, err := s.buf.Discard(int(offset))
+		return at + int64(n), err
+	}
+	at, err = s.file.Seek(at+offset, io.SeekStart)
+	s.buf.Reset(s.file)
+	return at, err
+}
+
+// Read implements io.Reader.
+func (s *Stream) Read(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	n, err := s.r.Read(p[:min(len(p), untilStep)])
+	s.out += int64(n)
+	if err := CheckRatio(s.in, s.out); err != nil {
+		return n, err
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("the compressed data is cut short: %w", err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (s *Stream) Close() error {
+	s.stop()
+	return s.file.Close()
+}
+
+// counter adds up what is read.
+type counter struct {
+	r io.Reader
+	n *int64
+}
+
+func (c counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	*c.n += int64(n)
+	return n, err
+}

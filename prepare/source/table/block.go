@@ -1,0 +1,184 @@
+package table
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// blockBytes is how much text a block has, unless one row has more.
+const blockBytes = 128 << 10
+
+// block is rows of one file that follow each other: lines that are rows as they stand, or rows that
+// are found already.
+type block struct {
+	file *tableFile
+	text string
+	at   int64 // line before the first of text
+	rows []tableRow
+}
+
+// Blocks implements source.Blocked.
+func (t *table) Blocks() iter.Seq2[source.Block, error] {
+	if slices.ContainsFunc(t.columns, func(c tableColumn) bool { return c.field.Ragged }) {
+		return nil
+	}
+	return func(yield func(source.Block, error) bool) {
+		err := t.eachFile(func(file *tableFile) error {
+			for {
+				b, err := nextBlock(file)
+				if b != nil && !yield(b, nil) {
+					return errStop
+				}
+				if err != nil {
+					return err
+				}
+			}
+		})
+		if err != nil {
+			yield(nil, fmt.Errorf("source %s: %w", t.path, err))
+		}
+	}
+}
+
+// nextBlock returns rows of a file, if there are any, and the error that comes behind them: io.EOF is the end.
+func nextBlock(file *tableFile) (*block, error) {
+	text, lines, err := file.rows.text().whole(blockBytes)
+	if err != nil {
+		return nil, err
+	}
+	b := &block{file: file, at: file.rows.text().at}
+	if file.rows.plain(text) {
+		b.text = text
+		file.rows.text().skip(text, lines)
+		return b, nil
+	}
+	for end := b.at + lines; file.rows.text().at < end; {
+		row := tableRow{file: file}
+		if err = file.rows.next(&row); err != nil {
+			break
+		}
+		row.file = file
+		b.rows = append(b.rows, row)
+	}
+	return b, err
+}
+
+// blockReader makes values of the rows of blocks, one row after the other.
+type blockReader struct {
+	table *table
+	cells []column.Cell
+	set   func(i int, name string, c column.Cell)
+	begun []int // bytes of each field before the row
+	late  error // of a column of the row that the first one did not have
+}
+
+func newBlockReader(t *table) *blockReader {
+	r := &blockReader{table: t, cells: make([]column.Cell, t.width), begun: make([]int, len(t.columns))}
+	r.set = func(i int, name string, c column.Cell) {
+		places := t.places(i, name)
+		if places == nil && r.late == nil {
+			r.late = t.late(name)
+		}
+		for _, k := range places {
+			r.cells[k] = c
+		}
+	}
+	return r
+}
+
+// Read implements source.Block.
+func (b *block) Read(rows *source.Rows) error {
+	r, ok := rows.Scratch.(*blockReader)
+	if !ok {
+		r = newBlockReader(b.file.table)
+		rows.Scratch = r
+	}
+	rows.Split = b.file.table.splits.Of[b.file.name]
+	for i := range b.rows {
+		r.add(rows, &b.rows[i])
+	}
+	row, at := &tableRow{}, b.at
+	for line := range strings.Lines(b.text) {
+		at++
+		if b.file.rows.row(line, at, row) {
+			row.file = b.file
+			r.add(rows, row)
+		}
+	}
+	return nil
+}
+
+// count returns how many rows the block has.
+func (b *block) count() int64 {
+	n, at := int64(len(b.rows)), b.at
+	for line := range strings.Lines(b.text) {
+		at++
+		if c := line[0]; c > ' ' && c < utf8.RuneSelf || b.file.rows.row(line, at, new(tableRow)) { // else it is blank, perhaps
+			n++
+		}
+	}
+	return n
+}
+
+// add adds a row to rows. A bad one is left to be read by itself.
+func (r *blockReader) add(rows *source.Rows, row *tableRow) {
+	names := append(rows.NameBuffer(), row.file.prefix...)
+	names = strconv.AppendInt(names, row.at, 10)
+	for i, v := range rows.Values {
+		r.begun[i] = len(v)
+	}
+	if err := r.values(rows, row); err == nil {
+		rows.Add(names)
+		return
+	}
+	for i := range rows.Values {
+		rows.Values[i] = rows.Values[i][:r.begun[i]]
+	}
+	bad := *row
+	rows.AddOdd(names, &bad)
+}
+
+func (r *blockReader) values(rows *source.Rows, row *tableRow) (err error) {
+	clear(r.cells)
+	r.late = nil
+	if err := cmp.Or(r.table.format.each(row, r.set), r.late); err != nil {
+		return err
+	}
+	cells := r.cells
+	for i := range r.table.columns {
+		c := &r.table.columns[i]
+		if rows.Values[i], err = c.append(rows.Values[i], cells[:len(c.from)]); err != nil {
+			return err
+		}
+		cells = cells[len(c.from):]
+	}
+	return nil
+}
+
+// append appends what cells of a row are in a field of a fixed size.
+func (c *tableColumn) append(b []byte, cells []column.Cell) ([]byte, error) {
+	if !c.concat {
+		return c.typ.Append(b, cells[0])
+	}
+	for i := range cells {
+		if cells[i].Missing() {
+			return b, errNoCell
+		}
+		var err error
+		if b, err = column.AppendNumber(b, column.Trimmed(cells[i].Text), c.typ.DType); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+var errNoCell = errors.New("a cell is empty")

@@ -1,0 +1,284 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// csvFormat reads comma-separated values (RFC 4180), also with tabs or semicolons. The
+// first row names the columns.
+type csvFormat struct{}
+
+func OpenCSV(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	return openTable(ctx, "csv", path, csvFormat{}, opts, selection)
+}
+
+// maxRow bounds the memory that a line or a cell can take, as a missing quote makes one cell of all that
+// follows.
+const maxRow = 256 << 20
+
+// csvRows reads one file. Lines without quotes are rows as they stand. encoding/csv does not read the others, as it
+// changes the line ends in quoted cells.
+type csvRows struct {
+	lines  lineReader
+	comma  byte
+	header []string
+}
+
+func (csvFormat) open(r io.Reader) (rowReader, error) {
+	first := make([]byte, 4096)
+	n, err := io.ReadFull(r, first)
+	if err != nil && err != io.ErrUnexpectedEOF {
+		return nil, emptyOr(err)
+	}
+	first = bytes.TrimPrefix(first[:n], []byte(byteOrderMark))
+	if name := otherUnicode(first); name != "" {
+		return nil, fmt.Errorf("is text in %s; save it in UTF-8, such as with iconv -f %[1]s -t UTF-8", name)
+	}
+	rows := &csvRows{lines: lineReader{r: io.MultiReader(bytes.NewReader(first), r)}, comma: delimiter(first)}
+	if comma, ok := namedDelimiter(first); ok {
+		rows.comma = comma
+		if _, err := rows.lines.next(); err != nil {
+			return nil, err
+		}
+	}
+	var row tableRow
+	if err = rows.next(&row); err != nil {
+		return nil, emptyOr(err)
+	}
+	if row.err != nil {
+		return nil, row.err
+	}
+	header := row.record
+	if header == nil {
+		header = strings.Split(row.text, string(rune(rows.comma)))
+	}
+	rows.header = header
+	return rows, rows.checkHeader()
+}
+
+// otherUnicode returns the encoding that a byte order mark names, other than UTF-8.
+func otherUnicode(head []byte) string {
+	for _, mark := range [][2]string{{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"}} {
+		if bytes.HasPrefix(head, []byte(mark[0])) {
+			return mark[1]
+		}
+	}
+	return ""
+}
+
+func emptyOr(err error) error {
+	if err == io.EOF {
+		return errors.New("is empty; the first row names the columns")
+	}
+	return err
+}
+
+// delimiter returns the one that the first line has most of.
+func delimiter(head []byte) byte {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	best, most := byte(','), bytes.Count(line, []byte(","))
+	for _, d := range []byte("\t;|") {
+		if n := bytes.Count(line, []byte{d}); n > most {
+			best, most = d, n
+		}
+	}
+	return best
+}
+
+// namedDelimiter returns the one that a first line of Excel names: sep=;
+func namedDelimiter(head []byte) (byte, bool) {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	name, ok := bytes.CutPrefix(line, []byte("sep="))
+	if ok = ok && len(name) == 1; !ok {
+		return 0, false
+	}
+	return name[0], true
+}
+
+// checkHeader makes sure that the first row names the columns. One without a name, as pandas
+// gives to its index, is called by its number.
+func (c *csvRows) checkHeader() error {
+	seen := make(map[string]bool)
+	if strings.Join(c.header, "") == "" {
+		return errors.New("the first row is empty, and must name the columns")
+	}
+	for i := range c.header {
+		name := strings.TrimSpace(c.header[i])
+		if name == "" {
+			name = fmt.Sprintf("column_%d", i+1)
+		}
+		c.header[i] = name
+		if strings.Contains(name, "\r") {
+			return errors.New("its lines end in CR alone; give them LF, such as with tr '\\r' '\\n'")
+		}
+		if _, err := strconv.ParseFloat(name, 64); err == nil {
+			return fmt.Errorf("column %d is called %q: the first row must name the columns", i+1, name)
+		}
+		if seen[name] {
+			return fmt.Errorf("two columns are called %q", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// columns implements rowReader.
+func (c *csvRows) columns() []string { return c.header }
+
+// next implements rowReader. Empty lines are not rows.
+func (c *csvRows) next(row *tableRow) error {
+	for {
+		line, err := c.lines.next()
+		if err != nil {
+			return err
+		}
+		if strings.IndexByte(line, '"') >= 0 {
+			*row = tableRow{at: c.lines.at, comma: c.comma}
+			return c.quoted(row, line)
+		}
+		if c.row(line, c.lines.at, row) {
+			return nil
+		}
+	}
+}
+
+// text implements rowReader.
+func (c *csvRows) text() *lineReader { return &c.lines }
+
+// plain implements rowReader.
+func (c *csvRows) plain(lines string) bool { return strings.IndexByte(lines, '"') < 0 }
+
+// row implements rowReader, for a line without quotes.
+func (c *csvRows) row(line string, at int64, row *tableRow) bool {
+	text := strings.TrimSuffix(line, "\n")
+	if text = strings.TrimSuffix(text, "\r"); text == "" {
+		return false
+	}
+	*row = tableRow{at: at, text: text, comma: c.comma}
+	if n := strings.Count(text, string(rune(c.comma))) + 1; c.header != nil && n != len(c.header) {
+		row.err = c.wrongCount(n)
+	}
+	return true
+}
+
+func (c *csvRows) wrongCount(n int) error {
+	return source.ValueError("the row has %d columns, the header %d", n, len(c.header))
+}
+
+// quoted reads a row that begins with a line that has quotes.
+func (c *csvRows) quoted(row *tableRow, line string) error {
+	q := quotedRow{lines: &c.lines, comma: c.comma, limit: maxRow, rest: line}
+	for {
+		cell, last, err := q.cell()
+		if errors.Is(err, errBareQuote) {
+			row.at, row.record, row.err = c.lines.at, nil, source.ValueError("%w", err)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", c.lines.at, err)
+		}
+		if row.record = append(row.record, cell); last {
+			break
+		}
+	}
+	if n := len(row.record); c.header != nil && n != len(c.header) {
+		row.err = c.wrongCount(n)
+	}
+	return nil
+}
+
+var errBareQuote = errors.New(`a " in a cell that is not in quotes; put the cell in quotes, and "" for each that is in it`)
+
+// quotedRow reads the cells of a row (RFC 4180), one after the other.
+type quotedRow struct {
+	lines *lineReader
+	comma byte
+	limit int    // of bytes
+	rest  string // of the line
+}
+
+// cell takes the next cell. It reports whether it is the last.
+func (q *quotedRow) cell() (cell string, last bool, err error) {
+	if strings.HasPrefix(q.rest, `"`) {
+		if cell, err = q.inQuotes(); err != nil {
+			return "", false, err
+		}
+		switch end := strings.TrimSuffix(strings.TrimSuffix(q.rest, "\n"), "\r"); {
+		case end == "":
+			return cell, true, nil
+		case end[0] == q.comma:
+			q.rest = q.rest[1:]
+			return cell, false, nil
+		}
+		return "", false, fmt.Errorf(`text after a cell in quotes: %q; put "" for each " in a cell`, source.Clip(q.rest))
+	}
+	end := strings.IndexByte(q.rest, q.comma)
+	if last = end < 0; last {
+		cell = strings.TrimSuffix(strings.TrimSuffix(q.rest, "\n"), "\r")
+	} else {
+		cell, q.rest = q.rest[:end], q.rest[end+1:]
+	}
+	if strings.IndexByte(cell, '"') >= 0 {
+		return "", false, errBareQuote
+	}
+	return cell, last, nil
+}
+
+// inQuotes takes a cell in quotes, with the line ends that it has.
+func (q *quotedRow) inQuotes() (string, error) {
+	var text strings.Builder
+	q.rest = q.rest[1:]
+	for begin := q.lines.at; ; {
+		i := strings.IndexByte(q.rest, '"')
+		switch {
+		case i < 0:
+			text.WriteString(q.rest)
+			if text.Len() > q.limit {
+				return "", fmt.Errorf("a cell of more than %d bytes; is a quote missing?", q.limit)
+			}
+			var err error
+			if q.rest, err = q.lines.next(); err == io.EOF {
+				return "", fmt.Errorf(`the cell in quotes that begins in line %d has no end; is a " missing?`, begin)
+			} else if err != nil {
+				return "", err
+			}
+		case strings.HasPrefix(q.rest[i+1:], `"`):
+			text.WriteString(q.rest[:i+1])
+			q.rest = q.rest[i+2:]
+		default:
+			text.WriteString(q.rest[:i])
+			q.rest = q.rest[i+1:]
+			return text.String(), nil
+		}
+	}
+}
+
+// each implements tableFormat.
+func (csvFormat) each(row *tableRow, f func(i int, column string, c column.Cell)) error {
+	if row.err != nil {
+		return row.err
+	}
+	header, rest := row.file.header, row.text
+	for i, name := range header {
+		if row.record != nil {
+			f(i, name, column.Cell{Text: row.record[i]})
+			continue
+		}
+		text := rest
+		if end := strings.IndexByte(rest, row.comma); end >= 0 {
+			text, rest = rest[:end], rest[end+1:]
+		}
+		f(i, name, column.Cell{Text: text})
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// jsonlFormat reads a JSON object a line. The members of an object inside an object are
+// columns too, named with a dot between.
+type jsonlFormat struct{}
+
+func OpenJSONL(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	return openTable(ctx, "jsonl", path, jsonlFormat{}, opts, selection)
+}
+
+func (jsonlFormat) open(r io.Reader) (rowReader, error) {
+	return &jsonlRows{lineReader{r: r}}, nil
+}
+
+// jsonlRows reads one file.
+type jsonlRows struct{ lines lineReader }
+
+// columns implements rowReader: each row names its own.
+func (*jsonlRows) columns() []string { return nil }
+
+// next implements rowReader.
+func (j *jsonlRows) next(row *tableRow) error {
+	for {
+		line, err := j.lines.next()
+		if err != nil {
+			return err
+		}
+		if j.row(line, j.lines.at, row) {
+			return nil
+		}
+	}
+}
+
+// text implements rowReader.
+func (j *jsonlRows) text() *lineReader { return &j.lines }
+
+// plain implements rowReader.
+func (*jsonlRows) plain(string) bool { return true }
+
+// row implements rowReader.
+func (*jsonlRows) row(line string, at int64, row *tableRow) bool {
+	if at == 1 {
+		line = strings.TrimPrefix(line, byteOrderMark)
+	}
+	text := strings.TrimSpace(line)
+	*row = tableRow{at: at, text: text}
+	return text != ""
+}
+
+// each implements tableFormat. Rows that quickJSON does not understand are read again by
+// encoding/json, whose error is the result if it fails, too.
+func (jsonlFormat) each(row *tableRow, f func(i int, column string, c column.Cell)) error {
+	q := quickJSON{text: row.text, f: f}
+	if row.file != nil {
+		q.keys, q.order = row.file.table.keys, row.file.table.order
+	}
+	if q.whole() {
+		return q.twice()
+	}
+	i, names := -1, []string(nil)
+	err := column.EachMember([]byte(row.text), "", 0, func(column string, c column.Cell) {
+		i++
+		names = append(names, column)
+		f(i, column, c)
+	})
+	return cmp.Or(err, twice(names))
+}
+
+// twice returns an error for a name that comes twice: readers of JSON do not agree on which value counts.
+func twice(names []string) error {
+	const few = 16 // to compare each with each
+	seen := make(map[string]bool)
+	for i, name := range names {
+		known := len(names) <= few && slices.Contains(names[:i], name)
+		if len(names) > few {
+			known = seen[name]
+			seen[name] = true
+		}
+		if known {
+			return source.ValueError("two members are called %q", source.Clip(name))
+		}
+	}
+	return nil
+}
+
+// quickJSON reads an object of texts without escapes, numbers, lists, true, false and null.
+type quickJSON struct {
+	text  string   // what is left
+	keys  []string // of members that are likely to come, from the first on; without escapes
+	order []string // the names of those members
+	f     func(i int, column string, c column.Cell)
+	n     int      // members so far
+	names []string // of members, from the first that is not in order
+}
+
+// twice returns an error for a name that comes twice.
+func (q *quickJSON) twice() error {
+	if q.names == nil {
+		return nil
+	}
+	return twice(append(slices.Clone(q.order[:q.n-len(q.names)]), q.names...))
+}
+
+// whole reads an object that is the whole text, and reports whether it could.
+func (q *quickJSON) whole() bool {
+	if !q.object("", 0) {
+		return false
+	}
+	q.blank()
+	return q.text == ""
+}
+
+// blank skips blanks and returns the next byte, 0 at the end. A text may hold a NUL itself.
+func (q *quickJSON) blank() byte {
+	for i := range len(q.text) {
+		if c := q.text[i]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			q.text = q.text[i:]
+			return c
+		}
+	}
+	q.text = ""
+	return 0
+}
+
+// object reads an object, and reports whether it could.
+func (q *quickJSON) object(prefix string, depth int) bool {
+	if q.blank() != '{' || depth > column.MaxDepth {
+		return false
+	}
+	q.text = q.text[1:]
+	for first := true; ; first = false {
+		switch c := q.blank(); {
+		case c == '}' && first:
+			q.text = q.text[1:]
+			return true
+		case c == '"':
+		default:
+			return false
+		}
+		key, ok := q.key()
+		if !ok || q.blank() != ':' {
+			return false
+		}
+		q.text = q.text[1:]
+		if prefix != "" {
+			key = prefix + key
+		}
+		if !q.value(key, depth) {
+			return false
+		}
+		switch q.blank() {
+		case ',':
+			q.text = q.text[1:]
+		case '}':
+			q.text = q.text[1:]
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// key takes the name of a member.
+func (q *quickJSON) key() (string, bool) {
+	if q.n < len(q.keys) {
+		key := q.keys[q.n]
+		if end := 1 + len(key); len(q.text) > end && q.text[end] == '"' && q.text[1:end] == key {
+			q.text = q.text[end+1:]
+			return key, true
+		}
+	}
+	return q.quoted()
+}
+
+// quoted takes a text without escapes.
+func (q *quickJSON) quoted() (string, bool) {
+	end := strings.IndexByte(q.text[1:], '"')
+	if end < 0 {
+		return "", false
+	}
+	s := q.text[1 : 1+end]
+	if !isPlain(s) {
+		return "", false
+	}
+	q.text = q.text[end+2:]
+	return s, true
+}
+
+// isPlain reports whether a text, which has no quotes, stands in JSON as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '\\' || c >= utf8.RuneSelf && !utf8.ValidString(s) {
+			return false
+		}
+	}
+	return true
+}
+
+// value reads a value, which is one cell unless it is an object.
+func (q *quickJSON) value(name string, depth int) bool {
+	var c column.Cell
+	switch q.blank() {
+	case '"':
+		text, ok := q.quoted()
+		if !ok {
+			return false
+		}
+		c = column.Cell{Text: text, Quoted: true}
+	case '{':
+		return depth < column.MaxDepth && q.object(name+".", depth+1)
+	case '[':
+		end := listEnd(q.text)
+		if end == 0 || !json.Valid([]byte(q.text[:end])) || !utf8.ValidString(q.text[:end]) {
+			return false
+		}
+		c.Text, q.text = q.text[:end], q.text[end:]
+	default:
+		word := q.text[:numberEnd(q.text)]
+		if word == "" {
+			word = literal(q.text)
+		}
+		if word == "" {
+			return false
+		}
+		if q.text = q.text[len(word):]; word != "null" {
+			c.Text = word
+		}
+	}
+	q.f(q.n, name, c)
+	if q.names != nil || q.n >= len(q.order) || q.order[q.n] != name {
+		q.names = append(q.names, name)
+	}
+	q.n++
+	return true
+}
+
+// literal returns the true, false or null that a text begins with, or "".
+func literal(text string) string {
+	for _, w := range [...]string{"true", "false", "null"} {
+		if strings.HasPrefix(text, w) {
+			return w
+		}
+	}
+	return ""
+}
+
+// listEnd returns where a list that begins text ends, 0 if that is not plain.
+func listEnd(text string) int {
+	depth, inText := 0, false
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '\\':
+			return 0
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '[':
+			depth++
+		case c == ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// numberEnd returns where the number of JSON ends that text begins with, 0 if it begins with none.
+func numberEnd(text string) int {
+	i := 0
+	if i < len(text) && text[i] == '-' {
+		i++
+	}
+	first := i
+	if i = digitsEnd(text, i); i == first || text[first] == '0' && i > first+1 {
+		return 0
+	}
+	if i < len(text) && text[i] == '.' {
+		i++
+		point := i
+		if _, ok := column.EightDigits(text[i:]); ok {
+			i += 8
+		}
+		if i = digitsEnd(text, i); i == point {
+			return 0
+		}
+	}
+	if i < len(text) && (text[i] == 'e' || text[i] == 'E') {
+		if i++; i < len(text) && (text[i] == '+' || text[i] == '-') {
+			i++
+		}
+		power := i
+		if i = digitsEnd(text, power); i == power {
+			return 0
+		}
+	}
+	return i
+}
+
+func digitsEnd(text string, i int) int {
+	for i < len(text) && text[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,43 @@
+package table
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// Text that JSON readers change, and names that they do not agree about, make a bad row.
+func TestJSONRowsThatAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\"a\": \"x\xff\"}":                          "not UTF-8",
+		"{\"a\": [\"x\xff\"]}":                        "not UTF-8",
+		`{"a": "\ud83d"}`:                             `the escape \ud83d`,
+		`{"a": "\ud83dx"}`:                            `the escape \ud83d`,
+		`{"a": "\ude00\ud83d"}`:                       `the escape \ude00`,
+		`{"a": "\ud83d\ud83d"}`:                       `the escape \ud83d`,
+		`{"a": {"b": "\udead"}}`:                      `the escape \udead`,
+		`{"a.b": 1, "a": {"b": 5}}`:                   `two members are called "a.b"`,
+		`{"a": 1, "b": 2, "a": 3}`:                    `two members are called "a"`,
+		`{"a": 1, "b": "\n", "a": 3}`:                 `two members are called "a"`,
+		"{\"a\":1}\x00{\"a\":2}":                      "text behind the JSON object",
+		"{\"a\":1}\x00":                               "text behind the JSON object",
+		`{"` + strings.Repeat(`x":1,"`, 20) + `y":2}`: `two members are called "x"`,
+	} {
+		row := tableRow{text: text}
+		err := jsonlFormat{}.each(&row, func(int, string, column.Cell) {})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+	for _, text := range []string{`{"a": "\ud83d\ude00", "b": "\\ud83d", "c": "\\\\ud83d"}`, `{"b": 1, "a": {"b": 2}}`, `{"a": "\u00e9"}`} {
+		row := tableRow{text: text, file: &tableFile{table: &table{order: []string{"a", "b"}, keys: []string{"a", "b"}}}}
+		if err := (jsonlFormat{}).each(&row, func(int, string, column.Cell) {}); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	row := tableRow{text: `{"a": 1, "b": 2, "b": 3}`, file: &tableFile{table: &table{order: []string{"a", "b"}, keys: []string{"a", "b"}}}}
+	if err := (jsonlFormat{}).each(&row, func(int, string, column.Cell) {}); err == nil {
+		t.Error("a name that comes twice after members in order is accepted")
+	}
+}

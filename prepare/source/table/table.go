@@ -1,0 +1,273 @@
+// Package table reads tables with one sample a row: CSV, TSV and JSON Lines.
+package table
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// table is a source of rows: each column is a field.
+type table struct {
+	ctx     context.Context
+	format  tableFormat
+	path    string
+	files   []string
+	info    source.Info
+	columns []tableColumn
+	order   []string         // columns as they first come
+	cells   map[string][]int // places of a column among the cells that columns take, one after the other
+	ordered [][]int          // the same by place in order
+	keys    []string         // order as JSON has it, "" where that has escapes
+	width   int              // how many cells those are
+	unseen  bool             // only the first row was looked at for columns, of a file without a header
+	splits  source.FileSplits
+	outside bool // see source.Confinement
+}
+
+// tableColumn is a column that becomes a field, or several that become one.
+type tableColumn struct {
+	name   string
+	from   []string // the columns
+	concat bool     // they are single numbers of an array
+	typ    column.Type
+	note   string // why it is of this type, for people
+	field  source.Field
+}
+
+// tableFormat reads rows of a kind of file.
+type tableFormat interface {
+	// open begins a file.
+	open(r io.Reader) (rowReader, error)
+
+	// each calls f for every cell of a row that there is: the i-th of the row. It may run
+	// beside other rows' each.
+	each(row *tableRow, f func(i int, column string, c column.Cell)) error
+}
+
+// rowReader reads the rows of one file.
+type rowReader interface {
+	// columns returns the names of the columns if the file has them once, for all rows.
+	columns() []string
+
+	// text returns the lines that are not read yet.
+	text() *lineReader
+
+	// plain reports whether lines, whole ones, are a row each.
+	plain(lines string) bool
+
+	// row makes row the one that a line is, which has a number in the file. It reports false where the line is none.
+	// It may run beside all calls.
+	row(line string, at int64, row *tableRow) bool
+
+	// next makes row the next one, io.EOF behind the last. A row whose own text is
+	// invalid has an error of its own; another error ends the file.
+	next(row *tableRow) error
+}
+
+// tableFile is a file of a table.
+type tableFile struct {
+	table  *table
+	name   string
+	prefix string   // of the names of its rows
+	header []string // of CSV
+	rows   rowReader
+}
+
+// tableRow is one row, as text. It is the Data of its sample.
+type tableRow struct {
+	file   *tableFile
+	at     int64 // line
+	text   string
+	comma  byte     // of CSV
+	record []string // of CSV, where the text had to be read already
+	err    error    // why it is a bad sample
+}
+
+// openTable finds out types, classes and the number of rows in a pass over all files.
+func openTable(ctx context.Context, kind, path string, format tableFormat, opts source.Options, selection []column.Selection) (source.Source, error) {
+	files, err := source.FilesIn(path, "*."+kind+"*")
+	if err != nil {
+		return nil, err
+	}
+	t := &table{ctx: ctx, format: format, path: path, files: files, splits: source.SplitsOfFiles(files), outside: opts.Outside, info: source.Info{Kind: kind, Name: source.BaseName(path), Unit: "rows"}}
+	t.info.Splits = t.splits.Names
+	s, err := t.scan(ctx, opts.Seen, selection)
+	if err == nil {
+		err = t.decide(s, selection)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Info implements Source.
+func (t *table) Info() source.Info { return t.info }
+
+// Close implements Source.
+func (t *table) Close() error { return nil }
+
+// rows yields the rows of all files.
+func (t *table) rows() iter.Seq2[*tableRow, error] {
+	return func(yield func(*tableRow, error) bool) {
+		err := t.eachFile(func(file *tableFile) error {
+			var block []tableRow
+			for {
+				if len(block) == 0 {
+					block = make([]tableRow, rowBlock)
+				}
+				row := &block[0]
+				block = block[1:]
+				err := file.rows.next(row)
+				row.file = file
+				if err == nil && !yield(row, nil) {
+					err = errStop
+				}
+				if err != nil {
+					return err
+				}
+			}
+		})
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// rowBlock is how many rows are allocated at once.
+const rowBlock = 256
+
+// errStop ends eachFile without an error.
+var errStop = errors.New("stop")
+
+// eachFile calls f with one file after the other, open, until f returns another error than io.EOF.
+func (t *table) eachFile(f func(*tableFile) error) error {
+	for _, name := range t.files {
+		switch err := t.withFile(name, f); {
+		case err == errStop:
+			return nil
+		case err != nil && err != io.EOF:
+			return fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
+		}
+	}
+	return nil
+}
+
+func (t *table) withFile(name string, f func(*tableFile) error) error {
+	r, err := source.OpenStream(t.ctx, name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	rows, err := t.format.open(r)
+	if err != nil {
+		return err
+	}
+	return f(t.file(name, rows))
+}
+
+// Samples implements Source.
+func (t *table) Samples() iter.Seq2[source.Sample, error] {
+	return func(yield func(source.Sample, error) bool) {
+		for row, err := range t.rows() {
+			if err != nil {
+				yield(source.Sample{}, fmt.Errorf("source %s: %w", t.path, err))
+				return
+			}
+			if !yield(source.Sample{Name: t.name(row), Split: t.splits.Of[row.file.name], Data: row}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (t *table) file(name string, rows rowReader) *tableFile {
+	prefix := name
+	if len(t.files) == 1 {
+		prefix = filepath.Base(name)
+	}
+	return &tableFile{table: t, name: name, prefix: filepath.ToSlash(prefix) + ":", header: rows.columns(), rows: rows}
+}
+
+func (t *table) name(r *tableRow) string { return r.file.prefix + strconv.FormatInt(r.at, 10) }
+
+// places returns where the i-th cell of a row, of the named column, belongs: nil if no row had that column so far.
+func (t *table) places(i int, column string) []int {
+	if i < len(t.order) && t.order[i] == column {
+		return t.ordered[i]
+	}
+	return t.cells[column]
+}
+
+// late returns an error for a column that would be one of a field's, but that the first row did not have.
+func (t *table) late(name string) error {
+	if !t.unseen {
+		return nil
+	}
+	for _, c := range t.columns {
+		if names, _ := column.Matching(c.name, []string{name}); c.concat && names != nil {
+			return source.ValueError("column %q of %s was not in the first row", name, c.name)
+		}
+	}
+	return nil
+}
+
+// Read implements Data.
+func (r *tableRow) Read(v *source.Values) error {
+	t := r.file.table
+	cells := scratchCells(v, t.width)
+	var late error
+	err := t.format.each(r, func(i int, column string, c column.Cell) {
+		places := t.places(i, column)
+		if places == nil && late == nil {
+			late = t.late(column)
+		}
+		for _, k := range places {
+			cells[k] = c
+		}
+	})
+	if err = cmp.Or(err, late); err != nil {
+		return err
+	}
+	dir := source.Confinement{Dir: filepath.Dir(r.file.name), Outside: t.outside}
+	for i, c := range t.columns {
+		if err := c.put(v, i, cells[:len(c.from)], dir); err != nil {
+			return err
+		}
+		cells = cells[len(c.from):]
+	}
+	return nil
+}
+
+// scratchCells returns n empty cells that are valid until the next call.
+func scratchCells(v *source.Values, n int) []column.Cell {
+	row, ok := v.Scratch.(*[]column.Cell)
+	if !ok {
+		row = new([]column.Cell)
+		v.Scratch = row
+	}
+	*row = slices.Grow((*row)[:0], n)[:n]
+	clear(*row)
+	return *row
+}
+
+// put makes the cells of a column the value of a field; a path is relative to dir, and leads to a file in it.
+func (c tableColumn) put(v *source.Values, field int, cells []column.Cell, dir source.Confinement) error {
+	if c.concat {
+		return c.putConcat(v, field, cells)
+	}
+	if err := c.typ.Put(v, field, cells[0], dir); err != nil {
+		return fmt.Errorf("column %s: %w", c.name, err)
+	}
+	return nil
+}

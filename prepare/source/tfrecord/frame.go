@@ -1,0 +1,83 @@
+package tfrecord
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/penstock/penstock/prepare/source"
+)
+
+// A file is records, one behind the other (tensorflow/core/lib/io/record_writer.h):
+//
+//	uint64 length, uint32 masked CRC of those 8 bytes, bytes, uint32 masked CRC of the bytes
+//
+// The numbers are little endian. The CRC is source.MaskedCRC.
+
+const headBytes, tailBytes = 12, 4
+
+var (
+	errRecord = source.ValueError("the checksum of the record is wrong, it was changed after it was written")
+	errHead   = errors.New("the checksum of a record's length is wrong, so that nothing behind it can be read")
+	errShort  = errors.New("the file is cut short in a record")
+)
+
+// frames reads the records of a file.
+type frames struct {
+	r    io.Reader
+	head [headBytes]byte
+}
+
+// next reads a record into memory of its own, or skips it. io.EOF is the end of the file; an ErrValue
+// spoils only this record.
+func (f *frames) next(skip bool) ([]byte, error) {
+	switch _, err := io.ReadFull(f.r, f.head[:]); {
+	case err == io.ErrUnexpectedEOF:
+		return nil, errShort
+	case err != nil:
+		return nil, err
+	case !source.IsTFRecord(f.head[:]):
+		return nil, errHead
+	}
+	n := binary.LittleEndian.Uint64(f.head[:])
+	if n > source.MaxValue {
+		return nil, fmt.Errorf("a record of %d bytes; at most %d are possible", n, source.MaxValue)
+	}
+	if skip {
+		return nil, f.skip(int64(n) + tailBytes)
+	}
+	b, err := f.read(int(n) + tailBytes)
+	if err != nil {
+		return nil, err
+	}
+	data, tail := b[:n:n], b[n:]
+	if source.MaskedCRC(data) != binary.LittleEndian.Uint32(tail) {
+		return nil, errRecord
+	}
+	return data, nil
+}
+
+// read reads n bytes, as far as there are that many: memory follows what is there.
+func (f *frames) read(n int) ([]byte, error) {
+	b := make([]byte, 0, min(n, 1<<20))
+	for len(b) < n {
+		b = slices.Grow(b, 1)
+		got, err := io.ReadFull(f.r, b[len(b):min(cap(b), n)])
+		if b = b[:len(b)+got]; err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil, errShort
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func (f *frames) skip(n int64) error {
+	got, err := io.CopyN(io.Discard, f.r, n)
+	if err == io.EOF && got < n {
+		return errShort
+	}
+	return err
+}

@@ -1,0 +1,50 @@
+// Package tfrecord reads TFRecord files of tf.train.Example and tf.train.SequenceExample, also compressed.
+package tfrecord
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/rows"
+)
+
+// Open goes through all records once, to find their features and their number.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	names, err := source.FilesOf(path, "tfrecord")
+	if err != nil {
+		return nil, err
+	}
+	return rows.Open(ctx, path, names, rows.Format{Kind: "tfrecord", Unit: "records", Open: open}, opts, selection)
+}
+
+func open(ctx context.Context, path string) (rows.File, error) {
+	s, err := source.OpenStream(ctx, path) // only to know now that it is there
+	if err != nil {
+		return nil, err
+	}
+	return &rows.Stream{Ctx: ctx, Path: path, Samples: -1, Read: read}, s.Close()
+}
+
+func read(s *source.Stream, first int64, yield func(rows.Row, error) bool) error {
+	frames := frames{r: s}
+	for i := int64(0); ; i++ {
+		var row rows.Row
+		b, err := frames.next(i < first)
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.Is(err, source.ErrValue):
+			row = rows.BadRow{Err: err}
+		case err != nil:
+			return err
+		default:
+			row = record(b)
+		}
+		if i >= first && !yield(row, nil) {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,231 @@
+// Package tokens reads files of tokens for language models: Megatron's .bin and .idx, files with the header of
+// llm.c, and raw ones.
+package tokens
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/rows"
+	"github.com/penstock/penstock/tensor"
+)
+
+// name is that of the column.
+const name = "tokens"
+
+// Open opens files of tokens. Those of Megatron have sequences, which are the records. For other files, --fields says how
+// many tokens a record has.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	names, err := source.FilesOf(path, "tokens")
+	if err != nil {
+		return nil, err
+	}
+	var given *column.Type
+	for i, w := range selection {
+		if w.Column == name && w.Type != "" {
+			t, _ := column.ParseType(w.Type) // ParseFields has checked it
+			given = &t
+			selection[i].Type = ""
+		}
+	}
+	var files []string
+	for _, n := range names { // the two of a pair are one
+		if bin := strings.TrimSuffix(n, ".idx") + ".bin"; strings.HasSuffix(n, ".idx") {
+			n = bin
+		}
+		if len(files) == 0 || files[len(files)-1] != n {
+			files = append(files, n)
+		}
+	}
+	return rows.Open(ctx, path, files, rows.Format{Kind: "tokens", Unit: "records", Open: func(ctx context.Context, path string) (rows.File, error) {
+		return open(ctx, path, given)
+	}}, opts, selection)
+}
+
+// file is an open file of tokens.
+type file struct {
+	data   vfs.File
+	column rows.Column
+	count  int64
+	size   int64 // bytes of a token
+
+	// Where each record is: in the index, or one behind the other from begin on.
+	index         vfs.File
+	lengths, at   int64 // places in the index
+	begin, length int64
+}
+
+func open(ctx context.Context, path string, given *column.Type) (rows.File, error) {
+	data, err := source.OpenUntil(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{data: data, column: rows.Column{Name: name}}
+	if err := f.open(ctx, path, given); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (f *file) open(ctx context.Context, path string, given *column.Type) error {
+	info, err := f.data.Stat()
+	if err != nil {
+		return err
+	}
+	index := strings.TrimSuffix(path, ".bin") + ".idx"
+	if _, err := vfs.Stat(index); err == nil && index != path {
+		if f.index, err = source.OpenUntil(ctx, index); err != nil {
+			return err
+		}
+		return f.megatron(info.Size(), given)
+	}
+	return f.raw(info.Size(), given)
+}
+
+// types are the numbers of types in an index of Megatron (megatron/core/datasets/indexed_dataset.py).
+var types = map[byte]tensor.DType{
+	1: tensor.Uint8, 2: tensor.Int8, 3: tensor.Int16, 4: tensor.Int32, 5: tensor.Int64, 6: tensor.Float64, 7: tensor.Float32, 8: tensor.Uint16,
+}
+
+// headBytes is the header of an index: magic, uint64 version, byte type, uint64 sequences, uint64 documents. Behind
+// it are int32 lengths of the sequences, int64 places of them in the .bin, and more.
+const headBytes = 34
+
+// megatron reads the header of an index.
+func (f *file) megatron(size int64, given *column.Type) error {
+	var head [headBytes]byte
+	if err := source.ReadAt(f.index, head[:], 0); err != nil || string(head[:9]) != source.MegatronMagic || binary.LittleEndian.Uint64(head[9:]) != 1 {
+		return errors.New("its .idx is not an index of Megatron, version 1")
+	}
+	info, err := f.index.Stat()
+	if err != nil {
+		return err
+	}
+	d := types[head[17]]
+	if f.count = int64(binary.LittleEndian.Uint64(head[18:])); d == tensor.Invalid || f.count < 0 || f.count > (info.Size()-headBytes)/12 {
+		return fmt.Errorf("its .idx is corrupt or cut short: %d sequences of type %d in %d bytes", f.count, head[17], info.Size())
+	}
+	if given != nil && (given.DType != d || !given.Ragged) {
+		return fmt.Errorf("holds sequences of %v, which :%v does not change; PadTruncate and Cast make others of them", d, given)
+	}
+	f.size, f.lengths, f.at = int64(d.Size()), headBytes, headBytes+4*f.count
+	f.column.DType, f.column.Ragged = d, true
+	return f.check(size)
+}
+
+// check makes sure that all sequences are in the file.
+func (f *file) check(size int64) error {
+	const block = 64 << 10
+	lengths, places := make([]byte, 4*block), make([]byte, 8*block)
+	for i := int64(0); i < f.count; i += block {
+		n := min(block, f.count-i)
+		if err := errors.Join(source.ReadAt(f.index, lengths[:4*n], f.lengths+4*i), source.ReadAt(f.index, places[:8*n], f.at+8*i)); err != nil {
+			return source.WithoutPath(err)
+		}
+		for k := range n {
+			at, length := int64(binary.LittleEndian.Uint64(places[8*k:])), int64(int32(binary.LittleEndian.Uint32(lengths[4*k:])))
+			if at < 0 || length < 0 || at > size || length > (size-at)/f.size {
+				return fmt.Errorf("sequence %d of %d tokens from byte %d is not in the .bin of %d bytes", i+k, length, at, size)
+			}
+		}
+	}
+	return nil
+}
+
+// raw finds the records of a file of tokens only.
+func (f *file) raw(size int64, given *column.Type) error {
+	head := make([]byte, 12)
+	_ = source.ReadAt(f.data, head, 0) // a shorter file has no header
+	d := source.TokensOf(head)
+	if d != tensor.Invalid {
+		f.begin = 1024 // 256 numbers: magic, version, tokens
+	}
+	switch {
+	case d == tensor.Invalid && (given == nil || given.Ragged || len(given.Shape) != 1):
+		return errors.New("is a file of tokens that says nothing of them; --fields says their type and how many a record has: --fields 'tokens:uint16[1024]'")
+	case given == nil || given.Ragged || len(given.Shape) != 1:
+		return fmt.Errorf("is one sequence of %d tokens; --fields says how many a record has: --fields 'tokens:%v[1024]'", (size-f.begin)/int64(d.Size()), d)
+	case d != tensor.Invalid && given.DType != d:
+		return fmt.Errorf("holds %v, which :%v does not change; leave the type as it is, and convert it with the transform Cast", d, given)
+	}
+	f.column.DType, f.column.Shape = given.DType, given.Shape
+	f.size, f.length = int64(given.DType.Size()), int64(given.Shape[0])
+	if n := int64(binary.LittleEndian.Uint32(head[8:])); d != tensor.Invalid && n != (size-f.begin)/f.size {
+		return fmt.Errorf("its header says %d tokens, and there are %d", n, (size-f.begin)/f.size)
+	}
+	if d == tensor.Invalid && size%f.size != 0 {
+		return fmt.Errorf("has %d bytes, which is not a multiple of %v", size, given.DType)
+	}
+	tokens := (size - f.begin) / f.size
+	f.count = tokens / f.length
+	if rest := tokens % f.length; rest > 0 {
+		f.column.Note = fmt.Sprintf("the last %d of %d tokens do not fill a record and are left out", rest, tokens)
+	}
+	return nil
+}
+
+// Columns implements rows.File.
+func (f *file) Columns() []rows.Column { return []rows.Column{f.column} }
+
+// Count implements rows.File.
+func (f *file) Count() int64 { return f.count }
+
+// Close implements rows.File.
+func (f *file) Close() error {
+	if f.index == nil {
+		return f.data.Close()
+	}
+	return errors.Join(f.data.Close(), f.index.Close())
+}
+
+// Rows implements rows.File.
+func (f *file) Rows(first int64) iter.Seq2[rows.Row, error] {
+	return func(yield func(rows.Row, error) bool) {
+		for i := first; i < f.count; i++ {
+			if !yield(record{f, i}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// record is the tokens of a record.
+type record struct {
+	file *file
+	i    int64
+}
+
+// Each implements rows.Row.
+func (r record) Each(buf *[]byte, v rows.Visitor) error {
+	at := v.Column([]byte(name))
+	if at < 0 {
+		return nil
+	}
+	f := r.file
+	place, length := f.begin+r.i*f.length*f.size, f.length
+	if f.index != nil {
+		var b [12]byte
+		if err := errors.Join(source.ReadAt(f.index, b[:4], f.lengths+4*r.i), source.ReadAt(f.index, b[4:], f.at+8*r.i)); err != nil {
+			return source.WithoutPath(err)
+		}
+		place, length = int64(binary.LittleEndian.Uint64(b[4:])), int64(binary.LittleEndian.Uint32(b[:]))
+	}
+	begin := len(*buf)
+	if length > source.MaxValue/f.size {
+		return source.ValueError("%d tokens are too many", length)
+	}
+	*buf = append(*buf, make([]byte, length*f.size)...)
+	x := rows.Value{DType: f.column.DType, Data: (*buf)[begin:]}
+	x.SetShape(int(length))
+	if err := source.ReadAt(f.data, x.Data, place); err != nil {
+		return source.WithoutPath(err)
+	}
+	return v.Value(at, &x)
+}

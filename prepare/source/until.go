@@ -1,0 +1,73 @@
+package source
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+)
+
+// OpenUntil opens a file that is read until the end of ctx, whose cause is the error of its reads then. One block of
+// records can take many reads.
+func OpenUntil(ctx context.Context, path string) (vfs.File, error) {
+	f, err := vfs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return fileUntil{f, ctx}, nil
+}
+
+type fileUntil struct {
+	vfs.File
+	ctx context.Context
+}
+
+// Read implements io.Reader.
+func (f fileUntil) Read(b []byte) (int, error) {
+	if f.ctx.Err() != nil {
+		return 0, context.Cause(f.ctx)
+	}
+	return f.File.Read(b)
+}
+
+// ReadAt implements io.ReaderAt.
+func (f fileUntil) ReadAt(b []byte, off int64) (int, error) {
+	if f.ctx.Err() != nil {
+		return 0, context.Cause(f.ctx)
+	}
+	return f.File.ReadAt(b, off)
+}
+
+// ReadUntil returns a stream that is read until the end of ctx, whose cause is the error then. It is for what was
+// compressed: much can come out of one read of a file.
+func ReadUntil(ctx context.Context, r io.ReadCloser) io.ReadCloser { return streamUntil{r, ctx} }
+
+type streamUntil struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+// untilStep is how many bytes are read without asking about the context.
+const untilStep = 1 << 20
+
+// Read implements io.Reader.
+func (r streamUntil) Read(b []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.ReadCloser.Read(b[:min(len(b), untilStep)])
+}
+
+// ReadDir lists a folder by name, as vfs.ReadDir does, until the end of ctx.
+func ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
+	var list []fs.DirEntry
+	err := vfs.EachEntry(path, func(some []fs.DirEntry) error {
+		list = append(list, some...)
+		return context.Cause(ctx)
+	})
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, err
+}

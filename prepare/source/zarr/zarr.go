@@ -1,0 +1,162 @@
+// Package zarr is the sources that are arrays of Zarr, of version 2 or 3: in folders, zip files and buckets.
+package zarr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/internal/zarr"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/array"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/dataset"
+)
+
+// Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of its
+// manifest.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	if !vfs.Mounted(path) && layout.IsZarr(path) {
+		return dataset.OpenZarr(path, opts, selection)
+	}
+	files, closer, err := Files(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	g, err := zarr.Open(files)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
+	}
+	pool := chunk.NewPool(0)
+	columns, bad, err := columns(ctx, path, g, pool, selection)
+	if err != nil {
+		pool.Close()
+		return nil, errors.Join(fmt.Errorf("source %s: %w", path, err), closer.Close())
+	}
+	s, err := array.New("zarr", path, source.BaseName(path), columns, dataset.Closer(pool.Close), closer)
+	if noting, ok := s.(interface{ Note(hint string) }); ok && len(bad) > 0 && len(selection) == 0 {
+		noting.Note(bad.Hint())
+	}
+	return s, err
+}
+
+// columns returns the arrays that are wanted, by default all that have records, and the others. One that has records and
+// cannot be read is an error then: people would miss it.
+func columns(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool, selection []column.Selection) (list []array.Column, bad array.Rejections, err error) {
+	var missed array.Rejections
+	for _, a := range g.Arrays {
+		c, err := newColumn(ctx, path, a, pool)
+		if err != nil {
+			r := array.Rejection{Name: origin(path, a), Err: fmt.Errorf("%w%s", err, Remedy(path, err))}
+			if bad = append(bad, r); a.Scalar() {
+				continue
+			}
+			missed = append(missed, r)
+			continue
+		}
+		list = append(list, c)
+	}
+	if err := bad.Selected(selection); err != nil {
+		return nil, nil, err
+	}
+	if len(selection) == 0 && len(missed) > 0 {
+		return nil, nil, missed.All(list)
+	}
+	if len(list) == 0 && len(bad) > 0 {
+		return nil, nil, bad.All(nil)
+	}
+	list, err = array.Select(list, selection)
+	return list, bad, err
+}
+
+// origin returns what people call an array by: its path, or the name of the folder if it is all there is.
+func origin(path string, a *zarr.Array) string {
+	if a.Path != "" {
+		return a.Path
+	}
+	name := source.BaseName(path)
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}
+
+// newColumn returns an array as a column.
+func newColumn(ctx context.Context, path string, a *zarr.Array, pool *chunk.Pool) (array.Column, error) {
+	spec, err := a.Spec()
+	if err != nil {
+		return array.Column{}, err
+	}
+	name := origin(path, a)
+	c := array.Column{Field: source.NumberField(source.FieldName(name), spec.DType, spec.Shape...), Count: a.Records()}
+	c.Field.Origin = name
+	if c.Field.Spec.Validate() != nil {
+		return array.Column{}, fmt.Errorf("shape %v has no records of numbers", a.Shape)
+	}
+	r, err := a.Reader(chunk.Options{Pool: pool})
+	if err != nil {
+		return array.Column{}, err
+	}
+	c.Open = func() (array.Cursor, error) { return dataset.Cursor(ctx, r, c.Count), nil }
+	c.At = func(i int64, buf []byte) ([]byte, error) {
+		buf = append(buf, make([]byte, r.RecordBytes())...)
+		return buf, r.Records(ctx, buf, i, i+1)
+	}
+	return c, nil
+}
+
+// Remedy says how to rewrite arrays that are not supported.
+func Remedy(path string, err error) string {
+	word, ok := shell.Quote(path)
+	if !errors.Is(err, zarr.ErrUnsupported) || !ok {
+		return ""
+	}
+	return "; if it holds numbers, write it without that: python3 -c 'import sys, zarr; zarr.create_array(\"NEW.zarr\", data=zarr.open_array(sys.argv[1])[...])' " + word
+}
+
+// Files returns the files of a folder or zip file, which are read until the end of ctx, and what is to be closed
+// behind them.
+func Files(ctx context.Context, path string) (zarr.Files, io.Closer, error) {
+	info, err := vfs.Stat(path)
+	if err != nil {
+		return nil, nil, source.WithoutPath(err)
+	}
+	if info.IsDir() {
+		return folder{ctx, path}, dataset.Closer(func() {}), nil
+	}
+	f, err := source.OpenUntil(ctx, path)
+	if err != nil {
+		return nil, nil, source.WithoutPath(err)
+	}
+	files, err := zarr.Zip(f, info.Size())
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return files, f, nil
+}
+
+// folder is a folder, wherever it is.
+type folder struct {
+	ctx  context.Context
+	path string
+}
+
+// Open implements zarr.Files.
+func (f folder) Open(name string) (zarr.File, error) {
+	return source.OpenUntil(f.ctx, filepath.Join(f.path, filepath.FromSlash(name)))
+}
+
+// Folders implements zarr.Files.
+func (f folder) Folders(name string) (names []string, err error) {
+	list, err := source.ReadDir(f.ctx, filepath.Join(f.path, filepath.FromSlash(name)))
+	for _, e := range list {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
