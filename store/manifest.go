@@ -129,7 +129,7 @@ func checkSeal(text []byte) error {
 		return errors.New("it does not end with its crc32c; was it edited?")
 	}
 	if got := layout.HexCRC(layout.CRC32C(body[:at])); got != string(body[at:]) {
-		return fmt.Errorf("its layout.CRC32C is %s, but it says %q; was it edited?", got, body[at:])
+		return fmt.Errorf("its CRC32C is %s, but it says %q; was it edited?", got, body[at:])
 	}
 	return nil
 }

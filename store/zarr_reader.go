@@ -129,7 +129,7 @@ func (d *Dataset) checkMetadata() error {
 			return fmt.Errorf("%s: %w", name, layout.WithoutPath(err))
 		}
 		if got := layout.HexCRC(layout.CRC32C(text)); got != want {
-			return fmt.Errorf("%s: its layout.CRC32C is %s, was %s when it was written: %w", name, got, want, ErrCorrupt)
+			return fmt.Errorf("%s: its CRC32C is %s, was %s when it was written: %w", name, got, want, ErrCorrupt)
 		}
 	}
 	return nil

@@ -1,13 +1,35 @@
 package zarr
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 
-	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/tensor"
 )
+
+// Array is an array of a hierarchy.
+type Array struct {
+	Path       string // in the hierarchy, with slashes; "" if it is the root
+	Format     int    // version: 2 or 3
+	Shape      []int64
+	Chunks     []int64 // elements of what is decoded at a time: a chunk or, in a shard, one of its chunks
+	Shards     []int64 // elements of a shard; nil if there are none
+	Dimensions []string
+	Attributes Attributes
+	Err        error // why it cannot be read; Shape may be known
+
+	number number
+	fill   []byte // an element that was never written; nil means zeros
+	coding pipeline
+	shard  *sharding
+	key    func(coord []int64) string // name of a chunk, or shard, in the folder of the array
+	files  Files
+}
+
+// Attributes are the values that users have attached to a node.
+type Attributes map[string]json.RawMessage
 
 // open opens a file of the array and returns its size; nil if there is none.
 func (a *Array) open(name string) (File, int64, error) {
@@ -47,20 +69,6 @@ func (a *Array) Records() int64 { return a.Shape[0] }
 
 // ChunkRecords returns how many records a chunk has a part of.
 func (a *Array) ChunkRecords() int64 { return a.Chunks[0] }
-
-// Reader returns a reader of the records.
-func (a *Array) Reader(opts chunk.Options) (*chunk.Reader, error) {
-	if a.Err != nil {
-		return nil, a.Err
-	}
-	r, err := chunk.NewArray(chunk.Array{
-		Path: "zarr: array /" + a.Path, Dims: a.Shape, ChunkDims: a.Chunks, Elem: int64(a.number.bytes()), Fill: a.fill, Chunks: chunks{a},
-	}, opts)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, ErrUnsupported)
-	}
-	return r, nil
-}
 
 // How says how the records are stored, for people.
 func (a *Array) How() string {

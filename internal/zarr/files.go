@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -161,4 +162,17 @@ func readFull(f File, b []byte, off int64) error {
 		return fmt.Errorf("the file ends before byte %d: %w", off+int64(len(b)), ErrCorrupt)
 	}
 	return err
+}
+
+// Names of the files of metadata.
+const (
+	nodeName         = "zarr.json" // version 3
+	groupName        = ".zgroup"   // version 2
+	arrayName        = ".zarray"
+	attributesName   = ".zattrs"
+	consolidatedName = ".zmetadata"
+)
+
+func isMetadata(base string) bool {
+	return slices.Contains([]string{nodeName, groupName, arrayName, consolidatedName}, base)
 }

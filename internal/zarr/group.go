@@ -2,19 +2,11 @@ package zarr
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
-)
-
-// Errors of files that are not read.
-var (
-	ErrNotZarr     = errors.New("no Zarr")
-	ErrCorrupt     = errors.New("corrupt")
-	ErrUnsupported = errors.New("not supported")
 )
 
 // Limits of what is read.
@@ -23,19 +15,6 @@ const (
 	mostNodes    = 100_000
 	mostDepth    = 32
 )
-
-// Names of the files of metadata.
-const (
-	nodeName         = "zarr.json" // version 3
-	groupName        = ".zgroup"   // version 2
-	arrayName        = ".zarray"
-	attributesName   = ".zattrs"
-	consolidatedName = ".zmetadata"
-)
-
-func isMetadata(base string) bool {
-	return slices.Contains([]string{nodeName, groupName, arrayName, consolidatedName}, base)
-}
 
 // Is reports whether a folder has the metadata of a hierarchy.
 func Is(files Files) bool {
@@ -57,9 +36,6 @@ type Group struct {
 	files Files
 	nodes int
 }
-
-// Attributes are the values that users have attached to a node.
-type Attributes map[string]json.RawMessage
 
 // Open reads the metadata of a hierarchy: the consolidated one, where there is one, else that of each node. It
 // reads no chunk. An array that cannot be read has an Err.

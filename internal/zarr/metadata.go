@@ -3,53 +3,9 @@ package zarr
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 )
-
-// Array is an array of a hierarchy.
-type Array struct {
-	Path       string // in the hierarchy, with slashes; "" if it is the root
-	Format     int    // version: 2 or 3
-	Shape      []int64
-	Chunks     []int64 // elements of what is decoded at a time: a chunk or, in a shard, one of its chunks
-	Shards     []int64 // elements of a shard; nil if there are none
-	Dimensions []string
-	Attributes Attributes
-	Err        error // why it cannot be read; Shape may be known
-
-	number number
-	fill   []byte // an element that was never written; nil means zeros
-	coding pipeline
-	shard  *sharding
-	key    func(coord []int64) string // name of a chunk, or shard, in the folder of the array
-	files  Files
-}
-
-// codec is the configuration of a codec, of version 3 or, with its id in the name, of version 2.
-type codec struct {
-	Name   string          `json:"name"`
-	Config json.RawMessage `json:"configuration"`
-}
-
-// UnmarshalJSON accepts a name alone, too.
-func (c *codec) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '"' {
-		return json.Unmarshal(text, &c.Name)
-	}
-	type plain codec
-	return json.Unmarshal(text, (*plain)(c))
-}
-
-// unsupported returns an error of that text.
-func unsupported(format string, args ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrUnsupported)
-}
-
-func corrupt(format string, args ...any) error {
-	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrCorrupt)
-}
 
 // parseArray3 reads the metadata of an array of version 3.
 func parseArray3(text []byte) *Array {
@@ -263,4 +219,43 @@ func codecs2(order string, axes int, filters []json.RawMessage) (codecs []codec,
 		codecs = append(codecs, codec{"numcodecs." + id.ID, text})
 	}
 	return codecs, nil
+}
+
+// setUpShards takes the chunks of shards for those that are read.
+func (a *Array) setUpShards(c codec) error {
+	var conf struct {
+		Shape         []int64 `json:"chunk_shape"`
+		Codecs        []codec `json:"codecs"`
+		IndexCodecs   []codec `json:"index_codecs"`
+		IndexLocation string  `json:"index_location"`
+	}
+	if err := json.Unmarshal(c.Config, &conf); err != nil {
+		return corrupt("codec %s: %v", c.Name, err)
+	}
+	a.Shards, a.Chunks = a.Chunks, conf.Shape
+	if err := a.checkShape(mostElements); err != nil {
+		return err
+	}
+	s := &sharding{chunks: 1, indexes: make(map[string]index)}
+	for i, n := range a.Chunks {
+		if a.Shards[i]%n != 0 || a.Shards[i]/n > int64(mostChunks/s.chunks) {
+			return corrupt("shards of %v in chunks of %v", a.Shards, a.Chunks)
+		}
+		s.per = append(s.per, a.Shards[i]/n)
+		s.chunks *= int(a.Shards[i] / n)
+	}
+	switch conf.IndexLocation {
+	case "start":
+		s.atStart = true
+	case "end", "":
+	default:
+		return corrupt("codec %s: index location %q", c.Name, conf.IndexLocation)
+	}
+	a.shard = s
+	if err := s.indexCodecs(conf.IndexCodecs); err != nil {
+		return err
+	}
+	var err error
+	a.coding, err = newPipeline(conf.Codecs, a.number, a.Chunks)
+	return err
 }

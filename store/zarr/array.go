@@ -1,21 +1,23 @@
 package zarr
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
-	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/layout"
 	format "github.com/penstock/penstock/internal/zarr"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
 
 // array writes the shards of a column, and computes the checksums of its rows, which begin anew with each shard.
 type array struct {
-	folder *folder
+	stage  *write.Stage
+	opts   *Options
+	base   *base // what is appended to, or nil
 	meta   *layout.Column
 	grid   format.Grid
 	path   string
@@ -34,13 +36,13 @@ func (a *array) write(parts [][]layout.Column, k int) error {
 	}
 	a.pack, err = write.NewChunkPipeline(&shards{array: a}, write.ChunkPipelineOptions{
 		Records: int(a.grid.Chunk), RowBytes: a.meta.Spec.RecordBytes(), First: linked * a.grid.Shard,
-		Workers: a.folder.opts.workers(), Reported: a.folder.opts.Progress,
+		Workers: a.opts.workers(), Reported: a.opts.Progress,
 		Encoder: func() (write.ChunkEncoder, error) { return format.NewEncoder(a.grid, a.meta.Spec.RecordBytes()) },
 	})
 	if err != nil {
 		return err
 	}
-	if base := a.folder.base; base != nil {
+	if base := a.base; base != nil {
 		rest := layout.Of(base.data).Columns[k]
 		if rest.Extents = rest.Extents[min(linked, int64(len(rest.Extents))):]; rest.Packed {
 			err = base.unpack(&rest, a.append)
@@ -94,17 +96,17 @@ func (a *array) takeSums() {
 // link takes over the full shards of the base, where they are cut in the same way and the file system has hard links. It
 // returns how many.
 func (a *array) link(k int) (linked int64, err error) {
-	base := a.folder.base
+	base := a.base
 	if base == nil || base.grids[a.meta.Path()] != a.grid {
 		return 0, nil
 	}
 	old := &layout.Of(base.data).Columns[k]
 	for (linked+1)*a.grid.Shard <= old.Rows {
 		name := a.shard(linked)
-		if err := a.folder.stage.LinkFrom(name, staged(name)); err != nil {
+		if err := a.stage.LinkFrom(name, staged(name)); err != nil {
 			break // the rows are copied
 		}
-		info, err := a.folder.stage.Root().Lstat(staged(name))
+		info, err := a.stage.Root().Lstat(staged(name))
 		if err != nil {
 			return 0, err
 		}
@@ -134,7 +136,7 @@ type shards struct {
 func (s *shards) Write(row int64, chunk []byte, _ uint32) (err error) {
 	number := row / s.grid.Shard
 	if s.file == nil {
-		if s.file, err = s.folder.stage.Create(staged(s.shard(number))); err != nil {
+		if s.file, err = s.stage.Create(staged(s.shard(number))); err != nil {
 			return err
 		}
 		s.index, s.at = s.grid.NewIndex(), s.grid.Head()
@@ -164,65 +166,13 @@ func (s *shards) Close() error {
 	return s.file.Close()
 }
 
-// base is the dataset that records are appended to.
-type base struct {
-	data  *store.Dataset
-	grids map[string]format.Grid // by path of the column
-	pool  *chunk.Pool
+// shardName is the name of a shard of an array with rows of that many axes.
+func shardName(number int64, axes int) string {
+	return fmt.Sprintf("c.%d", number) + strings.Repeat(".0", axes)
 }
 
-func openBase(path string) (*base, error) {
-	if !layout.IsZarr(path) {
-		return nil, errors.New("penstock did not write it as Zarr, so nothing can be appended")
-	}
-	data, err := store.OpenZarr(path, store.OpenOptions{})
-	if err != nil {
-		return nil, err
-	}
-	g, err := format.Open(format.Folder(path))
-	if err != nil {
-		return nil, err
-	}
-	b := &base{data: data, grids: make(map[string]format.Grid), pool: chunk.NewPool(0)}
-	for _, a := range g.Arrays {
-		if len(a.Shards) > 0 {
-			b.grids["/"+a.Path] = format.Grid{Chunk: a.Chunks[0], Shard: a.Shards[0]}
-		}
-	}
-	for _, c := range layout.Of(data).Columns {
-		if s := data.Manifest.Storage[c.Name]; s != nil {
-			grid := b.grids[c.Path()]
-			grid.Zstd = s.Level
-			b.grids[c.Path()] = grid
-		}
-	}
-	return b, nil
-}
+// stagedName is the folder of the dataset in its stage.
+const stagedName = "zarr"
 
-func (b *base) close() { b.pool.Close() }
-
-// unpackBytes is about how much of the base is decompressed at a time.
-const unpackBytes = 8 << 20
-
-// unpack gives the rows of a column that is compressed to a function.
-func (b *base) unpack(c *layout.Column, to func(rows []byte) error) error {
-	r, err := layout.Of(b.data).OpenColumn(c, nil, nil, chunk.Options{Pool: b.pool})
-	if err != nil {
-		return err
-	}
-	size := int64(c.Spec.RecordBytes())
-	buf := make([]byte, max(1, unpackBytes/(r.ChunkRecords()*size))*r.ChunkRecords()*size)
-	for _, e := range c.Extents {
-		for row, end := e.Row, e.Row+e.Count; row < end; {
-			n := min(int64(len(buf))/size, end-row)
-			if err := r.Records(context.Background(), buf[:n*size], row, row+n); err != nil {
-				return err
-			}
-			if err := to(buf[:n*size]); err != nil {
-				return err
-			}
-			row += n
-		}
-	}
-	return nil
-}
+// staged returns where a file of the dataset is in the stage.
+func staged(path string) string { return filepath.Join(stagedName, filepath.FromSlash(path)) }

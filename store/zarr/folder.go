@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
@@ -14,8 +13,6 @@ import (
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
-
-const metadataGroup = "penstock" // has what is not a field
 
 // folder writes the folder of a dataset.
 type folder struct {
@@ -40,7 +37,7 @@ func (f *folder) write(parts [][]layout.Column) error {
 		return err
 	}
 	columns := write.ConcatColumns(all)
-	for k, g := range f.grids(columns) {
+	for k, g := range grids(f.manifest.Schema(), columns, f.opts, f.base) {
 		if err := f.array(&columns[k], g, parts, k); err != nil {
 			return err
 		}
@@ -86,9 +83,6 @@ func (f *folder) writeManifest() error {
 	}
 	return f.stage.WriteFile(staged(layout.ZarrManifest), text)
 }
-
-// staged returns where a file of the dataset is in the stage.
-func staged(path string) string { return filepath.Join(stagedName, filepath.FromSlash(path)) }
 
 // sync waits until the names in a folder are on disk.
 func (f *folder) sync(path string) error {
@@ -145,7 +139,10 @@ func (f *folder) array(c *layout.Column, g format.Grid, parts [][]layout.Column,
 	if err := f.node(path, text); err != nil {
 		return err
 	}
-	a := &array{folder: f, meta: c, grid: g, path: path, left: g.Shard, blocks: write.NewBlockSums(c.Spec.RecordBytes())}
+	a := &array{
+		stage: f.stage, opts: f.opts, base: f.base,
+		meta: c, grid: g, path: path, left: g.Shard, blocks: write.NewBlockSums(c.Spec.RecordBytes()),
+	}
 	if err := a.write(parts, k); err != nil {
 		return err
 	}

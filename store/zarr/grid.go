@@ -20,10 +20,9 @@ const mostChunks = 1 << 16
 // smallPart of the bytes of a dataset is not worth compressing.
 const smallPart = 64
 
-// grids says how the columns are cut.
-func (f *folder) grids(columns []layout.Column) []format.Grid {
-	schema := f.manifest.Schema()
-	per := shardRecords(schema, f.opts.ShardBytes)
+// grids says how the columns are cut, behind those of a base unless it is nil.
+func grids(schema store.Schema, columns []layout.Column, opts *Options, base *base) []format.Grid {
+	per := shardRecords(schema, opts.ShardBytes)
 	total := int64(0)
 	for _, c := range columns {
 		total += c.Rows * int64(c.Spec.RecordBytes())
@@ -31,20 +30,20 @@ func (f *folder) grids(columns []layout.Column) []format.Grid {
 	list := make([]format.Grid, len(columns))
 	for k, c := range columns {
 		g, rows := &list[k], int64(plainChunk)/int64(c.Spec.RecordBytes())
-		if pack := f.opts.Compress; pack != nil && c.Part != layout.Offsets && c.Rows*int64(c.Spec.RecordBytes()) > total/smallPart {
+		if pack := opts.Compress; pack != nil && c.Part != layout.Offsets && c.Rows*int64(c.Spec.RecordBytes()) > total/smallPart {
 			g.Zstd = pack.Level
 			if g.Zstd == 0 {
 				g.Zstd = defaultLevel
 			}
 			rows = pack.rows(&c)
 		}
-		if f.base != nil {
-			old := f.base.grids[c.Path()]
+		if base != nil {
+			old := base.grids[c.Path()]
 			g.Zstd = old.Zstd
-			if old.Chunk < layout.Of(f.base.data).Columns[k].Rows { // else it was as large as the dataset
+			if old.Chunk < layout.Of(base.data).Columns[k].Rows { // else it was as large as the dataset
 				rows = old.Chunk
 			}
-			if c.Part == layout.Whole && f.base.data.Records > old.Shard {
+			if c.Part == layout.Whole && base.data.Records > old.Shard {
 				*g = old
 				continue
 			}

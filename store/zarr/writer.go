@@ -4,82 +4,11 @@ package zarr
 import (
 	"errors"
 	"fmt"
-	"math"
-	"runtime"
-	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
-
-// Options configures Create. The zero value is usable.
-type Options struct {
-	ShardBytes int64          // of the largest field of a shard; 0 means 256 MiB
-	Overwrite  bool           // replace a dataset that is there
-	Append     bool           // add to the dataset that is there, which must have this schema
-	Splits     []string       // names of the splits; each Record names one
-	Journal    *store.Journal // nil: a build that does not come to Commit leaves nothing
-
-	// Compress has records compressed; nil stores them as they are, for readers to map. An append stores new records
-	// as those are stored that are there, and takes no Compress.
-	Compress *Compression
-
-	// Workers is how many goroutines compress; 0 means GOMAXPROCS. The files are the same for any number.
-	Workers int
-
-	// Commit calls Progress after each n more bytes of records that it has written; an error of Progress ends Commit,
-	// which returns it. It may be nil.
-	Progress func(n int64) error
-}
-
-// Compression asks for chunks that go through zstd. The zero value chooses everything by itself.
-//
-// Compressed are the arrays that have 1/64 of the dataset's bytes or more. The others, and the offsets of ragged fields,
-// stay where they can be mapped.
-type Compression struct {
-	Level int // of zstd, 1 (fast) to 22 (small); 0 means 3
-
-	// ChunkRecords is how many records share a chunk, ChunkBytes about how many bytes of them do, at most; only one can be
-	// given. Without, a chunk is one record, or as many as make 64 KiB.
-	ChunkRecords, ChunkBytes int64
-}
-
-// defaultLevel is that of zstd itself.
-const defaultLevel = 3
-
-func (o *Options) check(schema store.Schema) error {
-	if err := schema.Validate(); err != nil {
-		return err
-	}
-	if schema.Index(metadataGroup) >= 0 {
-		return errors.New(`field "penstock": datasets in Zarr keep their metadata under that name; choose another one`)
-	}
-	for _, f := range schema.Fields {
-		if f.RecordBytes() > math.MaxInt32 {
-			return fmt.Errorf("field %q: records of %d bytes are more than a chunk can hold", f.Name, f.RecordBytes())
-		}
-	}
-	c := o.Compress
-	switch {
-	case c == nil:
-		return nil
-	case o.Append:
-		return errors.New("an append keeps the compression of the dataset; leave --compress out")
-	case c.Level < 0 || c.Level > 22:
-		return fmt.Errorf("zstd level %d; there are 1 to 22", c.Level)
-	case c.ChunkRecords < 0 || c.ChunkBytes < 0 || c.ChunkRecords > 0 && c.ChunkBytes > 0:
-		return errors.New("chunks are of a number of records, or of bytes: choose one")
-	}
-	return nil
-}
-
-func (o *Options) workers() int {
-	if o.Workers > 0 {
-		return o.Workers
-	}
-	return runtime.GOMAXPROCS(0)
-}
 
 // container is that of a dataset in Zarr: a write.ShardWriter keeps the records in arrays, and Commit copies these into the
 // chunks of a folder.
@@ -126,17 +55,6 @@ func newContainer(stage *write.Stage, schema store.Schema, opts Options) (w *con
 	return w, err
 }
 
-// journal returns the one of the build, which depends on the compression, too.
-func (o *Options) journal() *store.Journal {
-	if o.Journal == nil || o.Compress == nil {
-		return o.Journal
-	}
-	return write.WithInput(o.Journal, "compression", fmt.Sprintf("%+v by zstd", *o.Compress))
-}
-
-// stagedName is the folder of the dataset in its stage.
-const stagedName = "zarr"
-
 // Commit implements write.Container.
 func (w *container) Commit(info store.Info) (*store.Manifest, error) {
 	m, err := w.shards.Finish(info)
@@ -165,9 +83,4 @@ func (w *container) Close() error {
 		w.base = nil
 	}
 	return w.shards.Close()
-}
-
-// shardName is the name of a shard of an array with rows of that many axes.
-func shardName(number int64, axes int) string {
-	return fmt.Sprintf("c.%d", number) + strings.Repeat(".0", axes)
 }

@@ -61,16 +61,13 @@ var tangled = map[string]string{
 	"prepare/source/table":    "not carved yet",
 	"store/write":             "not carved yet",
 	"internal/hdf5/chunk":     "not carved yet",
-	"internal/hdf5/codec":     "not carved yet",
 	"internal/imagefile":      "not carved yet",
 	"internal/kernel":         "not carved yet",
-	"internal/zarr":           "not carved yet",
 	"loader":                  "not carved yet",
 	"loader/sampler":          "not carved yet",
 	"mmapds":                  "not carved yet",
 	"remote/mirror":           "not carved yet",
 	"remote/web":              "not carved yet",
-	"store/zarr":              "not carved yet",
 }
 
 // goPackage is what go list says of a package.

@@ -1,0 +1,74 @@
+package zarr
+
+import (
+	"context"
+	"errors"
+
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/layout"
+	format "github.com/penstock/penstock/internal/zarr"
+	"github.com/penstock/penstock/store"
+)
+
+// base is the dataset that records are appended to.
+type base struct {
+	data  *store.Dataset
+	grids map[string]format.Grid // by path of the column
+	pool  *chunk.Pool
+}
+
+func openBase(path string) (*base, error) {
+	if !layout.IsZarr(path) {
+		return nil, errors.New("penstock did not write it as Zarr, so nothing can be appended")
+	}
+	data, err := store.OpenZarr(path, store.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	g, err := format.Open(format.Folder(path))
+	if err != nil {
+		return nil, err
+	}
+	b := &base{data: data, grids: make(map[string]format.Grid), pool: chunk.NewPool(0)}
+	for _, a := range g.Arrays {
+		if len(a.Shards) > 0 {
+			b.grids["/"+a.Path] = format.Grid{Chunk: a.Chunks[0], Shard: a.Shards[0]}
+		}
+	}
+	for _, c := range layout.Of(data).Columns {
+		if s := data.Manifest.Storage[c.Name]; s != nil {
+			grid := b.grids[c.Path()]
+			grid.Zstd = s.Level
+			b.grids[c.Path()] = grid
+		}
+	}
+	return b, nil
+}
+
+func (b *base) close() { b.pool.Close() }
+
+// unpackBytes is about how much of the base is decompressed at a time.
+const unpackBytes = 8 << 20
+
+// unpack gives the rows of a column that is compressed to a function.
+func (b *base) unpack(c *layout.Column, to func(rows []byte) error) error {
+	r, err := layout.Of(b.data).OpenColumn(c, nil, nil, chunk.Options{Pool: b.pool})
+	if err != nil {
+		return err
+	}
+	size := int64(c.Spec.RecordBytes())
+	buf := make([]byte, max(1, unpackBytes/(r.ChunkRecords()*size))*r.ChunkRecords()*size)
+	for _, e := range c.Extents {
+		for row, end := e.Row, e.Row+e.Count; row < end; {
+			n := min(int64(len(buf))/size, end-row)
+			if err := r.Records(context.Background(), buf[:n*size], row, row+n); err != nil {
+				return err
+			}
+			if err := to(buf[:n*size]); err != nil {
+				return err
+			}
+			row += n
+		}
+	}
+	return nil
+}
