@@ -2,6 +2,8 @@ package loader
 
 import (
 	"sync"
+
+	"github.com/penstock/penstock/loader/internal/memory"
 )
 
 // Allocator is where the buffers of batches come from: page-locked memory, memory that other
@@ -29,12 +31,6 @@ func allowsViews(m Allocator) bool {
 	return m == nil || ok && v.AllowsViews()
 }
 
-// anonymous is memory of the process.
-type anonymous struct{}
-
-func (anonymous) Alloc(n int) ([]byte, error) { return newMemory(n) }
-func (anonymous) Free(b []byte) error         { return freeMemory(b) }
-
 // MlockedMemory is an Allocator of the process that is page-locked by mlock, so that no batch is ever
 // paged out: for training that stays on the processor. A device cannot read it by itself; for
 // that there is the Allocator of package cuda's Device. The zero value is ready to use, by one
@@ -47,18 +43,19 @@ type MlockedMemory struct {
 	// they are without an Allocator. They are not locked.
 	Views bool
 
-	mu  sync.Mutex
-	why string
-	n   int // allocations that are locked
+	pages memory.Pages
+	mu    sync.Mutex
+	why   string
+	n     int // allocations that are locked
 }
 
 // Alloc returns n > 0 bytes that start on a page.
 func (m *MlockedMemory) Alloc(n int) ([]byte, error) {
-	b, err := newMemory(n)
+	b, err := m.pages.Alloc(n)
 	if err != nil {
 		return nil, err
 	}
-	why := lock(b)
+	why := memory.Lock(b)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if why == "" {
@@ -74,7 +71,7 @@ func (m *MlockedMemory) Free(b []byte) error {
 	m.mu.Lock()
 	m.n = max(0, m.n-1)
 	m.mu.Unlock()
-	return freeMemory(b)
+	return m.pages.Free(b)
 }
 
 // Pinned reports whether there is memory, and all of it is page-locked.

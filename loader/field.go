@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/loader/internal/memory"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms/geometry"
 )
@@ -146,9 +147,18 @@ func (o Options) stride(fields []field) (int, error) {
 			return 0, fmt.Errorf("BatchSize %d: %d batches of %d fields are more than 16 TiB; lower BatchSize, Prefetch or Workers",
 				o.BatchSize, o.mostSlots(), len(fields))
 		}
-		stride += wholePages(o.BatchSize * f.size)
+		stride += memory.WholePages(o.BatchSize * f.size)
 	}
 	return stride, nil
+}
+
+// sizes returns the bytes of each field in a batch; none of those that have lengths of their own.
+func (o Options) sizes(fields []field) []int {
+	out := make([]int, len(fields))
+	for i, f := range fields {
+		out[i] = o.BatchSize * f.size
+	}
+	return out
 }
 
 func names(specs []tensor.Spec) string {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/penstock/penstock/loader/internal/memory"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
@@ -42,7 +43,7 @@ type setup struct {
 	ragged   bool          // a field has records of different lengths
 	allValid []bool        // of a batch in which all records count
 	identity State         // of the start
-	ring     *ring
+	ring     *memory.Ring
 	stage    int // bytes of cold records that each worker may gather before it transforms them
 	created  time.Time
 
@@ -77,7 +78,7 @@ func newSetup(src Source, can Capabilities, opts Options, fields []field) setup 
 		viewable: true, mayView: allowsViews(opts.Allocator), repeats: sampler.Repeats(opts.Sampler),
 		allValid: slices.Repeat([]bool{true}, opts.BatchSize),
 		identity: opts.identify(src, can),
-		ring:     newRing(opts.Allocator, fields, opts.BatchSize),
+		ring:     memory.NewRing(opts.Allocator, opts.sizes(fields)),
 		created:  time.Now(),
 	}
 	for i := range fields {
@@ -86,7 +87,7 @@ func newSetup(src Source, can Capabilities, opts Options, fields []field) setup 
 		c.ragged = c.ragged || fields[i].in.Ragged
 	}
 	c.views = c.inlines()
-	c.stage = opts.stage(fields, c.ring.stride)
+	c.stage = opts.stage(fields, c.ring.Stride())
 	c.fetched, c.fetchWait, _ = can.NetworkStats()
 	return c
 }
@@ -203,7 +204,7 @@ func (ld *Loader) freeIfIdle() error {
 	if !idle {
 		return nil
 	}
-	return ld.ring.free()
+	return ld.ring.Free()
 }
 
 // leaksLocked reports the batches that are kept.

@@ -3,6 +3,7 @@ package loader
 import (
 	"fmt"
 
+	"github.com/penstock/penstock/loader/internal/memory"
 	"github.com/penstock/penstock/loader/internal/padding"
 
 	"github.com/penstock/penstock/tensor"
@@ -90,7 +91,7 @@ func (w *worker) rowsFor(p *pass, s *slot, f int, offsets []int64) ([]byte, erro
 		return dst, err
 	}
 	s.rows[f] = nil // it may be freed now
-	return w.ld.ring.grow(s.index, f, max(1, need))
+	return w.ld.ring.Grow(s.index, f, max(1, need))
 }
 
 // fits reports rows of need bytes that are more than Budget leaves for each batch.
@@ -100,9 +101,9 @@ func (w *worker) fits(s *slot, f, need int) error {
 		return nil
 	}
 	if o.Allocator != nil {
-		need = wholePages(max(1, need))
+		need = memory.WholePages(max(1, need))
 	}
-	left := o.Budget/o.slots() - w.ld.ring.stride
+	left := o.Budget/o.slots() - w.ld.ring.Stride()
 	for other, rows := range s.rows {
 		if other != f {
 			left -= cap(rows)

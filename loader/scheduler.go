@@ -73,7 +73,7 @@ func (c *scheduler) init(ld *Loader) {
 
 // addSlotsLocked adds up to n slots, and returns how many there was memory for.
 func (c *scheduler) addSlotsLocked(n int) int {
-	added := c.set.ring.extend(n)
+	added := c.set.ring.Extend(n)
 	for _, i := range added {
 		s := c.index(i)
 		c.slots = append(c.slots, s)
@@ -332,10 +332,10 @@ func (c *scheduler) recycle(s *slot) {
 	last := c.closed && len(c.free) == len(c.slots)
 	c.mu.Unlock()
 	if ends {
-		c.set.ring.giveBack(s.index)
+		c.set.ring.GiveBack(s.index)
 	}
 	if last {
-		c.set.ring.free() // an unmapping that fails leaves memory mapped, which harms nobody
+		c.set.ring.Free() // an unmapping that fails leaves memory mapped, which harms nobody
 	}
 }
 
@@ -412,7 +412,7 @@ func (c *scheduler) tunePrefetchLocked(p *pass, now, wait time.Duration) {
 		c.free = slices.DeleteFunc(c.free, func(s *slot) bool {
 			ends := c.endsLocked(s)
 			if ends {
-				c.set.ring.giveBack(s.index)
+				c.set.ring.GiveBack(s.index)
 			}
 			return ends
 		})

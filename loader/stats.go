@@ -273,7 +273,7 @@ func (ld *Loader) Stats() Stats {
 	st.Waits = ld.stats.waits.quantiles()
 	st.Workers, st.MaxWorkers, st.Prefetch = ld.pool.home, ld.pool.most, ld.tuner.prefetch
 	st.Kept = ld.kept
-	st.RingBytes = ld.ring.bytes()
+	st.RingBytes = ld.ring.Bytes()
 	if p, ok := ld.opts.Allocator.(interface{ Pinned() bool }); ok && p.Pinned() {
 		st.Pinned = st.RingBytes
 	}

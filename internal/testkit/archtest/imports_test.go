@@ -20,6 +20,7 @@ var layers = [][]place{
 		{"tensor", "types, shapes and views are what everyone speaks, so they depend on nobody"},
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
 		{"loader/internal/digest", "short names of parameters, whatever they are of"},
+		{"loader/internal/memory", "buffers of batches, whatever is in them: numbers of slots and fields, and sizes"},
 		{"internal/sys/rank", "who a process is among others, as its launcher says"},
 		{"internal/vfs", "files by path, wherever they are; it knows no place but the system's"},
 		{"internal/sys/shell", "words of command lines, whatever they name"},

@@ -1,6 +1,6 @@
 //go:build (linux || darwin || freebsd || netbsd || openbsd) && !race
 
-package loader
+package memory
 
 import (
 	"fmt"
@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newMemory returns n > 0 zeroed bytes that start on a page, from outside the Go heap: the
+// newPages returns n > 0 zeroed bytes that start on a page, from outside the Go heap: the
 // ring is then neither counted by the collector's pacing nor kept after Close. The pages
 // are taken from the system when they are first written: ordinary ones, as a large one of 2 MiB
 // that a virtual machine's host has yet to give was seen to take 1.8 ms, and the first batch with
 // it, which is more than it saves later.
-func newMemory(n int) ([]byte, error) {
+func newPages(n int) ([]byte, error) {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, fmt.Errorf("allocating %d bytes of buffers: %w; lower BatchSize, Prefetch or Workers", n, err)
@@ -21,11 +21,11 @@ func newMemory(n int) ([]byte, error) {
 	return b, nil
 }
 
-// freeMemory gives back what newMemory returned. Nothing may use it any more.
-func freeMemory(b []byte) error { return unix.Munmap(b) }
+// freePages gives back what newPages returned. Nothing may use it any more.
+func freePages(b []byte) error { return unix.Munmap(b) }
 
-// lock keeps the pages of b in memory until they are unmapped, or returns why it cannot.
-func lock(b []byte) (why string) {
+// Lock keeps the pages of b in memory until they are unmapped, or returns why it cannot.
+func Lock(b []byte) (why string) {
 	if err := unix.Mlock(b); err != nil {
 		return fmt.Sprintf("mlock of %d bytes: %v; this process may lock %s: raise it by ulimit -l, LimitMEMLOCK= of systemd or --ulimit memlock= of a container", len(b), err, lockLimit())
 	}

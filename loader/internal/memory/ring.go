@@ -1,0 +1,189 @@
+// Package memory holds the buffers of a Loader's batches: a ring with one slot per batch that exists at a time, and the
+// pages that it is made of. It knows slot numbers, field numbers and sizes.
+package memory
+
+import (
+	"errors"
+	"slices"
+	"sync"
+)
+
+// Allocator is where a Ring has its memory from: loader.Allocator says what its methods do.
+type Allocator interface {
+	Alloc(n int) ([]byte, error)
+	Free(b []byte) error
+}
+
+// Pages is the Allocator of the process's own memory, which starts on pages.
+type Pages struct{}
+
+// Alloc returns n > 0 zeroed bytes that start on a page.
+func (Pages) Alloc(n int) ([]byte, error) { return newPages(n) }
+
+// Free gives back what Alloc returned. Nothing may use it any more.
+func (Pages) Free(b []byte) error { return freePages(b) }
+
+// PageSize is the alignment of every buffer: the page of most machines, and what direct
+// I/O and devices ask for.
+const PageSize = 4096
+
+// Ring is the memory of all slots, one buffer per slot and field. It is allocated when the
+// first buffer is asked for, all at once; for each slot that is added later, by itself.
+type Ring struct {
+	from    Allocator
+	offsets []int // of each field's buffer in its slot
+	stride  int   // bytes of a slot
+
+	mu     sync.Mutex
+	parts  [][]byte // by slot; nil before memory is asked for, and of a slot that was given back
+	block  []byte   // what the first parts are cut from
+	cut    int      // how many they are
+	vacant []int    // slots that were given back
+	rows   [][]byte // of slot i and field f at i*fields+f: what an Allocator gave for rows
+}
+
+// NewRing returns a Ring without slots or memory, for fields whose values in a batch have the given
+// sizes at most; of a field whose records have lengths of their own that is 0. If from is nil, the memory is that of Pages.
+func NewRing(from Allocator, sizes []int) *Ring {
+	if from == nil {
+		from = Pages{}
+	}
+	r := &Ring{from: from, offsets: make([]int, len(sizes))}
+	for i, size := range sizes {
+		r.offsets[i] = r.stride
+		r.stride += WholePages(size)
+	}
+	return r
+}
+
+// Stride returns the bytes of a slot.
+func (r *Ring) Stride() int { return r.stride }
+
+// Offset returns where the buffer of field f begins in a slot.
+func (r *Ring) Offset(f int) int { return r.offsets[f] }
+
+// WholePages returns n rounded up to whole pages.
+func WholePages(n int) int { return (n + PageSize - 1) &^ (PageSize - 1) }
+
+// Extend adds n slots, or as many as the Allocator has room for, and returns their numbers.
+func (r *Ring) Extend(n int) (slots []int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for range n {
+		i := len(r.parts)
+		if last := len(r.vacant) - 1; last >= 0 {
+			i = r.vacant[last]
+		}
+		var mem []byte
+		if r.block != nil && i >= r.cut {
+			var err error
+			if mem, err = r.from.Alloc(r.stride); err != nil { // what there is must do
+				break
+			}
+		}
+		r.placeLocked(i, mem)
+		slots = append(slots, i)
+	}
+	return slots
+}
+
+// placeLocked makes i a slot, with its own memory if it has some.
+func (r *Ring) placeLocked(i int, mem []byte) {
+	if i == len(r.parts) {
+		r.parts = append(r.parts, mem)
+		r.rows = append(r.rows, make([][]byte, len(r.offsets))...)
+		return
+	}
+	r.vacant = r.vacant[:len(r.vacant)-1]
+	if mem != nil {
+		r.parts[i] = mem
+	}
+}
+
+// GiveBack ends a slot, which Extend may return again, and frees what memory is its own. Where
+// that fails, it stays allocated, which harms nobody.
+func (r *Ring) GiveBack(i int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	own := r.rows[i*len(r.offsets) : (i+1)*len(r.offsets)]
+	if i >= r.cut {
+		own = append(own[:len(own):len(own)], r.parts[i])
+		r.parts[i] = nil
+	}
+	for _, mem := range own {
+		if mem != nil {
+			_ = r.from.Free(mem)
+		}
+	}
+	clear(r.rows[i*len(r.offsets) : (i+1)*len(r.offsets)])
+	r.vacant = append(r.vacant, i)
+}
+
+// Slot returns the memory of slot i, where field j begins at offsets[j]. It is nil if no field
+// has its place in the ring, as when all are ragged.
+func (r *Ring) Slot(i int) ([]byte, error) {
+	if r.stride == 0 {
+		return nil, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.block == nil {
+		mem, err := r.from.Alloc(len(r.parts) * r.stride)
+		if err != nil {
+			return nil, err
+		}
+		r.block, r.cut = mem, len(r.parts)
+		for k := range r.parts {
+			r.parts[k] = mem[k*r.stride : (k+1)*r.stride : (k+1)*r.stride]
+		}
+	}
+	return r.parts[i], nil
+}
+
+// Grow returns memory for n > 0 bytes of rows of field f in slot i. Memory that it returned before
+// for these is freed if it is too small.
+func (r *Ring) Grow(i, f, n int) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := &r.rows[i*len(r.offsets)+f]
+	if len(*at) >= n {
+		return *at, nil
+	}
+	mem, err := r.from.Alloc(WholePages(n))
+	if err != nil {
+		return nil, err
+	}
+	old := *at
+	*at = mem
+	if old != nil {
+		err = r.from.Free(old)
+	}
+	return mem, err
+}
+
+// Bytes returns the size of what is allocated.
+func (r *Ring) Bytes() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.block)
+	for _, mem := range slices.Concat(r.parts[r.cut:], r.rows) {
+		n += len(mem)
+	}
+	return n
+}
+
+// Free gives the memory back. No slot may be in use.
+func (r *Ring) Free() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	for _, mem := range slices.Concat(r.rows, r.parts[r.cut:], [][]byte{r.block}) {
+		if mem != nil {
+			errs = append(errs, r.from.Free(mem))
+		}
+	}
+	clear(r.rows)
+	clear(r.parts)
+	r.block, r.cut = nil, 0
+	return errors.Join(errs...)
+}
