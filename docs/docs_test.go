@@ -224,7 +224,8 @@ func TestPagesCompile(t *testing.T) {
 	if len(packages) == 0 {
 		t.Fatal("the pages have no Go")
 	}
-	if out, err := exec.Command("go", append([]string{"vet"}, packages...)...).CombinedOutput(); err != nil {
+	// This compiles, and does not link. Go vet would look through all that a package imports.
+	if out, err := exec.Command("go", append([]string{"list", "-export", "-tags", "nocloud"}, packages...)...).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -3,6 +3,7 @@ package loader_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,6 +157,35 @@ func TestFailingTransformNamesItsRecord(t *testing.T) {
 			if !errors.As(err, &e) || e.Record != 33 || e.Field != "x" || !strings.Contains(err.Error(), "bad sector") {
 				t.Errorf("error %v", err)
 			}
+		}
+	}
+}
+
+// Random streams stay as they are, so that an epoch that one version began continues with the same crops in the next:
+// a function of seed, epoch and record, and of the position too where a record can come twice.
+func TestRandomStreamsOfOtherVersions(t *testing.T) {
+	for _, c := range []struct {
+		indices []int
+		want    []uint64 // first draws, by position
+	}{
+		{[]int{2, 0, 1}, []uint64{0xfcbefafb2ba7e157, 0xe31658d80f98af08, 0x40268385d4fcf1a3}},
+		{[]int{2, 0, 2}, []uint64{0x19b47bbbe6215196, 0xdac97f85ed57a268, 0x7df8cf4a366b16d4}},
+	} {
+		got := make([]uint64, len(c.indices))
+		hook := func(r loader.Record) error {
+			rnd := r.Rand()
+			got[r.Position] = rnd.Uint64()
+			return nil
+		}
+		ld := open(t, newMemorySource(3, 1), loader.Options{
+			BatchSize: 3, Workers: 1, Seed: 5, Sampler: sampler.Subset{Indices: c.indices},
+			Transforms: map[string]loader.Transform{"x": negate{hook}},
+		})
+		if _, err := run(t.Context(), ld, ignore); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v: draws %#v, want %#v", c.indices, got, c.want)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// What images are, to those who decode them and to those who transform them.
+// Images, as decoders make them and transforms change them.
 type (
 	// Image is an 8-bit image: rows top to bottom, pixels left to right, channels interleaved.
 	Image = pixel.Image

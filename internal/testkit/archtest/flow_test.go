@@ -89,23 +89,12 @@ type typed struct {
 // eachTypedPackage calls f with the packages of eachProductFile.
 func eachTypedPackage(t *testing.T, f func(typed)) {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-export", "-deps", "-tags", "nocloud", "-json=ImportPath,Dir,Export,GoFiles,Standard", "./...")
-	cmd.Dir = "../../.."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	exports, ours := make(map[string]string), []goPackage(nil)
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p goPackage
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
+	// The exports are those of the build that is tested: for another one, all packages would be compiled here.
+	for _, p := range goPackages(t, os.Environ(), "-export") {
 		exports[p.ImportPath] = p.Export
+	}
+	for _, p := range goPackages(t, append(os.Environ(), "CGO_ENABLED=0")) {
 		dir := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
 		if strings.HasPrefix(p.ImportPath, module) && !notProduct(dir) {
 			ours = append(ours, p)
@@ -115,6 +104,27 @@ func eachTypedPackage(t *testing.T, f func(typed)) {
 	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	for _, p := range ours {
 		f(check(t, fset, imports, p))
+	}
+}
+
+// goPackages returns what go list says of the packages of the module and all that they need.
+func goPackages(t *testing.T, env []string, flags ...string) (list []goPackage) {
+	t.Helper()
+	args := append([]string{"list", "-deps", "-tags", "nocloud", "-json=ImportPath,Dir,Export,GoFiles,Standard"}, flags...)
+	cmd := exec.Command("go", append(args, "./...")...)
+	cmd.Dir, cmd.Env, cmd.Stderr = "../../..", env, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal("go list: ", err)
+	}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal("go list: ", err)
+		}
+		list = append(list, p)
 	}
 }
 
