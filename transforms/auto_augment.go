@@ -51,7 +51,7 @@ func (t AutoAugment) Build(p *Plan) error {
 		if !happens {
 			err = p.bytes()
 		} else {
-			err = p.autoAugment(pair[i], negative, f, fillBytes(t.Fill))
+			err = addPolicyStep(p, pair[i], negative, f, fillBytes(t.Fill))
 		}
 		if err != nil {
 			return err
@@ -69,11 +69,11 @@ type policyStep struct {
 	bin int     // of ten
 }
 
-func (p *Plan) autoAugment(s policyStep, negative bool, f kernel.Filter, fill [3]byte) error {
+func addPolicyStep(p *Plan, s policyStep, negative bool, f kernel.Filter, fill [3]byte) error {
 	if s.op == invertAll {
-		return p.change(invert)
+		return addChange(p, invert)
 	}
-	return p.augmentBy(s.op, &randAugmentSpace, s.bin, 10, negative, f, fill)
+	return augmentBy(p, s.op, &randAugmentSpace, s.bin, 10, negative, f, fill)
 }
 
 // policies are torchvision's.
@@ -234,7 +234,7 @@ func (t AugMix) Build(p *Plan) error {
 	var shares [maxChains]float64
 	keep := r.Beta(*t.Alpha)
 	r.dirichlet(shares[:*t.Width], *t.Alpha)
-	if err := p.mix(mixBegin, keep); err != nil {
+	if err := addMix(p, mixBegin, keep); err != nil {
 		return err
 	}
 	for _, share := range shares[:*t.Width] {
@@ -244,15 +244,15 @@ func (t AugMix) Build(p *Plan) error {
 		}
 		for range depth {
 			op, bin, negative := ops[r.IntN(len(ops))], r.IntN(*t.Severity), r.IntN(2) == 1
-			if err := p.augmentBy(op, &augMixSpace, bin, augMixBins, negative, f, fillBytes(t.Fill)); err != nil {
+			if err := augmentBy(p, op, &augMixSpace, bin, augMixBins, negative, f, fillBytes(t.Fill)); err != nil {
 				return err
 			}
 		}
-		if err := p.mix(mixAdd, share*(1-keep)); err != nil {
+		if err := addMix(p, mixAdd, share*(1-keep)); err != nil {
 			return err
 		}
 	}
-	return p.mix(mixEnd, 0)
+	return addMix(p, mixEnd, 0)
 }
 
 func (AugMix) Randomized() {}
@@ -267,9 +267,9 @@ const (
 	mixEnd           // make the image what the sum is
 )
 
-// mix adds a step to the image's operations.
-func (p *Plan) mix(step mixStep, share float64) error {
-	if err := p.change(nil, share); err != nil {
+// addMix adds a step to the image's operations.
+func addMix(p *Plan, step mixStep, share float64) error {
+	if err := addChange(p, nil, share); err != nil {
 		return err
 	}
 	p.ops[len(p.ops)-1].mix = step

@@ -30,11 +30,11 @@ func (t CenterCrop) Resolve() (Transform, error) {
 
 // Build adds a crop along the axes that are too long and a border along those too short.
 func (t CenterCrop) Build(p *Plan) error {
-	return p.center(t.Size[1], t.Size[0], PadConstant, [3]byte{})
+	return cropCenter(p, t.Size[1], t.Size[0], PadConstant, [3]byte{})
 }
 
-// center keeps the center w x h of the image, which gets a border where it is smaller.
-func (p *Plan) center(w, h int, mode PadMode, fill [3]byte) error {
+// cropCenter keeps the center w x h of the image, which gets a border where it is smaller.
+func cropCenter(p *Plan, w, h int, mode PadMode, fill [3]byte) error {
 	in := p.Info()
 	x, y := max(w-in.W, 0), max(h-in.H, 0)
 	if err := p.Crop(centered(in.W, in.H, min(w, in.W), min(h, in.H))); err != nil || x == 0 && y == 0 {

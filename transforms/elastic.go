@@ -67,7 +67,7 @@ func (t ElasticTransform) Build(p *Plan) error {
 		return err
 	}
 	seed := p.Rand().Uint64()
-	return p.change(elastic, t.Alpha[0], t.Alpha[1], t.Sigma[0], t.Sigma[1], float64(f), packFill(fillBytes(t.Fill)),
+	return addChange(p, elastic, t.Alpha[0], t.Alpha[1], t.Sigma[0], t.Sigma[1], float64(f), packFill(fillBytes(t.Fill)),
 		float64(seed>>32), float64(seed&math.MaxUint32))
 }
 

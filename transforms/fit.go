@@ -62,7 +62,7 @@ func (t Fit) Build(p *Plan) error {
 	} else {
 		w = max(int(float64(h)*aspect), 1)
 	}
-	return p.resizeBy(t.PassOrder, w, h, f)
+	return resizeBy(p, t.PassOrder, w, h, f)
 }
 
 // Fill makes an image exactly a size without distortion: it cuts off what is too long, at
@@ -99,7 +99,7 @@ func (t Fill) Build(p *Plan) error {
 	if err := p.Crop(t.part(in.W, in.H)); err != nil {
 		return err
 	}
-	return p.resizeBy(t.PassOrder, w, h, f)
+	return resizeBy(p, t.PassOrder, w, h, f)
 }
 
 // part returns what of a w x h image is kept.

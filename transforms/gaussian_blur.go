@@ -39,7 +39,7 @@ func (t GaussianBlur) Build(p *Plan) error {
 	if half := t.KernelSize / 2; half >= in.W || half >= in.H {
 		return fmt.Errorf("input of %dx%d pixels is too small to be reflected by half of a kernel of %d", in.W, in.H, t.KernelSize)
 	}
-	return p.change(gaussianBlur, float64(t.KernelSize), p.Rand().Between(t.Sigma[0], t.Sigma[1]))
+	return addChange(p, gaussianBlur, float64(t.KernelSize), p.Rand().Between(t.Sigma[0], t.Sigma[1]))
 }
 
 func (GaussianBlur) Randomized() {}

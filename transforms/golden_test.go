@@ -138,7 +138,7 @@ func (g golden) warp(m matrix, fill [3]byte) []Transform {
 		if err != nil {
 			return err
 		}
-		return p.warp(m, f, fill)
+		return addWarp(p, m, f, fill)
 	})}
 }
 

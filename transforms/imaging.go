@@ -125,7 +125,7 @@ func (t Blur) Resolve() (Transform, error) { return t, positive("sigma", t.Sigma
 
 // Build adds the blur.
 func (t Blur) Build(p *Plan) error {
-	return p.change(func(m, _ *Image, args OpArgs) {
+	return addChange(p, func(m, _ *Image, args OpArgs) {
 		viaImaging(m, false, func(in image.Image) *image.NRGBA { return imaging.Blur(in, args[0]) })
 	}, t.Sigma)
 }
@@ -140,7 +140,7 @@ func (t Sharpen) Resolve() (Transform, error) { return t, positive("sigma", t.Si
 
 // Build adds the operation.
 func (t Sharpen) Build(p *Plan) error {
-	return p.change(func(m, _ *Image, args OpArgs) {
+	return addChange(p, func(m, _ *Image, args OpArgs) {
 		viaImaging(m, false, func(in image.Image) *image.NRGBA { return imaging.Sharpen(in, args[0]) })
 	}, t.Sigma)
 }
@@ -155,7 +155,7 @@ func (t AdjustGamma) Resolve() (Transform, error) { return t, positive("gamma", 
 
 // Build adds the operation.
 func (t AdjustGamma) Build(p *Plan) error {
-	return p.change(func(m, _ *Image, args OpArgs) {
+	return addChange(p, func(m, _ *Image, args OpArgs) {
 		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustGamma(in, args[0]) })
 	}, t.Gamma)
 }
@@ -170,7 +170,7 @@ func (t AdjustBrightness) Resolve() (Transform, error) { return t, percentage(t.
 
 // Build adds the operation.
 func (t AdjustBrightness) Build(p *Plan) error {
-	return p.change(func(m, _ *Image, args OpArgs) {
+	return addChange(p, func(m, _ *Image, args OpArgs) {
 		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustBrightness(in, args[0]) })
 	}, t.Percentage)
 }
@@ -185,7 +185,7 @@ func (t AdjustContrast) Resolve() (Transform, error) { return t, percentage(t.Pe
 
 // Build adds the operation.
 func (t AdjustContrast) Build(p *Plan) error {
-	return p.change(func(m, _ *Image, args OpArgs) {
+	return addChange(p, func(m, _ *Image, args OpArgs) {
 		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustContrast(in, args[0]) })
 	}, t.Percentage)
 }
@@ -200,7 +200,7 @@ func (t AdjustSaturation) Resolve() (Transform, error) { return t, percentage(t.
 
 // Build adds the operation.
 func (t AdjustSaturation) Build(p *Plan) error {
-	return p.change(func(m, _ *Image, args OpArgs) {
+	return addChange(p, func(m, _ *Image, args OpArgs) {
 		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustSaturation(in, args[0]) })
 	}, t.Percentage)
 }
@@ -221,7 +221,7 @@ func (t AdjustSigmoid) Resolve() (Transform, error) {
 
 // Build adds the operation.
 func (t AdjustSigmoid) Build(p *Plan) error {
-	return p.change(func(m, _ *Image, args OpArgs) {
+	return addChange(p, func(m, _ *Image, args OpArgs) {
 		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustSigmoid(in, args[0], args[1]) })
 	}, t.Midpoint, t.Factor)
 }

@@ -125,10 +125,10 @@ func (t Img2Dataset) resize(p *Plan, side int) error {
 	}
 	in, n := p.Info(), *t.ImageSize
 	if t.Mode == "fixed" {
-		return p.resizeBy(t.PassOrder, n, n, f)
+		return resizeBy(p, t.PassOrder, n, n, f)
 	}
 	scale := float64(n) / float64(side)
-	return p.resizeBy(t.PassOrder, int(math.RoundToEven(float64(in.W)*scale)), int(math.RoundToEven(float64(in.H)*scale)), f)
+	return resizeBy(p, t.PassOrder, int(math.RoundToEven(float64(in.W)*scale)), int(math.RoundToEven(float64(in.H)*scale)), f)
 }
 
 // finish adds what the mode does after the resize. The center of center_crop is rounded down,
@@ -140,7 +140,7 @@ func (t Img2Dataset) finish(p *Plan) error {
 		x, y := (in.W-n)/2, (in.H-n)/2
 		return p.Crop(image.Rect(x, y, x+n, y+n))
 	case "border":
-		return p.center(n, n, PadConstant, [3]byte{255, 255, 255})
+		return cropCenter(p, n, n, PadConstant, [3]byte{255, 255, 255})
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (t ResizeKeepRatio) Build(p *Plan) error {
 		return err
 	}
 	w, h := t.scaled(p.info.W, p.info.H)
-	return p.resizeBy(t.PassOrder, w, h, f)
+	return resizeBy(p, t.PassOrder, w, h, f)
 }
 
 // scaled is timm's ResizeKeepRatio.get_params.
@@ -201,5 +201,5 @@ func (t CenterCropOrPad) Resolve() (Transform, error) {
 
 // Build adds a crop along the axes that are too long and a border along those too short.
 func (t CenterCropOrPad) Build(p *Plan) error {
-	return p.center(t.Size[1], t.Size[0], t.Mode, fillBytes(t.Fill))
+	return cropCenter(p, t.Size[1], t.Size[0], t.Mode, fillBytes(t.Fill))
 }

@@ -62,22 +62,22 @@ const (
 var augmentations = []augmentation{
 	{do: func(p *Plan, _ float64, _ kernel.Filter, _ [3]byte) error { return p.bytes() }}, // Identity
 	{signed: true, level: shearLevel, do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
-		return p.warp(warp(0, 0, 0, 1, math.Atan(v)*180/math.Pi, 0, 0, 0), f, fill)
+		return addWarp(p, warp(0, 0, 0, 1, math.Atan(v)*180/math.Pi, 0, 0, 0), f, fill)
 	}},
 	{signed: true, level: shearLevel, do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
-		return p.warp(warp(0, 0, 0, 1, 0, math.Atan(v)*180/math.Pi, 0, 0), f, fill)
+		return addWarp(p, warp(0, 0, 0, 1, 0, math.Atan(v)*180/math.Pi, 0, 0), f, fill)
 	}},
 	{signed: true, level: func(x magnitude, s *augmentSpace, w, h int) float64 { return x.between(0, s.moveX(w, h)) },
 		do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
-			return p.move(math.Trunc(v), 0, f, fill)
+			return addMove(p, math.Trunc(v), 0, f, fill)
 		}},
 	{signed: true, level: func(x magnitude, s *augmentSpace, w, h int) float64 { return x.between(0, s.moveY(w, h)) },
 		do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
-			return p.move(0, math.Trunc(v), f, fill)
+			return addMove(p, 0, math.Trunc(v), f, fill)
 		}},
 	{signed: true, level: func(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.rotate) },
 		do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
-			return p.warp(rotation(v, p.info.W, p.info.H), f, fill)
+			return addWarp(p, rotation(v, p.info.W, p.info.H), f, fill)
 		}},
 	enhancement(brightness),
 	enhancement(saturation),
@@ -123,31 +123,31 @@ func (l linspace) at(i int) float32 {
 	return float32(l.hi - float64(l.step*float64(l.n-1-i)))
 }
 
-// move shifts the image by whole pixels.
-func (p *Plan) move(x, y float64, f kernel.Filter, fill [3]byte) error {
-	return p.warp(warp(0, x, y, 1, 0, 0, float64(p.info.W)*0.5, float64(p.info.H)*0.5), f, fill)
+// addMove shifts the image by whole pixels.
+func addMove(p *Plan, x, y float64, f kernel.Filter, fill [3]byte) error {
+	return addWarp(p, warp(0, x, y, 1, 0, 0, float64(p.info.W)*0.5, float64(p.info.H)*0.5), f, fill)
 }
 
 func enhancement(op ImageOp) augmentation {
 	return augmentation{
 		signed: true,
 		level:  func(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.color) },
-		do:     func(p *Plan, v float64, _ kernel.Filter, _ [3]byte) error { return p.change(op, 1+v) },
+		do:     func(p *Plan, v float64, _ kernel.Filter, _ [3]byte) error { return addChange(p, op, 1+v) },
 	}
 }
 
 func whole(op ImageOp) func(*Plan, float64, kernel.Filter, [3]byte) error {
-	return func(p *Plan, v float64, _ kernel.Filter, _ [3]byte) error { return p.change(op, v) }
+	return func(p *Plan, v float64, _ kernel.Filter, _ [3]byte) error { return addChange(p, op, v) }
 }
 
-// augment applies operation i at level bin of bins, in a random direction.
-func (p *Plan) augment(i int, s *augmentSpace, bin, bins int, f kernel.Filter, fill [3]byte) error {
+// addAugmentation applies operation i at level bin of bins, in a random direction.
+func addAugmentation(p *Plan, i int, s *augmentSpace, bin, bins int, f kernel.Filter, fill [3]byte) error {
 	negative := augmentations[i].signed && p.rnd.IntN(2) == 1
-	return p.augmentBy(augmentationID(i), s, bin, bins, negative, f, fill)
+	return augmentBy(p, augmentationID(i), s, bin, bins, negative, f, fill)
 }
 
 // augmentBy applies an operation; negative turns the direction of one that has two.
-func (p *Plan) augmentBy(id augmentationID, s *augmentSpace, bin, bins int, negative bool, f kernel.Filter, fill [3]byte) error {
+func augmentBy(p *Plan, id augmentationID, s *augmentSpace, bin, bins int, negative bool, f kernel.Filter, fill [3]byte) error {
 	a, v := &augmentations[id], 0.0
 	if a.level != nil {
 		v = a.level(magnitude{bin, bins}, s, p.info.W, p.info.H)
@@ -193,7 +193,7 @@ func (t RandAugment) Build(p *Plan) error {
 	}
 	for range *t.NumOps {
 		i := p.Rand().IntN(len(augmentations))
-		if err := p.augment(i, &randAugmentSpace, *t.Magnitude, *t.Bins, f, fillBytes(t.Fill)); err != nil {
+		if err := addAugmentation(p, i, &randAugmentSpace, *t.Magnitude, *t.Bins, f, fillBytes(t.Fill)); err != nil {
 			return err
 		}
 	}
@@ -229,7 +229,7 @@ func (t TrivialAugmentWide) Build(p *Plan) error {
 		return err
 	}
 	i := p.Rand().IntN(len(augmentations))
-	return p.augment(i, &trivialAugmentSpace, p.Rand().IntN(*t.Bins), *t.Bins, f, fillBytes(t.Fill))
+	return addAugmentation(p, i, &trivialAugmentSpace, p.Rand().IntN(*t.Bins), *t.Bins, f, fillBytes(t.Fill))
 }
 
 func (TrivialAugmentWide) Randomized() {}

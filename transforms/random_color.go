@@ -69,7 +69,7 @@ func (t ColorJitter) Build(p *Plan) error {
 	p.Rand().Shuffle(order[:])
 	for _, i := range order {
 		if r := ranges[i]; r[0] != neutral[i] || r[1] != neutral[i] {
-			if err := p.change(ops[i], p.Rand().Between(r[0], r[1])); err != nil {
+			if err := addChange(p, ops[i], p.Rand().Between(r[0], r[1])); err != nil {
 				return err
 			}
 		}
@@ -79,17 +79,17 @@ func (t ColorJitter) Build(p *Plan) error {
 
 func (ColorJitter) Randomized() {}
 
-// change applies an op that keeps the size.
-func (p *Plan) change(op ImageOp, args ...float64) error {
+// addChange applies an op that keeps the size.
+func addChange(p *Plan, op ImageOp, args ...float64) error {
 	return p.Apply(op, p.info.W, p.info.H, args...)
 }
 
-// maybe applies an op with probability prob.
-func (p *Plan) maybe(prob float64, op ImageOp, args ...float64) error {
+// maybeChange applies an op with probability prob.
+func maybeChange(p *Plan, prob float64, op ImageOp, args ...float64) error {
 	if p.rnd.Float64() >= prob {
 		return p.bytes()
 	}
-	return p.change(op, args...)
+	return addChange(p, op, args...)
 }
 
 // RandomGrayscale makes an image gray that keeps its channels.
@@ -125,7 +125,7 @@ func (t RandomInvert) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomInvert) Build(p *Plan) error { return p.maybe(*t.P, invert) }
+func (t RandomInvert) Build(p *Plan) error { return maybeChange(p, *t.P, invert) }
 
 func (RandomInvert) Randomized() {}
 
@@ -145,7 +145,9 @@ func (t RandomPosterize) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomPosterize) Build(p *Plan) error { return p.maybe(*t.P, posterize, float64(t.Bits)) }
+func (t RandomPosterize) Build(p *Plan) error {
+	return maybeChange(p, *t.P, posterize, float64(t.Bits))
+}
 
 func (RandomPosterize) Randomized() {}
 
@@ -165,7 +167,7 @@ func (t RandomSolarize) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomSolarize) Build(p *Plan) error { return p.maybe(*t.P, solarize, t.Threshold) }
+func (t RandomSolarize) Build(p *Plan) error { return maybeChange(p, *t.P, solarize, t.Threshold) }
 
 func (RandomSolarize) Randomized() {}
 
@@ -185,7 +187,7 @@ func (t RandomAdjustSharpness) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomAdjustSharpness) Build(p *Plan) error { return p.maybe(*t.P, sharpness, t.Factor) }
+func (t RandomAdjustSharpness) Build(p *Plan) error { return maybeChange(p, *t.P, sharpness, t.Factor) }
 
 func (RandomAdjustSharpness) Randomized() {}
 
@@ -201,7 +203,7 @@ func (t RandomAutocontrast) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomAutocontrast) Build(p *Plan) error { return p.maybe(*t.P, autocontrast) }
+func (t RandomAutocontrast) Build(p *Plan) error { return maybeChange(p, *t.P, autocontrast) }
 
 func (RandomAutocontrast) Randomized() {}
 
@@ -217,6 +219,6 @@ func (t RandomEqualize) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomEqualize) Build(p *Plan) error { return p.maybe(*t.P, equalize) }
+func (t RandomEqualize) Build(p *Plan) error { return maybeChange(p, *t.P, equalize) }
 
 func (RandomEqualize) Randomized() {}

@@ -63,7 +63,7 @@ func (t RandomResizedCrop) Build(p *Plan) error {
 	if err != nil {
 		return err
 	}
-	return p.resizeBy(t.PassOrder, t.Size[1], t.Size[0], f)
+	return resizeBy(p, t.PassOrder, t.Size[1], t.Size[0], f)
 }
 
 func (RandomResizedCrop) Randomized() {}

@@ -216,13 +216,13 @@ func TestAugmentLevels(t *testing.T) {
 // TestWarpMoves holds the directions: right and down are positive.
 func TestWarpMoves(t *testing.T) {
 	src := testImage(20, 16, 3)
-	got := apply(t, src, do(func(p *Plan) error { return p.move(3, 2, 0, [3]byte{}) }))
+	got := apply(t, src, do(func(p *Plan) error { return addMove(p, 3, 2, 0, [3]byte{}) }))
 	want := apply(t, src, Crop{Height: 14, Width: 17}, Pad{Padding: []int{3, 2, 0, 0}})
 	if !bytes.Equal(got, want) {
 		t.Error("not moved by 3 and 2")
 	}
 	square := testImage(16, 16, 3)
-	got = apply(t, square, do(func(p *Plan) error { return p.warp(rotation(180, 16, 16), 0, [3]byte{}) }))
+	got = apply(t, square, do(func(p *Plan) error { return addWarp(p, rotation(180, 16, 16), 0, [3]byte{}) }))
 	if !bytes.Equal(got, apply(t, square, do(func(p *Plan) error { p.Flip(true, true); return nil }))) {
 		t.Error("half a turn is not both flips")
 	}

@@ -36,7 +36,7 @@ func (t RandomRotation) Build(p *Plan) error {
 		return err
 	}
 	in, angle := p.Info(), p.Rand().Between(t.Degrees[0], t.Degrees[1])
-	return p.warp(rotation(angle, in.W, in.H), f, fillBytes(t.Fill))
+	return addWarp(p, rotation(angle, in.W, in.H), f, fillBytes(t.Fill))
 }
 
 func (RandomRotation) Randomized() {}
@@ -121,7 +121,7 @@ func (t RandomAffine) Build(p *Plan) error {
 	ty := math.RoundToEven(r.Between(-dy, dy))
 	scale := r.Between(t.Scale[0], t.Scale[1])
 	sx, sy := r.Between(t.Shear[0], t.Shear[1]), r.Between(t.Shear[2], t.Shear[3])
-	return p.warp(warp(angle, tx, ty, scale, sx, sy, w*0.5, h*0.5), f, fillBytes(t.Fill))
+	return addWarp(p, warp(angle, tx, ty, scale, sx, sy, w*0.5, h*0.5), f, fillBytes(t.Fill))
 }
 
 func (RandomAffine) Randomized() {}

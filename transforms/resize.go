@@ -105,7 +105,7 @@ func resolvePassOrder(order *string) error {
 }
 
 // resizeBy resizes in the pass order of that name.
-func (p *Plan) resizeBy(order string, w, h int, f kernel.Filter) error {
+func resizeBy(p *Plan, order string, w, h int, f kernel.Filter) error {
 	less := p.info.H - h
 	return p.resize(w, h, f, order == "auto" && less > 0 && less > 2*(p.info.W-w))
 }
@@ -119,7 +119,7 @@ func (t Resize) Build(p *Plan) error {
 	}
 	boxH, boxW := t.Size[0], t.Size[len(t.Size)-1]
 	w, h := t.scaled(in.W, in.H, boxW, boxH)
-	if err := p.resizeBy(t.PassOrder, w, h, f); err != nil {
+	if err := resizeBy(p, t.PassOrder, w, h, f); err != nil {
 		return err
 	}
 	switch t.Fit {

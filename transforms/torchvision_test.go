@@ -49,7 +49,7 @@ func TestTorchvision(t *testing.T) {
 
 func torchvisionOp(p *Plan, op, name string, n []int) error {
 	if op == "autoaugment" {
-		return p.autoAugment(policies[name][n[0]][n[1]], n[2] == 1, 0, [3]byte{})
+		return addPolicyStep(p, policies[name][n[0]][n[1]], n[2] == 1, 0, [3]byte{})
 	}
 	f, err := parseWarpFilter(name)
 	switch {
@@ -58,7 +58,7 @@ func torchvisionOp(p *Plan, op, name string, n []int) error {
 	case op == "augmix":
 		return mixOf(p, f, n)
 	case op == "elastic":
-		return p.change(func(m, other *Image, _ OpArgs) {
+		return addChange(p, func(m, other *Image, _ OpArgs) {
 			other.Reshape(m.W, m.H, m.C)
 			dx, dy := testField(m.W, m.H, float32(n[0]))
 			displace(other, m, dx, dy, f, [3]byte{9, 8, 7})
@@ -69,7 +69,7 @@ func torchvisionOp(p *Plan, op, name string, n []int) error {
 	for i := range to {
 		to[i] = [2]float64{float64(n[2*i]), float64(n[2*i+1])}
 	}
-	return p.perspective(to, f, [3]byte{9, 8, 7})
+	return addPerspective(p, to, f, [3]byte{9, 8, 7})
 }
 
 // mixOf is AugMix of three chains: n is the share of the image, then of each chain its share, how
@@ -82,19 +82,19 @@ func mixOf(p *Plan, f kernel.Filter, n []int) error {
 		total, rest = total+rest[0], rest[2+3*rest[1]:]
 	}
 	share := func(i int) float64 { return float64(float32(shares[i]) / float32(total)) }
-	err := p.mix(mixBegin, share(0))
+	err := addMix(p, mixBegin, share(0))
 	for i, chain := range chains {
 		for ; len(chain) > 0 && err == nil; chain = chain[3:] {
-			err = p.augmentBy(augMixOps[chain[0]], &augMixSpace, chain[1], augMixBins, chain[2] == 1, f, [3]byte{})
+			err = augmentBy(p, augMixOps[chain[0]], &augMixSpace, chain[1], augMixBins, chain[2] == 1, f, [3]byte{})
 		}
 		if err == nil {
-			err = p.mix(mixAdd, share(i+1))
+			err = addMix(p, mixAdd, share(i+1))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return p.mix(mixEnd, 0)
+	return addMix(p, mixEnd, 0)
 }
 
 // testField returns the distances that golden_torchvision.py makes, in shares of half the image.

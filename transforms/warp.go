@@ -204,8 +204,8 @@ func round15(v float64) float64 {
 	return n / 1e15
 }
 
-// warp resamples the image by the matrix that maps output to input positions.
-func (p *Plan) warp(m matrix, f kernel.Filter, fill [3]byte) error {
+// addWarp resamples the image by the matrix that maps output to input positions.
+func addWarp(p *Plan, m matrix, f kernel.Filter, fill [3]byte) error {
 	w, h := p.info.W, p.info.H
 	return p.Apply(affine, w, h, m[0], m[1], m[2], m[3], m[4], m[5], float64(f), packFill(fill))
 }
@@ -265,14 +265,14 @@ func (t RandomPerspective) Build(p *Plan) error {
 	x := func() float64 { return float64(r.IntN(across + 1)) }
 	y := func() float64 { return float64(r.IntN(down + 1)) }
 	corners := [4][2]float64{{x(), y()}, {right - x(), y()}, {right - x(), below - y()}, {x(), below - y()}}
-	return p.perspective(corners, f, fillBytes(t.Fill))
+	return addPerspective(p, corners, f, fillBytes(t.Fill))
 }
 
 func (RandomPerspective) Randomized() {}
 
-// perspective brings the image's corners, clockwise from the upper left one, to others. An
+// addPerspective brings the image's corners, clockwise from the upper left one, to others. An
 // image stays as it is where nothing does that, as when it is one pixel wide.
-func (p *Plan) perspective(to [4][2]float64, f kernel.Filter, fill [3]byte) error {
+func addPerspective(p *Plan, to [4][2]float64, f kernel.Filter, fill [3]byte) error {
 	k, ok := perspectiveOf(p.info.W, p.info.H, to)
 	if !ok {
 		return p.bytes()

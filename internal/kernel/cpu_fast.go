@@ -26,3 +26,11 @@ func wholePixels(n int, src []byte, step int) int {
 	}
 	return min(n, cap(src)/step)
 }
+
+// pixelByte returns where in its half of a register channel c of pixel i (0 to 7) is.
+func pixelByte(step, i, c int) byte {
+	if i < 4 {
+		return byte(i*step + c)
+	}
+	return byte(16 - (8-i)*step + c)
+}

@@ -2,20 +2,6 @@ package kernel
 
 import "github.com/penstock/penstock/tensor"
 
-// lanes are sums of every sixteenth number: as many as the processor can add to without
-// waiting for the addition before.
-type lanes [16]float64
-
-// total adds the lanes in halves.
-func (l *lanes) total() float64 {
-	for n := len(l) / 2; n > 0; n /= 2 {
-		for i := range n {
-			l[i] += l[i+n]
-		}
-	}
-	return l[0]
-}
-
 // SumF32 returns the sum of x in lanes of float64, its least and its greatest number, where
 // 0 stands for -0 too. x is not empty. The sum is finite if all of x is; otherwise it is
 // not, and the limits mean nothing.

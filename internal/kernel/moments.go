@@ -15,7 +15,9 @@ func (m *Moments) Add(p []byte) {
 		m.Min, m.Max = p[0], p[0]
 	}
 	m.N += uint64(len(p))
-	for _, v := range p[m.addFast(p):] {
+	done, sum, squares, low, high := momentsFast(p, m.Min, m.Max)
+	m.Sum, m.SumSq, m.Min, m.Max = m.Sum+sum, m.SumSq+squares, low, high
+	for _, v := range p[done:] {
 		m.Min, m.Max = min(m.Min, v), max(m.Max, v)
 		m.Sum += uint64(v)
 		m.SumSq += uint64(v) * uint64(v)

@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// addFast counts the bytes of p but the last few, and returns how many it counted.
-func (m *Moments) addFast(p []byte) int {
+// momentsFast counts the bytes of p but the last few, and returns how many it counted, their sums, and low and high
+// or what is below and above.
+func momentsFast(p []byte, low, high byte) (done int, sum, squares uint64, least, most byte) {
 	if !useKernels {
-		return 0
+		return 0, 0, 0, low, high
 	}
-	const most = 1 << 18
-	done := 0
+	const longest = 1 << 18
 	for len(p)-done >= 32 {
-		n := min(len(p)-done, most) &^ 31
+		n := min(len(p)-done, longest) &^ 31
 		var out [4][32]byte
 		moments32(&out, &p[done], n)
 		for i := 0; i < 32; i += 8 {
-			m.Sum += binary.LittleEndian.Uint64(out[0][i:])
-			m.SumSq += binary.LittleEndian.Uint64(out[1][i:])
+			sum += binary.LittleEndian.Uint64(out[0][i:])
+			squares += binary.LittleEndian.Uint64(out[1][i:])
 		}
-		m.Min = min(m.Min, slices.Min(out[2][:]))
-		m.Max = max(m.Max, slices.Max(out[3][:]))
+		low = min(low, slices.Min(out[2][:]))
+		high = max(high, slices.Max(out[3][:]))
 		done += n
 	}
-	return done
+	return done, sum, squares, low, high
 }

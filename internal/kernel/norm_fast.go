@@ -195,14 +195,6 @@ func newWideMasks(step int) *[3][32]byte {
 	return m
 }
 
-// pixelByte returns where in its half of a register channel c of pixel i (0 to 7) is.
-func pixelByte(step, i, c int) byte {
-	if i < 4 {
-		return byte(i*step + c)
-	}
-	return byte(16 - (8-i)*step + c)
-}
-
 func (n *Norm) planesF32Fast(r, g, b []float32, src []byte, step int) int {
 	m := wholePixels(len(r), src, step)
 	if n.fast.mode != normExact || m < 8 {

@@ -1,14 +1,7 @@
 package tiff
 
 import (
-	"bytes"
-	stdzlib "compress/zlib"
-	"errors"
-	"io"
 	"math/bits"
-
-	"golang.org/x/image/ccitt"
-	tifflzw "golang.org/x/image/tiff/lzw"
 )
 
 // chunk is a strip or tile: where it is in the image, and in the file.
@@ -20,9 +13,9 @@ type chunk struct {
 
 // chunkAt returns chunk i, in the order of the file.
 func (p *Page) chunkAt(i int) (c chunk, err error) {
-	each := p.across * p.down
+	each := p.grid.across * p.grid.down
 	c.plane, i = i/each, i%each
-	c.x, c.y, c.w, c.h = i%p.across*p.chunkW, i/p.across*p.chunkH, p.chunkW, p.chunkH
+	c.x, c.y, c.w, c.h = i%p.grid.across*p.grid.chunkW, i/p.grid.across*p.grid.chunkH, p.grid.chunkW, p.grid.chunkH
 	if !p.tiled {
 		c.h = min(c.h, p.Height-c.y)
 	}
@@ -41,12 +34,12 @@ func (p *Page) locate(c *chunk, i int) error {
 	if i >= offsets.count || i >= counts.count && counts.count > 0 {
 		return malformed("truncated: the directory names %d strips or tiles, and the image needs more", min(offsets.count, counts.count))
 	}
-	at := uint64(p.integer(offsets, i))
-	n := uint64(len(p.data)) - min(at, uint64(len(p.data)))
+	at := uint64(p.file.integer(offsets, i))
+	n := uint64(len(p.file.data)) - min(at, uint64(len(p.file.data)))
 	if counts.count > 0 {
-		n = uint64(p.integer(counts, i))
+		n = uint64(p.file.integer(counts, i))
 	}
-	if c.raw = p.at(at, n); c.raw == nil || n == 0 {
+	if c.raw = p.file.at(at, n); c.raw == nil || n == 0 {
 		return malformed("truncated: strip or tile %d of %d bytes lies behind the end of the file", i, n)
 	}
 	if p.reversed && p.compression != jpeg {
@@ -73,74 +66,4 @@ func (p *Page) size(c *chunk) int {
 		return (c.w + sx - 1) / sx * ((c.h + sy - 1) / sy) * (sx*sy + 2)
 	}
 	return p.rowBytes(c.w) * c.h
-}
-
-// decompress fills dst with the chunk.
-func (p *Page) decompress(dst []byte, c *chunk, codecs Codecs) error {
-	var r io.Reader
-	switch p.compression {
-	case none:
-		r = bytes.NewReader(c.raw)
-	case packBits:
-		return unpackBits(dst, c.raw)
-	case lzw:
-		if len(c.raw) > 1 && c.raw[0] == 0 && c.raw[1]&1 != 0 {
-			return unsupported(rewrite, "its compression is LZW as written before TIFF 6")
-		}
-		z := tifflzw.NewReader(bytes.NewReader(c.raw), tifflzw.MSB, 8)
-		defer z.Close()
-		r = z
-	case deflate, zlib:
-		z, err := stdzlib.NewReader(bytes.NewReader(c.raw))
-		if err != nil {
-			return err
-		}
-		defer z.Close()
-		r = z
-	case group3, group4:
-		format := ccitt.Group3
-		if p.compression == group4 {
-			format = ccitt.Group4
-		}
-		r = ccitt.NewReader(bytes.NewReader(c.raw), ccitt.MSB, format, c.w, c.h, &ccitt.Options{Invert: true})
-	case zstd:
-		if codecs.Zstd == nil {
-			return unsupported(rewrite, "its compression is zstd, which is read only where pixels are stored")
-		}
-		if err := codecs.Zstd(dst, c.raw); err != nil {
-			return FormatError(err.Error())
-		}
-		return nil
-	}
-	if _, err := io.ReadFull(r, dst); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return malformed("truncated: the strip or tile at row %d ends before its pixels do", c.y)
-		}
-		return err
-	}
-	return nil
-}
-
-// unpackBits decodes PackBits (TIFF 6.0 section 9).
-func unpackBits(dst, src []byte) error {
-	for len(dst) > 0 {
-		if len(src) < 2 {
-			return malformed("truncated: a strip or tile ends before its pixels do")
-		}
-		n := int(int8(src[0]))
-		switch {
-		case n == -128:
-			src = src[1:]
-		case n >= 0:
-			k := copy(dst, src[1:min(n+2, len(src))])
-			dst, src = dst[k:], src[min(n+2, len(src)):]
-		default:
-			k := min(1-n, len(dst))
-			for i := range k {
-				dst[i] = src[1]
-			}
-			dst, src = dst[k:], src[2:]
-		}
-	}
-	return nil
 }

@@ -102,7 +102,7 @@ func (p *Page) palette() (list color.Palette) {
 	e := p.dir[tagColorMap]
 	n := e.count / 3
 	for i := range min(n, 256) {
-		at := func(k int) byte { return byte(p.integer(e, k*n+i) >> 8) }
+		at := func(k int) byte { return byte(p.file.integer(e, k*n+i) >> 8) }
 		list = append(list, color.NRGBA{at(0), at(1), at(2), 255})
 	}
 	return list

@@ -64,7 +64,7 @@ type Page struct {
 	Model         string       // gray, graya, rgb, rgba, palette, ycbcr, cmyk, or channels, whose meaning the file does not say
 	Transparent   bool         // the first extra sample is alpha
 
-	file
+	file        file
 	dir         directory
 	photometric int
 	compression int
@@ -73,8 +73,8 @@ type Page struct {
 	planar      bool
 	reversed    bool // bits of a byte come in the other order
 	tiled       bool
-	grid
-	sub [2]int // pixels that a sample of chroma covers
+	grid        grid
+	sub         [2]int // pixels that a sample of chroma covers
 }
 
 // Read reads the directory of the first page.
@@ -148,12 +148,12 @@ func (f *file) page(d directory) (*Page, error) {
 func (p *Page) setType() error {
 	if e, ok := p.dir[tagBits]; ok {
 		for i := range min(e.count, p.Channels) {
-			if p.integer(e, i) != p.Bits {
+			if p.file.integer(e, i) != p.Bits {
 				return unsupported(rewrite, "its channels have several numbers of bits")
 			}
 		}
 	}
-	format := p.one(p.dir, tagSampleFormat, 1)
+	format := p.file.one(p.dir, tagSampleFormat, 1)
 	if format == 4 { // undefined
 		format = 1
 	}
@@ -177,7 +177,7 @@ func (p *Page) setType() error {
 func (p *Page) setModel() error {
 	extra := -1
 	if e, ok := p.dir[tagExtraSamples]; ok {
-		extra = p.integer(e, 0)
+		extra = p.file.integer(e, 0)
 	}
 	const associated, straight = 1, 2
 	alpha := extra == associated || extra == straight
@@ -229,7 +229,7 @@ func (p *Page) setSampling() error {
 	}
 	p.sub = [2]int{2, 2}
 	if e, ok := p.dir[tagYCbCrSampling]; ok && e.count >= 2 {
-		p.sub = [2]int{p.integer(e, 0), p.integer(e, 1)}
+		p.sub = [2]int{p.file.integer(e, 0), p.file.integer(e, 1)}
 	}
 	for _, s := range p.sub {
 		if s != 1 && s != 2 && s != 4 {
@@ -246,22 +246,22 @@ func (p *Page) setSampling() error {
 func (p *Page) setChunks() error {
 	if _, ok := p.dir[tagTileWidth]; ok {
 		p.tiled = true
-		p.chunkW, p.chunkH = p.one(p.dir, tagTileWidth, 0), p.one(p.dir, tagTileHeight, 0)
+		p.grid.chunkW, p.grid.chunkH = p.file.one(p.dir, tagTileWidth, 0), p.file.one(p.dir, tagTileHeight, 0)
 	} else {
-		p.chunkW, p.chunkH = p.Width, min(p.one(p.dir, tagRowsPerStrip, p.Height), p.Height)
+		p.grid.chunkW, p.grid.chunkH = p.Width, min(p.file.one(p.dir, tagRowsPerStrip, p.Height), p.Height)
 	}
 	const most = 1<<31 - 1
-	if p.chunkW < 1 || p.chunkH < 1 || p.chunkW > most || p.chunkH > most {
-		return malformed("its strips or tiles have %dx%d pixels", p.chunkW, p.chunkH)
+	if p.grid.chunkW < 1 || p.grid.chunkH < 1 || p.grid.chunkW > most || p.grid.chunkH > most {
+		return malformed("its strips or tiles have %dx%d pixels", p.grid.chunkW, p.grid.chunkH)
 	}
-	p.across, p.down = (p.Width+p.chunkW-1)/p.chunkW, (p.Height+p.chunkH-1)/p.chunkH
+	p.grid.across, p.grid.down = (p.Width+p.grid.chunkW-1)/p.grid.chunkW, (p.Height+p.grid.chunkH-1)/p.grid.chunkH
 	return p.checkCompression()
 }
 
 // checkCompression refuses what no decoder is there for.
 func (p *Page) checkCompression() error {
 	switch c := p.compression; {
-	case c == group3 && p.one(p.dir, tagT4Options, 0)&1 != 0:
+	case c == group3 && p.file.one(p.dir, tagT4Options, 0)&1 != 0:
 		return unsupported(rewrite, "its compression is CCITT group 3 in two dimensions")
 	case (c == group3 || c == group4) && (p.Bits != 1 || p.Channels != 1):
 		return malformed("its compression is for bits, and its samples have %d", p.Bits)

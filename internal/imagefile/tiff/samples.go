@@ -16,8 +16,8 @@ func (p *Page) Samples(codecs Codecs) ([]byte, error) {
 	if p.planar {
 		planes = p.Channels
 	}
-	var out, buf []byte
-	for i := range p.across * p.down * planes {
+	d := decoder{page: p, codecs: codecs}
+	for i := range p.grid.across * p.grid.down * planes {
 		c, err := p.chunkAt(i)
 		if err != nil {
 			return nil, err
@@ -25,60 +25,70 @@ func (p *Page) Samples(codecs Codecs) ([]byte, error) {
 		if p.compression == none && len(c.raw) < p.size(&c) {
 			return nil, malformed("truncated: the strip or tile at row %d has %d of %d bytes", c.y, len(c.raw), p.size(&c))
 		}
-		if out == nil {
-			out = make([]byte, int(p.Bytes()))
+		if d.out == nil {
+			d.out = make([]byte, int(p.Bytes()))
 		}
-		if buf, err = p.fill(out, buf, &c, codecs); err != nil {
+		if err := d.fill(&c); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return d.out, nil
 }
 
 // checkWork refuses strips and tiles that are much larger than the image: a tile may be larger than a small image, but
 // then there is one.
 func (p *Page) checkWork() error {
 	size := float64(p.samplesOf()*p.Bits) / 8
-	one := float64(p.chunkW) * float64(p.chunkH) * size
-	all := one * float64(p.across) * float64(p.down)
+	one := float64(p.grid.chunkW) * float64(p.grid.chunkH) * size
+	all := one * float64(p.grid.across) * float64(p.grid.down)
 	const free = 64 << 20
 	if one > free+4*p.Bytes() || all > free+64*p.Bytes() {
-		return malformed("its tiles of %dx%d pixels are much larger than the image of %dx%d", p.chunkW, p.chunkH, p.Width, p.Height)
+		return malformed("its tiles of %dx%d pixels are much larger than the image of %dx%d", p.grid.chunkW, p.grid.chunkH, p.Width, p.Height)
 	}
-	if n := max(p.dir[tagStripOffsets].count, p.dir[tagTileOffsets].count); p.across > n || p.down > n {
-		return malformed("truncated: the directory names %d strips or tiles, and the image needs %d", n, p.across*p.down)
+	if n := max(p.dir[tagStripOffsets].count, p.dir[tagTileOffsets].count); p.grid.across > n || p.grid.down > n {
+		return malformed("truncated: the directory names %d strips or tiles, and the image needs %d", n, p.grid.across*p.grid.down)
 	}
 	return nil
 }
 
-// fill decodes a chunk into its place in out. buf is scratch, which it returns.
-func (p *Page) fill(out, buf []byte, c *chunk, codecs Codecs) ([]byte, error) {
+// decoder puts the chunks of a page together.
+type decoder struct {
+	page   *Page
+	codecs Codecs
+	out    []byte // all samples
+	buf    []byte // a chunk
+}
+
+// fill decodes a chunk into its place.
+func (d *decoder) fill(c *chunk) error {
+	p := d.page
 	if p.compression == jpeg {
-		return buf, p.fillJPEG(out, c, codecs)
+		return d.fillJPEG(c)
 	}
 	n := p.size(c)
-	buf = slices.Grow(buf[:0], n)[:n]
-	if err := p.decompress(buf, c, codecs); err != nil {
-		return buf, err
+	d.buf = slices.Grow(d.buf[:0], n)[:n]
+	if err := d.decompress(c); err != nil {
+		return err
 	}
 	if p.Model == "ycbcr" {
-		p.fillYCbCr(out, buf, c)
-		return buf, nil
+		d.fillYCbCr(c)
+		return nil
 	}
 	row := p.rowBytes(c.w)
 	for y := range c.h {
-		p.unpredict(buf[y*row:][:row])
+		p.unpredict(d.buf[y*row:][:row])
 	}
 	spp, size := p.samplesOf(), p.DType.Size()
 	for y := range min(c.h, p.Height-c.y) {
 		w := min(c.w, p.Width-c.x)
-		p.place(out, c, y, w, buf[y*row:][:row], spp, size)
+		d.place(c, y, w, d.buf[y*row:][:row], spp, size)
 	}
-	return buf, nil
+	return nil
 }
 
 // place puts w pixels of a row of a chunk where they belong.
-func (p *Page) place(out []byte, c *chunk, y, w int, row []byte, spp, size int) {
+func (d *decoder) place(c *chunk, y, w int, row []byte, spp, size int) {
+	p, out := d.page, d.out
 	at := ((c.y+y)*p.Width + c.x) * p.Channels * size
 	if p.Bits < 8*size {
 		p.unpack(out[at:], row, w*spp, size, c.plane)
@@ -124,7 +134,7 @@ func (p *Page) unpredict(row []byte) {
 		unpredictFloats(row, p.samplesOf(), size)
 		return
 	}
-	if p.order == binary.BigEndian {
+	if p.file.order == binary.BigEndian {
 		swap(row, size)
 	}
 	if p.predictor == 2 {

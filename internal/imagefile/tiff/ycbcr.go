@@ -11,13 +11,13 @@ func (p *Page) ycbcrTables() (t ycbcrTables) {
 	luma := [3]float32{0.299, 0.587, 0.114}
 	if e, ok := p.dir[tagYCbCrCoeffs]; ok && e.count >= 3 {
 		for i := range luma {
-			luma[i] = float32(p.number(e, i))
+			luma[i] = float32(p.file.number(e, i))
 		}
 	}
 	ref := [6]float32{0, 255, 128, 255, 128, 255}
 	if e, ok := p.dir[tagReferenceBW]; ok && e.count >= 6 {
 		for i := range ref {
-			ref[i] = float32(p.number(e, i))
+			ref[i] = float32(p.file.number(e, i))
 		}
 	}
 	const half = 1 << 15
@@ -51,7 +51,8 @@ func clamp(f, low, high float32) float32 {
 }
 
 // fillYCbCr converts a chunk: units of sub[0] x sub[1] luma samples and one of either chroma. Chroma is repeated, as libtiff does.
-func (p *Page) fillYCbCr(out, buf []byte, c *chunk) {
+func (d *decoder) fillYCbCr(c *chunk) {
+	p, out, buf := d.page, d.out, d.buf
 	t := p.ycbcrTables()
 	sx, sy := p.sub[0], p.sub[1]
 	unit, across := sx*sy+2, (c.w+sx-1)/sx
@@ -68,15 +69,16 @@ func (p *Page) fillYCbCr(out, buf []byte, c *chunk) {
 }
 
 // fillJPEG decodes a chunk that is a JPEG, whose tables may be in the directory.
-func (p *Page) fillJPEG(out []byte, c *chunk, codecs Codecs) error {
-	if codecs.JPEG == nil {
+func (d *decoder) fillJPEG(c *chunk) error {
+	p := d.page
+	if d.codecs.JPEG == nil {
 		return unsupported(rewrite, "its compression is JPEG")
 	}
 	n := p.samplesOf()
 	if n != 1 && n != 3 {
 		return unsupported(rewrite, "its compression is JPEG of %d channels", n)
 	}
-	pix, w, h, err := codecs.JPEG(p.jpegOf(c), p.chunkW, p.chunkH, n)
+	pix, w, h, err := d.codecs.JPEG(p.jpegOf(c), p.grid.chunkW, p.grid.chunkH, n)
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (p *Page) fillJPEG(out []byte, c *chunk, codecs Codecs) error {
 		return malformed("a strip or tile has %dx%d pixels instead of %dx%d", w, h, c.w, c.h)
 	}
 	for y := range rows {
-		p.place(out, c, y, columns, pix[y*w*n:], n, 1)
+		d.place(c, y, columns, pix[y*w*n:], n, 1)
 	}
 	return nil
 }

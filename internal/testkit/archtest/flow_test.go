@@ -38,7 +38,6 @@ var manyMethods = map[string]string{
 	"internal/hdf5/meta.extArray":          "not carved yet",
 	"internal/hdf5/meta.parser":            "not carved yet",
 	"internal/imagefile.jpegSource":        "not carved yet",
-	"internal/imagefile/tiff.Page":         "not carved yet",
 	"loader.Loader":                        "not carved yet",
 	"loader.scheduler":                     "not carved yet",
 	"loader.worker":                        "not carved yet",
@@ -51,7 +50,6 @@ var manyMethods = map[string]string{
 	"mmapds.mapper":                        "not carved yet",
 	"remote/mirror.Dataset":                "not carved yet",
 	"remote/mirror.cache":                  "not carved yet",
-	"transforms.Plan":                      "not carved yet",
 }
 
 // tangled are the packages with more imports against the flow, with the reason.
@@ -62,7 +60,6 @@ var tangled = map[string]string{
 	"store/write":             "not carved yet",
 	"internal/hdf5/chunk":     "not carved yet",
 	"internal/imagefile":      "not carved yet",
-	"internal/kernel":         "not carved yet",
 	"loader":                  "not carved yet",
 	"loader/sampler":          "not carved yet",
 	"mmapds":                  "not carved yet",
