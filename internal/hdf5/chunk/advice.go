@@ -81,21 +81,21 @@ const libraryCache = 1 << 20
 // chunks. The error is that of NewReader for the same dataset; one that is ErrUnsupported comes
 // with what is known of the storage all the same: everything up to Largest.
 func Advise(data *meta.Dataset, batch int) (Advice, error) {
-	r := &Reader{path: data.Path}
-	if err := r.open(data, false); err != nil {
+	d := &dataset{path: data.Path}
+	if err := d.open(data, Options{}); err != nil {
 		return storedAs(data), refused(data, err)
 	}
-	a := r.storage(data)
+	a := storage(d, data)
 	a.Batch, a.Amplification, a.BatchAmplification = batch, 1, 1
-	if r.flat {
+	if d.flat {
 		a.judgeFlat(data)
 	} else {
-		a.judgeChunks(r, data)
+		a.judgeChunks(d, data)
 	}
 	a.ConvertedNanos = nanosRecord + nanosByte*float64(a.RecordBytes)
 	a.Nanos = a.ConvertedNanos
-	if r.grid.record > 0 && (!r.flat || len(a.Problems) > 0) {
-		a.Nanos += r.nanos()
+	if d.grid.record > 0 && (!d.flat || len(a.Problems) > 0) {
+		a.Nanos += nanos(d)
 	}
 	return a, nil
 }
@@ -109,12 +109,12 @@ func (a *Advice) judgeFlat(data *meta.Dataset) {
 	}
 }
 
-func (a *Advice) judgeChunks(r *Reader, data *meta.Dataset) {
-	g := &r.grid
+func (a *Advice) judgeChunks(d *dataset, data *meta.Dataset) {
+	g := &d.grid
 	if g.record > 0 && g.rows > 0 {
 		a.amplify(g)
 	}
-	a.complain(r, data)
+	a.complain(d, data)
 }
 
 // amplify computes how much of the chunks is read for nothing. A batch of b records touches
@@ -132,32 +132,32 @@ func (a *Advice) amplify(g *grid) {
 
 // nanos returns what reading a record, of at least one byte, takes more than it does where it is
 // in one piece.
-func (r *Reader) nanos() float64 {
-	g, columns := &r.grid, float64(r.grid.columns)
+func nanos(d *dataset) float64 {
+	g, columns := &d.grid, float64(d.grid.columns)
 	n := nanosPacked + nanosChunk*columns
-	if !r.number.stored() {
+	if !d.number.stored() {
 		n += nanosSwapped * float64(g.record)
 	}
 	if !g.whole {
-		n += nanosRun * r.runs()
+		n += nanosRun * runs(g)
 	}
-	filtered, share := r.undone()
-	return n + share*r.missed()*columns*(filtered+nanosByte*float64(g.size))
+	filtered, share := undoing(d)
+	return n + share*missed(g)*columns*(filtered+nanosByte*float64(g.size))
 }
 
 // runs returns how many pieces a record has to be copied in.
-func (r *Reader) runs() float64 {
+func runs(g *grid) float64 {
 	var p piece
-	r.grid.piece(&p, 0)
-	return float64(r.grid.record) / float64(max(1, p.run))
+	g.piece(&p, 0)
+	return float64(g.record) / float64(max(1, p.run))
 }
 
-// undone returns what undoing the filters of an average chunk takes, and which share of all
+// undoing returns what undoing the filters of an average chunk takes, and which share of all
 // chunks went through any.
-func (r *Reader) undone() (nanos, share float64) {
+func undoing(d *dataset) (nanos, share float64) {
 	chunks, stored := 0, int64(0)
-	for _, c := range r.chunks {
-		if !r.filter.plain(c.Mask) {
+	for _, c := range d.chunks {
+		if !d.filter.plain(c.Mask) {
 			chunks++
 			stored += c.Size
 		}
@@ -165,7 +165,7 @@ func (r *Reader) undone() (nanos, share float64) {
 	if chunks == 0 {
 		return 0, 0
 	}
-	return r.filter.nanos(float64(stored) / float64(chunks)), float64(chunks) / float64(r.grid.rows*r.grid.columns)
+	return d.filter.nanos(float64(stored) / float64(chunks)), float64(chunks) / float64(d.grid.rows*d.grid.columns)
 }
 
 // nanos returns what undoing the filters of a chunk of that many stored bytes takes.
@@ -191,8 +191,7 @@ func (p *pipeline) nanos(stored float64) (n float64) {
 
 // missed returns how often the chunks of a record are not in the cache of two workers, when
 // records are read at random. All are read once at least.
-func (r *Reader) missed() float64 {
-	g := &r.grid
+func missed(g *grid) float64 {
 	if g.rows == 0 || g.whole && g.deep == 1 {
 		return 1
 	}
@@ -208,7 +207,7 @@ func (r *Reader) missed() float64 {
 }
 
 // complain says what is wrong, most costly first.
-func (a *Advice) complain(r *Reader, data *meta.Dataset) {
+func (a *Advice) complain(d *dataset, data *meta.Dataset) {
 	if a.Amplification >= 2 {
 		a.problem("one record needs %s with a part of %s, %.4g times its bytes",
 			count(a.PerRecord, fmt.Sprintf("chunk of %d bytes", a.ChunkBytes), fmt.Sprintf("chunks of %d bytes", a.ChunkBytes)), count(a.ChunkRecords, "record", "records"), a.Amplification)
@@ -216,7 +215,7 @@ func (a *Advice) complain(r *Reader, data *meta.Dataset) {
 	if a.PerRecord*a.ChunkBytes > libraryCache && a.ChunkRecords > 1 {
 		a.problem("the chunks of one record, %d bytes, exceed the 1 MiB that libhdf5 before 2.0 keeps: h5py makes them again for every record", a.PerRecord*a.ChunkBytes)
 	}
-	if n, share := r.undone(); share > 0 && a.ChunkBytes > 0 && n > nanosWorthSaying*float64(a.ChunkBytes) {
+	if n, share := undoing(d); share > 0 && a.ChunkBytes > 0 && n > nanosWorthSaying*float64(a.ChunkBytes) {
 		a.problem("%v has to be undone for every read, which takes about %.0f times what copying does", filterList(data.Filters), n/(nanosByte*float64(a.ChunkBytes)))
 	}
 	if a.Chunks > manyChunks {
@@ -265,4 +264,45 @@ func RepackCommand(data *meta.Dataset, from, to string) string {
 		return ""
 	}
 	return data.Remedy(a, b)
+}
+
+// storedAs says how data is stored that is not read here, as far as its description and the index
+// of its chunks can be read.
+func storedAs(data *meta.Dataset) Advice {
+	d := &dataset{path: data.Path}
+	if data.Err != nil || data.Null || d.lay(data) != nil || !d.flat && d.index(data) != nil {
+		return Advice{}
+	}
+	return storage(d, data)
+}
+
+// storage counts what is in the file.
+func storage(d *dataset, data *meta.Dataset) Advice {
+	a := Advice{Records: d.records(), RecordBytes: int64(d.grid.record)}
+	if fits(a.RecordBytes, a.Records) {
+		a.Bytes = a.RecordBytes * a.Records
+	}
+	if !d.flat {
+		a.countChunks(d)
+	} else if data.Layout.Offset >= 0 && len(data.External) == 0 {
+		a.Stored = data.Layout.Size
+	}
+	if a.Bytes > 0 {
+		a.Ratio = float64(a.Stored) / float64(a.Bytes)
+	}
+	return a
+}
+
+// countChunks fills in what there is to know of chunks.
+func (a *Advice) countChunks(d *dataset) {
+	g := &d.grid
+	a.ChunkBytes, a.ChunkRecords, a.PerRecord = int64(g.size), g.deep, g.columns
+	a.Chunks, a.Places = int64(len(d.chunks)), g.rows*g.columns
+	for i, c := range d.chunks {
+		a.Stored += c.Size
+		a.Largest = max(a.Largest, c.Size)
+		if i == 0 || c.Size < a.Smallest {
+			a.Smallest = c.Size
+		}
+	}
 }

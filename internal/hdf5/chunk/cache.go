@@ -2,6 +2,9 @@ package chunk
 
 import "sync"
 
+// cacheBytes is what Options.CacheBytes is without a value.
+const cacheBytes = 64 << 20
+
 // cache keeps chunks that were wanted in part, since neighbors are often wanted next. It is
 // safe for concurrent use; a chunk that several callers want is inflated by one of them.
 type cache struct {

@@ -87,8 +87,8 @@ func exercise(t testing.TB, b []byte, pool *Pool) (datasets, read int) {
 		if readSome(t, r) {
 			read++
 		}
-		held := len(r.cache.entries) * r.grid.size
-		if limit := max(mostConstant, max(r.filter.most, mostInflated)*(len(b)+64)) * r.cache.most; len(r.cache.entries) > 0 && held > limit {
+		held := len(r.data.cache.entries) * r.data.grid.size
+		if limit := max(mostConstant, max(r.data.filter.most, mostInflated)*(len(b)+64)) * r.data.cache.most; len(r.data.cache.entries) > 0 && held > limit {
 			t.Fatalf("%s: %d bytes of chunks are held for a file of %d", d.Path, held, len(b))
 		}
 	}

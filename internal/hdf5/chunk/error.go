@@ -36,10 +36,10 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // failed describes an error of one chunk.
-func (r *Reader) failed(s stored, err error) error {
-	e := &Error{Dataset: r.path, Offset: s.offset, Size: s.size, Err: err}
-	if !r.flat {
-		e.Coord = r.grid.coord(s.place)
+func (d *dataset) failed(s stored, err error) error {
+	e := &Error{Dataset: d.path, Offset: s.offset, Size: s.size, Err: err}
+	if !d.flat {
+		e.Coord = d.grid.coord(s.place)
 	}
 	if u := (*undone)(nil); errors.As(err, &u) {
 		e.Filter, e.Err = u.filter, u.err

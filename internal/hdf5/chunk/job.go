@@ -7,136 +7,101 @@ import (
 )
 
 // do reads one chunk and puts what is wanted of it in its places.
-func (c *call) do(w *worker, job int64) error {
-	n := c.r.grid.columns
-	slots := c.slots[c.rows[job/n]:c.rows[job/n+1]]
-	if c.r.outside != nil {
-		return c.doArray(w, c.place(job), slots, job%n)
+func (q *request) do(w *worker, job int64) error {
+	slots, column := q.wanted(job)
+	if q.data.outside != nil {
+		return q.doArray(w, q.place(job), slots, column)
 	}
-	s, ok := c.r.find(c.place(job))
+	s, ok := q.data.find(q.place(job))
 	if !ok {
-		c.fillSlots(w, slots, job%n)
+		q.fillSlots(w, slots, column)
 		return nil
 	}
 	var err error
-	switch plain := c.r.filter.plain(s.mask); {
-	case plain && s.size != int64(c.r.grid.size):
-		err = fmt.Errorf("%d bytes that went through no filter, the chunk has %d: %w", s.size, c.r.grid.size, meta.ErrCorrupt)
-	case plain && c.r.grid.whole:
-		err = c.copyPlain(s, slots)
-	case plain && c.r.src.mapped != nil && c.r.number.stored():
-		err = c.scatterPlain(w, s, slots, job%n)
-	case !plain && !c.r.filter.possible(s.size): // checked before memory is taken for it
-		err = fmt.Errorf("no chunk of %d bytes is stored as so few: %w", c.r.grid.size, meta.ErrCorrupt)
-	case c.all(slots[0]):
-		err = c.direct(w, s, slots)
+	switch plain := q.data.filter.plain(s.mask); {
+	case plain && s.size != int64(q.data.grid.size):
+		err = fmt.Errorf("%d bytes that went through no filter, the chunk has %d: %w", s.size, q.data.grid.size, meta.ErrCorrupt)
+	case plain && q.data.grid.whole:
+		err = q.copyPlain(s, slots)
+	case plain && q.data.src.mapped != nil && q.data.number.stored():
+		err = q.scatterPlain(w, s, slots, column)
+	case !plain && !q.data.filter.possible(s.size): // checked before memory is taken for it
+		err = fmt.Errorf("no chunk of %d bytes is stored as so few: %w", q.data.grid.size, meta.ErrCorrupt)
+	case q.all(slots[0]):
+		err = q.direct(w, s, slots)
 	default:
-		err = c.cached(w, s, slots, job%n)
+		err = q.cached(w, s, slots, column)
 	}
 	if err != nil {
-		return c.r.failed(s, err)
+		return q.data.failed(s, err)
 	}
 	return nil
 }
 
-// all reports whether a slot is every record of a chunk of whole records.
-func (c *call) all(s slot) bool { return c.r.grid.whole && s.n == c.r.grid.deep }
-
-// records returns the memory in dst of a slot.
-func (c *call) records(s slot) []byte {
-	n := int64(c.r.grid.record)
-	return c.dst[s.to*n : (s.to+s.n)*n]
-}
-
 // copyPlain copies records of a chunk that was never filtered.
-func (c *call) copyPlain(at stored, slots []slot) error {
+func (q *request) copyPlain(at stored, slots []slot) error {
 	for _, s := range slots {
-		dst := c.records(s)
-		if err := c.r.src.read(dst, at.offset+s.first*int64(c.r.grid.record)); err != nil {
+		dst := q.records(s)
+		if err := q.data.src.read(dst, at.offset+s.first*int64(q.data.grid.record)); err != nil {
 			return err
 		}
-		c.r.number.decode(dst)
+		q.data.number.decode(dst)
 	}
 	return nil
 }
 
 // scatterPlain copies parts of records out of the mapping.
-func (c *call) scatterPlain(w *worker, at stored, slots []slot, column int64) error {
-	b, err := c.r.src.view(at.offset, int64(c.r.grid.size))
+func (q *request) scatterPlain(w *worker, at stored, slots []slot, column int64) error {
+	b, err := q.data.src.view(at.offset, int64(q.data.grid.size))
 	if err == nil {
-		c.scatter(w, b, slots, column)
+		q.scatter(w, b, slots, column)
 	}
 	return err
 }
 
 // direct inflates a chunk to where the first slot wants it.
-func (c *call) direct(w *worker, at stored, slots []slot) error {
-	dst := c.records(slots[0])
-	if e := c.r.cache.find(at.place); e != nil {
-		defer c.r.cache.give(e)
-		if err := c.r.fillEntry(w, e, at); err != nil {
+func (q *request) direct(w *worker, at stored, slots []slot) error {
+	dst := q.records(slots[0])
+	if e := q.data.cache.find(at.place); e != nil {
+		defer q.data.cache.give(e)
+		if err := q.data.fillEntry(w, e, at); err != nil {
 			return err
 		}
 		copy(dst, e.buf)
-	} else if err := c.r.decode(w, dst, at); err != nil {
+	} else if err := q.data.decode(w, dst, at); err != nil {
 		return err
 	}
 	for _, s := range slots[1:] {
-		n := int64(c.r.grid.record)
-		copy(c.records(s), dst[s.first*n:])
+		n := int64(q.data.grid.record)
+		copy(q.records(s), dst[s.first*n:])
 	}
 	return nil
 }
 
 // cached takes a chunk from the cache, after it was put there if need be.
-func (c *call) cached(w *worker, at stored, slots []slot, column int64) error {
-	e := c.r.cache.take(at.place)
-	defer c.r.cache.give(e)
-	if err := c.r.fillEntry(w, e, at); err != nil {
+func (q *request) cached(w *worker, at stored, slots []slot, column int64) error {
+	e := q.data.cache.take(at.place)
+	defer q.data.cache.give(e)
+	if err := q.data.fillEntry(w, e, at); err != nil {
 		return err
 	}
-	c.scatter(w, e.buf, slots, column)
-	return nil
-}
-
-// fillEntry decodes a chunk into the cache, unless that was done already.
-func (r *Reader) fillEntry(w *worker, e *entry, at stored) error {
-	e.fill.Lock()
-	defer e.fill.Unlock()
-	if e.ok {
-		return nil
-	}
-	err := r.decode(w, e.room(r.grid.size), at)
-	e.ok = err == nil
-	return err
-}
-
-// decode makes a chunk, numbers being native.
-func (r *Reader) decode(w *worker, dst []byte, at stored) error {
-	raw, err := r.src.bytes(at.offset, at.size, &w.raw)
-	if err != nil {
-		return err
-	}
-	if err := w.undo(&r.filter, dst, raw, at.mask); err != nil {
-		return err
-	}
-	r.number.decode(dst)
+	q.scatter(w, e.buf, slots, column)
 	return nil
 }
 
 // scatter copies the pieces that a chunk has of all wanted records.
-func (c *call) scatter(w *worker, chunk []byte, slots []slot, column int64) {
-	g := &c.r.grid
+func (q *request) scatter(w *worker, chunk []byte, slots []slot, column int64) {
+	g := &q.data.grid
 	if g.whole {
 		for _, s := range slots {
-			copy(c.records(s), chunk[s.first*int64(g.record):])
+			copy(q.records(s), chunk[s.first*int64(g.record):])
 		}
 		return
 	}
 	p := &w.piece
 	g.piece(p, column)
 	for _, s := range slots {
-		dst := c.records(s)
+		dst := q.records(s)
 		for i := range int(s.n) {
 			to, from := dst[i*g.record:(i+1)*g.record], chunk[(int(s.first)+i)*g.layer:]
 			p.each(func(dst, src int) { copy(to[dst:dst+p.run], from[src:]) })
@@ -145,21 +110,21 @@ func (c *call) scatter(w *worker, chunk []byte, slots []slot, column int64) {
 }
 
 // fillSlots gives what was never written its value.
-func (c *call) fillSlots(w *worker, slots []slot, column int64) {
-	g := &c.r.grid
+func (q *request) fillSlots(w *worker, slots []slot, column int64) {
+	g := &q.data.grid
 	if g.whole {
 		for _, s := range slots {
-			repeat(c.records(s), c.r.fill)
+			repeat(q.records(s), q.data.fill)
 		}
 		return
 	}
 	p := &w.piece
 	g.piece(p, column)
 	for _, s := range slots {
-		dst := c.records(s)
+		dst := q.records(s)
 		for i := range int(s.n) {
 			to := dst[i*g.record : (i+1)*g.record]
-			p.each(func(dst, _ int) { repeat(to[dst:dst+p.run], c.r.fill) })
+			p.each(func(dst, _ int) { repeat(to[dst:dst+p.run], q.data.fill) })
 		}
 	}
 }
@@ -173,4 +138,36 @@ func repeat(dst, value []byte) {
 	for n := copy(dst, value); n < len(dst); {
 		n += copy(dst[n:], dst[:n])
 	}
+}
+
+// doArray is do for a chunk that is not in an HDF5 file.
+func (q *request) doArray(w *worker, place int64, slots []slot, column int64) (err error) {
+	written := true
+	switch e := q.data.cache.find(place); {
+	case e == nil && q.all(slots[0]):
+		dst := q.records(slots[0])
+		if written, err = q.data.decodeArray(q.ctx, w, place, func() []byte { return dst }); err != nil || !written {
+			break
+		}
+		for _, s := range slots[1:] {
+			copy(q.records(s), dst[s.first*int64(q.data.grid.record):])
+		}
+	default:
+		if e == nil {
+			e = q.data.cache.take(place)
+		}
+		defer q.data.cache.give(e)
+		if err = q.data.fillArray(q.ctx, w, e); err == nil {
+			if written = !e.blank; written {
+				q.scatter(w, e.buf, slots, column)
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", q.data.path, q.data.outside.Name(place), err)
+	}
+	if !written {
+		q.fillSlots(w, slots, column)
+	}
+	return nil
 }

@@ -11,15 +11,27 @@ import (
 // Backend names what inflates: "Go" or "libdeflate".
 const Backend = stream.Backend
 
+// aloneBytes is how much work is done sooner than a helper could be woken.
+const aloneBytes = 32 << 10
+
 // Pool is the workers that inflate chunks, for any number of Readers. Its methods may be
 // called from any goroutine.
 type Pool struct {
-	calls   chan *call   // has no room: only a helper that waits takes one
-	workers chan *worker // those that nobody uses
+	calls   chan invitation // has no room: only a helper that waits takes one
+	workers chan *worker    // those that nobody uses
 	start   sync.Once
 	closed  chan struct{}
 	end     sync.Once
 	callers atomic.Int32
+}
+
+// helped is work that a helper can do a part of.
+type helped interface{ help() }
+
+// invitation asks for help until done.
+type invitation struct {
+	to   helped
+	done *sync.WaitGroup
 }
 
 // worker is the memory of one goroutine that undoes filters: stored bytes, and what is
@@ -39,7 +51,7 @@ func NewPool(workers int) *Pool {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	p := &Pool{calls: make(chan *call), workers: make(chan *worker, workers), closed: make(chan struct{})}
+	p := &Pool{calls: make(chan invitation), workers: make(chan *worker, workers), closed: make(chan struct{})}
 	for range workers {
 		p.workers <- new(worker)
 	}
@@ -58,19 +70,19 @@ func (p *Pool) enter() (alone bool) { return p.callers.Add(1) == 1 }
 
 func (p *Pool) leave() { p.callers.Add(-1) }
 
-// invite asks up to n helpers that have nothing else to do.
-func (p *Pool) invite(c *call, n int64) {
+// invite asks up to n helpers that have nothing else to do. helpers counts those that came.
+func (p *Pool) invite(to helped, helpers *sync.WaitGroup, n int64) {
 	p.start.Do(func() {
 		for range cap(p.workers) - 1 {
 			go p.help()
 		}
 	})
 	for n = min(n, int64(cap(p.workers)-1)); n > 0; n-- {
-		c.helpers.Add(1)
+		helpers.Add(1)
 		select {
-		case p.calls <- c:
+		case p.calls <- invitation{to, helpers}:
 		default:
-			c.helpers.Done()
+			helpers.Done()
 			return
 		}
 	}
@@ -80,8 +92,8 @@ func (p *Pool) help() {
 	for {
 		select {
 		case c := <-p.calls:
-			c.help()
-			c.helpers.Done()
+			c.to.help()
+			c.done.Done()
 		case <-p.closed:
 			return
 		}

@@ -1,46 +1,31 @@
 package chunk
 
-import "context"
+import "sync"
 
 // span is rows of chunks [from, to).
 type span struct{ from, to int64 }
 
-// foresee has helpers that have nothing else to do read ahead, into the cache, where a call goes
+// readahead finds calls that go on in order.
+type readahead struct {
+	mu  sync.Mutex
+	row span // what was read last, and ahead
+}
+
+// foresee has helpers that have nothing else to do read ahead, into the cache, where a request goes
 // on in order with fewer chunks than there are workers, and no other call is under way: records
 // that are read one by one then are inflated by all workers, too. It ends with the call.
-func (r *Reader) foresee(c *call, alone bool) {
-	first, last := c.slots[0].row, c.slots[len(c.slots)-1].row
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if first >= r.row.from && last < r.row.to {
-		return // at hand
+// It returns how many extra jobs there are, and the row that they begin with.
+func (a *readahead) foresee(q *request, jobs int64, alone bool) (after, extra int64) {
+	first, last := q.slots[0].row, q.slots[len(q.slots)-1].row
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if first >= a.row.from && last < a.row.to {
+		return 0, 0 // at hand
 	}
-	if alone && first == r.row.to && first > 0 && r.foreseeable() {
-		c.after = last + 1
-		c.extra = max(0, min(int64(r.pool.Workers())-c.jobs, r.grid.rows-c.after))
+	after = last + 1
+	if alone && first == a.row.to && first > 0 && q.data.foreseeable() {
+		extra = max(0, min(int64(q.data.pool.Workers())-jobs, q.data.grid.rows-after))
 	}
-	r.row = span{first, last + 1 + c.extra}
-}
-
-// foreseeable reports whether chunks can be read ahead with a gain. Where several chunks have a part
-// of a record, all workers have something to do anyway.
-func (r *Reader) foreseeable() bool {
-	return !r.exact && r.grid.columns == 1 && (len(r.filter.steps) > 0 || r.outside != nil) && r.grid.size > aloneBytes
-}
-
-// readAhead puts a chunk into the cache. Its error is for the call that wants it.
-func (r *Reader) readAhead(w *worker, place int64) {
-	if r.outside != nil {
-		e := r.cache.take(place)
-		defer r.cache.give(e)
-		_ = r.fillArray(context.Background(), w, e)
-		return
-	}
-	s, ok := r.find(place)
-	if !ok || r.filter.plain(s.mask) || !r.filter.possible(s.size) {
-		return
-	}
-	e := r.cache.take(place)
-	defer r.cache.give(e)
-	_ = r.fillEntry(w, e, s)
+	a.row = span{first, after + extra}
+	return after, extra
 }

@@ -34,11 +34,10 @@ func TestForesee(t *testing.T) {
 		{3, 1, true, 0}, {9, 1, true, 0}, {10, 1, true, 3},
 	} {
 		c := r.call(t.Context(), nil)
-		c.addRun(4*step.row, 4*(step.row+step.rows))
-		c.jobs = step.rows
-		r.foresee(c, step.alone)
-		if c.extra != step.extra || c.extra > 0 && c.after != step.row+step.rows {
-			t.Errorf("step %d, row %d: %d rows ahead from %d on, want %d", i, step.row, c.extra, c.after, step.extra)
+		c.request.addRun(4*step.row, 4*(step.row+step.rows))
+		after, extra := r.ahead.foresee(&c.request, step.rows, step.alone)
+		if extra != step.extra || extra > 0 && after != step.row+step.rows {
+			t.Errorf("step %d, row %d: %d rows ahead from %d on, want %d", i, step.row, extra, after, step.extra)
 		}
 		r.recycle(c)
 	}
@@ -49,10 +48,9 @@ func TestForesee(t *testing.T) {
 		r := mapped(t, rows(t), never.path, never.opts)
 		for row := range int64(16) {
 			c := r.call(t.Context(), nil)
-			c.addRun(4*row, 4*row+1)
-			c.jobs = 1
-			if r.foresee(c, true); c.extra != 0 {
-				t.Errorf("%s, %d workers, exact %v: %d rows ahead", never.path, r.pool.Workers(), r.exact, c.extra)
+			c.request.addRun(4*row, 4*row+1)
+			if _, extra := r.ahead.foresee(&c.request, 1, true); extra != 0 {
+				t.Errorf("%s, %d workers, exact %v: %d rows ahead", never.path, r.data.pool.Workers(), r.data.exact, extra)
 			}
 			r.recycle(c)
 		}
@@ -72,10 +70,10 @@ func TestReadahead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	w := <-r.pool.workers
-	r.readAhead(w, 5)
-	r.readAhead(w, 5)
-	r.pool.workers <- w
+	w := <-r.data.pool.workers
+	r.data.prefetch(w, 5)
+	r.data.prefetch(w, 5)
+	r.data.pool.workers <- w
 	want := all(t, mapped(t, file, "x", Options{}))
 	before, got := src.n.Load(), make([]byte, 16384)
 	if err := r.Gather(t.Context(), got, []int{22}); err != nil || !bytes.Equal(got, want[22*16384:23*16384]) {
@@ -131,9 +129,9 @@ func TestFaultPrefetch(t *testing.T) {
 	r := mapped(t, rows(t), "x", Options{})
 	c := r.call(t.Context(), make([]byte, 16384))
 	defer r.recycle(c)
-	c.addRun(4, 5)
-	c.jobs, c.extra, c.rows = 1, 1, append(c.rows, 1)
-	in := fault{uintptr(unsafe.Pointer(&r.src.mapped[5000]))}
+	c.request.addRun(4, 5)
+	c.jobs, c.extra = c.request.end(), 1
+	in := fault{uintptr(unsafe.Pointer(&r.data.src.mapped[5000]))}
 	if c.lost(1, in); c.err != nil || c.caught != nil {
 		t.Errorf("ahead: error %v, panic %v", c.err, c.caught)
 	}

@@ -1,11 +1,11 @@
 package chunk
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 	"sync"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
@@ -28,8 +28,6 @@ type Options struct {
 	References bool
 }
 
-const cacheBytes = 64 << 20
-
 // Reader reads records of one dataset of an HDF5 file, which are steps along its first axis;
 // a scalar is one record. Its methods may be called from any goroutine.
 //
@@ -37,27 +35,12 @@ const cacheBytes = 64 << 20
 // at most Options.CacheBytes or Workers+1 chunks, whichever is more, and no more than a
 // record needs.
 type Reader struct {
-	path    string
-	src     source
-	grid    grid
-	filter  pipeline
-	outside Chunks // of an array that is not in an HDF5 file: instead of src, filter and chunks
-	number  numbers
-	fill    []byte // value of what was never written; nil means zeros
-
-	exact  bool // nothing is read ahead
-	flat   bool // not chunked: one piece at base, -1 if it was never written
-	base   int64
-	chunks []meta.Chunk
-	places []int64 // of chunks in the grid; nil if every place has one
-
-	cache *cache
-	pool  *Pool
-	own   bool // pool is of this Reader alone
+	data  *dataset
+	own   bool // the pool is of this Reader alone
+	ahead readahead
 
 	mu   sync.Mutex
 	idle []*call
-	row  span // what was read last, and ahead
 }
 
 // NewReader returns a Reader of data, which is in the file that src reads. It reads the
@@ -78,213 +61,38 @@ func NewMapped(file []byte, data *meta.Dataset, opts Options) (*Reader, error) {
 
 func newReader(src source, data *meta.Dataset, opts Options) (*Reader, error) {
 	src.warm = opts.Warm
-	r := &Reader{path: data.Path, src: src, pool: opts.Pool, exact: opts.Exact}
-	if err := r.open(data, opts.References); err != nil {
+	d := &dataset{path: data.Path, src: src, exact: opts.Exact}
+	if err := d.open(data, opts); err != nil {
 		return nil, refused(data, err)
 	}
-	if r.pool == nil {
-		r.pool, r.own = NewPool(0), true
-	}
-	r.cache = newCache(r.cached(opts.CacheBytes))
+	r := withPool(d, opts.Pool)
+	d.cache = newCache(d.cached(opts.CacheBytes))
 	return r, nil
 }
 
-// refused says of which dataset an error of open is, and the command that rewrites it where there
-// is one.
-func refused(data *meta.Dataset, err error) error {
-	if line := data.Remedy("OLD.h5", "NEW.h5"); line != "" && errors.Is(err, meta.ErrUnsupported) {
-		return fmt.Errorf("hdf5: dataset %q: %w; make a file that can be read: %s", data.Path, err, line)
+// withPool returns a Reader with that pool, or one of its own.
+func withPool(d *dataset, pool *Pool) *Reader {
+	if d.pool = pool; pool == nil {
+		d.pool = NewPool(0)
 	}
-	return fmt.Errorf("hdf5: dataset %q: %w", data.Path, err)
-}
-
-// cached returns how many chunks the cache may have. More than those of one row help nobody
-// who reads in order, and fewer help nobody if a record needs all.
-func (r *Reader) cached(limit int64) int {
-	if limit <= 0 {
-		limit = cacheBytes
-	}
-	least := r.pool.Workers() + 1
-	row := r.grid.columns + int64(least)
-	if r.grid.size > 0 && row > limit/int64(r.grid.size) {
-		return least
-	}
-	return int(row)
-}
-
-func (r *Reader) open(data *meta.Dataset, references bool) (err error) {
-	if err := readable(data, references); err != nil {
-		return err
-	}
-	if err := r.lay(data); err != nil {
-		return err
-	}
-	if r.filter, err = newPipeline(data.Filters, data.Type.Size, r.grid.size); err != nil {
-		return err
-	}
-	r.number = numbersOf(data.Type)
-	r.setFill(data)
-	if r.flat {
-		return nil
-	}
-	return r.index(data)
-}
-
-// lay finds out how records are in chunks, or what is read at a time where there are none.
-func (r *Reader) lay(data *meta.Dataset) (err error) {
-	dims, chunk := data.Dims, data.Layout.ChunkDims
-	if len(dims) == 0 {
-		dims = []int64{1}
-	}
-	if r.flat = data.Layout.Kind != meta.Chunked; r.flat {
-		r.base, chunk = data.Layout.Offset, flatChunk(dims, data.Type.Size)
-	}
-	r.grid, err = newGrid(dims, chunk, data.Type.Size)
-	return err
-}
-
-// flatChunk divides data that has no chunks, so that many goroutines can work on it.
-func flatChunk(dims []int64, elem int64) []int64 {
-	chunk := append([]int64(nil), dims...)
-	record := elem
-	for _, n := range dims[1:] {
-		if !fits(record, n) {
-			break
-		}
-		record *= n
-	}
-	chunk[0] = max(1, (1<<20)/max(1, record))
-	for i := range chunk {
-		chunk[i] = max(chunk[i], 1)
-	}
-	return chunk
-}
-
-// readable refuses data that is elsewhere, or of a type without fixed bytes, unless their references are wanted.
-func readable(data *meta.Dataset, references bool) error {
-	refuse := func(format string, args ...any) error {
-		return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), meta.ErrUnsupported)
-	}
-	switch {
-	case data.Err != nil:
-		return data.Err
-	case data.Null:
-		return refuse("a null dataspace has no elements")
-	case len(data.External) > 0:
-		return refuse("its data is in external files (%s)", data.External[0].Name)
-	case data.Layout.Kind == meta.Virtual:
-		return refuse("a virtual dataset has its data in other datasets%s", firstSource(data))
-	case data.Layout.Kind != meta.Chunked && len(data.Filters) > 0:
-		return refuse("layout %v with filter %v", data.Layout.Kind, data.Filters[0])
-	case !plainBytes(data.Type, references):
-		return refuse("type %v", data.Type)
-	}
-	return nil
-}
-
-// firstSource names one of the datasets that a virtual one is made of.
-func firstSource(data *meta.Dataset) string {
-	list, err := data.Sources()
-	if err != nil || len(list) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%s:%s)", list[0].File, list[0].Path)
-}
-
-// plainBytes reports whether the bytes of an element mean something by themselves, or are references that are wanted.
-func plainBytes(t *meta.Datatype, references bool) bool {
-	switch t.Class {
-	case meta.Vlen, meta.Reference:
-		return references
-	case meta.Time:
-		return false
-	case meta.Array, meta.Enum, meta.Complex:
-		return plainBytes(t.Base, references)
-	case meta.Compound:
-		for _, m := range t.Members {
-			if !plainBytes(m.Type, references) {
-				return false
-			}
-		}
-	}
-	return !t.Format.VAXOrder
-}
-
-// swapped returns the size of the numbers whose bytes have to be turned around, or 0.
-func swapped(t *meta.Datatype) int {
-	for t.Class == meta.Array || t.Class == meta.Enum || t.Class == meta.Complex {
-		t = t.Base
-	}
-	if t.BigEndian && t.Size > 1 {
-		return int(t.Size)
-	}
-	return 0
-}
-
-func (r *Reader) setFill(data *meta.Dataset) {
-	if data.Fill.State != meta.FillUser {
-		return
-	}
-	r.fill = append([]byte(nil), data.Fill.Value...)
-	r.number.decode(r.fill)
-}
-
-// index reads the table of chunks.
-func (r *Reader) index(data *meta.Dataset) error {
-	table, err := data.Chunks()
-	if err != nil {
-		return err
-	}
-	r.chunks = table.Chunks
-	if int64(len(r.chunks)) == r.grid.rows*r.grid.columns {
-		return nil
-	}
-	r.places = make([]int64, len(r.chunks))
-	for i, c := range r.chunks {
-		r.places[i] = r.grid.place(c.Coord)
-	}
-	return nil
+	return &Reader{data: d, own: pool == nil}
 }
 
 // Len returns the number of records.
-func (r *Reader) Len() int64 { return r.grid.dims[0] }
+func (r *Reader) Len() int64 { return r.data.grid.dims[0] }
 
 // RecordBytes returns the bytes of a record.
-func (r *Reader) RecordBytes() int { return r.grid.record }
+func (r *Reader) RecordBytes() int { return r.data.grid.record }
 
 // ChunkRecords returns how many records a chunk has a part of; of data that has no chunks, what
 // is read at a time.
-func (r *Reader) ChunkRecords() int64 { return r.grid.deep }
+func (r *Reader) ChunkRecords() int64 { return r.data.grid.deep }
 
 // Close ends the pool, if the Reader has one of its own. Nobody may use the Reader then.
 func (r *Reader) Close() {
 	if r.own {
-		r.pool.Close()
+		r.data.pool.Close()
 	}
-}
-
-// stored is where a chunk is.
-type stored struct {
-	place        int64
-	offset, size int64
-	mask         uint32
-}
-
-// find returns the chunk in that place of the grid; ok is false if it was never written.
-func (r *Reader) find(place int64) (s stored, ok bool) {
-	if r.flat {
-		size := int64(r.grid.size)
-		return stored{place, r.base + place*size, size, 0}, r.base >= 0
-	}
-	i := int(place)
-	if r.places != nil {
-		i = sort.Search(len(r.places), func(i int) bool { return r.places[i] >= place })
-		if i == len(r.places) || r.places[i] != place {
-			return s, false
-		}
-	}
-	c := &r.chunks[i]
-	return stored{place, c.Offset, c.Size, c.Mask}, true
 }
 
 // Offset returns where the chunk of a record is in the file; 0 if it was never written.
@@ -295,16 +103,16 @@ func (r *Reader) Offset(record int64) (at int64) {
 
 // Stored calls f with where the bytes are that Records(a, b) would read, if they are in one file; records must exist.
 func (r *Reader) Stored(a, b int64, f func(offset, size int64)) {
-	g := &r.grid
-	if r.flat && r.base >= 0 {
+	g := &r.data.grid
+	if r.data.flat && r.data.base >= 0 {
 		n := int64(g.record)
-		f(r.base+a*n, (b-a)*n)
+		f(r.data.base+a*n, (b-a)*n)
 	}
-	if a == b || r.flat || r.outside != nil {
+	if a == b || r.data.flat || r.data.outside != nil {
 		return
 	}
 	for place := a / g.deep * g.columns; place < ((b-1)/g.deep+1)*g.columns; place++ {
-		if s, ok := r.find(place); ok {
+		if s, ok := r.data.find(place); ok {
 			f(s.offset, s.size)
 		}
 	}
@@ -315,15 +123,15 @@ func (r *Reader) Stored(a, b int64, f func(offset, size int64)) {
 // are all wanted. After the first calls nothing is allocated.
 func (r *Reader) Records(ctx context.Context, dst []byte, a, b int64) error {
 	if a < 0 || b < a || b > r.Len() {
-		return fmt.Errorf("hdf5: dataset %q: records [%d, %d) of %d do not exist", r.path, a, b, r.Len())
+		return fmt.Errorf("hdf5: dataset %q: records [%d, %d) of %d do not exist", r.data.path, a, b, r.Len())
 	}
-	if int64(len(dst)) != (b-a)*int64(r.grid.record) {
+	if int64(len(dst)) != (b-a)*int64(r.data.grid.record) {
 		panic("hdf5: Records: dst has not the length of the records asked for")
 	}
 	c := r.call(ctx, dst)
 	defer r.recycle(c)
-	c.addRun(a, b)
-	return c.run()
+	c.request.addRun(a, b)
+	return c.run(&r.ahead)
 }
 
 // Gather is Records for records in any order, which may repeat: record indices[i] goes to
@@ -331,16 +139,43 @@ func (r *Reader) Records(ctx context.Context, dst []byte, a, b int64) error {
 func (r *Reader) Gather(ctx context.Context, dst []byte, indices []int) error {
 	for _, i := range indices {
 		if i < 0 || int64(i) >= r.Len() {
-			return fmt.Errorf("hdf5: dataset %q: record %d of %d does not exist", r.path, i, r.Len())
+			return fmt.Errorf("hdf5: dataset %q: record %d of %d does not exist", r.data.path, i, r.Len())
 		}
 	}
-	if len(dst) != len(indices)*r.grid.record {
+	if len(dst) != len(indices)*r.data.grid.record {
 		panic("hdf5: Gather: dst has not the length of the records asked for")
 	}
 	c := r.call(ctx, dst)
 	defer r.recycle(c)
-	c.addAll(indices)
-	return c.run()
+	c.request.addAll(indices)
+	return c.run(&r.ahead)
+}
+
+// Run is N records from First on, which go to dst[To*RecordBytes:].
+type Run struct{ First, N, To int64 }
+
+// Runs is Gather for runs of records, which must exist, and may overlap. It sorts runs by First, as
+// records are grouped by chunk. Places of dst that no run goes to stay as they are.
+func (r *Reader) Runs(ctx context.Context, dst []byte, runs []Run) error {
+	room := int64(0)
+	if r.data.grid.record > 0 {
+		room = int64(len(dst) / r.data.grid.record)
+	}
+	for _, x := range runs {
+		if x.First < 0 || x.N < 0 || x.N > r.Len() || x.First > r.Len()-x.N {
+			return fmt.Errorf("hdf5: dataset %q: records [%d, %d) of %d do not exist", r.data.path, x.First, x.First+x.N, r.Len())
+		}
+		if x.To < 0 || x.N > room || x.To > room-x.N {
+			panic("hdf5: Runs: a run goes outside of dst")
+		}
+	}
+	slices.SortFunc(runs, func(a, b Run) int { return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.To, b.To)) })
+	c := r.call(ctx, dst)
+	defer r.recycle(c)
+	for _, x := range runs {
+		c.request.addRunTo(x.First, x.First+x.N, x.To)
+	}
+	return c.run(&r.ahead)
 }
 
 // call returns a call that nobody uses.
@@ -351,14 +186,14 @@ func (r *Reader) call(ctx context.Context, dst []byte) *call {
 	if n := len(r.idle); n > 0 {
 		c, r.idle = r.idle[n-1], r.idle[:n-1]
 	} else {
-		c = &call{r: r}
+		c = &call{request: request{data: r.data}}
 	}
 	c.begin(ctx, dst)
 	return c
 }
 
 func (r *Reader) recycle(c *call) {
-	c.ctx, c.dst = nil, nil
+	c.request.ctx, c.request.dst = nil, nil
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.idle = append(r.idle, c)

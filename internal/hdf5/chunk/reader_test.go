@@ -128,7 +128,7 @@ func TestCacheIsBounded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := len(r.cache.entries); n > 3 {
+	if n := len(r.data.cache.entries); n > 3 {
 		t.Errorf("%d chunks in the cache, want at most 3", n)
 	}
 }
@@ -201,7 +201,7 @@ func TestStoredAndWarm(t *testing.T) {
 				t.Errorf("%s: no records are %d bytes at %d", path, n, off)
 			}
 		})
-		r.src.warm = func(int64, int64) error { return io.ErrNoProgress }
+		r.data.src.warm = func(int64, int64) error { return io.ErrNoProgress }
 		if err := r.Gather(t.Context(), make([]byte, r.RecordBytes()), []int{int(r.Len()) - 1}); !errors.Is(err, io.ErrNoProgress) && path != "rest" {
 			t.Errorf("%s: error %v", path, err)
 		}

@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -56,4 +57,22 @@ func (s *source) read(dst []byte, off int64) error {
 
 func cut(off, n int64) error {
 	return fmt.Errorf("the file ends before byte %d, was it truncated? %w", off+n, meta.ErrCorrupt)
+}
+
+// Chunks are the chunks of an array that is not in an HDF5 file. They are counted row by row through the grid
+// that they are in. The methods may be called from any goroutine.
+type Chunks interface {
+	// Load returns the stored bytes of a chunk, in the memory of buf, which it may replace, where it has to read
+	// them; nil if the chunk was never written.
+	Load(ctx context.Context, place int64, buf *[]byte) ([]byte, error)
+
+	// Possible reports whether that many stored bytes can be a chunk. It is asked before memory is taken for one.
+	Possible(stored int) bool
+
+	// Decode fills dst, of the size of a chunk, with numbers in the order of bytes of this machine and elements in C
+	// order. It may use the memory of spare, and replace it.
+	Decode(dst, stored []byte, spare *[2][]byte) error
+
+	// Name says which chunk that is, for errors.
+	Name(place int64) string
 }

@@ -57,3 +57,14 @@ func (n *numbers) decode(b []byte) {
 		copy(b[:n.size], word[:])
 	}
 }
+
+// swapped returns the size of the numbers whose bytes have to be turned around, or 0.
+func swapped(t *meta.Datatype) int {
+	for t.Class == meta.Array || t.Class == meta.Enum || t.Class == meta.Complex {
+		t = t.Base
+	}
+	if t.BigEndian && t.Size > 1 {
+		return int(t.Size)
+	}
+	return 0
+}

@@ -41,13 +41,14 @@ func readTruncated(t *testing.T, pool *Pool, file []byte, path string, cut int64
 	defer syscall.Munmap(view)
 	r := mapped(t, file, path, Options{Pool: pool})
 	want := all(t, r)
-	r.src.mapped = view
+	r.data.src.mapped = view
 	if err := os.Truncate(name, cut); err != nil {
 		t.Fatal(err)
 	}
 	before := debug.SetPanicOnFault(false)
-	err = (&Reader{path: r.path, src: r.src, grid: r.grid, filter: r.filter, number: r.number, chunks: r.chunks, places: r.places,
-		flat: r.flat, base: r.base, pool: pool, cache: newCache(8)}).Records(t.Context(), make([]byte, len(want)), 0, r.Len())
+	fresh := *r.data
+	fresh.pool, fresh.cache = pool, newCache(8)
+	err = (&Reader{data: &fresh}).Records(t.Context(), make([]byte, len(want)), 0, r.Len())
 	if after := debug.SetPanicOnFault(before); after {
 		t.Error("SetPanicOnFault was left on")
 	}
