@@ -37,3 +37,19 @@ func TestSparseMember(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Keys are those of WebDataset: a hidden file has none.
+func TestSplitKey(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"a.jpg":         {"a", "jpg"},
+		"d.e/a.Seg.PNG": {"d.e/a", "seg.png"},
+		".jpg":          {".jpg", ""},
+		"d/.jpg":        {"d/.jpg", ""},
+		"d/a":           {"d/a", ""},
+		"d/a.":          {"d/a", ""},
+	} {
+		if key, ext := splitKey(name); [2]string{key, ext} != want {
+			t.Errorf("%q is split into %q and %q, want %q", name, key, ext, want)
+		}
+	}
+}
