@@ -12,6 +12,7 @@ import (
 // loop body that receives it, or from Keep until Release; all its methods but Release
 // panic after that time. A Batch may be handed to other goroutines while it is valid.
 type Batch struct {
+	ld  *Loader
 	s   *slot
 	gen uint64
 }
@@ -36,35 +37,33 @@ func (b Batch) slot() *slot {
 // The first axis is the batch's: its length is Len. The bytes are valid for as long as the
 // Batch, and may be read-only memory: they must not be written to. Field panics if the
 // batch has no such field.
-func (b Batch) Field(name string) tensor.View { return b.slot().field(name) }
+func (b Batch) Field(name string) tensor.View { return b.slot().batch.Field(name) }
 
 // Offsets returns where the records of a field of variable length start among the rows that
 // Field returns, and where the last one ends: Len+1 numbers from 0 on, which attention
 // kernels call cu_seqlens. Of a field that a Transform made from such records, as Pad does,
 // it counts the rows that were stored. The slice is valid for as long as the Batch and must
 // not be written to. Offsets panics if the field has no rows of its own lengths.
-func (b Batch) Offsets(name string) []int64 { return b.slot().offsetsOf(name) }
+func (b Batch) Offsets(name string) []int64 { return b.slot().batch.Offsets(name) }
 
 // Indices returns the numbers of the records in the Source. The slice is valid for as long
 // as the Batch and must not be written to.
 func (b Batch) Indices() []int {
-	s := b.slot()
-	s.list()
-	return s.indices
+	return b.slot().batch.Indices()
 }
 
 // Mask says of each record whether it counts. False are records that fill up the last
 // batch of an epoch so that all ranks have as many, and those that OnError put in the place of
 // bad records. A sum over the dataset, as of an evaluation, leaves these out. The
 // slice is valid for as long as the Batch and must not be written to.
-func (b Batch) Mask() []bool { return b.slot().mask }
+func (b Batch) Mask() []bool { return b.slot().batch.Mask() }
 
 // Len returns the number of records: BatchSize, or fewer in the last batch of an epoch. It
 // is the same on all ranks.
-func (b Batch) Len() int { return len(b.slot().indices) }
+func (b Batch) Len() int { return b.slot().batch.Len() }
 
 // Epoch returns the number of the epoch.
-func (b Batch) Epoch() int { return b.slot().part.number }
+func (b Batch) Epoch() int { return b.slot().batch.Epoch().Number }
 
 // Step returns the number of the batch in its epoch, from 0.
 func (b Batch) Step() int { return b.slot().step }
@@ -73,8 +72,7 @@ func (b Batch) Step() int { return b.slot().step }
 // called in the loop body; a second Keep changes nothing. At most Options.Prefetch batches can
 // be kept at a time: one more is an error, which wraps ErrKept.
 func (b Batch) Keep() error {
-	s := b.slot()
-	ld := s.ld
+	s, ld := b.slot(), b.ld
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	switch {
@@ -99,13 +97,13 @@ func (b Batch) Keep() error {
 // deferred.
 func (b Batch) Release() {
 	if b.s != nil && (b.s.gen.CompareAndSwap(b.gen, b.gen+nextGen) || b.s.gen.CompareAndSwap(b.gen|keptBit, b.gen+nextGen)) {
-		b.s.ld.recycle(b.s)
+		b.ld.recycle(b.s)
 	}
 }
 
 // leave ends the batch unless it is kept. The zero Batch has ended.
 func (b Batch) leave() {
 	if b.s != nil && b.s.gen.CompareAndSwap(b.gen, b.gen+nextGen) {
-		b.s.ld.recycle(b.s)
+		b.ld.recycle(b.s)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/penstock/penstock/loader/internal/fill"
+	"github.com/penstock/penstock/loader/internal/order"
 )
 
 // BatchFiller makes single batches in the caller's own memory, in the goroutine that asks: for a
@@ -11,9 +14,10 @@ import (
 // the Loader iterates, and serves one goroutine; there may be any number of them. After the
 // first batch it allocates nothing.
 type BatchFiller struct {
-	w *worker
-	s *slot
-	p pass
+	ld    *Loader
+	w     *worker
+	b     *fill.Batch
+	epoch *order.Epoch
 }
 
 // BatchFiller returns a new BatchFiller.
@@ -22,9 +26,7 @@ func (ld *Loader) BatchFiller() (*BatchFiller, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &BatchFiller{w: w, s: newSlot(ld, -1)}
-	f.s.own = make([][]byte, len(ld.fields))
-	return f, nil
+	return &BatchFiller{ld: ld, w: w, b: ld.plan.NewBatch(-1)}, nil
 }
 
 // Fill makes a batch of an epoch. dst has one slice per field, in the order of Loader.Specs,
@@ -32,58 +34,55 @@ func (ld *Loader) BatchFiller() (*BatchFiller, error) {
 // length it must have room for the batch's rows. It returns the number of records: what is
 // behind them in dst is arbitrary.
 func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) (n int, err error) {
-	if err := f.aim(ctx, epoch, step, dst); err != nil {
+	if err := f.aim(epoch, step, dst); err != nil {
 		return 0, err
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	s := f.s
-	f.w.at = 0
-	defer s.unlease()
-	err = f.w.prepare(&f.p, s)
+	b, filler := f.b, f.w.filler
+	filler.Start(0)
+	defer b.Release()
+	err = filler.Choose(ctx, b, f.epoch, step, 0)
 	if err == nil {
-		err = f.w.fillRange(&f.p, s, 0, len(s.indices))
+		err = filler.Fill(ctx, b, 0, b.Len())
 	}
 	if err == nil {
-		err = f.w.seal(&f.p, s)
+		err = filler.Seal(ctx, b)
 	}
 	if err != nil {
-		s.err = err
-		return 0, errorOf(s)
+		return 0, f.ld.batchError(epoch, step, f.ld.located(ctx, b, err))
 	}
-	ld := f.w.ld
-	ld.mu.Lock()
-	ld.stats.add(&f.w.times, ld.fields)
-	ld.mu.Unlock()
-	return len(s.indices), nil
+	f.ld.mu.Lock()
+	f.ld.stats.add(filler.TakeCost(), f.ld.plan.Fields)
+	f.ld.mu.Unlock()
+	return b.Len(), nil
 }
 
 // aim sets what to fill next.
-func (f *BatchFiller) aim(ctx context.Context, epoch, step int, dst [][]byte) error {
-	s, ld := f.s, f.w.ld
-	if s.part == nil || s.part.number != epoch {
-		s.part = ld.part(epoch, 0)
+func (f *BatchFiller) aim(epoch, step int, dst [][]byte) error {
+	ld := f.ld
+	if f.epoch == nil || f.epoch.Number != epoch {
+		f.epoch = ld.epoch(epoch)
 	}
-	if step < 0 || step >= s.part.steps {
-		return fmt.Errorf("loader: fill: epoch %d has no batch %d: it has %d", epoch, step, s.part.steps)
+	if step < 0 || step >= f.epoch.Steps {
+		return fmt.Errorf("loader: fill: epoch %d has no batch %d: it has %d", epoch, step, f.epoch.Steps)
 	}
-	if len(dst) != len(ld.fields) {
-		return fmt.Errorf("loader: fill: memory for %d fields; batches have %d", len(dst), len(ld.fields))
+	if len(dst) != len(ld.plan.Fields) {
+		return fmt.Errorf("loader: fill: memory for %d fields; batches have %d", len(dst), len(ld.plan.Fields))
 	}
 	for i := range dst {
-		if need := ld.opts.BatchSize * ld.fields[i].size; len(dst[i]) < need {
-			return fmt.Errorf("loader: fill: %d bytes for field %q; %d records need %d", len(dst[i]), ld.fields[i].out.Name, ld.opts.BatchSize, need)
+		if need := ld.opts.BatchSize * ld.plan.Fields[i].Size; len(dst[i]) < need {
+			return fmt.Errorf("loader: fill: %d bytes for field %q; %d records need %d", len(dst[i]), ld.plan.Fields[i].Out.Name, ld.opts.BatchSize, need)
 		}
 	}
-	s.step, s.err, f.p.ctx = step, nil, ctx
-	copy(s.own, dst)
+	f.b.SetMemory(dst)
 	return nil
 }
 
 // Indices returns the numbers of the records of the last batch, valid until the next.
-func (f *BatchFiller) Indices() []int { return f.s.indices }
+func (f *BatchFiller) Indices() []int { return f.b.Indices() }
 
 // Offsets returns those of a field of variable length, as Batch.Offsets does.
-func (f *BatchFiller) Offsets(name string) []int64 { return f.s.offsetsOf(name) }
+func (f *BatchFiller) Offsets(name string) []int64 { return f.b.Offsets(name) }
 
 // Mask returns which of them count, as Batch.Mask does.
-func (f *BatchFiller) Mask() []bool { return f.s.mask }
+func (f *BatchFiller) Mask() []bool { return f.b.Mask() }

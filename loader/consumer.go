@@ -71,7 +71,7 @@ func (ld *Loader) take(p *pass) (Batch, error) {
 		return Batch{}, s.err
 	}
 	ld.giveLocked(p, s, now)
-	return Batch{s, s.gen.Load()}, nil
+	return Batch{ld, s, s.gen.Load()}, nil
 }
 
 // giveLocked notes that the loop body gets the batch of s.

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/penstock/penstock/loader/sampler"
+	"github.com/penstock/penstock/loader/internal/order"
 )
 
 // Epoch returns the batches of one epoch for a range loop: in order, unless
@@ -120,7 +120,7 @@ func (ld *Loader) deliver(p *pass, yield func(Batch, error) bool) bool {
 		b = Batch{}
 	}
 	if err := ld.intact(); err != nil {
-		yield(Batch{}, &Error{Epoch: p.parts[0].number, Batch: -1, Record: -1, Err: err})
+		yield(Batch{}, &Error{Epoch: p.parts[0].order.Number, Batch: -1, Record: -1, Err: err})
 		return false
 	}
 	return true
@@ -139,24 +139,22 @@ func (ld *Loader) intact() error {
 
 // part is one epoch of a pass, and the slice of it that this rank takes.
 type part struct {
-	opts    *Options
-	number  int
-	seq     sampler.Sequence
-	runs    sampler.SliceSequence // nil if seq is none
-	records int                   // positions of seq
-	steps   int                   // batches
-	from    int                   // step that comes first: not 0 after Resume
-	first   int                   // tick of that step
-	taken   ticks
+	order *order.Epoch
+	steps int // batches
+	from  int // step that comes first: not 0 after Resume
+	first int // tick of that step
+	taken ticks
+}
+
+// epoch returns the order of an epoch, as this rank takes it.
+func (c *setup) epoch(number int) *order.Epoch {
+	return order.New(c.opts.shares(), number, c.sequence(number))
 }
 
 // part returns epoch number, to be delivered from a step on.
 func (c *setup) part(number, from int) *part {
-	t := &part{opts: &c.opts, number: number, seq: c.sequence(number), from: from}
-	t.records = t.seq.Len()
-	t.runs, _ = t.seq.(sampler.SliceSequence)
-	t.steps = max(from, c.opts.batches(t.records))
-	return t
+	e := c.epoch(number)
+	return &part{order: e, steps: max(from, e.Steps), from: from}
 }
 
 // end returns the tick after the last of the part.
@@ -164,48 +162,6 @@ func (t *part) end() int { return t.first + t.steps - t.from }
 
 // step returns the number of the batch that has a tick.
 func (t *part) step(tick int) int { return tick - t.first + t.from }
-
-// slice returns the positions of this rank in a step: n from pos on. The last pad of them
-// are beyond the end of the epoch. All ranks have the same n.
-func (t *part) slice(step int) (pos, n, pad int) {
-	global := t.opts.global()
-	start := step * global
-	left := min(global, t.records-start)
-	n = (left + t.opts.World.Size - 1) / t.opts.World.Size
-	pos = start + t.opts.World.Rank*n
-	return pos, n, min(n, max(0, pos+n-start-left))
-}
-
-// span is slice for some steps, which follow each other on one rank.
-func (t *part) span(step, steps int) (pos, n, pad int) {
-	pos, n, pad = t.slice(step)
-	if steps > 1 {
-		last, m, lastPad := t.slice(step + steps - 1)
-		n, pad = last+m-pos, lastPad
-	}
-	return pos, n, pad
-}
-
-// choose sets dst to the records of the positions from pos on, the last pad of which repeat
-// the epoch from its start.
-func (t *part) choose(pos, pad int, dst []int) {
-	real := len(dst) - pad
-	if real > 0 {
-		t.seq.Fill(pos, dst[:real])
-	}
-	for i := real; i < len(dst); i++ {
-		t.seq.Fill((pos+i)%t.records, dst[i:i+1])
-	}
-}
-
-// runAt returns the first record of n positions from pos on, the last pad of which are beyond the
-// end, if it is known at once that they are one run.
-func (t *part) runAt(pos, n, pad int) (first int, ok bool) {
-	if t.runs == nil || pad > 0 || n == 0 {
-		return 0, false
-	}
-	return t.runs.SliceAt(pos, n)
-}
 
 // maxDisplacement is how far Unordered lets a batch be delivered before an earlier one: that many
 // bits are in a State.

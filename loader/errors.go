@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/loader/internal/fill"
 )
 
 // ErrClosed is returned once the Loader is closed.
@@ -30,6 +30,31 @@ type Error struct {
 	Name     string // what the record was made of, if the Source knows: the path of its file
 	Location string // where the Source has that record, if it says: file, shard and byte
 	Err      error  // what the Source or the Transform said
+}
+
+// batchError returns why a batch could not be made, with its place.
+func (c *setup) batchError(epoch, step int, err error) error {
+	if located, ok := err.(*Error); ok {
+		return located
+	}
+	return &Error{Epoch: epoch, Batch: step, Record: -1, Err: err}
+}
+
+// located returns err, why b could not be filled, with the place of the record that it is about, if it is about one.
+func (c *setup) located(ctx context.Context, b *fill.Batch, err error) error {
+	if failed, ok := err.(*fill.Error); ok {
+		return c.recordError(ctx, b, failed)
+	}
+	return err
+}
+
+// recordError returns why a record of b could not be had.
+func (c *setup) recordError(ctx context.Context, b *fill.Batch, failed *fill.Error) *Error {
+	e := &Error{Epoch: b.Epoch().Number, Batch: b.Step(), Field: c.plan.Fields[failed.Field].In.Name, Record: failed.Record, Err: failed.Err}
+	if failed.Alone {
+		c.place(e)
+	}
+	return c.name(ctx, e)
 }
 
 // place notes where the record is that e is about. One that the Source itself speaks of has its
@@ -96,104 +121,3 @@ func (e *Error) places() string {
 
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
-
-// catch is deferred around code of the Source, the Sampler and the caller. A fault in mapped
-// memory of the Source becomes the error that the Source has for it. Every other panic becomes
-// an error with the stack that led to it, or passes through where the worker is plain.
-func (w *worker) catch(err *error) {
-	p := recover()
-	if p == nil {
-		return
-	}
-	if lost := w.ld.lostAt(p); lost != nil {
-		*err = lost
-		return
-	}
-	if w.plain {
-		panic(p)
-	}
-	*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-}
-
-// lostAt returns the Source's error for a panic that is a fault in its memory, or nil.
-func (ld *Loader) lostAt(p any) error {
-	if fault, ok := p.(interface{ Addr() uintptr }); ok && ld.can.Fault != nil {
-		return ld.can.Fault.Fault(fault.Addr())
-	}
-	return nil
-}
-
-// outside returns the position of the first index that is not in [0, n), or -1.
-func outside(indices []int, n int) int {
-	for i, r := range indices {
-		if uint(r) >= uint(n) {
-			return i
-		}
-	}
-	return -1
-}
-
-// outside returns the place of the first record that is not in a Source of n, or -1. Of the run
-// that the batch begins with only the ends are looked at.
-func (s *slot) outside(n int) int {
-	first, last := s.indices[0], s.indices[s.run-1]
-	switch {
-	case uint(first) >= uint(n):
-		return 0
-	case uint(last) >= uint(n):
-		return n - first
-	}
-	if i := outside(s.indices[s.run:], n); i >= 0 {
-		return s.run + i
-	}
-	return -1
-}
-
-// locate finds the record that reading places [lo, hi) of field f failed on, by reading them
-// one by one unless cause names it.
-func (w *worker) locate(p *pass, s *slot, f, lo, hi int, cause error) *Error {
-	return w.ld.name(p.ctx, w.find(p, s, f, lo, hi, cause))
-}
-
-// find is locate without the name.
-func (w *worker) find(p *pass, s *slot, f, lo, hi int, cause error) *Error {
-	found := &Error{Epoch: s.part.number, Batch: s.step, Field: w.ld.fields[f].in.Name, Record: -1, Err: cause}
-	var named RecordError
-	if errors.As(cause, &named) {
-		found.Record = named.Record()
-		return found
-	}
-	for i := lo; i < hi; i++ {
-		err := w.probe(p, f, s.indices[i])
-		if p.ctx.Err() != nil {
-			break
-		}
-		if err != nil {
-			found.Record, found.Err = s.indices[i], err
-			break
-		}
-	}
-	return found
-}
-
-// probe reads a field of one record.
-func (w *worker) probe(p *pass, f, record int) (err error) {
-	defer w.catch(&err)
-	fd, ends := &w.ld.fields[f], make([]int64, 2)
-	if fd.in.Ragged {
-		_, err := w.ld.can.Ragged.GatherRagged(p.ctx, fd.in.Name, []int{record}, ends, nil)
-		return err
-	}
-	return w.gather(p.ctx, fd.in.Name, []int{record}, make([]byte, fd.stored))
-}
-
-// runLength returns how many records from the first on follow each other in the Source.
-func runLength(indices []int) int {
-	first := indices[0]
-	for n, r := range indices {
-		if r != first+n {
-			return n
-		}
-	}
-	return len(indices)
-}

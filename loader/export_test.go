@@ -26,7 +26,7 @@ func Scratch(ld *Loader) (bytes int) {
 		workers = append(workers[:len(workers):len(workers)], ld.hands)
 	}
 	for _, w := range workers {
-		bytes += cap(w.scratch)
+		bytes += w.filler.Scratch()
 	}
 	return bytes
 }

@@ -7,36 +7,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/loader/internal/fill"
 	"github.com/penstock/penstock/loader/internal/memory"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// field is one field of a batch.
-type field struct {
-	in        tensor.Spec // as the Source has it; no name if the caller's Collate makes the field
-	out       tensor.Spec // as batches have it
-	size      int         // bytes of a record in a batch
-	stored    int         // bytes of a record in the Source
-	transform Transform   // nil copies
-	edited    bool        // by Collate
-	ragged    bool        // batches have its values and offsets
-}
-
-// made reports whether the field is none of the Source's.
-func (f *field) made() bool { return f.in.Name == "" }
-
-// viewable reports whether the field may be a view of the Source.
-func (f *field) viewable() bool { return !f.made() && f.transform == nil && !f.edited }
-
 // fields returns what a batch is made of, or everything that is wrong with it.
-func (o Options) fields(src Source) ([]field, error) {
+func (o Options) fields(src Source) ([]fill.Field, error) {
 	picked, err := o.pick(src.Specs())
 	if err != nil {
 		return nil, err
 	}
 	var errs []error
-	var out []field
+	var out []fill.Field
 	_, ragged := src.(RaggedSource)
 	for _, spec := range picked {
 		if spec.Ragged && !ragged {
@@ -64,11 +48,11 @@ var words = geometry.Words{
 }
 
 // checkGeometry refuses to move images away from what lies on them.
-func (o Options) checkGeometry(fields []field) error {
+func (o Options) checkGeometry(fields []fill.Field) error {
 	var list []geometry.Field
 	for _, f := range fields {
-		g := geometry.Field{Spec: f.in}
-		if t, ok := f.transform.(Images); ok {
+		g := geometry.Field{Spec: f.In}
+		if t, ok := o.Transforms[f.In.Name].(Images); ok {
 			if g.Pipeline = t.Pipeline; g.Spec.Layout == "" && len(g.Spec.Shape) == 3 {
 				g.Spec.Layout = strings.ToUpper(t.Layout.String())
 			}
@@ -76,7 +60,7 @@ func (o Options) checkGeometry(fields []field) error {
 		list = append(list, g)
 	}
 	for _, name := range o.Independent {
-		if !slices.ContainsFunc(fields, func(f field) bool { return f.in.Name == name }) {
+		if !slices.ContainsFunc(fields, func(f fill.Field) bool { return f.In.Name == name }) {
 			return fmt.Errorf("Independent names the field %q, which batches do not have", name)
 		}
 	}
@@ -84,26 +68,27 @@ func (o Options) checkGeometry(fields []field) error {
 }
 
 // field returns what becomes of one field of the Source.
-func (o Options) field(spec tensor.Spec) (field, error) {
-	f := field{in: spec, out: spec, stored: spec.RecordBytes(), transform: o.Transforms[spec.Name]}
+func (o Options) field(spec tensor.Spec) (fill.Field, error) {
+	t := o.Transforms[spec.Name]
+	f := fill.Field{In: spec, Out: spec, Stored: spec.RecordBytes(), Converts: t != nil}
 	if err := spec.Validate(); err != nil {
 		return f, fmt.Errorf("source: %w", err)
 	}
-	if f.transform != nil {
-		out, err := f.transform.Output(spec)
+	if t != nil {
+		out, err := t.Output(spec)
 		if err == nil {
 			err = out.Validate()
 		}
 		if err != nil {
 			return f, fmt.Errorf("field %q: transform: %w", spec.Name, err)
 		}
-		f.out = out
+		f.Out = out
 	}
-	if f.out.Ragged {
-		f.ragged = true
+	if f.Out.Ragged {
+		f.Ragged = true
 		return f, o.validateRagged(spec)
 	}
-	f.size = f.out.RecordBytes()
+	f.Size = f.Out.RecordBytes()
 	return f, nil
 }
 
@@ -140,23 +125,23 @@ func (o Options) pick(all []tensor.Spec) ([]tensor.Spec, error) {
 }
 
 // stride returns the bytes of a batch in the ring, or that they are too many.
-func (o Options) stride(fields []field) (int, error) {
+func (o Options) stride(fields []fill.Field) (int, error) {
 	stride := 0
 	for _, f := range fields {
-		if f.size > (maxRing/o.mostSlots()-stride)/o.BatchSize {
+		if f.Size > (maxRing/o.mostSlots()-stride)/o.BatchSize {
 			return 0, fmt.Errorf("BatchSize %d: %d batches of %d fields are more than 16 TiB; lower BatchSize, Prefetch or Workers",
 				o.BatchSize, o.mostSlots(), len(fields))
 		}
-		stride += memory.WholePages(o.BatchSize * f.size)
+		stride += memory.WholePages(o.BatchSize * f.Size)
 	}
 	return stride, nil
 }
 
 // sizes returns the bytes of each field in a batch; none of those that have lengths of their own.
-func (o Options) sizes(fields []field) []int {
+func (o Options) sizes(fields []fill.Field) []int {
 	out := make([]int, len(fields))
 	for i, f := range fields {
-		out[i] = o.BatchSize * f.size
+		out[i] = o.BatchSize * f.Size
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"errors"
 	"runtime/debug"
 	"time"
 )
@@ -10,7 +9,7 @@ import (
 // of warm memory take less time to make than to hand over from one goroutine to another. Where
 // there is a Timeout somebody else must make them, so as to be watched.
 func (c *setup) inlines() bool {
-	return c.can.Mapped != nil && c.viewable && c.mayView && c.opts.Collate.Worker == nil && c.opts.Timeout == 0
+	return c.plan.Viewable() && c.opts.Collate.Worker == nil && c.opts.Timeout == 0
 }
 
 // look decides who makes the batches that come next: the loop, while every batch that the
@@ -37,11 +36,11 @@ func (ld *Loader) isWarm(p *pass) bool {
 	for o.next < last {
 		t := p.partOf(o.next)
 		step, many := t.step(o.next), min(manySteps, t.end()-o.next)
-		if many > 1 && ld.hands.instant(t, step, many) {
+		if many > 1 && ld.hands.filler.IsInstant(t.order, step, many) {
 			o.next += many
 			continue
 		}
-		if !ld.hands.instant(t, step, 1) {
+		if !ld.hands.filler.IsInstant(t.order, step, 1) {
 			o.cold = o.next
 		}
 		o.next++
@@ -51,39 +50,6 @@ func (ld *Loader) isWarm(p *pass) bool {
 
 const manySteps = 16 // that are looked at, and made, together
 
-// instant reports whether some batches, as one run if there are several, are all views of memory
-// that is warm, so that making them is no more than to say where they are. Errors surface when a batch is made.
-func (w *worker) instant(t *part, step, steps int) (yes bool) {
-	var err error
-	defer w.catch(&err)
-	pos, n, pad := t.span(step, steps)
-	first, is := t.runAt(pos, n, pad)
-	if !is && steps == 1 {
-		first, is = t.runOf(w.upcoming[:n], pos, n, pad)
-	}
-	if !is || first < 0 || first+n > w.ld.src.Len() {
-		return false
-	}
-	for i := range w.ld.fields {
-		if !w.ld.can.Mapped.IsWarm(w.ld.fields[i].in.Name, first, first+n) {
-			return false
-		}
-	}
-	return true
-}
-
-// runOf is part.runAt for any Sequence: it has the records listed in next.
-func (t *part) runOf(next []int, pos, n, pad int) (first int, is bool) {
-	if front := next[:min(2, n)]; pad == 0 {
-		t.choose(pos, 0, front) // the first two show most steps that are not runs: the workers will choose all of them
-		if runLength(front) < len(front) {
-			return 0, false
-		}
-	}
-	t.choose(pos, pad, next)
-	return next[0], runLength(next) == n
-}
-
 // makeInline makes the next batch in the goroutine of the loop, which looked at the clock just
 // now, if it is to make it. It returns when it was done, or 0 if that is not known.
 func (ld *Loader) makeInline(p *pass, now time.Duration) time.Duration {
@@ -92,16 +58,16 @@ func (ld *Loader) makeInline(p *pass, now time.Duration) time.Duration {
 	}
 	// A fault in mapped memory becomes a panic, which catch turns into an error.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	ld.hands.at = now
-	if p.warm && !ld.ragged && ld.opts.World.Size == 1 {
+	ld.hands.filler.Start(now)
+	if p.warm && !ld.plan.Ragged() && ld.opts.World.Size == 1 {
 		return ld.makeViews(p)
 	}
 	list := ld.inlineSteps(p, 1)
 	if len(list) == 0 {
 		return 0
 	}
-	ld.hands.serve(p, list[0])
-	return ld.hands.at
+	ld.serve(ld.hands, p, list[0])
+	return ld.hands.filler.At()
 }
 
 // makeViews makes as many batches as there are slots for. Where they are one run of the Source, all are cut from
@@ -112,14 +78,12 @@ func (ld *Loader) makeViews(p *pass) time.Duration {
 	if len(list) == 0 {
 		return 0
 	}
-	if w.cut(p, list) != nil {
+	if !ld.cut(p, list) {
 		for _, s := range list { // each says what is wrong
-			s.unlease()
-			clear(s.viewing)
-			s.ends.Store(false)
-			w.serve(p, s)
+			s.batch.Uncut()
+			ld.serve(w, p, s)
 		}
-		return w.at
+		return w.filler.At()
 	}
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
@@ -127,8 +91,21 @@ func (ld *Loader) makeViews(p *pass) time.Duration {
 		s.state = slotDone
 	}
 	p.filling -= len(list)
-	ld.stats.add(&w.times, ld.fields)
-	return w.at
+	ld.stats.add(w.filler.TakeCost(), ld.plan.Fields)
+	return w.filler.At()
+}
+
+// cut makes batches as views of one run, and reports whether that could be done: they follow each other, without any that were
+// delivered before.
+func (ld *Loader) cut(p *pass, list []*slot) bool {
+	if list[len(list)-1].tick-list[0].tick >= len(list) {
+		return false
+	}
+	ld.cuts = ld.cuts[:0]
+	for _, s := range list {
+		ld.cuts = append(ld.cuts, s.batch)
+	}
+	return ld.hands.filler.Cut(p.ctx, ld.cuts, list[0].part.order, list[0].step) == nil
 }
 
 // inlineSteps returns the slots of batches of one epoch, most at most, that the loop is to make now.
@@ -138,7 +115,7 @@ func (ld *Loader) inlineSteps(p *pass, most int) (list []*slot) {
 	if p.filling > 0 || ld.finishedLocked(p) != nil {
 		return nil
 	}
-	list = ld.hands.slots[:0]
+	list = ld.list[:0]
 	for len(list) < most && (len(list) == 0 || p.next < list[0].part.end()) {
 		s := ld.assignStepLocked(p)
 		if s == nil {
@@ -147,48 +124,6 @@ func (ld *Loader) inlineSteps(p *pass, most int) (list []*slot) {
 		s.inline = true
 		list = append(list, s)
 	}
-	ld.hands.slots = list
+	ld.list = list
 	return list
 }
-
-// cut makes batches that follow each other, without those that pad an epoch, as views of one run.
-func (w *worker) cut(p *pass, list []*slot) (err error) {
-	defer w.catch(&err)
-	ld, t, size := w.ld, list[0].part, w.ld.opts.BatchSize
-	pos, n, pad := t.span(list[0].step, len(list))
-	first, is := t.runAt(pos, n, pad)
-	if !is || first < 0 || first+n > ld.src.Len() || list[len(list)-1].tick-list[0].tick >= len(list) || p.ctx.Err() != nil {
-		return errNotCut
-	}
-	for i, s := range list {
-		if err := ld.src.Retain(); err != nil {
-			return err
-		}
-		s.leased = true
-		a, m := first+i*size, min(size, n-i*size)
-		s.position, s.run, s.indices, s.mask = pos+i*size, m, s.all[:m], s.allMask[:m]
-		s.indices[0], s.indices[m-1] = a, a+m-1
-		s.ends.Store(true)
-		copy(s.mask, ld.allValid)
-	}
-	bytes := 0
-	for f := range ld.fields {
-		fd := &ld.fields[f]
-		if !ld.can.Contiguous(fd.in.Name, first, first+n) {
-			return errNotCut
-		}
-		w.mark.set(list[0], f, first)
-		v, err := w.ld.slice(fd, first, first+n, nil)
-		if err != nil {
-			return err
-		}
-		bytes += len(v.Bytes())
-		for i, s := range list {
-			s.views[f], s.viewing[f] = v.Slice(i*size, i*size+len(s.indices)), true
-		}
-	}
-	w.read(w.lap(), list[0].indices[:1], bytes)
-	return nil
-}
-
-var errNotCut = errors.New("the batches are not one run")

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/penstock/penstock/loader/internal/fill"
 	"github.com/penstock/penstock/loader/internal/memory"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
@@ -17,7 +19,7 @@ import (
 // Loader makes batches of a Source. One epoch is iterated at a time; everything else may
 // be called by any goroutine.
 type Loader struct {
-	setup
+	*setup
 	scheduler
 
 	workers    []*worker
@@ -25,6 +27,8 @@ type Loader struct {
 
 	// Of the goroutine that iterates.
 	hands   *worker // makes batches there; nil if only workers do
+	list    []*slot // that it makes together
+	cuts    []*fill.Batch
 	spinner spinner
 	asked   time.Time // when the Source was last asked whether its files are whole
 }
@@ -34,17 +38,12 @@ type setup struct {
 	src      Source
 	can      Capabilities // of src
 	opts     Options
-	fields   []field
+	plan     *fill.Plan
 	specs    []tensor.Spec // of batches
-	viewable bool          // all fields may be views
 	views    bool          // loops may make batches that are views of warm memory themselves
-	mayView  bool          // the Allocator allows views
 	repeats  bool          // the Sampler may have a record more than once in an epoch
-	ragged   bool          // a field has records of different lengths
-	allValid []bool        // of a batch in which all records count
 	identity State         // of the start
 	ring     *memory.Ring
-	stage    int // bytes of cold records that each worker may gather before it transforms them
 	created  time.Time
 
 	// Bytes that the Source had fetched before.
@@ -72,28 +71,42 @@ func New(src Source, opts Options) (*Loader, error) {
 	return ld, nil
 }
 
-func newSetup(src Source, can Capabilities, opts Options, fields []field) setup {
-	c := setup{
-		src: src, can: can, opts: opts, fields: fields,
-		viewable: true, mayView: allowsViews(opts.Allocator), repeats: sampler.Repeats(opts.Sampler),
-		allValid: slices.Repeat([]bool{true}, opts.BatchSize),
+func newSetup(src Source, can Capabilities, opts Options, fields []fill.Field) *setup {
+	c := &setup{
+		src: src, can: can, opts: opts, repeats: sampler.Repeats(opts.Sampler),
 		identity: opts.identify(src, can),
 		ring:     memory.NewRing(opts.Allocator, opts.sizes(fields)),
 		created:  time.Now(),
 	}
 	for i := range fields {
-		c.specs = append(c.specs, fields[i].out)
-		c.viewable = c.viewable && fields[i].viewable()
-		c.ragged = c.ragged || fields[i].in.Ragged
+		c.specs = append(c.specs, fields[i].Out)
 	}
+	c.plan = c.newPlan(fields)
 	c.views = c.inlines()
-	c.stage = opts.stage(fields, c.ring.Stride())
 	c.fetched, c.fetchWait, _ = can.NetworkStats()
 	return c
 }
 
+// newPlan returns what all batches have in common.
+func (c *setup) newPlan(fields []fill.Field) *fill.Plan {
+	o, created := &c.opts, c.created
+	p := &fill.Plan{
+		Source: c.can.source(c.src), Fields: fields, Batch: o.BatchSize, Seed: o.Seed,
+		Clock:  func() time.Duration { return 1 + time.Since(created) },
+		Policy: fill.Policy(o.OnError),
+		Ring:   c.ring, Views: allowsViews(o.Allocator), RingRows: o.Allocator != nil,
+		Budget: o.Budget, Slots: o.slots(), Stage: o.stage(fields, c.ring.Stride()),
+		Workers: o.maxWorkers(), OneByOne: o.Timeout > 0,
+	}
+	if o.Report != nil {
+		p.Report = func(ctx context.Context, b *fill.Batch, e *fill.Error) { o.Report(c.recordError(ctx, b, e)) }
+	}
+	p.Init()
+	return p
+}
+
 // now returns the time since New, which is never 0.
-func (c *setup) now() time.Duration { return 1 + time.Since(c.created) }
+func (c *setup) now() time.Duration { return c.plan.Clock() }
 
 // cores returns this process's share of the processor's cores.
 func (c *setup) cores() int {
@@ -106,7 +119,7 @@ func (c *setup) sequence(epoch int) sampler.Sequence {
 }
 
 // resolve returns o with its defaults, and what batches are made of.
-func (o Options) resolve(src Source) (Options, []field, error) {
+func (o Options) resolve(src Source) (Options, []fill.Field, error) {
 	o = o.withDefaults()
 	fields, err := o.fields(src)
 	if err := errors.Join(o.validate(), err); err != nil {
@@ -119,7 +132,7 @@ func (o Options) resolve(src Source) (Options, []field, error) {
 	if err != nil {
 		return o, nil, err
 	}
-	if o.Budget > 0 && slices.ContainsFunc(fields, func(f field) bool { return f.ragged }) {
+	if o.Budget > 0 && slices.ContainsFunc(fields, func(f fill.Field) bool { return f.Ragged }) {
 		o.MaxPrefetch, o.MaxWorkers = 0, 0 // how much room their rows need is not known
 	}
 	o, err = o.fit(stride)
@@ -152,7 +165,7 @@ func (ld *Loader) startLocked() {
 	}
 	ld.started = true
 	for _, w := range ld.workers {
-		ld.goroutines.Go(w.run)
+		ld.goroutines.Go(func() { ld.run(w) })
 	}
 }
 
@@ -166,7 +179,7 @@ func (ld *Loader) BatchSize() int { return ld.opts.BatchSize }
 
 // Batches returns the number of batches of an epoch: the same on every rank.
 func (ld *Loader) Batches(epoch int) int {
-	return ld.opts.batches(ld.sequence(epoch).Len())
+	return ld.opts.shares().Steps(ld.sequence(epoch).Len())
 }
 
 // Close ends all goroutines and waits for them; an epoch that is being iterated then yields

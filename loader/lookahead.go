@@ -8,13 +8,7 @@ import (
 // scout announces to the Source which records a pass will need, in the order in which it will, as
 // far in advance as the Source wants to know.
 func (ld *Loader) scout(p *pass, src RemoteSource) {
-	batch := int64(0) // bytes
-	for i := range ld.fields {
-		if f := &ld.fields[i]; !f.made() {
-			batch += int64(f.stored) * int64(ld.opts.BatchSize)
-		}
-	}
-	defer func() { _ = recover() }() // of the Sampler: the worker that gets there says so
+	batch := max(1, ld.plan.Stored())
 	indices := make([]int, ld.opts.BatchSize)
 	for tick := 0; p.ctx.Err() == nil; tick++ {
 		t, at := ld.scouted(p, tick)
@@ -25,21 +19,13 @@ func (ld *Loader) scout(p *pass, src RemoteSource) {
 			t, at = ld.scouted(p, tick)
 		}
 		tick = at
-		for src.LookaheadBytes() < int64(tick-ld.lowest(p))*max(1, batch) {
+		for src.LookaheadBytes() < int64(tick-ld.lowest(p))*batch {
 			if src.LookaheadBytes() == 0 || !pause(p.ctx) {
 				return
 			}
 		}
-		pos, n, pad := t.slice(t.step(tick))
-		next := indices[:n]
-		t.choose(pos, pad, next)
-		if outside(next, src.Len()) >= 0 {
-			return // the worker that gets there says so
-		}
-		for i := range ld.fields {
-			if f := &ld.fields[i]; !f.made() && src.Fetch(p.ctx, f.in.Name, next) != nil {
-				return // the read that follows reports what is wrong
-			}
+		if !ld.plan.Announce(p.ctx, src.Fetch, t.order, t.step(tick), indices) {
+			return
 		}
 	}
 }

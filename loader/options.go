@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/penstock/penstock/internal/sys/rank"
+	"github.com/penstock/penstock/loader/internal/fill"
+	"github.com/penstock/penstock/loader/internal/order"
 	"github.com/penstock/penstock/loader/sampler"
 )
 
@@ -150,15 +153,24 @@ func (o Options) slots() int { return o.Prefetch + max(0, o.Workers) + 1 }
 // mostSlots returns how many batches may ever exist at a time.
 func (o Options) mostSlots() int { return max(o.Prefetch, o.MaxPrefetch) + o.maxWorkers() + 1 }
 
-// global returns the number of records in a batch of all ranks.
-func (o Options) global() int { return o.BatchSize * o.World.Size }
+// shares returns how an epoch is divided.
+func (o Options) shares() order.Shares {
+	return order.Shares{Batch: o.BatchSize, Rank: o.World.Rank, Ranks: o.World.Size, DropLast: o.DropLast}
+}
 
-// batches returns how many batches n positions make.
-func (o Options) batches(n int) int {
-	if o.DropLast {
-		return n / o.global()
+// mostStaged is how many bytes of stored records all workers stage together: 32 reads of 2 MiB, which keep storage busy.
+const mostStaged = 64 << 20
+
+// stage returns how many bytes each worker may stage, and the loop itself: a share of mostStaged, or of what Budget leaves.
+func (o Options) stage(fields []fill.Field, stride int) int {
+	room := mostStaged
+	if o.Budget > 0 {
+		room = min(room, o.Budget-o.mostSlots()*stride)
+		if slices.ContainsFunc(fields, func(f fill.Field) bool { return f.Ragged }) { // whose rows have the rest
+			room = 0
+		}
 	}
-	return (n + o.global() - 1) / o.global()
+	return room / (o.maxWorkers() + 1)
 }
 
 // validate reports everything that is wrong with o apart from the fields.
@@ -200,8 +212,8 @@ func (o Options) validateEpoch(src Source) error {
 		return err
 	}
 	n := o.Sampler.Epoch(src.Len(), o.Seed, 0).Len()
-	if o.DropLast && n > 0 && n < o.global() {
-		return fmt.Errorf("DropLast leaves no batch at all: an epoch has %d records and a batch of all ranks %d", n, o.global())
+	if o.DropLast && n > 0 && n < o.shares().Global() {
+		return fmt.Errorf("DropLast leaves no batch at all: an epoch has %d records and a batch of all ranks %d", n, o.shares().Global())
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 
 // following returns the epoch after t.
 func (c *setup) following(t *part) *part {
-	next := c.part(t.number+1, 0)
+	next := c.part(t.order.Number+1, 0)
 	next.first = t.end()
 	return next
 }
@@ -96,7 +96,7 @@ func (c *setup) following(t *part) *part {
 // advance moves the pass to its next epoch, which the workers may have begun to fill.
 func (c *scheduler) advance(p *pass, end int) {
 	var more *part
-	if last := p.parts[len(p.parts)-1]; last.number+1 < end {
+	if last := p.parts[len(p.parts)-1]; last.order.Number+1 < end {
 		more = c.set.following(last)
 	}
 	c.mu.Lock()
@@ -179,7 +179,7 @@ func (c *scheduler) finish(p *pass) {
 func (p *pass) positionLocked() position {
 	t := p.parts[0]
 	if !p.more() {
-		return position{epoch: t.number + 1}
+		return position{epoch: t.order.Number + 1}
 	}
-	return position{t.number, t.step(p.low), p.early}
+	return position{t.order.Number, t.step(p.low), p.early}
 }

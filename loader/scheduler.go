@@ -57,8 +57,8 @@ type eventCount struct {
 
 // init makes the slots, without memory for batches.
 func (c *scheduler) init(ld *Loader) {
-	c.set = &ld.setup
-	c.index = func(i int) *slot { return newSlot(ld, i) }
+	c.set = ld.setup
+	c.index = func(i int) *slot { return &slot{index: i, batch: ld.plan.NewBatch(i)} }
 	c.work.L, c.spare.L, c.ready.L = &c.mu, &c.mu, &c.mu
 	c.stats.Cores, c.stats.LocalSize = ld.cores(), max(1, ld.opts.World.LocalSize)
 	_, c.stats.HostCores = machineClock()
@@ -105,7 +105,7 @@ type task struct {
 func (c *scheduler) assign(w *worker) task {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stats.add(&w.times, c.set.fields)
+	c.stats.add(w.filler.TakeCost(), c.set.plan.Fields)
 	var since time.Duration
 	for {
 		t := c.taskLocked(w.id)
@@ -211,7 +211,7 @@ func (c *scheduler) divide(p *pass, s *slot) bool {
 	defer c.mu.Unlock()
 	p.opening = false
 	c.work.Broadcast()
-	n := min(c.pool.workers, len(s.indices))
+	n := min(c.pool.workers, s.batch.Len())
 	if n < 2 {
 		return false
 	}
@@ -226,7 +226,7 @@ func (c *scheduler) divide(p *pass, s *slot) bool {
 func (c *scheduler) pieceDone(p *pass, s *slot, lo int, err error, w *worker) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stats.add(&w.times, c.set.fields)
+	c.stats.add(w.filler.TakeCost(), c.set.plan.Fields)
 	if err != nil && (s.err == nil || lo < s.pieces.errAt) {
 		s.err, s.pieces.errAt = err, lo
 	}
@@ -241,11 +241,11 @@ func (c *scheduler) pieceDone(p *pass, s *slot, lo int, err error, w *worker) bo
 // step is begun.
 func (c *scheduler) filled(p *pass, s *slot, w *worker) {
 	c.mu.Lock()
-	w.mark.set(nil, -1, -1)
-	c.stats.add(&w.times, c.set.fields)
+	w.filler.Rest()
+	c.stats.add(w.filler.TakeCost(), c.set.plan.Fields)
 	s.state = slotDone
 	p.filling--
-	if w.cold && w.slow && c.pool.storage(func() bool { return c.fromStorageLocked(p) }) {
+	if w.filler.IsCold() && c.pool.storage(func() bool { return c.fromStorageLocked(p) }) {
 		c.staffLocked(p)
 	}
 	if s.opens && p.opening { // it ended before it began
@@ -253,7 +253,7 @@ func (c *scheduler) filled(p *pass, s *slot, w *worker) {
 		c.work.Broadcast()
 	}
 	if s.err != nil {
-		s.err = errorOf(s)
+		s.err = c.set.batchError(s.part.order.Number, s.step, s.err)
 		p.end = min(p.end, p.next)
 	}
 	if s.tick == p.low || p.filling == 0 || c.set.opts.Unordered {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/penstock/penstock/loader/internal/fill"
+	"github.com/penstock/penstock/loader/internal/order"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -61,7 +63,7 @@ func Lengths(ctx context.Context, src Source, field string) ([]int, error) {
 	indices, ends := make([]int, most), make([]int64, most+1)
 	for at := 0; at < len(out); at += most {
 		n := min(most, len(out)-at)
-		consecutive(at, indices[:n])
+		order.Consecutive(at, indices[:n])
 		if err := r.Lengths(ctx, field, indices[:n], ends[:n+1]); err != nil {
 			return nil, fmt.Errorf("loader: lengths of %q: %w", field, err)
 		}
@@ -70,18 +72,6 @@ func Lengths(ctx context.Context, src Source, field string) ([]int, error) {
 		}
 	}
 	return out, nil
-}
-
-// consecutive sets dst to first, first+1, ...
-func consecutive(first int, dst []int) {
-	for ; len(dst) >= 8; dst, first = dst[8:], first+8 {
-		d := (*[8]int)(dst)
-		d[0], d[1], d[2], d[3] = first, first+1, first+2, first+3
-		d[4], d[5], d[6], d[7] = first+4, first+5, first+6, first+7
-	}
-	for i := range dst {
-		dst[i] = first + i
-	}
 }
 
 // RaggedSource is a [Source] with fields of variable length: those whose Spec is Ragged. Offsets
@@ -328,4 +318,9 @@ func (c Capabilities) NetworkStats() (fetched int64, waited time.Duration, rate 
 		return 0, 0, 0
 	}
 	return c.Remote.NetworkStats()
+}
+
+// source returns src as batches are read from it.
+func (c Capabilities) source(src Source) fill.Source {
+	return fill.Source{Records: src, Ragged: c.Ragged, Chunked: c.Chunked, Mapped: c.Mapped, Fault: c.Fault}
 }

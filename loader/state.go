@@ -65,7 +65,7 @@ func (o Options) identify(src Source, can Capabilities) State {
 		Version: stateVersion,
 		Dataset: short(can.ID()), Records: src.Len(),
 		Sampler: short(sampler.ID(o.Sampler)), Seed: o.Seed,
-		GlobalBatch: o.global(), DropLast: o.DropLast,
+		GlobalBatch: o.shares().Global(), DropLast: o.DropLast,
 		Transforms: o.transformsID(), Collate: short(o.Collate.ID),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/sys/cputime"
+	"github.com/penstock/penstock/loader/internal/fill"
 )
 
 // Stats is what a Loader did since New: a snapshot of numbers, ready for expvar.Func or for
@@ -89,33 +90,6 @@ func (r FieldReads) unpacked() bool {
 	return strings.Contains(r.How, "inflated") || strings.Contains(r.How, "copied")
 }
 
-// stopwatch measures what a worker does.
-type stopwatch struct {
-	set   *setup
-	at    time.Duration   // when it last looked at the clock; 0 if not yet for this batch
-	pace  []time.Duration // by field: what the last records took each, to read and transform
-	fresh bool            // no batch was read yet
-	slow  bool            // this batch was not read at the speed of memory
-	cold  bool            // the last one was not
-	times workTimes
-}
-
-// begin looks at the clock if w has not yet for this batch. The time between two steps, or
-// between the loop's own look and the first of them, counts as the step's.
-func (w *stopwatch) begin() {
-	if w.at == 0 {
-		w.at = w.set.now()
-	}
-}
-
-// lap returns the time since w last looked at the clock. Steps without a gap take the end
-// of one as the beginning of the next: a look takes as long as a small record.
-func (w *stopwatch) lap() time.Duration {
-	before := w.at
-	w.at = w.set.now()
-	return w.at - before
-}
-
 // resources is what the process used up to now.
 type resources struct {
 	cpu     time.Duration
@@ -176,22 +150,6 @@ func (m *othersMeter) look(now time.Duration) time.Duration {
 	return max(0, m.busy-busy-(m.self-self))
 }
 
-// workTimes is what a worker did since it last reported.
-type workTimes struct {
-	order, read, slow, transform, collate time.Duration
-	bytes                                 int64
-	skipped                               int
-	slowest                               time.Duration
-	slowField, slowRecord, among          int
-}
-
-// record notes how long a record, or among records from it on, took to be read and transformed.
-func (sp *workTimes) record(field, record, among int, took time.Duration) {
-	if took > sp.slowest {
-		sp.slowest, sp.slowField, sp.slowRecord, sp.among = took, field, record, among
-	}
-}
-
 // statistics are what a Loader counts. All is under the scheduler's mu.
 type statistics struct {
 	Stats
@@ -200,34 +158,29 @@ type statistics struct {
 }
 
 // add takes over what a worker did.
-func (st *statistics) add(sp *workTimes, fields []field) {
-	st.Sampler += sp.order
-	st.Read += sp.read
-	st.SlowRead += sp.slow
-	st.ReadBytes += sp.bytes
-	st.Transform += sp.transform
-	st.Collate += sp.collate
-	st.Skipped += sp.skipped
-	if sp.slowest > st.Slowest.Took {
-		st.Slowest = Slowest{fields[sp.slowField].in.Name, sp.slowRecord, sp.among, sp.slowest}
+func (st *statistics) add(c fill.Cost, fields []fill.Field) {
+	st.Sampler += c.Sampler
+	st.Read += c.Read
+	st.SlowRead += c.SlowRead
+	st.ReadBytes += c.Bytes
+	st.Transform += c.Transform
+	st.Collate += c.Collate
+	st.Skipped += c.Skipped
+	if s := c.Slowest; s.Took > st.Slowest.Took {
+		st.Slowest = Slowest{fields[s.Field].In.Name, s.Record, s.Among, s.Took}
 	}
-	*sp = workTimes{}
 }
 
 // count adds a batch that is handed out.
 func (st *statistics) count(s *slot) {
 	st.Batches++
-	st.Records += len(s.indices)
+	st.Records += s.batch.Len()
 	if s.inline {
 		st.Inline++
 	}
-	for f, viewing := range s.viewing {
-		if n := int64(len(s.views[f].Bytes())); viewing {
-			st.ViewBytes += n
-		} else {
-			st.CopiedBytes += n
-		}
-	}
+	viewed, copied := s.batch.Bytes()
+	st.ViewBytes += viewed
+	st.CopiedBytes += copied
 }
 
 // waited notes how long the loop waited for s, its next batch, or for the end of the pass if s
@@ -243,7 +196,7 @@ func (st *statistics) waited(p *pass, s *slot, wait time.Duration) {
 		return
 	}
 	if late := &st.LateBatch; wait > late.Wait {
-		*late = LateBatch{s.part.number, s.step, wait}
+		*late = LateBatch{s.part.order.Number, s.step, wait}
 	}
 }
 
@@ -289,10 +242,10 @@ func (c *setup) reads() []FieldReads {
 		return nil
 	}
 	var out []FieldReads
-	for i := range c.fields {
-		if f := &c.fields[i]; !f.made() {
-			how, why, resident := c.can.Described.DescribeReads(f.in.Name)
-			out = append(out, FieldReads{f.in.Name, how, why, resident})
+	for i := range c.plan.Fields {
+		if f := &c.plan.Fields[i]; !f.Made() {
+			how, why, resident := c.can.Described.DescribeReads(f.In.Name)
+			out = append(out, FieldReads{f.In.Name, how, why, resident})
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/internal/permute"
 	"github.com/penstock/penstock/loader/internal/digest"
+	"github.com/penstock/penstock/loader/internal/fill"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -62,22 +63,22 @@ type Collate struct {
 type CollateFunc func(d *MutableBatch) error
 
 // add returns fields with those that c makes.
-func (c Collate) add(fields []field) ([]field, error) {
+func (c Collate) add(fields []fill.Field) ([]fill.Field, error) {
 	if c.Worker == nil && len(c.Adds)+len(c.Edits) > 0 {
 		return nil, fmt.Errorf("Collate adds %d fields and edits %d, but has no Worker", len(c.Adds), len(c.Edits))
 	}
 	at := func(name string) int {
-		return slices.IndexFunc(fields, func(f field) bool { return f.out.Name == name })
+		return slices.IndexFunc(fields, func(f fill.Field) bool { return f.Out.Name == name })
 	}
 	for _, name := range c.Edits {
 		i := at(name)
 		if i < 0 {
 			return nil, fmt.Errorf("Collate edits the field %q, which batches do not have", name)
 		}
-		if fields[i].ragged {
+		if fields[i].Ragged {
 			return nil, fmt.Errorf("Collate edits the field %q, whose records have lengths of their own; make another of it by Adds", name)
 		}
-		fields[i].edited = true
+		fields[i].Edited = true
 	}
 	for _, spec := range c.Adds {
 		if err := spec.Validate(); err != nil {
@@ -89,40 +90,43 @@ func (c Collate) add(fields []field) ([]field, error) {
 		if at(spec.Name) >= 0 {
 			return nil, fmt.Errorf("Collate adds the field %q, which batches have already; name it in Edits", spec.Name)
 		}
-		fields = append(fields, field{out: spec, size: spec.RecordBytes()})
+		fields = append(fields, fill.Field{Out: spec, Size: spec.RecordBytes()})
 	}
 	return fields, nil
 }
 
 // MutableBatch is a batch on which Collate works.
-type MutableBatch struct{ s *slot }
+type MutableBatch struct {
+	b     *fill.Batch
+	seed  uint64
+	world World
+}
 
 // Field returns the values of a field. The bytes of fields that Collate adds or edits may be
 // written to, and only those.
-func (d *MutableBatch) Field(name string) tensor.View { return d.s.field(name) }
+func (d *MutableBatch) Field(name string) tensor.View { return d.b.Field(name) }
 
 // Offsets is that of the Batch.
-func (d *MutableBatch) Offsets(name string) []int64 { return d.s.offsetsOf(name) }
+func (d *MutableBatch) Offsets(name string) []int64 { return d.b.Offsets(name) }
 
 // Indices returns the numbers of the records in the Source.
-func (d *MutableBatch) Indices() []int { return d.s.indices }
+func (d *MutableBatch) Indices() []int { return d.b.Indices() }
 
 // Mask is that of the Batch.
-func (d *MutableBatch) Mask() []bool { return d.s.mask }
+func (d *MutableBatch) Mask() []bool { return d.b.Mask() }
 
 // Len returns the number of records.
-func (d *MutableBatch) Len() int { return len(d.s.indices) }
+func (d *MutableBatch) Len() int { return d.b.Len() }
 
 // Epoch returns the number of the epoch.
-func (d *MutableBatch) Epoch() int { return d.s.part.number }
+func (d *MutableBatch) Epoch() int { return d.b.Epoch().Number }
 
 // Step returns the number of the batch in its epoch.
-func (d *MutableBatch) Step() int { return d.s.step }
+func (d *MutableBatch) Step() int { return d.b.Step() }
 
 // Rand returns the batch's own random stream: a function of (seed, epoch, step, rank).
 func (d *MutableBatch) Rand() transforms.Rand {
-	o := &d.s.ld.opts
-	return transforms.NewRand(permute.Mix64(o.Seed+draftKey), uint64(d.Epoch()), uint64(d.Step())*uint64(o.World.Size)+uint64(o.World.Rank))
+	return transforms.NewRand(permute.Mix64(d.seed+draftKey), uint64(d.Epoch()), uint64(d.Step())*uint64(d.world.Size)+uint64(d.world.Rank))
 }
 
 // draftKey distinguishes the streams of batches from those of records.

@@ -6,75 +6,84 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"runtime/trace"
-	"slices"
-	"time"
 
-	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/loader/internal/fill"
 )
 
-// worker fills slots. Each is used by one goroutine at a time.
+// worker makes the batches that the scheduler assigns to it. Each is used by one goroutine at a time.
 type worker struct {
-	ld       *Loader
-	id       int
-	plain    bool         // panics pass through
-	funcs    []RecordFunc // of the fields that have a Transform
-	collate  CollateFunc  // nil if there is none
-	draft    MutableBatch
-	single   single
-	ends     [2]int64 // offsets of a ragged record
-	scratch  scratch  // stored records: one where the Source has no memory to show, or those that are staged
-	queue    readQueue
-	upcoming []int   // record numbers of a batch to come
-	slots    []*slot // of batches that the loop makes together
-	stopwatch
-	mark mark
+	id     int
+	filler *fill.Filler
 }
 
 // newWorker returns a worker with its own state of Transforms and Collate.
 func (ld *Loader) newWorker(id int) (*worker, error) {
-	w := &worker{ld: ld, id: id, plain: ld.opts.Workers == Synchronous, funcs: make([]RecordFunc, len(ld.fields))}
-	w.stopwatch = stopwatch{set: &ld.setup, fresh: true, slow: true, pace: slices.Repeat([]time.Duration{pieceTime}, len(ld.fields))}
-	w.mark.on = ld.opts.Timeout > 0
-	w.upcoming = make([]int, ld.opts.BatchSize)
-	w.mark.set(nil, -1, -1)
-	for i := range ld.fields {
-		f := &ld.fields[i]
-		if f.transform == nil {
+	funcs := make([]fill.RecordFunc, len(ld.plan.Fields))
+	for i := range ld.plan.Fields {
+		f := &ld.plan.Fields[i]
+		if !f.Converts {
 			continue
 		}
-		var err error
-		if w.funcs[i], err = f.transform.Worker(f.in, id); err != nil {
-			return nil, &Error{Batch: -1, Field: f.in.Name, Record: -1, Err: err}
+		do, err := ld.opts.Transforms[f.In.Name].Worker(f.In, id)
+		if err != nil {
+			return nil, &Error{Batch: -1, Field: f.In.Name, Record: -1, Err: err}
 		}
+		funcs[i] = ld.recordFunc(do)
 	}
-	if ld.opts.Collate.Worker != nil {
-		var err error
-		if w.collate, err = ld.opts.Collate.Worker(id); err != nil {
-			return nil, &Error{Batch: -1, Record: -1, Err: err}
-		}
+	collate, err := ld.collate(id)
+	if err != nil {
+		return nil, &Error{Batch: -1, Record: -1, Err: err}
 	}
-	return w, nil
+	panics := fill.Errors
+	if ld.opts.Workers == Synchronous {
+		panics = fill.PassThrough
+	}
+	return &worker{id, ld.plan.NewFiller(funcs, collate, panics)}, nil
 }
 
-// run fills slots until the Loader is closed.
-func (w *worker) run() {
+// recordFunc returns do as a Filler calls it.
+func (c *setup) recordFunc(do RecordFunc) fill.RecordFunc {
+	seed, repeats := c.opts.Seed, c.repeats
+	return func(dst, src []byte, r fill.Record) error {
+		return do(dst, src, Record{Index: r.Index, Position: r.Position, Epoch: r.Epoch, Seed: seed, repeats: repeats})
+	}
+}
+
+// collate returns the function for whole batches of a worker, or nil.
+func (c *setup) collate(id int) (func(b *fill.Batch) error, error) {
+	if c.opts.Collate.Worker == nil {
+		return nil, nil
+	}
+	do, err := c.opts.Collate.Worker(id)
+	if err != nil {
+		return nil, err
+	}
+	draft := &MutableBatch{seed: c.opts.Seed, world: c.opts.World}
+	return func(b *fill.Batch) error {
+		draft.b = b
+		return do(draft)
+	}, nil
+}
+
+// run has w make batches until the Loader is closed.
+func (ld *Loader) run(w *worker) {
 	ended := false
 	defer func() {
-		if !ended { // runtime.Goexit: go on in a new goroutine
-			w.ld.goroutines.Go(w.run)
+		if !ended { // runtime.Goexit: continue in a new goroutine
+			ld.goroutines.Go(func() { ld.run(w) })
 		}
 	}()
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("loader", "worker")))
-	// A fault in mapped memory becomes a panic, which fill turns into an error.
+	// A fault in mapped memory becomes a panic, which a Filler turns into an error.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	for {
-		t := w.ld.assign(w)
-		w.at = 0
+		t := ld.assign(w)
+		w.filler.Start(0)
 		switch t.kind {
 		case batchTask:
-			w.serve(t.p, t.s)
+			ld.serve(w, t.p, t.s)
 		case pieceTask:
-			w.servePiece(t)
+			ld.servePiece(w, t)
 		case endTask:
 			ended = true
 			return
@@ -83,95 +92,72 @@ func (w *worker) run() {
 }
 
 // serve makes the batch of s and hands it over, or splits it among the workers.
-func (w *worker) serve(p *pass, s *slot) {
+func (ld *Loader) serve(w *worker, p *pass, s *slot) {
 	defer trace.StartRegion(p.ctx, "loader: batch").End()
 	split, err := false, errGoexit
 	defer func() {
 		if !split { // else s is not ours any more
 			s.err = err
-			w.ld.filled(p, s, w)
+			ld.filled(p, s, w)
 		}
 	}()
-	defer w.catch(&err) // of what is not caught nearer to a record: Report, Allocator
-	split, err = w.makeBatch(p, s)
+	defer w.filler.Catch(&err) // of what is not caught nearer to a record: Report, Allocator
+	split, err = ld.makeBatch(w, p, s)
+	err = ld.located(p.ctx, s.batch, err)
 }
 
 // makeBatch makes the batch of s, or splits it: then s is not the caller's any more.
-func (w *worker) makeBatch(p *pass, s *slot) (split bool, err error) {
-	if err := w.prepare(p, s); err != nil {
+func (ld *Loader) makeBatch(w *worker, p *pass, s *slot) (split bool, err error) {
+	b := s.batch
+	if err := w.filler.Choose(p.ctx, b, s.part.order, s.step, s.tick); err != nil {
 		return false, err
 	}
-	if s.opens && s.viewOnly() {
-		w.ld.open(p)
+	if s.opens && b.IsView() {
+		ld.open(p)
 	}
-	if err := w.views(p, s); err != nil {
+	warmth := fill.Unknown
+	if s.inline && p.warm {
+		warmth = fill.Warm // the loop has looked
+	}
+	if err := w.filler.View(p.ctx, b, warmth); err != nil {
 		return false, err
 	}
-	if err := s.room(); err != nil {
-		return false, err
-	}
-	if s.opens && !s.viewOnly() && w.ld.divide(p, s) {
+	if s.opens && !b.IsView() && ld.divide(p, s) {
 		return true, nil
 	}
-	if err := w.fillRange(p, s, 0, len(s.indices)); err != nil {
+	if err := w.filler.Fill(p.ctx, b, 0, b.Len()); err != nil {
 		return false, err
 	}
-	return false, w.seal(p, s)
+	return false, w.filler.Seal(p.ctx, b)
 }
 
 // servePiece fills a piece of a batch. The worker that fills the last piece hands the batch over.
-func (w *worker) servePiece(t task) {
-	s, n := t.s, len(t.s.indices)
+func (ld *Loader) servePiece(w *worker, t task) {
+	s, n := t.s, t.s.batch.Len()
 	lo, hi := t.piece*n/s.pieces.n, (t.piece+1)*n/s.pieces.n
 	err := errGoexit
 	defer func() {
-		if !w.ld.pieceDone(t.p, s, lo, err, w) {
+		if !ld.pieceDone(t.p, s, lo, err, w) {
 			return
 		}
-		defer w.ld.filled(t.p, s, w)
+		defer ld.filled(t.p, s, w)
 		if s.err == nil {
 			s.err = errGoexit
-			s.err = w.seal(t.p, s)
+			s.err = ld.seal(w, t.p, s)
 		}
 	}()
-	defer w.catch(&err)
+	defer w.filler.Catch(&err)
 	defer trace.StartRegion(t.p.ctx, "loader: piece of the first batch").End()
-	w.slow = false
-	err = w.fillRange(t.p, s, lo, hi)
+	w.filler.Join()
+	err = w.filler.Fill(t.p.ctx, s.batch, lo, hi)
+	err = ld.located(t.p.ctx, s.batch, err)
+}
+
+// seal ends the filling of a batch that several workers made.
+func (ld *Loader) seal(w *worker, p *pass, s *slot) (err error) {
+	defer w.filler.Catch(&err)
+	return ld.located(p.ctx, s.batch, w.filler.Seal(p.ctx, s.batch))
 }
 
 // errGoexit is what a batch fails with if its filling neither returned nor panicked.
 var errGoexit = errors.New("runtime.Goexit was called by the Source, a Transform or Collate")
-
-// errorOf returns why s could not be filled, with its place.
-func errorOf(s *slot) error {
-	if located, ok := s.err.(*Error); ok {
-		return located
-	}
-	return &Error{Epoch: s.part.number, Batch: s.step, Record: -1, Err: s.err}
-}
-
-// seal ends the filling of s: all its fields are there but those of variable length.
-func (w *worker) seal(p *pass, s *slot) (err error) {
-	defer w.catch(&err)
-	if w.ld.ragged {
-		if err := w.fillRagged(p, s); err != nil {
-			return err
-		}
-	}
-	for f := range w.ld.fields {
-		if fd := &w.ld.fields[f]; !s.viewing[f] && !fd.ragged {
-			s.views[f] = tensor.Of(fd.out, len(s.indices), s.buffer(f))
-		}
-	}
-	if w.collate != nil {
-		w.lap()
-		w.draft.s = s
-		err = w.collate(&w.draft)
-		w.times.collate += w.lap()
-	}
-	if !s.anyView() {
-		s.unlease()
-	}
-	return err
-}

@@ -39,7 +39,6 @@ var manyMethods = map[string]string{
 	"internal/imagefile.jpegSource":        "not carved yet",
 	"loader.Loader":                        "not carved yet",
 	"loader.scheduler":                     "not carved yet",
-	"loader.worker":                        "not carved yet",
 	"loader/combine.Concat":                "not carved yet",
 	"loader/cuda.Device":                   "not carved yet",
 	"mmapds.Dataset":                       "not carved yet",

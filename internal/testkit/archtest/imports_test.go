@@ -95,10 +95,12 @@ var layers = [][]place{
 		{"store/hdf5/view", "HDF5 metadata over the files of a dataset; no libhdf5"},
 	},
 	{
+		{"loader/internal/order", "record numbers of the steps of an epoch; it knows no Source"},
 		{"prepare/source/column", "cells of tables to values, for tables, archives and Parquet"},
 		{"prepare/source/folder", "one kind of source"},
 	},
 	{
+		{"loader/internal/fill", "a batch of record numbers out of a Source, in the order of any caller"},
 		{"prepare/source/array", "one kind of source, and arrays for cifar, dataset and archive; --fields selects among them"},
 		{"prepare/source/table", "one kind of source"},
 		{"prepare/source/rows", "files of rows that know their types, whatever the format"},

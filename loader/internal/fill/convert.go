@@ -1,0 +1,127 @@
+package fill
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// RecordFunc writes to dst, whose length is that of the field in a batch, what it makes of the stored bytes src.
+type RecordFunc func(dst, src []byte, r Record) error
+
+// Record says which record a RecordFunc works on.
+type Record struct {
+	Epoch    int
+	Index    int // its number in the Source
+	Position int // its place in the epoch, of all ranks
+}
+
+// converter has functions of the caller make records of fields from what a reader has.
+type converter struct {
+	reader *reader
+	queue  queue
+	funcs  []RecordFunc // by field; nil of those that are copied
+}
+
+// fill converts places [lo, hi) of field f from the Source's memory, or as many at a time as are staged.
+func (c *converter) fill(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) error {
+	fd := &c.reader.plan.Fields[f]
+	for from := lo; from < hi; {
+		began := c.reader.watch.at
+		to, staged := c.stage(ctx, b, f, from, hi)
+		if !staged {
+			c.queue.start(b, fd, from, to)
+		}
+		if err := c.timed(ctx, b, f, from, to, dst[(from-lo)*fd.Size:(to-lo)*fd.Size], began); err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
+}
+
+// stage gathers the first of places [lo, hi) of field f before they are converted, if the last batch was cold: the
+// Source reads many of them at once, where functions would wait for each record by itself. It returns the end of those
+// that it looked at. Records that cannot be gathered are read one by one, for the error of that record.
+func (c *converter) stage(ctx context.Context, b *Batch, f, lo, hi int) (end int, staged bool) {
+	r, q := c.reader, &c.queue
+	fd := &r.plan.Fields[f]
+	q.staged = nil
+	if !r.plan.gathers(fd, b.indices[lo], r.watch.cold) {
+		return hi, false
+	}
+	n := min(hi-lo, r.plan.Stage/max(1, fd.Stored))
+	dst := r.scratch.room(n * fd.Stored)
+	if r.gather(ctx, fd.In.Name, b.indices[lo:lo+n], dst) != nil {
+		return lo + n, false
+	}
+	q.staged, q.first, q.size, q.end = dst, lo, fd.Stored, 0
+	return lo + n, true
+}
+
+// timed converts places [lo, hi), for which something was done since began.
+func (c *converter) timed(ctx context.Context, b *Batch, f, lo, hi int, dst []byte, began time.Duration) error {
+	w := &c.reader.watch
+	fd, step := &c.reader.plan.Fields[f], w.together(f)
+	reading := w.lap()
+	for from := lo; from < hi; from += step {
+		to := min(from+step, hi)
+		read, err := c.some(ctx, b, f, from, to, dst[(from-lo)*fd.Size:(to-lo)*fd.Size])
+		if err != nil {
+			return err
+		}
+		read -= w.at
+		took := w.lap()
+		reading += min(took, read*time.Duration(to-from))
+		w.record(f, b.indices[from], to-from, took)
+	}
+	took := w.at - began
+	w.pace[f] = took / time.Duration(max(1, hi-lo))
+	w.cost.Transform += took - reading
+	w.read(reading, b.indices[lo:hi], int(b.rowsOf(f, lo, hi))*fd.Stored)
+	return nil
+}
+
+// some converts places [lo, hi) and returns when the first record was there.
+func (c *converter) some(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) (first time.Duration, err error) {
+	fd := &c.reader.plan.Fields[f]
+	r := Record{Epoch: b.epoch.Number}
+	for i := lo; i < hi; i++ {
+		r.Index, r.Position = b.indices[i], b.position+i
+		c.reader.progress.set(b.slot, f, r.Index)
+		src := c.queue.take(i)
+		c.queue.advance(b, fd, i)
+		read, err := c.one(ctx, f, dst[(i-lo)*fd.Size:(i-lo+1)*fd.Size], src, r, i == lo)
+		if err != nil {
+			return 0, &Error{Field: f, Record: r.Index, Alone: true, Err: err}
+		}
+		if i == lo {
+			first = read
+		}
+		if fd.In.Ragged {
+			b.offsets[f][i+1] = c.reader.ends[1] // lengths, until Seal adds them up
+		}
+	}
+	return first, nil
+}
+
+// one converts a record, which it reads unless src has it, and returns when it was
+// there if that is to be timed.
+func (c *converter) one(ctx context.Context, f int, dst, src []byte, r Record, timed bool) (read time.Duration, err error) {
+	defer c.reader.guard.catch(&err)
+	if err := ctx.Err(); err != nil {
+		return read, err
+	}
+	if src == nil {
+		if src, err = c.reader.stored(ctx, &c.reader.plan.Fields[f], r.Index); err != nil {
+			return read, err
+		}
+	}
+	if timed {
+		read = c.reader.watch.clock()
+	}
+	if err := c.funcs[f](dst, src, r); err != nil {
+		return read, fmt.Errorf("transform: %w", err)
+	}
+	return read, nil
+}

@@ -1,0 +1,117 @@
+package fill
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock/penstock/loader/internal/order"
+)
+
+// Cost is what a Filler did.
+type Cost struct {
+	Sampler   time.Duration // in the Sampler, of batches that are not known to be one run
+	Read      time.Duration // in the Source
+	SlowRead  time.Duration // of that, in reads that were slower than memory is
+	Transform time.Duration
+	Collate   time.Duration
+	Bytes     int64 // that were read
+	Skipped   int   // records that the Policy passed over
+	Slowest   Slowest
+}
+
+// Slowest is the record that took longest to be read and converted.
+type Slowest struct {
+	Field  int
+	Record int
+	Among  int // how many records of a batch, from this one on, were timed together
+	Took   time.Duration
+}
+
+// stopwatch measures what a Filler does.
+type stopwatch struct {
+	clock func() time.Duration
+	at    time.Duration   // when it last looked at the clock; 0 if not yet for this batch
+	pace  []time.Duration // by field: what the last records took each, to read and convert
+	fresh bool            // no batch was read yet
+	slow  bool            // this batch was not read at the speed of memory
+	cold  bool            // the last one was not
+	cost  Cost
+}
+
+// begin looks at the clock if w has not yet for this batch. The time between two steps, or
+// between the caller's own look and the first of them, counts as the step's.
+func (w *stopwatch) begin() {
+	if w.at == 0 {
+		w.at = w.clock()
+	}
+}
+
+// lap returns the time since w last looked at the clock. Steps without a gap take the end
+// of one as the beginning of the next: a look takes as long as a small record.
+func (w *stopwatch) lap() time.Duration {
+	before := w.at
+	w.at = w.clock()
+	return w.at - before
+}
+
+// Upper bounds of reading from memory: a look-up per run of records, and the copying.
+const (
+	warmRun   = 5 * time.Microsecond
+	warmSpeed = 4 // bytes per nanosecond
+)
+
+// warmTime returns the longest that reading the given bytes of records should take if they
+// are in memory.
+func warmTime(indices []int, bytes int) time.Duration {
+	runs := 0
+	for ; len(indices) > 0; indices = indices[order.RunLength(indices):] {
+		runs++
+	}
+	return time.Duration(bytes/warmSpeed) + time.Duration(runs)*warmRun
+}
+
+// read notes how long it took to read a field of some records.
+func (w *stopwatch) read(took time.Duration, indices []int, bytes int) {
+	w.cost.Read += took
+	w.cost.Bytes += int64(bytes)
+	if took > time.Duration(bytes/warmSpeed) && took > warmTime(indices, bytes) {
+		w.slow = true
+		w.cost.SlowRead += took
+	}
+}
+
+// Looking at the clock takes as long as a small record. So it is looked at twice for as many
+// records as should take pieceTime, a hundred times as long as two looks: when the first of them
+// was read, and when all are done.
+const (
+	pieceTime = 16 * time.Microsecond
+	mostTimed = 64 // records at most: any of them may be the slow one
+)
+
+// together returns how many records of field f are timed as one, by what the last ones took.
+func (w *stopwatch) together(f int) int {
+	return min(mostTimed, int(max(1, pieceTime/max(1, w.pace[f]))))
+}
+
+// record notes how long a record, or among records from it on, took to be read and converted.
+func (w *stopwatch) record(field, record, among int, took time.Duration) {
+	if took > w.cost.Slowest.Took {
+		w.cost.Slowest = Slowest{field, record, among, took}
+	}
+}
+
+// progress says what a Filler works on, for a goroutine that waits for it; -1 is nothing.
+type progress struct {
+	on                  bool // somebody wants to know
+	slot, field, record atomic.Int64
+}
+
+// set notes a record of a field of a batch. It costs nothing unless somebody wants to know.
+func (m *progress) set(slot, field, record int) {
+	if !m.on {
+		return
+	}
+	m.field.Store(int64(field))
+	m.record.Store(int64(record))
+	m.slot.Store(int64(slot))
+}

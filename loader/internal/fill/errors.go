@@ -1,0 +1,54 @@
+package fill
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// Error says which record of which field could not be had.
+type Error struct {
+	Field  int   // its number
+	Record int   // -1 if no single record is to blame
+	Alone  bool  // the record was read by itself, so that the text of Err need not say where it is
+	Err    error // what the Source or the function said
+}
+
+// Error says what the Source or the function said.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// numbered is an error whose text names the record that failed, as that of a loader.RecordError does.
+type numbered interface {
+	error
+	Record() int
+}
+
+// guard turns panics of the Source, the Sampler and the caller into errors.
+type guard struct {
+	fault Fault // nil if the Source does not explain faults
+	plain bool  // panics that are not faults pass through
+}
+
+// catch is deferred around code of the Source, the Sampler and the caller. A fault in mapped
+// memory of the Source becomes the error that the Source has for it. Every other panic becomes
+// an error with the stack that led to it, or passes through.
+func (g *guard) catch(err *error) { g.handle(recover(), err) }
+
+// handle is catch for a panic that was recovered, or nil.
+func (g *guard) handle(p any, err *error) {
+	if p == nil {
+		return
+	}
+	if fault, ok := p.(interface{ Addr() uintptr }); ok && g.fault != nil {
+		if lost := g.fault.Fault(fault.Addr()); lost != nil {
+			*err = lost
+			return
+		}
+	}
+	if g.plain {
+		panic(p)
+	}
+	*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+}

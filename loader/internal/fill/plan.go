@@ -1,0 +1,135 @@
+// Package fill makes one batch of record numbers from a Source into buffers, and says what that cost. It knows neither
+// who asks for which batch nor when: a [Filler] serves one goroutine, takes no lock that another one holds while it
+// reads, and has no scheduler.
+//
+// A batch is made in four steps: [Filler.Choose] its records, [Filler.View] those fields that can be memory of the Source,
+// [Filler.Fill] all others, or a range of places of them, and [Filler.Seal] it.
+package fill
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/penstock/penstock/loader/internal/memory"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Source is what records are read from: a loader.Source and its optional interfaces. Those that it does not implement are nil.
+type Source struct {
+	Records Records
+	Ragged  Ragged
+	Chunked Chunked
+	Mapped  Mapped
+	Fault   Fault
+}
+
+// Records has the methods of a loader.Source that batches need.
+type Records interface {
+	Len() int
+	Slice(field string, a, b int) (tensor.View, error)
+	Gather(ctx context.Context, field string, indices []int, dst []byte) error
+	Prefetch(field string, a, b int) error
+	Retain() error
+	Release()
+}
+
+// Ragged has those of a loader.RaggedSource.
+type Ragged interface {
+	SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error)
+	Lengths(ctx context.Context, field string, indices []int, offsets []int64) error
+	GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error)
+}
+
+// Chunked has those of a loader.ChunkedSource.
+type Chunked interface {
+	Contiguous(field string, a, b int) bool
+}
+
+// Mapped has those of a loader.MappedSource.
+type Mapped interface {
+	Warm(field string, a, b int) error
+	IsWarm(field string, a, b int) bool
+}
+
+// Fault has those of a loader.FaultSource.
+type Fault interface {
+	Fault(addr uintptr) error
+}
+
+// Field is one field of a batch.
+type Field struct {
+	In       tensor.Spec // as the Source has it; no name if Collate makes the field
+	Out      tensor.Spec // as batches have it
+	Size     int         // bytes of a record in a batch; 0 if Ragged
+	Stored   int         // bytes of a record in the Source, or of a row
+	Converts bool        // by a function of the Filler; else it is copied
+	Edited   bool        // by Collate
+	Ragged   bool        // batches have its rows and their offsets
+}
+
+// Made reports whether the field is none of the Source's.
+func (f *Field) Made() bool { return f.In.Name == "" }
+
+// Viewable reports whether the field may be a view of the Source.
+func (f *Field) Viewable() bool { return !f.Made() && !f.Converts && !f.Edited }
+
+// Policy says what becomes of a record that cannot be had: loader.OnError says what each does.
+type Policy int
+
+// The policies.
+const (
+	Fail Policy = iota
+	Backfill
+	Blank
+)
+
+// Plan is what all batches have in common. After Init it never changes, so that every goroutine may read it.
+type Plan struct {
+	Source Source
+	Fields []Field
+	Batch  int    // records of a batch at most
+	Seed   uint64 // of the records that Backfill draws
+	Clock  func() time.Duration
+
+	Policy Policy
+	Report func(ctx context.Context, b *Batch, e *Error) // is called for every record that the Policy passes over
+
+	Ring     *memory.Ring
+	Views    bool // fields may be views of the Source
+	RingRows bool // rows of variable length are in the Ring
+	Budget   int  // the most bytes that buffers may take; 0 is any number
+	Slots    int  // batches that share it
+	Stage    int  // bytes of cold records that each Filler may gather before it converts them
+	Workers  int  // Fillers that make batches by turns: the largest number of them
+	OneByOne bool // records are read one by one, so that Progress says which one hangs
+
+	viewable bool   // all fields may be views
+	ragged   bool   // a field has records of different lengths
+	allValid []bool // of a batch in which all records count
+}
+
+// Init settles what follows from the exported fields. It is called once, before all other methods.
+func (p *Plan) Init() {
+	p.viewable, p.allValid = true, slices.Repeat([]bool{true}, p.Batch)
+	for i := range p.Fields {
+		p.viewable = p.viewable && p.Fields[i].Viewable()
+		p.ragged = p.ragged || p.Fields[i].In.Ragged
+	}
+}
+
+// Viewable reports whether all fields of a batch may be views of memory that the Source says is warm.
+func (p *Plan) Viewable() bool { return p.Source.Mapped != nil && p.Views && p.viewable }
+
+// Ragged reports whether a field has records of different lengths.
+func (p *Plan) Ragged() bool { return p.ragged }
+
+// Stored returns the bytes that the Source has of a whole batch, one row for each record of variable length.
+func (p *Plan) Stored() (bytes int64) {
+	for i := range p.Fields {
+		if f := &p.Fields[i]; !f.Made() {
+			bytes += int64(f.Stored) * int64(p.Batch)
+		}
+	}
+	return bytes
+}

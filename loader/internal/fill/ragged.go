@@ -1,0 +1,101 @@
+package fill
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/penstock/penstock/loader/internal/memory"
+	"github.com/penstock/penstock/tensor"
+)
+
+// gatherRagged gathers all fields of variable length that are not views.
+func (r *reader) gatherRagged(ctx context.Context, b *Batch) *Error {
+	for f := range r.plan.Fields {
+		if r.plan.Fields[f].Ragged && !b.viewing[f] {
+			if err := r.rows(ctx, b, f); err != nil {
+				return r.locate(ctx, b, f, 0, len(b.indices), err)
+			}
+		}
+	}
+	return nil
+}
+
+// probeRagged reads those fields of place i that are gathered when all places are settled.
+func (r *reader) probeRagged(ctx context.Context, b *Batch, i int) error {
+	for f := range r.plan.Fields {
+		if r.plan.Fields[f].Ragged {
+			if err := r.probe(ctx, f, b.indices[i]); err != nil {
+				return r.locate(ctx, b, f, i, i+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+// rows gathers the rows of a field into memory of the batch, or of the caller.
+func (r *reader) rows(ctx context.Context, b *Batch, f int) (err error) {
+	defer r.guard.catch(&err)
+	fd := &r.plan.Fields[f]
+	r.progress.set(b.slot, f, -1)
+	r.watch.begin()
+	offsets := b.offsets[f][:len(b.indices)+1]
+	dst, err := r.plan.rowsFor(ctx, b, f, offsets)
+	if err != nil {
+		return err
+	}
+	dst, err = r.plan.Source.Ragged.GatherRagged(ctx, fd.In.Name, b.indices, offsets, dst)
+	if err != nil {
+		return err
+	}
+	if b.own == nil {
+		b.rows[f] = dst
+	}
+	b.views[f] = tensor.Of(fd.In, int(offsets[len(b.indices)]), dst)
+	r.watch.read(r.watch.lap(), b.indices, len(dst))
+	return nil
+}
+
+// rowsFor returns memory for the rows of field f: that of earlier batches, which may be too
+// short and then is replaced from the Go heap; the caller's; or that of the Ring.
+func (p *Plan) rowsFor(ctx context.Context, b *Batch, f int, offsets []int64) ([]byte, error) {
+	dst := b.rows[f]
+	if b.own == nil && p.Budget == 0 && !p.RingRows {
+		return dst, nil
+	}
+	fd := &p.Fields[f]
+	if err := p.Source.Ragged.Lengths(ctx, fd.In.Name, b.indices, offsets); err != nil {
+		return nil, err
+	}
+	need := int(offsets[len(b.indices)]) * fd.Stored
+	switch {
+	case b.own != nil && need > len(b.own[f]):
+		return nil, fmt.Errorf("the rows of the batch have %d bytes, and there is memory for %d", need, len(b.own[f]))
+	case b.own != nil:
+		return b.own[f], nil
+	}
+	if err := p.fits(b, f, need); err != nil || !p.RingRows {
+		return dst, err
+	}
+	b.rows[f] = nil // it may be freed now
+	return p.Ring.Grow(b.slot, f, max(1, need))
+}
+
+// fits reports rows of need bytes that are more than Budget leaves for each batch.
+func (p *Plan) fits(b *Batch, f, need int) error {
+	if p.Budget == 0 {
+		return nil
+	}
+	if p.RingRows {
+		need = memory.WholePages(max(1, need))
+	}
+	left := p.Budget/p.Slots - p.Ring.Stride()
+	for other, rows := range b.rows {
+		if other != f {
+			left -= cap(rows)
+		}
+	}
+	if need > left {
+		return fmt.Errorf("the rows of the batch have %d bytes, and Budget leaves %d for each of %d batches; lower BatchSize, Prefetch or Workers", need, left, p.Slots)
+	}
+	return nil
+}

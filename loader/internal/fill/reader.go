@@ -1,0 +1,150 @@
+package fill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// reader reads records of a Source for one goroutine, and notes what that costs.
+type reader struct {
+	plan     *Plan
+	guard    guard
+	watch    stopwatch
+	progress progress
+	single   single
+	ends     [2]int64 // offsets of a ragged record
+	scratch  scratch  // stored records: one where the Source has no memory to show, or those that are staged
+}
+
+func newReader(p *Plan, plain bool) *reader {
+	r := &reader{plan: p, guard: guard{p.Source.Fault, plain}}
+	r.watch = stopwatch{clock: p.Clock, fresh: true, slow: true, pace: slices.Repeat([]time.Duration{pieceTime}, len(p.Fields))}
+	r.progress.on = p.OneByOne
+	r.progress.set(-1, -1, -1)
+	return r
+}
+
+// gather has the Source copy records.
+func (r *reader) gather(ctx context.Context, field string, indices []int, dst []byte) (err error) {
+	defer r.guard.catch(&err)
+	return r.plan.Source.Records.Gather(ctx, field, indices, dst)
+}
+
+// copy gathers places [lo, hi) of field f.
+func (r *reader) copy(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) error {
+	fd := &r.plan.Fields[f]
+	step := hi - lo
+	if r.plan.OneByOne {
+		step = 1
+	}
+	for i := lo; i < hi; i += step {
+		r.progress.set(b.slot, f, b.indices[i])
+		if err := r.gather(ctx, fd.In.Name, b.indices[i:i+step], dst[(i-lo)*fd.Size:(i-lo+step)*fd.Size]); err != nil {
+			return r.locate(ctx, b, f, lo, hi, err)
+		}
+	}
+	r.watch.read(r.watch.lap(), b.indices[lo:hi], len(dst))
+	return nil
+}
+
+// stored returns the bytes of a record: the Source's memory, or a copy where it has none.
+func (r *reader) stored(ctx context.Context, fd *Field, record int) ([]byte, error) {
+	src, name := &r.plan.Source, fd.In.Name
+	if src.contiguous(name, record, record+1) {
+		v, err := src.show(fd, record, record+1, r.ends[:])
+		return v.Bytes(), err
+	}
+	if fd.In.Ragged {
+		var err error
+		r.scratch, err = src.Ragged.GatherRagged(ctx, name, r.single.of(record), r.ends[:], r.scratch)
+		return r.scratch, err
+	}
+	to := r.scratch.room(fd.Stored)
+	return to, src.Records.Gather(ctx, name, r.single.of(record), to)
+}
+
+// locate finds the record that reading places [lo, hi) of field f failed on, by reading them
+// one by one unless cause names it.
+func (r *reader) locate(ctx context.Context, b *Batch, f, lo, hi int, cause error) *Error {
+	found := &Error{Field: f, Record: -1, Err: cause}
+	var named numbered
+	if errors.As(cause, &named) {
+		found.Record = named.Record()
+		return found
+	}
+	for i := lo; i < hi; i++ {
+		err := r.probe(ctx, f, b.indices[i])
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			found.Record, found.Err = b.indices[i], err
+			break
+		}
+	}
+	return found
+}
+
+// probe reads a field of one record.
+func (r *reader) probe(ctx context.Context, f, record int) (err error) {
+	defer r.guard.catch(&err)
+	fd, ends := &r.plan.Fields[f], make([]int64, 2)
+	if fd.In.Ragged {
+		_, err := r.plan.Source.Ragged.GatherRagged(ctx, fd.In.Name, []int{record}, ends, nil)
+		return err
+	}
+	return r.gather(ctx, fd.In.Name, []int{record}, make([]byte, fd.Stored))
+}
+
+// contiguous reports whether records [a, b) are one piece of memory of the Source.
+func (s *Source) contiguous(field string, a, b int) bool {
+	return s.Chunked == nil || s.Chunked.Contiguous(field, a, b)
+}
+
+// show returns records [a, b) as memory of the Source that is warm, and the offsets of a
+// ragged field.
+func (s *Source) show(fd *Field, a, b int, offsets []int64) (v tensor.View, err error) {
+	if s.Mapped != nil {
+		if err := s.Mapped.Warm(fd.In.Name, a, b); err != nil {
+			return v, err
+		}
+	}
+	return s.slice(fd, a, b, offsets)
+}
+
+// slice is show for memory that is warm.
+func (s *Source) slice(fd *Field, a, b int, offsets []int64) (v tensor.View, err error) {
+	if fd.In.Ragged {
+		return s.Ragged.SliceRagged(fd.In.Name, a, b, offsets[:b-a+1])
+	}
+	v, err = s.Records.Slice(fd.In.Name, a, b)
+	if err == nil && v.Len() != b-a {
+		err = fmt.Errorf("the Source's Slice returned %d records, not %d", v.Len(), b-a)
+	}
+	return v, err
+}
+
+// single is room for the list of one record.
+type single [1]int
+
+// of returns the list, valid until the next call.
+func (l *single) of(record int) []int {
+	l[0] = record
+	return l[:]
+}
+
+// scratch is memory for stored records, which grows to what is asked for.
+type scratch []byte
+
+// room returns n bytes, valid until the next call.
+func (b *scratch) room(n int) []byte {
+	if cap(*b) < n {
+		*b = make([]byte, n)
+	}
+	return (*b)[:n]
+}

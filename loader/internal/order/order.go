@@ -1,0 +1,131 @@
+// Package order says which records a rank has in each step of an epoch: it divides the positions of a Sampler's epoch
+// into global batches, and each of these among the ranks. All of it is a function of the step.
+package order
+
+import "github.com/penstock/penstock/loader/sampler"
+
+// Shares is how the positions of an epoch are divided.
+type Shares struct {
+	Batch    int  // positions of a rank in a step
+	Rank     int  // whose epochs these are
+	Ranks    int  // of all
+	DropLast bool // leave out a last global batch that is not full
+}
+
+// Global returns the number of positions of all ranks in a step.
+func (s Shares) Global() int { return s.Batch * s.Ranks }
+
+// Steps returns how many steps n positions make.
+func (s Shares) Steps(n int) int {
+	if s.DropLast {
+		return n / s.Global()
+	}
+	return (n + s.Global() - 1) / s.Global()
+}
+
+// Epoch is the part of one epoch that a rank takes. Several goroutines may use it.
+type Epoch struct {
+	Number  int
+	Steps   int
+	Records int // positions of all ranks
+
+	shares Shares
+	seq    sampler.Sequence
+	runs   sampler.SliceSequence // nil if seq is none
+}
+
+// New returns an epoch in the order of seq.
+func New(shares Shares, number int, seq sampler.Sequence) *Epoch {
+	e := &Epoch{Number: number, Records: seq.Len(), shares: shares, seq: seq}
+	e.Steps = shares.Steps(e.Records)
+	e.runs, _ = seq.(sampler.SliceSequence)
+	return e
+}
+
+// Slice returns the positions of this rank in a step: n from pos on. The last pad of them
+// are beyond the end of the epoch. All ranks have the same n.
+func (e *Epoch) Slice(step int) (pos, n, pad int) {
+	global := e.shares.Global()
+	start := step * global
+	left := min(global, e.Records-start)
+	n = (left + e.shares.Ranks - 1) / e.shares.Ranks
+	pos = start + e.shares.Rank*n
+	return pos, n, min(n, max(0, pos+n-start-left))
+}
+
+// Span is Slice for some steps, which follow each other on one rank.
+func (e *Epoch) Span(step, steps int) (pos, n, pad int) {
+	pos, n, pad = e.Slice(step)
+	if steps > 1 {
+		last, m, lastPad := e.Slice(step + steps - 1)
+		n, pad = last+m-pos, lastPad
+	}
+	return pos, n, pad
+}
+
+// Choose sets dst to the records of the positions from pos on, the last pad of which repeat
+// the epoch from its start.
+func (e *Epoch) Choose(pos, pad int, dst []int) {
+	real := len(dst) - pad
+	if real > 0 {
+		e.seq.Fill(pos, dst[:real])
+	}
+	for i := real; i < len(dst); i++ {
+		e.seq.Fill((pos+i)%e.Records, dst[i:i+1])
+	}
+}
+
+// RunAt returns the first record of n positions from pos on, the last pad of which are beyond the
+// end, if it is known at once that they are one run.
+func (e *Epoch) RunAt(pos, n, pad int) (first int, ok bool) {
+	if e.runs == nil || pad > 0 || n == 0 {
+		return 0, false
+	}
+	return e.runs.SliceAt(pos, n)
+}
+
+// RunOf is RunAt for any Sequence. It has the records listed in next, which has room for n.
+func (e *Epoch) RunOf(next []int, pos, n, pad int) (first int, is bool) {
+	next = next[:n]
+	if front := next[:min(2, n)]; pad == 0 {
+		e.Choose(pos, 0, front) // the first two show most steps that are not runs: the caller that makes the step lists all of them
+		if RunLength(front) < len(front) {
+			return 0, false
+		}
+	}
+	e.Choose(pos, pad, next)
+	return next[0], RunLength(next) == n
+}
+
+// RunLength returns how many records from the first on follow each other in the Source.
+func RunLength(indices []int) int {
+	first := indices[0]
+	for n, r := range indices {
+		if r != first+n {
+			return n
+		}
+	}
+	return len(indices)
+}
+
+// Outside returns the place of the first record that is not in a Source of n, or -1.
+func Outside(indices []int, n int) int {
+	for i, r := range indices {
+		if uint(r) >= uint(n) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Consecutive sets dst to first, first+1, ...
+func Consecutive(first int, dst []int) {
+	for ; len(dst) >= 8; dst, first = dst[8:], first+8 {
+		d := (*[8]int)(dst)
+		d[0], d[1], d[2], d[3] = first, first+1, first+2, first+3
+		d[4], d[5], d[6], d[7] = first+4, first+5, first+6, first+7
+	}
+	for i := range dst {
+		dst[i] = first + i
+	}
+}
