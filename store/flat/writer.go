@@ -75,7 +75,7 @@ func (f *container) Commit(info store.Info) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.stage.WriteFile(store.ManifestName, text); err != nil {
+	if err := f.stage.Folder.WriteFile(store.ManifestName, text); err != nil {
 		return nil, err
 	}
 	if err := f.shards.Close(); err != nil {

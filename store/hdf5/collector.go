@@ -51,7 +51,7 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := [][]layout.Column{layout.ColumnsOf(m.Schema().Specs(), m.Shards, w.stage.Through(""))}
+	parts := [][]layout.Column{layout.ColumnsOf(m.Schema().Specs(), m.Shards, w.stage.Folder.Through(""))}
 	m.Shards = nil
 	file, err := w.gather(parts, m)
 	if err != nil {
@@ -86,7 +86,7 @@ func (w *collector) gather(parts [][]layout.Column, m *store.Manifest) (file *st
 			w.note(c.note(columns[k]))
 		}
 	}
-	if file, err = newStaged(w.opts.containers()[0], w.stage.Through(stagedName), columns, recipes); err != nil {
+	if file, err = newStaged(w.opts.containers()[0], w.stage.Folder.Through(stagedName), columns, recipes); err != nil {
 		return nil, err
 	}
 	for k := range file.arrays {

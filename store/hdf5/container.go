@@ -52,7 +52,7 @@ func continuing(stage *write.Stage, opts Options) (container, error) {
 	known := opts.containers()
 	name := ""
 	if opts.Journal != nil && opts.Journal.Resume {
-		name = stage.BegunWith(writtenBy)
+		name = write.BegunWith(stage.Folder, writtenBy)
 	}
 	if name == "" {
 		return known[0], nil

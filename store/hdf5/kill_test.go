@@ -210,7 +210,7 @@ func testReadOnlyFileGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	numbered{c.schema, c.fill}.add(t, w, 0, c.records)
-	path := direct.stage.Path(stagedName)
+	path := direct.stage.Folder.Path(stagedName)
 	if err := errors.Join(direct.file.finish(), direct.end(), os.Chmod(path, 0o444), w.Close()); err != nil { // here it would be killed
 		t.Fatal(err)
 	}

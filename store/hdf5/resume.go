@@ -77,13 +77,13 @@ func (w *writer) resume() error {
 	if err != nil {
 		return err
 	}
-	path := w.stage.Through(stagedName)
+	path := w.stage.Folder.Through(stagedName)
 	if undo != nil {
 		if err := putBack(w.stage, undo); err != nil {
 			return err
 		}
 	}
-	if err := w.stage.Root().Remove(trimmedName); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := w.stage.Folder.Root().Remove(trimmedName); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return pathless(err)
 	}
 	w.file, err = reopen(w.container, path, fixedColumns(w.schema, w.records), state)

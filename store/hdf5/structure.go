@@ -77,7 +77,7 @@ func putBack(stage *write.Stage, state json.RawMessage) error {
 	if err := json.Unmarshal(state, &s); err != nil {
 		return fmt.Errorf("the structure of the file: %v: %w", err, store.ErrCorrupt)
 	}
-	f, err := stage.Reopen(stagedName) // it may have been about to be published
+	f, err := stage.Folder.Reopen(stagedName) // it may have been about to be published
 	if err != nil {
 		return pathless(err)
 	}

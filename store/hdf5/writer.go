@@ -59,7 +59,7 @@ func newWriter(stage *write.Stage, schema store.Schema, opts Options) (*writer, 
 }
 
 func (w *writer) begin() (err error) {
-	w.file, err = newStaged(w.container, w.stage.Through(stagedName), fixedColumns(w.schema, w.records), nil)
+	w.file, err = newStaged(w.container, w.stage.Folder.Through(stagedName), fixedColumns(w.schema, w.records), nil)
 	return err
 }
 
@@ -134,7 +134,7 @@ func (s *staged) publish(m *store.Manifest, stage *write.Stage, name string) err
 
 // moveTo copies the records into a new file, of those columns, and continues in it.
 func (w *writer) moveTo(columns []layout.Column) error {
-	file, err := newStaged(w.container, w.stage.Through(trimmedName), columns, nil)
+	file, err := newStaged(w.container, w.stage.Folder.Through(trimmedName), columns, nil)
 	if err != nil {
 		return err
 	}

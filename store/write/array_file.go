@@ -44,8 +44,8 @@ func newArrayFile(spec tensor.Spec) arrayFile {
 }
 
 // create begins an empty array.
-func (a *arrayFile) create(stage *Stage, name string) (err error) {
-	a.file, err = stage.create(name)
+func (a *arrayFile) create(folder *Folder, name string) (err error) {
+	a.file, err = folder.Create(name)
 	if err != nil {
 		return err
 	}
@@ -150,9 +150,9 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 
 // resume continues an array whose first rows, with checksum crc, were made durable. It cuts
 // the file behind them.
-func (a *arrayFile) resume(stage *Stage, name string, rows int64, crc uint32) error {
-	path := stage.Path(name)
-	f, err := stage.Reopen(name)
+func (a *arrayFile) resume(folder *Folder, name string, rows int64, crc uint32) error {
+	path := folder.Path(name)
+	f, err := folder.Reopen(name)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (a *arrayFile) abandon() {
 }
 
 // writeSums writes a checksum file and returns the CRC32C of all of it.
-func writeSums(stage *Stage, name string, blocks []uint32) (uint32, error) {
+func writeSums(folder *Folder, name string, blocks []uint32) (uint32, error) {
 	text := layout.SumsHeader(int64(len(blocks)))
 	for _, b := range blocks {
 		text = binary.LittleEndian.AppendUint32(text, b)
@@ -203,18 +203,10 @@ func writeSums(stage *Stage, name string, blocks []uint32) (uint32, error) {
 	if len(blocks) == 0 {
 		text = append(text, 0)
 	}
-	return layout.CRC32C(text), stage.WriteFile(name, text)
+	return layout.CRC32C(text), folder.WriteFile(name, text)
 }
 
-// WriteFile writes a read-only file and waits until it is on disk.
-func (s *Stage) WriteFile(name string, data []byte) error {
-	f, err := s.create(name)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return err
-	}
-	return SyncFile(f)
+func (a *arrayFile) appendOffset(rows int64) error {
+	binary.LittleEndian.PutUint64(a.word[:], uint64(rows))
+	return a.append(a.word[:], layout.CRC32C(a.word[:]))
 }

@@ -30,7 +30,7 @@ func testPieces(t *testing.T, row int, synced bool) {
 	}
 	defer stage.Abort()
 	a := newArrayFile(tensor.Spec{DType: tensor.Uint8, Shape: tensor.Shape{row}})
-	if err := a.create(stage, "rows.npy"); err != nil {
+	if err := a.create(stage.Folder, "rows.npy"); err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(uint64(row), 1))
@@ -57,7 +57,7 @@ func testPieces(t *testing.T, row int, synced bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(stage.Path("rows.npy"))
+	got, err := os.ReadFile(stage.Folder.Path("rows.npy"))
 	if err != nil || len(got) < layout.HeaderBytes || !bytes.Equal(got[layout.HeaderBytes:], want) || layout.CRC32C(got) != crc {
 		t.Fatalf("%d bytes with CRC32C %08x, want %d and %08x, or others; error %v", len(got), layout.CRC32C(got), layout.HeaderBytes+len(want), crc, err)
 	}
@@ -68,7 +68,7 @@ func resumed(t *testing.T, a *arrayFile, stage *Stage) arrayFile {
 	t.Helper()
 	a.abandon()
 	next := newArrayFile(a.spec)
-	if err := next.resume(stage, "rows.npy", a.rows, a.sums.all()); err != nil {
+	if err := next.resume(stage.Folder, "rows.npy", a.rows, a.sums.all()); err != nil {
 		t.Fatal(err)
 	}
 	return next

@@ -2,9 +2,6 @@ package write
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 
 	"github.com/penstock/penstock/store"
 )
@@ -25,7 +22,7 @@ func NewCheckpointer(stage *Stage, schema store.Schema, options map[string]strin
 	if !j.Resume {
 		return k, nil
 	}
-	h, err := stage.history(k.head)
+	h, err := readHistory(stage.Folder, k.head)
 	if err != nil {
 		return nil, err
 	}
@@ -56,22 +53,22 @@ func (k *Checkpointer) State(l *ManifestBuilder) (state, undo json.RawMessage, e
 // Clear forgets what there is, and removes it.
 func (k *Checkpointer) Clear() error {
 	k.last = nil
-	return k.stage.clear(nil)
+	return k.stage.Folder.clear(nil)
 }
 
 // Begin starts to write the journal, behind the last checkpoint where there is one.
 func (k *Checkpointer) Begin() (err error) {
 	if k.last != nil {
-		k.journal, err = k.stage.openJournal(k.last.size)
+		k.journal, err = openJournal(k.stage.Folder, k.last.size)
 		return err
 	}
-	k.journal, err = k.stage.createJournal(k.head)
+	k.journal, err = createJournal(k.stage.Folder, k.stage.dest.parent, k.head)
 	return err
 }
 
 // Checkpoint notes that the records up to now, whose metadata is l, are on disk.
 func (k *Checkpointer) Checkpoint(l *ManifestBuilder, state, note json.RawMessage) error {
-	if err := k.stage.sync(); err != nil {
+	if err := k.stage.Folder.sync(); err != nil {
 		return err
 	}
 	return k.journal.commit(entry{Checkpoint: &checkpoint{Records: l.Records(), BuilderState: l.State(), State: state, Note: note}})
@@ -88,43 +85,4 @@ func (k *Checkpointer) Close() error {
 	j := k.journal
 	k.journal = nil
 	return j.close()
-}
-
-// BegunWith returns an option that the build in the stage was begun with; "" if there is no build.
-func (s *Stage) BegunWith(option string) string {
-	data, err := s.folder.ReadFile(JournalName)
-	if err != nil {
-		return ""
-	}
-	h, err := readJournal(data)
-	if h == nil || err != nil {
-		return ""
-	}
-	return h.build.Options[option]
-}
-
-// history reads the journal of a build like head; nil says that there is none.
-func (s *Stage) history(head *buildEntry) (*history, error) {
-	data, err := s.folder.ReadFile(JournalName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	h, err := readJournal(data)
-	if h == nil && err == nil {
-		return nil, nil
-	}
-	if err == nil {
-		err = head.compare(h.build)
-	}
-	if err != nil {
-		return nil, notResumed(err)
-	}
-	return h, nil
-}
-
-func notResumed(err error) error {
-	return fmt.Errorf("cannot resume: %w; begin anew without resuming", err)
 }

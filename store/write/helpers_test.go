@@ -60,7 +60,7 @@ func finish(t *testing.T, s *Stage, b *ShardWriter) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.WriteFile(store.ManifestName, text); err != nil {
+	if err := s.Folder.WriteFile(store.ManifestName, text); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -13,9 +14,6 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
-
-// JournalName is the file of a stage that says what can be resumed.
-const JournalName = "build.journal"
 
 // journal is that file while a build writes it: a line for the build, for each finished
 // shard, for each checkpoint, for the start of its commit. A line is the CRC32C of the rest
@@ -99,13 +97,13 @@ func WithInput(j *store.Journal, name, value string) *store.Journal {
 }
 
 // createJournal begins one, durably.
-func (s *Stage) createJournal(head *buildEntry) (*journal, error) {
-	f, err := s.create(JournalName)
+func createJournal(folder *Folder, parent *os.Root, head *buildEntry) (*journal, error) {
+	f, err := folder.Create(JournalName)
 	if err != nil {
 		return nil, err
 	}
 	j := &journal{f}
-	err = errors.Join(j.commit(entry{Build: head}), s.sync(), SyncRoot(s.parent))
+	err = errors.Join(j.commit(entry{Build: head}), folder.sync(), SyncRoot(parent))
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -143,8 +141,8 @@ func announced(journal []byte, read func(name string) ([]byte, error)) bool {
 }
 
 // openJournal continues a journal behind its first size bytes.
-func (s *Stage) openJournal(size int64) (*journal, error) {
-	f, err := s.folder.OpenFile(JournalName, os.O_WRONLY|os.O_APPEND, 0)
+func openJournal(folder *Folder, size int64) (*journal, error) {
+	f, err := folder.root.OpenFile(JournalName, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -214,44 +212,6 @@ func nextEntry(data []byte) (e entry, n int) {
 	return e, n
 }
 
-// resume continues the build that is in the stage, or begins one.
-func (b *ShardWriter) resume() error {
-	head := b.head()
-	var h *history
-	var err error
-	if b.opts.Journal.Resume {
-		h, err = b.stage.history(head)
-	}
-	if err != nil {
-		return err
-	}
-	if h == nil {
-		if err := b.stage.clear(nil); err != nil {
-			return err
-		}
-		b.journal, err = b.stage.createJournal(head)
-		return err
-	}
-	if err := b.restore(h); err != nil {
-		return notResumed(err)
-	}
-	if err := b.stage.sync(); err != nil { // before the journal forgets what was undone
-		return err
-	}
-	b.journal, err = b.stage.openJournal(h.size)
-	return err
-}
-
-// head describes this build.
-func (b *ShardWriter) head() *buildEntry {
-	o := b.opts
-	options := map[string]string{"shard size": fmt.Sprint(o.ShardBytes), "splits": fmt.Sprintf("%q", o.Splits), "appended to": "nothing"}
-	if o.Base != nil {
-		options["appended to"] = fmt.Sprintf("generation %d of dataset %s", o.Base.Generation, o.Base.ID)
-	}
-	return &buildEntry{Format: 1, Fields: b.schema.Fields, Options: options, Inputs: o.Journal.Inputs}
-}
-
 // compare says in what a build differs from the one that is there.
 func (e *buildEntry) compare(old *buildEntry) error {
 	was, is := compact(old.Fields), compact(e.Fields)
@@ -305,30 +265,41 @@ func compact(fields []store.Field) string {
 	return string(text)
 }
 
-// restore brings the stage and the manifest back to the last checkpoint.
-func (b *ShardWriter) restore(h *history) error {
-	keep := map[string]bool{JournalName: true}
-	if h.last == nil {
-		return b.stage.clear(keep)
+// BegunWith returns an option that the build in the stage was begun with; "" if there is no build.
+func BegunWith(folder *Folder, option string) string {
+	data, err := folder.root.ReadFile(JournalName)
+	if err != nil {
+		return ""
 	}
-	if err := b.undo(h.renames); err != nil {
-		return err
+	h, err := readJournal(data)
+	if h == nil || err != nil {
+		return ""
 	}
-	b.manifest = NewManifestBuilder(b.schema, b.opts.Splits...)
-	if err := b.manifest.Restore(h.last.BuilderState); err != nil {
-		return err
+	return h.build.Options[option]
+}
+
+// readHistory reads the journal of a build like head; nil says that there is none.
+func readHistory(folder *Folder, head *buildEntry) (*history, error) {
+	data, err := folder.root.ReadFile(JournalName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	if len(h.last.Sections) != len(b.sections) || h.last.Records != b.manifest.Records() {
-		return fmt.Errorf("its last checkpoint is of another build: %w", store.ErrCorrupt)
+	if err != nil {
+		return nil, err
 	}
-	for i := range b.sections {
-		if err := b.sections[i].restore(h.last.Sections[i], h.shards[i], keep); err != nil {
-			return err
-		}
+	h, err := readJournal(data)
+	if h == nil && err == nil {
+		return nil, nil
 	}
-	b.kept = store.Kept{Resumed: true, Records: h.last.Records, Notes: h.notes}
-	if b.opts.Base != nil {
-		b.kept.Records -= b.opts.Base.Records
+	if err == nil {
+		err = head.compare(h.build)
 	}
-	return b.stage.clear(keep)
+	if err != nil {
+		return nil, notResumed(err)
+	}
+	return h, nil
+}
+
+func notResumed(err error) error {
+	return fmt.Errorf("cannot resume: %w; begin anew without resuming", err)
 }

@@ -1,10 +1,8 @@
 package write
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash"
 	"slices"
 
 	"github.com/penstock/penstock/internal/digest"
@@ -29,17 +27,6 @@ type ManifestBuilder struct {
 	metadata []splitMetadata // by split
 }
 
-// splitMetadata is the metadata of one split; without splits there is one.
-type splitMetadata struct {
-	count   int64
-	ids     []hash.Hash
-	stats   [][]moments.Moments // by field and channel
-	lengths []moments.Moments
-	labels  [][]int64
-	entry   [12]byte // what goes into an id; here, so that it is not allocated
-	many    []byte   // the same of a block
-}
-
 // NewManifestBuilder returns the builder of an empty dataset with those splits, if any.
 func NewManifestBuilder(s store.Schema, splits ...string) *ManifestBuilder {
 	l := &ManifestBuilder{schema: s, fields: s.Specs(), splits: splits}
@@ -49,32 +36,21 @@ func NewManifestBuilder(s store.Schema, splits ...string) *ManifestBuilder {
 	return l
 }
 
-func newSplitMetadata(s store.Schema) splitMetadata {
-	b := splitMetadata{lengths: make([]moments.Moments, len(s.Fields))}
-	for _, f := range s.Fields {
-		channels, _ := f.Channels()
-		b.ids = append(b.ids, sha256.New())
-		b.stats = append(b.stats, make([]moments.Moments, channels))
-		b.labels = append(b.labels, make([]int64, len(f.Classes)))
-	}
-	return b
-}
-
 // Add enters the next record, summarizing it if that was not done, and returns the CRC32C
 // of each value in sums, which is as long as the schema. A label outside its classes, or a
 // split that is not one of the dataset's, is an error, and then nothing was entered.
-func (l *ManifestBuilder) Add(r *store.Record, sums []uint32) error {
-	digests := digest.Of(r).Take(l.fields)
-	split, err := l.split(r.Split)
+func (mb *ManifestBuilder) Add(r *store.Record, sums []uint32) error {
+	digests := digest.Of(r).Take(mb.fields)
+	split, err := mb.split(r.Split)
 	if err != nil {
 		return err
 	}
-	for i, f := range l.schema.Fields {
+	for i, f := range mb.schema.Fields {
 		if err := checkLabels(f, r.Values[i]); err != nil {
 			return err
 		}
 	}
-	l.metadata[split].add(l.schema, r, digests)
+	mb.metadata[split].add(mb.schema, r, digests)
 	for i := range sums {
 		sums[i] = digests[i].CRC32C
 	}
@@ -82,116 +58,61 @@ func (l *ManifestBuilder) Add(r *store.Record, sums []uint32) error {
 }
 
 // AddBlock enters records as as many calls of Add do, except that after an error none of them was entered.
-func (l *ManifestBuilder) AddBlock(b *store.Block) error {
-	if len(b.Values) != len(l.schema.Fields) {
+func (mb *ManifestBuilder) AddBlock(b *store.Block) error {
+	if len(b.Values) != len(mb.schema.Fields) {
 		panic("store: block was not made by NewBlock for this schema")
 	}
 	digest.OfBlock(b).Settle()
-	split, err := l.split(b.Split)
+	split, err := mb.split(b.Split)
 	if err != nil {
 		return err
 	}
-	for i, f := range l.schema.Fields {
+	for i, f := range mb.schema.Fields {
 		if err := checkLabels(f, b.Values[i]); err != nil {
 			return err
 		}
 	}
-	l.metadata[split].addBlock(l.schema, b)
+	mb.metadata[split].addBlock(mb.schema, b)
 	return nil
 }
 
 // split returns the position of a split.
-func (l *ManifestBuilder) split(name string) (int, error) {
-	if len(l.splits) == 0 && name == "" {
+func (mb *ManifestBuilder) split(name string) (int, error) {
+	if len(mb.splits) == 0 && name == "" {
 		return 0, nil
 	}
-	if i := slices.Index(l.splits, name); i >= 0 {
+	if i := slices.Index(mb.splits, name); i >= 0 {
 		return i, nil
 	}
-	return 0, fmt.Errorf("split %q is not one of the dataset's: %q", name, l.splits)
-}
-
-func (b *splitMetadata) add(s store.Schema, r *store.Record, digests []digest.Value) {
-	for i, f := range s.Fields {
-		entry := b.entry[:4]
-		binary.LittleEndian.PutUint32(entry, digests[i].CRC32C)
-		if rows := digest.Of(r).Rows(i, f.Spec); f.Ragged {
-			entry = binary.LittleEndian.AppendUint64(entry, uint64(rows))
-			b.lengths[i].Merge(moments.One(float64(rows)))
-		}
-		b.ids[i].Write(entry)
-		for c := range b.stats[i] {
-			b.stats[i][c].Merge(digests[i].Channels[c])
-		}
-		if isLabel(f) {
-			for v := r.Values[i]; len(v) > 0; v = v[8:] {
-				b.labels[i][binary.LittleEndian.Uint64(v)]++
-			}
-		}
-	}
-	b.count++
-}
-
-func (k *splitMetadata) addBlock(s store.Schema, b *store.Block) {
-	for i, f := range s.Fields {
-		k.many = k.many[:0]
-		for _, sum := range digest.OfBlock(b).CRC32Cs(i) {
-			k.many = binary.LittleEndian.AppendUint32(k.many, sum)
-		}
-		k.ids[i].Write(k.many)
-		digest.OfBlock(b).MergeStatistics(k.stats[i], i)
-		if isLabel(f) {
-			for v := b.Values[i]; len(v) > 0; v = v[8:] {
-				k.labels[i][binary.LittleEndian.Uint64(v)]++
-			}
-		}
-	}
-	k.count += int64(b.N)
-}
-
-// isLabel reports whether values are class numbers: int64 scalars, one or any number.
-func isLabel(f store.Field) bool {
-	return len(f.Classes) > 0 && f.DType == tensor.Int64 && len(f.Shape) == 0
-}
-
-func checkLabels(f store.Field, value []byte) error {
-	if !isLabel(f) {
-		return nil
-	}
-	for ; len(value) > 0; value = value[8:] {
-		if label := int64(binary.LittleEndian.Uint64(value)); label < 0 || label >= int64(len(f.Classes)) {
-			return fmt.Errorf("field %q: label %d, but there are %d classes", f.Name, label, len(f.Classes))
-		}
-	}
-	return nil
+	return 0, fmt.Errorf("split %q is not one of the dataset's: %q", name, mb.splits)
 }
 
 // Records returns how many records were added.
-func (l *ManifestBuilder) Records() int64 {
+func (mb *ManifestBuilder) Records() int64 {
 	n := int64(0)
-	for i := range l.metadata {
-		n += l.metadata[i].count
+	for i := range mb.metadata {
+		n += mb.metadata[i].count
 	}
 	return n
 }
 
 // Manifest returns the manifest of what was added, with no shards.
-func (l *ManifestBuilder) Manifest(info store.Info) *store.Manifest {
+func (mb *ManifestBuilder) Manifest(info store.Info) *store.Manifest {
 	m := &store.Manifest{
 		Format: layout.FormatName, Version: layout.FormatVersion, Generation: 1,
-		Records: l.Records(), Fields: append([]store.Field(nil), l.schema.Fields...),
+		Records: mb.Records(), Fields: append([]store.Field(nil), mb.schema.Fields...),
 		Statistics: make(map[string]*store.Statistics),
 		Recipe:     info.Recipe, Source: info.Source, Skipped: info.Skipped,
 	}
-	for i, f := range l.schema.Fields {
-		s := l.statistics(i, f, l.metadata)
+	for i, f := range mb.schema.Fields {
+		s := mb.statistics(i, f, mb.metadata)
 		m.Statistics[f.Name] = s
 		if info.NormalizeByStatistics && layout.PixelBytes(f.Spec) {
-			m.Fields[i].Normalization = normalization(l.statistics(i, f, l.metadataOf(info.NormalizeSplit)))
+			m.Fields[i].Normalization = normalization(mb.statistics(i, f, mb.metadataOf(info.NormalizeSplit)))
 		}
 	}
-	m.ID = l.id(m.Fields)
-	m.BuilderState = l.State()
+	m.ID = mb.id(m.Fields)
+	m.BuilderState = mb.State()
 	return m
 }
 
@@ -214,16 +135,16 @@ func normalization(s *store.Statistics) *store.Normalization {
 }
 
 // metadataOf returns the part of l.metadata for a split, or all if it is "" or not one of the splits.
-func (l *ManifestBuilder) metadataOf(split string) []splitMetadata {
-	if i := slices.Index(l.splits, split); i >= 0 {
-		return l.metadata[i : i+1]
+func (mb *ManifestBuilder) metadataOf(split string) []splitMetadata {
+	if i := slices.Index(mb.splits, split); i >= 0 {
+		return mb.metadata[i : i+1]
 	}
-	return l.metadata
+	return mb.metadata
 }
 
 // statistics sums a field up over the splits of list.
-func (l *ManifestBuilder) statistics(i int, f store.Field, list []splitMetadata) *store.Statistics {
-	stats, labels := make([]moments.Moments, len(l.metadata[0].stats[i])), make([]int64, len(f.Classes))
+func (mb *ManifestBuilder) statistics(i int, f store.Field, list []splitMetadata) *store.Statistics {
+	stats, labels := make([]moments.Moments, len(mb.metadata[0].stats[i])), make([]int64, len(f.Classes))
 	var all, lengths moments.Moments
 	for _, b := range list {
 		for c := range stats {
@@ -252,13 +173,13 @@ func (l *ManifestBuilder) statistics(i int, f store.Field, list []splitMetadata)
 	return s
 }
 
-func (l *ManifestBuilder) id(fields []store.Field) string {
+func (mb *ManifestBuilder) id(fields []store.Field) string {
 	id := NewIdentity(fields)
-	for i := range l.metadata {
-		if len(l.splits) > 0 {
-			id.Split(l.splits[i])
+	for i := range mb.metadata {
+		if len(mb.splits) > 0 {
+			id.Split(mb.splits[i])
 		}
-		for _, h := range l.metadata[i].ids {
+		for _, h := range mb.metadata[i].ids {
 			id.Field(h.Sum(nil))
 		}
 	}
@@ -284,4 +205,34 @@ func AddStorage(m *store.Manifest, array string, s *store.Storage) {
 		m.Storage = make(map[string]*store.Storage)
 	}
 	m.Storage[array] = s
+}
+
+// State returns all that Restore needs to continue, in the form that
+// docs/format.md describes.
+func (mb *ManifestBuilder) State() []byte {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(mb.metadata)))
+	for i := range mb.metadata {
+		b = mb.metadata[i].state(b)
+	}
+	return b
+}
+
+// Restore takes over the metadata that State returned: of the same fields, with as many splits and
+// classes or, at the end of their lists, fewer. After an error, which is ErrCorrupt, the
+// ManifestBuilder is not usable.
+func (mb *ManifestBuilder) Restore(state []byte) error {
+	r := stateReader{b: state}
+	n := int(r.uint32())
+	if n < 1 || n > len(mb.metadata) {
+		return errBadState
+	}
+	for i := range n {
+		if err := mb.metadata[i].restore(&r); err != nil {
+			return err
+		}
+	}
+	if r.bad || len(r.b) > 0 {
+		return errBadState
+	}
+	return nil
 }

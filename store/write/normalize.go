@@ -58,7 +58,7 @@ func setNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 		text, err = m.Encode()
 	}
 	if err == nil {
-		err = stage.WriteFile(store.ManifestName, text)
+		err = stage.Folder.WriteFile(store.ManifestName, text)
 	}
 	if err != nil {
 		return nil, errors.Join(err, stage.Abort())

@@ -1,7 +1,6 @@
 package write
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/penstock/penstock/internal/digest"
@@ -51,38 +50,38 @@ func (w *writer) append(add func() error) error {
 }
 
 // Append adds the next record.
-func (b *ShardWriter) Append(r *store.Record) error {
-	if err := b.manifest.Add(r, b.sums); err != nil {
+func (w *ShardWriter) Append(r *store.Record) error {
+	if err := w.manifest.Add(r, w.sums); err != nil {
 		return err
 	}
-	i, err := b.manifest.split(r.Split)
+	i, err := w.manifest.split(r.Split)
 	if err != nil {
 		return err
 	}
-	full, err := b.sections[i].append(r, b.sums)
+	full, err := w.sections[i].append(r, w.sums)
 	if err == nil && full {
-		err = b.enterShard(i)
+		err = w.enterShard(i)
 	}
-	return b.opts.reworded(err)
+	return w.opts.reworded(err)
 }
 
 // AppendBlock adds the next records, of a schema without ragged fields.
-func (b *ShardWriter) AppendBlock(r *store.Block) error {
-	if err := b.manifest.AddBlock(r); err != nil {
+func (w *ShardWriter) AppendBlock(r *store.Block) error {
+	if err := w.manifest.AddBlock(r); err != nil {
 		return err
 	}
-	i, err := b.manifest.split(r.Split)
+	i, err := w.manifest.split(r.Split)
 	if err != nil {
 		return err
 	}
-	s := &b.sections[i]
+	s := &w.sections[i]
 	for done := 0; done < r.N; {
 		n, full, err := s.appendRows(r, done)
 		if err == nil && full {
-			err = b.enterShard(i)
+			err = w.enterShard(i)
 		}
 		if err != nil {
-			return b.opts.reworded(err)
+			return w.opts.reworded(err)
 		}
 		done += n
 	}
@@ -90,12 +89,12 @@ func (b *ShardWriter) AppendBlock(r *store.Block) error {
 }
 
 // enterShard enters the last shard of a section, which is full, into the journal.
-func (b *ShardWriter) enterShard(section int) error {
-	if b.journal == nil {
+func (w *ShardWriter) enterShard(section int) error {
+	if w.journal == nil {
 		return nil
 	}
-	shards := b.sections[section].shards
-	return b.journal.write(entry{Shard: &shardEntry{section, shards[len(shards)-1]}})
+	shards := w.sections[section].shards
+	return w.journal.write(entry{Shard: &shardEntry{section, shards[len(shards)-1]}})
 }
 
 // append adds a record, whose values have the checksums sums. It reports whether that was
@@ -147,11 +146,6 @@ func (s *section) appendRows(b *store.Block, first int) (n int, full bool, err e
 		return n, false, nil
 	}
 	return n, true, s.closeShard()
-}
-
-func (a *arrayFile) appendOffset(rows int64) error {
-	binary.LittleEndian.PutUint64(a.word[:], uint64(rows))
-	return a.append(a.word[:], layout.CRC32C(a.word[:]))
 }
 
 // appendRows adds rows, each of which has its checksum in sums.

@@ -35,7 +35,7 @@ func TestKilledWhileReplacing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if exchanged {
-				if err := private.Exchange(s.parent, s.name, s.parent, filepath.Base(dest)); err != nil {
+				if err := private.Exchange(s.dest.parent, s.dest.stage, s.dest.parent, filepath.Base(dest)); err != nil {
 					t.Skip("this system cannot exchange folders")
 				}
 			}

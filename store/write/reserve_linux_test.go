@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
-	"golang.org/x/sys/unix"
 )
 
 // Disk space that was reserved beyond the end of a shard is free when the shard is finished, and
@@ -54,7 +55,7 @@ func TestReservedRoomIsGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var st unix.Stat_t
-	if err := unix.Stat(s.Path("x-00000.npy"), &st); err != nil {
+	if err := unix.Stat(s.Folder.Path("x-00000.npy"), &st); err != nil {
 		t.Fatal(err)
 	}
 	if st.Size != layout.HeaderBytes+70*100_000 || st.Blocks*512 > st.Size+64<<10 { // with what lists its blocks

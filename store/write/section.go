@@ -2,6 +2,7 @@ package write
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
@@ -14,7 +15,7 @@ const maxBytes = 1 << 62
 // splits. Its file names begin with prefix until the dataset is finished.
 type section struct {
 	schema  store.Schema
-	stage   *Stage
+	folder  *Folder
 	size    shardSize
 	prefix  string
 	number  int // of its first shard, for names
@@ -25,8 +26,8 @@ type section struct {
 	open    int64         // in the open one
 }
 
-func newSection(schema store.Schema, stage *Stage, size shardSize, prefix string, number int) section {
-	s := section{schema: schema, stage: stage, size: size, prefix: prefix, number: number, columns: layout.Columns(schema.Specs())}
+func newSection(schema store.Schema, folder *Folder, size shardSize, prefix string, number int) section {
+	s := section{schema: schema, folder: folder, size: size, prefix: prefix, number: number, columns: layout.Columns(schema.Specs())}
 	for _, c := range s.columns {
 		s.arrays = append(s.arrays, newArrayFile(c.Spec))
 	}
@@ -44,7 +45,7 @@ func (s *section) raggedFull() bool {
 }
 
 // path returns where a file of this section is in the stage.
-func (s *section) path(name string) string { return s.stage.Path(s.prefix + name) }
+func (s *section) path(name string) string { return s.folder.Path(s.prefix + name) }
 
 // files returns the entries of a column's files in a shard of this section, without CRCs.
 func (s *section) files(k int, shard int, rows int64) (payload, sums store.File) {
@@ -55,7 +56,7 @@ func (s *section) files(k int, shard int, rows int64) (payload, sums store.File)
 func (s *section) openShard() error {
 	for k := range s.arrays {
 		payload, _ := s.files(k, len(s.shards), 0)
-		if err := s.arrays[k].create(s.stage, s.prefix+payload.Name); err != nil {
+		if err := s.arrays[k].create(s.folder, s.prefix+payload.Name); err != nil {
 			return err
 		}
 		if s.columns[k].Part == layout.Offsets {
@@ -76,7 +77,7 @@ func (s *section) closeShard() error {
 			return err
 		}
 		payload.CRC32C = layout.HexCRC(crc)
-		crc, err = writeSums(s.stage, s.prefix+sums.Name, blocks)
+		crc, err = writeSums(s.folder, s.prefix+sums.Name, blocks)
 		if err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func (s *section) restore(state sectionState, shards []store.Shard, keep map[str
 		if a.Rows < 0 || a.Rows > maxBytes/int64(s.columns[k].Spec.RecordBytes()) {
 			return fmt.Errorf("column %s: %d rows: %w", s.columns[k].Name, a.Rows, store.ErrCorrupt)
 		}
-		if err := s.arrays[k].resume(s.stage, s.prefix+payload.Name, a.Rows, a.CRC32C); err != nil {
+		if err := s.arrays[k].resume(s.folder, s.prefix+payload.Name, a.Rows, a.CRC32C); err != nil {
 			return err
 		}
 	}
@@ -168,7 +169,7 @@ func (s *section) restoreShard(shard store.Shard, keep map[string]bool) error {
 		return fmt.Errorf("%w: %w", err, store.ErrCorrupt)
 	}
 	for _, f := range shard.Files {
-		info, err := s.stage.folder.Lstat(s.prefix + f.Name)
+		info, err := s.folder.root.Lstat(s.prefix + f.Name)
 		if err != nil {
 			return err
 		}
@@ -181,3 +182,36 @@ func (s *section) restoreShard(shard store.Shard, keep map[string]bool) error {
 	s.records += shard.Count
 	return nil
 }
+
+// shardSize says when a shard is full: at a multiple of step records, when it has the given number
+// of records or a ragged field has the given number of bytes.
+type shardSize struct {
+	records, step, bytes int64
+}
+
+// newShardSize finds sizes at which a full shard of every fixed field is whole pages, so
+// that the shards of a field can be mapped side by side.
+func newShardSize(s store.Schema, shardBytes int64) shardSize {
+	step, largest := int64(1), int64(0)
+	for _, f := range s.Fields {
+		if f.Ragged {
+			continue
+		}
+		size := int64(f.RecordBytes())
+		largest = max(largest, size)
+		step = lcm(step, layout.HeaderBytes/gcd(layout.HeaderBytes, size))
+	}
+	if largest == 0 {
+		return shardSize{math.MaxInt64, 1, shardBytes}
+	}
+	return shardSize{max(1, shardBytes/largest/step) * step, step, shardBytes}
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func lcm(a, b int64) int64 { return a / gcd(a, b) * b }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -45,30 +44,6 @@ type ShardWriter struct {
 
 const defaultShardBytes = 256 << 20
 
-// shardSize says when a shard is full: at a multiple of step records, when it has the given number
-// of records or a ragged field has the given number of bytes.
-type shardSize struct {
-	records, step, bytes int64
-}
-
-// newShardSize finds sizes at which a full shard of every fixed field is whole pages, so
-// that the shards of a field can be mapped side by side.
-func newShardSize(s store.Schema, shardBytes int64) shardSize {
-	step, largest := int64(1), int64(0)
-	for _, f := range s.Fields {
-		if f.Ragged {
-			continue
-		}
-		size := int64(f.RecordBytes())
-		largest = max(largest, size)
-		step = lcm(step, layout.HeaderBytes/gcd(layout.HeaderBytes, size))
-	}
-	if largest == 0 {
-		return shardSize{math.MaxInt64, 1, shardBytes}
-	}
-	return shardSize{max(1, shardBytes/largest/step) * step, step, shardBytes}
-}
-
 // ShardRecords returns how many records a full shard has; of a schema without a fixed field, [math.MaxInt64]. 0 bytes
 // stand for 256 MiB.
 func ShardRecords(s store.Schema, shardBytes int64) int64 {
@@ -77,15 +52,6 @@ func ShardRecords(s store.Schema, shardBytes int64) int64 {
 	}
 	return newShardSize(s, shardBytes).records
 }
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
-}
-
-func lcm(a, b int64) int64 { return a / gcd(a, b) * b }
 
 // NewShardWriter begins a build in a stage, or continues one that is there if opts.Journal asks
 // for it; otherwise it clears the stage.
@@ -101,7 +67,7 @@ func NewShardWriter(stage *Stage, schema store.Schema, opts ShardOptions) (*Shar
 	if err == nil && opts.Journal != nil {
 		err = b.resume()
 	} else if err == nil {
-		err = stage.clear(nil)
+		err = stage.Folder.clear(nil)
 	}
 	if err != nil {
 		b.Close()
@@ -111,75 +77,75 @@ func NewShardWriter(stage *Stage, schema store.Schema, opts ShardOptions) (*Shar
 }
 
 // start makes the manifest and sections of a build that has no records yet.
-func (b *ShardWriter) start() error {
+func (w *ShardWriter) start() error {
 	shards := 0
-	b.manifest = NewManifestBuilder(b.schema, b.opts.Splits...)
-	if base := b.opts.Base; base != nil {
+	w.manifest = NewManifestBuilder(w.schema, w.opts.Splits...)
+	if base := w.opts.Base; base != nil {
 		shards = len(base.Shards)
-		if err := b.manifest.Restore(base.BuilderState); err != nil {
+		if err := w.manifest.Restore(base.BuilderState); err != nil {
 			return err
 		}
 	}
-	size := newShardSize(b.schema, b.opts.ShardBytes)
-	if len(b.opts.Splits) == 0 {
-		b.sections = []section{newSection(b.schema, b.stage, size, "", shards)}
+	size := newShardSize(w.schema, w.opts.ShardBytes)
+	if len(w.opts.Splits) == 0 {
+		w.sections = []section{newSection(w.schema, w.stage.Folder, size, "", shards)}
 	}
-	for _, name := range b.opts.Splits {
-		b.sections = append(b.sections, newSection(b.schema, b.stage, size, name+"+", 0))
+	for _, name := range w.opts.Splits {
+		w.sections = append(w.sections, newSection(w.schema, w.stage.Folder, size, name+"+", 0))
 	}
 	return nil
 }
 
 // Records returns how many records the dataset has so far, with those it is appended to.
-func (b *ShardWriter) Records() int64 { return b.manifest.Records() }
+func (w *ShardWriter) Records() int64 { return w.manifest.Records() }
 
 // Kept returns what a resumed build had at its last checkpoint; nothing in a new one.
-func (b *ShardWriter) Kept() store.Kept { return b.kept }
+func (w *ShardWriter) Kept() store.Kept { return w.kept }
 
 // Checkpoint makes all records durable, and a note of the caller's with them. Without a
 // journal it does nothing.
-func (b *ShardWriter) Checkpoint(note json.RawMessage) error {
-	if b.journal == nil {
+func (w *ShardWriter) Checkpoint(note json.RawMessage) error {
+	if w.journal == nil {
 		return nil
 	}
-	return b.opts.reworded(b.checkpoint(note))
+	return w.opts.reworded(w.checkpoint(note))
 }
 
-func (b *ShardWriter) checkpoint(note json.RawMessage) error {
-	c := checkpoint{Records: b.manifest.Records(), BuilderState: b.manifest.State(), Note: note}
-	for i := range b.sections {
-		if err := b.sections[i].sync(); err != nil {
+func (w *ShardWriter) checkpoint(note json.RawMessage) error {
+	c := checkpoint{Records: w.manifest.Records(), BuilderState: w.manifest.State(), Note: note}
+	for i := range w.sections {
+		if err := w.sections[i].sync(); err != nil {
 			return err
 		}
-		c.Sections = append(c.Sections, b.sections[i].state())
+		c.Sections = append(c.Sections, w.sections[i].state())
 	}
-	if err := b.stage.sync(); err != nil {
+	if err := w.stage.Folder.sync(); err != nil {
 		return err
 	}
-	return b.journal.commit(entry{Checkpoint: &c})
+	return w.journal.commit(entry{Checkpoint: &c})
 }
 
 // Finish ends the build and returns the manifest, whose last shards have the files that now
 // are in the stage under their names. Those of Base come before them.
-func (b *ShardWriter) Finish(info store.Info) (*store.Manifest, error) {
-	if b.manifest.Records() == 0 {
+func (w *ShardWriter) Finish(info store.Info) (*store.Manifest, error) {
+	if w.manifest.Records() == 0 {
 		return nil, errors.New("no records: an empty dataset cannot be mapped, so none is written")
 	}
-	for i := range b.sections {
-		if b.sections[i].open == 0 {
+	for i := range w.sections {
+		if w.sections[i].open == 0 {
 			continue
 		}
-		if err := b.sections[i].closeShard(); err != nil {
+		if err := w.sections[i].closeShard(); err != nil {
 			return nil, err
 		}
 	}
-	m := b.manifest.Manifest(info)
-	renames := b.arrange(m)
-	if base := b.opts.Base; base != nil {
+	m := w.manifest.Manifest(info)
+	renames := w.arrange(m)
+	if base := w.opts.Base; base != nil {
 		follow(m, base)
 	}
-	if b.journal != nil {
-		if err := b.journal.commit(entry{Renames: renames}); err != nil {
+	if w.journal != nil {
+		if err := w.journal.commit(entry{Renames: renames}); err != nil {
 			return nil, err
 		}
 	}
@@ -187,7 +153,7 @@ func (b *ShardWriter) Finish(info store.Info) (*store.Manifest, error) {
 		if r.From == r.To {
 			continue
 		}
-		if err := b.stage.folder.Rename(r.From, r.To); err != nil {
+		if err := w.stage.Folder.root.Rename(r.From, r.To); err != nil {
 			return nil, err
 		}
 	}
@@ -196,14 +162,14 @@ func (b *ShardWriter) Finish(info store.Info) (*store.Manifest, error) {
 
 // arrange enters the shards of all sections, one after the other, and where their records
 // come to be. It returns which file gets which name.
-func (b *ShardWriter) arrange(m *store.Manifest) (renames []rename) {
+func (w *ShardWriter) arrange(m *store.Manifest) (renames []rename) {
 	next, shards := int64(0), 0
-	if base := b.opts.Base; base != nil {
+	if base := w.opts.Base; base != nil {
 		next, shards = base.Records, len(base.Shards)
 		m.Shards = append(m.Shards, base.Shards...)
 	}
-	for i := range b.sections {
-		s := &b.sections[i]
+	for i := range w.sections {
+		s := &w.sections[i]
 		first := next
 		for _, shard := range s.shards {
 			shard, moved := s.renumber(shard, next, shards)
@@ -212,8 +178,8 @@ func (b *ShardWriter) arrange(m *store.Manifest) (renames []rename) {
 			next += shard.Count
 			shards++
 		}
-		if len(b.opts.Splits) > 0 {
-			addSplit(m, b.opts.Splits[i], b.opts.Base, first, next)
+		if len(w.opts.Splits) > 0 {
+			addSplit(m, w.opts.Splits[i], w.opts.Base, first, next)
 		}
 	}
 	return renames
@@ -261,24 +227,24 @@ func follow(m, base *store.Manifest) {
 }
 
 // Close lets go of the build's files, which stay in the stage.
-func (b *ShardWriter) Close() error {
-	for i := range b.sections {
-		b.sections[i].abandon()
+func (w *ShardWriter) Close() error {
+	for i := range w.sections {
+		w.sections[i].abandon()
 	}
-	if b.journal == nil {
+	if w.journal == nil {
 		return nil
 	}
-	j := b.journal
-	b.journal = nil
+	j := w.journal
+	w.journal = nil
 	return j.close()
 }
 
 // undo gives the files of a commit that did not come to its end their old names back. Those
 // of an append may be in the dataset's folder already.
-func (b *ShardWriter) undo(renames []rename) error {
-	folders := []*os.Root{b.stage.folder}
-	if b.opts.Base != nil {
-		dest, err := private.Real(b.stage.parent, filepath.Base(b.stage.dest))
+func (w *ShardWriter) undo(renames []rename) error {
+	folders := []*os.Root{w.stage.Folder.root}
+	if w.opts.Base != nil {
+		dest, err := private.Real(w.stage.dest.parent, w.stage.dest.name())
 		if err == nil {
 			defer dest.Close()
 			folders = append(folders, dest)
@@ -289,13 +255,79 @@ func (b *ShardWriter) undo(renames []rename) error {
 			return fmt.Errorf("file names %q, %q: %w", r.From, r.To, store.ErrCorrupt)
 		}
 		for _, folder := range folders {
-			if _, err := b.stage.folder.Lstat(r.From); err == nil {
+			if _, err := w.stage.Folder.root.Lstat(r.From); err == nil {
 				break
 			}
-			if err := private.Move(folder, r.To, b.stage.folder, r.From); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := private.Move(folder, r.To, w.stage.Folder.root, r.From); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// resume continues the build that is in the stage, or begins one.
+func (w *ShardWriter) resume() error {
+	head := w.head()
+	var h *history
+	var err error
+	if w.opts.Journal.Resume {
+		h, err = readHistory(w.stage.Folder, head)
+	}
+	if err != nil {
+		return err
+	}
+	if h == nil {
+		if err := w.stage.Folder.clear(nil); err != nil {
+			return err
+		}
+		w.journal, err = createJournal(w.stage.Folder, w.stage.dest.parent, head)
+		return err
+	}
+	if err := w.restore(h); err != nil {
+		return notResumed(err)
+	}
+	if err := w.stage.Folder.sync(); err != nil { // before the journal forgets what was undone
+		return err
+	}
+	w.journal, err = openJournal(w.stage.Folder, h.size)
+	return err
+}
+
+// head describes this build.
+func (w *ShardWriter) head() *buildEntry {
+	o := w.opts
+	options := map[string]string{"shard size": fmt.Sprint(o.ShardBytes), "splits": fmt.Sprintf("%q", o.Splits), "appended to": "nothing"}
+	if o.Base != nil {
+		options["appended to"] = fmt.Sprintf("generation %d of dataset %s", o.Base.Generation, o.Base.ID)
+	}
+	return &buildEntry{Format: 1, Fields: w.schema.Fields, Options: options, Inputs: o.Journal.Inputs}
+}
+
+// restore brings the stage and the manifest back to the last checkpoint.
+func (w *ShardWriter) restore(h *history) error {
+	keep := map[string]bool{JournalName: true}
+	if h.last == nil {
+		return w.stage.Folder.clear(keep)
+	}
+	if err := w.undo(h.renames); err != nil {
+		return err
+	}
+	w.manifest = NewManifestBuilder(w.schema, w.opts.Splits...)
+	if err := w.manifest.Restore(h.last.BuilderState); err != nil {
+		return err
+	}
+	if len(h.last.Sections) != len(w.sections) || h.last.Records != w.manifest.Records() {
+		return fmt.Errorf("its last checkpoint is of another build: %w", store.ErrCorrupt)
+	}
+	for i := range w.sections {
+		if err := w.sections[i].restore(h.last.Sections[i], h.shards[i], keep); err != nil {
+			return err
+		}
+	}
+	w.kept = store.Kept{Resumed: true, Records: h.last.Records, Notes: h.notes}
+	if w.opts.Base != nil {
+		w.kept.Records -= w.opts.Base.Records
+	}
+	return w.stage.Folder.clear(keep)
 }

@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
@@ -26,21 +23,10 @@ import (
 //
 // Every writer of this module builds in a Stage. It serves one goroutine.
 type Stage struct {
-	dest   string
-	name   string   // of the folder, in parent
-	parent *os.Root // of dest and of the folder
-	folder *os.Root // nil until it is open
-	handle *os.File // of the folder, see Through
-	lock   *os.File
-	opts   StageOptions
-	done   bool
-}
+	Folder *Folder // what is in it
 
-// StageOptions configures OpenStage.
-type StageOptions struct {
-	Overwrite bool // a dataset that is there is replaced
-	Append    bool // a dataset must be there, and gets more
-	Keep      bool // what a build left in the stage stays there
+	dest destination
+	done bool
 }
 
 // OpenStage prepares to build dest. An existing dest is ErrExist unless opts allow it, and
@@ -59,8 +45,8 @@ func OpenStage(dest string, opts StageOptions) (*Stage, error) {
 	if err := os.MkdirAll(filepath.Dir(dest), 0o777); err != nil {
 		return nil, err
 	}
-	s := &Stage{dest: dest, opts: opts, name: filepath.Base(stageDir(dest))}
-	if s.parent, err = os.OpenRoot(filepath.Dir(dest)); err != nil {
+	s := &Stage{dest: destination{path: dest, stage: filepath.Base(stageDir(dest)), opts: opts}}
+	if s.dest.parent, err = os.OpenRoot(filepath.Dir(dest)); err != nil {
 		return nil, err
 	}
 	if err := s.begin(); err != nil {
@@ -70,101 +56,35 @@ func OpenStage(dest string, opts StageOptions) (*Stage, error) {
 }
 
 func (s *Stage) begin() error {
-	if err := s.acquire(); err != nil {
+	if err := s.dest.acquire(); err != nil {
 		if errors.Is(err, store.ErrBusy) {
 			return err
 		}
-		return cmp.Or(s.checkDest(), err) // of a folder that cannot be written to, first what is there
+		return cmp.Or(s.dest.check(), err) // of a folder that cannot be written to, first what is there
 	}
-	done, err := s.tidy()
+	done, err := s.dest.tidy()
 	if err != nil {
 		return err
 	}
-	if done && s.opts.Append && s.opts.Keep {
-		return fmt.Errorf("%s: these records are %w", s.dest, store.ErrCommitted)
+	if done && s.dest.opts.Append && s.dest.opts.Keep {
+		return fmt.Errorf("%s: these records are %w", s.dest.path, store.ErrCommitted)
 	}
-	if err := s.checkDest(); err != nil {
+	if err := s.dest.check(); err != nil {
 		return err
 	}
-	if s.folder, err = private.Make(s.parent, s.name); err != nil {
-		return err
-	}
-	if s.handle, err = s.folder.Open("."); err != nil {
+	if s.Folder, err = makeFolder(s.dest.parent, stageDir(s.dest.path)); err != nil {
 		return err
 	}
 	return s.takeOver()
 }
 
-// lockName is the name of the file that keeps a second builder out. It is beside the stage, so that the lock
-// holds until the stage has become the destination.
-func lockName(stage string) string { return stage + ".lock" }
-
-// acquire locks the destination. On a file system without locks nobody is kept out.
-func (s *Stage) acquire() (err error) {
-	s.lock, err = Lock(s.parent, lockName(s.name))
-	switch {
-	case errors.Is(err, store.ErrBusy):
-		return fmt.Errorf("%s is %w: another process is building it in %s", s.dest, store.ErrBusy, stageDir(s.dest))
-	case errors.Is(err, ErrNoLocks):
-		return nil
-	}
-	return err
-}
-
-// ErrNoLocks is the error of Lock on a file system without locks, such as Lustre that is mounted without flock.
-var ErrNoLocks = errors.New("the file system has no locks")
-
-// Lock makes the file name in a folder if it is not there, and locks it until it is closed or the process ends. While
-// another process holds the lock, the error is store.ErrBusy. [Unlock] removes the file before it lets go, so a lock
-// counts only while its file still has the name. It keeps out the processes of this machine; processes elsewhere only
-// where the file system shares its locks between machines.
-func Lock(folder *os.Root, name string) (*os.File, error) {
-	for {
-		lock, err := private.OpenLock(folder, name)
-		if err != nil {
-			return nil, err
-		}
-		if err := lockFile(lock); err != nil {
-			if errors.Is(err, ErrNoLocks) {
-				_ = folder.Remove(name)
-			}
-			return nil, errors.Join(err, lock.Close())
-		}
-		if sameFile(lock, folder, name) {
-			return lock, nil
-		}
-		_ = lock.Close()
-	}
-}
-
-// Unlock removes the file of a lock, and lets go. A file that cannot be removed is locked by the next process.
-func Unlock(folder *os.Root, name string, lock *os.File) {
-	_ = folder.Remove(name)
-	_ = lock.Close()
-}
-
 // close lets go of all that is open.
 func (s *Stage) close() (err error) {
-	if s.folder != nil {
-		err = errors.Join(err, s.folder.Close())
+	if s.Folder != nil {
+		err = s.Folder.close()
 	}
-	if s.handle != nil {
-		err = errors.Join(err, s.handle.Close())
-	}
-	s.unlock()
-	return errors.Join(err, s.parent.Close())
-}
-
-// unlock lets others build.
-func (s *Stage) unlock() {
-	if s.lock != nil {
-		Unlock(s.parent, lockName(s.name), s.lock)
-		s.lock = nil
-	}
-}
-
-func stageDir(dest string) string {
-	return filepath.Join(filepath.Dir(dest), "."+filepath.Base(dest)+".building")
+	s.dest.unlock()
+	return errors.Join(err, s.dest.parent.Close())
 }
 
 // CheckDest reports what OpenStage would. It leaves everything as it is, but for what a build
@@ -223,195 +143,27 @@ func ReadUnfinished(dest string) (inputs map[string]string, kept store.Kept, err
 	return h.build.Inputs, kept, nil
 }
 
-// tidy removes what a build left that was killed when it had published all; then it
-// reports true.
-func (s *Stage) tidy() (done bool, err error) {
-	if done, err := s.removeNamed(spentName(s.name)); done || err != nil {
-		return done, err
-	}
-	info, err := s.parent.Lstat(s.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, removeIfThere(s.parent, parkedName(s.name))
-	}
-	if err != nil {
-		return false, err
-	}
-	if info.IsDir() {
-		_ = s.parent.Remove(s.name) // if it is empty
-	}
-	folder, err := private.Open(s.parent, s.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = folder.Close() }()
-	if !published(folder) {
-		return false, nil
-	}
-	if err := s.retire(); err != nil {
-		return true, err
-	}
-	return true, private.Remove(s.parent, spentName(s.name), folder)
-}
-
-// removeNamed removes a folder of the parent's, and reports whether it was there.
-func (s *Stage) removeNamed(name string) (bool, error) {
-	folder, err := private.Open(s.parent, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer folder.Close()
-	return true, private.Remove(s.parent, name, folder)
-}
-
-func (s *Stage) checkDest() error {
-	info, err := s.parent.Lstat(filepath.Base(s.dest))
-	if errors.Is(err, fs.ErrNotExist) && !s.opts.Append {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !s.opts.Overwrite && !s.opts.Append {
-		return fmt.Errorf("%s %w already; choose another name or allow to overwrite it", s.dest, store.ErrExist)
-	}
-	if !info.IsDir() && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s %w and is neither a file nor a folder; it will not be overwritten", s.dest, store.ErrExist)
-	}
-	if info.IsDir() {
-		there := func(name string) bool {
-			_, err := s.parent.Lstat(filepath.Join(filepath.Base(s.dest), name))
-			return err == nil
-		}
-		if !slices.ContainsFunc(manifests, there) {
-			return fmt.Errorf("%s %w and has no %s, so it is not a dataset; it will not be overwritten: remove it yourself if it can go", s.dest, store.ErrExist, store.ManifestName)
-		}
-		if err := checkWritable(s.dest); err != nil {
-			return fmt.Errorf("the folder %s cannot be changed: %w; choose one that you may write to", s.dest, err)
-		}
-	}
-	return nil
-}
-
-// sameFile reports whether f is still the file of that name.
-func sameFile(f *os.File, folder *os.Root, name string) bool {
-	own, err := f.Stat()
-	there, errThere := folder.Lstat(name)
-	return err == nil && errThere == nil && os.SameFile(own, there)
-}
-
 func (s *Stage) takeOver() error {
-	parked := parkedName(s.name)
-	if !s.opts.Keep {
-		return errors.Join(s.clear(nil), removeIfThere(s.parent, parked))
+	parked := parkedName(s.dest.stage)
+	if !s.dest.opts.Keep {
+		return errors.Join(s.Folder.clear(nil), removeIfThere(s.dest.parent, parked))
 	}
-	if err := s.drop(movingName); err != nil { // the files of the stage are about to change
+	if err := s.Folder.drop(movingName); err != nil { // the files of the stage are about to change
 		return err
 	}
-	if _, err := s.folder.Lstat(JournalName); err == nil {
-		return removeIfThere(s.parent, parked)
+	if _, err := s.Folder.root.Lstat(JournalName); err == nil {
+		return removeIfThere(s.dest.parent, parked)
 	}
 	return s.unpark()
 }
 
-func removeIfThere(folder *os.Root, name string) error {
-	if err := folder.Remove(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// clear removes all files but those to keep: the journal first, as it lists the others.
-func (s *Stage) clear(keep map[string]bool) error {
-	if !keep[JournalName] {
-		if err := s.drop(JournalName); err != nil {
-			return err
-		}
-	}
-	return private.Empty(s.folder, slices.Collect(maps.Keys(keep))...)
-}
-
-// drop removes a file of the stage for good, if it is there.
-func (s *Stage) drop(name string) error {
-	err := s.folder.Remove(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return errors.Join(err, s.sync())
-}
-
-// sync waits until the names in the folder are on disk.
-func (s *Stage) sync() error { return SyncRoot(s.folder) }
-
-// Root returns the open folder. All files of a build are made through it; the Stage closes it.
-func (s *Stage) Root() *os.Root { return s.folder }
-
-// Reopen opens a file of the folder, which may have been finished, for reading and writing.
-func (s *Stage) Reopen(name string) (*os.File, error) {
-	info, err := s.folder.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.Mode().IsRegular() {
-		if err := s.folder.Chmod(name, info.Mode().Perm()|0o200); err != nil {
-			return nil, err
-		}
-	}
-	return s.folder.OpenFile(name, os.O_RDWR, 0)
-}
-
-// Create makes a new file in the folder, or in a folder of it.
-func (s *Stage) Create(name string) (*os.File, error) { return s.create(name) }
-
 // LinkFrom makes a file of the destination, which is a folder, a file of the stage, too.
 func (s *Stage) LinkFrom(from, name string) error {
-	return s.parent.Link(filepath.Join(filepath.Base(s.dest), filepath.FromSlash(from)), filepath.Join(s.name, name))
+	return s.dest.parent.Link(filepath.Join(s.dest.name(), filepath.FromSlash(from)), filepath.Join(s.dest.stage, name))
 }
-
-// create makes a new file in the folder.
-func (s *Stage) create(name string) (*os.File, error) { return private.Create(s.folder, name, 0o666) }
-
-// Link gives a finished file of the same user, which must be on disk, a name in the stage, too. Where there are no links,
-// as between file systems, it is copied.
-func (s *Stage) Link(path, name string) error {
-	if os.Link(path, s.Through(name)) == nil {
-		return nil
-	}
-	from, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := s.create(name)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(to, from); err != nil {
-		return errors.Join(err, to.Close())
-	}
-	return SyncFile(to)
-}
-
-// Through returns a path of a file in the stage that leads through the open folder, where the system has such,
-// and so to this stage whatever becomes of the names above it. It is for libraries that take paths only, and
-// is good in this process until the stage is closed.
-func (s *Stage) Through(name string) string {
-	if dir := private.Through(s.handle); dir != "" {
-		return filepath.Join(dir, name)
-	}
-	return s.Path(name)
-}
-
-// Path returns the path of a file in the stage, for messages.
-func (s *Stage) Path(name string) string { return filepath.Join(stageDir(s.dest), name) }
 
 // Dest returns the absolute path of the destination.
-func (s *Stage) Dest() string { return s.dest }
+func (s *Stage) Dest() string { return s.dest.path }
 
 // Abort removes the stage. After a Publish it does nothing.
 func (s *Stage) Abort() error {
@@ -424,19 +176,15 @@ func (s *Stage) Abort() error {
 
 // remove removes the stage.
 func (s *Stage) remove() error {
-	if !published(s.folder) {
-		return errors.Join(removeIfThere(s.folder, movingName), private.Remove(s.parent, s.name, s.folder))
+	if !published(s.Folder.root) {
+		return errors.Join(removeIfThere(s.Folder.root, movingName), private.Remove(s.dest.parent, s.dest.stage, s.Folder.root))
 	}
-	if err := s.retire(); err != nil {
+	if err := s.dest.retire(); err != nil {
 		return err
 	}
-	s.unlock() // first: a folder that is still there says that all is published
-	return private.Remove(s.parent, spentName(s.name), s.folder)
+	s.dest.unlock() // first: a folder that is still there says that all is published
+	return private.Remove(s.dest.parent, spentName(s.dest.stage), s.Folder.root)
 }
-
-// retire gives the stage, which is used up, another name: while it is removed, nobody takes it for one that was
-// just begun.
-func (s *Stage) retire() error { return s.parent.Rename(s.name, spentName(s.name)) }
 
 // Release lets go of the stage and leaves what is in it. After a Publish it does nothing.
 func (s *Stage) Release() error {
@@ -449,8 +197,29 @@ func (s *Stage) Release() error {
 
 // Leave is Release where the stage is kept for a later build, and Abort elsewhere.
 func (s *Stage) Leave() error {
-	if s.opts.Keep {
+	if s.dest.opts.Keep {
 		return s.Release()
 	}
 	return s.Abort()
+}
+
+// unpark moves it back. If the folder is not the one that it is of, because that has changed
+// places with an old dataset, perhaps of the same content, it is done with, and so is the
+// folder.
+func (s *Stage) unpark() error {
+	parked := parkedName(s.dest.stage)
+	journal, err := private.ReadFile(s.dest.parent, parked, s.Folder.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	there := func(name string) ([]byte, error) {
+		return s.dest.parent.ReadFile(filepath.Join(s.dest.name(), name))
+	}
+	if announced(journal, there) || !announced(journal, s.Folder.root.ReadFile) {
+		return errors.Join(s.Folder.clear(nil), s.dest.parent.Remove(parked))
+	}
+	return private.Move(s.dest.parent, parked, s.Folder.root, JournalName)
 }

@@ -106,7 +106,7 @@ func (a *array) link(k int) (linked int64, err error) {
 		if err := a.stage.LinkFrom(name, staged(name)); err != nil {
 			break // the rows are copied
 		}
-		info, err := a.stage.Root().Lstat(staged(name))
+		info, err := a.stage.Folder.Root().Lstat(staged(name))
 		if err != nil {
 			return 0, err
 		}
@@ -136,7 +136,7 @@ type shards struct {
 func (s *shards) Write(row int64, chunk []byte, _ uint32) (err error) {
 	number := row / s.grid.Shard
 	if s.file == nil {
-		if s.file, err = s.stage.Create(staged(s.shard(number))); err != nil {
+		if s.file, err = s.stage.Folder.Create(staged(s.shard(number))); err != nil {
 			return err
 		}
 		s.index, s.at = s.grid.NewIndex(), s.grid.Head()

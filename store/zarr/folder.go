@@ -30,7 +30,7 @@ func (f *folder) write(parts [][]layout.Column) error {
 	if f.base != nil {
 		all = append([][]layout.Column{layout.Of(f.base.data).Columns}, parts...)
 	}
-	if err := f.stage.Root().Mkdir(stagedName, 0o777); err != nil {
+	if err := f.stage.Folder.Root().Mkdir(stagedName, 0o777); err != nil {
 		return err
 	}
 	if err := f.groups(); err != nil {
@@ -81,12 +81,12 @@ func (f *folder) writeManifest() error {
 	if text, err = m.Encode(); err != nil {
 		return err
 	}
-	return f.stage.WriteFile(staged(layout.ZarrManifest), text)
+	return f.stage.Folder.WriteFile(staged(layout.ZarrManifest), text)
 }
 
 // sync waits until the names in a folder are on disk.
 func (f *folder) sync(path string) error {
-	root, err := f.stage.Root().OpenRoot(staged(path))
+	root, err := f.stage.Folder.Root().OpenRoot(staged(path))
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (f *folder) groups() error {
 // node makes the folder of a group or array, with its metadata.
 func (f *folder) node(path string, text []byte) error {
 	f.nodes[path] = text
-	if err := f.stage.Root().Mkdir(staged(path), 0o777); err != nil {
+	if err := f.stage.Folder.Root().Mkdir(staged(path), 0o777); err != nil {
 		return err
 	}
 	return f.metadata(path, text)
@@ -125,7 +125,7 @@ func (f *folder) node(path string, text []byte) error {
 func (f *folder) metadata(path string, text []byte) error {
 	name := strings.TrimPrefix(path+"/"+layout.ZarrNode, "/")
 	f.manifest.Metadata[name] = layout.HexCRC(layout.CRC32C(text))
-	return f.stage.WriteFile(staged(name), text)
+	return f.stage.Folder.WriteFile(staged(name), text)
 }
 
 // array writes column k of the parts, behind the rows of the base, and its checksums.
@@ -169,7 +169,7 @@ func (f *folder) sums(path string, sums []uint32) error {
 	for _, sum := range sums {
 		b = binary.LittleEndian.AppendUint32(b, sum)
 	}
-	return f.stage.WriteFile(staged(path+"/"+shardName(0, 0)), b)
+	return f.stage.Folder.WriteFile(staged(path+"/"+shardName(0, 0)), b)
 }
 
 // dimensions names the axes of a column, as the Python package does for xarray: those of one array only have its name in

@@ -61,13 +61,13 @@ func (w *container) Commit(info store.Info) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := [][]layout.Column{layout.ColumnsOf(m.Schema().Specs(), m.Shards, w.stage.Through(""))}
+	parts := [][]layout.Column{layout.ColumnsOf(m.Schema().Specs(), m.Shards, w.stage.Folder.Through(""))}
 	m.Shards = nil
 	f := &folder{stage: w.stage, opts: &w.opts, base: w.base, manifest: m}
 	if err := f.write(parts); err != nil {
 		return nil, err
 	}
-	if _, err := store.OpenZarr(w.stage.Through(stagedName), store.OpenOptions{}); err != nil {
+	if _, err := store.OpenZarr(w.stage.Folder.Through(stagedName), store.OpenOptions{}); err != nil {
 		return nil, fmt.Errorf("the dataset is not as it should be: %w", err)
 	}
 	if err := w.shards.Close(); err != nil {

@@ -47,7 +47,7 @@ var touches = map[string]string{
 	"remote/mirror removeIdle os.RemoveAll":                     "in the cache, to which nobody else may write, see makeCache; it follows no link",
 	"remote/mirror removeIdle os.Rename":                        "in the cache, to which nobody else may write, see makeCache",
 	"store/write OpenStage os.MkdirAll":                         "the folders above the destination, which the user names",
-	"store/write Stage.Link os.Link":                            "to a path of Stage.Through; a link to a file of another user is a copy, see the kernel's protected_hardlinks",
+	"store/write Folder.Link os.Link":                           "to a path of Stage.Through; a link to a file of another user is a copy, see the kernel's protected_hardlinks",
 	"store/hdf5 encoded.chunks os.OpenFile":                     "a path of Stage.Through, which leads through an open folder; nothing is made",
 	"store/hdf5 encoded.complete os.OpenFile":                   "a path of Stage.Through, which leads through an open folder; nothing is made",
 	"store/hdf5 encoded.create os.OpenFile":                     "a path of Stage.Through, with O_EXCL",

@@ -13,7 +13,7 @@ type TakeFile func(p *Part, f store.File, stage *write.Stage, name string) error
 
 // Link is the TakeFile of one file system.
 func Link(p *Part, f store.File, stage *write.Stage, name string) error {
-	return stage.Link(filepath.Join(p.Path, f.Name), name)
+	return stage.Folder.Link(filepath.Join(p.Path, f.Name), name)
 }
 
 // Adopt returns the Writer of a dataset whose files are those of the parts, which s must have Keep set for. It needs the

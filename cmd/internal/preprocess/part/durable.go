@@ -28,7 +28,7 @@ func WriteDurablyBy(path string, mode fs.FileMode, fill func(io.Writer) error) e
 		return err
 	}
 	name := filepath.Base(path)
-	if err := writeSynced(stage.Root(), name, mode, fill); err != nil {
+	if err := writeSynced(stage.Folder.Root(), name, mode, fill); err != nil {
 		return errors.Join(err, stage.Abort())
 	}
 	return errors.Join(stage.PublishFile(name), stage.Abort())

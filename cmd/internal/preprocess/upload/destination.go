@@ -251,7 +251,7 @@ func (d *Destination) Adopt(from string, f store.File, stage *write.Stage, name 
 	r := d.Client.NewReader(d.Context, o, 0, int64(len(head)))
 	_, err = io.ReadFull(r, head)
 	if err = errors.Join(err, r.Close()); err == nil {
-		err = stage.WriteFile(name, head)
+		err = stage.Folder.WriteFile(name, head)
 	}
 	if err != nil || f.Bytes < leastMarker {
 		return err
@@ -263,7 +263,7 @@ func (d *Destination) Adopt(from string, f store.File, stage *write.Stage, name 
 	if o, err = d.Client.Stat(d.Context, key); err != nil {
 		return err
 	}
-	return marker{Key: key, Size: o.Size, ETag: o.ETag, CRC32C: f.CRC32C}.replace(stage.Path(name))
+	return marker{Key: key, Size: o.Size, ETag: o.ETag, CRC32C: f.CRC32C}.replace(stage.Folder.Path(name))
 }
 
 // sendLast sends the file that makes a dataset of the others. That it is there already is no

@@ -11,16 +11,6 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// State returns all that Restore needs to continue, in the form that
-// docs/format.md describes.
-func (l *ManifestBuilder) State() []byte {
-	b := binary.LittleEndian.AppendUint32(nil, uint32(len(l.metadata)))
-	for i := range l.metadata {
-		b = l.metadata[i].state(b)
-	}
-	return b
-}
-
 func (k *splitMetadata) state(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(k.count))
 	for i := range k.ids {
@@ -50,26 +40,6 @@ func appendMoments(b []byte, a *moments.Moments) []byte {
 		b = binary.LittleEndian.AppendUint64(b, x)
 	}
 	return b
-}
-
-// Restore takes over the metadata that State returned: of the same fields, with as many splits and
-// classes or, at the end of their lists, fewer. After an error, which is ErrCorrupt, the
-// ManifestBuilder is not usable.
-func (l *ManifestBuilder) Restore(state []byte) error {
-	r := stateReader{b: state}
-	n := int(r.uint32())
-	if n < 1 || n > len(l.metadata) {
-		return errBadState
-	}
-	for i := range n {
-		if err := l.metadata[i].restore(&r); err != nil {
-			return err
-		}
-	}
-	if r.bad || len(r.b) > 0 {
-		return errBadState
-	}
-	return nil
 }
 
 var errBadState = fmt.Errorf("the state of its metadata is not that of this schema: %w", store.ErrCorrupt)

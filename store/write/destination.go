@@ -1,0 +1,186 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/store"
+)
+
+// StageOptions configures OpenStage.
+type StageOptions struct {
+	Overwrite bool // a dataset that is there is replaced
+	Append    bool // a dataset must be there, and gets more
+	Keep      bool // what a build left in the stage stays there
+}
+
+// destination is where a dataset is to be, and what stands beside it while it is built.
+type destination struct {
+	path   string   // absolute
+	stage  string   // name of the stage, in parent
+	parent *os.Root // the folder that both are in
+	lock   *os.File // nil where the file system has no locks
+	opts   StageOptions
+}
+
+func (d *destination) name() string { return filepath.Base(d.path) }
+
+func stageDir(dest string) string {
+	return filepath.Join(filepath.Dir(dest), "."+filepath.Base(dest)+".building")
+}
+
+// acquire locks the destination. On a file system without locks nobody is kept out.
+func (d *destination) acquire() (err error) {
+	d.lock, err = Lock(d.parent, lockName(d.stage))
+	switch {
+	case errors.Is(err, store.ErrBusy):
+		return fmt.Errorf("%s is %w: another process is building it in %s", d.path, store.ErrBusy, stageDir(d.path))
+	case errors.Is(err, ErrNoLocks):
+		return nil
+	}
+	return err
+}
+
+// unlock lets others build.
+func (d *destination) unlock() {
+	if d.lock != nil {
+		Unlock(d.parent, lockName(d.stage), d.lock)
+		d.lock = nil
+	}
+}
+
+// tidy removes what a build left that was killed when it had published all; then it
+// reports true.
+func (d *destination) tidy() (done bool, err error) {
+	if done, err := d.removeNamed(spentName(d.stage)); done || err != nil {
+		return done, err
+	}
+	info, err := d.parent.Lstat(d.stage)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, removeIfThere(d.parent, parkedName(d.stage))
+	}
+	if err != nil {
+		return false, err
+	}
+	if info.IsDir() {
+		_ = d.parent.Remove(d.stage) // if it is empty
+	}
+	folder, err := private.Open(d.parent, d.stage)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = folder.Close() }()
+	if !published(folder) {
+		return false, nil
+	}
+	if err := d.retire(); err != nil {
+		return true, err
+	}
+	return true, private.Remove(d.parent, spentName(d.stage), folder)
+}
+
+// removeNamed removes a folder of the parent's, and reports whether it was there.
+func (d *destination) removeNamed(name string) (bool, error) {
+	folder, err := private.Open(d.parent, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer folder.Close()
+	return true, private.Remove(d.parent, name, folder)
+}
+
+func (d *destination) check() error {
+	info, err := d.parent.Lstat(d.name())
+	if errors.Is(err, fs.ErrNotExist) && !d.opts.Append {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !d.opts.Overwrite && !d.opts.Append {
+		return fmt.Errorf("%s %w already; choose another name or allow to overwrite it", d.path, store.ErrExist)
+	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s %w and is neither a file nor a folder; it will not be overwritten", d.path, store.ErrExist)
+	}
+	if info.IsDir() {
+		there := func(name string) bool {
+			_, err := d.parent.Lstat(filepath.Join(d.name(), name))
+			return err == nil
+		}
+		if !slices.ContainsFunc(manifests, there) {
+			return fmt.Errorf("%s %w and has no %s, so it is not a dataset; it will not be overwritten: remove it yourself if it can go", d.path, store.ErrExist, store.ManifestName)
+		}
+		if err := checkWritable(d.path); err != nil {
+			return fmt.Errorf("the folder %s cannot be changed: %w; choose one that you may write to", d.path, err)
+		}
+	}
+	return nil
+}
+
+// retire gives the stage, which is used up, another name: while it is removed, nobody takes it for one that was
+// just begun.
+func (d *destination) retire() error { return d.parent.Rename(d.stage, spentName(d.stage)) }
+
+// replace moves what has a name in a folder to the destination. A folder cannot be renamed over
+// another one, so the two change places, in one step where the system can do that, and the old one
+// is removed.
+func (d *destination) replace(from *os.Root, name string) error {
+	dest := d.name()
+	info, err := d.parent.Lstat(dest)
+	if errors.Is(err, fs.ErrNotExist) {
+		return private.Move(from, name, d.parent, dest)
+	}
+	if err != nil {
+		return err
+	}
+	is, err := from.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() && !is.IsDir() {
+		return private.Move(from, name, d.parent, dest)
+	}
+	remove := func(parent *os.Root, name string) error { return parent.Remove(name) }
+	if info.IsDir() {
+		old, err := private.Real(d.parent, dest)
+		if err != nil {
+			return err
+		}
+		defer old.Close()
+		remove = func(parent *os.Root, name string) error {
+			return private.Remove(parent, name, old)
+		}
+	}
+	if private.Exchange(from, name, d.parent, dest) == nil {
+		return errors.Join(SyncRoot(d.parent), remove(from, name))
+	}
+	aside := d.stage + ".old"
+	if err := d.parent.Rename(dest, aside); err != nil {
+		return err
+	}
+	if err := private.Move(from, name, d.parent, dest); err != nil {
+		return errors.Join(err, d.parent.Rename(aside, dest))
+	}
+	return remove(d.parent, aside)
+}
+
+// parkedName is where the journal waits while its folder is published, so that the
+// dataset has none and a build that is killed there can still be resumed.
+func parkedName(stage string) string { return stage + ".journal" }
+
+func parkedJournal(dest string) string { return parkedName(stageDir(dest)) }
+
+// spentName is the name of the stage when all is published, while it is removed.
+func spentName(stage string) string { return stage + ".done" }

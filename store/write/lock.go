@@ -1,0 +1,51 @@
+package write
+
+import (
+	"errors"
+	"os"
+
+	"github.com/penstock/penstock/internal/sys/private"
+)
+
+// ErrNoLocks is the error of Lock on a file system without locks, such as Lustre that is mounted without flock.
+var ErrNoLocks = errors.New("the file system has no locks")
+
+// Lock makes the file name in a folder if it is not there, and locks it until it is closed or the process ends. While
+// another process holds the lock, the error is store.ErrBusy. [Unlock] removes the file before it lets go, so a lock
+// counts only while its file still has the name. It keeps out the processes of this machine; processes elsewhere only
+// where the file system shares its locks between machines.
+func Lock(folder *os.Root, name string) (*os.File, error) {
+	for {
+		lock, err := private.OpenLock(folder, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := lockFile(lock); err != nil {
+			if errors.Is(err, ErrNoLocks) {
+				_ = folder.Remove(name)
+			}
+			return nil, errors.Join(err, lock.Close())
+		}
+		if sameFile(lock, folder, name) {
+			return lock, nil
+		}
+		_ = lock.Close()
+	}
+}
+
+// Unlock removes the file of a lock, and lets go. A file that cannot be removed is locked by the next process.
+func Unlock(folder *os.Root, name string, lock *os.File) {
+	_ = folder.Remove(name)
+	_ = lock.Close()
+}
+
+// lockName is the name of the file that keeps a second builder out. It is beside the stage, so that the lock
+// holds until the stage has become the destination.
+func lockName(stage string) string { return stage + ".lock" }
+
+// sameFile reports whether f is still the file of that name.
+func sameFile(f *os.File, folder *os.Root, name string) bool {
+	own, err := f.Stat()
+	there, errThere := folder.Lstat(name)
+	return err == nil && errThere == nil && os.SameFile(own, there)
+}
