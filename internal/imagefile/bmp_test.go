@@ -6,12 +6,15 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/imagefile/bmp"
+	"github.com/penstock/penstock/internal/imagefile/format"
 )
 
 // Errors of corrupt BMP files.
 func TestCorruptBMP(t *testing.T) {
-	masks, raw := readKind(t, "bits16-565.bmp"), indexedBMP(8, bmpRaw, 11, 9, 200, make([]byte, 12*9))
-	rle := indexedBMP(8, bmpRLE8, 11, 9, 200, bytes.Repeat([]byte{11, 7, 0, 0}, 9))
+	masks, raw := readKind(t, "bits16-565.bmp"), indexedBMP(8, bmp.Raw, 11, 9, 200, make([]byte, 12*9))
+	rle := indexedBMP(8, bmp.RLE8, 11, 9, 200, bytes.Repeat([]byte{11, 7, 0, 0}, 9))
 	patch := func(data []byte, at int, v ...byte) []byte {
 		data = bytes.Clone(data)
 		copy(data[at:], v)
@@ -22,22 +25,22 @@ func TestCorruptBMP(t *testing.T) {
 		kind error
 		text string
 	}{
-		"cut in its header":     {raw[:50], ErrCorrupt, "truncated at byte 50: the file ends in the header"},
-		"cut in its masks":      {masks[:60], ErrCorrupt, "truncated at byte 60"},
-		"cut in its palette":    {raw[:90], ErrCorrupt, "truncated at byte 90"},
-		"cut in its pixels":     {raw[:len(raw)-2], ErrCorrupt, "the file ends before the image does"},
-		"pixels beyond the end": {patch(raw, 10, 0, 0, 0, 0x70), ErrCorrupt, "the file ends before the image does"},
-		"cut in its runs":       {rle[:len(rle)-9], ErrCorrupt, "the runs end at pixel"},
-		"runs that end early":   {patch(rle, len(rle)-8, 0, 1), ErrCorrupt, "the runs end at pixel"},
-		"a palette too large":   {patch(raw, 46, 1, 0, 1, 0), ErrCorrupt, "a palette of 65537 colors"},
-		"2 bits":                {patch(raw, 28, 2), ErrUnsupported, "2 bits a pixel are not supported; convert it to PNG"},
-		"a JPEG inside":         {patch(raw, 30, 4), ErrUnsupported, "compression 4 of 8 bits"},
-		"runs of 16 bits":       {patch(masks, 30, 1), ErrUnsupported, "compression 1 of 16 bits"},
-		"odd masks":             {patch(masks, 54, 7), ErrUnsupported, "masks of [f807 7e0 1f] for 16 bits"},
-		"odd masks of 32":       {patch(readKind(t, "bits32-masks.bmp"), 54, 7), ErrUnsupported, "for 32 bits"},
-		"no width":              {patch(raw, 18, 0), ErrCorrupt, "the header says 0x9 pixels"},
-		"65535 x 65535":         {patch(raw, 18, 0xff, 0xff, 0, 0, 0xff, 0xff, 0, 0), ErrTooLarge, "65535x65535"},
-		"within the limit":      {patch(raw, 18, 0, 0x20, 0, 0, 0, 0x20, 0, 0), ErrCorrupt, "the file ends before the image does"},
+		"cut in its header":     {raw[:50], format.ErrCorrupt, "truncated at byte 50: the file ends in the header"},
+		"cut in its masks":      {masks[:60], format.ErrCorrupt, "truncated at byte 60"},
+		"cut in its palette":    {raw[:90], format.ErrCorrupt, "truncated at byte 90"},
+		"cut in its pixels":     {raw[:len(raw)-2], format.ErrCorrupt, "the file ends before the image does"},
+		"pixels beyond the end": {patch(raw, 10, 0, 0, 0, 0x70), format.ErrCorrupt, "the file ends before the image does"},
+		"cut in its runs":       {rle[:len(rle)-9], format.ErrCorrupt, "the runs end at pixel"},
+		"runs that end early":   {patch(rle, len(rle)-8, 0, 1), format.ErrCorrupt, "the runs end at pixel"},
+		"a palette too large":   {patch(raw, 46, 1, 0, 1, 0), format.ErrCorrupt, "a palette of 65537 colors"},
+		"2 bits":                {patch(raw, 28, 2), format.ErrUnsupported, "2 bits a pixel are not supported; convert it to PNG"},
+		"a JPEG inside":         {patch(raw, 30, 4), format.ErrUnsupported, "compression 4 of 8 bits"},
+		"runs of 16 bits":       {patch(masks, 30, 1), format.ErrUnsupported, "compression 1 of 16 bits"},
+		"odd masks":             {patch(masks, 54, 7), format.ErrUnsupported, "masks of [f807 7e0 1f] for 16 bits"},
+		"odd masks of 32":       {patch(readKind(t, "bits32-masks.bmp"), 54, 7), format.ErrUnsupported, "for 32 bits"},
+		"no width":              {patch(raw, 18, 0), format.ErrCorrupt, "the header says 0x9 pixels"},
+		"65535 x 65535":         {patch(raw, 18, 0xff, 0xff, 0, 0, 0xff, 0xff, 0, 0), format.ErrTooLarge, "65535x65535"},
+		"within the limit":      {patch(raw, 18, 0, 0x20, 0, 0, 0, 0x20, 0, 0), format.ErrCorrupt, "the file ends before the image does"},
 	} {
 		_, err := openAll(t, New(Options{}), c.data)
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.text) || !strings.HasPrefix(err.Error(), "bmp: ") {
@@ -49,7 +52,7 @@ func TestCorruptBMP(t *testing.T) {
 // The last row needs no padding, the reserved bytes mean nothing, and a place of pixels right
 // behind the headers is one behind the palette, as in Pillow.
 func TestLenientBMP(t *testing.T) {
-	data := indexedBMP(8, bmpRaw, 3, 2, 200, []byte{1, 2, 3, 0, 4, 5, 6, 0})
+	data := indexedBMP(8, bmp.Raw, 3, 2, 200, []byte{1, 2, 3, 0, 4, 5, 6, 0})
 	want, err := openAll(t, New(Options{}), data)
 	if err != nil {
 		t.Fatal(err)
@@ -91,15 +94,15 @@ func TestIndexedBMP(t *testing.T) {
 		pixels            []byte
 		want              []byte // 5 x 2, from the top
 	}{
-		{"raw", 8, bmpRaw, 16, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 15, 0, 0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
-		{"few colors", 8, bmpRaw, 6, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 255, 0, 0, 0}, []byte{0, 0, 0, 0, 0, 1, 2, 3, 4, 5}},
-		{"nibbles", 4, bmpRaw, 16, []byte{0x12, 0x34, 0x50, 0, 0x67, 0x89, 0xf0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
-		{"runs", 8, bmpRLE8, 16, []byte{4, 2, 1, 3, 0, 0, 5, 6, 0, 1}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 3}},
-		{"runs longer than a row", 8, bmpRLE8, 16, []byte{200, 2, 1, 3, 0, 0, 5, 6}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 2}},
-		{"literals", 8, bmpRLE8, 16, []byte{0, 3, 1, 2, 3, 0, 2, 4, 0, 0, 0, 5, 5, 6, 7, 8, 9, 0}, []byte{5, 6, 7, 8, 9, 1, 2, 3, 4, 4}},
-		{"skipped", 8, bmpRLE8, 16, []byte{1, 1, 0, 2, 3, 0, 1, 5, 0, 0, 0, 2, 1, 0, 1, 7, 0, 0}, []byte{0, 7, 0, 0, 0, 1, 0, 0, 0, 5}},
-		{"rows left out", 8, bmpRLE8, 16, []byte{2, 1, 0, 2, 0, 1, 1, 7, 0, 0}, []byte{0, 0, 7, 0, 0, 1, 1, 0, 0, 0}},
-		{"runs of nibbles", 4, bmpRLE4, 16, []byte{5, 0x12, 0, 0, 0, 5, 0x34, 0x56, 0x70, 0}, []byte{3, 4, 5, 6, 7, 1, 2, 1, 2, 1}},
+		{"raw", 8, bmp.Raw, 16, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 15, 0, 0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
+		{"few colors", 8, bmp.Raw, 6, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 255, 0, 0, 0}, []byte{0, 0, 0, 0, 0, 1, 2, 3, 4, 5}},
+		{"nibbles", 4, bmp.Raw, 16, []byte{0x12, 0x34, 0x50, 0, 0x67, 0x89, 0xf0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
+		{"runs", 8, bmp.RLE8, 16, []byte{4, 2, 1, 3, 0, 0, 5, 6, 0, 1}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 3}},
+		{"runs longer than a row", 8, bmp.RLE8, 16, []byte{200, 2, 1, 3, 0, 0, 5, 6}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 2}},
+		{"literals", 8, bmp.RLE8, 16, []byte{0, 3, 1, 2, 3, 0, 2, 4, 0, 0, 0, 5, 5, 6, 7, 8, 9, 0}, []byte{5, 6, 7, 8, 9, 1, 2, 3, 4, 4}},
+		{"skipped", 8, bmp.RLE8, 16, []byte{1, 1, 0, 2, 3, 0, 1, 5, 0, 0, 0, 2, 1, 0, 1, 7, 0, 0}, []byte{0, 7, 0, 0, 0, 1, 0, 0, 0, 5}},
+		{"rows left out", 8, bmp.RLE8, 16, []byte{2, 1, 0, 2, 0, 1, 1, 7, 0, 0}, []byte{0, 0, 7, 0, 0, 1, 1, 0, 0, 0}},
+		{"runs of nibbles", 4, bmp.RLE4, 16, []byte{5, 0x12, 0, 0, 0, 5, 0x34, 0x56, 0x70, 0}, []byte{3, 4, 5, 6, 7, 1, 2, 1, 2, 1}},
 	} {
 		m, err := openAll(t, New(Options{}), indexedBMP(tt.bits, tt.compression, 5, 2, tt.colors, tt.pixels))
 		if err != nil {

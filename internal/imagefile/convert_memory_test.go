@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
+	stdpng "image/png"
 	"math/rand/v2"
 	"runtime"
 	"testing"
 
+	"github.com/penstock/penstock/internal/imagefile/png"
 	"github.com/penstock/penstock/internal/pixel"
 )
 
@@ -44,14 +45,14 @@ func TestConvertedByRows(t *testing.T) {
 	const w, h = 700, 431
 	for _, m := range imagesOf(w, h) {
 		var file bytes.Buffer
-		if err := png.Encode(&file, m); err != nil {
+		if err := stdpng.Encode(&file, m); err != nil {
 			t.Fatal(err)
 		}
 		c, err := ReadConfig(file.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
-		decoded, err := decodePNG(c, file.Bytes())
+		decoded, err := png.Decode(c, file.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +103,7 @@ func TestMemoryOfLargePNG(t *testing.T) {
 	const side = 2500
 	for name, m := range map[string]image.Image{"gray": image.NewGray(image.Rect(0, 0, side, side)), "rgb": opaque(side)} {
 		var file bytes.Buffer
-		if err := png.Encode(&file, m); err != nil {
+		if err := stdpng.Encode(&file, m); err != nil {
 			t.Fatal(err)
 		}
 		var before, after runtime.MemStats

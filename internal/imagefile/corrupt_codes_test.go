@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/imagefile/jpeg/marker"
 )
 
 func readKind(t testing.TB, name string) []byte {
@@ -22,7 +25,7 @@ func readKind(t testing.TB, name string) []byte {
 // scanStart returns where the entropy-coded data of the last scan begins.
 func scanStart(t testing.TB, jpeg []byte) int {
 	t.Helper()
-	i := bytes.LastIndex(jpeg, []byte{0xFF, mSOS})
+	i := bytes.LastIndex(jpeg, []byte{0xFF, marker.SOS})
 	if i < 0 {
 		t.Fatal("no scan")
 	}
@@ -37,49 +40,49 @@ func TestCorruptJPEG(t *testing.T) {
 	restart := readKind(t, "restart.jpg")
 	scan := scanStart(t, base)
 	part := func(percent int) []byte { return base[:scan+(len(base)-scan)*percent/100] }
-	rst := bytes.Index(restart, []byte{0xFF, mRST0 + 1})
-	lossless := bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, 0xC3}, 1)
-	eoi := []byte{0xFF, mEOI}
+	rst := bytes.Index(restart, []byte{0xFF, marker.RST0 + 1})
+	lossless := bytes.Replace(base, []byte{0xFF, marker.SOF0}, []byte{0xFF, 0xC3}, 1)
+	eoi := []byte{0xFF, marker.EOI}
 	for name, c := range map[string]struct {
 		data []byte
 		kind error
 		text string
 	}{
-		"truncated at 50 %":          {part(50), ErrCorrupt, "of scan 1: the file ends before the image does"},
-		"truncated at 90 %":          {part(90), ErrCorrupt, "of scan 1: the file ends before the image does"},
-		"without end marker":         {base[:len(base)-2], ErrCorrupt, "of scan 1: the file ends before the image does"},
-		"end marker in the scan":     {splice(part(50), eoi), ErrCorrupt, "corrupt near row"},
-		"end marker late in it":      {splice(part(97), eoi), ErrCorrupt, "corrupt near row"},
-		"next marker at 70 %":        {splice(part(70), []byte{0xFF, mDRI, 0, 4, 0, 0}, eoi), ErrCorrupt, "corrupt near row"},
-		"progressive, truncated":     {progressive[:len(progressive)*3/4], ErrCorrupt, "truncated at byte"},
-		"progressive, early end":     {splice(progressive[:scanStart(t, progressive)+9], eoi), ErrCorrupt, "corrupt near row"},
-		"restart marker missing":     {splice(restart[:rst], restart[rst+2:]), ErrCorrupt, "corrupt near row"},
-		"restart marker of another":  {splice(restart[:rst], []byte{0xFF, mRST0 + 5}, restart[rst+2:]), ErrCorrupt, "corrupt near row"},
-		"size of another image":      {patchFrame(patchFrame(base, 1, 20), 3, 20), ErrCorrupt, "bytes cannot hold 5165x5157 pixels"},
-		"hundreds of scans":          {splice(progressive[:len(progressive)-2], bytes.Repeat(lastScan(t, progressive), 300), eoi), ErrCorrupt, "more than 200 scans"},
-		"no scan":                    {splice(base[:bytes.Index(base, []byte{0xFF, mSOS})], eoi), ErrCorrupt, "holds no image"},
-		"segment too long":           {splice(base[:2], []byte{0xFF, 0xE5, 0xFF, 0xFF}, base[2:]), ErrCorrupt, "ends in the segment"},
-		"segment of length 1":        {splice(base[:2], []byte{0xFF, 0xE5, 0, 1}, base[2:]), ErrCorrupt, "has length 1"},
-		"two frames":                 {twice(base, mSOF0), ErrCorrupt, "two frame headers"},
-		"two images in one":          {splice(part(50), base), ErrCorrupt, "a second image starts"},
-		"second frame after a scan":  {splice(progressive[:len(progressive)-2], frame(progressive, mSOF2), lastScan(t, progressive), eoi), ErrCorrupt, "two frame headers"},
-		"start marker twice":         {splice(base[:2], base), ErrCorrupt, "a second image starts"},
-		"a marker of extensions":     {splice(base[:2], []byte{0xFF, 0xF7, 0, 3, 9}, base[2:]), ErrCorrupt, "reserved marker fff7"},
-		"frame header too long":      {longer(base, mSOF0), ErrCorrupt, "frame header of 16 bytes for 3 components"},
-		"scan header too long":       {longer(base, mSOS), ErrCorrupt, "scan header at byte"},
-		"restart interval too long":  {longer(restart, mDRI), ErrCorrupt, "restart interval segment of 3 bytes"},
-		"units of 18 blocks":         {patchFrame(base, 7, 0x44), ErrCorrupt, "ampling factors"},
-		"a code of ones alone":       {patchTable(base, 1, 2), ErrCorrupt, "Huffman table"},
-		"a difference of 17 bits":    {patchTable(base, 17, 17), ErrCorrupt, "Huffman table"},
-		"bit 1 after bit 3":          {patchScan(progressive, 0x31), ErrCorrupt, ""},
-		"no Huffman table 2":         {bytes.Replace(base, []byte{1, 0, 2, 0x11}, []byte{1, 0, 2, 0x12}, 1), ErrCorrupt, ""},
-		"no quantisation tables":     {without(base, mDQT), ErrCorrupt, ""},
-		"arithmetic-coded":           {bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, mSOF9}, 1), ErrUnsupported, "arithmetic-coded frames are not supported (marker ffc9); recode it"},
-		"arithmetic-coded, lossless": {bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, 0xCB}, 1), ErrUnsupported, "lossless"},
-		"lossless":                   {lossless, ErrUnsupported, "lossless"},
-		"12 bits":                    {patchFrame(base, 0, 12), ErrUnsupported, "12-bit samples"},
-		"two components":             {patchFrame(base, 5, 2), ErrUnsupported, "2 components"},
-		"sampling factor 0":          {patchFrame(base, 7, 0x02), ErrCorrupt, "sampling factors"},
+		"truncated at 50 %":          {part(50), format.ErrCorrupt, "of scan 1: the file ends before the image does"},
+		"truncated at 90 %":          {part(90), format.ErrCorrupt, "of scan 1: the file ends before the image does"},
+		"without end marker":         {base[:len(base)-2], format.ErrCorrupt, "of scan 1: the file ends before the image does"},
+		"end marker in the scan":     {splice(part(50), eoi), format.ErrCorrupt, "corrupt near row"},
+		"end marker late in it":      {splice(part(97), eoi), format.ErrCorrupt, "corrupt near row"},
+		"next marker at 70 %":        {splice(part(70), []byte{0xFF, marker.DRI, 0, 4, 0, 0}, eoi), format.ErrCorrupt, "corrupt near row"},
+		"progressive, truncated":     {progressive[:len(progressive)*3/4], format.ErrCorrupt, "truncated at byte"},
+		"progressive, early end":     {splice(progressive[:scanStart(t, progressive)+9], eoi), format.ErrCorrupt, "corrupt near row"},
+		"restart marker missing":     {splice(restart[:rst], restart[rst+2:]), format.ErrCorrupt, "corrupt near row"},
+		"restart marker of another":  {splice(restart[:rst], []byte{0xFF, marker.RST0 + 5}, restart[rst+2:]), format.ErrCorrupt, "corrupt near row"},
+		"size of another image":      {patchFrame(patchFrame(base, 1, 20), 3, 20), format.ErrCorrupt, "bytes cannot hold 5165x5157 pixels"},
+		"hundreds of scans":          {splice(progressive[:len(progressive)-2], bytes.Repeat(lastScan(t, progressive), 300), eoi), format.ErrCorrupt, "more than 200 scans"},
+		"no scan":                    {splice(base[:bytes.Index(base, []byte{0xFF, marker.SOS})], eoi), format.ErrCorrupt, "holds no image"},
+		"segment too long":           {splice(base[:2], []byte{0xFF, 0xE5, 0xFF, 0xFF}, base[2:]), format.ErrCorrupt, "ends in the segment"},
+		"segment of length 1":        {splice(base[:2], []byte{0xFF, 0xE5, 0, 1}, base[2:]), format.ErrCorrupt, "has length 1"},
+		"two frames":                 {twice(base, marker.SOF0), format.ErrCorrupt, "two frame headers"},
+		"two images in one":          {splice(part(50), base), format.ErrCorrupt, "a second image starts"},
+		"second frame after a scan":  {splice(progressive[:len(progressive)-2], frame(progressive, marker.SOF2), lastScan(t, progressive), eoi), format.ErrCorrupt, "two frame headers"},
+		"start marker twice":         {splice(base[:2], base), format.ErrCorrupt, "a second image starts"},
+		"a marker of extensions":     {splice(base[:2], []byte{0xFF, 0xF7, 0, 3, 9}, base[2:]), format.ErrCorrupt, "reserved marker fff7"},
+		"frame header too long":      {longer(base, marker.SOF0), format.ErrCorrupt, "frame header of 16 bytes for 3 components"},
+		"scan header too long":       {longer(base, marker.SOS), format.ErrCorrupt, "scan header at byte"},
+		"restart interval too long":  {longer(restart, marker.DRI), format.ErrCorrupt, "restart interval segment of 3 bytes"},
+		"units of 18 blocks":         {patchFrame(base, 7, 0x44), format.ErrCorrupt, "ampling factors"},
+		"a code of ones alone":       {patchTable(base, 1, 2), format.ErrCorrupt, "Huffman table"},
+		"a difference of 17 bits":    {patchTable(base, 17, 17), format.ErrCorrupt, "Huffman table"},
+		"bit 1 after bit 3":          {patchScan(progressive, 0x31), format.ErrCorrupt, ""},
+		"no Huffman table 2":         {bytes.Replace(base, []byte{1, 0, 2, 0x11}, []byte{1, 0, 2, 0x12}, 1), format.ErrCorrupt, ""},
+		"no quantisation tables":     {without(base, marker.DQT), format.ErrCorrupt, ""},
+		"arithmetic-coded":           {bytes.Replace(base, []byte{0xFF, marker.SOF0}, []byte{0xFF, marker.SOF9}, 1), format.ErrUnsupported, "arithmetic-coded frames are not supported (marker ffc9); recode it"},
+		"arithmetic-coded, lossless": {bytes.Replace(base, []byte{0xFF, marker.SOF0}, []byte{0xFF, 0xCB}, 1), format.ErrUnsupported, "lossless"},
+		"lossless":                   {lossless, format.ErrUnsupported, "lossless"},
+		"12 bits":                    {patchFrame(base, 0, 12), format.ErrUnsupported, "12-bit samples"},
+		"two components":             {patchFrame(base, 5, 2), format.ErrUnsupported, "2 components"},
+		"sampling factor 0":          {patchFrame(base, 7, 0x02), format.ErrCorrupt, "sampling factors"},
 	} {
 		d := New(Options{})
 		_, err := openAll(t, d, c.data)
@@ -99,7 +102,7 @@ func TestStandardTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := openAll(t, d, without(base, mDHT))
+	got, err := openAll(t, d, without(base, marker.DHT))
 	if err != nil || !bytes.Equal(got.pix, want.pix) {
 		t.Errorf("without tables: %v, or other pixels", err)
 	}
@@ -110,16 +113,16 @@ func TestTablesOfTheFileBefore(t *testing.T) {
 	base, progressive := readKind(t, "420.jpg"), readKind(t, "420-progressive.jpg")
 	d := New(Options{})
 	for name, bad := range map[string][]byte{
-		"no quantisation tables": without(base, mDQT),
-		"none, progressive":      without(progressive, mDQT),
-		"no Huffman tables":      without(progressive, mDHT),
+		"no quantisation tables": without(base, marker.DQT),
+		"none, progressive":      without(progressive, marker.DQT),
+		"no Huffman tables":      without(progressive, marker.DHT),
 	} {
 		for _, good := range [][]byte{base, progressive} {
 			if _, err := openAll(t, d, good); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := openAll(t, d, bad); !errors.Is(err, ErrCorrupt) {
+		if _, err := openAll(t, d, bad); !errors.Is(err, format.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -144,14 +147,14 @@ func TestAdobeTransforms(t *testing.T) {
 }
 
 // frame returns the segment with that marker.
-func frame(data []byte, marker byte) []byte {
-	at := segments(data, marker)[0]
+func frame(data []byte, code byte) []byte {
+	at := segments(data, code)[0]
 	return data[at[0]:at[1]]
 }
 
 // longer adds a byte to the first segment with that marker, SOS too.
-func longer(data []byte, marker byte) []byte {
-	at := bytes.Index(data, []byte{0xFF, marker})
+func longer(data []byte, code byte) []byte {
+	at := bytes.Index(data, []byte{0xFF, code})
 	n := int(data[at+3])
 	data = splice(data[:at+2+n], []byte{0}, data[at+2+n:])
 	data[at+3]++
@@ -161,58 +164,58 @@ func longer(data []byte, marker byte) []byte {
 // patchTable changes byte i of the first Huffman table's payload.
 func patchTable(data []byte, i int, v byte) []byte {
 	data = bytes.Clone(data)
-	data[segments(data, mDHT)[0][0]+4+i] = v
+	data[segments(data, marker.DHT)[0][0]+4+i] = v
 	return data
 }
 
 // patchScan changes what the header of the last scan says of bits.
 func patchScan(data []byte, bits byte) []byte {
 	data = bytes.Clone(data)
-	at := bytes.LastIndex(data, []byte{0xFF, mSOS})
+	at := bytes.LastIndex(data, []byte{0xFF, marker.SOS})
 	data[at+1+int(data[at+3])] = bits
 	return data
 }
 
 // lastScan returns the last scan with its header, without the end marker.
 func lastScan(t *testing.T, data []byte) []byte {
-	return data[bytes.LastIndex(data, []byte{0xFF, mSOS}) : len(data)-2]
+	return data[bytes.LastIndex(data, []byte{0xFF, marker.SOS}) : len(data)-2]
 }
 
 // segments returns where the segments with that marker lie.
-func segments(data []byte, marker byte) (at [][2]int) {
+func segments(data []byte, code byte) (at [][2]int) {
 	for pos := 2; ; {
-		m, next, ok := nextMarker(data, pos)
-		if !ok || m == mSOS {
+		m, next, ok := marker.Next(data, pos)
+		if !ok || m == marker.SOS {
 			return at
 		}
-		_, end, err := segment(data, m, next)
+		_, end, err := marker.Segment(data, m, next)
 		if err != nil {
 			return at
 		}
-		if m == marker {
+		if m == code {
 			at = append(at, [2]int{next - 2, end})
 		}
 		pos = end
 	}
 }
 
-func without(data []byte, marker byte) []byte {
-	at := segments(data, marker)
+func without(data []byte, code byte) []byte {
+	at := segments(data, code)
 	for i := len(at) - 1; i >= 0; i-- {
 		data = splice(data[:at[i][0]], data[at[i][1]:])
 	}
 	return data
 }
 
-func twice(data []byte, marker byte) []byte {
-	at := segments(data, marker)[0]
+func twice(data []byte, code byte) []byte {
+	at := segments(data, code)[0]
 	return splice(data[:at[1]], data[at[0]:])
 }
 
 // patchFrame changes byte i of the frame header's payload.
 func patchFrame(data []byte, i int, v byte) []byte {
 	data = bytes.Clone(data)
-	data[segments(data, mSOF0)[0][0]+4+i] = v
+	data[segments(data, marker.SOF0)[0][0]+4+i] = v
 	return data
 }
 
@@ -222,7 +225,7 @@ func TestFrameLeavesCanvas(t *testing.T) {
 	at := bytes.Index(data, []byte("VP8X")) + 12
 	copy(data[at:], []byte{9, 0, 0, 9, 0, 0})
 	_, err := ReadConfig(data)
-	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "leaves the canvas of 10x10") {
+	if !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "leaves the canvas of 10x10") {
 		t.Errorf("%v", err)
 	}
 }
@@ -231,7 +234,7 @@ func TestFrameLeavesCanvas(t *testing.T) {
 func TestTruncatedAnimation(t *testing.T) {
 	data := readKind(t, "animated.webp")
 	_, err := ReadConfig(data[:len(data)-4])
-	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "webp: truncated at byte") {
+	if !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "webp: truncated at byte") {
 		t.Errorf("%v", err)
 	}
 }
@@ -310,7 +313,7 @@ func TestSizeOfAnotherPNG(t *testing.T) {
 	data := bytes.Clone(readKind(t, "RGB.png"))
 	copy(data[16:], []byte{0, 0, 0x30, 0, 0, 0, 0x30, 0})
 	_, err := New(Options{}).Open(data)
-	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "bytes cannot hold 12288x12288 pixels") {
+	if !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "bytes cannot hold 12288x12288 pixels") {
 		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/imagefile/format"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -32,7 +33,7 @@ func TestCropsAgainstTorchvision(t *testing.T) {
 func compareCrops(t *testing.T, files []string, want int) {
 	p, d := newPillow(t, "RGB", "crops"), New(Options{})
 	rng := rand.New(rand.NewPCG(5, 6))
-	compared, formats := 0, make(map[Format]int)
+	compared, formats := 0, make(map[format.Format]int)
 	for i := 0; compared < *crops/2 && i < 10**crops; i++ {
 		path, err := filepath.Abs(files[i%len(files)])
 		if err != nil {

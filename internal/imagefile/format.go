@@ -5,20 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"unicode/utf8"
-)
 
-// Format names a file format; "" is none that is known.
-type Format string
-
-// The formats that Open reads.
-const (
-	JPEG Format = "jpeg"
-	PNG  Format = "png"
-	GIF  Format = "gif"
-	BMP  Format = "bmp"
-	TIFF Format = "tiff"
-	WebP Format = "webp"
-	PNM  Format = "pnm"
+	"github.com/penstock/penstock/internal/imagefile/bmp"
+	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/imagefile/pnm"
 )
 
 // SniffLen is how many of a file's first bytes Sniff looks at.
@@ -26,24 +16,24 @@ const SniffLen = 16
 
 type signature struct {
 	magic  string // '?' stands for any byte
-	format Format
+	format format.Format
 }
 
 var signatures = []signature{
-	{"\xff\xd8\xff", JPEG},
-	{"\x89PNG\r\n\x1a\n", PNG},
-	{"GIF87a", GIF},
-	{"GIF89a", GIF},
-	{"RIFF????WEBP", WebP},
-	{"II*\x00", TIFF},
-	{"MM\x00*", TIFF},
-	{"II+\x00\x08\x00", TIFF}, // BigTIFF
-	{"MM\x00+\x00\x08", TIFF},
+	{"\xff\xd8\xff", format.JPEG},
+	{"\x89PNG\r\n\x1a\n", format.PNG},
+	{"GIF87a", format.GIF},
+	{"GIF89a", format.GIF},
+	{"RIFF????WEBP", format.WebP},
+	{"II*\x00", format.TIFF},
+	{"MM\x00*", format.TIFF},
+	{"II+\x00\x08\x00", format.TIFF}, // BigTIFF
+	{"MM\x00+\x00\x08", format.TIFF},
 }
 
 func init() {
-	for _, size := range bmpHeaders { // of the second header, as the letters alone may begin a text
-		signatures = append(signatures, signature{"BM????????????" + string([]byte{byte(size), 0}), BMP})
+	for _, size := range bmp.HeaderSizes { // of the second header, as the letters alone may begin a text
+		signatures = append(signatures, signature{"BM????????????" + string([]byte{byte(size), 0}), format.BMP})
 	}
 }
 
@@ -68,14 +58,14 @@ var strangers = []struct{ magic, name string }{
 
 // Sniff returns the format that a file's first bytes (SniffLen or more, fewer if the file
 // is shorter) announce, "" if it is none that Open reads. File names play no part.
-func Sniff(head []byte) Format {
+func Sniff(head []byte) format.Format {
 	for _, s := range signatures {
 		if hasMagic(head, s.magic) {
 			return s.format
 		}
 	}
-	if isPNM(head) {
-		return PNM
+	if pnm.Is(head) {
+		return format.PNM
 	}
 	return ""
 }
@@ -94,7 +84,7 @@ func hasMagic(head []byte, magic string) bool {
 
 // notImage says what a file without a known signature is instead.
 func notImage(data []byte) error {
-	return &Error{"", ErrNotImage, "not an image: " + describe(data)}
+	return &format.Error{Kind: format.ErrNotImage, Msg: "not an image: " + describe(data)}
 }
 
 func describe(data []byte) string {

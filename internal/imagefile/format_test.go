@@ -9,11 +9,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/imagefile/format"
 	"github.com/penstock/penstock/tensor"
 )
 
+func configOf(
+	f format.Format, w, h int, model string, channels, bits, orientation int, transparent bool, dtype tensor.DType,
+) format.Config {
+	return format.Config{
+		Format: f, Width: w, Height: h, Model: model, Channels: channels, Bits: bits,
+		Orientation: orientation, Transparent: transparent, DType: dtype,
+	}
+}
+
 func TestSniff(t *testing.T) {
-	byExt := map[string]Format{".jpg": JPEG, ".png": PNG, ".gif": GIF, ".bmp": BMP, ".tiff": TIFF, ".webp": WebP}
+	byExt := map[string]format.Format{".jpg": format.JPEG, ".png": format.PNG, ".gif": format.GIF, ".bmp": format.BMP, ".tiff": format.TIFF, ".webp": format.WebP}
 	kinds(t, func(name string, data []byte) {
 		want := byExt[filepath.Ext(name)]
 		if got := Sniff(data); got != want {
@@ -49,36 +59,36 @@ func TestNotAnImage(t *testing.T) {
 		strings.Repeat("a", 511) + "é":                         "looks like text", // cut within a letter
 	} {
 		_, err := New(Options{}).Open([]byte(data))
-		if !errors.Is(err, ErrNotImage) || !strings.HasPrefix(err.Error(), "not an image: ") || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, format.ErrNotImage) || !strings.HasPrefix(err.Error(), "not an image: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q in it", data, err, want)
 		}
 	}
 }
 
 func TestReadConfig(t *testing.T) {
-	for name, want := range map[string]Config{
-		"420.jpg":             {JPEG, 45, 37, "ycbcr", 3, 8, 1, false, tensor.Uint8},
-		"420-progressive.jpg": {JPEG, 45, 37, "ycbcr", 3, 8, 1, false, tensor.Uint8},
-		"gray.jpg":            {JPEG, 45, 37, "gray", 1, 8, 1, false, tensor.Uint8},
-		"cmyk.jpg":            {JPEG, 45, 37, "cmyk", 4, 8, 1, false, tensor.Uint8},
-		"ycck.jpg":            {JPEG, 45, 37, "ycck", 4, 8, 1, false, tensor.Uint8},
-		"rgb-adobe.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1, false, tensor.Uint8},
-		"rgb-names.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1, false, tensor.Uint8},
-		"orientation6.jpg":    {JPEG, 24, 17, "ycbcr", 3, 8, 6, false, tensor.Uint8},
-		"orientation6.png":    {PNG, 24, 17, "rgb", 3, 8, 6, false, tensor.Uint8},
-		"orientation6.webp":   {WebP, 24, 17, "ycbcr", 3, 8, 6, false, tensor.Uint8},
-		"orientation6.tiff":   {TIFF, 24, 17, "rgb", 3, 8, 6, false, tensor.Uint8},
-		"RGB.png":             {PNG, 45, 37, "rgb", 3, 8, 1, false, tensor.Uint8},
-		"RGBA16.png":          {PNG, 20, 16, "rgba", 4, 16, 1, true, tensor.Uint16},
-		"LA.png":              {PNG, 45, 37, "graya", 2, 8, 1, true, tensor.Uint8},
-		"I16.png":             {PNG, 45, 37, "gray", 1, 16, 1, false, tensor.Uint16},
-		"1.png":               {PNG, 45, 37, "gray", 1, 1, 1, false, tensor.Uint8},
-		"two-bits.png":        {PNG, 45, 37, "palette", 1, 2, 1, false, tensor.Uint8},
-		"partial.gif":         {GIF, 20, 16, "palette", 1, 8, 1, false, tensor.Uint8},
-		"P.bmp":               {BMP, 45, 37, "palette", 1, 8, 1, false, tensor.Uint8},
-		"L.tiff":              {TIFF, 45, 37, "gray", 1, 8, 1, false, tensor.Uint8},
-		"lossy-44x36.webp":    {WebP, 44, 36, "ycbcr", 3, 8, 1, false, tensor.Uint8},
-		"lossless-alpha.webp": {WebP, 45, 37, "rgba", 4, 8, 1, true, tensor.Uint8},
+	for name, want := range map[string]format.Config{
+		"420.jpg":             configOf(format.JPEG, 45, 37, "ycbcr", 3, 8, 1, false, tensor.Uint8),
+		"420-progressive.jpg": configOf(format.JPEG, 45, 37, "ycbcr", 3, 8, 1, false, tensor.Uint8),
+		"gray.jpg":            configOf(format.JPEG, 45, 37, "gray", 1, 8, 1, false, tensor.Uint8),
+		"cmyk.jpg":            configOf(format.JPEG, 45, 37, "cmyk", 4, 8, 1, false, tensor.Uint8),
+		"ycck.jpg":            configOf(format.JPEG, 45, 37, "ycck", 4, 8, 1, false, tensor.Uint8),
+		"rgb-adobe.jpg":       configOf(format.JPEG, 45, 37, "rgb", 3, 8, 1, false, tensor.Uint8),
+		"rgb-names.jpg":       configOf(format.JPEG, 45, 37, "rgb", 3, 8, 1, false, tensor.Uint8),
+		"orientation6.jpg":    configOf(format.JPEG, 24, 17, "ycbcr", 3, 8, 6, false, tensor.Uint8),
+		"orientation6.png":    configOf(format.PNG, 24, 17, "rgb", 3, 8, 6, false, tensor.Uint8),
+		"orientation6.webp":   configOf(format.WebP, 24, 17, "ycbcr", 3, 8, 6, false, tensor.Uint8),
+		"orientation6.tiff":   configOf(format.TIFF, 24, 17, "rgb", 3, 8, 6, false, tensor.Uint8),
+		"RGB.png":             configOf(format.PNG, 45, 37, "rgb", 3, 8, 1, false, tensor.Uint8),
+		"RGBA16.png":          configOf(format.PNG, 20, 16, "rgba", 4, 16, 1, true, tensor.Uint16),
+		"LA.png":              configOf(format.PNG, 45, 37, "graya", 2, 8, 1, true, tensor.Uint8),
+		"I16.png":             configOf(format.PNG, 45, 37, "gray", 1, 16, 1, false, tensor.Uint16),
+		"1.png":               configOf(format.PNG, 45, 37, "gray", 1, 1, 1, false, tensor.Uint8),
+		"two-bits.png":        configOf(format.PNG, 45, 37, "palette", 1, 2, 1, false, tensor.Uint8),
+		"partial.gif":         configOf(format.GIF, 20, 16, "palette", 1, 8, 1, false, tensor.Uint8),
+		"P.bmp":               configOf(format.BMP, 45, 37, "palette", 1, 8, 1, false, tensor.Uint8),
+		"L.tiff":              configOf(format.TIFF, 45, 37, "gray", 1, 8, 1, false, tensor.Uint8),
+		"lossy-44x36.webp":    configOf(format.WebP, 44, 36, "ycbcr", 3, 8, 1, false, tensor.Uint8),
+		"lossless-alpha.webp": configOf(format.WebP, 45, 37, "rgba", 4, 8, 1, true, tensor.Uint8),
 	} {
 		if got, err := ReadConfig(readKind(t, name)); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
@@ -102,7 +112,7 @@ func TestReadConfigOfPrefixes(t *testing.T) {
 			if err == nil && c != whole {
 				t.Fatalf("%s: the first %d bytes say %+v, all of it %+v", name, n, c, whole)
 			}
-			if err != nil && n >= SniffLen && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
+			if err != nil && n >= SniffLen && !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrUnsupported) {
 				t.Fatalf("%s: the first %d bytes: %v, want ErrCorrupt", name, n, err)
 			}
 		}
@@ -143,7 +153,7 @@ func TestOrientationElsewhere(t *testing.T) {
 		{exif(3, 0, 6, 0, 0), 6}, {exif(4, 0, 0, 0, 6), 6}, {exif(9, 0, 0, 0, 8), 8}, {exif(8, 0, 2, 0, 0), 2}, {exif(6, 5, 0, 0, 0), 5},
 		{exif(1, 6, 0, 0, 0), 1}, {exif(3, 0, 9, 0, 0), 1}, {exif(4, 1, 0, 0, 6), 1}, {exif(77, 0, 6, 0, 0), 1}, {exif(3, 0, 6, 0, 0)[:20], 1},
 	} {
-		if got := exifOrientation(tt.exif); got != tt.want {
+		if got := format.Orientation(tt.exif); got != tt.want {
 			t.Errorf("% x: %d, want %d", tt.exif, got, tt.want)
 		}
 	}

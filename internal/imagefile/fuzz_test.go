@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/imagefile/format"
 	"github.com/penstock/penstock/internal/pixel"
 )
 
@@ -54,7 +55,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 func checkKind(t *testing.T, err error) {
-	var e *Error
+	var e *format.Error
 	if !errors.As(err, &e) || e.Kind == nil || e.Msg == "" {
 		t.Fatalf("%T: %v", err, err)
 	}

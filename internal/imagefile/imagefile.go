@@ -17,54 +17,46 @@
 // JPEG, BMP and TIFF are decoded here, other formats by Go libraries, whole.
 package imagefile
 
-//go:generate go run -C _asm . -pkg imagefile -out ../kernels_amd64.s -stubs ../kernels_amd64.go
-//go:generate go run -C ../kernel/_neon . -pkg imagefile -out ../../imagefile/kernels_arm64.s -stubs ../../imagefile/kernels_arm64.go
-
 import (
 	"errors"
-	"fmt"
 	"image"
-	"image/jpeg"
-	"image/png"
-	"io"
-	"strings"
 
-	"github.com/penstock/penstock/internal/imagefile/tiff"
+	"github.com/penstock/penstock/internal/imagefile/bmp"
+	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/imagefile/gif"
+	"github.com/penstock/penstock/internal/imagefile/png"
+	"github.com/penstock/penstock/internal/imagefile/pnm"
+	"github.com/penstock/penstock/internal/imagefile/webp"
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// Color says which channels an image is opened with.
-type Color uint8
+// The results of Open and ReadConfig, under the names that callers use.
+type (
+	// Config is what an image's header says.
+	Config = format.Config
 
-// The values of Color.
-const (
-	RGB  Color = iota // three channels; gray is repeated
-	Gray              // one channel
+	// An Error is the error of a file. Its text names the format and no path.
+	Error = format.Error
 )
 
-// Options configures a Decoder. The zero value is usable.
-type Options struct {
-	Color     Color
-	Alpha     Alpha
-	MaxPixels int  // larger images are refused from their header; 0 means DefaultMaxPixels
-	Orient    bool // turn and mirror as EXIF says, as Pillow's ImageOps.exif_transpose does
+// The formats that callers name.
+const (
+	JPEG = format.JPEG
+	PNG  = format.PNG
+	TIFF = format.TIFF
+	PNM  = format.PNM
+)
 
-	// Zstd fills dst from frames of zstd, which TIFF files may be compressed by. nil: such files are unsupported.
-	Zstd func(dst, src []byte) error
-}
+// DefaultMaxPixels is Pillow's limit for a single image (a third of it only warns there).
+const DefaultMaxPixels = format.DefaultMaxPixels
 
-// A Decoder opens one image after the other and reuses its memory, which grows to what the
-// largest needed. It serves one goroutine.
-type Decoder struct {
-	opt     Options
-	raster  raster
-	jpeg    jpegSource
-	pix     []byte // of a decoded image, if it is not the library's
-	gray    []byte // the same in one channel
-	turned  []byte // of an image that was turned
-	palette [256][4]byte
-	strips  *Decoder // of JPEG inside of TIFF
-}
+// Kinds of errors; each error of this package is one of these to errors.Is.
+var (
+	ErrNotImage    = format.ErrNotImage
+	ErrCorrupt     = format.ErrCorrupt
+	ErrUnsupported = format.ErrUnsupported
+	ErrTooLarge    = format.ErrTooLarge
+)
 
 // Backend names the JPEG decoder, with its version.
 func Backend() string { return "built-in 1 (pure Go)" }
@@ -93,18 +85,18 @@ func (d *Decoder) Open(data []byte) (pixel.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.turned(d.opt.Orient) {
+	if c.Turned(d.opt.Orient) {
 		return d.turn(src, c.Orientation)
 	}
 	return src, nil
 }
 
-func (d *Decoder) open(c Config, data []byte) (pixel.Source, error) {
-	if c.Format == JPEG {
-		return d.openJPEG(data)
+func (d *Decoder) open(c format.Config, data []byte) (pixel.Source, error) {
+	if c.Format == format.JPEG {
+		return &d.jpeg, d.jpeg.Open(data, d.channels())
 	}
 	var m image.Image
-	err := guard(c.Format, func() (err error) {
+	err := format.Guard(c.Format, func() (err error) {
 		m, err = d.decodeWhole(c, data)
 		return err
 	})
@@ -114,101 +106,20 @@ func (d *Decoder) open(c Config, data []byte) (pixel.Source, error) {
 	return d.fromImage(c, m)
 }
 
-// openJPEG opens a file once its markers are found complete.
-func (d *Decoder) openJPEG(data []byte) (pixel.Source, error) {
-	h, err := parseJPEG(data)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.checkEnd(data); err != nil {
-		return nil, err
-	}
-	if err := h.checkSize(len(data) - h.scan); err != nil {
-		return nil, err
-	}
-	return d.openScans(&h, data)
-}
-
-func (d *Decoder) decodeWhole(c Config, data []byte) (image.Image, error) {
+func (d *Decoder) decodeWhole(c format.Config, data []byte) (image.Image, error) {
 	switch c.Format {
-	case PNG:
-		return decodePNG(c, data)
-	case GIF:
-		return d.openGIF(data)
-	case BMP:
-		return d.openBMP(data)
-	case TIFF:
+	case format.PNG:
+		return png.Decode(c, data)
+	case format.GIF:
+		return gif.Decode(data, &d.palette)
+	case format.BMP:
+		return bmp.Decode(data, &d.palette)
+	case format.TIFF:
 		return d.decodeTIFF(data)
-	case WebP:
-		return d.openWebP(data)
-	case PNM:
-		return decodePNM(data)
+	case format.WebP:
+		return webp.Decode(data)
+	case format.PNM:
+		return pnm.Decode(data)
 	}
 	return nil, errors.New("no decoder for this format")
-}
-
-// Kinds of errors; each error of this package is one of these to errors.Is.
-var (
-	ErrNotImage    = errors.New("not an image")        // no format that this package reads
-	ErrCorrupt     = errors.New("corrupt image")       // malformed or truncated
-	ErrUnsupported = errors.New("unsupported image")   // valid, but not readable here
-	ErrTooLarge    = errors.New("image is too large")  // more pixels than Options.MaxPixels
-	errOutside     = errors.New("outside of an image") // a caller's rectangle
-)
-
-// An Error is the error of a file. Its text names the format and no path.
-type Error struct {
-	Format Format // "" if it is none
-	Kind   error  // one of the Err values above
-	Msg    string
-}
-
-func (e *Error) Error() string {
-	if e.Format == "" {
-		return e.Msg
-	}
-	return string(e.Format) + ": " + e.Msg
-}
-
-// Unwrap returns the kind.
-func (e *Error) Unwrap() error { return e.Kind }
-
-func corrupt(f Format, format string, args ...any) error {
-	return &Error{f, ErrCorrupt, fmt.Sprintf(format, args...)}
-}
-
-func unsupported(f Format, format string, args ...any) error {
-	return &Error{f, ErrUnsupported, fmt.Sprintf(format, args...)}
-}
-
-// fromLibrary gives the error of a format library the form of an Error: its package
-// prefix goes, a bare end of file becomes a sentence.
-func fromLibrary(f Format, err error) error {
-	var own *Error
-	if errors.As(err, &own) {
-		return err
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return corrupt(f, "truncated: the file ends before the image does")
-	}
-	msg := err.Error()
-	for _, p := range []string{string(f) + ": ", string(f) + ": ", "invalid format: ", "unsupported feature: "} {
-		msg = strings.TrimPrefix(msg, p) // the first is there twice where a library wraps its own error
-	}
-	if strings.Contains(msg, "not enough") || strings.HasSuffix(msg, "EOF") {
-		return corrupt(f, "truncated: the file ends before the image does (%s)", msg)
-	}
-	if text := tiff.UnsupportedError(""); errors.As(err, &text) {
-		return unsupported(f, "not supported: %s", msg) // which says what to do
-	}
-	if isUnsupported(err) {
-		return unsupported(f, "not supported: %s; convert it to PNG", msg)
-	}
-	return corrupt(f, "%s", msg)
-}
-
-func isUnsupported(err error) bool {
-	var j jpeg.UnsupportedError
-	var p png.UnsupportedError
-	return errors.As(err, &j) || errors.As(err, &p)
 }

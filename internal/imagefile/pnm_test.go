@@ -10,13 +10,30 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/imagefile/format"
 	"github.com/penstock/penstock/tensor"
 )
+
+// netpbm is the kind of a file.
+type netpbm struct {
+	kind byte
+	most int
+}
+
+func (p netpbm) bits() bool    { return p.kind == '1' || p.kind == '4' }
+func (p netpbm) decimal() bool { return p.kind <= '3' }
+
+func (p netpbm) channels() int {
+	if p.kind == '3' || p.kind == '6' {
+		return 3
+	}
+	return 1
+}
 
 // pnmFile returns a file of 5 x 3 pixels of that kind, with samples up to most.
 func pnmFile(kind byte, most int) []byte {
 	const w, h = 5, 3
-	p := pnm{kind: kind, w: w, h: h, most: most}
+	p := netpbm{kind: kind, most: most}
 	b := fmt.Appendf(nil, "P%c # made by a test\n%d\t%d", kind, w, h)
 	if !p.bits() {
 		b = fmt.Appendf(b, "\r\n#%s\n%d", strings.Repeat("x", 40), most)
@@ -64,7 +81,7 @@ func TestPNMAgainstPillow(t *testing.T) {
 func TestPNM(t *testing.T) {
 	for kind := byte('1'); kind <= '6'; kind++ {
 		for _, most := range []int{1, 255, 4095, 65535} {
-			p := pnm{kind: kind, most: most}
+			p := netpbm{kind: kind, most: most}
 			if p.bits() && most > 1 {
 				continue
 			}
@@ -93,11 +110,11 @@ func TestPNMConfig(t *testing.T) {
 	for _, c := range []struct {
 		kind byte
 		most int
-		want Config
+		want format.Config
 	}{
-		{'4', 1, Config{PNM, 5, 3, "gray", 1, 1, 1, false, tensor.Uint8}},
-		{'5', 255, Config{PNM, 5, 3, "gray", 1, 8, 1, false, tensor.Uint8}},
-		{'6', 256, Config{PNM, 5, 3, "rgb", 3, 16, 1, false, tensor.Uint16}},
+		{'4', 1, configOf(format.PNM, 5, 3, "gray", 1, 1, 1, false, tensor.Uint8)},
+		{'5', 255, configOf(format.PNM, 5, 3, "gray", 1, 8, 1, false, tensor.Uint8)},
+		{'6', 256, configOf(format.PNM, 5, 3, "rgb", 3, 16, 1, false, tensor.Uint16)},
 	} {
 		if got, err := ReadConfig(pnmFile(c.kind, c.most)); err != nil || got != c.want {
 			t.Errorf("P%c: %+v, %v", c.kind, got, err)
@@ -111,7 +128,7 @@ func TestPNMDamage(t *testing.T) {
 		whole := pnmFile(kind, 1)
 		whole = []byte(strings.TrimRight(string(whole), " "))
 		for n := range len(whole) {
-			if _, err := openAll(t, New(Options{}), whole[:n]); !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrNotImage) {
+			if _, err := openAll(t, New(Options{}), whole[:n]); !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrNotImage) {
 				t.Errorf("P%c, %d of %d bytes: %v", kind, n, len(whole), err)
 			}
 		}

@@ -1,36 +1,30 @@
 package imagefile
 
 import (
-	"fmt"
 	"image"
 
+	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/imagefile/rgbx"
+	"github.com/penstock/penstock/internal/imagefile/webp"
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/pixel"
 )
 
 // raster is a decoded image as a Source: one strip is the whole rectangle.
-type raster struct{ pixel.Image }
+type raster struct{ image pixel.Image }
 
 // Size implements pixel.Source.
-func (s *raster) Size() (w, h, c int) { return s.W, s.H, s.C }
+func (s *raster) Size() (w, h, c int) { return s.image.W, s.image.H, s.image.C }
 
 // Scan implements pixel.Source.
 func (s *raster) Scan(r image.Rectangle, f func(y int, strip pixel.Image) error) error {
-	if err := checkRect(r, s.W, s.H); err != nil || r.Empty() {
+	if err := format.CheckRect(r, s.image.W, s.image.H); err != nil || r.Empty() {
 		return err
 	}
-	strip := s.Image
-	strip.Pix = s.Pix[r.Min.Y*s.Stride+r.Min.X*s.Step:]
+	strip := s.image
+	strip.Pix = s.image.Pix[r.Min.Y*s.image.Stride+r.Min.X*s.image.Step:]
 	strip.W, strip.H = r.Dx(), r.Dy()
 	return f(r.Min.Y, strip)
-}
-
-// checkRect refuses a rectangle that is not within w x h.
-func checkRect(r image.Rectangle, w, h int) error {
-	if r.Empty() || r.In(image.Rect(0, 0, w, h)) {
-		return nil
-	}
-	return fmt.Errorf("imagefile: rectangle %v: %w of %dx%d", r, errOutside, w, h)
 }
 
 // set makes the raster the image of w x h pixels in pix, whose rows are stride bytes apart.
@@ -46,7 +40,7 @@ func (d *Decoder) set(pix []byte, w, h, step, stride int) *raster {
 
 // fromImage makes a library's image the raster, with the channels asked for. Pixels that
 // have the right form already are not copied.
-func (d *Decoder) fromImage(c Config, m image.Image) (pixel.Source, error) {
+func (d *Decoder) fromImage(c format.Config, m image.Image) (pixel.Source, error) {
 	r := m.Bounds()
 	w, h := r.Dx(), r.Dy()
 	if g, ok := m.(*image.Gray); ok && d.opt.Color == Gray {
@@ -63,10 +57,10 @@ func (d *Decoder) fromImage(c Config, m image.Image) (pixel.Source, error) {
 	}
 	d.pix = pixel.Grow(d.pix, w*h*4)
 	if !d.toRGBX(d.pix, m) {
-		return nil, unsupported(c.Format, "pixels of type %T are not supported", m)
+		return nil, format.Unsupported(c.Format, "pixels of type %T are not supported", m)
 	}
 	if blend {
-		over(d.pix, d.opt.Alpha.background())
+		rgbx.Over(d.pix, d.opt.Alpha.background())
 	}
 	if d.opt.Color == RGB {
 		return d.set(d.pix, w, h, 4, w*4), nil
@@ -80,16 +74,11 @@ func (d *Decoder) fromImage(c Config, m image.Image) (pixel.Source, error) {
 // rows. Colors are not premultiplied. It reports whether it knows m's type.
 func (d *Decoder) toRGBX(dst []byte, m image.Image) bool {
 	switch m := m.(type) {
-	case *image.YCbCr: // of WebP: JPEG has its own way
-		webpToRGBX(dst, m)
-		return true
-	case *image.NYCbCrA:
-		webpToRGBX(dst, &m.YCbCr)
-		webpAlpha(dst, m)
-		return true
+	case *image.YCbCr, *image.NYCbCrA: // of WebP: JPEG has its own way
+		return webp.ToRGBX(dst, m)
 	case *image.Paletted:
 		if m.Palette != nil { // openGIF has its own
-			d.setPalette(m.Palette)
+			d.palette.Set(m.Palette)
 		}
 	}
 	row := d.rowConverter(m)
@@ -109,27 +98,27 @@ func (d *Decoder) rowConverter(m image.Image) func(dst []byte, y int) {
 	x := m.Bounds().Min.X
 	switch m := m.(type) {
 	case *image.Gray:
-		return func(dst []byte, y int) { grayToRGBX(dst, m.Pix[m.PixOffset(x, y):]) }
+		return func(dst []byte, y int) { rgbx.FromGray(dst, m.Pix[m.PixOffset(x, y):]) }
 	case *image.Gray16:
-		return func(dst []byte, y int) { gray16ToRGBX(dst, m.Pix[m.PixOffset(x, y):]) }
+		return func(dst []byte, y int) { rgbx.FromGray16(dst, m.Pix[m.PixOffset(x, y):]) }
 	case *image.Paletted:
-		return func(dst []byte, y int) { paletteToRGBX(dst, m.Pix[m.PixOffset(x, y):], &d.palette) }
+		return func(dst []byte, y int) { rgbx.FromPalette(dst, m.Pix[m.PixOffset(x, y):], &d.palette) }
 	case *image.NRGBA:
 		return func(dst []byte, y int) { copy(dst, m.Pix[m.PixOffset(x, y):]) }
 	case *image.RGBA:
 		return func(dst []byte, y int) {
 			copy(dst, m.Pix[m.PixOffset(x, y):])
-			unpremultiply(dst)
+			rgbx.Unpremultiply(dst)
 		}
 	case *image.NRGBA64:
-		return func(dst []byte, y int) { highBytes(dst, m.Pix[m.PixOffset(x, y):]) }
+		return func(dst []byte, y int) { rgbx.HighBytes(dst, m.Pix[m.PixOffset(x, y):]) }
 	case *image.RGBA64:
 		return func(dst []byte, y int) {
-			highBytes(dst, m.Pix[m.PixOffset(x, y):])
-			unpremultiply(dst)
+			rgbx.HighBytes(dst, m.Pix[m.PixOffset(x, y):])
+			rgbx.Unpremultiply(dst)
 		}
 	case *image.CMYK:
-		return func(dst []byte, y int) { cmykToRGBX(dst, m.Pix[m.PixOffset(x, y):]) }
+		return func(dst []byte, y int) { rgbx.FromCMYK(dst, m.Pix[m.PixOffset(x, y):]) }
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package imagefile
 
 import (
 	"testing"
+
+	"github.com/penstock/penstock/internal/imagefile/jpeg/marker"
 )
 
 // firstScans returns a progressive file that ends after n scans.
@@ -9,20 +11,20 @@ func firstScans(t *testing.T, data []byte, n int) []byte {
 	t.Helper()
 	pos, scans := 2, 0
 	for scans < n {
-		m, next, ok := nextMarker(data, pos)
+		m, next, ok := marker.Next(data, pos)
 		if !ok {
 			t.Fatal("too few scans")
 		}
-		_, end, err := segment(data, m, next)
+		_, end, err := marker.Segment(data, m, next)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if pos = end; m == mSOS {
+		if pos = end; m == marker.SOS {
 			scans++
-			pos = skipEntropy(data, end)
+			pos = marker.SkipEntropy(data, end)
 		}
 	}
-	return splice(data[:pos], []byte{0xFF, mEOI})
+	return splice(data[:pos], []byte{0xFF, marker.EOI})
 }
 
 // The digests are of what Pillow 13.0 with libjpeg-turbo 3.2 makes of these files.

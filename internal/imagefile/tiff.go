@@ -3,17 +3,19 @@ package imagefile
 import (
 	"image"
 
+	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/imagefile/jpeg"
 	"github.com/penstock/penstock/internal/imagefile/tiff"
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-func tiffConfig(data []byte) (c Config, err error) {
-	err = guard(TIFF, func() error {
+func tiffConfig(data []byte) (c format.Config, err error) {
+	err = format.Guard(format.TIFF, func() error {
 		p, err := tiff.Read(data)
 		if err != nil {
 			return err
 		}
-		c = Config{
+		c = format.Config{
 			Width: p.Width, Height: p.Height, Model: p.Model, Channels: p.Channels, Bits: p.Bits, DType: p.DType,
 			Orientation: p.Orientation, Transparent: p.Transparent,
 		}
@@ -39,22 +41,18 @@ func (d *Decoder) strip(data []byte, w, h, channels int) (pix []byte, gotW, gotH
 	switch {
 	case err != nil:
 		return nil, 0, 0, err
-	case c.Format != JPEG || c.Width > w || c.Height > h || c.Channels != channels:
-		return nil, 0, 0, corrupt(TIFF, "a strip or tile of %dx%d pixels with %d channels is a %s of %dx%d with %d", w, h, channels, c.Format, c.Width, c.Height, c.Channels)
+	case c.Format != format.JPEG || c.Width > w || c.Height > h || c.Channels != channels:
+		return nil, 0, 0, format.Corrupt(format.TIFF, "a strip or tile of %dx%d pixels with %d channels is a %s of %dx%d with %d", w, h, channels, c.Format, c.Width, c.Height, c.Channels)
 	}
 	if d.strips == nil {
-		d.strips = new(Decoder)
+		d.strips = new(jpeg.Source)
 	}
-	if d.strips.opt.Color = Gray; channels == 3 {
-		d.strips.opt.Color = RGB
-	}
-	src, err := d.strips.openJPEG(data)
-	if err != nil {
+	if err := d.strips.Open(data, channels); err != nil {
 		return nil, 0, 0, err
 	}
 	d.pix = pixel.Grow(d.pix, c.Width*c.Height*channels)
 	out := d.pix[:0]
-	err = src.Scan(image.Rect(0, 0, c.Width, c.Height), func(_ int, strip pixel.Image) error {
+	err = d.strips.Scan(image.Rect(0, 0, c.Width, c.Height), func(_ int, strip pixel.Image) error {
 		for y := range strip.H {
 			for x := range strip.W {
 				out = append(out, strip.Pix[y*strip.Stride+x*strip.Step:][:channels]...)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/codec/stream"
+	"github.com/penstock/penstock/internal/imagefile/format"
 	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 )
@@ -73,7 +74,7 @@ func checkTIFF(t *testing.T, dir string) {
 			m, err := tiffValues(d, data)
 			switch {
 			case want.Refused != "":
-				if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want.Refused) || !strings.Contains(err.Error(), "old.tif") {
+				if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want.Refused) || !strings.Contains(err.Error(), "old.tif") {
 					t.Errorf("%v, want %q and a command in it", err, want.Refused)
 				}
 			case err != nil:
@@ -104,7 +105,7 @@ func tiffValues(d *Decoder, data []byte) (m pixel.Raster, err error) {
 		return m, err
 	}
 	c.Transparent = false
-	err = guard(TIFF, func() error {
+	err = format.Guard(format.TIFF, func() error {
 		m, err = d.tiffSamples(c, data)
 		return err
 	})

@@ -1,4 +1,4 @@
-// Command _neon writes kernels_arm64.s and kernels_arm64.go of the packages kernel and imagefile:
+// Command _neon writes kernels_arm64.s and kernels_arm64.go of the packages kernel and jpeg:
 // NEON spellings of their loops. Each function here has in one of them a Go loop that says
 // what it computes.
 //
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	pkg := flag.String("pkg", "", "package: kernel or imagefile")
+	pkg := flag.String("pkg", "", "package: kernel or jpeg")
 	out := flag.String("out", "", "file for the assembly")
 	stubs := flag.String("stubs", "", "file for the declarations")
 	flag.Parse()
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-var packages = map[string]func() []*kernel{"kernel": loopKernels, "imagefile": decoderKernels}
+var packages = map[string]func() []*kernel{"kernel": loopKernels, "jpeg": decoderKernels}
 
 func decoderKernels() []*kernel {
 	return []*kernel{idctPair(), sumRows(), doubleColumns(), yccToRGBX()}

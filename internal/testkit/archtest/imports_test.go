@@ -56,18 +56,27 @@ var layers = [][]place{
 	{
 		{"internal/pixel", "what images are, to those who decode them and to those who transform them"},
 		{"internal/imagefile/tiff", "TIFF files to samples; decoders of other formats in them are given to it"},
+		{"internal/imagefile/rgbx", "rows of pixels to four bytes each, whatever file they come from"},
 		{"internal/codec/stream", "blocks of compression libraries, whatever is in them"},
 		{"internal/codec/bitshuffle", "what HDF5, Zarr and blosc have in common, over slices"},
 	},
 	{
 		{"internal/codec/blosc", "chunks of blosc, whatever file they are in"},
+		{"internal/imagefile/format", "names, headers and errors of image files, for the decoders of all formats"},
 	},
 	{
 		{"internal/hdf5/codec", "filters of HDF5 that other programs use, over slices"},
+		{"internal/imagefile/jpeg/marker", "segments of JPEG files, whatever is in them"},
+		{"internal/imagefile/bmp", "BMP files to pixels"},
+		{"internal/imagefile/gif", "GIF files to pixels"},
+		{"internal/imagefile/png", "PNG files to pixels"},
+		{"internal/imagefile/pnm", "Netpbm files to pixels"},
+		{"internal/imagefile/webp", "WebP files to pixels"},
 	},
 	{
 		{"remote/cloud", "the SDKs of the clouds behind package remote's Bucket"},
 		{"internal/moments", "sums of numbers, whatever they are of"},
+		{"internal/imagefile/jpeg", "JPEG files to pixels, as far as they are asked for"},
 		{"internal/hdf5/chunk", "chunks of HDF5 files out of their filters, wherever they go"},
 	},
 	{

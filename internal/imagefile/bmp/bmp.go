@@ -1,0 +1,375 @@
+// Package bmp decodes BMP files, as Pillow reads them.
+package bmp
+
+import (
+	"encoding/binary"
+	"image"
+	"slices"
+
+	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/imagefile/rgbx"
+)
+
+// header is what a BMP's headers say, as Pillow takes them.
+type header struct {
+	w, h    int
+	bits    int    // of a pixel
+	topDown bool   // the first row stored is the uppermost
+	packed  bool   // run lengths
+	masks   [4]int // of red, green, blue, alpha; 0 for none
+	palette []byte // entries of 3 or 4 bytes: blue, green, red
+	entry   int    // bytes of one
+	pixels  int    // where they begin
+}
+
+// HeaderSizes are the lengths of the second header, by which its kind is known.
+var HeaderSizes = []int{12, 40, 52, 56, 64, 108, 124}
+
+// Compressions of the second header.
+const (
+	Raw = iota
+	RLE8
+	RLE4
+	bitFields
+)
+
+// parse reads the headers and finds the palette and the pixels.
+func parse(data []byte) (*header, error) {
+	const first = 14
+	size := 0
+	if len(data) >= first+4 {
+		size = int(binary.LittleEndian.Uint32(data[first:]))
+	}
+	if len(data) < first+max(size, 4) {
+		return nil, format.Corrupt(format.BMP, "truncated at byte %d: the file ends in the header", len(data))
+	}
+	if !slices.Contains(HeaderSizes, size) {
+		return nil, format.Unsupported(format.BMP, "a header of %d bytes is not supported; convert it to PNG", size)
+	}
+	b := &header{entry: 4}
+	colors, compression := b.read(data[first : first+size])
+	if colors == 0 && b.bits <= 8 {
+		colors = 1 << b.bits
+	}
+	at := first + size
+	if err := b.configure(compression); err != nil {
+		return nil, err
+	}
+	if compression == bitFields {
+		var err error
+		if at, err = b.readMasks(data, first, size); err != nil {
+			return nil, err
+		}
+	}
+	b.pixels = int(binary.LittleEndian.Uint32(data[10:]))
+	if b.bits > 8 {
+		colors = 0
+	}
+	if colors > 1<<16 {
+		return nil, format.Corrupt(format.BMP, "a palette of %d colors", colors)
+	}
+	end := at + colors*b.entry
+	b.palette = data[min(at, len(data)):min(end, len(data))]
+	if b.pixels == first+size || b.pixels == 0 {
+		b.pixels = end
+	}
+	return b, nil
+}
+
+// read takes size and depth from the second header.
+func (b *header) read(h []byte) (colors, compression int) {
+	le := binary.LittleEndian
+	if len(h) == 12 {
+		b.entry = 3
+		b.w, b.h, b.bits = int(le.Uint16(h[4:])), int(le.Uint16(h[6:])), int(le.Uint16(h[10:]))
+		return 0, Raw
+	}
+	b.w, b.h, b.bits = int(le.Uint32(h[4:])), int(le.Uint32(h[8:])), int(le.Uint16(h[14:]))
+	if h[11] == 0xFF {
+		b.topDown, b.h = true, 1<<32-b.h
+	}
+	return int(le.Uint32(h[32:])), int(le.Uint32(h[16:]))
+}
+
+// configure refuses depths and compressions that are not supported, and sets the masks that
+// there are without any in the file.
+func (b *header) configure(compression int) error {
+	if !slices.Contains([]int{1, 4, 8, 16, 24, 32}, b.bits) {
+		return format.Unsupported(format.BMP, "%d bits a pixel are not supported; convert it to PNG", b.bits)
+	}
+	switch {
+	case compression == Raw, compression == bitFields && b.bits >= 16:
+	case compression == RLE8 && b.bits == 8, compression == RLE4 && b.bits == 4:
+		b.packed = true
+	default:
+		return format.Unsupported(format.BMP, "compression %d of %d bits a pixel is not supported; convert it to PNG", compression, b.bits)
+	}
+	b.masks = [4]int{0xFF0000, 0xFF00, 0xFF, 0}
+	if b.bits == 16 {
+		b.masks = [4]int{0x7C00, 0x3E0, 0x1F, 0}
+	}
+	return nil
+}
+
+// readMasks takes them from the header, or from behind it where that has none, and returns
+// where what is next begins.
+func (b *header) readMasks(data []byte, first, size int) (next int, err error) {
+	const shortest, alpha = 52, 56 // headers with masks, and with one for alpha
+	n, at := 3, first+40
+	next = first + size
+	if size < shortest {
+		next += 12
+	}
+	if size >= alpha {
+		n = 4
+	}
+	if len(data) < at+4*n {
+		return 0, format.Corrupt(format.BMP, "truncated at byte %d: the file ends in the header", len(data))
+	}
+	var m [4]int
+	for i := range n {
+		m[i] = int(binary.LittleEndian.Uint32(data[at+4*i:]))
+	}
+	switch {
+	case b.bits == 32 && m == [4]int{}: // Pillow's reading of none
+		m = [4]int{0xFF0000, 0xFF00, 0xFF, 0xFF000000}
+	case b.bits == 16:
+		m[3] = 0
+		if m != [4]int{0xF800, 0x7E0, 0x1F, 0} && m != b.masks {
+			return 0, format.Unsupported(format.BMP, "masks of %x for 16 bits a pixel are not supported; convert it to PNG", m[:3])
+		}
+	default:
+		for i, v := range m {
+			if byteOf(v) >= b.bits/8 || v == 0 && i < 3 {
+				return 0, format.Unsupported(format.BMP, "masks of %x for %d bits a pixel are not supported; convert it to PNG", m, b.bits)
+			}
+		}
+	}
+	b.masks = m
+	return next, nil
+}
+
+// byteOf returns which byte a mask stands for, the lowest being 0, -1 for no mask, 4 if it is
+// none of a byte.
+func byteOf(mask int) int {
+	switch mask {
+	case 0:
+		return -1
+	case 0xFF:
+		return 0
+	case 0xFF00:
+		return 1
+	case 0xFF0000:
+		return 2
+	case 0xFF000000:
+		return 3
+	}
+	return 4
+}
+
+func (b *header) config() format.Config {
+	c := format.Config{Width: b.w, Height: b.h, Model: "rgb", Channels: 3, Bits: 8, Transparent: b.masks[3] != 0}
+	switch {
+	case b.bits <= 8:
+		c.Model, c.Channels = "palette", 1
+	case c.Transparent:
+		c.Model, c.Channels = "rgba", 4
+	}
+	return c
+}
+
+// rowBytes returns the bytes of a row, and of one with its padding.
+func (b *header) rowBytes() (used, stride int) {
+	return (b.w*b.bits + 7) / 8, (b.w*b.bits + 31) / 32 * 4
+}
+
+// Config reads the header.
+func Config(data []byte) (c format.Config, err error) {
+	b, err := parse(data)
+	if err != nil {
+		return c, err
+	}
+	return b.config(), nil
+}
+
+// Decode decodes a BMP. Its palette is of that memory.
+func Decode(data []byte, palette *rgbx.Palette) (image.Image, error) {
+	b, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	rows, stride := data[min(b.pixels, len(data)):], 0
+	if b.packed {
+		if rows, err = b.unpack(data); err != nil {
+			return nil, err
+		}
+		b.bits, stride = 8, b.w
+	} else {
+		used := 0
+		if used, stride = b.rowBytes(); len(rows) < stride*(b.h-1)+used {
+			return nil, format.Corrupt(format.BMP, "truncated at byte %d: the file ends before the image does", len(data))
+		}
+	}
+	b.colors(palette)
+	m := image.NewNRGBA(image.Rect(0, 0, b.w, b.h))
+	for y := range b.h {
+		at := y
+		if !b.topDown {
+			at = b.h - 1 - y
+		}
+		b.row(m.Pix[at*m.Stride:][:m.Stride], rows[y*stride:], palette)
+	}
+	return m, nil
+}
+
+// colors fills the table of colors.
+func (b *header) colors(to *rgbx.Palette) {
+	to.Black()
+	for i := range min(len(b.palette)/b.entry, len(to)) {
+		p := b.palette[i*b.entry:]
+		to[i] = [4]byte{p[2], p[1], p[0], 255}
+	}
+}
+
+// row makes pixels of four bytes of a stored row.
+func (b *header) row(dst, src []byte, palette *rgbx.Palette) {
+	switch b.bits {
+	case 8:
+		rgbx.FromPalette(dst, src, palette)
+	case 16:
+		b.row16(dst, src)
+	case 24, 32:
+		b.rowBytewise(dst, src)
+	default: // 1, 4: the first pixel is in the upper bits
+		for x := range len(dst) / 4 {
+			i := x * b.bits
+			v := src[i/8] << (i % 8) >> (8 - b.bits)
+			copy(dst[4*x:], palette[v][:])
+		}
+	}
+}
+
+// row16 spreads five bits, or six of green, to eight as Pillow does: v*255/31, rounded down.
+func (b *header) row16(dst, src []byte) {
+	green := 31
+	if b.masks[1] == 0x7E0 {
+		green = 63
+	}
+	for i := 0; i+4 <= len(dst); i += 4 {
+		v := int(binary.LittleEndian.Uint16(src[i/2:]))
+		r, g := v>>5/(green+1), v>>5&green
+		dst[i], dst[i+1], dst[i+2], dst[i+3] = byte(r&31*255/31), byte(g*255/green), byte(v&31*255/31), 255
+	}
+}
+
+func (b *header) rowBytewise(dst, src []byte) {
+	var at [4]int
+	for i, m := range b.masks {
+		at[i] = byteOf(m)
+	}
+	n := b.bits / 8
+	for x := range len(dst) / 4 {
+		p, s := dst[4*x:][:4], src[n*x:][:n]
+		p[0], p[1], p[2], p[3] = s[at[0]], s[at[1]], s[at[2]], 255
+		if at[3] >= 0 {
+			p[3] = s[at[3]]
+		}
+	}
+}
+
+// unpack decodes run lengths (BITMAPINFOHEADER's BI_RLE8 and BI_RLE4) to an index a byte, in
+// rows without gaps. Skipped pixels have index 0.
+func (b *header) unpack(data []byte) ([]byte, error) {
+	r := runs{data: data, pos: b.pixels, w: b.w, size: b.w * b.h, nibbles: b.bits == 4}
+	for len(r.out) < r.size && r.step() {
+	}
+	if len(r.out) < r.size {
+		return nil, format.Corrupt(format.BMP, "truncated at byte %d: the runs end at pixel %d of %d", min(r.pos, len(data)), len(r.out), r.size)
+	}
+	return r.out[:r.size], nil
+}
+
+// runs is the state of unpack.
+type runs struct {
+	data    []byte
+	pos     int
+	w, size int
+	nibbles bool // two indices a byte
+	x       int  // column that is next
+	out     []byte
+}
+
+// take returns the next n bytes, fewer at the end of the file.
+func (r *runs) take(n int) []byte {
+	from := min(r.pos, len(r.data))
+	r.pos = min(from+n, len(r.data))
+	return r.data[from:r.pos]
+}
+
+// step takes one run, and returns false at the end.
+func (r *runs) step() bool {
+	const endOfLine, endOfBitmap, delta = 0, 1, 2
+	pair := r.take(2)
+	if len(pair) < 2 {
+		return false
+	}
+	if n := int(pair[0]); n > 0 {
+		r.repeat(min(n, r.w-r.x), pair[1])
+		return true
+	}
+	switch pair[1] {
+	case endOfLine:
+		r.zeros((r.w - len(r.out)%r.w) % r.w)
+		r.x = 0
+	case endOfBitmap:
+		return false
+	case delta:
+		by := r.take(2)
+		if len(by) < 2 {
+			return false
+		}
+		r.zeros(min(r.size-len(r.out), int(by[0])+int(by[1])*r.w))
+		r.x = len(r.out) % r.w
+	default:
+		return r.literal(int(pair[1]))
+	}
+	return true
+}
+
+// repeat adds n times the index v, or by turns the two that it holds. Pixels beyond the
+// end of a row are left out.
+func (r *runs) repeat(n int, v byte) {
+	for i := range max(n, 0) {
+		index := v
+		if r.nibbles {
+			index = v >> (4 - 4*(i&1)) & 15
+		}
+		r.out = append(r.out, index)
+	}
+	r.x += max(n, 0)
+}
+
+func (r *runs) zeros(n int) { r.out = append(r.out, make([]byte, n)...) }
+
+// literal adds n indices as they are, and skips what makes the place in the file even.
+func (r *runs) literal(n int) bool {
+	count := min(n, r.size-len(r.out))
+	length := count
+	if r.nibbles {
+		length = (count + 1) / 2
+	}
+	got := r.take(length)
+	if len(got) < length {
+		return false
+	}
+	for i := range count {
+		if r.nibbles {
+			r.out = append(r.out, got[i/2]>>(4-4*(i&1))&15)
+		} else {
+			r.out = append(r.out, got[i])
+		}
+	}
+	r.x += n
+	r.pos += r.pos & 1
+	return true
+}

@@ -1,0 +1,150 @@
+package jpeg
+
+// A progressive file may end before its coefficients are known to the last bit. libjpeg then
+// guesses those of low frequencies that are zero from the first coefficients of the blocks
+// around ("block smoothing", jdcoefct.c of libjpeg-turbo 2.1 and later).
+
+// A guess is the weights, times 256, of the first coefficients of 5 x 5 blocks.
+type guess [25]int
+
+// The guesses where no other coefficient than the first is known of any block. The first is
+// guessed too.
+var blindGuesses = [guessed]guess{
+	{-2, -6, -8, -6, -2, -6, 6, 42, 6, -6, -8, 42, 152, 42, -8, -6, 6, 42, 6, -6, -2, -6, -8, -6, -2},
+	{-1, -1, 0, 1, 1, -3, 13, 0, -13, 3, -3, 38, 0, -38, 3, -3, 13, 0, -13, 3, -1, -1, 0, 1, 1},
+	{-1, -3, -3, -3, -1, -1, 13, 38, 13, -1, 0, 0, 0, 0, 0, 1, -13, -38, -13, 1, 1, 3, 3, 3, 1},
+	{0, 0, 1, 0, 0, 0, 2, 7, 2, 0, 0, -5, -14, -5, 0, 0, 2, 7, 2, 0, 0, 0, 1, 0, 0},
+	{-1, 0, 0, 0, 1, 0, 9, 0, -9, 0, 0, 0, 0, 0, 0, 0, -9, 0, 9, 0, 1, 0, 0, 0, -1},
+	{0, 0, 0, 0, 0, 0, 2, -5, 2, 0, 1, 7, -14, 7, 1, 0, 2, -5, 2, 0, 0, 0, 0, 0, 0},
+	{0, 0, 0, 0, 0, 0, 1, 0, -1, 0, 0, 2, 0, -2, 0, 0, 1, 0, -1, 0, 0, 0, 0, 0, 0},
+	{0, 0, 0, 0, 0, 0, 1, -3, 1, 0, 0, 0, 0, 0, 0, 0, -1, 3, -1, 0, 0, 0, 0, 0, 0},
+	{0, 0, 0, 0, 0, 0, 1, 0, -1, 0, 0, -3, 0, 3, 0, 0, 1, 0, -1, 0, 0, 0, 0, 0, 0},
+	{0, 0, 0, 0, 0, 0, 1, 2, 1, 0, 0, 0, 0, 0, 0, 0, -1, -2, -1, 0, 0, 0, 0, 0, 0},
+}
+
+// The guesses where some are known: of coefficients 1 to 5.
+var partGuesses = [6]guess{
+	1: {10: -7, 50, 0, -50, 7},
+	2: {2: -7, 7: 50, 17: -50, 22: 7},
+	3: {2: -1, 7: 13, 12: -24, 17: 13, 22: -1},
+	4: {1: -1, 3: 1, 5: -1, 10, 0, -10, 1, 15: 1, -10, 0, 10, -1, 21: 1, 23: -1},
+	5: {10: -1, 13, -24, 13, -1},
+}
+
+// incomplete reports whether coefficients that libjpeg guesses are not known to the last bit.
+func (h *header) incomplete() (found bool) {
+	if !h.progressive() {
+		return false
+	}
+	for _, bits := range h.missing[:h.n] {
+		if bits[0] < 0 {
+			return false
+		}
+		for _, b := range bits[1:] {
+			found = found || b != 0
+		}
+	}
+	return found
+}
+
+// guesses reports whether coefficients are to be guessed.
+func (j *decoder) guesses() bool {
+	if !j.h.incomplete() {
+		return false
+	}
+	for i := range j.h.n {
+		for k := range guessed {
+			if j.comp[i].quant[zigzag[k]] == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// smoother guesses coefficients of one component.
+type smoother struct {
+	c       *component
+	missing *[guessed]int8
+	guesses []guess
+	first   int // coefficient that is guessed
+	high    int // rows of blocks in a unit, also where there is but one component
+}
+
+// smoother returns that of component i.
+func (j *decoder) smoother(i int) smoother {
+	missing := &j.h.missing[i]
+	s := smoother{c: &j.comp[i], missing: missing, guesses: blindGuesses[:], high: int(j.h.comp[i].v)}
+	for _, bits := range missing[1:] {
+		if bits >= 0 {
+			s.guesses, s.first = partGuesses[:], 1
+		}
+	}
+	return s
+}
+
+// rows returns the rows of blocks around a row that it takes for its neighbors, as libjpeg
+// counts them: in the last units, all are taken to be as high as those are.
+func (s *smoother) rows(row int) (rows [5]int) {
+	unit, units, n := row/s.high, (s.c.down+s.high-1)/s.high, s.high
+	if unit == units-1 {
+		n = s.c.down - unit*s.high
+	}
+	at := unit*n + row%s.high
+	rows = [5]int{row, row, row, row, row}
+	if at > 0 {
+		rows[0], rows[1] = row-1, row-1
+	}
+	if at > 1 {
+		rows[0] = row - 2
+	}
+	if at < n*units-1 {
+		rows[3], rows[4] = row+1, row+1
+	}
+	if at < n*units-2 {
+		rows[4] = row + 2
+	}
+	return rows
+}
+
+// block copies the block in column x of a row, whose neighbors are in rows, with its guesses.
+func (s *smoother) block(dst *[64]int16, x int, rows *[5]int) {
+	c := s.c
+	if x >= c.across {
+		return
+	}
+	*dst = [64]int16(c.coefs[64*(rows[2]*c.blocksX+x):])
+	var around [25]int
+	for i, row := range rows {
+		if 64*row*c.blocksX >= len(c.coefs) { // of a unit that is not whole, where there is but one component
+			break
+		}
+		for k := range 5 {
+			at := row*c.blocksX + max(0, min(x+k-2, c.across-1))
+			around[5*i+k] = int(c.coefs[64*at])
+		}
+	}
+	for k := s.first; k < len(s.guesses); k++ {
+		if p := &dst[zigzag[k]]; k == 0 || *p == 0 && s.missing[k] != 0 {
+			*p = s.guess(k, &around)
+		}
+	}
+}
+
+// guess returns coefficient k, which has no bit that is known to be zero.
+func (s *smoother) guess(k int, around *[25]int) int16 {
+	sum := 0
+	for i, w := range s.guesses[k] {
+		sum += w * around[i]
+	}
+	sum *= int(s.c.quant[0])
+	q := int(s.c.quant[zigzag[k]])
+	v := (q<<7 + max(sum, -sum)) / (q << 8)
+	if bits := s.missing[k]; k > 0 && bits > 0 {
+		v = min(v, 1<<bits-1)
+	}
+	if sum < 0 {
+		v = -v
+	}
+	return int16(v)
+}

@@ -1,0 +1,260 @@
+// Package pnm decodes the files of the Netpbm family, as Pillow reads them.
+package pnm
+
+import (
+	"image"
+	"math"
+
+	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/pixel"
+	"github.com/penstock/penstock/tensor"
+)
+
+// picture is a file of the Netpbm family: a picture of bits, of gray or of colors, in decimal
+// (P1, P2, P3) or in bytes (P4, P5, P6). https://netpbm.sourceforge.net/doc/pnm.html
+type picture struct {
+	kind byte // '1' to '6'
+	w, h int
+	most int // what white is, 1 for bits
+	rest []byte
+	at   int // of rest in the file
+}
+
+// Is reports a magic number with a blank behind it, and a number or a comment behind that:
+// text begins with fewer.
+func Is(head []byte) bool {
+	if len(head) < 4 || head[0] != 'P' || head[1] < '1' || head[1] > '6' || !isSpace(head[2]) {
+		return false
+	}
+	for _, c := range head[3:] {
+		if !isSpace(c) {
+			return c == '#' || c >= '0' && c <= '9'
+		}
+	}
+	return false
+}
+
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// parse reads the header. The samples that it promises are there, as far as the number of
+// bytes shows.
+func parse(data []byte) (p picture, err error) {
+	p = picture{kind: data[1], most: 1, rest: data[2:], at: 2}
+	for _, to := range []*int{&p.w, &p.h, &p.most} {
+		if to == &p.most && p.bits() {
+			continue
+		}
+		if *to, err = p.number(math.MaxInt32); err != nil {
+			return p, err
+		}
+	}
+	if p.most < 1 || p.most > 65535 {
+		return p, format.Corrupt(format.PNM, "the header says that white is %d, not 1 to 65535", p.most)
+	}
+	if !p.decimal() {
+		p.take(1) // one blank, as any byte behind it is a sample
+	}
+	need, ok := p.size()
+	if !ok || need > uint64(len(p.rest)) {
+		return p, format.Corrupt(format.PNM, "truncated at byte %d: the file ends before the image does", len(data))
+	}
+	return p, nil
+}
+
+func (p *picture) bits() bool    { return p.kind == '1' || p.kind == '4' }
+func (p *picture) decimal() bool { return p.kind <= '3' }
+
+// channels returns the samples of a pixel.
+func (p *picture) channels() int {
+	if p.kind == '3' || p.kind == '6' {
+		return 3
+	}
+	return 1
+}
+
+// size returns the least number of bytes that the samples take, if it is known.
+func (p *picture) size() (n uint64, ok bool) {
+	row := uint64(p.w) * uint64(p.channels())
+	switch {
+	case p.kind == '4':
+		row = (row + 7) / 8
+	case p.kind == '2' || p.kind == '3' || p.most > 255:
+		row *= 2 // a digit and a blank, or two bytes
+	}
+	n = row * uint64(p.h)
+	if p.decimal() && n > 0 && p.kind != '1' {
+		n-- // none behind the last
+	}
+	return n, row == 0 || uint64(p.h) <= math.MaxUint64/row
+}
+
+// take moves n bytes on.
+func (p *picture) take(n int) {
+	n = min(n, len(p.rest))
+	p.rest, p.at = p.rest[n:], p.at+n
+}
+
+// blank moves to what is neither blank nor a comment.
+func (p *picture) blank() {
+	for len(p.rest) > 0 {
+		switch c := p.rest[0]; {
+		case isSpace(c):
+			p.take(1)
+		case c == '#':
+			for len(p.rest) > 0 && p.rest[0] != '\n' && p.rest[0] != '\r' {
+				p.take(1)
+			}
+		default:
+			return
+		}
+	}
+}
+
+// number reads a number in decimal.
+func (p *picture) number(most int) (n int, err error) {
+	p.blank()
+	digits := 0
+	for ; digits < len(p.rest) && p.rest[digits] >= '0' && p.rest[digits] <= '9'; digits++ {
+		if n = n*10 + int(p.rest[digits]-'0'); n > most {
+			return 0, format.Corrupt(format.PNM, "the number at byte %d is larger than %d", p.at, most)
+		}
+	}
+	switch {
+	case len(p.rest) == 0:
+		return 0, format.Corrupt(format.PNM, "truncated at byte %d: the file ends before the image does", p.at)
+	case digits == 0:
+		return 0, format.Corrupt(format.PNM, "byte %d is not a digit, where a number is to be", p.at)
+	}
+	p.take(digits)
+	return n, nil
+}
+
+// config returns what the header says.
+func (p *picture) config() format.Config {
+	c := format.Config{Width: p.w, Height: p.h, Model: "gray", Channels: p.channels(), Bits: 8}
+	switch {
+	case p.bits():
+		c.Bits = 1
+	case p.most > 255:
+		c.Bits = 16
+	}
+	if c.Channels == 3 {
+		c.Model = "rgb"
+	}
+	return c
+}
+
+// Config reads the header.
+func Config(data []byte) (format.Config, error) {
+	p, err := parse(data)
+	return p.config(), err
+}
+
+// Decode returns the picture. A sample becomes its part of white times 255, to the nearest
+// and halves to even, as in Pillow, where that does not clip: in gray of more than 8 bits.
+func Decode(data []byte) (image.Image, error) {
+	p, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	next, r := p.reader(), image.Rect(0, 0, p.w, p.h)
+	if p.channels() == 1 {
+		m := image.NewGray(r)
+		for i := range m.Pix {
+			if m.Pix[i], err = next(i % p.w); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}
+	m := image.NewNRGBA(r)
+	for i := range m.Pix {
+		if m.Pix[i] = 255; i%4 == 3 {
+			continue
+		}
+		if m.Pix[i], err = next(i); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// reader returns a function that reads the next sample, that of column x.
+func (p *picture) reader() func(x int) (byte, error) {
+	scale := p.scale()
+	switch {
+	case p.kind == '1':
+		return func(int) (byte, error) { return p.digit() }
+	case p.kind == '4':
+		return func(x int) (byte, error) {
+			b := p.rest[0] << (x & 7)
+			if x&7 == 7 || x == p.w-1 {
+				p.take(1)
+			}
+			return ^byte(int8(b) >> 7), nil // a bit that is set is black
+		}
+	case p.decimal():
+		return func(int) (byte, error) {
+			n, err := p.number(p.most)
+			return scale[n], err
+		}
+	case p.most > 255:
+		return func(int) (byte, error) {
+			n := int(p.rest[0])<<8 | int(p.rest[1])
+			p.take(2)
+			return scale[min(n, p.most)], nil
+		}
+	}
+	return func(int) (byte, error) {
+		n := int(p.rest[0])
+		p.take(1)
+		return scale[min(n, p.most)], nil
+	}
+}
+
+// digit reads a bit in decimal; blanks between such need not be.
+func (p *picture) digit() (byte, error) {
+	p.blank()
+	if len(p.rest) == 0 {
+		return 0, format.Corrupt(format.PNM, "truncated at byte %d: the file ends before the image does", p.at)
+	}
+	b := p.rest[0]
+	if b != '0' && b != '1' {
+		return 0, format.Corrupt(format.PNM, "byte %d is neither 0 nor 1, as it is to be", p.at)
+	}
+	p.take(1)
+	return b - '1', nil // 1 is black
+}
+
+// scale returns the byte of every sample.
+func (p *picture) scale() []byte {
+	list := make([]byte, p.most+1)
+	for i := range list {
+		list[i] = byte(math.RoundToEven(float64(i) / float64(p.most) * 255))
+	}
+	return list
+}
+
+// Samples returns an image of 16 bits. A sample becomes its part of white times 65535, as in Pillow.
+func Samples(data []byte) (m pixel.Raster, err error) {
+	p, err := parse(data)
+	if err != nil {
+		return m, err
+	}
+	m = pixel.Raster{W: p.w, H: p.h, C: p.channels(), DType: tensor.Uint16}
+	m.Pix = make([]byte, 2*m.W*m.H*m.C)
+	for i := range len(m.Pix) / 2 {
+		n := 0
+		if p.decimal() {
+			if n, err = p.number(p.most); err != nil {
+				return m, err
+			}
+		} else {
+			n = min(int(p.rest[0])<<8|int(p.rest[1]), p.most)
+			p.take(2)
+		}
+		v := uint16(math.RoundToEven(float64(n) / float64(p.most) * math.MaxUint16))
+		m.Pix[2*i], m.Pix[2*i+1] = byte(v), byte(v>>8)
+	}
+	return m, nil
+}
