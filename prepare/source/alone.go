@@ -51,15 +51,15 @@ func otherData(ctx context.Context, folder string, endings []string) (string, er
 			if err != nil || found != "" {
 				return filepath.ToSlash(filepath.Join(e.Name(), found)), err
 			}
-		case isData(name) && !endsIn(name, endings):
+		case IsData(name) && !endsIn(name, endings):
 			return e.Name(), nil
 		}
 	}
 	return "", nil
 }
 
-// isData reports whether a name promises samples.
-func isData(name string) bool {
+// IsData reports whether a name, in lower case, promises samples.
+func IsData(name string) bool {
 	if IsImageName(name) || ByExtension[filepath.Ext(name)] != "" || strings.HasSuffix(name, ".npz") {
 		return true
 	}

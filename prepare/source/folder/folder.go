@@ -9,7 +9,6 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/penstock/penstock/internal/vfs"
@@ -38,9 +37,10 @@ type Folder struct {
 	info     source.Info
 	classes  []string
 	folders  []folder // in the order of their samples
-	table    string   // one that is beside the images, "" for none
-	arrays   bool     // NumPy arrays are the samples, as there are no images
-	hasArray bool     // there is one
+	alone    bool     // other data is left out, as was asked for
+	left     leftOut
+	arrays   bool // NumPy arrays are the samples, as there are no images
+	hasArray bool // there is one
 
 	once    sync.Once // for Sample
 	indexed []indexedFolder
@@ -70,6 +70,10 @@ type Options struct {
 	// Outside allows links that lead out of the folder.
 	Outside bool
 
+	// Alone takes the images, and leaves out tables, arrays and what has the name of an image, such as a.txt beside
+	// a.jpg; without it, these are an error.
+	Alone bool
+
 	// Seen is called now and then with the number of images found, once listing takes long.
 	// It may be nil.
 	Seen func(n int64)
@@ -80,7 +84,7 @@ type Options struct {
 // leads back into its own folder. Samples lists it again, one folder at a time. At the end of
 // ctx, its cause is the error.
 func Open(ctx context.Context, path string, opts Options) (*Folder, error) {
-	s := &Folder{ctx: ctx, root: path, isImage: opts.IsImage, seen: opts.Seen, fence: source.Confinement{Dir: path, Outside: opts.Outside}}
+	s := &Folder{ctx: ctx, root: path, isImage: opts.IsImage, seen: opts.Seen, alone: opts.Alone, fence: source.Confinement{Dir: path, Outside: opts.Outside}}
 	if s.seen == nil {
 		s.seen = func(int64) {}
 	}
@@ -92,7 +96,7 @@ func Open(ctx context.Context, path string, opts Options) (*Folder, error) {
 	}
 	err := s.scan(ctx)
 	if s.info.Count == 0 && s.hasArray {
-		s.arrays, s.classes, s.folders, s.table = true, nil, nil, ""
+		s.arrays, s.classes, s.folders, s.left = true, nil, nil, leftOut{}
 		err = s.scan(ctx)
 		s.info.Unit = "arrays"
 	}
@@ -127,7 +131,7 @@ func (s *Folder) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.ignore("", top.ignored)
+	s.ignore("", top)
 	switch {
 	case len(top.files) > 0 && len(top.folders) > 0:
 		return s.beside("", top)
@@ -144,8 +148,8 @@ func (s *Folder) scan(ctx context.Context) error {
 	if err == nil && s.info.Count == 0 {
 		return errors.New("holds no images" + s.ignoredText())
 	}
-	if s.table != "" {
-		s.info.Hints = append(s.info.Hints, fmt.Sprintf("%s is not read; if it names the images, with their labels or texts, give %s as the source", s.table, filepath.Join(s.root, filepath.FromSlash(s.table))))
+	if err == nil && !s.alone {
+		err = s.left.err(s.root, s.info.Unit)
 	}
 	return err
 }
@@ -210,15 +214,12 @@ func (s *Folder) scanClass(ctx context.Context, label int64, split, class string
 	return direct, nil
 }
 
-// ignore counts files that are not samples. A table among them may be what the images are
-// labeled by.
-func (s *Folder) ignore(rel string, names []string) {
-	for _, name := range names {
-		if kind := source.ByExtension[strings.ToLower(filepath.Ext(name))]; s.table == "" && (kind == "csv" || kind == "jsonl") {
-			s.table = slashed(rel, name)
-		}
+// ignore counts the files of a folder that are not samples.
+func (s *Folder) ignore(rel string, l listing) {
+	for _, name := range l.ignored {
 		s.info.Ignored.Add(slashed(rel, name))
 	}
+	s.left.add(rel, l)
 }
 
 // slashed is the name of a file inside the source.

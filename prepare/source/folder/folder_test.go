@@ -262,18 +262,39 @@ func TestFolderTellsHowFar(t *testing.T) {
 	}
 }
 
-// A table beside images may have their labels, and nobody reads it unasked.
-func TestTableBesideImages(t *testing.T) {
-	root := tree(t, "train/a.jpg")
-	if err := os.WriteFile(filepath.Join(root, "train", "labels.csv"), []byte("file,label\na.jpg,1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	s, err := open(t, root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if hints := s.Info().Hints; len(hints) != 1 || !strings.Contains(hints[0], "train/labels.csv is not read") || !strings.Contains(hints[0], "give "+filepath.Join(root, "train", "labels.csv")) {
-		t.Errorf("hints %q", hints)
+// Tables, arrays and files with the names of images may hold labels, and are left out only if that was asked for.
+func TestDataBesideImages(t *testing.T) {
+	for other, want := range map[string]string{
+		"train/labels.csv":      "train/labels.csv would be left out; if it names the images, with their labels or texts, give ROOT/train/labels.csv as the source",
+		"train/x.npz":           "train/x.npz would be left out",
+		"train/cat/more/b.JSON": "",
+		"metadata.jsonl":        "metadata.jsonl would be left out",
+		"train/cat/a.txt":       "train/cat/a.txt has the name of a.jpg, and would be left out; labels, boxes",
+		"train/cat/a.jpg.json":  "train/cat/a.jpg.json has the name of a.jpg",
+		"train/cat/a.xml":       "--from imagefolder takes the images alone",
+		"train/cat/b.txt":       "",
+		"README.md":             "",
+		"train/cat/.a.txt":      "",
+		"train/cat/Thumbs.db":   "",
+	} {
+		root := tree(t, "train/cat/a.jpg")
+		path := filepath.Join(root, filepath.FromSlash(other))
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("file,label\na.jpg,1\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := open(t, root)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), strings.ReplaceAll(want, "ROOT", root)) {
+			t.Errorf("%s: error %v, want %q", other, err, want)
+		}
+		s, err := Open(t.Context(), root, Options{Alone: true})
+		if err != nil {
+			t.Errorf("%s, the images alone: %v", other, err)
+		} else if s.Info().Count != 1 {
+			t.Errorf("%s: %d images", other, s.Info().Count)
+		}
 	}
 }
 

@@ -149,7 +149,7 @@ func (w *walker) walk(rel string) error {
 	if err != nil {
 		return err
 	}
-	w.source.ignore(rel, l.ignored)
+	w.source.ignore(rel, l)
 	w.source.found(len(l.files))
 	if len(l.files) > 0 {
 		w.found = append(w.found, rel)

@@ -27,7 +27,7 @@ func (s *Folder) scanSplits(ctx context.Context, splits []string) error {
 		if len(l.files) > 0 && len(l.folders) > 0 {
 			return s.beside(split, l)
 		}
-		s.ignore(split, l.ignored)
+		s.ignore(split, l)
 		if inside[i] = l.folders; len(l.folders) > 0 {
 			classed = append(classed, split)
 			addAll(all, l.folders)
