@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/penstock/penstock/internal/units"
 )
 
 // lines prints a line every ten seconds, or sooner at each tenth of the whole, and one at
@@ -47,17 +49,17 @@ func (l *lines) tenths(done int64) int64 {
 }
 
 func (l *lines) print(done int64, elapsed time.Duration) {
-	rate := Rate(done, elapsed)
+	rate := units.Rate(done, elapsed)
 	if l.total <= 0 {
-		fmt.Fprintf(l.out, "%s: %s: %s %s, %s\n", l.name, l.what, Count(done), l.unit, rate)
+		fmt.Fprintf(l.out, "%s: %s: %s %s, %s\n", l.name, l.what, units.Count(done), l.unit, rate)
 		return
 	}
 	left := ""
 	if done > 0 && done < l.total {
-		left = ", " + Duration(time.Duration(float64(elapsed)*float64(l.total-done)/float64(done))) + " left"
+		left = ", " + units.Duration(time.Duration(float64(elapsed)*float64(l.total-done)/float64(done))) + " left"
 	}
 	fmt.Fprintf(l.out, "%s: %s: %s of %s %s (%d %%), %s%s\n",
-		l.name, l.what, Count(done), Count(l.total), l.unit, done*100/l.total, rate, left)
+		l.name, l.what, units.Count(done), units.Count(l.total), l.unit, done*100/l.total, rate, left)
 }
 
 // finish prints the end, unless nothing came.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
@@ -38,7 +39,7 @@ func (c *Cache) Settle() (problems []string) {
 	if c.size == "" {
 		return nil
 	}
-	n, err := cli.ParseBytes(c.size)
+	n, err := units.ParseBytes(c.size)
 	if err != nil || n <= 0 {
 		return []string{fmt.Sprintf("--cache-size: %q is not a size; write it like 500GiB", c.size)}
 	}

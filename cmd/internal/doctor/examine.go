@@ -11,11 +11,12 @@ import (
 
 	"golang.org/x/sys/cpu"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/sys/usage"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/loader/cuda"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
@@ -36,7 +37,7 @@ func examine() (list []finding) {
 			list = append(list, f)
 		}
 	}
-	add(finding{Name: "penstock", Found: fmt.Sprintf("%s, %s, %s/%s", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)})
+	add(finding{Name: "penstock", Found: fmt.Sprintf("%s, %s, %s/%s", version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)})
 	add(finding{Name: "kernel", Found: firstLine("/proc/sys/kernel/osrelease")})
 	add(processor())
 	add(memory())
@@ -96,7 +97,7 @@ func memory() finding {
 	if total == 0 || !known {
 		return finding{Name: "memory", Found: "this system does not say how much memory there is"}
 	}
-	return finding{Name: "memory", Found: fmt.Sprintf("%s, %s of it available; datasets that fit are read from there after the first epoch", cli.Bytes(total), cli.Bytes(free))}
+	return finding{Name: "memory", Found: fmt.Sprintf("%s, %s of it available; datasets that fit are read from there after the first epoch", units.Bytes(total), units.Bytes(free))}
 }
 
 // fewFiles is less than a dataset of many shards, or many connections, may need.
@@ -148,7 +149,7 @@ func devices() finding {
 		reason, remedy, _ := strings.Cut(err.Error(), "; ")
 		return finding{Name: "CUDA", Found: "none: " + reason, Advice: remedy}
 	}
-	return finding{Name: "CUDA", Found: cli.Counted(int64(n), "device")}
+	return finding{Name: "CUDA", Found: units.Counted(int64(n), "device")}
 }
 
 func clouds() finding {

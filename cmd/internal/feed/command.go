@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/internal/version"
 )
 
 const long = `Load DATASET in a process of its own and hand batches to training processes through shared
@@ -40,7 +41,7 @@ func Command() *cobra.Command {
 		PreRunE: func(_ *cobra.Command, args []string) error { return c.check(args) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.version {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "feed %s, %s %s/%s\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "feed %s, %s %s/%s\n", version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 				return err
 			}
 			return c.run(cmd.Context(), cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet))

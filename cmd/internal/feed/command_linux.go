@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/units"
 )
 
 func (c *command) run(ctx context.Context, p *cli.Progress) error {
@@ -60,7 +61,7 @@ func (c *command) listen(ctx context.Context, p *cli.Progress) error {
 	}
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
-	p.Note(fmt.Sprintf("serving %s of %s at %s", cli.Counted(int64(records), "record"), strings.Join(c.datasets, ", "), c.socket))
+	p.Note(fmt.Sprintf("serving %s of %s at %s", units.Counted(int64(records), "record"), strings.Join(c.datasets, ", "), c.socket))
 	return c.accept(ctx, l, p)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/summary"
 	"github.com/penstock/penstock/cmd/internal/inspect/verify"
 	"github.com/penstock/penstock/cmd/internal/inspect/view"
+	"github.com/penstock/penstock/internal/version"
 )
 
 const long = `Show fields, classes, statistics and the recipe of a dataset, and how to open it. DATASET is
@@ -85,6 +86,6 @@ func Command() *cobra.Command {
 }
 
 func printVersion(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "inspect %s, %s %s/%s\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(w, "inspect %s, %s %s/%s\n", version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/internal/version"
 )
 
 const long = `Measure how fast a dataset loads, row by row: one record at a time, with workers and prefetch,
@@ -57,7 +59,7 @@ func Command() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.version {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "loadbench %s, %s %s/%s\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "loadbench %s, %s %s/%s\n", version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 				return err
 			}
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -140,7 +142,7 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	}
 	problems = append(problems, c.Cache.Settle()...)
 	if c.budget != "" {
-		n, err := cli.ParseBytes(c.budget)
+		n, err := units.ParseBytes(c.budget)
 		if err != nil || n < 1 || n > math.MaxInt {
 			problems = append(problems, fmt.Sprintf("--budget: %q is not a size; write it like 512MiB", c.budget))
 		}

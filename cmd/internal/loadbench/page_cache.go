@@ -4,8 +4,8 @@ import (
 	"context"
 	"os"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -14,7 +14,7 @@ import (
 func warm(ctx context.Context, ds *mmapds.Dataset, report func(int)) string {
 	size := fileBytes(ds)
 	if free := int64(freeMemory()); free > 0 && size > free/2 {
-		return "the dataset's files have " + cli.Bytes(size) + ", which is much for this machine's memory: rows may differ in what they found there"
+		return "the dataset's files have " + units.Bytes(size) + ", which is much for this machine's memory: rows may differ in what they found there"
 	}
 	for _, c := range layout.Of(ds.Files()).Columns {
 		if c.Packed {

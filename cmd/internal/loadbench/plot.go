@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/units"
 )
 
 // plotFormats are the endings of names of plots.
@@ -23,7 +24,7 @@ func number(x float64) string {
 	if x < 1 {
 		return fmt.Sprint(x)
 	}
-	return cli.Count(int64(x))
+	return units.Count(int64(x))
 }
 
 // svg draws one figure.

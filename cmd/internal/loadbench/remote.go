@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
@@ -60,7 +60,7 @@ func (b *bench) fetchAll(ds *mirror.Dataset, began time.Time) error {
 	took := time.Since(began)
 	st := ds.Stats()
 	b.remote = fmt.Sprintf("the first, shuffled epoch over the network: %s in %s, %s; the first batch after %s; %d requests, %d of them again, %d beside a late one; the link's peak: %s/s",
-		cli.Bytes(st.Fetched), cli.Duration(took), cli.Rate(st.Fetched, took), cli.Duration(first), st.Requests, st.Retries, st.Hedges, cli.Bytes(int64(st.LinkRate)))
+		units.Bytes(st.Fetched), units.Duration(took), units.Rate(st.Fetched, took), units.Duration(first), st.Requests, st.Retries, st.Hedges, units.Bytes(int64(st.LinkRate)))
 	return ds.Fill(b.ctx)
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/units"
 )
 
 // Setting is the fastest row of a dataset, as code.
@@ -32,7 +32,7 @@ func (r *Report) setting() *Setting {
 	if best == nil {
 		return nil
 	}
-	name := fmt.Sprintf("%s, %s records/s", best.Name, cli.Count(int64(best.Rate())))
+	name := fmt.Sprintf("%s, %s records/s", best.Name, units.Count(int64(best.Rate())))
 	return &Setting{name, best.goCode(), best.pythonCode(r.Dataset.Name)}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/units"
 )
 
 // Text writes the report for people. On a terminal that is narrower than a table, the columns
@@ -58,10 +59,10 @@ func (r *Report) head(b *strings.Builder) {
 	d, m := &r.Dataset, &r.Machine
 	b.WriteString(d.Name)
 	if d.Records > 0 {
-		fmt.Fprintf(b, ": %s", cli.Counted(int64(d.Records), "record"))
+		fmt.Fprintf(b, ": %s", units.Counted(int64(d.Records), "record"))
 	}
 	if d.RecordBytes > 0 {
-		fmt.Fprintf(b, " of %s", cli.Counted(int64(d.RecordBytes), "byte"))
+		fmt.Fprintf(b, " of %s", units.Counted(int64(d.RecordBytes), "byte"))
 	}
 	if len(d.Fields) > 0 {
 		fmt.Fprintf(b, ": %s", strings.Join(d.Fields, ", "))
@@ -69,7 +70,7 @@ func (r *Report) head(b *strings.Builder) {
 	if d.Remote != "" {
 		b.WriteString("\n" + d.Remote)
 	}
-	fmt.Fprintf(b, "\n%s", cli.Counted(int64(m.Cores), "core"))
+	fmt.Fprintf(b, "\n%s", units.Counted(int64(m.Cores), "core"))
 	for _, text := range []string{m.CPU, m.OS + "/" + m.Arch, m.Go} {
 		if text != "" {
 			b.WriteString(", " + text)
@@ -163,7 +164,7 @@ func (r *Result) cells(published bool) []string {
 		cells := []string{r.Name, "n/a", "", "", "", "", "", "", "", "", "", ""}
 		return append(cells, r.Published.cells(published)...)
 	}
-	cells := []string{r.Name, short(r.ofAsked(r.Total)), cli.Count(int64(r.Rate())), fmt.Sprintf("%.2fx", r.SpeedUp), fmt.Sprintf("%.2fx", r.Step),
+	cells := []string{r.Name, short(r.ofAsked(r.Total)), units.Count(int64(r.Rate())), fmt.Sprintf("%.2fx", r.SpeedUp), fmt.Sprintf("%.2fx", r.Step),
 		short(r.FirstBatch), short(r.Wait.P50), short(r.Wait.P95), short(r.Wait.P99), short(r.ofAsked(r.CPU)),
 		fmt.Sprintf("%.0f %%", 100*float64(r.Copied)/float64(max(1, r.Bytes))), fmt.Sprintf("%.0f %%", 100*r.Limit)}
 	return append(cells, r.Published.cells(published)...)

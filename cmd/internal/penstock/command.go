@@ -6,13 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/demo"
 	"github.com/penstock/penstock/cmd/internal/doctor"
 	"github.com/penstock/penstock/cmd/internal/feed"
 	"github.com/penstock/penstock/cmd/internal/inspect"
 	"github.com/penstock/penstock/cmd/internal/loadbench"
 	"github.com/penstock/penstock/cmd/internal/preprocess"
+	"github.com/penstock/penstock/internal/version"
 )
 
 const long = `Turn raw samples into datasets that training reads at the speed of memory: HDF5, Zarr, or folders of
@@ -28,7 +28,7 @@ const examples = `  penstock demo                                    # the first
 func Command() *cobra.Command {
 	root := &cobra.Command{
 		Use: "penstock", Short: "Make datasets and load them", Long: long, Example: examples,
-		Version: cli.Version(), DisableFlagsInUseLine: true,
+		Version: version.Version(), DisableFlagsInUseLine: true,
 	}
 	commands := []*cobra.Command{preprocess.Command(), inspect.Command(), loadbench.Command(), feed.Command()}
 	for _, c := range commands {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/prepare"
 )
 
 // makeArrays writes arrays and the same after each operation, as NumPy has it.
@@ -41,7 +43,7 @@ func TestArrayOperations(t *testing.T) {
 	h5test.Python(t)
 	dir := t.TempDir()
 	h5test.Run(t, "-c", makeArrays, dir)
-	put(t, dir, "arrays.yaml", []byte(`
+	rawtest.Put(t, dir, "arrays.yaml", []byte(`
 transforms:
 - {op: Log1p, field: x}
 - {op: Reshape, field: x, shape: [2, -1]}
@@ -52,14 +54,14 @@ transforms:
 - {op: PadTruncate, field: short, length: 2}
 - {op: PadTruncate, field: long, length: 5, value: -1.5}
 `))
-	put(t, dir, "lists.yaml", []byte(`
+	rawtest.Put(t, dir, "lists.yaml", []byte(`
 transforms:
 - {op: PadTruncate, field: tokens, length: 5, value: -100}
 - {op: Cast, field: boxes, dtype: float32}
 - {op: Scale, field: boxes, factor: 0.5}
 - {op: PadTruncate, field: boxes, length: 3}
 `))
-	check := []string{"testdata/check_datasets.py"}
+	check := []string{"../../../prepare/testdata/check_datasets.py"}
 	for _, run := range []struct{ source, flags, name string }{
 		{"in.npz", "", "arrays"},
 		{"in.jsonl", "--fields tokens:int64[*],boxes:int64[*,4]", "lists"},
@@ -74,7 +76,7 @@ transforms:
 			mustRun(t, c)
 			check = append(check, dest, filepath.Join(dir, run.name+".npz"))
 		}
-		first := manifest(t, filepath.Join(dir, run.name+".ds"))
+		first := rawtest.Manifest(t, filepath.Join(dir, run.name+".ds"))
 		again := mustRun(t, fromRecipe(t, first.Recipe, in, filepath.Join(dir, run.name+".again")))
 		if again.ID != first.ID {
 			t.Errorf("%s: the recipe makes %s, not %s", run.name, again.ID, first.ID)
@@ -85,32 +87,32 @@ transforms:
 
 // A number that is not a class makes a bad sample.
 func TestOneHotBadSample(t *testing.T) {
-	c := plain(t, rowsFile(t, 5)) // numbers 0, 1, 4, 9, 16
+	c := plain(t, rawtest.Rows(t, 5)) // numbers 0, 1, 4, 9, 16
 	c.Skip = true
 	c.Transforms = []byte(`[{"op":"Cast","field":"number","dtype":"int32"},{"op":"OneHot","field":"number","classes":5,"dtype":"uint8"}]`)
 	s := mustRun(t, c)
-	if got := payload(t, c.Dest, "number"); string(got) != "\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01" {
+	if got := rawtest.Payload(t, c.Dest, "number"); string(got) != "\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01" {
 		t.Errorf("vectors %v", got)
 	}
 	want := "number: transform OneHot: element 0 is 9, which is not one of the classes 0 to 4"
-	if len(s.Skipped) != 2 || s.kinds[0] != "bad value" || s.Skipped[0].Reason != want {
-		t.Errorf("skipped %+v %v", s.Skipped, s.kinds)
+	if len(s.Skipped) != 2 || skipKinds(s.SkippedKinds)[0] != "bad value" || s.Skipped[0].Reason != want {
+		t.Errorf("skipped %+v %v", s.Skipped, s.SkippedKinds)
 	}
 }
 
 // Vectors of named classes keep no names, so nothing can be appended to them.
 func TestOneHotOfNamedClasses(t *testing.T) {
-	c := plain(t, folder(t, 6))
+	c := plain(t, rawtest.Folder(t, 6))
 	c.Transforms = []byte(`[{"op":"Resize","field":"images","size":[8,8]},{"op":"OneHot","field":"labels","classes":2,"dtype":"uint8"}]`)
 	mustRun(t, c)
-	if f := manifest(t, c.Dest).Fields[1]; f.Classes != nil || f.Shape.String() != "(2,)" {
+	if f := rawtest.Manifest(t, c.Dest).Fields[1]; f.Classes != nil || f.Shape.String() != "(2,)" {
 		t.Errorf("field %+v", f)
 	}
-	if got := payload(t, c.Dest, "labels"); string(got) != "\x01\x00\x01\x00\x01\x00\x00\x01\x00\x01\x00\x01" {
+	if got := rawtest.Payload(t, c.Dest, "labels"); string(got) != "\x01\x00\x01\x00\x01\x00\x00\x01\x00\x01\x00\x01" {
 		t.Errorf("labels %v", got)
 	}
 	c.Append = true
-	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "--append cannot match the classes by name") {
+	if _, err := prepare.Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "--append cannot match the classes by name") {
 		t.Errorf("error %v", err)
 	}
 }

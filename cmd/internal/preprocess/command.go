@@ -13,6 +13,9 @@ import (
 	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/internal/version"
+	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/store/hdf5"
 )
 
@@ -79,10 +82,10 @@ func (f *flags) run(cmd *cobra.Command) error {
 		return printPipeline(out, f.config)
 	}
 	progress := cli.NewProgress(errOut, cmd.Name(), f.quiet)
-	if f.config.Source == streamName {
+	if f.config.Source == prepare.StreamName {
 		return f.runStream(cmd, progress)
 	}
-	summary, err := Run(cmd.Context(), f.config, progress)
+	summary, err := prepare.Run(cmd.Context(), f.config, progress)
 	if err != nil {
 		return err
 	}
@@ -91,8 +94,8 @@ func (f *flags) run(cmd *cobra.Command) error {
 
 // runStream is run for samples from standard input. Standard output has the answers to the producer,
 // and then the summary.
-func (f *flags) runStream(cmd *cobra.Command, progress Progress) error {
-	summary, err := runProduced(cmd.Context(), f.config, cmd.InOrStdin(), cmd.OutOrStdout(), progress)
+func (f *flags) runStream(cmd *cobra.Command, progress prepare.Progress) error {
+	summary, err := prepare.RunProduced(cmd.Context(), f.config, cmd.InOrStdin(), cmd.OutOrStdout(), progress)
 	if err != nil {
 		return err
 	}
@@ -100,26 +103,26 @@ func (f *flags) runStream(cmd *cobra.Command, progress Progress) error {
 }
 
 // report prints what was made. Samples that were left out make an error of it.
-func report(cmd *cobra.Command, s *Summary, asJSON, quiet bool) error {
+func report(cmd *cobra.Command, s *prepare.Summary, asJSON, quiet bool) error {
 	if err := printSummary(cmd.OutOrStdout(), s, asJSON, quiet); err != nil {
 		return err
 	}
 	if n := int64(len(s.Skipped)); n > 0 {
-		return &cli.SkippedError{Message: fmt.Sprintf("skipped %s of %s", cli.Count(n), cli.Counted(s.Source.Samples, "sample"))}
+		return &cli.SkippedError{Message: fmt.Sprintf("skipped %s of %s", units.Count(n), units.Counted(s.Source.Samples, "sample"))}
 	}
 	return nil
 }
 
-func printSummary(w io.Writer, s *Summary, asJSON, quiet bool) error {
+func printSummary(w io.Writer, s *prepare.Summary, asJSON, quiet bool) error {
 	if quiet && !asJSON {
 		return nil
 	}
-	return cli.Print(w, asJSON, s, s.Print)
+	return cli.Print(w, asJSON, s, func(w io.Writer) error { return printText(w, s) })
 }
 
 func printVersion(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "preprocess %s\n%s %s/%s\nJPEG decoder %s\n%s\ngzip in HDF5 by %s\nzstd by %s\n",
-		cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, imagefile.Backend(), hdf5.Version(), chunk.Backend, stream.ZstdBackend)
+		version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, imagefile.Backend(), hdf5.Version(), chunk.Backend, stream.ZstdBackend)
 	return err
 }
 
@@ -145,7 +148,7 @@ const mergeExamples = `  preprocess photos out/flat --resize 256 --crop 224 --ra
 
 // mergeFlags are the flags of merge.
 type mergeFlags struct {
-	config      MergeConfig
+	config      prepare.MergeConfig
 	memory      string
 	json, quiet bool
 }
@@ -187,11 +190,11 @@ func (m *mergeFlags) check(args []string) error {
 	}
 	if m.memory != "" {
 		var err error
-		m.config.Memory, err = cli.ParseBytes(m.memory)
+		m.config.Memory, err = units.ParseBytes(m.memory)
 		p.add("memory", m.memory, err)
 	}
-	if n := m.config.Workers; n < 0 || n > mostWorkers {
-		p = append(p, fmt.Sprintf("--workers %d: must be from 1 to %d", n, mostWorkers))
+	if n := m.config.Workers; n < 0 || n > prepare.MaxWorkers {
+		p = append(p, fmt.Sprintf("--workers %d: must be from 1 to %d", n, prepare.MaxWorkers))
 	}
 	if len(args) > 0 {
 		dest := args[len(args)-1]
@@ -207,7 +210,7 @@ func (m *mergeFlags) check(args []string) error {
 }
 
 func (m *mergeFlags) run(cmd *cobra.Command) error {
-	s, err := Merge(cmd.Context(), m.config, cli.NewProgress(cmd.ErrOrStderr(), cmd.Root().Name(), m.quiet))
+	s, err := prepare.Merge(cmd.Context(), m.config, cli.NewProgress(cmd.ErrOrStderr(), cmd.Root().Name(), m.quiet))
 	if err != nil {
 		return err
 	}

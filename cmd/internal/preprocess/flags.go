@@ -12,10 +12,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
-	"github.com/penstock/penstock/cmd/internal/preprocess/field"
-	"github.com/penstock/penstock/cmd/internal/preprocess/part"
-	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/producer"
@@ -25,7 +24,7 @@ import (
 
 // flags are the flags of the command as text, and the Config that check makes of them.
 type flags struct {
-	config Config
+	config prepare.Config
 
 	resize, crop, color, layout, dtype string
 	normalize, shardSize, onError      string
@@ -40,12 +39,12 @@ type flags struct {
 	json, quiet, version               bool
 }
 
-func newFlags() *flags { return &flags{config: DefaultConfig()} }
+func newFlags() *flags { return &flags{config: prepare.DefaultConfig()} }
 
 // choices lists what a flag may be; the first is the default, unless the flag must be given.
 var choices = map[string][]string{
 	"from":       append(append([]string{"auto"}, source.Kinds...), producer.Kind),
-	"format":     {part.Flat, part.HDF5, part.Zarr},
+	"format":     {prepare.Flat, prepare.HDF5, prepare.Zarr},
 	"fit":        {"shorter", "longer", "exact", "cover", "pad"},
 	"filter":     {"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"},
 	"pass-order": {"auto", "horizontal"},
@@ -53,11 +52,11 @@ var choices = map[string][]string{
 	"layout":     {"chw", "hwc"},
 	"dtype":      {"uint8", "uint16", "float16", "bfloat16", "float32"},
 	"on-error":   {"fail", "skip"},
-	"names":      {namesAuto, namesOn, namesOff},
+	"names":      {prepare.NamesAuto, prepare.NamesOn, prepare.NamesOff},
 
 	"exif-orientation": {"ignored", "applied"},
 	"alpha":            {"dropped", "white", "black", "refused"},
-	"sixteen-bit":      field.Depths,
+	"sixteen-bit":      prepare.Depths(),
 	"cmyk":             {"converted", "refused"},
 }
 
@@ -98,7 +97,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.printPipeline, "print-pipeline", false, "print the options and transforms as YAML and exit")
 	fs.StringVar(&f.split, "split", "", "split records by content: `NAME=SHARE,...`, such as train=0.9,val=0.1")
 	fs.Var(&c.Stratify, "stratify", "give every class the same shares with --split; `[=FIELD]` names the field of the classes, where there are several")
-	fs.Lookup("stratify").NoOptDefVal = field.AnyField
+	fs.Lookup("stratify").NoOptDefVal = prepare.AnyField
 	fs.StringVar(&f.shuffle, "shuffle", "", "store records in a random order given by `SEED`")
 	fs.BoolVar(&c.Dedup, "dedup", false, "skip samples with the content of an earlier one, with --append also of one in DEST")
 	fs.StringVar(&c.Names, "names", c.Names, "store the name of each record's file: `WHEN` is "+of("names")+"; auto: of files and members of archives, but not in HDF5 files that are written in place")
@@ -154,7 +153,7 @@ func (f *flags) check(args []string) error {
 	p.choose("sixteen-bit", &f.deep)
 	p.choose("cmyk", &f.cmyk)
 	f.parse(&p)
-	usage.Problems = append(p, c.problems()...)
+	usage.Problems = append(p, c.Problems()...)
 	if usage.Arguments == "" && len(usage.Problems) == 0 {
 		return nil
 	}
@@ -170,9 +169,9 @@ func (f *flags) parse(p *problems) {
 	if f.dtype != "" {
 		p.add("dtype", f.dtype, c.DType.UnmarshalText([]byte(f.dtype)))
 	}
-	c.Rules = field.Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", Alpha: field.Alphas[f.alpha], Deep: field.Depth(slices.Index(field.Depths, f.deep)), RefuseCMYK: f.cmyk == "refused"}
-	if c.DType == tensor.Uint8 && c.Deep == field.KeepDeep {
-		c.Deep = field.HighByte // which was asked for in other words
+	c.Rules = prepare.Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", Alpha: prepare.Alphas()[f.alpha], Deep: prepare.Depth(slices.Index(prepare.Depths(), f.deep)), RefuseCMYK: f.cmyk == "refused"}
+	if c.DType == tensor.Uint8 && c.Deep == prepare.KeepDeep {
+		c.Deep = prepare.HighByte // which was asked for in other words
 	}
 	if c.Resize, err = parseSize(f.resize); err != nil {
 		c.Fit = ""
@@ -180,11 +179,11 @@ func (f *flags) parse(p *problems) {
 	p.add("resize", f.resize, err)
 	c.Crop, err = parseSize(f.crop)
 	p.add("crop", f.crop, err)
-	c.Normalize, err = field.ParseNormalize(f.normalize)
+	c.Normalize, err = prepare.ParseNormalize(f.normalize)
 	p.add("normalize", f.normalize, err)
-	c.Split, err = samples.ParseSplit(f.split)
+	c.Split, err = prepare.ParseSplit(f.split)
 	p.add("split", f.split, err)
-	c.MaxErrors, err = ParseLimit(f.maxErrors)
+	c.MaxErrors, err = prepare.ParseLimit(f.maxErrors)
 	p.add("max-errors", f.maxErrors, err)
 	if f.shuffle != "" {
 		c.Shuffle.Set = true
@@ -196,14 +195,14 @@ func (f *flags) parse(p *problems) {
 	}
 	c.Compress = f.packing.parse(p)
 	if f.memory != "" {
-		c.Memory, err = cli.ParseBytes(f.memory)
+		c.Memory, err = units.ParseBytes(f.memory)
 		p.add("memory", f.memory, err)
 	}
-	if c.Rank, err = part.ParseRank(f.rank, f.worldSize); err != nil {
+	if c.Rank, err = prepare.ParseRank(f.rank, f.worldSize); err != nil {
 		*p = append(*p, err.Error())
 	}
 	if f.shardSize != "" {
-		c.ShardBytes, err = cli.ParseBytes(f.shardSize)
+		c.ShardBytes, err = units.ParseBytes(f.shardSize)
 		p.add("shard-size", f.shardSize, err)
 	}
 }
@@ -223,7 +222,7 @@ func (f *flags) readPipeline(p *problems) {
 	for _, text := range file.apply(f.set, &f.config) {
 		*p = append(*p, fmt.Sprintf("--pipeline %s: %s", f.pipeline, text))
 	}
-	if f.config.format() == part.HDF5 && !f.set.Changed("shard-size") {
+	if f.config.DatasetFormat() == prepare.HDF5 && !f.set.Changed("shard-size") {
 		f.shardSize = "" // a recipe of a flat dataset is one of a file too
 	}
 	f.packing.forget(f.set, &f.config)
@@ -233,15 +232,6 @@ func (f *flags) readPipeline(p *problems) {
 // or of how the records that are there are stored.
 var ownRecords = []string{"from", "shuffle", "shard-size", "compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
 
-// sameKind reports whether a source is of that kind. A source in a bucket counts as that kind.
-func sameKind(c Config, kind string) bool {
-	if c.From != "" && c.From != "auto" || remote.IsURL(c.Source) {
-		return c.From == kind || remote.IsURL(c.Source)
-	}
-	is, err := source.Detect(c.Source)
-	return err == nil && is == kind
-}
-
 // takeRecipe has --append make records as those of DEST were made, where neither flags nor a file
 // say otherwise and the source is of the same kind: a dataset of new samples has been through the
 // recipe already. That DEST is not there, or cannot be appended to, is found later.
@@ -250,15 +240,15 @@ func (f *flags) takeRecipe() {
 	if !c.Append || f.pipeline != "" || c.Dest == "" || remote.IsURL(c.Dest) {
 		return
 	}
-	m, err := openManifest(c.Dest)
-	if err != nil || m.Recipe == nil || m.Source == nil || !sameKind(*c, m.Source.Kind) {
+	recipe := c.RecipeThere()
+	if recipe == nil {
 		return
 	}
-	recorded, err := recordedTransforms(m.Recipe.Transforms)
+	recorded, err := recordedTransforms(recipe.Transforms)
 	if err != nil {
 		return // as that of another version
 	}
-	file := &pipelineFile{options: maps.Clone(m.Recipe.Options), transforms: recorded}
+	file := &pipelineFile{options: maps.Clone(recipe.Options), transforms: recorded}
 	maps.DeleteFunc(file.options, func(name, _ string) bool {
 		return f.set.Lookup(name) == nil || slices.Contains(ownRecords, name)
 	})
@@ -268,7 +258,7 @@ func (f *flags) takeRecipe() {
 	if problems := file.apply(f.set, c); problems != nil {
 		return // the recipe of another version; what is appended has to fit all the same
 	}
-	c.inherits = true
+	c.Inherits = true
 }
 
 // problems are sentences about a command line.
@@ -307,7 +297,7 @@ func (f *flags) arguments(args []string) string {
 	}
 	if len(args) != 2 {
 		hint := ""
-		if len(args) == 3 && f.config.Stratify.String() == field.AnyField {
+		if len(args) == 3 && f.config.Stratify.String() == prepare.AnyField {
 			hint = "; the field of --stratify follows an equals sign: --stratify=FIELD"
 		}
 		return fmt.Sprintf("needs two arguments, SOURCE and DEST, not %d%s", len(args), hint)
@@ -316,7 +306,7 @@ func (f *flags) arguments(args []string) string {
 	if args[0] == "" || args[1] == "" {
 		return "SOURCE and DEST must not be empty"
 	}
-	return destProblem(args[1], f.config.Format)
+	return prepare.DestProblem(args[1], f.config.Format)
 }
 
 // parseSize reads "", "224" or "224x320" (height x width).

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/prepare"
 )
 
-// parseFlags returns the Config of a command line, or its problems.
-func parseFlags(t *testing.T, line string) (Config, error) {
+// parseFlags returns the prepare.Config of a command line, or its problems.
+func parseFlags(t *testing.T, line string) (prepare.Config, error) {
 	t.Helper()
 	f := newFlags()
 	cmd := Command()
@@ -32,7 +32,7 @@ func TestFlagDefaults(t *testing.T) {
 	}
 	c := f.config
 	if c.Source != "a" || c.Dest != "b" || c.ChangesPixels() || c.Skip ||
-		c.Resize != nil || c.Crop != nil || !c.Normalize.None() || c.format() != part.Flat || c.Workers < 1 || c.Filter != "bilinear" {
+		c.Resize != nil || c.Crop != nil || !c.Normalize.None() || c.DatasetFormat() != prepare.Flat || c.Workers < 1 || c.Filter != "bilinear" {
 		t.Errorf("config %+v", c)
 	}
 }
@@ -87,9 +87,9 @@ func TestFlagProblems(t *testing.T) {
 
 func TestFormatByName(t *testing.T) {
 	for _, c := range []struct{ format, dest, want string }{
-		{"", "x", part.Flat}, {"", "x.h5", part.HDF5}, {"", "x.HDF5", part.HDF5}, {"", "x.h5/y", part.Flat}, {"", "x.h5/", part.HDF5}, {"flat", "x.h5", part.Flat}, {"", "x.zarr", part.Zarr}, {"", urlOf("x.zarr"), part.Zarr}, {"", urlOf("a/x.h5"), part.HDF5}, {"hdf5", "x", part.HDF5},
+		{"", "x", prepare.Flat}, {"", "x.h5", prepare.HDF5}, {"", "x.HDF5", prepare.HDF5}, {"", "x.h5/y", prepare.Flat}, {"", "x.h5/", prepare.HDF5}, {"flat", "x.h5", prepare.Flat}, {"", "x.zarr", prepare.Zarr}, {"", "s3://lab/x.zarr?region=us-east-1&awssecret=hush-hush", prepare.Zarr}, {"", "s3://lab/a/x.h5?region=us-east-1&awssecret=hush-hush", prepare.HDF5}, {"hdf5", "x", prepare.HDF5},
 	} {
-		if got := (Config{Output: Output{Format: c.format, Dest: c.dest}}).format(); got != c.want {
+		if got := (prepare.Config{Output: prepare.Output{Format: c.format, Dest: c.dest}}).DatasetFormat(); got != c.want {
 			t.Errorf("format %q of %s is %s, want %s", c.format, c.dest, got, c.want)
 		}
 	}

@@ -4,18 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
-	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/internal/layout"
-	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/remote"
-	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/store/write"
 )
 
 const normalizeLong = `Note the mean and standard deviation of the images in a dataset, which readers then apply:
@@ -37,7 +33,7 @@ const normalizeExamples = `  preprocess normalize out/flat imagenet
 // normalizeFlags are the arguments and flags of normalize.
 type normalizeFlags struct {
 	dataset     string
-	figures     field.Normalize
+	figures     prepare.Normalize
 	split       string
 	json, quiet bool
 }
@@ -67,7 +63,7 @@ func (n *normalizeFlags) check(args []string) error {
 	}
 	n.dataset = args[0]
 	var err error
-	switch n.figures, err = field.ParseNormalize(args[1]); {
+	switch n.figures, err = prepare.ParseNormalize(args[1]); {
 	case err != nil:
 		usage.Problems = append(usage.Problems, "FIGURES: "+err.Error())
 	case n.figures.Fields != nil:
@@ -88,11 +84,7 @@ func (n *normalizeFlags) check(args []string) error {
 }
 
 func (n *normalizeFlags) run(out io.Writer) error {
-	split, err := n.measured()
-	if err != nil {
-		return err
-	}
-	m, err := write.SetNormalization(n.dataset, split, n.choose)
+	m, split, err := prepare.SetNormalization(n.dataset, n.figures, n.split)
 	if err != nil || n.quiet {
 		return err
 	}
@@ -101,44 +93,15 @@ func (n *normalizeFlags) run(out io.Writer) error {
 		e.SetIndent("", "  ")
 		return e.Encode(map[string]any{"id": m.ID, "generation": m.Generation, "split": split, "fields": m.Fields})
 	}
+	of := ""
+	if split != "" {
+		of = " in the split " + split
+	}
 	for _, f := range m.Fields {
 		if layout.PixelBytes(f.Spec) && f.Normalization != nil && !f.Normalization.Applied {
-			fmt.Fprintf(out, "%s: mean %.4g, standard deviation %.4g of x/255%s\n", f.Name, f.Normalization.Mean, f.Normalization.Std, ofSplit(split))
+			fmt.Fprintf(out, "%s: mean %.4g, standard deviation %.4g of x/255%s\n", f.Name, f.Normalization.Mean, f.Normalization.Std, of)
 		}
 	}
 	_, err = fmt.Fprintf(out, "%s: id %s, generation %d\n", n.dataset, m.ID, m.Generation)
 	return err
-}
-
-// measured returns the split that the dataset's own figures come from; "" means all records.
-func (n *normalizeFlags) measured() (string, error) {
-	if !n.figures.Dataset || n.split == allRecords {
-		return "", nil
-	}
-	ds, err := store.Open(n.dataset, store.OpenOptions{})
-	if err != nil {
-		return "", err
-	}
-	var names []string
-	if ds.Manifest != nil {
-		names = ds.Manifest.SplitNames()
-	}
-	switch {
-	case n.split != "" && !slices.Contains(names, n.split):
-		return "", fmt.Errorf("--split %s: there is no such split%s", n.split, suggest.Hint(n.split, append(names, allRecords)))
-	case n.split != "" || len(names) == 0:
-		return n.split, nil
-	}
-	return trainingSplit(names), nil
-}
-
-// choose returns the figures of a field.
-func (n *normalizeFlags) choose(f store.Field, own *store.Normalization) (*store.Normalization, error) {
-	if n.figures.Dataset {
-		return own, nil
-	}
-	if channels := len(own.Mean); len(n.figures.Mean) != 1 && len(n.figures.Mean) != channels {
-		return nil, fmt.Errorf("%s has %d channels, and its images have %d", n.figures, len(n.figures.Mean), channels)
-	}
-	return n.figures.Field(len(own.Mean), false), nil
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/cmd/internal/preprocess/field"
-	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
+	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/store/write"
@@ -32,29 +32,29 @@ func runNormalize(t *testing.T, args ...string) (string, error) {
 // The command records the same as preprocess --normalize: fields and id are the same, no
 // file but the manifest changes, and records can be appended.
 func TestNormalizeAfterwards(t *testing.T) {
-	photos := folder(t, 24)
+	photos := rawtest.Folder(t, 24)
 	for _, run := range []struct {
 		figures, split string
-		shares         []samples.Share
+		shares         []prepare.Share
 	}{
 		{"imagenet", "", nil},
 		{"0.5/0.25", "", nil},
 		{"dataset", "", nil},
-		{"dataset", "", []samples.Share{{Name: "val", Share: 0.4}, {Name: "train", Share: 0.6}}},
-		{"dataset", "val", []samples.Share{{Name: "val", Share: 0.4}, {Name: "train", Share: 0.6}}},
-		{"dataset", "all", []samples.Share{{Name: "val", Share: 0.4}, {Name: "train", Share: 0.6}}},
+		{"dataset", "", []prepare.Share{{Name: "val", Share: 0.4}, {Name: "train", Share: 0.6}}},
+		{"dataset", "val", []prepare.Share{{Name: "val", Share: 0.4}, {Name: "train", Share: 0.6}}},
+		{"dataset", "all", []prepare.Share{{Name: "val", Share: 0.4}, {Name: "train", Share: 0.6}}},
 	} {
 		c := config(t, photos)
 		c.Split = run.shares
 		mustRun(t, c)
-		plain, before := c.Dest, manifest(t, c.Dest)
+		plain, before := c.Dest, rawtest.Manifest(t, c.Dest)
 		was, err := os.Stat(filepath.Join(plain, "images-00000.npy"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.Dest, c.Normalize, c.NormalizeSplit = filepath.Join(filepath.Dir(plain), "asked"), normalizeOf(t, run.figures), run.split
 		mustRun(t, c)
-		asked := manifest(t, c.Dest)
+		asked := rawtest.Manifest(t, c.Dest)
 
 		args := []string{plain, run.figures}
 		if run.split != "" {
@@ -69,7 +69,7 @@ func TestNormalizeAfterwards(t *testing.T) {
 				t.Errorf("%v printed %q", run, out)
 			}
 		}
-		got := manifest(t, plain)
+		got := rawtest.Manifest(t, plain)
 		if got.ID != asked.ID || got.ID == before.ID || got.Generation != before.Generation+2 || !reflect.DeepEqual(got.Fields, asked.Fields) {
 			t.Errorf("%v: noted %+v (id %s, generation %d), want %+v (id %s)", run, got.Fields[0].Normalization, got.ID, got.Generation, asked.Fields[0].Normalization, asked.ID)
 		}
@@ -84,16 +84,16 @@ func TestNormalizeAfterwards(t *testing.T) {
 		if v, err := verify.Dataset(t.Context(), ds, verify.Options{}); err != nil {
 			t.Errorf("%v: %+v, %v", run, v, err)
 		}
-		c.Dest, c.Append, c.Normalize, c.NormalizeSplit = plain, true, field.Normalize{Name: "none"}, ""
+		c.Dest, c.Append, c.Normalize, c.NormalizeSplit = plain, true, prepare.Normalize{Name: "none"}, ""
 		mustRun(t, c)
-		if more := manifest(t, plain); more.Records != 2*before.Records || !reflect.DeepEqual(more.Fields, asked.Fields) {
+		if more := rawtest.Manifest(t, plain); more.Records != 2*before.Records || !reflect.DeepEqual(more.Fields, asked.Fields) {
 			t.Errorf("%v: appended to: %d records of %+v", run, more.Records, more.Fields)
 		}
 	}
 }
 
 func TestNormalizeAfterwardsRefuses(t *testing.T) {
-	c := config(t, folder(t, 4))
+	c := config(t, rawtest.Folder(t, 4))
 	mustRun(t, c)
 	floats := c
 	floats.Dest, floats.DType, floats.Normalize = filepath.Join(filepath.Dir(c.Dest), "floats"), tensor.Float32, normalizeOf(t, "imagenet")
@@ -116,7 +116,7 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	h5.Dest = filepath.Join(filepath.Dir(c.Dest), "h5.h5")
 	mustRun(t, h5)
 	file := filepath.Join(t.TempDir(), "x.h5")
-	put(t, filepath.Dir(file), "x.h5", []byte("x"))
+	rawtest.Put(t, filepath.Dir(file), "x.h5", []byte("x"))
 	for want, args := range map[string][]string{
 		"needs DATASET and FIGURES":           {c.Dest},
 		"FIGURES: none is nothing to note":    {c.Dest, "none"},

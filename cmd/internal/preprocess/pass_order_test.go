@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/store"
 )
 
@@ -16,9 +18,9 @@ import (
 func TestPassOrder(t *testing.T) {
 	images := filepath.Join(t.TempDir(), "photos")
 	for _, name := range []string{"a.png", "b.png"} {
-		put(t, images, "tall/"+name, picture(t, name, 31, 200, int(name[0])))
+		rawtest.Put(t, images, "tall/"+name, rawtest.Picture(t, name, 31, 200, int(name[0])))
 	}
-	made := func(flags string) Config {
+	made := func(flags string) prepare.Config {
 		t.Helper()
 		c, err := parseFlags(t, images+" "+filepath.Join(t.TempDir(), "ds")+" --resize 60x30 --filter lanczos "+flags)
 		if err != nil {
@@ -28,14 +30,14 @@ func TestPassOrder(t *testing.T) {
 		return c
 	}
 	plain, auto, horizontal := made(""), made("--pass-order auto"), made("--pass-order horizontal")
-	if !bytes.Equal(payload(t, plain.Dest, "images"), payload(t, auto.Dest, "images")) {
+	if !bytes.Equal(rawtest.Payload(t, plain.Dest, "images"), rawtest.Payload(t, auto.Dest, "images")) {
 		t.Error("the default is not auto")
 	}
-	if bytes.Equal(payload(t, plain.Dest, "images"), payload(t, horizontal.Dest, "images")) {
+	if bytes.Equal(rawtest.Payload(t, plain.Dest, "images"), rawtest.Payload(t, horizontal.Dest, "images")) {
 		t.Error("the order changes nothing")
 	}
-	for c, want := range map[*Config]string{&plain: "auto", &horizontal: "horizontal"} {
-		if recipe := string(manifest(t, c.Dest).Recipe.Transforms); !strings.Contains(recipe, `"pass_order": "`+want+`"`) {
+	for c, want := range map[*prepare.Config]string{&plain: "auto", &horizontal: "horizontal"} {
+		if recipe := string(rawtest.Manifest(t, c.Dest).Recipe.Transforms); !strings.Contains(recipe, `"pass_order": "`+want+`"`) {
 			t.Errorf("%s has not %s", recipe, want)
 		}
 	}
@@ -43,11 +45,11 @@ func TestPassOrder(t *testing.T) {
 		t.Errorf("vertical: %v", err)
 	}
 
-	old := manifest(t, horizontal.Dest) // as of a version that knew no other order
+	old := rawtest.Manifest(t, horizontal.Dest) // as of a version that knew no other order
 	old.Recipe.Transforms = bytes.ReplaceAll(old.Recipe.Transforms, []byte(`"pass_order": "horizontal",`), nil)
 	again := fromRecipe(t, old.Recipe, images, filepath.Join(t.TempDir(), "again"))
 	mustRun(t, again)
-	if !bytes.Equal(payload(t, again.Dest, "images"), payload(t, horizontal.Dest, "images")) {
+	if !bytes.Equal(rawtest.Payload(t, again.Dest, "images"), rawtest.Payload(t, horizontal.Dest, "images")) {
 		t.Error("--pipeline of a recipe without the order has another one")
 	}
 	text, err := old.Encode()
@@ -61,7 +63,7 @@ func TestPassOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := payload(t, horizontal.Dest, "images")
+	before := rawtest.Payload(t, horizontal.Dest, "images")
 	mustRun(t, more)
 	added, err := os.ReadFile(filepath.Join(horizontal.Dest, "images-00001.npy"))
 	if err != nil {

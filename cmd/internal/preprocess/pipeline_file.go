@@ -14,9 +14,8 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/internal/suggest"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -51,9 +50,6 @@ var recipeFlags = []string{
 
 // transformFlags are the flags that transforms replace.
 var transformFlags = []string{"resize", "fit", "crop", "filter", "pass-order", "layout", "dtype"}
-
-// fixedOptions are what a recipe says that no flag changes.
-var fixedOptions = map[string]string{"icc-profile": "ignored", "frame": "first"}
 
 // maxPipeline bounds what is read.
 const maxPipeline = 16 << 20
@@ -129,7 +125,7 @@ func (p *pipelineFile) setOptions(value any) error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(list)) {
 		value := list[key]
-		switch fixed, isFixed := fixedOptions[key]; {
+		switch fixed, isFixed := prepare.FixedOptions[key]; {
 		case isFixed && fmt.Sprint(value) != fixed:
 			errs = append(errs, fmt.Errorf("options: %s: is always %s", key, fixed))
 		case isFixed:
@@ -167,8 +163,7 @@ func (p *pipelineFile) setTransforms(value any) error {
 		return fmt.Errorf("transforms: %w", err)
 	}
 	p.transforms = text
-	_, err = field.SplitTransforms(text)
-	return err
+	return prepare.CheckTransforms(text)
 }
 
 // recordedTransforms returns the transforms of a dataset's recipe, nil for none.
@@ -180,7 +175,7 @@ func recordedTransforms(recipe json.RawMessage) (json.RawMessage, error) {
 }
 
 // apply sets the flags that were not given on the command line, and the transforms.
-func (p *pipelineFile) apply(fs *pflag.FlagSet, c *Config) (problems []string) {
+func (p *pipelineFile) apply(fs *pflag.FlagSet, c *prepare.Config) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(p.options)) {
 		if fs.Changed(name) {
 			continue
@@ -201,30 +196,12 @@ func (p *pipelineFile) apply(fs *pflag.FlagSet, c *Config) (problems []string) {
 	return problems
 }
 
-// imagePipeline returns the transforms that the flags ask for of files of images.
-func (c Config) imagePipeline() (*transforms.Pipeline, error) {
-	if c.KeepEncoded {
-		return c.ShrinkPipeline(nil)
-	}
-	return c.Pipeline()
-}
-
 // printPipeline writes the recipe as YAML.
-func printPipeline(w io.Writer, c Config) error {
-	if !c.KeepEncoded {
-		c = c.withImageDefaults()
+func printPipeline(w io.Writer, c prepare.Config) error {
+	recipe, err := c.RecipeOfImages()
+	if err != nil {
+		return err
 	}
-	text := c.Transforms
-	if text == nil && (!c.KeepEncoded || c.Shrinks()) {
-		p, err := c.imagePipeline()
-		if err != nil {
-			return err
-		}
-		if text, err = json.Marshal(p); err != nil {
-			return err
-		}
-	}
-	recipe := store.Recipe{Program: program(), Options: c.options(), Transforms: text}
 	data, err := json.Marshal(recipe)
 	if err != nil {
 		return err

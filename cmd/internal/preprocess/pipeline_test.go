@@ -9,16 +9,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/cmd/internal/preprocess/field"
-	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
-// fromRecipe returns the Config of a command line with the recipe of a dataset.
-func fromRecipe(t *testing.T, recipe *store.Recipe, source, dest string) Config {
+// fromRecipe returns the prepare.Config of a command line with the recipe of a dataset.
+func fromRecipe(t *testing.T, recipe *store.Recipe, source, dest string) prepare.Config {
 	t.Helper()
 	text, err := json.Marshal(recipe)
 	if err != nil {
@@ -43,24 +43,24 @@ func fromRecipe(t *testing.T, recipe *store.Recipe, source, dest string) Config 
 
 // The recipe in the manifest makes the same bytes of the same source again.
 func TestRecipeRunsAgain(t *testing.T) {
-	images := folder(t, 12)
-	put(t, images, "dog/zz.png", []byte("words"))
-	table := rowsFile(t, 60)
-	for name, change := range map[string]func(*Config){
-		"plain":   func(*Config) {},
-		"noted":   func(c *Config) { c.Normalize, _ = field.ParseNormalize("dataset") },
-		"applied": func(c *Config) { c.Normalize, _ = field.ParseNormalize("dataset"); c.DType = tensor.Float32 },
-		"rules":   func(c *Config) { c.Orient, c.RefuseAlpha, c.Color, c.Layout = true, true, "gray", store.HWC },
-		"matte":   func(c *Config) { c.Alpha = imagefile.OnBlack },
-		"shards": func(c *Config) {
-			c.ShardBytes, c.Split, c.Stratify.Wanted, c.Dedup = 4096, []samples.Share{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, true, true
+	images := rawtest.Folder(t, 12)
+	rawtest.Put(t, images, "dog/zz.png", []byte("words"))
+	table := rawtest.Rows(t, 60)
+	for name, change := range map[string]func(*prepare.Config){
+		"plain":   func(*prepare.Config) {},
+		"noted":   func(c *prepare.Config) { c.Normalize, _ = prepare.ParseNormalize("dataset") },
+		"applied": func(c *prepare.Config) { c.Normalize, _ = prepare.ParseNormalize("dataset"); c.DType = tensor.Float32 },
+		"rules":   func(c *prepare.Config) { c.Orient, c.RefuseAlpha, c.Color, c.Layout = true, true, "gray", store.HWC },
+		"matte":   func(c *prepare.Config) { c.Alpha = imagefile.OnBlack },
+		"shards": func(c *prepare.Config) {
+			c.ShardBytes, c.Split, c.Stratify.Wanted, c.Dedup = 4096, []prepare.Share{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, true, true
 		},
-		"shuffle": func(c *Config) { c.Shuffle = Seed{true, 9} },
-		"encoded": func(c *Config) { c.Resize, c.Crop, c.KeepEncoded = nil, nil, true },
-		"smaller": func(c *Config) {
+		"shuffle": func(c *prepare.Config) { c.Shuffle = prepare.Seed{Set: true, Seed: 9} },
+		"encoded": func(c *prepare.Config) { c.Resize, c.Crop, c.KeepEncoded = nil, nil, true },
+		"smaller": func(c *prepare.Config) {
 			c.Resize, c.Crop, c.KeepEncoded, c.Quality, c.LargerThan, c.Fit = []int{20}, nil, true, 70, 30, "longer"
 		},
-		"table": func(c *Config) {
+		"table": func(c *prepare.Config) {
 			c.Source, c.Resize, c.Crop, c.Fields = table, nil, nil, "label,number=square:int32"
 			c.Transforms = []byte(`[{"op":"Cast","field":"square","dtype":"float32"},{"op":"Scale","field":"square","factor":0.5}]`)
 		},
@@ -70,10 +70,10 @@ func TestRecipeRunsAgain(t *testing.T) {
 			first.Skip = true
 			change(&first)
 			mustRun(t, first)
-			again := fromRecipe(t, manifest(t, first.Dest).Recipe, first.Source, filepath.Join(t.TempDir(), "again"))
+			again := fromRecipe(t, rawtest.Manifest(t, first.Dest).Recipe, first.Source, filepath.Join(t.TempDir(), "again"))
 			mustRun(t, again)
 			if !maps.Equal(foldertest.Files(t, first.Dest), foldertest.Files(t, again.Dest)) {
-				t.Errorf("other bytes; recipes\n%+v\n%+v", manifest(t, first.Dest).Recipe, manifest(t, again.Dest).Recipe)
+				t.Errorf("other bytes; recipes\n%+v\n%+v", rawtest.Manifest(t, first.Dest).Recipe, rawtest.Manifest(t, again.Dest).Recipe)
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func TestRecipeRunsAgain(t *testing.T) {
 // A printed pipeline is read back as the same.
 func TestPrintPipeline(t *testing.T) {
 	c := config(t, "x")
-	c.DType, c.Normalize = tensor.Float32, field.Presets["imagenet"]
+	c.DType, c.Normalize = tensor.Float32, normalizeOf(t, "imagenet")
 	c.Normalize.Name = "imagenet"
 	var b bytes.Buffer
 	if err := printPipeline(&b, c); err != nil {
@@ -92,8 +92,12 @@ func TestPrintPipeline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := c.withImageDefaults().options()
-	for name := range fixedOptions {
+	recipe, err := c.RecipeOfImages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := recipe.Options
+	for name := range prepare.FixedOptions {
 		delete(options, name)
 	}
 	if !maps.Equal(p.options, options) {
@@ -110,29 +114,29 @@ func TestPrintPipeline(t *testing.T) {
 
 // A transform that names no field is for images; without one it would be left out, and that is an error.
 func TestTransformsOfNoField(t *testing.T) {
-	c := plain(t, rowsFile(t, 10))
+	c := plain(t, rawtest.Rows(t, 10))
 	c.Transforms = []byte(`[{"op":"Cast","dtype":"float32"}]`)
-	if _, err := Run(t.Context(), c, &silent{}); err == nil || !strings.Contains(err.Error(), `"op":"Cast"} names no field`) || !strings.Contains(err.Error(), "such as field: number") {
+	if _, err := prepare.Run(t.Context(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), `"op":"Cast"} names no field`) || !strings.Contains(err.Error(), "such as field: number") {
 		t.Errorf("rows: error %v", err)
 	}
-	c = config(t, folder(t, 4))
+	c = config(t, rawtest.Folder(t, 4))
 	c.Resize, c.Crop = nil, nil
 	c.Transforms = []byte(`[{"op":"Resize","field":"images","size":[8,8]},{"op":"HorizontalFlip"}]`)
-	if _, err := Run(t.Context(), c, &silent{}); err == nil || !strings.Contains(err.Error(), `"HorizontalFlip"} names no field`) {
+	if _, err := prepare.Run(t.Context(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), `"HorizontalFlip"} names no field`) {
 		t.Errorf("images: error %v", err)
 	}
 }
 
 // Numbers go through the transforms of their field.
 func TestArrayTransforms(t *testing.T) {
-	c := plain(t, rowsFile(t, 10))
+	c := plain(t, rawtest.Rows(t, 10))
 	c.Transforms = []byte(`[{"op":"Cast","field":"number","dtype":"float32"},{"op":"Standardize","field":"number","mean":[10],"std":[2]}]`)
 	mustRun(t, c)
-	f := manifest(t, c.Dest).Fields[0]
+	f := rawtest.Manifest(t, c.Dest).Fields[0]
 	if f.DType != tensor.Float32 {
 		t.Fatalf("field %+v", f)
 	}
-	got := tensor.As[float32](tensor.Of(f.Spec, 10, payload(t, c.Dest, "number")))
+	got := tensor.As[float32](tensor.Of(f.Spec, 10, rawtest.Payload(t, c.Dest, "number")))
 	for i, x := range got {
 		if want := (float32(i*i) - 10) / 2; x != want {
 			t.Errorf("number %d is %v, want %v", i, x, want)
@@ -178,14 +182,8 @@ func FuzzPipelineFile(f *testing.F) {
 		if err != nil || p.transforms == nil {
 			return
 		}
-		recipes, err := field.SplitTransforms(p.transforms)
-		if err != nil {
+		if err := prepare.CheckTransforms(p.transforms); err != nil {
 			t.Fatalf("accepted, but then: %v", err)
-		}
-		for field := range recipes {
-			if !json.Valid(recipes.Of(field, false)) {
-				t.Fatalf("recipe %s is not JSON", recipes.Of(field, false))
-			}
 		}
 	})
 }

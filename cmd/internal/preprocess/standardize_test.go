@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/cmd/internal/preprocess/field"
-	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/prepare"
 )
 
 // makeNormalized writes arrays, and the same by their own figures, as NumPy has it in
@@ -79,9 +79,9 @@ func TestNormalizeArrays(t *testing.T) {
 		{"lists", "in.jsonl", "dataset:boxes", "lists.npz"},
 	} {
 		in := filepath.Join(dir, run.source)
-		var first *Summary
+		var first *prepare.Summary
 		for _, dest := range []string{"ds", "ds.h5"} {
-			c := DefaultConfig()
+			c := prepare.DefaultConfig()
 			c.Source, c.Dest = in, filepath.Join(dir, run.name+"."+dest)
 			if run.name == "lists" {
 				c.Fields = "boxes:float32[*,4],y"
@@ -96,12 +96,12 @@ func TestNormalizeArrays(t *testing.T) {
 				t.Errorf("%s: another dataset with 5 workers", run.name)
 			}
 		}
-		m := manifest(t, first.Dest)
+		m := rawtest.Manifest(t, first.Dest)
 		c := fromRecipe(t, m.Recipe, in, filepath.Join(dir, run.name+".again"))
 		if again := mustRun(t, c); again.ID != first.ID {
 			t.Errorf("%s: the recipe makes %s, not %s", run.name, again.ID, first.ID)
 		}
-		if text := string(manifest(t, c.Dest).Recipe.Transforms); text != string(m.Recipe.Transforms) || !strings.Contains(text, "Standardize") {
+		if text := string(rawtest.Manifest(t, c.Dest).Recipe.Transforms); text != string(m.Recipe.Transforms) || !strings.Contains(text, "Standardize") {
 			t.Errorf("%s: recipe %s, of the recipe %s", run.name, m.Recipe.Transforms, text)
 		}
 		c.Append = true
@@ -114,9 +114,9 @@ func TestNormalizeArrays(t *testing.T) {
 	h5test.Run(t, append([]string{"-c", closeDatasets}, check...)...)
 }
 
-func normalizeOf(t *testing.T, text string) field.Normalize {
+func normalizeOf(t testing.TB, text string) prepare.Normalize {
 	t.Helper()
-	n, err := field.ParseNormalize(text)
+	n, err := prepare.ParseNormalize(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestNormalizeDigits(t *testing.T) {
 	c := plain(t, path)
 	c.Normalize = normalizeOf(t, "dataset")
 	mustRun(t, c)
-	n, mean := manifest(t, c.Dest).Fields[0].Normalization, sum/320
+	n, mean := rawtest.Manifest(t, c.Dest).Fields[0].Normalization, sum/320
 	if n == nil || n.Applied || math.Abs(n.Mean[0]-mean/255) > 1e-12 || math.Abs(n.Std[0]-math.Sqrt(squares/320-mean*mean)/255) > 1e-12 {
 		t.Errorf("normalization %+v, want mean %v", n, mean/255)
 	}
@@ -146,8 +146,8 @@ func TestNormalizeDigits(t *testing.T) {
 
 func TestNormalizeArraysErrors(t *testing.T) {
 	dir := t.TempDir()
-	put(t, dir, "x.csv", []byte("x,n,v\n0.5,1,[1.5 2]\n1.5,2,[2.5 3]\n"))
-	put(t, dir, "v.jsonl", []byte("{\"x\":0.5,\"n\":1,\"v\":[1.5,2]}\n{\"x\":1.5,\"n\":2,\"v\":[2.5,1e999]}\n{\"x\":1.5,\"n\":2,\"v\":[2.5,1]}\n"))
+	rawtest.Put(t, dir, "x.csv", []byte("x,n,v\n0.5,1,[1.5 2]\n1.5,2,[2.5 3]\n"))
+	rawtest.Put(t, dir, "v.jsonl", []byte("{\"x\":0.5,\"n\":1,\"v\":[1.5,2]}\n{\"x\":1.5,\"n\":2,\"v\":[2.5,1e999]}\n{\"x\":1.5,\"n\":2,\"v\":[2.5,1]}\n"))
 	for _, c := range []struct{ source, fields, normalize, want string }{
 		{"x.csv", "n", "dataset", "has no images and no arrays of floats"},
 		{"x.csv", "x,n", "dataset:xx", `there is no field "xx"; did you mean "x"?`},
@@ -164,15 +164,15 @@ func TestNormalizeArraysErrors(t *testing.T) {
 	c.Fields, c.Normalize = "x,n", normalizeOf(t, "dataset")
 	mustRun(t, c)
 	c.Append = true
-	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "the figures would be those of the new records alone") {
+	if _, err := prepare.Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "the figures would be those of the new records alone") {
 		t.Errorf("append: %v", err)
 	}
-	c.Append, c.Rank, c.Dest = false, part.Rank{Index: 0, Size: 2}, filepath.Join(t.TempDir(), "parts")
-	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "the figures of all samples are needed before the first is written") {
+	c.Append, c.Rank, c.Dest = false, prepare.Rank{Index: 0, Size: 2}, filepath.Join(t.TempDir(), "parts")
+	if _, err := prepare.Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "the figures of all samples are needed before the first is written") {
 		t.Errorf("rank: %v", err)
 	}
 	for _, text := range []string{"dataset:", "dataset:x@", "dataset:x@-1", "dataset:x@y", "dataset:x,,y"} {
-		if n, err := field.ParseNormalize(text); err == nil || !strings.Contains(err.Error(), "is not FIELD or FIELD@AXIS") {
+		if n, err := prepare.ParseNormalize(text); err == nil || !strings.Contains(err.Error(), "is not FIELD or FIELD@AXIS") {
 			t.Errorf("%s: %+v, %v", text, n, err)
 		}
 	}

@@ -2,38 +2,31 @@ package preprocess
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/imagefile"
-	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/transforms"
 )
 
 func TestSummaryForPeople(t *testing.T) {
-	s := &Summary{
+	s := &prepare.Summary{
 		Dest: "out/ds", Format: "flat", Records: 1200, Bytes: 3 << 20, Workers: 1, Decoder: "quick", Seconds: 2,
-		Fields: []FieldSummary{
+		Fields: []prepare.FieldSummary{
 			{Name: "images", DType: "uint8", Shape: []int{3, 8, 8}, Layout: "CHW"},
 			{Name: "labels", DType: "int64", Classes: strings.Fields("a b c d e f g")},
 			{Name: "boxes", DType: "float32", Shape: []int{4}, Ragged: true},
 			{Name: "caption", DType: "uint8", Ragged: true, Content: "utf-8"},
 		},
-		Source:       SourceSummary{Path: "photos", Samples: 1207, Bytes: 5 << 20, Ignored: 3, firstIgnored: "README.md"},
+		Source:       prepare.SourceSummary{Path: "photos", Samples: 1207, Bytes: 5 << 20, Ignored: 3, FirstIgnored: "README.md"},
 		SkippedKinds: map[string]int64{"corrupt image": 5, "not an image": 2},
-		kinds:        []string{"corrupt image", "not an image"},
-		unit:         "images", hints: []string{"look twice"},
+		Unit:         "images", Hints: []string{"look twice"},
 	}
 	for _, name := range strings.Fields("1 2 3 4 5 6 7") {
 		s.Skipped = append(s.Skipped, store.Skipped{Sample: name + ".jpg", Reason: "bad"})
 	}
 	var b bytes.Buffer
-	if err := s.Print(&b); err != nil {
+	if err := printText(&b, s); err != nil {
 		t.Fatal(err)
 	}
 	want := `out/ds: 1,200 records, 3.0 MiB, flat folder
@@ -60,99 +53,14 @@ Look at it with: penstock inspect out/ds
 	}
 }
 
-// Programs rely on the keys of --json.
-func TestSummaryForPrograms(t *testing.T) {
-	text, err := json.Marshal(mustRun(t, config(t, folder(t, 4))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m map[string]any
-	if err := json.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	want := strings.Fields("bytes classes decoder dest duplicates fields format id peak_memory records resumed seconds skipped skipped_kinds source workers")
-	if !slices.Equal(keys, want) {
-		t.Errorf("keys %q, want %q", keys, want)
-	}
-	if len(m["skipped"].([]any)) != 0 || m["records"].(float64) != 4 {
-		t.Errorf("summary %s", text)
-	}
-}
-
-// The recipe in the manifest is one that transforms reads back.
-func TestRecipeIsComplete(t *testing.T) {
-	c := config(t, folder(t, 4))
-	mustRun(t, c)
-	recipe := manifest(t, c.Dest).Recipe
-	p, err := transforms.Parse(recipe.Transforms)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := p.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stored bytes.Buffer
-	if err := json.Compact(&stored, recipe.Transforms); err != nil {
-		t.Fatal(err)
-	}
-	if stored.String() != string(again) {
-		t.Errorf("stored %s, read back %s", &stored, again)
-	}
-	for _, key := range []string{"alpha", "color", "exif-orientation", "icc-profile", "max-pixels", "normalize", "on-error"} {
-		if recipe.Options[key] == "" {
-			t.Errorf("options %v have no %q", recipe.Options, key)
-		}
-	}
-}
-
-func TestKindNames(t *testing.T) {
-	b := newRunLog(DefaultConfig())
-	reasons := map[string]error{"x": fmt.Errorf("jpeg: %w", imagefile.ErrCorrupt), "y": errors.New("permission denied")}
-	for i, reason := range []string{"x", "y", "x"} {
-		s := &slot{sample: source.Sample{Name: reason}, bad: reasons[reason]}
-		b.enter(s)
-		b.skip(s)
-		if b.samples != int64(i+1) {
-			t.Errorf("%d samples", b.samples)
-		}
-	}
-	if names := kindNames(b.kinds); !slices.Equal(names, []string{"corrupt image", "unreadable file"}) {
-		t.Errorf("kinds %q", names)
-	}
-}
-
-// A hint reports a crop that is larger than the image it is cut from.
-func TestHintOfBlackEdges(t *testing.T) {
-	for _, c := range []struct {
-		resize, crop []int
-		want         int
-	}{
-		{[]int{256}, []int{224}, 0}, {[]int{256}, []int{256}, 0}, {nil, []int{9}, 0}, {[]int{256}, nil, 0},
-		{[]int{256}, []int{300}, 1}, {[]int{200, 300}, []int{250}, 1}, {[]int{200, 300}, []int{200, 300}, 0}, {[]int{256}, []int{200, 300}, 1},
-	} {
-		d := DefaultConfig()
-		d.Resize, d.Crop = c.resize, c.crop
-		if got := d.hints(); len(got) != c.want {
-			t.Errorf("resize %v, crop %v: %q", c.resize, c.crop, got)
-		}
-	}
-}
-
-// A run that finds all done says so, and of what, without a time.
-func TestSummaryOfWhatIsComplete(t *testing.T) {
-	c := config(t, folder(t, 6))
-	first := mustRun(t, c)
-	c.Resume = true
-	again := mustRun(t, c)
+// Copies that were left out are counted, with the list of them, and kinds of skipped samples come by their number.
+func TestSummaryOfWhatWasLeftOut(t *testing.T) {
 	var b strings.Builder
-	again.print(&b)
-	if !slices.Equal(again.Classes, first.Classes) || strings.Contains(b.String(), "time") || !strings.Contains(b.String(), "nothing was left to do") {
-		t.Errorf("classes %q, not %q\n%s", again.Classes, first.Classes, &b)
+	kinds := map[string]int64{"a": 1, "c": 2, "b": 1}
+	printLines(&b, &prepare.Summary{Dest: "ds/", Duplicates: 2, SkippedKinds: kinds, Skipped: make([]store.Skipped, 4)})
+	for _, want := range []string{"2 samples left out, as their content is there already; ds.skipped.jsonl lists them", "2 c, 1 a, 1 b"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
+		}
 	}
 }

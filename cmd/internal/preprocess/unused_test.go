@@ -4,11 +4,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/rawtest"
 )
 
 // Flags about images have no effect without images, and a note says so.
 func TestUnusedFlags(t *testing.T) {
-	rows := rowsFile(t, 3)
+	rows := rawtest.Rows(t, 3)
 	for flags, want := range map[string]string{
 		"--resize 8 --dtype float16":       "--resize, --dtype: the source has no images that this could be done to; it has number, label, which the transforms",
 		"--color gray --layout hwc":        "--color, --layout: the source has no images",
@@ -29,7 +31,7 @@ func TestUnusedFlags(t *testing.T) {
 			t.Errorf("%s: %s, want %s", flags, got, want)
 		}
 	}
-	c := plain(t, folder(t, 4))
+	c := plain(t, rawtest.Folder(t, 4))
 	c.Resize, c.Crop = []int{24}, []int{16}
 	mustRun(t, c)
 	again := plain(t, c.Dest)

@@ -182,7 +182,7 @@ var schedules = flag.Int("schedules", 4, "how many schedules of ranks TestSchedu
 // Ranks that run as engines run them make the bytes of a single run: TestSchedules of preprocess, with this store.
 func TestSchedules(t *testing.T) {
 	s := Start(t)
-	must(t, "go", "test", "-C", "../../..", "./cmd/internal/preprocess", "-run", "^TestSchedules$", "-timeout", "2h", "-schedules", strconv.Itoa(*schedules),
+	must(t, "go", "test", "-C", "../../..", "./prepare", "-run", "^TestSchedules$", "-timeout", "2h", "-schedules", strconv.Itoa(*schedules),
 		"-store-url", s.URL(s.Address, "schedules"), "-store-folder", filepath.Join(s.Root, "schedules"))
 }
 

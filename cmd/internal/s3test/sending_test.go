@@ -14,10 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock/penstock/cmd/internal/preprocess"
-	"github.com/penstock/penstock/cmd/internal/preprocess/part"
-	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
@@ -38,7 +36,7 @@ func arrays(t *testing.T, n int) string {
 	return path
 }
 
-// stopAt is a Progress that stops the run after that many samples.
+// stopAt is a Progress that stops the run after that many prepare.
 type stopAt struct {
 	n, at int64
 	stop  context.CancelCauseFunc
@@ -55,16 +53,16 @@ func (s *stopAt) Add(n int64) {
 }
 
 // inShards is a Config whose shards are small and sent early.
-func inShards(source, dest string) preprocess.Config {
-	c := preprocess.DefaultConfig()
+func inShards(source, dest string) prepare.Config {
+	c := prepare.DefaultConfig()
 	c.Source, c.Dest, c.ShardBytes, c.Checkpoint = source, dest, 16<<10, 1
-	c.Split, _ = samples.ParseSplit("train=0.6,val=0.4")
+	c.Split, _ = prepare.ParseSplit("train=0.6,val=0.4")
 	return c
 }
 
-func mustRun(t *testing.T, c preprocess.Config) {
+func mustRun(t *testing.T, c prepare.Config) {
 	t.Helper()
-	if _, err := preprocess.Run(t.Context(), c, &stopAt{}); err != nil {
+	if _, err := prepare.Run(t.Context(), c, &stopAt{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -86,17 +84,17 @@ func testPreprocess(t *testing.T, url func(key string) string) {
 	c.Spool = t.TempDir()
 	mustRun(t, c)
 	same(t, fetch(t, c.Dest), local.Dest)
-	if _, err := preprocess.Run(t.Context(), c, &stopAt{}); !errors.Is(err, store.ErrExist) {
+	if _, err := prepare.Run(t.Context(), c, &stopAt{}); !errors.Is(err, store.ErrExist) {
 		t.Errorf("a dataset that is there: %v", err)
 	}
 
 	c.Dest = url("made/ranks")
 	for rank := range 3 {
-		c.Rank = part.Rank{Index: rank, Size: 3}
+		c.Rank = prepare.Rank{Index: rank, Size: 3}
 		mustRun(t, c)
 	}
-	m := preprocess.MergeConfig{Dest: c.Dest, Spool: t.TempDir(), Checkpoint: 1, RemoveParts: true}
-	if _, err := preprocess.Merge(t.Context(), m, &stopAt{}); err != nil {
+	m := prepare.MergeConfig{Dest: c.Dest, Spool: t.TempDir(), Checkpoint: 1, RemoveParts: true}
+	if _, err := prepare.Merge(t.Context(), m, &stopAt{}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, fetch(t, c.Dest), local.Dest)
@@ -106,16 +104,16 @@ func testPreprocess(t *testing.T, url func(key string) string) {
 
 	c.Dest, c.Split = url("made/kept"), nil
 	for rank := range 3 {
-		c.Rank = part.Rank{Index: rank, Size: 3}
+		c.Rank = prepare.Rank{Index: rank, Size: 3}
 		mustRun(t, c)
 	}
 	m.Dest, m.KeepShards = c.Dest, true
-	kept, err := preprocess.Merge(t.Context(), m, &stopAt{})
+	kept, err := prepare.Merge(t.Context(), m, &stopAt{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	local.Split, local.Dest = nil, filepath.Join(t.TempDir(), "ds")
-	one, err := preprocess.Run(t.Context(), local, &stopAt{})
+	one, err := prepare.Run(t.Context(), local, &stopAt{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +141,7 @@ func TestSentWhileItIsMade(t *testing.T) {
 		}
 		cancel(err)
 	}
-	if _, err := preprocess.Run(ctx, c, &stopAt{at: 80, stop: stop}); err == nil || !strings.Contains(err.Error(), "--resume") {
+	if _, err := prepare.Run(ctx, c, &stopAt{at: 80, stop: stop}); err == nil || !strings.Contains(err.Error(), "--resume") {
 		t.Fatalf("error %v", err)
 	} else {
 		noSecret(t, "error", err.Error())

@@ -25,7 +25,9 @@ var layers = [][]place{
 		{"internal/vfs", "files by path, wherever they are; it knows no place but the system's"},
 		{"internal/sys/shell", "words of command lines, whatever they name"},
 		{"internal/suggest", "names that were mistyped, wherever"},
-		{"cmd/internal/preprocess/samples", "contents, splits and lists of samples, whatever these are"},
+		{"internal/units", "numbers and sizes as text, whatever they count"},
+		{"internal/version", "which version a program is, whatever it does"},
+		{"prepare/internal/samples", "contents, splits and lists of samples, whatever these are"},
 		{"internal/sys/cputime", "a clock of the processor's time, whatever is measured by it"},
 		{"internal/testkit/guardpage", "memory beside pages that fault, for tests of kernels, whatever these compute"},
 		{"internal/sys/usage", "memory and disk space of this process"},
@@ -143,6 +145,7 @@ var layers = [][]place{
 		{"remote/mirror", "a dataset in a bucket as a local one of mmapds; a Source of the loader, which it does not know"},
 	},
 	{
+		{"internal/testkit/rawtest", "raw samples, for tests of all that prepares datasets"},
 		{"internal/testkit/datasettest", "small datasets, for tests of every package that reads them"},
 		{"internal/testkit/corruption", "corrupts datasets, for tests of every format that mmapds opens"},
 		{"cmd/internal/datasetarg", "lets commands take URLs"},
@@ -163,23 +166,25 @@ var layers = [][]place{
 		{"cmd/internal/inspect/preview", "a contact sheet of samples"},
 	},
 	{
-		{"cmd/internal/preprocess/field", "values of samples to values of records"},
-		{"cmd/internal/preprocess/part", "what a rank makes, and a merge reads"},
+		{"prepare/internal/execute/field", "values of samples to values of records"},
+		{"prepare/internal/commit/part", "what a rank makes, and a merge reads"},
 	},
 	{
-		{"cmd/internal/preprocess/upload", "datasets and parts into buckets, while they are made"},
+		{"prepare/internal/commit/upload", "datasets and parts into buckets, while they are made"},
 	},
 	{
-		{"cmd/internal/preprocess/status", "what the ranks of a dataset have done and do"},
+		{"prepare/status", "what the ranks of a dataset have done and do"},
+		{"prepare", "a source and options to a dataset: joins source, decode, transforms and a writer"},
 	},
 	{
 		{"loader/combine", "Sources made of Sources"},
 		{"loader/cuda", "a Device of the loader, on a driver that is opened at run time: no C"},
-		{"cmd/internal/preprocess", "joins source, decode, transforms and a writer"},
+		{"cmd/internal/preprocess/status", "the status of ranks for people"},
 		{"cmd/internal/inspect/report", "a page of what the other subcommands find"},
 	},
 	{
 		{"cmd/internal/inspect", "the root of its subcommands"},
+		{"cmd/internal/preprocess", "flags to what is prepared, progress, summary"},
 		{"cmd/internal/demo", "runs other commands, and trains as a user's program would"},
 		{"cmd/internal/doctor", "asks every package what it found on this machine"},
 		{"cmd/internal/feed", "hands the loader's batches to another process, sources made of sources too"},
@@ -222,7 +227,7 @@ var only = map[string][]string{
 	"text/template":                     nil,
 	"github.com/colinmarc/hdfs/v2":      {"remote/hdfs"},
 	module + "/remote/hdfs":             {"remote/cloud"},
-	module + "/remote/cloud":            {"cmd/internal/doctor", "cmd/internal/datasetarg", "cmd/internal/preprocess/upload"},
+	module + "/remote/cloud":            {"cmd/internal/doctor", "cmd/internal/datasetarg", "prepare/internal/commit/upload"},
 	module + "/cmd/internal/cli":        {"cmd/..."},
 }
 

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store"
 )
 
@@ -42,7 +42,7 @@ func (c *Comparison) manifests(opts Options) {
 	}
 	if !opts.Data {
 		c.recipes(a.Recipe, b.Recipe)
-		c.differ("skipped", "", cli.Counted(int64(len(a.Skipped)), "sample"), cli.Counted(int64(len(b.Skipped)), "sample"))
+		c.differ("skipped", "", units.Counted(int64(len(a.Skipped)), "sample"), units.Counted(int64(len(b.Skipped)), "sample"))
 	}
 }
 

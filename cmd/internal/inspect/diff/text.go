@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 )
 
 // differenceWidth is how long a side of a difference is shown.
@@ -20,7 +21,7 @@ func (c *Comparison) Render(w io.Writer) error {
 	}
 	if c.Same {
 		fmt.Fprintf(&b, "%s and %s hold the same: %s, %s compared\n", shell.Line(c.A), shell.Line(c.B),
-			cli.Counted(c.Records, "record"), cli.Counted(int64(len(c.Values)), "field"))
+			units.Counted(c.Records, "record"), units.Counted(int64(len(c.Values)), "field"))
 	}
 	for _, d := range c.Differences {
 		fmt.Fprintf(&b, "%s\n  %s: %s\n  %s: %s\n", d.title(), shell.Line(c.A), side(d.A), shell.Line(c.B), side(d.B))
@@ -49,11 +50,11 @@ func (c *Comparison) renderValues(b *strings.Builder) {
 	t.Add("", "records", "first", "elements", "other lengths", "largest difference")
 	for _, v := range c.Values {
 		if v.Records > 0 {
-			t.Add(shell.Line(v.Field), cli.Count(v.Records), cli.Count(*v.First), cli.Count(v.Elements), cli.Count(v.Lengths), cli.Number(v.Largest))
+			t.Add(shell.Line(v.Field), units.Count(v.Records), units.Count(*v.First), units.Count(v.Elements), units.Count(v.Lengths), cli.Number(v.Largest))
 		}
 	}
 	if len(t.Rows) > 1 {
-		fmt.Fprintf(b, "values that differ, of %s\n%s", cli.Counted(c.Records, "record"), &t)
+		fmt.Fprintf(b, "values that differ, of %s\n%s", units.Counted(c.Records, "record"), &t)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 )
 
 // describe says what is in a gap.
@@ -20,18 +21,18 @@ func (g *gap) describe() string {
 	for _, p := range g.parts {
 		switch {
 		case p.chunks > 0:
-			words = append(words, cli.Counted(p.chunks, "chunk")+" of "+p.field)
+			words = append(words, units.Counted(p.chunks, "chunk")+" of "+p.field)
 		case p.index == 0:
 			words = append(words, "perhaps chunks of "+p.field+", whose index cannot be read")
 		}
 		if p.index > 0 {
-			words = append(words, "index of "+p.field+" ("+cli.Counted(p.index, "byte")+")")
+			words = append(words, "index of "+p.field+" ("+units.Counted(p.index, "byte")+")")
 		}
 	}
 	if rest := g.to - g.from - g.known; rest > 0 || len(words) == 0 {
 		free := "padding or free space"
 		if len(words) > 0 && !g.unread {
-			free += " (" + cli.Counted(rest, "byte") + ")"
+			free += " (" + units.Counted(rest, "byte") + ")"
 		}
 		words = append(words, free)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 )
 
 // Render prints a table of the pieces, one of the chunks, and how to map the fields.
@@ -37,7 +38,7 @@ func large(n int64) string {
 	if n < 1<<16 {
 		return ""
 	}
-	return cli.Bytes(n)
+	return units.Bytes(n)
 }
 
 func (p Piece) describe() string {

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 )
 
 const long = `Draw samples in a grid as a PNG file, with class name and record number below each, and the
@@ -104,7 +105,7 @@ func (f *flagValues) run(cmd *cobra.Command, path string) error {
 // Render prints what was drawn into the file out.
 func (s *Sheet) Render(w io.Writer, out string) error {
 	_, err := fmt.Fprintf(w, "%s: %s of %s, %d x %d pixels; %s\n", shell.Line(out),
-		cli.Counted(int64(len(s.Records)), "sample"), shell.Line(s.Path), s.Width, s.Height, s.Values)
+		units.Counted(int64(len(s.Records)), "sample"), shell.Line(s.Path), s.Width, s.Height, s.Values)
 	return err
 }
 

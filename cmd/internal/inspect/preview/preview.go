@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/cmd/internal/inspect/render"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -201,7 +201,7 @@ func (s *sheetBuilder) title() string {
 
 func (s *sheetBuilder) subtitle(shown int, t render.Brightness) string {
 	parts := []string{
-		fmt.Sprintf("%s of %s", cli.Count(int64(shown)), cli.Counted(int64(s.ds.Len()), "record")),
+		fmt.Sprintf("%s of %s", units.Count(int64(shown)), units.Counted(int64(s.ds.Len()), "record")),
 		fmt.Sprintf("%s %v %v", shell.Line(s.images.Name), s.images.DType, s.images.Shape),
 	}
 	if s.images.Content == store.Image {
@@ -212,7 +212,7 @@ func (s *sheetBuilder) subtitle(shown int, t render.Brightness) string {
 	}
 	if s.labels != nil && len(s.labels.Classes) > 0 {
 		n := int64(len(s.labels.Classes))
-		parts = append(parts, strings.Replace(cli.Counted(n, "classe"), "1 classe", "1 class", 1))
+		parts = append(parts, strings.Replace(units.Counted(n, "classe"), "1 classe", "1 class", 1))
 	}
 	if !t.Plain {
 		parts = append(parts, t.Text)

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/cmd/internal/inspect/render"
 	"github.com/penstock/penstock/cmd/internal/inspect/show"
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -75,7 +75,7 @@ func (c *builder) classAlbums(ctx context.Context) error {
 	for _, records := range groups {
 		some := dataset.Sample(c.rng, len(records), min(classSamples, len(records)))
 		title := c.labels.Text(c.labels.Class[records[0]])
-		note := cli.Counted(int64(len(records)), "record")
+		note := units.Counted(int64(len(records)), "record")
 		if err := c.album(ctx, title, note, dataset.Map(some, func(k int) int { return records[k] })); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (c *builder) extremes(ctx context.Context) error {
 	count := c.opts.scans(c.ds)
 	c.report.Scanned = "all records"
 	if count < c.ds.Len() {
-		c.report.Scanned = fmt.Sprintf("%s of %s records, evenly spread", cli.Count(int64(count)), cli.Count(int64(c.ds.Len())))
+		c.report.Scanned = fmt.Sprintf("%s of %s records, evenly spread", units.Count(int64(count)), units.Count(int64(c.ds.Len())))
 	}
 	all, err := scan(ctx, c.ds, c.renderer, count, c.opts.Workers, c.opts.progress)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *builder) extremes(ctx context.Context) error {
 	}
 	readable := slices.DeleteFunc(slices.Clone(all), func(g imageHash) bool { return !g.ok })
 	if bad := len(all) - len(readable); bad > 0 {
-		c.report.check(false, "%s cannot be decoded, the first is record %d", cli.Counted(int64(bad), "image"), firstBad(all))
+		c.report.check(false, "%s cannot be decoded, the first is record %d", units.Counted(int64(bad), "image"), firstBad(all))
 	}
 	slices.SortStableFunc(readable, func(a, b imageHash) int { return cmp.Compare(a.mean, b.mean) })
 	n := min(extremeSamples, len(readable))
@@ -180,7 +180,7 @@ func pairsText(n int) string {
 	if n == 0 {
 		return "No pairs"
 	}
-	return cli.Counted(int64(n), "pair")
+	return units.Counted(int64(n), "pair")
 }
 
 // album adds a group of samples.

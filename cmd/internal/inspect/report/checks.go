@@ -10,6 +10,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 	"github.com/penstock/penstock/cmd/internal/inspect/verify"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store"
 )
 
@@ -28,10 +29,10 @@ func (c *builder) verify(ctx context.Context) error {
 		return err
 	}
 	if v.Whole {
-		c.report.check(true, "Every record is as it was written: %s match", cli.Counted(v.Checksums, "checksum"))
+		c.report.check(true, "Every record is as it was written: %s match", units.Counted(v.Checksums, "checksum"))
 		return nil
 	}
-	c.report.check(false, "The dataset is corrupt in %s; the first: %s", cli.Counted(int64(len(v.Corruptions)), "place"), v.Corruptions[0])
+	c.report.check(false, "The dataset is corrupt in %s; the first: %s", units.Counted(int64(len(v.Corruptions)), "place"), v.Corruptions[0])
 	return nil
 }
 
@@ -50,7 +51,7 @@ func (r *Report) checkFigures() {
 		r.checkLabels(f)
 	}
 	if n := len(r.Summary.Skipped); n > 0 {
-		r.check(false, "Skipped when the dataset was made: %s, see below", cli.Counted(int64(n), "sample"))
+		r.check(false, "Skipped when the dataset was made: %s, see below", units.Counted(int64(n), "sample"))
 	}
 }
 
@@ -79,7 +80,7 @@ func (r *Report) checkLabels(f stats.FieldStats) {
 	switch {
 	case low == 0 || len(f.Labels) < 2:
 	case low == high:
-		r.check(true, "%s: every class has %s", f.Name, cli.Counted(low, "record"))
+		r.check(true, "%s: every class has %s", f.Name, units.Counted(low, "record"))
 	default:
 		r.check(high <= 10*low, "%s: the largest class has %.3g times the records of the smallest", f.Name, float64(high)/float64(low))
 	}
@@ -92,7 +93,7 @@ func classes(n int) string {
 	case 1:
 		return "1 class"
 	}
-	return cli.Count(int64(n)) + " classes"
+	return units.Count(int64(n)) + " classes"
 }
 
 func countedAre(n int64, noun string) string {
@@ -102,7 +103,7 @@ func countedAre(n int64, noun string) string {
 	case 1:
 		return "1 " + noun + " is"
 	}
-	return cli.Counted(n, noun) + " are"
+	return units.Counted(n, noun) + " are"
 }
 
 func choose(condition bool, yes, no string) string {

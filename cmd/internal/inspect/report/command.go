@@ -8,6 +8,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 )
 
 const long = `Write an HTML report: checks, fields, histograms, labels, samples (random, by class, darkest,
@@ -90,6 +91,6 @@ func (f *flagValues) run(cmd *cobra.Command, path string) error {
 		return nil
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of %s, %d of %s good\n", shell.Line(f.out),
-		cli.Counted(r.Stats.Records, "record"), shell.Line(path), len(r.Checks)-r.Failed(), cli.Counted(int64(len(r.Checks)), "check"))
+		units.Counted(r.Stats.Records, "record"), shell.Line(path), len(r.Checks)-r.Failed(), units.Counted(int64(len(r.Checks)), "check"))
 	return err
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 	"github.com/penstock/penstock/cmd/internal/inspect/summary"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/internal/version"
 )
 
 //go:embed report.css
@@ -33,7 +35,7 @@ func (r *Report) HTML(w io.Writer) error {
 	if err := r.writeRecipe(b); err != nil {
 		return err
 	}
-	b.Add("<footer>Made by penstock inspect report, {}. One file: it fetches nothing and runs no script.</footer>", cli.Version())
+	b.Add("<footer>Made by penstock inspect report, {}. One file: it fetches nothing and runs no script.</footer>", version.Version())
 	return htmlpage.Write(w, r.Name()+": dataset report", htmlpage.HTML(style), b)
 }
 
@@ -101,7 +103,7 @@ func (r *Report) writeFields(b *htmlpage.Body) {
 	openTable(b, "Fields", column{"name", false}, column{"type", false}, column{"shape", false}, column{"a record", true}, column{"all", true})
 	for _, f := range r.Summary.Fields {
 		b.Add(`<tr><td class="name">{}</td><td>{}</td><td>{}</td><td class="n">{}</td><td class="n">{}</td></tr>`,
-			f.Name, f.DType, f.ShapeText(), r.Summary.RecordText(f), cli.Bytes(f.Bytes))
+			f.Name, f.DType, f.ShapeText(), r.Summary.RecordText(f), units.Bytes(f.Bytes))
 	}
 	closeTable(b)
 	b.Add("</section>\n")
@@ -154,13 +156,13 @@ func writeLabels(b *htmlpage.Body, labels []stats.Label) {
 		largest, smallest = max(largest, l.Records), min(smallest, l.Records)
 	}
 	if largest == smallest && len(labels) > evenClasses {
-		b.Add("<p>{} classes of {} each.</p>\n", cli.Count(int64(len(labels))), cli.Counted(largest, "record"))
+		b.Add("<p>{} classes of {} each.</p>\n", units.Count(int64(len(labels))), units.Counted(largest, "record"))
 		return
 	}
 	b.Add("<table class=\"bars\"><thead><tr><th scope=\"col\">label</th><th scope=\"col\" class=\"n\">records</th>" +
 		"<th scope=\"col\"><span class=\"note\">share of the largest</span></th></tr></thead>\n<tbody>")
 	for _, l := range labels[:min(len(labels), shownLabels)] {
-		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td><td class="grow">{}</td></tr>`, labelText(l), cli.Count(l.Records), barPlot(l.Records, largest))
+		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td><td class="grow">{}</td></tr>`, labelText(l), units.Count(l.Records), barPlot(l.Records, largest))
 	}
 	b.Add("</tbody></table>\n")
 	if len(labels) > shownLabels {
@@ -172,7 +174,7 @@ func writeChannels(b *htmlpage.Body, f stats.FieldStats) {
 	openTable(b, "Statistics of "+f.Name, column{"channel", false}, column{"min", true}, column{"max", true}, column{"mean", true}, column{"std", true}, column{"not finite", true})
 	for _, c := range f.Channels {
 		b.Add(`<tr><td>{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td></tr>`,
-			c.Name, cli.Number(c.Min), cli.Number(c.Max), cli.Decimal(c.Mean), cli.Decimal(c.Std), cli.Count(c.NonFinite))
+			c.Name, cli.Number(c.Min), cli.Number(c.Max), cli.Decimal(c.Mean), cli.Decimal(c.Std), units.Count(c.NonFinite))
 	}
 	closeTable(b)
 }
@@ -185,7 +187,7 @@ func writeClasses(b *htmlpage.Body, f stats.FieldStats) {
 	}
 	openTable(b, f.Name+" by class", columns...)
 	for _, c := range f.Classes {
-		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td>`, labelText(c.Label), cli.Count(c.Records))
+		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td>`, labelText(c.Label), units.Count(c.Records))
 		for _, m := range c.Channels {
 			b.Add(`<td class="n">{} ({})</td>`, cli.Decimal(m.Mean), cli.Decimal(m.Std))
 		}
@@ -249,7 +251,7 @@ func (r *Report) writePairs(b *htmlpage.Body) {
 	}
 	closeTable(b)
 	if n := len(r.Pairs); n > pairsListed {
-		b.Add("<p class=\"note\">The first {} of {}; penstock inspect report --json lists all.</p>\n", pairsListed, cli.Count(int64(n)))
+		b.Add("<p class=\"note\">The first {} of {}; penstock inspect report --json lists all.</p>\n", pairsListed, units.Count(int64(n)))
 	}
 	b.Add("</details>\n")
 }
@@ -282,7 +284,7 @@ func (r *Report) writeSplits(b *htmlpage.Body) {
 	for _, s := range r.Summary.Splits {
 		share := strconv.FormatFloat(100*float64(s.Records)/float64(max(1, all)), 'f', 1, 64)
 		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td><td class="n">{} %</td><td class="grow">{}</td></tr>`,
-			s.Name, cli.Count(s.Records), share, barPlot(s.Records, all))
+			s.Name, units.Count(s.Records), share, barPlot(s.Records, all))
 	}
 	b.Add("</tbody></table>\n</section>\n")
 }
@@ -294,7 +296,7 @@ func (r *Report) writeSkipped(b *htmlpage.Body) {
 	b.Add("<section id=\"skipped\"><h2>Skipped samples</h2>\n")
 	openTable(b, "Skipped samples", column{"samples", true}, column{"reason", false}, column{"for example", false})
 	for _, s := range r.Reasons {
-		b.Add(`<tr><td class="n">{}</td><td class="wide">{}</td><td class="wide">{}</td></tr>`, cli.Count(s.Count), s.Text, s.Example)
+		b.Add(`<tr><td class="n">{}</td><td class="wide">{}</td><td class="wide">{}</td></tr>`, units.Count(s.Count), s.Text, s.Example)
 	}
 	closeTable(b)
 	b.Add("</section>\n")
@@ -314,7 +316,7 @@ func (r *Report) writeRecipe(b *htmlpage.Body) error {
 		b.Add(", decoder {}", recipe.Decoder)
 	}
 	if s := r.Summary.Source; s != nil {
-		b.Add("; from {} “{}”, {} samples, {}", s.Kind, s.Name, cli.Count(s.Samples), cli.Bytes(s.Bytes))
+		b.Add("; from {} “{}”, {} samples, {}", s.Kind, s.Name, units.Count(s.Samples), units.Bytes(s.Bytes))
 	}
 	b.Add("</p>\n")
 	if steps := summary.Steps(recipe.Transforms); len(steps) > 0 {
@@ -334,7 +336,7 @@ func (r *Report) Name() string { return shell.Line(filepath.Base(filepath.Clean(
 // Facts are what stands at the top of the page: names and values.
 func (r *Report) Facts() [][2]string {
 	s := r.Summary
-	facts := [][2]string{{"records", cli.Count(r.Stats.Records)}, {"fields", strconv.Itoa(len(s.Fields))}, {"size", s.SizeText()}, {"format", s.FormatText()}}
+	facts := [][2]string{{"records", units.Count(r.Stats.Records)}, {"fields", strconv.Itoa(len(s.Fields))}, {"size", s.SizeText()}, {"format", s.FormatText()}}
 	if r.Stats.Split != "" {
 		facts = append(facts, [2]string{"split", shell.Line(r.Stats.Split)})
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/units"
 )
 
 // recordRange is a choice of consecutive records, as it was given: "7", "5:8", ":8", "5:".
@@ -44,7 +44,7 @@ func (s recordRange) within(n int) (first, end int, err error) {
 		end = max(n, s.first)
 	}
 	if end > n {
-		return 0, 0, fmt.Errorf("RECORDS %s: out of range: it has %s, 0 to %d", s.text, cli.Counted(int64(n), "record"), n-1)
+		return 0, 0, fmt.Errorf("RECORDS %s: out of range: it has %s, 0 to %d", s.text, units.Counted(int64(n), "record"), n-1)
 	}
 	return s.first, end, nil
 }

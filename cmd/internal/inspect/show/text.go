@@ -9,6 +9,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -63,7 +64,7 @@ func (v Value) String() string {
 	if m := v.Moments; m != nil && len(v.Elements) < v.Shape.Elems() && v.DType != tensor.Bool {
 		text += fmt.Sprintf("  min %s, max %s, mean %s", cli.Number(m.Min), cli.Number(m.Max), cli.Decimal(m.Mean))
 		if m.NonFinite > 0 {
-			text += fmt.Sprintf(", %s not finite", cli.Count(m.NonFinite))
+			text += fmt.Sprintf(", %s not finite", units.Count(m.NonFinite))
 		}
 	}
 	return text
@@ -79,7 +80,7 @@ func (v Value) list() string {
 
 // String says what kind of image it is, or why it is none.
 func (f *ImageFile) String() string {
-	size := cli.Bytes(int64(f.Bytes))
+	size := units.Bytes(int64(f.Bytes))
 	if f.Problem != "" {
 		return size + ", cannot be read: " + shell.Line(f.Problem)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -22,7 +23,7 @@ func (s *Stats) Render(w io.Writer, classes, width int) error {
 	if s.Split != "" {
 		what += ", split " + shell.Line(s.Split)
 	}
-	fmt.Fprintf(&b, "%s: %s, computed from every value\n", what, cli.Counted(s.Records, "record"))
+	fmt.Fprintf(&b, "%s: %s, computed from every value\n", what, units.Counted(s.Records, "record"))
 	for _, f := range s.Fields {
 		f.render(&b, classes, width)
 	}
@@ -68,7 +69,7 @@ func (s *FieldStats) renderChannels(b *strings.Builder, width int) {
 			row = append(row, cli.Decimal(c.Mean/255), cli.Decimal(c.Std/255))
 		}
 		if bad {
-			row = append(row, cli.Count(c.NonFinite))
+			row = append(row, units.Count(c.NonFinite))
 		}
 		t.Add(row...)
 	}
@@ -138,7 +139,7 @@ func (s *FieldStats) renderLabels(b *strings.Builder, classes int) {
 	}
 	t := cli.Table{Indent: 2, Align: "rlr"}
 	for _, l := range labels {
-		t.Add(fmt.Sprint(l.Value), cli.Shorten(shell.Line(l.Name), 32), cli.Count(l.Records), cli.Bar(l.Records, most, cli.BarWidth))
+		t.Add(fmt.Sprint(l.Value), cli.Shorten(shell.Line(l.Name), 32), units.Count(l.Records), cli.Bar(l.Records, most, cli.BarWidth))
 	}
 	b.WriteString(t.String())
 	renderRest(b, rest)
@@ -153,7 +154,7 @@ func firstOf[T any](list []T, most int) (shown []T, rest int) {
 
 func renderRest(b *strings.Builder, rest int) {
 	if rest > 0 {
-		fmt.Fprintf(b, "  ... and %s more\n", cli.Count(int64(rest)))
+		fmt.Fprintf(b, "  ... and %s more\n", units.Count(int64(rest)))
 	}
 }
 
@@ -170,7 +171,7 @@ func (s *FieldStats) renderClasses(b *strings.Builder, classes, width int) {
 	}
 	t.Add(head...)
 	for _, c := range shown {
-		row := []string{strings.TrimSpace(fmt.Sprintf("%d %s", c.Value, cli.Shorten(shell.Line(c.Name), 32))), cli.Count(c.Records)}
+		row := []string{strings.TrimSpace(fmt.Sprintf("%d %s", c.Value, cli.Shorten(shell.Line(c.Name), 32))), units.Count(c.Records)}
 		t.Add(append(row, dataset.Map(c.Channels, func(m store.Moments) string { return cli.Decimal(m.Mean) + " (" + cli.Decimal(m.Std) + ")" })...)...)
 	}
 	for _, part := range t.Parts(width) {

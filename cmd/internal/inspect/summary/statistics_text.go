@@ -8,6 +8,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -26,13 +27,13 @@ func renderClasses(b *strings.Builder, f Field, most int) {
 	for i, c := range shown {
 		row := []string{strconv.Itoa(i), cli.Shorten(shell.Line(c.Name), 32)}
 		if c.Records != nil {
-			row = append(row, cli.Count(*c.Records), cli.Bar(*c.Records, high, cli.BarWidth))
+			row = append(row, units.Count(*c.Records), cli.Bar(*c.Records, high, cli.BarWidth))
 		}
 		t.Add(row...)
 	}
-	fmt.Fprintf(b, "\nClasses of %s: %s%s\n%s", shell.Line(f.Name), cli.Count(int64(len(f.Classes))), balance(low, high), &t)
+	fmt.Fprintf(b, "\nClasses of %s: %s%s\n%s", shell.Line(f.Name), units.Count(int64(len(f.Classes))), balance(low, high), &t)
 	if rest := len(f.Classes) - len(shown); rest > 0 {
-		fmt.Fprintf(b, "  ... and %s more\n", cli.Count(int64(rest)))
+		fmt.Fprintf(b, "  ... and %s more\n", units.Count(int64(rest)))
 	}
 }
 
@@ -56,9 +57,9 @@ func balance(low, high int64) string {
 	case low < 0:
 		return ""
 	case low == high:
-		return ", " + cli.Counted(low, "record") + " each"
+		return ", " + units.Counted(low, "record") + " each"
 	}
-	return fmt.Sprintf(", %s to %s records each", cli.Count(low), cli.Count(high))
+	return fmt.Sprintf(", %s to %s records each", units.Count(low), units.Count(high))
 }
 
 // renderStatistics prints a line for each channel of the fields that are not labels.
@@ -109,7 +110,7 @@ func addMoments(t *cli.Table, f Field, bytes, bad bool) {
 			row = append(row, "", "")
 		}
 		if bad {
-			row = append(row, cli.Count(m.NonFinite))
+			row = append(row, units.Count(m.NonFinite))
 		}
 		t.Add(row...)
 	}

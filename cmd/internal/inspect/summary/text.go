@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/cmd/internal/inspect/tree"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -45,14 +46,14 @@ func (s *Summary) renderHead(b *strings.Builder) {
 	t := cli.Table{Indent: 2}
 	t.Add("format", s.FormatText())
 	if len(s.Fields) > 0 {
-		t.Add("records", cli.Count(s.Records))
+		t.Add("records", units.Count(s.Records))
 	}
 	t.Add("size", s.SizeText())
 	if s.HDF5 != nil && s.HDF5.WriteOpen {
 		t.Add("writer", "at work, or it ended without closing the file, which h5py then opens after: "+cmp.Or(shell.Command("h5clear -s", s.Path), "h5clear -s FILE"))
 	}
 	if s.Generation > 1 {
-		t.Add("generation", fmt.Sprintf("%s, so it was added to %s", cli.Count(int64(s.Generation)), times(s.Generation-1)))
+		t.Add("generation", fmt.Sprintf("%s, so it was added to %s", units.Count(int64(s.Generation)), times(s.Generation-1)))
 	}
 	if s.ID != "" {
 		t.Add("id", s.ID)
@@ -70,7 +71,7 @@ func (s *Summary) FormatText() string {
 	case s.HDF5 != nil:
 		text := fmt.Sprintf("HDF5 with superblock %d", s.HDF5.Superblock)
 		if n := s.HDF5.UserBlock; n > 0 {
-			text += fmt.Sprintf(" behind %s of the user's", cli.Counted(n, "byte"))
+			text += fmt.Sprintf(" behind %s of the user's", units.Counted(n, "byte"))
 		}
 		return text + ", not made by penstock"
 	case s.Format == "flat":
@@ -80,9 +81,9 @@ func (s *Summary) FormatText() string {
 }
 
 func (s *Summary) SizeText() string {
-	text := cli.Bytes(s.DiskBytes)
+	text := units.Bytes(s.DiskBytes)
 	if len(s.Shards) > 0 {
-		text += " in " + cli.Counted(int64(len(s.Shards)), "shard")
+		text += " in " + units.Counted(int64(len(s.Shards)), "shard")
 	}
 	if len(s.Shards) < 2 {
 		return text
@@ -94,7 +95,7 @@ func (s *Summary) SizeText() string {
 		}
 		largest = max(largest, shard.Count)
 	}
-	return text + words + cli.Count(largest) + " records"
+	return text + words + units.Count(largest) + " records"
 }
 
 func (s *Summary) renderFields(b *strings.Builder) {
@@ -104,7 +105,7 @@ func (s *Summary) renderFields(b *strings.Builder) {
 	t := cli.Table{Indent: 2, Align: "lllrr"}
 	t.Add("", "type", "shape", "a record", "all")
 	for _, f := range s.Fields {
-		t.Add(shell.Line(f.Name), f.DType.String(), f.ShapeText(), s.RecordText(f), cli.Bytes(f.Bytes))
+		t.Add(shell.Line(f.Name), f.DType.String(), f.ShapeText(), s.RecordText(f), units.Bytes(f.Bytes))
 	}
 	fmt.Fprintf(b, "\nFields\n%s", &t)
 }
@@ -117,9 +118,9 @@ func (f Field) ShapeText() string {
 // RecordText is the size of a record, of an average one where they differ.
 func (s *Summary) RecordText(f Field) string {
 	if !f.Ragged {
-		return cli.Bytes(f.RecordBytes)
+		return units.Bytes(f.RecordBytes)
 	}
-	return "~" + cli.Bytes((f.Rows*f.RecordBytes+s.Records/2)/max(1, s.Records))
+	return "~" + units.Bytes((f.Rows*f.RecordBytes+s.Records/2)/max(1, s.Records))
 }
 
 func (s *Summary) renderSplits(b *strings.Builder) {
@@ -129,7 +130,7 @@ func (s *Summary) renderSplits(b *strings.Builder) {
 	t := cli.Table{Indent: 2, Align: "lrrl"}
 	for _, split := range s.Splits {
 		share := strconv.FormatFloat(100*float64(split.Records)/float64(max(1, s.Records)), 'f', 1, 64)
-		t.Add(shell.Line(split.Name), cli.Count(split.Records), share+" %", cli.Bar(split.Records, s.Records, cli.BarWidth))
+		t.Add(shell.Line(split.Name), units.Count(split.Records), share+" %", cli.Bar(split.Records, s.Records, cli.BarWidth))
 	}
 	fmt.Fprintf(b, "\nSplits\n%s", &t)
 }
@@ -147,7 +148,7 @@ func (s *Summary) renderLengths(b *strings.Builder) {
 			n := f.Statistics.Lengths
 			row = []string{shell.Line(f.Name), cli.Number(n.Min), cli.Number(n.Max), cli.Decimal(n.Mean), cli.Decimal(n.Std)}
 		}
-		t.Add(append(row, cli.Count(f.Rows))...)
+		t.Add(append(row, units.Count(f.Rows))...)
 	}
 	if len(t.Rows) > 1 {
 		fmt.Fprintf(b, "\nRows a record\n%s", &t)
@@ -158,7 +159,7 @@ func times(n int) string {
 	if n == 1 {
 		return "once"
 	}
-	return cli.Counted(int64(n), "time")
+	return units.Counted(int64(n), "time")
 }
 
 func renderNormalization(b *strings.Builder, f Field) {
@@ -189,7 +190,7 @@ func (s *Summary) renderOrigin(b *strings.Builder) {
 	}
 	if src := s.Source; src != nil {
 		fmt.Fprintf(b, "\nSource\n  %s %q, %s, %s\n  %s\n", shell.Line(src.Kind), src.Name,
-			cli.Counted(src.Samples, "sample"), cli.Bytes(src.Bytes), shell.Line(src.Fingerprint))
+			units.Counted(src.Samples, "sample"), units.Bytes(src.Bytes), shell.Line(src.Fingerprint))
 	}
 }
 
@@ -198,12 +199,12 @@ func (s *Summary) renderSkipped(b *strings.Builder) {
 	if n == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nSkipped: %s\n", cli.Counted(int64(n), "sample"))
+	fmt.Fprintf(b, "\nSkipped: %s\n", units.Counted(int64(n), "sample"))
 	for _, k := range s.Skipped[:min(n, skippedShown)] {
 		fmt.Fprintf(b, "  %s\n", skippedLine(k))
 	}
 	if n > skippedShown {
-		fmt.Fprintf(b, "  ... and %s more (--json lists them)\n", cli.Count(int64(n-skippedShown)))
+		fmt.Fprintf(b, "  ... and %s more (--json lists them)\n", units.Count(int64(n-skippedShown)))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 )
 
 // renderStorage prints how the objects of an HDF5 file are stored.
@@ -30,7 +31,7 @@ func renderStorage(b *strings.Builder, nodes []Node) {
 		}
 		row := []string{n.storedName(), fmt.Sprint(n.Header), fmt.Sprint(n.Links), "", "", "", ""}
 		if s := n.Storage; s != nil {
-			row = append(row[:3], n.whereText(), cli.Bytes(s.Stored), share(s.Stored, n.Bytes), s.fillText())
+			row = append(row[:3], n.whereText(), units.Bytes(s.Stored), share(s.Stored, n.Bytes), s.fillText())
 		}
 		if dated && n.Modified != nil {
 			row = append(row, n.Modified.Format(time.DateTime))
@@ -67,13 +68,13 @@ func (n Node) whereText() string {
 	case c != nil && c.Stored == 0:
 		return "no chunk was written"
 	case c != nil:
-		text := fmt.Sprintf("%s of %s", cli.Count(c.Stored), cli.Counted(c.Places, "chunk"))
+		text := fmt.Sprintf("%s of %s", units.Count(c.Stored), units.Counted(c.Places, "chunk"))
 		if c.Stored == c.Places {
-			text = cli.Counted(c.Places, "chunk")
+			text = units.Counted(c.Places, "chunk")
 		}
-		text += fmt.Sprintf(" of %s", cli.Bytes(c.Bytes))
+		text += fmt.Sprintf(" of %s", units.Bytes(c.Bytes))
 		if c.Smallest != c.Bytes || c.Largest != c.Bytes {
-			text += fmt.Sprintf(", stored as %s to %s", cli.Bytes(c.Smallest), cli.Bytes(c.Largest))
+			text += fmt.Sprintf(", stored as %s to %s", units.Bytes(c.Smallest), units.Bytes(c.Largest))
 		}
 		return text + fmt.Sprintf("; %s at %d", c.Index, c.IndexAt)
 	case n.Offset != nil:
@@ -161,7 +162,7 @@ func renderConversions(b *strings.Builder, list []Conversion) {
 	for _, m := range list {
 		fmt.Fprintf(b, "  %s\n", cmp.Or(m.Command, noCommand))
 		if len(list) > 1 {
-			fmt.Fprintf(b, "      %s records of %s\n", cli.Count(m.Records), shell.Line(strings.Join(m.Datasets, ", ")))
+			fmt.Fprintf(b, "      %s records of %s\n", units.Count(m.Records), shell.Line(strings.Join(m.Datasets, ", ")))
 		}
 		fmt.Fprintf(b, "      %s\n", m.promise())
 	}
@@ -186,7 +187,7 @@ func rounded(x float64) string {
 		return fmt.Sprintf("%.1f", x)
 	}
 	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
-	return cli.Count(int64(math.Round(x/unit) * unit))
+	return units.Count(int64(math.Round(x/unit) * unit))
 }
 
 // nanos writes a time with two digits that count.

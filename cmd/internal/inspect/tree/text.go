@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 )
 
 // Render prints the objects of an HDF5 file, how they are stored, what reading them costs, and the commands
@@ -92,7 +93,7 @@ func (n Node) storage() string {
 	for _, f := range n.Filters {
 		text += ", " + shell.Line(f)
 	}
-	return text + ", " + cli.Bytes(n.Bytes)
+	return text + ", " + units.Bytes(n.Bytes)
 }
 
 func (n Node) verdict() string {

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 )
 
 // Render prints a line for each corruption and, unless it shall be quiet, for what was not
@@ -32,9 +32,9 @@ func (v *Verification) renderNotes(b *strings.Builder) {
 	}
 	if v.Whole && v.Checksums > 0 {
 		fmt.Fprintf(b, "%s is whole: %s, %s match %s%s\n", shell.Line(v.Path),
-			cli.Counted(v.Records, "record"), cli.Bytes(v.Bytes), cli.Counted(v.Checksums, "checksum"), v.metadataText())
+			units.Counted(v.Records, "record"), units.Bytes(v.Bytes), units.Counted(v.Checksums, "checksum"), v.metadataText())
 	} else if v.Whole && v.Chunks > 0 {
-		fmt.Fprintf(b, "%s: its structure is sound; %s match the checksums of their filters\n", shell.Line(v.Path), cli.Counted(v.Chunks, "chunk"))
+		fmt.Fprintf(b, "%s: its structure is sound; %s match the checksums of their filters\n", shell.Line(v.Path), units.Counted(v.Chunks, "chunk"))
 	} else if v.Whole {
 		fmt.Fprintf(b, "%s: its structure is sound; there are no checksums to compare its content with\n", shell.Line(v.Path))
 	}
@@ -45,7 +45,7 @@ func (v *Verification) metadataText() string {
 	if v.Metadata == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s of metadata match theirs", cli.Bytes(v.Metadata))
+	return fmt.Sprintf(", %s of metadata match theirs", units.Bytes(v.Metadata))
 }
 
 // String names everything that there is to name.
@@ -65,5 +65,5 @@ func (v *Verification) Err() error {
 	if v.Whole {
 		return nil
 	}
-	return fmt.Errorf("%s is corrupt in %s", v.Path, cli.Counted(int64(len(v.Corruptions)), "place"))
+	return fmt.Errorf("%s is corrupt in %s", v.Path, units.Counted(int64(len(v.Corruptions)), "place"))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 )
 
 const long = `Write view.h5 into a flat dataset: an HDF5 file of a few KB through which h5py, h5dump, MATLAB
@@ -48,7 +49,7 @@ func Command() *cobra.Command {
 // Render prints how the file is opened.
 func (v *File) Render(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s of %s, %s of HDF5\n\nIn Python\n", shell.Line(v.Path), strings.Join(v.Datasets, ", "), cli.Counted(v.Records, "record"), cli.Bytes(v.Bytes))
+	fmt.Fprintf(&b, "%s: %s of %s, %s of HDF5\n\nIn Python\n", shell.Line(v.Path), strings.Join(v.Datasets, ", "), units.Counted(v.Records, "record"), units.Bytes(v.Bytes))
 	if !v.Absolute {
 		b.WriteString("  os.environ[\"HDF5_EXTFILE_PREFIX\"] = \"${ORIGIN}\"  # the .npy files are found from where the file is\n")
 	}

@@ -1,3 +1,4 @@
+// Package status is the command preprocess status.
 package status
 
 import (
@@ -12,6 +13,8 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/prepare/status"
 )
 
 const long = `Print which ranks have made their parts of DEST, and which are running, failed or missing.
@@ -33,11 +36,11 @@ func Command() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := Read(cmd.Context(), args[0], time.Now())
+			s, err := status.Read(cmd.Context(), args[0], time.Now())
 			if err != nil {
 				return err
 			}
-			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error { return s.print(w, args[0]) })
+			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error { return printStatus(w, s, args[0]) })
 		},
 	})
 	cli.JSONFlag(cmd, &asJSON)
@@ -47,17 +50,17 @@ func Command() *cobra.Command {
 // shown is how many ranks of a kind are listed.
 const shown = 20
 
-func (s *Status) print(w io.Writer, dest string) error {
+func printStatus(w io.Writer, s *status.Status, dest string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d parts are complete, %d running, %d failed, %d stopped, %d missing\n",
 		s.Parts, s.Complete, s.WorldSize, s.Running, s.Failed, s.Stopped, len(s.Missing))
 	if s.Samples >= 0 {
-		fmt.Fprintf(&b, "  samples  %s of %s", cli.Count(s.Done), cli.Count(s.Samples))
+		fmt.Fprintf(&b, "  samples  %s of %s", units.Count(s.Done), units.Count(s.Samples))
 		if s.Rate > 0 {
 			fmt.Fprintf(&b, ", %s samples/s", cli.Number(s.Rate))
 		}
 		if s.Left > 0 {
-			fmt.Fprintf(&b, ", %s left", cli.Duration(time.Duration(s.Left*float64(time.Second))))
+			fmt.Fprintf(&b, ", %s left", units.Duration(time.Duration(s.Left*float64(time.Second))))
 		}
 		b.WriteString("\n")
 	}
@@ -66,7 +69,7 @@ func (s *Status) print(w io.Writer, dest string) error {
 			fmt.Fprintf(&b, "  ... %d more, see --json\n", len(s.Ranks)-shown)
 			break
 		}
-		fmt.Fprintf(&b, "  %-8s rank %d on %s: %s\n", r.State, r.Rank, r.Host, r.text())
+		fmt.Fprintf(&b, "  %-8s rank %d on %s: %s\n", r.State, r.Rank, r.Host, rankText(r))
 	}
 	if len(s.Missing) > 0 {
 		fmt.Fprintf(&b, "  missing  %s\n", ranges(s.Missing))
@@ -78,16 +81,16 @@ func (s *Status) print(w io.Writer, dest string) error {
 	return err
 }
 
-func (r Rank) text() string {
+func rankText(r status.Rank) string {
 	switch {
-	case r.State == Failed:
+	case r.State == status.Failed:
 		return r.Error
-	case r.State == Stopped:
-		return fmt.Sprintf("no sign for %s; run it again", cli.Duration(time.Duration(r.Silent*float64(time.Second))))
+	case r.State == status.Stopped:
+		return fmt.Sprintf("no sign for %s; run it again", units.Duration(time.Duration(r.Silent*float64(time.Second))))
 	case r.Of < 0:
 		return "looking at the source"
 	}
-	return fmt.Sprintf("%s of %s samples, %s/s", cli.Count(r.Samples), cli.Count(r.Of), cli.Number(r.Rate))
+	return fmt.Sprintf("%s of %s samples, %s/s", units.Count(r.Samples), units.Count(r.Of), cli.Number(r.Rate))
 }
 
 // ranges writes ranks in short, such as "2, 5 to 7".

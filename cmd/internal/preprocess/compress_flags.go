@@ -1,0 +1,76 @@
+package preprocess
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/prepare"
+)
+
+// compressFlags are the flags of compression as text.
+type compressFlags struct{ compress, chunkRecords, chunkBytes, shuffle string }
+
+// compressNames are the flags' names, as a recipe has them.
+var compressNames = []string{"compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
+
+func (f *compressFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.compress, "compress", "none", "compress the records: `METHOD` is none; of HDF5 gzip or gzip:LEVEL, 1 (fast) to 9 (small); of Zarr zstd or zstd:LEVEL, 1 to 22")
+	fs.StringVar(&f.chunkRecords, "chunk-records", "", "compress `N` records per chunk (default 1, or 64 KiB of small records)")
+	fs.StringVar(&f.chunkBytes, "chunk-bytes", "", "compress about `BYTES` of records per chunk")
+	fs.StringVar(&f.shuffle, "shuffle-bytes", "auto", "HDF5 shuffle filter before gzip: `WHEN` is auto, on or off")
+}
+
+// parse reads the texts.
+func (f *compressFlags) parse(p *problems) (c prepare.Compress) {
+	method, level, hasLevel := strings.Cut(f.compress, ":")
+	var err error
+	if most := map[string]int{"gzip": 9, "zstd": 22}[method]; most > 0 {
+		c.Method = prepare.Method(method)
+		if hasLevel {
+			if c.Level, err = strconv.Atoi(level); err != nil || c.Level < 1 || c.Level > most {
+				err = fmt.Errorf("the level must be from 1 to %d", most)
+			}
+		}
+	} else if f.compress != "none" {
+		err = errors.New("must be none, gzip, gzip:1 to gzip:9, zstd, or zstd:1 to zstd:22")
+	}
+	p.add("compress", f.compress, err)
+	c.ChunkRecords = f.positive(p, "chunk-records", f.chunkRecords, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
+	c.ChunkBytes = f.positive(p, "chunk-bytes", f.chunkBytes, units.ParseBytes)
+	switch f.shuffle {
+	case "on", "off":
+		c.Shuffle = f.shuffle
+	case "auto":
+	default:
+		p.add("shuffle-bytes", f.shuffle, errors.New("must be one of auto, on, off"))
+	}
+	return c
+}
+
+func (f *compressFlags) positive(p *problems, name, text string, parse func(string) (int64, error)) int64 {
+	if text == "" {
+		return 0
+	}
+	n, err := parse(text)
+	if err != nil || n < 1 {
+		p.add(name, text, errors.New("must be a whole number above 0"))
+		return 0
+	}
+	return n
+}
+
+// forget drops what a recipe says that cannot hold: another format has another method or none, and an
+// append stores records as those before.
+func (f *compressFlags) forget(fs *pflag.FlagSet, c *prepare.Config) {
+	method, _, _ := strings.Cut(f.compress, ":")
+	if string(prepare.Methods[c.DatasetFormat()]) == method && !c.Append || slices.ContainsFunc(compressNames, fs.Changed) {
+		return
+	}
+	*f = compressFlags{compress: "none", shuffle: "auto"}
+}

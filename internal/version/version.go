@@ -1,0 +1,20 @@
+// Package version says which version of penstock a program is.
+package version
+
+import "runtime/debug"
+
+// release is the version of a release, which its build sets by -ldflags -X.
+var release string
+
+// Version returns the version of the module that the program was built from: that of a
+// release, one made of the commit, or "devel" where the build knows neither.
+func Version() string {
+	if release != "" {
+		return release
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}

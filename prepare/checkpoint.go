@@ -1,0 +1,89 @@
+package prepare
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+)
+
+// resume returns the samples that are to be done: all, or those behind what a run before
+// this one has done, whose log is taken over.
+func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
+	kept := w.Kept()
+	if !kept.Resumed {
+		return r.src.Samples(), nil
+	}
+	done, names, err := r.log.restore(kept.Notes)
+	r.resumed = kept.Records
+	if r.config.producer != nil {
+		return r.rest(done), err
+	}
+	return func(yield func(source.Sample, error) bool) {
+		left := done
+		for sample, err := range r.src.Samples() {
+			if left > 0 && err == nil {
+				r.log.pass(sample.Name)
+				if left--; left == 0 && !bytes.Equal(r.log.names.Sum(nil), names) {
+					err = fmt.Errorf("cannot resume: the source is another one than before among its first %d samples; begin anew without --resume", done)
+				} else {
+					continue
+				}
+			}
+			if !yield(sample, err) || err != nil {
+				return
+			}
+		}
+		if left > 0 {
+			yield(source.Sample{}, fmt.Errorf("cannot resume: the source has fewer samples than the %d that were done before; begin anew without --resume", done))
+		}
+	}, err
+}
+
+// checkpointer makes a checkpoint now and then.
+type checkpointer struct {
+	run   *run
+	w     store.Writer
+	every time.Duration
+	last  time.Time
+}
+
+// checkpoints come no closer than this: each waits for the disk. They come sooner where as many
+// contents are new, which a note has to hold.
+const (
+	checkpoints   = 10 * time.Second
+	notedContents = 1 << 18
+)
+
+func newCheckpointer(r *run, w store.Writer) *checkpointer {
+	every := checkpoints
+	if r.config.Checkpoint > 0 {
+		every = r.config.Checkpoint
+	}
+	return &checkpointer{r, w, every, time.Now()}
+}
+
+// now makes a checkpoint if it is time.
+func (k *checkpointer) now() error {
+	if time.Since(k.last) < k.every && k.run.log.pending() < notedContents {
+		return nil
+	}
+	return k.save()
+}
+
+// save makes a checkpoint.
+func (k *checkpointer) save() error {
+	note, err := k.run.log.note()
+	if err != nil {
+		return err
+	}
+	if err := k.w.Checkpoint(note); err != nil {
+		return err
+	}
+	k.last = time.Now()
+	k.run.kept = k.run.log.records()
+	return nil
+}

@@ -1,0 +1,180 @@
+package prepare
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// collection makes the records of a run in the order of the source, where the source can only be read in order:
+// a dataset, which is read in the order of the shuffle then.
+type collection struct {
+	run  *run
+	held *os.Root // the folder, from hold on
+}
+
+// path is where the dataset is.
+func (c *collection) path() string {
+	return filepath.Join(filepath.Dir(c.run.config.Dest), "."+filepath.Base(c.run.config.Dest)+".unshuffled")
+}
+
+// collectedName is a file in the spool that says, once this is whole, what it was made of.
+const collectedName = "collected.json"
+
+// collected is what that file says.
+type collected struct {
+	ID   string          `json:"id"`   // of the dataset
+	Of   json.RawMessage `json:"of"`   // what else would make other records, see origin
+	Note json.RawMessage `json:"note"` // of the run's log
+}
+
+// make makes the dataset, or takes the one that an earlier run of the same has made. The run's log then
+// describe it.
+func (c *collection) make(ctx context.Context) (*store.Manifest, error) {
+	r := c.run
+	m, err := c.before()
+	if m != nil || err != nil {
+		return m, err
+	}
+	first := newRun(r.config, r.src, r.progress)
+	first.info, first.task = r.info, r.task
+	first.task.stage, first.task.quiet = "collecting", true
+	o := &first.config.Output
+	first.config.Shuffle, o.Dest, o.Format = Seed{}, c.path(), part.Flat
+	if layout.IsFlat(o.Dest) {
+		o.Resume, o.Overwrite = false, true
+	}
+	m, err = first.run(ctx)
+	r.log, r.kept, r.resumed = first.log, first.kept, first.resumed
+	if err != nil {
+		return nil, err
+	}
+	r.kept = 0
+	if err := c.hold(); err != nil {
+		return nil, err
+	}
+	return m, c.note(m)
+}
+
+// hold opens the spool, so that remove removes nothing else.
+func (c *collection) hold() error {
+	c.close()
+	parent, name, err := private.Parent(c.path())
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	c.held, err = private.Own(parent, name)
+	return err
+}
+
+// close closes the spool.
+func (c *collection) close() {
+	if c.held != nil {
+		_ = c.held.Close()
+		c.held = nil
+	}
+}
+
+// origin says of what the spool's records are made and how: nothing that it leaves out changes
+// them. It is nil where a look cannot find out whether the source is still the same.
+func (c *collection) origin() (json.RawMessage, error) {
+	r, config := c.run, c.run.config
+	path, err := filepath.Abs(config.Source)
+	if err != nil {
+		return nil, err
+	}
+	stamp := stampOf(path)
+	if stamp == "" && r.task.inputs == "" {
+		return nil, nil
+	}
+	config.Source, config.Dest, config.Format, config.Shuffle, config.View, config.Spool = path, "", "", Seed{}, false, ""
+	config.Workers, config.Memory, config.Overwrite, config.Resume, config.Checkpoint, config.Compress = 0, 0, false, false, 0, Compress{}
+	config.DType = tensor.Uint8 // none has no text
+	return json.Marshal([]any{config, int(r.config.DType), r.info.Kind, r.info.Count, stamp, r.task.inputs, program(), imagefile.Backend()})
+}
+
+// note notes what the spool was made of.
+func (c *collection) note(m *store.Manifest) error {
+	r := c.run
+	of, err := c.origin()
+	if of == nil || err != nil {
+		return err
+	}
+	r.log.noted = noted{}
+	note, err := r.log.note()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(collected{m.ID, of, note})
+	if err != nil {
+		return err
+	}
+	r.kept = m.Records
+	f, err := private.Create(c.held, collectedName, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
+
+// before returns the manifest of the spool that an earlier run has made of the same,
+// and takes its log over; nil if there is none that is known to be.
+func (c *collection) before() (*store.Manifest, error) {
+	r := c.run
+	if !r.config.Resume {
+		return nil, nil
+	}
+	if err := c.hold(); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	text, err := c.held.ReadFile(collectedName)
+	if err != nil {
+		return nil, nil
+	}
+	of, err := c.origin()
+	var before collected
+	if err != nil || of == nil || json.Unmarshal(text, &before) != nil || string(before.Of) != string(of) {
+		return nil, nil
+	}
+	d, err := store.OpenFlat(c.path())
+	if err != nil || d.Manifest.ID != before.ID {
+		return nil, nil
+	}
+	b := newRunLog(r.config)
+	if _, _, err := b.restore([]json.RawMessage{before.Note}); err != nil {
+		return nil, nil
+	}
+	r.log, r.kept, r.resumed = b, d.Manifest.Records, d.Manifest.Records
+	return d.Manifest, nil
+}
+
+// remove removes what make made.
+func (c *collection) remove() error {
+	var err error
+	if c.held == nil {
+		err = private.RemoveOwn(c.path())
+	} else if parent, name, openErr := private.Parent(c.path()); openErr != nil {
+		err = openErr
+	} else {
+		err = errors.Join(private.Remove(parent, name, c.held), parent.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("cannot remove %s: %w", c.path(), err)
+	}
+	return nil
+}

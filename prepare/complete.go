@@ -1,0 +1,228 @@
+package prepare
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/samples"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// complete returns the summary of a dataset that a run before this one has finished, as
+// --resume finds it when that was stopped behind its last step. It is nil if there is none;
+// one that was made in another way is an error.
+func complete(c Config) (*Summary, error) {
+	if !c.Resume || c.Append || c.Overwrite {
+		return nil, nil
+	}
+	if _, err := os.Lstat(c.Dest); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	m, err := openManifest(c.Dest)
+	if err != nil {
+		return nil, nil // that it is there will be the error
+	}
+	if c.producer != nil && m.Source != nil && m.Source.Inputs != "" && c.producer.Begin.Inputs != "" && m.Source.Inputs != c.producer.Begin.Inputs {
+		return nil, fmt.Errorf("%s %w already, made of other inputs, or of these in another order; choose another name, or use --overwrite", c.Dest, store.ErrExist)
+	}
+	if list := c.differences(m); list != nil {
+		return nil, madeOtherwise(c.Dest, list)
+	}
+	return c.found(m, infoOf(m))
+}
+
+// infoOf describes the source of a dataset as its manifest has it.
+func infoOf(m *store.Manifest) source.Info {
+	info := source.Info{Kind: m.Source.Kind, Unit: "samples"}
+	for _, f := range m.Fields {
+		info.Fields = append(info.Fields, source.Field{Field: f})
+	}
+	return info
+}
+
+// completeHint is what a summary says of a dataset that was there.
+const completeHint = "it was complete already; nothing was left to do"
+
+// found returns the summary of a dataset that is complete, and removes what the run that
+// made it has left beside it.
+func (c Config) found(m *store.Manifest, info source.Info) (*Summary, error) {
+	err := tidy(c.Dest)
+	if c.Shuffle.Set {
+		err = errors.Join(err, (&collection{run: &run{config: c}}).remove())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.describe(m, info)
+}
+
+// describe returns the summary of a dataset that is complete.
+func (c Config) describe(m *store.Manifest, info source.Info) (*Summary, error) {
+	r := &run{config: c, log: newRunLog(c), info: info}
+	r.info.Hints = []string{completeHint}
+	r.log.restoreFrom(m)
+	return newSummary(c, r, m, 0)
+}
+
+// tidy removes what lies beside a dataset or a file that is there, of a process that was
+// killed when it had published that.
+func tidy(path string) error {
+	if err := write.CheckDest(path, write.StageOptions{}); !errors.Is(err, store.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// restoreFrom takes over what the manifest of a dataset that is complete says.
+func (b *runLog) restoreFrom(m *store.Manifest) {
+	b.samples, b.bytes = m.Source.Samples, m.Source.Bytes
+	for _, s := range m.Skipped {
+		b.skipped = append(b.skipped, samples.Skipped{Sample: s.Sample, Kind: "skipped before", Reason: s.Reason})
+		b.kinds["skipped before"]++
+	}
+}
+
+// differences lists in what a dataset is not what this Config would make of a source of that
+// name; nothing if it is.
+func (c Config) differences(m *store.Manifest) (list []string) {
+	add := func(what, was, is string) {
+		if was != is {
+			list = append(list, fmt.Sprintf("%s: %s there, %s now", what, part.Clipped(cmp.Or(was, "none")), part.Clipped(cmp.Or(is, "none"))))
+		}
+	}
+	if m.Recipe == nil || m.Source == nil {
+		return []string{"it says not how it was made"}
+	}
+	path, err := filepath.Abs(c.Source)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	add("source", m.Source.Name, filepath.Base(path))
+	add("version", m.Recipe.Program, program())
+	add("decoder", m.Recipe.Decoder, imagefile.Backend())
+	if names := m.SplitNames(); c.Normalize.Dataset && c.NormalizeSplit == "" && len(names) > 0 {
+		c.NormalizeSplit = trainingSplit(names)
+	}
+	options := c.options() // of a source of arrays
+	if images := c.withImageDefaults().options(); m.Recipe.Options["color"] != "" {
+		options = images
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Recipe.Options)) {
+		add("--"+key, m.Recipe.Options[key], options[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if _, ok := m.Recipe.Options[key]; !ok {
+			add("--"+key, "", options[key])
+		}
+	}
+	if c.Transforms == nil && !c.Normalize.Dataset && m.Recipe.Transforms != nil {
+		was, is := stepsOf(m.Recipe.Transforms), c.steps()
+		add("transforms", namesOf(was), namesOf(is))
+		for k := range min(len(was), len(is)) {
+			for _, key := range slices.Sorted(maps.Keys(is[k])) {
+				if namesOf(was) == namesOf(is) {
+					add(is[k]["op"]+" "+key, was[k][key], is[k][key])
+				}
+			}
+		}
+	}
+	return list
+}
+
+// step is a transform of a recipe: its members as JSON, but for "op", which is its name.
+type step map[string]string
+
+// steps returns the transforms that the flags ask for.
+func (c Config) steps() []step {
+	p, err := c.WithImageDefaults().Pipeline()
+	if err != nil {
+		return nil
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil
+	}
+	return stepsOf(text)
+}
+
+// stepsOf reads the transforms of a recipe, none where it is not a list of objects.
+func stepsOf(recipe json.RawMessage) (list []step) {
+	var raw []map[string]any
+	if json.Unmarshal(recipe, &raw) != nil {
+		return nil
+	}
+	for _, members := range raw {
+		s := make(step)
+		for key, value := range members {
+			text, err := json.Marshal(value)
+			if err != nil {
+				return nil
+			}
+			s[key] = strings.Trim(string(text), `"`)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func namesOf(list []step) string {
+	var names []string
+	for _, s := range list {
+		names = append(names, s["op"])
+	}
+	return strings.Join(names, ", ")
+}
+
+// madeOtherwise is the error for a dataset that --resume cannot be the end of.
+func madeOtherwise(dest string, differences []string) error {
+	return fmt.Errorf("%s %w already, and --resume cannot continue it: %s; choose another name, or use --overwrite", dest, store.ErrExist, strings.Join(differences, "; "))
+}
+
+// appended reports whether DEST ends with the records of the source, as a run that was stopped behind the last step of an append
+// leaves it. Of a source of the same name and length, all samples are read and compared.
+func (r *run) appended(ctx context.Context) (bool, error) {
+	s := r.base.Source
+	if !r.config.Resume || s == nil || s.Kind != r.info.Kind || s.Name != r.info.Name || r.info.Count >= 0 && s.Samples != r.info.Count {
+		return false, nil
+	}
+	j, err := r.newJob(ctx, r.config)
+	if err != nil {
+		return false, err
+	}
+	r.log = newRunLog(r.config)
+	err = r.pass(ctx, j, "comparing", j.ahead(r.config.Source, r.src.Samples()), func(*slot) error { return nil })
+	now := r.log.source(r.info)
+	return err == nil && now.Fingerprint == s.Fingerprint && now.Samples == s.Samples, err
+}
+
+// sameKind reports whether a source is of that kind. A source in a bucket counts as that kind.
+func sameKind(c Config, kind string) bool {
+	if c.From != "" && c.From != "auto" || remote.IsURL(c.Source) {
+		return c.From == kind || remote.IsURL(c.Source)
+	}
+	is, err := source.Detect(c.Source)
+	return err == nil && is == kind
+}
+
+// RecipeThere returns the recipe of the dataset that c appends to, nil where its records came from another kind of source.
+func (c Config) RecipeThere() *store.Recipe {
+	m, err := openManifest(c.Dest)
+	if err != nil || m.Recipe == nil || m.Source == nil || !sameKind(c, m.Source.Kind) {
+		return nil
+	}
+	return m.Recipe
+}

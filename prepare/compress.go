@@ -1,0 +1,176 @@
+package prepare
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5"
+	"github.com/penstock/penstock/store/zarr"
+)
+
+// Compress says how the arrays of an HDF5 file or Zarr are compressed; the zero value, not at all.
+type Compress struct {
+	Method       Method
+	Level        int // 1 to 9, of zstd to 22; 0 takes what a sample of the records asks for, of zstd 3
+	ChunkRecords int64
+	ChunkBytes   int64
+	Shuffle      string // "on", "off", or "" for what a sample asks for
+}
+
+// Method is a way to compress.
+type Method string
+
+// The methods: each container has its own.
+const (
+	Uncompressed Method = ""
+	Gzip         Method = "gzip" // of HDF5
+	Zstd         Method = "zstd" // of Zarr
+)
+
+// Methods are those of the formats.
+var Methods = map[string]Method{HDF5: Gzip, Zarr: Zstd}
+
+// plannedCompress is a Compress in the plans of parts.
+type plannedCompress struct {
+	On, Zstd                 bool
+	Level                    int
+	ChunkRecords, ChunkBytes int64
+	Shuffle                  string
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c Compress) MarshalJSON() ([]byte, error) {
+	return json.Marshal(plannedCompress{c.Method == Gzip, c.Method == Zstd, c.Level, c.ChunkRecords, c.ChunkBytes, c.Shuffle})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Compress) UnmarshalJSON(text []byte) error {
+	var p plannedCompress
+	err := json.Unmarshal(text, &p)
+	*c = Compress{Level: p.Level, ChunkRecords: p.ChunkRecords, ChunkBytes: p.ChunkBytes, Shuffle: p.Shuffle}
+	switch {
+	case p.On:
+		c.Method = Gzip
+	case p.Zstd:
+		c.Method = Zstd
+	}
+	return err
+}
+
+// problems lists what is wrong in terms of the flags.
+func (c Compress) problems(all Config) (list []string) {
+	switch asked := c != (Compress{}); {
+	case asked && all.DatasetFormat() == Flat:
+		list = append(list, "--compress: is for HDF5 files and Zarr, such as DEST.h5 or DEST.zarr; a flat dataset is mapped as it is")
+	case asked && all.Append:
+		list = append(list, "--append and --compress: records are stored as those are that are there; leave --compress, --chunk-records, --chunk-bytes and --shuffle-bytes out")
+	case c.Method != Uncompressed && c.Method != Methods[all.DatasetFormat()]:
+		list = append(list, fmt.Sprintf("--compress %s: %s takes %s", c.Method, choose(c.Method == Zstd, "an HDF5 file", "Zarr"), Methods[all.DatasetFormat()]))
+	case c.Method == Zstd && c.Shuffle != "":
+		list = append(list, "--shuffle-bytes: is a filter of HDF5 files")
+	case asked && c.Method == Uncompressed:
+		list = append(list, "--chunk-records, --chunk-bytes, --shuffle-bytes: say how to --compress, which is not given")
+	}
+	if c.ChunkRecords > 0 && c.ChunkBytes > 0 {
+		list = append(list, "--chunk-records and --chunk-bytes: choose one")
+	}
+	return list
+}
+
+// options returns what a recipe says; "" says nothing.
+func (c Compress) options() map[string]string {
+	number := func(n int64) string { return choose(n > 0, strconv.FormatInt(n, 10), "") }
+	level := choose(c.Level > 0, ":"+strconv.Itoa(c.Level), "")
+	return map[string]string{
+		"compress": choose(c.Method != Uncompressed, string(c.Method)+level, ""), "shuffle-bytes": c.Shuffle,
+		"chunk-records": number(c.ChunkRecords), "chunk-bytes": number(c.ChunkBytes),
+	}
+}
+
+// hdf5Options are those of package hdf5; nil for none.
+func (c Compress) hdf5Options() *hdf5.Compression {
+	if c.Method != Gzip {
+		return nil
+	}
+	shuffle := map[string]hdf5.Shuffle{"": hdf5.ShuffleAuto, "on": hdf5.ShuffleOn, "off": hdf5.ShuffleOff}[c.Shuffle]
+	return &hdf5.Compression{Level: c.Level, ChunkRecords: c.ChunkRecords, ChunkBytes: c.ChunkBytes, Shuffle: shuffle}
+}
+
+// newCompressing returns what shows the progress of a Commit, still without a Writer. need is the bytes of all records.
+func newCompressing(p Progress, need int64, appends bool) *compressing {
+	if appends {
+		need = 0 // what is there is handled once more
+	}
+	return &compressing{progress: p, need: need, stage: "compressing"}
+}
+
+// createHDF5 is hdf5.Create with the progress of w.
+func (w *compressing) createHDF5(c Config, schema store.Schema, opts hdf5.Options) (_ store.Writer, err error) {
+	opts.Compress, opts.Workers = c.Compress.hdf5Options(), c.Workers
+	opts.Note, opts.Progress = w.note, w.add
+	w.Writer, err = hdf5.Create(c.Dest, schema, opts)
+	return w, err
+}
+
+// createZarr is zarr.Create with the progress of w.
+func (w *compressing) createZarr(c Config, schema store.Schema, opts zarr.Options) (_ store.Writer, err error) {
+	if z := c.Compress; z.Method == Zstd {
+		opts.Compress = &zarr.Compression{Level: z.Level, ChunkRecords: z.ChunkRecords, ChunkBytes: z.ChunkBytes}
+	} else {
+		w.stage = "writing chunks"
+	}
+	opts.Workers, opts.Progress = c.Workers, w.add
+	w.Writer, err = zarr.Create(c.Dest, schema, opts)
+	return w, err
+}
+
+// compressing is a Writer whose Commit shows how far it is.
+type compressing struct {
+	store.Writer
+	progress Progress
+	stage    string // of its Commit
+	need     int64  // bytes of records; 0 if that is not known
+	begun    bool
+	done     int64           // bytes
+	ctx      context.Context // of the run, once that commits
+}
+
+func (w *compressing) note(text string) { w.progress.Note(text + "\n") }
+
+// add begins the stage with its first bytes, behind all notes. It ends Commit with the context.
+func (w *compressing) add(n int64) error {
+	if !w.begun {
+		total := w.need >> 20
+		if total == 0 {
+			total = -1
+		}
+		w.progress.Begin(w.stage, total, "MiB")
+		w.begun = true
+	}
+	before := w.done >> 20
+	w.done += n
+	w.progress.Add(w.done>>20 - before)
+	if w.ctx == nil {
+		return nil
+	}
+	return context.Cause(w.ctx)
+}
+
+// stopWith has the Commit of a Writer end with the context.
+func stopWith(ctx context.Context, w store.Writer) {
+	if c, ok := w.(*compressing); ok {
+		c.ctx = ctx
+	}
+}
+
+// Commit implements store.Writer.
+func (w *compressing) Commit(info store.Info) (*store.Manifest, error) {
+	m, err := w.Writer.Commit(info)
+	if w.begun {
+		w.progress.End()
+	}
+	return m, err
+}

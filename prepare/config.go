@@ -1,0 +1,383 @@
+package prepare
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/commit/upload"
+	"github.com/penstock/penstock/prepare/internal/execute/field"
+	"github.com/penstock/penstock/prepare/internal/samples"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/producer"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// Config is everything that one run depends on, by step. DefaultConfig gives the defaults, Source
+// and Dest aside.
+type Config struct {
+	Input
+	field.Options
+	RecordOptions
+	Output
+	Resources
+
+	// Rank says which part of the samples this run makes; the zero value is all of them.
+	Rank part.Rank
+}
+
+// Input says where the samples come from.
+type Input struct {
+	Source  string // folder, file, or glob of files with the samples
+	From    string // kind of source, one of source.Kinds, or "auto"
+	Fields  string // which columns become which fields, see column.ParseFields; "" for all
+	Outside bool   // files that tables and links name may lie outside of the source's folder
+
+	producer *producer.Producer // sends the samples, where Source is StreamName
+}
+
+// RecordOptions say which samples become records, and in which order and splits.
+type RecordOptions struct {
+	Skip      bool            // leave unreadable samples out instead of failing
+	MaxErrors Limit           // with Skip: more bad samples than that are a failure
+	Names     string          // whether records keep the names of their samples: "auto", "on" or "off"
+	Dedup     bool            // leave out samples whose content was there before
+	Split     []samples.Share // nil: no splits, or those that the source has
+	Stratify  field.Strata    // give every class its shares
+	Shuffle   Seed
+
+	// NormalizeSplit is the split that the dataset's own mean and deviation come from, or "all";
+	// "" is the split of training where there are splits, see [trainingSplit].
+	NormalizeSplit string
+}
+
+// Output says what is made, and where.
+type Output struct {
+	Dest       string // dataset to make
+	Format     string // "flat", "hdf5", or "" to choose by Dest's name
+	ShardBytes int64  // of a flat dataset's largest field, as flat.Options; 0 is its default
+	Compress   Compress
+	View       bool // write an HDF5 file over the .npy files, too
+	Overwrite  bool
+	Append     bool // add to the dataset that is there
+	Resume     bool // continue a run that was stopped, if there is one
+
+	// Spool is a folder where a dataset is built that goes to a bucket; "" is the system's for
+	// temporary files. It needs room for an HDF5 file, and for a dataset that replaces another
+	// one; of other ones for some shards, as each is sent when it is finished.
+	Spool string
+
+	Inherits bool               `json:"-"` // options and transforms are those of the dataset that is appended to
+	attempt  string             // where a rank builds its part, see part.Turn.Attempt
+	partsAt  string             // where parts may be already, beside the folder that they are made in
+	putSign  func([]byte) error // writes how far a part is, see part.Sign; nil: into the folder of the parts
+	uploader *upload.Uploader   // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
+}
+
+// Resources are what a run may use.
+type Resources struct {
+	Workers int   // goroutines that decode, each one image at a time
+	Memory  int64 // bytes of records in flight, of large images that are decoded whole, and of one value; 0 means 64 MiB, 512 MiB, and 256 MiB
+
+	// Checkpoint is how often a run that can be resumed makes sure of what it has; 0 means
+	// every 10 seconds.
+	Checkpoint time.Duration
+}
+
+// Seed asks for a random order.
+type Seed struct {
+	Set  bool
+	Seed uint64
+}
+
+// String returns the number, "" without one.
+func (s Seed) String() string {
+	if !s.Set {
+		return ""
+	}
+	return strconv.FormatUint(s.Seed, 10)
+}
+
+// DefaultConfig returns what the command does without flags.
+func DefaultConfig() Config {
+	return Config{
+		Input:         Input{From: "auto"},
+		Options:       field.DefaultOptions(),
+		RecordOptions: RecordOptions{Names: NamesAuto},
+		Resources:     Resources{Workers: runtime.GOMAXPROCS(0)},
+	}
+}
+
+// format returns the format that the dataset will have.
+func (c Output) DatasetFormat() string {
+	if c.Format != "" {
+		return c.Format
+	}
+	return formatOf(c.Dest)
+}
+
+// formatOf returns the format of a dataset by its name.
+func formatOf(dest string) string {
+	switch {
+	case slices.Contains(hdf5Extensions, extension(dest)):
+		return part.HDF5
+	case extension(dest) == ".zarr":
+		return part.Zarr
+	}
+	return part.Flat
+}
+
+// hdf5Extensions end the names of HDF5 files.
+var hdf5Extensions = []string{".h5", ".hdf5", ".hdf"}
+
+// otherFiles are the extensions of files that are not datasets.
+var otherFiles = []string{".zip", ".tar", ".gz", ".tgz", ".zst", ".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npy", ".npz", ".pt", ".pkl", ".mat", ".tfrecord"}
+
+func extension(path string) string {
+	if u, err := remote.ParseURL(path); err == nil && remote.IsURL(path) {
+		path = u.Base() // without the options
+	}
+	return strings.ToLower(filepath.Ext(filepath.Clean(path)))
+}
+
+// DestProblem returns why nothing can be made under the name dest, "" if it can.
+func DestProblem(dest, format string) string {
+	if format != "" || !slices.Contains(otherFiles, extension(dest)) {
+		return ""
+	}
+	return fmt.Sprintf("DEST %s: preprocess does not write %s files; give the name of a folder, or one that ends in .h5 or .zarr, or add --format", dest, extension(dest))
+}
+
+// MaxWorkers bounds --workers: each has buffers of its own.
+const MaxWorkers = 4096
+
+// problems lists everything that is wrong with the Config, in terms of the flags.
+func (c Config) Problems() (list []string) {
+	add := func(wrong bool, format string, args ...any) {
+		if wrong {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	add(c.Workers < 1 || c.Workers > MaxWorkers, "--workers %d: must be from 1 to %d", c.Workers, MaxWorkers)
+	add(c.Dest == StreamName, "DEST -: a dataset is not written to standard output; give the name of a folder, or one that ends in .h5 or .zarr")
+	add(c.MaxPixels < 1, "--max-pixels %d: must be 1 or more", c.MaxPixels)
+	add(c.ShardBytes < 0, "--shard-size %d: must not be negative", c.ShardBytes)
+	add(c.Fit != "" && c.Resize == nil, "--fit %s: says how to --resize, which is not given", c.Fit)
+	add(c.DatasetFormat() == part.HDF5 && c.ShardBytes != 0, "--shard-size: an HDF5 file has no shards; it is for --format flat and zarr")
+	if n := len(c.Normalize.Mean); n > 1 && n != c.Channels() {
+		add(true, "--normalize %s: has %d channels, but --color %s makes %d", c.Normalize, n, c.Color, c.Channels())
+	}
+	add((c.From == producer.Kind) != (c.Source == StreamName) && c.Source != "", "--from %s: standard input, SOURCE -, is a stream, and nothing else is", producer.Kind)
+	add(c.Memory < 0, "--memory %d: must not be negative", c.Memory)
+	add(c.MaxErrors.Set && !c.Skip, "--max-errors %v: counts samples that are left out, for which --on-error skip asks", c.MaxErrors)
+	add(c.Stratify.Wanted && c.Split == nil, "--stratify: says how to --split, which is not given")
+	add(c.Append && c.Overwrite, "--append and --overwrite: choose one")
+	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
+	add(c.NormalizeSplit != "" && !c.Normalize.Dataset, "--normalize-split %s: says what --normalize dataset is computed from, which is not given", c.NormalizeSplit)
+	add(c.Append && c.Normalize.OfImages() && c.WithImageDefaults().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
+	c.EncodedProblems(add)
+	for _, place := range []string{c.Source, c.Dest} {
+		scheme, _, url := strings.Cut(place, "://")
+		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at %s", remote.Redact(place), scheme, remote.SchemeList())
+		if scheme, rest, found := strings.Cut(place, ":/"); found && !url && remote.IsURL(scheme+"://"+rest) && !vfs.Mounted(place) {
+			add(true, "%s: a URL has two slashes: %s://%s", place, scheme, rest)
+		}
+	}
+	if u, err := remote.ParseURL(c.Dest); err == nil && u.ReadOnly() {
+		add(true, "%s: %s:// is read-only; write to a path, or to s3://, gs://, azblob:// or hdfs://", u, u.Scheme)
+	}
+	list = append(list, rankProblems(c)...)
+	list = append(list, c.Compress.problems(c)...)
+	list = append(list, viewProblems(c)...)
+	if _, err := column.ParseFields(c.Fields); err != nil {
+		list = append(list, err.Error())
+	}
+	if _, err := c.WithImageDefaults().Pipeline(); err != nil {
+		list = append(list, strings.Split(err.Error(), "\n")...)
+	}
+	return list
+}
+
+// withImageDefaults returns the Config with what files of images have by default.
+func (c Config) withImageDefaults() Config {
+	c.Options = c.Options.WithImageDefaults()
+	return c
+}
+
+// Validate returns one error with all problems.
+func (c Config) Validate() error {
+	if p := c.Problems(); len(p) > 0 {
+		return errors.New(strings.Join(p, "\n"))
+	}
+	return nil
+}
+
+// hints are sentences for people about what was asked for and looks unusual.
+func (c Config) hints() (list []string) {
+	if c.Inherits {
+		list = append(list, "appended with the recipe of "+c.Dest+" ("+shell.Penstock("inspect show --recipe")+"), but for the flags that were given")
+	}
+	if c.Resize == nil || c.Crop == nil || c.Transforms != nil {
+		return list
+	}
+	last := func(lengths []int) int { return lengths[len(lengths)-1] }
+	if c.Crop[0] > c.Resize[0] || last(c.Crop) > last(c.Resize) {
+		list = append(list, "--crop is larger than what --resize makes, so images have black edges, as torchvision's have")
+	}
+	return list
+}
+
+// Limit is how many bad samples are too many: a number, or a share of all samples. The zero
+// value is no limit.
+type Limit struct {
+	Set     bool
+	Count   int64
+	Percent float64 // if not 0, of all samples, instead of Count
+}
+
+// String returns what ParseLimit read.
+func (l Limit) String() string {
+	switch {
+	case !l.Set:
+		return ""
+	case l.Percent != 0:
+		return strconv.FormatFloat(l.Percent, 'g', -1, 64) + "%"
+	}
+	return strconv.FormatInt(l.Count, 10)
+}
+
+// of returns the limit as a number, for a total that is known.
+func (l Limit) of(total int64) Limit {
+	if l.Percent != 0 && total >= 0 {
+		return Limit{Set: true, Count: int64(l.Percent / 100 * float64(total))}
+	}
+	return l
+}
+
+// exceeded reports whether bad of total samples are too many. Where the
+// number of samples is not known, a share counts from the first 1000 on.
+func (l Limit) exceeded(bad, seen, total int64) bool {
+	switch {
+	case !l.Set:
+		return false
+	case l.Percent == 0:
+		return bad > l.Count
+	case total < 0:
+		total = max(seen, 1000)
+	}
+	return float64(bad) > l.Percent/100*float64(total)
+}
+
+// ParseLimit reads 100 or 0.5%.
+func ParseLimit(text string) (l Limit, err error) {
+	if text == "" {
+		return l, nil
+	}
+	l.Set = true
+	if percent, ok := strings.CutSuffix(text, "%"); ok {
+		l.Percent, err = strconv.ParseFloat(percent, 64)
+		if err != nil || !(l.Percent > 0) || l.Percent > 100 {
+			return Limit{}, fmt.Errorf("must be a number of samples, or a share such as 0.5%%")
+		}
+		return l, nil
+	}
+	if l.Count, err = strconv.ParseInt(text, 10, 64); err != nil || l.Count < 0 {
+		return Limit{}, fmt.Errorf("must be a number of samples, or a share such as 0.5%%")
+	}
+	return l, nil
+}
+
+// recipe returns what the manifest says about how the dataset was made.
+func (c Config) recipe(j *job) (*store.Recipe, error) {
+	text, err := field.Recipe(j.fields, j.source)
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	if !c.KeepEncoded && slices.ContainsFunc(j.source, source.Field.Image) {
+		c = c.withImageDefaults()
+	}
+	return &store.Recipe{Program: program(), Decoder: imagefile.Backend(), Transforms: text, Options: c.options()}, nil
+}
+
+// recipeOf returns the recipe of the job: of the run that it comes from, if that is another
+// one. The caller may change it.
+func (r *run) recipeOf(j *job) (*store.Recipe, error) {
+	if r.task.recipe == nil {
+		return r.config.recipe(j)
+	}
+	recipe := *r.task.recipe
+	recipe.Options = maps.Clone(recipe.Options)
+	return &recipe, nil
+}
+
+// options returns the recipe's flags with their values, those aside that say nothing.
+func (c Config) options() map[string]string {
+	all := map[string]string{
+		"alpha": c.AlphaName(), "exif-orientation": choose(c.Orient, "applied", "ignored"),
+		"sixteen-bit": field.Depths[c.Deep], "cmyk": choose(c.RefuseCMYK, "refused", "converted"),
+		"color": c.Color, "normalize": c.Normalize.Name, "normalize-split": c.NormalizeSplit, "max-pixels": strconv.Itoa(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
+		"independent": strings.Join(c.Independent, ","),
+		"from":        choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.KeepEncoded, "true", ""),
+		"jpeg-quality": choose(c.Shrinks(), strconv.Itoa(c.JPEGQuality()), ""), "larger-than": choose(c.LargerThan != 0, strconv.Itoa(c.LargerThan), ""),
+		"split": samples.SplitText(c.Split), "stratify": c.Stratify.String(), "shuffle": c.Shuffle.String(),
+		"names": choose(c.Names == NamesAuto, "", c.Names),
+		"dedup": choose(c.Dedup, "true", ""), "max-errors": c.MaxErrors.String(),
+		"shard-size": choose(c.ShardBytes != 0 && c.DatasetFormat() != part.HDF5, strconv.FormatInt(c.ShardBytes, 10), ""),
+	}
+	maps.Copy(all, c.Compress.options())
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	maps.Copy(all, FixedOptions)
+	return all
+}
+
+// FixedOptions are what a recipe says that no flag changes.
+var FixedOptions = map[string]string{"icc-profile": "ignored", "frame": "first"}
+
+// imagePipeline returns the transforms that the flags ask for of files of images.
+func (c Config) imagePipeline() (*transforms.Pipeline, error) {
+	if c.KeepEncoded {
+		return c.ShrinkPipeline(nil)
+	}
+	return c.Pipeline()
+}
+
+// RecipeOfImages returns what a manifest would say about how files of images are made records.
+func (c Config) RecipeOfImages() (*store.Recipe, error) {
+	if !c.KeepEncoded {
+		c = c.withImageDefaults()
+	}
+	text := c.Transforms
+	if text == nil && (!c.KeepEncoded || c.Shrinks()) {
+		p, err := c.imagePipeline()
+		if err != nil {
+			return nil, err
+		}
+		if text, err = json.Marshal(p); err != nil {
+			return nil, err
+		}
+	}
+	return &store.Recipe{Program: program(), Options: c.options(), Transforms: text}, nil
+}
+
+// choose returns yes or no.
+func choose(condition bool, yes, no string) string {
+	if condition {
+		return yes
+	}
+	return no
+}

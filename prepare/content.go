@@ -1,0 +1,155 @@
+package prepare
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/prepare/internal/samples"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/kinds"
+	"github.com/penstock/penstock/store"
+)
+
+// duplicate reports whether a good sample is left out: its content is that of a record
+// that the samples are appended to, or of a sample before it. Then r.log counts it.
+func (r *run) duplicate(s *slot) (bool, error) {
+	if r.there != nil {
+		if at, ok := r.there.Find(s.stored); ok {
+			return true, r.log.repeat(s.sample.Name, fmt.Sprintf("its content is in the dataset already: record %d", at))
+		}
+	}
+	if first, ok := r.log.before(s.digest); ok {
+		return true, r.log.repeat(s.sample.Name, "its content was there before"+r.asRecord(first))
+	}
+	return false, nil
+}
+
+// asRecord says as which record of the dataset the first one of this content is there: of the records of a run, after those
+// that were there. A shuffle gives records other numbers.
+func (r *run) asRecord(n int64) string {
+	if r.config.Shuffle.Set || r.task.quiet || n >= samples.Unplaced {
+		return ""
+	}
+	if r.base != nil {
+		n += r.base.Records
+	}
+	return fmt.Sprintf(": record %d", n)
+}
+
+// storedContent returns the digest of what a record is known by: its images, or all its
+// values where it has none.
+func storedContent(s store.Schema, values [][]byte) samples.Digest {
+	f := s.Fields
+	image := func(i int) bool { return f[i].Content == store.Image || f[i].Layout != "" }
+	counts := func(i int) bool { return f[i].Content != store.SourceName }
+	return samples.Content(len(f), image, counts, func(i int) []byte { return values[i] })
+}
+
+// splitOf returns the split of the next record, "" without splits.
+func (r *run) splitOf(j *job, s *slot) (string, error) {
+	if r.config.Split == nil {
+		return s.sample.Split, nil
+	}
+	splitter, class, content := r.log.splitter, j.stratum.Class(s.record), s.digest
+	if !splitter.Known(class) {
+		if err := j.stratum.CheckNumber(splitter.Classes()); err != nil {
+			return "", err
+		}
+	}
+	if j.stored { // records that are there are known by that
+		content = s.stored
+	}
+	return splitter.Choose(s.digest, content, class), nil
+}
+
+// labels returns the names of the fields that --fields makes labels.
+func (c Config) labels() (names []string) {
+	list, _ := column.ParseFields(c.Fields) // Validate has reported the error
+	for _, w := range list {
+		if w.Type == "label" {
+			names = append(names, w.FieldName())
+		}
+	}
+	return names
+}
+
+// newSplitter returns the Splitter that a run begins with. Copies are not looked for where none become records.
+func newSplitter(c Config) *samples.Splitter {
+	return samples.NewSplitter(c.Split, c.Stratify.Wanted, !c.Dedup)
+}
+
+// knowBase reads the dataset that is appended to, where it matters what its records hold: for --dedup, and for
+// --stratify, which needs their classes and splits, too.
+func (r *run) knowBase(ctx context.Context, j *job) error {
+	c, schema := r.config, store.Schema{}
+	if r.base == nil || !c.Dedup && !c.Stratify.Wanted {
+		return nil
+	}
+	j.stored, schema = true, r.base.Schema()
+	if c.Dedup {
+		r.there = new(samples.DigestSet)
+	}
+	label, splits := -1, splitsOf(r.base)
+	if c.Stratify.Wanted {
+		r.placed, label = newSplitter(c), schema.Index(j.stratum.Name)
+	}
+	r.progress.Begin("reading what is there", r.base.Records, "records")
+	defer r.progress.End()
+	return eachRecord(ctx, c, len(schema.Fields), func(at int64, values [][]byte) {
+		content := storedContent(schema, values)
+		if r.there != nil {
+			r.there.Add(content, at)
+		}
+		if label >= 0 {
+			r.placed.Add(content, j.stratum.Of(values[label]), splits(at))
+		}
+		r.progress.Add(1)
+	})
+}
+
+// eachRecord calls f for each record of the dataset that is appended to, with the values of all fields.
+func eachRecord(ctx context.Context, c Config, fields int, f func(at int64, values [][]byte)) error {
+	src, err := kinds.Open(ctx, c.Dest, source.Options{Kind: c.DatasetFormat()})
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	v, values, at := source.NewValues(fields), make([][]byte, fields), int64(0)
+	for sample, err := range src.Samples() {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err == nil {
+			err = sample.Data.Read(v)
+		}
+		if err != nil {
+			return err
+		}
+		for i := range values {
+			values[i] = v.Get(i)
+		}
+		f(at, values)
+		at++
+	}
+	return nil
+}
+
+// splitsOf returns a function that gives the split of a record, "" without splits.
+func splitsOf(m *store.Manifest) func(at int64) string {
+	return func(at int64) string {
+		for _, s := range m.Splits {
+			i, _ := slices.BinarySearchFunc(s.Ranges, at, func(r [2]int64, at int64) int {
+				if r[1] <= at {
+					return -1
+				}
+				return 1
+			})
+			if i < len(s.Ranges) && s.Ranges[i][0] <= at {
+				return s.Name
+			}
+		}
+		return ""
+	}
+}

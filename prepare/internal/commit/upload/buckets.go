@@ -1,0 +1,242 @@
+package upload
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/internal/vfs/bucketfs"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/cloud"
+)
+
+// Destination returns what a URL names, nil for a place on this machine. With a rank it waits until no other process
+// of this machine makes the part.
+func (b *Buckets) Destination(text, spool string, rank part.Rank) (*Destination, error) {
+	if !InBucket(text) {
+		return nil, nil
+	}
+	c, u, err := b.Client(text)
+	if err != nil {
+		return nil, err
+	}
+	if u.Key == "" {
+		return nil, fmt.Errorf("%s: %w", u, errNoKey)
+	}
+	name, machine := u.Name()+"/"+u.Key, ""
+	if rank.Size > 0 {
+		turn, err := b.takeTurn(spool, name, rank)
+		if err != nil {
+			return nil, err
+		}
+		machine = turn.ID()
+		name += "\x00" + part.Name(rank.Index, rank.Size) + machine
+	}
+	root, err := openSpool(spool, name)
+	if err != nil {
+		return nil, err
+	}
+	d := &Destination{Context: b.Context, Client: c, URL: u, Text: text, spool: root.Name(), machine: machine}
+	b.open = append(b.open, func() { closeSpool(root) })
+	d.Local = filepath.Join(d.spool, u.Base())
+	b.names = append(b.names, d.Local, u.String())
+	return d, nil
+}
+
+// takeTurn waits for the turn of a rank, which lasts until the buckets are closed.
+func (b *Buckets) takeTurn(spool, name string, rank part.Rank) (*part.Turn, error) {
+	h := sha256.Sum256([]byte(name))
+	lock := hex.EncodeToString(h[:8]) + "-" + part.Name(rank.Index, rank.Size)
+	var turn *part.Turn
+	var folder string
+	err := fs.ErrNotExist
+	for n := 0; n < 100 && errors.Is(err, fs.ErrNotExist); n++ { // another process may remove the folder, which was empty
+		var own *os.Root
+		if own, err = openUserFolder(spool); err != nil {
+			continue
+		}
+		folder = own.Name()
+		turn, err = part.Take(b.Context, folder, lock, func() {
+			b.Warn(fmt.Sprintf("another process makes part %d of %d; waiting for it", rank.Index, rank.Size))
+		})
+		_ = own.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.open = append(b.open, func() {
+		turn.End()
+		_ = os.Remove(folder) // if it is empty
+	})
+	return turn, nil
+}
+
+// Buckets are the buckets of one run.
+type Buckets struct {
+	Context context.Context
+	Warn    func(text string) // of requests that are repeated
+	open    []func()
+	roots   map[string]string // where buckets are mounted, by name
+	names   []string          // pairs: what places are called here, and for people
+}
+
+func (b *Buckets) Close() {
+	for _, f := range slices.Backward(b.open) {
+		f()
+	}
+}
+
+// Client opens the bucket of a URL.
+func (b *Buckets) Client(text string) (*remote.Client, *remote.URL, error) {
+	bucket, u, err := OpenURL(b.Context, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := remote.NewClient(bucket, remote.Policy{Retry: b.Warn})
+	b.open = append(b.open, func() { _ = c.Close() })
+	return c, u, nil
+}
+
+// Mount returns a path for what a URL names; of what is on this machine it is the path itself.
+func (b *Buckets) Mount(text string) (string, error) {
+	if !InBucket(text) {
+		return LocalPath(text), nil
+	}
+	c, u, err := b.Client(text)
+	if err != nil {
+		return "", err
+	}
+	root, ok := b.roots[u.Name()]
+	if !ok {
+		root = b.mountBucket(c, u)
+	}
+	return filepath.Join(root, filepath.FromSlash(u.Key)), nil
+}
+
+func (b *Buckets) MountAll(texts []string) (paths []string, err error) {
+	paths = make([]string, len(texts))
+	for i, text := range texts {
+		if paths[i], err = b.Mount(text); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
+}
+
+// mountBucket mounts a bucket that is not mounted yet. Its path has its name, with a number
+// where another one of that name is.
+func (b *Buckets) mountBucket(c *remote.Client, u *remote.URL) string {
+	root := u.Scheme + ":/" + u.Bucket
+	for n := 2; vfs.Mounted(root); n++ {
+		root = fmt.Sprintf("%s:/%s~%d", u.Scheme, u.Bucket, n)
+	}
+	b.open = append(b.open, vfs.Mount(root, bucketfs.New(b.Context, c, "")))
+	b.names = append([]string{root, u.Scheme + "://" + u.Bucket}, b.names...)
+	if b.roots == nil {
+		b.roots = make(map[string]string)
+	}
+	b.roots[u.Name()] = root
+	return root
+}
+
+// Text gives places the names that the user knows.
+func (b *Buckets) Text(text string) string { return strings.NewReplacer(b.names...).Replace(text) }
+
+// Explain does the same with an error.
+func (b *Buckets) Explain(err error) error {
+	if err == nil || len(b.names) == 0 {
+		return err
+	}
+	return &renamed{err, b.Text(err.Error())}
+}
+
+// InBucket reports whether a place is in a bucket, and not on this machine.
+func InBucket(text string) bool { return remote.IsURL(text) && !strings.HasPrefix(text, "file:") }
+
+// LocalPath returns the path that a file URL is; other texts are paths.
+func LocalPath(text string) string {
+	if strings.HasPrefix(text, "file://") {
+		if u, err := remote.ParseURL(text); err == nil {
+			return filepath.Join(filepath.FromSlash(u.Bucket), filepath.FromSlash(u.Key))
+		}
+	}
+	return text
+}
+
+// renamed is an error with other names in its text.
+type renamed struct {
+	error
+	text string
+}
+
+func (e *renamed) Error() string { return e.text }
+
+func (e *renamed) Unwrap() error { return e.error }
+
+// ApartURLs refuses a destination inside a source, or the other way round.
+func ApartURLs(source, dest string) error {
+	if !remote.IsURL(source) || !remote.IsURL(dest) {
+		return nil
+	}
+	s, err := remote.ParseURL(source)
+	if err != nil {
+		return err
+	}
+	d, err := remote.ParseURL(dest)
+	if err != nil || s.Name() != d.Name() || s.Scheme == "file" {
+		return err
+	}
+	a, b := "/"+s.Key+"/", "/"+d.Key+"/"
+	if s.Key == "" || d.Key == "" || strings.HasPrefix(a, b) || strings.HasPrefix(b, a) {
+		return fmt.Errorf("source %s and destination %s are in one another; choose another destination", s, d)
+	}
+	return nil
+}
+
+// openSpool makes and opens the folder where a dataset is built that goes to a bucket: the same for each run of that
+// name, so that one that was stopped can be resumed. It is in a folder of this user, as anybody can compute its name.
+func openSpool(folder, name string) (*os.Root, error) {
+	h := sha256.Sum256([]byte(name))
+	for range 100 { // see closeSpool, which another process may be in
+		own, err := openUserFolder(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		spool, err := private.Make(own, hex.EncodeToString(h[:8]))
+		_ = own.Close()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return spool, err
+		}
+	}
+	return nil, fmt.Errorf("the spool: %s is removed again and again", folder)
+}
+
+func openUserFolder(folder string) (*os.Root, error) {
+	if folder == "" {
+		folder = os.TempDir()
+	}
+	own, err := private.UserFolder(folder)
+	if err != nil {
+		err = fmt.Errorf("the spool: %w", err)
+	}
+	return own, err
+}
+
+// errNoKey is the error of a destination that is a whole bucket.
+var errNoKey = errors.New("a dataset needs a name inside of its bucket")
+
+// OpenURL opens buckets; tests have others.
+var OpenURL = cloud.Open

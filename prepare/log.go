@@ -1,0 +1,216 @@
+package prepare
+
+import (
+	"crypto/sha256"
+	"encoding"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/samples"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+)
+
+// runLog remember, sample by sample in order, what went in and what was left out.
+type runLog struct {
+	samples    int64
+	bytes      int64
+	print      hash.Hash // over all samples, see enter
+	names      hash.Hash // over their names
+	skipped    []samples.Skipped
+	kinds      map[string]int64 // of skipped samples
+	duplicates int64
+	repeated   samples.SkippedList // these
+	seen       *samples.DigestSet  // contents; nil unless duplicates are looked for
+	order      []byte              // of seen, since the last note: digests with their positions, 8 bytes each
+	splitter   *samples.Splitter
+	stratum    string // the field whose values are classes for splitter
+	scratch    []byte
+
+	noted noted
+}
+
+// noted counts what notes have had.
+type noted struct{ skipped int }
+
+func newRunLog(c Config) *runLog {
+	b := &runLog{print: sha256.New(), names: sha256.New(), kinds: make(map[string]int64), splitter: newSplitter(c)}
+	if c.Dedup {
+		b.seen = new(samples.DigestSet)
+	}
+	return b
+}
+
+// enter adds a sample to the fingerprint: its name, a zero byte, its size as 8 and its
+// CRC32C as 4 bytes, little endian.
+func (b *runLog) enter(s *slot) {
+	b.samples++
+	b.bytes += s.size
+	b.scratch = append(append(b.scratch[:0], s.sample.Name...), 0)
+	b.names.Write(b.scratch)
+	b.scratch = binary.LittleEndian.AppendUint64(b.scratch, uint64(s.size))
+	b.scratch = binary.LittleEndian.AppendUint32(b.scratch, s.crc)
+	b.print.Write(b.scratch)
+}
+
+// pass enters a sample that a run before this one has done.
+func (b *runLog) pass(name string) {
+	b.scratch = append(append(b.scratch[:0], name...), 0)
+	b.names.Write(b.scratch)
+}
+
+// skip adds a sample that is left out.
+func (b *runLog) skip(s *slot) {
+	kind := kindOf(s.bad)
+	b.skipped = append(b.skipped, samples.Skipped{Sample: s.sample.Name, Kind: kind, Reason: s.bad.Error()})
+	b.kinds[kind]++
+}
+
+// records returns how many samples became records.
+func (b *runLog) records() int64 { return b.samples - int64(len(b.skipped)) - b.duplicates }
+
+// before reports whether the content of the sample that was entered last was there before, and in which record. It enters
+// the content if not.
+func (b *runLog) before(d samples.Digest) (first int64, repeated bool) {
+	if b.seen == nil {
+		return 0, false
+	}
+	at := b.records() - 1 // if it becomes a record
+	first, added := b.seen.Add(d, at)
+	if added {
+		b.order = binary.LittleEndian.AppendUint64(append(b.order, d[:]...), uint64(at))
+	}
+	return first, !added
+}
+
+// repeat adds a sample that is left out as its content is there.
+func (b *runLog) repeat(name, reason string) error {
+	b.duplicates++
+	return b.repeated.Add(samples.Skipped{Sample: name, Kind: "duplicate", Reason: reason})
+}
+
+// writeLeft writes a line for each sample that is left out: those that cannot be used, then
+// duplicates.
+func (b *runLog) writeLeft(w io.Writer) error {
+	e := json.NewEncoder(w)
+	for _, s := range b.skipped {
+		if err := e.Encode(s); err != nil {
+			return err
+		}
+	}
+	return b.repeated.WriteLines(w)
+}
+
+// kindOf sorts reasons into few kinds.
+func kindOf(err error) string {
+	if known, ok := err.(*part.SkipReason); ok {
+		return known.Kind
+	}
+	for _, kind := range []error{imagefile.ErrNotImage, imagefile.ErrCorrupt, imagefile.ErrUnsupported, imagefile.ErrTooLarge, source.ErrValue} {
+		if errors.Is(err, kind) {
+			return kind.Error()
+		}
+	}
+	return "unreadable file"
+}
+
+// source returns what the manifest says about where the samples came from.
+func (b *runLog) source(info source.Info) *store.SourceInfo {
+	return &store.SourceInfo{
+		Kind: info.Kind, Name: info.Name, Samples: b.samples, Bytes: b.bytes, Inputs: info.Inputs,
+		Fingerprint: "sha256:" + hex.EncodeToString(b.print.Sum(nil)),
+	}
+}
+
+// listed returns what the manifest says of the samples that are left out.
+func (b *runLog) listed() []store.Skipped {
+	var list []store.Skipped
+	for _, s := range b.skipped {
+		list = append(list, store.Skipped{Sample: s.Sample, Reason: s.Reason})
+	}
+	return list
+}
+
+// note is the part of a log that the journal keeps at a checkpoint. Lists have only new entries.
+type note struct {
+	Samples    int64             `json:"samples"`
+	Bytes      int64             `json:"bytes"`
+	Print      []byte            `json:"print"`
+	Names      []byte            `json:"names"` // the hash over the names so far
+	Skipped    []samples.Skipped `json:"skipped,omitempty"`
+	Duplicates int64             `json:"duplicates,omitempty"`
+	Repeated   [][]byte          `json:"repeated,omitempty"` // see samples.SkippedList
+	Seen       []byte            `json:"seen,omitempty"`     // see runLog.order
+	Strata     map[int64][]int64 `json:"strata,omitempty"`
+	Placed     []byte            `json:"placed,omitempty"` // see samples.Splitter.Fresh
+}
+
+// pending returns the bytes of contents that the next note has to hold.
+func (b *runLog) pending() int { return len(b.order) + b.splitter.FreshBytes() }
+
+// note returns what was added to b since the last note.
+func (b *runLog) note() (json.RawMessage, error) {
+	print, err := b.print.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	n := note{
+		Samples: b.samples, Bytes: b.bytes, Print: print, Names: b.names.Sum(nil), Skipped: b.skipped[b.noted.skipped:],
+		Duplicates: b.duplicates, Strata: b.splitter.Counts(), Placed: b.splitter.Fresh(),
+	}
+	if n.Repeated, err = b.repeated.Note(); err != nil {
+		return nil, err
+	}
+	n.Seen, b.order = b.order, nil
+	b.noted.skipped = len(b.skipped)
+	return json.Marshal(n)
+}
+
+// possible reports whether the counts of a note can be those of a run like this one, and of more samples than b has.
+func (b *runLog) possible(n *note) bool {
+	if n.Samples < b.samples || n.Bytes < 0 || n.Duplicates < 0 || n.Duplicates > n.Samples || len(n.Names) != b.names.Size() {
+		return false
+	}
+	return b.splitter.Possible(n.Strata, n.Placed)
+}
+
+// restore sets b to the state that an earlier run noted. It returns how many samples that run
+// has done, and the hash over their names.
+func (b *runLog) restore(notes []json.RawMessage) (done int64, names []byte, err error) {
+	for _, text := range notes {
+		var n note
+		if err := json.Unmarshal(text, &n); err != nil {
+			return 0, nil, fmt.Errorf("cannot resume: the journal's note: %w", err)
+		}
+		if !b.possible(&n) {
+			return 0, nil, fmt.Errorf("cannot resume: the journal's note has counts that cannot be: %w; begin anew without --resume", store.ErrCorrupt)
+		}
+		if err := b.print.(encoding.BinaryUnmarshaler).UnmarshalBinary(n.Print); err != nil {
+			return 0, nil, fmt.Errorf("cannot resume: the journal's note: %w", err)
+		}
+		b.samples, b.bytes, b.duplicates, names = n.Samples, n.Bytes, n.Duplicates, n.Names
+		for _, s := range n.Skipped {
+			b.skipped = append(b.skipped, s)
+			b.kinds[s.Kind]++
+		}
+		b.repeated.Restore(n.Repeated, n.Duplicates)
+		const digest, entry = len(samples.Digest{}), len(samples.Digest{}) + 8
+		for d := range slices.Chunk(n.Seen, entry) {
+			if b.seen != nil && len(d) == entry {
+				b.seen.Add(samples.Digest(d[:digest]), int64(binary.LittleEndian.Uint64(d[digest:])&math.MaxInt64))
+			}
+		}
+		b.splitter.Restore(n.Strata, n.Placed)
+	}
+	b.noted.skipped = len(b.skipped)
+	return b.samples, names, nil
+}

@@ -1,0 +1,165 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/prepare/internal/execute/field"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// allRecords is the Config.NormalizeSplit that takes mean and deviation over every split.
+const allRecords = "all"
+
+// setNormalizeSplit makes Config.NormalizeSplit the split that the dataset's own mean and
+// deviation come from, so that the recipe says it. Without splits it is "".
+func (r *run) setNormalizeSplit() error {
+	c, names := &r.config, r.splits()
+	if !c.Normalize.Dataset || r.collected != nil {
+		return nil
+	}
+	switch want := c.NormalizeSplit; {
+	case len(names) == 0 && want != "" && want != allRecords:
+		return fmt.Errorf("--normalize-split %s: the dataset has no splits; --split makes them", want)
+	case len(names) == 0:
+		c.NormalizeSplit = ""
+	case want == "":
+		c.NormalizeSplit = trainingSplit(names)
+		r.info.Hints = append(r.info.Hints, fmt.Sprintf("mean and deviation are those of the split %s; --normalize-split all takes every record", c.NormalizeSplit))
+	case want != allRecords && !slices.Contains(names, want):
+		return fmt.Errorf("--normalize-split %s: there is no such split%s", want, suggest.Hint(want, append(names, allRecords)))
+	}
+	return nil
+}
+
+// trainingSplit returns the split that is called as the one for training is, or else the first.
+func trainingSplit(names []string) string {
+	if i := slices.IndexFunc(names, source.TrainingName); i >= 0 {
+		return names[i]
+	}
+	return names[0]
+}
+
+// ofSplit says in a note which records were measured.
+func ofSplit(split string) string {
+	if split == "" || split == allRecords {
+		return ""
+	}
+	return " in the split " + split
+}
+
+// measurePass runs over the source and calls add for each record that Config.NormalizeSplit
+// names, in order. Splits and duplicates are decided as they are when the records are written.
+func (r *run) measurePass(ctx context.Context, j *job, add func(*store.Record) error) error {
+	r.log = newRunLog(r.config)
+	want, measured := r.config.NormalizeSplit, false
+	err := r.pass(ctx, j, "measuring (1 of 2)", j.ahead(r.config.Source, r.src.Samples()), func(s *slot) error {
+		if repeated, err := r.duplicate(s); repeated {
+			return err
+		}
+		split, err := r.splitOf(j, s)
+		if err != nil {
+			return err
+		}
+		if want != "" && want != allRecords && split != want {
+			return nil
+		}
+		measured = true
+		return add(s.record)
+	})
+	if err == nil && !measured {
+		err = fmt.Errorf("--normalize dataset: the split %s has no records to compute mean and deviation of", want)
+	}
+	r.skip = int64(len(r.log.skipped))
+	return err
+}
+
+// measureArrays runs over the source for the figures of the arrays that --normalize dataset
+// speaks of, and makes them transforms of these fields.
+func (r *run) measureArrays(ctx context.Context) error {
+	c := r.config
+	if !c.Normalize.Dataset || c.Normalize.Fields == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels) {
+		return nil
+	}
+	j, err := r.newJob(ctx, c)
+	if err != nil {
+		return err
+	}
+	list, err := c.Measures(j.fields, j.source, j.schema)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	if r.base != nil {
+		return fmt.Errorf("--append and --normalize dataset: the figures would be those of the new records alone; give those of %s, with the recipe that %s prints: --pipeline FILE", c.Dest, shell.Penstock("inspect show --recipe"))
+	}
+	err = r.measurePass(ctx, j, func(rec *store.Record) error {
+		for _, f := range list {
+			f.Add(rec.Values[f.At])
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.standardize(j, list)
+}
+
+// standardize enters the figures as transforms.
+func (r *run) standardize(j *job, list []*field.Moments) error {
+	r.config.Own = make(map[string]transforms.Standardize)
+	for _, f := range list {
+		name := j.source[f.At].Name
+		t := f.Transform()
+		if _, err := t.Resolve(); err != nil {
+			return fmt.Errorf("--normalize dataset: field %q: %w", name, err)
+		}
+		r.config.Own[name] = t
+		r.progress.Note(fmt.Sprintf("%s is standardized by its own %s%s\n", name, countFigures(len(t.Mean)), ofSplit(r.config.NormalizeSplit)))
+	}
+	return nil
+}
+
+// measures reports whether the figures of the dataset are needed before it is written.
+func (r *run) measures() bool {
+	c := r.config
+	return c.Normalize.OfImages() && c.WithImageDefaults().DType != tensor.Uint8 && c.Transforms == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels)
+}
+
+// measure runs over the source for the mean and deviation of its pixels as they would be
+// stored in uint8.
+func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
+	c := r.config
+	c.DType = tensor.Uint8
+	j, err := r.newJob(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(j.schema.Fields, func(f store.Field) bool { return f.Layout != "" })
+	if at < 0 {
+		return nil, errors.New("--normalize dataset: --keep-encoded leaves the images as they are")
+	}
+	builder, sums := write.NewManifestBuilder(j.schema), make([]uint32, len(j.schema.Fields))
+	err = r.measurePass(ctx, j, func(rec *store.Record) error {
+		rec.Split = ""
+		return builder.Add(rec, sums)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return builder.Manifest(store.Info{NormalizeByStatistics: true}).Fields[at].Normalization, nil
+}
+
+func countFigures(n int) string {
+	if n == 1 {
+		return "mean and deviation"
+	}
+	return fmt.Sprintf("%d means and deviations", n)
+}

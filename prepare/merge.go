@@ -1,0 +1,231 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/commit/upload"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// MergeConfig is everything that Merge depends on.
+type MergeConfig struct {
+	Parts []string // folders with parts; nil for the one beside Dest
+	Dest  string   // dataset to make
+
+	Workers     int   // goroutines that compute checksums and statistics; 0 means one a core
+	Memory      int64 // bytes of records under way, as Config.Memory
+	Overwrite   bool  // replace a dataset that is there
+	Resume      bool  // continue a merge that was stopped, if there is one
+	RemoveParts bool  // when the dataset is there
+	Wait        bool  // for parts that are not there yet
+	KeepShards  bool  // the parts' files become those of the dataset, which has their shards then
+
+	Spool      string        // as Config.Spool
+	Checkpoint time.Duration // as Config.Checkpoint
+
+	uploader *upload.Uploader // see upload.Uploader
+	take     part.TakeFile    // with KeepShards; nil: files of one file system are linked
+}
+
+// Merge makes one dataset of the parts that runs with a Config.World have made. It has the
+// bytes of a dataset that one run has made of all samples. Parts that are missing, there
+// twice, or made of another source, with another recipe or by another version are an error
+// that names them, and then nothing is written.
+//
+// Records are copied in their order, so it takes the time of reading and writing the dataset
+// once, and its space beside the parts. With KeepShards, files are linked, or copied inside of
+// their bucket, and the dataset differs from that of a single run in its shards only.
+func Merge(ctx context.Context, c MergeConfig, progress Progress) (*Summary, error) {
+	if slices.ContainsFunc(append([]string{c.Dest}, c.Parts...), remote.IsURL) {
+		return mergeRemote(ctx, c, progress)
+	}
+	folders := c.Parts
+	if len(folders) == 0 {
+		folders = []string{part.Folder(c.Dest)}
+	}
+	parents := missingParents(c.Dest)
+	s, err := mergeParts(ctx, c, folders, progress)
+	if err != nil {
+		removeEmpty(parents)
+		return nil, err
+	}
+	if c.RemoveParts {
+		return s, part.Remove(folders, s.ID)
+	}
+	if left := slices.DeleteFunc(slices.Clone(folders), part.Gone); len(left) > 0 {
+		s.Hints = append(s.Hints, "the parts are not needed any more: "+strings.Join(left, " "))
+	}
+	return s, nil
+}
+
+func mergeParts(ctx context.Context, c MergeConfig, folders []string, progress Progress) (*Summary, error) {
+	begin := time.Now()
+	if s, err := c.removedBefore(folders); s != nil || err != nil {
+		return s, err
+	}
+	parts, err := c.findParts(ctx, folders, progress)
+	if err != nil {
+		return nil, err
+	}
+	plan := parts.Plan
+	config, err := configOf(plan, c, folders)
+	if err != nil {
+		return nil, err
+	}
+	if s, err := mergedBefore(config, plan); s != nil || err != nil {
+		return s, err
+	}
+	if c.KeepShards {
+		if err := c.checkKeep(config, plan, folders); err != nil {
+			return nil, err
+		}
+	}
+	if err := checkMergePlaces(config); err != nil {
+		return nil, err
+	}
+	r, err := newMerge(config, parts, progress)
+	if err != nil {
+		return nil, err
+	}
+	if c.KeepShards {
+		parts.Keep, r.task.adopt = true, func() (store.Writer, error) { return parts.Adopt(config.Dest, config.Overwrite, c.take) }
+	}
+	m, err := r.merge(ctx, plan.Ordered)
+	if err != nil {
+		return nil, r.explain(ctx, err)
+	}
+	return newSummary(r.config, r, m, time.Since(begin))
+}
+
+// pollParts is how long a merge waits before it looks again for a part that is missing.
+const pollParts = time.Second
+
+// findParts returns the parts, or those that there are already and will be.
+func (c MergeConfig) findParts(ctx context.Context, folders []string, progress Progress) (*part.Set, error) {
+	if !c.Wait {
+		return part.Find(folders)
+	}
+	said := ""
+	return part.Await(folders, func(missing string) error {
+		if missing != said {
+			said = missing
+			progress.Note("waiting for " + missing + "\n")
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pollParts):
+			return nil
+		}
+	})
+}
+
+// checkKeep refuses parts whose files cannot be those of the dataset.
+func (c *MergeConfig) checkKeep(whole Config, plan *part.Plan, folders []string) error {
+	if c.take == nil {
+		if c.take = part.Link; c.uploader != nil || slices.ContainsFunc(folders, vfs.Mounted) {
+			return errors.New("--keep-shards: the parts and DEST must be in one bucket, or both on file systems; merge without it")
+		}
+	}
+	return plan.KeepProblem(whole.Split != nil, whole.Dedup, whole.Shuffle.Set)
+}
+
+// configOf returns the Config of the whole dataset.
+func configOf(p *part.Plan, m MergeConfig, folders []string) (Config, error) {
+	var c Config
+	if err := c.setShared(p.Config); err != nil {
+		return c, err
+	}
+	c.Source, c.Dest, c.Format = strings.Join(folders, " "), m.Dest, ""
+	if c.DatasetFormat() != p.Format {
+		return c, fmt.Errorf("%s would be %s, but the parts were made for %s; give a name for that", m.Dest, FormatNames[c.DatasetFormat()], FormatNames[p.Format])
+	}
+	c.Workers, c.Memory = m.Workers, m.Memory
+	if c.Workers < 1 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	c.Overwrite, c.Resume, c.Checkpoint, c.uploader = m.Overwrite, m.Resume, m.Checkpoint, m.uploader
+	return c, nil
+}
+
+// newMerge returns the run that makes a dataset of parts.
+func newMerge(c Config, parts *part.Set, progress Progress) (*run, error) {
+	p := parts.Plan
+	schema := store.Schema{Fields: p.Fields}
+	r := newRun(c, parts, progress)
+	by, err := c.Stratify.Find(schema, c.labels())
+	r.task = task{stage: "merging", inputs: parts.Digest(), job: &job{schema: schema, stratum: by}, recipe: p.Recipe}
+	return r, err
+}
+
+// merge makes the dataset. Samples that are not in the order of --shuffle get it now.
+func (r *run) merge(ctx context.Context, ordered bool) (*store.Manifest, error) {
+	if r.config.Shuffle.Set && !ordered {
+		return r.runShuffled(ctx)
+	}
+	return r.write(ctx)
+}
+
+// mergedBefore returns the summary of a dataset that a merge with --resume has finished
+// before.
+func mergedBefore(c Config, p *part.Plan) (*Summary, error) {
+	if !c.Resume || c.Overwrite {
+		return nil, nil
+	}
+	m, err := openManifest(c.Dest)
+	if err != nil || !p.Became(m) {
+		return nil, nil // that it is there will be the error
+	}
+	return c.found(m, p.Info())
+}
+
+func checkMergePlaces(c Config) error {
+	left := write.Unfinished(c.Dest)
+	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Keep: true})
+	switch {
+	case err == nil && left && !c.Resume && !c.Overwrite:
+		return errors.Join(fmt.Errorf("a merge that made %s was stopped; continue it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())
+	case errors.Is(err, store.ErrExist) && !c.Overwrite:
+		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
+	case err != nil:
+		return fmt.Errorf("cannot write %s: %w", c.Dest, err)
+	case left:
+		return stage.Release()
+	}
+	return stage.Abort()
+}
+
+// removedBefore returns the summary of a dataset that a merge before this one has made, some
+// of whose parts it has removed. Parts that it had begun to remove go, too. It is nil where all
+// folders are there, and where nothing says that they were of that dataset: neither what is
+// left of them nor --resume.
+func (c MergeConfig) removedBefore(folders []string) (*Summary, error) {
+	left := slices.DeleteFunc(slices.Clone(folders), part.Gone)
+	if len(left) == len(folders) {
+		return nil, nil
+	}
+	m, err := openManifest(c.Dest)
+	if err != nil || m.Source == nil || !part.AllBecame(left, m) {
+		return nil, nil // that parts are missing will be the error
+	}
+	begun := slices.ContainsFunc(folders, func(f string) bool { return !part.Gone(part.TrashPath(f, m.ID)) })
+	if !begun && (!c.Resume || c.Overwrite) {
+		return nil, nil
+	}
+	if begun {
+		if err := part.Remove(folders, m.ID); err != nil {
+			return nil, err
+		}
+	}
+	return Config{Input: Input{Source: strings.Join(folders, " ")}, Output: Output{Dest: c.Dest}, Resources: Resources{Workers: c.Workers}}.found(m, infoOf(m))
+}

@@ -1,0 +1,194 @@
+package prepare
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/usage"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/commit/upload"
+	"github.com/penstock/penstock/remote"
+)
+
+// mergedMark says which dataset parts became. Where folders cannot be renamed, as in buckets, a
+// merge writes it beside them before it publishes the dataset, if it is to remove the parts: so
+// a merge after one that was killed removes what is left of them, and nothing else.
+type mergedMark struct {
+	Summary *Summary          `json:"summary"`
+	Size    int64             `json:"size"`   // of the file of the dataset that is written last
+	CRC32C  string            `json:"crc32c"` // of that
+	Parts   map[string]string `json:"parts"`  // CRC32C of the parts' files, by name
+}
+
+// mergedEnding follows the name of the folder of parts.
+const mergedEnding = ".merged"
+
+// markMerged writes what says that the parts in some folders, which are at paths, became a
+// dataset.
+func (b remoteRun) markMerged(folders, paths []string, s *Summary, last string) error {
+	if !slices.ContainsFunc(folders, upload.InBucket) {
+		return nil
+	}
+	info, err := os.Stat(last)
+	if err != nil {
+		return err
+	}
+	m := mergedMark{Summary: s, Size: info.Size()}
+	if m.CRC32C, err = upload.CRCOf(last); err != nil {
+		return err
+	}
+	if m.Parts, err = seals(paths); err != nil {
+		return err
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return b.eachMark(folders, func(c *remote.Client, key string) error {
+		return c.WriteAll(b.Context, key, text, remote.WriteOptions{ContentType: "application/json"})
+	})
+}
+
+// eachMark calls f for the marks of those folders that are in buckets.
+func (b remoteRun) eachMark(folders []string, f func(c *remote.Client, key string) error) error {
+	for _, folder := range folders {
+		if !upload.InBucket(folder) {
+			continue
+		}
+		c, u, err := b.Client(folder)
+		if err == nil {
+			err = f(c, u.Key+mergedEnding)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seals returns the checksums of the files of all parts that are whole, by name.
+func seals(paths []string) (map[string]string, error) {
+	list := make(map[string]string)
+	for _, path := range paths {
+		if part.Gone(path) {
+			continue
+		}
+		parts, err := part.List(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range parts {
+			data, err := vfs.ReadFile(part.File(p), nil)
+			if err != nil {
+				return nil, err
+			}
+			list[filepath.Base(p)] = layout.HexCRC(layout.CRC32C(data))
+		}
+	}
+	return list, nil
+}
+
+// removeLeft finishes what a merge that was killed has begun: it removes the parts that are left
+// of those that became the dataset, and returns the summary of that. It is nil where no mark says
+// so. Marks that are not true any more are removed.
+func (b remoteRun) removeLeft(m MergeConfig, d *upload.Destination, folders, paths []string) (*Summary, error) {
+	mark, err := b.mark(folders)
+	if mark == nil || err != nil {
+		return nil, err
+	}
+	holds, err := mark.holds(m, d, paths)
+	if err != nil {
+		return nil, err
+	}
+	if !holds {
+		return nil, b.unmark(folders)
+	}
+	if d != nil {
+		if err := d.RemoveSpool(); err != nil {
+			return nil, err
+		}
+	}
+	return mark.summary(m, d), b.removeAll(folders, mark.Summary.ID)
+}
+
+// mark returns the first mark of some folders; nil if there is none.
+func (b remoteRun) mark(folders []string) (mark *mergedMark, err error) {
+	err = b.eachMark(folders, func(c *remote.Client, key string) error {
+		if mark != nil {
+			return nil
+		}
+		data, _, err := c.ReadAll(b.Context, key, part.MaxFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		var read mergedMark
+		if err == nil && json.Unmarshal(data, &read) == nil && read.Summary != nil {
+			mark = &read
+		}
+		return err
+	})
+	return mark, err
+}
+
+// unmark removes the marks of some folders.
+func (b remoteRun) unmark(folders []string) error {
+	return b.eachMark(folders, func(c *remote.Client, key string) error {
+		if err := c.Delete(b.Context, key); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+}
+
+// holds reports whether the dataset is there, and no parts but those that it was made of.
+func (s *mergedMark) holds(m MergeConfig, d *upload.Destination, paths []string) (bool, error) {
+	there, err := s.published(m, d)
+	if !there || err != nil {
+		return false, err
+	}
+	left, err := seals(paths)
+	for name, crc := range left {
+		if s.Parts[name] != crc {
+			return false, nil
+		}
+	}
+	return err == nil, err
+}
+
+// published reports whether the dataset is there.
+func (s *mergedMark) published(m MergeConfig, d *upload.Destination) (bool, error) {
+	if d == nil {
+		dest := upload.LocalPath(m.Dest)
+		crc, err := upload.CRCOf(upload.LastFile(dest, formatOf(dest)))
+		return err == nil && crc == s.CRC32C, nil
+	}
+	o, err := d.Client.Stat(d.Context, d.ManifestKey(formatOf(d.Local)))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && o.Size != s.Size {
+		return false, nil
+	}
+	if err == nil {
+		err = upload.SameObject(d.Context, d.Client, o, s.CRC32C)
+	}
+	if errors.Is(err, upload.ErrLost) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// summary returns that of the dataset, as of one that was there.
+func (s *mergedMark) summary(m MergeConfig, d *upload.Destination) *Summary {
+	out := *s.Summary
+	out.Dest = upload.LocalPath(m.Dest)
+	if d != nil {
+		out.Dest = d.URL.String()
+	}
+	out.Source.Ignored, out.Resumed, out.Seconds, out.PeakMemory = 0, 0, 0, usage.PeakMemory()
+	out.Unit, out.Hints = "samples", []string{completeHint}
+	return &out
+}

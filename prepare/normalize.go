@@ -1,0 +1,56 @@
+package prepare
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// SetNormalization notes mean and deviation of the images in a flat dataset, which readers then apply, and rewrites no
+// record. Figures of the dataset itself are those of a split: of the one that it returns, "" for all records.
+func SetNormalization(dataset string, figures Normalize, split string) (*store.Manifest, string, error) {
+	split, err := measuredSplit(dataset, figures, split)
+	if err != nil {
+		return nil, "", err
+	}
+	m, err := write.SetNormalization(dataset, split, func(f store.Field, own *store.Normalization) (*store.Normalization, error) {
+		return figuresOf(figures, f, own)
+	})
+	return m, split, err
+}
+
+// measuredSplit returns the split that the dataset's own figures come from; "" means all records.
+func measuredSplit(dataset string, figures Normalize, split string) (string, error) {
+	if !figures.Dataset || split == allRecords {
+		return "", nil
+	}
+	ds, err := store.Open(dataset, store.OpenOptions{})
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	if ds.Manifest != nil {
+		names = ds.Manifest.SplitNames()
+	}
+	switch {
+	case split != "" && !slices.Contains(names, split):
+		return "", fmt.Errorf("--split %s: there is no such split%s", split, suggest.Hint(split, append(names, allRecords)))
+	case split != "" || len(names) == 0:
+		return split, nil
+	}
+	return trainingSplit(names), nil
+}
+
+// figuresOf returns those of a field.
+func figuresOf(figures Normalize, f store.Field, own *store.Normalization) (*store.Normalization, error) {
+	if figures.Dataset {
+		return own, nil
+	}
+	if channels := len(own.Mean); len(figures.Mean) != 1 && len(figures.Mean) != channels {
+		return nil, fmt.Errorf("%s has %d channels, and its images have %d", figures, len(figures.Mean), channels)
+	}
+	return figures.Field(len(own.Mean), false), nil
+}

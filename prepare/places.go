@@ -1,0 +1,154 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/kinds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// openSource opens what c.From says.
+func openSource(ctx context.Context, c Config, p Progress) (source.Source, error) {
+	if c.producer != nil {
+		return openProduced(c)
+	}
+	p.Begin("looking at the source", -1, "samples")
+	defer p.End()
+	return kinds.Open(ctx, c.Source, source.Options{
+		NoNames: c.Names == NamesOff,
+		Kind:    c.From, Fields: c.Fields, Outside: c.Outside, Seen: p.Add,
+		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
+	})
+}
+
+// checkPlaces checks source and destination before any work is done.
+func checkPlaces(c Config) error {
+	if c.producer == nil {
+		if err := kinds.Check(c.Source, c.From); err != nil {
+			return err
+		}
+		if err := checkApart(c.Source, c.Dest); err != nil {
+			return err
+		}
+	}
+	left := write.Unfinished(c.Dest)
+	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Append: c.Append, Keep: true})
+	switch {
+	case err == nil && left && !c.Resume && !c.Overwrite:
+		return errors.Join(fmt.Errorf("a run that made %s was stopped; continue it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())
+	case errors.Is(err, fs.ErrNotExist) && c.Append:
+		return fmt.Errorf("%s is not there, so nothing can be appended to it; make it first, without --append", c.Dest)
+	case errors.Is(err, store.ErrExist) && !c.Overwrite:
+		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
+	case err != nil:
+		return fmt.Errorf("cannot write %s: %w", c.Dest, err)
+	}
+	if left {
+		return stage.Release()
+	}
+	return stage.Abort()
+}
+
+// openManifest returns the manifest of a dataset.
+func openManifest(path string) (*store.Manifest, error) {
+	open := store.OpenFlat
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.IsDir():
+		open = func(path string) (*store.Dataset, error) { return store.OpenHDF5(path, store.OpenOptions{}) }
+	case layout.IsZarr(path):
+		open = func(path string) (*store.Dataset, error) { return store.OpenZarr(path, store.OpenOptions{}) }
+	}
+	d, err := open(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.Manifest == nil:
+		return nil, fmt.Errorf("%s was not made by this program, so nothing can be appended to it; make a dataset of it first", path)
+	}
+	return d.Manifest, nil
+}
+
+// missingParents returns the folders above path that do not exist, the innermost first.
+func missingParents(path string) (list []string) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil
+	}
+	for parent := filepath.Dir(path); parent != path; path, parent = parent, filepath.Dir(parent) {
+		if _, err := os.Lstat(parent); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		list = append(list, parent)
+	}
+	return list
+}
+
+// removeEmpty removes those folders that exist and hold nothing.
+func removeEmpty(folders []string) {
+	for _, f := range folders {
+		if os.Remove(f) != nil {
+			return
+		}
+	}
+}
+
+// checkApart refuses a destination inside the source, whose next reader would take it for
+// samples, and one that contains the source, which --overwrite would remove.
+func checkApart(src, dest string) error {
+	s, err := resolve(src)
+	if err != nil {
+		return err
+	}
+	d, err := resolve(dest)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s == d:
+		return fmt.Errorf("source and destination are both %s; choose another destination", src)
+	case inside(d, s):
+		return fmt.Errorf("destination %s is inside the source %s; choose one outside of it", dest, src)
+	case inside(s, d):
+		return fmt.Errorf("source %s is inside the destination %s; choose another destination", src, dest)
+	}
+	for folder := filepath.Dir(d); folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+		if _, err := store.OpenFlat(folder); err == nil {
+			return fmt.Errorf("destination %s is inside the dataset %s; choose one outside of it", dest, folder)
+		}
+	}
+	return nil
+}
+
+func inside(path, folder string) bool {
+	return strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
+}
+
+// resolve returns the path without links, as far as it exists.
+func resolve(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	rest := ""
+	for {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		parent := filepath.Dir(path)
+		if !errors.Is(err, os.ErrNotExist) || parent == path {
+			return filepath.Join(path, rest), nil
+		}
+		path, rest = parent, filepath.Join(filepath.Base(path), rest)
+	}
+}

@@ -1,0 +1,124 @@
+package prepare
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/producer"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// StreamName is the SOURCE that is standard input.
+const StreamName = "-"
+
+// fieldsInput is the input of a journal that has the fields of a stream, for a producer that
+// continues it.
+const fieldsInput = "fields of the stream"
+
+// digestInput is the input of a journal that has the digest of what the samples are made of.
+const digestInput = "digest of the inputs"
+
+// RunProduced is Run with samples that another process sends: see package producer.
+func RunProduced(ctx context.Context, c Config, in io.Reader, out io.Writer, progress Progress) (*Summary, error) {
+	p, err := producer.Open(ctx, in, out)
+	if err != nil {
+		return nil, err
+	}
+	if c.Rank.Size > 0 && p.Begin.Samples < 0 {
+		return nil, errors.New("--rank: the number of samples of all ranks must be known; the producer has to say it")
+	}
+	c.producer, c.Checkpoint = p, p.Begin.Every()
+	s, err := Run(ctx, c, progress)
+	if err == nil && !p.Started() { // it was complete, so that nothing was opened
+		err = p.Answer(producer.Start{First: s.Source.Samples, End: s.Source.Samples, Complete: true})
+	}
+	return s, err
+}
+
+// openProduced has the producer start where the run of before has ended.
+func openProduced(c Config) (source.Source, error) {
+	p, begin := c.producer, c.producer.Begin
+	start := producer.Start{End: begin.Samples}
+	dest := c.Dest
+	if w := c.Rank; w.Size > 0 {
+		start.First, start.End = w.Span(begin.Samples)
+		dest = c.attempt
+	}
+	if (c.Resume || c.Rank.Size > 0) && !c.Overwrite {
+		inputs, kept, err := write.ReadUnfinished(dest)
+		if err != nil {
+			return nil, err
+		}
+		if was, ok := inputs[digestInput]; ok && was != begin.Inputs {
+			return nil, fmt.Errorf("%s: cannot resume: it was begun with other inputs, or with these in another order; give the same, sorted, or use --overwrite to begin again", c.Dest)
+		}
+		if n := len(kept.Notes); n > 0 {
+			var last note
+			if err := json.Unmarshal(kept.Notes[n-1], &last); err != nil {
+				return nil, fmt.Errorf("%s: cannot resume: the journal's note: %w", dest, err)
+			}
+			start.First += last.Samples
+		}
+		if text := inputs[fieldsInput]; text != "" {
+			start.Fields = json.RawMessage(text)
+		}
+	}
+	if err := p.Answer(start); err != nil {
+		return nil, err
+	}
+	return p, p.ReadFields()
+}
+
+// awaitStage waits for a program whose producer was killed: for a moment it still keeps what it has.
+func awaitStage(dest string) {
+	for range 100 {
+		if err := write.CheckDest(dest, write.StageOptions{Overwrite: true}); !errors.Is(err, store.ErrBusy) {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// producedBefore returns the summary of a part that was made before. Its producer needs to
+// send nothing. That the parts are of one plan is for the merge to see.
+func producedBefore(c Config, turn *part.Turn, progress Progress) (*Summary, error) {
+	begin := time.Now()
+	p := &part.Part{Path: c.Rank.Path(c.Dest)}
+	for _, path := range c.partPlaces(p) {
+		old, err := part.Read(path)
+		if err != nil || old.There() != nil {
+			continue // it is made now
+		}
+		if n := c.producer.Begin.Samples; old.Plan.Source.Samples != n {
+			return nil, fmt.Errorf("%s is of %d samples, and not of %d; remove it, or replace it with --overwrite", path, old.Plan.Source.Samples, n)
+		}
+		if old.Plan.Source.Listing != c.producer.Begin.Inputs {
+			return nil, fmt.Errorf("%s is of other inputs, or of these in another order; remove it, or replace it with --overwrite", path)
+		}
+		r := &rankRun{run: &run{config: c, info: old.Plan.Info(), progress: progress}, turn: turn}
+		m, err := r.made(old, nil)
+		if err != nil {
+			return nil, err
+		}
+		return newPartSummary(r.run, r.part, m, time.Since(begin))
+	}
+	return nil, nil
+}
+
+// rest returns the samples behind those that a run before this one has done.
+func (r *run) rest(done int64) iter.Seq2[source.Sample, error] {
+	if sent := r.config.producer.First() - r.task.first; sent != done {
+		return func(yield func(source.Sample, error) bool) {
+			yield(source.Sample{}, fmt.Errorf("%s: %d samples are done, and not %d as a moment ago: does another process write there?", r.config.Dest, done, sent))
+		}
+	}
+	return r.src.Samples()
+}

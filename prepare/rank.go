@@ -1,0 +1,320 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/penstock/penstock/internal/digest"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/execute/field"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/kinds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// runPart makes the part of the dataset that c.World says. It may be killed, run again and
+// run twice: it keeps a part that is complete, and continues one that was begun.
+func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error) {
+	if err := checkPartPlaces(c); err != nil {
+		return nil, err
+	}
+	progress.Note(c.Rank.Note())
+	turn, err := takeTurn(ctx, c, progress)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.End()
+	beat := newHeartbeat(c, turn, progress)
+	s, err := makePart(ctx, c, turn, beat)
+	beat.end(err)
+	return s, err
+}
+
+// makePart is runPart in its turn.
+func makePart(ctx context.Context, c Config, turn *part.Turn, progress Progress) (*Summary, error) {
+	begin := time.Now()
+	c.attempt = turn.Attempt(c.Rank.Path(c.Dest))
+	if c.producer != nil {
+		if s, err := producedBefore(c, turn, progress); s != nil || err != nil {
+			return s, err
+		}
+	}
+	src, err := openSource(ctx, c, progress)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	r := &rankRun{run: newRun(c, src, progress), turn: turn}
+	r.task = task{stage: fmt.Sprintf("part %d of %d", c.Rank.Index, c.Rank.Size), quiet: true}
+	if c.Rank.Index == 0 {
+		progress.Note(fieldReport{c, r.info}.String())
+	}
+	m, err := r.makePart(ctx)
+	if err != nil {
+		return nil, r.explain(ctx, err)
+	}
+	return newPartSummary(r.run, r.part, m, time.Since(begin))
+}
+
+// rankRun makes one part. It commits the traces of samples with the records; what becomes of these in the
+// dataset is for the merge to say.
+type rankRun struct {
+	*run
+	turn   *part.Turn
+	part   *part.Part
+	traces part.TraceLog
+}
+
+// takeTurn waits until no other process of this machine makes the part.
+func takeTurn(ctx context.Context, c Config, progress Progress) (*part.Turn, error) {
+	folder, name := part.Folder(c.Dest), part.Name(c.Rank.Index, c.Rank.Size)
+	return part.Take(ctx, folder, name, func() {
+		progress.Warn(fmt.Sprintf("another process makes part %d of %d; waiting for it", c.Rank.Index, c.Rank.Size))
+	})
+}
+
+// add implements committer.
+func (r *rankRun) add(j *job, w store.Writer, s *slot) error {
+	last := len(j.schema.Fields) - 1
+	t, d := traceOf(s), digest.Of(s.record)
+	for i := range last {
+		t.Values = append(t.Values, part.Value{CRC32C: d.Value(i).CRC32C, Rows: int64(d.Rows(i, j.schema.Fields[i].Spec))})
+	}
+	s.record.Values[last] = r.traces.Record(s.record.Values[last][:0], t)
+	d.Summarize(last, j.schema.Fields[last].Spec)
+	s.record.Split = ""
+	return w.Append(s.record)
+}
+
+// skip implements committer.
+func (r *rankRun) skip(s *slot) {
+	t := traceOf(s)
+	t.Bad = &part.SkipReason{Kind: kindOf(s.bad), Text: s.bad.Error()}
+	r.traces.Skip(t)
+}
+
+// allowsEmpty implements committer: the samples of one rank may all be bad.
+func (r *rankRun) allowsEmpty() bool { return true }
+
+func traceOf(s *slot) part.Trace {
+	return part.Trace{Name: s.sample.Name, Split: s.sample.Split, Size: s.size, CRC: s.crc, Digest: s.digest}
+}
+
+// checkPartPlaces checks source and destination. The destination itself
+// is for the merge to write.
+func checkPartPlaces(c Config) error {
+	if c.producer == nil {
+		if err := kinds.Check(c.Source, c.From); err != nil {
+			return err
+		}
+		for _, dest := range []string{c.Dest, part.Folder(c.Dest)} {
+			if err := checkApart(c.Source, dest); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := os.Lstat(c.Dest); err == nil && !c.Overwrite {
+		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
+	}
+	return part.MakeFolder(part.Folder(c.Dest))
+}
+
+// makePart makes the part, or finds it made. The manifest is nil where it has no records.
+func (r *rankRun) makePart(ctx context.Context) (*store.Manifest, error) {
+	ordered, err := r.orderSamples(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j, err := r.newJob(ctx, r.config)
+	if err == nil {
+		err = r.needsFigures(j)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.setNormalizeSplit(); err != nil {
+		return nil, err
+	}
+	plan, err := r.newPlan(ctx, j, ordered)
+	if err != nil {
+		return nil, err
+	}
+	w := r.config.Rank
+	p := &part.Part{Plan: plan, Rank: w.Index, Path: w.Path(r.config.Dest)}
+	p.From, p.To = w.Span(r.info.Count)
+	for _, path := range r.config.partPlaces(p) {
+		if old, err := p.Same(path); err != nil || old != nil {
+			return r.made(old, err)
+		}
+	}
+	j.schema.Fields = append(append([]store.Field(nil), j.schema.Fields...), part.TraceField())
+	r.task.job, r.task.first, r.part, r.commits = j, p.From, p, r
+	return r.writePart(ctx)
+}
+
+// needsFigures refuses what depends on all samples.
+func (r *run) needsFigures(j *job) error {
+	n := r.config.Normalize
+	if r.measures() {
+		return errFigures
+	}
+	if !n.Dataset || n.Fields == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels) {
+		return nil
+	}
+	list, err := r.config.Measures(j.fields, j.source, j.schema)
+	if err == nil && len(list) > 0 {
+		err = errFigures
+	}
+	return err
+}
+
+// partPlaces lists where a part may be already; nothing if it is to be made in any case.
+func (c Config) partPlaces(p *part.Part) (list []string) {
+	if c.Overwrite {
+		return nil
+	}
+	if list = []string{p.Path}; c.partsAt != "" {
+		list = append(list, filepath.Join(c.partsAt, filepath.Base(p.Path)))
+	}
+	return list
+}
+
+// orderSamples makes the order of the samples that of the dataset, where the source can be
+// read in any; otherwise the merge does.
+func (r *run) orderSamples(ctx context.Context) (ordered bool, err error) {
+	indexed, ok := r.src.(source.Indexed)
+	if !r.config.Shuffle.Set || !ok {
+		return false, nil
+	}
+	if err := verifySource(ctx, r.src, r.progress); err != nil {
+		return false, err
+	}
+	r.src = shuffled{indexed, newOrder(r.info.Count, r.config.Shuffle.Seed)}
+	return true, nil
+}
+
+// made makes r describe a part that was there, and returns its manifest.
+func (r *rankRun) made(p *part.Part, err error) (*store.Manifest, error) {
+	if err != nil {
+		return nil, err
+	}
+	r.part, r.log = p, newRunLog(r.config)
+	r.log.samples, r.log.bytes = p.To-p.From, p.Bytes
+	r.info.Hints = append(r.info.Hints, completeHint)
+	if !vfs.Mounted(p.Path) {
+		if err := r.turn.Tidy(p.Path); err != nil {
+			return nil, err
+		}
+	}
+	return p.Manifest()
+}
+
+// writePart makes the records of the part, under a name that no other machine uses, and publishes it when they are
+// there.
+func (r *rankRun) writePart(ctx context.Context) (*store.Manifest, error) {
+	p, c := r.part, &r.config
+	overwrite, dest := c.Overwrite, c.Dest
+	c.MaxErrors = c.MaxErrors.of(r.info.Count)
+	r.task.inputs = fmt.Sprintf("samples %d to %d of %d for %s", p.From, p.To, r.info.Count, c.DatasetFormat())
+	c.Split, c.Stratify, c.Dedup, c.Shuffle = nil, field.Strata{}, false, Seed{}
+	c.Dest, c.Format = c.attempt, part.Flat
+	c.uploader.Build(c.Dest)
+	c.Resume, c.Overwrite = !overwrite, true
+	if r.config.producer == nil { // one sends the samples of the part, and no others
+		r.src = span{r.src, p.From, p.To}
+	}
+	r.info.Count, r.info.Splits = p.To-p.From, nil
+	m, err := r.write(ctx)
+	if err == nil && m == nil {
+		err = r.config.discard()
+	}
+	c.Dest = dest
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		p.ID, p.Records = m.ID, m.Records
+	}
+	if r.log.samples != p.To-p.From {
+		return nil, fmt.Errorf("the source has fewer samples than the %d that it had when it was looked at", p.Plan.Source.Samples)
+	}
+	p.Bytes, p.Tail = r.log.bytes, r.traces.Tail(nil)
+	return m, p.Publish(r.turn, overwrite)
+}
+
+// span is the samples [from, to) of a source.
+type span struct {
+	source.Source
+	from, to int64
+}
+
+// Samples implements source.Source.
+func (s span) Samples() iter.Seq2[source.Sample, error] {
+	return func(yield func(source.Sample, error) bool) {
+		if s.from == s.to {
+			return
+		}
+		i := s.from
+		for sample, err := range source.From(s.Source, s.from) {
+			if !yield(sample, err) || err != nil {
+				return
+			}
+			if i++; i == s.to {
+				return
+			}
+		}
+	}
+}
+
+// rankProblems lists what cannot be done by several processes.
+func rankProblems(c Config) (list []string) {
+	if c.Rank.Size == 0 {
+		return nil
+	}
+	if c.Append {
+		list = append(list, "--append and --rank: parts are of new datasets; make one of the new samples, and append that")
+	}
+	if c.View {
+		list = append(list, "--view and --rank: parts have no view; merge them, then: "+shell.Penstock("inspect view DEST"))
+	}
+	if c.Normalize.OfImages() && c.WithImageDefaults().DType != tensor.Uint8 && c.Transforms == nil {
+		list = append(list, errFigures.Error())
+	}
+	return list
+}
+
+var errFigures = errors.New("--normalize dataset and --rank: the figures of all samples are needed before the first is written, and no process sees all; give MEAN/STD as numbers, or store uint8")
+
+// PartSummary says which part of a dataset a run has made.
+type PartSummary struct {
+	Rank      int    `json:"rank"`
+	WorldSize int    `json:"world_size"`
+	From      int64  `json:"from"` // its samples are [from, to) of the source
+	To        int64  `json:"to"`
+	Samples   int64  `json:"samples"` // of the source
+	Dest      string `json:"dest"`    // where the dataset will be
+}
+
+// newPartSummary describes the part that r has made, or found made.
+func newPartSummary(r *run, p *part.Part, m *store.Manifest, took time.Duration) (*Summary, error) {
+	c, dest := r.config, r.config.Dest
+	c.Dest, c.Format = p.Path, part.Flat
+	s, err := newSummary(c, r, m, took)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(s.Fields); n > 0 && s.Fields[n-1].Name == part.TraceFieldName {
+		s.Fields = s.Fields[:n-1]
+	}
+	s.Part = &PartSummary{p.Rank, p.Plan.Size, p.From, p.To, p.Plan.Source.Samples, dest}
+	return s, nil
+}

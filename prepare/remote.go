@@ -1,0 +1,283 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/commit/upload"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// readAhead is how many samples of a bucket are being read at a time: at 50 ms a request, and
+// 100 KB an image, 64 of them are 128 MB/s.
+const readAhead = 64
+
+// remoteRun is a run or a merge with places in buckets.
+type remoteRun struct{ *upload.Buckets }
+
+// runRemote is Run where source, destination or both are URLs. A source is read where it is.
+// A dataset is built on disk, see Config.Spool, and sent: of a flat one each shard when it is
+// finished, see upload.Uploader. Its manifest is the last object.
+func runRemote(ctx context.Context, c Config, progress Progress) (*Summary, error) {
+	b := remoteRun{&upload.Buckets{Context: ctx, Warn: progress.Warn}}
+	defer b.Close()
+	s, err := b.run(c, progress)
+	return s, b.Explain(err)
+}
+
+func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
+	if err := upload.ApartURLs(c.Source, c.Dest); err != nil {
+		return nil, err
+	}
+	local := c
+	var err error
+	if local.Source, err = b.Mount(c.Source); err != nil {
+		return nil, err
+	}
+	d, err := b.Destination(c.Dest, c.Spool, c.Rank)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil {
+		local.Dest = upload.LocalPath(c.Dest)
+		s, err := Run(b.Context, local, progress)
+		return b.named(s, c.Source), err
+	}
+	if c.Append {
+		return nil, fmt.Errorf("--append: %s is in a bucket, whose datasets cannot be added to; make a new one", d.URL)
+	}
+	local.Dest, local.Overwrite = d.Local, !c.Resume || c.Overwrite
+	replaces, err := d.Present(c.Overwrite, local.DatasetFormat())
+	if err != nil {
+		s, err := b.complete(local, d, err, local.ofMade)
+		return b.named(s, c.Source), err
+	}
+	local.uploader = d.Uploader(local.DatasetFormat(), replaces)
+	if c.Rank.Size > 0 {
+		local.Overwrite, local.uploader = c.Overwrite, d.PartUploader(c.Rank, c.Overwrite)
+		local.putSign = d.PutSign(c.Rank)
+		if local.partsAt, err = b.Mount(d.Sibling(".parts").Text); err != nil {
+			return nil, err
+		}
+	}
+	s, err := Run(b.Context, local, progress)
+	if err != nil {
+		return nil, local.uploader.Explain(err)
+	}
+	err = send(d, s, c.Overwrite, progress)
+	if err == nil && local.putSign != nil {
+		_ = local.putSign(nil)
+	}
+	return b.named(s, c.Source), err
+}
+
+// send sends what a summary describes, and has it say where that is then.
+func send(d *upload.Destination, s *Summary, overwrite bool, progress Progress) error {
+	if s.Part == nil {
+		s.Dest = d.URL.String()
+		return d.Finish(d.SendDataset(s.Format, overwrite, progress))
+	}
+	w := part.Rank{Index: s.Part.Rank, Size: s.Part.WorldSize}
+	s.Dest, s.Part.Dest = d.PartURL(w), d.URL.String()
+	return d.Finish(d.SendPart(w, s.Records, overwrite, progress))
+}
+
+// named gives a summary the names that the user knows.
+func (b remoteRun) named(s *Summary, source string) *Summary {
+	if s != nil && remote.IsURL(source) {
+		s.Source.Path = b.Text(s.Source.Path)
+	}
+	return s
+}
+
+// mergeRemote is Merge where parts or destination are URLs.
+func mergeRemote(ctx context.Context, m MergeConfig, progress Progress) (*Summary, error) {
+	b := remoteRun{&upload.Buckets{Context: ctx, Warn: progress.Warn}}
+	defer b.Close()
+	s, err := b.merge(m, progress)
+	return s, b.Explain(err)
+}
+
+func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
+	local, folders := m, m.Parts
+	d, err := b.Destination(m.Dest, m.Spool, part.Rank{})
+	if err != nil {
+		return nil, err
+	}
+	if len(folders) == 0 {
+		folders = []string{part.Folder(m.Dest)}
+		if d != nil {
+			folders = []string{d.Sibling(".parts").Text}
+		}
+	}
+	local.RemoveParts = false
+	if local.Parts, err = b.MountAll(folders); err != nil {
+		return nil, err
+	}
+	if s, err := b.removeLeft(m, d, folders, local.Parts); s != nil || err != nil {
+		return s, err
+	}
+	if d == nil {
+		local.Dest = upload.LocalPath(m.Dest)
+	} else {
+		format := formatOf(d.Local)
+		replaces, err := d.Present(m.Overwrite, format)
+		if err != nil {
+			return b.merged(m, local, d, folders, err)
+		}
+		local.Dest, local.Overwrite, local.uploader = d.Local, !m.Resume || m.Overwrite, d.Uploader(format, replaces)
+		if m.KeepShards && replaces {
+			return nil, fmt.Errorf("--keep-shards: %s is there already and cannot be replaced by files of parts; remove it, or choose another name", d.URL)
+		}
+		if m.KeepShards {
+			local.take, err = b.takeInside(d, folders, local.Parts)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	s, err := Merge(b.Context, local, progress)
+	if err != nil {
+		return nil, local.uploader.Explain(err)
+	}
+	s.Source.Path = b.Text(s.Source.Path)
+	if m.RemoveParts {
+		err = b.markMerged(folders, local.Parts, s, upload.LastFile(local.Dest, s.Format))
+	}
+	if err == nil && d != nil {
+		err = send(d, s, m.Overwrite, progress)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.Hints {
+		s.Hints[i] = b.Text(s.Hints[i])
+	}
+	if m.RemoveParts {
+		err = b.removeAll(folders, s.ID)
+	}
+	return s, err
+}
+
+// takeInside returns what copies files of parts inside of the bucket that the dataset is in; nil where they are elsewhere.
+func (b remoteRun) takeInside(d *upload.Destination, folders, paths []string) (part.TakeFile, error) {
+	keys := make(map[string]string) // of folders, by path
+	for i, f := range folders {
+		if !upload.InBucket(f) {
+			return nil, nil
+		}
+		u, err := remote.ParseURL(f)
+		if err != nil {
+			return nil, err
+		}
+		if u.Name() != d.URL.Name() {
+			return nil, nil
+		}
+		keys[paths[i]] = u.Key
+	}
+	return func(p *part.Part, f store.File, stage *write.Stage, name string) error {
+		folder, base := filepath.Split(p.Path)
+		return d.Adopt(keys[filepath.Clean(folder)]+"/"+base+"/"+f.Name, f, stage, name)
+	}, nil
+}
+
+// removeAll removes folders of parts that dataset id was made of, and what says so.
+func (b remoteRun) removeAll(folders []string, id string) error {
+	for _, f := range folders {
+		if !upload.InBucket(f) {
+			if err := part.Remove([]string{upload.LocalPath(f)}, id); err != nil {
+				return err
+			}
+			continue
+		}
+		c, u, err := b.Client(f)
+		if err != nil {
+			return err
+		}
+		for o, err := range c.List(b.Context, u.Key+"/", "") {
+			if err == nil {
+				err = c.Delete(b.Context, o.Key)
+			}
+			if err != nil {
+				return part.RemoveError(err)
+			}
+		}
+	}
+	if err := b.unmark(folders); err != nil {
+		return part.RemoveError(err)
+	}
+	return nil
+}
+
+// complete is for a dataset of several files in a bucket what the function complete is: where present found
+// one, and --resume is to continue the run that made it, that is done. info describes its source,
+// or says that it was made in another way. Files of the run on this machine are removed.
+// Without such a dataset the error is that of present.
+func (b remoteRun) complete(c Config, d *upload.Destination, present error, info func(*store.Manifest) (source.Info, error)) (*Summary, error) {
+	if !errors.Is(present, store.ErrExist) || !c.Resume || c.Rank.Size > 0 || c.DatasetFormat() == part.HDF5 {
+		return nil, present
+	}
+	text, _, err := d.Client.ReadAll(d.Context, d.ManifestKey(c.DatasetFormat()), part.MaxFile)
+	if err != nil {
+		return nil, err
+	}
+	m, err := store.DecodeManifest(text)
+	if err != nil {
+		return nil, present
+	}
+	of, err := info(m)
+	if err != nil {
+		return nil, err
+	}
+	if c.Dest, err = b.Mount(d.Text); err != nil {
+		return nil, err
+	}
+	s, err := c.describe(m, of)
+	if err != nil {
+		return nil, err
+	}
+	s.Dest = d.URL.String()
+	return s, d.RemoveSpool()
+}
+
+// ofMade describes the source of a dataset that is what this Config would make.
+func (c Config) ofMade(m *store.Manifest) (source.Info, error) {
+	if list := c.differences(m); list != nil {
+		return source.Info{}, madeOtherwise(c.Dest, list)
+	}
+	return infoOf(m), nil
+}
+
+// merged is complete for a merge; its parts, which are in folders, are removed if they are to be.
+func (b remoteRun) merged(m, local MergeConfig, d *upload.Destination, folders []string, present error) (*Summary, error) {
+	parts, err := part.Find(local.Parts)
+	if err != nil {
+		return nil, present
+	}
+	p := parts.Plan
+	local.Dest = d.Local
+	c, err := configOf(p, local, local.Parts)
+	if err != nil {
+		return nil, err
+	}
+	s, err := b.complete(c, d, present, func(m *store.Manifest) (source.Info, error) {
+		if !p.Became(m) {
+			return source.Info{}, present
+		}
+		return p.Info(), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Source.Path = b.Text(s.Source.Path)
+	if m.RemoveParts {
+		err = b.removeAll(folders, s.ID)
+	}
+	return s, err
+}

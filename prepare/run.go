@@ -1,0 +1,338 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/execute/field"
+	"github.com/penstock/penstock/prepare/internal/samples"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/producer"
+	"github.com/penstock/penstock/store"
+)
+
+// run is one run of the command.
+type run struct {
+	config   Config
+	src      source.Source
+	info     source.Info
+	progress Progress
+	commits  committer
+	task     task
+
+	base      *store.Manifest    // of the dataset that is appended to
+	there     *samples.DigestSet // what the records of base hold, where duplicates are looked for
+	placed    *samples.Splitter  // with the records of base, for --stratify
+	collected *store.Manifest    // of the records before they were shuffled
+	collector *runLog            // of the pass before the records were shuffled, whose samples were left out too
+
+	log     *runLog // of the last pass
+	skip    int64   // samples that the pass before left out
+	space   space   // that writing takes
+	kept    int64   // records that a later run can go on behind
+	resumed int64   // records of a run before this one
+}
+
+// task says how a run serves a larger work, such as a shuffle, a rank or a merge. The zero value is a run by itself.
+type task struct {
+	stage  string                       // what writing is called; "" for the usual
+	quiet  bool                         // write no list of skipped samples
+	first  int64                        // place of its first sample in the source
+	inputs string                       // what else a run must have in common with one that it continues
+	job    *job                         // what records look like, where that is known beforehand
+	recipe *store.Recipe                // of the job
+	adopt  func() (store.Writer, error) // makes the dataset of files that are there; nil: of records
+}
+
+// committer decides what becomes of each sample, in the order of the source.
+type committer interface {
+	// add gives a good record to the writer, or leaves it out.
+	add(j *job, w store.Writer, s *slot) error
+	// skip notes a sample that cannot be used.
+	skip(s *slot)
+	// allowsEmpty reports whether a run without records is none that failed.
+	allowsEmpty() bool
+}
+
+// newRun returns a run that makes a whole dataset.
+func newRun(c Config, src source.Source, p Progress) *run {
+	r := &run{config: c, src: src, info: src.Info(), progress: p}
+	r.commits = datasetCommitter{r}
+	return r
+}
+
+func (r *run) run(ctx context.Context) (*store.Manifest, error) {
+	if err := r.setNormalizeSplit(); err != nil {
+		return nil, err
+	}
+	if r.measures() {
+		n, err := r.measure(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.config.Normalize.Mean, r.config.Normalize.Std = n.Mean, n.Std
+		r.config.Normalize.Dataset = false
+	}
+	if err := r.measureArrays(ctx); err != nil {
+		return nil, err
+	}
+	return r.write(ctx)
+}
+
+// write runs over the source and commits the dataset.
+func (r *run) write(ctx context.Context) (*store.Manifest, error) {
+	j, err := r.newJob(ctx, r.config)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.knowBase(ctx, j); err != nil {
+		return nil, err
+	}
+	r.space = spaceOf(r.config, r.base, r.task.adopt != nil, r.info.Count-r.skip, j.schema)
+	if !r.config.Resume { // nothing is on the disk
+		if err := r.space.check(0); err != nil {
+			return nil, err
+		}
+	}
+	w, err := r.create(j)
+	if err != nil {
+		return nil, err
+	}
+	m, err := r.fill(ctx, j, w)
+	return m, errors.Join(err, r.leave(w, err))
+}
+
+// fill appends all records and commits.
+func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest, error) {
+	r.log = newRunLog(r.config)
+	if r.log.stratum = j.stratum.Name; r.placed != nil {
+		r.log.splitter = r.placed
+	}
+	if r.config.Resume && r.config.DatasetFormat() != part.HDF5 { // which has its space
+		if err := r.space.check(w.Kept().Records); err != nil {
+			return nil, err
+		}
+	}
+	samples, err := r.samples(j, w)
+	if err != nil {
+		return nil, err
+	}
+	keep := newCheckpointer(r, w)
+	err = r.pass(ctx, j, r.stage(), samples, func(s *slot) error {
+		if s.many != nil {
+			return errors.Join(w.AppendBlock(s.many.block), keep.now())
+		}
+		if err := r.commits.add(j, w, s); err != nil {
+			return err
+		}
+		return keep.now()
+	})
+	if errors.Is(err, producer.ErrGone) && r.log.records() > 0 { // all that it has sent is worth keeping
+		err = errors.Join(err, keep.save())
+	}
+	if err != nil {
+		return nil, err
+	}
+	recipe, err := r.recipeOf(j)
+	if err != nil {
+		return nil, err
+	}
+	if r.log.records() == 0 && r.commits.allowsEmpty() {
+		return nil, nil // all of them were left out, and an empty dataset cannot be
+	}
+	if err := r.writeSkipped(); err != nil {
+		return nil, err
+	}
+	stopWith(ctx, w)
+	m, err := w.Commit(r.manifestInfo(recipe))
+	if err != nil && r.kept == 0 && r.resumed == 0 {
+		err = errors.Join(err, r.config.removeSkipped())
+	}
+	return m, err
+}
+
+// manifestInfo returns what the manifest says beside the records.
+func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
+	info := store.Info{
+		Recipe: recipe, Source: r.log.source(r.info), Skipped: r.log.listed(),
+		NormalizeByStatistics: r.config.Normalize.OfImages(), NormalizeSplit: r.config.NormalizeSplit,
+	}
+	if r.collected != nil {
+		info.Recipe, info.Source, info.Skipped = r.collected.Recipe, r.collected.Source, r.collected.Skipped
+		info.Recipe.Options["shuffle"] = r.config.Shuffle.String()
+	}
+	return info
+}
+
+// datasetCommitter makes records of a dataset.
+type datasetCommitter struct{ run *run }
+
+// add implements committer: a record whose content was there before is left out.
+func (c datasetCommitter) add(j *job, w store.Writer, s *slot) error {
+	if repeated, err := c.run.duplicate(s); repeated {
+		return err
+	}
+	split, err := c.run.splitOf(j, s)
+	if err != nil {
+		return err
+	}
+	s.record.Split = split
+	return w.Append(s.record)
+}
+
+func (datasetCommitter) skip(*slot)        {}
+func (datasetCommitter) allowsEmpty() bool { return false }
+
+// samples returns the samples that are to be done, in blocks where that makes no difference.
+func (r *run) samples(j *job, w store.Writer) (iter.Seq2[source.Sample, error], error) {
+	if blocks, ok := r.blocks(j); ok && !w.Kept().Resumed {
+		return blocks, nil
+	}
+	samples, err := r.resume(w)
+	return j.ahead(r.config.Source, samples), err
+}
+
+// ahead has samples of the source at path read before workers want them, where that takes its time.
+func (j *job) ahead(path string, samples iter.Seq2[source.Sample, error]) iter.Seq2[source.Sample, error] {
+	if !vfs.Mounted(path) || len(j.source) == 0 {
+		return samples
+	}
+	return source.Prefetch(samples, len(j.source), readAhead)
+}
+
+// stage names the pass that writes, for the progress.
+func (r *run) stage() string {
+	switch {
+	case r.task.stage != "":
+		return r.task.stage
+	case r.config.Own != nil, r.config.Normalize.Name == "dataset" && !r.config.Normalize.Dataset:
+		return "writing (2 of 2)"
+	}
+	return "writing"
+}
+
+// pass sends every sample through the workers and the good ones, in order, to add. r.log
+// begins with what a run before this one has done.
+func (r *run) pass(ctx context.Context, j *job, what string, samples iter.Seq2[source.Sample, error], add func(*slot) error) error {
+	workers := make([]*worker, r.config.Workers)
+	for i := range workers {
+		workers[i] = newWorker(j)
+	}
+	r.progress.Begin(what, r.info.Count, r.info.Unit)
+	defer r.progress.End()
+	r.progress.Add(r.log.samples)
+	commit := func(s *slot) error {
+		if s.many != nil {
+			return r.commitBlock(s, add)
+		}
+		r.progress.Add(1)
+		r.log.enter(s)
+		if s.bad == nil {
+			return add(s)
+		}
+		return r.leaveOut(s)
+	}
+	return newRing(j.schema, len(workers), r.config.Memory, commit).run(ctx, samples, workers)
+}
+
+// leaveOut enters a sample that cannot be used, or makes it the error.
+func (r *run) leaveOut(s *slot) error {
+	if !r.config.Skip {
+		return fmt.Errorf("%s: %w; use --on-error skip to leave out such samples", called(s.sample.Name), s.bad)
+	}
+	r.log.skip(s)
+	r.commits.skip(s)
+	if n := int64(len(r.log.skipped)); r.config.MaxErrors.exceeded(n, r.log.samples, r.info.Count) {
+		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n, r.log.samples, r.config.MaxErrors, called(s.sample.Name), s.bad)
+	}
+	return nil
+}
+
+// called returns the name of a sample for a sentence, as some are but numbers.
+func called(name string) string {
+	if strings.Trim(name, "0123456789") == "" {
+		return "sample " + name
+	}
+	return shell.Line(name)
+}
+
+// explain gives an error what only the run as a whole knows.
+func (r *run) explain(ctx context.Context, err error) error {
+	what := "nothing was written to " + r.config.Dest
+	if r.kept > 0 {
+		what = fmt.Sprintf("%d records are kept, and --resume goes on behind them", r.kept)
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		done := int64(0)
+		if r.log != nil {
+			done = r.log.samples
+		}
+		of := ""
+		if r.info.Count >= 0 {
+			of = fmt.Sprintf("of %d ", r.info.Count)
+		}
+		return fmt.Errorf("%w after %d %s%s; %s", err, done, of, r.info.Unit, what)
+	}
+	err = explainSpace(err, r.config.Dest, r.space.room)
+	if r.kept > 0 {
+		return fmt.Errorf("%w; %s", err, what)
+	}
+	return err
+}
+
+// newJob finds out what records will look like: like that of the first sample, in order,
+// that can be used. It does not trust headers alone, as the header of a corrupt image would
+// then decide the size of all others.
+func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
+	if r.task.job != nil {
+		return r.task.job, nil
+	}
+	fields, err := c.Jobs(r.info.Fields, r.base)
+	if err != nil {
+		return nil, err
+	}
+	if err := field.CheckSizes(fields, r.info.Fields, c.Memory); err != nil {
+		return nil, err
+	}
+	field.LimitDecoding(fields, c.Memory)
+	j := &job{source: r.info.Fields, fields: fields, digest: c.Split != nil || c.Dedup}
+	if j.named, err = r.storesNames(c); err != nil {
+		return nil, err
+	}
+	w := newWorker(j)
+	r.log = newRunLog(c)
+	for sample, err := range r.src.Samples() {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := &slot{sample: sample}
+		if s.bad = w.probe(s); s.bad == nil {
+			j.stratum, err = c.Stratify.Find(j.schema, c.labels())
+			return j, errors.Join(j.schema.Validate(), err)
+		}
+		if err := r.leaveOut(s); err != nil {
+			return nil, err
+		}
+	}
+	if w := r.config.Rank; r.config.producer != nil && w.Size > 0 {
+		if err := j.guess(r.info.Name); err != nil {
+			return nil, err
+		}
+		j.stratum, err = c.Stratify.Find(j.schema, c.labels())
+		return j, err
+	}
+	if len(r.log.skipped) == 0 {
+		return nil, errors.New("there are no samples")
+	}
+	first := r.log.skipped[0]
+	return nil, fmt.Errorf("no usable sample among %d; the first: %s: %s", len(r.log.skipped), shell.Line(first.Sample), shell.Line(first.Reason))
+}

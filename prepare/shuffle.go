@@ -1,0 +1,106 @@
+package prepare
+
+import (
+	"context"
+	"iter"
+
+	"github.com/penstock/penstock/internal/permute"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/kinds"
+	"github.com/penstock/penstock/store"
+)
+
+// shuffled is a source whose samples come in a random order.
+type shuffled struct {
+	source.Indexed
+	order permute.Permutation
+}
+
+// storedOrder is the number of the permutation of a dataset: no epoch that counts from 0, so that
+// a loader with the same seed has another one.
+const storedOrder = -1 << 61
+
+// newOrder returns the random order in which n samples are stored.
+func newOrder(n int64, seed uint64) permute.Permutation {
+	return permute.New(int(n), seed, storedOrder)
+}
+
+// Samples implements source.Source.
+func (s shuffled) Samples() iter.Seq2[source.Sample, error] {
+	return func(yield func(source.Sample, error) bool) {
+		for i := range s.Info().Count {
+			sample, err := s.Sample(i)
+			if !yield(sample, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Sample implements source.Indexed.
+func (s shuffled) Sample(i int64) (source.Sample, error) {
+	return s.Indexed.Sample(int64(s.order.At(int(i))))
+}
+
+// runShuffled makes the dataset in a random order. A source that can only be read from its
+// beginning is made a dataset first, beside the destination, whose records then are copied:
+// it takes the space twice while that lasts.
+func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
+	seed := r.config.Shuffle.Seed
+	if indexed, ok := r.src.(source.Indexed); ok {
+		if err := verifySource(ctx, r.src, r.progress); err != nil {
+			return nil, err
+		}
+		r.src = shuffled{indexed, newOrder(r.info.Count, seed)}
+		return r.run(ctx)
+	}
+	c := &collection{run: r}
+	defer c.close()
+	collected, err := c.make(ctx)
+	if err != nil {
+		return nil, err
+	}
+	src, err := kinds.Open(ctx, c.path(), source.Options{Kind: "flat"})
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	second := newRun(r.config.copies(), shuffled{src.(source.Indexed), newOrder(collected.Records, seed)}, r.progress)
+	second.collected, second.collector = collected, r.log
+	m, err := second.run(ctx)
+	r.kept, r.resumed = max(r.kept, second.kept), max(r.resumed, second.resumed)
+	if err != nil {
+		return nil, err
+	}
+	return m, c.remove()
+}
+
+// verifySource reads a dataset from its beginning to its end, so that its checksums are compared:
+// records that are read one by one are not.
+func verifySource(ctx context.Context, src source.Source, p Progress) error {
+	info := src.Info()
+	if info.Kind != "flat" && info.Kind != "hdf5" {
+		return nil
+	}
+	p.Begin("verifying the source", info.Count, info.Unit)
+	defer p.End()
+	for _, err := range src.Samples() {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		p.Add(1)
+	}
+	return nil
+}
+
+// copies returns the Config that keeps every record as it is.
+func (c Config) copies() Config {
+	d := DefaultConfig()
+	d.Source, d.Dest, d.Format, d.Shuffle = c.Source, c.Dest, c.Format, c.Shuffle
+	d.Workers, d.ShardBytes, d.Memory, d.Compress = c.Workers, c.ShardBytes, c.Memory, c.Compress
+	d.Overwrite, d.Resume, d.Checkpoint, d.uploader = c.Overwrite, c.Resume, c.Checkpoint, c.uploader
+	return d
+}

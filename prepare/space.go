@@ -1,0 +1,101 @@
+package prepare
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/penstock/penstock/internal/sys/usage"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/store"
+)
+
+// space is what a run takes of the disk.
+type space struct {
+	need   int64  // bytes of the records, once that is known
+	room   int64  // the least that writing them takes
+	record int64  // bytes of one
+	folder string // "" where the room is not known
+}
+
+// spaceOf returns what writing that many records takes. Samples that are left out take none, and shards that are sent to a
+// bucket or taken over do not stay.
+func spaceOf(c Config, base *store.Manifest, adopts bool, records int64, schema store.Schema) space {
+	s := space{record: int64(schema.RecordBytes())}
+	s.need = product(max(0, records), s.record)
+	s.room = s.need
+	switch {
+	case c.DatasetFormat() == part.Zarr && c.Compress.Method == Uncompressed && base == nil: // collected before they are copied
+		s.room = product(s.need, 2)
+	case c.DatasetFormat() == part.HDF5 && base != nil: // a copy of the file that they are added to, too
+		if info, err := os.Stat(c.Dest); err == nil {
+			s.room = sum(info.Size(), product(s.need, 2))
+		}
+	}
+	if !c.Skip && !c.Dedup && c.uploader == nil && !adopts {
+		s.folder = folderOf(c.Dest)
+	}
+	return s
+}
+
+// check refuses to begin what cannot end: sources can promise any number of records with a few bytes. The kept records are on
+// the disk already.
+func (s space) check(kept int64) error {
+	if s.folder == "" {
+		return nil
+	}
+	if free, known := usage.FreeSpace(s.folder); known && s.room-product(kept, s.record) > free {
+		return syscall.ENOSPC
+	}
+	return nil
+}
+
+// folderOf returns the folder that a path will be in, or the one above it that exists.
+func folderOf(path string) string {
+	for {
+		folder := filepath.Dir(path)
+		if _, err := os.Stat(folder); err == nil || folder == path {
+			return folder
+		}
+		path = folder
+	}
+}
+
+// product returns a*b, or the largest number.
+func product(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
+}
+
+// sum returns a+b, or the largest number.
+func sum(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// explainSpace turns an error that comes of a full disk, or of a quota, into one that says
+// how much is needed and how much there is, now that what was written is removed. need is what
+// is known beforehand: nothing of records that have lengths of their own.
+func explainSpace(err error, dest string, need int64) error {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) || errno != syscall.ENOSPC && errno != syscall.EDQUOT {
+		return err
+	}
+	text := "at least " + units.Bytes(need)
+	folder := folderOf(dest)
+	switch free, ok := usage.FreeSpace(folder); {
+	case ok && (free > need || need == 0): // 0 is not known
+		text = fmt.Sprintf("more than the %s that %s has free", units.Bytes(free), folder)
+	case ok:
+		text += fmt.Sprintf(", and %s has %s free", folder, units.Bytes(free))
+	}
+	return fmt.Errorf("cannot write %s: %w: writing it needs %s", dest, errno, text)
+}

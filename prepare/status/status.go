@@ -1,0 +1,232 @@
+// Package status says how far the ranks of a dataset are: which parts are there, which ones processes make, and
+// which ones nobody does.
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/commit/upload"
+)
+
+// State is that of a rank.
+type State string
+
+// States of ranks. Complete and missing ones are only counted and listed by number.
+const (
+	Running State = "running"
+	Failed  State = "failed"
+	Stopped State = "stopped" // without a sign of life
+)
+
+// Status is the output of --json; keys are added but not changed.
+type Status struct {
+	Parts     string  `json:"parts"` // the folder
+	WorldSize int     `json:"world_size"`
+	Complete  int     `json:"complete"`
+	Running   int     `json:"running"`
+	Failed    int     `json:"failed"`
+	Stopped   int     `json:"stopped"`
+	Missing   []int   `json:"missing"`            // ranks that have no part and that no process makes or has begun
+	Samples   int64   `json:"samples"`            // of the source; -1: not known yet
+	Done      int64   `json:"samples_done"`       // of complete parts, and of those that are being made
+	Rate      float64 `json:"samples_per_second"` // of all running ranks
+	Left      float64 `json:"seconds_left"`       // -1: not known
+	Ranks     []Rank  `json:"ranks"`              // that have no part yet, and a process that has begun one
+}
+
+// Rank is one that is being made, or was begun.
+type Rank struct {
+	Rank    int     `json:"rank"`
+	State   State   `json:"state"`
+	Host    string  `json:"host"`
+	Samples int64   `json:"samples"`
+	Of      int64   `json:"of"` // -1: not known yet
+	Rate    float64 `json:"samples_per_second"`
+	Silent  float64 `json:"seconds_silent"` // since its last sign, by the clocks of both hosts
+	Error   string  `json:"error,omitempty"`
+}
+
+// Read reads the status of the dataset that will be at dest, which may be in a bucket.
+func Read(ctx context.Context, dest string, now time.Time) (*Status, error) {
+	b := &upload.Buckets{Context: ctx, Warn: func(string) {}}
+	defer b.Close()
+	folder := part.Folder(dest)
+	if upload.InBucket(dest) {
+		path, query, options := strings.Cut(dest, "?")
+		if folder = strings.TrimSuffix(path, "/") + ".parts"; options {
+			folder += "?" + query
+		}
+	}
+	path, err := b.Mount(folder)
+	if err != nil {
+		return nil, b.Explain(err)
+	}
+	s, err := read(path, now)
+	if err != nil {
+		return nil, b.Explain(err)
+	}
+	s.Parts = b.Text(path)
+	return s, nil
+}
+
+func read(folder string, now time.Time) (*Status, error) {
+	entries, err := vfs.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil, fmt.Errorf("%s: there are no parts; every rank makes one: %s", folder, shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	parts, signs, err := readAll(folder, entries)
+	if err != nil {
+		return nil, err
+	}
+	return summarize(folder, parts, signs, now)
+}
+
+// readers is how many files are read at a time: in a bucket each takes its round trip.
+const readers = 32
+
+// readAll reads the files of parts and signs. One that is removed meanwhile is left out.
+func readAll(folder string, entries []fs.DirEntry) (parts []*part.Part, signs []*part.Sign, err error) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	slots := make(chan struct{}, readers)
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		isSign := part.IsSign(e.Name())
+		if !ok || !isSign && !strings.HasPrefix(name, "part-") {
+			continue
+		}
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			var p *part.Part
+			var s *part.Sign
+			var failure error
+			if isSign {
+				s, failure = part.ReadSign(filepath.Join(folder, e.Name()))
+			} else {
+				p, failure = part.Read(filepath.Join(folder, name))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case errors.Is(failure, fs.ErrNotExist):
+			case failure != nil:
+				err = failure
+			case isSign:
+				signs = append(signs, s)
+			default:
+				parts = append(parts, p)
+			}
+		})
+	}
+	all.Wait()
+	return parts, signs, err
+}
+
+// summarize puts together what is known of the ranks of one world size.
+func summarize(folder string, parts []*part.Part, signs []*part.Sign, now time.Time) (*Status, error) {
+	s := &Status{Samples: -1, Left: -1, Missing: []int{}, Ranks: []Rank{}}
+	complete := make(map[int]bool)
+	size := func(n int) error {
+		if s.WorldSize != 0 && s.WorldSize != n {
+			return fmt.Errorf("%s: has parts of %d and of %d ranks; remove those that are not wanted", folder, s.WorldSize, n)
+		}
+		s.WorldSize = n
+		return nil
+	}
+	for _, p := range parts {
+		if err := size(p.Plan.Size); err != nil {
+			return nil, err
+		}
+		complete[p.Rank] = true
+		s.Samples, s.Done = p.Plan.Source.Samples, s.Done+p.To-p.From
+	}
+	s.Complete = len(complete)
+	ranks := make(map[int]Rank)
+	for _, sign := range signs {
+		if complete[sign.Rank] {
+			continue // of a process that was killed, or made it twice
+		}
+		if err := size(sign.Size); err != nil {
+			return nil, err
+		}
+		r := rankOf(sign, now)
+		if old, ok := ranks[r.Rank]; !ok || better(r, old) {
+			ranks[r.Rank] = r
+		}
+	}
+	if s.WorldSize == 0 {
+		return nil, fmt.Errorf("%s: there are no parts; every rank makes one: %s", folder, shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
+	}
+	for _, r := range ranks {
+		s.Ranks = append(s.Ranks, r)
+	}
+	slices.SortFunc(s.Ranks, func(a, b Rank) int { return a.Rank - b.Rank })
+	for rank := range s.WorldSize {
+		if _, begun := ranks[rank]; !begun && !complete[rank] {
+			s.Missing = append(s.Missing, rank)
+		}
+	}
+	s.count()
+	return s, nil
+}
+
+// count counts the ranks by state, and estimates the time to go.
+func (s *Status) count() {
+	for _, r := range s.Ranks {
+		switch r.State {
+		case Running:
+			s.Running++
+			s.Rate += r.Rate
+			s.Done += r.Samples
+		case Failed:
+			s.Failed++
+		case Stopped:
+			s.Stopped++
+		}
+	}
+	switch left := s.Samples - s.Done; {
+	case s.Complete == s.WorldSize:
+		s.Left = 0
+	case s.Samples >= 0 && s.Rate > 0:
+		s.Left = float64(max(0, left)) / s.Rate
+	}
+}
+
+func rankOf(sign *part.Sign, now time.Time) Rank {
+	r := Rank{Rank: sign.Rank, State: Running, Host: sign.Host, Samples: sign.Samples, Of: sign.Of, Error: sign.Error}
+	r.Silent = max(0, now.Sub(sign.Time).Seconds())
+	switch {
+	case r.Error != "":
+		r.State = Failed
+	case r.Silent > part.SignLasts.Seconds():
+		r.State = Stopped
+	case sign.Of < 0:
+		r.Samples = 0 // it looks at the source
+	case sign.Seconds > 0:
+		r.Rate = float64(sign.Here) / sign.Seconds
+	}
+	return r
+}
+
+// better reports whether a says more of a rank than b: a process that runs, and then the last one.
+func better(a, b Rank) bool {
+	if (a.State == Running) != (b.State == Running) {
+		return a.State == Running
+	}
+	return a.Silent < b.Silent
+}

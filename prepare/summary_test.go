@@ -1,0 +1,112 @@
+package prepare
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/transforms"
+)
+
+// Programs rely on the keys of --json.
+func TestSummaryForPrograms(t *testing.T) {
+	text, err := json.Marshal(mustRun(t, config(t, rawtest.Folder(t, 4))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	want := strings.Fields("bytes classes decoder dest duplicates fields format id peak_memory records resumed seconds skipped skipped_kinds source workers")
+	if !slices.Equal(keys, want) {
+		t.Errorf("keys %q, want %q", keys, want)
+	}
+	if len(m["skipped"].([]any)) != 0 || m["records"].(float64) != 4 {
+		t.Errorf("summary %s", text)
+	}
+}
+
+// The recipe in the manifest is one that transforms reads back.
+func TestRecipeIsComplete(t *testing.T) {
+	c := config(t, rawtest.Folder(t, 4))
+	mustRun(t, c)
+	recipe := rawtest.Manifest(t, c.Dest).Recipe
+	p, err := transforms.Parse(recipe.Transforms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := p.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored bytes.Buffer
+	if err := json.Compact(&stored, recipe.Transforms); err != nil {
+		t.Fatal(err)
+	}
+	if stored.String() != string(again) {
+		t.Errorf("stored %s, read back %s", &stored, again)
+	}
+	for _, key := range []string{"alpha", "color", "exif-orientation", "icc-profile", "max-pixels", "normalize", "on-error"} {
+		if recipe.Options[key] == "" {
+			t.Errorf("options %v have no %q", recipe.Options, key)
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	b := newRunLog(DefaultConfig())
+	reasons := map[string]error{"x": fmt.Errorf("jpeg: %w", imagefile.ErrCorrupt), "y": errors.New("permission denied")}
+	for i, reason := range []string{"x", "y", "x"} {
+		s := &slot{sample: source.Sample{Name: reason}, bad: reasons[reason]}
+		b.enter(s)
+		b.skip(s)
+		if b.samples != int64(i+1) {
+			t.Errorf("%d samples", b.samples)
+		}
+	}
+	if want := map[string]int64{"corrupt image": 2, "unreadable file": 1}; !maps.Equal(b.kinds, want) {
+		t.Errorf("kinds %v", b.kinds)
+	}
+}
+
+// A hint reports a crop that is larger than the image it is cut from.
+func TestHintOfBlackEdges(t *testing.T) {
+	for _, c := range []struct {
+		resize, crop []int
+		want         int
+	}{
+		{[]int{256}, []int{224}, 0}, {[]int{256}, []int{256}, 0}, {nil, []int{9}, 0}, {[]int{256}, nil, 0},
+		{[]int{256}, []int{300}, 1}, {[]int{200, 300}, []int{250}, 1}, {[]int{200, 300}, []int{200, 300}, 0}, {[]int{256}, []int{200, 300}, 1},
+	} {
+		d := DefaultConfig()
+		d.Resize, d.Crop = c.resize, c.crop
+		if got := d.hints(); len(got) != c.want {
+			t.Errorf("resize %v, crop %v: %q", c.resize, c.crop, got)
+		}
+	}
+}
+
+// A run that finds all done says so, and of what, without a time.
+func TestSummaryOfWhatIsComplete(t *testing.T) {
+	c := config(t, rawtest.Folder(t, 6))
+	first := mustRun(t, c)
+	c.Resume = true
+	again := mustRun(t, c)
+	if !slices.Equal(again.Classes, first.Classes) || again.Seconds != 0 || !slices.Contains(again.Hints, completeHint) {
+		t.Errorf("classes %q, not %q: %+v", again.Classes, first.Classes, again)
+	}
+}

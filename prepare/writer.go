@@ -1,0 +1,289 @@
+package prepare
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/version"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/store/hdf5"
+	"github.com/penstock/penstock/store/hdf5/view"
+	"github.com/penstock/penstock/store/write"
+	"github.com/penstock/penstock/store/zarr"
+	"github.com/penstock/penstock/tensor"
+)
+
+// create returns the writer of the dataset.
+func (r *run) create(j *job) (store.Writer, error) {
+	journal, err := r.journal(j)
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.newWriter(j, journal)
+	if err != nil && !r.config.Resume && !errors.Is(err, store.ErrBusy) { // what another process builds is its own, also if it ends now
+		err = errors.Join(err, r.config.discard())
+	}
+	return w, err
+}
+
+func (r *run) newWriter(j *job, journal *store.Journal) (store.Writer, error) {
+	if r.task.adopt != nil {
+		return r.task.adopt()
+	}
+	c, splits := r.config, r.splits()
+	if c.DatasetFormat() == part.HDF5 {
+		return newCompressing(r.progress, r.space.need, c.Append).createHDF5(c, j.schema, hdf5.Options{
+			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
+		})
+	}
+	if c.DatasetFormat() == part.Zarr {
+		return newCompressing(r.progress, r.space.need, c.Append).createZarr(c, j.schema, zarr.Options{
+			ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
+		})
+	}
+	w, err := flat.Create(c.Dest, j.schema, flat.Options{
+		ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.uploader.Follow(w, c.Dest, splits)
+}
+
+// splits returns the names of the splits: those that are asked for, or the source's.
+func (r *run) splits() []string {
+	if r.config.Split == nil {
+		return r.info.Splits
+	}
+	var names []string
+	for _, s := range r.config.Split {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// journal returns what a later run must have in common with this one to continue it.
+// The treatment of bad samples may differ: up to here it made no difference.
+func (r *run) journal(j *job) (*store.Journal, error) {
+	recipe, err := r.recipeOf(j)
+	if err != nil {
+		return nil, err
+	}
+	delete(recipe.Options, "on-error")
+	delete(recipe.Options, "max-errors")
+	options, err := json.Marshal(recipe.Options)
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(r.config.Source)
+	if err != nil {
+		return nil, err
+	}
+	if r.config.producer != nil {
+		path = StreamName
+	}
+	inputs := map[string]string{
+		"source": path, "kind of source": r.info.Kind, "number of samples": fmt.Sprint(r.info.Count),
+		"version": recipe.Program, "decoder": imagefile.Backend(), "options": string(options), "transforms": string(recipe.Transforms),
+	}
+	if r.task.inputs != "" {
+		inputs["part of the work"] = r.task.inputs
+	}
+	if r.config.producer != nil {
+		inputs[fieldsInput] = string(r.config.producer.Fields())
+		inputs[digestInput] = r.config.producer.Begin.Inputs
+	} else if stamp := stampOf(path); stamp != "" {
+		inputs["state of the source (size and time of change)"] = stamp
+	}
+	return &store.Journal{Inputs: inputs, Resume: r.config.Resume}, nil
+}
+
+// stampOf returns what changes when files do, for those that path is or matches; "" for a
+// folder, whose samples are compared by name.
+func stampOf(path string) string {
+	files, err := source.Files(path)
+	if err != nil {
+		return ""
+	}
+	h := sha256.New()
+	for _, name := range files {
+		info, err := vfs.Stat(name)
+		if err != nil || info.IsDir() {
+			return ""
+		}
+		fmt.Fprintf(h, "%s\x00%d %d\n", name, info.Size(), info.ModTime().UnixNano())
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// leave closes the writer. Files of a failed run stay if they are worth
+// resuming.
+func (r *run) leave(w store.Writer, failed error) error {
+	err := w.Close()
+	if failed == nil {
+		return err
+	}
+	if r.kept = max(r.kept, w.Kept().Records); r.kept > 0 || w.Kept().Resumed {
+		return err
+	}
+	return errors.Join(err, r.config.discard())
+}
+
+// discard removes what lies beside the destination.
+func (c Config) discard() error {
+	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
+	if err != nil {
+		return nil // what kept the writer from opening it keeps us, and is the error
+	}
+	return stage.Abort()
+}
+
+// skippedName is the list of samples that were left out, beside the dataset.
+func (c Config) skippedName() string { return filepath.Clean(c.Dest) + ".skipped.jsonl" }
+
+// writeSkipped lists the samples that were left out, with the reasons, one a line. The list is
+// there for good before the dataset is. Without any, a list of an earlier run is removed.
+func (r *run) writeSkipped() error {
+	passes, left := []*runLog{r.log}, int64(0)
+	if r.collector != nil {
+		passes = []*runLog{r.collector, r.log}
+	}
+	for _, b := range passes {
+		left += int64(len(b.skipped)) + b.repeated.Len()
+	}
+	switch {
+	case r.task.quiet:
+		return nil
+	case left == 0:
+		return r.config.removeSkipped()
+	}
+	return part.WriteDurablyBy(r.config.skippedName(), 0o666, func(w io.Writer) error {
+		for _, b := range passes {
+			if err := b.writeLeft(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// removeSkipped removes the list, and what a process left that was killed when it wrote it.
+func (c Config) removeSkipped() error {
+	stage, err := write.OpenStage(c.skippedName(), write.StageOptions{Overwrite: true})
+	if err != nil {
+		return err
+	}
+	if err = os.Remove(stage.Dest()); errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, stage.Abort())
+}
+
+// program names this program and its version.
+func program() string { return "penstock " + version.Version() }
+
+// viewProblems says why there can be no view.
+func viewProblems(c Config) []string {
+	switch {
+	case !c.View:
+		return nil
+	case c.Rank.Size > 0:
+		return []string{"--view: a part has none; make it of the whole dataset: " + shell.Penstock("preprocess merge") + ", then " + shell.Penstock("inspect view")}
+	case c.DatasetFormat() == part.Zarr:
+		return []string{"--view: a view is for a folder of .npy files, and DEST is Zarr"}
+	case c.DatasetFormat() != part.Flat:
+		return []string{"--view: DEST is an HDF5 file already; a view is for a folder of .npy files"}
+	}
+	return nil
+}
+
+// writeView writes the HDF5 view of the dataset that was made, if it shall have one or has one
+// of the dataset before.
+func writeView(c Config) error {
+	if c.Rank.Size > 0 || c.DatasetFormat() != part.Flat {
+		return nil
+	}
+	path := filepath.Join(c.Dest, view.Name)
+	if _, err := os.Stat(path); !c.View && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	d, err := store.OpenFlat(c.Dest)
+	var data []byte
+	if err == nil {
+		data, err = view.Encode(d, c.Dest)
+	}
+	if err == nil {
+		err = part.WriteDurably(path, data, 0o666)
+	}
+	if err != nil {
+		return fmt.Errorf("the dataset is complete, but not its view: %w", err)
+	}
+	return nil
+}
+
+// Values of RecordOptions.Names.
+const (
+	NamesAuto = "auto" // where a record is a file, unless that costs a copy of the dataset
+	NamesOn   = "on"
+	NamesOff  = "off"
+)
+
+// storesNames reports whether records get the names of their samples. Where the source is a dataset
+// that has names, these are fields of it, and no others are added.
+func (r *run) storesNames(c Config) (bool, error) {
+	named := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Content == store.SourceName })
+	taken := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Name == layout.SourceNameField })
+	wanted := c.Names == NamesOn
+	if c.Names == NamesAuto {
+		wanted = !taken && filesAreRecords(r.info) && !inPlace(c, r.info, r.splits())
+		if r.base != nil {
+			wanted = layout.SourceNames(r.base.Schema().Specs()) >= 0
+		}
+	}
+	if wanted && taken && !named {
+		return false, fmt.Errorf("the source has a field %q, as names of records are called; use --names off, or give the field another name with --fields", layout.SourceNameField)
+	}
+	return wanted && !named, nil
+}
+
+// filesAreRecords reports whether names of samples are those of files or members of archives, and not
+// just numbers.
+func filesAreRecords(info source.Info) bool {
+	switch info.Kind {
+	case "imagefolder", "tar", "zip":
+		return true
+	case "csv", "jsonl":
+		return slices.ContainsFunc(info.Fields, source.Field.Image)
+	}
+	return false
+}
+
+// inPlace reports whether records are written to their final places in an HDF5 file, which those of
+// variable length cannot be.
+func inPlace(c Config, info source.Info, splits []string) bool {
+	ragged := func(f source.Field) bool { return f.Image() && c.KeepEncoded || !f.Image() && f.Ragged }
+	return c.DatasetFormat() == part.HDF5 && info.Count > 0 && !c.Append && len(splits) == 0 && c.Compress.Method != Gzip &&
+		!slices.ContainsFunc(info.Fields, ragged)
+}
+
+// nameField is the field of the names of samples.
+func nameField() store.Field {
+	f := store.NewRagged(layout.SourceNameField, tensor.Uint8)
+	f.Content = store.SourceName
+	return f
+}
