@@ -2,6 +2,7 @@ package preprocess
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,8 @@ func TestPassOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(horizontal.Dest, store.ManifestName), text, 0o666); err != nil {
+	manifest := filepath.Join(horizontal.Dest, store.ManifestName)
+	if err := errors.Join(os.Remove(manifest), os.WriteFile(manifest, text, 0o666)); err != nil { // it is read-only
 		t.Fatal(err)
 	}
 	more, err := parseFlags(t, images+" "+horizontal.Dest+" --append")

@@ -74,7 +74,7 @@ func TestOrigins(t *testing.T) {
 func TestOriginsOfPrograms(t *testing.T) {
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	var cases [][3]any
-	if err := json.Unmarshal(h5test.Run(t, "../../source/kinds/testdata/others_hdf5.py", t.TempDir()), &cases); err != nil {
+	if err := json.Unmarshal(h5test.Run(t, "../../../../prepare/source/kinds/testdata/others_hdf5.py", t.TempDir()), &cases); err != nil {
 		t.Fatal(err)
 	}
 	commands := 0
