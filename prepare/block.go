@@ -23,11 +23,11 @@ func (manySamples) Read(*source.Values) error { return errors.ErrUnsupported }
 // filled is what a worker has made of a block.
 type filled struct {
 	rows   *source.Rows
-	block  *store.Block // the records: samples of rows that are not odd
-	odd    []slot       // the others; each is bad
-	prints []byte       // what each sample adds to the fingerprint, see runLog.enter
-	names  []byte       // and to the hash of the names
-	sizes  int64        // bytes of all samples
+	block  *digest.Block // the records: samples of rows that are not odd
+	odd    []slot        // the others; each is bad
+	prints []byte        // what each sample adds to the fingerprint, see runLog.enter
+	names  []byte        // and to the hash of the names
+	sizes  int64         // bytes of all samples
 }
 
 // blocks returns the samples of the source in blocks, where records are what the source has: all fields have a
@@ -59,7 +59,7 @@ func (r *run) blocks(j *job) (iter.Seq2[source.Sample, error], bool) {
 // doBlock makes the records of a block.
 func (w *worker) doBlock(b source.Block, s *slot) {
 	if s.many == nil {
-		s.many = &filled{rows: source.NewRows(len(w.job.source)), block: store.NewBlock(w.job.schema)}
+		s.many = &filled{rows: source.NewRows(len(w.job.source)), block: digest.NewBlock(w.job.schema.Specs())}
 	}
 	f := s.many
 	f.rows.Clear()
@@ -107,7 +107,7 @@ func (f *filled) sum(s store.Schema) {
 
 // crc returns the checksum of the values of a record, one behind the other.
 func (f *filled) crc(s store.Schema, record int) uint32 {
-	crc := digest.OfBlock(f.block).CRC32Cs(0)[record]
+	crc := f.block.CRC32Cs(0)[record]
 	for i := 1; i < len(s.Fields); i++ {
 		size := s.Fields[i].RecordBytes()
 		crc = kernel.CRC32C(crc, f.block.Values[i][record*size:(record+1)*size])

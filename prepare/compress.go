@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/store/zarr"
 )
 
@@ -137,6 +139,9 @@ type compressing struct {
 	done     int64           // bytes
 	ctx      context.Context // of the run, once that commits
 }
+
+// AppendBlock adds the records of a block, see write.AppendBlock.
+func (w *compressing) AppendBlock(b *digest.Block) error { return write.AppendBlock(w.Writer, b) }
 
 func (w *compressing) note(text string) { w.progress.Note(text + "\n") }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/producer"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // run is one run of the command.
@@ -126,7 +127,7 @@ func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest
 	keep := newCheckpointer(r, w)
 	err = r.pass(ctx, j, r.stage(), samples, func(s *slot) error {
 		if s.many != nil {
-			return errors.Join(w.AppendBlock(s.many.block), keep.now())
+			return errors.Join(write.AppendBlock(w, s.many.block), keep.now())
 		}
 		if err := r.commits.add(j, w, s); err != nil {
 			return err

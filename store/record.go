@@ -62,7 +62,7 @@ func (r *Record) summarize(field int, spec tensor.Spec) {
 	d := &r.sums[field]
 	d.CRC32C = layout.CRC32C(r.Values[field])
 	clear(d.Channels)
-	_, run := channels(spec)
+	_, run := layout.Channels(spec)
 	r.meter.Measure(spec, run, r.Values[field], d.Channels)
 }
 
@@ -118,5 +118,4 @@ func (d *recordDigest) SetStored(field int, crc uint32, rows int64) {
 
 func init() {
 	digest.Of = func(record any) digest.Record { return (*recordDigest)(record.(*Record)) }
-	digest.OfBlock = func(block any) digest.Block { return (*blockDigest)(block.(*Block)) }
 }

@@ -67,17 +67,7 @@ type Normalization struct {
 // Channels returns how many channels a record has and how many consecutive elements
 // belong to a channel before the next one starts: (3, h*w) for CHW, (3, 1) for HWC. A field
 // without layout is one channel.
-func (f Field) Channels() (n, run int) { return channels(f.Spec) }
-
-func channels(f tensor.Spec) (n, run int) {
-	switch {
-	case f.Layout == CHW && len(f.Shape) == 3:
-		return f.Shape[0], f.Shape[1] * f.Shape[2]
-	case f.Layout == HWC && len(f.Shape) == 3:
-		return f.Shape[2], 1
-	}
-	return 1, f.Shape.Elems()
-}
+func (f Field) Channels() (n, run int) { return layout.Channels(f.Spec) }
 
 // Schema is the fields of a dataset, in order.
 type Schema struct {

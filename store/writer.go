@@ -11,10 +11,6 @@ type Writer interface {
 	// an error the Writer can only be closed.
 	Append(r *Record) error
 
-	// AppendBlock adds records of a schema without ragged fields behind those that came before, as that many
-	// calls of Append do. The Block is the caller's again when it returns.
-	AppendBlock(b *Block) error
-
 	// Commit makes the dataset durable and publishes it. At least one record must have been
 	// appended.
 	Commit(info Info) (*Manifest, error)

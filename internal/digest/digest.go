@@ -34,26 +34,6 @@ type Record interface {
 	SetStored(field int, crc uint32, rows int64)
 }
 
-// Block is what packages of this module ask a *store.Block.
-type Block interface {
-	// Fields returns those that the block was made for.
-	Fields() []tensor.Spec
-
-	// Settle calls the block's Summarize unless that was done since the last Settle.
-	Settle()
-
-	// CRC32Cs returns the checksum of each record's value of a field, as the last Summarize computed them.
-	CRC32Cs(field int) []uint32
-
-	// MergeStatistics merges the moments of the values of a field into those of its channels, record by record.
-	MergeStatistics(into []moments.Moments, field int)
-
-	// Copy makes values those of record i.
-	Copy(i int, values [][]byte)
-}
-
-// Package store, which imports this one, sets both: as methods they would show users types that they cannot name.
-var (
-	Of      func(record any) Record // of a *store.Record
-	OfBlock func(block any) Block   // of a *store.Block
-)
+// Of returns what packages of this module ask a *store.Record. Package store, which imports this one, sets it: as a method it
+// would show users types that they cannot name.
+var Of func(record any) Record

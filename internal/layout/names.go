@@ -91,3 +91,15 @@ const MaxRecords = 1 << 46
 func PixelBytes(f tensor.Spec) bool {
 	return f.DType == tensor.Uint8 && !f.Ragged && (f.Layout != "" || len(f.Shape) > 1)
 }
+
+// Channels returns how many channels a record of a field has and how many consecutive elements belong to a channel before the
+// next one starts, see store.Field.Channels.
+func Channels(f tensor.Spec) (n, run int) {
+	switch {
+	case f.Layout == tensor.CHW && len(f.Shape) == 3:
+		return f.Shape[0], f.Shape[1] * f.Shape[2]
+	case f.Layout == tensor.HWC && len(f.Shape) == 3:
+		return f.Shape[2], 1
+	}
+	return 1, f.Shape.Elems()
+}

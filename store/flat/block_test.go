@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/store"
+	build "github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -76,7 +78,7 @@ func TestBlocksMakeTheSameFiles(t *testing.T) {
 	})
 	write(many, func(w store.Writer) error {
 		rng := rand.New(rand.NewPCG(1, 1))
-		b := store.NewBlock(s)
+		b := digest.NewBlock(s.Specs())
 		for i := 0; i < records; {
 			n := min(1+rng.IntN(50), 70-i%70, records-i)
 			b.N, b.Split = n, split(i)
@@ -92,7 +94,7 @@ func TestBlocksMakeTheSameFiles(t *testing.T) {
 			if i%2 == 0 {
 				b.Summarize()
 			}
-			if err := w.AppendBlock(b); err != nil {
+			if err := build.AppendBlock(w, b); err != nil {
 				return err
 			}
 		}

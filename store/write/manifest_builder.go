@@ -58,11 +58,11 @@ func (mb *ManifestBuilder) Add(r *store.Record, sums []uint32) error {
 }
 
 // AddBlock enters records as as many calls of Add do, except that after an error none of them was entered.
-func (mb *ManifestBuilder) AddBlock(b *store.Block) error {
+func (mb *ManifestBuilder) AddBlock(b *digest.Block) error {
 	if len(b.Values) != len(mb.schema.Fields) {
 		panic("store: block was not made by NewBlock for this schema")
 	}
-	digest.OfBlock(b).Settle()
+	b.Settle()
 	split, err := mb.split(b.Split)
 	if err != nil {
 		return err

@@ -17,20 +17,35 @@ func (w *writer) Append(r *store.Record) error {
 	return w.append(func() error { return w.records.Append(r) })
 }
 
-// AppendBlock implements store.Writer.
-func (w *writer) AppendBlock(b *store.Block) error {
+// AppendBlock adds the records of b to w behind those that came before, as that many calls of Append do. The Block is the
+// caller's again when it returns.
+func AppendBlock(w store.Writer, b *digest.Block) error {
+	if w, ok := w.(blockWriter); ok {
+		return w.AppendBlock(b)
+	}
+	return appendEach(w, b)
+}
+
+// blockWriter is a store.Writer that takes many records by one call.
+type blockWriter interface{ AppendBlock(b *digest.Block) error }
+
+// AppendBlock implements blockWriter.
+func (w *writer) AppendBlock(b *digest.Block) error {
 	if records, ok := w.records.(blockRecords); ok {
 		return w.append(func() error { return records.AppendBlock(b) })
 	}
-	block := digest.OfBlock(b)
+	return appendEach(w, b)
+}
+
+func appendEach(w store.Writer, b *digest.Block) error {
 	var schema store.Schema
-	for _, f := range block.Fields() {
+	for _, f := range b.Fields() {
 		schema.Fields = append(schema.Fields, store.Field{Spec: f})
 	}
 	r := store.NewRecord(schema)
 	r.Split = b.Split
 	for i := range b.N {
-		block.Copy(i, r.Values)
+		b.Copy(i, r.Values)
 		if err := w.Append(r); err != nil {
 			return err
 		}
@@ -66,7 +81,7 @@ func (w *ShardWriter) Append(r *store.Record) error {
 }
 
 // AppendBlock adds the next records, of a schema without ragged fields.
-func (w *ShardWriter) AppendBlock(r *store.Block) error {
+func (w *ShardWriter) AppendBlock(r *digest.Block) error {
 	if err := w.manifest.AddBlock(r); err != nil {
 		return err
 	}
@@ -128,7 +143,7 @@ func (s *section) add(k int, r *store.Record, sums []uint32) error {
 
 // appendRows adds the records of a block from the first on, up to the end of the open shard. It returns how
 // many those are, and whether the shard is full.
-func (s *section) appendRows(b *store.Block, first int) (n int, full bool, err error) {
+func (s *section) appendRows(b *digest.Block, first int) (n int, full bool, err error) {
 	if s.open == 0 {
 		if err := s.openShard(); err != nil {
 			return 0, false, err
@@ -137,7 +152,7 @@ func (s *section) appendRows(b *store.Block, first int) (n int, full bool, err e
 	n = int(min(int64(b.N-first), max(1, s.size.records-s.open)))
 	for k := range s.arrays {
 		field, size := s.columns[k].Field, s.columns[k].Spec.RecordBytes()
-		if err := s.arrays[k].appendRows(b.Values[field][first*size:(first+n)*size], digest.OfBlock(b).CRC32Cs(field)[first:]); err != nil {
+		if err := s.arrays[k].appendRows(b.Values[field][first*size:(first+n)*size], b.CRC32Cs(field)[first:]); err != nil {
 			return 0, false, err
 		}
 	}

@@ -55,14 +55,14 @@ func (b *splitMetadata) add(s store.Schema, r *store.Record, digests []digest.Va
 	b.count++
 }
 
-func (k *splitMetadata) addBlock(s store.Schema, b *store.Block) {
+func (k *splitMetadata) addBlock(s store.Schema, b *digest.Block) {
 	for i, f := range s.Fields {
 		k.many = k.many[:0]
-		for _, sum := range digest.OfBlock(b).CRC32Cs(i) {
+		for _, sum := range b.CRC32Cs(i) {
 			k.many = binary.LittleEndian.AppendUint32(k.many, sum)
 		}
 		k.ids[i].Write(k.many)
-		digest.OfBlock(b).MergeStatistics(k.stats[i], i)
+		b.MergeStatistics(k.stats[i], i)
 		if isLabel(f) {
 			for v := b.Values[i]; len(v) > 0; v = v[8:] {
 				k.labels[i][binary.LittleEndian.Uint64(v)]++

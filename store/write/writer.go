@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/store"
 )
 
@@ -23,7 +24,7 @@ type blockRecords interface {
 	Records
 
 	// AppendBlock adds the records of b, as many calls of Append would.
-	AppendBlock(b *store.Block) error
+	AppendBlock(b *digest.Block) error
 }
 
 // Container makes a dataset of the records and publishes it. Close lets go of both.

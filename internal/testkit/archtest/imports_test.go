@@ -86,6 +86,8 @@ var layers = [][]place{
 	},
 	{
 		{"internal/layout", "where the bytes of a dataset are; package store says what they mean"},
+	},
+	{
 		{"internal/digest", "checksums and statistics of records on their way into a dataset; package store computes them"},
 	},
 	{

@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Uploader sends the files of a flat dataset while it is built. A file that is finished at a checkpoint
@@ -164,12 +166,12 @@ func (w *sending) Append(r *store.Record) error {
 	return w.Writer.Append(r)
 }
 
-// AppendBlock implements store.Writer.
-func (w *sending) AppendBlock(b *store.Block) error {
+// AppendBlock adds the records of a block, see write.AppendBlock.
+func (w *sending) AppendBlock(b *digest.Block) error {
 	if err := w.box.sender.failed(); err != nil {
 		return err
 	}
-	return w.Writer.AppendBlock(b)
+	return write.AppendBlock(w.Writer, b)
 }
 
 // Checkpoint implements store.Writer. That something cannot be sent is the error of the next

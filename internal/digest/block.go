@@ -1,10 +1,9 @@
-package store
+package digest
 
 import (
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/tensor"
-
-	"github.com/penstock/penstock/internal/layout"
 )
 
 // Block is records that follow each other and belong to one split, of a schema without ragged fields. The caller
@@ -14,36 +13,36 @@ type Block struct {
 	Values [][]byte // of each field: the values of all records, one behind the other, aligned for its type
 	Split  string   // the split that all of them belong to; empty in a dataset without splits
 
-	schema Schema
+	fields []tensor.Spec
 	sums   [][]uint32          // by field and record
 	stats  [][]moments.Moments // by field, record and channel
 	filled bool
 	meter  moments.Meter
 }
 
-// NewBlock returns an empty Block for a schema without ragged fields.
-func NewBlock(s Schema) *Block {
-	n := len(s.Fields)
-	return &Block{schema: s, Values: make([][]byte, n), sums: make([][]uint32, n), stats: make([][]moments.Moments, n)}
+// NewBlock returns an empty Block of fields none of which is ragged.
+func NewBlock(fields []tensor.Spec) *Block {
+	n := len(fields)
+	return &Block{fields: fields, Values: make([][]byte, n), sums: make([][]uint32, n), stats: make([][]moments.Moments, n)}
 }
 
 // Summarize computes checksums and statistics of the present values, so that AppendBlock has not to. It
 // may run beside other Blocks' Summarize; call it last, after every change of N and Values.
 func (b *Block) Summarize() {
 	b.check()
-	for i, f := range b.schema.Fields {
+	for i, f := range b.fields {
 		b.summarizeField(i, f)
 	}
 	b.filled = true
 }
 
-func (b *Block) summarizeField(i int, f Field) {
-	channels, run := f.Channels()
-	size, values, single := f.RecordBytes(), b.Values[i], f.single()
+func (b *Block) summarizeField(i int, f tensor.Spec) {
+	channels, run := layout.Channels(f)
+	size, values, single := f.RecordBytes(), b.Values[i], single(f)
 	b.sums[i], b.stats[i] = b.sums[i][:0], b.stats[i][:0]
 	if !single {
 		b.stats[i] = append(b.stats[i], make([]moments.Moments, b.N*channels)...)
-		b.meter.MeasureEach(f.Spec, run, values, b.stats[i])
+		b.meter.MeasureEach(f, run, values, b.stats[i])
 	}
 	for k := range b.N {
 		b.sums[i] = append(b.sums[i], layout.CRC32C(values[k*size:(k+1)*size]))
@@ -51,34 +50,35 @@ func (b *Block) summarizeField(i int, f Field) {
 }
 
 // single reports whether the value of a record is one number.
-func (f Field) single() bool { return f.RecordBytes() == f.DType.Size() }
+func single(f tensor.Spec) bool { return f.RecordBytes() == f.DType.Size() }
 
 // check panics where a Block does not fit, which only a programming error can bring about.
 func (b *Block) check() {
-	for i, f := range b.schema.Fields {
+	for i, f := range b.fields {
 		if f.Ragged || len(b.Values[i]) != b.N*f.RecordBytes() {
 			panic("store: a block's values have not the length of its records")
 		}
 	}
 }
 
-// blockDigest is the digest.Block of a Block.
-type blockDigest Block
-
-func (b *blockDigest) Settle() {
+// Settle calls Summarize unless that was done since the last Settle.
+func (b *Block) Settle() {
 	if !b.filled {
-		(*Block)(b).Summarize()
+		b.Summarize()
 	}
 	b.filled = false
 }
 
-func (b *blockDigest) Fields() []tensor.Spec { return b.schema.Specs() }
+// Fields returns those that the block was made for.
+func (b *Block) Fields() []tensor.Spec { return b.fields }
 
-func (b *blockDigest) CRC32Cs(field int) []uint32 { return b.sums[field] }
+// CRC32Cs returns the checksum of each record's value of a field, as the last Summarize computed them.
+func (b *Block) CRC32Cs(field int) []uint32 { return b.sums[field] }
 
-func (b *blockDigest) MergeStatistics(into []moments.Moments, field int) {
-	if f := b.schema.Fields[field]; f.single() {
-		b.meter.MergeEach(f.Spec, b.Values[field], &into[0])
+// MergeStatistics merges the moments of the values of a field into those of its channels, record by record.
+func (b *Block) MergeStatistics(into []moments.Moments, field int) {
+	if f := b.fields[field]; single(f) {
+		b.meter.MergeEach(f, b.Values[field], &into[0])
 		return
 	}
 	for list := b.stats[field]; len(list) > 0; list = list[len(into):] {
@@ -88,8 +88,9 @@ func (b *blockDigest) MergeStatistics(into []moments.Moments, field int) {
 	}
 }
 
-func (b *blockDigest) Copy(i int, values [][]byte) {
-	for k, f := range b.schema.Fields {
+// Copy makes values those of record i.
+func (b *Block) Copy(i int, values [][]byte) {
+	for k, f := range b.fields {
 		size := f.RecordBytes()
 		values[k] = append(values[k][:0], b.Values[k][i*size:(i+1)*size]...)
 	}
