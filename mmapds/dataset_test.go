@@ -24,7 +24,7 @@ import (
 
 func schema() store.Schema {
 	images := store.NewField("images", tensor.Uint8, 3, 20, 30)
-	images.Layout = store.CHW
+	images.Layout = tensor.CHW
 	return store.Schema{Fields: []store.Field{images, store.NewField("weights", tensor.Float32, 8), store.NewField("labels", tensor.Int64)}}
 }
 

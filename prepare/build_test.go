@@ -269,7 +269,7 @@ func TestKeepEncoded(t *testing.T) {
 	c := config(t, source)
 	c.Resize, c.Crop, c.KeepEncoded, c.Skip = nil, nil, true, true
 	s := mustRun(t, c)
-	if f := rawtest.Manifest(t, c.Dest).Fields[0]; !f.Ragged || f.Content != store.Image || f.DType != tensor.Uint8 || len(s.Skipped) != 1 {
+	if f := rawtest.Manifest(t, c.Dest).Fields[0]; !f.Ragged || f.Content != tensor.Image || f.DType != tensor.Uint8 || len(s.Skipped) != 1 {
 		t.Fatalf("field %+v, skipped %v", f, s.Skipped)
 	}
 	want, err := os.ReadFile(filepath.Join(source, "cat/a.png"))
@@ -296,7 +296,7 @@ func TestRetransform(t *testing.T) {
 	mustRun(t, whole)
 	for _, change := range []func(*Config){
 		func(*Config) {},
-		func(c *Config) { c.Layout = store.HWC },
+		func(c *Config) { c.Layout = tensor.HWC },
 		func(c *Config) { c.DType = tensor.Float32; c.Normalize, _ = field.ParseNormalize("imagenet") },
 		func(c *Config) { c.Normalize, _ = field.ParseNormalize("clip") },
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // duplicate reports whether a good sample is left out: its content is that of a record
@@ -42,8 +43,8 @@ func (r *run) asRecord(n int64) string {
 // values where it has none.
 func storedContent(s store.Schema, values [][]byte) samples.Digest {
 	f := s.Fields
-	image := func(i int) bool { return f[i].Content == store.Image || f[i].Layout != "" }
-	counts := func(i int) bool { return f[i].Content != store.SourceName }
+	image := func(i int) bool { return f[i].Content == tensor.Image || f[i].Layout != "" }
+	counts := func(i int) bool { return f[i].Content != tensor.SourceName }
 	return samples.Content(len(f), image, counts, func(i int) []byte { return values[i] })
 }
 

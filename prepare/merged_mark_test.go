@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/remote"
@@ -120,7 +121,7 @@ func TestMergeInABucketFinishesRemoval(t *testing.T) {
 func TestMergeInABucketKeepsOtherParts(t *testing.T) {
 	first, m, c := partsInBucket(t, 0, 1)
 	b := first.copied(t)
-	b.last = store.ManifestName
+	b.last = layout.ManifestName
 	if _, err := b.merge(t, m); err == nil {
 		t.Fatal("a dataset without a manifest")
 	}

@@ -28,7 +28,7 @@ func TestFlat(t *testing.T) {
 	if m.Records != 10 || s.Records != 10 || s.ID != m.ID || s.Bytes < 10*16*16*3 {
 		t.Errorf("manifest of %d records, summary %+v", m.Records, s)
 	}
-	if f := m.Fields[0]; f.Name != "images" || f.Shape.String() != "(3, 16, 16)" || f.Layout != store.CHW || f.Normalization != nil {
+	if f := m.Fields[0]; f.Name != "images" || f.Shape.String() != "(3, 16, 16)" || f.Layout != tensor.CHW || f.Normalization != nil {
 		t.Errorf("field %+v", f)
 	}
 	if f := m.Fields[1]; f.Name != "labels" || len(f.Shape) != 0 || !slices.Equal(f.Classes, []string{"cat", "dog"}) {
@@ -78,7 +78,7 @@ func TestUnlabelled(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "scans")
 	rawtest.Put(t, source, "a.png", rawtest.Picture(t, ".png", 40, 30, 1))
 	c := config(t, source)
-	c.Color, c.Layout = "gray", store.HWC
+	c.Color, c.Layout = "gray", tensor.HWC
 	s := mustRun(t, c)
 	m := rawtest.Manifest(t, c.Dest)
 	if len(m.Fields) != 2 || layout.SourceNames(m.Schema().Specs()) != 1 || m.Fields[0].Shape.String() != "(16, 16, 1)" || s.Classes != nil {

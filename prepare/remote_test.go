@@ -268,7 +268,7 @@ func testRanksInABucket(t *testing.T, name string) {
 // and removes what no dataset has.
 func TestPublishedByTheManifest(t *testing.T) {
 	for name, c := range map[string]struct{ last, stray string }{
-		"ds": {store.ManifestName, "images-00009.npy"}, "ds.zarr": {layout.ZarrManifest, "labels/c.9"},
+		"ds": {layout.ManifestName, "images-00009.npy"}, "ds.zarr": {layout.ZarrManifest, "labels/c.9"},
 	} {
 		t.Run(name, func(t *testing.T) { testPublished(t, name, c.last, c.stray) })
 	}

@@ -36,7 +36,7 @@ func testJob(t *testing.T, n int) (*job, []*worker) {
 	c := DefaultConfig()
 	c.Normalize, _ = field.ParseNormalize("none")
 	images := source.Field{Field: store.NewRagged("images", tensor.Uint8)}
-	images.Content = store.Image
+	images.Content = tensor.Image
 	fields, err := c.Jobs([]source.Field{images}, nil)
 	if err != nil {
 		t.Fatal(err)

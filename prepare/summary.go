@@ -65,7 +65,7 @@ type FieldSummary struct {
 	Layout string       `json:"layout,omitempty"`
 
 	Ragged        bool                 `json:"ragged,omitempty"`  // any number of rows of Shape
-	Content       string               `json:"content,omitempty"` // store.Text or store.Image
+	Content       string               `json:"content,omitempty"` // tensor.Text or tensor.Image
 	Classes       []string             `json:"classes,omitempty"`
 	Normalization *store.Normalization `json:"normalization,omitempty"`
 }
@@ -167,9 +167,9 @@ func (f FieldSummary) Meaning() string {
 		return "  " + strings.TrimPrefix(scale(f), ", ")
 	case f.Classes != nil:
 		return "  " + CountClasses(len(f.Classes)) + ": " + shell.Line(strings.Join(source.Shorten(f.Classes, 6), ", "))
-	case f.Content == store.Text:
+	case f.Content == tensor.Text:
 		return "  text"
-	case f.Content == store.Image:
+	case f.Content == tensor.Image:
 		return "  image files as they are"
 	}
 	return ""

@@ -23,7 +23,6 @@ import (
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
-	"github.com/penstock/penstock/store"
 )
 
 // busyBucket is a bucket whose writes can fail, and are remembered.
@@ -163,7 +162,7 @@ func TestShardsAreSentWhileTheyAreMade(t *testing.T) {
 			if name == "splits" && b.copies == 0 {
 				t.Error("no shard of a later split was copied inside of the store")
 			}
-			if last := b.writes[len(b.writes)-1]; last != "ds/"+store.ManifestName {
+			if last := b.writes[len(b.writes)-1]; last != "ds/"+layout.ManifestName {
 				t.Errorf("the last object is %s", last)
 			}
 			for i, key := range b.writes {
@@ -224,7 +223,7 @@ func TestSendingGoesOn(t *testing.T) {
 			t.Errorf("it does not say what is there: %s", text)
 		}
 		there := keysOf(t, b, "ds/")
-		if len(there) == 0 || slices.Contains(there, "ds/"+store.ManifestName) {
+		if len(there) == 0 || slices.Contains(there, "ds/"+layout.ManifestName) {
 			t.Errorf("objects %v", there)
 		}
 		fillBucket(t, b, stray(t), "ds")
@@ -310,7 +309,7 @@ func TestNoManifestOfWhatIsNotThere(t *testing.T) {
 	if _, err := Run(t.Context(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "ds/images-00000.npy, which was sent, is not there any more") {
 		t.Errorf("error %v", err)
 	}
-	if slices.Contains(keysOf(t, b, "ds/"), "ds/"+store.ManifestName) {
+	if slices.Contains(keysOf(t, b, "ds/"), "ds/"+layout.ManifestName) {
 		t.Error("a manifest was published")
 	}
 }
@@ -366,7 +365,7 @@ func TestKilledWhileSending(t *testing.T) {
 	if !cloud.Built {
 		t.Skip("built with -tags nocloud: there are no buckets of files, which outlive a process")
 	}
-	for name, last := range map[string]string{"ds": store.ManifestName, "ds.zarr": layout.ZarrManifest} {
+	for name, last := range map[string]string{"ds": layout.ManifestName, "ds.zarr": layout.ZarrManifest} {
 		t.Run(name, func(t *testing.T) { testKilledWhileSending(t, name, last) })
 	}
 }

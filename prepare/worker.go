@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // slot carries one sample from the source through a worker to its commit. Its record is
@@ -224,7 +225,7 @@ type madeUp struct {
 func (m madeUp) Read(to *source.Values) error {
 	for i, f := range m.fields {
 		switch {
-		case f.Content == store.Image:
+		case f.Content == tensor.Image:
 			to.Borrow(i, m.file)
 		case f.Ragged:
 			to.Make(i, 0)

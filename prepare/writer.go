@@ -246,7 +246,7 @@ const (
 // storesNames reports whether records get the names of their samples. Where the source is a dataset
 // that has names, these are fields of it, and no others are added.
 func (r *run) storesNames(c Config) (bool, error) {
-	named := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Content == store.SourceName })
+	named := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Content == tensor.SourceName })
 	taken := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Name == layout.SourceNameField })
 	wanted := c.Names == NamesOn
 	if c.Names == NamesAuto {
@@ -284,6 +284,6 @@ func inPlace(c Config, info source.Info, splits []string) bool {
 // nameField is the field of the names of samples.
 func nameField() store.Field {
 	f := store.NewRagged(layout.SourceNameField, tensor.Uint8)
-	f.Content = store.SourceName
+	f.Content = tensor.SourceName
 	return f
 }

@@ -34,15 +34,15 @@ func OpenFlat(path string) (*Dataset, error) {
 	return newFlat(path, m), nil
 }
 
-// ReadFlat is OpenFlat for a folder that need not be one of the system's, whose manifest holds
+// readFlat is OpenFlat for a folder that need not be one of the system's, whose manifest holds
 // data. It looks at no other file: what is read there must be compared with the checksums.
-func ReadFlat(path string, data []byte) (*Dataset, error) {
+func readFlat(path string, data []byte) (*Dataset, error) {
 	m, err := DecodeManifest(data)
 	if err == nil && len(m.Shards) == 0 {
 		err = fmt.Errorf("it lists no shards: %w", ErrCorrupt)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: open %q: %s: %w", path, ManifestName, err)
+		return nil, fmt.Errorf("store: open %q: %s: %w", path, layout.ManifestName, err)
 	}
 	return newFlat(path, m), nil
 }
@@ -55,9 +55,9 @@ func newFlat(path string, m *Manifest) *Dataset {
 
 // ReadManifest reads and checks the manifest of the flat dataset at path, and no other file.
 func ReadManifest(path string) (*Manifest, error) {
-	m, err := readManifest(path, ManifestName)
+	m, err := readManifest(path, layout.ManifestName)
 	if err == nil && len(m.Shards) == 0 {
-		err = fmt.Errorf("%s: it lists no shards: %w", ManifestName, ErrCorrupt)
+		err = fmt.Errorf("%s: it lists no shards: %w", layout.ManifestName, ErrCorrupt)
 	}
 	return m, err
 }

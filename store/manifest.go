@@ -10,9 +10,6 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// ManifestName is the file that makes a folder a flat dataset.
-const ManifestName = layout.ManifestName
-
 // Manifest says what a dataset holds and how it came to be. It has no dates in it, so the
 // same input and recipe give the same bytes.
 type Manifest struct {

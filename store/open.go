@@ -54,7 +54,7 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 		d, err = d.Select(opts.Fields)
 	}
 	if err == nil && opts.Split != "" {
-		d, err = d.InSplit(opts.Split)
+		d, err = d.inSplit(opts.Split)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
@@ -64,6 +64,7 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 
 func init() {
 	layout.Of = func(dataset any) *layout.Dataset { return &dataset.(*Dataset).layout }
+	layout.OpenFlat = func(path string, manifest []byte) (any, error) { return readFlat(path, manifest) }
 	layout.OpenHDF5 = func(path string, file *meta.File, fields []string, filters layout.Filters) (any, error) {
 		return readHDF5(path, file, OpenOptions{Fields: fields, Packed: filters == layout.Undone}) // of an error, a nil *Dataset
 	}

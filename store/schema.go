@@ -12,22 +12,6 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Layouts of an image field: which axis of a record is which.
-const (
-	CHW = tensor.CHW
-	HWC = tensor.HWC
-)
-
-// Contents of a ragged uint8 field whose bytes are not numbers.
-const (
-	Text  = tensor.Text  // a text, without an end mark
-	Image = tensor.Image // an encoded image file: JPEG, PNG, ...
-
-	// SourceName is what the source called the record: the path of its file, the member of its
-	// archive. A schema has at most one such field. Readers leave it out unless it is asked for.
-	SourceName = tensor.SourceName
-)
-
 // Field describes one field of a dataset.
 type Field struct {
 	tensor.Spec
@@ -124,7 +108,7 @@ func (s Schema) Validate() error {
 		if s.Index(f.Name) != i {
 			errs = append(errs, fmt.Errorf("field %q: there are two of that name", f.Name))
 		}
-		if f.Content == SourceName && layout.SourceNames(s.Specs()) != i {
+		if f.Content == tensor.SourceName && layout.SourceNames(s.Specs()) != i {
 			errs = append(errs, fmt.Errorf("field %q: there are two fields of source names", f.Name))
 		}
 	}
@@ -141,12 +125,12 @@ func (f Field) validate() error {
 	if f.Storage != f.DType.Descr() {
 		return fmt.Errorf("field %q: storage %q is not that of %v (%q)", f.Name, f.Storage, f.DType, f.DType.Descr())
 	}
-	if f.Layout != "" && f.Layout != CHW && f.Layout != HWC {
+	if f.Layout != "" && f.Layout != tensor.CHW && f.Layout != tensor.HWC {
 		return fmt.Errorf("field %q: layout %q is neither CHW nor HWC", f.Name, f.Layout)
 	}
 	switch bytes := f.Ragged && f.DType == tensor.Uint8 && len(f.Shape) == 0; {
-	case f.Content != "" && !slices.Contains([]string{Text, Image, SourceName}, f.Content):
-		return fmt.Errorf("field %q: content %q is none of %s, %s, %s", f.Name, f.Content, Text, Image, SourceName)
+	case f.Content != "" && !slices.Contains([]string{tensor.Text, tensor.Image, tensor.SourceName}, f.Content):
+		return fmt.Errorf("field %q: content %q is none of %s, %s, %s", f.Name, f.Content, tensor.Text, tensor.Image, tensor.SourceName)
 	case f.Content != "" && !bytes:
 		return fmt.Errorf("field %q: content %s needs ragged uint8 of shape (), not %v %v", f.Name, f.Content, f.DType, f.Shape)
 	}

@@ -68,11 +68,11 @@ func noField(name string, known []string) error {
 	return fmt.Errorf("it has no field %q%s", name, suggest.Hint(name, known))
 }
 
-// InSplit returns the dataset with only the records of a split, which get the numbers 0, 1,
+// inSplit returns the dataset with only the records of a split, which get the numbers 0, 1,
 // ... in the order that they have in the dataset. In an HDF5 file it reads some offsets.
 //
 // Checksums that cover records of another split, too, are left out.
-func (d *Dataset) InSplit(name string) (*Dataset, error) {
+func (d *Dataset) inSplit(name string) (*Dataset, error) {
 	split, err := d.findSplit(name)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (d *Dataset) InSplit(name string) (*Dataset, error) {
 	out := *d
 	out.Split, out.Records, out.layout.Columns = name, split.Records(), make([]layout.Column, len(d.layout.Columns))
 	if d.names != nil {
-		if out.names, err = d.names.InSplit(name); err != nil {
+		if out.names, err = d.names.inSplit(name); err != nil {
 			return nil, err
 		}
 	}

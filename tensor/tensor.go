@@ -63,7 +63,9 @@ const (
 	Text  = "utf-8" // a text, without an end mark
 	Image = "image" // an encoded image file: JPEG, PNG, ...
 
-	SourceName = "source-name" // what the source called the record, such as the path of its file
+	// SourceName is what the source called the record: the path of its file, the member of its
+	// archive. A schema has at most one such field. Readers leave it out unless it is asked for.
+	SourceName = "source-name"
 )
 
 // Values of Spec.Layout: which axis of an image is which.

@@ -72,7 +72,7 @@ func (d dataset) write(path string) error {
 		return nil
 	}
 	f := store.NewField("x", tensor.Uint8, d.shape...)
-	f.Layout = store.CHW
+	f.Layout = tensor.CHW
 	schema := store.Schema{Fields: []store.Field{f}}
 	w, err := flat.Create(path, schema, flat.Options{ShardBytes: 1 << 40})
 	if err != nil {

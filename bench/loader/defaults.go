@@ -307,7 +307,7 @@ func (b *bench) writeDefaults() error {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	field := store.NewField("x", tensor.Uint8, 3, 64, 64)
-	field.Layout = store.CHW
+	field.Layout = tensor.CHW
 	schema := store.Schema{Fields: []store.Field{field}}
 	w, err := hdf5.Create(d.path(b)+".h5", schema, hdf5.Options{Compress: &hdf5.Compression{Level: 4, ChunkRecords: 1}})
 	if err := fillSet(w, err, schema, 1<<13, func(dst []byte) []byte {

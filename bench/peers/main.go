@@ -325,7 +325,7 @@ func (w work) write(dir string) error {
 		return nil
 	}
 	f := store.NewField("x", tensor.Uint8, w.shape...)
-	f.Layout = store.CHW
+	f.Layout = tensor.CHW
 	schema := store.Schema{Fields: []store.Field{f}}
 	out, err := flat.Create(path, schema, flat.Options{ShardBytes: 1 << 40})
 	if err != nil {

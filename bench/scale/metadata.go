@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -73,7 +74,7 @@ func manifests(s scenario, one string) error {
 }
 
 func decode(path string) (*store.Manifest, error) {
-	text, err := os.ReadFile(filepath.Join(path, store.ManifestName))
+	text, err := os.ReadFile(filepath.Join(path, layout.ManifestName))
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,7 @@ var (
 
 func animals() store.Schema {
 	images := store.NewField("images", tensor.Uint8, 3, 8, 8)
-	images.Layout = store.CHW
+	images.Layout = tensor.CHW
 	images.Normalization = &store.Normalization{Scale: 255, Mean: []float64{.485, .456, .406}, Std: []float64{.229, .224, .225}}
 	labels := store.NewField("labels", tensor.Int64)
 	labels.Classes = []string{"cat", "dog", "owl"}
@@ -114,7 +114,7 @@ func animals() store.Schema {
 
 func normalized() store.Schema {
 	images := store.NewField("images", tensor.Float32, 4, 4, 3)
-	images.Layout = store.HWC
+	images.Layout = tensor.HWC
 	images.Normalization = &store.Normalization{Applied: true, Scale: 255, Mean: []float64{.5, .5, .5}, Std: []float64{.25, .25, .25}}
 	return store.Schema{Fields: []store.Field{images}}
 }

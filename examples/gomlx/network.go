@@ -6,7 +6,8 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/penstock/penstock/store"
+
+	"github.com/penstock/penstock/tensor"
 )
 
 // network looks at patches of 4 x 4 pixels, joins those to 8 x 8, and all to one: layers of
@@ -41,7 +42,7 @@ func (n network) logits(scope *model.Scope, inputs []*graph.Node) []*graph.Node 
 
 // normalize turns bytes into numbers around 0, of shape (B, H, W, C).
 func (n network) normalize(x *graph.Node) *graph.Node {
-	if n.layout == store.CHW {
+	if n.layout == tensor.CHW {
 		x = graph.TransposeAllAxes(x, 0, 2, 3, 1)
 	}
 	x = graph.MulScalar(graph.ConvertDType(x, dtypes.Float32), 1/n.scale)

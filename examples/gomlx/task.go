@@ -58,7 +58,7 @@ func (t *task) find() error {
 
 // size returns height and width of an image.
 func (t *task) size() (h, w int) {
-	if t.image.Layout == store.CHW {
+	if t.image.Layout == tensor.CHW {
 		return t.image.Shape[1], t.image.Shape[2]
 	}
 	return t.image.Shape[0], t.image.Shape[1]
@@ -71,7 +71,7 @@ func (t *task) options(c config) (loader.Options, error) {
 		return o, nil
 	}
 	layout := transforms.HWC
-	if t.image.Layout == store.CHW {
+	if t.image.Layout == tensor.CHW {
 		layout = transforms.CHW
 	}
 	p, err := transforms.Compose(transforms.RandomHorizontalFlip{}, transforms.ToLayout{Layout: layout})

@@ -64,7 +64,7 @@ func (d *images) measure() error {
 	case len(shape) != 3:
 		return fmt.Errorf("field %q: shape %v is not that of images", d.image.Name, shape)
 	}
-	if d.image.Layout == store.HWC || d.image.Layout == "" && shape[0] > 4 {
+	if d.image.Layout == tensor.HWC || d.image.Layout == "" && shape[0] > 4 {
 		d.height, d.width, d.channels = shape[0], shape[1], shape[2]
 		d.steps = [3]int{1, d.width * d.channels, d.channels}
 		return nil

@@ -25,7 +25,7 @@ func stripes(t *testing.T, name string, n int, edit func(*store.Schema)) string 
 func splitStripes(t *testing.T, name string, n int, splits []string, edit func(*store.Schema)) string {
 	t.Helper()
 	images, labels := store.NewField("images", tensor.Uint8, 3, side, side), store.NewField("labels", tensor.Int64)
-	images.Layout = store.CHW
+	images.Layout = tensor.CHW
 	labels.Classes = []string{"horizontal", "vertical", "squares"}
 	schema := store.Schema{Fields: []store.Field{images, labels}}
 	if edit != nil {
@@ -41,7 +41,7 @@ func splitStripes(t *testing.T, name string, n int, splits []string, edit func(*
 	rec := store.NewRecord(schema)
 	for i := range n {
 		class := i * 3 / n
-		paint(rec.Values[0], r, class, schema.Fields[0].Layout == store.HWC)
+		paint(rec.Values[0], r, class, schema.Fields[0].Layout == tensor.HWC)
 		binary.LittleEndian.PutUint64(rec.Values[1], uint64(class))
 		if len(splits) > 0 {
 			rec.Split = splits[i%len(splits)]
@@ -113,12 +113,12 @@ func TestLearns(t *testing.T) {
 
 func TestLearnsFromOtherLayouts(t *testing.T) {
 	c := settings(stripes(t, "train", 600, func(s *store.Schema) {
-		s.Fields[0].Layout = store.HWC
+		s.Fields[0].Layout = tensor.HWC
 		s.Fields[0].Shape = tensor.Shape{side, side, 3}
 		s.Fields[0].Normalization = &store.Normalization{Scale: 255, Mean: []float64{.5, .5, .5}, Std: []float64{.2, .2, .2}}
 	}))
 	c.test = stripes(t, "test", 90, func(s *store.Schema) {
-		s.Fields[0].Layout = store.HWC
+		s.Fields[0].Layout = tensor.HWC
 		s.Fields[0].Shape = tensor.Shape{side, side, 3}
 	})
 	c.require = 0.9

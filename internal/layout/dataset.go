@@ -21,6 +21,10 @@ type Dataset struct {
 // a type that they cannot name.
 var Of func(dataset any) *Dataset
 
+// OpenFlat returns the *store.Dataset of a folder that need not be one of the system's, whose manifest is read already. It looks
+// at no other file: what is read there must be compared with the checksums. Package store sets it.
+var OpenFlat func(path string, manifest []byte) (dataset any, err error)
+
 // OpenHDF5 returns the *store.Dataset of a file whose metadata is read already, or those of its datasets that fields names,
 // as store.OpenHDF5 does. Its Extents have that path, which need not be one of the system's. Package store sets it.
 var OpenHDF5 func(path string, file *meta.File, fields []string, filters Filters) (dataset any, err error)

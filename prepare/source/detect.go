@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/zarr"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -55,7 +55,7 @@ func readable(path string) error {
 
 // DetectFolder reports what a folder holds; one of images is the usual.
 func DetectFolder(path string) string {
-	if info, err := vfs.Stat(filepath.Join(path, store.ManifestName)); err == nil && info.Mode().IsRegular() {
+	if info, err := vfs.Stat(filepath.Join(path, layout.ManifestName)); err == nil && info.Mode().IsRegular() {
 		return "flat"
 	}
 	for _, try := range []struct{ pattern, kind string }{

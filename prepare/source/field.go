@@ -24,7 +24,7 @@ func RaggedField(name string, dtype tensor.DType, shape ...int) Field {
 	return Field{Field: store.NewRagged(name, dtype, shape...)}
 }
 
-// ContentField returns a field of bytes that are store.Image or store.Text.
+// ContentField returns a field of bytes that are tensor.Image or tensor.Text.
 func ContentField(name, content string) Field {
 	f := RaggedField(name, tensor.Uint8)
 	f.Content = content
@@ -39,7 +39,7 @@ func LabelField(name string, classes []string) Field {
 }
 
 // Image reports whether the values are files of images.
-func (f Field) Image() bool { return f.Content == store.Image }
+func (f Field) Image() bool { return f.Content == tensor.Image }
 
 // FieldName makes a field's name of any text: letters, digits, _ and - stay.
 func FieldName(text string) string {

@@ -53,7 +53,7 @@ type Info struct {
 }
 
 // Field describes one value that every sample has: its type, and what its bytes mean. Of an
-// encoded image (Content is store.Image) type and shape of the pixels are not known.
+// encoded image (Content is tensor.Image) type and shape of the pixels are not known.
 type Field struct {
 	store.Field
 	Origin  string // column, member or array that it comes from, for people

@@ -150,7 +150,7 @@ func writeLoaded(folder string) error {
 // writePhotos makes a dataset of 20 image files of several sizes, photo i of the level 12*i, the
 // sixth of which cannot be decoded.
 func writePhotos(folder string) error {
-	schema := store.Schema{Fields: []store.Field{text("image", store.Image), store.NewField("labels", tensor.Int64)}}
+	schema := store.Schema{Fields: []store.Field{text("image", tensor.Image), store.NewField("labels", tensor.Int64)}}
 	w, err := flat.Create(filepath.Join(folder, "photos"), schema, flat.Options{})
 	if err != nil {
 		return err

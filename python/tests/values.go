@@ -31,8 +31,8 @@ var types = dataset{name: "types", records: 9000, shardBytes: 64 << 10, schema: 
 
 var datasets = []dataset{
 	types,
-	{name: "images", records: 1500, shardBytes: 100 << 10, schema: images(store.CHW, 3, 10, 16)},
-	{name: "pixels", records: 100, schema: images(store.HWC, 10, 16, 3)},
+	{name: "images", records: 1500, shardBytes: 100 << 10, schema: images(tensor.CHW, 3, 10, 16)},
+	{name: "pixels", records: 100, schema: images(tensor.HWC, 10, 16, 3)},
 	ragged,
 	{name: "empty", records: 10, schema: store.Schema{Fields: []store.Field{store.NewRagged("nothing", tensor.Float32, 2)}}},
 	{name: "large", records: 50, shardBytes: 64 << 10, schema: store.Schema{Fields: []store.Field{
@@ -45,8 +45,8 @@ var ragged = dataset{name: "ragged", records: 700, shardBytes: 6 << 10, splits: 
 	store.NewRagged("tokens", tensor.Int32),
 	store.NewField("labels", tensor.Uint64),
 	store.NewRagged("boxes", tensor.BFloat16, 4),
-	text("caption", store.Text),
-	text("file", store.Image),
+	text("caption", tensor.Text),
+	text("file", tensor.Image),
 }}}
 
 func text(name, content string) store.Field {
@@ -78,7 +78,7 @@ func value(f store.Field, i int, dst []byte) {
 	switch {
 	case f.Name == "labels":
 		binary.LittleEndian.PutUint64(dst, uint64(i%3))
-	case f.Content == store.Text:
+	case f.Content == tensor.Text:
 		copy(dst, strings.Repeat("aß€𐍈", 3)[:len(dst)]) // may end within a character
 	case f.DType == tensor.Bool:
 		dst[0] = byte(i / 3 % 2)
@@ -128,7 +128,7 @@ func normalize(f store.Field, v tensor.View) ([]float32, error) {
 	pixels := func(record []byte) transforms.Source {
 		return &transforms.Image{Pix: record, W: 16, H: 10, C: 3, Step: 3, Stride: 48}
 	}
-	if f.Layout == store.CHW {
+	if f.Layout == tensor.CHW {
 		steps = append([]transforms.Transform{transforms.ToLayout{Layout: transforms.CHW}}, steps...)
 		pixels = func(record []byte) transforms.Source {
 			return &transforms.Planar{Pix: record, W: 16, H: 10, C: 3}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
@@ -234,7 +235,7 @@ func TestIdleMirrorsGoFirst(t *testing.T) {
 
 func TestHostileManifests(t *testing.T) {
 	dir := build(t, 50)
-	good, err := os.ReadFile(filepath.Join(dir, store.ManifestName))
+	good, err := os.ReadFile(filepath.Join(dir, layout.ManifestName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +281,7 @@ func TestHostileManifests(t *testing.T) {
 			}
 			b := new(remote.Memory)
 			upload(t, dir, b, "ds")
-			b.Put("ds/"+store.ManifestName, text)
+			b.Put("ds/"+layout.ManifestName, text)
 			d, err := Open(t.Context(), b, "ds", Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
 			if err == nil {
 				d.Close()

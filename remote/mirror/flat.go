@@ -32,7 +32,7 @@ func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
 	if strings.HasSuffix(key, ".h5") || strings.HasSuffix(key, ".hdf5") {
 		return d.planHDF5(ctx, key)
 	}
-	data, _, err := d.client.ReadAll(ctx, path.Join(key, store.ManifestName), maxManifest)
+	data, _, err := d.client.ReadAll(ctx, path.Join(key, layout.ManifestName), maxManifest)
 	if errors.Is(err, remote.ErrNotFound) {
 		for _, plan := range []func(context.Context, string) (*plan, error){d.planZarr, d.planHDF5} {
 			if p, otherErr := plan(ctx, key); otherErr == nil || !errors.Is(otherErr, remote.ErrNotFound) {
@@ -54,7 +54,7 @@ func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
 		err = fmt.Errorf("it lists no shards: %w", store.ErrCorrupt)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", store.ManifestName, err)
+		return nil, fmt.Errorf("%s: %w", layout.ManifestName, err)
 	}
 	p := &plan{folder: folderName("flat", d.client.Bucket().String(), key, string(data))}
 	p.prepare = func(_ context.Context, d *cache) (*store.Dataset, error) { return d.prepareFlat(key, m, data) }
@@ -67,7 +67,7 @@ func (d *cache) prepareFlat(key string, m *store.Manifest, data []byte) (*store.
 		Path: d.files.dir, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
 	}
 	layout.Of(whole).Columns = layout.ColumnsOf(m.Schema().Specs(), m.Shards, d.files.dir)
-	d.fetcher.version.seal = seal{path.Join(key, store.ManifestName), layout.CRC32C(data)}
+	d.fetcher.version.seal = seal{path.Join(key, layout.ManifestName), layout.CRC32C(data)}
 	var err error
 	d.index.grid, err = newGrid(whole, func(file string) (name, object string) {
 		name = d.files.name(file)
@@ -86,7 +86,7 @@ func (d *cache) prepareFlat(key string, m *store.Manifest, data []byte) (*store.
 // holes. The manifest comes last, so that a skeleton without one is not finished. Where there
 // is one already, its files are compared with what they must be.
 func (d *cache) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) error {
-	if got, err := d.files.readAll(store.ManifestName, int64(len(data))+1); err == nil && bytes.Equal(got, data) {
+	if got, err := d.files.readAll(layout.ManifestName, int64(len(data))+1); err == nil && bytes.Equal(got, data) {
 		if _, err := store.OpenFlat(d.files.dir); err == nil {
 			return nil
 		}
@@ -109,5 +109,5 @@ func (d *cache) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) e
 	if err := d.files.root.WriteFile(temporary, data, 0o600); err != nil {
 		return fmt.Errorf("the mirror: %w", err)
 	}
-	return os.Rename(filepath.Join(d.files.dir, temporary), filepath.Join(d.files.dir, store.ManifestName))
+	return os.Rename(filepath.Join(d.files.dir, temporary), filepath.Join(d.files.dir, layout.ManifestName))
 }

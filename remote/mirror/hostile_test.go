@@ -17,7 +17,6 @@ import (
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
 )
 
@@ -36,8 +35,8 @@ func TestHostileBucket(t *testing.T) {
 		epoch(t, open(t, flat, name+".zarr", Options{}), loader.Options{BatchSize: 32}, 0) // which makes a decoder outside of synctest
 	}
 	for _, key := range []string{"ds", "ds.h5", "plain.zarr", "zstd.zarr"} {
-		for _, spare := range []string{"", store.ManifestName, layout.ZarrManifest, layout.ZarrNode} {
-			if zarr := strings.HasSuffix(key, ".zarr"); spare != "" && zarr == (spare == store.ManifestName) {
+		for _, spare := range []string{"", layout.ManifestName, layout.ZarrManifest, layout.ZarrNode} {
+			if zarr := strings.HasSuffix(key, ".zarr"); spare != "" && zarr == (spare == layout.ManifestName) {
 				continue
 			}
 			for _, attack := range hostilebucket.Reads {

@@ -256,7 +256,7 @@ func TestSliceOfAPart(t *testing.T) {
 // TestFillFetchesNames fills a dataset with names, which no loader reads: the copy is the whole dataset.
 func TestFillFetchesNames(t *testing.T) {
 	names := store.NewRagged(layout.SourceNameField, tensor.Uint8)
-	names.Content = store.SourceName
+	names.Content = tensor.SourceName
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, 100), names}}
 	b := uploaded(t, schema, flat.Options{}, 300, func(i int, r *store.Record) {
 		fill(r.Values[0], i)

@@ -231,7 +231,7 @@ func (f *flippedOnce) ReadRange(ctx context.Context, key string, off, n int64, e
 	b, err := f.Bucket.ReadRange(ctx, key, off, n, etag)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err != nil || f.seen[key] || strings.HasSuffix(key, store.ManifestName) || strings.HasSuffix(key, layout.ZarrManifest) || strings.Contains(key, "/crc/") && strings.HasSuffix(key, layout.ZarrSums) {
+	if err != nil || f.seen[key] || strings.HasSuffix(key, layout.ManifestName) || strings.HasSuffix(key, layout.ZarrManifest) || strings.Contains(key, "/crc/") && strings.HasSuffix(key, layout.ZarrSums) {
 		return b, err
 	}
 	f.seen[key] = true

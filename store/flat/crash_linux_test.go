@@ -168,7 +168,7 @@ func (c *crashed) whole(t *testing.T, dest string) (done bool, err error) {
 	}
 	is := foldertest.Files(t, dest)
 	want := c.before
-	manifest := store.ManifestName
+	manifest := layout.ManifestName
 	if c.name != "ds" {
 		manifest = filepath.FromSlash(layout.ZarrManifest)
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
@@ -49,7 +50,7 @@ func precious(t *testing.T) (dir string, files map[string]string) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"thesis.tex", write.JournalName, "build.moving", store.ManifestName, "number-00000.npy", "data.h5"}
+	names := []string{"thesis.tex", write.JournalName, "build.moving", layout.ManifestName, "number-00000.npy", "data.h5"}
 	for _, name := range names {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("the only copy of "+name), 0o644); err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 // labels of one length.
 func raggedSchema() store.Schema {
 	text := store.NewRagged("text", tensor.Uint8)
-	text.Content = store.Text
+	text.Content = tensor.Text
 	tags := store.NewRagged("tags", tensor.Int64)
 	tags.Classes = []string{"red", "green", "blue"}
 	return store.Schema{Fields: []store.Field{
@@ -165,9 +165,9 @@ func TestRaggedSchemas(t *testing.T) {
 	text := store.NewRagged("x", tensor.Uint8)
 	text.Content = "latin-1"
 	numbers := store.NewRagged("x", tensor.Int32)
-	numbers.Content = store.Text
+	numbers.Content = tensor.Text
 	fixed := store.NewField("x", tensor.Uint8, 10)
-	fixed.Content = store.Image
+	fixed.Content = tensor.Image
 	for _, f := range []store.Field{text, numbers, fixed} {
 		if err := (store.Schema{Fields: []store.Field{f}}).Validate(); err == nil || !strings.Contains(err.Error(), "content") {
 			t.Errorf("%+v: %v", f, err)

@@ -81,7 +81,7 @@ func TestSplits(t *testing.T) {
 		t.Error("records are not in the order of the splits")
 	}
 	for _, name := range trainVal {
-		part, err := d.InSplit(name)
+		part, err := store.Open(dest, store.OpenOptions{Split: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestSplits(t *testing.T) {
 			}
 		}
 	}
-	if _, err := d.InSplit("test"); err == nil || !strings.Contains(err.Error(), `it has no split "test"; known are train, val`) {
+	if _, err := store.Open(dest, store.OpenOptions{Split: "test"}); err == nil || !strings.Contains(err.Error(), `it has no split "test"; known are train, val`) {
 		t.Errorf("unknown split: %v", err)
 	}
 }
@@ -107,11 +107,7 @@ func TestEmptySplit(t *testing.T) {
 	if m.Splits[1].Records() != 0 || m.Splits[0].Records() != 4 {
 		t.Errorf("splits %v", m.Splits)
 	}
-	d, err := store.OpenFlat(dest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.InSplit("val"); err == nil || !strings.Contains(err.Error(), "no records") {
+	if _, err := store.Open(dest, store.OpenOptions{Split: "val"}); err == nil || !strings.Contains(err.Error(), "no records") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -171,7 +167,7 @@ func TestAppend(t *testing.T) {
 				t.Error("the records are not those that were there, and the new ones after them")
 			}
 			for _, name := range splits {
-				part, err := d.InSplit(name)
+				part, err := store.Open(dest, store.OpenOptions{Split: name})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -75,7 +76,7 @@ func (f *container) Commit(info store.Info) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.stage.Folder.WriteFile(store.ManifestName, text); err != nil {
+	if err := f.stage.Folder.WriteFile(layout.ManifestName, text); err != nil {
 		return nil, err
 	}
 	if err := f.shards.Close(); err != nil {
@@ -84,7 +85,7 @@ func (f *container) Commit(info store.Info) (*store.Manifest, error) {
 	if f.base == nil {
 		return m, f.stage.PublishFolder()
 	}
-	return m, f.stage.PublishInto(append(newFiles(m, f.base), store.ManifestName)...)
+	return m, f.stage.PublishInto(append(newFiles(m, f.base), layout.ManifestName)...)
 }
 
 // Close implements write.Container.

@@ -23,7 +23,7 @@ import (
 // testSchema has a field of large records, one of small ones, and labels.
 func testSchema() store.Schema {
 	images := store.NewField("images", tensor.Uint8, 3, 40, 50)
-	images.Layout = store.CHW
+	images.Layout = tensor.CHW
 	boxes := store.NewField("boxes", tensor.Float32, 8)
 	labels := store.NewField("labels", tensor.Int64)
 	labels.Classes = []string{"cat", "dog", "Jürgen"}
@@ -161,7 +161,7 @@ func TestSameRecordsSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	buildFlat(t, filepath.Join(dir, "a"), 100, 0)
 	buildFlat(t, filepath.Join(dir, "b"), 100, 0)
-	for _, name := range []string{store.ManifestName, "images-00000.npy", "images-00000.crc.npy", "boxes-00000.npy", "labels-00000.crc.npy"} {
+	for _, name := range []string{layout.ManifestName, "images-00000.npy", "images-00000.crc.npy", "boxes-00000.npy", "labels-00000.crc.npy"} {
 		a, errA := os.ReadFile(filepath.Join(dir, "a", name))
 		b, errB := os.ReadFile(filepath.Join(dir, "b", name))
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
@@ -435,7 +435,7 @@ func TestNotADataset(t *testing.T) {
 func TestHostileManifests(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	buildFlat(t, dest, 600, 1)
-	good, err := os.ReadFile(filepath.Join(dest, store.ManifestName))
+	good, err := os.ReadFile(filepath.Join(dest, layout.ManifestName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -476,7 +476,7 @@ func TestHostileManifests(t *testing.T) {
 func FuzzDecodeManifest(f *testing.F) {
 	dest := filepath.Join(f.TempDir(), "ds")
 	buildFlat(f, dest, 600, 1)
-	good, err := os.ReadFile(filepath.Join(dest, store.ManifestName))
+	good, err := os.ReadFile(filepath.Join(dest, layout.ManifestName))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -28,7 +28,7 @@ import (
 // an empty ragged field, and labels, which are too few bytes to compress.
 func packedSchema() store.Schema {
 	images := store.NewField("images", tensor.Uint8, 3, 20, 20)
-	images.Layout = store.CHW
+	images.Layout = tensor.CHW
 	labels := store.NewField("labels", tensor.Int64)
 	labels.Classes = []string{"a", "b", "c"}
 	return store.Schema{Fields: []store.Field{

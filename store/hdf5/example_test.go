@@ -21,7 +21,7 @@ func Example() {
 	path := filepath.Join(dir, "train.h5")
 
 	images := store.NewField("images", tensor.Uint8, 1, 2, 2)
-	images.Layout = store.CHW
+	images.Layout = tensor.CHW
 	labels := store.NewField("labels", tensor.Int64)
 	labels.Classes = []string{"dark", "bright"}
 	schema := store.Schema{Fields: []store.Field{images, labels}}

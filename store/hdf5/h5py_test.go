@@ -97,7 +97,7 @@ func TestH5pyReadsChecksums(t *testing.T) {
 func TestH5pyReadsAttributes(t *testing.T) {
 	s := imageSchema(4, 4)
 	hwc := store.NewField("stored", tensor.Float32, 4, 4, 2)
-	hwc.Layout = store.HWC
+	hwc.Layout = tensor.HWC
 	hwc.Normalization = &store.Normalization{Applied: true, Scale: 255, Mean: []float64{0.5, 0.25}, Std: []float64{0.125, 2}}
 	s.Fields = append(s.Fields, hwc)
 	path := buildFile(t, s, 10, 10, store.Info{NormalizeByStatistics: true})

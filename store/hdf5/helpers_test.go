@@ -27,7 +27,7 @@ func eachContainer(t *testing.T, test func(t *testing.T)) {
 // imageSchema is images of that size and their labels.
 func imageSchema(h, w int) store.Schema {
 	images := store.NewField("images", tensor.Uint8, 3, h, w)
-	images.Layout = store.CHW
+	images.Layout = tensor.CHW
 	labels := store.NewField("labels", tensor.Int64)
 	labels.Classes = []string{"cat", "dog", "žluťoučký kůň"}
 	return store.Schema{Fields: []store.Field{images, labels}}

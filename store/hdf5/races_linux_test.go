@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
@@ -31,7 +32,7 @@ func TestRacesForTheStage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, target := crash.MemoryDir(t), t.TempDir()
-			for _, name := range []string{"thesis.tex", "data.h5", write.JournalName, store.ManifestName, "images-00000.npy"} {
+			for _, name := range []string{"thesis.tex", "data.h5", write.JournalName, layout.ManifestName, "images-00000.npy"} {
 				if err := os.WriteFile(filepath.Join(target, name), []byte("the only copy of "+name), 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -18,7 +18,7 @@ import (
 // raggedSchema has numbers, rows, a text and a field that is always empty, beside labels.
 func raggedSchema() store.Schema {
 	text := store.NewRagged("text", tensor.Uint8)
-	text.Content = store.Text
+	text.Content = tensor.Text
 	return store.Schema{Fields: []store.Field{
 		store.NewRagged("tokens", tensor.Int32), store.NewRagged("boxes", tensor.BFloat16, 4), text,
 		store.NewRagged("nothing", tensor.Float64), store.NewField("labels", tensor.Int64),

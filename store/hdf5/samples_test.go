@@ -75,7 +75,7 @@ func (s *sample) build(t *testing.T, by container) (path string, m *store.Manife
 // textNumbered are records with a text, the name of a file and a label.
 func textNumbered() numbered {
 	caption, names, label := store.NewRagged("caption", tensor.Uint8), store.NewRagged(layout.SourceNameField, tensor.Uint8), store.NewField("labels", tensor.Int64)
-	caption.Content, names.Content, label.Classes = store.Text, store.SourceName, []string{"Kätzchen", "dog"}
+	caption.Content, names.Content, label.Classes = tensor.Text, tensor.SourceName, []string{"Kätzchen", "dog"}
 	return numbered{store.Schema{Fields: []store.Field{caption, label, names}}, func(r *store.Record, i int) {
 		r.Values[0] = append(r.Values[0][:0], strings.Repeat("žluť ", i%9)...)
 		r.Values[1] = binary.LittleEndian.AppendUint64(r.Values[1][:0], uint64(i%2))

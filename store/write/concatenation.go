@@ -81,7 +81,7 @@ func (a *Concatenation) Commit(info store.Info) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.stage.Folder.WriteFile(store.ManifestName, text); err != nil {
+	if err := a.stage.Folder.WriteFile(layout.ManifestName, text); err != nil {
 		return nil, err
 	}
 	return m, a.stage.PublishFolder()

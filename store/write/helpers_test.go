@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -60,7 +61,7 @@ func finish(t *testing.T, s *Stage, b *ShardWriter) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Folder.WriteFile(store.ManifestName, text); err != nil {
+	if err := s.Folder.WriteFile(layout.ManifestName, text); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -122,7 +122,7 @@ func announce(folder *os.Root, manifest []byte) error {
 
 // announced reports whether a journal announces the manifest of a folder, whose files read returns.
 func announced(journal []byte, read func(name string) ([]byte, error)) bool {
-	manifest, err := read(store.ManifestName)
+	manifest, err := read(layout.ManifestName)
 	if err != nil {
 		return false
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
-	"github.com/penstock/penstock/store"
 )
 
 // movingName is a file of the stage with the name of the one that is about to be moved out
@@ -53,4 +52,4 @@ func manifestSum(folder *os.Root, name string) string {
 }
 
 // manifests are the files that make a folder a dataset.
-var manifests = []string{store.ManifestName, filepath.FromSlash(layout.ZarrManifest)}
+var manifests = []string{layout.ManifestName, filepath.FromSlash(layout.ZarrManifest)}

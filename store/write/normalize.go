@@ -58,12 +58,12 @@ func setNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 		text, err = m.Encode()
 	}
 	if err == nil {
-		err = stage.Folder.WriteFile(store.ManifestName, text)
+		err = stage.Folder.WriteFile(layout.ManifestName, text)
 	}
 	if err != nil {
 		return nil, errors.Join(err, stage.Abort())
 	}
-	return m, stage.PublishInto(store.ManifestName)
+	return m, stage.PublishInto(layout.ManifestName)
 }
 
 // normalize changes the fields, the generation and the id.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/private"
-	"github.com/penstock/penstock/store"
 )
 
 // PublishFolder makes the stage itself the destination. Its files must be on disk already
@@ -33,7 +33,7 @@ func (s *Stage) park() error {
 	if _, err := s.Folder.root.Lstat(JournalName); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	manifest, err := s.Folder.root.ReadFile(store.ManifestName)
+	manifest, err := s.Folder.root.ReadFile(layout.ManifestName)
 	if err != nil {
 		return err
 	}

@@ -185,7 +185,7 @@ func dimensions(f store.Field, c *layout.Column) []string {
 }
 
 func axes(name, layout string, shape tensor.Shape) (list []string) {
-	names := map[string][]string{store.CHW: {"channel", "y", "x"}, store.HWC: {"y", "x", "channel"}}[layout]
+	names := map[string][]string{tensor.CHW: {"channel", "y", "x"}, tensor.HWC: {"y", "x", "channel"}}[layout]
 	for i := range shape {
 		axis := fmt.Sprintf("dim_%d", i+1)
 		if len(names) == len(shape) {

@@ -25,7 +25,7 @@ import (
 // schema has fields of every kind.
 func schema() store.Schema {
 	images := store.NewField("images", tensor.Uint8, 3, 8, 16)
-	images.Layout = store.CHW
+	images.Layout = tensor.CHW
 	images.Normalization = &store.Normalization{Scale: 255, Mean: []float64{.5, .25, .125}, Std: []float64{1, 2, 4}}
 	labels := store.NewField("labels", tensor.Int64)
 	labels.Classes = []string{"cat", "dog", "zebra"}

@@ -55,7 +55,7 @@ func (plain) Gather(ctx context.Context, field string, indices []int, dst []byte
 func mixed(t *testing.T, recipe string) ([]made, *mixing, error) {
 	t.Helper()
 	images := store.NewField("images", tensor.Float32, 1, side, side)
-	images.Layout = store.CHW
+	images.Layout = tensor.CHW
 	fields := []made{{field: images, image: infoOf(images)}, {field: store.NewField("labels", tensor.Uint8)}}
 	o := new(Options)
 	if err := json.Unmarshal([]byte(recipe), &o.BatchTransforms); err != nil {

@@ -60,12 +60,12 @@ func TestConcatAgrees(t *testing.T) {
 		{label("cat", "dog"), label(), `and [] (none) here`},
 		{label(), label("a", "b", "c", "d", "e", "f", "g"), `["a" "b" "c" "d" "e"] and 2 more here`},
 		{rows(""), rows(""), ""},
-		{rows(store.Text), rows(""), `field "rows" is uint8() of any number of rows utf-8 there, and uint8() of any number of rows here; preprocess both alike`},
+		{rows(tensor.Text), rows(""), `field "rows" is uint8() of any number of rows utf-8 there, and uint8() of any number of rows here; preprocess both alike`},
 		{rows(""), store.NewField("rows", tensor.Uint8), `field "rows" is uint8() of any number of rows there, and uint8() here`},
-		{image(store.CHW, nil), image(store.HWC, nil), `field "images" is uint8(3, 3, 3) CHW there, and uint8(3, 3, 3) HWC here`},
-		{image(store.CHW, figures(0.5, true)), image(store.CHW, figures(0.5, true)), ""},
-		{image(store.CHW, figures(0.5, true)), image(store.CHW, figures(0.4, true)), "after another normalization, mean [0.5 0.5 0.5], std [1 1 1] there and mean [0.4 0.4 0.4]"},
-		{image(store.CHW, figures(0.5, false)), image(store.CHW, figures(0.5, false)), ""},
+		{image(tensor.CHW, nil), image(tensor.HWC, nil), `field "images" is uint8(3, 3, 3) CHW there, and uint8(3, 3, 3) HWC here`},
+		{image(tensor.CHW, figures(0.5, true)), image(tensor.CHW, figures(0.5, true)), ""},
+		{image(tensor.CHW, figures(0.5, true)), image(tensor.CHW, figures(0.4, true)), "after another normalization, mean [0.5 0.5 0.5], std [1 1 1] there and mean [0.4 0.4 0.4]"},
+		{image(tensor.CHW, figures(0.5, false)), image(tensor.CHW, figures(0.5, false)), ""},
 		{label(), rows(""), "the fields are labels there, and rows here; name those to load (fields=)"},
 	} {
 		first, second := one(t, c.a), one(t, c.b)
@@ -81,7 +81,7 @@ func TestConcatAgrees(t *testing.T) {
 		}
 	}
 
-	first, second := one(t, image(store.CHW, figures(0.5, false))), one(t, image(store.CHW, figures(0.4, false)))
+	first, second := one(t, image(tensor.CHW, figures(0.5, false))), one(t, image(tensor.CHW, figures(0.4, false)))
 	_, fields, err := concat([]string{"a", "b"}, []dataset{first, second})
 	if err != nil || fields[0].Normalization != nil || first.Schema().Fields[0].Normalization == nil {
 		t.Fatalf("%+v, error %v: figures of one dataset alone", fields, err)

@@ -94,7 +94,7 @@ func (o *Options) checkGeometry(fields []store.Field, names []string) error {
 
 // isImage reports whether records of a field are images, as pixels or as files.
 func isImage(f store.Field) bool {
-	return f.Content == store.Image || f.Layout != "" && f.DType == tensor.Uint8 && len(f.Shape) == 3 && !f.Ragged
+	return f.Content == tensor.Image || f.Layout != "" && f.DType == tensor.Uint8 && len(f.Shape) == 3 && !f.Ragged
 }
 
 // infoOf returns the size, type and layout of images that are stored as numbers.
@@ -104,7 +104,7 @@ func infoOf(f store.Field) transforms.Info {
 	}
 	s, info := f.Shape, transforms.Info{DType: f.DType, Layout: transforms.CHW}
 	info.C, info.H, info.W = s[0], s[1], s[2]
-	if f.Layout == store.HWC {
+	if f.Layout == tensor.HWC {
 		info.Layout, info.H, info.W, info.C = transforms.HWC, s[0], s[1], s[2]
 	}
 	return info

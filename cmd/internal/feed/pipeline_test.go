@@ -13,7 +13,7 @@ import (
 // Images stay bytes where the client can make of them what the pipeline would have.
 func TestAsBytes(t *testing.T) {
 	f := store.NewField("images", tensor.Uint8, 4, 5, 3)
-	f.Layout = store.HWC
+	f.Layout = tensor.HWC
 	f.Normalization = &store.Normalization{Scale: 255, Mean: []float64{0.5, 0.4, 0.3}, Std: []float64{0.2, 0.3, 0.4}}
 	const crop, flip, normalize = `{"op":"CenterCrop","size":[2,3]}`, `{"op":"RandomHorizontalFlip"}`, `{"op":"Normalize","mean":[0.5],"std":[0.25]}`
 	for _, c := range []struct{ recipe, want string }{
@@ -53,7 +53,7 @@ func TestAsBytes(t *testing.T) {
 func TestGeometryOfRecords(t *testing.T) {
 	image := func(name string, shape ...int) store.Field {
 		f := store.NewField(name, tensor.Uint8, shape...)
-		f.Layout = store.HWC
+		f.Layout = tensor.HWC
 		return f
 	}
 	fields := []store.Field{image("images", 8, 9, 3), image("mask", 8, 9, 1), store.NewRagged("boxes", tensor.Float32, 4)}

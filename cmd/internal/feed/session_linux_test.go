@@ -32,7 +32,7 @@ const records = 50
 func makeDataset(t *testing.T, ragged bool) string {
 	t.Helper()
 	image := store.NewField("images", tensor.Uint8, 3, 4, 5)
-	image.Layout = store.CHW
+	image.Layout = tensor.CHW
 	image.Normalization = &store.Normalization{Scale: 255, Mean: []float64{0.5, 0.4, 0.3}, Std: []float64{0.2, 0.3, 0.4}}
 	schema := store.Schema{Fields: []store.Field{image, store.NewField("labels", tensor.Int64)}}
 	if ragged {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/store"
@@ -98,7 +99,7 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	floats := c
 	floats.Dest, floats.DType, floats.Normalize = filepath.Join(filepath.Dir(c.Dest), "floats"), tensor.Float32, normalizeOf(t, "imagenet")
 	mustRun(t, floats)
-	text, err := os.ReadFile(filepath.Join(c.Dest, store.ManifestName))
+	text, err := os.ReadFile(filepath.Join(c.Dest, layout.ManifestName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 			t.Errorf("%q: %v; want an error with %q", args, err, want)
 		}
 	}
-	if now, err := os.ReadFile(filepath.Join(c.Dest, store.ManifestName)); err != nil || !bytes.Equal(now, text) {
+	if now, err := os.ReadFile(filepath.Join(c.Dest, layout.ManifestName)); err != nil || !bytes.Equal(now, text) {
 		t.Errorf("a refused command changed the manifest, %v", err)
 	}
 }

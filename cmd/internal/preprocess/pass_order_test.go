@@ -11,7 +11,6 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare"
-	"github.com/penstock/penstock/store"
 )
 
 // Images are resized in the order of the newest Pillow, which the recipe says; a dataset that
@@ -57,7 +56,7 @@ func TestPassOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest := filepath.Join(horizontal.Dest, store.ManifestName)
+	manifest := filepath.Join(horizontal.Dest, layout.ManifestName)
 	if err := errors.Join(os.Remove(manifest), os.WriteFile(manifest, text, 0o666)); err != nil { // it is read-only
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestRecipeRunsAgain(t *testing.T) {
 		"plain":   func(*prepare.Config) {},
 		"noted":   func(c *prepare.Config) { c.Normalize, _ = prepare.ParseNormalize("dataset") },
 		"applied": func(c *prepare.Config) { c.Normalize, _ = prepare.ParseNormalize("dataset"); c.DType = tensor.Float32 },
-		"rules":   func(c *prepare.Config) { c.Orient, c.RefuseAlpha, c.Color, c.Layout = true, true, "gray", store.HWC },
+		"rules":   func(c *prepare.Config) { c.Orient, c.RefuseAlpha, c.Color, c.Layout = true, true, "gray", tensor.HWC },
 		"matte":   func(c *prepare.Config) { c.Alpha = imagefile.OnBlack },
 		"shards": func(c *prepare.Config) {
 			c.ShardBytes, c.Split, c.Stratify.Wanted, c.Dedup = 4096, []prepare.Share{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, true, true

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/prepare"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // printText writes the summary for people.
@@ -59,7 +59,7 @@ func printFields(w io.Writer, s *prepare.Summary) {
 	width := 8
 	names := ""
 	for _, f := range s.Fields {
-		if f.Content == store.SourceName {
+		if f.Content == tensor.SourceName {
 			names = f.Name
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/remote/cloud"
@@ -146,7 +147,7 @@ func TestSentWhileItIsMade(t *testing.T) {
 	} else {
 		noSecret(t, "error", err.Error())
 	}
-	if sent(t, filepath.Join(s.Root, "sets", "ds", store.ManifestName)) {
+	if sent(t, filepath.Join(s.Root, "sets", "ds", layout.ManifestName)) {
 		t.Error("a manifest was published")
 	}
 	c.Resume = true

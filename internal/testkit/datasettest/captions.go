@@ -16,7 +16,7 @@ import (
 func Captions(t testing.TB) string {
 	t.Helper()
 	text := store.NewRagged("text", tensor.Uint8)
-	text.Content = store.Text
+	text.Content = tensor.Text
 	labels := store.NewField("labels", tensor.Int64)
 	labels.Classes = []string{"even", "odd"}
 	schema := store.Schema{Fields: []store.Field{store.NewRagged("tokens", tensor.Int32), text, store.NewRagged("boxes", tensor.Float32, 4), labels}}

@@ -31,7 +31,7 @@ func SmallHDF5(name string) string {
 // SchemaOf returns the fields of a labeled set of images of 3 channels and 8 x 8 pixels.
 func SchemaOf(dtype tensor.DType, layout string, classes ...string) store.Schema {
 	shape := []int{3, 8, 8}
-	if layout == store.HWC {
+	if layout == tensor.HWC {
 		shape = []int{8, 8, 3}
 	}
 	images := store.NewField("images", dtype, shape...)
@@ -77,7 +77,7 @@ func Write(t testing.TB, w store.Writer, schema store.Schema, n int, info store.
 
 // Animals is a dataset of 600 records in 2 shards: pixel k of record i is i+k, its label i%3.
 func Animals(t testing.TB) string {
-	return Build(t, SchemaOf(tensor.Uint8, store.CHW, "cat", "dog", "owl"), 600, store.Info{}, FillAnimal)
+	return Build(t, SchemaOf(tensor.Uint8, tensor.CHW, "cat", "dog", "owl"), 600, store.Info{}, FillAnimal)
 }
 
 func FillAnimal(i int, values [][]byte) {

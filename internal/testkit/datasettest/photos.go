@@ -14,7 +14,7 @@ import (
 // Photos is a dataset of n images that are kept as PNG files; the last one is corrupt.
 func Photos(t testing.TB, n int) string {
 	field := store.NewRagged("photo", tensor.Uint8)
-	field.Content = store.Image
+	field.Content = tensor.Image
 	return Build(t, store.Schema{Fields: []store.Field{field}}, n, store.Info{}, func(i int, values [][]byte) {
 		img := image.NewRGBA(image.Rect(0, 0, 10+i, 6))
 		for k := range img.Pix {

@@ -96,7 +96,7 @@ func Payload(t testing.TB, dest, field string) []byte {
 // Manifest returns that of a flat dataset.
 func Manifest(t testing.TB, dest string) *store.Manifest {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dest, store.ManifestName))
+	data, err := os.ReadFile(filepath.Join(dest, layout.ManifestName))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -154,7 +153,7 @@ func idxField(h Header, name string) (source.Field, Fixed, error) {
 	switch {
 	case h.DType == tensor.Uint8 && len(f.Shape) == 2:
 		f = source.NumberField(source.ImagesName, tensor.Uint8, 1, f.Shape[0], f.Shape[1])
-		f.Layout = store.CHW
+		f.Layout = tensor.CHW
 	case h.DType == tensor.Uint8 && len(f.Shape) == 0:
 		f = source.NumberField(source.LabelsName, tensor.Int64)
 		layout.convert = Widened

@@ -143,7 +143,7 @@ func (c cifarClasses) record() int {
 
 func (c cifarClasses) columns(p *parts) []array.Column {
 	images := source.NumberField(source.ImagesName, tensor.Uint8, 3, 32, 32)
-	images.Layout = store.CHW
+	images.Layout = tensor.CHW
 	list := []array.Column{p.column(images, c.record()-cifarPixels, cifarPixels, nil)}
 	label := func(name string, at int, classes []string) {
 		list = append(list, p.column(source.LabelField(name, classes), at, 1, array.Widened))

@@ -18,7 +18,6 @@ import (
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -107,9 +106,9 @@ func (t Type) String() string {
 func (t Type) FieldOf(name string) source.Field {
 	switch t.Kind {
 	case ImagePath, imageBase64:
-		return source.ContentField(name, store.Image)
+		return source.ContentField(name, tensor.Image)
 	case Text:
-		return source.ContentField(name, store.Text)
+		return source.ContentField(name, tensor.Text)
 	case label:
 		return source.LabelField(name, t.classNames())
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/hdf5"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // OpenFlat opens a flat dataset of this module: its fields are those of the source, with
@@ -47,11 +48,15 @@ func ReadFlat(path string) (*store.Dataset, error) {
 	if !vfs.Mounted(path) {
 		return store.OpenFlat(path)
 	}
-	data, err := vfs.ReadFile(filepath.Join(path, store.ManifestName), nil)
+	data, err := vfs.ReadFile(filepath.Join(path, layout.ManifestName), nil)
 	if err != nil {
 		return nil, err
 	}
-	return store.ReadFlat(path, data)
+	opened, err := layout.OpenFlat(path, data)
+	if err != nil {
+		return nil, err
+	}
+	return opened.(*store.Dataset), nil
 }
 
 // newDataset returns the source that a dataset is.
@@ -73,7 +78,7 @@ func newDataset(d *store.Dataset, opts source.Options, selection []column.Select
 	if err != nil {
 		return nil, errors.Join(err, closeEach(closers))
 	}
-	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 && !slices.ContainsFunc(chosen, func(c array.Column) bool { return c.Field.Content == store.SourceName }) {
+	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 && !slices.ContainsFunc(chosen, func(c array.Column) bool { return c.Field.Content == tensor.SourceName }) {
 		chosen = append(chosen, columns[i]) // whichever fields are chosen, records keep their names
 	}
 	columns = chosen
@@ -86,7 +91,7 @@ func newDataset(d *store.Dataset, opts source.Options, selection []column.Select
 
 // datasetColumn returns a field of a dataset.
 func datasetColumn(d *store.Dataset, i int, f store.Field, readers chunkReaders, files *openFiles) array.Column {
-	c := array.Column{Field: source.Field{Field: f, Origin: f.Name, Derived: f.Content == store.SourceName}, Count: d.Records}
+	c := array.Column{Field: source.Field{Field: f, Origin: f.Name, Derived: f.Content == tensor.SourceName}, Count: d.Records}
 	if !f.Ragged {
 		whole, size := layout.Of(d).Column(i, layout.Whole), f.RecordBytes()
 		fixed := array.Fixed{Size: size}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // Folder is a folder of images: either one folder a class, with images in it and below
@@ -126,7 +126,7 @@ func (s *Folder) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.info = source.Info{Kind: "imagefolder", Name: filepath.Base(name), Unit: "images", Fields: []source.Field{source.ContentField(source.ImagesName, store.Image)}}
+	s.info = source.Info{Kind: "imagefolder", Name: filepath.Base(name), Unit: "images", Fields: []source.Field{source.ContentField(source.ImagesName, tensor.Image)}}
 	top, err := s.list("")
 	if err != nil {
 		return err

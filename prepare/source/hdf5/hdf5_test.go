@@ -21,7 +21,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/prepare/source/column"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // mutations is how many corrupt files TestMutated reads:
@@ -66,7 +66,7 @@ func read(c array.Column) (list []string, err error) {
 			return list, err
 		}
 		text := string(b)
-		if c.Field.Content != store.Text {
+		if c.Field.Content != tensor.Text {
 			text = fmt.Sprint(numbersOf(c.Field, b))
 		}
 		if list = append(list, text); int64(len(list)) > c.Count {

@@ -9,7 +9,6 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -91,12 +90,12 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 	switch {
 	case t.Class == meta.String && t.Size == 1 && len(p.axes) == 1:
 		p.chars = true
-		return source.ContentField(name, store.Text), nil
+		return source.ContentField(name, tensor.Text), nil
 	case t.Class == meta.String || t.VlenString:
 		if p.count() != 1 {
 			return refuse("%v: a record of several texts makes no field", t)
 		}
-		return source.ContentField(name, store.Text), nil
+		return source.ContentField(name, tensor.Text), nil
 	case t.Class == meta.Enum && !t.IsBool() && p.count() == 1:
 		if f, ok := p.label(name); ok {
 			return f, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -79,8 +80,8 @@ func FuzzFlat(f *testing.F) {
 	for i, name := range names {
 		f.Add(i, []byte(files[name]))
 	}
-	f.Add(slices.Index(names, store.ManifestName), []byte(strings.ReplaceAll(files[store.ManifestName], `"x-`, `"../x-`)))
-	f.Add(slices.Index(names, store.ManifestName), []byte(strings.ReplaceAll(files[store.ManifestName], ": 5", ": 9223372036854775807")))
+	f.Add(slices.Index(names, layout.ManifestName), []byte(strings.ReplaceAll(files[layout.ManifestName], `"x-`, `"../x-`)))
+	f.Add(slices.Index(names, layout.ManifestName), []byte(strings.ReplaceAll(files[layout.ManifestName], ": 5", ": 9223372036854775807")))
 	f.Fuzz(func(t *testing.T, which int, data []byte) {
 		changed := maps.Clone(files)
 		if which < 0 || which >= len(names) {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -204,9 +203,9 @@ func (c *leafColumn) single(name string) (source.Field, error) {
 	case c.words != nil:
 		return source.LabelField(name, c.classes), nil
 	case c.image:
-		return source.ContentField(name, store.Image), nil
+		return source.ContentField(name, tensor.Image), nil
 	case c.text:
-		return source.ContentField(name, store.Text), nil
+		return source.ContentField(name, tensor.Text), nil
 	case c.isBytes():
 		return source.RaggedField(name, tensor.Uint8), nil
 	case c.fixedBytes() > 0:
@@ -223,7 +222,7 @@ func (c *leafColumn) single(name string) (source.Field, error) {
 func (c *leafColumn) several(name string) (source.Field, error) {
 	switch rank := c.leaf.MaxRepetitionLevel; {
 	case c.text && rank == 1:
-		return source.ContentField(name, store.Text), nil // their JSON array
+		return source.ContentField(name, tensor.Text), nil // their JSON array
 	case c.DType == tensor.Invalid:
 		return source.Field{}, fmt.Errorf("lists of values of type %v make no field", c.leaf.Node.Type())
 	case c.shape != nil:

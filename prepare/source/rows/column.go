@@ -12,7 +12,6 @@ import (
 
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -225,7 +224,7 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 	case c.several && (c.binary || w.Type != "" && w.Type != "text"):
 		return errors.New("holds lists of bytes, which make no field, unless each is a row of numbers, such as uint8[*,1024]")
 	case c.several:
-		t.as, t.field = asItems, source.ContentField(name, store.Text)
+		t.as, t.field = asItems, source.ContentField(name, tensor.Text)
 	case raw:
 		t.as, t.typ, t.field = asRaw, given, given.FieldOf(name)
 	case c.known != nil:
@@ -238,9 +237,9 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 			t.words[n] = int64(i)
 		}
 	case w.Type == "image" || c.Image && w.Type == "":
-		t.as, t.field = asBytes, source.ContentField(name, store.Image)
+		t.as, t.field = asBytes, source.ContentField(name, tensor.Image)
 	case w.Type == "text" || c.Text && w.Type == "":
-		t.as, t.field = asBytes, source.ContentField(name, store.Text)
+		t.as, t.field = asBytes, source.ContentField(name, tensor.Text)
 	case w.Type == "":
 		t.as, t.field = asBytes, source.RaggedField(name, tensor.Uint8)
 	default:

@@ -11,7 +11,7 @@ import (
 
 func TestAttributes(t *testing.T) {
 	f := store.NewField("images", tensor.BFloat16, 1, 2, 2)
-	f.Layout = store.CHW
+	f.Layout = tensor.CHW
 	f.Classes = []string{"a\xff", ""}
 	f.Normalization = &store.Normalization{Applied: true, Scale: 2, Mean: []float64{1}, Std: []float64{-2}}
 	float := encode.Element{DType: tensor.Float64}

@@ -28,7 +28,7 @@ var dtypes = []tensor.DType{
 // everything is a schema with a field of every type, and all that a field can be.
 func everything() store.Schema {
 	images := store.NewField("images", tensor.Uint8, 3, 8, 8)
-	images.Layout = store.CHW
+	images.Layout = tensor.CHW
 	images.Normalization = &store.Normalization{Scale: 255, Mean: []float64{.5, .25, .125}, Std: []float64{1, 2, 3}}
 	labels := store.NewField("labels", tensor.Int64)
 	labels.Classes = []string{"cat", "grüne Eule", ""}
@@ -37,7 +37,7 @@ func everything() store.Schema {
 		many.Classes = append(many.Classes, fmt.Sprintf("class %d", i))
 	}
 	text := store.NewRagged("text", tensor.Uint8)
-	text.Content = store.Text
+	text.Content = tensor.Text
 	fields := []store.Field{images, labels, many, text, store.NewRagged("boxes", tensor.Float32, 4)}
 	for _, d := range dtypes {
 		fields = append(fields, store.NewField("t-"+d.String(), d, 3))
@@ -295,7 +295,7 @@ func TestRefusal(t *testing.T) {
 // name.
 func TestLongAttributes(t *testing.T) {
 	wide := store.NewField("wide", tensor.Uint8, 8000, 1, 1)
-	wide.Layout = store.CHW
+	wide.Layout = tensor.CHW
 	wide.Normalization = &store.Normalization{Scale: 1, Mean: make([]float64, 8000), Std: make([]float64, 8000)}
 	for i := range 8000 {
 		wide.Normalization.Std[i] = float64(1 + i)

@@ -6,11 +6,12 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 func TestPythonOfAnOddPath(t *testing.T) {
-	d := &store.Dataset{Path: `a%d"b`, Format: "flat", Schema: datasettest.SchemaOf(1, store.CHW)}
-	layout.Of(d).Columns = layout.Columns(datasettest.SchemaOf(1, store.CHW).Specs())
+	d := &store.Dataset{Path: `a%d"b`, Format: "flat", Schema: datasettest.SchemaOf(1, tensor.CHW)}
+	layout.Of(d).Columns = layout.Columns(datasettest.SchemaOf(1, tensor.CHW).Specs())
 	layout.Of(d).Columns[0].Extents = make([]layout.Extent, 2)
 	want := `[np.load("a%%d\"b/images-%05d.npy" % i, mmap_mode="r") for i in range(2)]`
 	if got := Python(d, 0, layout.Whole); got != want {

@@ -31,7 +31,7 @@ func TestDiffSame(t *testing.T) {
 }
 
 func TestDiffValues(t *testing.T) {
-	other := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, store.CHW, "cat", "dog", "owl"), 600, store.Info{}, func(i int, v [][]byte) {
+	other := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, tensor.CHW, "cat", "dog", "owl"), 600, store.Info{}, func(i int, v [][]byte) {
 		datasettest.FillAnimal(i, v)
 		if i == 401 || i == 17 {
 			v[0][3] += 9
@@ -61,7 +61,7 @@ func TestDiffValues(t *testing.T) {
 }
 
 func TestDiffEverythingElse(t *testing.T) {
-	schema := datasettest.SchemaOf(tensor.Float32, store.CHW, "cat", "wolf")
+	schema := datasettest.SchemaOf(tensor.Float32, tensor.CHW, "cat", "wolf")
 	schema.Fields = append(schema.Fields, store.NewField("weight", tensor.Float64))
 	info := store.Info{Recipe: &store.Recipe{Program: "x", Options: map[string]string{"color": "rgb", "shard-size": "1"}}}
 	c := diff(t, datasettest.Animals(t), datasettest.Build(t, schema, 3, info, func(i int, v [][]byte) { v[1][0] = byte(i % 2) }), Options{})

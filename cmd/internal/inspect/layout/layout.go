@@ -57,7 +57,7 @@ func Read(path string) (*Layout, error) {
 
 // manifests and heads are names of manifests, and what is in front of rows, by format.
 var (
-	manifests = map[string]string{"flat": store.ManifestName, "zarr": layout.ZarrManifest}
+	manifests = map[string]string{"flat": layout.ManifestName, "zarr": layout.ZarrManifest}
 	heads     = map[string]string{"flat": "NumPy header", "zarr": "index of the shard"}
 )
 

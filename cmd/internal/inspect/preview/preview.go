@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // Options configures Preview. The zero value of every field but Count is usable.
@@ -160,7 +161,7 @@ func (s *sheetBuilder) path() string { return s.ds.Files().Path }
 func (s *sheetBuilder) choose() error {
 	for _, f := range s.ds.Schema().Fields {
 		p, err := render.PixelLayoutOf(f)
-		if f.Content == store.Image {
+		if f.Content == tensor.Image {
 			p, err = encodedPlanes, nil
 		}
 		switch {
@@ -204,7 +205,7 @@ func (s *sheetBuilder) subtitle(shown int, t render.Brightness) string {
 		fmt.Sprintf("%s of %s", units.Count(int64(shown)), units.Counted(int64(s.ds.Len()), "record")),
 		fmt.Sprintf("%s %v %v", shell.Line(s.images.Name), s.images.DType, s.images.Shape),
 	}
-	if s.images.Content == store.Image {
+	if s.images.Content == tensor.Image {
 		parts[1] = shell.Line(s.images.Name) + ", image files"
 	}
 	if s.images.Layout != "" {

@@ -80,9 +80,9 @@ func TestPreviewFirst(t *testing.T) {
 
 // Names of the source's files are captions, cut to the width of their cell.
 func TestPreviewNamesFiles(t *testing.T) {
-	schema := datasettest.SchemaOf(tensor.Uint8, store.HWC, "a")
+	schema := datasettest.SchemaOf(tensor.Uint8, tensor.HWC, "a")
 	names := store.NewRagged(layout.SourceNameField, tensor.Uint8)
-	names.Content = store.SourceName
+	names.Content = tensor.SourceName
 	named := schema
 	named.Fields = append(slices.Clone(schema.Fields), names)
 	path := datasettest.Build(t, named, 2, store.Info{}, func(i int, values [][]byte) {
@@ -99,7 +99,7 @@ func TestPreviewNamesFiles(t *testing.T) {
 }
 
 func TestPreviewOfFewRecords(t *testing.T) {
-	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, store.HWC, "a", "b"), 3, store.Info{}, func(int, [][]byte) {})
+	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, tensor.HWC, "a", "b"), 3, store.Info{}, func(int, [][]byte) {})
 	if s := preview(t, path, Options{Count: 64}); len(s.Records) != 3 {
 		t.Errorf("%v", s.Records)
 	}
@@ -107,7 +107,7 @@ func TestPreviewOfFewRecords(t *testing.T) {
 
 // Labels without names are numbers, and their rows are kept apart, too.
 func TestPreviewOfNumberedClasses(t *testing.T) {
-	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, store.CHW), 60, store.Info{}, func(i int, v [][]byte) { v[1][0] = byte(i % 4) })
+	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, tensor.CHW), 60, store.Info{}, func(i int, v [][]byte) { v[1][0] = byte(i % 4) })
 	s := preview(t, path, Options{Count: 20})
 	if s.Columns != 5 || s.Labels[0] != "labels 0" || s.Labels[4] != "labels 0" || s.Labels[5] != "labels 1" {
 		t.Errorf("%d columns, %q", s.Columns, s.Labels)
@@ -182,7 +182,7 @@ func record(layout string, f func(v float64, c int) float64) []float64 {
 		for y := range 8 {
 			for x := range 8 {
 				at := c*64 + y*8 + x
-				if layout == store.HWC {
+				if layout == tensor.HWC {
 					at = y*24 + x*3 + c
 				}
 				out[at] = f(float64(gradient(c, y, x)), c)
@@ -215,7 +215,7 @@ func TestPreviewShowsThePixels(t *testing.T) {
 		{"uint16", tensor.Uint16, func(v float64, _ int) float64 { return 100 * v }, nil, 1, "stretched: 0 black, 25500 white"},
 		{"int32", tensor.Int32, func(v float64, _ int) float64 { return v - 128 }, nil, 0, "stretched: -128 black, 127 white"},
 	} {
-		for _, layout := range []string{store.CHW, store.HWC} {
+		for _, layout := range []string{tensor.CHW, tensor.HWC} {
 			schema := datasettest.SchemaOf(c.dtype, layout, "only")
 			schema.Fields[0].Normalization = c.norm
 			// Record 1 spans the whole range, so that stretching has known ends.

@@ -61,7 +61,7 @@ func undo(n *store.Normalization) Brightness {
 func BrightnessOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, p PixelLayout, records []int) (Brightness, error) {
 	c, norm := p.C, f.Normalization
 	switch {
-	case f.Content == store.Image:
+	case f.Content == tensor.Image:
 		return Brightness{Text: "decoded", Plain: true}, nil
 	case f.DType == tensor.Uint8:
 		t := linear(c, 0, 255, "bytes as stored")

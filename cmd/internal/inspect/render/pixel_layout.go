@@ -28,10 +28,10 @@ func PixelLayoutOf(f store.Field) (PixelLayout, error) {
 	case len(s) == 2 && min(s[0], s[1]) > 1:
 		p.H, p.W, p.C = s[0], s[1], 1
 		p.row, p.pixel = p.W, 1
-	case len(s) == 3 && (f.Layout == store.CHW || f.Layout == "" && slices.Contains(channels, s[0])):
+	case len(s) == 3 && (f.Layout == tensor.CHW || f.Layout == "" && slices.Contains(channels, s[0])):
 		p.C, p.H, p.W = s[0], s[1], s[2]
 		p.row, p.pixel, p.channel = p.W, 1, p.W*p.H
-	case len(s) == 3 && (f.Layout == store.HWC || f.Layout == "" && slices.Contains(channels, s[2])):
+	case len(s) == 3 && (f.Layout == tensor.HWC || f.Layout == "" && slices.Contains(channels, s[2])):
 		p.H, p.W, p.C = s[0], s[1], s[2]
 		p.row, p.pixel, p.channel = p.W*p.C, p.C, 1
 	default:

@@ -25,7 +25,7 @@ type Renderer struct {
 // NewRenderer takes the first field of pictures, nil if there is none.
 func NewRenderer(ctx context.Context, ds *mmapds.Dataset) (*Renderer, error) {
 	for _, f := range ds.Schema().Fields {
-		if f.Content == store.Image {
+		if f.Content == tensor.Image {
 			return &Renderer{Field: f, Brightness: Brightness{Text: "decoded", Plain: true}}, nil
 		}
 		p, err := PixelLayoutOf(f)
@@ -44,7 +44,7 @@ func NewRenderer(ctx context.Context, ds *mmapds.Dataset) (*Renderer, error) {
 
 // Draw draws a record that was read.
 func (g *Renderer) Draw(d *imagefile.Decoder, x tensor.View) (*image.RGBA, error) {
-	if g.Field.Content == store.Image {
+	if g.Field.Content == tensor.Image {
 		return Decode(d, x.Bytes())
 	}
 	return g.Layout.Image(x.Bytes(), g.Brightness), nil

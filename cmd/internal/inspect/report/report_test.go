@@ -42,9 +42,9 @@ func page(t testing.TB, r *Report) string {
 // zoo is a dataset of 60 images of 2 classes and 2 splits: record i has a pattern of its own
 // and brightness 2i; but 41 is 7 with one pixel changed, and in the other split.
 func zoo(t testing.TB) string {
-	schema := datasettest.SchemaOf(tensor.Uint8, store.CHW, "<b>cat</b>", "dog")
+	schema := datasettest.SchemaOf(tensor.Uint8, tensor.CHW, "<b>cat</b>", "dog")
 	names := store.NewRagged(layout.SourceNameField, tensor.Uint8)
-	names.Content = store.SourceName
+	names.Content = tensor.SourceName
 	schema.Fields = append(schema.Fields, names)
 	path := filepath.Join(t.TempDir(), "zoo & co")
 	w, err := flat.Create(path, schema, flat.Options{Splits: []string{"train", "val"}})
@@ -155,11 +155,11 @@ func TestReportOfEveryKind(t *testing.T) {
 	}{
 		"ragged":       {datasettest.Captions(t), Options{}, false, "Histogram of rows a record of tokens"},
 		"encoded":      {datasettest.Photos(t, 4), Options{}, true, "1 image cannot be decoded, the first is record 3"},
-		"one record":   {datasettest.Build(t, datasettest.SchemaOf(tensor.Float32, store.CHW), 1, store.Info{}, func(int, [][]byte) {}), Options{}, true, "(3, 8, 8) CHW"},
+		"one record":   {datasettest.Build(t, datasettest.SchemaOf(tensor.Float32, tensor.CHW), 1, store.Info{}, func(int, [][]byte) {}), Options{}, true, "(3, 8, 8) CHW"},
 		"foreign":      {datasettest.SmallHDF5("new-chunks"), Options{Selection: dataset.Selection{Fields: []string{"tree"}}}, false, "Histogram of tree"},
-		"many classes": {datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, store.CHW), 60, store.Info{}, func(i int, v [][]byte) { v[1][0] = byte(i) }), Options{}, true, "One of each class <small>48 of 60 classes"},
+		"many classes": {datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, tensor.CHW), 60, store.Info{}, func(i int, v [][]byte) { v[1][0] = byte(i) }), Options{}, true, "One of each class <small>48 of 60 classes"},
 		"a split":      {datasettest.Captions(t), Options{Selection: dataset.Selection{Split: "val"}}, false, "<dt>split</dt><dd>val</dd>"},
-		"not finite":   {datasettest.Build(t, datasettest.SchemaOf(tensor.Float32, store.CHW), 2, store.Info{}, func(_ int, v [][]byte) { copy(v[0], "\x00\x00\xc0\x7f") }), Options{}, true, "images: 2 values are not finite"},
+		"not finite":   {datasettest.Build(t, datasettest.SchemaOf(tensor.Float32, tensor.CHW), 2, store.Info{}, func(_ int, v [][]byte) { copy(v[0], "\x00\x00\xc0\x7f") }), Options{}, true, "images: 2 values are not finite"},
 	} {
 		r := compile(t, c.path, c.opts)
 		if html := page(t, r); !strings.Contains(html, c.want) || (len(r.Albums) > 0) != c.albums {

@@ -29,8 +29,8 @@ type Value struct {
 	DType    tensor.DType      `json:"dtype"`
 	Shape    tensor.Shape      `json:"shape"`             // of this record; of ragged fields the rows come first
 	Class    string            `json:"class,omitempty"`   // name of a label
-	Text     *string           `json:"text,omitempty"`    // of content store.Text or store.SourceName
-	Image    *ImageFile        `json:"image,omitempty"`   // of content store.Image
+	Text     *string           `json:"text,omitempty"`    // of content tensor.Text or tensor.SourceName
+	Image    *ImageFile        `json:"image,omitempty"`   // of content tensor.Image
 	Elements []json.RawMessage `json:"values,omitempty"`  // the first of them; NaN and infinities are strings
 	Moments  *store.Moments    `json:"moments,omitempty"` // of all elements, where there are several
 }
@@ -129,11 +129,11 @@ func (v *Reader) value(f store.Field, x tensor.View) Value {
 		out.Shape = out.Shape[1:]
 	}
 	switch f.Content {
-	case store.Text, store.SourceName:
+	case tensor.Text, tensor.SourceName:
 		text := strings.ToValidUTF8(string(x.Bytes()), "\uFFFD")
 		out.Text = &text
 		return out
-	case store.Image:
+	case tensor.Image:
 		out.Image = v.imageFile(x.Bytes())
 		return out
 	}

@@ -44,8 +44,8 @@ func noise(t testing.TB, dtype tensor.DType, layout string, n int) string {
 
 func TestStatsAgreeWithTheManifest(t *testing.T) {
 	for _, path := range []string{
-		datasettest.Animals(t), noise(t, tensor.Uint8, store.HWC, 1500), noise(t, tensor.Float32, store.CHW, 900), noise(t, tensor.Float32, store.HWC, 100),
-		noise(t, tensor.Int8, store.CHW, 100), datasettest.Captions(t),
+		datasettest.Animals(t), noise(t, tensor.Uint8, tensor.HWC, 1500), noise(t, tensor.Float32, tensor.CHW, 900), noise(t, tensor.Float32, tensor.HWC, 100),
+		noise(t, tensor.Int8, tensor.CHW, 100), datasettest.Captions(t),
 	} {
 		s := surveyed(t, path, Options{})
 		if len(s.Fields) < 2 {
@@ -89,7 +89,7 @@ func TestStatsFitTheTerminal(t *testing.T) {
 }
 
 func TestStatsByClass(t *testing.T) {
-	f := surveyed(t, noise(t, tensor.Float32, store.CHW, 500), Options{}).Fields[0]
+	f := surveyed(t, noise(t, tensor.Float32, tensor.CHW, 500), Options{}).Fields[0]
 	if f.ClassField != "labels" || len(f.Classes) != 2 || f.Classes[1].Name != "bright" || f.Classes[0].Records != 250 {
 		t.Fatalf("%+v", f)
 	}
@@ -103,7 +103,7 @@ func TestStatsByClass(t *testing.T) {
 }
 
 func TestStatsDoNotDependOnWorkers(t *testing.T) {
-	path := noise(t, tensor.Float32, store.HWC, 700)
+	path := noise(t, tensor.Float32, tensor.HWC, 700)
 	one := surveyed(t, path, Options{Workers: 1})
 	if five := surveyed(t, path, Options{Workers: 5}); !reflect.DeepEqual(one, five) {
 		t.Error("five workers give other figures than one")

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 func TestSummaryOfRaggedFieldsAndSplits(t *testing.T) {
@@ -19,7 +19,7 @@ func TestSummaryOfRaggedFieldsAndSplits(t *testing.T) {
 			t.Errorf("%s: %d rows, %d bytes, ragged %v; want %+v", f.Name, f.Rows, f.Bytes, f.Ragged, want)
 		}
 	}
-	if s.Fields[1].Content != store.Text || len(s.Splits) != 2 || s.Splits[0].Records != 8 || s.Splits[1].Records != 2 {
+	if s.Fields[1].Content != tensor.Text || len(s.Splits) != 2 || s.Splits[0].Records != 8 || s.Splits[1].Records != 2 {
 		t.Errorf("%+v", s)
 	}
 	got := text(t, s, 0)

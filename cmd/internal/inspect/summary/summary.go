@@ -56,7 +56,7 @@ type Field struct {
 	DType         tensor.DType         `json:"dtype"`
 	Shape         tensor.Shape         `json:"shape"`             // of one record, of one row if Ragged
 	Ragged        bool                 `json:"ragged,omitempty"`  // records have lengths of their own
-	Content       string               `json:"content,omitempty"` // store.Text or store.Image: what the bytes of ragged records are
+	Content       string               `json:"content,omitempty"` // tensor.Text or tensor.Image: what the bytes of ragged records are
 	Rows          int64                `json:"rows"`              // of all records; as many as records unless Ragged
 	Layout        string               `json:"layout,omitempty"`
 	Storage       string               `json:"storage"`      // NumPy's name of the stored type
@@ -190,7 +190,7 @@ func (s *Summary) measure(p *dataset.Target) error {
 		s.DiskBytes = p.Meta.Size
 		return nil
 	}
-	info, err := os.Stat(filepath.Join(p.Path, store.ManifestName))
+	info, err := os.Stat(filepath.Join(p.Path, layout.ManifestName))
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Path, err)
 	}

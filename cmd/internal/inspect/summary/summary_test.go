@@ -83,7 +83,7 @@ func TestSummaryListsTheFirstClasses(t *testing.T) {
 	for i := range 1000 {
 		names = append(names, fmt.Sprintf("class%03d", i))
 	}
-	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, store.CHW, names...), 4, store.Info{}, func(i int, v [][]byte) { v[1][0] = byte(i) })
+	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, tensor.CHW, names...), 4, store.Info{}, func(i int, v [][]byte) { v[1][0] = byte(i) })
 	s, err := Describe(path)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestSummaryTellsNormalization(t *testing.T) {
 	for applied, want := range map[bool]string{
 		true: "Normalization of images, applied: the stored values went through it", false: "Normalization of images, recorded, to be applied by the reader",
 	} {
-		schema := datasettest.SchemaOf(tensor.Float32, store.CHW)
+		schema := datasettest.SchemaOf(tensor.Float32, tensor.CHW)
 		schema.Fields[0].Normalization = &store.Normalization{Applied: applied, Scale: 255, Mean: []float64{.485, .456, .406}, Std: []float64{.229, .224, .225}}
 		s, err := Describe(datasettest.Build(t, schema, 1, store.Info{}, func(int, [][]byte) {}))
 		if err != nil {
@@ -119,7 +119,7 @@ func TestSummaryTellsNormalization(t *testing.T) {
 }
 
 func TestSummaryTellsNonFiniteValues(t *testing.T) {
-	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Float32, store.CHW), 2, store.Info{}, func(_ int, v [][]byte) {
+	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Float32, tensor.CHW), 2, store.Info{}, func(_ int, v [][]byte) {
 		copy(v[0], "\x00\x00\xc0\x7f") // NaN
 	})
 	s, err := Describe(path)
@@ -136,7 +136,7 @@ func TestSummaryTellsWhatWasSkipped(t *testing.T) {
 	for i := range 7 {
 		info.Skipped = append(info.Skipped, store.Skipped{Sample: fmt.Sprintf("cat/%d.jpg", i), Reason: "corrupt"})
 	}
-	s, err := Describe(datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, store.CHW), 1, info, func(int, [][]byte) {}))
+	s, err := Describe(datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, tensor.CHW), 1, info, func(int, [][]byte) {}))
 	if err != nil {
 		t.Fatal(err)
 	}

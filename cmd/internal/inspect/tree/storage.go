@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/prepare/source/hdf5"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // adviceBatch is the number of records in the batch whose cost the report prints.
@@ -115,7 +115,7 @@ func fieldTexts(d *meta.Dataset) (list []string) {
 	for _, f := range fields {
 		kind := f.DType.String()
 		switch {
-		case f.Content == store.Text:
+		case f.Content == tensor.Text:
 			kind = "text"
 		case f.Classes != nil:
 			kind = "label"

@@ -136,7 +136,7 @@ func (v *Verification) view(d *store.Dataset) error {
 
 // readManifest returns the manifest of a folder, nil if it is none.
 func readManifest(path string) *store.Manifest {
-	data, err := os.ReadFile(filepath.Join(path, store.ManifestName))
+	data, err := os.ReadFile(filepath.Join(path, layout.ManifestName))
 	if err != nil {
 		return nil
 	}
@@ -150,7 +150,7 @@ func readManifest(path string) *store.Manifest {
 // unknownFiles lists what is in the folder of a flat dataset beside it, but for what a mirror has
 // there.
 func unknownFiles(path string, m *store.Manifest) ([]string, error) {
-	known := map[string]bool{store.ManifestName: true, view.Name: true}
+	known := map[string]bool{layout.ManifestName: true, view.Name: true}
 	for _, s := range m.Shards {
 		for _, f := range s.Files {
 			known[f.Name] = true

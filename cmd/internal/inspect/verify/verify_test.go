@@ -245,7 +245,7 @@ func TestVerifyForeignIndex(t *testing.T) {
 
 func TestVerifyWithoutManifest(t *testing.T) {
 	path := datasettest.Animals(t)
-	datasettest.Rewrite(t, filepath.Join(path, store.ManifestName), func(b []byte) []byte { return b[:len(b)/2] })
+	datasettest.Rewrite(t, filepath.Join(path, layout.ManifestName), func(b []byte) []byte { return b[:len(b)/2] })
 	if _, err := Dataset(context.Background(), path, Options{}); !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("got %v", err)
 	}

@@ -52,7 +52,7 @@ func LastFile(dest, format string) string {
 }
 
 // lastNames are those of the last files, in the folder of a dataset, by format. An HDF5 file is one itself.
-var lastNames = map[string]string{part.Flat: store.ManifestName, part.Zarr: layout.ZarrManifest}
+var lastNames = map[string]string{part.Flat: layout.ManifestName, part.Zarr: layout.ZarrManifest}
 
 // ManifestKey is the object that makes a dataset of the others.
 func (d *Destination) ManifestKey(format string) string {
@@ -195,7 +195,7 @@ func (d *Destination) SendPart(w part.Rank, records int64, overwrite bool, progr
 		if err := d.sendShards(path, key, progress); err != nil {
 			return err
 		}
-		if err := d.sendFile(filepath.Join(path, store.ManifestName), key+"/"+store.ManifestName, remote.WriteOptions{}); err != nil {
+		if err := d.sendFile(filepath.Join(path, layout.ManifestName), key+"/"+layout.ManifestName, remote.WriteOptions{}); err != nil {
 			return err
 		}
 	}
@@ -324,7 +324,7 @@ var zarrName = regexp.MustCompile(`^(zarr\.json|c(\.[0-9]+)+)$`)
 
 // shardFiles lists the files of a flat dataset, some of which are markers, but for the manifest.
 func shardFiles(folder, key string) (list []item, err error) {
-	text, err := os.ReadFile(filepath.Join(folder, store.ManifestName))
+	text, err := os.ReadFile(filepath.Join(folder, layout.ManifestName))
 	if err != nil {
 		return nil, err
 	}

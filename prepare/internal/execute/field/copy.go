@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // copyField keeps values as the source has them.
@@ -34,7 +35,7 @@ func (f copyField) Do(_ string, dst, value []byte) (out []byte, bad, fatal error
 func (f copyField) check(value []byte) error {
 	size := f.field.RecordBytes()
 	switch {
-	case f.field.Content == store.Text && !utf8.Valid(value):
+	case f.field.Content == tensor.Text && !utf8.Valid(value):
 		return fmt.Errorf("%s: %w", f.field.Name, source.ValueError("text that is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts a table in Latin-1)"))
 	case !f.field.Ragged && len(value) != size:
 		return fmt.Errorf("%s: %w", f.field.Name, source.ValueError("%d bytes instead of %d", len(value), size))

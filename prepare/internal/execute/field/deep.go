@@ -122,9 +122,9 @@ func (w *imageWorker) probeDeep(files *fileOpener, name string, value []byte) (s
 // deepField returns the field of the dataset. Figures that were applied are of x/65535.
 func (w *imageWorker) deepField(name string, in tensor.DType, out transforms.Info) store.Field {
 	f := store.NewField(name, out.DType, out.Shape()...)
-	f.Layout = store.HWC
+	f.Layout = tensor.HWC
 	if out.Layout == transforms.CHW {
-		f.Layout = store.CHW
+		f.Layout = tensor.CHW
 	}
 	if n := applied(w.pipeline); n.Mean != nil {
 		f.Normalization = n.Field(out.C, true)

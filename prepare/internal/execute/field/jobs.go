@@ -192,7 +192,7 @@ func pixels(f store.Field) transforms.Info {
 		return transforms.Info{}
 	}
 	s := f.Shape
-	if f.Layout == store.CHW {
+	if f.Layout == tensor.CHW {
 		return transforms.Info{C: s[0], H: s[1], W: s[2], Layout: transforms.CHW}
 	}
 	return transforms.Info{H: s[0], W: s[1], C: s[2], Layout: transforms.HWC}
@@ -202,9 +202,9 @@ func pixels(f store.Field) transforms.Info {
 // says which normalization went into the numbers, or is to.
 func (c Options) storeField(name string, p *transforms.Pipeline, out transforms.Info) store.Field {
 	f := store.NewField(name, out.DType, out.Shape()...)
-	f.Layout = store.HWC
+	f.Layout = tensor.HWC
 	if out.Layout == transforms.CHW {
-		f.Layout = store.CHW
+		f.Layout = tensor.CHW
 	}
 	switch {
 	case out.DType != tensor.Uint8:

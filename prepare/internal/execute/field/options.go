@@ -5,7 +5,6 @@ import (
 
 	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/imagefile"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -21,7 +20,7 @@ type Options struct {
 	// Of these the zero value is rgb, CHW, uint8 and none for files of images, and leaves
 	// arrays of pixels as they are.
 	Color     string // "rgb" or "gray"
-	Layout    string // store.CHW or store.HWC
+	Layout    string // tensor.CHW or tensor.HWC
 	DType     tensor.DType
 	Normalize Normalize
 
@@ -54,7 +53,7 @@ func (c Options) WithImageDefaults() Options {
 		c.Color = "rgb"
 	}
 	if c.Layout == "" {
-		c.Layout = store.CHW
+		c.Layout = tensor.CHW
 	}
 	if c.DType == tensor.Invalid {
 		c.DType = tensor.Uint8
@@ -85,7 +84,7 @@ func (c Options) Pipeline(ts ...transforms.Transform) (*transforms.Pipeline, err
 		ts = append(ts, transforms.CenterCrop{Size: c.Crop})
 	}
 	layout := transforms.HWC
-	if c.Layout == store.CHW {
+	if c.Layout == tensor.CHW {
 		layout = transforms.CHW
 	}
 	ts = append(ts, transforms.ToLayout{Layout: layout})
