@@ -11,7 +11,7 @@ import (
 type numbers struct {
 	swap        int // bytes of a number that is big endian, else 0
 	size        int // bytes of an integer of which some bits do not count, else 0
-	left, right int // shifts that leave those that count, see meta.Datatype.Shifts
+	left, right int // shifts that leave those that count, see the shifts of its Datatype
 	signed      bool
 }
 

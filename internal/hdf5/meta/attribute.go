@@ -4,14 +4,19 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+
+	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
+	"github.com/penstock/penstock/internal/hdf5/meta/message"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
+	"github.com/penstock/penstock/internal/hdf5/meta/tree"
 )
 
 // Attr is one attribute. Err says why Value has only Type, Dims and Raw, or less: its class
 // is only described, or it is too large; errors.Is(Err, ErrUnsupported) holds.
 type Attr struct {
 	Name  string
-	Space Dataspace
-	Type  *Datatype
+	Space datatype.Dataspace
+	Type  *datatype.Datatype
 	Value Value
 	Err   error
 }
@@ -29,17 +34,17 @@ func (a Attrs) Get(name string) (*Attr, bool) {
 }
 
 // attrs reads all attributes of an object, in its header and in dense storage.
-func (p *parser) attrs(h *header) (Attrs, error) {
+func (p *messages) attrs(h *message.Header) (Attrs, error) {
 	var list Attrs
-	for _, m := range h.msgs {
-		if m.typ != msgAttribute {
+	for _, m := range h.Msgs {
+		if m.Typ != message.MsgAttribute {
 			continue
 		}
 		m, err := p.resolve(m, "shared attribute")
 		if err != nil {
 			return nil, err
 		}
-		a, err := p.attr(p.cursor(m, "attribute"))
+		a, err := p.attr(m.Cursor(p.src, "attribute"))
 		if err != nil {
 			return nil, err
 		}
@@ -55,25 +60,25 @@ func (p *parser) attrs(h *header) (Attrs, error) {
 }
 
 // denseAttrs reads the attributes that a fractal heap holds.
-func (p *parser) denseAttrs(h *header) (Attrs, error) {
-	m, ok := h.first(msgAttrInfo)
+func (p *messages) denseAttrs(h *message.Header) (Attrs, error) {
+	m, ok := h.First(message.MsgAttrInfo)
 	if !ok {
 		return nil, nil
 	}
-	c := p.cursor(m, "attribute info")
-	c.version(0, 0)
-	if c.u8()&1 != 0 {
-		c.skip(2)
+	c := m.Cursor(p.src, "attribute info")
+	c.Version(0, 0)
+	if c.U8()&1 != 0 {
+		c.Skip(2)
 	}
-	heapAddr, tree := c.addr(), c.addr()
-	if c.err != nil || heapAddr == undef {
-		return nil, c.err
+	heapAddr, root := c.Addr(), c.Addr()
+	if c.Err != nil || heapAddr == source.Undef {
+		return nil, c.Err
 	}
 	var list Attrs
-	err := p.denseObjects(heapAddr, tree, btreeAttrName, func(rec *cursor) (id []byte, shared bool) {
-		return rec.bytes(8), rec.u8()&flagShared != 0
-	}, func(obj *cursor) error {
-		obj.what = "attribute"
+	err := p.denseObjects(heapAddr, root, tree.AttrName, func(rec *source.Cursor) (id []byte, shared bool) {
+		return rec.Bytes(8), rec.U8()&message.FlagShared != 0
+	}, func(obj *source.Cursor) error {
+		obj.What = "attribute"
 		a, err := p.attr(obj)
 		list = append(list, a)
 		return err
@@ -82,60 +87,60 @@ func (p *parser) denseAttrs(h *header) (Attrs, error) {
 }
 
 // attr parses an attribute message of version 1 to 3.
-func (p *parser) attr(c *cursor) (Attr, error) {
-	version := c.version(1, 3)
-	flags := c.u8() // reserved in version 1
-	nameLen, typeLen, spaceLen := c.u16(), c.u16(), c.u16()
+func (p *messages) attr(c *source.Cursor) (Attr, error) {
+	version := c.Version(1, 3)
+	flags := c.U8() // reserved in version 1
+	nameLen, typeLen, spaceLen := c.U16(), c.U16(), c.U16()
 	if version == 3 {
-		c.skip(1) // character set of the name
+		c.Skip(1) // character set of the name
 	}
-	part := func(n uint16) message {
-		start := c.pos
-		m := message{at: c.at + int64(c.pos), data: c.bytes(uint64(n))}
+	part := func(n uint16) message.Message {
+		start := c.Pos
+		m := message.Message{At: c.At + int64(c.Pos), Data: c.Bytes(uint64(n))}
 		if version == 1 {
-			c.pad(start)
+			c.Pad(start)
 		}
 		return m
 	}
 	name, typ, space := part(nameLen), part(typeLen), part(spaceLen)
-	if c.err != nil {
-		return Attr{}, c.err
+	if c.Err != nil {
+		return Attr{}, c.Err
 	}
-	a := Attr{Name: untilNUL(name.data)}
+	a := Attr{Name: source.UntilNUL(name.Data)}
 	if version > 1 {
-		typ.flags, space.flags = flags<<1&flagShared, flags&flagShared
+		typ.Flags, space.Flags = flags<<1&message.FlagShared, flags&message.FlagShared
 	}
 	err := p.attrBody(&a, c, typ, space)
 	return a, err
 }
 
 // attrBody parses type and space, and decodes the rest of c as elements.
-func (p *parser) attrBody(a *Attr, c *cursor, typ, space message) error {
-	space.typ = msgDataspace
+func (p *messages) attrBody(a *Attr, c *source.Cursor, typ, space message.Message) error {
+	space.Typ = message.MsgDataspace
 	space, err := p.resolve(space, "dataspace of attribute")
 	if err != nil {
 		return err
 	}
-	sc := p.cursor(space, "dataspace of attribute")
-	a.Space = parseDataspace(sc)
+	sc := space.Cursor(p.src, "dataspace of attribute")
+	a.Space = datatype.ParseSpace(sc)
 	t, err := p.datatype(typ, "datatype of attribute")
-	if err = cmp.Or(sc.err, err); err != nil {
+	if err = cmp.Or(sc.Err, err); err != nil {
 		a.Err = err
 		return onlyFatal(err)
 	}
 	a.Type = t
 	n, ok := valueSize(t, a.Space)
-	if !ok || n > uint64(c.left()) {
-		c.corrupt("attribute %q: %d elements of %d bytes do not fit %d bytes", a.Name, a.Space.Dims, t.Size, c.left())
-		return c.err
+	if !ok || n > uint64(c.Left()) {
+		c.Corrupt("attribute %q: %d elements of %d bytes do not fit %d bytes", a.Name, a.Space.Dims, t.Size, c.Left())
+		return c.Err
 	}
-	a.Value, a.Err = decode(p.source, p.heaps, t, a.Space, c.bytes(n))
+	a.Value, a.Err = decode(p.src, p.values, t, a.Space, c.Bytes(n))
 	return onlyFatal(a.Err)
 }
 
 // onlyFatal drops errors that concern one value or object only: valid, but not read.
 func onlyFatal(err error) error {
-	if errors.Is(err, ErrUnsupported) {
+	if errors.Is(err, source.ErrUnsupported) {
 		return nil
 	}
 	return err

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/penstock/penstock/internal/hdf5/meta/index"
+	"github.com/penstock/penstock/internal/hdf5/meta/message"
 )
 
 // chunkAnswer is what h5py says of a chunk; offset is -1 where it cannot say.
@@ -34,11 +37,11 @@ func parseChunks(t *testing.T, raw []json.RawMessage) []chunkAnswer {
 // Every chunk must be where libhdf5 says, for every kind of index.
 func TestChunksAgainstH5py(t *testing.T) {
 	dir := generate(t)
-	seen := map[IndexKind]int{}
+	seen := map[message.IndexKind]int{}
 	for name, want := range readAnswers(t, dir) {
 		f := mustOpen(t, filepath.Join(dir, name))
 		for d := range f.All() {
-			if d.Layout.Kind != Chunked {
+			if d.Layout.Kind != message.Chunked {
 				continue
 			}
 			table, err := d.Chunks()
@@ -50,14 +53,14 @@ func TestChunksAgainstH5py(t *testing.T) {
 			compareChunks(t, name+d.Path, f, d, table, parseChunks(t, want.Objects[d.Path].Index))
 		}
 	}
-	for k := SingleChunk; k <= BTreeV1; k++ {
+	for k := message.SingleChunk; k <= message.BTreeV1; k++ {
 		if seen[k] == 0 {
 			t.Errorf("no chunk with index %v among the files", k)
 		}
 	}
 }
 
-func compareChunks(t *testing.T, name string, f *File, d *Dataset, table *ChunkTable, want []chunkAnswer) {
+func compareChunks(t *testing.T, name string, f *File, d *Dataset, table *index.ChunkTable, want []chunkAnswer) {
 	t.Helper()
 	if len(table.Chunks) != len(want) {
 		t.Errorf("%s (%v): %d chunks, want %d", name, d.Layout.Index, len(table.Chunks), len(want))

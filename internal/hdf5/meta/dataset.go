@@ -5,6 +5,11 @@ import (
 	"io"
 	"path"
 
+	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
+	"github.com/penstock/penstock/internal/hdf5/meta/heap"
+	"github.com/penstock/penstock/internal/hdf5/meta/index"
+	"github.com/penstock/penstock/internal/hdf5/meta/message"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -12,10 +17,10 @@ import (
 type Dataset struct {
 	Path string
 	Dataspace
-	Type       *Datatype
-	Layout     Layout
-	Filters    []Filter
-	Fill       Fill
+	Type       *datatype.Datatype
+	Layout     message.Layout
+	Filters    []message.Filter
+	Fill       message.Fill
 	External   []ExternalFile // the data is in these files
 	Attrs      Attrs
 	HeaderAt   int64 // offset of the object header
@@ -43,11 +48,11 @@ type ExternalFile struct {
 }
 
 // dataset parses the messages of a dataset's header.
-func (p *parser) dataset(h *header) (*Dataset, error) {
-	d := &Dataset{HeaderAt: p.abs(h.addr), HeaderSize: h.size, Version: h.version, Layout: Layout{Offset: -1, IndexAt: -1}}
-	d.Err = h.unknown(p.source)
+func (p *messages) dataset(h *message.Header) (*Dataset, error) {
+	d := &Dataset{HeaderAt: p.src.Abs(h.Addr), HeaderSize: h.Size, Version: h.Version, Layout: message.Layout{Offset: -1, IndexAt: -1}}
+	d.Err = h.Unknown(p.src)
 	seen := false
-	for _, m := range h.msgs {
+	for _, m := range h.Msgs {
 		err := p.datasetMessage(d, m)
 		if d.Err == nil {
 			d.Err = err
@@ -55,105 +60,105 @@ func (p *parser) dataset(h *header) (*Dataset, error) {
 		if onlyFatal(err) != nil {
 			return nil, err
 		}
-		seen = seen || m.typ == msgLayout
+		seen = seen || m.Typ == message.MsgLayout
 	}
 	if d.Err != nil {
 		return d, nil
 	}
 	if !seen {
-		return nil, p.errorAt(ErrCorrupt, h.addr, "object header", "dataset without layout")
+		return nil, p.src.ErrorAt(source.ErrCorrupt, h.Addr, "object header", "dataset without layout")
 	}
-	return d, p.settle(d, h.addr)
+	return d, p.settle(d, h.Addr)
 }
 
-func (p *parser) datasetMessage(d *Dataset, m message) (err error) {
-	switch m.typ {
-	case msgDatatype:
+func (p *messages) datasetMessage(d *Dataset, m message.Message) (err error) {
+	switch m.Typ {
+	case message.MsgDatatype:
 		d.Type, err = p.datatype(m, "datatype message")
 		return err
-	case msgDataspace, msgLayout, msgFilters, msgExternal, msgFill, msgFillOld:
+	case message.MsgDataspace, message.MsgLayout, message.MsgFilters, message.MsgExternal, message.MsgFill, message.MsgFillOld:
 		if m, err = p.resolve(m, "shared message"); err != nil {
 			return err
 		}
-		c := p.cursor(m, "")
-		p.plainMessage(d, m.typ, c)
-		return c.err
+		c := m.Cursor(p.src, "")
+		p.plainMessage(d, m.Typ, c)
+		return c.Err
 	}
 	return nil
 }
 
-func (p *parser) plainMessage(d *Dataset, typ uint16, c *cursor) {
+func (p *messages) plainMessage(d *Dataset, typ uint16, c *source.Cursor) {
 	switch typ {
-	case msgDataspace:
-		c.what = "dataspace message"
-		d.Dataspace = parseDataspace(c)
-	case msgLayout:
-		c.what = "layout message"
-		d.Layout = parseLayout(c)
-	case msgFilters:
-		c.what = "filter pipeline message"
-		d.Filters = parseFilters(c)
-	case msgExternal:
-		c.what = "external files message"
+	case message.MsgDataspace:
+		c.What = "dataspace message"
+		d.Dataspace = datatype.ParseSpace(c)
+	case message.MsgLayout:
+		c.What = "layout message"
+		d.Layout = message.ParseLayout(c)
+	case message.MsgFilters:
+		c.What = "filter pipeline message"
+		d.Filters = message.ParseFilters(c)
+	case message.MsgExternal:
+		c.What = "external files message"
 		d.External = p.externalFiles(c)
-	case msgFill:
-		c.what = "fill value message"
-		d.Fill = parseFill(c)
-	case msgFillOld:
-		if d.Fill.State == FillDefault {
-			c.what = "fill value message"
-			d.Fill = parseFillOld(c)
+	case message.MsgFill:
+		c.What = "fill value message"
+		d.Fill = message.ParseFill(c)
+	case message.MsgFillOld:
+		if d.Fill.State == message.FillDefault {
+			c.What = "fill value message"
+			d.Fill = message.ParseFillOld(c)
 		}
 	}
 }
 
 // externalFiles parses the list of files, whose names are in a local heap.
-func (p *parser) externalFiles(c *cursor) (list []ExternalFile) {
-	c.version(1, 1)
-	c.skip(3 + 2)
-	n := int(c.u16())
-	heapAddr := c.addr()
-	if c.err != nil {
+func (p *messages) externalFiles(c *source.Cursor) (list []ExternalFile) {
+	c.Version(1, 1)
+	c.Skip(3 + 2)
+	n := int(c.U16())
+	heapAddr := c.Addr()
+	if c.Err != nil {
 		return nil
 	}
-	heap, err := p.readLocalHeap(heapAddr)
-	for i := 0; i < n && err == nil && c.err == nil; i++ {
+	heap, err := heap.ReadLocal(p.src, heapAddr)
+	for i := 0; i < n && err == nil && c.Err == nil; i++ {
 		var f ExternalFile
-		name := c.length()
-		f.Offset, f.Size = int64(c.length()), int64(c.length())
-		if c.err == nil {
-			f.Name, err = heap.name(name)
+		name := c.Length()
+		f.Offset, f.Size = int64(c.Length()), int64(c.Length())
+		if c.Err == nil {
+			f.Name, err = heap.Name(name)
 		}
 		list = append(list, f)
 	}
-	c.err = cmp.Or(c.err, err)
+	c.Err = cmp.Or(c.Err, err)
 	return list
 }
 
 // settle checks that shape, type, layout and fill value fit each other, and computes the
 // size where the layout message does not store it.
-func (p *parser) settle(d *Dataset, addr uint64) error {
+func (p *messages) settle(d *Dataset, addr uint64) error {
 	l := &d.Layout
 	size, ok := valueSize(d.Type, d.Dataspace)
 	bad := func(format string, args ...any) error {
-		return p.errorAt(ErrCorrupt, addr, "object header", format, args...)
+		return p.src.ErrorAt(source.ErrCorrupt, addr, "object header", format, args...)
 	}
 	switch {
-	case l.Kind == Chunked && len(l.ChunkDims) != len(d.Dims):
+	case l.Kind == message.Chunked && len(l.ChunkDims) != len(d.Dims):
 		return bad("%d chunk dimensions for %d axes", len(l.ChunkDims), len(d.Dims))
-	case l.Kind == Chunked && l.index.elemSize != d.Type.Size:
-		return bad("chunks of elements of %d bytes, datatype has %d", l.index.elemSize, d.Type.Size)
-	case d.Fill.State == FillUser && int64(len(d.Fill.Value)) != d.Type.Size:
+	case l.Kind == message.Chunked && l.Params.ElemSize != d.Type.Size:
+		return bad("chunks of elements of %d bytes, datatype has %d", l.Params.ElemSize, d.Type.Size)
+	case d.Fill.State == message.FillUser && int64(len(d.Fill.Value)) != d.Type.Size:
 		return bad("fill value of %d bytes, datatype has %d", len(d.Fill.Value), d.Type.Size)
-	case l.Kind == Contiguous && !ok:
+	case l.Kind == message.Contiguous && !ok:
 		return bad("shape %v of elements of %d bytes is too large", d.Dims, d.Type.Size)
-	case l.index.sizeStored && uint64(l.Size) != size && len(d.External) == 0:
+	case l.Params.SizeStored && uint64(l.Size) != size && len(d.External) == 0:
 		return bad("%v layout of %d bytes, shape and type need %d", l.Kind, l.Size, size)
 	}
-	if l.Kind == Contiguous {
+	if l.Kind == message.Contiguous {
 		l.Size = int64(size)
 		if l.Offset >= 0 && len(d.External) == 0 {
-			p.note(uint64(l.Offset-p.base), size, "data")
+			p.src.Note(uint64(l.Offset-p.src.Base), size, "data")
 		}
 	}
 	return nil
@@ -169,22 +174,22 @@ func (d *Dataset) Mappable() error {
 	case d.Err != nil:
 		return d.Err
 	case d.Null:
-		return refuse("a null dataspace has no elements to map")
+		return source.Refuse("a null dataspace has no elements to map")
 	case len(d.External) > 0:
-		return refuse("data in external files (%s) cannot be mapped", d.External[0].Name)
-	case d.Layout.Kind != Contiguous:
-		return refuse("layout %s cannot be mapped", d.layoutName())
+		return source.Refuse("data in external files (%s) cannot be mapped", d.External[0].Name)
+	case d.Layout.Kind != message.Contiguous:
+		return source.Refuse("layout %s cannot be mapped", d.layoutName())
 	case len(d.Filters) > 0:
-		return refuse("filtered data (%v) cannot be mapped", d.Filters[0])
+		return source.Refuse("filtered data (%v) cannot be mapped", d.Filters[0])
 	case d.Layout.Size == 0:
-		return refuse("shape %v has no elements to map", d.Dims)
+		return source.Refuse("shape %v has no elements to map", d.Dims)
 	case d.Layout.Offset < 0:
-		return refuse("storage that was never allocated cannot be mapped")
+		return source.Refuse("storage that was never allocated cannot be mapped")
 	case d.Layout.Offset > d.file.Size || d.Layout.Size > d.file.Size-d.Layout.Offset:
 		msg := "data reaches past the end of the file"
-		return &refusal{msg, ErrCorrupt}
+		return source.RefuseFor(source.ErrCorrupt, msg)
 	}
-	return d.Type.mappable()
+	return mappable(d.Type)
 }
 
 func (d *Dataset) layoutName() string {
@@ -199,14 +204,14 @@ func (d *Dataset) layoutName() string {
 	return name
 }
 
-func (t *Datatype) mappable() error {
+func mappable(t *datatype.Datatype) error {
 	switch {
-	case t.DType() == tensor.Invalid || t.Class == Enum && !t.IsBool() || t.Format.VAXOrder:
-		return refuse("type %v cannot be mapped", t)
-	case t.partial() || t.Class == Enum && t.Base.partial():
-		return refuse("type %v cannot be mapped: some of its bits do not count", t)
-	case t.swapped():
-		return refuse("type %v cannot be mapped: its bytes must be swapped", t)
+	case t.DType() == tensor.Invalid || t.Class == datatype.Enum && !t.IsBool() || t.Format.VAXOrder:
+		return source.Refuse("type %v cannot be mapped", t)
+	case t.Partial() || t.Class == datatype.Enum && t.Base.Partial():
+		return source.Refuse("type %v cannot be mapped: some of its bits do not count", t)
+	case t.Swapped():
+		return source.Refuse("type %v cannot be mapped: its bytes must be swapped", t)
 	}
 	return nil
 }
@@ -235,20 +240,20 @@ func (d *Dataset) Spec() (tensor.Spec, error) {
 	spec := tensor.Spec{Name: path.Base(d.Path), DType: d.Type.DType()}
 	switch {
 	case d.Null || len(d.Dims) == 0:
-		return spec, refuse("a scalar or null dataspace has no records")
+		return spec, source.Refuse("a scalar or null dataspace has no records")
 	case len(d.Dims) > tensor.MaxRank:
-		return spec, refuse("%d axes; at most %d are possible", len(d.Dims), tensor.MaxRank)
+		return spec, source.Refuse("%d axes; at most %d are possible", len(d.Dims), tensor.MaxRank)
 	case spec.DType == tensor.Invalid:
-		return spec, refuse("type %v has no element type here", d.Type)
+		return spec, source.Refuse("type %v has no element type here", d.Type)
 	}
 	for _, n := range d.Dims[1:] {
 		if n > 1<<40 {
-			return spec, refuse("axis of %d elements", n)
+			return spec, source.Refuse("axis of %d elements", n)
 		}
 		spec.Shape = append(spec.Shape, int(n))
 	}
 	if err := spec.Validate(); err != nil {
-		return spec, &refusal{err.Error(), ErrUnsupported}
+		return spec, source.RefuseFor(source.ErrUnsupported, err.Error())
 	}
 	return spec, nil
 }
@@ -265,22 +270,65 @@ func (d *Dataset) value(limit int64) (Value, error) {
 	switch {
 	case d.Err != nil:
 		return Value{}, d.Err
-	case l.Kind > Contiguous || len(d.External) > 0 || len(d.Filters) > 0:
-		return Value{}, refuse("elements of layout %s are not read here", d.layoutName())
+	case l.Kind > message.Contiguous || len(d.External) > 0 || len(d.Filters) > 0:
+		return Value{}, source.Refuse("elements of layout %s are not read here", d.layoutName())
 	case l.Size > limit:
-		return Value{}, refuse("%d bytes of elements are more than the limit of %d", l.Size, limit)
+		return Value{}, source.Refuse("%d bytes of elements are more than the limit of %d", l.Size, limit)
 	case l.Size > 0 && l.Offset < 0:
-		return Value{}, refuse("storage was never allocated")
+		return Value{}, source.Refuse("storage was never allocated")
 	}
 	s := d.file.session(nil)
-	s.left += 4 * limit
+	s.Left += 4 * limit
 	if l.Size == 0 {
-		return decode(s, heaps{}, d.Type, d.Dataspace, nil)
+		return decode(s, heap.Globals{}, d.Type, d.Dataspace, nil)
 	}
-	c := s.read(uint64(l.Offset-s.base), uint64(l.Size), "data")
-	if c.err != nil {
-		return Value{}, inPath(c.err, d.Path)
+	c := s.Read(uint64(l.Offset-s.Base), uint64(l.Size), "data")
+	if c.Err != nil {
+		return Value{}, source.InPath(c.Err, d.Path)
 	}
-	v, err := decode(s, heaps{}, d.Type, d.Dataspace, c.b)
-	return v, inPath(err, d.Path)
+	v, err := decode(s, heap.Globals{}, d.Type, d.Dataspace, c.B)
+	return v, source.InPath(err, d.Path)
+}
+
+// fillLimit is how many bytes of a fill value are decoded.
+const fillLimit = 1 << 10
+
+// FillValue returns what elements have that were never written: what Value.Any returns for
+// one element. It is false where that is undefined, and for types that are only described.
+func (d *Dataset) FillValue() (any, bool) {
+	if d.Err != nil || d.Type == nil || d.Type.Class == datatype.Vlen || d.Type.Size > fillLimit || d.Fill.State == message.FillUndefined {
+		return nil, false
+	}
+	raw := d.Fill.Value
+	if d.Fill.State == message.FillDefault {
+		raw = make([]byte, d.Type.Size)
+	}
+	if int64(len(raw)) != d.Type.Size {
+		return nil, false
+	}
+	v, err := decode(d.file.session(nil), heap.Globals{}, d.Type, datatype.Dataspace{}, raw)
+	return v.Any(), err == nil
+}
+
+// Chunks reads the chunk index. Every chunk is in the file, at most one at each place of
+// the grid. The error wraps ErrUnsupported for a dataset that is not chunked, ErrCorrupt
+// for a corrupt index, or is that of the ReaderAt.
+func (d *Dataset) Chunks() (t *index.ChunkTable, err error) {
+	defer guard(&err)
+	return d.chunks()
+}
+
+func (d *Dataset) chunks() (*index.ChunkTable, error) {
+	switch {
+	case d.Err != nil:
+		return nil, d.Err
+	case d.Layout.Kind != message.Chunked:
+		return nil, source.Refuse("layout %s has no chunks", d.Layout.Kind)
+	}
+	table := new(index.ChunkTable)
+	of := index.Params{Space: d.Dataspace, Layout: &d.Layout, Filtered: len(d.Filters) > 0, GroupK: int(d.file.Superblock.chunkK)}
+	if err := table.Read(d.file.session(&table.Index), of); err != nil {
+		return nil, source.InPath(err, d.Path)
+	}
+	return table, nil
 }

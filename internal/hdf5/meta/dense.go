@@ -1,31 +1,38 @@
 package meta
 
+import (
+	"github.com/penstock/penstock/internal/hdf5/meta/heap"
+	"github.com/penstock/penstock/internal/hdf5/meta/message"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
+	"github.com/penstock/penstock/internal/hdf5/meta/tree"
+)
+
 // denseObjects visits the objects that a name index refers to: links or attributes. idOf
 // takes the heap id out of an index record, and whether the object is in the heap of shared
 // attributes, not in that at heapAddr.
-func (p *parser) denseObjects(heapAddr, tree uint64, kind uint8, idOf func(*cursor) (id []byte, shared bool), visit func(*cursor) error) error {
-	own, err := p.readFractalHeap(heapAddr)
+func (p *messages) denseObjects(heapAddr, root uint64, kind uint8, idOf func(*source.Cursor) (id []byte, shared bool), visit func(*source.Cursor) error) error {
+	own, err := heap.ReadFractal(p.src, heapAddr)
 	if err != nil {
 		return err
 	}
-	t := btree2{src: p.source, kind: kind, what: "name index"}
-	t.record = func(rec *cursor) error {
+	t := tree.V2{Src: p.src, Kind: kind, What: "name index"}
+	t.Record = func(rec *source.Cursor) error {
 		h := own
 		id, shared := idOf(rec)
-		if rec.err != nil {
-			return rec.err
+		if rec.Err != nil {
+			return rec.Err
 		}
 		if shared {
 			var err error
-			if h, err = p.sharedHeap(msgAttribute); err != nil {
+			if h, err = p.sharedHeap(message.MsgAttribute); err != nil {
 				return err
 			}
 		}
-		obj, err := h.object(id)
+		obj, err := h.Object(id)
 		if err != nil {
 			return err
 		}
 		return visit(obj)
 	}
-	return t.walk(tree)
+	return t.Walk(root)
 }

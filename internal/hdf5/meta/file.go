@@ -5,7 +5,11 @@ import (
 	"io"
 	"iter"
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/penstock/penstock/internal/hdf5/meta/message"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // File is the metadata of an HDF5 file. It is immutable and safe for concurrent use.
@@ -16,7 +20,7 @@ type File struct {
 
 	r       io.ReaderAt
 	lax     bool // see source
-	extents []Extent
+	extents []source.Extent
 }
 
 // maxBytes is the most metadata that Open reads, whatever the size of the file.
@@ -30,7 +34,7 @@ const maxBytes = 1 << 30
 func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	defer guard(&err)
 	if size < 0 || size > 1<<60 {
-		return nil, fmt.Errorf("hdf5: file of %d bytes: %w", size, ErrUnsupported)
+		return nil, fmt.Errorf("hdf5: file of %d bytes: %w", size, source.ErrUnsupported)
 	}
 	return (&File{r: r, Size: size}).open()
 }
@@ -39,7 +43,7 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 // error. The tests go round it, so that they see one.
 func guard(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("hdf5: parser failed: %v: %w", p, ErrCorrupt)
+		*err = fmt.Errorf("hdf5: parser failed: %v: %w", p, source.ErrCorrupt)
 	}
 }
 
@@ -58,71 +62,71 @@ func (f *File) open() (*File, error) {
 	}
 	root, err := p.object(f.Superblock.root)
 	if err == nil && !root.isGroup {
-		err = p.errorAt(ErrCorrupt, root.addr, "object header", "root is not a group")
+		err = p.src.ErrorAt(source.ErrCorrupt, root.addr, "object header", "root is not a group")
 	}
 	if err != nil {
-		return nil, inPath(err, "/")
+		return nil, source.InPath(err, "/")
 	}
 	if f.Root, err = p.group(root, "/"); err != nil {
 		return nil, err
 	}
-	if p.over {
-		return nil, p.errorAt(ErrUnsupported, root.addr, "root group", "more metadata than the limit for a file of %d bytes", f.Size)
+	if p.src.Over {
+		return nil, p.src.ErrorAt(source.ErrUnsupported, root.addr, "root group", "more metadata than the limit for a file of %d bytes", f.Size)
 	}
 	for d := range f.All() {
 		d.file = f
 	}
-	f.extents = tidyExtents(f.extents)
+	f.extents = source.TidyExtents(f.extents)
 	return f, nil
 }
 
 // session returns a source with a fresh budget.
-func (f *File) session(trace *[]Extent) *source {
+func (f *File) session(trace *[]source.Extent) *source.Source {
 	sb := f.Superblock
 	left := int64(maxBytes)
 	if f.Size < maxBytes/32 {
 		left = 1<<20 + 16*f.Size
 	}
-	return &source{r: f.r, size: f.Size, base: sb.Base, offSize: sb.OffsetSize, lenSize: sb.LengthSize, left: left, lax: f.lax, trace: trace}
+	return &source.Source{R: f.r, Size: f.Size, Base: sb.Base, OffSize: sb.OffsetSize, LenSize: sb.LengthSize, Left: left, Lax: f.lax, Trace: trace}
 }
 
 // extension reads the superblock extension for the tree sizes and shared messages in it.
 func (p *parser) extension() error {
-	if p.sb.extension == undef {
+	if p.sb.extension == source.Undef {
 		return nil
 	}
-	h, err := p.readHeader(p.sb.extension)
+	h, err := message.ReadHeader(p.src, p.sb.extension)
 	if err != nil {
 		return err
 	}
-	if m, ok := h.first(msgBTreeK); ok {
-		c := p.cursor(m, "B-tree K message")
-		c.version(0, 0)
-		p.sb.chunkK, p.sb.groupK, p.sb.leafK = c.u16(), c.u16(), c.u16()
-		if c.err != nil {
-			return c.err
+	if m, ok := h.First(message.MsgBTreeK); ok {
+		c := m.Cursor(p.src, "B-tree K message")
+		c.Version(0, 0)
+		p.sb.chunkK, p.sb.groupK, p.sb.leafK = c.U16(), c.U16(), c.U16()
+		if c.Err != nil {
+			return c.Err
 		}
 	}
-	if m, ok := h.first(msgCacheImage); ok {
+	if m, ok := h.First(message.MsgCacheImage); ok {
 		if err := p.cacheImage(m); err != nil {
 			return err
 		}
 	}
-	if m, ok := h.first(msgSharedTable); ok {
-		return p.readSharedTable(m)
+	if m, ok := h.First(message.MsgSharedTable); ok {
+		return p.shared.readSharedTable(m)
 	}
 	return nil
 }
 
 // cacheImage refuses a file whose metadata is not in its places, but in an image of libhdf5's
 // cache.
-func (p *parser) cacheImage(m message) error {
-	c := p.cursor(m, "metadata cache image message")
-	c.version(0, 0)
-	if c.addr() != undef && c.err == nil {
-		c.unsupported("the file's metadata is in an image of libhdf5's cache; rewrite it: h5repack OLD.h5 NEW.h5")
+func (p *parser) cacheImage(m message.Message) error {
+	c := m.Cursor(p.src, "metadata cache image message")
+	c.Version(0, 0)
+	if c.Addr() != source.Undef && c.Err == nil {
+		c.Unsupported("the file's metadata is in an image of libhdf5's cache; rewrite it: h5repack OLD.h5 NEW.h5")
 	}
-	return c.err
+	return c.Err
 }
 
 // All visits all datasets, depth first, in name order. A dataset with several hard links
@@ -175,7 +179,7 @@ func (f *File) Lookup(name string) (*Link, error) {
 		}
 		full = next
 	}
-	return nil, refuse("path %q has more than %d soft links", name, maxHops)
+	return nil, source.Refuse("path %q has more than %d soft links", name, maxHops)
 }
 
 // step goes along a clean path up to its end or its first soft link, for which it returns
@@ -201,9 +205,9 @@ func (f *File) step(full string) (l *Link, next string, err error) {
 			}
 			return nil, path.Join("/", target, tail), nil
 		case child.Kind != Hard:
-			return nil, "", refuse("%s link %q is not followed", child.Kind, child.Path)
+			return nil, "", source.Refuse("%s link %q is not followed", child.Kind, child.Path)
 		case child.Loop:
-			return nil, "", refuse("%q leads back to a group that it is inside of", child.Path)
+			return nil, "", source.Refuse("%q leads back to a group that it is inside of", child.Path)
 		}
 		l, rest = child, tail
 	}
@@ -221,3 +225,7 @@ func (f *File) Dataset(name string) (*Dataset, error) {
 	}
 	return l.Dataset, nil
 }
+
+// Extents returns the structures that Open read and the contiguous data, by offset.
+// Chunks and their indexes, free space and unused room are not listed.
+func (f *File) Extents() []source.Extent { return slices.Clone(f.extents) }

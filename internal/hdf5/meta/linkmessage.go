@@ -1,54 +1,60 @@
 package meta
 
+import (
+	"github.com/penstock/penstock/internal/hdf5/meta/message"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
+	"github.com/penstock/penstock/internal/hdf5/meta/tree"
+)
+
 // linkMessage parses a link message, which is also what dense groups keep in their heap.
-func linkMessage(c *cursor) (l rawLink, err error) {
-	c.version(1, 1)
-	flags := c.u8()
+func linkMessage(c *source.Cursor) (l rawLink, err error) {
+	c.Version(1, 1)
+	flags := c.U8()
 	kind := uint8(0)
 	if flags&0x08 != 0 {
-		kind = c.u8()
+		kind = c.U8()
 	}
 	if flags&0x04 != 0 {
-		c.skip(8) // creation order
+		c.Skip(8) // creation order
 	}
 	if flags&0x10 != 0 {
-		c.skip(1) // character set
+		c.Skip(1) // character set
 	}
-	l.name = string(c.bytes(c.uint(1 << (flags & 3))))
+	l.name = string(c.Bytes(c.Uint(1 << (flags & 3))))
 	switch {
 	case kind == 0:
-		l.addr = c.addr()
+		l.addr = c.Addr()
 	case kind == 1:
 		l.kind = Soft
-		l.target = string(c.bytes(uint64(c.u16())))
+		l.target = string(c.Bytes(uint64(c.U16())))
 	case kind == 64:
 		l.kind = External
 		l.external(c)
 	case kind < 64:
-		c.corrupt("link %q of reserved type %d", l.name, kind)
+		c.Corrupt("link %q of reserved type %d", l.name, kind)
 	default:
 		l.kind = UserDefined
 	}
-	return l, c.err
+	return l, c.Err
 }
 
 // external reads the value of an external link: flags, file name, path in it.
-func (l *rawLink) external(c *cursor) {
-	v := &cursor{src: c.src, b: c.bytes(uint64(c.u16())), at: c.at, what: c.what}
-	v.skip(1)
-	l.file, l.target = v.cstring(), v.cstring()
-	if c.err == nil {
-		c.err = v.err
+func (l *rawLink) external(c *source.Cursor) {
+	v := &source.Cursor{Src: c.Src, B: c.Bytes(uint64(c.U16())), At: c.At, What: c.What}
+	v.Skip(1)
+	l.file, l.target = v.Cstring(), v.Cstring()
+	if c.Err == nil {
+		c.Err = v.Err
 	}
 }
 
 // compactLinks reads the link messages of a header.
-func (p *parser) compactLinks(h *header) (links []rawLink, err error) {
-	for _, m := range h.msgs {
-		if m.typ != msgLink {
+func (p *messages) compactLinks(h *message.Header) (links []rawLink, err error) {
+	for _, m := range h.Msgs {
+		if m.Typ != message.MsgLink {
 			continue
 		}
-		l, err := linkMessage(p.cursor(m, "link message"))
+		l, err := linkMessage(m.Cursor(p.src, "link message"))
 		if err != nil {
 			return nil, err
 		}
@@ -58,21 +64,21 @@ func (p *parser) compactLinks(h *header) (links []rawLink, err error) {
 }
 
 // denseLinks reads the links that a fractal heap holds, if the group has one.
-func (p *parser) denseLinks(m message) (links []rawLink, err error) {
-	c := p.cursor(m, "link info message")
-	c.version(0, 0)
-	if c.u8()&1 != 0 {
-		c.skip(8) // highest creation order
+func (p *messages) denseLinks(m message.Message) (links []rawLink, err error) {
+	c := m.Cursor(p.src, "link info message")
+	c.Version(0, 0)
+	if c.U8()&1 != 0 {
+		c.Skip(8) // highest creation order
 	}
-	heapAddr, tree := c.addr(), c.addr()
-	if c.err != nil || heapAddr == undef {
-		return nil, c.err
+	heapAddr, root := c.Addr(), c.Addr()
+	if c.Err != nil || heapAddr == source.Undef {
+		return nil, c.Err
 	}
-	err = p.denseObjects(heapAddr, tree, btreeLinkName, func(rec *cursor) (id []byte, shared bool) {
-		rec.skip(4) // hash of the name
-		return rec.bytes(7), false
-	}, func(obj *cursor) error {
-		obj.what = "link message"
+	err = p.denseObjects(heapAddr, root, tree.LinkName, func(rec *source.Cursor) (id []byte, shared bool) {
+		rec.Skip(4) // hash of the name
+		return rec.Bytes(7), false
+	}, func(obj *source.Cursor) error {
+		obj.What = "link message"
 		l, err := linkMessage(obj)
 		links = append(links, l)
 		return err

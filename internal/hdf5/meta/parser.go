@@ -1,30 +1,29 @@
 package meta
 
+import (
+	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
+	"github.com/penstock/penstock/internal/hdf5/meta/message"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
+)
+
 // parser reads the objects of a file. Everything is read once by address; only the tree
 // of names grows with every link.
 type parser struct {
-	*source
+	src     *source.Source
 	sb      Superblock
-	heaps   heaps
-	types   map[uint64]*Datatype // committed datatypes
+	shared  messages
 	objects map[uint64]*object
 	links   int      // that may still be added to the tree
 	trail   []uint64 // groups that the one being built is inside of
-
-	sharedAt    map[uint16]uint64       // heap of shared messages by message type
-	sharedHeaps map[uint64]*fractalHeap // those that were read, by address
 }
 
-func newParser(s *source, sb Superblock) *parser {
+func newParser(s *source.Source, sb Superblock) *parser {
 	return &parser{
-		source:      s,
-		sb:          sb,
-		heaps:       heaps{},
-		types:       map[uint64]*Datatype{},
-		objects:     map[uint64]*object{},
-		links:       int(min(maxLinks, 4096+s.size/16)),
-		sharedAt:    map[uint16]uint64{},
-		sharedHeaps: map[uint64]*fractalHeap{},
+		src:     s,
+		sb:      sb,
+		objects: map[uint64]*object{},
+		links:   int(min(maxLinks, 4096+s.Size/16)),
+		shared:  newMessages(s),
 	}
 }
 
@@ -35,7 +34,7 @@ type object struct {
 	isGroup    bool
 	links      []rawLink
 	dataset    *Dataset
-	typ        *Datatype
+	typ        *datatype.Datatype
 	headerSize int64
 	version    int
 	facts      Object
@@ -46,16 +45,16 @@ func (p *parser) object(addr uint64) (*object, error) {
 	if o, ok := p.objects[addr]; ok {
 		return o, nil
 	}
-	h, err := p.readHeader(addr)
+	h, err := message.ReadHeader(p.src, addr)
 	if err != nil {
 		return nil, err
 	}
-	o := &object{addr: addr, headerSize: h.size, version: h.version}
-	o.facts = Object{HeaderAt: p.abs(addr), Links: h.linkCount(p.source), Modified: h.modifiedAt(p.source)}
+	o := &object{addr: addr, headerSize: h.Size, version: h.Version}
+	o.facts = Object{HeaderAt: p.src.Abs(addr), Links: h.LinkCount(p.src), Modified: h.ModifiedAt(p.src)}
 	if err := p.classify(o, h); err != nil {
 		return nil, err
 	}
-	if o.attrs, err = p.attrs(h); err != nil {
+	if o.attrs, err = p.shared.attrs(h); err != nil {
 		return nil, err
 	}
 	if o.dataset != nil {
@@ -67,33 +66,33 @@ func (p *parser) object(addr uint64) (*object, error) {
 
 // classify distinguishes group, dataset and committed datatype as libhdf5 does: by the
 // messages in the header.
-func (p *parser) classify(o *object, h *header) (err error) {
-	table, isOld := h.first(msgSymbolTable)
-	info, isNew := h.first(msgLinkInfo)
-	typ, hasType := h.first(msgDatatype)
-	_, hasSpace := h.first(msgDataspace)
+func (p *parser) classify(o *object, h *message.Header) (err error) {
+	table, isOld := h.First(message.MsgSymbolTable)
+	info, isNew := h.First(message.MsgLinkInfo)
+	typ, hasType := h.First(message.MsgDatatype)
+	_, hasSpace := h.First(message.MsgDataspace)
 	switch {
 	case isOld:
 		o.isGroup = true
-		o.links, err = p.symbolTable(table)
+		o.links, err = p.shared.symbolTable(table, &p.sb)
 	case isNew:
 		o.isGroup = true
 		o.links, err = p.newGroup(h, info)
 	case hasType && hasSpace:
-		o.dataset, err = p.dataset(h)
+		o.dataset, err = p.shared.dataset(h)
 	case hasType:
-		o.typ, err = p.datatype(typ, "committed datatype")
+		o.typ, err = p.shared.datatype(typ, "committed datatype")
 	default:
-		err = p.errorAt(ErrCorrupt, h.addr, "object header", "neither group, dataset nor datatype")
+		err = p.src.ErrorAt(source.ErrCorrupt, h.Addr, "object header", "neither group, dataset nor datatype")
 	}
 	return err
 }
 
-func (p *parser) newGroup(h *header, info message) ([]rawLink, error) {
-	links, err := p.compactLinks(h)
+func (p *parser) newGroup(h *message.Header, info message.Message) ([]rawLink, error) {
+	links, err := p.shared.compactLinks(h)
 	if err != nil {
 		return nil, err
 	}
-	dense, err := p.denseLinks(info)
+	dense, err := p.shared.denseLinks(info)
 	return append(links, dense...), err
 }

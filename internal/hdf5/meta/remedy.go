@@ -1,6 +1,9 @@
 package meta
 
-import "github.com/penstock/penstock/internal/sys/shell"
+import (
+	"github.com/penstock/penstock/internal/hdf5/meta/message"
+	"github.com/penstock/penstock/internal/sys/shell"
+)
 
 // pluginPath has h5repack find the filters that others registered, as pip install hdf5plugin
 // brings them.
@@ -11,16 +14,16 @@ const pluginPath = `HDF5_PLUGIN_PATH="$(python3 -c 'import hdf5plugin; print(hdf
 // filters that package chunk does not undo. Both are words of a shell. It is "" for a
 // dataset that none of this is the matter with.
 func (d *Dataset) Remedy(from, to string) string {
-	if len(d.External) > 0 || d.Layout.Kind == Virtual {
+	if len(d.External) > 0 || d.Layout.Kind == message.Virtual {
 		return shell.Penstock("preprocess") + " " + from + " " + to
 	}
 	path, strange := "", false
 	for i, f := range d.Filters {
 		switch f.ID {
-		case FilterDeflate, FilterShuffle, FilterFletcher32, FilterLZF, FilterSzip, FilterBzip2,
-			FilterBlosc, FilterBlosc2, FilterBitshuffle, FilterLZ4, FilterZstd:
+		case message.FilterDeflate, message.FilterShuffle, message.FilterFletcher32, message.FilterLZF, message.FilterSzip, message.FilterBzip2,
+			message.FilterBlosc, message.FilterBlosc2, message.FilterBitshuffle, message.FilterLZ4, message.FilterZstd:
 			continue
-		case FilterScaleOffset, FilterNbit: // of HDF5 itself
+		case message.FilterScaleOffset, message.FilterNbit: // of HDF5 itself
 			if i == 0 {
 				continue
 			}

@@ -1,6 +1,11 @@
 package meta
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
+)
 
 // Selection is a part of a dataspace: on each axis the spans that it has.
 type Selection struct {
@@ -24,56 +29,56 @@ const (
 	selectAll
 )
 
-// selection reads a serialized selection of elements. One of no elements has no axes.
-func (c *cursor) selection() (s Selection) {
-	kind, version := c.u32(), c.u32()
+// parseSelection reads a serialized selection of elements. One of no elements has no axes.
+func parseSelection(c *source.Cursor) (s Selection) {
+	kind, version := c.U32(), c.U32()
 	switch {
-	case c.err != nil:
+	case c.Err != nil:
 	case kind == selectHyperslabs:
-		return c.hyperslabs(version)
+		return hyperslabs(c, version)
 	case kind == selectNone, kind == selectAll:
-		c.skip(8)
+		c.Skip(8)
 		s.All = kind == selectAll
 	default:
-		c.unsupported("selection of kind %d", kind)
+		c.Unsupported("selection of kind %d", kind)
 	}
 	return s
 }
 
 // hyperslabs reads what follows the version of hyperslabs: regular ones have start, stride, count
 // and block for each axis, others a number of blocks with two corners each.
-func (c *cursor) hyperslabs(version uint32) (s Selection) {
+func hyperslabs(c *source.Cursor, version uint32) (s Selection) {
 	flags, width := uint8(0), 4
 	switch version {
 	case 1:
-		c.skip(8)
+		c.Skip(8)
 	case 2:
-		flags, width = c.u8(), 8
-		c.skip(4)
+		flags, width = c.U8(), 8
+		c.Skip(4)
 	case 3:
-		flags = c.u8()
-		width = int(c.u8())
+		flags = c.U8()
+		width = int(c.U8())
 	default:
-		c.unsupported("hyperslabs of version %d", version)
+		c.Unsupported("hyperslabs of version %d", version)
 		return s
 	}
-	rank := uint64(c.u32())
-	if c.err == nil && (rank > maxRank || width != 2 && width != 4 && width != 8) {
-		c.corrupt("hyperslabs of %d axes, %d bytes a number", rank, width)
+	rank := uint64(c.U32())
+	if c.Err == nil && (rank > datatype.MaxRank || width != 2 && width != 4 && width != 8) {
+		c.Corrupt("hyperslabs of %d axes, %d bytes a number", rank, width)
 		return s
 	}
 	if flags&1 == 0 {
-		return c.blockList(int(rank), width)
+		return blockList(c, int(rank), width)
 	}
 	for range rank {
 		var x [4]uint64
 		for i := range x {
-			x[i] = c.uint(width)
+			x[i] = c.Uint(width)
 		}
 		limit := uint64(1)<<(8*width-1)<<1 - 1 // all bits one
 		a := AxisSelection{Unlimited: x[2] == limit || x[3] == limit}
-		if !a.Unlimited && c.err == nil && slices.ContainsFunc(x[:], func(n uint64) bool { return n > 1<<62 }) {
-			c.corrupt("hyperslab of %d blocks of %d from %d", x[2], x[3], x[0])
+		if !a.Unlimited && c.Err == nil && slices.ContainsFunc(x[:], func(n uint64) bool { return n > 1<<62 }) {
+			c.Corrupt("hyperslab of %d blocks of %d from %d", x[2], x[3], x[0])
 		}
 		a.Start, a.Stride, a.Count, a.Block = int64(x[0]), int64(x[1]), int64(x[2]), int64(x[3])
 		s.Axes = append(s.Axes, a)
@@ -82,17 +87,17 @@ func (c *cursor) hyperslabs(version uint32) (s Selection) {
 }
 
 // blockList reads hyperslabs that are listed by their corners.
-func (c *cursor) blockList(rank, width int) (s Selection) {
-	n := c.uint(width)
-	if numbers, ok := product(n, uint64(2*rank)); c.err == nil && (!ok || numbers > uint64(c.left())) {
-		c.corrupt("%d hyperslabs", n)
+func blockList(c *source.Cursor, rank, width int) (s Selection) {
+	n := c.Uint(width)
+	if numbers, ok := source.Product(n, uint64(2*rank)); c.Err == nil && (!ok || numbers > uint64(c.Left())) {
+		c.Corrupt("%d hyperslabs", n)
 		return s
 	}
 	spans := make([]map[[2]int64]bool, rank)
 	for range n {
 		corners := make([]int64, 2*rank)
 		for i := range corners {
-			corners[i] = int64(c.uint(width))
+			corners[i] = int64(c.Uint(width))
 		}
 		for i := range spans {
 			if spans[i] == nil {
@@ -109,15 +114,15 @@ func (c *cursor) blockList(rank, width int) (s Selection) {
 		}
 		slices.SortFunc(list, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
 		for i, span := range list {
-			if c.err == nil && (span[0] < 0 || span[1] < span[0] || i > 0 && span[0] <= list[i-1][1]) {
-				c.unsupported("hyperslabs that are not a grid")
+			if c.Err == nil && (span[0] < 0 || span[1] < span[0] || i > 0 && span[0] <= list[i-1][1]) {
+				c.Unsupported("hyperslabs that are not a grid")
 			}
 		}
 		blocks *= uint64(len(list))
 		s.Axes = append(s.Axes, AxisSelection{Spans: list})
 	}
-	if c.err == nil && blocks != n {
-		c.unsupported("hyperslabs that are not a grid")
+	if c.Err == nil && blocks != n {
+		c.Unsupported("hyperslabs that are not a grid")
 	}
 	return s
 }

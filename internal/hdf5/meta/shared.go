@@ -1,7 +1,27 @@
 package meta
 
+import (
+	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
+	"github.com/penstock/penstock/internal/hdf5/meta/heap"
+	"github.com/penstock/penstock/internal/hdf5/meta/message"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
+)
+
 // A message with flagShared is not in its header: it names a committed datatype by the
 // address of another header, or an object in a heap of the shared message table.
+
+// messages reads those of object headers, the ones that headers share included.
+type messages struct {
+	src    *source.Source
+	types  map[uint64]*datatype.Datatype // committed datatypes
+	at     map[uint16]uint64             // heap of shared messages by message type
+	heaps  map[uint64]*heap.Fractal      // those that were read, by address
+	values heap.Globals
+}
+
+func newMessages(s *source.Source) messages {
+	return messages{src: s, types: map[uint64]*datatype.Datatype{}, at: map[uint16]uint64{}, heaps: map[uint64]*heap.Fractal{}, values: heap.Globals{}}
+}
 
 // sharedRef is the body of such a message.
 type sharedRef struct {
@@ -9,24 +29,24 @@ type sharedRef struct {
 	heapID []byte // in the shared message heap for the message's type
 }
 
-func (p *parser) sharedRef(m message, what string) (ref sharedRef, err error) {
-	c := p.cursor(m, what)
-	version := c.version(1, 3)
-	kind := c.u8()
+func (p *messages) sharedRef(m message.Message, what string) (ref sharedRef, err error) {
+	c := m.Cursor(p.src, what)
+	version := c.Version(1, 3)
+	kind := c.U8()
 	if version == 1 {
-		c.skip(6 + p.lenSize)
+		c.Skip(6 + p.src.LenSize)
 	}
 	if version == 3 && kind == 1 {
-		ref.heapID = c.bytes(8)
+		ref.heapID = c.Bytes(8)
 	} else {
-		ref.addr = c.addr()
+		ref.addr = c.Addr()
 	}
-	return ref, c.err
+	return ref, c.Err
 }
 
 // resolve returns m itself, or the message that it stands for.
-func (p *parser) resolve(m message, what string) (message, error) {
-	if m.flags&flagShared == 0 {
+func (p *messages) resolve(m message.Message, what string) (message.Message, error) {
+	if m.Flags&message.FlagShared == 0 {
 		return m, nil
 	}
 	ref, err := p.sharedRef(m, what)
@@ -34,23 +54,23 @@ func (p *parser) resolve(m message, what string) (message, error) {
 		return m, err
 	}
 	if ref.heapID != nil {
-		return p.heapMessage(m.typ, ref.heapID)
+		return p.heapMessage(m.Typ, ref.heapID)
 	}
-	h, err := p.readHeader(ref.addr)
+	h, err := message.ReadHeader(p.src, ref.addr)
 	if err != nil {
 		return m, err
 	}
-	target, ok := h.first(m.typ)
-	if !ok || target.flags&flagShared != 0 {
-		return m, p.errorAt(ErrCorrupt, ref.addr, "object header", "no message of type 0x%x that others can share", m.typ)
+	target, ok := h.First(m.Typ)
+	if !ok || target.Flags&message.FlagShared != 0 {
+		return m, p.src.ErrorAt(source.ErrCorrupt, ref.addr, "object header", "no message of type 0x%x that others can share", m.Typ)
 	}
 	return target, nil
 }
 
 // datatype parses a datatype message, or follows it. Committed types are read once.
-func (p *parser) datatype(m message, what string) (*Datatype, error) {
-	committed := undef
-	if m.flags&flagShared != 0 {
+func (p *messages) datatype(m message.Message, what string) (*datatype.Datatype, error) {
+	committed := source.Undef
+	if m.Flags&message.FlagShared != 0 {
 		ref, err := p.sharedRef(m, what)
 		if err != nil {
 			return nil, err
@@ -62,77 +82,77 @@ func (p *parser) datatype(m message, what string) (*Datatype, error) {
 			committed = ref.addr
 		}
 	}
-	m.typ = msgDatatype
+	m.Typ = message.MsgDatatype
 	m, err := p.resolve(m, what)
 	if err != nil {
 		return nil, err
 	}
-	c := p.cursor(m, what)
-	t := parseDatatype(c)
-	if c.err == nil && committed != undef {
+	c := m.Cursor(p.src, what)
+	t := datatype.Parse(c)
+	if c.Err == nil && committed != source.Undef {
 		t.Committed = true
 		p.types[committed] = t
 	}
-	return t, c.err
+	return t, c.Err
 }
 
 // readSharedTable reads the "SMTB" table that a superblock extension names: which message
 // types are in which heap.
-func (p *parser) readSharedTable(m message) error {
-	mc := p.cursor(m, "shared message table message")
-	mc.version(0, 0)
-	addr, n := mc.addr(), uint64(mc.u8())
-	if mc.err != nil {
-		return mc.err
+func (p *messages) readSharedTable(m message.Message) error {
+	mc := m.Cursor(p.src, "shared message table message")
+	mc.Version(0, 0)
+	addr, n := mc.Addr(), uint64(mc.U8())
+	if mc.Err != nil {
+		return mc.Err
 	}
-	entry := uint64(14 + 2*p.offSize)
-	c := p.read(addr, 4+n*entry+4, "shared message table")
-	c.signature("SMTB")
-	for i := uint64(0); i < n && c.err == nil; i++ {
-		c.version(0, 0)
-		c.skip(1)
-		types := c.u16()
-		c.skip(4 + 2 + 2 + 2)
-		c.addr() // index by hash, for writers
-		heapAddr := c.addr()
+	entry := uint64(14 + 2*p.src.OffSize)
+	c := p.src.Read(addr, 4+n*entry+4, "shared message table")
+	c.Signature("SMTB")
+	for i := uint64(0); i < n && c.Err == nil; i++ {
+		c.Version(0, 0)
+		c.Skip(1)
+		types := c.U16()
+		c.Skip(4 + 2 + 2 + 2)
+		c.Addr() // index by hash, for writers
+		heapAddr := c.Addr()
 		for typ := range uint16(16) {
 			if types>>typ&1 != 0 {
-				p.sharedAt[typ] = heapAddr
+				p.at[typ] = heapAddr
 			}
 		}
 	}
-	c.checksum()
-	p.note(addr, uint64(len(c.b)), "shared message table")
-	return c.err
+	c.Checksum()
+	p.src.Note(addr, uint64(len(c.B)), "shared message table")
+	return c.Err
 }
 
 // sharedHeap returns the heap of shared messages of that type.
-func (p *parser) sharedHeap(typ uint16) (*fractalHeap, error) {
-	if typ == msgFillOld {
-		typ = msgFill
+func (p *messages) sharedHeap(typ uint16) (*heap.Fractal, error) {
+	if typ == message.MsgFillOld {
+		typ = message.MsgFill
 	}
-	addr, ok := p.sharedAt[typ]
+	addr, ok := p.at[typ]
 	if !ok {
-		return nil, p.errorAt(ErrCorrupt, 0, "superblock", "no table of shared messages of type 0x%x", typ)
+		return nil, p.src.ErrorAt(source.ErrCorrupt, 0, "superblock", "no table of shared messages of type 0x%x", typ)
 	}
-	if h, ok := p.sharedHeaps[addr]; ok {
+	if h, ok := p.heaps[addr]; ok {
 		return h, nil
 	}
-	h, err := p.readFractalHeap(addr)
+	h, err := heap.ReadFractal(p.src, addr)
 	if err == nil {
-		p.sharedHeaps[addr] = h
+		p.heaps[addr] = h
 	}
 	return h, err
 }
 
-func (p *parser) heapMessage(typ uint16, id []byte) (message, error) {
+func (p *messages) heapMessage(typ uint16, id []byte) (message.Message, error) {
 	h, err := p.sharedHeap(typ)
 	if err != nil {
-		return message{}, err
+		return message.Message{}, err
 	}
-	c, err := h.object(id)
+	c, err := h.Object(id)
 	if err != nil {
-		return message{}, err
+		return message.Message{}, err
 	}
-	return message{typ: typ, at: c.at, data: c.b}, nil
+	return message.Message{Typ: typ, At: c.At, Data: c.B}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 const signature = "\x89HDF\r\n\x1a\n"
@@ -32,13 +34,13 @@ func findSuperblock(r io.ReaderAt, size int64) (int64, error) {
 	for off := int64(0); off <= size-int64(len(b)); off = max(512, off*2) {
 		n, err := r.ReadAt(b[:], off)
 		if n < len(b) && err != io.EOF {
-			return 0, &Error{What: "signature", Addr: off, Msg: "reading failed", Kind: err}
+			return 0, &source.Error{What: "signature", Addr: off, Msg: "reading failed", Kind: err}
 		}
 		if n == len(b) && string(b[:]) == signature {
 			return off, nil
 		}
 	}
-	return 0, &Error{What: "file", Msg: beginning(r, size), Kind: ErrNotHDF5}
+	return 0, &source.Error{What: "file", Msg: beginning(r, size), Kind: source.ErrNotHDF5}
 }
 
 // beginnings are those of files that come by the name of an HDF5 file, and what to do with them.
@@ -76,92 +78,92 @@ func beginning(r io.ReaderAt, size int64) string {
 }
 
 // readSuperblock parses the superblock and sets base and field sizes of s.
-func readSuperblock(s *source, off int64) (Superblock, error) {
-	sb := Superblock{Offset: off, extension: undef, leafK: 4, groupK: 16, chunkK: 32}
-	s.base, s.offSize, s.lenSize = off, 8, 8
-	c := s.readUpTo(0, 128, "superblock")
-	c.skip(len(signature))
-	sb.Version = int(c.version(0, 3))
+func readSuperblock(s *source.Source, off int64) (Superblock, error) {
+	sb := Superblock{Offset: off, extension: source.Undef, leafK: 4, groupK: 16, chunkK: 32}
+	s.Base, s.OffSize, s.LenSize = off, 8, 8
+	c := s.ReadUpTo(0, 128, "superblock")
+	c.Skip(len(signature))
+	sb.Version = int(c.Version(0, 3))
 	var base uint64
 	if sb.Version < 2 {
 		base = sb.parseOld(c)
 	} else {
 		base = sb.parseNew(c)
 	}
-	if c.err != nil {
-		return sb, c.err
+	if c.Err != nil {
+		return sb, c.Err
 	}
-	s.note(0, uint64(c.pos), "superblock")
+	s.Note(0, uint64(c.Pos), "superblock")
 	return sb, sb.settle(s, c, base)
 }
 
-func (sb *Superblock) parseOld(c *cursor) (base uint64) {
-	c.skip(4) // versions of free space and root group, reserved, version of shared messages
+func (sb *Superblock) parseOld(c *source.Cursor) (base uint64) {
+	c.Skip(4) // versions of free space and root group, reserved, version of shared messages
 	sb.sizes(c)
-	c.skip(1)
-	sb.leafK, sb.groupK = c.u16(), c.u16()
-	c.skip(4) // consistency flags, not used in these versions
+	c.Skip(1)
+	sb.leafK, sb.groupK = c.U16(), c.U16()
+	c.Skip(4) // consistency flags, not used in these versions
 	if sb.Version == 1 {
-		sb.chunkK = c.u16()
-		c.skip(2)
+		sb.chunkK = c.U16()
+		c.Skip(2)
 	}
-	base = c.addr()
-	c.addr() // free space
-	sb.EOF = int64(c.addr())
-	if driver := c.addr(); driver != undef {
-		c.unsupported("the file needs a driver (family or multi: data in further files)")
+	base = c.Addr()
+	c.Addr() // free space
+	sb.EOF = int64(c.Addr())
+	if driver := c.Addr(); driver != source.Undef {
+		c.Unsupported("the file needs a driver (family or multi: data in further files)")
 	}
-	c.length() // name of the root group in a heap; libhdf5 stores it as a length
-	sb.root = c.addr()
-	c.skip(4 + 4 + 16)
+	c.Length() // name of the root group in a heap; libhdf5 stores it as a length
+	sb.root = c.Addr()
+	c.Skip(4 + 4 + 16)
 	return base
 }
 
-func (sb *Superblock) parseNew(c *cursor) (base uint64) {
+func (sb *Superblock) parseNew(c *source.Cursor) (base uint64) {
 	sb.sizes(c)
-	flags := c.u8()
+	flags := c.U8()
 	sb.WriteOpen = sb.Version == 3 && flags&1 != 0
-	base = c.addr()
-	sb.extension = c.addr()
-	sb.EOF = int64(c.addr())
-	sb.root = c.addr()
-	c.checksum()
+	base = c.Addr()
+	sb.extension = c.Addr()
+	sb.EOF = int64(c.Addr())
+	sb.root = c.Addr()
+	c.Checksum()
 	return base
 }
 
 // sizes reads the sizes of offsets and lengths, and makes c use them.
-func (sb *Superblock) sizes(c *cursor) {
-	sb.OffsetSize, sb.LengthSize = int(c.u8()), int(c.u8())
+func (sb *Superblock) sizes(c *source.Cursor) {
+	sb.OffsetSize, sb.LengthSize = int(c.U8()), int(c.U8())
 	for _, n := range []int{sb.OffsetSize, sb.LengthSize} {
 		switch n {
 		case 2, 4, 8:
 		case 16, 32:
-			c.unsupported("addresses or lengths of %d bytes", n)
+			c.Unsupported("addresses or lengths of %d bytes", n)
 		default:
-			c.corrupt("addresses or lengths of %d bytes", n)
+			c.Corrupt("addresses or lengths of %d bytes", n)
 		}
 	}
-	if c.err == nil {
-		c.src.offSize, c.src.lenSize = sb.OffsetSize, sb.LengthSize
+	if c.Err == nil {
+		c.Src.OffSize, c.Src.LenSize = sb.OffsetSize, sb.LengthSize
 	}
 }
 
 // settle derives the base address and compares the stored end with the true size. Where
 // the superblock is elsewhere than its base address says (a user block that was put in
 // front later), its place counts, as in libhdf5.
-func (sb *Superblock) settle(s *source, c *cursor, base uint64) error {
-	if base > uint64(s.size) || sb.EOF < int64(base) {
-		c.corrupt("base address %d and end of file %d do not fit a file of %d bytes", base, uint64(sb.EOF), s.size)
-		return c.err
+func (sb *Superblock) settle(s *source.Source, c *source.Cursor, base uint64) error {
+	if base > uint64(s.Size) || sb.EOF < int64(base) {
+		c.Corrupt("base address %d and end of file %d do not fit a file of %d bytes", base, uint64(sb.EOF), s.Size)
+		return c.Err
 	}
 	sb.EOF += sb.Offset - int64(base)
 	sb.Base = sb.Offset
-	if sb.EOF > s.size || sb.EOF < sb.Base {
-		c.corrupt("truncated: data ends at byte %d, but the file has %d bytes", sb.EOF, s.size)
-		return c.err
+	if sb.EOF > s.Size || sb.EOF < sb.Base {
+		c.Corrupt("truncated: data ends at byte %d, but the file has %d bytes", sb.EOF, s.Size)
+		return c.Err
 	}
-	if sb.root == undef {
-		c.corrupt("no root group")
+	if sb.root == source.Undef {
+		c.Corrupt("no root group")
 	}
-	return c.err
+	return c.Err
 }

@@ -1,5 +1,12 @@
 package meta
 
+import (
+	"github.com/penstock/penstock/internal/hdf5/meta/heap"
+	"github.com/penstock/penstock/internal/hdf5/meta/message"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
+	"github.com/penstock/penstock/internal/hdf5/meta/tree"
+)
+
 // rawLink is an entry of a group before the object behind it is read.
 type rawLink struct {
 	name   string
@@ -11,64 +18,64 @@ type rawLink struct {
 
 // symbolTable reads the links of an old-format group: a B-tree over symbol table nodes
 // whose names are in a local heap.
-func (p *parser) symbolTable(m message) ([]rawLink, error) {
-	c := p.cursor(m, "symbol table message")
-	tree, heapAddr := c.addr(), c.addr()
-	if c.err != nil {
-		return nil, c.err
+func (p *messages) symbolTable(m message.Message, sb *Superblock) ([]rawLink, error) {
+	c := m.Cursor(p.src, "symbol table message")
+	root, heapAddr := c.Addr(), c.Addr()
+	if c.Err != nil {
+		return nil, c.Err
 	}
-	heap, err := p.readLocalHeap(heapAddr)
+	heap, err := heap.ReadLocal(p.src, heapAddr)
 	if err != nil {
 		return nil, err
 	}
 	var links []rawLink
-	t := btree1{src: p.source, kind: btreeGroup, keySize: p.lenSize, maxKids: 2 * int(p.sb.groupK), what: "group B-tree node"}
-	t.leaf = func(_ *cursor, child uint64) error {
-		links, err = p.symbolNode(child, heap, links)
+	t := tree.V1{Src: p.src, Kind: tree.Group, KeySize: p.src.LenSize, MaxKids: 2 * int(sb.groupK), What: "group B-root node"}
+	t.Leaf = func(_ *source.Cursor, child uint64) error {
+		links, err = p.symbolNode(child, uint64(sb.leafK), heap, links)
 		return err
 	}
-	return links, t.walk(tree, -1)
+	return links, t.Walk(root, -1)
 }
 
 // symbolNode appends the entries of one "SNOD".
-func (p *parser) symbolNode(addr uint64, heap *localHeap, links []rawLink) ([]rawLink, error) {
-	entry := uint64(p.lenSize + p.offSize + 24)
-	c := p.read(addr, 8, "symbol table node")
-	c.signature("SNOD")
-	c.version(1, 1)
-	c.skip(1)
-	n := uint64(c.u16())
-	if c.err != nil {
-		return nil, c.err
+func (p *messages) symbolNode(addr, leafK uint64, heap *heap.Local, links []rawLink) ([]rawLink, error) {
+	entry := uint64(p.src.LenSize + p.src.OffSize + 24)
+	c := p.src.Read(addr, 8, "symbol table node")
+	c.Signature("SNOD")
+	c.Version(1, 1)
+	c.Skip(1)
+	n := uint64(c.U16())
+	if c.Err != nil {
+		return nil, c.Err
 	}
-	p.note(addr, 8+2*uint64(p.sb.leafK)*entry, "symbol table node")
-	c = p.read(addr+8, n*entry, "symbol table node")
-	for i := uint64(0); i < n && c.err == nil; i++ {
+	p.src.Note(addr, 8+2*leafK*entry, "symbol table node")
+	c = p.src.Read(addr+8, n*entry, "symbol table node")
+	for i := uint64(0); i < n && c.Err == nil; i++ {
 		l, err := symbolEntry(c, heap)
 		if err != nil {
 			return nil, err
 		}
 		links = append(links, l)
 	}
-	return links, c.err
+	return links, c.Err
 }
 
-func symbolEntry(c *cursor, heap *localHeap) (l rawLink, err error) {
-	nameOff := c.length()
-	l.addr = c.addr()
-	cache := c.u32()
-	c.skip(4)
-	valueOff := uint64(c.u32())
-	c.skip(12)
-	if c.err != nil {
-		return l, c.err
+func symbolEntry(c *source.Cursor, heap *heap.Local) (l rawLink, err error) {
+	nameOff := c.Length()
+	l.addr = c.Addr()
+	cache := c.U32()
+	c.Skip(4)
+	valueOff := uint64(c.U32())
+	c.Skip(12)
+	if c.Err != nil {
+		return l, c.Err
 	}
-	if l.name, err = heap.name(nameOff); err != nil {
+	if l.name, err = heap.Name(nameOff); err != nil {
 		return l, err
 	}
 	if cache == 2 {
 		l.kind = Soft
-		l.target, err = heap.name(valueOff)
+		l.target, err = heap.Name(valueOff)
 	}
 	return l, err
 }

@@ -3,8 +3,10 @@ package meta
 import (
 	"encoding/binary"
 	"math"
-	"strings"
 
+	"github.com/penstock/penstock/internal/hdf5/meta/datatype"
+	"github.com/penstock/penstock/internal/hdf5/meta/heap"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -12,7 +14,7 @@ import (
 // signed integers to int64, unsigned ones to uint64, floats of any size to float64. Slices
 // that it returns are shared and must not be changed.
 type Value struct {
-	Type *Datatype
+	Type *datatype.Datatype
 	Dims []int64 // empty for a scalar; the axes of an array type come last
 	Null bool    // has a type, but no elements
 	Raw  []byte  // the elements as stored
@@ -110,44 +112,44 @@ func widen[T int64 | uint64](d []T) []float64 {
 }
 
 // valueSize returns the bytes that the elements take in the file.
-func valueSize(t *Datatype, sp Dataspace) (uint64, bool) {
+func valueSize(t *datatype.Datatype, sp datatype.Dataspace) (uint64, bool) {
 	n, ok := sp.Elems()
 	if !ok {
 		return 0, false
 	}
-	return product(uint64(n), uint64(t.Size))
+	return source.Product(uint64(n), uint64(t.Size))
 }
 
 // decode interprets raw, which must hold exactly the elements. Values of classes that are
 // only described come with an ErrUnsupported error and Raw.
-func decode(s *source, hs heaps, t *Datatype, sp Dataspace, raw []byte) (Value, error) {
+func decode(s *source.Source, hs heap.Globals, t *datatype.Datatype, sp datatype.Dataspace, raw []byte) (Value, error) {
 	v := Value{Type: t, Dims: sp.Dims, Null: sp.Null, Raw: raw}
 	elem := t
-	for elem.Class == Array {
+	for elem.Class == datatype.Array {
 		v.Dims = append(v.Dims[:len(v.Dims):len(v.Dims)], elem.Dims...)
 		elem = elem.Base
 	}
 	if v.Null {
 		return v, nil
 	}
-	if !s.spend(int64(len(raw))) {
-		return v, refuse("value is larger than the limit")
+	if !s.Spend(int64(len(raw))) {
+		return v, source.Refuse("value is larger than the limit")
 	}
 	var err error
 	switch {
-	case elem.Class == String:
+	case elem.Class == datatype.String:
 		v.data = fixedStrings(elem, raw)
-	case elem.Class == Vlen && elem.VlenString:
+	case elem.Class == datatype.Vlen && elem.VlenString:
 		v.data, err = vlenStrings(s, hs, elem, raw)
 	case elem.DType() != tensor.Invalid && !elem.Format.VAXOrder:
 		v.data = numbers(elem, raw)
 	default:
-		err = refuse("value of type %v is not read", t)
+		err = source.Refuse("value of type %v is not read", t)
 	}
 	return v, err
 }
 
-func fixedStrings(t *Datatype, raw []byte) []string {
+func fixedStrings(t *datatype.Datatype, raw []byte) []string {
 	size := int(t.Size)
 	out := make([]string, 0, len(raw)/size)
 	for ; len(raw) >= size; raw = raw[size:] {
@@ -156,22 +158,11 @@ func fixedStrings(t *Datatype, raw []byte) []string {
 	return out
 }
 
-// Unpad cuts the padding from a stored string.
-func (t *Datatype) Unpad(p []byte) string {
-	switch t.Padding {
-	case NullPad:
-		return strings.TrimRight(string(p), "\x00")
-	case SpacePad:
-		return strings.TrimRight(string(p), " ")
-	}
-	return untilNUL(p)
-}
-
 // vlenStrings follows references of length (4 bytes), heap address, object index (4).
-func vlenStrings(s *source, hs heaps, t *Datatype, raw []byte) ([]string, error) {
-	size := 8 + s.offSize
+func vlenStrings(s *source.Source, hs heap.Globals, t *datatype.Datatype, raw []byte) ([]string, error) {
+	size := 8 + s.OffSize
 	if int(t.Size) != size {
-		return nil, &refusal{"string references of the wrong size", ErrCorrupt}
+		return nil, source.RefuseFor(source.ErrCorrupt, "string references of the wrong size")
 	}
 	out := make([]string, 0, len(raw)/size)
 	for ; len(raw) >= size; raw = raw[size:] {
@@ -184,33 +175,33 @@ func vlenStrings(s *source, hs heaps, t *Datatype, raw []byte) ([]string, error)
 	return out, nil
 }
 
-func vlenString(s *source, hs heaps, t *Datatype, ref []byte) (string, error) {
-	c := &cursor{src: s, b: ref}
-	n, addr, index := uint64(c.u32()), c.addr(), c.u32()
-	if n == 0 || addr == 0 || addr == undef {
+func vlenString(s *source.Source, hs heap.Globals, t *datatype.Datatype, ref []byte) (string, error) {
+	c := &source.Cursor{Src: s, B: ref}
+	n, addr, index := uint64(c.U32()), c.Addr(), c.U32()
+	if n == 0 || addr == 0 || addr == source.Undef {
 		return "", nil
 	}
-	p, err := hs.object(s, addr, index)
+	p, err := hs.Object(s, addr, index)
 	if err != nil {
 		return "", err
 	}
 	if n > uint64(len(p)) {
-		return "", s.errorAt(ErrCorrupt, addr, "global heap", "object %d has %d bytes, string has %d", index, len(p), n)
+		return "", s.ErrorAt(source.ErrCorrupt, addr, "global heap", "object %d has %d bytes, string has %d", index, len(p), n)
 	}
-	if !s.spend(int64(n)) {
-		return "", s.errorAt(ErrUnsupported, addr, "global heap", "strings are larger than the limit")
+	if !s.Spend(int64(n)) {
+		return "", s.ErrorAt(source.ErrUnsupported, addr, "global heap", "strings are larger than the limit")
 	}
 	return t.Unpad(p[:n]), nil
 }
 
 // numbers decodes elements of a type that has a tensor.DType.
-func numbers(t *Datatype, raw []byte) any {
-	if t.Class == Enum && !t.IsBool() {
+func numbers(t *datatype.Datatype, raw []byte) any {
+	if t.Class == datatype.Enum && !t.IsBool() {
 		t = t.Base
 	}
 	words := make([]uint64, 0, len(raw)/int(t.Size))
 	for size := int(t.Size); len(raw) >= size; raw = raw[size:] {
-		words = append(words, word(raw[:size], t.swapped()))
+		words = append(words, word(raw[:size], t.Swapped()))
 	}
 	switch d := t.DType(); {
 	case d == tensor.Bool:
@@ -239,7 +230,7 @@ func convert[T any](words []uint64, f func(uint64) T) []T {
 
 func word(p []byte, swapped bool) uint64 {
 	if !swapped {
-		return littleEndian(p)
+		return source.LittleEndian(p)
 	}
 	var b [8]byte
 	copy(b[8-len(p):], p)

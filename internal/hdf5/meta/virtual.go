@@ -1,5 +1,11 @@
 package meta
 
+import (
+	"github.com/penstock/penstock/internal/hdf5/meta/heap"
+	"github.com/penstock/penstock/internal/hdf5/meta/message"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
+)
+
 // VirtualSource is a dataset that a virtual one has elements of.
 type VirtualSource struct {
 	File string // "." for the same file; may have a pattern such as %b in it
@@ -33,18 +39,18 @@ func (d *Dataset) Mappings() (list []Mapping, err error) {
 	switch {
 	case d.Err != nil:
 		return nil, d.Err
-	case d.Layout.Kind != Virtual:
-		return nil, refuse("layout %v has no sources", d.Layout.Kind)
-	case d.Layout.index.addr == undef:
+	case d.Layout.Kind != message.Virtual:
+		return nil, source.Refuse("layout %v has no sources", d.Layout.Kind)
+	case d.Layout.Params.Addr == source.Undef:
 		return nil, nil
 	}
 	s := d.file.session(nil)
-	p, err := heaps{}.object(s, d.Layout.index.addr, d.Layout.index.mask)
+	p, err := heap.Globals{}.Object(s, d.Layout.Params.Addr, d.Layout.Params.Mask)
 	if err != nil {
-		return nil, inPath(err, d.Path)
+		return nil, source.InPath(err, d.Path)
 	}
-	c := &cursor{src: s, b: p, at: s.abs(d.Layout.index.addr), what: "list of virtual sources"}
-	return c.mappings(), inPath(c.err, d.Path)
+	c := &source.Cursor{Src: s, B: p, At: s.Abs(d.Layout.Params.Addr), What: "list of virtual sources"}
+	return parseMappings(c), source.InPath(c.Err, d.Path)
 }
 
 // Flags of a source in version 1 of the list: what does not repeat is not stored.
@@ -54,14 +60,14 @@ const (
 	sourceHere               // this file
 )
 
-// mappings reads the list: a version, a number, and for each source names and two selections.
-func (c *cursor) mappings() (list []Mapping) {
-	version := c.version(0, 1)
-	n := c.length()
-	for i := uint64(0); i < n && c.err == nil; i++ {
-		m := Mapping{VirtualSource: c.virtualSource(version, list)}
-		m.From, m.To = c.selection(), c.selection()
-		if c.err == nil {
+// parseMappings reads the list: a version, a number, and for each source names and two selections.
+func parseMappings(c *source.Cursor) (list []Mapping) {
+	version := c.Version(0, 1)
+	n := c.Length()
+	for i := uint64(0); i < n && c.Err == nil; i++ {
+		m := Mapping{VirtualSource: virtualSource(c, version, list)}
+		m.From, m.To = parseSelection(c), parseSelection(c)
+		if c.Err == nil {
 			list = append(list, m)
 		}
 	}
@@ -69,17 +75,17 @@ func (c *cursor) mappings() (list []Mapping) {
 }
 
 // virtualSource reads the names of a source behind those before.
-func (c *cursor) virtualSource(version uint8, before []Mapping) (v VirtualSource) {
+func virtualSource(c *source.Cursor, version uint8, before []Mapping) (v VirtualSource) {
 	flags := uint8(0)
 	if version > 0 {
-		flags = c.u8()
+		flags = c.U8()
 	}
 	other := func() (v VirtualSource) {
-		i := c.length()
-		if c.err == nil && i >= uint64(len(before)) {
-			c.corrupt("source %d shares a name with source %d", len(before), i)
+		i := c.Length()
+		if c.Err == nil && i >= uint64(len(before)) {
+			c.Corrupt("source %d shares a name with source %d", len(before), i)
 		}
-		if c.err == nil {
+		if c.Err == nil {
 			v = before[i].VirtualSource
 		}
 		return v
@@ -90,12 +96,12 @@ func (c *cursor) virtualSource(version uint8, before []Mapping) (v VirtualSource
 	case flags&sourceOfFile != 0:
 		v.File = other().File
 	default:
-		v.File = c.cstring()
+		v.File = c.Cstring()
 	}
 	if flags&sourceOfPath != 0 {
 		v.Path = other().Path
 	} else {
-		v.Path = c.cstring()
+		v.Path = c.Cstring()
 	}
 	return v
 }

@@ -37,6 +37,7 @@ var layers = [][]place{
 		{"internal/testkit/pythontest", "finds Pythons, for tests, whatever these ask them"},
 		{"internal/testkit/browser", "opens pages, for tests, and knows nothing of what is on them"},
 		{"internal/sys/private", "folders that no other user can turn into something else, whatever is in them"},
+		{"internal/hdf5/meta/source", "structures of an HDF5 file by their address, whatever they are"},
 		{"remote", "objects of a store, whatever they are; it speaks no protocol and needs the standard library only"},
 	},
 	{
@@ -53,18 +54,25 @@ var layers = [][]place{
 		{"internal/sys/mmap", "maps files, whatever is in them"},
 		{"cmd/internal/htmlpage", "the frame of pages, whatever is on them"},
 		{"cmd/internal/cli", "terminal, flags and exit codes know nothing of datasets"},
-		{"internal/hdf5/meta", "says where bytes are in an HDF5 file, and reads none of the records"},
+		{"internal/hdf5/meta/tree", "B-trees of HDF5 files, whatever is in them"},
+		{"internal/hdf5/meta/datatype", "types and shapes of HDF5, whatever has them"},
 	},
 	{
 		{"internal/pixel", "what images are, to those who decode them and to those who transform them"},
 		{"internal/imagefile/tiff", "TIFF files to samples; decoders of other formats in them are given to it"},
+		{"internal/hdf5/meta/heap", "heaps of HDF5 files, whatever is in them"},
+		{"internal/hdf5/meta/message", "messages of object headers; package meta says which make a dataset"},
 		{"internal/imagefile/rgbx", "rows of pixels to four bytes each, whatever file they come from"},
 		{"internal/codec/stream", "blocks of compression libraries, whatever is in them"},
 		{"internal/codec/bitshuffle", "what HDF5, Zarr and blosc have in common, over slices"},
 	},
 	{
 		{"internal/codec/blosc", "chunks of blosc, whatever file they are in"},
+		{"internal/hdf5/meta/index", "chunks of a dataset, by any index"},
 		{"internal/imagefile/format", "names, headers and errors of image files, for the decoders of all formats"},
+	},
+	{
+		{"internal/hdf5/meta", "says where bytes are in an HDF5 file, and reads none of the records"},
 	},
 	{
 		{"internal/hdf5/codec", "filters of HDF5 that other programs use, over slices"},

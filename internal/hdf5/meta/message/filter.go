@@ -1,8 +1,10 @@
-package meta
+package message
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
 )
 
 // Ids of filters that this package can name.
@@ -50,36 +52,36 @@ func (f Filter) String() string {
 // maxFilters is the most filters of a pipeline, as in libhdf5.
 const maxFilters = 32
 
-func parseFilters(c *cursor) []Filter {
-	version := c.version(1, 2)
-	n := int(c.u8())
+func ParseFilters(c *source.Cursor) []Filter {
+	version := c.Version(1, 2)
+	n := int(c.U8())
 	if version == 1 {
-		c.skip(6)
+		c.Skip(6)
 	}
-	if c.err == nil && n > maxFilters {
-		c.corrupt("%d filters, at most %d are possible", n, maxFilters)
+	if c.Err == nil && n > maxFilters {
+		c.Corrupt("%d filters, at most %d are possible", n, maxFilters)
 	}
 	var list []Filter
-	for i := 0; i < n && c.err == nil; i++ {
+	for i := 0; i < n && c.Err == nil; i++ {
 		list = append(list, parseFilter(c, version))
 	}
 	return list
 }
 
-func parseFilter(c *cursor, version uint8) Filter {
-	f := Filter{ID: c.u16()}
+func parseFilter(c *source.Cursor, version uint8) Filter {
+	f := Filter{ID: c.U16()}
 	nameLen := uint16(0)
 	if version == 1 || f.ID >= 256 {
-		nameLen = c.u16()
+		nameLen = c.U16()
 	}
-	f.Optional = c.u16()&1 != 0
-	n := int(c.u16())
-	f.Name = untilNUL(c.bytes(uint64(nameLen)))
-	for i := 0; i < n && c.err == nil; i++ {
-		f.Params = append(f.Params, c.u32())
+	f.Optional = c.U16()&1 != 0
+	n := int(c.U16())
+	f.Name = source.UntilNUL(c.Bytes(uint64(nameLen)))
+	for i := 0; i < n && c.Err == nil; i++ {
+		f.Params = append(f.Params, c.U32())
 	}
 	if version == 1 && n%2 == 1 {
-		c.skip(4)
+		c.Skip(4)
 	}
 	if name, ok := filterNames[f.ID]; ok {
 		f.Name = name

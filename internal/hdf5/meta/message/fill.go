@@ -1,4 +1,6 @@
-package meta
+package message
+
+import "github.com/penstock/penstock/internal/hdf5/meta/source"
 
 // FillState says where the value of elements that were never written comes from.
 type FillState uint8
@@ -30,19 +32,19 @@ func timeName(names []string, i uint8) string {
 	return ""
 }
 
-func parseFill(c *cursor) Fill {
+func ParseFill(c *source.Cursor) Fill {
 	var f Fill
-	version := c.version(1, 3)
+	version := c.Version(1, 3)
 	defined := true
 	if version < 3 {
-		f.Alloc, f.Write = timeName(allocTimes, c.u8()), timeName(fillTimes, c.u8())
-		defined = c.u8() != 0
+		f.Alloc, f.Write = timeName(allocTimes, c.U8()), timeName(fillTimes, c.U8())
+		defined = c.U8() != 0
 		if !defined && version == 2 {
 			f.State = FillUndefined
 			return f
 		}
 	} else {
-		flags := c.u8()
+		flags := c.U8()
 		f.Alloc, f.Write = timeName(allocTimes, flags&3), timeName(fillTimes, flags>>2&3)
 		if flags&0x10 != 0 {
 			f.State = FillUndefined
@@ -55,40 +57,20 @@ func parseFill(c *cursor) Fill {
 	return f
 }
 
-// parseFillOld reads the message of libhdf5 before 1.6: size and value only.
-func parseFillOld(c *cursor) (f Fill) {
+// ParseFillOld reads the message of libhdf5 before 1.6: size and value only.
+func ParseFillOld(c *source.Cursor) (f Fill) {
 	f.value(c, true)
 	return f
 }
 
 // value reads size and value. A size of 0 is the default, one of -1 says undefined.
-func (f *Fill) value(c *cursor, defined bool) {
-	n := c.u32()
+func (f *Fill) value(c *source.Cursor, defined bool) {
+	n := c.U32()
 	switch {
 	case !defined || n == 1<<32-1:
 		f.State = FillUndefined
 	case n > 0:
 		f.State = FillUser
-		f.Value = append([]byte(nil), c.bytes(uint64(n))...)
+		f.Value = append([]byte(nil), c.Bytes(uint64(n))...)
 	}
-}
-
-// fillLimit is how many bytes of a fill value are decoded.
-const fillLimit = 1 << 10
-
-// FillValue returns what elements have that were never written: what Value.Any returns for
-// one element. It is false where that is undefined, and for types that are only described.
-func (d *Dataset) FillValue() (any, bool) {
-	if d.Err != nil || d.Type == nil || d.Type.Class == Vlen || d.Type.Size > fillLimit || d.Fill.State == FillUndefined {
-		return nil, false
-	}
-	raw := d.Fill.Value
-	if d.Fill.State == FillDefault {
-		raw = make([]byte, d.Type.Size)
-	}
-	if int64(len(raw)) != d.Type.Size {
-		return nil, false
-	}
-	v, err := decode(d.file.session(nil), heaps{}, d.Type, Dataspace{}, raw)
-	return v.Any(), err == nil
 }

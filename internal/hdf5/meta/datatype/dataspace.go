@@ -1,10 +1,12 @@
-package meta
+package datatype
+
+import "github.com/penstock/penstock/internal/hdf5/meta/source"
 
 // Unlimited is the length in MaxDims of an axis without limit.
 const Unlimited = -1
 
-// maxRank is the most axes of an HDF5 dataspace.
-const maxRank = 32
+// MaxRank is the most axes of an HDF5 dataspace.
+const MaxRank = 32
 
 // Dataspace is the shape of a dataset or attribute.
 type Dataspace struct {
@@ -22,23 +24,23 @@ func (d Dataspace) Elems() (n int64, ok bool) {
 	for i, x := range d.Dims {
 		dims[i] = uint64(x)
 	}
-	p, ok := product(dims...)
+	p, ok := source.Product(dims...)
 	return int64(p), ok
 }
 
-func parseDataspace(c *cursor) Dataspace {
-	version := c.version(1, 2)
-	rank := int(c.u8())
-	flags := c.u8()
-	kind := c.u8() // reserved in version 1
+func ParseSpace(c *source.Cursor) Dataspace {
+	version := c.Version(1, 2)
+	rank := int(c.U8())
+	flags := c.U8()
+	kind := c.U8() // reserved in version 1
 	if version == 1 {
-		c.skip(4)
+		c.Skip(4)
 	}
-	if c.err == nil && rank > maxRank {
-		c.corrupt("%d axes, at most %d are possible", rank, maxRank)
+	if c.Err == nil && rank > MaxRank {
+		c.Corrupt("%d axes, at most %d are possible", rank, MaxRank)
 	}
-	if version == 2 && c.err == nil && (kind > 2 || kind != 1 && rank != 0) {
-		c.corrupt("dataspace of kind %d with %d axes", kind, rank)
+	if version == 2 && c.Err == nil && (kind > 2 || kind != 1 && rank != 0) {
+		c.Corrupt("dataspace of kind %d with %d axes", kind, rank)
 	}
 	d := Dataspace{Null: version == 2 && kind == 2}
 	d.Dims = axes(c, rank, false)
@@ -47,36 +49,36 @@ func parseDataspace(c *cursor) Dataspace {
 	} else {
 		d.MaxDims = append([]int64(nil), d.Dims...)
 	}
-	if c.err == nil {
+	if c.Err == nil {
 		d.check(c)
 	}
 	return d
 }
 
 // axes reads rank lengths. Only a maximum may be unlimited.
-func axes(c *cursor, rank int, unlimited bool) []int64 {
+func axes(c *source.Cursor, rank int, unlimited bool) []int64 {
 	dims := make([]int64, 0, rank)
 	for range rank {
-		n := c.length()
+		n := c.Length()
 		switch {
-		case n == undef && unlimited:
+		case n == source.Undef && unlimited:
 			dims = append(dims, Unlimited)
 		case n > 1<<63-1:
-			c.corrupt("axis of %d elements", n)
+			c.Corrupt("axis of %d elements", n)
 		default:
 			dims = append(dims, int64(n))
 		}
 	}
-	if c.err != nil {
+	if c.Err != nil {
 		return nil
 	}
 	return dims
 }
 
-func (d Dataspace) check(c *cursor) {
+func (d Dataspace) check(c *source.Cursor) {
 	for i, m := range d.MaxDims {
 		if m != Unlimited && m < d.Dims[i] {
-			c.corrupt("axis %d has %d elements, more than its maximum of %d", i, d.Dims[i], m)
+			c.Corrupt("axis %d has %d elements, more than its maximum of %d", i, d.Dims[i], m)
 			return
 		}
 	}

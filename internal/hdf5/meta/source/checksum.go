@@ -1,16 +1,13 @@
-package meta
+package source
 
 import (
 	"encoding/binary"
 	"math/bits"
 )
 
-// Checksum is the checksum of the metadata of HDF5 files, for who writes such files.
-func Checksum(p []byte) uint32 { return lookup3(p) }
-
-// lookup3 is the metadata checksum of HDF5: Bob Jenkins' hashlittle with initial value 0
+// Checksum is that of HDF5's metadata: Bob Jenkins' hashlittle with initial value 0
 // (public domain, burtleburtle.net/bob/c/lookup3.c).
-func lookup3(p []byte) uint32 {
+func Checksum(p []byte) uint32 {
 	a := 0xdeadbeef + uint32(len(p))
 	b, c := a, a
 	for len(p) > 12 {

@@ -1,9 +1,10 @@
-package meta
+package datatype
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -115,7 +116,7 @@ func (t *Datatype) DType() tensor.DType {
 		return tensor.Bool
 	case t.Class == Enum:
 		return t.Base.DType()
-	case t.Class == Fixed && t.partial():
+	case t.Class == Fixed && t.Partial():
 		return fixedType(t.Size, t.Signed)
 	case t.BitOffset != 0 || int64(t.Precision) != 8*t.Size:
 		return tensor.Invalid
@@ -131,8 +132,8 @@ func (t *Datatype) DType() tensor.DType {
 	return tensor.Invalid
 }
 
-// partial reports whether an integer has bits that do not count.
-func (t *Datatype) partial() bool {
+// Partial reports whether an integer has bits that do not count.
+func (t *Datatype) Partial() bool {
 	return t.Class == Fixed && t.Precision > 0 && t.Size <= 8 && (t.BitOffset != 0 || int64(t.Precision) != 8*t.Size)
 }
 
@@ -142,7 +143,7 @@ func (t *Datatype) Shifts() (left, right int) {
 	if t.Class == Enum {
 		return t.Base.Shifts()
 	}
-	if !t.partial() {
+	if !t.Partial() {
 		return 0, 0
 	}
 	return 64 - t.BitOffset - t.Precision, 64 - t.Precision
@@ -161,10 +162,10 @@ func fixedType(size int64, signed bool) tensor.DType {
 	return types[size][0]
 }
 
-// swapped reports whether elements must have their bytes swapped to be little endian.
-func (t *Datatype) swapped() bool {
+// Swapped reports whether elements must have their bytes swapped to be little endian.
+func (t *Datatype) Swapped() bool {
 	if t.Class == Enum || t.Class == Array {
-		return t.Base.swapped()
+		return t.Base.Swapped()
 	}
 	return t.BigEndian && t.Size > 1
 }
@@ -250,13 +251,13 @@ func (t *Datatype) charset() string {
 // number names a number type, also those that have no tensor.DType.
 func (t *Datatype) number() string {
 	name := t.DType().String()
-	if t.DType() == tensor.Invalid || t.partial() {
+	if t.DType() == tensor.Invalid || t.Partial() {
 		name = t.oddNumber()
 	}
 	switch {
 	case t.Format.VAXOrder:
 		return "vax-order " + name
-	case t.swapped():
+	case t.Swapped():
 		return "big-endian " + name
 	}
 	return name
@@ -271,4 +272,15 @@ func (t *Datatype) oddNumber() string {
 		sign = "int"
 	}
 	return fmt.Sprintf("%s[%d] of %d bits", sign, t.Size, t.Precision)
+}
+
+// Unpad cuts the padding from a stored string.
+func (t *Datatype) Unpad(p []byte) string {
+	switch t.Padding {
+	case NullPad:
+		return strings.TrimRight(string(p), "\x00")
+	case SpacePad:
+		return strings.TrimRight(string(p), " ")
+	}
+	return source.UntilNUL(p)
 }

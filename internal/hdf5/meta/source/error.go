@@ -1,4 +1,4 @@
-package meta
+package source
 
 import (
 	"errors"
@@ -44,8 +44,8 @@ func (e *Error) Error() string {
 // Unwrap returns Kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// inPath adds the object's path to an Error that has none yet.
-func inPath(err error, path string) error {
+// InPath adds the object's path to an Error that has none yet.
+func InPath(err error, path string) error {
 	var e *Error
 	if errors.As(err, &e) && e.Path == "" {
 		e.Path = path
@@ -63,6 +63,9 @@ func (r *refusal) Error() string { return r.msg }
 
 func (r *refusal) Unwrap() error { return r.kind }
 
-func refuse(format string, args ...any) error {
-	return &refusal{fmt.Sprintf(format, args...), ErrUnsupported}
+func Refuse(format string, args ...any) error {
+	return RefuseFor(ErrUnsupported, fmt.Sprintf(format, args...))
 }
+
+// RefuseFor is refuse for another kind of error.
+func RefuseFor(kind error, msg string) error { return &refusal{msg, kind} }

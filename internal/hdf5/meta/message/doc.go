@@ -1,0 +1,2 @@
+// Package message splits object headers into messages, and parses those that say how a dataset is stored.
+package message

@@ -1,0 +1,155 @@
+package source
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// Cursor reads fields of one structure. The first failure sticks: every later read gives
+// zero, so a parser checks err once after a run of fields and before it uses a count.
+type Cursor struct {
+	Src  *Source
+	B    []byte
+	Pos  int
+	At   int64 // offset of b[0] in the file
+	What string
+	Err  error
+}
+
+// fail records the first failure of the structure.
+func (c *Cursor) fail(kind error, format string, args ...any) {
+	if c.Err == nil {
+		c.Err = &Error{What: c.What, Addr: c.At, Msg: fmt.Sprintf(format, args...), Kind: kind}
+		c.B = nil
+		c.Pos = 0
+	}
+}
+
+func (c *Cursor) Corrupt(format string, args ...any)     { c.fail(ErrCorrupt, format, args...) }
+func (c *Cursor) Unsupported(format string, args ...any) { c.fail(ErrUnsupported, format, args...) }
+
+// Left returns the bytes that are not read yet, 0 after a failure.
+func (c *Cursor) Left() int { return len(c.B) - c.Pos }
+
+// Bytes returns the next n bytes, not a copy, or nil after a failure.
+func (c *Cursor) Bytes(n uint64) []byte {
+	if c.Err != nil {
+		return nil
+	}
+	if n > uint64(c.Left()) {
+		c.Corrupt("field of %d bytes at byte %d, but only %d are left", n, c.Pos, c.Left())
+		return nil
+	}
+	p := c.B[c.Pos : c.Pos+int(n) : c.Pos+int(n)]
+	c.Pos += int(n)
+	return p
+}
+
+func (c *Cursor) Skip(n int) { c.Bytes(uint64(n)) }
+
+// Pad skips to the next multiple of 8 bytes from start, as far as there are bytes.
+func (c *Cursor) Pad(start int) {
+	n := -(c.Pos - start) & 7
+	c.Skip(min(n, c.Left()))
+}
+
+func (c *Cursor) U8() uint8 {
+	if p := c.Bytes(1); p != nil {
+		return p[0]
+	}
+	return 0
+}
+
+func (c *Cursor) U16() uint16 {
+	if p := c.Bytes(2); p != nil {
+		return binary.LittleEndian.Uint16(p)
+	}
+	return 0
+}
+
+func (c *Cursor) U32() uint32 {
+	if p := c.Bytes(4); p != nil {
+		return binary.LittleEndian.Uint32(p)
+	}
+	return 0
+}
+
+func (c *Cursor) U64() uint64 { return c.Uint(8) }
+
+// Uint reads a little-endian number of n bytes, at most 8.
+func (c *Cursor) Uint(n int) uint64 { return LittleEndian(c.Bytes(uint64(n))) }
+
+// Addr reads an address; undefined is undef.
+func (c *Cursor) Addr() uint64 { return c.ones(c.Src.OffSize) }
+
+// Length reads a size or count; all bits one is undef.
+func (c *Cursor) Length() uint64 { return c.ones(c.Src.LenSize) }
+
+func (c *Cursor) ones(n int) uint64 {
+	v := c.Uint(n)
+	if n < 8 && v == 1<<(8*n)-1 {
+		return Undef
+	}
+	return v
+}
+
+// Signature expects the four letters that open a structure.
+func (c *Cursor) Signature(want string) {
+	if got := c.Bytes(4); got != nil && string(got) != want {
+		c.Corrupt("signature is %q, want %q", got, want)
+	}
+}
+
+// Version expects a version number between lo and hi and returns it.
+func (c *Cursor) Version(lo, hi uint8) uint8 {
+	v := c.U8()
+	if c.Err == nil && (v < lo || v > hi) {
+		c.Unsupported("version %d; known are %d to %d", v, lo, hi)
+	}
+	return v
+}
+
+// Cstring reads up to and including a NUL byte and returns what is before it.
+func (c *Cursor) Cstring() string {
+	if c.Err != nil {
+		return ""
+	}
+	n := bytes.IndexByte(c.B[c.Pos:], 0)
+	if n < 0 {
+		c.Corrupt("string at byte %d has no end", c.Pos)
+		return ""
+	}
+	s := string(c.B[c.Pos : c.Pos+n])
+	c.Pos += n + 1
+	return s
+}
+
+// Checksum compares the next four bytes with the checksum of all bytes before them.
+func (c *Cursor) Checksum() {
+	sum := Checksum(c.B[:c.Pos])
+	c.SameSum(sum, c.U32())
+}
+
+func (c *Cursor) SameSum(sum, stored uint32) {
+	if c.Err == nil && sum != stored && !c.Src.Lax {
+		c.Corrupt("checksum is %08x, stored is %08x", sum, stored)
+	}
+}
+
+// LittleEndian decodes up to 8 bytes; more than 8 keep the lowest 64 bits.
+func LittleEndian(p []byte) uint64 {
+	var v uint64
+	for i := min(len(p), 8) - 1; i >= 0; i-- {
+		v = v<<8 | uint64(p[i])
+	}
+	return v
+}
+
+// UntilNUL cuts p at its first NUL byte.
+func UntilNUL(p []byte) string {
+	if n := bytes.IndexByte(p, 0); n >= 0 {
+		p = p[:n]
+	}
+	return string(p)
+}

@@ -1,0 +1,197 @@
+package tree
+
+import "github.com/penstock/penstock/internal/hdf5/meta/source"
+
+// Types of version 2 B-trees that are read here.
+const (
+	Huge         = 1  // huge objects of a fractal heap by id
+	LinkName     = 5  // links by the hash of their name
+	AttrName     = 8  // attributes by the hash of their name
+	ChunkPlain   = 10 // chunks without filters
+	ChunkFilters = 11 // chunks with filters
+)
+
+// maxTreeDepth is more than any version 2 B-tree needs.
+const maxTreeDepth = 24
+
+// V2 walks a version 2 B-tree in key order.
+type V2 struct {
+	Src      *source.Source
+	Kind     uint8
+	nodeSize uint64
+	recSize  int
+	What     string
+	Record   func(rec *source.Cursor) error
+
+	countSize int                   // bytes of a record count in child pointers
+	totalSize [maxTreeDepth + 1]int // by depth: bytes of the count of all records below
+	seen      uint64                // records visited
+}
+
+// Walk reads the header at addr and visits every record.
+func (t *V2) Walk(addr uint64) error {
+	s := t.Src
+	c := s.Read(addr, uint64(4+1+1+4+2+2+1+1+s.OffSize+2+s.LenSize+4), t.What)
+	c.Signature("BTHD")
+	c.Version(0, 0)
+	kind := c.U8()
+	t.nodeSize, t.recSize = uint64(c.U32()), int(c.U16())
+	depth := int(c.U16())
+	c.Skip(2)
+	root, n, total := c.Addr(), uint64(c.U16()), c.Length()
+	c.Checksum()
+	t.check(c, kind, depth)
+	if c.Err != nil {
+		return c.Err
+	}
+	s.Note(addr, uint64(len(c.B)), t.What)
+	if root == source.Undef {
+		return nil
+	}
+	t.pointerSizes(depth)
+	if s.Announced() {
+		s.Freely(func() { t.announce(child2{root, n}, depth) })
+	}
+	if err := t.node(root, n, depth); err != nil {
+		return err
+	}
+	if t.seen != total {
+		c.Corrupt("%d records in the tree, header says %d", t.seen, total)
+	}
+	return c.Err
+}
+
+func (t *V2) check(c *source.Cursor, kind uint8, depth int) {
+	switch {
+	case c.Err != nil:
+	case kind != t.Kind:
+		c.Corrupt("B-tree of type %d, want %d", kind, t.Kind)
+	case depth > maxTreeDepth:
+		c.Corrupt("B-tree of depth %d", depth)
+	case t.recSize == 0 || t.nodeSize < uint64(nodeFrame+t.recSize):
+		c.Corrupt("nodes of %d bytes for records of %d", t.nodeSize, t.recSize)
+	}
+}
+
+// nodeFrame is the bytes of a node besides records and pointers: signature, version, type
+// and checksum.
+const nodeFrame = 4 + 1 + 1 + 4
+
+// pointerSizes computes how wide the counts in child pointers are: as wide as the most
+// records that could be there need.
+func (t *V2) pointerSizes(depth int) {
+	most := (t.nodeSize - nodeFrame) / uint64(t.recSize)
+	t.countSize = source.EncSize(most)
+	total := most
+	for d := 1; d <= depth; d++ {
+		ptr := uint64(t.pointerSize(d))
+		most = 0
+		if t.nodeSize > nodeFrame+ptr {
+			most = (t.nodeSize - nodeFrame - ptr) / (uint64(t.recSize) + ptr)
+		}
+		total = source.Saturate(most+1, total, most)
+		t.totalSize[d] = source.EncSize(total)
+	}
+}
+
+// pointerSize returns the bytes of a child pointer in a node of that depth.
+func (t *V2) pointerSize(depth int) int {
+	return t.Src.OffSize + t.countSize + t.totalSize[depth-1]
+}
+
+// node visits a node of n records; depth falls to 0 at the leaves.
+func (t *V2) node(addr, n uint64, depth int) error {
+	recs, ptrs, err := t.read(addr, n, depth)
+	if err != nil {
+		return err
+	}
+	t.Src.Note(addr, t.nodeSize, t.What)
+	return t.visit(recs, ptrs, depth)
+}
+
+// read returns the records of a node, and its pointers.
+func (t *V2) read(addr, n uint64, depth int) (recs []byte, ptrs *source.Cursor, err error) {
+	size := nodeFrame + n*uint64(t.recSize)
+	sig := "BTLF"
+	if depth > 0 {
+		sig = "BTIN"
+		size += (n + 1) * uint64(t.pointerSize(depth))
+	}
+	c := t.Src.Read(addr, size, t.What)
+	c.Signature(sig)
+	c.Version(0, 0)
+	if kind := c.U8(); c.Err == nil && (kind != t.Kind || size > t.nodeSize) {
+		c.Corrupt("node of type %d with %d bytes, want type %d and at most %d", kind, size, t.Kind, t.nodeSize)
+	}
+	recs = c.Bytes(n * uint64(t.recSize))
+	ptrs = &source.Cursor{Src: t.Src, B: c.Bytes(size - nodeFrame - uint64(len(recs))), At: c.At, What: t.What}
+	c.Checksum()
+	return recs, ptrs, c.Err
+}
+
+// visit goes through records and children in turn.
+func (t *V2) visit(recs []byte, ptrs *source.Cursor, depth int) error {
+	for {
+		if depth > 0 {
+			if err := t.child(ptrs, depth); err != nil {
+				return err
+			}
+		}
+		if len(recs) == 0 {
+			return nil
+		}
+		t.seen++
+		rec := &source.Cursor{Src: t.Src, B: recs[:t.recSize], At: ptrs.At, What: t.What}
+		if err := t.Record(rec); err != nil {
+			return err
+		}
+		recs = recs[t.recSize:]
+	}
+}
+
+func (t *V2) child(ptrs *source.Cursor, depth int) error {
+	kid, err := t.pointer(ptrs, depth)
+	if err != nil {
+		return err
+	}
+	return t.node(kid.addr, kid.n, depth-1)
+}
+
+// pointer reads the next of the pointers of a node of that depth.
+func (t *V2) pointer(ptrs *source.Cursor, depth int) (child2, error) {
+	kid := child2{addr: ptrs.Addr(), n: ptrs.Uint(t.countSize)}
+	ptrs.Uint(t.totalSize[depth-1])
+	return kid, ptrs.Err
+}
+
+// child2 is a pointer to a node of a version 2 B-tree, with how many records that has.
+type child2 struct{ addr, n uint64 }
+
+// announce is that of btree1.
+func (t *V2) announce(root child2, depth int) {
+	for nodes := []child2{root}; depth > 0; depth-- {
+		var below []child2
+		for _, k := range nodes {
+			recs, ptrs, err := t.read(k.addr, k.n, depth)
+			if err != nil {
+				return
+			}
+			for range len(recs)/t.recSize + 1 {
+				kid, err := t.pointer(ptrs, depth)
+				if err != nil {
+					return
+				}
+				below = append(below, kid)
+			}
+			if len(below) > source.MaxForetold {
+				return
+			}
+		}
+		list := make([]source.Extent, len(below))
+		for i, k := range below {
+			list[i] = source.ExtentAt(k.addr, t.nodeSize, t.What)
+		}
+		t.Src.Announce(list)
+		nodes = below
+	}
+}
