@@ -1,0 +1,114 @@
+package archtest
+
+import (
+	"go/types"
+	"strings"
+	"testing"
+)
+
+// plumbing are the packages that show types of internal packages, with the reason.
+var plumbing = map[string]string{
+	"prepare":                "not carved yet",
+	"prepare/source":         "not carved yet",
+	"prepare/source/dataset": "not carved yet",
+	"prepare/source/hdf5":    "not carved yet",
+	"prepare/source/zarr":    "not carved yet",
+	"store/hdf5/view":        "Describe is for store/hdf5; users have Encode",
+	"store/write":            "parts for the containers of this module; users have the Writers of flat, hdf5 and zarr",
+}
+
+// isInternal reports whether users of the module cannot import a package.
+func isInternal(path string) bool {
+	dir, ours := strings.CutPrefix(path, module+"/")
+	return ours && (strings.HasPrefix(dir, "cmd/") || strings.Contains("/"+dir+"/", "/internal/"))
+}
+
+// A user can name every type that a public package shows: in signatures, fields and methods. An alias is a name.
+func TestPublicSignatures(t *testing.T) {
+	named := make(map[string]bool) // types that public packages export aliases of
+	shown := make(map[[2]string]string)
+	eachTypedPackage(t, func(p typed) {
+		if isInternal(p.pkg.Path()) {
+			return
+		}
+		for _, name := range p.pkg.Scope().Names() {
+			o := p.pkg.Scope().Lookup(name)
+			if !o.Exported() {
+				continue
+			}
+			show := func(name string, of types.Type) {
+				for _, hidden := range internalTypes(of) {
+					shown[[2]string{p.dir, hidden}] = name
+				}
+			}
+			of, ok := o.(*types.TypeName)
+			if !ok {
+				show(name, o.Type())
+				continue
+			}
+			show(name, of.Type().Underlying())
+			if n, ok := types.Unalias(of.Type()).(*types.Named); ok {
+				named[fullName(n)] = true
+				for m := range n.Methods() {
+					if m.Exported() {
+						show(name+"."+m.Name(), m.Type())
+					}
+				}
+			}
+		}
+	})
+	found := make(map[string]bool)
+	for at, name := range shown {
+		dir, hidden := at[0], at[1]
+		if named[hidden] {
+			continue
+		}
+		if found[dir] = true; plumbing[dir] == "" {
+			t.Errorf("%s.%s has the type %s, which users cannot name", dir, name, hidden)
+		}
+	}
+	unused(t, plumbing, found)
+}
+
+func fullName(n *types.Named) string {
+	if n.Obj().Pkg() == nil {
+		return n.Obj().Name()
+	}
+	return n.Obj().Pkg().Path() + "." + n.Obj().Name()
+}
+
+// internalTypes returns the types of internal packages that of is made of.
+func internalTypes(of types.Type) (list []string) {
+	switch of := of.(type) {
+	case *types.Alias:
+		return internalTypes(types.Unalias(of))
+	case *types.Named:
+		if o := of.Obj(); o.Pkg() != nil && isInternal(o.Pkg().Path()) {
+			return []string{fullName(of)}
+		}
+		for arg := range of.TypeArgs().Types() {
+			list = append(list, internalTypes(arg)...)
+		}
+	case *types.Map:
+		return append(internalTypes(of.Key()), internalTypes(of.Elem())...)
+	case interface{ Elem() types.Type }: // pointer, slice, array, channel
+		return internalTypes(of.Elem())
+	case *types.Signature:
+		return append(internalTypes(of.Params()), internalTypes(of.Results())...)
+	case *types.Tuple:
+		for v := range of.Variables() {
+			list = append(list, internalTypes(v.Type())...)
+		}
+	case *types.Struct:
+		for f := range of.Fields() {
+			if f.Exported() {
+				list = append(list, internalTypes(f.Type())...)
+			}
+		}
+	case *types.Interface:
+		for m := range of.Methods() {
+			list = append(list, internalTypes(m.Type())...)
+		}
+	}
+	return list
+}
