@@ -25,6 +25,9 @@ type (
 	Rank      = part.Rank       // which part of the work a process does
 )
 
+// SampleError is the error of a sample that cannot be used, at some depth of what Run returns.
+type SampleError = field.SampleError
+
 // Values of Rules.Deep.
 const (
 	KeepDeep   = field.KeepDeep

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/remote"
@@ -204,7 +205,7 @@ func (r *run) appended(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	r.log = newRunLog(r.config)
-	err = r.pass(ctx, j, "comparing", j.ahead(r.config.Source, r.src.Samples()), func(*slot) error { return nil })
+	err = r.pass(ctx, j, "comparing", ahead(j, r.config.Source, r.src.Samples()), func(*execute.Slot) error { return nil })
 	now := r.log.source(r.info)
 	return err == nil && now.Fingerprint == s.Fingerprint && now.Samples == s.Samples, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
+	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/prepare/source"
@@ -303,12 +304,12 @@ func ParseLimit(text string) (l Limit, err error) {
 }
 
 // recipe returns what the manifest says about how the dataset was made.
-func (c Config) recipe(j *job) (*store.Recipe, error) {
-	text, err := field.Recipe(j.fields, j.source)
+func (c Config) recipe(j *execute.Job) (*store.Recipe, error) {
+	text, err := field.Recipe(j.Fields, j.Source)
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
-	if !c.KeepEncoded && slices.ContainsFunc(j.source, source.Field.Image) {
+	if !c.KeepEncoded && slices.ContainsFunc(j.Source, source.Field.Image) {
 		c = c.withImageDefaults()
 	}
 	return &store.Recipe{Program: program(), Decoder: imagefile.Backend(), Transforms: text, Options: c.options()}, nil
@@ -316,7 +317,7 @@ func (c Config) recipe(j *job) (*store.Recipe, error) {
 
 // recipeOf returns the recipe of the job: of the run that it comes from, if that is another
 // one. The caller may change it.
-func (r *run) recipeOf(j *job) (*store.Recipe, error) {
+func (r *run) recipeOf(j *execute.Job) (*store.Recipe, error) {
 	if r.task.recipe == nil {
 		return r.config.recipe(j)
 	}

@@ -5,24 +5,24 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/tensor"
 )
 
 // duplicate reports whether a good sample is left out: its content is that of a record
 // that the samples are appended to, or of a sample before it. Then r.log counts it.
-func (r *run) duplicate(s *slot) (bool, error) {
+func (r *run) duplicate(s *execute.Slot) (bool, error) {
 	if r.there != nil {
-		if at, ok := r.there.Find(s.stored); ok {
-			return true, r.log.repeat(s.sample.Name, fmt.Sprintf("its content is in the dataset already: record %d", at))
+		if at, ok := r.there.Find(s.Stored); ok {
+			return true, r.log.repeat(s.Sample.Name, fmt.Sprintf("its content is in the dataset already: record %d", at))
 		}
 	}
-	if first, ok := r.log.before(s.digest); ok {
-		return true, r.log.repeat(s.sample.Name, "its content was there before"+r.asRecord(first))
+	if first, ok := r.log.before(s.Digest); ok {
+		return true, r.log.repeat(s.Sample.Name, "its content was there before"+r.asRecord(first))
 	}
 	return false, nil
 }
@@ -39,30 +39,21 @@ func (r *run) asRecord(n int64) string {
 	return fmt.Sprintf(": record %d", n)
 }
 
-// storedContent returns the digest of what a record is known by: its images, or all its
-// values where it has none.
-func storedContent(s store.Schema, values [][]byte) samples.Digest {
-	f := s.Fields
-	image := func(i int) bool { return f[i].Content == tensor.Image || f[i].Layout != "" }
-	counts := func(i int) bool { return f[i].Content != tensor.SourceName }
-	return samples.Content(len(f), image, counts, func(i int) []byte { return values[i] })
-}
-
 // splitOf returns the split of the next record, "" without splits.
-func (r *run) splitOf(j *job, s *slot) (string, error) {
+func (r *run) splitOf(j *execute.Job, s *execute.Slot) (string, error) {
 	if r.config.Split == nil {
-		return s.sample.Split, nil
+		return s.Sample.Split, nil
 	}
-	splitter, class, content := r.log.splitter, j.stratum.Class(s.record), s.digest
+	splitter, class, content := r.log.splitter, j.Stratum.Class(s.Record), s.Digest
 	if !splitter.Known(class) {
-		if err := j.stratum.CheckNumber(splitter.Classes()); err != nil {
+		if err := j.Stratum.CheckNumber(splitter.Classes()); err != nil {
 			return "", err
 		}
 	}
-	if j.stored { // records that are there are known by that
-		content = s.stored
+	if j.Stored { // records that are there are known by that
+		content = s.Stored
 	}
-	return splitter.Choose(s.digest, content, class), nil
+	return splitter.Choose(s.Digest, content, class), nil
 }
 
 // labels returns the names of the fields that --fields makes labels.
@@ -83,28 +74,28 @@ func newSplitter(c Config) *samples.Splitter {
 
 // knowBase reads the dataset that is appended to, where it matters what its records hold: for --dedup, and for
 // --stratify, which needs their classes and splits, too.
-func (r *run) knowBase(ctx context.Context, j *job) error {
+func (r *run) knowBase(ctx context.Context, j *execute.Job) error {
 	c, schema := r.config, store.Schema{}
 	if r.base == nil || !c.Dedup && !c.Stratify.Wanted {
 		return nil
 	}
-	j.stored, schema = true, r.base.Schema()
+	j.Stored, schema = true, r.base.Schema()
 	if c.Dedup {
 		r.there = new(samples.DigestSet)
 	}
 	label, splits := -1, splitsOf(r.base)
 	if c.Stratify.Wanted {
-		r.placed, label = newSplitter(c), schema.Index(j.stratum.Name)
+		r.placed, label = newSplitter(c), schema.Index(j.Stratum.Name)
 	}
 	r.progress.Begin("reading what is there", r.base.Records, "records")
 	defer r.progress.End()
 	return eachRecord(ctx, c, len(schema.Fields), func(at int64, values [][]byte) {
-		content := storedContent(schema, values)
+		content := execute.StoredContent(schema, values)
 		if r.there != nil {
 			r.there.Add(content, at)
 		}
 		if label >= 0 {
-			r.placed.Add(content, j.stratum.Of(values[label]), splits(at))
+			r.placed.Add(content, j.Stratum.Of(values[label]), splits(at))
 		}
 		r.progress.Add(1)
 	})

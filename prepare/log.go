@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
@@ -52,13 +53,13 @@ func newRunLog(c Config) *runLog {
 
 // enter adds a sample to the fingerprint: its name, a zero byte, its size as 8 and its
 // CRC32C as 4 bytes, little endian.
-func (b *runLog) enter(s *slot) {
+func (b *runLog) enter(s *execute.Slot) {
 	b.samples++
-	b.bytes += s.size
-	b.scratch = append(append(b.scratch[:0], s.sample.Name...), 0)
+	b.bytes += s.Size
+	b.scratch = append(append(b.scratch[:0], s.Sample.Name...), 0)
 	b.names.Write(b.scratch)
-	b.scratch = binary.LittleEndian.AppendUint64(b.scratch, uint64(s.size))
-	b.scratch = binary.LittleEndian.AppendUint32(b.scratch, s.crc)
+	b.scratch = binary.LittleEndian.AppendUint64(b.scratch, uint64(s.Size))
+	b.scratch = binary.LittleEndian.AppendUint32(b.scratch, s.CRC)
 	b.print.Write(b.scratch)
 }
 
@@ -69,9 +70,9 @@ func (b *runLog) pass(name string) {
 }
 
 // skip adds a sample that is left out.
-func (b *runLog) skip(s *slot) {
-	kind := kindOf(s.bad)
-	b.skipped = append(b.skipped, samples.Skipped{Sample: s.sample.Name, Kind: kind, Reason: s.bad.Error()})
+func (b *runLog) skip(s *execute.Slot) {
+	kind := kindOf(s.Err)
+	b.skipped = append(b.skipped, samples.Skipped{Sample: s.Sample.Name, Kind: kind, Reason: s.Err.Error()})
 	b.kinds[kind]++
 }
 
@@ -112,7 +113,8 @@ func (b *runLog) writeLeft(w io.Writer) error {
 
 // kindOf sorts reasons into few kinds.
 func kindOf(err error) string {
-	if known, ok := err.(*part.SkipReason); ok {
+	var known *part.SkipReason
+	if errors.As(err, &known) {
 		return known.Kind
 	}
 	for _, kind := range []error{imagefile.ErrNotImage, imagefile.ErrCorrupt, imagefile.ErrUnsupported, imagefile.ErrTooLarge, source.ErrValue} {

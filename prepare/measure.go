@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
@@ -58,10 +59,10 @@ func ofSplit(split string) string {
 
 // measurePass runs over the source and calls add for each record that Config.NormalizeSplit
 // names, in order. Splits and duplicates are decided as they are when the records are written.
-func (r *run) measurePass(ctx context.Context, j *job, add func(*store.Record) error) error {
+func (r *run) measurePass(ctx context.Context, j *execute.Job, add func(*store.Record) error) error {
 	r.log = newRunLog(r.config)
 	want, measured := r.config.NormalizeSplit, false
-	err := r.pass(ctx, j, "measuring (1 of 2)", j.ahead(r.config.Source, r.src.Samples()), func(s *slot) error {
+	err := r.pass(ctx, j, "measuring (1 of 2)", ahead(j, r.config.Source, r.src.Samples()), func(s *execute.Slot) error {
 		if repeated, err := r.duplicate(s); repeated {
 			return err
 		}
@@ -73,7 +74,7 @@ func (r *run) measurePass(ctx context.Context, j *job, add func(*store.Record) e
 			return nil
 		}
 		measured = true
-		return add(s.record)
+		return add(s.Record)
 	})
 	if err == nil && !measured {
 		err = fmt.Errorf("--normalize dataset: the split %s has no records to compute mean and deviation of", want)
@@ -93,7 +94,7 @@ func (r *run) measureArrays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := c.Measures(j.fields, j.source, j.schema)
+	list, err := c.Measures(j.Fields, j.Source, j.Schema)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -113,10 +114,10 @@ func (r *run) measureArrays(ctx context.Context) error {
 }
 
 // standardize enters the figures as transforms.
-func (r *run) standardize(j *job, list []*field.Moments) error {
+func (r *run) standardize(j *execute.Job, list []*field.Moments) error {
 	r.config.Own = make(map[string]transforms.Standardize)
 	for _, f := range list {
-		name := j.source[f.At].Name
+		name := j.Source[f.At].Name
 		t := f.Transform()
 		if _, err := t.Resolve(); err != nil {
 			return fmt.Errorf("--normalize dataset: field %q: %w", name, err)
@@ -142,11 +143,11 @@ func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(j.schema.Fields, func(f store.Field) bool { return f.Layout != "" })
+	at := slices.IndexFunc(j.Schema.Fields, func(f store.Field) bool { return f.Layout != "" })
 	if at < 0 {
 		return nil, errors.New("--normalize dataset: --keep-encoded leaves the images as they are")
 	}
-	builder, sums := write.NewManifestBuilder(j.schema), make([]uint32, len(j.schema.Fields))
+	builder, sums := write.NewManifestBuilder(j.Schema), make([]uint32, len(j.Schema.Fields))
 	err = r.measurePass(ctx, j, func(rec *store.Record) error {
 		rec.Split = ""
 		return builder.Add(rec, sums)

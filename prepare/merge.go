@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
+	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
@@ -164,7 +165,7 @@ func newMerge(c Config, parts *part.Set, progress Progress) (*run, error) {
 	schema := store.Schema{Fields: p.Fields}
 	r := newRun(c, parts, progress)
 	by, err := c.Stratify.Find(schema, c.labels())
-	r.task = task{stage: "merging", inputs: parts.Digest(), job: &job{schema: schema, stratum: by}, recipe: p.Recipe}
+	r.task = task{stage: "merging", inputs: parts.Digest(), job: &execute.Job{Schema: schema, Stratum: by}, recipe: p.Recipe}
 	return r, err
 }
 

@@ -204,3 +204,12 @@ func TestOverwriteKeepsTheOldUntilTheNewIsWhole(t *testing.T) {
 		t.Error("a run that was done did not change the dataset")
 	}
 }
+
+func BenchmarkPass(b *testing.B) {
+	c := config(b, rawtest.Folder(b, 100))
+	c.Overwrite = true
+	for b.Loop() {
+		mustRun(b, c)
+	}
+	b.ReportMetric(float64(b.N)*100/b.Elapsed().Seconds(), "images/s")
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/kinds"
@@ -83,30 +84,30 @@ func takeTurn(ctx context.Context, c Config, progress Progress) (*part.Turn, err
 }
 
 // add implements committer.
-func (r *rankRun) add(j *job, w store.Writer, s *slot) error {
-	last := len(j.schema.Fields) - 1
-	t, d := traceOf(s), digest.Of(s.record)
+func (r *rankRun) add(j *execute.Job, w store.Writer, s *execute.Slot) error {
+	last := len(j.Schema.Fields) - 1
+	t, d := traceOf(s), digest.Of(s.Record)
 	for i := range last {
-		t.Values = append(t.Values, part.Value{CRC32C: d.Value(i).CRC32C, Rows: int64(d.Rows(i, j.schema.Fields[i].Spec))})
+		t.Values = append(t.Values, part.Value{CRC32C: d.Value(i).CRC32C, Rows: int64(d.Rows(i, j.Schema.Fields[i].Spec))})
 	}
-	s.record.Values[last] = r.traces.Record(s.record.Values[last][:0], t)
-	d.Summarize(last, j.schema.Fields[last].Spec)
-	s.record.Split = ""
-	return w.Append(s.record)
+	s.Record.Values[last] = r.traces.Record(s.Record.Values[last][:0], t)
+	d.Summarize(last, j.Schema.Fields[last].Spec)
+	s.Record.Split = ""
+	return w.Append(s.Record)
 }
 
 // skip implements committer.
-func (r *rankRun) skip(s *slot) {
+func (r *rankRun) skip(s *execute.Slot) {
 	t := traceOf(s)
-	t.Bad = &part.SkipReason{Kind: kindOf(s.bad), Text: s.bad.Error()}
+	t.Bad = &part.SkipReason{Kind: kindOf(s.Err), Text: s.Err.Error()}
 	r.traces.Skip(t)
 }
 
 // allowsEmpty implements committer: the samples of one rank may all be bad.
 func (r *rankRun) allowsEmpty() bool { return true }
 
-func traceOf(s *slot) part.Trace {
-	return part.Trace{Name: s.sample.Name, Split: s.sample.Split, Size: s.size, CRC: s.crc, Digest: s.digest}
+func traceOf(s *execute.Slot) part.Trace {
+	return part.Trace{Name: s.Sample.Name, Split: s.Sample.Split, Size: s.Size, CRC: s.CRC, Digest: s.Digest}
 }
 
 // checkPartPlaces checks source and destination. The destination itself
@@ -156,13 +157,13 @@ func (r *rankRun) makePart(ctx context.Context) (*store.Manifest, error) {
 			return r.made(old, err)
 		}
 	}
-	j.schema.Fields = append(append([]store.Field(nil), j.schema.Fields...), part.TraceField())
+	j.Schema.Fields = append(append([]store.Field(nil), j.Schema.Fields...), part.TraceField())
 	r.task.job, r.task.first, r.part, r.commits = j, p.From, p, r
 	return r.writePart(ctx)
 }
 
 // needsFigures refuses what depends on all samples.
-func (r *run) needsFigures(j *job) error {
+func (r *run) needsFigures(j *execute.Job) error {
 	n := r.config.Normalize
 	if r.measures() {
 		return errFigures
@@ -170,7 +171,7 @@ func (r *run) needsFigures(j *job) error {
 	if !n.Dataset || n.Fields == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels) {
 		return nil
 	}
-	list, err := r.config.Measures(j.fields, j.source, j.schema)
+	list, err := r.config.Measures(j.Fields, j.Source, j.Schema)
 	if err == nil && len(list) > 0 {
 		err = errFigures
 	}

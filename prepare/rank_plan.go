@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -99,7 +100,7 @@ func eachFile(path string, f func(name string, size int64)) error {
 }
 
 // newPlan returns the plan of a run whose records look like those of the job.
-func (r *run) newPlan(ctx context.Context, j *job, ordered bool) (*part.Plan, error) {
+func (r *run) newPlan(ctx context.Context, j *execute.Job, ordered bool) (*part.Plan, error) {
 	recipe, err := r.config.recipe(j)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (r *run) newPlan(ctx context.Context, j *job, ordered bool) (*part.Plan, er
 	}
 	i := r.info
 	return &part.Plan{
-		Version: part.Version, Size: r.config.Rank.Size, Config: config, Format: r.config.DatasetFormat(), Recipe: recipe, Fields: j.schema.Fields, Ordered: ordered,
+		Version: part.Version, Size: r.config.Rank.Size, Config: config, Format: r.config.DatasetFormat(), Recipe: recipe, Fields: j.Schema.Fields, Ordered: ordered,
 		Source: part.PlannedSource{Kind: i.Kind, Name: i.Name, Samples: i.Count, Unit: i.Unit, Splits: i.Splits, Ignored: i.Ignored.Count, First: i.Ignored.First, Listing: listing},
 	}, nil
 }

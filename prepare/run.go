@@ -10,6 +10,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/prepare/source"
@@ -46,7 +47,7 @@ type task struct {
 	quiet  bool                         // write no list of skipped samples
 	first  int64                        // place of its first sample in the source
 	inputs string                       // what else a run must have in common with one that it continues
-	job    *job                         // what records look like, where that is known beforehand
+	job    *execute.Job                 // what records look like, where that is known beforehand
 	recipe *store.Recipe                // of the job
 	adopt  func() (store.Writer, error) // makes the dataset of files that are there; nil: of records
 }
@@ -54,9 +55,9 @@ type task struct {
 // committer decides what becomes of each sample, in the order of the source.
 type committer interface {
 	// add gives a good record to the writer, or leaves it out.
-	add(j *job, w store.Writer, s *slot) error
+	add(j *execute.Job, w store.Writer, s *execute.Slot) error
 	// skip notes a sample that cannot be used.
-	skip(s *slot)
+	skip(s *execute.Slot)
 	// allowsEmpty reports whether a run without records is none that failed.
 	allowsEmpty() bool
 }
@@ -95,7 +96,7 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 	if err := r.knowBase(ctx, j); err != nil {
 		return nil, err
 	}
-	r.space = spaceOf(r.config, r.base, r.task.adopt != nil, r.info.Count-r.skip, j.schema)
+	r.space = spaceOf(r.config, r.base, r.task.adopt != nil, r.info.Count-r.skip, j.Schema)
 	if !r.config.Resume { // nothing is on the disk
 		if err := r.space.check(0); err != nil {
 			return nil, err
@@ -110,9 +111,9 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 }
 
 // fill appends all records and commits.
-func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest, error) {
+func (r *run) fill(ctx context.Context, j *execute.Job, w store.Writer) (*store.Manifest, error) {
 	r.log = newRunLog(r.config)
-	if r.log.stratum = j.stratum.Name; r.placed != nil {
+	if r.log.stratum = j.Stratum.Name; r.placed != nil {
 		r.log.splitter = r.placed
 	}
 	if r.config.Resume && r.config.DatasetFormat() != part.HDF5 { // which has its space
@@ -125,9 +126,9 @@ func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest
 		return nil, err
 	}
 	keep := newCheckpointer(r, w)
-	err = r.pass(ctx, j, r.stage(), samples, func(s *slot) error {
-		if s.many != nil {
-			return errors.Join(write.AppendBlock(w, s.many.block), keep.now())
+	err = r.pass(ctx, j, r.stage(), samples, func(s *execute.Slot) error {
+		if s.Block != nil {
+			return errors.Join(write.AppendBlock(w, s.Block.Records), keep.now())
 		}
 		if err := r.commits.add(j, w, s); err != nil {
 			return err
@@ -175,7 +176,7 @@ func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
 type datasetCommitter struct{ run *run }
 
 // add implements committer: a record whose content was there before is left out.
-func (c datasetCommitter) add(j *job, w store.Writer, s *slot) error {
+func (c datasetCommitter) add(j *execute.Job, w store.Writer, s *execute.Slot) error {
 	if repeated, err := c.run.duplicate(s); repeated {
 		return err
 	}
@@ -183,28 +184,28 @@ func (c datasetCommitter) add(j *job, w store.Writer, s *slot) error {
 	if err != nil {
 		return err
 	}
-	s.record.Split = split
-	return w.Append(s.record)
+	s.Record.Split = split
+	return w.Append(s.Record)
 }
 
-func (datasetCommitter) skip(*slot)        {}
-func (datasetCommitter) allowsEmpty() bool { return false }
+func (datasetCommitter) skip(*execute.Slot) {}
+func (datasetCommitter) allowsEmpty() bool  { return false }
 
 // samples returns the samples that are to be done, in blocks where that makes no difference.
-func (r *run) samples(j *job, w store.Writer) (iter.Seq2[source.Sample, error], error) {
+func (r *run) samples(j *execute.Job, w store.Writer) (iter.Seq2[source.Sample, error], error) {
 	if blocks, ok := r.blocks(j); ok && !w.Kept().Resumed {
 		return blocks, nil
 	}
 	samples, err := r.resume(w)
-	return j.ahead(r.config.Source, samples), err
+	return ahead(j, r.config.Source, samples), err
 }
 
 // ahead has samples of the source at path read before workers want them, where that takes its time.
-func (j *job) ahead(path string, samples iter.Seq2[source.Sample, error]) iter.Seq2[source.Sample, error] {
-	if !vfs.Mounted(path) || len(j.source) == 0 {
+func ahead(j *execute.Job, path string, samples iter.Seq2[source.Sample, error]) iter.Seq2[source.Sample, error] {
+	if !vfs.Mounted(path) || len(j.Source) == 0 {
 		return samples
 	}
-	return source.Prefetch(samples, len(j.source), readAhead)
+	return source.Prefetch(samples, len(j.Source), readAhead)
 }
 
 // stage names the pass that writes, for the progress.
@@ -220,37 +221,33 @@ func (r *run) stage() string {
 
 // pass sends every sample through the workers and the good ones, in order, to add. r.log
 // begins with what a run before this one has done.
-func (r *run) pass(ctx context.Context, j *job, what string, samples iter.Seq2[source.Sample, error], add func(*slot) error) error {
-	workers := make([]*worker, r.config.Workers)
-	for i := range workers {
-		workers[i] = newWorker(j)
-	}
+func (r *run) pass(ctx context.Context, j *execute.Job, what string, samples iter.Seq2[source.Sample, error], add func(*execute.Slot) error) error {
 	r.progress.Begin(what, r.info.Count, r.info.Unit)
 	defer r.progress.End()
 	r.progress.Add(r.log.samples)
-	commit := func(s *slot) error {
-		if s.many != nil {
+	commit := func(s *execute.Slot) error {
+		if s.Block != nil {
 			return r.commitBlock(s, add)
 		}
 		r.progress.Add(1)
 		r.log.enter(s)
-		if s.bad == nil {
+		if s.Err == nil {
 			return add(s)
 		}
 		return r.leaveOut(s)
 	}
-	return newRing(j.schema, len(workers), r.config.Memory, commit).run(ctx, samples, workers)
+	return execute.Run(ctx, j, r.config.Workers, r.config.Memory, samples, commit)
 }
 
 // leaveOut enters a sample that cannot be used, or makes it the error.
-func (r *run) leaveOut(s *slot) error {
+func (r *run) leaveOut(s *execute.Slot) error {
 	if !r.config.Skip {
-		return fmt.Errorf("%s: %w; use --on-error skip to leave out such samples", called(s.sample.Name), s.bad)
+		return fmt.Errorf("%s: %w; use --on-error skip to leave out such samples", called(s.Sample.Name), s.Err)
 	}
 	r.log.skip(s)
 	r.commits.skip(s)
 	if n := int64(len(r.log.skipped)); r.config.MaxErrors.exceeded(n, r.log.samples, r.info.Count) {
-		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n, r.log.samples, r.config.MaxErrors, called(s.sample.Name), s.bad)
+		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n, r.log.samples, r.config.MaxErrors, called(s.Sample.Name), s.Err)
 	}
 	return nil
 }
@@ -290,7 +287,7 @@ func (r *run) explain(ctx context.Context, err error) error {
 // newJob finds out what records will look like: like that of the first sample, in order,
 // that can be used. It does not trust headers alone, as the header of a corrupt image would
 // then decide the size of all others.
-func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
+func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {
 	if r.task.job != nil {
 		return r.task.job, nil
 	}
@@ -302,11 +299,11 @@ func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
 		return nil, err
 	}
 	field.LimitDecoding(fields, c.Memory)
-	j := &job{source: r.info.Fields, fields: fields, digest: c.Split != nil || c.Dedup}
-	if j.named, err = r.storesNames(c); err != nil {
+	j := &execute.Job{Source: r.info.Fields, Fields: fields, Digest: c.Split != nil || c.Dedup}
+	if j.Named, err = r.storesNames(c); err != nil {
 		return nil, err
 	}
-	w := newWorker(j)
+	w := execute.NewWorker(j)
 	r.log = newRunLog(c)
 	for sample, err := range r.src.Samples() {
 		if err == nil {
@@ -315,20 +312,20 @@ func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := &slot{sample: sample}
-		if s.bad = w.probe(s); s.bad == nil {
-			j.stratum, err = c.Stratify.Find(j.schema, c.labels())
-			return j, errors.Join(j.schema.Validate(), err)
+		s := &execute.Slot{Sample: sample}
+		if s.Err = w.Probe(s); s.Err == nil {
+			j.Stratum, err = c.Stratify.Find(j.Schema, c.labels())
+			return j, errors.Join(j.Schema.Validate(), err)
 		}
 		if err := r.leaveOut(s); err != nil {
 			return nil, err
 		}
 	}
 	if w := r.config.Rank; r.config.producer != nil && w.Size > 0 {
-		if err := j.guess(r.info.Name); err != nil {
+		if err := j.Guess(r.info.Name); err != nil {
 			return nil, err
 		}
-		j.stratum, err = c.Stratify.Find(j.schema, c.labels())
+		j.Stratum, err = c.Stratify.Find(j.Schema, c.labels())
 		return j, err
 	}
 	if len(r.log.skipped) == 0 {

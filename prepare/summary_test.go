@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/transforms"
 )
@@ -71,7 +72,7 @@ func TestKinds(t *testing.T) {
 	b := newRunLog(DefaultConfig())
 	reasons := map[string]error{"x": fmt.Errorf("jpeg: %w", imagefile.ErrCorrupt), "y": errors.New("permission denied")}
 	for i, reason := range []string{"x", "y", "x"} {
-		s := &slot{sample: source.Sample{Name: reason}, bad: reasons[reason]}
+		s := &execute.Slot{Sample: source.Sample{Name: reason}, Err: reasons[reason]}
 		b.enter(s)
 		b.skip(s)
 		if b.samples != int64(i+1) {

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -29,7 +30,7 @@ import (
 )
 
 // create returns the writer of the dataset.
-func (r *run) create(j *job) (store.Writer, error) {
+func (r *run) create(j *execute.Job) (store.Writer, error) {
 	journal, err := r.journal(j)
 	if err != nil {
 		return nil, err
@@ -41,22 +42,22 @@ func (r *run) create(j *job) (store.Writer, error) {
 	return w, err
 }
 
-func (r *run) newWriter(j *job, journal *store.Journal) (store.Writer, error) {
+func (r *run) newWriter(j *execute.Job, journal *store.Journal) (store.Writer, error) {
 	if r.task.adopt != nil {
 		return r.task.adopt()
 	}
 	c, splits := r.config, r.splits()
 	if c.DatasetFormat() == part.HDF5 {
-		return newCompressing(r.progress, r.space.need, c.Append).createHDF5(c, j.schema, hdf5.Options{
+		return newCompressing(r.progress, r.space.need, c.Append).createHDF5(c, j.Schema, hdf5.Options{
 			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
 	if c.DatasetFormat() == part.Zarr {
-		return newCompressing(r.progress, r.space.need, c.Append).createZarr(c, j.schema, zarr.Options{
+		return newCompressing(r.progress, r.space.need, c.Append).createZarr(c, j.Schema, zarr.Options{
 			ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
-	w, err := flat.Create(c.Dest, j.schema, flat.Options{
+	w, err := flat.Create(c.Dest, j.Schema, flat.Options{
 		ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 	})
 	if err != nil {
@@ -79,7 +80,7 @@ func (r *run) splits() []string {
 
 // journal returns what a later run must have in common with this one to continue it.
 // The treatment of bad samples may differ: up to here it made no difference.
-func (r *run) journal(j *job) (*store.Journal, error) {
+func (r *run) journal(j *execute.Job) (*store.Journal, error) {
 	recipe, err := r.recipeOf(j)
 	if err != nil {
 		return nil, err
@@ -279,11 +280,4 @@ func inPlace(c Config, info source.Info, splits []string) bool {
 	ragged := func(f source.Field) bool { return f.Image() && c.KeepEncoded || !f.Image() && f.Ragged }
 	return c.DatasetFormat() == part.HDF5 && info.Count > 0 && !c.Append && len(splits) == 0 && c.Compress.Method != Gzip &&
 		!slices.ContainsFunc(info.Fields, ragged)
-}
-
-// nameField is the field of the names of samples.
-func nameField() store.Field {
-	f := store.NewRagged(layout.SourceNameField, tensor.Uint8)
-	f.Content = tensor.SourceName
-	return f
 }

@@ -13,6 +13,18 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
+// File is an image file whose header was parsed.
+type File struct {
+	Config format.Config
+	data   []byte
+}
+
+// Parse is ReadConfig for a file that a Decoder may open then. The data must not change meanwhile.
+func Parse(data []byte) (File, error) {
+	c, err := ReadConfig(data)
+	return File{c, data}, err
+}
+
 // ReadConfig reads an image's header alone: it decodes no pixels and allocates nothing
 // that depends on the size the header claims. A size of zero is an error; a large one is
 // not, see Config.Check.

@@ -74,10 +74,16 @@ func New(opt Options) *Decoder { return &Decoder{opt: opt} }
 // detects more corrupt codes than libjpeg-turbo, which takes a run that leads out of a block for its end. All
 // errors of a file are an *Error, at some depth.
 func (d *Decoder) Open(data []byte) (pixel.Source, error) {
-	c, err := ReadConfig(data)
+	f, err := Parse(data)
 	if err != nil {
 		return nil, err
 	}
+	return d.OpenFile(f)
+}
+
+// OpenFile is Open for a file whose header was parsed.
+func (d *Decoder) OpenFile(f File) (pixel.Source, error) {
+	c, data := f.Config, f.data
 	if err := c.Check(d.opt.MaxPixels); err != nil {
 		return nil, err
 	}

@@ -15,10 +15,16 @@ import (
 // by Open. Pages of a TIFF that are gray, of one size and type are channels of one image. Blending and conversions of
 // color are errors.
 func (d *Decoder) Samples(data []byte) (m pixel.Raster, err error) {
-	c, err := ReadConfig(data)
+	f, err := Parse(data)
 	if err != nil {
 		return m, err
 	}
+	return d.SamplesOf(f)
+}
+
+// SamplesOf is Samples for a file whose header was parsed.
+func (d *Decoder) SamplesOf(f File) (m pixel.Raster, err error) {
+	c, data := f.Config, f.data
 	if err := c.Check(d.opt.MaxPixels); err != nil {
 		return m, err
 	}

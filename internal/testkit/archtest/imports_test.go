@@ -180,6 +180,7 @@ var layers = [][]place{
 		{"prepare/internal/commit/part", "what a rank makes, and a merge reads"},
 	},
 	{
+		{"prepare/internal/execute", "samples to records, by any number of workers, in order; parts have samples that are done"},
 		{"prepare/internal/commit/upload", "datasets and parts into buckets, while they are made"},
 	},
 	{

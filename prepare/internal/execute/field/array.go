@@ -78,14 +78,14 @@ func (w *arrayWorker) Probe(_ string, value []byte) (store.Field, error) {
 	return w.output()
 }
 
-func (w *arrayWorker) Do(_ string, dst, value []byte) (out []byte, bad, fatal error) {
+func (w *arrayWorker) Do(_ string, dst, value []byte) (out []byte, err error) {
 	if err := w.check(value); err != nil {
-		return dst, err, nil
+		return dst, &SampleError{err}
 	}
 	n := w.runner.OutputBytes(len(value))
 	dst = slices.Grow(dst[:0], n)[:n]
 	if err := w.runner.Do(dst, value); err != nil {
-		return dst, fmt.Errorf("%s: %w", w.field.Name, source.ValueError("%w", err)), nil
+		return dst, &SampleError{fmt.Errorf("%s: %w", w.field.Name, source.ValueError("%w", err))}
 	}
-	return dst, nil, nil
+	return dst, nil
 }

@@ -24,11 +24,11 @@ func (f copyField) Probe(_ string, value []byte) (store.Field, error) {
 	return f.field.Field, f.check(value)
 }
 
-func (f copyField) Do(_ string, dst, value []byte) (out []byte, bad, fatal error) {
+func (f copyField) Do(_ string, dst, value []byte) (out []byte, err error) {
 	if err := f.check(value); err != nil {
-		return dst, err, nil
+		return dst, &SampleError{err}
 	}
-	return append(dst[:0], value...), nil, nil
+	return append(dst[:0], value...), nil
 }
 
 // check makes sure that a value has the length of its type.

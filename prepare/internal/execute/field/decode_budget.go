@@ -29,10 +29,10 @@ func newDecodeBudget(memory int64) *decodeBudget {
 
 // take waits until the pixels of an image have room, and returns how to give it back. An image that is larger than all there is
 // is decoded alone.
-func (b *decodeBudget) take(file []byte) (done func()) {
+func (b *decodeBudget) take(v imageValue) (done func()) {
 	n := int64(0)
 	if b != nil {
-		n = min(pixelBytes(file), b.most)
+		n = min(pixelBytes(v), b.most)
 	}
 	if n < smallImage {
 		return func() {}
@@ -52,9 +52,9 @@ func (b *decodeBudget) take(file []byte) (done func()) {
 }
 
 // pixelBytes returns what the pixels of a file take, 0 of one that is not decoded whole.
-func pixelBytes(file []byte) int64 {
-	c, err := imagefile.ReadConfig(file)
-	if err != nil || c.Format == imagefile.JPEG {
+func pixelBytes(v imageValue) int64 {
+	c := v.file.Config
+	if v.err != nil || c.Format == imagefile.JPEG {
 		return 0
 	}
 	return int64(c.Width) * int64(c.Height) * int64(max(4, c.Channels)) * int64(max(1, (c.Bits+7)/8))

@@ -11,12 +11,12 @@ import (
 // Images that are decoded at once take no more than the budget together; one that is larger than it is decoded alone, and small
 // ones always.
 func TestDecodeBudget(t *testing.T) {
-	file := func(side int) []byte {
+	file := func(side int) imageValue {
 		var b bytes.Buffer
 		if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, side, side))); err != nil {
 			t.Fatal(err)
 		}
-		return b.Bytes()
+		return (&fileOpener{}).parse(b.Bytes())
 	}
 	large, larger, small := file(1100), file(2100), file(100) // 4.6 and 16.8 MiB, and 40 KB
 	b := newDecodeBudget(10 << 20)

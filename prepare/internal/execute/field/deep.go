@@ -39,17 +39,16 @@ func describe(channels int, dtype tensor.DType) string {
 }
 
 // isDeep reports whether a file's values are to be kept as they are.
-func (o *fileOpener) isDeep(value []byte) bool {
+func (o *fileOpener) isDeep(v imageValue) bool {
 	if o.rules.Deep != KeepDeep {
 		return false
 	}
-	if isArray(value) {
+	if isArray(v.bytes) {
 		return true
 	}
-	switch imagefile.Sniff(value) {
+	switch c := v.file.Config; c.Format {
 	case imagefile.PNG, imagefile.TIFF, imagefile.PNM:
-		c, err := imagefile.ReadConfig(value)
-		return err == nil && c.Deep()
+		return v.err == nil && c.Deep()
 	}
 	return false
 }
@@ -57,12 +56,13 @@ func (o *fileOpener) isDeep(value []byte) bool {
 func isArray(value []byte) bool { return bytes.HasPrefix(value, []byte(source.NPYMagic)) }
 
 // samples returns what a file holds. Of an array the pixels of the raster are its elements.
-func (o *fileOpener) samples(value []byte) (d deep, err error) {
+func (o *fileOpener) samples(v imageValue) (d deep, err error) {
+	value := v.bytes
 	if !isArray(value) {
-		if err := o.rules.check(value); err != nil {
+		if err := o.refuses(v); err != nil {
 			return d, err
 		}
-		d.raster, err = o.decoder.Samples(value)
+		d.raster, err = o.decoder.SamplesOf(v.file)
 		return d, err
 	}
 	r := bytes.NewReader(value)
@@ -91,8 +91,8 @@ func (o *fileOpener) samples(value []byte) (d deep, err error) {
 }
 
 // probeDeep is Probe for a first file that is not of 8 bits.
-func (w *imageWorker) probeDeep(files *fileOpener, name string, value []byte) (store.Field, error) {
-	d, err := files.samples(value)
+func (w *imageWorker) probeDeep(files *fileOpener, name string, v imageValue) (store.Field, error) {
+	d, err := files.samples(v)
 	if err == nil {
 		err = w.suits(&d)
 	}
@@ -160,40 +160,39 @@ func (w *imageWorker) suits(d *deep) error {
 }
 
 // doDeep makes a record of a file where it, or the first one, is not an image of 8 bits.
-func (w *imageWorker) doDeep(files *fileOpener, isDeep bool, name string, dst, value []byte) (out []byte, bad, fatal error) {
+func (w *imageWorker) doDeep(files *fileOpener, isDeep bool, name string, dst []byte, v imageValue) (out []byte, err error) {
 	if w.deep == nil || !isDeep {
-		return dst, w.mixed(value), nil
+		return dst, ofSample(w.mixed(v))
 	}
-	d, err := files.samples(value)
+	d, err := files.samples(v)
 	if err != nil {
-		return dst, err, nil
+		return dst, &SampleError{err}
 	}
 	if d.array != w.deep.array || d.raster.DType != w.deep.raster.DType || d.raster.C != w.deep.raster.C || !slices.Equal(d.shape, w.deep.shape) {
-		return dst, fmt.Errorf("has %s, and the first sample, %s, has %s", &d, w.first.name, w.deep), nil
+		return dst, &SampleError{fmt.Errorf("has %s, and the first sample, %s, has %s", &d, w.first.name, w.deep)}
 	}
 	if d.array {
-		return append(dst[:0], d.raster.Pix...), nil, nil
+		return append(dst[:0], d.raster.Pix...), nil
 	}
 	info, err := w.pipeline.RasterOutput(d.raster)
 	if err != nil {
-		return dst, err, nil
+		return dst, &SampleError{err}
 	}
 	if info.W != w.out.W || info.H != w.out.H {
-		return dst, nil, &sizeError{w.first, shaped{name, d.raster.W, d.raster.H}, w.out, info}
+		return dst, &sizeError{w.first, shaped{name, d.raster.W, d.raster.H}, w.out, info}
 	}
 	dst = slices.Grow(dst[:0], info.Bytes())[:info.Bytes()]
-	return dst, w.pipeline.Raster(dst, d.raster), nil
+	return dst, ofSample(w.pipeline.Raster(dst, d.raster))
 }
 
 // mixed is the error of a file that is of 8 bits where the first is not, or the other way round.
-func (w *imageWorker) mixed(value []byte) error {
+func (w *imageWorker) mixed(v imageValue) error {
 	what := "is a NumPy array"
-	if !isArray(value) {
-		c, err := imagefile.ReadConfig(value)
-		if err != nil {
-			return err
+	if !isArray(v.bytes) {
+		if v.err != nil {
+			return v.err
 		}
-		what = "has " + describe(c.Channels, c.DType)
+		what = "has " + describe(v.file.Config.Channels, v.file.Config.DType)
 	}
 	first := "8-bit pixels"
 	if w.deep != nil {

@@ -94,15 +94,20 @@ type encodedWorker struct {
 }
 
 func (w encodedWorker) Probe(name string, value []byte) (store.Field, error) {
-	if _, err := w.opener.open(value); err != nil {
+	if _, err := w.opener.open(w.opener.parse(value)); err != nil {
 		return store.Field{}, err
 	}
 	return w.encodedField.Probe(name, value)
 }
 
-func (w encodedWorker) Do(name string, dst, value []byte) (out []byte, bad, fatal error) {
-	if _, err := w.opener.open(value); err != nil {
-		return dst, err, nil
+func (w encodedWorker) Do(name string, dst, value []byte) (out []byte, err error) {
+	return w.keep(name, dst, w.opener.parse(value))
+}
+
+// keep copies a file that can be opened.
+func (w encodedWorker) keep(name string, dst []byte, v imageValue) (out []byte, err error) {
+	if _, err := w.opener.open(v); err != nil {
+		return dst, &SampleError{err}
 	}
-	return w.encodedField.Do(name, dst, value)
+	return w.encodedField.Do(name, dst, v.bytes)
 }

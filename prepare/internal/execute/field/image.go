@@ -25,9 +25,17 @@ type imageField struct {
 	deep      *deep // set by a first file that 8-bit gray or RGB cannot hold: all others are like it
 }
 
-// opener gives the pixels of a value. It serves one goroutine.
+// imageValue is the value of a sample that is an image: pixels, or a file, whose header is parsed once.
+type imageValue struct {
+	bytes []byte
+	file  imagefile.File // the zero value of pixels
+	err   error          // why the file cannot be opened, if its header says so
+}
+
+// opener gives the pixels of values. It serves one goroutine.
 type opener interface {
-	open(value []byte) (transforms.Source, error)
+	parse(value []byte) imageValue
+	open(v imageValue) (transforms.Source, error)
 }
 
 // shaped is a sample and the size of its image, for messages.
@@ -49,17 +57,18 @@ type imageWorker struct {
 }
 
 func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
-	if err := w.checkClasses(value); err != nil {
+	v := w.opener.parse(value)
+	if err := w.checkClasses(v); err != nil {
 		return store.Field{}, err
 	}
-	defer w.room(value)()
-	if files, ok := w.opener.(*fileOpener); ok && files.isDeep(value) {
-		return w.probeDeep(files, name, value)
+	defer w.budget.take(v)()
+	if files, ok := w.opener.(*fileOpener); ok && files.isDeep(v) {
+		return w.probeDeep(files, name, v)
 	}
 	if w.asked.DType == tensor.Uint16 {
 		return store.Field{}, errors.New("has 8 bits a sample; --dtype uint16 is for images of 16")
 	}
-	src, err := w.opener.open(value)
+	src, err := w.opener.open(v)
 	if err != nil {
 		return store.Field{}, err
 	}
@@ -77,40 +86,33 @@ func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
 	return field, nil
 }
 
-func (w *imageWorker) Do(name string, dst, value []byte) (out []byte, bad, fatal error) {
-	if err := w.checkClasses(value); err != nil {
-		return dst, err, nil
+func (w *imageWorker) Do(name string, dst, value []byte) (out []byte, err error) {
+	v := w.opener.parse(value)
+	if err := w.checkClasses(v); err != nil {
+		return dst, &SampleError{err}
 	}
-	defer w.room(value)()
+	defer w.budget.take(v)()
 	if files, ok := w.opener.(*fileOpener); ok {
-		if isDeep := files.isDeep(value); isDeep || w.deep != nil {
-			return w.doDeep(files, isDeep, name, dst, value)
+		if isDeep := files.isDeep(v); isDeep || w.deep != nil {
+			return w.doDeep(files, isDeep, name, dst, v)
 		}
 	}
-	src, err := w.opener.open(value)
+	src, err := w.opener.open(v)
 	if err != nil {
-		return dst, err, nil
+		return dst, &SampleError{err}
 	}
-	if bad, fatal = w.check(name, transforms.InfoOf(src)); bad != nil || fatal != nil {
-		return dst, bad, fatal
+	if err := w.check(name, transforms.InfoOf(src)); err != nil {
+		return dst, err
 	}
-	return dst, w.runner.Do(dst, src), nil
-}
-
-// room waits until there is memory for the pixels of a file.
-func (w *imageWorker) room(value []byte) (done func()) {
-	if _, ok := w.opener.(*fileOpener); !ok {
-		return func() {}
-	}
-	return w.budget.take(value)
+	return dst, ofSample(w.runner.Do(dst, src))
 }
 
 // checkClasses refuses the file of a mask that has a palette: its colors would be stored, and not its numbers.
-func (w *imageWorker) checkClasses(value []byte) error {
+func (w *imageWorker) checkClasses(v imageValue) error {
 	if !w.classes {
 		return nil
 	}
-	c, err := imagefile.ReadConfig(value)
+	c, err := v.file.Config, v.err
 	if err == nil && c.Model == "palette" {
 		err = &imagefile.Error{Format: c.Format, Kind: imagefile.ErrUnsupported, Msg: "has a palette, and is in a field that may be a mask: its colors would be stored, not its class numbers; convert it to gray, with Pillow: Image.fromarray(numpy.array(image)); or, if it is a picture: --independent FIELD"}
 	}
@@ -118,21 +120,21 @@ func (w *imageWorker) checkClasses(value []byte) error {
 }
 
 // check makes sure that an image of that kind becomes a record like all others. One that
-// the transforms cannot work with is bad; one that would be of another size is fatal, as it
+// the transforms cannot work with is a SampleError; one that would be of another size is none, as it
 // is no fault of the image.
-func (w *imageWorker) check(name string, in transforms.Info) (bad, fatal error) {
+func (w *imageWorker) check(name string, in transforms.Info) error {
 	if in == w.checked {
-		return nil, nil
+		return nil
 	}
 	out, err := w.pipeline.Output(in)
 	if err != nil {
-		return err, nil
+		return &SampleError{err}
 	}
 	if out.W != w.out.W || out.H != w.out.H || out.C != w.out.C {
-		return nil, &sizeError{w.first, shaped{name, in.W, in.H}, w.out, out}
+		return &sizeError{w.first, shaped{name, in.W, in.H}, w.out, out}
 	}
 	w.checked = in
-	return nil, nil
+	return nil
 }
 
 // fileOpener decodes files of images.
@@ -141,18 +143,33 @@ type fileOpener struct {
 	rules   rules
 }
 
-func (o *fileOpener) open(value []byte) (transforms.Source, error) {
-	if err := o.rules.check(value); err != nil {
+func (o *fileOpener) parse(value []byte) imageValue {
+	file, err := imagefile.Parse(value)
+	return imageValue{value, file, err}
+}
+
+func (o *fileOpener) open(v imageValue) (transforms.Source, error) {
+	if err := o.refuses(v); err != nil {
 		return nil, err
 	}
-	return o.decoder.Open(value)
+	return o.decoder.OpenFile(v.file)
+}
+
+// refuses returns why a file must not be opened, if so.
+func (o *fileOpener) refuses(v imageValue) error {
+	if v.err != nil {
+		return v.err
+	}
+	return o.rules.check(v.file.Config)
 }
 
 // pixelOpener takes pixels as they are.
 type pixelOpener struct{ info transforms.Info }
 
-func (o pixelOpener) open(value []byte) (transforms.Source, error) {
-	return transforms.SourceOf(o.info, value)
+func (o pixelOpener) parse(value []byte) imageValue { return imageValue{bytes: value} }
+
+func (o pixelOpener) open(v imageValue) (transforms.Source, error) {
+	return transforms.SourceOf(o.info, v.bytes)
 }
 
 // sizeError says that two images do not fit into one array.

@@ -14,6 +14,21 @@ type Worker interface {
 	Probe(name string, value []byte) (store.Field, error)
 
 	// Do makes the value of a record of that of a sample, in the memory of dst where it fits.
-	// The sample may be bad, or show that the run as a whole cannot go on.
-	Do(name string, dst, value []byte) (out []byte, bad, fatal error)
+	// With a SampleError the sample cannot be used; after any other error the run as a whole cannot go on.
+	Do(name string, dst, value []byte) (out []byte, err error)
+}
+
+// SampleError is the error of a sample that cannot be used, where others can.
+type SampleError struct{ Err error }
+
+func (e *SampleError) Error() string { return e.Err.Error() }
+
+func (e *SampleError) Unwrap() error { return e.Err }
+
+// ofSample makes an error one of the sample.
+func ofSample(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &SampleError{err}
 }

@@ -17,16 +17,16 @@ type relabel struct {
 
 func (f relabel) NewWorker() Worker { return f }
 
-func (f relabel) Do(name string, dst, value []byte) (out []byte, bad, fatal error) {
-	dst, bad, fatal = f.copyField.Do(name, dst, value)
-	if bad == nil && fatal == nil {
+func (f relabel) Do(name string, dst, value []byte) (out []byte, err error) {
+	dst, err = f.copyField.Do(name, dst, value)
+	if err == nil {
 		v := tensor.As[int64](tensor.Of(f.field.Spec, 1, dst))
 		if v[0] < 0 || v[0] >= int64(len(f.numbers)) {
-			return dst, fmt.Errorf("%s: %w", f.field.Name, source.ValueError("label %d of %d classes", v[0], len(f.numbers))), nil
+			return dst, &SampleError{fmt.Errorf("%s: %w", f.field.Name, source.ValueError("label %d of %d classes", v[0], len(f.numbers)))}
 		}
 		v[0] = f.numbers[v[0]]
 	}
-	return dst, bad, fatal
+	return dst, err
 }
 
 // newRelabel returns the job for a label whose dataset has those classes already: new names

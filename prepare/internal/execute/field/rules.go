@@ -50,14 +50,7 @@ func (r Rules) keepPixels() bool { return !r.Orient && r.Alpha == imagefile.Drop
 type rules Rules
 
 // check returns why an image must not be used, if so.
-func (r rules) check(value []byte) error {
-	if !r.RefuseAlpha && r.Deep != RefuseDeep && !r.RefuseCMYK {
-		return nil
-	}
-	c, err := imagefile.ReadConfig(value)
-	if err != nil {
-		return err
-	}
+func (r rules) check(c imagefile.Config) error {
 	switch {
 	case r.RefuseAlpha && c.Transparent:
 		return refused(c, "is transparent", "alpha dropped")

@@ -33,31 +33,32 @@ type shrinkWorker struct {
 	rgba   image.RGBA
 }
 
-func (w *shrinkWorker) Do(name string, dst, value []byte) (out []byte, bad, fatal error) {
-	c, err := imagefile.ReadConfig(value)
-	if err != nil {
-		return dst, err, nil
+func (w *shrinkWorker) Do(name string, dst, value []byte) (out []byte, err error) {
+	v := w.opener.parse(value)
+	if v.err != nil {
+		return dst, &SampleError{v.err}
 	}
+	c := v.file.Config
 	if !w.field.isLarge(c) {
-		return w.encodedWorker.Do(name, dst, value)
+		return w.keep(name, dst, v)
 	}
-	src, err := w.opener.open(value)
+	src, err := w.opener.open(v)
+	if err == nil {
+		err = w.shrink(src)
+	}
 	if err != nil {
-		return dst, err, nil
-	}
-	if err := w.shrink(src); err != nil {
-		return dst, err, nil
+		return dst, &SampleError{err}
 	}
 	var b bytes.Buffer
 	if err := jpeg.Encode(&b, &w.rgba, &jpeg.Options{Quality: w.field.quality}); err != nil {
-		return dst, nil, err
+		return dst, err
 	}
 	file := b.Bytes()
 	dst = append(dst[:0], file[:2]...)
 	if turned := c.Format == imagefile.TIFF; !turned {
 		dst = appendOrientation(dst, c.Orientation)
 	}
-	return append(dst, file[2:]...), nil, nil
+	return append(dst, file[2:]...), nil
 }
 
 // isLarge reports whether an image is to be made smaller.

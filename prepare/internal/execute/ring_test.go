@@ -1,4 +1,4 @@
-package prepare
+package execute
 
 import (
 	"context"
@@ -31,24 +31,23 @@ func endless(data []byte, yielded *atomic.Int64) iter.Seq2[source.Sample, error]
 }
 
 // testJob returns a job for images of 24x24, and workers for it.
-func testJob(t *testing.T, n int) (*job, []*worker) {
+func testJob(t *testing.T, n int) (*Job, []*Worker) {
 	t.Helper()
-	c := DefaultConfig()
-	c.Normalize, _ = field.ParseNormalize("none")
+	c := field.DefaultOptions()
 	images := source.Field{Field: store.NewRagged("images", tensor.Uint8)}
 	images.Content = tensor.Image
 	fields, err := c.Jobs([]source.Field{images}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{source: []source.Field{images}, fields: fields}
-	probe := newWorker(j)
-	if err := probe.probe(&slot{sample: source.Sample{Data: memory(rawtest.Picture(t, ".png", 24, 24, 1))}}); err != nil {
+	j := &Job{Source: []source.Field{images}, Fields: fields}
+	probe := NewWorker(j)
+	if err := probe.Probe(&Slot{Sample: source.Sample{Data: memory(rawtest.Picture(t, ".png", 24, 24, 1))}}); err != nil {
 		t.Fatal(err)
 	}
-	var workers []*worker
+	var workers []*Worker
 	for range n {
-		workers = append(workers, newWorker(j))
+		workers = append(workers, NewWorker(j))
 	}
 	return j, workers
 }
@@ -56,13 +55,13 @@ func testJob(t *testing.T, n int) (*job, []*worker) {
 // However slow a commit is, no more samples are under way than there are slots.
 func TestRingIsBounded(t *testing.T) {
 	j, workers := testJob(t, 3)
-	slots := int64(ringSlots(j.schema, len(workers), 0))
+	slots := int64(ringSlots(j.Schema, len(workers), 0))
 	var yielded atomic.Int64
 	stop := errors.New("enough")
 	committed := int64(0)
-	r := newRing(j.schema, len(workers), 0, func(s *slot) error {
-		if s.bad != nil {
-			return s.bad
+	r := newRing(j.Schema, len(workers), 0, func(s *Slot) error {
+		if s.Err != nil {
+			return s.Err
 		}
 		committed++
 		if under := yielded.Load() - committed; under > slots {
@@ -107,7 +106,7 @@ func (s slowFirst) Read(v *source.Values) error {
 func TestRingKeepsTheOrder(t *testing.T) {
 	j, workers := testJob(t, 2)
 	data := rawtest.Picture(t, ".png", 24, 24, 1)
-	slots := ringSlots(j.schema, len(workers), 0)
+	slots := ringSlots(j.Schema, len(workers), 0)
 	others := make(chan struct{}, 3*slots)
 	samples := func(yield func(source.Sample, error) bool) {
 		for i := range 2 * slots {
@@ -121,9 +120,9 @@ func TestRingKeepsTheOrder(t *testing.T) {
 		}
 	}
 	var got []string
-	r := newRing(j.schema, len(workers), 0, func(s *slot) error {
-		got = append(got, s.sample.Name)
-		return s.bad
+	r := newRing(j.Schema, len(workers), 0, func(s *Slot) error {
+		got = append(got, s.Sample.Name)
+		return s.Err
 	})
 	if err := r.run(context.Background(), samples, workers); err != nil {
 		t.Fatal(err)
@@ -162,7 +161,7 @@ func TestSourceErrorEndsTheRun(t *testing.T) {
 		}
 		yield(source.Sample{}, broken)
 	}
-	err := newRing(j.schema, 2, 0, func(*slot) error { committed++; return nil }).run(context.Background(), samples, workers)
+	err := newRing(j.Schema, 2, 0, func(*Slot) error { committed++; return nil }).run(context.Background(), samples, workers)
 	if err != broken || committed != 7 {
 		t.Errorf("error %v after %d records, want that of the source after 7", err, committed)
 	}
@@ -171,21 +170,12 @@ func TestSourceErrorEndsTheRun(t *testing.T) {
 // A worker's work for one image allocates nothing of the image's size.
 func TestWorkerReusesMemory(t *testing.T) {
 	j, workers := testJob(t, 1)
-	s := &slot{sample: source.Sample{Name: "x", Data: memory(rawtest.Picture(t, ".jpg", 24, 24, 1))}, record: store.NewRecord(j.schema)}
+	s := &Slot{Sample: source.Sample{Name: "x", Data: memory(rawtest.Picture(t, ".jpg", 24, 24, 1))}, Record: store.NewRecord(j.Schema)}
 	workers[0].do(s)
-	if s.bad != nil {
-		t.Fatal(s.bad)
+	if s.Err != nil {
+		t.Fatal(s.Err)
 	}
 	if n := testing.AllocsPerRun(100, func() { workers[0].do(s) }); n > 20 {
 		t.Errorf("%v allocations an image", n)
 	}
-}
-
-func BenchmarkPass(b *testing.B) {
-	c := config(b, rawtest.Folder(b, 100))
-	c.Overwrite = true
-	for b.Loop() {
-		mustRun(b, c)
-	}
-	b.ReportMetric(float64(b.N)*100/b.Elapsed().Seconds(), "images/s")
 }

@@ -1,4 +1,4 @@
-package prepare
+package execute
 
 import (
 	"cmp"
@@ -20,15 +20,15 @@ import (
 type ring struct {
 	schema store.Schema
 	memory int64
-	commit func(*slot) error
-	free   chan *slot // that no worker has
+	commit func(*Slot) error
+	free   chan *Slot // that no worker has
 
 	source sync.Mutex
 	pull   func() (source.Sample, error, bool)
 	drawn  int64 // samples so far
 
 	mu     sync.Mutex
-	filled []*slot   // that wait, see place
+	filled []*Slot   // that wait, see place
 	held   int64     // bytes of those
 	less   sync.Cond // held became less, or the run ends
 	next   int64     // the number that is to be committed next
@@ -41,13 +41,13 @@ const aheadBytes = 64 << 20
 
 // newRing returns a ring for that many workers, whose slots take no more than memory, if
 // that is not 0. It commits by calls of commit, one after the other, from any goroutine.
-func newRing(s store.Schema, workers int, memory int64, commit func(*slot) error) *ring {
+func newRing(s store.Schema, workers int, memory int64, commit func(*Slot) error) *ring {
 	memory = cmp.Or(memory, aheadBytes)
 	n := ringSlots(s, workers, memory)
-	r := &ring{schema: s, memory: memory, commit: commit, filled: make([]*slot, n), free: make(chan *slot, n)}
+	r := &ring{schema: s, memory: memory, commit: commit, filled: make([]*Slot, n), free: make(chan *Slot, n)}
 	r.less.L = &r.mu
 	for range n {
-		r.free <- new(slot)
+		r.free <- new(Slot)
 	}
 	return r
 }
@@ -59,10 +59,22 @@ func ringSlots(s store.Schema, workers int, memory int64) int {
 	return workers + int(min(max(memory/int64(s.RecordBytes()), int64(2*workers)), int64(32*workers)))
 }
 
+// Run sends all samples through the workers, which do one job, and commits one after the other by calls of commit, from any
+// goroutine. Slots that wait take no more than memory, if that is not 0. It stops at the first error of the source, of a slot
+// that is not of its sample alone, of commit, or at the end of ctx, whose cause it then returns. When it returns, no goroutine
+// of it is left.
+func Run(ctx context.Context, j *Job, workers int, memory int64, samples iter.Seq2[source.Sample, error], commit func(*Slot) error) error {
+	all := make([]*Worker, workers)
+	for i := range all {
+		all[i] = NewWorker(j)
+	}
+	return newRing(j.Schema, workers, memory, commit).run(ctx, samples, all)
+}
+
 // run sends all samples through the workers and commits one after the other. It stops at the
-// first error of the source, of a slot that is fatal, of commit, or at the end of ctx, whose
+// first error of the source, of a slot that is not of its sample alone, of commit, or at the end of ctx, whose
 // cause it then returns. When it returns, no goroutine of it is left.
-func (r *ring) run(ctx context.Context, samples iter.Seq2[source.Sample, error], workers []*worker) error {
+func (r *ring) run(ctx context.Context, samples iter.Seq2[source.Sample, error], workers []*Worker) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() {
@@ -87,7 +99,7 @@ func (r *ring) run(ctx context.Context, samples iter.Seq2[source.Sample, error],
 
 // work fills slots until there are no more samples, or none are wanted. It has a slot before it
 // draws a sample, so that the sample which is next to be committed never waits for one.
-func (r *ring) work(ctx context.Context, w *worker) (err error) {
+func (r *ring) work(ctx context.Context, w *Worker) (err error) {
 	since := time.Now()
 	for s := <-r.free; ; {
 		if !r.room(ctx) || !r.draw(s) {
@@ -136,28 +148,28 @@ func (r *ring) room(ctx context.Context) bool {
 
 // draw gives s the next sample, or the error that ends the source. It reports whether there was
 // one.
-func (r *ring) draw(s *slot) (ok bool) {
+func (r *ring) draw(s *Slot) (ok bool) {
 	r.source.Lock()
 	defer r.source.Unlock()
-	s.sample, s.fatal, ok = r.pull()
+	s.Sample, s.Err, ok = r.pull()
 	s.number = r.drawn
 	r.drawn++
 	return ok
 }
 
 // fill makes the record of a sample.
-func (r *ring) fill(s *slot, w *worker) {
-	if s.record == nil {
-		s.record = store.NewRecord(r.schema)
+func (r *ring) fill(s *Slot, w *Worker) {
+	if s.Record == nil {
+		s.Record = store.NewRecord(r.schema)
 	}
-	if s.fatal == nil {
+	if s.Err == nil {
 		w.do(s)
 	}
 }
 
 // finish enters a slot that is filled. Unless another worker does that, it then commits what is
 // next, as long as that is there. It returns mine if it is free again.
-func (r *ring) finish(ctx context.Context, mine *slot) (*slot, error) {
+func (r *ring) finish(ctx context.Context, mine *Slot) (*Slot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.filled[r.place(mine.number)] = mine
@@ -167,7 +179,11 @@ func (r *ring) finish(ctx context.Context, mine *slot) (*slot, error) {
 	}
 	r.busy = true
 	for s := r.filled[r.place(r.next)]; s != nil; s = r.filled[r.place(r.next)] {
-		if err := r.settle(ctx, s); err != nil {
+		r.mu.Unlock()
+		held, err := r.settle(ctx, s)
+		r.mu.Lock()
+		r.settledLocked(s, held)
+		if err != nil {
 			return nil, err // busy for ever: nothing comes behind it
 		}
 		if s != mine {
@@ -181,26 +197,28 @@ func (r *ring) finish(ctx context.Context, mine *slot) (*slot, error) {
 	return mine, nil
 }
 
-// settle commits the slot that is next, while others may enter theirs.
-func (r *ring) settle(ctx context.Context, s *slot) error {
-	r.mu.Unlock()
-	err := s.fatal
+// settle commits the slot that is next, while others may enter theirs. It returns the bytes that the slot held.
+func (r *ring) settle(ctx context.Context, s *Slot) (held int64, err error) {
+	err = s.fatal()
 	if err == nil {
 		err = context.Cause(ctx)
 	}
 	if err == nil {
 		err = r.commit(s)
 	}
-	held := s.bytes()
+	held = s.bytes()
 	s.trim(r.schema, r.memory/int64(len(r.filled)))
-	r.mu.Lock()
+	return held, err
+}
+
+// settledLocked takes out the slot that settle was called for, which held so many bytes.
+func (r *ring) settledLocked(s *Slot, held int64) {
 	if r.held > r.memory {
 		r.less.Broadcast()
 	}
 	r.held -= held
 	r.filled[r.place(s.number)] = nil
 	r.next++
-	return err
 }
 
 // place is where a number is in filled: those under way have one each.

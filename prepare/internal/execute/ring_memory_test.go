@@ -1,4 +1,4 @@
-package prepare
+package execute
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -24,18 +25,18 @@ func (s stuck) Read(v *source.Values) error { <-s.let; return s.memory.Read(v) }
 func TestRingBoundsBytes(t *testing.T) {
 	const size, most, workers = 1 << 20, 8 << 20, 3
 	text := source.Field{Field: store.NewRagged("x", tensor.Uint8)}
-	fields, err := DefaultConfig().Jobs([]source.Field{text}, nil)
+	fields, err := field.DefaultOptions().Jobs([]source.Field{text}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{source: []source.Field{text}, fields: fields}
+	j := &Job{Source: []source.Field{text}, Fields: fields}
 	data := memory(make([]byte, size))
-	if err := newWorker(j).probe(&slot{sample: source.Sample{Data: data}}); err != nil {
+	if err := NewWorker(j).Probe(&Slot{Sample: source.Sample{Data: data}}); err != nil {
 		t.Fatal(err)
 	}
-	var all []*worker
+	var all []*Worker
 	for range workers {
-		all = append(all, newWorker(j))
+		all = append(all, NewWorker(j))
 	}
 	const samples = 60
 	var drawn atomic.Int64
@@ -68,7 +69,7 @@ func TestRingBoundsBytes(t *testing.T) {
 		}
 		close(let)
 	}()
-	r := newRing(j.schema, workers, most, func(s *slot) error { committed++; return s.bad })
+	r := newRing(j.Schema, workers, most, func(s *Slot) error { committed++; return s.Err })
 	if err := r.run(context.Background(), seq, all); err != nil || committed != samples {
 		t.Errorf("%d of %d: %v", committed, samples, err)
 	}

@@ -1,0 +1,104 @@
+package execute
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/penstock/penstock/internal/digest"
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+)
+
+// BlockOf returns a block of samples as the one of a slot, which is handled like its samples one by one.
+func BlockOf(b source.Block) source.Sample { return source.Sample{Data: blockData{b}} }
+
+// blockData is a block of samples on its way from the source to a worker.
+type blockData struct{ source.Block }
+
+// Read implements source.Data. Nobody reads a block as one sample.
+func (blockData) Read(*source.Values) error { return errors.ErrUnsupported }
+
+// Block is what a worker has made of a block of samples.
+type Block struct {
+	rows    *source.Rows
+	Records *digest.Block // samples of rows that are not odd
+	Odd     []Slot        // the others; each has a field.SampleError
+	Prints  []byte        // of each sample its name, a zero byte, its size as 8 and its CRC32C as 4 bytes, little endian
+	Names   []byte        // of each sample its name, and a zero byte
+	Size    int64         // bytes of all samples
+}
+
+// Samples returns how many samples there are.
+func (f *Block) Samples() int { return f.rows.N }
+
+// OddAt returns the place of an odd sample among all.
+func (f *Block) OddAt(i int) int { return f.rows.Odd[i].At }
+
+// doBlock makes the records of a block.
+func (w *Worker) doBlock(b source.Block, s *Slot) {
+	if s.Block == nil {
+		s.Block = &Block{rows: source.NewRows(len(w.job.Source)), Records: digest.NewBlock(w.job.Schema.Specs())}
+	}
+	f := s.Block
+	f.rows.Clear()
+	if s.Err = b.Read(f.rows); s.Err != nil {
+		return
+	}
+	f.Odd = slices.Grow(f.Odd[:0], len(f.rows.Odd))[:len(f.rows.Odd)]
+	for i, o := range f.rows.Odd {
+		f.Odd[i] = Slot{Record: s.Record, Sample: source.Sample{Name: string(f.rows.Name(o.At)), Split: f.rows.Split, Data: o.Data}}
+		w.do(&f.Odd[i])
+		if s.Err = f.Odd[i].fatal(); s.Err != nil {
+			return
+		}
+		if f.Odd[i].Err == nil {
+			panic("prepare: a sample that its block refused can be read")
+		}
+	}
+	f.Records.N, f.Records.Split = f.rows.N-len(f.Odd), f.rows.Split
+	copy(f.Records.Values, f.rows.Values)
+	f.Records.Summarize()
+	f.sum(w.job.Schema)
+}
+
+// sum computes the prints of all samples.
+func (f *Block) sum(s store.Schema) {
+	size := s.RecordBytes()
+	f.Prints, f.Names, f.Size = f.Prints[:0], f.Names[:0], 0
+	odd, good := f.Odd, 0
+	for i := range f.rows.N {
+		n, crc := int64(size), uint32(0)
+		if len(odd) > 0 && f.rows.Odd[len(f.Odd)-len(odd)].At == i {
+			n, crc, odd = odd[0].Size, odd[0].CRC, odd[1:]
+		} else {
+			crc = f.crc(s, good)
+			good++
+		}
+		name := f.rows.Name(i)
+		f.Names = append(append(f.Names, name...), 0)
+		f.Prints = append(append(f.Prints, name...), 0)
+		f.Prints = binary.LittleEndian.AppendUint64(f.Prints, uint64(n))
+		f.Prints = binary.LittleEndian.AppendUint32(f.Prints, crc)
+		f.Size += n
+	}
+}
+
+// crc returns the checksum of the values of a record, one behind the other.
+func (f *Block) crc(s store.Schema, record int) uint32 {
+	crc := f.Records.CRC32Cs(0)[record]
+	for i := 1; i < len(s.Fields); i++ {
+		size := s.Fields[i].RecordBytes()
+		crc = kernel.CRC32C(crc, f.Records.Values[i][record*size:(record+1)*size])
+	}
+	return crc
+}
+
+// bytes returns what a block takes.
+func (f *Block) bytes() (n int64) {
+	for _, v := range f.rows.Values {
+		n += int64(len(v))
+	}
+	return n + int64(len(f.Prints)+len(f.Names))
+}

@@ -1,0 +1,63 @@
+package execute
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/png"
+	"reflect"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Guess finds out what records look like without a sample that can be used: a rank may have none, and its
+// part must be of the plan of the others. It makes up two samples with images of different sizes. If their
+// records are alike, those of all samples are.
+func (j *Job) Guess(name string) error {
+	var schemas []store.Schema
+	for _, size := range []image.Point{{64, 48}, {300, 500}} {
+		file, err := pictureOf(size)
+		if err != nil {
+			return err
+		}
+		w := NewWorker(j)
+		s := &Slot{Sample: source.Sample{Name: name, Data: madeUp{j.Source, file}}}
+		if err := w.Probe(s); err != nil {
+			return err
+		}
+		schemas = append(schemas, j.Schema)
+	}
+	if !reflect.DeepEqual(schemas[0], schemas[1]) {
+		return errors.New("no sample of this rank can be used, and the size of the records' images is that of the first one; give --resize and --crop, or use fewer ranks")
+	}
+	return j.Schema.Validate()
+}
+
+func pictureOf(size image.Point) ([]byte, error) {
+	var b bytes.Buffer
+	err := png.Encode(&b, image.NewNRGBA(image.Rectangle{Max: size}))
+	return b.Bytes(), err
+}
+
+// madeUp is a sample of zeros, and of a file for each field of such.
+type madeUp struct {
+	fields []source.Field
+	file   []byte
+}
+
+// Read implements source.Data.
+func (m madeUp) Read(to *source.Values) error {
+	for i, f := range m.fields {
+		switch {
+		case f.Content == tensor.Image:
+			to.Borrow(i, m.file)
+		case f.Ragged:
+			to.Make(i, 0)
+		default:
+			clear(to.Make(i, f.RecordBytes()))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/internal/digest"
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/internal/execute/field"
+	"github.com/penstock/penstock/prepare/internal/samples"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Worker makes records of samples, one at a time. It serves one goroutine.
+type Worker struct {
+	job    *Job
+	values *source.Values
+	fields []field.Worker
+}
+
+// Job is what the workers of a pass have in common.
+type Job struct {
+	Source  []source.Field
+	Fields  []field.Job // of the dataset, in the order of Source
+	Schema  store.Schema
+	Digest  bool // samples get one
+	Stored  bool // and so do records
+	Named   bool // the last field of the schema is the names of the samples
+	Stratum field.Stratum
+}
+
+// NewWorker returns a worker for one goroutine.
+func NewWorker(j *Job) *Worker {
+	w := &Worker{job: j, values: source.NewValues(len(j.Source))}
+	for _, f := range j.Fields {
+		w.fields = append(w.fields, f.NewWorker())
+	}
+	return w
+}
+
+// read reads the values of the sample of s and enters what they are.
+func (w *Worker) read(s *Slot) error {
+	w.values.Clear()
+	err := s.Sample.Data.Read(w.values)
+	s.Size, s.CRC = 0, 0
+	for i, f := range w.job.Source {
+		if !f.Derived {
+			s.Size += int64(len(w.values.Get(i)))
+			s.CRC = kernel.CRC32C(s.CRC, w.values.Get(i))
+		}
+	}
+	if err != nil && !errors.Is(err, source.ErrValue) {
+		err = fmt.Errorf("cannot be read: %w", err)
+	}
+	if err != nil {
+		return &field.SampleError{Err: err}
+	}
+	return nil
+}
+
+// do makes the record of the sample of s.
+func (w *Worker) do(s *Slot) {
+	if m, ok := s.Sample.Data.(part.Finished); ok {
+		w.take(m, s)
+		return
+	}
+	if b, ok := s.Sample.Data.(blockData); ok {
+		w.doBlock(b.Block, s)
+		return
+	}
+	if s.Err = w.read(s); s.Err != nil {
+		return
+	}
+	for i, f := range w.fields {
+		s.Record.Values[i], s.Err = f.Do(s.Sample.Name, s.Record.Values[i], w.values.Get(i))
+		if s.Err != nil {
+			return
+		}
+	}
+	if w.job.Named {
+		last := len(w.fields)
+		s.Record.Values[last] = append(s.Record.Values[last][:0], s.Sample.Name...)
+	}
+	if w.job.Digest {
+		s.Digest = w.content()
+	}
+	if w.job.Stored {
+		s.Stored = StoredContent(w.job.Schema, s.Record.Values)
+	}
+	s.Record.Summarize(w.job.Schema)
+}
+
+// content returns the digest of what a sample is known by.
+func (w *Worker) content() samples.Digest {
+	f := w.job.Source
+	return samples.Content(len(f), func(i int) bool { return f[i].Image() }, func(i int) bool { return !f[i].Derived }, w.values.Get)
+}
+
+// Probe tries a sample and, if it can be used, makes it the measure for all.
+func (w *Worker) Probe(s *Slot) error {
+	if err := w.read(s); err != nil {
+		return err
+	}
+	var schema store.Schema
+	for i, f := range w.fields {
+		probed, err := f.Probe(s.Sample.Name, w.values.Get(i))
+		if err != nil {
+			return &field.SampleError{Err: err}
+		}
+		schema.Fields = append(schema.Fields, probed)
+	}
+	if w.job.Named {
+		schema.Fields = append(schema.Fields, nameField())
+	}
+	w.job.Schema = schema
+	return nil
+}
+
+// take makes the slot that of a sample which a rank has worked on.
+func (w *Worker) take(m part.Finished, s *Slot) {
+	j := w.job
+	s.Err, s.Size, s.CRC, s.Digest = nil, m.Trace.Size, m.Trace.CRC, m.Trace.Digest
+	if m.Trace.Bad != nil {
+		s.Err = &field.SampleError{Err: m.Trace.Bad}
+		return
+	}
+	v := source.NewValues(len(m.Fields) + 1)
+	if s.Err = m.Values.Read(v); s.Err != nil {
+		return
+	}
+	for i, k := 0, 0; i < len(s.Record.Values); i++ {
+		if k < len(m.Fields) && m.Fields[k] == i {
+			s.Record.Values[i] = append(slices.Grow(s.Record.Values[i][:0], len(v.Get(k))), v.Get(k)...)
+			k++
+			continue
+		}
+		digest.Of(s.Record).SetStored(i, m.Trace.Values[i].CRC32C, m.Trace.Values[i].Rows)
+	}
+	s.Record.Summarize(j.Schema)
+}
+
+// StoredContent returns the digest of what a record is known by: its images, or all its
+// values where it has none.
+func StoredContent(s store.Schema, values [][]byte) samples.Digest {
+	f := s.Fields
+	image := func(i int) bool { return f[i].Content == tensor.Image || f[i].Layout != "" }
+	counts := func(i int) bool { return f[i].Content != tensor.SourceName }
+	return samples.Content(len(f), image, counts, func(i int) []byte { return values[i] })
+}
+
+// nameField is the field of the names of samples.
+func nameField() store.Field {
+	f := store.NewRagged(layout.SourceNameField, tensor.Uint8)
+	f.Content = tensor.SourceName
+	return f
+}
