@@ -41,8 +41,8 @@ type ArrayRemaker interface {
 }
 
 // ArrayPipeline is a list of operations on the numbers of a field: cast, scale, standardise,
-// clip, logarithm, one-hot, reshape, pad or truncate. Numbers are float64 in between, which is exact for all types but integers beyond
-// 2^53. It may be used by any number of goroutines, each with its own ArrayRunner.
+// clip, logarithm, one-hot, reshape, pad or truncate. Numbers are float64 in between, which is exact for all types but
+// integers beyond 2^53. It may be used by any number of goroutines, each with its own ArrayRunner.
 type ArrayPipeline struct{ ts []ArrayTransform }
 
 // ComposeArray returns the pipeline that does ts in order, or all that is wrong with their

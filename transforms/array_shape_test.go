@@ -68,7 +68,8 @@ func TestArrayShapes(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		if out.DType != tt.dtype || !slices.Equal(out.Shape, tt.shape) || out.Ragged != tt.ragged || !slices.Equal(got, tt.want) {
+		if out.DType != tt.dtype || !slices.Equal(out.Shape, tt.shape) || out.Ragged != tt.ragged ||
+			!slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v of %v, %v; want %v", tt.name, got, out, tt.ragged, tt.want)
 		}
 	}
@@ -79,19 +80,22 @@ func TestOneHotOutOfRange(t *testing.T) {
 	in := tensor.Spec{Name: "x", DType: tensor.Int64, Shape: tensor.Shape{2}}
 	for _, bad := range []float64{-1, 3, 1 << 40} {
 		_, _, err := doArray(t, in, []float64{0, bad}, OneHot{Classes: 3})
-		if err == nil || !strings.Contains(err.Error(), "transform OneHot: element 1 is ") || !strings.Contains(err.Error(), "classes 0 to 2") {
+		if err == nil || !strings.Contains(err.Error(), "transform OneHot: element 1 is ") ||
+			!strings.Contains(err.Error(), "classes 0 to 2") {
 			t.Errorf("%v: error %v", bad, err)
 		}
 	}
 }
 
 func TestArrayShapeErrors(t *testing.T) {
-	_, err := ComposeArray(OneHot{}, OneHot{Classes: 2, DType: tensor.Int8}, Reshape{}, Reshape{tensor.Shape{-1, -1}}, Reshape{tensor.Shape{0}},
+	_, err := ComposeArray(OneHot{}, OneHot{Classes: 2, DType: tensor.Int8}, Reshape{}, Reshape{tensor.Shape{-1, -1}},
+		Reshape{tensor.Shape{0}},
 		PadTruncate{}, PadTruncate{Length: 1, Value: math.NaN()})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"0 classes", "dtype int8 is not one of", "no shape", "only one axis may be -1", "must be positive", "length 0", "value NaN"} {
+	for _, want := range []string{"0 classes", "dtype int8 is not one of", "no shape", "only one axis may be -1",
+		"must be positive", "length 0", "value NaN"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}
@@ -114,7 +118,8 @@ func TestArrayShapeErrors(t *testing.T) {
 }
 
 func TestArrayShapeRecipe(t *testing.T) {
-	p := arrayPipeline(t, Log1p{}, Reshape{tensor.Shape{2, -1}}, PadTruncate{Length: 3, Value: 1.5}, Cast{tensor.Uint8}, OneHot{Classes: 5})
+	p := arrayPipeline(t, Log1p{}, Reshape{tensor.Shape{2, -1}}, PadTruncate{Length: 3, Value: 1.5}, Cast{tensor.Uint8},
+		OneHot{Classes: 5})
 	text, err := json.Marshal(p)
 	want := `[{"op":"Log1p"},{"op":"Reshape","shape":[2,-1]},{"op":"PadTruncate","length":3,"value":1.5},` +
 		`{"op":"Cast","dtype":"uint8"},{"op":"OneHot","classes":5,"dtype":"float32"}]`

@@ -114,11 +114,13 @@ func packNumbersInto(b []byte, x []float64) []byte {
 }
 
 func TestArrayErrors(t *testing.T) {
-	_, err := ComposeArray(Cast{}, Scale{Factor: new(math.NaN())}, Standardize{Mean: []float64{1}, Std: []float64{0}}, Standardize{}, Clip{}, Clip{Min: p64(2), Max: p64(1)})
+	_, err := ComposeArray(Cast{}, Scale{Factor: new(math.NaN())}, Standardize{Mean: []float64{1}, Std: []float64{0}},
+		Standardize{}, Clip{}, Clip{Min: p64(2), Max: p64(1)})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"transform Cast: no dtype", "factor NaN", "deviation 0", "0 means", "neither min nor max", "min 2 is not below max 1"} {
+	for _, want := range []string{"transform Cast: no dtype", "factor NaN", "deviation 0", "0 means",
+		"neither min nor max", "min 2 is not below max 1"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}
@@ -150,7 +152,8 @@ func TestArrayErrors(t *testing.T) {
 }
 
 func TestArrayRecipe(t *testing.T) {
-	p := arrayPipeline(t, Cast{tensor.Float32}, Scale{Offset: 2}, Standardize{Mean: []float64{1}, Std: []float64{2}}, Clip{Min: p64(0)})
+	p := arrayPipeline(t, Cast{tensor.Float32}, Scale{Offset: 2}, Standardize{Mean: []float64{1}, Std: []float64{2}},
+		Clip{Min: p64(0)})
 	a, err := json.Marshal(p)
 	if err != nil {
 		t.Fatal(err)

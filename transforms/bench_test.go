@@ -85,7 +85,8 @@ func BenchmarkPipeline(b *testing.B) {
 // BenchmarkArray casts and standardises a record of features.
 func BenchmarkArray(b *testing.B) {
 	in := tensor.Spec{Name: "x", DType: tensor.Uint8, Shape: tensor.Shape{64, 1024}}
-	r, err := arrayPipeline(b, Cast{tensor.Float32}, Standardize{Mean: []float64{100}, Std: []float64{50}}, Clip{Max: p64(1)}).Runner(in)
+	r, err := arrayPipeline(b, Cast{tensor.Float32}, Standardize{Mean: []float64{100}, Std: []float64{50}},
+		Clip{Max: p64(1)}).Runner(in)
 	if err != nil {
 		b.Fatal(err)
 	}

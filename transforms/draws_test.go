@@ -37,7 +37,8 @@ sys.stdout.buffer.write(table.T.contiguous().numpy().tobytes())
 func TestDrawsAgainstTorchvision(t *testing.T) {
 	n := *draws
 	out := pythontest.Run(t, "import torchvision", "-c", drawsScript, strconv.Itoa(n))
-	names := []string{"area", "ratio", "left", "top", "width", "height", "brightness", "contrast", "saturation", "hue", "flip"}
+	names := []string{"area", "ratio", "left", "top", "width", "height", "brightness", "contrast", "saturation", "hue",
+		"flip"}
 	if len(out) != 8*n*len(names) {
 		t.Fatalf("%d bytes of %d draws", len(out), n)
 	}
@@ -58,7 +59,8 @@ func TestDrawsAgainstTorchvision(t *testing.T) {
 // ownDraws returns n values of each kind, each of another record.
 func ownDraws(t *testing.T, n, kinds int) [][]float64 {
 	var jitters []Transform
-	for _, one := range []ColorJitter{{Brightness: []float64{0.6, 1.4}}, {Contrast: []float64{0.5, 1.5}}, {Saturation: []float64{0.2, 1.8}}, {Hue: []float64{-0.1, 0.1}}} {
+	for _, one := range []ColorJitter{{Brightness: []float64{0.6, 1.4}}, {Contrast: []float64{0.5, 1.5}},
+		{Saturation: []float64{0.2, 1.8}}, {Hue: []float64{-0.1, 0.1}}} {
 		jitter, err := one.Resolve()
 		if err != nil {
 			t.Fatal(err)

@@ -15,8 +15,9 @@ func init() { Register[ElasticTransform]() }
 // ElasticTransform moves each pixel by a random distance that is much like its neighbors', as
 // if the image was seen through moving water (Simard et al. 2003, as in torchvision).
 type ElasticTransform struct {
-	Alpha         []float64 `json:"alpha"`         // strength, across and down, or of both; nil means 50
-	Sigma         []float64 `json:"sigma"`         // smoothness in pixels, across and down, or of both; 0 means none; nil means 5
+	Alpha []float64 `json:"alpha"` // strength, across and down, or of both; nil means 50
+	// smoothness in pixels, across and down, or of both; 0 means none; nil means 5
+	Sigma         []float64 `json:"sigma"`
 	Interpolation string    `json:"interpolation"` // nearest or bilinear; "" means bilinear
 	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
 }
@@ -60,7 +61,8 @@ func resolvePair(name string, v []float64, none, most float64) ([]float64, error
 func (t ElasticTransform) Build(p *Plan) error {
 	in := p.Info()
 	if half := elasticKernel(max(t.Sigma[0], t.Sigma[1])) / 2; half >= min(in.W, in.H) {
-		return fmt.Errorf("input of %dx%d pixels is too small to be reflected by %d pixels, four times sigma", in.W, in.H, half)
+		return fmt.Errorf("input of %dx%d pixels is too small to be reflected by %d pixels, four times sigma", in.W, in.H,
+			half)
 	}
 	f, err := parseWarpFilter(t.Interpolation)
 	if err != nil {

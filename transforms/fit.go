@@ -74,7 +74,8 @@ type Fill struct {
 	PassOrder     string `json:"pass_order"`    // as in Resize; "" means auto
 }
 
-var anchors = []string{"center", "top", "bottom", "left", "right", "top-left", "top-right", "bottom-left", "bottom-right"}
+var anchors = []string{"center", "top", "bottom", "left", "right", "top-left", "top-right", "bottom-left",
+	"bottom-right"}
 
 // Resolve spells out all.
 func (t Fill) Resolve() (Transform, error) {

@@ -12,8 +12,9 @@ func init() { Register[GaussianBlur]() }
 // is reflected. It sums columns, then rows; torchvision sums otherwise, so that about one byte in
 // 50,000 is one level away from its.
 type GaussianBlur struct {
-	KernelSize int       `json:"kernel_size"` // pixels, odd, at most 63
-	Sigma      []float64 `json:"sigma"`       // range of the deviation in pixels; one number is always that; nil means 0.1 to 2
+	KernelSize int `json:"kernel_size"` // pixels, odd, at most 63
+	// range of the deviation in pixels; one number is always that; nil means 0.1 to 2
+	Sigma []float64 `json:"sigma"`
 }
 
 const maxKernel = 63
@@ -37,7 +38,8 @@ func (t GaussianBlur) Resolve() (Transform, error) {
 func (t GaussianBlur) Build(p *Plan) error {
 	in := p.Info()
 	if half := t.KernelSize / 2; half >= in.W || half >= in.H {
-		return fmt.Errorf("input of %dx%d pixels is too small to be reflected by half of a kernel of %d", in.W, in.H, t.KernelSize)
+		return fmt.Errorf("input of %dx%d pixels is too small to be reflected by half of a kernel of %d", in.W, in.H,
+			t.KernelSize)
 	}
 	return addChange(p, gaussianBlur, float64(t.KernelSize), p.Rand().Between(t.Sigma[0], t.Sigma[1]))
 }

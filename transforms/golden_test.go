@@ -119,7 +119,8 @@ type do func(p *Plan) error
 func (d do) Resolve() (Transform, error) { return d, nil }
 func (d do) Build(p *Plan) error         { return d(p) }
 
-var colors = map[string]ImageOp{"brightness": brightness, "contrast": contrast, "saturation": saturation, "sharpness": sharpness, "hue": hue,
+var colors = map[string]ImageOp{"brightness": brightness, "contrast": contrast, "saturation": saturation,
+	"sharpness": sharpness, "hue": hue,
 	"invert": invert, "posterize": posterize, "solarize": solarize, "autocontrast": autocontrast, "equalize": equalize}
 
 // color returns the color operation of the line; first says what comes before.
@@ -150,7 +151,8 @@ func (g golden) transforms() []Transform {
 	case "auto":
 		return []Transform{Resize{Size: []int{n[4], n[3]}, Interpolation: g.name, PassOrder: "auto"}}
 	case "shortercrop":
-		return []Transform{Resize{Size: []int{n[3]}, Interpolation: g.name, PassOrder: "horizontal"}, CenterCrop{Size: []int{n[4]}}}
+		return []Transform{Resize{Size: []int{n[3]}, Interpolation: g.name, PassOrder: "horizontal"},
+			CenterCrop{Size: []int{n[4]}}}
 	case "gray":
 		return []Transform{Grayscale{}}
 	case "pad":

@@ -12,7 +12,8 @@ import (
 // TestLikeImaging compares with imaging's filters, which are Pillow's in floating point: they
 // may differ by one.
 func TestLikeImaging(t *testing.T) {
-	filters := map[string]imaging.ResampleFilter{"bilinear": imaging.Linear, "bicubic": imaging.CatmullRom, "lanczos": imaging.Lanczos}
+	filters := map[string]imaging.ResampleFilter{"bilinear": imaging.Linear, "bicubic": imaging.CatmullRom,
+		"lanczos": imaging.Lanczos}
 	sizes := [][4]int{{500, 375, 341, 256}, {100, 75, 133, 99}, {64, 48, 17, 90}, {31, 200, 30, 7}}
 	for name, f := range filters {
 		for _, n := range sizes {
@@ -49,7 +50,8 @@ func TestImagingOps(t *testing.T) {
 		{AdjustSigmoid{Midpoint: .5, Factor: 3}, func(m image.Image) *image.NRGBA { return imaging.AdjustSigmoid(m, .5, 3) }},
 	}
 	for angle := -400.0; angle < 400; angle += 22.5 {
-		ops = append(ops, op{Rotate{Angle: angle, Fill: []int{255}}, func(m image.Image) *image.NRGBA { return imaging.Rotate(m, angle, white) }})
+		ops = append(ops, op{Rotate{Angle: angle, Fill: []int{255}},
+			func(m image.Image) *image.NRGBA { return imaging.Rotate(m, angle, white) }})
 	}
 	for _, size := range []image.Point{{1, 1}, {40, 31}, {7, 90}} {
 		src := testImage(size.X, size.Y, 3)
@@ -75,8 +77,10 @@ func TestImagingOps(t *testing.T) {
 
 // TestFitAndFill compares sizes and parts with imaging's.
 func TestFitAndFill(t *testing.T) {
-	names := map[string]imaging.Anchor{"center": imaging.Center, "top": imaging.Top, "bottom": imaging.Bottom, "left": imaging.Left,
-		"right": imaging.Right, "top-left": imaging.TopLeft, "top-right": imaging.TopRight, "bottom-left": imaging.BottomLeft, "bottom-right": imaging.BottomRight}
+	names := map[string]imaging.Anchor{"center": imaging.Center, "top": imaging.Top, "bottom": imaging.Bottom,
+		"left":  imaging.Left,
+		"right": imaging.Right, "top-left": imaging.TopLeft, "top-right": imaging.TopRight, "bottom-left": imaging.BottomLeft,
+		"bottom-right": imaging.BottomRight}
 	if len(names) != len(anchors) {
 		t.Error(anchors)
 	}

@@ -95,7 +95,8 @@ func TestMixErrors(t *testing.T) {
 		if err := (&MixUp{Classes: 3, Alpha: 1}).Apply(b, &rnd); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("MixUp: %v, want %q", err, want)
 		}
-		if err := (&CutMix{Classes: 3}).Apply(b, &rnd); err == nil || !strings.Contains(err.Error(), "transform CutMix: "+want) {
+		if err := (&CutMix{Classes: 3}).Apply(b, &rnd); err == nil ||
+			!strings.Contains(err.Error(), "transform CutMix: "+want) {
 			t.Errorf("CutMix: %v, want %q", err, want)
 		}
 	}

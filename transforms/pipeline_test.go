@@ -57,7 +57,8 @@ func TestGeometry(t *testing.T) {
 
 // TestCropOffset holds int(round((d-crop)/2)), halves to even.
 func TestCropOffset(t *testing.T) {
-	for _, tt := range []struct{ d, crop, want int }{{343, 224, 60}, {341, 224, 58}, {256, 224, 16}, {225, 224, 0}, {227, 224, 2}, {5, 5, 0}} {
+	for _, tt := range []struct{ d, crop, want int }{{343, 224, 60}, {341, 224, 58}, {256, 224, 16}, {225, 224, 0},
+		{227, 224, 2}, {5, 5, 0}} {
 		if got := centered(tt.d, 9, tt.crop, 9).Min.X; got != tt.want {
 			t.Errorf("crop %d of %d begins at %d, want %d", tt.crop, tt.d, got, tt.want)
 		}
@@ -115,12 +116,17 @@ func TestComposeReportsEverything(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"transform Resize: ", "size [0]", `unknown filter "bilinaer"`, `did you mean "cover"`, `unknown pass_order "vertical"`, "transform CenterCrop: ",
-		"transform Pad: ", "transform Normalize: ", "transform ConvertDType: dtype int64", "transform Grayscale: ", "transform RandomHorizontalFlip: p 2",
-		"scale [2 1]", "ratio [0 1]", `unknown filter "area"`, "padding [1 2 3]", "degrees [-3]", `"lanczos" must be nearest, bilinear or bicubic`,
-		"translate [2 0]", "scale [0 1]", "shear [1 2 3]", "brightness -1", "contrast [2 1]", "hue [-0.6 0.6]", "saturation [1 2 3]", "bits 0",
+	for _, want := range []string{"transform Resize: ", "size [0]", `unknown filter "bilinaer"`, `did you mean "cover"`,
+		`unknown pass_order "vertical"`, "transform CenterCrop: ",
+		"transform Pad: ", "transform Normalize: ", "transform ConvertDType: dtype int64", "transform Grayscale: ",
+		"transform RandomHorizontalFlip: p 2",
+		"scale [2 1]", "ratio [0 1]", `unknown filter "area"`, "padding [1 2 3]", "degrees [-3]",
+		`"lanczos" must be nearest, bilinear or bicubic`,
+		"translate [2 0]", "scale [0 1]", "shear [1 2 3]", "brightness -1", "contrast [2 1]", "hue [-0.6 0.6]",
+		"saturation [1 2 3]", "bits 0",
 		"threshold 256", "sharpness_factor -1", "magnitude 9", "num_magnitude_bins 1", "value [1 2]",
-		"angle NaN", `unknown corner "top"`, `did you mean "border"`, `unknown filter "area"`, "kernel_size 4", "sigma [0 1]", "transform Blur: sigma 0", "percentage 101", "midpoint 2", "transform Fit: size []", `did you mean "center"`} {
+		"angle NaN", `unknown corner "top"`, `did you mean "border"`, `unknown filter "area"`, "kernel_size 4", "sigma [0 1]",
+		"transform Blur: sigma 0", "percentage 101", "midpoint 2", "transform Fit: size []", `did you mean "center"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
@@ -158,7 +164,8 @@ func TestOutputErrors(t *testing.T) {
 			t.Errorf("%v: %v; want %q", tt.ts, err, tt.want)
 		}
 	}
-	for _, in := range []Info{{}, {W: 1, H: 1, C: 2}, {W: -1, H: 1, C: 1}, {W: 1, H: 1 << 21, C: 1}, {W: 1, H: 1, C: 3, Layout: CHW}} {
+	for _, in := range []Info{{}, {W: 1, H: 1, C: 2}, {W: -1, H: 1, C: 1}, {W: 1, H: 1 << 21, C: 1},
+		{W: 1, H: 1, C: 3, Layout: CHW}} {
 		if out, err := mustCompose(t).Output(in); err == nil {
 			t.Errorf("input %+v gives %v", in, out)
 		}
@@ -296,7 +303,8 @@ func TestParseNumberForList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := mustCompose(t, Resize{Size: []int{256}}, Pad{Padding: []int{1}, Fill: []int{7}}, RandomRotation{Degrees: []float64{30}})
+	want := mustCompose(t, Resize{Size: []int{256}}, Pad{Padding: []int{1}, Fill: []int{7}},
+		RandomRotation{Degrees: []float64{30}})
 	a, errA := json.Marshal(p)
 	b, errB := json.Marshal(want)
 	if string(a) != string(b) || errA != nil || errB != nil {

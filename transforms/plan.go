@@ -163,7 +163,8 @@ func (p *Plan) becomes(w, h int) error {
 		return fmt.Errorf("input of %dx%d pixels would become %dx%d", p.info.W, p.info.H, w, h)
 	}
 	if w > maxPixels/h {
-		return fmt.Errorf("input of %dx%d pixels would become %dx%d, more than %d pixels", p.info.W, p.info.H, w, h, maxPixels)
+		return fmt.Errorf("input of %dx%d pixels would become %dx%d, more than %d pixels", p.info.W, p.info.H, w, h,
+			maxPixels)
 	}
 	return nil
 }

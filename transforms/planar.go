@@ -10,7 +10,8 @@ import (
 // this one is such.
 func (r *Runner) planar(t target, m *Planar) (bool, error) {
 	p := &r.plan.passes[0]
-	if len(r.plan.passes) > 1 || p.resize || p.padded || p.post != (colorMode{}) || (r.plan.store.layout != CHW && m.C != 1) {
+	if len(r.plan.passes) > 1 || p.resize || p.padded || p.post != (colorMode{}) ||
+		(r.plan.store.layout != CHW && m.C != 1) {
 		return false, nil
 	}
 	if err := m.Validate(); err != nil {

@@ -128,7 +128,8 @@ func (t Img2Dataset) resize(p *Plan, side int) error {
 		return resizeBy(p, t.PassOrder, n, n, f)
 	}
 	scale := float64(n) / float64(side)
-	return resizeBy(p, t.PassOrder, int(math.RoundToEven(float64(in.W)*scale)), int(math.RoundToEven(float64(in.H)*scale)), f)
+	return resizeBy(p, t.PassOrder, int(math.RoundToEven(float64(in.W)*scale)), int(math.RoundToEven(float64(in.H)*scale)),
+		f)
 }
 
 // finish adds what the mode does after the resize. The center of center_crop is rounded down,

@@ -17,7 +17,8 @@ func TestTimmEval(t *testing.T) {
 		pct    float64
 		mode   string
 		scaled image.Point
-	}{{224, .875, "", image.Pt(341, 256)}, {224, .96, "squash", image.Pt(233, 233)}, {299, 1, "center", image.Pt(398, 299)}, {224, .875, "border", image.Pt(256, 192)}} {
+	}{{224, .875, "", image.Pt(341, 256)}, {224, .96, "squash", image.Pt(233, 233)}, {299, 1, "center",
+		image.Pt(398, 299)}, {224, .875, "border", image.Pt(256, 192)}} {
 		ts, err := TimmEval(tt.size, tt.pct, tt.mode, "bicubic")
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +32,8 @@ func TestTimmEval(t *testing.T) {
 			t.Errorf("%+v: %v, %v", tt, out, err)
 		}
 	}
-	for _, err := range []error{second(TimmEval(0, 1, "", "")), second(TimmEval(1, 0, "", "")), second(TimmEval(1, 2, "", "")), second(TimmEval(1, 1, "bordr", ""))} {
+	for _, err := range []error{second(TimmEval(0, 1, "", "")), second(TimmEval(1, 0, "", "")),
+		second(TimmEval(1, 2, "", "")), second(TimmEval(1, 1, "bordr", ""))} {
 		if err == nil {
 			t.Error("no error")
 		}
@@ -145,7 +147,8 @@ func TestLinearTransformation(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	for _, bad := range []LinearTransformation{{}, {Matrix: [][]float64{{1, 2}}, Mean: []float64{1}}, {Matrix: [][]float64{{math.Inf(1)}}, Mean: []float64{1}}} {
+	for _, bad := range []LinearTransformation{{}, {Matrix: [][]float64{{1, 2}}, Mean: []float64{1}},
+		{Matrix: [][]float64{{math.Inf(1)}}, Mean: []float64{1}}} {
 		if _, err := Compose(bad); err == nil {
 			t.Errorf("%+v passes", bad)
 		}
@@ -173,7 +176,8 @@ func TestTenCrop(t *testing.T) {
 	if len(ps) != 10 {
 		t.Error(len(ps))
 	}
-	if _, err := FiveCrop(nil, []int{0}, nil); err == nil || !strings.Contains(err.Error(), "transform CornerCrop: size [0]") {
+	if _, err := FiveCrop(nil, []int{0}, nil); err == nil ||
+		!strings.Contains(err.Error(), "transform CornerCrop: size [0]") {
 		t.Error(err)
 	}
 	if _, err := ps[0].Output(Info{W: 9, H: 100, C: 1}); err == nil {

@@ -147,7 +147,8 @@ func addAugmentation(p *Plan, i int, s *augmentSpace, bin, bins int, f kernel.Fi
 }
 
 // augmentBy applies an operation; negative turns the direction of one that has two.
-func augmentBy(p *Plan, id augmentationID, s *augmentSpace, bin, bins int, negative bool, f kernel.Filter, fill [3]byte) error {
+func augmentBy(p *Plan, id augmentationID, s *augmentSpace, bin, bins int, negative bool, f kernel.Filter,
+	fill [3]byte) error {
 	a, v := &augmentations[id], 0.0
 	if a.level != nil {
 		v = a.level(magnitude{bin, bins}, s, p.info.W, p.info.H)

@@ -41,7 +41,8 @@ func (t RandomResizedCrop) Resolve() (Transform, error) {
 		t.Interpolation = kernel.Bilinear.String()
 	}
 	_, err := kernel.ParseFilter(t.Interpolation)
-	errs = append(errs, err, resolvePassOrder(&t.PassOrder), checkRange("scale", t.Scale, 1), checkRange("ratio", t.Ratio, math.MaxFloat64))
+	errs = append(errs, err, resolvePassOrder(&t.PassOrder), checkRange("scale", t.Scale, 1),
+		checkRange("ratio", t.Ratio, math.MaxFloat64))
 	return t, errors.Join(errs...)
 }
 

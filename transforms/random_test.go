@@ -116,7 +116,8 @@ func TestRandomErasing(t *testing.T) {
 		for _, layout := range []Layout{HWC, CHW} {
 			ts := []Transform{ToLayout{layout}, ConvertDType{DType: dt, NoScale: true}}
 			plain := apply(t, src, ts...)
-			p := mustCompose(t, append(ts, RandomErasing{P: new(1.0), Value: []float64{1, 2, 4}}, RandomVerticalFlip{P: new(1.0)}, RandomVerticalFlip{P: new(1.0)})...)
+			p := mustCompose(t, append(ts, RandomErasing{P: new(1.0), Value: []float64{1, 2, 4}},
+				RandomVerticalFlip{P: new(1.0)}, RandomVerticalFlip{P: new(1.0)})...)
 			out, err := p.Output(InfoOf(src))
 			if err != nil {
 				t.Fatal(err)
@@ -185,7 +186,8 @@ func checkErased(t *testing.T, info Info, was, is []float64) {
 }
 
 func TestErasingComesLast(t *testing.T) {
-	for _, after := range []Transform{Crop{Height: 2, Width: 2}, Resize{Size: []int{4}}, ConvertDType{DType: tensor.Float32}, RandomInvert{}} {
+	for _, after := range []Transform{Crop{Height: 2, Width: 2}, Resize{Size: []int{4}},
+		ConvertDType{DType: tensor.Float32}, RandomInvert{}} {
 		p := mustCompose(t, RandomErasing{P: new(1.0), Scale: []float64{.2, .3}}, after)
 		if _, err := p.Output(Info{W: 30, H: 20, C: 3}); err == nil {
 			t.Errorf("%s may follow", opName(after))
@@ -272,7 +274,8 @@ func TestRandomErasingByNoise(t *testing.T) {
 					sum, squares, n = sum+v, squares+v*v, n+1
 				}
 			}
-			if want := map[string]int{"pixel": 900, "rand": 3}[mode]; len(values) < want || mode == "rand" && len(values) > want {
+			if want := map[string]int{"pixel": 900, "rand": 3}[mode]; len(values) < want || mode == "rand" &&
+				len(values) > want {
 				t.Fatalf("%s: record %d has %d values", mode, record, len(values))
 			}
 		}

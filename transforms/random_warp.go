@@ -64,10 +64,11 @@ func resolveWarpFilter(name string) (string, error) {
 // are Go's, whose last bit is not always that of the C library: with a smooth filter, one image
 // in a hundred or two has a byte or two that are one level away from torchvision's.
 type RandomAffine struct {
-	Degrees       []float64 `json:"degrees"`       // range of the rotation, clockwise; one number v means -v to v
-	Translate     []float64 `json:"translate"`     // most that it moves, as shares of width and height; nil means 0, 0
-	Scale         []float64 `json:"scale"`         // range of the factor; nil means 1, 1
-	Shear         []float64 `json:"shear"`         // degrees: v means x by -v to v; two are x's range; four x's and y's; nil means none
+	Degrees   []float64 `json:"degrees"`   // range of the rotation, clockwise; one number v means -v to v
+	Translate []float64 `json:"translate"` // most that it moves, as shares of width and height; nil means 0, 0
+	Scale     []float64 `json:"scale"`     // range of the factor; nil means 1, 1
+	// degrees: v means x by -v to v; two are x's range; four x's and y's; nil means none
+	Shear         []float64 `json:"shear"`
 	Interpolation string    `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
 }

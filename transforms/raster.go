@@ -29,10 +29,12 @@ func (p *Pipeline) planRaster(plan *Plan, m Raster) (out Info, err error) {
 	for i := range plan.passes {
 		s := &plan.passes[i]
 		switch {
-		case s.pre != colorMode{} || s.post != colorMode{} || s.ops[0] != s.ops[1] || s.flipH || s.flipV || plan.matrix != nil || len(plan.erased) > 0 || p.random:
+		case s.pre != colorMode{} || s.post != colorMode{} || s.ops[0] != s.ops[1] || s.flipH || s.flipV ||
+			plan.matrix != nil || len(plan.erased) > 0 || p.random:
 			return out, fmt.Errorf("an image of %v with %d channels can be resized, cropped, converted to float32 and normalized, and no more", m.DType, m.C)
 		case s.padded:
-			return out, fmt.Errorf("an image of %v with %d channels is smaller than its crop; no border is added to such images", m.DType, m.C)
+			return out, fmt.Errorf("an image of %v with %d channels is smaller than its crop; no border is added to such images",
+				m.DType, m.C)
 		}
 	}
 	out = plan.info
@@ -48,7 +50,8 @@ func (p *Pipeline) planRaster(plan *Plan, m Raster) (out Info, err error) {
 	return out, nil
 }
 
-// rasterWhite is what becomes 1 in ConvertDType: as in torchvision the largest value of an integer; floats stay as they are.
+// rasterWhite is what becomes 1 in ConvertDType: as in torchvision the largest value of an integer; floats stay as they
+// are.
 func rasterWhite(d tensor.DType) float32 {
 	switch d {
 	case tensor.Uint8:
@@ -62,8 +65,8 @@ func rasterWhite(d tensor.DType) float32 {
 }
 
 // Raster writes the record that the pipeline makes of m to dst, which has the length of RasterOutput. Filters compute
-// in float64 and round after each axis to the type of the image: Pillow's resize of I;16, I and F, bit for bit where Pillow
-// does not overflow.
+// in float64 and round after each axis to the type of the image: Pillow's resize of I;16, I and F, bit for bit where
+// Pillow does not overflow.
 func (p *Pipeline) Raster(dst []byte, m Raster) error {
 	var plan Plan
 	out, err := p.planRaster(&plan, m)

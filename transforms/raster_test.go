@@ -14,8 +14,8 @@ import (
 )
 
 // rasterScript writes images of the modes that Pillow has for more than 8 bits, and what it makes of them: for each
-// "MODE FILTER WIDTHxHEIGHT.raw", of 41 x 53 pixels in MODE.raw. Interpolation is made for values that stay in range: Pillow
-// wraps around where they do not.
+// "MODE FILTER WIDTHxHEIGHT.raw", of 41 x 53 pixels in MODE.raw. Interpolation is made for values that stay in range:
+// Pillow wraps around where they do not.
 const rasterScript = `
 import sys, warnings
 import numpy as np
@@ -90,7 +90,8 @@ func TestRaster(t *testing.T) {
 	for i := range 12 {
 		m.Pix = binary.LittleEndian.AppendUint16(m.Pix, uint16(1000*i))
 	}
-	p, err := Compose(Crop{Top: 1, Left: 1, Height: 1, Width: 2}, ToLayout{CHW}, ConvertDType{DType: tensor.Float32}, Normalize{Mean: []float64{0.5}, Std: []float64{0.25}})
+	p, err := Compose(Crop{Top: 1, Left: 1, Height: 1, Width: 2}, ToLayout{CHW}, ConvertDType{DType: tensor.Float32},
+		Normalize{Mean: []float64{0.5}, Std: []float64{0.25}})
 	if err != nil {
 		t.Fatal(err)
 	}

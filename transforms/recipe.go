@@ -136,7 +136,8 @@ func decodeStrict(entry []byte, t any) error {
 		switch {
 		case kind.Kind() == reflect.Slice && isNumber(value):
 			keys[key] = slices.Concat([]byte("["), value, []byte("]"))
-		case kind.Kind() == reflect.String && string(value) == `""`, kind.Kind() == reflect.Slice && kind.Name() == "" && string(value) == "[]":
+		case kind.Kind() == reflect.String && string(value) == `""`, kind.Kind() == reflect.Slice && kind.Name() == "" &&
+			string(value) == "[]":
 			return fmt.Errorf("%s is empty; for its default, leave it out", key)
 		}
 	}

@@ -22,13 +22,14 @@ func init() { Register[Resize]() }
 // One size with Fit "shorter" is torchvision's Resize: the shorter side becomes Size[0] and
 // the longer one floor(Size[0]*long/short). Two sizes are height and width, in that order.
 type Resize struct {
-	Size          []int     `json:"size"`          // pixels: one, or height and width
-	Fit           string    `json:"fit"`           // see below; "" means shorter for one size, exact for two
-	MaxSize       int       `json:"max_size"`      // with shorter: limit of the longer side; 0 means none
-	Interpolation string    `json:"interpolation"` // nearest, box, bilinear, hamming, bicubic, lanczos; "" means bilinear
-	PassOrder     string    `json:"pass_order"`    // "auto" (Pillow 13 and newer) or "horizontal" (Pillow up to 12), see above; "" means auto
-	Fill          []int     `json:"fill"`          // with pad: gray, or red, green, blue; nil means 0
-	Antialias     Antialias `json:"antialias"`     // is always true
+	Size          []int  `json:"size"`          // pixels: one, or height and width
+	Fit           string `json:"fit"`           // see below; "" means shorter for one size, exact for two
+	MaxSize       int    `json:"max_size"`      // with shorter: limit of the longer side; 0 means none
+	Interpolation string `json:"interpolation"` // nearest, box, bilinear, hamming, bicubic, lanczos; "" means bilinear
+	// "auto" (Pillow 13 and newer) or "horizontal" (Pillow up to 12), see above; "" means auto
+	PassOrder string    `json:"pass_order"`
+	Fill      []int     `json:"fill"`      // with pad: gray, or red, green, blue; nil means 0
+	Antialias Antialias `json:"antialias"` // is always true
 }
 
 // Values of Fit, besides "shorter" and "exact" (both sides as given, aspect lost):

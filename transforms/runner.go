@@ -49,7 +49,8 @@ func (r *Runner) DoRand(dst []byte, src Source, rnd Rand) error {
 		return err
 	}
 	if want := r.plan.info.Bytes(); len(dst) != want {
-		return fmt.Errorf("output %v has %d bytes, and the record %d; make inputs one size, by Resize and CenterCrop", r.plan.info, want, len(dst))
+		return fmt.Errorf("output %v has %d bytes, and the record %d; make inputs one size, by Resize and CenterCrop",
+			r.plan.info, want, len(dst))
 	}
 	t := r.target(dst)
 	if err := r.run(t, src); err != nil {

@@ -83,7 +83,8 @@ func TestPlanesOfManyStrips(t *testing.T) {
 					t.Fatal(err)
 				}
 				want, got := NewImage(out.W, out.H, c), NewImage(out.W, out.H, c)
-				if err := errors.Join(p.Runner().DoRand(want.Pix, src, Rand{}), p.Runner().DoRand(got.Pix, planarOf(src), Rand{})); err != nil {
+				if err := errors.Join(p.Runner().DoRand(want.Pix, src, Rand{}), p.Runner().DoRand(got.Pix, planarOf(src),
+					Rand{})); err != nil {
 					t.Fatal(err)
 				}
 				if !bytes.Equal(got.Pix, want.Pix) {
@@ -237,21 +238,25 @@ func TestDoAllocatesNothing(t *testing.T) {
 
 func TestDoErrors(t *testing.T) {
 	src := testImage(20, 10, 3)
-	if err := mustCompose(t, RandomVerticalFlip{}).Runner().Do(make([]byte, 600), src); err == nil || !strings.Contains(err.Error(), "DoRand") {
+	if err := mustCompose(t, RandomVerticalFlip{}).Runner().Do(make([]byte, 600), src); err == nil ||
+		!strings.Contains(err.Error(), "DoRand") {
 		t.Error(err)
 	}
 	r := mustCompose(t, Resize{Size: []int{5}}).Runner()
-	if err := r.Do(make([]byte, 7), src); err == nil || !strings.Contains(err.Error(), "uint8 (5, 10, 3) has 150 bytes, and the record 7") {
+	if err := r.Do(make([]byte, 7), src); err == nil ||
+		!strings.Contains(err.Error(), "uint8 (5, 10, 3) has 150 bytes, and the record 7") {
 		t.Error(err)
 	}
 	boom := errors.New("boom")
 	if err := r.Do(make([]byte, 150), failing{src, boom}); !errors.Is(err, boom) {
 		t.Error(err)
 	}
-	if err := r.Do(make([]byte, 150), failing{src, nil}); err == nil || !strings.Contains(err.Error(), "source ended after 0 of 5 output rows") {
+	if err := r.Do(make([]byte, 150), failing{src, nil}); err == nil ||
+		!strings.Contains(err.Error(), "source ended after 0 of 5 output rows") {
 		t.Error(err)
 	}
-	if err := r.Do(make([]byte, 150), shifted{src}); err == nil || !strings.Contains(err.Error(), "asked for rows 0 to 10") {
+	if err := r.Do(make([]byte, 150), shifted{src}); err == nil ||
+		!strings.Contains(err.Error(), "asked for rows 0 to 10") {
 		t.Error(err)
 	}
 	bad := *src

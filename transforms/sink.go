@@ -40,7 +40,8 @@ func (s *sink) begin(p *pass, in int, t target) {
 // direct returns where row y is stored, if it needs no more work than being written there.
 func (s *sink) direct(y int) []byte {
 	p := s.p
-	if s.t.dtype != tensor.Uint8 || (s.t.layout != HWC && p.c != 1) || p.post != (colorMode{}) || p.flipH || p.pad[0]+p.pad[2] > 0 {
+	if s.t.dtype != tensor.Uint8 || (s.t.layout != HWC && p.c != 1) || p.post != (colorMode{}) || p.flipH ||
+		p.pad[0]+p.pad[2] > 0 {
 		return nil
 	}
 	n := s.w * p.c

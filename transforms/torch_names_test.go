@@ -34,7 +34,8 @@ func TestTorchNames(t *testing.T) {
 	if _, err := Compose(ToDtype{DType: tensor.Int64}); err == nil {
 		t.Error("int64 passes")
 	}
-	for _, op := range []Transform{ToImage{}, PILToTensor{}, ToDtype{DType: tensor.Float32}, ConvertImageDtype{DType: tensor.Float32}} {
+	for _, op := range []Transform{ToImage{}, PILToTensor{}, ToDtype{DType: tensor.Float32},
+		ConvertImageDtype{DType: tensor.Float32}} {
 		p := new(Plan)
 		if err := p.reset(InfoOf(src), Rand{}); err != nil {
 			t.Fatal(err)

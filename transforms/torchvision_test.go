@@ -32,7 +32,8 @@ func TestTorchvision(t *testing.T) {
 			}
 			n = append(n, v)
 		}
-		got := crc32.ChecksumIEEE(apply(t, testImage(n[0], n[1], n[2]), do(func(p *Plan) error { return torchvisionOp(p, op, name, n[3:]) })))
+		got := crc32.ChecksumIEEE(apply(t, testImage(n[0], n[1], n[2]),
+			do(func(p *Plan) error { return torchvisionOp(p, op, name, n[3:]) })))
 		want, err := strconv.ParseUint(fields[last], 16, 32)
 		if err != nil {
 			t.Fatal(err)
@@ -42,7 +43,8 @@ func TestTorchvision(t *testing.T) {
 		}
 		compared[op]++
 	}
-	if compared["autoaugment"] < 300 || compared["perspective"] < 60 || compared["augmix"] < 70 || compared["elastic"] < 20 {
+	if compared["autoaugment"] < 300 || compared["perspective"] < 60 || compared["augmix"] < 70 ||
+		compared["elastic"] < 20 {
 		t.Errorf("compared %v", compared)
 	}
 }

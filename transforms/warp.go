@@ -229,10 +229,11 @@ func init() { Register[RandomPerspective]() }
 // seen from aside; the size stays. torchvision solves for the map by least squares, whose
 // rounding moves a pixel here and there, and all of them where the corners nearly coincide.
 type RandomPerspective struct {
-	Distortion    *float64 `json:"distortion_scale"` // most that a corner moves, as a share of half the image, 0 to 1; nil means 0.5
-	P             *float64 `json:"p"`                // probability; nil means 0.5
-	Interpolation string   `json:"interpolation"`    // nearest, bilinear or bicubic; "" means bilinear
-	Fill          []int    `json:"fill"`             // as in Pad; nil means 0
+	// most that a corner moves, as a share of half the image, 0 to 1; nil means 0.5
+	Distortion    *float64 `json:"distortion_scale"`
+	P             *float64 `json:"p"`             // probability; nil means 0.5
+	Interpolation string   `json:"interpolation"` // nearest, bilinear or bicubic; "" means bilinear
+	Fill          []int    `json:"fill"`          // as in Pad; nil means 0
 }
 
 // Resolve fills in all.

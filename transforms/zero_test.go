@@ -9,7 +9,8 @@ import (
 
 // A parameter of zero is zero, or an error, and never the default.
 func TestZeroIsZero(t *testing.T) {
-	for _, op := range []string{"RandomHorizontalFlip", "RandomVerticalFlip", "RandomGrayscale", "RandomInvert", "RandomSolarize", "RandomAutocontrast", "RandomEqualize"} {
+	for _, op := range []string{"RandomHorizontalFlip", "RandomVerticalFlip", "RandomGrayscale", "RandomInvert",
+		"RandomSolarize", "RandomAutocontrast", "RandomEqualize"} {
 		checkUnchanged(t, `[{"op":"`+op+`","p":0}]`)
 	}
 	for _, recipe := range []string{

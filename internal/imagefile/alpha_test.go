@@ -34,14 +34,16 @@ func TestOverIsTheFormula(t *testing.T) {
 // transparent has what is transparent, in one way or another.
 var transparent = []string{
 	"RGBA.png", "RGBA16.png", "LA.png", "LA16.png", "transparent.png", "gray-transparent.png", "RGBA.tiff",
-	"transparent.gif", "partial-transparent.gif", "lossy-alpha.webp", "lossless-alpha.webp", "animated-alpha.webp", "animated-alpha-partial.webp",
+	"transparent.gif", "partial-transparent.gif", "lossy-alpha.webp", "lossless-alpha.webp", "animated-alpha.webp",
+	"animated-alpha-partial.webp",
 }
 
 func TestAlphaAgainstPillow(t *testing.T) {
 	for do, alpha := range map[string]Alpha{"white": OnWhite, "black": OnBlack} {
 		for mode, channels := range map[string]Color{"RGB": RGB, "L": Gray} {
 			p, d, plain := newPillow(t, mode, do), New(Options{Color: channels, Alpha: alpha}), New(Options{Color: channels})
-			for _, name := range slices.Concat(transparent, []string{"RGB.png", "P.png", "partial.gif", "lossy-45x37.webp", "animated-partial.webp", "420.jpg"}) {
+			for _, name := range slices.Concat(transparent, []string{"RGB.png", "P.png", "partial.gif", "lossy-45x37.webp",
+				"animated-partial.webp", "420.jpg"}) {
 				want, ok := p.open(filepath.Join(kindsDir, name))
 				if !ok {
 					continue
@@ -53,7 +55,8 @@ func TestAlphaAgainstPillow(t *testing.T) {
 				if largest, mean := difference(t, got, want); largest > 0 {
 					t.Errorf("%s, %s on %s: differs from Pillow by up to %d, %.3f in the mean", name, mode, do, largest, mean)
 				}
-				if dropped, err := openAll(t, plain, readKind(t, name)); err != nil || bytes.Equal(dropped.pix, got.pix) == slices.Contains(transparent, name) {
+				if dropped, err := openAll(t, plain, readKind(t, name)); err != nil ||
+					bytes.Equal(dropped.pix, got.pix) == slices.Contains(transparent, name) {
 					t.Errorf("%s, %s on %s: is as if alpha were dropped, or should be (%v)", name, mode, do, err)
 				}
 			}
@@ -73,7 +76,8 @@ func encodePNG(t *testing.T, m image.Image) []byte {
 // The same four colors, as RGBA and as a palette with transparency, one below the other.
 func TestAlphaOfPNG(t *testing.T) {
 	colors := color.Palette{
-		color.NRGBA{200, 100, 50, 255}, color.NRGBA{200, 100, 50, 0}, color.NRGBA{200, 100, 50, 51}, color.NRGBA{0, 255, 9, 128},
+		color.NRGBA{200, 100, 50, 255}, color.NRGBA{200, 100, 50, 0}, color.NRGBA{200, 100, 50, 51}, color.NRGBA{0, 255, 9,
+			128},
 	}
 	full, indexed := image.NewNRGBA(image.Rect(0, 0, 1, 4)), image.NewPaletted(image.Rect(0, 0, 1, 4), colors)
 	for i, c := range colors {

@@ -17,7 +17,8 @@ import (
 // imagesOf returns images of each type that package png knows.
 func imagesOf(w, h int) []image.Image {
 	r, rng := image.Rect(0, 0, w, h), rand.New(rand.NewPCG(1, 2))
-	p := image.NewPaletted(r, color.Palette{color.NRGBA{1, 2, 3, 255}, color.NRGBA{200, 100, 50, 128}, color.NRGBA{9, 8, 7, 0}})
+	p := image.NewPaletted(r, color.Palette{color.NRGBA{1, 2, 3, 255}, color.NRGBA{200, 100, 50, 128},
+		color.NRGBA{9, 8, 7, 0}})
 	for i := range p.Pix {
 		p.Pix[i] = byte(rng.IntN(3))
 	}
@@ -64,7 +65,8 @@ func TestConvertedByRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			rows := New(opt).byRows(decoded, blend)
-			for _, r := range []image.Rectangle{image.Rect(0, 0, w, h), image.Rect(13, 7, 600, 430), image.Rect(699, 0, 700, 431), image.Rect(0, 430, 3, 431)} {
+			for _, r := range []image.Rectangle{image.Rect(0, 0, w, h), image.Rect(13, 7, 600, 430),
+				image.Rect(699, 0, 700, 431), image.Rect(0, 430, 3, 431)} {
 				if !bytes.Equal(scanned(t, rows, r), scanned(t, whole, r)) {
 					t.Errorf("%s: %v differs", name, r)
 				}

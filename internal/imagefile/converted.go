@@ -14,8 +14,8 @@ const (
 	stripBytes = 256 << 10 // of a strip of larger images
 )
 
-// converted is a library's image as a Source that converts some rows at a time: a file of half a megabyte can have gigabytes of
-// pixels, which are in memory once.
+// converted is a library's image as a Source that converts some rows at a time: a file of half a megabyte can have
+// gigabytes of pixels, which are in memory once.
 type converted struct {
 	d     *Decoder
 	row   func(dst []byte, y int)

@@ -302,7 +302,8 @@ func TestFrameLeavesScreen(t *testing.T) {
 	for _, size := range [][]byte{{5, 0, 5, 0}, {0, 0, 0, 0}, {45, 0, 1, 0}} {
 		small := bytes.Clone(data)
 		copy(small[6:], size)
-		if got, err := openAll(t, d, small); err != nil || got.w != want.w || got.h != want.h || !bytes.Equal(got.pix, want.pix) {
+		if got, err := openAll(t, d, small); err != nil || got.w != want.w || got.h != want.h ||
+			!bytes.Equal(got.pix, want.pix) {
 			t.Errorf("screen %v: %dx%d, %v, or other pixels", size, got.w, got.h, err)
 		}
 	}

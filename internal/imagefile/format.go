@@ -108,8 +108,8 @@ func describe(data []byte) string {
 	return "no known format begins like it"
 }
 
-// describeMedia names a still image in an ISO media file by the brands of its first box (ISO/IEC 23008-12), "" for others:
-// phones write HEIC under names that end in .jpg.
+// describeMedia names a still image in an ISO media file by the brands of its first box (ISO/IEC 23008-12), "" for
+// others: phones write HEIC under names that end in .jpg.
 func describeMedia(data []byte) string {
 	if !hasMagic(data, "????ftyp") {
 		return ""

@@ -23,7 +23,8 @@ func configOf(
 }
 
 func TestSniff(t *testing.T) {
-	byExt := map[string]format.Format{".jpg": format.JPEG, ".png": format.PNG, ".gif": format.GIF, ".bmp": format.BMP, ".tiff": format.TIFF, ".webp": format.WebP}
+	byExt := map[string]format.Format{".jpg": format.JPEG, ".png": format.PNG, ".gif": format.GIF, ".bmp": format.BMP,
+		".tiff": format.TIFF, ".webp": format.WebP}
 	kinds(t, func(name string, data []byte) {
 		want := byExt[filepath.Ext(name)]
 		if got := Sniff(data); got != want {
@@ -59,7 +60,8 @@ func TestNotAnImage(t *testing.T) {
 		strings.Repeat("a", 511) + "é":                         "looks like text", // cut within a letter
 	} {
 		_, err := New(Options{}).Open([]byte(data))
-		if !errors.Is(err, format.ErrNotImage) || !strings.HasPrefix(err.Error(), "not an image: ") || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, format.ErrNotImage) || !strings.HasPrefix(err.Error(), "not an image: ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q in it", data, err, want)
 		}
 	}

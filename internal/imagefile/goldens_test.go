@@ -111,7 +111,8 @@ func TestUnsupportedSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = ReadConfig(data)
-	if !errors.Is(err, format.ErrUnsupported) || err.Error() != "tiff: not supported: its colors are CIE L*a*b*; convert it to RGB: magick old.tif -colorspace sRGB new.png" {
+	if !errors.Is(err, format.ErrUnsupported) ||
+		err.Error() != "tiff: not supported: its colors are CIE L*a*b*; convert it to RGB: magick old.tif -colorspace sRGB new.png" {
 		t.Errorf("lab.tif: %v", err)
 	}
 }

@@ -2,8 +2,8 @@
 // Image.open(f).convert("RGB") gives, or convert("L").
 //
 // That means: the format is sniffed from the content. Alpha is dropped, neither blended
-// nor premultiplied, unless Options.Alpha has it blended; palettes are expanded; CMYK becomes RGB by Pillow's formula, Adobe's
-// inversion undone. Color profiles are ignored, and so is EXIF orientation unless asked
+// nor premultiplied, unless Options.Alpha has it blended; palettes are expanded; CMYK becomes RGB by Pillow's formula,
+// Adobe's inversion undone. Color profiles are ignored, and so is EXIF orientation unless asked
 // for, but that of a TIFF always counts. Of an animation the first frame is taken. Gray is
 // (19595 R + 38470 G + 7471 B + 32768) >> 16. A JPEG goes through libjpeg's accurate integer
 // transform, its triangle filter for chroma ("fancy upsampling") and its conversion to RGB,

@@ -90,7 +90,8 @@ func TestPipelineAgainstPillow(t *testing.T) {
 
 func evaluation(t testing.TB, filter, passOrder string) *transforms.Pipeline {
 	t.Helper()
-	p, err := transforms.Compose(transforms.Resize{Size: []int{256}, Interpolation: filter, PassOrder: passOrder}, transforms.CenterCrop{Size: []int{224}})
+	p, err := transforms.Compose(transforms.Resize{Size: []int{256}, Interpolation: filter, PassOrder: passOrder},
+		transforms.CenterCrop{Size: []int{224}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,8 @@ func BenchmarkPipeline(b *testing.B) {
 
 func benchPipeline(b *testing.B, files [][]byte) {
 	p, err := transforms.Compose(transforms.Resize{Size: []int{256}}, transforms.CenterCrop{Size: []int{224}},
-		transforms.ToLayout{Layout: transforms.CHW}, transforms.ConvertDType{DType: tensor.Float32}, transforms.Normalize{Mean: mean, Std: std})
+		transforms.ToLayout{Layout: transforms.CHW}, transforms.ConvertDType{DType: tensor.Float32},
+		transforms.Normalize{Mean: mean, Std: std})
 	if err != nil {
 		b.Fatal(err)
 	}

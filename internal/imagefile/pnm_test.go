@@ -67,7 +67,8 @@ func TestPNMAgainstPillow(t *testing.T) {
 	for _, c := range []struct {
 		kind byte
 		most int
-	}{{'1', 1}, {'4', 1}, {'2', 255}, {'5', 255}, {'3', 255}, {'6', 255}, {'2', 15}, {'5', 100}, {'3', 7}, {'6', 200}, {'3', 1023}, {'6', 65535}, {'6', 1000}} {
+	}{{'1', 1}, {'4', 1}, {'2', 255}, {'5', 255}, {'3', 255}, {'6', 255}, {'2', 15}, {'5', 100}, {'3', 7}, {'6',
+		200}, {'3', 1023}, {'6', 65535}, {'6', 1000}} {
 		path := filepath.Join(dir, fmt.Sprintf("%c-%d.pnm", c.kind, c.most))
 		if err := os.WriteFile(path, pnmFile(c.kind, c.most), 0o666); err != nil {
 			t.Fatal(err)
@@ -128,7 +129,8 @@ func TestPNMDamage(t *testing.T) {
 		whole := pnmFile(kind, 1)
 		whole = []byte(strings.TrimRight(string(whole), " "))
 		for n := range len(whole) {
-			if _, err := openAll(t, New(Options{}), whole[:n]); !errors.Is(err, format.ErrCorrupt) && !errors.Is(err, format.ErrNotImage) {
+			if _, err := openAll(t, New(Options{}), whole[:n]); !errors.Is(err, format.ErrCorrupt) &&
+				!errors.Is(err, format.ErrNotImage) {
 				t.Errorf("P%c, %d of %d bytes: %v", kind, n, len(whole), err)
 			}
 		}
@@ -149,7 +151,8 @@ func TestPNMDamage(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	for _, text := range []string{"P5", "P5\n", "P7\nWIDTH 1", "P1.txt is text", "P6 million words", "P5x1 1 255 a", "P0 1 1"} {
+	for _, text := range []string{"P5", "P5\n", "P7\nWIDTH 1", "P1.txt is text", "P6 million words", "P5x1 1 255 a",
+		"P0 1 1"} {
 		if f := Sniff([]byte(text)); f != "" {
 			t.Errorf("%q is taken for %s", text, f)
 		}

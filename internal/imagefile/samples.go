@@ -11,9 +11,9 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// Samples returns a Deep image of a PNG, TIFF or Netpbm file with the type and channels that it has. Alpha is left out, as
-// by Open. Pages of a TIFF that are gray, of one size and type are channels of one image. Blending and conversions of
-// color are errors.
+// Samples returns a Deep image of a PNG, TIFF or Netpbm file with the type and channels that it has. Alpha is left out,
+// as by Open. Pages of a TIFF that are gray, of one size and type are channels of one image. Blending and conversions
+// of color are errors.
 func (d *Decoder) Samples(data []byte) (m pixel.Raster, err error) {
 	f, err := Parse(data)
 	if err != nil {
@@ -29,7 +29,8 @@ func (d *Decoder) SamplesOf(f File) (m pixel.Raster, err error) {
 		return m, err
 	}
 	if c.Transparent && d.opt.Alpha != DropAlpha {
-		return m, format.Unsupported(c.Format, "its alpha cannot be blended, as it has %v samples; --alpha dropped leaves it out", c.DType)
+		return m, format.Unsupported(c.Format,
+			"its alpha cannot be blended, as it has %v samples; --alpha dropped leaves it out", c.DType)
 	}
 	err = format.Guard(c.Format, func() (err error) {
 		switch c.Format {
@@ -89,7 +90,8 @@ func (d *Decoder) tiffSamples(c format.Config, data []byte) (m pixel.Raster, err
 }
 
 // errPages says what to do with pages that do not belong together.
-var errPages = tiff.UnsupportedError("write the one that is meant to a file of its own: python -c \"import tifffile as t; t.imwrite('new.tif', t.imread('old.tif', key=0))\"")
+var errPages = tiff.UnsupportedError(
+	"write the one that is meant to a file of its own: python -c \"import tifffile as t; t.imwrite('new.tif', t.imread('old.tif', key=0))\"")
 
 // checkSamples refuses what takes more memory than the largest image of 16-bit RGBA.
 func (d *Decoder) checkSamples(bytes float64) error {
@@ -100,7 +102,8 @@ func (d *Decoder) checkSamples(bytes float64) error {
 	if bytes <= 8*float64(limit) {
 		return nil
 	}
-	return &format.Error{Format: format.TIFF, Kind: format.ErrTooLarge, Msg: fmt.Sprintf("image of %.0f bytes exceeds 8 for each of %d pixels; if it is meant to be that large, raise the limit (--max-pixels, Images.MaxPixels)", bytes, limit)}
+	return &format.Error{Format: format.TIFF, Kind: format.ErrTooLarge,
+		Msg: fmt.Sprintf("image of %.0f bytes exceeds 8 for each of %d pixels; if it is meant to be that large, raise the limit (--max-pixels, Images.MaxPixels)", bytes, limit)}
 }
 
 // dropAlpha leaves out the last channel of an image that declares it to be alpha.

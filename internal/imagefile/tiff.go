@@ -42,7 +42,9 @@ func (d *Decoder) strip(data []byte, w, h, channels int) (pix []byte, gotW, gotH
 	case err != nil:
 		return nil, 0, 0, err
 	case c.Format != format.JPEG || c.Width > w || c.Height > h || c.Channels != channels:
-		return nil, 0, 0, format.Corrupt(format.TIFF, "a strip or tile of %dx%d pixels with %d channels is a %s of %dx%d with %d", w, h, channels, c.Format, c.Width, c.Height, c.Channels)
+		return nil, 0, 0, format.Corrupt(format.TIFF,
+			"a strip or tile of %dx%d pixels with %d channels is a %s of %dx%d with %d", w, h, channels, c.Format, c.Width,
+			c.Height, c.Channels)
 	}
 	if d.strips == nil {
 		d.strips = new(jpeg.Source)

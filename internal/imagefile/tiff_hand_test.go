@@ -40,8 +40,10 @@ func TestTIFFPredictorOf64Bits(t *testing.T) {
 					strip, want, last = order.AppendUint64(strip, v-last), binary.LittleEndian.AppendUint64(want, v), v
 				}
 			}
-			m, err := tiffValues(New(Options{}), tiffFile(order, strip, [2]uint16{256, 3}, [2]uint16{257, 2}, [2]uint16{258, 64}, [2]uint16{259, 1}, [2]uint16{262, 1},
-				[2]uint16{273}, [2]uint16{277, 1}, [2]uint16{278, 2}, [2]uint16{279, uint16(len(strip))}, [2]uint16{317, 2}, [2]uint16{339, format}))
+			m, err := tiffValues(New(Options{}), tiffFile(order, strip, [2]uint16{256, 3}, [2]uint16{257, 2}, [2]uint16{258, 64},
+				[2]uint16{259, 1}, [2]uint16{262, 1},
+				[2]uint16{273}, [2]uint16{277, 1}, [2]uint16{278, 2}, [2]uint16{279, uint16(len(strip))}, [2]uint16{317,
+					2}, [2]uint16{339, format}))
 			if err != nil {
 				t.Fatal(order, dtype, err)
 			}
@@ -61,7 +63,8 @@ func TestTIFFFillOrder(t *testing.T) {
 		{1, 10, []byte{0x05, 0x02}, []byte{255, 0, 255, 0, 0, 0, 0, 0, 0, 255}},
 		{8, 3, []byte{0x01, 0x80, 0x3c}, []byte{0x80, 0x01, 0x3c}},
 	} {
-		data := tiffFile(binary.LittleEndian, c.strip, [2]uint16{256, uint16(c.width)}, [2]uint16{257, 1}, [2]uint16{258, uint16(c.bits)}, [2]uint16{259, 1}, [2]uint16{262, 1},
+		data := tiffFile(binary.LittleEndian, c.strip, [2]uint16{256, uint16(c.width)}, [2]uint16{257, 1},
+			[2]uint16{258, uint16(c.bits)}, [2]uint16{259, 1}, [2]uint16{262, 1},
 			[2]uint16{266, 2}, [2]uint16{273}, [2]uint16{277, 1}, [2]uint16{278, 1}, [2]uint16{279, uint16(len(c.strip))})
 		got, err := openAll(t, New(Options{Color: Gray}), data)
 		if err != nil {

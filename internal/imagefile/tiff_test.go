@@ -74,7 +74,8 @@ func checkTIFF(t *testing.T, dir string) {
 			m, err := tiffValues(d, data)
 			switch {
 			case want.Refused != "":
-				if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want.Refused) || !strings.Contains(err.Error(), "old.tif") {
+				if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want.Refused) ||
+					!strings.Contains(err.Error(), "old.tif") {
 					t.Errorf("%v, want %q and a command in it", err, want.Refused)
 				}
 			case err != nil:

@@ -158,7 +158,8 @@ func TestOpaqueIsNotBlended(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain, white := New(Options{}), New(Options{Alpha: OnWhite})
-	for _, name := range []string{"v3.bmp", "108-raw.bmp", "124-raw-masks.bmp", "rgba-hint.webp", "palette.png", "opaque.gif"} {
+	for _, name := range []string{"v3.bmp", "108-raw.bmp", "124-raw-masks.bmp", "rgba-hint.webp", "palette.png",
+		"opaque.gif"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,8 @@ import (
 // float64s returns n numbers of all kinds at both ends of guarded memory.
 func float64s(t *testing.T, n int) [2][]float64 {
 	t.Helper()
-	special := []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e300, -1e-300, 0.1, 255, 1 + 1.0/(1<<24)}
+	special := []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e300, -1e-300, 0.1, 255,
+		1 + 1.0/(1<<24)}
 	var out [2][]float64
 	for k, b := range targets(t, 8*n) {
 		if n > 0 {

@@ -69,7 +69,8 @@ func reportNorm(b *testing.B, norm, f32 func(i int), size int) {
 
 // newNormBench returns a function that makes a record of planes, or of pixels a row at a
 // time, in one of ring destinations.
-func newNormBench[T any](ring int, planar bool, plain func([]T, []byte, int), planes func(r, g, b []T, src []byte, step int)) func(i int) {
+func newNormBench[T any](ring int, planar bool, plain func([]T, []byte, int),
+	planes func(r, g, b []T, src []byte, step int)) func(i int) {
 	const p = benchPixels
 	src, dst := make([]byte, 3*p), make([][]T, ring)
 	noise(src, 1)

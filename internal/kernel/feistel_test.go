@@ -28,10 +28,12 @@ func feistelOf(x, a, b uint64, keys *[FeistelRounds]uint64) int {
 func TestFeistel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	var most int
-	for _, sides := range [][2]uint64{{16, 16}, {16, 17}, {64, 66}, {256, 256}, {255, 257}, {31622, 31624}, {math.MaxUint32, math.MaxUint32}, {1 << 31, 1<<31 + 1}} {
+	for _, sides := range [][2]uint64{{16, 16}, {16, 17}, {64, 66}, {256, 256}, {255, 257}, {31622, 31624},
+		{math.MaxUint32, math.MaxUint32}, {1 << 31, 1<<31 + 1}} {
 		a, b := sides[0], sides[1]
 		for _, n := range append([]int{256, 1000}, lengths...) {
-			keys := [FeistelRounds]uint64{rng.Uint64(), math.MaxUint64, 0, rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64()}
+			keys := [FeistelRounds]uint64{rng.Uint64(), math.MaxUint64, 0, rng.Uint64(), rng.Uint64(), rng.Uint64(),
+				rng.Uint64(), rng.Uint64()}
 			for _, x := range []uint64{0, b - 1, b + 1, a*b - min(a*b, uint64(n)), rng.Uint64N(a * b)} {
 				n := int(min(uint64(n), a*b-x))
 				got := slices.Repeat([]int{-7}, n+1)
@@ -60,9 +62,11 @@ func TestFeistel(t *testing.T) {
 
 func TestFeistelAt(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
-	for _, sides := range [][2]uint64{{16, 16}, {16, 17}, {64, 66}, {255, 257}, {31622, 31624}, {1 << 26, 1 << 26}, {1<<26 - 1, 1<<26 - 1}} {
+	for _, sides := range [][2]uint64{{16, 16}, {16, 17}, {64, 66}, {255, 257}, {31622, 31624}, {1 << 26, 1 << 26},
+		{1<<26 - 1, 1<<26 - 1}} {
 		a, b := sides[0], sides[1]
-		keys := [FeistelRounds]uint64{rng.Uint64(), math.MaxUint64, 0, rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64()}
+		keys := [FeistelRounds]uint64{rng.Uint64(), math.MaxUint64, 0, rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(),
+			rng.Uint64()}
 		for _, n := range append([]int{256, 1000}, lengths...) {
 			x, got := make([]int, n), make([]int, n+1)
 			for i := range x {

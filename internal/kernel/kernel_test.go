@@ -9,7 +9,8 @@ import (
 )
 
 // lengths are those at which kernels change what they do.
-var lengths = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 255, 256, 257, 4095, 4096, 4097}
+var lengths = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 255, 256, 257,
+	4095, 4096, 4097}
 
 // noise fills b with bytes that depend on seed.
 func noise(b []byte, seed uint32) {

@@ -158,7 +158,8 @@ func FuzzResize(f *testing.F) {
 		if step == 1 {
 			c = 1
 		}
-		if in == 0 || from >= to || to > out || Filter(filter) > Lanczos || int(step) < c || step > 5 || rows == 0 || rows > 20 || in > 2000 || out > 2000 {
+		if in == 0 || from >= to || to > out || Filter(filter) > Lanczos || int(step) < c || step > 5 || rows == 0 ||
+			rows > 20 || in > 2000 || out > 2000 {
 			return
 		}
 		var w Weights

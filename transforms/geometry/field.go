@@ -39,9 +39,12 @@ func channels(s tensor.Spec) int {
 
 // Words of the names of fields.
 var (
-	maskWords  = []string{"mask", "masks", "seg", "segm", "segmentation", "segmentations", "semantic", "panoptic", "labelmap", "annotation", "annotations", "matte", "trimap", "matting", "depth", "disparity", "flow", "normals"}
-	placeWords = []string{"box", "boxes", "bbox", "bboxes", "bndbox", "keypoint", "keypoints", "kpt", "kpts", "landmark", "landmarks", "point", "points", "joints", "polygon", "polygons", "corners", "coord", "coords", "coordinates", "segmentation", "segmentations", "objects", "rois", "roi", "quad", "quads", "polyline", "polylines"}
-	edgeNames  = []string{"xmin", "xmax", "ymin", "ymax"}
+	maskWords = []string{"mask", "masks", "seg", "segm", "segmentation", "segmentations", "semantic", "panoptic",
+		"labelmap", "annotation", "annotations", "matte", "trimap", "matting", "depth", "disparity", "flow", "normals"}
+	placeWords = []string{"box", "boxes", "bbox", "bboxes", "bndbox", "keypoint", "keypoints", "kpt", "kpts", "landmark",
+		"landmarks", "point", "points", "joints", "polygon", "polygons", "corners", "coord", "coords", "coordinates",
+		"segmentation", "segmentations", "objects", "rois", "roi", "quad", "quads", "polyline", "polylines"}
+	edgeNames = []string{"xmin", "xmax", "ymin", "ymax"}
 )
 
 // wordsOf divides a name: segMask_2 is seg, mask and 2.
@@ -115,7 +118,8 @@ func MayBePlaces(s tensor.Spec) bool {
 	}
 	rows := s.Shape
 	if s.Ragged {
-		return len(rows) > 0 && len(rows) < 3 && (rows[len(rows)-1] == 2 || rows[len(rows)-1] == 3 && len(rows) == 2 || rows[len(rows)-1] == 4 && len(rows) == 1)
+		return len(rows) > 0 && len(rows) < 3 && (rows[len(rows)-1] == 2 || rows[len(rows)-1] == 3 && len(rows) == 2 ||
+			rows[len(rows)-1] == 4 && len(rows) == 1)
 	}
 	return isPlaces(rows)
 }

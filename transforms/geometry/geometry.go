@@ -36,16 +36,23 @@ const (
 // effects are those of the operations that have the same for all parameters. An operation that blends
 // only moves with interpolation nearest.
 var effects = map[string]Effect{
-	"CenterCrop": moves, "CenterCropOrPad": moves, "CornerCrop": moves, "Crop": moves, "HorizontalFlip": moves, "Pad": moves,
+	"CenterCrop": moves, "CenterCropOrPad": moves, "CornerCrop": moves, "Crop": moves, "HorizontalFlip": moves,
+	"Pad":        moves,
 	"RandomCrop": moves, "RandomHorizontalFlip": moves, "RandomVerticalFlip": moves, "VerticalFlip": moves,
 
-	"ElasticTransform": blends, "Fill": blends, "Fit": blends, "Img2Dataset": blends, "RandomAffine": blends, "RandomPerspective": blends,
+	"ElasticTransform": blends, "Fill": blends, "Fit": blends, "Img2Dataset": blends, "RandomAffine": blends,
+	"RandomPerspective": blends,
 	"RandomResizedCrop": blends, "RandomRotation": blends, "Resize": blends, "ResizeKeepRatio": blends, "Rotate": blends,
 
-	"AdjustBrightness": recolor, "AdjustContrast": recolor, "AdjustGamma": recolor, "AdjustSaturation": recolor, "AdjustSigmoid": recolor,
-	"Blur": recolor, "ColorJitter": recolor, "ConvertImageDtype": recolor, "GaussianBlur": recolor, "LinearTransformation": recolor,
-	"Normalize": recolor, "RandomAdjustSharpness": recolor, "RandomAutocontrast": recolor, "RandomEqualize": recolor, "RandomErasing": recolor,
-	"RandomGrayscale": recolor, "RandomInvert": recolor, "RandomPosterize": recolor, "RandomSolarize": recolor, "Sharpen": recolor, "ToTensor": recolor,
+	"AdjustBrightness": recolor, "AdjustContrast": recolor, "AdjustGamma": recolor, "AdjustSaturation": recolor,
+	"AdjustSigmoid": recolor,
+	"Blur":          recolor, "ColorJitter": recolor, "ConvertImageDtype": recolor, "GaussianBlur": recolor,
+	"LinearTransformation": recolor,
+	"Normalize":            recolor, "RandomAdjustSharpness": recolor, "RandomAutocontrast": recolor,
+	"RandomEqualize":  recolor,
+	"RandomErasing":   recolor,
+	"RandomGrayscale": recolor, "RandomInvert": recolor, "RandomPosterize": recolor, "RandomSolarize": recolor,
+	"Sharpen": recolor, "ToTensor": recolor,
 
 	"AugMix": all, "AutoAugment": all, "RandAugment": all, "TrivialAugmentWide": all,
 
@@ -148,7 +155,8 @@ func (w Words) classes(f Field, several bool) error {
 		return fmt.Errorf("%s; give each image field transforms of its own, and the mask only geometry, with interpolation nearest: %s; or, if it is a picture: %s",
 			text, w.Pipelines, fmt.Sprintf(w.Independent, f.Spec.Name))
 	}
-	return fmt.Errorf("%s; give it only geometry, with interpolation nearest; or, if it is a picture: %s", text, fmt.Sprintf(w.Independent, f.Spec.Name))
+	return fmt.Errorf("%s; give it only geometry, with interpolation nearest; or, if it is a picture: %s", text,
+		fmt.Sprintf(w.Independent, f.Spec.Name))
 }
 
 // moved returns an error for the fields that do not go where op moves the image f.
@@ -160,11 +168,13 @@ func (w Words) moved(f Field, op string, fields []Field) error {
 		case name == f.Spec.Name:
 		case IsImage(g.Spec) || MayBeMask(g.Spec, fields):
 			if why := apart(f, g, fields); why != "" {
-				errs = append(errs, fmt.Errorf("%s moves the field %q, and the field %q %s; give both the same geometry, before all else that is random: %s; or, if they do not show the same: %s",
+				errs = append(errs, fmt.Errorf(
+					"%s moves the field %q, and the field %q %s; give both the same geometry, before all else that is random: %s; or, if they do not show the same: %s",
 					op, f.Spec.Name, name, why, w.Pipelines, fmt.Sprintf(w.Independent, name)))
 			}
 		case MayBePlaces(g.Spec):
-			errs = append(errs, fmt.Errorf("%s moves the field %q, and the field %q (%s) may be boxes or points in it, which would stay where they are; %s; leave the field out; or, if its numbers are not places in the image: %s",
+			errs = append(errs, fmt.Errorf(
+				"%s moves the field %q, and the field %q (%s) may be boxes or points in it, which would stay where they are; %s; leave the field out; or, if its numbers are not places in the image: %s",
 				op, f.Spec.Name, name, kind(g.Spec), w.Instead, fmt.Sprintf(w.Independent, name)))
 		}
 	}

@@ -108,12 +108,16 @@ func spec(t testing.TB, text string) tensor.Spec {
 // A field may be boxes, points or a mask by its name and its shape.
 func TestMayBe(t *testing.T) {
 	for text, want := range map[string]bool{
-		"boxes:float32[*,4]": true, "x:float32[*,4]": true, "x:int64[4]": true, "x:float64[7,4]": true, "bbox:text": true, "xmin:int64": true, "bbox_x:float32": true,
-		"Keypoints:float32[51]": true, "faceLandmarks:float32[10]": true, "x:float32[17,3]": true, "x:float32[*,17,3]": true, "x:float32[*,2]": true, "polygon:float32[*]": true, "boxes2:int64[*]": true,
+		"boxes:float32[*,4]": true, "x:float32[*,4]": true, "x:int64[4]": true, "x:float64[7,4]": true, "bbox:text": true,
+		"xmin:int64": true, "bbox_x:float32": true,
+		"Keypoints:float32[51]": true, "faceLandmarks:float32[10]": true, "x:float32[17,3]": true, "x:float32[*,17,3]": true,
+		"x:float32[*,2]": true, "polygon:float32[*]": true, "boxes2:int64[*]": true,
 		"box:bool[3]": true,
 
-		"label:int64": false, "tokens:int64[*]": false, "x:uint8[4]": false, "embedding:float32[512]": false, "x:float32[2]": false, "x:float32[*,3]": false, "K:float32[3,3]": false, "pose:float32[4,4]": false,
-		"caption:text": false, "images:image": false, "boxes:chw3x8x8": false, "points:int64": false, "inboxes:float32[3]": false,
+		"label:int64": false, "tokens:int64[*]": false, "x:uint8[4]": false, "embedding:float32[512]": false,
+		"x:float32[2]": false, "x:float32[*,3]": false, "K:float32[3,3]": false, "pose:float32[4,4]": false,
+		"caption:text": false, "images:image": false, "boxes:chw3x8x8": false, "points:int64": false,
+		"inboxes:float32[3]": false,
 	} {
 		if got := MayBePlaces(spec(t, text)); got != want {
 			t.Errorf("%s: places %v, want %v", text, got, want)
@@ -121,8 +125,10 @@ func TestMayBe(t *testing.T) {
 	}
 	record := []Field{{Spec: spec(t, "images:chw3x8x9")}, {Spec: spec(t, "labels:int64")}}
 	for text, want := range map[string]bool{
-		"mask:image": true, "seg_mask:chw3x8x9": true, "depthMap:image": true, "other:chw1x8x9": true, "x:uint8[8,9]": true, "x:int64[1,8,9]": true, "masks:uint8[4,4]": true,
-		"images:image": false, "left:chw3x8x9": false, "x:uint8[9,8]": false, "mask:int64": false, "masked:image": false, "x:uint8[72]": false,
+		"mask:image": true, "seg_mask:chw3x8x9": true, "depthMap:image": true, "other:chw1x8x9": true, "x:uint8[8,9]": true,
+		"x:int64[1,8,9]": true, "masks:uint8[4,4]": true,
+		"images:image": false, "left:chw3x8x9": false, "x:uint8[9,8]": false, "mask:int64": false, "masked:image": false,
+		"x:uint8[72]": false,
 	} {
 		if got := MayBeMask(spec(t, text), record); got != want {
 			t.Errorf("%s: mask %v, want %v", text, got, want)
@@ -193,9 +199,12 @@ func TestAcceptedPipelinesAgree(t *testing.T) {
 	}
 	info := transforms.Info{W: w, H: h, C: 3}
 	ops := []string{
-		flip, `{"op":"RandomVerticalFlip","p":0.5}`, near, `{"op":"RandomCrop","size":[5,5]}`, `{"op":"RandomCrop","size":[4,6],"pad_if_needed":true}`,
-		`{"op":"RandomPosterize","bits":8,"p":0.5}`, `{"op":"RandomAdjustSharpness","sharpness_factor":1,"p":0.5}`, `{"op":"HorizontalFlip"}`, `{"op":"CenterCrop","size":[6,6]}`, `{"op":"RGB"}`,
-		`{"op":"RandomRotation","degrees":[-30,30]}`, `{"op":"RandomAffine","degrees":[0,0],"translate":[0.3,0.3]}`, `{"op":"Resize","size":[8,8],"interpolation":"nearest"}`,
+		flip, `{"op":"RandomVerticalFlip","p":0.5}`, near, `{"op":"RandomCrop","size":[5,5]}`,
+		`{"op":"RandomCrop","size":[4,6],"pad_if_needed":true}`,
+		`{"op":"RandomPosterize","bits":8,"p":0.5}`, `{"op":"RandomAdjustSharpness","sharpness_factor":1,"p":0.5}`,
+		`{"op":"HorizontalFlip"}`, `{"op":"CenterCrop","size":[6,6]}`, `{"op":"RGB"}`,
+		`{"op":"RandomRotation","degrees":[-30,30]}`, `{"op":"RandomAffine","degrees":[0,0],"translate":[0.3,0.3]}`,
+		`{"op":"Resize","size":[8,8],"interpolation":"nearest"}`,
 	}
 	taken, moved := 0, 0
 	for k := range *cases {

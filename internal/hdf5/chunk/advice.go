@@ -210,13 +210,15 @@ func missed(g *grid) float64 {
 func (a *Advice) complain(d *dataset, data *meta.Dataset) {
 	if a.Amplification >= 2 {
 		a.problem("one record needs %s with a part of %s, %.4g times its bytes",
-			count(a.PerRecord, fmt.Sprintf("chunk of %d bytes", a.ChunkBytes), fmt.Sprintf("chunks of %d bytes", a.ChunkBytes)), count(a.ChunkRecords, "record", "records"), a.Amplification)
+			count(a.PerRecord, fmt.Sprintf("chunk of %d bytes", a.ChunkBytes), fmt.Sprintf("chunks of %d bytes", a.ChunkBytes)),
+			count(a.ChunkRecords, "record", "records"), a.Amplification)
 	}
 	if a.PerRecord*a.ChunkBytes > libraryCache && a.ChunkRecords > 1 {
 		a.problem("the chunks of one record, %d bytes, exceed the 1 MiB that libhdf5 before 2.0 keeps: h5py makes them again for every record", a.PerRecord*a.ChunkBytes)
 	}
 	if n, share := undoing(d); share > 0 && a.ChunkBytes > 0 && n > nanosWorthSaying*float64(a.ChunkBytes) {
-		a.problem("%v has to be undone for every read, which takes about %.0f times what copying does", filterList(data.Filters), n/(nanosByte*float64(a.ChunkBytes)))
+		a.problem("%v has to be undone for every read, which takes about %.0f times what copying does",
+			filterList(data.Filters), n/(nanosByte*float64(a.ChunkBytes)))
 	}
 	if a.Chunks > manyChunks {
 		a.problem("%d chunks: libhdf5 before 1.14 needs minutes to list them", a.Chunks)

@@ -38,10 +38,12 @@ func TestAdvise(t *testing.T) {
 	if want := rows * 128 / distinct; math.Abs(a.BatchAmplification-want) > 1e-6*want {
 		t.Errorf("auto: a batch reads %v times its bytes, want %v", a.BatchAmplification, want)
 	}
-	if text := strings.Join(a.Problems, "\n"); !strings.Contains(text, "128 times its bytes") || !strings.Contains(text, "1 MiB that libhdf5") {
+	if text := strings.Join(a.Problems, "\n"); !strings.Contains(text, "128 times its bytes") ||
+		!strings.Contains(text, "1 MiB that libhdf5") {
 		t.Errorf("auto: problems %q", text)
 	}
-	if a := advise(t, file, "one"); a.Amplification != 1 || math.Abs(a.BatchAmplification-1) > 1e-9 || a.Ratio <= 0 || a.Ratio > 0.1 || a.Smallest > a.Largest || len(a.Problems) != 1 {
+	if a := advise(t, file, "one"); a.Amplification != 1 || math.Abs(a.BatchAmplification-1) > 1e-9 || a.Ratio <= 0 ||
+		a.Ratio > 0.1 || a.Smallest > a.Largest || len(a.Problems) != 1 {
 		t.Errorf("one: %+v", a)
 	}
 	if a := advise(t, file, "many"); a.Amplification != 16 || a.Ratio != 1 {

@@ -33,6 +33,7 @@ func NewArray(a Array, opts Options) (*Reader, error) {
 		limit = cacheBytes
 	}
 	// Chunks of other libraries' defaults have many records: who reads in any order wants them again.
-	d.cache = newCache(int(max(int64(d.pool.Workers())+1, min(limit/int64(max(1, d.grid.size)), d.grid.rows*d.grid.columns))))
+	d.cache = newCache(int(max(int64(d.pool.Workers())+1,
+		min(limit/int64(max(1, d.grid.size)), d.grid.rows*d.grid.columns))))
 	return r, nil
 }

@@ -72,8 +72,10 @@ func TestConformance(t *testing.T) {
 
 // kinds is what the suite must hold.
 var kinds = []string{
-	"compact", "contiguous", "chunked", "single chunk", "implicit", "fixed array", "extensible array", "B-tree v1", "B-tree v2",
-	"deflate", "shuffle", "fletcher32", "lzf", "scaleoffset", "bool", "float16", "big-endian float32", "big-endian uint64", "string[5] ascii",
+	"compact", "contiguous", "chunked", "single chunk", "implicit", "fixed array", "extensible array", "B-tree v1",
+	"B-tree v2",
+	"deflate", "shuffle", "fletcher32", "lzf", "scaleoffset", "bool", "float16", "big-endian float32", "big-endian uint64",
+	"string[5] ascii",
 }
 
 // The committed files have every filter that is undone here, and these numbers.

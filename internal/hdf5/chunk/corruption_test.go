@@ -45,7 +45,8 @@ func mutate(rng *rand.Rand, b []byte) []byte {
 		case 1:
 			b[i] = byte(rng.Uint32())
 		case 2: // a number that breaks careless arithmetic
-			extremes := []uint64{0, 1, 1<<64 - 1, 1<<63 - 1, 1 << 63, 1<<32 - 1, 1 << 31, uint64(len(b)), uint64(i), rng.Uint64()}
+			extremes := []uint64{0, 1, 1<<64 - 1, 1<<63 - 1, 1 << 63, 1<<32 - 1, 1 << 31, uint64(len(b)), uint64(i),
+				rng.Uint64()}
 			v := extremes[rng.IntN(len(extremes))]
 			for j := range min(1<<rng.IntN(4), len(b)-i) {
 				b[i+j] = byte(v >> (8 * j))
@@ -88,7 +89,8 @@ func exercise(t testing.TB, b []byte, pool *Pool) (datasets, read int) {
 			read++
 		}
 		held := len(r.data.cache.entries) * r.data.grid.size
-		if limit := max(mostConstant, max(r.data.filter.most, mostInflated)*(len(b)+64)) * r.data.cache.most; len(r.data.cache.entries) > 0 && held > limit {
+		if limit := max(mostConstant, max(r.data.filter.most, mostInflated)*(len(b)+
+			64)) * r.data.cache.most; len(r.data.cache.entries) > 0 && held > limit {
 			t.Fatalf("%s: %d bytes of chunks are held for a file of %d", d.Path, held, len(b))
 		}
 	}
@@ -175,7 +177,8 @@ func FuzzFile(f *testing.F) {
 // FuzzFilters undoes every filter on bytes that came from nowhere.
 func FuzzFilters(f *testing.F) {
 	f.Add([]byte("\x02abc\x20\x02"), uint16(6), uint8(2))
-	f.Add([]byte("\x03\x00\x00\x00\x08\x05\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xfa\xce"), uint16(5), uint8(4))
+	f.Add([]byte("\x03\x00\x00\x00\x08\x05\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xfa\xce"),
+		uint16(5), uint8(4))
 	f.Add([]byte("\x78\x9c\x4b\x4c\x4a\x06\x00\x02\x4d\x01\x27"), uint16(3), uint8(0))
 	lists := [][]meta.Filter{
 		{{ID: meta.FilterDeflate}},
@@ -187,10 +190,13 @@ func FuzzFilters(f *testing.F) {
 		{{ID: meta.FilterSzip, Params: []uint32{141, 8, 16, 24}}}, {{ID: meta.FilterSzip, Params: []uint32{169, 4, 32, 24}}},
 	}
 	f.Fuzz(func(t *testing.T, stored []byte, size uint16, kind uint8) {
-		scaled := meta.Filter{ID: meta.FilterScaleOffset, Params: []uint32{2, 0, uint32(size), 0, 1, 1, 0, uint32(kind & 1), 7, 0}}
-		lists := append(lists, []meta.Filter{scaled}, []meta.Filter{scaled, {ID: meta.FilterShuffle}, {ID: meta.FilterDeflate}, {ID: meta.FilterFletcher32}})
+		scaled := meta.Filter{ID: meta.FilterScaleOffset, Params: []uint32{2, 0, uint32(size), 0, 1, 1, 0, uint32(kind & 1),
+			7, 0}}
+		lists := append(lists, []meta.Filter{scaled}, []meta.Filter{scaled, {ID: meta.FilterShuffle},
+			{ID: meta.FilterDeflate}, {ID: meta.FilterFletcher32}})
 		if size > 0 {
-			lists = append(lists, []meta.Filter{{ID: meta.FilterNbit, Params: []uint32{8, 0, uint32(size), 1, 1, 0, 5, 2}}, {ID: meta.FilterDeflate}})
+			lists = append(lists, []meta.Filter{{ID: meta.FilterNbit, Params: []uint32{8, 0, uint32(size), 1, 1, 0, 5, 2}},
+				{ID: meta.FilterDeflate}})
 		}
 		p, err := newPipeline(lists[int(kind)%len(lists)], 2, int(size))
 		if err != nil {

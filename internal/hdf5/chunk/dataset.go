@@ -218,7 +218,8 @@ func (d *dataset) fillArray(ctx context.Context, w *worker, e *entry) error {
 }
 
 // decodeArray makes a chunk in the memory that room returns, unless it was never written.
-func (d *dataset) decodeArray(ctx context.Context, w *worker, place int64, room func() []byte) (written bool, err error) {
+func (d *dataset) decodeArray(ctx context.Context, w *worker, place int64,
+	room func() []byte) (written bool, err error) {
 	stored, err := d.outside.Load(ctx, place, &w.raw)
 	if err != nil || stored == nil {
 		return false, err

@@ -15,7 +15,8 @@ import (
 
 func TestSwapBytes(t *testing.T) {
 	b := []byte{1, 2, 3, 4, 5, 6, 7, 8}
-	for size, want := range map[int]string{0: "0102030405060708", 2: "0201040306050807", 4: "0403020108070605", 8: "0807060504030201"} {
+	for size, want := range map[int]string{0: "0102030405060708", 2: "0201040306050807", 4: "0403020108070605",
+		8: "0807060504030201"} {
 		got := bytes.Clone(b)
 		filter.SwapBytes(got, size)
 		if fmt.Sprintf("%x", got) != want {
@@ -137,7 +138,8 @@ func TestScaleOffsetRefuses(t *testing.T) {
 		}
 	}
 	dst := make([]byte, 64)
-	if beyond, err := newScaleOffset(with(soFactor, 33), 64); err != nil || !errors.Is(beyond.undo(dst, make([]byte, 100)), meta.ErrCorrupt) {
+	if beyond, err := newScaleOffset(with(soFactor, 33), 64); err != nil ||
+		!errors.Is(beyond.undo(dst, make([]byte, 100)), meta.ErrCorrupt) {
 		t.Errorf("33 bits of 32: error %v, or a chunk that the filter made is undone", err)
 	}
 	head := make([]byte, scaleOffsetHead)

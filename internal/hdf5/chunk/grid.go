@@ -37,7 +37,8 @@ func newGrid(dims, chunk []int64, elem int64) (g grid, err error) {
 		g.whole = g.whole && chunk[i] == dims[i]
 	}
 	g.rows = chunksOn(dims[0], g.deep)
-	if !fits(g.rows, g.columns) || !fits(layer, g.deep) || int64(int(record)) != record || int64(int(layer*g.deep)) != layer*g.deep {
+	if !fits(g.rows, g.columns) || !fits(layer, g.deep) || int64(int(record)) != record ||
+		int64(int(layer*g.deep)) != layer*g.deep {
 		return g, tooLarge(dims, chunk)
 	}
 	g.record, g.layer, g.size = int(record), int(layer), int(layer*g.deep)

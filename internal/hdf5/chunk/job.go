@@ -20,7 +20,8 @@ func (q *request) do(w *worker, job int64) error {
 	var err error
 	switch plain := q.data.filter.plain(s.mask); {
 	case plain && s.size != int64(q.data.grid.size):
-		err = fmt.Errorf("%d bytes that went through no filter, the chunk has %d: %w", s.size, q.data.grid.size, meta.ErrCorrupt)
+		err = fmt.Errorf("%d bytes that went through no filter, the chunk has %d: %w", s.size, q.data.grid.size,
+			meta.ErrCorrupt)
 	case plain && q.data.grid.whole:
 		err = q.copyPlain(s, slots)
 	case plain && q.data.src.mapped != nil && q.data.number.stored():

@@ -46,9 +46,9 @@ type Reader struct {
 // NewReader returns a Reader of data, which is in the file that src reads. It reads the
 // index of the chunks, no elements.
 //
-// Read are all layouts with the data in the file, and the filters that the package names; numbers come in the order of bytes of this machine, which must be
-// little endian, everything else of fixed size as stored. The error of anything else is
-// meta.ErrUnsupported and says what it is; that of a corrupt index is meta.ErrCorrupt.
+// Read are all layouts with the data in the file, and the filters that the package names; numbers come in the order of
+// bytes of this machine, which must be little endian, everything else of fixed size as stored. The error of anything
+// else is meta.ErrUnsupported and says what it is; that of a corrupt index is meta.ErrCorrupt.
 func NewReader(src io.ReaderAt, data *meta.Dataset, opts Options) (*Reader, error) {
 	return newReader(source{r: src}, data, opts)
 }
@@ -163,7 +163,8 @@ func (r *Reader) Runs(ctx context.Context, dst []byte, runs []Run) error {
 	}
 	for _, x := range runs {
 		if x.First < 0 || x.N < 0 || x.N > r.Len() || x.First > r.Len()-x.N {
-			return fmt.Errorf("hdf5: dataset %q: records [%d, %d) of %d do not exist", r.data.path, x.First, x.First+x.N, r.Len())
+			return fmt.Errorf("hdf5: dataset %q: records [%d, %d) of %d do not exist", r.data.path, x.First, x.First+x.N,
+				r.Len())
 		}
 		if x.To < 0 || x.N > room || x.To > room-x.N {
 			panic("hdf5: Runs: a run goes outside of dst")

@@ -157,7 +157,8 @@ func TestErrorNamesChunk(t *testing.T) {
 		if !errors.As(err, &e) || !errors.Is(err, meta.ErrCorrupt) {
 			t.Fatalf("error %v", err)
 		}
-		if e.Dataset != "/all" || e.Filter != "fletcher32" || e.Offset != c.Offset || e.Size != c.Size || e.Coord[1] != c.Coord[1] || e.Coord[0] != c.Coord[0] {
+		if e.Dataset != "/all" || e.Filter != "fletcher32" || e.Offset != c.Offset || e.Size != c.Size ||
+			e.Coord[1] != c.Coord[1] || e.Coord[0] != c.Coord[0] {
 			t.Fatalf("error %+v, want chunk %+v", e, c)
 		}
 		for _, part := range []string{`"/all"`, "chunk [0 21]", "fletcher32: checksum is"} {
@@ -202,7 +203,8 @@ func TestStoredAndWarm(t *testing.T) {
 			}
 		})
 		r.data.src.warm = func(int64, int64) error { return io.ErrNoProgress }
-		if err := r.Gather(t.Context(), make([]byte, r.RecordBytes()), []int{int(r.Len()) - 1}); !errors.Is(err, io.ErrNoProgress) && path != "rest" {
+		if err := r.Gather(t.Context(), make([]byte, r.RecordBytes()), []int{int(r.Len()) - 1}); !errors.Is(err,
+			io.ErrNoProgress) && path != "rest" {
 			t.Errorf("%s: error %v", path, err)
 		}
 	}
@@ -265,7 +267,8 @@ func TestNothingAllocated(t *testing.T) {
 		indices := []int{1, 4, 3, 1, 0, 2}
 		ctx := context.Background()
 		step := func() {
-			if err := errors.Join(r.Records(ctx, one, 2, 3), r.Gather(ctx, batch, indices), r.Records(ctx, batch[:5*size], 0, 5)); err != nil {
+			if err := errors.Join(r.Records(ctx, one, 2, 3), r.Gather(ctx, batch, indices),
+				r.Records(ctx, batch[:5*size], 0, 5)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -293,7 +296,8 @@ func TestRefusals(t *testing.T) {
  f.create_dataset("x" * 3, data=np.arange(3))
 `)
 	words := map[string]string{
-		"/vlen": "vlen of int32", "/text": "string utf-8", "/ref": "object reference", "/null": "null dataspace", "/mixed": "compound",
+		"/vlen": "vlen of int32", "/text": "string utf-8", "/ref": "object reference", "/null": "null dataspace",
+		"/mixed":  "compound",
 		"/offset": "lzf behind scaleoffset", "/outside": "raw.bin", "/virtual": "virtual",
 	}
 	for d := range openBytes(t, file).All() {
@@ -317,7 +321,8 @@ func TestRefusals(t *testing.T) {
 		line := map[string]string{
 			"/outside": "penstock preprocess OLD.h5 NEW.h5", "/virtual": "penstock preprocess OLD.h5 NEW.h5",
 		}[d.Path]
-		if got := d.Remedy("OLD.h5", "NEW.h5"); got != line || line != "" && !strings.HasSuffix(err.Error(), "make a file that can be read: "+line) {
+		if got := d.Remedy("OLD.h5", "NEW.h5"); got != line || line != "" &&
+			!strings.HasSuffix(err.Error(), "make a file that can be read: "+line) {
 			t.Errorf("%s: remedy %q, want %q; error %v", d.Path, got, line, err)
 		}
 	}
@@ -327,14 +332,16 @@ func TestRefusals(t *testing.T) {
 func TestRemedies(t *testing.T) {
 	scaled := []uint32{2, 0, 16, 0, 4, 0, 0, 0, 0, 0} // parameters of scaleoffset
 	for id := range uint16(1 << 15) {
-		for _, f := range [][]meta.Filter{{{ID: id, Params: scaled}}, {{ID: id, Params: scaled}, {ID: meta.FilterFletcher32}}} {
+		for _, f := range [][]meta.Filter{{{ID: id, Params: scaled}},
+			{{ID: id, Params: scaled}, {ID: meta.FilterFletcher32}}} {
 			line := (&meta.Dataset{Filters: f}).Remedy("a", "b")
 			if _, err := newPipeline(f, 4, 64); !errors.Is(err, meta.ErrCorrupt) && (err != nil) != (line != "") {
 				t.Fatalf("filters %v: error %v, remedy %q", f, err, line)
 			}
 		}
 	}
-	if line := RepackCommand(&meta.Dataset{Filters: []meta.Filter{{ID: 32013}}}, "a b.h5", "c.h5"); !strings.HasSuffix(line, "h5repack -f NONE 'a b.h5' c.h5") || !strings.HasPrefix(line, "HDF5_PLUGIN_PATH=") {
+	if line := RepackCommand(&meta.Dataset{Filters: []meta.Filter{{ID: 32013}}}, "a b.h5",
+		"c.h5"); !strings.HasSuffix(line, "h5repack -f NONE 'a b.h5' c.h5") || !strings.HasPrefix(line, "HDF5_PLUGIN_PATH=") {
 		t.Error(line)
 	}
 }

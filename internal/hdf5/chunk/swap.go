@@ -15,7 +15,8 @@ type numbers struct {
 	signed      bool
 }
 
-// Native returns what makes numbers of this machine of the stored numbers of a type, in place; nil where they are the same.
+// Native returns what makes numbers of this machine of the stored numbers of a type, in place; nil where they are the
+// same.
 func Native(t *meta.Datatype) func(b []byte) {
 	n := numbersOf(t)
 	if n.stored() {

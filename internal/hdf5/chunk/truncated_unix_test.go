@@ -18,7 +18,8 @@ import (
 func TestTruncatedMapping(t *testing.T) {
 	pool := NewPool(4)
 	defer pool.Close()
-	for path, cut := range map[string]int64{"old/all": 0, "old/gzip": 4096, "old/plain": 0, "old/flat": 0, "plugins/zstd": 0, "plugins/blosc_zstd": 0} {
+	for path, cut := range map[string]int64{"old/all": 0, "old/gzip": 4096, "old/plain": 0, "old/flat": 0,
+		"plugins/zstd": 0, "plugins/blosc_zstd": 0} {
 		file, path, _ := strings.Cut(path, "/")
 		readTruncated(t, pool, small(t, "small-"+file+".h5"), path, cut)
 	}

@@ -28,8 +28,8 @@ type decoder struct {
 func (d decoder) Decode(dst, src []byte) ([]byte, error) { return d.decode(dst, src) }
 func (d decoder) Expansion() int                         { return d.expansion }
 
-// The most bytes that one stored byte can stand for: in LZ4 a byte adds up to 255 to the length of a match; in bzip2 and zstd
-// a block of 900 kB or 128 KiB of one byte has about 40 bytes or 4.
+// The most bytes that one stored byte can stand for: in LZ4 a byte adds up to 255 to the length of a match; in bzip2
+// and zstd a block of 900 kB or 128 KiB of one byte has about 40 bytes or 4.
 const (
 	mostLZ4   = 255
 	mostZstd  = 128 << 10 / 4

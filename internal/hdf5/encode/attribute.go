@@ -48,7 +48,8 @@ func Texts(name string, values []string) Attribute {
 
 // Integer returns one that is an int64.
 func Integer(name string, v int64) Attribute {
-	return Attribute{Name: name, Element: Element{DType: tensor.Int64}, Data: binary.LittleEndian.AppendUint64(nil, uint64(v))}
+	return Attribute{Name: name, Element: Element{DType: tensor.Int64}, Data: binary.LittleEndian.AppendUint64(nil,
+		uint64(v))}
 }
 
 // Float returns one that is a float64.

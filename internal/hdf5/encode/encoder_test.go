@@ -92,7 +92,8 @@ func TestChoose(t *testing.T) {
 // The level is the lowest that comes close to the best.
 func TestChooseLevel(t *testing.T) {
 	r := Recipe{Record: 4000, Elem: 4, Records: 16}
-	for name, sample := range map[string][]byte{"measured": smooth(16000), "pixels": pixels(16000), "zeros": make([]byte, 64000)} {
+	for name, sample := range map[string][]byte{"measured": smooth(16000), "pixels": pixels(16000),
+		"zeros": make([]byte, 64000)} {
 		c, err := Choose(r, Auto, sample)
 		if err != nil || c.Level < 1 || c.Level > 9 || !strings.Contains(c.Reason, "; level ") {
 			t.Fatalf("%s: %+v, error %v", name, c, err)
@@ -114,7 +115,8 @@ func TestChooseLevel(t *testing.T) {
 }
 
 func TestChooseErrors(t *testing.T) {
-	for _, bad := range []Recipe{{}, {Record: 10, Elem: 4, Records: 1, Level: 6}, {Record: 8, Elem: 4, Level: 6}, {Record: 8, Elem: 4, Records: 1, Level: 10}} {
+	for _, bad := range []Recipe{{}, {Record: 10, Elem: 4, Records: 1, Level: 6}, {Record: 8, Elem: 4, Level: 6},
+		{Record: 8, Elem: 4, Records: 1, Level: 10}} {
 		if _, err := Choose(bad, Auto, make([]byte, 8)); err == nil {
 			t.Errorf("%+v: no error", bad)
 		}
@@ -235,7 +237,8 @@ func TestEncodeAgainstH5py(t *testing.T) {
 func (a *assembled) write(t *testing.T, dir string, k int) {
 	t.Helper()
 	record := len(a.data) / a.N
-	e, err := NewEncoder(Recipe{Record: record, Elem: record / a.Width, Records: a.Per, Level: a.Level, Shuffle: a.Shuffle})
+	e, err := NewEncoder(Recipe{Record: record, Elem: record / a.Width, Records: a.Per, Level: a.Level,
+		Shuffle: a.Shuffle})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ func (r Recipe) check() error {
 	case r.Record <= 0 || r.Elem <= 0 || r.Record%r.Elem != 0:
 		return fmt.Errorf("hdf5: records of %d bytes of elements of %d bytes", r.Record, r.Elem)
 	case r.Records <= 0 || r.Records > mostChunk/r.Record:
-		return fmt.Errorf("hdf5: chunks of %d records of %d bytes; HDF5 has chunks of 1 to %d bytes", r.Records, r.Record, mostChunk)
+		return fmt.Errorf("hdf5: chunks of %d records of %d bytes; HDF5 has chunks of 1 to %d bytes", r.Records, r.Record,
+			mostChunk)
 	case r.Level < 1 || r.Level > 9:
 		return fmt.Errorf("hdf5: deflate level %d; there are 1 to 9", r.Level)
 	}

@@ -67,7 +67,8 @@ func openDataset(b *testing.B, name string) (*os.File, *Dataset) {
 // 102 datasets.
 func BenchmarkOpen(b *testing.B) {
 	dir := generate(b)
-	for _, name := range []string{"earliest-contiguous-0.h5", "latest-contiguous-0.h5", "earliest-groups-0.h5", "latest-groups-0.h5"} {
+	for _, name := range []string{"earliest-contiguous-0.h5", "latest-contiguous-0.h5", "earliest-groups-0.h5",
+		"latest-groups-0.h5"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			b.Fatal(err)

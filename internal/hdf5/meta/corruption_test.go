@@ -85,7 +85,8 @@ func exercise(t testing.TB, b []byte, lax bool) (*File, error) {
 
 func checkKind(t testing.TB, err error) {
 	t.Helper()
-	if err != nil && !errors.Is(err, source.ErrCorrupt) && !errors.Is(err, source.ErrUnsupported) && !errors.Is(err, source.ErrNotHDF5) {
+	if err != nil && !errors.Is(err, source.ErrCorrupt) && !errors.Is(err, source.ErrUnsupported) &&
+		!errors.Is(err, source.ErrNotHDF5) {
 		t.Fatalf("error of no known kind: %v", err)
 	}
 }
@@ -102,7 +103,8 @@ func useDataset(t testing.TB, d *Dataset) {
 	}
 	err := d.Mappable()
 	checkKind(t, err)
-	if size := d.file.Size; err == nil && (d.Layout.Offset < 0 || d.Layout.Offset > size || d.Layout.Size > size-d.Layout.Offset) {
+	if size := d.file.Size; err == nil && (d.Layout.Offset < 0 || d.Layout.Offset > size ||
+		d.Layout.Size > size-d.Layout.Offset) {
 		t.Fatalf("%s: mappable, but %d bytes at %d of %d", d.Path, d.Layout.Size, d.Layout.Offset, size)
 	}
 	_, err = d.Spec()
@@ -216,7 +218,8 @@ func TestExtremeWords(t *testing.T) {
 func spoil(rng *rand.Rand, b []byte) {
 	n := 1 << rng.IntN(4)
 	i := rng.IntN(len(b) - n)
-	extremes := []uint64{0, 1, 1<<64 - 1, 1<<63 - 1, 1 << 63, 1<<32 - 1, 1 << 31, uint64(len(b)), uint64(rng.IntN(len(b))), rng.Uint64()}
+	extremes := []uint64{0, 1, 1<<64 - 1, 1<<63 - 1, 1 << 63, 1<<32 - 1, 1 << 31, uint64(len(b)), uint64(rng.IntN(len(b))),
+		rng.Uint64()}
 	v := extremes[rng.IntN(len(extremes))]
 	for j := range n {
 		b[i+j] = byte(v >> (8 * j))

@@ -49,7 +49,8 @@ type ExternalFile struct {
 
 // dataset parses the messages of a dataset's header.
 func (p *messages) dataset(h *message.Header) (*Dataset, error) {
-	d := &Dataset{HeaderAt: p.src.Abs(h.Addr), HeaderSize: h.Size, Version: h.Version, Layout: message.Layout{Offset: -1, IndexAt: -1}}
+	d := &Dataset{HeaderAt: p.src.Abs(h.Addr), HeaderSize: h.Size, Version: h.Version,
+		Layout: message.Layout{Offset: -1, IndexAt: -1}}
 	d.Err = h.Unknown(p.src)
 	seen := false
 	for _, m := range h.Msgs {
@@ -76,7 +77,8 @@ func (p *messages) datasetMessage(d *Dataset, m message.Message) (err error) {
 	case message.MsgDatatype:
 		d.Type, err = p.datatype(m, "datatype message")
 		return err
-	case message.MsgDataspace, message.MsgLayout, message.MsgFilters, message.MsgExternal, message.MsgFill, message.MsgFillOld:
+	case message.MsgDataspace, message.MsgLayout, message.MsgFilters, message.MsgExternal, message.MsgFill,
+		message.MsgFillOld:
 		if m, err = p.resolve(m, "shared message"); err != nil {
 			return err
 		}
@@ -296,7 +298,8 @@ const fillLimit = 1 << 10
 // FillValue returns what elements have that were never written: what Value.Any returns for
 // one element. It is false where that is undefined, and for types that are only described.
 func (d *Dataset) FillValue() (any, bool) {
-	if d.Err != nil || d.Type == nil || d.Type.Class == datatype.Vlen || d.Type.Size > fillLimit || d.Fill.State == message.FillUndefined {
+	if d.Err != nil || d.Type == nil || d.Type.Class == datatype.Vlen || d.Type.Size > fillLimit ||
+		d.Fill.State == message.FillUndefined {
 		return nil, false
 	}
 	raw := d.Fill.Value
@@ -326,7 +329,8 @@ func (d *Dataset) chunks() (*index.ChunkTable, error) {
 		return nil, source.Refuse("layout %s has no chunks", d.Layout.Kind)
 	}
 	table := new(index.ChunkTable)
-	of := index.Params{Space: d.Dataspace, Layout: &d.Layout, Filtered: len(d.Filters) > 0, GroupK: int(d.file.Superblock.chunkK)}
+	of := index.Params{Space: d.Dataspace, Layout: &d.Layout, Filtered: len(d.Filters) > 0,
+		GroupK: int(d.file.Superblock.chunkK)}
 	if err := table.Read(d.file.session(&table.Index), of); err != nil {
 		return nil, source.InPath(err, d.Path)
 	}

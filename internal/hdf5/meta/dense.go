@@ -10,7 +10,8 @@ import (
 // denseObjects visits the objects that a name index refers to: links or attributes. idOf
 // takes the heap id out of an index record, and whether the object is in the heap of shared
 // attributes, not in that at heapAddr.
-func (p *messages) denseObjects(heapAddr, root uint64, kind uint8, idOf func(*source.Cursor) (id []byte, shared bool), visit func(*source.Cursor) error) error {
+func (p *messages) denseObjects(heapAddr, root uint64, kind uint8, idOf func(*source.Cursor) (id []byte, shared bool),
+	visit func(*source.Cursor) error) error {
 	own, err := heap.ReadFractal(p.src, heapAddr)
 	if err != nil {
 		return err

@@ -45,7 +45,8 @@ func (h *Heap) Elements(ref []byte, size int64) (n int64, b []byte, err error) {
 	}
 	total, ok := source.Product(uint64(count), uint64(size))
 	if !ok || total > uint64(len(p)) {
-		err := s.ErrorAt(source.ErrCorrupt, addr, "global heap", "object %d has %d bytes, %d elements of %d need more", index, len(p), count, size)
+		err := s.ErrorAt(source.ErrCorrupt, addr, "global heap", "object %d has %d bytes, %d elements of %d need more", index,
+			len(p), count, size)
 		return 0, nil, source.InPath(err, h.d.Path)
 	}
 	return int64(count), p[:total:total], nil

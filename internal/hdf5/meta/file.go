@@ -71,7 +71,8 @@ func (f *File) open() (*File, error) {
 		return nil, err
 	}
 	if p.src.Over {
-		return nil, p.src.ErrorAt(source.ErrUnsupported, root.addr, "root group", "more metadata than the limit for a file of %d bytes", f.Size)
+		return nil, p.src.ErrorAt(source.ErrUnsupported, root.addr, "root group",
+			"more metadata than the limit for a file of %d bytes", f.Size)
 	}
 	for d := range f.All() {
 		d.file = f
@@ -87,7 +88,8 @@ func (f *File) session(trace *[]source.Extent) *source.Source {
 	if f.Size < maxBytes/32 {
 		left = 1<<20 + 16*f.Size
 	}
-	return &source.Source{R: f.r, Size: f.Size, Base: sb.Base, OffSize: sb.OffsetSize, LenSize: sb.LengthSize, Left: left, Lax: f.lax, Trace: trace}
+	return &source.Source{R: f.r, Size: f.Size, Base: sb.Base, OffSize: sb.OffsetSize, LenSize: sb.LengthSize, Left: left,
+		Lax: f.lax, Trace: trace}
 }
 
 // extension reads the superblock extension for the tree sizes and shared messages in it.

@@ -87,7 +87,8 @@ func (p *parser) group(o *object, path string) (*Group, error) {
 	if len(p.trail) >= maxDepth {
 		return nil, p.src.ErrorAt(source.ErrUnsupported, o.addr, "object header", "groups nested more than %d deep", maxDepth)
 	}
-	g := &Group{Path: path, Attrs: o.attrs, HeaderAt: p.src.Abs(o.addr), HeaderSize: o.headerSize, Version: o.version, Object: o.facts}
+	g := &Group{Path: path, Attrs: o.attrs, HeaderAt: p.src.Abs(o.addr), HeaderSize: o.headerSize, Version: o.version,
+		Object: o.facts}
 	p.trail = append(p.trail, o.addr)
 	for _, raw := range o.links {
 		l, err := p.link(raw, path)
@@ -121,7 +122,8 @@ func (p *parser) link(raw rawLink, dir string) (Link, error) {
 	}
 	p.links--
 	if p.links < 0 || !p.src.Spend(int64(len(l.Path))) {
-		return l, p.src.ErrorAt(source.ErrUnsupported, group, "group", "more links than the limit for a file of %d bytes", p.src.Size)
+		return l, p.src.ErrorAt(source.ErrUnsupported, group, "group", "more links than the limit for a file of %d bytes",
+			p.src.Size)
 	}
 	if raw.kind != Hard {
 		return l, nil

@@ -100,7 +100,8 @@ func compareDataset(t *testing.T, d *Dataset, a answer) {
 		t.Errorf("%s: dims %v %v %v, want %v %v %s", d.Path, d.Dims, d.MaxDims, d.Null, a.Dims, a.Max, a.Space)
 	}
 	if d.Layout.Kind.String() != a.Layout || len(d.External) != a.External {
-		t.Errorf("%s: layout %v, %d external files, want %s, %d", d.Path, d.Layout.Kind, len(d.External), a.Layout, a.External)
+		t.Errorf("%s: layout %v, %d external files, want %s, %d", d.Path, d.Layout.Kind, len(d.External), a.Layout,
+			a.External)
 	}
 	if d.Layout.Kind == message.Contiguous && d.Layout.Offset != a.Offset {
 		t.Errorf("%s: offset %d, want %d", d.Path, d.Layout.Offset, a.Offset)

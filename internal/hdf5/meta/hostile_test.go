@@ -34,7 +34,8 @@ func buildGroups(links []map[string]int) []byte {
 		msgs.put(uint8(message.MsgLinkInfo), uint16(18), uint8(0), uint8(0), uint8(0), source.Undef, source.Undef)
 		for name, target := range targets {
 			body := 3 + len(name) + 8
-			msgs.put(uint8(message.MsgLink), uint16(body), uint8(0), uint8(1), uint8(0), uint8(len(name)), name, groupAddr(target))
+			msgs.put(uint8(message.MsgLink), uint16(body), uint8(0), uint8(1), uint8(0), uint8(len(name)), name,
+				groupAddr(target))
 		}
 		w.put("OHDR", uint8(2), uint8(1), uint16(len(msgs.b)), string(msgs.b), uint32(0))
 		w.b = append(w.b, make([]byte, int(groupAddr(i+1))-len(w.b))...)
@@ -58,7 +59,8 @@ func (w *builder) put(fields ...any) {
 func TestHeadersOfOthers(t *testing.T) {
 	b := buildGroups([]map[string]int{{}})
 	clear(b[groupAddr(0):])
-	if _, err := exercise(t, b, true); !errors.Is(err, source.ErrCorrupt) || !strings.Contains(err.Error(), "without closing it") {
+	if _, err := exercise(t, b, true); !errors.Is(err, source.ErrCorrupt) ||
+		!strings.Contains(err.Error(), "without closing it") {
 		t.Errorf("no root group: error %v", err)
 	}
 	for _, tt := range []struct {
@@ -67,11 +69,13 @@ func TestHeadersOfOthers(t *testing.T) {
 	}{{0x800, source.ErrUnsupported}, {source.Undef, nil}} {
 		c := msgCursor(uint8(0), tt.addr, uint64(100))
 		p := &parser{src: c.Src}
-		if err := p.cacheImage(message.Message{Data: c.B}); !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), "h5repack") {
+		if err := p.cacheImage(message.Message{Data: c.B}); !errors.Is(err, tt.want) || err != nil &&
+			!strings.Contains(err.Error(), "h5repack") {
 			t.Errorf("image at %x: error %v, want %v", tt.addr, err, tt.want)
 		}
 	}
-	for typ, want := range map[uint16]bool{message.MsgBogus: true, message.MsgLast + 1: true, message.MsgAttribute: false, message.MsgCacheImage: false} {
+	for typ, want := range map[uint16]bool{message.MsgBogus: true, message.MsgLast + 1: true, message.MsgAttribute: false,
+		message.MsgCacheImage: false} {
 		h := &message.Header{Msgs: []message.Message{{Typ: typ, Flags: message.FlagMustKnow}}}
 		if err := h.Unknown(&source.Source{}); errors.Is(err, source.ErrUnsupported) != want {
 			t.Errorf("message 0x%x: error %v", typ, err)
@@ -195,7 +199,8 @@ func TestErrorText(t *testing.T) {
 		t.Errorf("error %v, want %s...: corrupt", err, want)
 	}
 	_, err = Open(bytes.NewReader(b[:5000]), 5000)
-	want = fmt.Sprintf("hdf5: superblock at 0x200: truncated: data ends at byte %d, but the file has 5000 bytes: corrupt", len(b))
+	want = fmt.Sprintf("hdf5: superblock at 0x200: truncated: data ends at byte %d, but the file has 5000 bytes: corrupt",
+		len(b))
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -38,7 +38,8 @@ func TestOldLayouts(t *testing.T) {
 	}
 	for _, tt := range tests {
 		l := message.ParseLayout(tt.c)
-		got := fmt.Sprintf("%v %d offset %d size %d chunks %v %v %d", l.Kind, l.Version, l.Offset, l.Size, l.ChunkDims, l.Index, l.IndexAt)
+		got := fmt.Sprintf("%v %d offset %d size %d chunks %v %v %d", l.Kind, l.Version, l.Offset, l.Size, l.ChunkDims,
+			l.Index, l.IndexAt)
 		if tt.c.Err != nil || got != tt.want {
 			t.Errorf("%s: %s, error %v; want %s", tt.name, got, tt.c.Err, tt.want)
 		}
@@ -71,7 +72,8 @@ func fixedHead(v, size, flags int) []any {
 }
 
 func floatType(size, sign, expLoc, expSize, mantSize, bias int, flags uint32) *datatype.Datatype {
-	return datatype.Parse(msgCursor(uint32(0x11)|0x20<<8|uint32(sign)<<16|flags<<8, uint32(size), uint16(0), uint16(8*size),
+	return datatype.Parse(msgCursor(uint32(0x11)|0x20<<8|uint32(sign)<<16|flags<<8, uint32(size), uint16(0),
+		uint16(8*size),
 		uint8(expLoc), uint8(expSize), uint8(0), uint8(mantSize), uint32(bias)))
 }
 
@@ -119,7 +121,8 @@ func TestDatatypes(t *testing.T) {
 
 // Gaps in a compound are shown.
 func TestCompoundWithGaps(t *testing.T) {
-	one, four := &datatype.Datatype{Class: datatype.Fixed, Size: 1, Precision: 8}, &datatype.Datatype{Class: datatype.Fixed, Size: 4, Precision: 32, Signed: true}
+	one, four := &datatype.Datatype{Class: datatype.Fixed, Size: 1,
+		Precision: 8}, &datatype.Datatype{Class: datatype.Fixed, Size: 4, Precision: 32, Signed: true}
 	for want, typ := range map[string]datatype.Datatype{
 		"compound{a: uint8, b: int32}":          {Size: 5, Members: []datatype.Member{{Name: "a", Type: one}, {Name: "b", Offset: 1, Type: four}}},
 		"compound{a: uint8, b: int32 at 4}":     {Size: 8, Members: []datatype.Member{{Name: "a", Type: one}, {Name: "b", Offset: 4, Type: four}}},

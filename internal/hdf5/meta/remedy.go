@@ -20,7 +20,8 @@ func (d *Dataset) Remedy(from, to string) string {
 	path, strange := "", false
 	for i, f := range d.Filters {
 		switch f.ID {
-		case message.FilterDeflate, message.FilterShuffle, message.FilterFletcher32, message.FilterLZF, message.FilterSzip, message.FilterBzip2,
+		case message.FilterDeflate, message.FilterShuffle, message.FilterFletcher32, message.FilterLZF, message.FilterSzip,
+			message.FilterBzip2,
 			message.FilterBlosc, message.FilterBlosc2, message.FilterBitshuffle, message.FilterLZ4, message.FilterZstd:
 			continue
 		case message.FilterScaleOffset, message.FilterNbit: // of HDF5 itself

@@ -13,8 +13,8 @@ type Selection struct {
 	Axes []AxisSelection
 }
 
-// AxisSelection is where a selection is on one axis: Count blocks of Block elements, Stride apart, or Spans where those are
-// not regular.
+// AxisSelection is where a selection is on one axis: Count blocks of Block elements, Stride apart, or Spans where those
+// are not regular.
 type AxisSelection struct {
 	Start, Stride, Count, Block int64
 	Unlimited                   bool       // Count or Block is without limit

@@ -20,7 +20,8 @@ type messages struct {
 }
 
 func newMessages(s *source.Source) messages {
-	return messages{src: s, types: map[uint64]*datatype.Datatype{}, at: map[uint16]uint64{}, heaps: map[uint64]*heap.Fractal{}, values: heap.Globals{}}
+	return messages{src: s, types: map[uint64]*datatype.Datatype{}, at: map[uint16]uint64{},
+		heaps: map[uint64]*heap.Fractal{}, values: heap.Globals{}}
 }
 
 // sharedRef is the body of such a message.
@@ -62,7 +63,8 @@ func (p *messages) resolve(m message.Message, what string) (message.Message, err
 	}
 	target, ok := h.First(m.Typ)
 	if !ok || target.Flags&message.FlagShared != 0 {
-		return m, p.src.ErrorAt(source.ErrCorrupt, ref.addr, "object header", "no message of type 0x%x that others can share", m.Typ)
+		return m, p.src.ErrorAt(source.ErrCorrupt, ref.addr, "object header", "no message of type 0x%x that others can share",
+			m.Typ)
 	}
 	return target, nil
 }

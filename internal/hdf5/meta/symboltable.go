@@ -29,7 +29,8 @@ func (p *messages) symbolTable(m message.Message, sb *Superblock) ([]rawLink, er
 		return nil, err
 	}
 	var links []rawLink
-	t := tree.V1{Src: p.src, Kind: tree.Group, KeySize: p.src.LenSize, MaxKids: 2 * int(sb.groupK), What: "group B-root node"}
+	t := tree.V1{Src: p.src, Kind: tree.Group, KeySize: p.src.LenSize, MaxKids: 2 * int(sb.groupK),
+		What: "group B-root node"}
 	t.Leaf = func(_ *source.Cursor, child uint64) error {
 		links, err = p.symbolNode(child, uint64(sb.leafK), heap, links)
 		return err

@@ -94,7 +94,8 @@ func denseTree() string {
 
 // The committed files must read the same for ever.
 func TestSmallFiles(t *testing.T) {
-	trees := map[string]string{"basic": basicTree, "strings": stringsTree, "chunks": chunksTree, "dense": denseTree(), "paged": pagedTree, "virtual": virtualTree}
+	trees := map[string]string{"basic": basicTree, "strings": stringsTree, "chunks": chunksTree, "dense": denseTree(),
+		"paged": pagedTree, "virtual": virtualTree}
 	for name, b := range smallFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			parts := strings.Split(strings.TrimSuffix(name, ".h5"), "-")

@@ -186,7 +186,8 @@ func vlenString(s *source.Source, hs heap.Globals, t *datatype.Datatype, ref []b
 		return "", err
 	}
 	if n > uint64(len(p)) {
-		return "", s.ErrorAt(source.ErrCorrupt, addr, "global heap", "object %d has %d bytes, string has %d", index, len(p), n)
+		return "", s.ErrorAt(source.ErrCorrupt, addr, "global heap", "object %d has %d bytes, string has %d", index, len(p),
+			n)
 	}
 	if !s.Spend(int64(n)) {
 		return "", s.ErrorAt(source.ErrUnsupported, addr, "global heap", "strings are larger than the limit")

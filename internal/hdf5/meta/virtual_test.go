@@ -34,8 +34,10 @@ func TestSources(t *testing.T) {
 // libhdf5 2.0 writes names once, and hyperslabs with numbers of any size.
 func TestSourceLists(t *testing.T) {
 	all := []any{uint32(selectAll), uint32(1), uint64(0)}
-	block := []any{uint32(selectHyperslabs), uint32(3), uint8(1), uint8(2), uint32(1), uint16(0), uint16(1), uint16(1), uint16(4)}
-	blocks := []any{uint32(selectHyperslabs), uint32(1), uint64(0), uint32(1), uint32(2), uint32(0), uint32(1), uint32(4), uint32(5)}
+	block := []any{uint32(selectHyperslabs), uint32(3), uint8(1), uint8(2), uint32(1), uint16(0), uint16(1), uint16(1),
+		uint16(4)}
+	blocks := []any{uint32(selectHyperslabs), uint32(1), uint64(0), uint32(1), uint32(2), uint32(0), uint32(1), uint32(4),
+		uint32(5)}
 	list := func(version uint8, sources ...[]any) *source.Cursor {
 		fields := []any{version, uint64(len(sources))}
 		for _, s := range sources {
@@ -51,7 +53,8 @@ func TestSourceLists(t *testing.T) {
 	}{
 		{"names", list(0, []any{"a\x00", "x\x00"}, []any{"b\x00", "x\x00"}), "[{a x} {b x}]", nil},
 		{"shared names", list(1, []any{uint8(0), "a\x00", "x\x00"}, []any{uint8(sourceOfFile), uint64(0), "y\x00"},
-			[]any{uint8(sourceHere | sourceOfPath), uint64(1)}, []any{uint8(sourceOfFile | sourceOfPath), uint64(0), uint64(2)}), "[{a x} {a y} {. y} {a y}]", nil},
+			[]any{uint8(sourceHere | sourceOfPath), uint64(1)}, []any{uint8(sourceOfFile | sourceOfPath), uint64(0), uint64(2)}),
+			"[{a x} {a y} {. y} {a y}]", nil},
 		{"blocks", msgCursor(append(append([]any{uint8(0), uint64(1), "a\x00", "x\x00"}, blocks...), all...)...), "[{a x}]", nil},
 		{"name of a later source", list(1, []any{uint8(sourceOfFile), uint64(0), "y\x00"}), "[]", source.ErrCorrupt},
 		{"version", list(2), "[]", source.ErrUnsupported},

@@ -102,7 +102,8 @@ func (b *header) configure(compression int) error {
 	case compression == RLE8 && b.bits == 8, compression == RLE4 && b.bits == 4:
 		b.packed = true
 	default:
-		return format.Unsupported(format.BMP, "compression %d of %d bits a pixel is not supported; convert it to PNG", compression, b.bits)
+		return format.Unsupported(format.BMP, "compression %d of %d bits a pixel is not supported; convert it to PNG",
+			compression, b.bits)
 	}
 	b.masks = [4]int{0xFF0000, 0xFF00, 0xFF, 0}
 	if b.bits == 16 {
@@ -136,12 +137,14 @@ func (b *header) readMasks(data []byte, first, size int) (next int, err error) {
 	case b.bits == 16:
 		m[3] = 0
 		if m != [4]int{0xF800, 0x7E0, 0x1F, 0} && m != b.masks {
-			return 0, format.Unsupported(format.BMP, "masks of %x for 16 bits a pixel are not supported; convert it to PNG", m[:3])
+			return 0, format.Unsupported(format.BMP, "masks of %x for 16 bits a pixel are not supported; convert it to PNG",
+				m[:3])
 		}
 	default:
 		for i, v := range m {
 			if byteOf(v) >= b.bits/8 || v == 0 && i < 3 {
-				return 0, format.Unsupported(format.BMP, "masks of %x for %d bits a pixel are not supported; convert it to PNG", m, b.bits)
+				return 0, format.Unsupported(format.BMP, "masks of %x for %d bits a pixel are not supported; convert it to PNG", m,
+					b.bits)
 			}
 		}
 	}
@@ -284,7 +287,8 @@ func (b *header) unpack(data []byte) ([]byte, error) {
 	for len(r.out) < r.size && r.step() {
 	}
 	if len(r.out) < r.size {
-		return nil, format.Corrupt(format.BMP, "truncated at byte %d: the runs end at pixel %d of %d", min(r.pos, len(data)), len(r.out), r.size)
+		return nil, format.Corrupt(format.BMP, "truncated at byte %d: the runs end at pixel %d of %d", min(r.pos, len(data)),
+			len(r.out), r.size)
 	}
 	return r.out[:r.size], nil
 }

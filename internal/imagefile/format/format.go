@@ -27,13 +27,14 @@ const DefaultMaxPixels = 178956970
 // Config is what an image's header says.
 type Config struct {
 	Format        Format
-	Width, Height int          // pixels as stored, see Opened
-	Model         string       // "gray", "graya", "rgb", "rgba", "palette", "ycbcr", "cmyk", "ycck", or "channels" of unknown meaning
-	Channels      int          // stored samples of a pixel; 1 for a palette
-	Bits          int          // of a sample as stored
-	Orientation   int          // EXIF, 1 to 8; 1 if the file has none
-	Transparent   bool         // the file declares transparency, in whatever way its format has
-	DType         tensor.DType // of a sample, Uint8 for up to 8 bits
+	Width, Height int // pixels as stored, see Opened
+	// "gray", "graya", "rgb", "rgba", "palette", "ycbcr", "cmyk", "ycck", or "channels" of unknown meaning
+	Model       string
+	Channels    int          // stored samples of a pixel; 1 for a palette
+	Bits        int          // of a sample as stored
+	Orientation int          // EXIF, 1 to 8; 1 if the file has none
+	Transparent bool         // the file declares transparency, in whatever way its format has
+	DType       tensor.DType // of a sample, Uint8 for up to 8 bits
 }
 
 // Opened returns the size that the image has once it is opened with Options.Orient as given.

@@ -26,7 +26,8 @@ func (r *bitReader) unitsFast(blocks []unitBlock, units int) (ok, done bool) {
 	state := (*[3]uint64)(unsafe.Pointer(&r.pos))
 	base, size, from := (*byte)(unsafe.Pointer(&blocks[0])), len(blocks)*blockSize, 0
 	for k0 := -1; ; {
-		status, left, at, k, last, entry, before := huffmanUnits(state, &r.data[0], len(r.data)-8, base, size, from, units, &zigzag[0], k0)
+		status, left, at, k, last, entry, before := huffmanUnits(state, &r.data[0], len(r.data)-8, base, size, from, units,
+			&zigzag[0], k0)
 		from, units, k0 = at, left, k
 		switch status {
 		case unitsDone:

@@ -44,8 +44,8 @@ func (r *bitReader) difference(dc *huffTable) (int32, bool) {
 }
 
 // block decodes the other coefficients of a sequential block into b, which is zero; it may
-// change b[0], which is for the caller to set. any reports whether there are some; ok is false if the bits are not a code or a run leads out of
-// the block.
+// change b[0], which is for the caller to set. any reports whether there are some; ok is false if the bits are not a
+// code or a run leads out of the block.
 //
 // This loop is two thirds of a decoder's time: the reader's state lives in registers, and
 // bits are fetched for five entries at once, since a branch on how many are left would be

@@ -57,7 +57,8 @@ func (j *decoder) layOut(i int) error {
 		c.hs, c.vs = 1, 1
 	}
 	if j.fx%c.hs != 0 || j.fy%c.vs != 0 {
-		return format.Unsupported(format.JPEG, "sampling factors %dx%d of component %d do not divide the largest, %dx%d", c.hs, c.vs, i, j.fx, j.fy)
+		return format.Unsupported(format.JPEG, "sampling factors %dx%d of component %d do not divide the largest, %dx%d",
+			c.hs, c.vs, i, j.fx, j.fy)
 	}
 	c.plane.fx, c.plane.fy = j.fx/c.hs, j.fy/c.vs
 	c.plane.w = (j.h.w*c.hs + j.fx - 1) / j.fx
@@ -116,5 +117,6 @@ func (j *decoder) corruptAt(row int) error {
 	if j.bits.overrun() {
 		what = "the data ends before the image does"
 	}
-	return format.Corrupt(format.JPEG, "corrupt near row %d of %d, at byte %d: %s", min(row, j.h.h-1), j.h.h, j.bits.pos, what)
+	return format.Corrupt(format.JPEG, "corrupt near row %d of %d, at byte %d: %s", min(row, j.h.h-1), j.h.h, j.bits.pos,
+		what)
 }

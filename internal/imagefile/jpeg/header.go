@@ -29,7 +29,8 @@ func (h *header) checkSize(bytes int) error {
 		bits = 2 * units * perUnit
 	}
 	if bits > 8*bytes {
-		return format.Corrupt(format.JPEG, "truncated, or corrupt in its header: %d bytes cannot hold %dx%d pixels", bytes, h.w, h.h)
+		return format.Corrupt(format.JPEG, "truncated, or corrupt in its header: %d bytes cannot hold %dx%d pixels", bytes,
+			h.w, h.h)
 	}
 	return nil
 }
@@ -47,7 +48,8 @@ func (h *header) checkEnd(data []byte) error {
 		m, next, ok := marker.Next(data, pos)
 		switch {
 		case !ok && scan > 0:
-			return format.Corrupt(format.JPEG, "truncated at byte %d of scan %d: the file ends before the image does", len(data), scan)
+			return format.Corrupt(format.JPEG, "truncated at byte %d of scan %d: the file ends before the image does", len(data),
+				scan)
 		case !ok:
 			return format.Corrupt(format.JPEG, "truncated at byte %d: the file ends before the image does", len(data))
 		case m == marker.EOI:
@@ -174,11 +176,14 @@ func (h *header) frame(m byte, seg []byte) error {
 	h.h, h.w = int(binary.BigEndian.Uint16(seg[1:])), int(binary.BigEndian.Uint16(seg[3:]))
 	switch {
 	case m == marker.SOF9 || m == marker.SOF10:
-		return format.Unsupported(format.JPEG, "arithmetic-coded frames are not supported (marker ff%02x); recode it without loss: jpegtran -copy all -optimize IN.jpg > OUT.jpg", m)
+		return format.Unsupported(format.JPEG,
+			"arithmetic-coded frames are not supported (marker ff%02x); recode it without loss: jpegtran -copy all -optimize IN.jpg > OUT.jpg", m)
 	case m > marker.SOF2:
-		return format.Unsupported(format.JPEG, "lossless and hierarchical frames are not supported (marker ff%02x); convert it to PNG", m)
+		return format.Unsupported(format.JPEG,
+			"lossless and hierarchical frames are not supported (marker ff%02x); convert it to PNG", m)
 	case h.bits != 8:
-		return format.Unsupported(format.JPEG, "%d-bit samples are not supported; convert it to PNG, or to a JPEG of 8 bits", h.bits)
+		return format.Unsupported(format.JPEG, "%d-bit samples are not supported; convert it to PNG, or to a JPEG of 8 bits",
+			h.bits)
 	case h.n != 1 && h.n != 3 && h.n != 4:
 		return format.Unsupported(format.JPEG, "%d components are not supported; convert it to one of 1, 3 or 4", h.n)
 	case len(seg) != 6+3*h.n:
@@ -188,7 +193,8 @@ func (h *header) frame(m byte, seg []byte) error {
 		c := seg[6+3*i:]
 		h.comp[i] = frameComponent{id: c[0], h: c[1] >> 4, v: c[1] & 15, tq: c[2]}
 		if k := h.comp[i]; k.h == 0 || k.h > 4 || k.v == 0 || k.v > 4 || k.tq > 3 {
-			return format.Corrupt(format.JPEG, "component %d has sampling factors %dx%d and quantisation table %d", i, k.h, k.v, k.tq)
+			return format.Corrupt(format.JPEG, "component %d has sampling factors %dx%d and quantisation table %d", i, k.h, k.v,
+				k.tq)
 		}
 	}
 	return nil
@@ -235,7 +241,8 @@ func (h *header) config() format.Config {
 	if h.n == 0 {
 		return format.Config{}
 	}
-	return format.Config{Width: h.w, Height: h.h, Model: h.model(), Channels: h.n, Bits: h.bits, Orientation: h.orientation}
+	return format.Config{Width: h.w, Height: h.h, Model: h.model(), Channels: h.n, Bits: h.bits,
+		Orientation: h.orientation}
 }
 
 // guessed is how many coefficients, in zigzag order, may be guessed.

@@ -161,9 +161,11 @@ func (j *decoder) readScan(params []byte) error {
 	}
 	if !j.h.progressive() {
 		s.first, s.last, s.low, s.refine = 0, 63, 0, false
-	} else if s.first > s.last || s.last > 63 || s.low > 13 || (s.first == 0) != (s.last == 0) || s.first > 0 && len(j.scan) > 1 ||
+	} else if s.first > s.last || s.last > 63 || s.low > 13 || (s.first == 0) != (s.last == 0) || s.first > 0 &&
+		len(j.scan) > 1 ||
 		s.refine && int(params[2]>>4) != s.low+1 {
-		return format.Corrupt(format.JPEG, "a scan of coefficients %d to %d, bit %d after %d, of %d components", s.first, s.last, s.low, params[2]>>4, len(j.scan))
+		return format.Corrupt(format.JPEG, "a scan of coefficients %d to %d, bit %d after %d, of %d components", s.first,
+			s.last, s.low, params[2]>>4, len(j.scan))
 	}
 	if err := j.checkTables(&s); err != nil {
 		return err

@@ -59,7 +59,8 @@ func orientation(chunks []byte) int {
 func Decode(c format.Config, data []byte) (image.Image, error) {
 	const most = 1032
 	if row := 1 + (c.Width*c.Channels*c.Bits+7)/8; row > most*len(data)/c.Height {
-		return nil, format.Corrupt(format.PNG, "truncated, or corrupt in its header: %d bytes cannot hold %dx%d pixels", len(data), c.Width, c.Height)
+		return nil, format.Corrupt(format.PNG, "truncated, or corrupt in its header: %d bytes cannot hold %dx%d pixels",
+			len(data), c.Width, c.Height)
 	}
 	return png.Decode(bytes.NewReader(data))
 }

@@ -32,7 +32,8 @@ func (p *Page) locate(c *chunk, i int) error {
 		}
 	}
 	if i >= offsets.count || i >= counts.count && counts.count > 0 {
-		return malformed("truncated: the directory names %d strips or tiles, and the image needs more", min(offsets.count, counts.count))
+		return malformed("truncated: the directory names %d strips or tiles, and the image needs more",
+			min(offsets.count, counts.count))
 	}
 	at := uint64(p.file.integer(offsets, i))
 	n := uint64(len(p.file.data)) - min(at, uint64(len(p.file.data)))

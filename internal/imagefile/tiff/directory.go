@@ -36,7 +36,8 @@ const (
 )
 
 // Sizes of the types of values, by their number: those of integers and RATIONAL are read.
-var typeSizes = [...]int{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+var typeSizes = [...]int{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8,
+	18: 8}
 
 // file is the bytes of a file and how its numbers are written.
 type file struct {
@@ -133,9 +134,12 @@ func (f *file) directory(offset uint64) (d directory, next uint64, err error) {
 
 func known(tag int) bool {
 	switch tag {
-	case tagSubfileType, tagWidth, tagHeight, tagBits, tagCompression, tagPhotometric, tagFillOrder, tagStripOffsets, tagOrientation,
-		tagSamples, tagRowsPerStrip, tagStripCounts, tagPlanar, tagT4Options, tagPredictor, tagColorMap, tagTileWidth, tagTileHeight,
-		tagTileOffsets, tagTileCounts, tagExtraSamples, tagSampleFormat, tagJPEGTables, tagYCbCrCoeffs, tagYCbCrSampling, tagReferenceBW:
+	case tagSubfileType, tagWidth, tagHeight, tagBits, tagCompression, tagPhotometric, tagFillOrder, tagStripOffsets,
+		tagOrientation,
+		tagSamples, tagRowsPerStrip, tagStripCounts, tagPlanar, tagT4Options, tagPredictor, tagColorMap, tagTileWidth,
+		tagTileHeight,
+		tagTileOffsets, tagTileCounts, tagExtraSamples, tagSampleFormat, tagJPEGTables, tagYCbCrCoeffs, tagYCbCrSampling,
+		tagReferenceBW:
 		return true
 	}
 	return false

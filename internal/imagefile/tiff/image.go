@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Image returns a page whose channels are colors of up to 16 bits, as 8 bits: of more, the high ones. Its orientation is
-// not applied.
+// Image returns a page whose channels are colors of up to 16 bits, as 8 bits: of more, the high ones. Its orientation
+// is not applied.
 func (p *Page) Image(codecs Codecs) (image.Image, error) {
 	if p.Model == "channels" || p.DType != tensor.Uint8 && p.DType != tensor.Uint16 {
 		return nil, unsupported("preprocess stores such images as arrays, with --sixteen-bit kept and without --keep-encoded",

@@ -33,8 +33,10 @@ const (
 
 // Names of compressions that are not read, for messages.
 var compressionNames = map[int]string{
-	ccittRLE: "CCITT RLE", oldJPEG: "JPEG of TIFF 5", 32766: "NeXT", 32809: "ThunderScan", 33003: "JPEG 2000", 33005: "JPEG 2000", 33007: "JPEG 2000",
-	34661: "JBIG", 34676: "SGI Log", 34677: "SGI Log", 34712: "JPEG 2000", 34887: "LERC", 34892: "lossy JPEG of DNG", 34925: "LZMA", 34933: "PNG",
+	ccittRLE: "CCITT RLE", oldJPEG: "JPEG of TIFF 5", 32766: "NeXT", 32809: "ThunderScan", 33003: "JPEG 2000",
+	33005: "JPEG 2000", 33007: "JPEG 2000",
+	34661: "JBIG", 34676: "SGI Log", 34677: "SGI Log", 34712: "JPEG 2000", 34887: "LERC", 34892: "lossy JPEG of DNG",
+	34925: "LZMA", 34933: "PNG",
 	50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL", zstd: "zstd", jpeg: "JPEG",
 }
 
@@ -61,8 +63,9 @@ type Page struct {
 	Bits          int          // of a sample as stored
 	DType         tensor.DType // of a sample as Samples returns it
 	Orientation   int          // 1 to 8
-	Model         string       // gray, graya, rgb, rgba, palette, ycbcr, cmyk, or channels, whose meaning the file does not say
-	Transparent   bool         // the first extra sample is alpha
+	// gray, graya, rgb, rgba, palette, ycbcr, cmyk, or channels, whose meaning the file does not say
+	Model       string
+	Transparent bool // the first extra sample is alpha
 
 	file        file
 	dir         directory
@@ -119,10 +122,12 @@ func Pages(data []byte) (pages []*Page, err error) {
 // page reads a directory.
 func (f *file) page(d directory) (*Page, error) {
 	p := &Page{
-		Width: f.one(d, tagWidth, 0), Height: f.one(d, tagHeight, 0), Channels: f.one(d, tagSamples, 1), Bits: f.one(d, tagBits, 1),
+		Width: f.one(d, tagWidth, 0), Height: f.one(d, tagHeight, 0), Channels: f.one(d, tagSamples, 1), Bits: f.one(d,
+			tagBits, 1),
 		Orientation: f.one(d, tagOrientation, 1),
 		file:        *f, dir: d,
-		photometric: f.one(d, tagPhotometric, blackIsZero), compression: f.one(d, tagCompression, none), predictor: f.one(d, tagPredictor, 1),
+		photometric: f.one(d, tagPhotometric, blackIsZero), compression: f.one(d, tagCompression, none), predictor: f.one(d,
+			tagPredictor, 1),
 		planar: f.one(d, tagPlanar, 1) == 2, reversed: f.one(d, tagFillOrder, 1) == 2, sub: [2]int{1, 1},
 	}
 	if p.Orientation < 1 || p.Orientation > 8 {
@@ -217,7 +222,8 @@ func (p *Page) setModel() error {
 		return unsupported(toRGB, "its colors are CIE L*a*b*")
 	}
 	if p.Model == "" {
-		return unsupported(rewrite, "its photometric interpretation is %d, with %d samples of %d bits a pixel", p.photometric, p.Channels, p.Bits)
+		return unsupported(rewrite, "its photometric interpretation is %d, with %d samples of %d bits a pixel", p.photometric,
+			p.Channels, p.Bits)
 	}
 	return nil
 }

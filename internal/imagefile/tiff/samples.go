@@ -6,8 +6,8 @@ import (
 )
 
 // Samples returns all samples as [p.DType], little endian: pixel after pixel, channel after channel, row after row.
-// Photometric interpretation and orientation are not applied, but YCbCr becomes RGB, and JPEG is decoded to RGB or gray.
-// Callers limit p.Bytes first.
+// Photometric interpretation and orientation are not applied, but YCbCr becomes RGB, and JPEG is decoded to RGB or
+// gray. Callers limit p.Bytes first.
 func (p *Page) Samples(codecs Codecs) ([]byte, error) {
 	if err := p.checkWork(); err != nil {
 		return nil, err
@@ -43,10 +43,12 @@ func (p *Page) checkWork() error {
 	all := one * float64(p.grid.across) * float64(p.grid.down)
 	const free = 64 << 20
 	if one > free+4*p.Bytes() || all > free+64*p.Bytes() {
-		return malformed("its tiles of %dx%d pixels are much larger than the image of %dx%d", p.grid.chunkW, p.grid.chunkH, p.Width, p.Height)
+		return malformed("its tiles of %dx%d pixels are much larger than the image of %dx%d", p.grid.chunkW, p.grid.chunkH,
+			p.Width, p.Height)
 	}
 	if n := max(p.dir[tagStripOffsets].count, p.dir[tagTileOffsets].count); p.grid.across > n || p.grid.down > n {
-		return malformed("truncated: the directory names %d strips or tiles, and the image needs %d", n, p.grid.across*p.grid.down)
+		return malformed("truncated: the directory names %d strips or tiles, and the image needs %d", n,
+			p.grid.across*p.grid.down)
 	}
 	return nil
 }
@@ -168,8 +170,8 @@ func accumulate(row []byte, channels, size int) {
 	}
 }
 
-// unpredictFloats undoes Adobe's predictor (TIFF Technical Note 3): the highest bytes of all samples come first, then the
-// next ones, each as a difference.
+// unpredictFloats undoes Adobe's predictor (TIFF Technical Note 3): the highest bytes of all samples come first, then
+// the next ones, each as a difference.
 func unpredictFloats(row []byte, channels, size int) {
 	for i := channels; i < len(row); i++ {
 		row[i] += row[i-channels]

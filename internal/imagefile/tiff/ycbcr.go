@@ -50,7 +50,8 @@ func clamp(f, low, high float32) float32 {
 	return low
 }
 
-// fillYCbCr converts a chunk: units of sub[0] x sub[1] luma samples and one of either chroma. Chroma is repeated, as libtiff does.
+// fillYCbCr converts a chunk: units of sub[0] x sub[1] luma samples and one of either chroma. Chroma is repeated, as
+// libtiff does.
 func (d *decoder) fillYCbCr(c *chunk) {
 	p, out, buf := d.page, d.out, d.buf
 	t := p.ycbcrTables()

@@ -245,7 +245,8 @@ func (f *frame) onCanvas(m image.Image) (image.Image, error) {
 // Config is that of the canvas, if the file is animated.
 func Config(data []byte) (c format.Config, err error) {
 	if size := uint64(binary.LittleEndian.Uint32(data[4:])) + 8; size > uint64(len(data)) {
-		return format.Config{}, format.Corrupt(format.WebP, "truncated at byte %d of %d: the file ends before the image does", len(data), size)
+		return format.Config{}, format.Corrupt(format.WebP, "truncated at byte %d of %d: the file ends before the image does",
+			len(data), size)
 	}
 	f, err := firstFrame(data)
 	if err != nil {
@@ -262,7 +263,8 @@ func Config(data []byte) (c format.Config, err error) {
 	})
 	if f != nil && err == nil {
 		if c.Width > f.canvas.X-f.at.X || c.Height > f.canvas.Y-f.at.Y {
-			return c, format.Corrupt(format.WebP, "the first frame, %dx%d at %v, leaves the canvas of %dx%d", c.Width, c.Height, f.at, f.canvas.X, f.canvas.Y)
+			return c, format.Corrupt(format.WebP, "the first frame, %dx%d at %v, leaves the canvas of %dx%d", c.Width, c.Height,
+				f.at, f.canvas.X, f.canvas.Y)
 		}
 		c.Width, c.Height = f.canvas.X, f.canvas.Y
 	}

@@ -36,7 +36,8 @@ type wideFormula struct {
 	load       func(table GPVirtual, first, second [3]int) (keep Register, convert func(i int, x VecVirtual))
 }
 
-var wideExact = wideFormula{exact.table, exact.doc, func(table GPVirtual, first, second [3]int) (Register, func(int, VecVirtual)) {
+var wideExact = wideFormula{exact.table, exact.doc, func(table GPVirtual, first, second [3]int) (Register,
+	func(int, VecVirtual)) {
 	again, bytes := bothRows(table, 0, 0), bothRows(table, 1, 1)
 	drop, keep := K(), K()
 	VPMOVB2M(bytes, drop)
@@ -56,7 +57,8 @@ var wideExact = wideFormula{exact.table, exact.doc, func(table GPVirtual, first,
 	}
 }}
 
-var wideAffine = wideFormula{affine.table, affine.doc, func(table GPVirtual, first, second [3]int) (Register, func(int, VecVirtual)) {
+var wideAffine = wideFormula{affine.table, affine.doc, func(table GPVirtual, first, second [3]int) (Register,
+	func(int, VecVirtual)) {
 	lowest, keep := GP64(), K()
 	MOVQ(U64(0x1111111111111111), lowest)
 	KMOVQ(lowest, keep)

@@ -30,21 +30,23 @@ func standardize64() *kernel {
 }
 
 func scale64() *kernel {
-	return inPlace("scale64", "factor", "offset", "is x*factor + offset, both rounded.", func(k *kernel, x, factor, offset vec) {
-		k.fmul64(x, x, factor)
-		k.fadd64(x, x, offset)
-	})
+	return inPlace("scale64", "factor", "offset", "is x*factor + offset, both rounded.",
+		func(k *kernel, x, factor, offset vec) {
+			k.fmul64(x, x, factor)
+			k.fadd64(x, x, offset)
+		})
 }
 
 // clip64 replaces what compares as it must, as FMAX and FMIN make another zero of -0.
 func clip64() *kernel {
-	return inPlace("clip64", "lo", "hi", "is lo below it, hi above it, else x, also if that is NaN.", func(k *kernel, x, lo, hi vec) {
-		const mask = vec(31)
-		k.fcmgt64(mask, lo, x)
-		k.op("VBIT %v.B16, %v.B16, %v.B16", mask, lo, x)
-		k.fcmgt64(mask, x, hi)
-		k.op("VBIT %v.B16, %v.B16, %v.B16", mask, hi, x)
-	})
+	return inPlace("clip64", "lo", "hi", "is lo below it, hi above it, else x, also if that is NaN.",
+		func(k *kernel, x, lo, hi vec) {
+			const mask = vec(31)
+			k.fcmgt64(mask, lo, x)
+			k.op("VBIT %v.B16, %v.B16, %v.B16", mask, lo, x)
+			k.fcmgt64(mask, x, hi)
+			k.op("VBIT %v.B16, %v.B16, %v.B16", mask, hi, x)
+		})
 }
 
 func widen8() *kernel {

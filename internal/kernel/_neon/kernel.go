@@ -192,7 +192,8 @@ func assembly(all []*kernel) string {
 	b.WriteString(generated + "#include \"textflag.h\"\n")
 	for _, k := range all {
 		last := k.params[len(k.params)-1]
-		fmt.Fprintf(&b, "\n// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $0-%d\n%s", k.name, k.signature, k.name, last.offset+last.size, k.body.String())
+		fmt.Fprintf(&b, "\n// func %s(%s)\nTEXT ·%s(SB), NOSPLIT, $0-%d\n%s", k.name, k.signature, k.name, last.offset+
+			last.size, k.body.String())
 	}
 	return b.String()
 }
@@ -202,7 +203,8 @@ func declarations(pkg string, all []*kernel) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%spackage %s\n", generated, pkg)
 	for _, k := range all {
-		fmt.Fprintf(&b, "\n// %s %s\n//\n//go:noescape\nfunc %s(%s)\n", k.name, strings.ReplaceAll(k.doc, "\n", "\n// "), k.name, k.signature)
+		fmt.Fprintf(&b, "\n// %s %s\n//\n//go:noescape\nfunc %s(%s)\n", k.name, strings.ReplaceAll(k.doc, "\n", "\n// "),
+			k.name, k.signature)
 	}
 	return b.String()
 }

@@ -159,7 +159,8 @@ func reverse3() *kernel {
 // moments keeps sums and squares in 32 bits, which the length limit keeps from overflowing:
 // each of four sums of squares takes 8 * 255^2 of 32 bytes.
 func moments() *kernel {
-	k := begin("moments32", "out *[4][32]byte, src *byte, n int", "takes n bytes, a positive multiple of 32, at most 2^18.")
+	k := begin("moments32", "out *[4][32]byte, src *byte, n int",
+		"takes n bytes, a positive multiple of 32, at most 2^18.")
 	out, src, n := k.param("out"), k.param("src"), k.param("n")
 	sums := k.several(4)   // of bytes, of squares
 	limits := k.several(4) // least, greatest

@@ -62,46 +62,48 @@ func coefficients(k *kernel, table gp, first, rows, halves int) [][]vec {
 
 // exact is (x*unit - mean) * std with std in two parts, whose product is the quotient by
 // the number whose reciprocal they are. Package vec says what x is, and what is added to it.
-var exact = formula{"*[11][8]float32", "in float32, rounded after each step", func(k *kernel, table gp, halves int) converter {
-	unit := coefficients(k, table, 0, 2, 1)
-	again, bytes := unit[0][0], unit[1][0]
-	high := k.constant(0x80808080_80808080, 0x80808080_80808080)
-	k.op("VAND %v.B16, %v.B16, %v.B16", bytes, high, high)
-	c := coefficients(k, table, 2, 9, halves)
-	t := k.several(2)
-	return converter{
-		convert: func(i, h int, x vec) vec {
-			of := h % halves
-			k.ucvtf(x, x)
-			k.fmla(x, x, again)
-			k.fsub(t[h], x, c[3*i][of])
-			k.fmul(x, t[h], c[3*i+2][of])
-			k.fmla(x, t[h], c[3*i+1][of])
-			return x
-		},
-		widen: func(mask vec) {
-			k.op("VTBL %v.B16, [%v.B16], %v.B16", bytes, mask, mask)
-			k.op("VORR %v.B16, %v.B16, %v.B16", high, mask, mask)
-		},
-	}
-}}
+var exact = formula{"*[11][8]float32", "in float32, rounded after each step",
+	func(k *kernel, table gp, halves int) converter {
+		unit := coefficients(k, table, 0, 2, 1)
+		again, bytes := unit[0][0], unit[1][0]
+		high := k.constant(0x80808080_80808080, 0x80808080_80808080)
+		k.op("VAND %v.B16, %v.B16, %v.B16", bytes, high, high)
+		c := coefficients(k, table, 2, 9, halves)
+		t := k.several(2)
+		return converter{
+			convert: func(i, h int, x vec) vec {
+				of := h % halves
+				k.ucvtf(x, x)
+				k.fmla(x, x, again)
+				k.fsub(t[h], x, c[3*i][of])
+				k.fmul(x, t[h], c[3*i+2][of])
+				k.fmla(x, t[h], c[3*i+1][of])
+				return x
+			},
+			widen: func(mask vec) {
+				k.op("VTBL %v.B16, [%v.B16], %v.B16", bytes, mask, mask)
+				k.op("VORR %v.B16, %v.B16, %v.B16", high, mask, mask)
+			},
+		}
+	}}
 
 // affine is x*scale + bias, rounded once: less than exact, but as a rule the same when
 // rounded to 16 bits.
-var affine = formula{"*[6][8]float32", "by one multiplication and addition", func(k *kernel, table gp, halves int) converter {
-	c := coefficients(k, table, 0, 6, halves)
-	t := k.several(2)
-	return converter{
-		convert: func(i, h int, x vec) vec {
-			of := h % halves
-			k.ucvtf(x, x)
-			k.op("VMOV %v.B16, %v.B16", c[2*i+1][of], t[h])
-			k.fmla(t[h], x, c[2*i][of])
-			return t[h]
-		},
-		widen: func(vec) {},
-	}
-}}
+var affine = formula{"*[6][8]float32", "by one multiplication and addition",
+	func(k *kernel, table gp, halves int) converter {
+		c := coefficients(k, table, 0, 6, halves)
+		t := k.several(2)
+		return converter{
+			convert: func(i, h int, x vec) vec {
+				of := h % halves
+				k.ucvtf(x, x)
+				k.op("VMOV %v.B16, %v.B16", c[2*i+1][of], t[h])
+				k.fmla(t[h], x, c[2*i][of])
+				return t[h]
+			},
+			widen: func(vec) {},
+		}
+	}}
 
 // norm emits the kernel for neighboring bytes.
 func norm(name string, f formula, s store) *kernel {

@@ -238,8 +238,9 @@ var only = map[string][]string{
 	"text/template":                     nil,
 	"github.com/colinmarc/hdfs/v2":      {"remote/hdfs"},
 	module + "/remote/hdfs":             {"remote/cloud"},
-	module + "/remote/cloud":            {"cmd/internal/doctor", "cmd/internal/datasetarg", "prepare/internal/commit/upload"},
-	module + "/cmd/internal/cli":        {"cmd/..."},
+	module + "/remote/cloud": {"cmd/internal/doctor", "cmd/internal/datasetarg",
+		"prepare/internal/commit/upload"},
+	module + "/cmd/internal/cli": {"cmd/..."},
 }
 
 // public lists the packages that users' programs import, and all modules that they bring
@@ -352,7 +353,8 @@ func TestImportedByFewOnly(t *testing.T) {
 				continue
 			}
 			for _, to := range p.Imports {
-				if allowed, special := only[to]; special && !slices.ContainsFunc(allowed, func(a string) bool { return within(from, a) }) {
+				if allowed, special := only[to]; special &&
+					!slices.ContainsFunc(allowed, func(a string) bool { return within(from, a) }) {
 					t.Errorf("%s imports %s; only %v may", from, to, allowed)
 				}
 			}

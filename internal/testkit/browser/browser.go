@@ -110,11 +110,14 @@ func look(ctx context.Context, dir, path string, dark bool) (*findings, error) {
 		scheme = 0
 	}
 	address := (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
-	if err := os.WriteFile(wrapper, []byte(strings.ReplaceAll(frames, "PAGE", html.EscapeString(address))), 0o600); err != nil {
+	if err := os.WriteFile(wrapper, []byte(strings.ReplaceAll(frames, "PAGE", html.EscapeString(address))),
+		0o600); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
-		"--allow-file-access-from-files", "--enable-logging=stderr", fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme),
+	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+		"--no-first-run", "--hide-scrollbars",
+		"--allow-file-access-from-files", "--enable-logging=stderr", fmt.Sprintf("--blink-settings=preferredColorScheme=%d",
+			scheme),
 		"--user-data-dir="+filepath.Join(dir, "profile"), "--dump-dom", "file://"+filepath.ToSlash(wrapper))
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said

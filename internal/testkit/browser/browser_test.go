@@ -19,7 +19,8 @@ func TestBadPage(t *testing.T) {
 	path := filepath.Join(dir, "a & b.html")
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
-	text := `<body style="width:2000px"><img src="` + server.URL + `/none.png"><svg role="img" width="50" height="50"></svg><script>console.error("oh")</script>`
+	text := `<body style="width:2000px"><img src="` + server.URL +
+		`/none.png"><svg role="img" width="50" height="50"></svg><script>console.error("oh")</script>`
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,8 @@ func TestBadPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	problems := strings.Join(found.problems(true, 3), "\n")
-	for _, want := range []string{"console: \"oh\"", "asks for http://", "/none.png", "pixels wide on a screen of 360", "pixels wide on a screen of 1280", "1 drawings, want 3; 2 without", "paper "} {
+	for _, want := range []string{"console: \"oh\"", "asks for http://", "/none.png", "pixels wide on a screen of 360",
+		"pixels wide on a screen of 1280", "1 drawings, want 3; 2 without", "paper "} {
 		if !strings.Contains(problems, want) {
 			t.Errorf("no %q in\n%s", want, problems)
 		}
@@ -51,11 +53,13 @@ func TestMissing(t *testing.T) {
 // A Chromium that fails as it starts counts as missing, and the error has its output.
 func TestCannotStart(t *testing.T) {
 	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, names[0]), []byte("#!/bin/sh\necho no sandbox to be had >&2\n"), 0o777); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, names[0]), []byte("#!/bin/sh\necho no sandbox to be had >&2\n"),
+		0o777); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin)
-	if _, err := look(t.Context(), t.TempDir(), "x.html", false); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "no sandbox to be had") {
+	if _, err := look(t.Context(), t.TempDir(), "x.html", false); !errors.Is(err, ErrMissing) ||
+		!strings.Contains(err.Error(), "no sandbox to be had") {
 		t.Error(err)
 	}
 }

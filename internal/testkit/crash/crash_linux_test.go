@@ -47,7 +47,8 @@ func program(dir string) error {
 	return errors.Join(
 		f.Sync(), f.Close(), os.Rename(path("new"), path("a")), d.Sync(), d.Close(),
 		os.WriteFile(path(crash.MarkPrefix+"replaced"), nil, 0o600),
-		os.Mkdir(path("sub"), 0o777), os.WriteFile(path("sub/b"), []byte("b"), 0o666), os.Truncate(path("sub/b"), 0), os.Truncate(path("a"), 10),
+		os.Mkdir(path("sub"), 0o777), os.WriteFile(path("sub/b"), []byte("b"), 0o666), os.Truncate(path("sub/b"),
+			0), os.Truncate(path("a"), 10),
 	)
 }
 
@@ -139,12 +140,14 @@ func TestPowerCuts(t *testing.T) {
 		}
 		to[files(t, s.Tree)] = true
 	}
-	for _, want := range []string{"a:old", "a:old new:", "a:old new:x4096", "a:old new:" + "\x00" + "4096" + "x904", "a:old new:x5000", "a:x5000"} {
+	for _, want := range []string{"a:old", "a:old new:", "a:old new:x4096", "a:old new:" + "\x00" + "4096" + "x904",
+		"a:old new:x5000", "a:x5000"} {
 		if !before[want] {
 			t.Errorf("before the folder is synced there is never %q, but %v", want, before)
 		}
 	}
-	for _, want := range []string{"a:x5000", "a:x10", "a:x5000 sub/", "a:x5000 sub/ sub/b:", "a:x10 sub/", "a:x5000 sub/ sub/b:b", "a:x10 sub/ sub/b:b"} {
+	for _, want := range []string{"a:x5000", "a:x10", "a:x5000 sub/", "a:x5000 sub/ sub/b:", "a:x10 sub/",
+		"a:x5000 sub/ sub/b:b", "a:x10 sub/ sub/b:b"} {
 		if !after[want] {
 			t.Errorf("after that there is never %q, but %v", want, after)
 		}
@@ -188,7 +191,8 @@ func TestUntraceable(t *testing.T) {
 			runtime.LockOSThread() // for good: the thread ends with the test
 			deny(t, unix.SYS_PTRACE, uint32(errno))
 			dir := t.TempDir()
-			if _, err := crash.Record(dir, append(os.Environ(), child+"="+dir), os.Args[0]); !errors.Is(err, crash.ErrUntraceable) || !errors.Is(err, errno) {
+			if _, err := crash.Record(dir, append(os.Environ(), child+"="+dir), os.Args[0]); !errors.Is(err,
+				crash.ErrUntraceable) || !errors.Is(err, errno) {
 				t.Errorf("error %v", err)
 			}
 			if _, err := crash.Record(dir, nil, filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {

@@ -48,7 +48,8 @@ func (l *Log) statesAt(n, random int, rng *rand.Rand) iter.Seq[State] {
 		before = l.Describe(n)
 	}
 	killed := func(t *Tree, how string, args ...any) State {
-		return State{Tree: t, Step: n, What: fmt.Sprintf("%s before step %d of %d (%s)", fmt.Sprintf(how, args...), n, l.Len(), before), Mark: l.Mark(n)}
+		return State{Tree: t, Step: n, What: fmt.Sprintf("%s before step %d of %d (%s)", fmt.Sprintf(how, args...), n,
+			l.Len(), before), Mark: l.Mark(n)}
 	}
 	cut := func(t *Tree, how string, args ...any) State {
 		s := killed(t, "power cut, "+how, args...)

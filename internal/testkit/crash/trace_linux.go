@@ -55,9 +55,11 @@ type syscallInfo struct {
 // changing are the calls that Go and the C library make to change files, or to make changes
 // durable.
 var changing = map[uint64]bool{
-	unix.SYS_OPENAT: true, unix.SYS_MKDIRAT: true, unix.SYS_UNLINKAT: true, unix.SYS_RENAMEAT: true, unix.SYS_RENAMEAT2: true,
-	unix.SYS_LINKAT: true, unix.SYS_FCHMOD: true, unix.SYS_FCHMODAT: true, unix.SYS_WRITE: true, unix.SYS_WRITEV: true,
-	unix.SYS_PWRITE64: true, unix.SYS_PWRITEV: true, unix.SYS_PWRITEV2: true, unix.SYS_FTRUNCATE: true, unix.SYS_TRUNCATE: true,
+	unix.SYS_OPENAT: true, unix.SYS_MKDIRAT: true, unix.SYS_UNLINKAT: true, unix.SYS_RENAMEAT: true,
+	unix.SYS_RENAMEAT2: true,
+	unix.SYS_LINKAT:    true, unix.SYS_FCHMOD: true, unix.SYS_FCHMODAT: true, unix.SYS_WRITE: true, unix.SYS_WRITEV: true,
+	unix.SYS_PWRITE64: true, unix.SYS_PWRITEV: true, unix.SYS_PWRITEV2: true, unix.SYS_FTRUNCATE: true,
+	unix.SYS_TRUNCATE:  true,
 	unix.SYS_FALLOCATE: true, unix.SYS_COPY_FILE_RANGE: true, unix.SYS_SENDFILE: true, unix.SYS_SPLICE: true,
 	unix.SYS_FSYNC: true, unix.SYS_FDATASYNC: true,
 }
@@ -79,7 +81,8 @@ func (t *tracer) run(env, args []string) error {
 		Env: env, Files: []*os.File{nil, output, output},
 		Sys: &syscall.SysProcAttr{Ptrace: true, Setpgid: true},
 	})
-	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSYS) { // of PTRACE_TRACEME
+	// of PTRACE_TRACEME
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSYS) {
 		return fmt.Errorf("%w: %w", ErrUntraceable, err)
 	}
 	if err != nil {
@@ -159,7 +162,8 @@ func (t *tracer) stopped(thread int, status syscall.WaitStatus) error {
 // syscall looks at a thread that is about to make a system call, or has made one.
 func (t *tracer) syscall(thread int) error {
 	var info syscallInfo
-	_, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, getSyscallInfo, uintptr(thread), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
+	_, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, getSyscallInfo, uintptr(thread), unsafe.Sizeof(info),
+		uintptr(unsafe.Pointer(&info)), 0, 0)
 	switch {
 	case errno == syscall.ESRCH: // it was killed
 		return nil

@@ -19,7 +19,8 @@ func Captions(t testing.TB) string {
 	text.Content = tensor.Text
 	labels := store.NewField("labels", tensor.Int64)
 	labels.Classes = []string{"even", "odd"}
-	schema := store.Schema{Fields: []store.Field{store.NewRagged("tokens", tensor.Int32), text, store.NewRagged("boxes", tensor.Float32, 4), labels}}
+	schema := store.Schema{Fields: []store.Field{store.NewRagged("tokens", tensor.Int32), text,
+		store.NewRagged("boxes", tensor.Float32, 4), labels}}
 	path := filepath.Join(t.TempDir(), "captions")
 	w, err := flat.Create(path, schema, flat.Options{Splits: []string{"train", "val"}})
 	if err != nil {

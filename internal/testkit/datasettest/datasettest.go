@@ -48,7 +48,8 @@ func Build(t testing.TB, schema store.Schema, n int, info store.Info, fill func(
 }
 
 // BuildFlat writes n records; fill makes record i of one whose values are zero.
-func BuildFlat(t testing.TB, schema store.Schema, opts flat.Options, n int, info store.Info, fill func(i int, r *store.Record)) string {
+func BuildFlat(t testing.TB, schema store.Schema, opts flat.Options, n int, info store.Info,
+	fill func(i int, r *store.Record)) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ds")
 	w, err := flat.Create(path, schema, opts)
@@ -60,7 +61,8 @@ func BuildFlat(t testing.TB, schema store.Schema, opts flat.Options, n int, info
 }
 
 // Write writes n records as BuildFlat does, commits them, and closes the writer.
-func Write(t testing.TB, w store.Writer, schema store.Schema, n int, info store.Info, fill func(i int, r *store.Record)) {
+func Write(t testing.TB, w store.Writer, schema store.Schema, n int, info store.Info,
+	fill func(i int, r *store.Record)) {
 	t.Helper()
 	defer w.Close()
 	for i := range n {

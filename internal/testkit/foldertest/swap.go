@@ -26,7 +26,8 @@ func SwapForLink(name, target string) (swaps *atomic.Int64, stop func()) {
 				n = swaps.Add(1)
 			}
 			_ = os.RemoveAll(aside)
-			time.Sleep(time.Duration(1+n%11) * 50 * time.Microsecond) // always, so as to see other moments where there is one processor
+			// always, so as to see other moments where there is one processor
+			time.Sleep(time.Duration(1+n%11) * 50 * time.Microsecond)
 		}
 	})
 	return swaps, func() { ended.Store(true); attack.Wait() }

@@ -25,8 +25,8 @@ const (
 	datanode = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 )
 
-// Start runs a namenode and n datanodes until the test ends, with two replicas of each block of 1 MiB. Without Java and the
-// jars of Hadoop, in the folder HADOOP_JARS, the test is skipped.
+// Start runs a namenode and n datanodes until the test ends, with two replicas of each block of 1 MiB. Without Java and
+// the jars of Hadoop, in the folder HADOOP_JARS, the test is skipped.
 func Start(t *testing.T, n int) *Cluster {
 	t.Helper()
 	jars, err := filepath.Glob(filepath.Join(os.Getenv("HADOOP_JARS"), "hadoop-client-minicluster-*.jar"))
@@ -74,9 +74,12 @@ func (c *Cluster) configure(t *testing.T) {
 	for name, value := range map[string]string{
 		"fs.defaultFS": "hdfs://" + c.Address, "dfs.replication": "2", "dfs.blocksize": "1048576",
 		"dfs.namenode.name.dir": "${penstock.dir}/name", "dfs.datanode.data.dir": "${penstock.dir}/data",
-		"dfs.namenode.http-address": "127.0.0.1:0", "dfs.datanode.address": "127.0.0.1:0", "dfs.datanode.http.address": "127.0.0.1:0", "dfs.datanode.ipc.address": "127.0.0.1:0",
-		"dfs.heartbeat.interval": "1", "dfs.namenode.heartbeat.recheck-interval": "1500", "dfs.namenode.safemode.extension": "0",
-		"dfs.permissions.enabled": "false", "dfs.datanode.du.reserved": "0", "dfs.datanode.handler.count": "3", "dfs.namenode.handler.count": "4",
+		"dfs.namenode.http-address": "127.0.0.1:0", "dfs.datanode.address": "127.0.0.1:0",
+		"dfs.datanode.http.address": "127.0.0.1:0", "dfs.datanode.ipc.address": "127.0.0.1:0",
+		"dfs.heartbeat.interval": "1", "dfs.namenode.heartbeat.recheck-interval": "1500",
+		"dfs.namenode.safemode.extension": "0",
+		"dfs.permissions.enabled":         "false", "dfs.datanode.du.reserved": "0", "dfs.datanode.handler.count": "3",
+		"dfs.namenode.handler.count": "4",
 	} {
 		fmt.Fprintf(&b, "<property><name>%s</name><value>%s</value></property>\n", name, value)
 	}
@@ -90,7 +93,8 @@ func (c *Cluster) configure(t *testing.T) {
 
 // command returns a process of Java with a folder of its own.
 func (c *Cluster) command(dir, class string, args ...string) *exec.Cmd {
-	java := []string{"-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dpenstock.dir=" + dir, "-Djava.net.preferIPv4Stack=true", "-cp", c.classpath, class}
+	java := []string{"-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dpenstock.dir=" + dir,
+		"-Djava.net.preferIPv4Stack=true", "-cp", c.classpath, class}
 	cmd := exec.Command("java", append(java, args...)...)
 	cmd.Dir = c.dir
 	return cmd
@@ -131,7 +135,8 @@ func (c *Cluster) wait(t *testing.T, datanodes int) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
 		out, err := c.command(c.dir, "org.apache.hadoop.hdfs.tools.DFSAdmin", "-report").CombinedOutput()
-		if err == nil && strings.Contains(string(out), fmt.Sprintf("Live datanodes (%d)", datanodes)) && !strings.Contains(string(out), "Safe mode is ON") {
+		if err == nil && strings.Contains(string(out), fmt.Sprintf("Live datanodes (%d)", datanodes)) &&
+			!strings.Contains(string(out), "Safe mode is ON") {
 			return
 		}
 	}

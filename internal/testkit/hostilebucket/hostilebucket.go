@@ -90,8 +90,10 @@ func (s silent) Read([]byte) (int, error) {
 
 // Names that lead out of a folder, or are none.
 var Names = []string{
-	"../outside.png", "../../outside.png", "a/../../outside.png", "/outside.png", "/etc/passwd", "cat/../../../outside.png", "..", ".", "./x.png",
-	"cat//x.png", "cat/x\x00.png", "\x00", "cat/\xff\xfe.png", "cat/x\n.png", "cat/\x1b]0;owned\a.png", `cat\..\..\outside.png`, "C:/outside.png", "CON",
+	"../outside.png", "../../outside.png", "a/../../outside.png", "/outside.png", "/etc/passwd",
+	"cat/../../../outside.png", "..", ".", "./x.png",
+	"cat//x.png", "cat/x\x00.png", "\x00", "cat/\xff\xfe.png", "cat/x\n.png", "cat/\x1b]0;owned\a.png",
+	`cat\..\..\outside.png`, "C:/outside.png", "CON",
 	"cat/" + strings.Repeat("x", 1<<20) + ".png", strings.Repeat("d/", 5000) + "x.png", "", "/", "//",
 }
 
@@ -103,7 +105,8 @@ var Reads = []Attack{
 	{Name: "half a body", Read: func(_ context.Context, _ int64, b remote.Body, data []byte) remote.Body {
 		return body(b, bytes.NewReader(data[:len(data)/2]))
 	}},
-	{Name: "a byte at a time, then nothing", Read: func(_ context.Context, n int64, b remote.Body, data []byte) remote.Body {
+	{Name: "a byte at a time, then nothing", Read: func(_ context.Context, n int64, b remote.Body,
+		data []byte) remote.Body {
 		return body(b, bytes.NewReader(data[:min(1, len(data))]))
 	}},
 	{Name: "endless body", Read: func(_ context.Context, _ int64, b remote.Body, data []byte) remote.Body {
@@ -193,7 +196,8 @@ func Lists() []Attack {
 		{Name: "10^6 names", List: func(n int64, prefix string, _ remote.Page) (p remote.Page) {
 			const page = 10_000
 			for i := range int64(page) {
-				p.Objects = append(p.Objects, remote.Object{Key: fmt.Sprintf("%s%09d.txt", prefix, (n-1)*page+i), Size: 1, ETag: "1"})
+				p.Objects = append(p.Objects, remote.Object{Key: fmt.Sprintf("%s%09d.txt", prefix, (n-1)*page+i), Size: 1,
+					ETag: "1"})
 			}
 			if n%100 != 0 {
 				p.Next = fmt.Append(nil, n)
@@ -202,10 +206,12 @@ func Lists() []Attack {
 		}},
 	}
 	for _, name := range Names {
-		all = append(all, Attack{Name: fmt.Sprintf("name %.40q", name), List: func(_ int64, prefix string, p remote.Page) remote.Page {
-			p.Objects = append(p.Objects, remote.Object{Key: prefix + name, Size: 100, ETag: "1"}, remote.Object{Key: prefix + name + "/", Folder: true})
-			return p
-		}})
+		all = append(all, Attack{Name: fmt.Sprintf("name %.40q", name),
+			List: func(_ int64, prefix string, p remote.Page) remote.Page {
+				p.Objects = append(p.Objects, remote.Object{Key: prefix + name, Size: 100, ETag: "1"},
+					remote.Object{Key: prefix + name + "/", Folder: true})
+				return p
+			}})
 	}
 	return all
 }

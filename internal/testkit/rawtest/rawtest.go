@@ -119,7 +119,8 @@ func Deep(t *testing.T, ext string, w, h, add int) []byte {
 	}
 	if ext == ".npy" {
 		header := fmt.Sprintf("{'descr': '<u2', 'fortran_order': False, 'shape': (%d, %d), }\n", h, w)
-		return slices.Concat([]byte("\x93NUMPY\x01\x00"), binary.LittleEndian.AppendUint16(nil, uint16(len(header))), []byte(header), values)
+		return slices.Concat([]byte("\x93NUMPY\x01\x00"), binary.LittleEndian.AppendUint16(nil, uint16(len(header))),
+			[]byte(header), values)
 	}
 	var b bytes.Buffer
 	if err := png.Encode(&b, m); err != nil {

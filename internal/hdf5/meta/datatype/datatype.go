@@ -27,7 +27,8 @@ const (
 	Complex
 )
 
-var classNames = [...]string{"integer", "float", "time", "string", "bitfield", "opaque", "compound", "reference", "enum", "vlen", "array", "complex"}
+var classNames = [...]string{"integer", "float", "time", "string", "bitfield", "opaque", "compound", "reference",
+	"enum", "vlen", "array", "complex"}
 
 // String returns the name, for example "integer".
 func (c Class) String() string {
@@ -137,8 +138,8 @@ func (t *Datatype) Partial() bool {
 	return t.Class == Fixed && t.Precision > 0 && t.Size <= 8 && (t.BitOffset != 0 || int64(t.Precision) != 8*t.Size)
 }
 
-// Shifts returns how far an integer, as a number of 8 bytes, has to be shifted to the left and then to the right, so that
-// the bits that count are left of it. Both are 0 for other types and where all of its bits count.
+// Shifts returns how far an integer, as a number of 8 bytes, has to be shifted to the left and then to the right, so
+// that the bits that count are left of it. Both are 0 for other types and where all of its bits count.
 func (t *Datatype) Shifts() (left, right int) {
 	if t.Class == Enum {
 		return t.Base.Shifts()
@@ -265,7 +266,8 @@ func (t *Datatype) number() string {
 
 func (t *Datatype) oddNumber() string {
 	if t.Class == Float {
-		return fmt.Sprintf("float[%d] of %d bits (%d exponent, %d mantissa)", t.Size, t.Precision, t.Format.ExpSize, t.Format.MantSize)
+		return fmt.Sprintf("float[%d] of %d bits (%d exponent, %d mantissa)", t.Size, t.Precision, t.Format.ExpSize,
+			t.Format.MantSize)
 	}
 	sign := "uint"
 	if t.Signed {

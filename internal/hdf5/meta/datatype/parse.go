@@ -95,7 +95,8 @@ func (t *Datatype) float(c *source.Cursor, flags uint32) {
 	t.checkBits(c)
 	limit := t.BitOffset + t.Precision
 	if c.Err == nil && (f.ExpLoc+f.ExpSize > limit || f.MantLoc+f.MantSize > limit || f.Sign >= limit) {
-		c.Corrupt("float of %d bits with exponent %d+%d, mantissa %d+%d, sign %d", t.Precision, f.ExpLoc, f.ExpSize, f.MantLoc, f.MantSize, f.Sign)
+		c.Corrupt("float of %d bits with exponent %d+%d, mantissa %d+%d, sign %d", t.Precision, f.ExpLoc, f.ExpSize,
+			f.MantLoc, f.MantSize, f.Sign)
 	}
 }
 

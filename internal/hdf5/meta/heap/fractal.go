@@ -169,7 +169,8 @@ func (h *Fractal) managed(c *source.Cursor) (*source.Cursor, error) {
 		if err != nil {
 			return nil, err
 		}
-		tc := &source.Cursor{Src: h.src, B: table[entry*uint64(h.src.OffSize):], At: h.src.Abs(addr), What: "fractal heap table"}
+		tc := &source.Cursor{Src: h.src, B: table[entry*uint64(h.src.OffSize):], At: h.src.Abs(addr),
+			What: "fractal heap table"}
 		if addr = tc.Addr(); tc.Err != nil {
 			return nil, tc.Err
 		}
@@ -189,7 +190,8 @@ func (h *Fractal) entry(rel uint64, rows int) (i, start uint64, childRows int, s
 		size <<= row - 1
 	}
 	if row >= rows {
-		return 0, 0, 0, 0, h.src.ErrorAt(source.ErrCorrupt, h.addr, "fractal heap", "offset %d is in row %d of %d", rel, row, rows)
+		return 0, 0, 0, 0, h.src.ErrorAt(source.ErrCorrupt, h.addr, "fractal heap", "offset %d is in row %d of %d", rel, row,
+			rows)
 	}
 	col := (rel - rowStart) / size
 	if row >= h.directRows {
@@ -244,7 +246,8 @@ func (h *Fractal) inBlock(addr, start, size, off, n uint64) (*source.Cursor, err
 	}
 	rel := off - start
 	if rel < head || rel > size || n > size-rel {
-		return nil, h.src.ErrorAt(source.ErrCorrupt, addr, "fractal heap block", "object of %d bytes at byte %d of %d", n, rel, size)
+		return nil, h.src.ErrorAt(source.ErrCorrupt, addr, "fractal heap block", "object of %d bytes at byte %d of %d", n,
+			rel, size)
 	}
 	return &source.Cursor{Src: h.src, B: b[rel : rel+n], At: h.src.Abs(addr + rel), What: "fractal heap object"}, nil
 }

@@ -37,7 +37,8 @@ func (r *chunkReader) grid() (*grid, error) {
 		}
 	}
 	if !ok {
-		return nil, r.src.ErrorAt(source.ErrCorrupt, r.of.Layout.Params.Addr, "chunk index", "array over shape %v of chunks %v", r.of.Space.MaxDims, r.of.Layout.ChunkDims)
+		return nil, r.src.ErrorAt(source.ErrCorrupt, r.of.Layout.Params.Addr, "chunk index",
+			"array over shape %v of chunks %v", r.of.Space.MaxDims, r.of.Layout.ChunkDims)
 	}
 	return g, nil
 }
@@ -64,7 +65,8 @@ func (r *chunkReader) implicit(addr uint64) error {
 		total, _ = source.Product(total, uint64(n/c+min(n%c, 1)))
 	}
 	if bytes, ok := source.Product(total, size); !ok || !r.src.Inside(addr, bytes) {
-		return r.src.ErrorAt(source.ErrCorrupt, addr, "chunks", "%d of %d bytes reach past the end of the file (%d bytes)", total, size, r.src.Size)
+		return r.src.ErrorAt(source.ErrCorrupt, addr, "chunks", "%d of %d bytes reach past the end of the file (%d bytes)",
+			total, size, r.src.Size)
 	}
 	for i := range total {
 		if err := r.add(g.coord(i), addr+i*size, size, 0); err != nil {

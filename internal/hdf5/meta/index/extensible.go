@@ -34,7 +34,8 @@ func (r *chunkReader) extensibleArray(addr uint64) error {
 	block := c.Addr()
 	c.Checksum()
 	pow2 := func(n uint64) bool { return n != 0 && n&(n-1) == 0 }
-	if c.Err == nil && (a.bits > 64 || pageBits > 32 || !pow2(a.minElems) || !pow2(a.minPtrs) || source.Log2(a.minElems) > a.bits) {
+	if c.Err == nil && (a.bits > 64 || pageBits > 32 || !pow2(a.minElems) || !pow2(a.minPtrs) ||
+		source.Log2(a.minElems) > a.bits) {
 		c.Corrupt("%d bits, %d elements and %d pointers at least, pages of 2^%d", a.bits, a.minElems, a.minPtrs, pageBits)
 	}
 	if c.Err != nil || block == source.Undef {
@@ -64,7 +65,8 @@ func (a *extArray) shape(s int) (blocks, elems uint64) {
 func (a *extArray) indexBlock(addr uint64) error {
 	all, direct := a.superBlocks()
 	pointers := 2 * (a.minPtrs - 1)
-	size := uint64(4+1+1+a.r.src.OffSize) + a.inIndex*uint64(a.elem) + (pointers+uint64(all-direct))*uint64(a.r.src.OffSize) + 4
+	size := uint64(4+1+1+a.r.src.OffSize) + a.inIndex*uint64(a.elem) +
+		(pointers+uint64(all-direct))*uint64(a.r.src.OffSize) + 4
 	c := a.r.src.Read(addr, size, "extensible array index block")
 	a.r.arrayClient(c, "EAIB")
 	a.r.owner(c)
@@ -166,7 +168,8 @@ func (a *extArray) readSuper(s super) (used []byte, ptrs *source.Cursor, err err
 	bitmap, table, ok := a.superParts(s.number)
 	if !ok {
 		blocks, elems := a.shape(s.number)
-		return nil, nil, a.r.src.ErrorAt(source.ErrCorrupt, s.addr, "extensible array super block", "%d blocks of %d elements", blocks, elems)
+		return nil, nil, a.r.src.ErrorAt(source.ErrCorrupt, s.addr, "extensible array super block",
+			"%d blocks of %d elements", blocks, elems)
 	}
 	c := a.r.src.Read(s.addr, a.superSize(s.number), "extensible array super block")
 	a.blockStart(c, "EASB", int64(s.first-a.inIndex))

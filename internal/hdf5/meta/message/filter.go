@@ -27,8 +27,9 @@ const (
 var filterNames = map[uint16]string{
 	FilterDeflate: "deflate", FilterShuffle: "shuffle", FilterFletcher32: "fletcher32", FilterSzip: "szip",
 	FilterNbit: "nbit", FilterScaleOffset: "scaleoffset", FilterLZF: "lzf",
-	FilterBzip2: "bzip2", FilterBlosc: "blosc", FilterLZ4: "lz4", FilterBitshuffle: "bitshuffle", FilterZstd: "zstd", FilterBlosc2: "blosc2",
-	305: "lzo", 32013: "zfp", 32017: "sz", 32018: "fcidecomp", 32024: "sz3", 32028: "sperr",
+	FilterBzip2: "bzip2", FilterBlosc: "blosc", FilterLZ4: "lz4", FilterBitshuffle: "bitshuffle", FilterZstd: "zstd",
+	FilterBlosc2: "blosc2",
+	305:          "lzo", 32013: "zfp", 32017: "sz", 32018: "fcidecomp", 32024: "sz3", 32028: "sperr",
 }
 
 // Filter is one step that chunks go through when they are written; a reader undoes the

@@ -264,7 +264,8 @@ func (h *Header) First(typ uint16) (Message, bool) {
 func (h *Header) Unknown(s *source.Source) error {
 	for _, m := range h.Msgs {
 		if (m.Typ > MsgLast || m.Typ == MsgBogus) && m.Flags&FlagMustKnow != 0 {
-			return s.ErrorAt(source.ErrUnsupported, h.Addr, "object header", "message of unknown type 0x%x, which readers must understand", m.Typ)
+			return s.ErrorAt(source.ErrUnsupported, h.Addr, "object header",
+				"message of unknown type 0x%x, which readers must understand", m.Typ)
 		}
 	}
 	return nil

@@ -42,7 +42,8 @@ const (
 	BTreeV1
 )
 
-var indexNames = [...]string{"none", "single chunk", "implicit", "fixed array", "extensible array", "B-tree v2", "B-tree v1"}
+var indexNames = [...]string{"none", "single chunk", "implicit", "fixed array", "extensible array", "B-tree v2",
+	"B-tree v1"}
 
 // String returns the name, for example "fixed array".
 func (k IndexKind) String() string {

@@ -84,7 +84,8 @@ func Segment(data []byte, m byte, pos int) (seg []byte, end int, err error) {
 		return nil, 0, format.Corrupt(format.JPEG, "marker ff%02x at byte %d has length %d", m, pos-2, n)
 	}
 	if n > len(data)-pos {
-		return nil, 0, format.Corrupt(format.JPEG, "truncated at byte %d: the file ends in the segment of marker ff%02x", len(data), m)
+		return nil, 0, format.Corrupt(format.JPEG, "truncated at byte %d: the file ends in the segment of marker ff%02x",
+			len(data), m)
 	}
 	return data[pos+2 : pos+n], pos + n, nil
 }
