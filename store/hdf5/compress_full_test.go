@@ -46,7 +46,9 @@ func noise(t *testing.T, path string, opts Options) error {
 }
 
 // The disk has room for the records, and for some of the chunks that they become.
-func TestDiskFullAtChunks(t *testing.T) {
+func TestDiskFullAtChunks(t *testing.T) { eachContainer(t, testDiskFullAtChunks) }
+
+func testDiskFullAtChunks(t *testing.T) {
 	dir := smalldisk.New(t, "3m")
 	path := filepath.Join(dir, "x.h5")
 	for _, c := range []Compression{{Level: 1, Shuffle: ShuffleOff}, {Level: 6, Shuffle: ShuffleOn, ChunkRecords: 3}} {
@@ -56,7 +58,9 @@ func TestDiskFullAtChunks(t *testing.T) {
 }
 
 // A build that ran out of space resumes with the same bytes when there is room.
-func TestResumeAfterDiskFull(t *testing.T) {
+func TestResumeAfterDiskFull(t *testing.T) { eachContainer(t, testResumeAfterDiskFull) }
+
+func testResumeAfterDiskFull(t *testing.T) {
 	c := Compression{Level: 1, Shuffle: ShuffleOn}
 	whole := filepath.Join(t.TempDir(), "x.h5")
 	if err := noise(t, whole, Options{Compress: &c}); err != nil {

@@ -112,9 +112,14 @@ func has(folder, name, text string) bool {
 // bytes of one that was not interrupted; also if that happens once more while it goes on.
 func TestCrashes(t *testing.T) {
 	if dest := os.Getenv(child); dest != "" {
+		onlyBy(os.Getenv(child + "_BY"))
 		recorded(t, dest)
 		return
 	}
+	eachContainer(t, testCrashes)
+}
+
+func testCrashes(t *testing.T) {
 	for _, kind := range []string{"exact", "fewer", "ragged", packedKind + "plain", appendKind} {
 		t.Run(kind, func(t *testing.T) {
 			c := newCrashed(t, kind)
@@ -124,7 +129,7 @@ func TestCrashes(t *testing.T) {
 				Twice: ending[kind],
 				Done:  func() { c.want = read(t, filepath.Join(dir, "x.h5")) },
 				Command: func(folder string) (env, args []string) {
-					env = []string{child + "=" + filepath.Join(folder, "x.h5"), child + "_KIND=" + kind, child + "_MARKS=" + folder}
+					env = []string{child + "=" + filepath.Join(folder, "x.h5"), child + "_KIND=" + kind, child + "_MARKS=" + folder, child + "_BY=" + containers[0].name()}
 					return env, []string{"-test.run=^TestCrashes$"}
 				},
 			}

@@ -29,7 +29,9 @@ func rerun(t *testing.T, value string, env ...string) (stderr []byte) {
 
 // The same records give the same bytes, at another time and on a heap of other garbage
 // (which the C library of GNU makes: mallopt(3), M_PERTURB).
-func TestSameBytes(t *testing.T) {
+func TestSameBytes(t *testing.T) { eachContainer(t, testSameBytes) }
+
+func testSameBytes(t *testing.T) {
 	if path := os.Getenv(child); path != "" {
 		built := buildFile(t, everyType(), 300, 300, store.Info{})
 		also := buildFile(t, imageSchema(20, 20), 30, 40, store.Info{NormalizeByStatistics: true})

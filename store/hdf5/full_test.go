@@ -70,7 +70,9 @@ func wantsGood(t *testing.T, dir string) {
 	}
 }
 
-func TestDiskFullAtCreate(t *testing.T) {
+func TestDiskFullAtCreate(t *testing.T) { eachContainer(t, testDiskFullAtCreate) }
+
+func testDiskFullAtCreate(t *testing.T) {
 	dir := smalldisk.New(t, "1m")
 	for range 3 {
 		_, err := Create(filepath.Join(dir, "x.h5"), imageSchema(100, 100), Options{Records: 1000})
@@ -88,7 +90,9 @@ func TestDiskFullAtCreate(t *testing.T) {
 
 // Without a reservation, which punching a hole takes back, the disk is full when records are
 // written.
-func TestDiskFullAtAppend(t *testing.T) {
+func TestDiskFullAtAppend(t *testing.T) { eachContainer(t, testDiskFullAtAppend) }
+
+func testDiskFullAtAppend(t *testing.T) {
 	dir := smalldisk.New(t, "4m")
 	s := imageSchema(100, 100)
 	w, c := createDirect(t, filepath.Join(dir, "x.h5"), s, Options{Records: 100})
@@ -115,7 +119,9 @@ func TestDiskFullAtAppend(t *testing.T) {
 }
 
 // The manifest is larger than what Create reserved for it.
-func TestDiskFullAtCommit(t *testing.T) {
+func TestDiskFullAtCommit(t *testing.T) { eachContainer(t, testDiskFullAtCommit) }
+
+func testDiskFullAtCommit(t *testing.T) {
 	dir := smalldisk.New(t, "4m")
 	s := imageSchema(10, 10)
 	for _, records := range []int64{7, 1000} {
@@ -136,7 +142,9 @@ func TestDiskFullAtCommit(t *testing.T) {
 }
 
 // Another process may hold a lock, and some network file systems refuse locks.
-func TestNoLocks(t *testing.T) {
+func TestNoLocks(t *testing.T) { eachContainer(t, testNoLocks) }
+
+func testNoLocks(t *testing.T) {
 	dir := t.TempDir()
 	s := imageSchema(8, 8)
 	w, c := createDirect(t, filepath.Join(dir, "x.h5"), s, Options{Records: 9})

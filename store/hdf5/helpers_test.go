@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/penstock/penstock/store"
@@ -14,14 +15,20 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// eachContainer runs a test once for each container of this build, as the one that writes new files.
+// eachContainer runs a test once for each container of this build, as the one that writes new files: first the encoder, which
+// releases and wheels have.
 func eachContainer(t *testing.T, test func(t *testing.T)) {
 	all := containers
 	defer func() { containers = all }()
-	for _, c := range all {
+	for _, c := range slices.Backward(all) {
 		containers = []container{c}
 		t.Run(c.name(), test)
 	}
+}
+
+// onlyBy leaves the container of that name.
+func onlyBy(name string) {
+	containers = slices.DeleteFunc(containers, func(c container) bool { return c.name() != name })
 }
 
 // imageSchema is images of that size and their labels.

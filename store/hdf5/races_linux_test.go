@@ -22,7 +22,9 @@ var races = flag.Int("races", 50, "builds in a folder where another user swaps w
 // Where others may rename everything, links come and go under the names of a build while it is at work.
 // Whatever becomes of the build, files outside stay as they are: with records that are written in place, and
 // with those that are collected first.
-func TestRacesForTheStage(t *testing.T) {
+func TestRacesForTheStage(t *testing.T) { eachContainer(t, testRacesForTheStage) }
+
+func testRacesForTheStage(t *testing.T) {
 	schema := imageSchema(8, 8)
 	for name, opts := range map[string]Options{
 		"in place":  {Records: 4},

@@ -15,7 +15,9 @@ import (
 var seeds = flag.String("seeds", "", "folder to write small compressed files into")
 
 // Small compressed files, with several chunks of each array, can be made.
-func TestSeeds(t *testing.T) {
+func TestSeeds(t *testing.T) { eachContainer(t, testSeeds) }
+
+func testSeeds(t *testing.T) {
 	dir := *seeds
 	if dir == "" {
 		dir = t.TempDir()

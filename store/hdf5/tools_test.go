@@ -91,7 +91,9 @@ func TestDataInOtherFiles(t *testing.T) {
 
 // The tools of libhdf5 read compressed files, and find no difference to what h5py makes of
 // the same arrays.
-func TestToolsOnCompressed(t *testing.T) {
+func TestToolsOnCompressed(t *testing.T) { eachContainer(t, testToolsOnCompressed) }
+
+func testToolsOnCompressed(t *testing.T) {
 	for _, name := range []string{"h5dump", "h5ls", "h5stat", "h5diff"} {
 		if _, err := exec.LookPath(name); err != nil {
 			t.Skipf("%v: apt-get install hdf5-tools", err)
