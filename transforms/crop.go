@@ -107,32 +107,23 @@ func (t CornerCrop) Build(p *Plan) error {
 // FiveCrop returns the pipelines that are before, then one of torchvision's five crops, then
 // after: an image becomes five records. size is one number, or height and width.
 func FiveCrop(before []Transform, size []int, after []Transform) ([]*Pipeline, error) {
-	return crops(before, size, after, false)
-}
-
-// TenCrop is FiveCrop, and then all five of the mirrored image.
-func TenCrop(before []Transform, size []int, after []Transform) ([]*Pipeline, error) {
-	five, err := crops(before, size, after, false)
-	if err != nil {
-		return nil, err
-	}
-	mirrored, err := crops(before, size, after, true)
-	return append(five, mirrored...), err
-}
-
-func crops(before []Transform, size []int, after []Transform, mirrored bool) ([]*Pipeline, error) {
 	out := make([]*Pipeline, len(corners))
 	for i, corner := range corners {
-		ts := append([]Transform(nil), before...)
-		if mirrored {
-			ts = append(ts, HorizontalFlip{})
-		}
-		ts = append(append(ts, CornerCrop{Size: size, Corner: corner}), after...)
-		p, err := Compose(ts...)
+		p, err := Compose(slices.Concat(before, []Transform{CornerCrop{Size: size, Corner: corner}}, after)...)
 		if err != nil {
 			return nil, err
 		}
 		out[i] = p
 	}
 	return out, nil
+}
+
+// TenCrop is FiveCrop, and then all five of the mirrored image.
+func TenCrop(before []Transform, size []int, after []Transform) ([]*Pipeline, error) {
+	five, err := FiveCrop(before, size, after)
+	if err != nil {
+		return nil, err
+	}
+	mirrored, err := FiveCrop(slices.Concat(before, []Transform{HorizontalFlip{}}), size, after)
+	return append(five, mirrored...), err
 }

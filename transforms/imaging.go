@@ -21,7 +21,6 @@ func init() {
 	Register[AdjustBrightness]()
 	Register[AdjustContrast]()
 	Register[AdjustSaturation]()
-	Register[AdjustSigmoid]()
 }
 
 // viaImaging replaces m by what f makes of it. If flat, f sees all pixels in one row.
@@ -203,25 +202,4 @@ func (t AdjustSaturation) Build(p *Plan) error {
 	return addChange(p, func(m, _ *Image, args OpArgs) {
 		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustSaturation(in, args[0]) })
 	}, t.Percentage)
-}
-
-// AdjustSigmoid changes the contrast by a sigmoid curve, which keeps highlights and shadows.
-type AdjustSigmoid struct {
-	Midpoint float64 `json:"midpoint"` // of the curve, 0 to 1
-	Factor   float64 `json:"factor"`   // steepness; negative for less contrast
-}
-
-// Resolve checks both numbers.
-func (t AdjustSigmoid) Resolve() (Transform, error) {
-	if !(t.Midpoint >= 0 && t.Midpoint <= 1) || math.IsNaN(t.Factor) || math.Abs(t.Factor) > 100 {
-		return nil, fmt.Errorf("midpoint %v must be 0 to 1, factor %v -100 to 100", t.Midpoint, t.Factor)
-	}
-	return t, nil
-}
-
-// Build adds the operation.
-func (t AdjustSigmoid) Build(p *Plan) error {
-	return addChange(p, func(m, _ *Image, args OpArgs) {
-		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustSigmoid(in, args[0], args[1]) })
-	}, t.Midpoint, t.Factor)
 }

@@ -47,7 +47,6 @@ func TestImagingOps(t *testing.T) {
 		{AdjustBrightness{Percentage: 20}, func(m image.Image) *image.NRGBA { return imaging.AdjustBrightness(m, 20) }},
 		{AdjustContrast{Percentage: -30}, func(m image.Image) *image.NRGBA { return imaging.AdjustContrast(m, -30) }},
 		{AdjustSaturation{Percentage: 50}, func(m image.Image) *image.NRGBA { return imaging.AdjustSaturation(m, 50) }},
-		{AdjustSigmoid{Midpoint: .5, Factor: 3}, func(m image.Image) *image.NRGBA { return imaging.AdjustSigmoid(m, .5, 3) }},
 	}
 	for angle := -400.0; angle < 400; angle += 22.5 {
 		ops = append(ops, op{Rotate{Angle: angle, Fill: []int{255}},

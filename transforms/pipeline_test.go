@@ -109,7 +109,6 @@ func TestComposeReportsEverything(t *testing.T) {
 		GaussianBlur{KernelSize: 4, Sigma: []float64{0, 1}},
 		Blur{},
 		AdjustBrightness{Percentage: 101},
-		AdjustSigmoid{Midpoint: 2},
 		Fit{},
 		Fill{Size: []int{3}, Anchor: "centr"},
 	)
@@ -126,7 +125,7 @@ func TestComposeReportsEverything(t *testing.T) {
 		"saturation [1 2 3]", "bits 0",
 		"threshold 256", "sharpness_factor -1", "magnitude 9", "num_magnitude_bins 1", "value [1 2]",
 		"angle NaN", `unknown corner "top"`, `did you mean "border"`, `unknown filter "area"`, "kernel_size 4", "sigma [0 1]",
-		"transform Blur: sigma 0", "percentage 101", "midpoint 2", "transform Fit: size []", `did you mean "center"`} {
+		"transform Blur: sigma 0", "percentage 101", "transform Fit: size []", `did you mean "center"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
@@ -213,7 +212,6 @@ var allOps = []Transform{
 	AdjustBrightness{Percentage: 10},
 	AdjustContrast{Percentage: 10},
 	AdjustSaturation{Percentage: 10},
-	AdjustSigmoid{Midpoint: .5, Factor: 2},
 	Fit{Size: []int{200}},
 	Fill{Size: []int{20, 30}, Anchor: "top"},
 	Grayscale{Channels: new(3)},

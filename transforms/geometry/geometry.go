@@ -45,8 +45,8 @@ var effects = map[string]Effect{
 	"RandomResizedCrop": blends, "RandomRotation": blends, "Resize": blends, "ResizeKeepRatio": blends, "Rotate": blends,
 
 	"AdjustBrightness": recolor, "AdjustContrast": recolor, "AdjustGamma": recolor, "AdjustSaturation": recolor,
-	"AdjustSigmoid": recolor,
-	"Blur":          recolor, "ColorJitter": recolor, "ConvertImageDtype": recolor, "GaussianBlur": recolor,
+
+	"Blur": recolor, "ColorJitter": recolor, "ConvertImageDtype": recolor, "GaussianBlur": recolor,
 	"LinearTransformation": recolor,
 	"Normalize":            recolor, "RandomAdjustSharpness": recolor, "RandomAutocontrast": recolor,
 	"RandomEqualize":  recolor,
