@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/loader/internal/schedule"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -66,30 +67,34 @@ func (b Batch) Len() int { return b.slot().batch.Len() }
 func (b Batch) Epoch() int { return b.slot().batch.Epoch().Number }
 
 // Step returns the number of the batch in its epoch, from 0.
-func (b Batch) Step() int { return b.slot().step }
+func (b Batch) Step() int { return b.slot().batch.Step() }
 
 // Keep makes the batch valid beyond its loop body and its epoch, until Release. It must be
 // called in the loop body; a second Keep changes nothing. At most Options.Prefetch batches can
 // be kept at a time: one more is an error, which wraps ErrKept.
 func (b Batch) Keep() error {
 	s, ld := b.slot(), b.ld
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
-	switch {
-	case s.gen.Load() == b.gen|keptBit:
+	isKept := func() bool { return s.gen.Load() == b.gen|keptBit }
+	if isKept() {
 		return nil
-	case s.gen.Load() == b.gen && ld.kept == ld.opts.Prefetch:
-		return fmt.Errorf("loader: batch %d: Keep: %w%s", s.step, ErrKept, ld.keepersLocked())
-	case !s.gen.CompareAndSwap(b.gen, b.gen|keptBit):
-		panic(stale)
 	}
-	s.state = slotKept
-	ld.kept++
-	if invariants.Enabled {
-		_, file, line, _ := runtime.Caller(1)
-		s.keptAt = fmt.Sprintf("%s:%d", file, line)
+	switch ld.schedule.Keep(s.number, func() bool { return s.gen.CompareAndSwap(b.gen, b.gen|keptBit) }) {
+	case schedule.Held:
+		if invariants.Enabled {
+			_, file, line, _ := runtime.Caller(1)
+			at := fmt.Sprintf("%s:%d", file, line)
+			s.keptAt.Store(&at)
+		}
+		return nil
+	case schedule.TooMany:
+		if s.gen.Load() == b.gen {
+			return fmt.Errorf("loader: batch %d: Keep: %w%s", s.batch.Step(), ErrKept, ld.slots.keptAt(ld.schedule.Kept()))
+		}
 	}
-	return nil
+	if isKept() { // by another goroutine meanwhile
+		return nil
+	}
+	panic(stale)
 }
 
 // Release ends the batch now, kept or not, and gives its memory back. It may be called by
@@ -97,13 +102,13 @@ func (b Batch) Keep() error {
 // deferred.
 func (b Batch) Release() {
 	if b.s != nil && (b.s.gen.CompareAndSwap(b.gen, b.gen+nextGen) || b.s.gen.CompareAndSwap(b.gen|keptBit, b.gen+nextGen)) {
-		b.ld.recycle(b.s)
+		b.ld.schedule.Free(b.s.number)
 	}
 }
 
 // leave ends the batch unless it is kept. The zero Batch has ended.
 func (b Batch) leave() {
 	if b.s != nil && b.s.gen.CompareAndSwap(b.gen, b.gen+nextGen) {
-		b.ld.recycle(b.s)
+		b.ld.schedule.Free(b.s.number)
 	}
 }

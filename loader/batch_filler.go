@@ -14,7 +14,8 @@ import (
 // the Loader iterates, and serves one goroutine; there may be any number of them. After the
 // first batch it allocates nothing.
 type BatchFiller struct {
-	ld    *Loader
+	set   *setup
+	tally *tally
 	w     *worker
 	b     *fill.Batch
 	epoch *order.Epoch
@@ -22,11 +23,11 @@ type BatchFiller struct {
 
 // BatchFiller returns a new BatchFiller.
 func (ld *Loader) BatchFiller() (*BatchFiller, error) {
-	w, err := ld.newWorker(-1)
+	w, err := ld.setup.newWorker(-1)
 	if err != nil {
 		return nil, err
 	}
-	return &BatchFiller{ld: ld, w: w, b: ld.plan.NewBatch(-1)}, nil
+	return &BatchFiller{set: ld.setup, tally: ld.tally, w: w, b: ld.setup.plan.NewBatch(-1)}, nil
 }
 
 // Fill makes a batch of an epoch. dst has one slice per field, in the order of Loader.Specs,
@@ -49,29 +50,27 @@ func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) 
 		err = filler.Seal(ctx, b)
 	}
 	if err != nil {
-		return 0, f.ld.batchError(epoch, step, f.ld.located(ctx, b, err))
+		return 0, batchError(epoch, step, f.set.located(ctx, b, err))
 	}
-	f.ld.mu.Lock()
-	f.ld.stats.add(filler.TakeCost(), f.ld.plan.Fields)
-	f.ld.mu.Unlock()
+	f.tally.add(filler.TakeCost(), f.set.plan.Fields)
 	return b.Len(), nil
 }
 
 // aim sets what to fill next.
 func (f *BatchFiller) aim(epoch, step int, dst [][]byte) error {
-	ld := f.ld
+	c := f.set
 	if f.epoch == nil || f.epoch.Number != epoch {
-		f.epoch = ld.epoch(epoch)
+		f.epoch = c.epoch(epoch)
 	}
 	if step < 0 || step >= f.epoch.Steps {
 		return fmt.Errorf("loader: fill: epoch %d has no batch %d: it has %d", epoch, step, f.epoch.Steps)
 	}
-	if len(dst) != len(ld.plan.Fields) {
-		return fmt.Errorf("loader: fill: memory for %d fields; batches have %d", len(dst), len(ld.plan.Fields))
+	if len(dst) != len(c.plan.Fields) {
+		return fmt.Errorf("loader: fill: memory for %d fields; batches have %d", len(dst), len(c.plan.Fields))
 	}
 	for i := range dst {
-		if need := ld.opts.BatchSize * ld.plan.Fields[i].Size; len(dst[i]) < need {
-			return fmt.Errorf("loader: fill: %d bytes for field %q; %d records need %d", len(dst[i]), ld.plan.Fields[i].Out.Name, ld.opts.BatchSize, need)
+		if need := c.opts.BatchSize * c.plan.Fields[i].Size; len(dst[i]) < need {
+			return fmt.Errorf("loader: fill: %d bytes for field %q; %d records need %d", len(dst[i]), c.plan.Fields[i].Out.Name, c.opts.BatchSize, need)
 		}
 	}
 	f.b.SetMemory(dst)

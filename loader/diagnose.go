@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/loader/internal/schedule"
 )
 
 // Bottleneck is what limits the speed of training.
@@ -42,9 +43,8 @@ func (d Diagnosis) String() string { return d.Text }
 
 // Thresholds of the rules.
 const (
-	fewBatches = 8    // fewer say nothing
-	littleWait = 0.05 // of the loop: not worth fixing
-	muchBusy   = 0.5  // of the workers' time
+	fewBatches = 8   // fewer say nothing
+	muchBusy   = 0.5 // of the workers' time
 	tinyBatch  = 100 * time.Microsecond
 	tinyBytes  = 64 << 10        // of a batch: to copy them takes less than to hand it over
 	mostCores  = 0.7             // of them in use: the rest is not free to use
@@ -68,9 +68,9 @@ func (s Stats) Diagnose() Diagnosis {
 		return Diagnosis{TooEarly, fmt.Sprintf("too early to say: %d batches so far, and %d are the least that say something", s.Batches, fewBatches), 0}
 	case others > 0:
 		return Diagnosis{OtherPrograms, fmt.Sprintf("other programs: they take %.1f of this process's %d cores, and no core of the machine is free; stop them, or run training elsewhere", others, s.Cores), 0}
-	case share(wait, l.all) < littleWait && s.crowded(l.all):
+	case schedule.Share(wait, l.all) < schedule.LittleWait && s.crowded(l.all):
 		return s.saturated(l)
-	case share(wait, l.all) < littleWait:
+	case schedule.Share(wait, l.all) < schedule.LittleWait:
 		return Diagnosis{TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches; loading faster gains no more than that", percent(wait, l.all)), gain(l.all, wait)}
 	case s.LateBatch.Wait > wait/2 && s.LateBatch.Wait > 10*s.Waits.P50:
 		return s.straggler(l)
@@ -89,10 +89,10 @@ type loopTimes struct{ wait, all time.Duration }
 // others returns how many of this process's cores other programs take, if that is much and no core
 // of the machine is free.
 func (s Stats) others(loop time.Duration) float64 {
-	if loop < leastLoop || s.HostCores == 0 || s.Cores == 0 || share(s.CPU+s.Others, loop) < allCores*float64(s.HostCores) {
+	if loop < leastLoop || s.HostCores == 0 || s.Cores == 0 || schedule.Share(s.CPU+s.Others, loop) < allCores*float64(s.HostCores) {
 		return 0
 	}
-	taken := share(s.Others, loop) - float64(s.HostCores-s.Cores)
+	taken := schedule.Share(s.Others, loop) - float64(s.HostCores-s.Cores)
 	if taken < muchOthers*float64(s.Cores) {
 		return 0
 	}
@@ -104,10 +104,10 @@ func (s Stats) others(loop time.Duration) float64 {
 func (s Stats) without(l loopTimes, less time.Duration) (float64, string) {
 	after := l.all - less // the loop's own work
 	if s.Workers > 0 {
-		after = time.Duration(float64(l.all) * (1 - min(1, share(less, s.work()))))
+		after = time.Duration(float64(l.all) * (1 - min(1, schedule.Share(less, s.work()))))
 	}
 	g := gain(l.all, l.all-max(s.Body, after))
-	if g > mostGain || share(s.CPU, l.all) > mostCores*float64(s.Cores) { // where no core is free, workers slow the body down
+	if g > mostGain || schedule.Share(s.CPU, l.all) > mostCores*float64(s.Cores) { // where no core is free, workers slow the body down
 		return 0, ""
 	}
 	return g, "; without that the loop would be " + faster(g)
@@ -115,7 +115,7 @@ func (s Stats) without(l loopTimes, less time.Duration) (float64, string) {
 
 // crowded reports whether workers take cores from training: together they are more than there are, and all of them are in use.
 func (s Stats) crowded(loop time.Duration) bool {
-	return s.Cores > 0 && share(s.CPU, loop) > allCores*float64(s.Cores) && 1+share(s.work(), loop) > float64(s.Cores)+muchBusy
+	return s.Cores > 0 && schedule.Share(s.CPU, loop) > allCores*float64(s.Cores) && 1+schedule.Share(s.work(), loop) > float64(s.Cores)+muchBusy
 }
 
 func (s Stats) straggler(l loopTimes) Diagnosis {
@@ -153,9 +153,9 @@ func (s Stats) saturated(l loopTimes) Diagnosis {
 		return s.moreAtOnce(l, ReadsWait, "reads wait: the Source", s.Read)
 	case s.waits(s.Transform+s.Collate, l.all) && s.Workers >= s.MaxWorkers:
 		return s.moreAtOnce(l, TransformWaits, "transforms wait: Transforms", s.Transform+s.Collate)
-	case s.Workers == s.MaxWorkers && s.Workers < s.Cores && s.CPU > 0 && share(s.CPU, l.all) < mostCores*float64(s.Cores):
+	case s.Workers == s.MaxWorkers && s.Workers < s.Cores && s.CPU > 0 && schedule.Share(s.CPU, l.all) < mostCores*float64(s.Cores):
 		return Diagnosis{TooFewWorkers, fmt.Sprintf("too few workers: %s, but only %.1f of %d cores; Workers 0 finds how many make the loop fastest",
-			head, share(s.CPU, l.all), s.Cores), 0}
+			head, schedule.Share(s.CPU, l.all), s.Cores), 0}
 	case s.Sampler > work/2:
 		g, says := s.without(l, s.Sampler)
 		return Diagnosis{OrderBound, fmt.Sprintf("order-bound: %s, %s of that with the Sampler, %v a record%s", head, percent(s.Sampler, work), s.each(s.Sampler), says), g}
@@ -200,7 +200,7 @@ func (s Stats) each(d time.Duration) time.Duration {
 // waits reports whether a step that is most of the workers' time waits for something else than a
 // core, such as a network: for half of it at least no core was at work, although some were free.
 func (s Stats) waits(in, loop time.Duration) bool {
-	return s.CPU > 0 && in > s.work()/2 && s.CPU < in/2 && share(s.CPU, loop) < mostCores*float64(s.Cores)
+	return s.CPU > 0 && in > s.work()/2 && s.CPU < in/2 && schedule.Share(s.CPU, loop) < mostCores*float64(s.Cores)
 }
 
 // moreAtOnce advises as many workers as keep the consumer busy.
@@ -210,7 +210,7 @@ func (s Stats) moreAtOnce(l loopTimes, b Bottleneck, what string, in time.Durati
 	after := max(s.Body, s.work()/time.Duration(n))
 	g := gain(l.all, l.all-after)
 	return Diagnosis{b, fmt.Sprintf("%s takes %v a record, but the process used %.1f of %d cores: something else is waited for; training waits %s of the time, and Workers %d would make the loop %s",
-		what, s.each(in), share(s.CPU, l.all), s.Cores, percent(l.wait, l.all), n, faster(g)), g}
+		what, s.each(in), schedule.Share(s.CPU, l.all), s.Cores, percent(l.wait, l.all), n, faster(g)), g}
 }
 
 // isTiny reports whether a batch takes longer to hand over than to make.
@@ -232,7 +232,7 @@ func (s Stats) work() time.Duration { return s.Sampler + s.Read + s.Transform + 
 
 // busy returns the part of the workers' time at work, while the loop ran.
 func (s Stats) busy(loop time.Duration) float64 {
-	return share(s.work(), loop*time.Duration(max(1, s.Workers)))
+	return schedule.Share(s.work(), loop*time.Duration(max(1, s.Workers)))
 }
 
 // gain returns how many times as fast a loop is without some of its time.
@@ -251,9 +251,7 @@ func faster(gain float64) string {
 	return percentOf(gain-1) + " faster"
 }
 
-func share(part, whole time.Duration) float64 { return float64(part) / float64(max(1, whole)) }
-
-func percent(part, whole time.Duration) string { return percentOf(share(part, whole)) }
+func percent(part, whole time.Duration) string { return percentOf(schedule.Share(part, whole)) }
 
 func percentOf(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }
 

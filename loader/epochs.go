@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/penstock/penstock/loader/internal/order"
+	"github.com/penstock/penstock/loader/internal/schedule"
 )
 
 // Epoch returns the batches of one epoch for a range loop: in order, unless
@@ -19,7 +21,7 @@ import (
 // (see [CheckedSource]).
 func (ld *Loader) Epoch(ctx context.Context, number int) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
-		p, err := ld.begin(ctx, number, number+1, ld.startOf(number))
+		p, err := ld.begin(ctx, number, number+1, resumed)
 		if err != nil {
 			yield(Batch{}, err)
 			return
@@ -80,9 +82,9 @@ func (l *epochsLoop) batches(yield func(Batch, error) bool) {
 		return yield(b, err)
 	}
 	if l.p != nil {
-		l.ld.advance(l.p, l.end)
+		l.p.advance(l.ld.setup, l.end)
 	} else {
-		p, err := l.ld.begin(l.ctx, l.number, l.end, l.ld.goOn(l.number))
+		p, err := l.ld.begin(l.ctx, l.number, l.end, anywhere)
 		if err != nil {
 			deliver(Batch{}, err)
 			return
@@ -110,7 +112,7 @@ func (l *epochsLoop) leave() {
 func (ld *Loader) deliver(p *pass, yield func(Batch, error) bool) bool {
 	var b Batch
 	defer func() { b.leave() }() // also if the body panics
-	for p.more() {
+	for p.loop.More() {
 		var err error
 		b, err = ld.take(p)
 		if !yield(b, err) || err != nil {
@@ -120,58 +122,112 @@ func (ld *Loader) deliver(p *pass, yield func(Batch, error) bool) bool {
 		b = Batch{}
 	}
 	if err := ld.intact(); err != nil {
-		yield(Batch{}, &Error{Epoch: p.parts[0].order.Number, Batch: -1, Record: -1, Err: err})
+		epoch, _ := p.loop.Epoch()
+		yield(Batch{}, &Error{Epoch: epoch.Number, Batch: -1, Record: -1, Err: err})
 		return false
 	}
 	return true
+}
+
+// take waits for the next batch and hands it out.
+func (ld *Loader) take(p *pass) (Batch, error) {
+	now := ld.setup.plan.Clock()
+	p.loop.Look(ld.isInstant)
+	made := time.Duration(0)
+	if ld.hands != nil {
+		made = ld.hands.make(p.loop, now)
+	}
+	given, err := p.loop.Take(now, made)
+	if err != nil {
+		return Batch{}, p.located(err)
+	}
+	s := ld.slots.at(given.Slot)
+	ld.tally.count(s.batch, given.Inline)
+	return Batch{ld, s, s.gen.Load()}, nil
 }
 
 // intact asks the Source for truncated files at the end of an epoch, at most every 50 ms: it is a system
 // call for each file, and epochs may be short.
 func (ld *Loader) intact() error {
 	now := time.Now()
-	if ld.can.Checked == nil || now.Sub(ld.asked) < 50*time.Millisecond {
+	if ld.setup.can.Checked == nil || now.Sub(ld.asked) < 50*time.Millisecond {
 		return nil
 	}
 	ld.asked = now
-	return ld.can.Checked.Intact()
+	return ld.setup.can.Checked.Intact()
 }
 
-// part is one epoch of a pass, and the slice of it that this rank takes.
-type part struct {
-	order *order.Epoch
-	steps int // batches
-	from  int // step that comes first: not 0 after Resume
-	first int // tick of that step
-	taken ticks
+// pass is one loop over batches, of one epoch or of several, from its start to its end.
+type pass struct {
+	loop   *schedule.Loop
+	last   *order.Epoch // that the loop knows of
+	scouts sync.WaitGroup
 }
 
-// epoch returns the order of an epoch, as this rank takes it.
-func (c *setup) epoch(number int) *order.Epoch {
-	return order.New(c.opts.shares(), number, c.sequence(number))
+// beginning says where a loop may begin that finds the Loader in the middle of its epoch.
+type beginning int
+
+const (
+	resumed  beginning = iota // there after Resume, and else at the first batch
+	anywhere                  // there
+)
+
+// begin makes a new pass the current one: epochs from number on, up to end.
+func (ld *Loader) begin(ctx context.Context, number, end int, where beginning) (*pass, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
+	}
+	at, isResumed := ld.schedule.At()
+	if at.Epoch != number || where == resumed && !isResumed {
+		at = schedule.Position{Epoch: number}
+	}
+	start := used()
+	p := &pass{last: ld.setup.epoch(number)}
+	plan := schedule.Plan{First: p.last, From: at, FromStorage: func() bool { return ld.tally.fromStorage(start) }}
+	if number+1 < end {
+		p.last = ld.setup.epoch(number + 1)
+		plan.Next = p.last
+	}
+	p.loop = ld.schedule.NewLoop(plan)
+	p.loop.Look(ld.isInstant)
+	if err := p.loop.Begin(ctx); err == ErrClosed {
+		return nil, err
+	} else if err != nil {
+		return nil, fmt.Errorf("loader: epoch %d: %w", number, err)
+	}
+	ld.tally.enter(start)
+	if ld.setup.can.LookaheadBytes() > 0 {
+		ctx := p.loop.Context()
+		p.scouts.Go(func() { ld.setup.scout(ctx, p.loop) })
+	}
+	return p, nil
 }
 
-// part returns epoch number, to be delivered from a step on.
-func (c *setup) part(number, from int) *part {
-	e := c.epoch(number)
-	return &part{order: e, steps: max(from, e.Steps), from: from}
+// advance moves the pass to its next epoch, which the workers may have begun to fill.
+func (p *pass) advance(c *setup, end int) {
+	if p.last.Number+1 >= end {
+		p.loop.Advance(nil)
+		return
+	}
+	p.last = c.epoch(p.last.Number + 1)
+	p.loop.Advance(p.last)
 }
 
-// end returns the tick after the last of the part.
-func (t *part) end() int { return t.first + t.steps - t.from }
+// finish ends a pass: it cancels and awaits what is being filled, and frees all slots but
+// those of kept batches.
+func (ld *Loader) finish(p *pass) {
+	ld.tally.leave()
+	if p.loop.Finish() {
+		p.scouts.Wait()
+		p.loop.Sweep()
+	}
+}
 
-// step returns the number of the batch that has a tick.
-func (t *part) step(tick int) int { return tick - t.first + t.from }
-
-// maxDisplacement is how far Unordered lets a batch be delivered before an earlier one: that many
-// bits are in a State.
-const maxDisplacement = 64
-
-// ticks is a set of the ticks from the first one on that was not delivered.
-type ticks uint64
-
-func (t ticks) has(i int) bool { return i < maxDisplacement && t>>i&1 == 1 }
-func (t *ticks) add(i int)     { *t |= 1 << i }
-
-// shift makes what was i+1 be i.
-func (t *ticks) shift() { *t >>= 1 }
+// located returns why a pass ended, with the place.
+func (p *pass) located(cause error) error {
+	if _, ok := cause.(*Error); ok || cause == ErrClosed {
+		return cause
+	}
+	_, step := p.loop.Epoch()
+	return fmt.Errorf("loader: batch %d: %w", step, cause)
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/loader/internal/fill"
+	"github.com/penstock/penstock/loader/internal/schedule"
 )
 
 // ErrClosed is returned once the Loader is closed.
@@ -15,7 +16,13 @@ var ErrClosed = errors.New("loader: closed")
 
 // ErrBusy is returned by an epoch that starts while another of the same Loader is still
 // being iterated.
-var ErrBusy = errors.New("another epoch of this Loader is still being iterated; a Loader serves one at a time: leave that loop first, or make a second Loader")
+var ErrBusy = schedule.ErrBusy
+
+// ErrTimeout is wrapped by the Error of a batch that was not there after Options.Timeout.
+// The read that hangs is cancelled through its context and waited for as long again. If it
+// hangs still, the loop ends without it; the Loader then starts no other epoch until the
+// read returns, and Close does not wait for it.
+var ErrTimeout = errors.New("timeout")
 
 // ErrKept is returned by Keep when as many batches are kept as Options.Prefetch allows.
 var ErrKept = errors.New("as many batches are kept as Options.Prefetch allows; Release one, or raise Prefetch")
@@ -33,7 +40,7 @@ type Error struct {
 }
 
 // batchError returns why a batch could not be made, with its place.
-func (c *setup) batchError(epoch, step int, err error) error {
+func batchError(epoch, step int, err error) error {
 	if located, ok := err.(*Error); ok {
 		return located
 	}

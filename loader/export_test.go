@@ -21,9 +21,9 @@ func SetStorageRead(f func() int64) (restore func()) {
 
 // Scratch returns how many bytes of stored records the workers of a Loader have memory for.
 func Scratch(ld *Loader) (bytes int) {
-	workers := ld.workers
+	workers := ld.pool.workers
 	if ld.hands != nil {
-		workers = append(workers[:len(workers):len(workers)], ld.hands)
+		workers = append(workers[:len(workers):len(workers)], ld.hands.worker)
 	}
 	for _, w := range workers {
 		bytes += w.filler.Scratch()

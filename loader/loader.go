@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/penstock/penstock/loader/internal/fill"
 	"github.com/penstock/penstock/loader/internal/memory"
+	"github.com/penstock/penstock/loader/internal/order"
+	"github.com/penstock/penstock/loader/internal/schedule"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
@@ -19,18 +19,16 @@ import (
 // Loader makes batches of a Source. One epoch is iterated at a time; everything else may
 // be called by any goroutine.
 type Loader struct {
-	*setup
-	scheduler
-
-	workers    []*worker
-	goroutines sync.WaitGroup
+	setup    *setup
+	slots    *slots
+	schedule *schedule.Schedule
+	tally    *tally
+	pool     *pool
 
 	// Of the goroutine that iterates.
-	hands   *worker // makes batches there; nil if only workers do
-	list    []*slot // that it makes together
-	cuts    []*fill.Batch
-	spinner spinner
-	asked   time.Time // when the Source was last asked whether its files are whole
+	hands     *hands                                     // makes batches there; nil if only workers do
+	isInstant func(e *order.Epoch, step, steps int) bool // of them; nil if no batch is
+	asked     time.Time                                  // when the Source was last asked whether its files are whole
 }
 
 // setup is what New settled. It never changes, so that every goroutine may read it.
@@ -63,8 +61,16 @@ func New(src Source, opts Options) (*Loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loader: options: %w", err)
 	}
-	ld := &Loader{setup: newSetup(src, can, opts, fields)}
-	ld.scheduler.init(ld)
+	set := newSetup(src, can, opts, fields)
+	ld := &Loader{setup: set, slots: &slots{plan: set.plan, ring: set.ring}, tally: newTally(set)}
+	ld.pool = &pool{setup: set, slots: ld.slots, tally: ld.tally}
+	ld.schedule = schedule.New(schedule.Config{
+		Slots: ld.slots, Clock: set.plan.Clock,
+		Workers: max(0, opts.Workers), MinWorkers: max(0, opts.fewest), MaxWorkers: opts.maxWorkers(), Cores: cores(opts.World),
+		Prefetch: opts.Prefetch, MaxPrefetch: opts.MaxPrefetch, Unordered: opts.Unordered, Timeout: opts.Timeout,
+		Start: ld.pool.start, Stuck: ld.pool.stuck,
+	})
+	ld.pool.schedule = ld.schedule
 	if err := ld.makeWorkers(); err != nil {
 		return nil, err
 	}
@@ -105,18 +111,23 @@ func (c *setup) newPlan(fields []fill.Field) *fill.Plan {
 	return p
 }
 
-// now returns the time since New, which is never 0.
-func (c *setup) now() time.Duration { return c.plan.Clock() }
-
-// cores returns this process's share of the processor's cores.
-func (c *setup) cores() int {
-	return max(1, runtime.GOMAXPROCS(0)/max(1, c.opts.World.LocalSize))
+// cores returns the share of the processor's cores of a process.
+func cores(w World) int {
+	return max(1, runtime.GOMAXPROCS(0)/max(1, w.LocalSize))
 }
 
 // sequence returns the order of an epoch.
 func (c *setup) sequence(epoch int) sampler.Sequence {
 	return c.opts.Sampler.Epoch(c.src.Len(), c.opts.Seed, epoch)
 }
+
+// epoch returns an epoch as this rank takes it.
+func (c *setup) epoch(number int) *order.Epoch {
+	return order.New(c.opts.shares(), number, c.sequence(number))
+}
+
+// batches returns the number of batches of an epoch.
+func (c *setup) batches(epoch int) int { return c.opts.shares().Steps(c.sequence(epoch).Len()) }
 
 // resolve returns o with its defaults, and what batches are made of.
 func (o Options) resolve(src Source) (Options, []fill.Field, error) {
@@ -141,100 +152,60 @@ func (o Options) resolve(src Source) (Options, []fill.Field, error) {
 
 // makeWorkers makes the state of those who fill batches.
 func (ld *Loader) makeWorkers() error {
-	for id := range max(1, ld.opts.maxWorkers()) {
-		w, err := ld.newWorker(id)
+	set, pool := ld.setup, ld.pool
+	for id := range max(1, set.opts.maxWorkers()) {
+		w, err := set.newWorker(id)
 		if err != nil {
 			return err
 		}
-		ld.workers = append(ld.workers, w)
+		pool.workers = append(pool.workers, w)
 	}
-	var err error
 	switch {
-	case ld.opts.maxWorkers() == 0:
-		ld.hands = ld.workers[0]
-	case ld.views || ld.opts.fewest == 0:
-		ld.hands, err = ld.newWorker(-1)
+	case set.opts.maxWorkers() == 0:
+		ld.hands = &hands{pool: pool, worker: pool.workers[0]}
+	case set.views || set.opts.fewest == 0:
+		w, err := set.newWorker(-1)
+		if err != nil {
+			return err
+		}
+		ld.hands = &hands{pool: pool, worker: w}
 	}
-	return err
-}
-
-// startLocked starts the workers, once.
-func (ld *Loader) startLocked() {
-	if ld.started || ld.opts.maxWorkers() == 0 {
-		return
+	if set.views {
+		ld.isInstant = ld.hands.worker.filler.IsInstant
 	}
-	ld.started = true
-	for _, w := range ld.workers {
-		ld.goroutines.Go(func() { ld.run(w) })
-	}
+	return nil
 }
 
 // Specs returns the fields that batches have, in their order, with the type and shape of one
 // record: after Transforms, and with what Collate adds. It must not be changed.
-func (ld *Loader) Specs() []tensor.Spec { return ld.specs }
+func (ld *Loader) Specs() []tensor.Spec { return ld.setup.specs }
 
 // BatchSize returns the number of records of a batch of this process; the last one of an
 // epoch may have fewer.
-func (ld *Loader) BatchSize() int { return ld.opts.BatchSize }
+func (ld *Loader) BatchSize() int { return ld.setup.opts.BatchSize }
 
 // Batches returns the number of batches of an epoch: the same on every rank.
-func (ld *Loader) Batches(epoch int) int {
-	return ld.opts.shares().Steps(ld.sequence(epoch).Len())
-}
+func (ld *Loader) Batches(epoch int) int { return ld.setup.batches(epoch) }
 
 // Close ends all goroutines and waits for them; an epoch that is being iterated then yields
 // ErrClosed. Batches that are still kept are an error, which in checked builds names the
 // lines that kept them; their memory stays valid until they are released. Close of a
 // closed Loader does nothing and returns ErrClosed.
 func (ld *Loader) Close() error {
-	ld.mu.Lock()
-	if ld.closed {
-		ld.mu.Unlock()
+	found, ok := ld.schedule.Close(ErrClosed)
+	if !ok {
 		return ErrClosed
 	}
-	ld.closed = true
-	ld.spare.Broadcast()
-	err := ld.leaksLocked()
-	if ld.pass != nil {
-		ld.pass.failLocked(ErrClosed)
+	var err error
+	if len(found.Kept) > 0 {
+		err = fmt.Errorf("loader: close: %d kept batches were not released%s", len(found.Kept), ld.slots.keptAt(found.Kept))
 	}
-	ld.work.Broadcast()
-	ld.tellLocked()
-	lost := ld.lost
-	ld.mu.Unlock()
-	if lost != nil {
-		return errors.Join(err, fmt.Errorf("loader: close: a read still hangs, and its memory is not freed: %w", lost))
+	if found.Lost != nil {
+		return errors.Join(err, fmt.Errorf("loader: close: a read still hangs, and its memory is not freed: %w", found.Lost))
 	}
-	ld.goroutines.Wait()
-	return errors.Join(err, ld.freeIfIdle())
-}
-
-// freeIfIdle frees the ring unless a batch still uses it; recycle does it then.
-func (ld *Loader) freeIfIdle() error {
-	ld.mu.Lock()
-	idle := len(ld.free) == len(ld.slots)
-	ld.mu.Unlock()
-	if !idle {
-		return nil
+	ld.pool.goroutines.Wait()
+	if ld.schedule.IsIdle() { // else the last Release frees the ring
+		err = errors.Join(err, ld.setup.ring.Free())
 	}
-	return ld.ring.Free()
-}
-
-// leaksLocked reports the batches that are kept.
-func (ld *Loader) leaksLocked() error {
-	if ld.kept == 0 {
-		return nil
-	}
-	return fmt.Errorf("loader: close: %d kept batches were not released%s", ld.kept, ld.keepersLocked())
-}
-
-// keepersLocked lists where batches were kept, in checked builds.
-func (ld *Loader) keepersLocked() string {
-	var b strings.Builder
-	for _, s := range ld.slots {
-		if s.state == slotKept && s.keptAt != "" {
-			fmt.Fprintf(&b, "\n\tbatch %d, kept at %s", s.step, s.keptAt)
-		}
-	}
-	return b.String()
+	return err
 }

@@ -3,60 +3,34 @@ package loader
 import (
 	"context"
 	"time"
+
+	"github.com/penstock/penstock/loader/internal/schedule"
 )
 
-// scout announces to the Source which records a pass will need, in the order in which it will, as
+// scout announces to the Source which records a loop will need, in the order in which it will, as
 // far in advance as the Source wants to know.
-func (ld *Loader) scout(p *pass, src RemoteSource) {
-	batch := max(1, ld.plan.Stored())
-	indices := make([]int, ld.opts.BatchSize)
-	for tick := 0; p.ctx.Err() == nil; tick++ {
-		t, at := ld.scouted(p, tick)
-		for t == nil { // another epoch may follow
-			if !pause(p.ctx) {
+func (c *setup) scout(ctx context.Context, l *schedule.Loop) {
+	defer func() { _ = recover() }() // of the Source: the worker that gets there says so
+	src, batch := c.can.Remote, max(1, c.plan.Stored())
+	indices := make([]int, c.opts.BatchSize)
+	for tick := 0; ctx.Err() == nil; tick++ {
+		e, step, at, low := l.Ahead(tick)
+		for e == nil { // another epoch may follow
+			if !pause(ctx) {
 				return
 			}
-			t, at = ld.scouted(p, tick)
+			e, step, at, low = l.Ahead(tick)
 		}
 		tick = at
-		for src.LookaheadBytes() < int64(tick-ld.lowest(p))*batch {
-			if src.LookaheadBytes() == 0 || !pause(p.ctx) {
+		for src.LookaheadBytes() < int64(tick-low)*batch {
+			if src.LookaheadBytes() == 0 || !pause(ctx) {
 				return
 			}
+			_, _, _, low = l.Ahead(tick)
 		}
-		if !ld.plan.Announce(p.ctx, src.Fetch, t.order, t.step(tick), indices) {
+		if !c.plan.Announce(ctx, src.Fetch, e, step, indices) {
 			return
 		}
-	}
-}
-
-// scouted returns the epoch that a tick belongs to, and the tick itself, or the next one that
-// no worker has yet; nil at the end of what the pass knows of.
-func (c *scheduler) scouted(p *pass, tick int) (*part, int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if tick > 0 {
-		tick = max(tick, p.next)
-	}
-	for _, t := range p.parts {
-		if tick < t.end() {
-			return t, max(tick, t.first)
-		}
-	}
-	return nil, 0
-}
-
-// lowest returns the first tick that was not delivered.
-func (c *scheduler) lowest(p *pass) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return p.low
-}
-
-// send starts a scout before a pass, if the Source wants one.
-func (ld *Loader) send(p *pass) {
-	if ld.can.LookaheadBytes() > 0 {
-		p.scouts.Go(func() { ld.scout(p, ld.can.Remote) })
 	}
 }
 

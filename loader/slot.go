@@ -1,53 +1,78 @@
 package loader
 
 import (
+	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/penstock/penstock/loader/internal/fill"
+	"github.com/penstock/penstock/loader/internal/memory"
 )
 
-// slot is the place of one batch. It goes round between the free list, a worker, the reorder window and the consumer; the
-// one that holds it owns all fields but those that are said to be the scheduler's.
+// slot is the place of one batch. It goes round between the schedule, a worker and the consumer; the
+// one that holds it owns its batch.
 type slot struct {
-	index int           // in the ring
-	gen   atomic.Uint64 // of the batch that is here; a Batch of another generation is stale
-	batch *fill.Batch
-
-	part   *part
-	step   int
-	tick   int
-	opens  bool  // the other workers wait until it is prepared
-	inline bool  // the loop makes it
-	err    error // why there is no batch
-
-	// Under the scheduler's mu.
-	state  slotState
-	pieces pieces
-	keptAt string // file and line of Keep, in checked builds
+	number int           // in the ring and the schedule
+	gen    atomic.Uint64 // of the batch that is here; a Batch of another generation is stale
+	batch  *fill.Batch
+	keptAt atomic.Pointer[string] // file and line of Keep, in checked builds
 }
 
-// slotState is where a slot is on its way.
-type slotState int
-
-const (
-	slotFree    slotState = iota // in the free list
-	slotFilling                  // in the window; a worker makes its batch
-	slotDone                     // in the window; the batch is made, or failed
-	slotGiven                    // the loop body has the batch
-	slotKept                     // and Keep holds it
-)
-
-// pieces says how far a batch is that several workers make.
-type pieces struct {
-	n     int // that the batch was split into
-	given int // of those, handed out
-	left  int // and not done
-	errAt int // first record of the piece that the slot's err is of
+// slots are the places of all batches: the schedule.Slots of a Loader.
+type slots struct {
+	plan *fill.Plan
+	ring *memory.Ring
+	list atomic.Pointer[[]*slot] // by number; nil are those that ended
 }
 
-// clear drops what the slot refers to, so that its memory may be reused.
-func (s *slot) clear() {
+// at returns a slot that has not ended.
+func (t *slots) at(number int) *slot { return (*t.list.Load())[number] }
+
+// set has another slot, or nil, at a number. The schedule's lock orders the calls.
+func (t *slots) set(number int, s *slot) {
+	var list []*slot
+	if old := t.list.Load(); old != nil {
+		list = append(list, *old...)
+	}
+	for number >= len(list) {
+		list = append(list, nil)
+	}
+	list[number] = s
+	t.list.Store(&list)
+}
+
+// Extend adds n slots, or as many as there is memory for.
+func (t *slots) Extend(n int) []int {
+	added := t.ring.Extend(n)
+	for _, i := range added {
+		t.set(i, &slot{number: i, batch: t.plan.NewBatch(i)})
+	}
+	return added
+}
+
+// Clear drops what a slot refers to, so that its memory may be reused.
+func (t *slots) Clear(number int) {
+	s := t.at(number)
+	s.keptAt.Store(nil)
 	s.batch.Clear()
-	s.err, s.part, s.inline = nil, nil, false
-	s.pieces = pieces{}
+}
+
+// End gives the memory of a slot back.
+func (t *slots) End(number int) { t.ring.GiveBack(number) }
+
+// Idle gives back the memory of all.
+func (t *slots) Idle() {
+	_ = t.ring.Free() // an unmapping that fails leaves memory mapped, which harms nobody
+}
+
+// keptAt lists where the batches of some slots were kept, in checked builds.
+func (t *slots) keptAt(numbers []int) string {
+	var b strings.Builder
+	for _, i := range numbers {
+		s := t.at(i)
+		if at := s.keptAt.Load(); at != nil {
+			fmt.Fprintf(&b, "\n\tbatch %d, kept at %s", s.batch.Step(), *at)
+		}
+	}
+	return b.String()
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/penstock/penstock/loader/internal/digest"
+	"github.com/penstock/penstock/loader/internal/schedule"
 	"github.com/penstock/penstock/loader/sampler"
 )
 
@@ -36,26 +36,14 @@ const stateVersion = 1
 // maxName is the most characters of a name in a State; what is longer is digested.
 const maxName = 32
 
-// positionLocked is where a Loader is.
-type position struct {
-	epoch int
-	step  int   // first that was not delivered
-	early ticks // the ones after it that were
-}
-
 // State returns where the Loader is. A batch counts as handed out once the loop body has
 // it, so that a State that is taken at the end of the body resumes at the next one. After
 // the last batch of an epoch it is the start of the next. It costs no more than a look, and
 // may be taken at any time by any goroutine.
 func (ld *Loader) State() State {
-	ld.mu.Lock()
-	at := ld.at
-	if ld.pass != nil {
-		at = ld.pass.positionLocked()
-	}
-	ld.mu.Unlock()
-	st := ld.identity
-	st.Epoch, st.Step, st.Done = at.epoch, at.step, at.early.String()
+	at, _ := ld.schedule.At()
+	st := ld.setup.identity
+	st.Epoch, st.Step, st.Done = at.Epoch, at.Step, at.Early.String()
 	return st
 }
 
@@ -100,16 +88,21 @@ func Resume(src Source, opts Options, st State) (*Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := ld.adopt(st); err != nil {
+	if err := ld.seek(st); err != nil {
 		return nil, fmt.Errorf("loader: resume: %w", err)
 	}
 	return ld, nil
 }
 
-// adopt takes over a position.
-func (ld *Loader) adopt(st State) error {
+// seek moves the Loader to where st was taken.
+func (ld *Loader) seek(st State) error {
+	return ld.schedule.Seek(func() (schedule.Position, error) { return ld.setup.position(st) })
+}
+
+// position returns where st was taken, if that is in the run of c.
+func (c *setup) position(st State) (at schedule.Position, err error) {
 	if st.Version != stateVersion {
-		return fmt.Errorf("the state has version %d; this is %d", st.Version, stateVersion)
+		return at, fmt.Errorf("the state has version %d; this is %d", st.Version, stateVersion)
 	}
 	var errs []error
 	compare := func(what string, then, now any) {
@@ -117,7 +110,7 @@ func (ld *Loader) adopt(st State) error {
 			errs = append(errs, fmt.Errorf("the state is of another %s: %v, now %v", what, shown(then), now))
 		}
 	}
-	id := ld.identity
+	id := c.identity
 	compare("dataset", st.Dataset, id.Dataset)
 	compare("number of records", st.Records, id.Records)
 	compare("sampler", st.Sampler, id.Sampler)
@@ -127,18 +120,17 @@ func (ld *Loader) adopt(st State) error {
 	compare("pipeline of transforms", st.Transforms, id.Transforms)
 	compare("collate function (batch transforms)", st.Collate, id.Collate)
 	if err := errors.Join(errs...); err != nil {
-		return err
+		return at, err
 	}
-	early, err := parseTicks(st.Done)
-	if err != nil || st.Step < 0 || st.Step > ld.Batches(st.Epoch) {
-		return fmt.Errorf("the state is corrupt: step %d of %d, done %.40q", st.Step, ld.Batches(st.Epoch), st.Done)
+	early, err := schedule.ParseTicks(st.Done)
+	steps := c.batches(st.Epoch)
+	switch {
+	case err != nil || st.Step < 0 || st.Step > steps:
+		return at, fmt.Errorf("the state is corrupt: step %d of %d, done %.40q", st.Step, steps, st.Done)
+	case st.Step == steps:
+		return schedule.Position{Epoch: st.Epoch + 1}, nil
 	}
-	ld.at = position{st.Epoch, st.Step, early}
-	if st.Step == ld.Batches(st.Epoch) {
-		ld.at = position{epoch: st.Epoch + 1}
-	}
-	ld.resumed = true
-	return nil
+	return schedule.Position{Epoch: st.Epoch, Step: st.Step, Early: early}, nil
 }
 
 // shown returns what a State has as it stands in an error: text that is long, or not for a terminal, is cut and quoted.
@@ -150,55 +142,11 @@ func shown(v any) any {
 	return fmt.Sprintf("%.100q", s)
 }
 
-// startOf returns where Epoch begins.
-func (ld *Loader) startOf(epoch int) position {
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
-	if ld.resumed && ld.at.epoch == epoch {
-		return ld.at
-	}
-	return position{epoch: epoch}
-}
-
-// goOn returns where Epochs goes on.
-func (ld *Loader) goOn(epoch int) position {
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
-	if ld.at.epoch == epoch {
-		return ld.at
-	}
-	return position{epoch: epoch}
-}
-
-// String returns the set as a hexadecimal number; it is empty for the empty set.
-func (t ticks) String() string {
-	if t == 0 {
-		return ""
-	}
-	return strconv.FormatUint(uint64(t), 16)
-}
-
-func parseTicks(s string) (ticks, error) {
-	if s == "" {
-		return 0, nil
-	}
-	t, err := strconv.ParseUint(s, 16, maxDisplacement)
-	if err == nil && t&1 == 1 {
-		err = errors.New("the first batch that was not handed out was")
-	}
-	return ticks(t), err
-}
-
 // Seek moves the Loader to where st was taken, as Resume makes one there: Epochs then continues at
 // the next batch, and so does Epoch with the number st.Epoch. No epoch may be iterated meanwhile.
 // It refuses the State of another run; the Loader then is where it was.
 func (ld *Loader) Seek(st State) error {
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
-	if ld.pass != nil {
-		return fmt.Errorf("loader: seek: %w", ErrBusy)
-	}
-	if err := ld.adopt(st); err != nil {
+	if err := ld.seek(st); err != nil {
 		return fmt.Errorf("loader: seek: %w", err)
 	}
 	return nil

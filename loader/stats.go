@@ -3,8 +3,8 @@ package loader
 import (
 	"fmt"
 	"io"
-	"math/bits"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/penstock/penstock/internal/sys/cputime"
@@ -150,15 +150,29 @@ func (m *othersMeter) look(now time.Duration) time.Duration {
 	return max(0, m.busy-busy-(m.self-self))
 }
 
-// statistics are what a Loader counts. All is under the scheduler's mu.
-type statistics struct {
-	Stats
-	waits  histogram
+// tally counts what a Loader did, but for what its schedule measures.
+type tally struct {
+	setup *setup
+
+	mu     sync.Mutex
+	stats  Stats
 	others othersMeter
+	loops  bool      // one is under way
+	start  resources // that were used when it began
+}
+
+func newTally(c *setup) *tally {
+	t := &tally{setup: c}
+	t.stats.Cores, t.stats.LocalSize = cores(c.opts.World), max(1, c.opts.World.LocalSize)
+	_, t.stats.HostCores = machineClock()
+	return t
 }
 
 // add takes over what a worker did.
-func (st *statistics) add(c fill.Cost, fields []fill.Field) {
+func (t *tally) add(c fill.Cost, fields []fill.Field) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	st := &t.stats
 	st.Sampler += c.Sampler
 	st.Read += c.Read
 	st.SlowRead += c.SlowRead
@@ -172,65 +186,75 @@ func (st *statistics) add(c fill.Cost, fields []fill.Field) {
 }
 
 // count adds a batch that is handed out.
-func (st *statistics) count(s *slot) {
+func (t *tally) count(b *fill.Batch, inline bool) {
+	viewed, copied := b.Bytes()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	st := &t.stats
 	st.Batches++
-	st.Records += s.batch.Len()
-	if s.inline {
+	st.Records += b.Len()
+	if inline {
 		st.Inline++
 	}
-	viewed, copied := s.batch.Bytes()
 	st.ViewBytes += viewed
 	st.CopiedBytes += copied
 }
 
-// waited notes how long the loop waited for s, its next batch, or for the end of the pass if s
-// is nil.
-func (st *statistics) waited(p *pass, s *slot, wait time.Duration) {
-	st.waits.add(wait)
-	if s == nil {
-		return
-	}
-	st.Wait += wait
-	if p.delivered == 0 {
-		st.Starts += wait
-		return
-	}
-	if late := &st.LateBatch; wait > late.Wait {
-		*late = LateBatch{s.part.order.Number, s.step, wait}
-	}
+// enter notes that a loop began when some resources had been used.
+func (t *tally) enter(start resources) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.loops, t.start = true, start
+	t.others.enter(t.setup.plan.Clock())
 }
 
-// leaveBody notes how long the loop body had its batch.
-func (st *statistics) leaveBody(p *pass, now time.Duration) {
-	if p.handed > 0 {
-		st.Body += now - p.handed
-		p.handed = 0
+// leave notes that the loop ends.
+func (t *tally) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.loops = false
+	t.stats.since(t.start)
+	t.stats.Others += t.others.leave(t.setup.plan.Clock())
+}
+
+// fromStorage reports whether most of what was read came from storage, in a loop that began at start. Memory that is mapped for the
+// first time is slow, too, and the program itself may be read.
+func (t *tally) fromStorage(start resources) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stats.Storage+storageRead()-start.storage > max(1<<20, t.stats.ReadBytes/2)
+}
+
+// snapshot returns the counts so far.
+func (t *tally) snapshot() Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.loops {
+		t.stats.Others += t.others.leave(t.setup.plan.Clock())
 	}
+	st := t.stats
+	if t.loops {
+		st.since(t.start)
+	}
+	return st
 }
 
 // Stats returns the counts so far. It may be called during an epoch.
 func (ld *Loader) Stats() Stats {
-	reads := ld.reads()
-	fetched, waited, linkRate := ld.can.NetworkStats()
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
-	if ld.pass != nil {
-		ld.stats.Others += ld.stats.others.leave(ld.now())
-	}
-	st := ld.stats.Stats
-	if ld.pass != nil {
-		st.since(ld.pass.start.used)
-	}
+	c := ld.setup
+	reads := c.reads()
+	fetched, waited, linkRate := c.can.NetworkStats()
+	st, times := ld.tally.snapshot(), ld.schedule.Times()
 	st.Reads = reads
-	st.Fetched, st.FetchWait, st.LinkRate = fetched-ld.fetched, waited-ld.fetchWait, linkRate
-	st.Waits = ld.stats.waits.quantiles()
-	st.Workers, st.MaxWorkers, st.Prefetch = ld.pool.home, ld.pool.most, ld.tuner.prefetch
-	st.Kept = ld.kept
-	st.RingBytes = ld.ring.Bytes()
-	if p, ok := ld.opts.Allocator.(interface{ Pinned() bool }); ok && p.Pinned() {
+	st.Fetched, st.FetchWait, st.LinkRate = fetched-c.fetched, waited-c.fetchWait, linkRate
+	st.Epochs, st.Wait, st.Starts, st.Waits, st.LateBatch = times.Epochs, times.Wait, times.Starts, Quantiles(times.Waits), LateBatch(times.Late)
+	st.Ready, st.Body, st.FirstBatch, st.Idle = times.Ready, times.Body, times.FirstBatch, times.Idle
+	st.Workers, st.MaxWorkers, st.Prefetch, st.Kept = times.Workers, times.MaxWorkers, times.Prefetch, times.Kept
+	st.RingBytes = c.ring.Bytes()
+	if p, ok := c.opts.Allocator.(interface{ Pinned() bool }); ok && p.Pinned() {
 		st.Pinned = st.RingBytes
 	}
-	if p, ok := ld.opts.Allocator.(interface{ Why() string }); ok {
+	if p, ok := c.opts.Allocator.(interface{ Why() string }); ok {
 		st.Unpinned = p.Why()
 	}
 	return st
@@ -249,52 +273,6 @@ func (c *setup) reads() []FieldReads {
 		}
 	}
 	return out
-}
-
-// histogram counts durations in eight buckets a factor of two.
-type histogram struct {
-	counts [64 * 8]uint32
-	n      int
-	max    time.Duration
-}
-
-func (h *histogram) add(d time.Duration) {
-	h.counts[bucket(uint64(max(0, d)))]++
-	h.n++
-	h.max = max(h.max, d)
-}
-
-// bucket returns the number of the bucket of ns: 0 to 7 are exact.
-func bucket(ns uint64) int {
-	if ns < 8 {
-		return int(ns)
-	}
-	shift := bits.Len64(ns) - 4
-	return (shift+1)*8 + int(ns>>shift&7)
-}
-
-// ceiling returns the largest duration of a bucket.
-func ceiling(b int) time.Duration {
-	if b < 8 {
-		return time.Duration(b)
-	}
-	shift := b/8 - 1
-	return time.Duration((uint64(b%8)+9)<<shift - 1)
-}
-
-// quantile returns a duration that a share q of all does not exceed.
-func (h *histogram) quantile(q float64) time.Duration {
-	rank := int(q * float64(h.n))
-	for b, c := range h.counts {
-		if rank -= int(c); rank < 0 {
-			return min(ceiling(b), h.max)
-		}
-	}
-	return h.max
-}
-
-func (h *histogram) quantiles() Quantiles {
-	return Quantiles{h.quantile(0.50), h.quantile(0.95), h.quantile(0.99), h.max}
 }
 
 // metric is a number of Stats as collectors see it.

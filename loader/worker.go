@@ -3,42 +3,55 @@ package loader
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"runtime/pprof"
 	"runtime/trace"
+	"sync"
 
 	"github.com/penstock/penstock/loader/internal/fill"
+	"github.com/penstock/penstock/loader/internal/schedule"
 )
 
-// worker makes the batches that the scheduler assigns to it. Each is used by one goroutine at a time.
+// pool makes the batches that the schedule assigns.
+type pool struct {
+	setup      *setup
+	slots      *slots
+	schedule   *schedule.Schedule
+	tally      *tally
+	workers    []*worker
+	goroutines sync.WaitGroup
+}
+
+// worker is what one goroutine needs to make batches.
 type worker struct {
 	id     int
 	filler *fill.Filler
 }
 
 // newWorker returns a worker with its own state of Transforms and Collate.
-func (ld *Loader) newWorker(id int) (*worker, error) {
-	funcs := make([]fill.RecordFunc, len(ld.plan.Fields))
-	for i := range ld.plan.Fields {
-		f := &ld.plan.Fields[i]
+func (c *setup) newWorker(id int) (*worker, error) {
+	funcs := make([]fill.RecordFunc, len(c.plan.Fields))
+	for i := range c.plan.Fields {
+		f := &c.plan.Fields[i]
 		if !f.Converts {
 			continue
 		}
-		do, err := ld.opts.Transforms[f.In.Name].Worker(f.In, id)
+		do, err := c.opts.Transforms[f.In.Name].Worker(f.In, id)
 		if err != nil {
 			return nil, &Error{Batch: -1, Field: f.In.Name, Record: -1, Err: err}
 		}
-		funcs[i] = ld.recordFunc(do)
+		funcs[i] = c.recordFunc(do)
 	}
-	collate, err := ld.collate(id)
+	collate, err := c.collate(id)
 	if err != nil {
 		return nil, &Error{Batch: -1, Record: -1, Err: err}
 	}
 	panics := fill.Errors
-	if ld.opts.Workers == Synchronous {
+	if c.opts.Workers == Synchronous {
 		panics = fill.PassThrough
 	}
-	return &worker{id, ld.plan.NewFiller(funcs, collate, panics)}, nil
+	return &worker{id, c.plan.NewFiller(funcs, collate, panics)}, nil
 }
 
 // recordFunc returns do as a Filler calls it.
@@ -65,98 +78,140 @@ func (c *setup) collate(id int) (func(b *fill.Batch) error, error) {
 	}, nil
 }
 
+// start starts all workers.
+func (c *pool) start() {
+	for _, w := range c.workers {
+		c.goroutines.Go(func() { c.run(w) })
+	}
+}
+
 // run has w make batches until the Loader is closed.
-func (ld *Loader) run(w *worker) {
+func (c *pool) run(w *worker) {
 	ended := false
 	defer func() {
 		if !ended { // runtime.Goexit: continue in a new goroutine
-			ld.goroutines.Go(func() { ld.run(w) })
+			c.goroutines.Go(func() { c.run(w) })
 		}
 	}()
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("loader", "worker")))
 	// A fault in mapped memory becomes a panic, which a Filler turns into an error.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	for {
-		t := ld.assign(w)
+		t := c.schedule.Assign(w.id)
 		w.filler.Start(0)
-		switch t.kind {
-		case batchTask:
-			ld.serve(w, t.p, t.s)
-		case pieceTask:
-			ld.servePiece(w, t)
-		case endTask:
+		switch t.Kind {
+		case schedule.Batch:
+			c.serve(w, t)
+		case schedule.Piece:
+			c.servePiece(w, t)
+		case schedule.End:
 			ended = true
 			return
 		}
 	}
 }
 
-// serve makes the batch of s and hands it over, or splits it among the workers.
-func (ld *Loader) serve(w *worker, p *pass, s *slot) {
-	defer trace.StartRegion(p.ctx, "loader: batch").End()
+// serve makes the batch of a task and hands it over, or splits it among the workers.
+func (c *pool) serve(w *worker, t schedule.Task) {
+	defer trace.StartRegion(t.Ctx, "loader: batch").End()
 	split, err := false, errGoexit
 	defer func() {
-		if !split { // else s is not ours any more
-			s.err = err
-			ld.filled(p, s, w)
+		if !split { // else the slot is not ours any more
+			c.handOver(w, t, err)
 		}
 	}()
 	defer w.filler.Catch(&err) // of what is not caught nearer to a record: Report, Allocator
-	split, err = ld.makeBatch(w, p, s)
-	err = ld.located(p.ctx, s.batch, err)
+	b := c.slots.at(t.Slot).batch
+	split, err = c.makeBatch(w, t, b)
+	err = c.setup.located(t.Ctx, b, err)
 }
 
-// makeBatch makes the batch of s, or splits it: then s is not the caller's any more.
-func (ld *Loader) makeBatch(w *worker, p *pass, s *slot) (split bool, err error) {
-	b := s.batch
-	if err := w.filler.Choose(p.ctx, b, s.part.order, s.step, s.tick); err != nil {
+// handOver ends the task to make a batch.
+func (c *pool) handOver(w *worker, t schedule.Task, err error) {
+	w.filler.Rest()
+	c.tally.add(w.filler.TakeCost(), c.setup.plan.Fields)
+	if err != nil {
+		err = batchError(t.Epoch.Number, t.Step, err)
+	}
+	cost := schedule.Low
+	if w.filler.IsCold() {
+		cost = schedule.Cold
+	}
+	c.schedule.Done(t.Slot, cost, err)
+}
+
+// makeBatch makes the batch of a task, or splits it: then it is not the caller's any more.
+func (c *pool) makeBatch(w *worker, t schedule.Task, b *fill.Batch) (split bool, err error) {
+	if err := w.filler.Choose(t.Ctx, b, t.Epoch, t.Step, t.Tick); err != nil {
 		return false, err
 	}
-	if s.opens && b.IsView() {
-		ld.open(p)
+	if t.Opens && b.IsView() {
+		c.schedule.Open()
 	}
 	warmth := fill.Unknown
-	if s.inline && p.warm {
+	if t.Warm {
 		warmth = fill.Warm // the loop has looked
 	}
-	if err := w.filler.View(p.ctx, b, warmth); err != nil {
+	if err := w.filler.View(t.Ctx, b, warmth); err != nil {
 		return false, err
 	}
-	if s.opens && !b.IsView() && ld.divide(p, s) {
+	if t.Opens && !b.IsView() && c.schedule.Divide(t.Slot, b.Len()) {
 		return true, nil
 	}
-	if err := w.filler.Fill(p.ctx, b, 0, b.Len()); err != nil {
+	if err := w.filler.Fill(t.Ctx, b, 0, b.Len()); err != nil {
 		return false, err
 	}
-	return false, w.filler.Seal(p.ctx, b)
+	return false, w.filler.Seal(t.Ctx, b)
 }
 
 // servePiece fills a piece of a batch. The worker that fills the last piece hands the batch over.
-func (ld *Loader) servePiece(w *worker, t task) {
-	s, n := t.s, t.s.batch.Len()
-	lo, hi := t.piece*n/s.pieces.n, (t.piece+1)*n/s.pieces.n
+func (c *pool) servePiece(w *worker, t schedule.Task) {
+	b := c.slots.at(t.Slot).batch
+	n := b.Len()
+	lo, hi := t.Piece*n/t.Pieces, (t.Piece+1)*n/t.Pieces
 	err := errGoexit
 	defer func() {
-		if !ld.pieceDone(t.p, s, lo, err, w) {
+		c.tally.add(w.filler.TakeCost(), c.setup.plan.Fields)
+		last, failed := c.schedule.PieceDone(t.Slot, lo, err)
+		if !last {
 			return
 		}
-		defer ld.filled(t.p, s, w)
-		if s.err == nil {
-			s.err = errGoexit
-			s.err = ld.seal(w, t.p, s)
+		defer func() { c.handOver(w, t, failed) }()
+		if failed == nil {
+			failed = errGoexit
+			failed = c.seal(w, t, b)
 		}
 	}()
 	defer w.filler.Catch(&err)
-	defer trace.StartRegion(t.p.ctx, "loader: piece of the first batch").End()
+	defer trace.StartRegion(t.Ctx, "loader: piece of the first batch").End()
 	w.filler.Join()
-	err = w.filler.Fill(t.p.ctx, s.batch, lo, hi)
-	err = ld.located(t.p.ctx, s.batch, err)
+	err = c.setup.located(t.Ctx, b, w.filler.Fill(t.Ctx, b, lo, hi))
 }
 
 // seal ends the filling of a batch that several workers made.
-func (ld *Loader) seal(w *worker, p *pass, s *slot) (err error) {
+func (c *pool) seal(w *worker, t schedule.Task, b *fill.Batch) (err error) {
 	defer w.filler.Catch(&err)
-	return ld.located(p.ctx, s.batch, w.filler.Seal(p.ctx, s.batch))
+	return c.setup.located(t.Ctx, b, w.filler.Seal(t.Ctx, b))
+}
+
+// stuck describes a batch that is not there after Options.Timeout: the record that a worker is at.
+func (c *pool) stuck(epoch, step, slot int) error {
+	e := &Error{Epoch: epoch, Batch: step, Record: -1, Err: fmt.Errorf("%w: not there after %v", ErrTimeout, c.setup.opts.Timeout)}
+	if slot < 0 {
+		e.Err = fmt.Errorf("%w: not begun after %v", ErrTimeout, c.setup.opts.Timeout)
+		return e
+	}
+	for _, w := range c.workers {
+		at, f, record := w.filler.Progress()
+		if at != slot || f < 0 {
+			continue
+		}
+		e.Field, e.Record, e.Location = c.setup.plan.Fields[f].In.Name, record, ""
+		if !c.setup.plan.Fields[f].In.Ragged { // whose place is to be read, which might hang too
+			c.setup.place(e)
+		}
+	}
+	return e
 }
 
 // errGoexit is what a batch fails with if its filling neither returned nor panicked.

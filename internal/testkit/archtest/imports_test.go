@@ -121,6 +121,7 @@ var layers = [][]place{
 		{"prepare/source/folder", "one kind of source"},
 	},
 	{
+		{"loader/internal/schedule", "which worker makes which step in which slot, whatever is in it"},
 		{"loader/internal/fill", "a batch of record numbers out of a Source, in the order of any caller"},
 		{"prepare/source/array", "one kind of source, and arrays for cifar, dataset and archive; --fields selects among them"},
 		{"prepare/source/table", "one kind of source"},

@@ -1,30 +1,32 @@
-package loader
+package schedule
 
 import "testing"
 
 // A loop that looks in vain does so less and less, and again as soon as it helps; and not at all
 // where a worker would lose its core by that.
 func TestSpinning(t *testing.T) {
-	ld := new(Loader)
-	ld.pool.workers = 1
-	ld.stats.Cores = 2
-	wait := func() bool { // as take does
-		if !ld.spinsLocked() {
+	var (
+		s       Schedule
+		workers = 1
+	)
+	const cores = 2
+	s.ready.L = &s.mu
+	wait := func() bool { // as Take does
+		if !s.spinner.spins(workers, cores) {
 			return false
 		}
-		seen := ld.events.Load()
-		ld.mu.Unlock()
-		reported := ld.spin(seen)
-		ld.mu.Lock()
-		ld.spinner.note(reported)
+		seen := s.events.n.Load()
+		s.mu.Unlock()
+		reported := s.events.spin(seen)
+		s.mu.Lock()
+		s.spinner.note(reported)
 		return reported
 	}
-	ld.ready.L = &ld.mu
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	looks := 0
 	for range 1000 {
-		before := ld.spinner.rest
+		before := s.spinner.rest
 		if wait() {
 			t.Fatal("there are events, and nobody reported them")
 		}
@@ -40,23 +42,23 @@ func TestSpinning(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for reported := false; !reported; {
-			ld.mu.Lock()
-			reported = ld.spinner.vain == 0
-			ld.tellLocked()
-			ld.mu.Unlock()
+			s.mu.Lock()
+			reported = s.spinner.vain == 0
+			s.tellLocked()
+			s.mu.Unlock()
 		}
 	}()
 	for !wait() { // those that are slept through, and maybe some before the other one has a turn
 	}
-	if ld.spinner != (spinner{}) {
-		t.Errorf("after events: %+v", ld.spinner)
+	if s.spinner != (spinner{}) {
+		t.Errorf("after events: %+v", s.spinner)
 	}
-	ld.mu.Unlock()
+	s.mu.Unlock()
 	<-ended
-	ld.mu.Lock()
+	s.mu.Lock()
 
-	ld.pool.workers = 2
-	if wait() || ld.spinner != (spinner{}) {
-		t.Errorf("with a worker on every core: %+v", ld.spinner)
+	workers = cores
+	if wait() || s.spinner != (spinner{}) {
+		t.Errorf("with a worker on every core: %+v", s.spinner)
 	}
 }

@@ -1,0 +1,358 @@
+package schedule
+
+import (
+	"context"
+	"fmt"
+	"runtime/trace"
+	"time"
+
+	"github.com/penstock/penstock/loader/internal/order"
+)
+
+// Loop is one loop over the batches of epochs, from its start to its end. One goroutine uses it, but for Ahead.
+type Loop struct {
+	s *Schedule
+	p *pass
+}
+
+// Plan is what a Loop is over.
+type Plan struct {
+	First       *order.Epoch
+	From        Position     // in First
+	Next        *order.Epoch // nil if none follows
+	FromStorage func() bool  // most of what was read since the loop began came from storage; called with the lock held
+}
+
+// NewLoop returns a Loop, which Begin begins.
+func (s *Schedule) NewLoop(plan Plan) *Loop {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	alone := s.pool.workers == 0
+	p := &pass{began: s.config.Clock(), fromStorage: plan.FromStorage, early: plan.From.Early}
+	p.front = front{
+		spans: []*span{{order: plan.First, from: plan.From.Step, taken: plan.From.Early}},
+		alone: alone, inline: alone, seen: outlook{cold: -1},
+	}
+	if plan.Next != nil {
+		p.follow(plan.Next)
+	}
+	p.end = p.last().end()
+	return &Loop{s, p}
+}
+
+// Begin makes the loop the current one. Look was called before.
+func (l *Loop) Begin(ctx context.Context) error {
+	s, p := l.s, l.p
+	p.opening = s.config.MaxWorkers > 1 && !p.front.inline
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed != nil:
+		return s.closed
+	case s.lost != nil:
+		return fmt.Errorf("a read of an earlier one still hangs: %w", s.lost)
+	case s.pass != nil:
+		return ErrBusy
+	}
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	s.pass = p
+	s.resumed = false
+	s.watch.times.Epochs++
+	l.callWorkersLocked()
+	p.unwatch = context.AfterFunc(p.ctx, func() { // wakes a loop that waits
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		p.fail(context.Cause(p.ctx))
+		s.tellLocked()
+	})
+	return nil
+}
+
+// callWorkersLocked starts the workers, once, and wakes them, unless the loop makes its batches
+// itself.
+func (l *Loop) callWorkersLocked() {
+	s := l.s
+	if l.p.front.inline {
+		return
+	}
+	if !s.started && s.config.MaxWorkers > 0 {
+		s.started = true
+		s.config.Start()
+	}
+	s.work.Broadcast()
+}
+
+// Context returns the context of the reads of the loop, which is done when the loop is left.
+func (l *Loop) Context() context.Context { return l.p.ctx }
+
+// More reports whether the current epoch has a batch that was not delivered.
+func (l *Loop) More() bool { return l.p.more() }
+
+// Epoch returns the current epoch, and the step in it that is next.
+func (l *Loop) Epoch() (e *order.Epoch, step int) {
+	t := l.p.front.spans[0]
+	return t.order, t.step(l.p.front.low)
+}
+
+// IsInline reports whether the loop makes its next batches itself, and whether it does so because they are views of warm memory.
+func (l *Loop) IsInline() (inline, warm bool) { return l.p.front.inline, l.p.front.warm }
+
+// Look decides who makes the batches that come next: the loop, while every batch that the
+// workers might make in advance is instant, or if that is faster than any number of workers; and
+// else the workers, which so have the time to bring in what is not in memory. isInstant says whether some steps together
+// are instant; it is nil if none ever is.
+func (l *Loop) Look(isInstant func(e *order.Epoch, step, steps int) bool) {
+	s, f := l.s, &l.p.front
+	warm := isInstant != nil && l.isWarm(isInstant)
+	inline := warm || f.alone
+	if warm == f.warm && inline == f.inline {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.warm, f.inline = warm, inline
+	s.tuner.seen = 0
+	s.pool.restart(l.p.next - f.low)
+	if s.pass == l.p {
+		l.callWorkersLocked()
+	}
+}
+
+// MaxTogether is how many steps are looked at, and made, together.
+const MaxTogether = 16
+
+// isWarm reports whether every batch that the workers might make in advance is instant.
+func (l *Loop) isWarm(isInstant func(e *order.Epoch, step, steps int) bool) bool {
+	f := &l.p.front
+	last := min(l.p.last().end(), f.low+l.s.tuner.prefetch+l.s.config.MaxWorkers+1)
+	for f.seen.next < last {
+		t := l.p.spanOf(f.seen.next)
+		step, many := t.step(f.seen.next), min(MaxTogether, t.end()-f.seen.next)
+		if many > 1 && isInstant(t.order, step, many) {
+			f.seen.next += many
+			continue
+		}
+		if !isInstant(t.order, step, 1) {
+			f.seen.cold = f.seen.next
+		}
+		f.seen.next++
+	}
+	return f.seen.cold < f.low
+}
+
+// AssignInline appends to list the tasks of one epoch, most at most, that the loop is to make now.
+func (l *Loop) AssignInline(list []Task, most int) []Task {
+	s, p := l.s, l.p
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.filling > 0 || p.finished(&s.slots) != nil {
+		return list
+	}
+	for n := 0; n < most; n++ {
+		p.skip()
+		if len(list) > 0 && (p.next >= p.end || p.spanOf(p.next).order != list[0].Epoch) {
+			break
+		}
+		b := s.assignStepLocked(p)
+		if b == nil {
+			break
+		}
+		b.inline = true
+		list = append(list, taskOf(p, b))
+	}
+	s.checkLocked()
+	return list
+}
+
+// DoneInline takes over the batches of tasks that the loop made together.
+func (l *Loop) DoneInline(list []Task) {
+	s := l.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range list {
+		s.slots.all[list[i].Slot].state = done
+	}
+	l.p.filling -= len(list)
+	s.checkLocked()
+}
+
+// Given is a batch that the loop body gets.
+type Given struct {
+	Slot   int
+	Inline bool // the loop made it
+}
+
+// Take waits for the next batch and hands it out. The loop asked for it at the time now; if it made it itself, it was done at the time made, else that is
+// 0. The error is that of Done, or why the loop was cancelled.
+func (l *Loop) Take(now, made time.Duration) (Given, error) {
+	s, p := l.s, l.p
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch.leaveBody(p, now)
+	b := p.finished(&s.slots)
+	switch {
+	case b != nil:
+		s.watch.times.Ready++
+	case p.cause == nil:
+		made = 0
+		b = l.awaitLocked(now)
+	}
+	if made == 0 {
+		made = s.config.Clock()
+	}
+	p.handed = made
+	s.watch.waited(p, b, made-now)
+	if p.cause == nil && p.ctx.Err() != nil {
+		p.fail(context.Cause(p.ctx)) // the func that Begin left with it has not seen it yet
+	}
+	switch {
+	case p.cause != nil:
+		return Given{}, p.cause
+	case b.err != nil:
+		return Given{}, b.err
+	}
+	l.giveLocked(b, now)
+	s.checkLocked()
+	return Given{b.number, b.inline}, nil
+}
+
+// awaitLocked waits until a batch is done, and returns it, or nil when the pass was cancelled. It spins first, if that is worth it.
+func (l *Loop) awaitLocked(since time.Duration) *slot {
+	s, p := l.s, l.p
+	defer trace.StartRegion(p.ctx, "loader: wait").End()
+	if s.spinner.spins(s.pool.workers, s.config.Cores) {
+		seen := s.events.n.Load()
+		s.mu.Unlock()
+		reported := s.events.spin(seen)
+		s.mu.Lock()
+		s.spinner.note(reported)
+	}
+	b := p.finished(&s.slots)
+	l.watchLocked(true)
+	for b == nil && p.cause == nil {
+		s.ready.Wait()
+		b = p.finished(&s.slots)
+		if b == nil && p.cause == nil && l.overdue(since) {
+			p.fail(l.stuckLocked())
+		}
+	}
+	l.watchLocked(false)
+	return b
+}
+
+// giveLocked notes that the loop body gets the batch of b.
+func (l *Loop) giveLocked(b *slot, now time.Duration) {
+	s, p := l.s, l.p
+	before := p.front.low
+	p.deliver(b.tick)
+	if p.front.low-before > 1 { // a late batch held the workers up
+		s.work.Broadcast()
+	}
+	s.slots.window[b.tick%len(s.slots.window)] = nil
+	b.state = given
+	if p.delivered == 1 {
+		s.watch.times.FirstBatch = s.config.Clock() - p.began
+	}
+	if !p.front.warm {
+		l.tuneLocked(now)
+		p.front.alone = s.pool.workers == 0
+	}
+}
+
+// Advance moves the loop to its next epoch, which the workers may have begun to fill. more is the epoch after that, or nil.
+func (l *Loop) Advance(more *order.Epoch) {
+	s, p := l.s, l.p
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.front.spans = p.front.spans[1:]
+	s.watch.times.Epochs++
+	if more == nil {
+		return
+	}
+	if next := p.follow(more); p.cause == nil && p.end == next.first {
+		p.end = next.end()
+		s.work.Broadcast()
+	}
+}
+
+// Finish ends the loop: it cancels and awaits what is being filled, and frees all slots but
+// those of kept batches. It returns false if something hangs: the loop is then abandoned.
+func (l *Loop) Finish() (whole bool) {
+	s, p := l.s, l.p
+	p.unwatch()
+	s.mu.Lock()
+	s.watch.leaveBody(p, s.config.Clock())
+	s.at = p.position()
+	timedOut := p.cause != nil
+	p.fail(context.Canceled)
+	for since := s.config.Clock(); p.filling > 0; {
+		l.watchLocked(true)
+		s.ready.Wait()
+		if p.filling > 0 && timedOut && l.overdue(since) {
+			p.abandoned = true
+			s.lost = p.cause
+			l.watchLocked(false)
+			s.mu.Unlock()
+			return false
+		}
+	}
+	l.watchLocked(false)
+	s.mu.Unlock()
+	return true
+}
+
+// Sweep frees all slots of a loop that Finish ended, and lets another one begin.
+func (l *Loop) Sweep() { l.s.sweep() }
+
+// Ahead returns the epoch that a tick belongs to and its step there, or those of the next tick that no worker has yet. The epoch is
+// nil at the end of what the loop knows of. low is the first tick that was not delivered. Any goroutine may call it.
+func (l *Loop) Ahead(tick int) (e *order.Epoch, step, at, low int) {
+	s, p := l.s, l.p
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if tick > 0 {
+		tick = max(tick, p.next)
+	}
+	for _, t := range p.front.spans {
+		if tick < t.end() {
+			at = max(tick, t.first)
+			return t.order, t.step(at), at, p.front.low
+		}
+	}
+	return nil, 0, 0, p.front.low
+}
+
+// watchLocked has a waiting loop woken when the Timeout is over, or no more.
+func (l *Loop) watchLocked(on bool) {
+	s := l.s
+	switch {
+	case s.config.Timeout == 0:
+	case !on:
+		if s.alarm != nil {
+			s.alarm.Stop()
+		}
+	case s.alarm == nil:
+		s.alarm = time.AfterFunc(s.config.Timeout, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.tellLocked()
+		})
+	default:
+		s.alarm.Reset(s.config.Timeout)
+	}
+}
+
+// overdue reports whether the Timeout is over.
+func (l *Loop) overdue(since time.Duration) bool {
+	c := &l.s.config
+	return c.Timeout > 0 && c.Clock()-since >= c.Timeout
+}
+
+// stuckLocked says why the next batch is not there.
+func (l *Loop) stuckLocked() error {
+	e, step := l.Epoch()
+	if b := l.s.slots.at(l.p.front.low); b != nil {
+		return l.s.config.Stuck(e.Number, step, b.number)
+	}
+	return l.s.config.Stuck(e.Number, step, -1)
+}

@@ -1,0 +1,151 @@
+package schedule
+
+import (
+	"context"
+	"time"
+
+	"github.com/penstock/penstock/loader/internal/order"
+)
+
+// span is one epoch of a pass.
+type span struct {
+	order *order.Epoch
+	from  int // step that comes first: not 0 after Resume
+	first int // tick of that step
+	taken Ticks
+}
+
+// end returns the tick after the last of the span.
+func (t *span) end() int { return t.first + max(t.from, t.order.Steps) - t.from }
+
+// step returns the number of the batch that has a tick.
+func (t *span) step(tick int) int { return tick - t.first + t.from }
+
+// front is what the goroutine of the loop alone changes, so that it may read it without the lock.
+type front struct {
+	spans  []*span // the epoch being delivered, and the one after it if the loop goes on
+	low    int     // first tick that was not delivered
+	alone  bool    // there are no workers: only the loop takes the last one away, or adds the first
+	inline bool    // the loop makes its batches itself
+	warm   bool    // because they are views of warm memory
+	seen   outlook
+}
+
+// outlook is what a loop knows of the batches before it.
+type outlook struct {
+	next int // first tick that was not looked at
+	cold int // the last one before it whose batch takes longer to make than to hand over; -1 if none
+}
+
+// pass is one loop over batches, of one epoch or of several, from its start to its end.
+type pass struct {
+	ctx         context.Context // of the reads; done when the loop is left
+	cancel      context.CancelCauseFunc
+	unwatch     func() bool // ends the wait for ctx
+	began       time.Duration
+	fromStorage func() bool
+
+	front     front
+	next      int           // tick that the next free slot gets
+	end       int           // ticks from here on are not handed out
+	reach     int           // all ticks from low to before it are known to be done
+	early     Ticks         // those after low that were delivered
+	filling   int           // pieces of work under way
+	opening   bool          // the first batch is being prepared
+	split     *slot         // a batch whose pieces are handed out
+	delivered int           // batches
+	handed    time.Duration // when the consumer got the batch it has; 0 if it has none
+	cause     error         // why the pass was cancelled
+	abandoned bool          // its loop is left, but something hangs
+}
+
+// last returns the last epoch that the pass knows of.
+func (p *pass) last() *span { return p.front.spans[len(p.front.spans)-1] }
+
+// follow adds the epoch after the last one.
+func (p *pass) follow(e *order.Epoch) *span {
+	next := &span{order: e, first: p.last().end()}
+	p.front.spans = append(p.front.spans, next)
+	return next
+}
+
+// spanOf returns the epoch that a tick belongs to.
+func (p *pass) spanOf(tick int) *span {
+	if tick >= p.front.spans[0].end() {
+		return p.front.spans[1]
+	}
+	return p.front.spans[0]
+}
+
+// skip passes over ticks that were delivered before the pass began.
+func (p *pass) skip() {
+	first := p.front.spans[0]
+	for p.next < p.end && p.next < MaxDisplacement && first.first == 0 && first.taken.has(p.next) {
+		p.next++
+	}
+}
+
+// fail ends the pass for cause, unless it has ended for another.
+func (p *pass) fail(cause error) {
+	if p.cause == nil {
+		p.cause = cause
+		p.end = p.next
+		p.cancel(cause)
+	}
+}
+
+// more reports whether the current epoch has a batch that was not delivered.
+func (p *pass) more() bool { return p.front.low < p.front.spans[0].end() }
+
+// deliver notes that a tick was delivered.
+func (p *pass) deliver(tick int) {
+	p.delivered++
+	if tick > p.front.low {
+		p.early.add(tick - p.front.low)
+		return
+	}
+	for again := true; again; again = p.early.has(0) {
+		p.front.low++
+		p.early.shift()
+	}
+}
+
+// position returns where the pass is.
+func (p *pass) position() Position {
+	t := p.front.spans[0]
+	if !p.more() {
+		return Position{Epoch: t.order.Number + 1}
+	}
+	return Position{t.order.Number, t.step(p.front.low), p.early}
+}
+
+// finished returns a slot that may be handed out now, or nil.
+func (p *pass) finished(t *slotTable) *slot {
+	last := p.front.low + 1
+	if t.unordered {
+		last = min(p.next, p.front.spans[0].end())
+	}
+	for tick := p.front.low; tick < last; tick++ {
+		if t.isDone(tick) {
+			return t.at(tick)
+		}
+	}
+	return nil
+}
+
+// ready returns how many batches can be handed out before one that is not done.
+func (p *pass) ready(t *slotTable) (n int) {
+	if t.unordered {
+		for tick := p.front.low; tick < p.next; tick++ {
+			if t.isDone(tick) {
+				n++
+			}
+		}
+		return n
+	}
+	p.reach = max(p.reach, p.front.low)
+	for p.reach < p.next && t.isDone(p.reach) {
+		p.reach++
+	}
+	return p.reach - p.front.low
+}

@@ -1,0 +1,156 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/penstock/penstock/loader/internal/order"
+)
+
+// Slots is the memory of slots, which a Schedule knows by their numbers.
+type Slots interface {
+	// Extend adds n slots, or as many as there is memory for, and returns their numbers, and none is in
+	// use. It is called with the Schedule's lock held.
+	Extend(n int) []int
+
+	// Clear drops the batch that was in a slot.
+	Clear(slot int)
+
+	// End ends a slot, whose number may come again. It may be called with the Schedule's lock held.
+	End(slot int)
+
+	// Idle says that the Schedule is closed, and all slots are free.
+	Idle()
+}
+
+// state is where a slot is on its way.
+type state int
+
+const (
+	free    state = iota // in the free list
+	filling              // in the window; a worker makes its batch
+	done                 // in the window; the batch is made, or failed
+	given                // the loop body has the batch
+	kept                 // and Keep holds it
+)
+
+// slot is the place of one batch.
+type slot struct {
+	number int
+	state  state
+	tick   int
+	step   int
+	epoch  *order.Epoch
+	opens  bool  // the other workers wait until it is prepared
+	inline bool  // the loop makes it
+	err    error // why there is no batch
+	pieces pieces
+}
+
+// pieces says how far a batch is that several workers make.
+type pieces struct {
+	n     int // that the batch was split into
+	given int // of those, handed out
+	left  int // and not done
+	errAt int // first record of the piece that the slot's err is of
+}
+
+// slotTable is where the slots are.
+type slotTable struct {
+	memory    Slots
+	least     int     // slots with smaller numbers never end
+	all       []*slot // by number; nil for those that ended
+	live      int
+	free      []*slot
+	surplus   int // slots that were added and will end when they come free
+	unordered bool
+	window    []*slot // the tick t that is being filled or done is at t % len(window)
+}
+
+// add adds up to n slots, and returns how many there was memory for.
+func (t *slotTable) add(n int) int {
+	added := t.memory.Extend(n)
+	for _, i := range added {
+		if i >= len(t.all) {
+			t.all = append(t.all, make([]*slot, i+1-len(t.all))...)
+		}
+		t.all[i] = &slot{number: i}
+		t.free = append(t.free, t.all[i])
+		t.live++
+	}
+	return len(added)
+}
+
+// assign takes a free slot for a tick.
+func (t *slotTable) assign(tick int) *slot {
+	last := len(t.free) - 1
+	s := t.free[last]
+	t.free = t.free[:last]
+	s.state, s.tick = filling, tick
+	t.window[tick%len(t.window)] = s
+	return s
+}
+
+// putBack makes a slot free again, or takes it out if it is one too many.
+func (t *slotTable) putBack(s *slot) (ends bool) {
+	*s = slot{number: s.number}
+	if t.ends(s) {
+		return true
+	}
+	t.free = append(t.free, s)
+	return false
+}
+
+// ends takes s out of the slots if it is one too many.
+func (t *slotTable) ends(s *slot) bool {
+	if t.surplus == 0 || s.number < t.least {
+		return false
+	}
+	t.surplus--
+	t.live--
+	t.all[s.number] = nil
+	return true
+}
+
+// endFree ends slots that are free and too many.
+func (t *slotTable) endFree() {
+	t.free = slices.DeleteFunc(t.free, func(s *slot) bool {
+		ends := t.ends(s)
+		if ends {
+			t.memory.End(s.number)
+		}
+		return ends
+	})
+}
+
+// at returns the slot that a tick has in the window, or nil.
+func (t *slotTable) at(tick int) *slot { return t.window[tick%len(t.window)] }
+
+// isDone reports whether the batch of a tick is made.
+func (t *slotTable) isDone(tick int) bool {
+	s := t.at(tick)
+	return s != nil && s.state == done
+}
+
+// used returns how many slots are not free.
+func (t *slotTable) used() int { return t.live - len(t.free) }
+
+// clearWindow takes all slots out of the window: they are the caller's to free.
+func (t *slotTable) clearWindow() (numbers []int) {
+	for i, s := range t.window {
+		if s != nil {
+			t.window[i], s.state = nil, given
+			numbers = append(numbers, s.number)
+		}
+	}
+	return numbers
+}
+
+// kept returns the numbers of the slots that are kept.
+func (t *slotTable) kept() (numbers []int) {
+	for _, s := range t.all {
+		if s != nil && s.state == kept {
+			numbers = append(numbers, s.number)
+		}
+	}
+	return numbers
+}
