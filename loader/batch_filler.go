@@ -15,19 +15,19 @@ import (
 // first batch it allocates nothing.
 type BatchFiller struct {
 	set   *setup
-	tally *tally
-	w     *worker
+	w     *fill.Filler
+	costs *costs
 	b     *fill.Batch
 	epoch *order.Epoch
 }
 
 // BatchFiller returns a new BatchFiller.
 func (ld *Loader) BatchFiller() (*BatchFiller, error) {
-	w, err := ld.setup.newWorker(-1)
+	w, err := ld.setup.newFiller(-1)
 	if err != nil {
 		return nil, err
 	}
-	return &BatchFiller{set: ld.setup, tally: ld.tally, w: w, b: ld.setup.plan.NewBatch(-1)}, nil
+	return &BatchFiller{set: ld.setup, w: w, costs: &ld.pool.others, b: ld.setup.plan.NewBatch(-1)}, nil
 }
 
 // Fill makes a batch of an epoch. dst has one slice per field, in the order of Loader.Specs,
@@ -39,7 +39,7 @@ func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) 
 		return 0, err
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	b, filler := f.b, f.w.filler
+	b, filler := f.b, f.w
 	filler.Start(0)
 	defer b.Release()
 	err = filler.Choose(ctx, b, f.epoch, step, 0)
@@ -52,7 +52,7 @@ func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) 
 	if err != nil {
 		return 0, batchError(epoch, step, f.set.located(ctx, b, err))
 	}
-	f.tally.add(filler.TakeCost(), f.set.plan.Fields)
+	f.costs.take(filler)
 	return b.Len(), nil
 }
 

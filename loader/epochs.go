@@ -183,7 +183,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, where beginning) (
 	}
 	start := used()
 	p := &pass{last: ld.setup.epoch(number)}
-	plan := schedule.Plan{First: p.last, From: at, FromStorage: func() bool { return ld.tally.fromStorage(start) }}
+	plan := schedule.Plan{First: p.last, From: at, FromStorage: func() bool { return ld.tally.fromStorage(start, ld.pool.cost().Bytes) }}
 	if number+1 < end {
 		p.last = ld.setup.epoch(number + 1)
 		plan.Next = p.last

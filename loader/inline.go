@@ -43,7 +43,7 @@ func (h *hands) make(l *schedule.Loop, now time.Duration) time.Duration {
 	case len(h.tasks) == 0:
 		return 0
 	case most > 1 && h.cut():
-		h.pool.tally.add(filler.TakeCost(), setup.plan.Fields)
+		h.worker.costs.take(filler)
 		l.DoneInline(h.tasks)
 	default:
 		for _, t := range h.tasks { // each says what is wrong

@@ -63,7 +63,7 @@ func New(src Source, opts Options) (*Loader, error) {
 	}
 	set := newSetup(src, can, opts, fields)
 	ld := &Loader{setup: set, slots: &slots{plan: set.plan, ring: set.ring}, tally: newTally(set)}
-	ld.pool = &pool{setup: set, slots: ld.slots, tally: ld.tally}
+	ld.pool = &pool{setup: set, slots: ld.slots}
 	ld.schedule = schedule.New(schedule.Config{
 		Slots: ld.slots, Clock: set.plan.Clock,
 		Workers: max(0, opts.Workers), MinWorkers: max(0, opts.fewest), MaxWorkers: opts.maxWorkers(), Cores: cores(opts.World),
@@ -154,7 +154,7 @@ func (o Options) resolve(src Source) (Options, []fill.Field, error) {
 func (ld *Loader) makeWorkers() error {
 	set, pool := ld.setup, ld.pool
 	for id := range max(1, set.opts.maxWorkers()) {
-		w, err := set.newWorker(id)
+		w, err := pool.newWorker(id)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (ld *Loader) makeWorkers() error {
 	case set.opts.maxWorkers() == 0:
 		ld.hands = &hands{pool: pool, worker: pool.workers[0]}
 	case set.views || set.opts.fewest == 0:
-		w, err := set.newWorker(-1)
+		w, err := pool.newWorker(-1)
 		if err != nil {
 			return err
 		}

@@ -150,7 +150,7 @@ func (m *othersMeter) look(now time.Duration) time.Duration {
 	return max(0, m.busy-busy-(m.self-self))
 }
 
-// tally counts what a Loader did, but for what its schedule measures.
+// tally counts what loops got, and what the process used meanwhile.
 type tally struct {
 	setup *setup
 
@@ -168,20 +168,32 @@ func newTally(c *setup) *tally {
 	return t
 }
 
-// add takes over what a worker did.
-func (t *tally) add(c fill.Cost, fields []fill.Field) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	st := &t.stats
-	st.Sampler += c.Sampler
-	st.Read += c.Read
-	st.SlowRead += c.SlowRead
-	st.ReadBytes += c.Bytes
-	st.Transform += c.Transform
-	st.Collate += c.Collate
-	st.Skipped += c.Skipped
-	if s := c.Slowest; s.Took > st.Slowest.Took {
-		st.Slowest = Slowest{fields[s.Field].In.Name, s.Record, s.Among, s.Took}
+// costs adds up what one worker did. Each has its own, so that workers do not wait for each other.
+type costs struct {
+	mu  sync.Mutex
+	sum fill.Cost
+}
+
+// take takes over what a Filler did.
+func (c *costs) take(w *fill.Filler) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.MoveCost(&c.sum)
+}
+
+// addTo adds what was taken over to sum.
+func (c *costs) addTo(sum *fill.Cost) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sum.Add(&c.sum)
+}
+
+// addCost adds what all workers did.
+func (s *Stats) addCost(c fill.Cost, fields []fill.Field) {
+	s.Sampler, s.Read, s.SlowRead, s.ReadBytes = c.Sampler, c.Read, c.SlowRead, c.Bytes
+	s.Transform, s.Collate, s.Skipped = c.Transform, c.Collate, c.Skipped
+	if slow := c.Slowest; slow.Took > 0 {
+		s.Slowest = Slowest{fields[slow.Field].In.Name, slow.Record, slow.Among, slow.Took}
 	}
 }
 
@@ -217,12 +229,12 @@ func (t *tally) leave() {
 	t.stats.Others += t.others.leave(t.setup.plan.Clock())
 }
 
-// fromStorage reports whether most of what was read came from storage, in a loop that began at start. Memory that is mapped for the
-// first time is slow, too, and the program itself may be read.
-func (t *tally) fromStorage(start resources) bool {
+// fromStorage reports whether most of the bytes that were read came from storage, in a loop that began at start. Memory that is mapped
+// for the first time is slow, too, and the program itself may be read.
+func (t *tally) fromStorage(start resources, bytes int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.stats.Storage+storageRead()-start.storage > max(1<<20, t.stats.ReadBytes/2)
+	return t.stats.Storage+storageRead()-start.storage > max(1<<20, bytes/2)
 }
 
 // snapshot returns the counts so far.
@@ -245,6 +257,7 @@ func (ld *Loader) Stats() Stats {
 	reads := c.reads()
 	fetched, waited, linkRate := c.can.NetworkStats()
 	st, times := ld.tally.snapshot(), ld.schedule.Times()
+	st.addCost(ld.pool.cost(), c.plan.Fields)
 	st.Reads = reads
 	st.Fetched, st.FetchWait, st.LinkRate = fetched-c.fetched, waited-c.fetchWait, linkRate
 	st.Epochs, st.Wait, st.Starts, st.Waits, st.LateBatch = times.Epochs, times.Wait, times.Starts, Quantiles(times.Waits), LateBatch(times.Late)

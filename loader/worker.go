@@ -18,8 +18,9 @@ type pool struct {
 	setup      *setup
 	slots      *slots
 	schedule   *schedule.Schedule
-	tally      *tally
-	workers    []*worker
+	workers    []*worker // that take tasks
+	costs      []*costs  // of these, and of the worker of the loop
+	others     costs     // of BatchFillers
 	goroutines sync.WaitGroup
 }
 
@@ -27,10 +28,11 @@ type pool struct {
 type worker struct {
 	id     int
 	filler *fill.Filler
+	costs  *costs
 }
 
-// newWorker returns a worker with its own state of Transforms and Collate.
-func (c *setup) newWorker(id int) (*worker, error) {
+// newFiller returns a Filler with its own state of Transforms and Collate.
+func (c *setup) newFiller(id int) (*fill.Filler, error) {
 	funcs := make([]fill.RecordFunc, len(c.plan.Fields))
 	for i := range c.plan.Fields {
 		f := &c.plan.Fields[i]
@@ -51,7 +53,7 @@ func (c *setup) newWorker(id int) (*worker, error) {
 	if c.opts.Workers == Synchronous {
 		panics = fill.PassThrough
 	}
-	return &worker{id, c.plan.NewFiller(funcs, collate, panics)}, nil
+	return c.plan.NewFiller(funcs, collate, panics), nil
 }
 
 // recordFunc returns do as a Filler calls it.
@@ -76,6 +78,26 @@ func (c *setup) collate(id int) (func(b *fill.Batch) error, error) {
 		draft.b = b
 		return do(draft)
 	}, nil
+}
+
+// newWorker returns a worker whose costs count.
+func (c *pool) newWorker(id int) (*worker, error) {
+	filler, err := c.setup.newFiller(id)
+	if err != nil {
+		return nil, err
+	}
+	w := &worker{id, filler, new(costs)}
+	c.costs = append(c.costs, w.costs)
+	return w, nil
+}
+
+// cost returns what all have done so far.
+func (c *pool) cost() (sum fill.Cost) {
+	c.others.addTo(&sum)
+	for _, one := range c.costs {
+		one.addTo(&sum)
+	}
+	return sum
 }
 
 // start starts all workers.
@@ -129,7 +151,7 @@ func (c *pool) serve(w *worker, t schedule.Task) {
 // handOver ends the task to make a batch.
 func (c *pool) handOver(w *worker, t schedule.Task, err error) {
 	w.filler.Rest()
-	c.tally.add(w.filler.TakeCost(), c.setup.plan.Fields)
+	w.costs.take(w.filler)
 	if err != nil {
 		err = batchError(t.Epoch.Number, t.Step, err)
 	}
@@ -171,7 +193,7 @@ func (c *pool) servePiece(w *worker, t schedule.Task) {
 	lo, hi := t.Piece*n/t.Pieces, (t.Piece+1)*n/t.Pieces
 	err := errGoexit
 	defer func() {
-		c.tally.add(w.filler.TakeCost(), c.setup.plan.Fields)
+		w.costs.take(w.filler)
 		last, failed := c.schedule.PieceDone(t.Slot, lo, err)
 		if !last {
 			return

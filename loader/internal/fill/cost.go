@@ -19,6 +19,20 @@ type Cost struct {
 	Slowest   Slowest
 }
 
+// Add adds what another Filler did, or the same one later.
+func (c *Cost) Add(other *Cost) {
+	c.Sampler += other.Sampler
+	c.Read += other.Read
+	c.SlowRead += other.SlowRead
+	c.Transform += other.Transform
+	c.Collate += other.Collate
+	c.Bytes += other.Bytes
+	c.Skipped += other.Skipped
+	if other.Slowest.Took > c.Slowest.Took {
+		c.Slowest = other.Slowest
+	}
+}
+
 // Slowest is the record that took longest to be read and converted.
 type Slowest struct {
 	Field  int

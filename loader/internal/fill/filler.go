@@ -46,11 +46,10 @@ func (w *Filler) At() time.Duration { return w.reader.watch.at }
 // Join begins a piece of a batch that another Filler chose the records of.
 func (w *Filler) Join() { w.reader.watch.slow = false }
 
-// TakeCost returns what the Filler did since the last call.
-func (w *Filler) TakeCost() Cost {
-	c := w.reader.watch.cost
+// MoveCost adds to sum what the Filler did since the last call.
+func (w *Filler) MoveCost(sum *Cost) {
+	sum.Add(&w.reader.watch.cost)
 	w.reader.watch.cost = Cost{}
-	return c
 }
 
 // IsCold reports whether neither the latest batch nor the one before it was read at the speed of memory.

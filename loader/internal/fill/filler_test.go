@@ -227,11 +227,12 @@ func TestFill(t *testing.T) {
 			}
 			b.Clear()
 		}
-		cost := w.TakeCost()
+		var cost, again fill.Cost
+		w.MoveCost(&cost)
 		if cost.Bytes < records*2*width || cost.Read == 0 || cost.Transform == 0 || cost.Collate == 0 || cost.Slowest.Took == 0 {
 			t.Errorf("cost %+v", cost)
 		}
-		if w.TakeCost() != (fill.Cost{}) {
+		if w.MoveCost(&again); again != (fill.Cost{}) {
 			t.Error("a cost is taken twice")
 		}
 		if s.held != 0 || sealed != e.Steps {
@@ -305,6 +306,7 @@ func TestBadRecord(t *testing.T) {
 			return nil
 		}
 		w := p.NewFiller(funcs, nil, fill.Errors)
+		var cost fill.Cost
 		b := p.NewBatch(0)
 		err := batch(t.Context(), w, b, e, 0) // records 0, 7, 14, 1
 		if policy == fill.Fail {
@@ -314,7 +316,8 @@ func TestBadRecord(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || !slices.Equal(b.Mask(), []bool{true, false, true, true}) || !slices.Equal(reported, []int{0, 0, 7}) || w.TakeCost().Skipped != 1 {
+		w.MoveCost(&cost)
+		if err != nil || !slices.Equal(b.Mask(), []bool{true, false, true, true}) || !slices.Equal(reported, []int{0, 0, 7}) || cost.Skipped != 1 {
 			t.Fatalf("%s: %v, mask %v, reported %v", want, err, b.Mask(), reported)
 		}
 		if policy == fill.Backfill {
