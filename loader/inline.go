@@ -8,13 +8,6 @@ import (
 	"github.com/penstock/penstock/loader/internal/schedule"
 )
 
-// inlines reports whether loops may make batches themselves: those that are nothing but views
-// of warm memory take less time to make than to hand over from one goroutine to another. Where
-// there is a Timeout somebody else must make them, so as to be watched.
-func (c *setup) inlines() bool {
-	return c.plan.Viewable() && c.opts.Collate.Worker == nil && c.opts.Timeout == 0
-}
-
 // hands makes batches in the goroutine of the loop.
 type hands struct {
 	pool    *pool
@@ -53,8 +46,9 @@ func (h *hands) make(l *schedule.Loop, now time.Duration) time.Duration {
 	return filler.At()
 }
 
-// cut makes the batches of the tasks as views of one run, and reports whether that could be done: they follow each other,
-// without any that were delivered before. Little is left to do then for a batch of small records, less than a look at the clock takes.
+// cut makes the batches of the tasks as views of one run, and reports whether that could be done: they follow
+// each other, without any that were delivered before. Little is left to do then for a batch of small records,
+// less than a look at the clock takes.
 func (h *hands) cut() bool {
 	first, last := &h.tasks[0], &h.tasks[len(h.tasks)-1]
 	if last.Tick-first.Tick >= len(h.tasks) {

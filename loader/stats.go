@@ -229,8 +229,8 @@ func (t *tally) leave() {
 	t.stats.Others += t.others.leave(t.setup.plan.Clock())
 }
 
-// fromStorage reports whether most of the bytes that were read came from storage, in a loop that began at start. Memory that is mapped
-// for the first time is slow, too, and the program itself may be read.
+// fromStorage reports whether most of the bytes that were read came from storage, in a loop that began at
+// start. Memory that is mapped for the first time is slow, too, and the program itself may be read.
 func (t *tally) fromStorage(start resources, bytes int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -41,8 +41,9 @@ func (c *converter) fill(ctx context.Context, b *Batch, f, lo, hi int, dst []byt
 }
 
 // stage gathers the first of places [lo, hi) of field f before they are converted, if the last batch was cold: the
-// Source reads many of them at once, where functions would wait for each record by itself. It returns the end of those
-// that it looked at. Records that cannot be gathered are read one by one, for the error of that record.
+// Source reads many of them at once, where functions would wait for each record by itself. It returns the end
+// of those that it looked at. Records that cannot be gathered are read one by one, for the error of that
+// record.
 func (c *converter) stage(ctx context.Context, b *Batch, f, lo, hi int) (end int, staged bool) {
 	r, q := c.reader, &c.queue
 	fd := &r.plan.Fields[f]

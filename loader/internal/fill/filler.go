@@ -9,7 +9,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Filler makes batches of a Plan. Each is used by one goroutine at a time. After the first batch it allocates nothing.
+// Filler makes batches of a Plan. Each is used by one goroutine at a time. After the first batch it allocates
+// nothing.
 type Filler struct {
 	plan    *Plan
 	reader  *reader
@@ -27,7 +28,8 @@ const (
 	PassThrough               // but for faults in memory of the Source, which are errors
 )
 
-// NewFiller returns a Filler with functions of its own: one for each field that Converts, and one for whole batches, or nil.
+// NewFiller returns a Filler with functions of its own: one for each field that Converts, and one for whole
+// batches, or nil.
 func (p *Plan) NewFiller(funcs []RecordFunc, collate func(b *Batch) error, panics Panics) *Filler {
 	r := newReader(p, panics == PassThrough)
 	return &Filler{
@@ -37,7 +39,8 @@ func (p *Plan) NewFiller(funcs []RecordFunc, collate func(b *Batch) error, panic
 	}
 }
 
-// Start begins a batch, or a piece of one. Its cost counts from the time at on, or from the first look at the clock if that is 0.
+// Start begins a batch, or a piece of one. Its cost counts from the time at on, or from the first look at the
+// clock if that is 0.
 func (w *Filler) Start(at time.Duration) { w.reader.watch.at = at }
 
 // At returns when the Filler last looked at the clock.
@@ -55,8 +58,8 @@ func (w *Filler) MoveCost(sum *Cost) {
 // IsCold reports whether neither the latest batch nor the one before it was read at the speed of memory.
 func (w *Filler) IsCold() bool { return w.reader.watch.cold && w.reader.watch.slow }
 
-// Progress returns what the Filler works on, if Plan.OneByOne: the slot of a batch, and a field and a record of it. Each is -1 if it is not
-// known. Any goroutine may call it.
+// Progress returns what the Filler works on, if Plan.OneByOne: the slot of a batch, and a field and a record
+// of it. Each is -1 if it is not known. Any goroutine may call it.
 func (w *Filler) Progress() (slot, field, record int) {
 	m := &w.reader.progress
 	return int(m.slot.Load()), int(m.field.Load()), int(m.record.Load())
@@ -73,8 +76,8 @@ func (w *Filler) Catch(err *error) {
 // Scratch returns how many bytes of stored records the Filler has memory for.
 func (w *Filler) Scratch() int { return cap(w.reader.scratch) }
 
-// Choose sets the records of b, which is step of an epoch and the batch number tick of its pass, and which of its fields
-// shall be views. It reads nothing, but leases the Source until Release.
+// Choose sets the records of b, which is step of an epoch and the batch number tick of its pass, and which of
+// its fields shall be views. It reads nothing, but leases the Source until Release.
 func (w *Filler) Choose(ctx context.Context, b *Batch, e *order.Epoch, step, tick int) (err error) {
 	defer w.reader.guard.catch(&err)
 	watch := &w.reader.watch

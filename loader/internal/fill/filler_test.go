@@ -21,7 +21,8 @@ const (
 	width   = 3
 )
 
-// source has records of width bytes, all of them the number of the record, and of as many rows as that number modulo 4.
+// source has records of width bytes, all of them the number of the record, and of as many rows as that number
+// modulo 4.
 type source struct {
 	held     int
 	bad      int  // the record that cannot be read; -1 if all can

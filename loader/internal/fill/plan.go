@@ -1,9 +1,9 @@
-// Package fill makes one batch of record numbers from a Source into buffers, and says what that cost. It knows neither
-// who asks for which batch nor when: a [Filler] serves one goroutine, takes no lock that another one holds while it
-// reads, and has no scheduler.
+// Package fill makes one batch of record numbers from a Source into buffers, and says what that cost. It
+// knows neither who asks for which batch nor when: a [Filler] serves one goroutine, takes no lock that
+// another one holds while it reads, and has no scheduler.
 //
-// A batch is made in four steps: [Filler.Choose] its records, [Filler.View] those fields that can be memory of the Source,
-// [Filler.Fill] all others, or a range of places of them, and [Filler.Seal] it.
+// A batch is made in four steps: [Filler.Choose] its records, [Filler.View] those fields that can be memory
+// of the Source, [Filler.Fill] all others, or a range of places of them, and [Filler.Seal] it.
 package fill
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Source is what records are read from: a loader.Source and its optional interfaces. Those that it does not implement are nil.
+// Source is what records are read from: a loader.Source and its optional interfaces. Those that it does not
+// implement are nil.
 type Source struct {
 	Records Records
 	Ragged  Ragged

@@ -7,9 +7,9 @@ import (
 	"github.com/penstock/penstock/loader/internal/order"
 )
 
-// Records are read before they are needed in three ways, each for another distance: announce names those of batches that
-// no Filler has yet to a Source that fetches over a network, readAhead those of this Filler's next batch to storage,
-// and queue the next records of a batch to the processor's cache.
+// Records are read before they are needed in three ways, each for another distance: announce names those of
+// batches that no Filler has yet to a Source that fetches over a network, readAhead those of this Filler's
+// next batch to storage, and queue the next records of a batch to the processor's cache.
 
 // Announce names the records of a step to a Source that fetches them, and reports whether more of them may be named.
 func (p *Plan) Announce(ctx context.Context, fetch func(ctx context.Context, field string, indices []int) error, e *order.Epoch, step int, room []int) (more bool) {
@@ -59,8 +59,8 @@ type readAhead struct {
 
 // next asks the Source to start reading the front of the batch that this Filler will make
 // after b. It costs a system call per run of records; so the caller asks only while reads are not as fast as
-// memory. Nor is it asked for long records that are gathered: the Source has enough reads of those under way by itself,
-// and pages that are announced as well made it slower.
+// memory. Nor is it asked for long records that are gathered: the Source has enough reads of those under way
+// by itself, and pages that are announced as well made it slower.
 //
 // The first batches of a pass have nobody to announce them, and do it for themselves.
 func (a *readAhead) next(b *Batch, tick int, cold bool) {

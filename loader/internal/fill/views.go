@@ -81,8 +81,8 @@ func (w *Filler) IsInstant(e *order.Epoch, step, steps int) (yes bool) {
 	return true
 }
 
-// Cut makes the batches of consecutive steps, without those that pad an epoch, as views of one run. If it fails, each must be made
-// by itself, after Uncut.
+// Cut makes the batches of consecutive steps, without those that pad an epoch, as views of one run. If it
+// fails, each must be made by itself, after Uncut.
 func (w *Filler) Cut(ctx context.Context, list []*Batch, e *order.Epoch, step int) (err error) {
 	defer w.reader.guard.catch(&err)
 	p := w.plan

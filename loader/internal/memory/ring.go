@@ -1,5 +1,5 @@
-// Package memory holds the buffers of a Loader's batches: a ring with one slot per batch that exists at a time, and the
-// pages that it is made of. It knows slot numbers, field numbers and sizes.
+// Package memory holds the buffers of a Loader's batches: a ring with one slot per batch that exists at a
+// time, and the pages that it is made of. It knows slot numbers, field numbers and sizes.
 package memory
 
 import (
@@ -43,7 +43,8 @@ type Ring struct {
 }
 
 // NewRing returns a Ring without slots or memory, for fields whose values in a batch have the given
-// sizes at most; of a field whose records have lengths of their own that is 0. If from is nil, the memory is that of Pages.
+// sizes at most; of a field whose records have lengths of their own that is 0. If from is nil, the memory is
+// that of Pages.
 func NewRing(from Allocator, sizes []int) *Ring {
 	if from == nil {
 		from = Pages{}

@@ -30,7 +30,8 @@ func (c *counting) Free(b []byte) error {
 	return nil
 }
 
-// The slots that a Ring begins with share one allocation. Slots that are added later have their own, which ends with them.
+// The slots that a Ring begins with share one allocation. Slots that are added later have their own, which
+// ends with them.
 func TestRing(t *testing.T) {
 	from := &counting{room: 1 << 20}
 	r := memory.NewRing(from, []int{5000, 0, 1})

@@ -20,8 +20,8 @@ type Config struct {
 	// Start starts MaxWorkers workers. It is called once, when there is something to do for them, with the lock held.
 	Start func()
 
-	// Stuck says why a batch, which is made in a slot, is not there after Timeout; the slot is -1 if the batch was not begun. It
-	// is called with the lock held.
+	// Stuck says why a batch, which is made in a slot, is not there after Timeout; the slot is -1 if the batch
+	// was not begun. It is called with the lock held.
 	Stuck func(epoch, step, slot int) error
 }
 

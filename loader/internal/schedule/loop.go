@@ -94,13 +94,14 @@ func (l *Loop) Epoch() (e *order.Epoch, step int) {
 	return t.order, t.step(l.p.front.low)
 }
 
-// IsInline reports whether the loop makes its next batches itself, and whether it does so because they are views of warm memory.
+// IsInline reports whether the loop makes its next batches itself, and whether it does so because they are
+// views of warm memory.
 func (l *Loop) IsInline() (inline, warm bool) { return l.p.front.inline, l.p.front.warm }
 
 // Look decides who makes the batches that come next: the loop, while every batch that the
 // workers might make in advance is instant, or if that is faster than any number of workers; and
-// else the workers, which so have the time to bring in what is not in memory. isInstant says whether some steps together
-// are instant; it is nil if none ever is.
+// else the workers, which so have the time to bring in what is not in memory. isInstant says whether some
+// steps together are instant; it is nil if none ever is.
 func (l *Loop) Look(isInstant func(e *order.Epoch, step, steps int) bool) {
 	s, f := l.s, &l.p.front
 	warm := isInstant != nil && l.isWarm(isInstant)
@@ -182,7 +183,8 @@ type Given struct {
 	Inline bool // the loop made it
 }
 
-// Take waits for the next batch and hands it out. The loop asked for it at the time now; if it made it itself, it was done at the time made, else that is
+// Take waits for the next batch and hands it out. The loop asked for it at the time now; if it made it
+// itself, it was done at the time made, else that is
 // 0. The error is that of Done, or why the loop was cancelled.
 func (l *Loop) Take(now, made time.Duration) (Given, error) {
 	s, p := l.s, l.p
@@ -216,7 +218,8 @@ func (l *Loop) Take(now, made time.Duration) (Given, error) {
 	return Given{b.number, b.inline}, nil
 }
 
-// awaitLocked waits until a batch is done, and returns it, or nil when the pass was cancelled. It spins first, if that is worth it.
+// awaitLocked waits until a batch is done, and returns it, or nil when the pass was cancelled. It spins
+// first, if that is worth it.
 func (l *Loop) awaitLocked(since time.Duration) *slot {
 	s, p := l.s, l.p
 	defer trace.StartRegion(p.ctx, "loader: wait").End()
@@ -259,7 +262,8 @@ func (l *Loop) giveLocked(b *slot, now time.Duration) {
 	}
 }
 
-// Advance moves the loop to its next epoch, which the workers may have begun to fill. more is the epoch after that, or nil.
+// Advance moves the loop to its next epoch, which the workers may have begun to fill. more is the epoch after
+// that, or nil.
 func (l *Loop) Advance(more *order.Epoch) {
 	s, p := l.s, l.p
 	s.mu.Lock()
@@ -304,8 +308,9 @@ func (l *Loop) Finish() (whole bool) {
 // Sweep frees all slots of a loop that Finish ended, and lets another one begin.
 func (l *Loop) Sweep() { l.s.sweep() }
 
-// Ahead returns the epoch that a tick belongs to and its step there, or those of the next tick that no worker has yet. The epoch is
-// nil at the end of what the loop knows of. low is the first tick that was not delivered. Any goroutine may call it.
+// Ahead returns the epoch that a tick belongs to and its step there, or those of the next tick that no worker
+// has yet. The epoch is nil at the end of what the loop knows of. low is the first tick that was not
+// delivered. Any goroutine may call it.
 func (l *Loop) Ahead(tick int) (e *order.Epoch, step, at, low int) {
 	s, p := l.s, l.p
 	s.mu.Lock()

@@ -136,7 +136,8 @@ const (
 	TooMany             // as many as Prefetch are kept
 )
 
-// Keep keeps the batch that the loop body has, if hold, which is called with the lock held, says that it has it still.
+// Keep keeps the batch that the loop body has, if hold, which is called with the lock held, says that it has
+// it still.
 func (s *Schedule) Keep(number int, hold func() bool) Hold {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +201,8 @@ type Closing struct {
 	Lost error // why a loop was abandoned whose worker still hangs; else nil
 }
 
-// Close ends what is under way for a cause, and has all workers end. It returns false if the Schedule was closed before.
+// Close ends what is under way for a cause, and has all workers end. It returns false if the Schedule was
+// closed before.
 func (s *Schedule) Close(cause error) (found Closing, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

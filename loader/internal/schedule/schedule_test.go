@@ -193,7 +193,8 @@ func TestOpening(t *testing.T) {
 	d.finish(l)
 }
 
-// Batches come in order unless they may come out of it. A Position says which came early, and a loop that begins there leaves them out.
+// Batches come in order unless they may come out of it. A Position says which came early, and a loop that
+// begins there leaves them out.
 func TestOrder(t *testing.T) {
 	for _, unordered := range []bool{false, true} {
 		d := newDriver(t, schedule.Config{Workers: 3, Prefetch: 3, Unordered: unordered})

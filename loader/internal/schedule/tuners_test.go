@@ -85,8 +85,8 @@ func TestWorkerTunerFindsTheBest(t *testing.T) {
 	}
 }
 
-// Pages that are touched for the first time take longer, fewer of them as time goes on. A trial meanwhile does not count
-// against a number of workers.
+// Pages that are touched for the first time take longer, fewer of them as time goes on. A trial meanwhile
+// does not count against a number of workers.
 func TestWorkerTunerWhileMemoryWarms(t *testing.T) {
 	pace := ms(1.3, 1, 0.7, 0.8, 0.9)
 	l := loop{func(n, i int) time.Duration {

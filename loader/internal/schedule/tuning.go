@@ -14,8 +14,8 @@ func (l *Loop) tuneLocked(now time.Duration) {
 	}
 }
 
-// steadyLocked reports whether the workers make batches as they will for most of the pass: not so when it begins and ends.
-// Of a short one, all batches count.
+// steadyLocked reports whether the workers make batches as they will for most of the pass: not so when it
+// begins and ends. Of a short one, all batches count.
 func (l *Loop) steadyLocked() bool {
 	p, need := l.p, l.s.needLocked()
 	return p.front.inline || p.delivered > need && p.next < p.end || p.delivered+p.end-p.front.low < 4*need

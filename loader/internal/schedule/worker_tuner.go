@@ -65,9 +65,9 @@ func (t *workerTuner) storage(did func() bool) bool {
 	return true
 }
 
-// count counts a batch that is handed out at the time now of the loop, which waited for it. Batches that are not steady, as
-// their pass begins or ends, are left out of the window: else one with more of them would lose. It reports whether the
-// number of workers changed.
+// count counts a batch that is handed out at the time now of the loop, which waited for it. Batches that are
+// not steady, as their pass begins or ends, are left out of the window: else one with more of them would
+// lose. It reports whether the number of workers changed.
 func (t *workerTuner) count(now, waited time.Duration, steady bool) bool {
 	last := t.last
 	t.last.now, t.last.waited = now, waited

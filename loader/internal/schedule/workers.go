@@ -130,8 +130,8 @@ func (s *Schedule) Divide(number, records int) bool {
 	return true
 }
 
-// PieceDone takes over a piece that begins with record lo, and reports whether it was the last one of its batch: the caller then ends
-// that by Done. The error of the first record stays.
+// PieceDone takes over a piece that begins with record lo, and reports whether it was the last one of its
+// batch: the caller then ends that by Done. The error of the first record stays.
 func (s *Schedule) PieceDone(number, lo int, err error) (last bool, first error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
