@@ -14,8 +14,7 @@ import (
 )
 
 // OpenHDF5 finds the datasets of an HDF5 file: those that its manifest lists, or in a file
-// that penstock did not write those that opts name. The Column of a compressed
-// dataset is Packed.
+// that penstock did not write those that opts name.
 //
 // Errors are those of OpenFlat; for data of such a file that cannot be mapped
 // (chunked, compressed, of a foreign type, ...) the error says so, is ErrUnsupported, and

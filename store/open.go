@@ -21,7 +21,7 @@ type OpenOptions struct {
 	Split string
 
 	// Packed says that the caller undoes filters: data of Zarr, or of an HDF5 file that penstock did not write, may
-	// be chunked, compressed or big endian, and is Packed then. Without it that is ErrUnsupported.
+	// be chunked, compressed or big endian. Without it that is ErrUnsupported.
 	Packed bool
 }
 

@@ -15,7 +15,7 @@ import (
 
 // OpenZarr finds the arrays of a folder of Zarr, of version 2 or 3: those of its manifest, or in a folder that penstock did
 // not write those that opts names, or all arrays of numbers, which must have one length then. A field has the path of its array; an array that is all there is has the name of
-// the folder. Arrays whose chunks are whole records without a codec have Extents, others are Packed.
+// the folder. Arrays whose chunks are whole records without a codec can be mapped, others need opts.Packed.
 //
 // Errors are those of OpenFlat.
 func OpenZarr(path string, opts OpenOptions) (*Dataset, error) {

@@ -43,9 +43,9 @@ func ParseSpace(c *source.Cursor) Dataspace {
 		c.Corrupt("dataspace of kind %d with %d axes", kind, rank)
 	}
 	d := Dataspace{Null: version == 2 && kind == 2}
-	d.Dims = axes(c, rank, false)
+	d.Dims = axes(c, rank, axis)
 	if flags&1 != 0 {
-		d.MaxDims = axes(c, rank, true)
+		d.MaxDims = axes(c, rank, maximum)
 	} else {
 		d.MaxDims = append([]int64(nil), d.Dims...)
 	}
@@ -55,24 +55,37 @@ func ParseSpace(c *source.Cursor) Dataspace {
 	return d
 }
 
-// axes reads rank lengths. Only a maximum may be unlimited.
-func axes(c *source.Cursor, rank int, unlimited bool) []int64 {
-	dims := make([]int64, 0, rank)
-	for range rank {
-		n := c.Length()
-		switch {
-		case n == source.Undef && unlimited:
-			dims = append(dims, Unlimited)
-		case n > 1<<63-1:
-			c.Corrupt("axis of %d elements", n)
-		default:
-			dims = append(dims, int64(n))
-		}
+// axes reads rank lengths.
+func axes(c *source.Cursor, rank int, read func(*source.Cursor) int64) []int64 {
+	dims := make([]int64, rank)
+	for i := range dims {
+		dims[i] = read(c)
 	}
 	if c.Err != nil {
 		return nil
 	}
 	return dims
+}
+
+// axis reads the length of an axis.
+func axis(c *source.Cursor) int64 {
+	n := c.Length()
+	if n > 1<<63-1 {
+		c.Corrupt("axis of %d elements", n)
+	}
+	return int64(n)
+}
+
+// maximum reads the maximum of an axis, which may be unlimited.
+func maximum(c *source.Cursor) int64 {
+	n := c.Length()
+	switch {
+	case n == source.Undef:
+		return Unlimited
+	case n > 1<<63-1:
+		c.Corrupt("axis of %d elements", n)
+	}
+	return int64(n)
 }
 
 func (d Dataspace) check(c *source.Cursor) {

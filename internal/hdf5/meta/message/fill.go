@@ -35,11 +35,12 @@ func timeName(names []string, i uint8) string {
 func ParseFill(c *source.Cursor) Fill {
 	var f Fill
 	version := c.Version(1, 3)
-	defined := true
 	if version < 3 {
 		f.Alloc, f.Write = timeName(allocTimes, c.U8()), timeName(fillTimes, c.U8())
-		defined = c.U8() != 0
-		if !defined && version == 2 {
+		if defined := c.U8() != 0; !defined {
+			if version == 1 {
+				c.U32() // of a value that is not there
+			}
 			f.State = FillUndefined
 			return f
 		}
@@ -53,21 +54,21 @@ func ParseFill(c *source.Cursor) Fill {
 			return f
 		}
 	}
-	f.value(c, defined)
+	f.value(c)
 	return f
 }
 
 // ParseFillOld reads the message of libhdf5 before 1.6: size and value only.
 func ParseFillOld(c *source.Cursor) (f Fill) {
-	f.value(c, true)
+	f.value(c)
 	return f
 }
 
 // value reads size and value. A size of 0 is the default, one of -1 says undefined.
-func (f *Fill) value(c *source.Cursor, defined bool) {
+func (f *Fill) value(c *source.Cursor) {
 	n := c.U32()
 	switch {
-	case !defined || n == 1<<32-1:
+	case n == 1<<32-1:
 		f.State = FillUndefined
 	case n > 0:
 		f.State = FillUser
