@@ -211,7 +211,7 @@ func (r *ring) settle(ctx context.Context, s *Slot) (held int64, err error) {
 	return held, err
 }
 
-// settledLocked takes out the slot that settle was called for, which held so many bytes.
+// settledLocked takes out the slot that settle was called for.
 func (r *ring) settledLocked(s *Slot, held int64) {
 	if r.held > r.memory {
 		r.less.Broadcast()

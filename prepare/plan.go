@@ -1,0 +1,162 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// Plan is a source and a Config that were found to fit each other: what can be refused before any work is refused by
+// [NewPlan]. It runs once. Close it.
+type Plan struct {
+	config   Config
+	progress Progress
+	parents  []string // folders above Dest that were not there
+
+	// Of a source and a destination on this machine, for a whole dataset:
+	src        source.Source
+	found      *Summary // of a dataset that a run before this one has finished
+	unfinished bool     // a run before this one has left something
+	took       time.Duration
+}
+
+// NewPlan checks a Config, opens its source and looks at its destination, and writes nothing. Of places in buckets and of the
+// parts of ranks only the Config is checked; Run does the rest. Without a Progress there is none.
+func NewPlan(ctx context.Context, c Config, progress Progress) (*Plan, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if progress == nil {
+		progress = noProgress{}
+	}
+	p := &Plan{config: c, progress: progress}
+	if p.deferred() {
+		return p, nil
+	}
+	p.parents = missingParents(c.Dest)
+	begin := time.Now()
+	if err := p.look(ctx); err != nil {
+		p.Close()
+		return nil, err
+	}
+	p.took = time.Since(begin)
+	return p, nil
+}
+
+// deferred reports whether Run looks at source and destination.
+func (p *Plan) deferred() bool {
+	return remote.IsURL(p.config.Source) || remote.IsURL(p.config.Dest) || p.config.Rank.Size > 0
+}
+
+// look finds the dataset complete, or opens the source.
+func (p *Plan) look(ctx context.Context) (err error) {
+	c := p.config
+	if c.producer != nil && c.Resume {
+		awaitStage(c.Dest)
+	}
+	if p.found, err = complete(c); p.found != nil || err != nil {
+		return err
+	}
+	p.unfinished = write.Unfinished(c.Dest)
+	err = checkPlaces(c)
+	if errors.Is(err, store.ErrCommitted) && c.producer == nil { // and what was left of that is removed
+		p.unfinished, err = false, checkPlaces(c)
+	}
+	if err != nil {
+		return err
+	}
+	src, err := openSource(ctx, c, p.progress)
+	if err == nil {
+		p.src = src
+	} else if ctx.Err() != nil {
+		err = fmt.Errorf("%w; nothing was written to %s", context.Cause(ctx), c.Dest)
+	}
+	return err
+}
+
+// Close closes the source.
+func (p *Plan) Close() {
+	if p.src != nil {
+		_ = p.src.Close()
+		p.src = nil
+	}
+	removeEmpty(p.parents)
+}
+
+// Run makes the dataset, as [Run] says.
+func (p *Plan) Run(ctx context.Context) (*Summary, error) {
+	c := p.config
+	var s *Summary
+	var err error
+	switch {
+	case remote.IsURL(c.Source) || remote.IsURL(c.Dest):
+		s, err := runRemote(ctx, c, p.progress)
+		return s, c.Rank.Named(err)
+	case c.Rank.Size > 0:
+		p.parents = missingParents(c.Dest)
+		s, err = runPart(ctx, c, p.progress)
+	case p.found != nil:
+		s = p.found
+	case p.src == nil:
+		return nil, errors.New("prepare: this Plan has run, or was closed")
+	default:
+		s, err = p.runWhole(ctx)
+	}
+	if err != nil {
+		removeEmpty(p.parents)
+		return nil, c.Rank.Named(err)
+	}
+	return s, writeView(c)
+}
+
+// runWhole makes all of a dataset on this machine.
+func (p *Plan) runWhole(ctx context.Context) (*Summary, error) {
+	begin, c := time.Now(), p.config
+	defer p.Close()
+	r := newRun(c, p.src, p.progress)
+	r.info.Hints = append(slices.Clip(r.info.Hints), c.hints()...)
+	p.progress.Note(fieldReport{c, r.info}.String())
+	manifest, done, err := r.all(ctx, p.unfinished)
+	if err != nil {
+		return nil, r.explain(ctx, err)
+	}
+	if done {
+		return c.found(manifest, r.info)
+	}
+	return newSummary(c, r, manifest, p.took+time.Since(begin))
+}
+
+// all does everything once the source is open; unfinished says that a run before this one
+// has left something. done reports that a run before this one has appended all.
+func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, done bool, err error) {
+	if r.config.Append {
+		if r.base, err = openManifest(r.config.Dest); err == nil && !unfinished {
+			done, err = r.appended(ctx)
+		}
+	}
+	switch {
+	case err != nil || done:
+		return r.base, done, err
+	case r.config.Shuffle.Set:
+		m, err = r.runShuffled(ctx)
+	default:
+		m, err = r.run(ctx)
+	}
+	return m, false, err
+}
+
+// noProgress is a Progress that says nothing.
+type noProgress struct{}
+
+func (noProgress) Begin(string, int64, string) {}
+func (noProgress) Add(int64)                   {}
+func (noProgress) End()                        {}
+func (noProgress) Note(string)                 {}
+func (noProgress) Warn(string)                 {}
