@@ -199,7 +199,7 @@ func TestAppendRefusals(t *testing.T) {
 	c.Append = false
 	mustRun(t, c)
 	before := foldertest.Files(t, c.Dest)
-	c.Append, c.Crop = true, []int{12}
+	c.Append, c.Images.Crop = true, []int{12}
 	want := `these records cannot be appended to it: field "images" is uint8 (3, 16, 16) CHW, and not uint8 (3, 12, 12) CHW (how it was made: penstock inspect show --recipe)`
 	if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
@@ -267,7 +267,7 @@ func TestKeepEncoded(t *testing.T) {
 	source := rawtest.Folder(t, 6)
 	rawtest.Put(t, source, "dog/x.png", rawtest.Picture(t, ".png", 30, 30, 1)[:100])
 	c := config(t, source)
-	c.Resize, c.Crop, c.KeepEncoded, c.Skip = nil, nil, true, true
+	c.Images.Resize, c.Images.Crop, c.Images.KeepEncoded, c.Skip = nil, nil, true, true
 	s := mustRun(t, c)
 	if f := rawtest.Manifest(t, c.Dest).Fields[0]; !f.Ragged || f.Content != tensor.Image || f.DType != tensor.Uint8 || len(s.Skipped) != 1 {
 		t.Fatalf("field %+v, skipped %v", f, s.Skipped)
@@ -292,13 +292,16 @@ func TestRetransform(t *testing.T) {
 		rawtest.Put(t, source, fmt.Sprintf("%d.png", i), rawtest.Picture(t, ".png", 40, 30, i))
 	}
 	whole := config(t, source)
-	whole.Resize, whole.Crop = nil, nil
+	whole.Images.Resize, whole.Images.Crop = nil, nil
 	mustRun(t, whole)
 	for _, change := range []func(*Config){
 		func(*Config) {},
-		func(c *Config) { c.Layout = tensor.HWC },
-		func(c *Config) { c.DType = tensor.Float32; c.Normalize, _ = field.ParseNormalize("imagenet") },
-		func(c *Config) { c.Normalize, _ = field.ParseNormalize("clip") },
+		func(c *Config) { c.Images.Layout = tensor.HWC },
+		func(c *Config) {
+			c.Images.DType = tensor.Float32
+			c.Images.Normalize, _ = field.ParseNormalize("imagenet")
+		},
+		func(c *Config) { c.Images.Normalize, _ = field.ParseNormalize("clip") },
 	} {
 		direct, again := config(t, source), config(t, whole.Dest)
 		change(&direct)

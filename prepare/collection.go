@@ -50,7 +50,7 @@ func (c *collection) make(ctx context.Context) (*store.Manifest, error) {
 	first := newRun(r.config, r.src, r.progress)
 	first.info, first.task = r.info, r.task
 	first.task.stage, first.task.quiet = "collecting", true
-	o := &first.config.Output
+	o := &first.config
 	first.config.Shuffle, o.Dest, o.Format = Seed{}, c.path(), part.Flat
 	if layout.IsFlat(o.Dest) {
 		o.Resume, o.Overwrite = false, true
@@ -101,8 +101,8 @@ func (c *collection) origin() (json.RawMessage, error) {
 	}
 	config.Source, config.Dest, config.Format, config.Shuffle, config.View, config.Spool = path, "", "", Seed{}, false, ""
 	config.Workers, config.Memory, config.Overwrite, config.Resume, config.Checkpoint, config.Compress = 0, 0, false, false, 0, Compress{}
-	config.DType = tensor.Uint8 // none has no text
-	return json.Marshal([]any{config, int(r.config.DType), r.info.Kind, r.info.Count, stamp, r.task.inputs, program(), imagefile.Backend()})
+	config.Images.DType = tensor.Uint8 // none has no text
+	return json.Marshal([]any{config, int(r.config.Images.DType), r.info.Kind, r.info.Count, stamp, r.task.inputs, program(), imagefile.Backend()})
 }
 
 // note notes what the spool was made of.

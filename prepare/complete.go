@@ -115,7 +115,7 @@ func (c Config) differences(m *store.Manifest) (list []string) {
 	add("source", m.Source.Name, filepath.Base(path))
 	add("version", m.Recipe.Program, program())
 	add("decoder", m.Recipe.Decoder, imagefile.Backend())
-	if names := m.SplitNames(); c.Normalize.Dataset && c.NormalizeSplit == "" && len(names) > 0 {
+	if names := m.SplitNames(); c.Images.Normalize.Dataset && c.NormalizeSplit == "" && len(names) > 0 {
 		c.NormalizeSplit = trainingSplit(names)
 	}
 	options := c.options() // of a source of arrays
@@ -130,7 +130,7 @@ func (c Config) differences(m *store.Manifest) (list []string) {
 			add("--"+key, "", options[key])
 		}
 	}
-	if c.Transforms == nil && !c.Normalize.Dataset && m.Recipe.Transforms != nil {
+	if c.Images.Transforms == nil && !c.Images.Normalize.Dataset && m.Recipe.Transforms != nil {
 		was, is := stepsOf(m.Recipe.Transforms), c.steps()
 		add("transforms", namesOf(was), namesOf(is))
 		for k := range min(len(was), len(is)) {
@@ -149,7 +149,7 @@ type step map[string]string
 
 // steps returns the transforms that the flags ask for.
 func (c Config) steps() []step {
-	p, err := c.WithImageDefaults().Pipeline()
+	p, err := c.Images.WithImageDefaults().Pipeline()
 	if err != nil {
 		return nil
 	}

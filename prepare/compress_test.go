@@ -81,7 +81,7 @@ func TestRepack(t *testing.T) {
 	c.Dest, c.Compress = filepath.Join(t.TempDir(), "x.h5"), Compress{Method: Gzip, ChunkRecords: 7}
 	mustRun(t, c)
 	again := DefaultConfig()
-	again.Normalize, _ = ParseNormalize("none")
+	again.Images.Normalize, _ = ParseNormalize("none")
 	again.Source = c.Dest
 	for name, compress := range map[string]Compress{"flat": {}, "plain.h5": {}, "packed.h5": {Method: Gzip, Level: 1, ChunkBytes: 5000}} {
 		again.Dest, again.Compress = filepath.Join(t.TempDir(), name), compress
@@ -113,10 +113,10 @@ func TestCompressedMetadata(t *testing.T) {
 	rawtest.Put(t, source, "cat/bad.png", []byte("no image"))
 	c := config(t, source)
 	c.Skip = true
-	c.Normalize, _ = ParseNormalize("dataset")
+	c.Images.Normalize, _ = ParseNormalize("dataset")
 	c.Split, _ = ParseSplit("train=0.7,val=0.3")
 	for _, dtype := range []string{"uint8", "float32"} {
-		if err := c.DType.UnmarshalText([]byte(dtype)); err != nil {
+		if err := c.Images.DType.UnmarshalText([]byte(dtype)); err != nil {
 			t.Fatal(err)
 		}
 		c.Compress, c.Dest = Compress{}, filepath.Join(t.TempDir(), "ds")

@@ -32,28 +32,19 @@ import (
 // Config is everything that one run depends on, by step. DefaultConfig gives the defaults, Source
 // and Dest aside.
 type Config struct {
-	Input
-	field.Options
-	RecordOptions
-	Output
-	Resources
+	// Where the samples come from.
 
-	// Rank says which part of the samples this run makes; the zero value is all of them.
-	Rank part.Rank
-}
-
-// Input says where the samples come from.
-type Input struct {
 	Source  string // folder, file, or glob of files with the samples
 	From    string // kind of source, one of source.Kinds, or "auto"
 	Fields  string // which columns become which fields, see column.ParseFields; "" for all
 	Outside bool   // files that tables and links name may lie outside of the source's folder
 
 	producer *producer.Producer // sends the samples, where Source is StreamName
-}
 
-// RecordOptions say which samples become records, and in which order and splits.
-type RecordOptions struct {
+	Images Images // what is done to images and arrays
+
+	// Which samples become records, and in which order and splits.
+
 	Skip      bool            // leave unreadable samples out instead of failing
 	MaxErrors Limit           // with Skip: more bad samples than that are a failure
 	Names     string          // whether records keep the names of their samples: "auto", "on" or "off"
@@ -65,10 +56,9 @@ type RecordOptions struct {
 	// NormalizeSplit is the split that the dataset's own mean and deviation come from, or "all";
 	// "" is the split of training where there are splits, see [trainingSplit].
 	NormalizeSplit string
-}
 
-// Output says what is made, and where.
-type Output struct {
+	// What is made, and where.
+
 	Dest       string // dataset to make
 	Format     string // "flat", "hdf5", or "" to choose by Dest's name
 	ShardBytes int64  // of a flat dataset's largest field, as flat.Options; 0 is its default
@@ -88,16 +78,18 @@ type Output struct {
 	partsAt  string             // where parts may be already, beside the folder that they are made in
 	putSign  func([]byte) error // writes how far a part is, see part.Sign; nil: into the folder of the parts
 	uploader *upload.Uploader   // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
-}
 
-// Resources are what a run may use.
-type Resources struct {
+	// Goroutines, memory and time between checkpoints.
+
 	Workers int   // goroutines that decode, each one image at a time
 	Memory  int64 // bytes of records in flight, of large images that are decoded whole, and of one value; 0 means 64 MiB, 512 MiB, and 256 MiB
 
 	// Checkpoint is how often a run that can be resumed makes sure of what it has; 0 means
 	// every 10 seconds.
 	Checkpoint time.Duration
+
+	// Rank says which part of the samples this run makes; the zero value is all of them.
+	Rank Rank
 }
 
 // Seed asks for a random order.
@@ -117,15 +109,12 @@ func (s Seed) String() string {
 // DefaultConfig returns what the command does without flags.
 func DefaultConfig() Config {
 	return Config{
-		Input:         Input{From: "auto"},
-		Options:       field.DefaultOptions(),
-		RecordOptions: RecordOptions{Names: NamesAuto},
-		Resources:     Resources{Workers: runtime.GOMAXPROCS(0)},
+		From: "auto", Images: field.DefaultOptions(), Names: NamesAuto, Workers: runtime.GOMAXPROCS(0),
 	}
 }
 
 // format returns the format that the dataset will have.
-func (c Output) DatasetFormat() string {
+func (c Config) DatasetFormat() string {
 	if c.Format != "" {
 		return c.Format
 	}
@@ -176,12 +165,12 @@ func (c Config) Problems() (list []string) {
 	}
 	add(c.Workers < 1 || c.Workers > MaxWorkers, "--workers %d: must be from 1 to %d", c.Workers, MaxWorkers)
 	add(c.Dest == StreamName, "DEST -: a dataset is not written to standard output; give the name of a folder, or one that ends in .h5 or .zarr")
-	add(c.MaxPixels < 1, "--max-pixels %d: must be 1 or more", c.MaxPixels)
+	add(c.Images.MaxPixels < 1, "--max-pixels %d: must be 1 or more", c.Images.MaxPixels)
 	add(c.ShardBytes < 0, "--shard-size %d: must not be negative", c.ShardBytes)
-	add(c.Fit != "" && c.Resize == nil, "--fit %s: says how to --resize, which is not given", c.Fit)
+	add(c.Images.Fit != "" && c.Images.Resize == nil, "--fit %s: says how to --resize, which is not given", c.Images.Fit)
 	add(c.DatasetFormat() == part.HDF5 && c.ShardBytes != 0, "--shard-size: an HDF5 file has no shards; it is for --format flat and zarr")
-	if n := len(c.Normalize.Mean); n > 1 && n != c.Channels() {
-		add(true, "--normalize %s: has %d channels, but --color %s makes %d", c.Normalize, n, c.Color, c.Channels())
+	if n := len(c.Images.Normalize.Mean); n > 1 && n != c.Images.Channels() {
+		add(true, "--normalize %s: has %d channels, but --color %s makes %d", c.Images.Normalize, n, c.Images.Color, c.Images.Channels())
 	}
 	add((c.From == producer.Kind) != (c.Source == StreamName) && c.Source != "", "--from %s: standard input, SOURCE -, is a stream, and nothing else is", producer.Kind)
 	add(c.Memory < 0, "--memory %d: must not be negative", c.Memory)
@@ -189,9 +178,9 @@ func (c Config) Problems() (list []string) {
 	add(c.Stratify.Wanted && c.Split == nil, "--stratify: says how to --split, which is not given")
 	add(c.Append && c.Overwrite, "--append and --overwrite: choose one")
 	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
-	add(c.NormalizeSplit != "" && !c.Normalize.Dataset, "--normalize-split %s: says what --normalize dataset is computed from, which is not given", c.NormalizeSplit)
-	add(c.Append && c.Normalize.OfImages() && c.WithImageDefaults().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
-	c.EncodedProblems(add)
+	add(c.NormalizeSplit != "" && !c.Images.Normalize.Dataset, "--normalize-split %s: says what --normalize dataset is computed from, which is not given", c.NormalizeSplit)
+	add(c.Append && c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
+	c.Images.EncodedProblems(add)
 	for _, place := range []string{c.Source, c.Dest} {
 		scheme, _, url := strings.Cut(place, "://")
 		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at %s", remote.Redact(place), scheme, remote.SchemeList())
@@ -208,7 +197,7 @@ func (c Config) Problems() (list []string) {
 	if _, err := column.ParseFields(c.Fields); err != nil {
 		list = append(list, err.Error())
 	}
-	if _, err := c.WithImageDefaults().Pipeline(); err != nil {
+	if _, err := c.Images.WithImageDefaults().Pipeline(); err != nil {
 		list = append(list, strings.Split(err.Error(), "\n")...)
 	}
 	return list
@@ -216,7 +205,7 @@ func (c Config) Problems() (list []string) {
 
 // withImageDefaults returns the Config with what files of images have by default.
 func (c Config) withImageDefaults() Config {
-	c.Options = c.Options.WithImageDefaults()
+	c.Images = c.Images.WithImageDefaults()
 	return c
 }
 
@@ -233,11 +222,11 @@ func (c Config) hints() (list []string) {
 	if c.Inherits {
 		list = append(list, "appended with the recipe of "+c.Dest+" ("+shell.Penstock("inspect show --recipe")+"), but for the flags that were given")
 	}
-	if c.Resize == nil || c.Crop == nil || c.Transforms != nil {
+	if c.Images.Resize == nil || c.Images.Crop == nil || c.Images.Transforms != nil {
 		return list
 	}
 	last := func(lengths []int) int { return lengths[len(lengths)-1] }
-	if c.Crop[0] > c.Resize[0] || last(c.Crop) > last(c.Resize) {
+	if c.Images.Crop[0] > c.Images.Resize[0] || last(c.Images.Crop) > last(c.Images.Resize) {
 		list = append(list, "--crop is larger than what --resize makes, so images have black edges, as torchvision's have")
 	}
 	return list
@@ -309,7 +298,7 @@ func (c Config) recipe(j *execute.Job) (*store.Recipe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
-	if !c.KeepEncoded && slices.ContainsFunc(j.Source, source.Field.Image) {
+	if !c.Images.KeepEncoded && slices.ContainsFunc(j.Source, source.Field.Image) {
 		c = c.withImageDefaults()
 	}
 	return &store.Recipe{Program: program(), Decoder: imagefile.Backend(), Transforms: text, Options: c.options()}, nil
@@ -329,12 +318,12 @@ func (r *run) recipeOf(j *execute.Job) (*store.Recipe, error) {
 // options returns the recipe's flags with their values, those aside that say nothing.
 func (c Config) options() map[string]string {
 	all := map[string]string{
-		"alpha": c.AlphaName(), "exif-orientation": choose(c.Orient, "applied", "ignored"),
-		"sixteen-bit": field.Depths[c.Deep], "cmyk": choose(c.RefuseCMYK, "refused", "converted"),
-		"color": c.Color, "normalize": c.Normalize.Name, "normalize-split": c.NormalizeSplit, "max-pixels": strconv.Itoa(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
-		"independent": strings.Join(c.Independent, ","),
-		"from":        choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.KeepEncoded, "true", ""),
-		"jpeg-quality": choose(c.Shrinks(), strconv.Itoa(c.JPEGQuality()), ""), "larger-than": choose(c.LargerThan != 0, strconv.Itoa(c.LargerThan), ""),
+		"alpha": c.Images.Rules.AlphaName(), "exif-orientation": choose(c.Images.Rules.Orient, "applied", "ignored"),
+		"sixteen-bit": field.Depths[c.Images.Rules.Deep], "cmyk": choose(c.Images.Rules.RefuseCMYK, "refused", "converted"),
+		"color": c.Images.Color, "normalize": c.Images.Normalize.Name, "normalize-split": c.NormalizeSplit, "max-pixels": strconv.Itoa(c.Images.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
+		"independent": strings.Join(c.Images.Independent, ","),
+		"from":        choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.Images.KeepEncoded, "true", ""),
+		"jpeg-quality": choose(c.Images.Shrinks(), strconv.Itoa(c.Images.JPEGQuality()), ""), "larger-than": choose(c.Images.LargerThan != 0, strconv.Itoa(c.Images.LargerThan), ""),
 		"split": samples.SplitText(c.Split), "stratify": c.Stratify.String(), "shuffle": c.Shuffle.String(),
 		"names": choose(c.Names == NamesAuto, "", c.Names),
 		"dedup": choose(c.Dedup, "true", ""), "max-errors": c.MaxErrors.String(),
@@ -351,19 +340,19 @@ var FixedOptions = map[string]string{"icc-profile": "ignored", "frame": "first"}
 
 // imagePipeline returns the transforms that the flags ask for of files of images.
 func (c Config) imagePipeline() (*transforms.Pipeline, error) {
-	if c.KeepEncoded {
-		return c.ShrinkPipeline(nil)
+	if c.Images.KeepEncoded {
+		return c.Images.ShrinkPipeline(nil)
 	}
-	return c.Pipeline()
+	return c.Images.Pipeline()
 }
 
 // RecipeOfImages returns what a manifest would say about how files of images are made records.
 func (c Config) RecipeOfImages() (*store.Recipe, error) {
-	if !c.KeepEncoded {
+	if !c.Images.KeepEncoded {
 		c = c.withImageDefaults()
 	}
-	text := c.Transforms
-	if text == nil && (!c.KeepEncoded || c.Shrinks()) {
+	text := c.Images.Transforms
+	if text == nil && (!c.Images.KeepEncoded || c.Images.Shrinks()) {
 		p, err := c.imagePipeline()
 		if err != nil {
 			return nil, err

@@ -72,14 +72,14 @@ func TestNoReadableImage(t *testing.T) {
 func TestSeveralSizes(t *testing.T) {
 	for _, workers := range []int{1, 8} {
 		c := config(t, rawtest.Folder(t, 20))
-		c.Resize, c.Crop, c.Workers, c.Skip = nil, nil, workers, true
+		c.Images.Resize, c.Images.Crop, c.Workers, c.Skip = nil, nil, workers, true
 		want := "images of several sizes do not make one array: cat/a.png is 40x30 pixels, cat/b.jpg is 30x44; bring all to one size"
 		if text := runError(t, c); !strings.HasPrefix(text, want) {
 			t.Errorf("%d workers: %s", workers, text)
 		}
 	}
 	c := config(t, rawtest.Folder(t, 4))
-	c.Crop = nil
+	c.Images.Crop = nil
 	if text := runError(t, c); !strings.Contains(text, "(32x24 and 24x35 after --resize)") {
 		t.Error(text)
 	}
@@ -91,7 +91,7 @@ func TestTransposedSizes(t *testing.T) {
 	rawtest.Put(t, source, "a.png", rawtest.Picture(t, ".png", 40, 30, 1))
 	rawtest.Put(t, source, "b.png", rawtest.Picture(t, ".png", 30, 40, 1))
 	c := config(t, source)
-	c.Resize, c.Crop = nil, nil
+	c.Images.Resize, c.Images.Crop = nil, nil
 	if text := runError(t, c); !strings.Contains(text, "a.png is 40x30 pixels, b.png is 30x40") {
 		t.Error(text)
 	}
@@ -104,7 +104,7 @@ func TestImpossibleShape(t *testing.T) {
 	rawtest.Put(t, source, "b.png", rawtest.Picture(t, ".png", 400, 1, 1)) // a line: 24x0 pixels
 	rawtest.Put(t, source, "c.png", rawtest.Picture(t, ".png", 48, 48, 1))
 	c := config(t, source)
-	c.Fit, c.Crop = "longer", nil
+	c.Images.Fit, c.Images.Crop = "longer", nil
 	if text := runError(t, c); !strings.HasPrefix(text, "b.png: transform Resize: ") {
 		t.Error(text)
 	}
@@ -116,7 +116,7 @@ func TestImpossibleShape(t *testing.T) {
 
 func TestMaxPixels(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 4))
-	c.MaxPixels = 1250
+	c.Images.MaxPixels = 1250
 	if text := runError(t, c); !strings.HasPrefix(text, "cat/b.jpg: jpeg: image size 30x44") || !strings.Contains(text, "--max-pixels") {
 		t.Error(text)
 	}
@@ -129,8 +129,8 @@ func TestInterrupt(t *testing.T) {
 	for _, dest := range dests {
 		for _, dtype := range []tensor.DType{tensor.Uint8, tensor.Float32} {
 			c := config(t, rawtest.Folder(t, 50))
-			c.Dest, c.DType = filepath.Join(filepath.Dir(c.Dest), dest), dtype
-			c.Normalize, _ = field.ParseNormalize("dataset")
+			c.Dest, c.Images.DType = filepath.Join(filepath.Dir(c.Dest), dest), dtype
+			c.Images.Normalize, _ = field.ParseNormalize("dataset")
 			ctx, cancel := context.WithCancelCause(context.Background())
 			_, err := Run(ctx, c, &rawtest.Silent{F: func(done int64) {
 				if done == 20 {

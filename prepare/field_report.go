@@ -73,7 +73,7 @@ func (r fieldReport) typesOfMany(b *strings.Builder, fields []source.Field) {
 
 // becomes says what a field of the source is.
 func (r fieldReport) becomes(f source.Field) string {
-	if f.Image() && !r.config.KeepEncoded {
+	if f.Image() && !r.config.Images.KeepEncoded {
 		return "images, to be decoded"
 	}
 	return fieldSummary(f.Field).Type() + fieldSummary(f.Field).Meaning()

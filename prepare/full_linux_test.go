@@ -26,7 +26,7 @@ func TestDiskFull(t *testing.T) {
 	for _, dest := range dests {
 		t.Run(dest, func(t *testing.T) {
 			c := config(t, source)
-			c.Dest, c.Resize, c.Crop, c.Names = filepath.Join(disk, dest), []int{64, 64}, nil, NamesOff
+			c.Dest, c.Images.Resize, c.Images.Crop, c.Names = filepath.Join(disk, dest), []int{64, 64}, nil, NamesOff
 			_, err := Run(context.Background(), c, &rawtest.Silent{})
 			if !errors.Is(err, syscall.ENOSPC) {
 				t.Fatalf("error %v, want ENOSPC", err)
@@ -46,8 +46,8 @@ func TestDiskFull(t *testing.T) {
 // that had it from the beginning. An HDF5 file of known size takes its space at the start.
 func TestDiskFullThenResumed(t *testing.T) {
 	whole := config(t, rawtest.Folder(t, 60))
-	whole.Resize, whole.Crop, whole.Names = []int{64, 64}, nil, NamesOff // as an HDF5 file of known size has none
-	whole.Skip = true                                                    // it may need less, so that it begins on a disk that is too small
+	whole.Images.Resize, whole.Images.Crop, whole.Names = []int{64, 64}, nil, NamesOff // as an HDF5 file of known size has none
+	whole.Skip = true                                                                  // it may need less, so that it begins on a disk that is too small
 	mustRun(t, whole)
 	for _, name := range []string{"ds", "ds.h5", "ds.zarr"} {
 		dir := smalldisk.New(t, "256k")

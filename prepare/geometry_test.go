@@ -54,7 +54,7 @@ func scenes(t *testing.T, palette bool) string {
 func TestGeometryOfRecords(t *testing.T) {
 	const photo, mask, boxes, angles = "photo=images:image", "mask:image", "boxes:float32[*,4]", "angles:float32[4]"
 	ownMask := `[{"op":"Resize","size":[16,16]},{"op":"Grayscale","field":"mask"},{"op":"Resize","field":"mask","size":[16,16],"interpolation":"nearest"}]`
-	resize := func(c *Config) { c.Resize = []int{16, 16} }
+	resize := func(c *Config) { c.Images.Resize = []int{16, 16} }
 	for _, test := range []struct {
 		fields  string
 		palette bool
@@ -62,22 +62,22 @@ func TestGeometryOfRecords(t *testing.T) {
 		want    string
 	}{
 		{fields: photo + "," + boxes, change: resize, want: `Resize moves the field "images", and the field "boxes" (float32[*,4]) may be boxes or points in it, which would stay where they are; leave out what moves it, and move both while training; leave the field out; or, if its numbers are not places in the image: --independent boxes`},
-		{fields: photo + "," + boxes, change: func(c *Config) { c.Crop = []int{16} }, want: "CenterCrop moves the field"},
-		{fields: photo + "," + boxes, change: func(c *Config) { c.Resize, c.KeepEncoded = []int{16}, true }, want: "Resize moves the field"},
-		{fields: photo + "," + boxes, change: func(c *Config) { c.Transforms = []byte(`[{"op":"HorizontalFlip"}]`) }, want: "HorizontalFlip moves the field"},
+		{fields: photo + "," + boxes, change: func(c *Config) { c.Images.Crop = []int{16} }, want: "CenterCrop moves the field"},
+		{fields: photo + "," + boxes, change: func(c *Config) { c.Images.Resize, c.Images.KeepEncoded = []int{16}, true }, want: "Resize moves the field"},
+		{fields: photo + "," + boxes, change: func(c *Config) { c.Images.Transforms = []byte(`[{"op":"HorizontalFlip"}]`) }, want: "HorizontalFlip moves the field"},
 		{fields: photo + "," + angles, change: resize, want: "--independent angles"},
-		{fields: photo + "," + angles, change: func(c *Config) { resize(c); c.Independent = []string{"angles"} }},
-		{fields: photo + "," + angles, change: func(c *Config) { resize(c); c.Independent = []string{"angle"} }, want: `--independent angle: there is no field "angle"; did you mean "angles"?`},
-		{fields: photo + "," + boxes, change: func(c *Config) { c.Layout, c.Color = "HWC", "gray" }},
+		{fields: photo + "," + angles, change: func(c *Config) { resize(c); c.Images.Independent = []string{"angles"} }},
+		{fields: photo + "," + angles, change: func(c *Config) { resize(c); c.Images.Independent = []string{"angle"} }, want: `--independent angle: there is no field "angle"; did you mean "angles"?`},
+		{fields: photo + "," + boxes, change: func(c *Config) { c.Images.Layout, c.Images.Color = "HWC", "gray" }},
 
 		{fields: photo + "," + mask, change: resize, want: `the field "mask" may be a mask, and Resize would make other classes of its values; give each image field transforms of its own, and the mask only geometry, with interpolation nearest: with a "field" in the transforms of --pipeline FILE; or, if it is a picture: --independent mask`},
-		{fields: photo + "," + mask, change: func(c *Config) { resize(c); c.Independent = []string{"mask"} }},
-		{fields: photo + "," + mask, change: func(c *Config) { resize(c); c.Filter = "nearest" }},
-		{fields: photo + "," + mask, change: func(c *Config) { c.DType = tensor.Float32 }, want: "ConvertDType would make other classes"},
-		{fields: photo + "," + mask, change: func(c *Config) { c.Transforms = []byte(ownMask) }},
+		{fields: photo + "," + mask, change: func(c *Config) { resize(c); c.Images.Independent = []string{"mask"} }},
+		{fields: photo + "," + mask, change: func(c *Config) { resize(c); c.Images.Filter = "nearest" }},
+		{fields: photo + "," + mask, change: func(c *Config) { c.Images.DType = tensor.Float32 }, want: "ConvertDType would make other classes"},
+		{fields: photo + "," + mask, change: func(c *Config) { c.Images.Transforms = []byte(ownMask) }},
 		{fields: photo + "," + mask, change: func(c *Config) {}},
 		{fields: photo + "," + mask, palette: true, change: func(c *Config) {}, want: "has a palette, and is in a field that may be a mask"},
-		{fields: photo + "," + mask, palette: true, change: func(c *Config) { c.KeepEncoded = true }},
+		{fields: photo + "," + mask, palette: true, change: func(c *Config) { c.Images.KeepEncoded = true }},
 		{fields: mask, change: resize, want: `the field "mask" may be a mask`},
 	} {
 		c := plain(t, scenes(t, test.palette))
@@ -94,7 +94,7 @@ func TestGeometryOfRecords(t *testing.T) {
 func TestMaskKeepsClasses(t *testing.T) {
 	c := plain(t, scenes(t, false))
 	c.Fields = "photo=images:image,mask:image"
-	c.Transforms = []byte(`[{"op":"Resize","size":[64,48]},{"op":"Grayscale","field":"mask"},{"op":"Resize","field":"mask","size":[64,48],"interpolation":"nearest"}]`)
+	c.Images.Transforms = []byte(`[{"op":"Resize","size":[64,48]},{"op":"Grayscale","field":"mask"},{"op":"Resize","field":"mask","size":[64,48],"interpolation":"nearest"}]`)
 	mustRun(t, c)
 	f := rawtest.Manifest(t, c.Dest).Fields[1]
 	data := rawtest.Payload(t, c.Dest, "mask")

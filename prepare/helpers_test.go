@@ -13,8 +13,8 @@ func config(t testing.TB, source string) Config {
 	t.Helper()
 	c := DefaultConfig()
 	c.Source, c.Dest = source, filepath.Join(t.TempDir(), "ds")
-	c.Resize, c.Crop = []int{24}, []int{16}
-	c.Normalize = normalizeOf(t, "none")
+	c.Images.Resize, c.Images.Crop = []int{24}, []int{16}
+	c.Images.Normalize = normalizeOf(t, "none")
 	return c
 }
 

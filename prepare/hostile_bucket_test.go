@@ -80,7 +80,7 @@ func TestHostileBucketAsSource(t *testing.T) {
 				c := config(t, urlOf(key))
 				c.Skip = true
 				if key != "photos" {
-					c.Resize, c.Crop = nil, nil
+					c.Images.Resize, c.Images.Crop = nil, nil
 				}
 				synctest.Test(t, func(t *testing.T) {
 					err := bounded(t, 2<<30, func(ctx context.Context) error {

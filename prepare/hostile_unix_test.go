@@ -71,7 +71,7 @@ func TestPlantedFolders(t *testing.T) {
 			rawtest.Put(t, target, "manifest.json", []byte("{}"))
 			want := foldertest.Files(t, target)
 			c := config(t, raggedRows(t, 20))
-			c.Resize, c.Crop, c.Skip = nil, nil, true
+			c.Images.Resize, c.Images.Crop, c.Skip = nil, nil, true
 			c.Shuffle = Seed{Set: true, Seed: 3}
 			c.Overwrite = true
 			if err := os.Symlink(target, filepath.Join(filepath.Dir(c.Dest), "."+filepath.Base(c.Dest)+ending)); err != nil {

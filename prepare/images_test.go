@@ -143,26 +143,26 @@ func TestRules(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		{"RGBA.png", func(c *Config) { c.RefuseAlpha = true }, "is transparent, which is refused; --alpha dropped takes such images"},
-		{"LA.png", func(c *Config) { c.RefuseAlpha = true }, "is transparent"},
-		{"transparent.png", func(c *Config) { c.RefuseAlpha = true }, "is transparent"},
-		{"transparent.gif", func(c *Config) { c.RefuseAlpha = true }, "is transparent"},
-		{"lossy-alpha.webp", func(c *Config) { c.RefuseAlpha = true }, "is transparent"},
-		{"lossless.webp", func(c *Config) { c.RefuseAlpha = true }, ""},
-		{"RGBA.bmp", func(c *Config) { c.RefuseAlpha = true }, ""},
-		{"RGB.tiff", func(c *Config) { c.RefuseAlpha = true }, ""},
-		{"RGB.png", func(c *Config) { c.RefuseAlpha = true }, ""},
-		{"RGB16.png", func(c *Config) { c.Deep = RefuseDeep }, "has 16 bits a sample, which is refused; --sixteen-bit kept or high-byte takes such images"},
-		{"I16.png", func(c *Config) { c.Deep = RefuseDeep }, "has 16 bits a sample"},
-		{"RGB.png", func(c *Config) { c.Deep = RefuseDeep }, ""},
-		{"cmyk.jpg", func(c *Config) { c.RefuseCMYK = true }, "is CMYK, which is refused; --cmyk converted takes such images"},
-		{"cmyk-no-adobe.jpg", func(c *Config) { c.RefuseCMYK = true }, "is CMYK"},
-		{"RGB16.png", func(c *Config) { c.Deep = HighByte }, ""},
-		{"../tiff/channels5.tif", func(c *Config) { c.Deep = RefuseDeep }, "has 5 channels of uint8, which is refused; --sixteen-bit kept takes such images"},
-		{"../tiff/gray-float32.tif", func(c *Config) { c.Deep = HighByte }, "it has 1 channels of float32"},
+		{"RGBA.png", func(c *Config) { c.Images.Rules.RefuseAlpha = true }, "is transparent, which is refused; --alpha dropped takes such images"},
+		{"LA.png", func(c *Config) { c.Images.Rules.RefuseAlpha = true }, "is transparent"},
+		{"transparent.png", func(c *Config) { c.Images.Rules.RefuseAlpha = true }, "is transparent"},
+		{"transparent.gif", func(c *Config) { c.Images.Rules.RefuseAlpha = true }, "is transparent"},
+		{"lossy-alpha.webp", func(c *Config) { c.Images.Rules.RefuseAlpha = true }, "is transparent"},
+		{"lossless.webp", func(c *Config) { c.Images.Rules.RefuseAlpha = true }, ""},
+		{"RGBA.bmp", func(c *Config) { c.Images.Rules.RefuseAlpha = true }, ""},
+		{"RGB.tiff", func(c *Config) { c.Images.Rules.RefuseAlpha = true }, ""},
+		{"RGB.png", func(c *Config) { c.Images.Rules.RefuseAlpha = true }, ""},
+		{"RGB16.png", func(c *Config) { c.Images.Rules.Deep = RefuseDeep }, "has 16 bits a sample, which is refused; --sixteen-bit kept or high-byte takes such images"},
+		{"I16.png", func(c *Config) { c.Images.Rules.Deep = RefuseDeep }, "has 16 bits a sample"},
+		{"RGB.png", func(c *Config) { c.Images.Rules.Deep = RefuseDeep }, ""},
+		{"cmyk.jpg", func(c *Config) { c.Images.Rules.RefuseCMYK = true }, "is CMYK, which is refused; --cmyk converted takes such images"},
+		{"cmyk-no-adobe.jpg", func(c *Config) { c.Images.Rules.RefuseCMYK = true }, "is CMYK"},
+		{"RGB16.png", func(c *Config) { c.Images.Rules.Deep = HighByte }, ""},
+		{"../tiff/channels5.tif", func(c *Config) { c.Images.Rules.Deep = RefuseDeep }, "has 5 channels of uint8, which is refused; --sixteen-bit kept takes such images"},
+		{"../tiff/gray-float32.tif", func(c *Config) { c.Images.Rules.Deep = HighByte }, "it has 1 channels of float32"},
 		{"CMYK.tiff", func(*Config) {}, ""},
-		{"CMYK.tiff", func(c *Config) { c.RefuseCMYK = true }, "is CMYK"},
-		{"420.jpg", func(c *Config) { c.RefuseCMYK = true }, ""},
+		{"CMYK.tiff", func(c *Config) { c.Images.Rules.RefuseCMYK = true }, "is CMYK"},
+		{"420.jpg", func(c *Config) { c.Images.Rules.RefuseCMYK = true }, ""},
 	} {
 		got := reasonOf(t, "x"+filepath.Ext(c.file), raw(t, imageFiles+c.file), c.change)
 		if c.want == "" && got != "" || c.want != "" && !strings.Contains(got, c.want) {
@@ -177,7 +177,7 @@ func TestOrientation(t *testing.T) {
 	rawtest.Put(t, source, "a.jpg", oriented(rawtest.Picture(t, ".jpg", 40, 30, 1)))
 	for want, orient := range map[string]bool{"(3, 30, 40) ignored": false, "(3, 40, 30) applied": true} {
 		c := config(t, source)
-		c.Resize, c.Crop, c.Orient = nil, nil, orient
+		c.Images.Resize, c.Images.Crop, c.Images.Rules.Orient = nil, nil, orient
 		mustRun(t, c)
 		m := rawtest.Manifest(t, c.Dest)
 		if got := m.Fields[0].Shape.String() + " " + m.Recipe.Options["exif-orientation"]; got != want {

@@ -64,7 +64,7 @@ func TestMergeWaitsNoLonger(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	other := c
-	other.Crop, other.Dest = []int{20}, filepath.Join(t.TempDir(), filepath.Base(c.Dest))
+	other.Images.Crop, other.Dest = []int{20}, filepath.Join(t.TempDir(), filepath.Base(c.Dest))
 	mustRun(t, other.rank(1, 2))
 	m := MergeConfig{Dest: c.Dest, Wait: true, Overwrite: true, Parts: []string{part.Folder(c.Dest), part.Folder(other.Dest)}}
 	if text := mergeError(t, m); !strings.Contains(text, "they differ in config.Crop") {
@@ -95,9 +95,9 @@ func checkKept(t *testing.T, got, want string, parts int) {
 func TestMergeKeepsShards(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"pixels":   func(c *Config) {},
-		"encoded":  func(c *Config) { c.KeepEncoded, c.Resize, c.Crop = true, nil, nil },
+		"encoded":  func(c *Config) { c.Images.KeepEncoded, c.Images.Resize, c.Images.Crop = true, nil, nil },
 		"shuffled": func(c *Config) { c.Shuffle = Seed{Set: true, Seed: 3} },
-		"floats":   func(c *Config) { c.Source, c.Resize, c.Crop = raggedRows(t, 60), nil, nil },
+		"floats":   func(c *Config) { c.Source, c.Images.Resize, c.Images.Crop = raggedRows(t, 60), nil, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := config(t, manyPictures(t, 60))
@@ -132,10 +132,12 @@ func TestMergeKeepsShards(t *testing.T) {
 
 func TestMergeKeepsNoShards(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"splits":   func(c *Config) { c.Split, _ = samples.ParseSplit("train=0.8,val=0.2") },
-		"--dedup":  func(c *Config) { c.Dedup = true },
-		"shuffles": func(c *Config) { c.Source, c.Resize, c.Crop, c.Shuffle = raggedRows(t, 12), nil, nil, Seed{Set: true} },
-		"hdf5":     func(c *Config) { c.Dest += ".h5" },
+		"splits":  func(c *Config) { c.Split, _ = samples.ParseSplit("train=0.8,val=0.2") },
+		"--dedup": func(c *Config) { c.Dedup = true },
+		"shuffles": func(c *Config) {
+			c.Source, c.Images.Resize, c.Images.Crop, c.Shuffle = raggedRows(t, 12), nil, nil, Seed{Set: true}
+		},
+		"hdf5": func(c *Config) { c.Dest += ".h5" },
 	} {
 		c := config(t, rawtest.Folder(t, 12))
 		c.Skip = true

@@ -24,7 +24,7 @@ const allRecords = "all"
 // deviation come from, so that the recipe says it. Without splits it is "".
 func (r *run) setNormalizeSplit() error {
 	c, names := &r.config, r.splits()
-	if !c.Normalize.Dataset || r.collected != nil {
+	if !c.Images.Normalize.Dataset || r.collected != nil {
 		return nil
 	}
 	switch want := c.NormalizeSplit; {
@@ -87,14 +87,14 @@ func (r *run) measurePass(ctx context.Context, j *execute.Job, add func(*store.R
 // speaks of, and makes them transforms of these fields.
 func (r *run) measureArrays(ctx context.Context) error {
 	c := r.config
-	if !c.Normalize.Dataset || c.Normalize.Fields == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels) {
+	if !c.Images.Normalize.Dataset || c.Images.Normalize.Fields == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels) {
 		return nil
 	}
 	j, err := r.newJob(ctx, c)
 	if err != nil {
 		return err
 	}
-	list, err := c.Measures(j.Fields, j.Source, j.Schema)
+	list, err := c.Images.Measures(j.Fields, j.Source, j.Schema)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -115,14 +115,14 @@ func (r *run) measureArrays(ctx context.Context) error {
 
 // standardize enters the figures as transforms.
 func (r *run) standardize(j *execute.Job, list []*field.Moments) error {
-	r.config.Own = make(map[string]transforms.Standardize)
+	r.config.Images.Own = make(map[string]transforms.Standardize)
 	for _, f := range list {
 		name := j.Source[f.At].Name
 		t := f.Transform()
 		if _, err := t.Resolve(); err != nil {
 			return fmt.Errorf("--normalize dataset: field %q: %w", name, err)
 		}
-		r.config.Own[name] = t
+		r.config.Images.Own[name] = t
 		r.progress.Note(fmt.Sprintf("%s is standardized by its own %s%s\n", name, countFigures(len(t.Mean)), ofSplit(r.config.NormalizeSplit)))
 	}
 	return nil
@@ -131,14 +131,14 @@ func (r *run) standardize(j *execute.Job, list []*field.Moments) error {
 // measures reports whether the figures of the dataset are needed before it is written.
 func (r *run) measures() bool {
 	c := r.config
-	return c.Normalize.OfImages() && c.WithImageDefaults().DType != tensor.Uint8 && c.Transforms == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels)
+	return c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8 && c.Images.Transforms == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels)
 }
 
 // measure runs over the source for the mean and deviation of its pixels as they would be
 // stored in uint8.
 func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 	c := r.config
-	c.DType = tensor.Uint8
+	c.Images.DType = tensor.Uint8
 	j, err := r.newJob(ctx, c)
 	if err != nil {
 		return nil, err

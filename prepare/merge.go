@@ -228,5 +228,5 @@ func (c MergeConfig) removedBefore(folders []string) (*Summary, error) {
 			return nil, err
 		}
 	}
-	return Config{Input: Input{Source: strings.Join(folders, " ")}, Output: Output{Dest: c.Dest}, Resources: Resources{Workers: c.Workers}}.found(m, infoOf(m))
+	return Config{Source: strings.Join(folders, " "), Dest: c.Dest, Workers: c.Workers}.found(m, infoOf(m))
 }

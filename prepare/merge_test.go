@@ -119,9 +119,12 @@ var merges = []struct {
 	}},
 	{"shuffle", "pictures", func(c *Config) { c.Shuffle = Seed{true, 7} }},
 	{"dedup", "pictures", func(c *Config) { c.Dedup = true; c.MaxErrors, _ = ParseLimit("50%") }},
-	{"statistics", "pictures", func(c *Config) { c.Normalize, _ = field.ParseNormalize("dataset") }},
-	{"floats", "pictures", func(c *Config) { c.DType = tensor.Float32; c.Normalize, _ = field.ParseNormalize("imagenet") }},
-	{"encoded", "pictures", func(c *Config) { c.KeepEncoded, c.Resize, c.Crop = true, nil, nil }},
+	{"statistics", "pictures", func(c *Config) { c.Images.Normalize, _ = field.ParseNormalize("dataset") }},
+	{"floats", "pictures", func(c *Config) {
+		c.Images.DType = tensor.Float32
+		c.Images.Normalize, _ = field.ParseNormalize("imagenet")
+	}},
+	{"encoded", "pictures", func(c *Config) { c.Images.KeepEncoded, c.Images.Resize, c.Images.Crop = true, nil, nil }},
 	{"table", "rows", func(*Config) {}},
 	{"table, shuffled", "rows", func(c *Config) { c.Shuffle = Seed{true, 3} }},
 	{"table, splits and copies", "rows", func(c *Config) { c.Split, _ = samples.ParseSplit("a=0.5,b=0.5"); c.Dedup = true }},
@@ -133,7 +136,7 @@ var merges = []struct {
 func TestMergeHasTheBytesOfOneRun(t *testing.T) {
 	sources := map[string]string{"pictures": manyPictures(t, 60), "rows": raggedRows(t, 60)}
 	base := config(t, sources["rows"])
-	base.Resize, base.Crop, base.Skip, base.ShardBytes = nil, nil, true, 4096
+	base.Images.Resize, base.Images.Crop, base.Skip, base.ShardBytes = nil, nil, true, 4096
 	base.Split, _ = samples.ParseSplit("one=0.4,two=0.6")
 	sources["dataset"] = mustRun(t, base).Dest
 	for _, m := range merges {
@@ -143,7 +146,7 @@ func TestMergeHasTheBytesOfOneRun(t *testing.T) {
 				c := config(t, sources[m.source])
 				c.Skip, c.Workers = true, 2
 				if m.source != "pictures" {
-					c.Resize, c.Crop = nil, nil
+					c.Images.Resize, c.Images.Crop = nil, nil
 				}
 				if name == "ds" {
 					c.ShardBytes = 16 << 10
@@ -192,7 +195,7 @@ func TestPartIsMadeOnce(t *testing.T) {
 	if !maps.Equal(foldertest.Files(t, part.Folder(c.Dest)), parts) {
 		t.Error("other bytes the second time")
 	}
-	c.Overwrite, c.Crop = false, []int{20}
+	c.Overwrite, c.Images.Crop = false, []int{20}
 	if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "was made in another way (config.Crop: [16]") && !strings.Contains(err.Error(), "config.Crop: [20]") {
 		t.Errorf("another recipe: %v", err)
 	}
@@ -254,7 +257,9 @@ func TestMergeRefuses(t *testing.T) {
 			m.Dest += ".h5"
 			m.Parts = []string{strings.TrimSuffix(m.Dest, ".h5") + ".parts"}
 		}, "would be HDF5 file, but the parts were made for flat folder"},
-		"another crop":     {func(_ *testing.T, _ *MergeConfig, p Config) { again(p, 1, func(c *Config) { c.Crop = []int{16, 15} }) }, "differ in config.Crop: [16], and [16,15]"},
+		"another crop": {func(_ *testing.T, _ *MergeConfig, p Config) {
+			again(p, 1, func(c *Config) { c.Images.Crop = []int{16, 15} })
+		}, "differ in config.Crop: [16], and [16,15]"},
 		"another decision": {func(_ *testing.T, _ *MergeConfig, p Config) { again(p, 2, func(c *Config) { c.Skip = true }) }, "differ in config.Skip: false, and true"},
 		"another size":     {func(_ *testing.T, _ *MergeConfig, p Config) { mustRun(t, p.rank(0, 2)) }, "differ in world_size"},
 		"a double": {func(t *testing.T, m *MergeConfig, _ Config) {
@@ -316,7 +321,7 @@ func TestMergeRefuses(t *testing.T) {
 // Flags that need to know all samples beforehand are refused, with a remedy.
 func TestRankRefuses(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 4)).rank(0, 2)
-	c.DType, c.Normalize = tensor.Float32, field.Normalize{Name: "dataset", Dataset: true}
+	c.Images.DType, c.Images.Normalize = tensor.Float32, field.Normalize{Name: "dataset", Dataset: true}
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "give MEAN/STD as numbers") {
 		t.Errorf("figures of all: %v", err)
 	}

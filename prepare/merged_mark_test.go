@@ -183,7 +183,7 @@ func TestPublishedIsDone(t *testing.T) {
 	if s := mustRun(t, c); s.Records != 6 || s.Dest != "s3://lab/out/ds" || !slices.Equal(s.Hints, []string{completeHint}) {
 		t.Errorf("resumed run: %+v", s)
 	}
-	c.Crop = nil
+	c.Images.Crop = nil
 	if s, err := Run(t.Context(), c, &rawtest.Silent{}); !errors.Is(err, store.ErrExist) {
 		t.Errorf("another recipe: %+v, %v", s, err)
 	}

@@ -48,8 +48,8 @@ func TestSourceNames(t *testing.T) {
 		ordered bool
 	}{
 		{"flat", func(*Config) {}, true},
-		{"encoded", func(c *Config) { c.KeepEncoded, c.Resize, c.Crop = true, nil, nil }, true},
-		{"encoded.h5", func(c *Config) { c.KeepEncoded, c.Resize, c.Crop = true, nil, nil }, true},
+		{"encoded", func(c *Config) { c.Images.KeepEncoded, c.Images.Resize, c.Images.Crop = true, nil, nil }, true},
+		{"encoded.h5", func(c *Config) { c.Images.KeepEncoded, c.Images.Resize, c.Images.Crop = true, nil, nil }, true},
 		{"on.h5", func(c *Config) { c.Names = NamesOn }, true},
 		{"packed.h5", func(c *Config) { c.Compress.Method = Gzip }, true},
 		{"split", func(c *Config) { c.Split, _ = samples.ParseSplit("train=0.5,val=0.5") }, false},
@@ -80,7 +80,7 @@ func TestSourceNames(t *testing.T) {
 		}
 
 		again := config(t, c.Dest) // a dataset as source carries its names on
-		again.Resize, again.Crop, again.Fields, again.KeepEncoded = nil, nil, "images,labels", c.KeepEncoded
+		again.Images.Resize, again.Images.Crop, again.Fields, again.Images.KeepEncoded = nil, nil, "images,labels", c.Images.KeepEncoded
 		mustRun(t, again)
 		if carried := sourceNames(t, again.Dest); !slices.Equal(carried, got) {
 			t.Errorf("%s as a source: %q, want %q", way.name, carried, got)
@@ -111,7 +111,7 @@ func TestNamesOfRows(t *testing.T) {
 	dir := t.TempDir()
 	rawtest.Put(t, dir, "t.csv", []byte("a,b\n1,2\n3,4\n"))
 	c := config(t, filepath.Join(dir, "t.csv"))
-	c.Resize, c.Crop, c.Names = nil, nil, NamesOn
+	c.Images.Resize, c.Images.Crop, c.Names = nil, nil, NamesOn
 	mustRun(t, c)
 	c.Append, c.Names = true, NamesAuto
 	mustRun(t, c)
@@ -132,7 +132,7 @@ func TestNoSourceNames(t *testing.T) {
 		c := config(t, way.source)
 		c.Dest, c.Names = filepath.Join(t.TempDir(), way.name), way.names
 		if way.source == table {
-			c.Resize, c.Crop = nil, nil
+			c.Images.Resize, c.Images.Crop = nil, nil
 		}
 		mustRun(t, c)
 		d, err := store.Open(c.Dest, store.OpenOptions{})
@@ -149,7 +149,7 @@ func TestNoSourceNames(t *testing.T) {
 	with := config(t, src)
 	mustRun(t, with)
 	without := config(t, with.Dest)
-	without.Resize, without.Crop, without.Names = nil, nil, NamesOff
+	without.Images.Resize, without.Images.Crop, without.Names = nil, nil, NamesOff
 	mustRun(t, without)
 	if got := sourceNames(t, without.Dest); got[0] != "" {
 		t.Errorf("--names off of a dataset that has them: %q", got)

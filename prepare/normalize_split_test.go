@@ -87,7 +87,7 @@ func TestNormalizeTrainingSplit(t *testing.T) {
 	} {
 		c := config(t, run.source)
 		run.change(&c)
-		c.Normalize, c.NormalizeSplit = normalizeOf(t, "dataset"), run.ask
+		c.Images.Normalize, c.NormalizeSplit = normalizeOf(t, "dataset"), run.ask
 		mustRun(t, c)
 		split := strings.TrimSuffix(run.want, allRecords)
 		mean, std := splitMoments(t, c.Dest, split)
@@ -98,7 +98,7 @@ func TestNormalizeTrainingSplit(t *testing.T) {
 		if got := m.Recipe.Options["normalize-split"]; got != run.want {
 			t.Errorf("the recipe says normalize-split %q, want %q", got, run.want)
 		}
-		c.DType, c.Dest = tensor.Float32, filepath.Join(filepath.Dir(c.Dest), "floats")
+		c.Images.DType, c.Dest = tensor.Float32, filepath.Join(filepath.Dir(c.Dest), "floats")
 		mustRun(t, c)
 		if n := rawtest.Manifest(t, c.Dest).Fields[0].Normalization; !near(n.Mean, mean) || !near(n.Std, std) {
 			t.Errorf("%s of %s: applied %v %v, want %v %v", run.ask, run.source, n.Mean, n.Std, mean, std)
@@ -121,7 +121,7 @@ func TestNormalizeTrainingRows(t *testing.T) {
 	rawtest.Put(t, dir, "rows.csv", []byte(rows.String()))
 	c := DefaultConfig()
 	c.Source, c.Dest = filepath.Join(dir, "rows.csv"), filepath.Join(dir, "ds")
-	c.Split, c.Normalize = []samples.Share{{Name: "train", Share: 0.7}, {Name: "val", Share: 0.3}}, normalizeOf(t, "dataset")
+	c.Split, c.Images.Normalize = []samples.Share{{Name: "train", Share: 0.7}, {Name: "val", Share: 0.3}}, normalizeOf(t, "dataset")
 	mustRun(t, c)
 	m, data := rawtest.Manifest(t, c.Dest), columnBytes(t, c.Dest, "x")
 	var x []float64
@@ -141,7 +141,7 @@ func TestNormalizeTrainingRows(t *testing.T) {
 
 func TestNormalizeSplitErrors(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 8))
-	c.Normalize, c.NormalizeSplit = normalizeOf(t, "dataset"), "train"
+	c.Images.Normalize, c.NormalizeSplit = normalizeOf(t, "dataset"), "train"
 	if got := runError(t, c); !strings.Contains(got, "--normalize-split train: the dataset has no splits; --split makes them") {
 		t.Error(got)
 	}
@@ -149,7 +149,7 @@ func TestNormalizeSplitErrors(t *testing.T) {
 	if got := runError(t, c); !strings.Contains(got, "there is no such split; did you mean \"train\"?") {
 		t.Error(got)
 	}
-	c.Normalize = normalizeOf(t, "imagenet")
+	c.Images.Normalize = normalizeOf(t, "imagenet")
 	if got := runError(t, c); !strings.Contains(got, "--normalize-split trian: says what --normalize dataset is computed from") {
 		t.Error(got)
 	}

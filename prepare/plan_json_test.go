@@ -10,9 +10,9 @@ import (
 // Plans of parts keep the names and the order of the members of a Config, as two builds may make the parts of one dataset.
 func TestPlannedConfig(t *testing.T) {
 	c := DefaultConfig()
-	c.From, c.Fields, c.Outside, c.Resize, c.Crop, c.DType = "csv", "a", true, []int{8}, []int{4}, tensor.Float32
-	c.Normalize = normalizeOf(t, "0.5/0.25")
-	c.Orient, c.Deep, c.Quality, c.Independent, c.Transforms = true, HighByte, 7, []string{"x"}, []byte(`[{"op":"Flip"}]`)
+	c.From, c.Fields, c.Outside, c.Images.Resize, c.Images.Crop, c.Images.DType = "csv", "a", true, []int{8}, []int{4}, tensor.Float32
+	c.Images.Normalize = normalizeOf(t, "0.5/0.25")
+	c.Images.Rules.Orient, c.Images.Rules.Deep, c.Images.Quality, c.Images.Independent, c.Images.Transforms = true, HighByte, 7, []string{"x"}, []byte(`[{"op":"Flip"}]`)
 	c.Skip, c.MaxErrors, c.Split, c.Stratify.Wanted, c.Shuffle = true, Limit{Set: true, Percent: 2}, []Share{{Name: "a", Share: 1}}, true, Seed{Set: true, Seed: 3}
 	c.Compress = Compress{Method: Gzip, Level: 3}
 	text, err := c.shared()

@@ -9,7 +9,6 @@ package prepare
 
 import (
 	"context"
-
 )
 
 // Progress receives the progress of Run. *cli.Progress implements it.

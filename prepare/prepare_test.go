@@ -78,7 +78,7 @@ func TestUnlabelled(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "scans")
 	rawtest.Put(t, source, "a.png", rawtest.Picture(t, ".png", 40, 30, 1))
 	c := config(t, source)
-	c.Color, c.Layout = "gray", tensor.HWC
+	c.Images.Color, c.Images.Layout = "gray", tensor.HWC
 	s := mustRun(t, c)
 	m := rawtest.Manifest(t, c.Dest)
 	if len(m.Fields) != 2 || layout.SourceNames(m.Schema().Specs()) != 1 || m.Fields[0].Shape.String() != "(16, 16, 1)" || s.Classes != nil {
@@ -98,8 +98,8 @@ func TestFloats(t *testing.T) {
 		for _, dtype := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16} {
 			t.Run(fmt.Sprintf("%v %s", dtype, norm), func(t *testing.T) {
 				c := config(t, source)
-				c.DType = dtype
-				c.Normalize, _ = field.ParseNormalize(norm)
+				c.Images.DType = dtype
+				c.Images.Normalize, _ = field.ParseNormalize(norm)
 				mustRun(t, c)
 				n := rawtest.Manifest(t, c.Dest).Fields[0].Normalization
 				if n == nil || !n.Applied || n.Scale != 255 || len(n.Mean) != 3 {
@@ -142,9 +142,9 @@ func TestNormalizeDataset(t *testing.T) {
 	rawtest.Put(t, source, "dog/zzz.jpg", []byte("words")) // left out of the figures too
 	noted, applied := config(t, source), config(t, source)
 	noted.Skip, applied.Skip = true, true
-	applied.DType = tensor.Float32
-	noted.Normalize, _ = field.ParseNormalize("dataset")
-	applied.Normalize = noted.Normalize
+	applied.Images.DType = tensor.Float32
+	noted.Images.Normalize, _ = field.ParseNormalize("dataset")
+	applied.Images.Normalize = noted.Images.Normalize
 	mustRun(t, noted)
 	if s := mustRun(t, applied); len(s.Skipped) != 1 {
 		t.Errorf("skipped %v", s.Skipped)

@@ -164,14 +164,14 @@ func (r *rankRun) makePart(ctx context.Context) (*store.Manifest, error) {
 
 // needsFigures refuses what depends on all samples.
 func (r *run) needsFigures(j *execute.Job) error {
-	n := r.config.Normalize
+	n := r.config.Images.Normalize
 	if r.measures() {
 		return errFigures
 	}
 	if !n.Dataset || n.Fields == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels) {
 		return nil
 	}
-	list, err := r.config.Measures(j.Fields, j.Source, j.Schema)
+	list, err := r.config.Images.Measures(j.Fields, j.Source, j.Schema)
 	if err == nil && len(list) > 0 {
 		err = errFigures
 	}
@@ -287,7 +287,7 @@ func rankProblems(c Config) (list []string) {
 	if c.View {
 		list = append(list, "--view and --rank: parts have no view; merge them, then: "+shell.Penstock("inspect view DEST"))
 	}
-	if c.Normalize.OfImages() && c.WithImageDefaults().DType != tensor.Uint8 && c.Transforms == nil {
+	if c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8 && c.Images.Transforms == nil {
 		list = append(list, errFigures.Error())
 	}
 	return list

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
@@ -22,32 +24,61 @@ func (c Config) shared() (json.RawMessage, error) {
 	c.Source, c.Dest, c.Format, c.Spool = "", "", "", ""
 	c.Workers, c.Memory, c.Checkpoint = 0, 0, 0
 	c.Overwrite, c.Resume, c.Rank = false, false, part.Rank{}
-	s := sharedConfig{Config: c}
-	if c.DType != tensor.Invalid {
-		s.DType = c.DType.String()
+	text, err := appendMembers([]byte("{"), reflect.ValueOf(c))
+	dtype := ""
+	if c.Images.DType != tensor.Invalid { // which has no text
+		dtype = c.Images.DType.String()
 	}
-	return json.Marshal(s)
+	return fmt.Appendf(text, `"DType":%q}`, dtype), err
+}
+
+// appendMembers appends the exported fields of a Config as members of a JSON object, the fields of Images and of Rules among
+// them, and without the type of pixels.
+func appendMembers(b []byte, v reflect.Value) ([]byte, error) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() || f.Tag.Get("json") == "-" || f.Name == "DType" {
+			continue
+		}
+		var err error
+		if f.Name == "Images" || f.Name == "Rules" {
+			b, err = appendMembers(b, v.Field(i))
+		} else {
+			var text []byte
+			text, err = json.Marshal(v.Field(i).Interface())
+			b = append(fmt.Appendf(b, "%q:%s", f.Name, text), ',')
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
 }
 
 // setShared takes over what shared has returned.
 func (c *Config) setShared(text json.RawMessage) error {
-	var s sharedConfig
-	err := json.Unmarshal(text, &s)
-	if err == nil && s.DType != "" {
-		err = s.Config.DType.UnmarshalText([]byte(s.DType))
+	var pixels struct{ DType string }
+	var of Config
+	err := errors.Join(json.Unmarshal(text, &pixels), json.Unmarshal(text, &of), unmarshalImages(text, &of.Images), json.Unmarshal(text, &of.Images.Rules))
+	if err == nil && pixels.DType != "" {
+		err = of.Images.DType.UnmarshalText([]byte(pixels.DType))
 	}
 	if err != nil {
 		return fmt.Errorf("the plan of the parts: %w: %w", err, store.ErrCorrupt)
 	}
-	*c = s.Config
+	*c = of
 	return nil
 }
 
-// sharedConfig is a Config as JSON. Its type of pixels may be none, for which tensor.DType has
-// no text.
-type sharedConfig struct {
-	Config
-	DType string
+// unmarshalImages reads what is not the type of pixels.
+func unmarshalImages(text json.RawMessage, to *Images) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return err
+	}
+	delete(members, "DType")
+	rest, err := json.Marshal(members)
+	return errors.Join(err, json.Unmarshal(rest, to))
 }
 
 // listing returns a digest of what the source is made of: the names of all images of a

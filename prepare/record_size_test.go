@@ -31,7 +31,7 @@ func sparseNPY(t *testing.T, shape string, bytes int64, fortran string) string {
 // A header that claims records of 100 GiB is refused with a sentence, before memory is taken.
 func TestRecordsInProportion(t *testing.T) {
 	c := config(t, sparseNPY(t, "10, 107374182400", 10*100<<30, "False"))
-	c.Resize, c.Crop = nil, nil
+	c.Images.Resize, c.Images.Crop = nil, nil
 	if got := runError(t, c); !strings.Contains(got, "takes 100.0 GiB, more than 256.0 MiB") || !strings.Contains(got, "--memory") {
 		t.Error(got)
 	}
@@ -42,8 +42,8 @@ func TestRecordsInProportion(t *testing.T) {
 func TestTransformsInProportion(t *testing.T) {
 	for _, classes := range []string{"100000000000", "4611686018427387905"} {
 		c := config(t, sparseNPY(t, "4", 4, "False"))
-		c.Resize, c.Crop = nil, nil
-		c.Transforms = []byte(`[{"op": "OneHot", "field": "x", "classes": ` + classes + `}]`)
+		c.Images.Resize, c.Images.Crop = nil, nil
+		c.Images.Transforms = []byte(`[{"op": "OneHot", "field": "x", "classes": ` + classes + `}]`)
 		if got := runError(t, c); !strings.Contains(got, "OneHot") {
 			t.Error(got)
 		}
@@ -53,7 +53,7 @@ func TestTransformsInProportion(t *testing.T) {
 // A block of an array in Fortran order takes many reads; a run ends between two of them.
 func TestFortranOrderIsInterrupted(t *testing.T) {
 	c := config(t, sparseNPY(t, "1048576, 1048576", 1<<40, "True"))
-	c.Resize, c.Crop = nil, nil
+	c.Images.Resize, c.Images.Crop = nil, nil
 	stop := errors.New("SIGTERM")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var asked time.Time

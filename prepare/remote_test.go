@@ -126,7 +126,7 @@ func urlOf(key string) string { return "s3://lab/" + key + "?region=us-east-1&aw
 func TestBucketToBucket(t *testing.T) {
 	table := raggedRows(t, 40)
 	base := config(t, table)
-	base.Resize, base.Crop, base.Skip, base.Dest = nil, nil, true, filepath.Join(t.TempDir(), "made")
+	base.Images.Resize, base.Images.Crop, base.Skip, base.Dest = nil, nil, true, filepath.Join(t.TempDir(), "made")
 	mustRun(t, base)
 	sources, names := []string{manyPictures(t, 40), table, base.Dest}, []string{"ds"}
 	base.Dest += ".h5"
@@ -145,7 +145,7 @@ func testBucketToBucket(t *testing.T, source, key, name string) {
 	c := config(t, source)
 	c.Skip = true
 	if key != "photos" {
-		c.Resize, c.Crop = nil, nil
+		c.Images.Resize, c.Images.Crop = nil, nil
 	}
 	c.Dest = filepath.Join(t.TempDir(), name)
 	mustRun(t, c)

@@ -78,12 +78,12 @@ func steps() Progress {
 func (w child) config() Config {
 	c := DefaultConfig()
 	c.Source, c.Dest, c.Workers, c.Dedup, c.Shuffle, c.View = w.Source, w.Dest, w.Workers, w.Dedup, w.Shuffle, w.View
-	c.Resize, c.Crop, c.Skip, c.Resume, c.Append = []int{24}, []int{16}, true, true, w.Append
-	c.Normalize, _ = field.ParseNormalize("none")
+	c.Images.Resize, c.Images.Crop, c.Skip, c.Resume, c.Append = []int{24}, []int{16}, true, true, w.Append
+	c.Images.Normalize, _ = field.ParseNormalize("none")
 	c.Split, _ = samples.ParseSplit(w.Split)
 	c.Checkpoint, c.Rank, c.Compress, c.Spool = w.Checkpoint, w.World, w.Compress, w.Spool
 	if w.Raw {
-		c.Resize, c.Crop, c.ShardBytes = nil, nil, 8<<10
+		c.Images.Resize, c.Images.Crop, c.ShardBytes = nil, nil, 8<<10
 	}
 	if c.DatasetFormat() == part.Flat {
 		c.ShardBytes = 64 << 10
@@ -247,8 +247,8 @@ func stopped(t *testing.T, c Config, n int64) string {
 func TestResumeRefusesWhatDiffers(t *testing.T) {
 	source := rawtest.Folder(t, 40)
 	for what, change := range map[string]func(*Config){
-		"another transforms":        func(c *Config) { c.Crop = []int{16, 16}; c.Filter = "nearest" },
-		"another options":           func(c *Config) { c.Orient = true },
+		"another transforms":        func(c *Config) { c.Images.Crop = []int{16, 16}; c.Images.Filter = "nearest" },
+		"another options":           func(c *Config) { c.Images.Rules.Orient = true },
 		"another number of samples": func(c *Config) { rawtest.Put(t, source, "dog/zzzz.png", rawtest.Picture(t, ".png", 30, 30, 1)) },
 		"another splits":            func(c *Config) { c.Split = []samples.Share{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}} },
 		"another shard size":        func(c *Config) { c.ShardBytes = 1 << 20 },
@@ -271,11 +271,11 @@ func TestResumeRefusesWhatDiffers(t *testing.T) {
 func TestResumeSaysWhatDiffers(t *testing.T) {
 	source := rawtest.Folder(t, 8)
 	for want, change := range map[string]func(*Config){
-		"CenterCrop size: [16,16] there, [12,12] now":                          func(c *Config) { c.Crop = []int{12} },
-		"transforms: Resize, CenterCrop, ToLayout there, Resize, ToLayout now": func(c *Config) { c.Crop = nil; c.Resize = []int{16, 16} },
-		"--exif-orientation: ignored there, applied now":                       func(c *Config) { c.Orient = true },
+		"CenterCrop size: [16,16] there, [12,12] now":                          func(c *Config) { c.Images.Crop = []int{12} },
+		"transforms: Resize, CenterCrop, ToLayout there, Resize, ToLayout now": func(c *Config) { c.Images.Crop = nil; c.Images.Resize = []int{16, 16} },
+		"--exif-orientation: ignored there, applied now":                       func(c *Config) { c.Images.Rules.Orient = true },
 		"--split: none there, train=0.5,val=0.5 now":                           func(c *Config) { c.Split = []samples.Share{{Name: "train", Share: 0.5}, {Name: "val", Share: 0.5}} },
-		"--color: rgb there, gray now":                                         func(c *Config) { c.Color = "gray" },
+		"--color: rgb there, gray now":                                         func(c *Config) { c.Images.Color = "gray" },
 		"source: photos there, other now":                                      func(c *Config) { c.Source = filepath.Join(filepath.Dir(source), "other") },
 	} {
 		c := config(t, source)

@@ -78,8 +78,8 @@ func (r *run) run(ctx context.Context) (*store.Manifest, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.config.Normalize.Mean, r.config.Normalize.Std = n.Mean, n.Std
-		r.config.Normalize.Dataset = false
+		r.config.Images.Normalize.Mean, r.config.Images.Normalize.Std = n.Mean, n.Std
+		r.config.Images.Normalize.Dataset = false
 	}
 	if err := r.measureArrays(ctx); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (r *run) fill(ctx context.Context, j *execute.Job, w store.Writer) (*store.
 func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
 	info := store.Info{
 		Recipe: recipe, Source: r.log.source(r.info), Skipped: r.log.listed(),
-		NormalizeByStatistics: r.config.Normalize.OfImages(), NormalizeSplit: r.config.NormalizeSplit,
+		NormalizeByStatistics: r.config.Images.Normalize.OfImages(), NormalizeSplit: r.config.NormalizeSplit,
 	}
 	if r.collected != nil {
 		info.Recipe, info.Source, info.Skipped = r.collected.Recipe, r.collected.Source, r.collected.Skipped
@@ -213,7 +213,7 @@ func (r *run) stage() string {
 	switch {
 	case r.task.stage != "":
 		return r.task.stage
-	case r.config.Own != nil, r.config.Normalize.Name == "dataset" && !r.config.Normalize.Dataset:
+	case r.config.Images.Own != nil, r.config.Images.Normalize.Name == "dataset" && !r.config.Images.Normalize.Dataset:
 		return "writing (2 of 2)"
 	}
 	return "writing"
@@ -291,7 +291,7 @@ func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {
 	if r.task.job != nil {
 		return r.task.job, nil
 	}
-	fields, err := c.Jobs(r.info.Fields, r.base)
+	fields, err := c.Images.Jobs(r.info.Fields, r.base)
 	if err != nil {
 		return nil, err
 	}

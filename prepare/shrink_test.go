@@ -62,7 +62,7 @@ func TestShrink(t *testing.T) {
 		rawtest.Put(t, source, f.name, f.data)
 	}
 	size := func(c *Config) {
-		c.Crop, c.KeepEncoded, c.Resize = nil, true, []int{50}
+		c.Images.Crop, c.Images.KeepEncoded, c.Images.Resize = nil, true, []int{50}
 	}
 	c := config(t, source)
 	size(&c)
@@ -92,7 +92,7 @@ func TestShrink(t *testing.T) {
 
 	c = config(t, source)
 	size(&c)
-	c.LargerThan, c.Quality = 100, 30
+	c.Images.LargerThan, c.Images.Quality = 100, 30
 	mustRun(t, c)
 	for i, got := range filesOf(t, c.Dest) {
 		if f := files[i]; bytes.Equal(got, f.data) == f.larger {

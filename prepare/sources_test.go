@@ -88,7 +88,7 @@ func TestSources(t *testing.T) {
 // A dataset that went through the other format is the same one.
 func TestConversionKeepsTheDataset(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 10))
-	c.Normalize, _ = field.ParseNormalize("imagenet")
+	c.Images.Normalize, _ = field.ParseNormalize("imagenet")
 	first := mustRun(t, c)
 	there := DefaultConfig()
 	there.Source, there.Dest = c.Dest, filepath.Join(t.TempDir(), "ds.h5")
@@ -287,7 +287,7 @@ func TestLatin1(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := config(t, path)
-	c.Resize, c.Crop = nil, nil
+	c.Images.Resize, c.Images.Crop = nil, nil
 	if _, err := Run(t.Context(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "rows.csv:2: name: text that is not UTF-8 (iconv -f LATIN1 -t UTF-8 ") {
 		t.Errorf("error %v", err)
 	}

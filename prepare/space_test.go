@@ -31,7 +31,7 @@ func TestSpaceBeforeWork(t *testing.T) {
 		for _, dest := range []string{"ds", "ds.h5", "ds.zarr", "not/yet/ds"} {
 			for _, resume := range []bool{false, true} {
 				c := config(t, source)
-				c.Dest, c.Resize, c.Crop, c.Resume = filepath.Join(t.TempDir(), dest), nil, nil, resume
+				c.Dest, c.Images.Resize, c.Images.Crop, c.Resume = filepath.Join(t.TempDir(), dest), nil, nil, resume
 				_, err := Run(t.Context(), c, &rawtest.Silent{})
 				if dest == "ds.h5" && resume && err != nil { // the file asks for its space where it is created
 					continue

@@ -94,7 +94,7 @@ func TestHintOfBlackEdges(t *testing.T) {
 		{[]int{256}, []int{300}, 1}, {[]int{200, 300}, []int{250}, 1}, {[]int{200, 300}, []int{200, 300}, 0}, {[]int{256}, []int{200, 300}, 1},
 	} {
 		d := DefaultConfig()
-		d.Resize, d.Crop = c.resize, c.crop
+		d.Images.Resize, d.Images.Crop = c.resize, c.crop
 		if got := d.hints(); len(got) != c.want {
 			t.Errorf("resize %v, crop %v: %q", c.resize, c.crop, got)
 		}

@@ -129,7 +129,7 @@ func arrays(t *testing.T, n int) string {
 func streamed(t *testing.T, n int, change func(*Config)) (remote, local Config) {
 	t.Helper()
 	local = config(t, arrays(t, n))
-	local.Resize, local.Crop = nil, nil
+	local.Images.Resize, local.Images.Crop = nil, nil
 	local.ShardBytes, local.Checkpoint = 8<<10, 1
 	if change != nil {
 		change(&local)

@@ -18,7 +18,7 @@ func TestViewIsNoSource(t *testing.T) {
 	c.View = true
 	mustRun(t, c)
 	view := config(t, filepath.Join(c.Dest, view.Name))
-	view.Resize, view.Crop = nil, nil
+	view.Images.Resize, view.Images.Crop = nil, nil
 	for _, view.From = range []string{"auto", "hdf5"} {
 		_, err := Run(context.Background(), view, &rawtest.Silent{})
 		if !errors.Is(err, store.ErrView) || !strings.HasSuffix(err.Error(), "open the dataset instead: "+c.Dest) || strings.Count(err.Error(), view.Source) != 1 {

@@ -17,7 +17,7 @@ import (
 func TestSourcesFromTheWeb(t *testing.T) {
 	dir := foreign(t)
 	c := config(t, filepath.Join(dir, "npz.npz"))
-	c.Resize, c.Crop, c.Dest = nil, nil, filepath.Join(dir, "ds")
+	c.Images.Resize, c.Images.Crop, c.Dest = nil, nil, filepath.Join(dir, "ds")
 	mustRun(t, c)
 	var faults atomic.Int64
 	files := httptest.NewServer(webtest.Faulty(webtest.Files(os.DirFS(dir)), &faults))

@@ -277,7 +277,7 @@ func filesAreRecords(info source.Info) bool {
 // inPlace reports whether records are written to their final places in an HDF5 file, which those of
 // variable length cannot be.
 func inPlace(c Config, info source.Info, splits []string) bool {
-	ragged := func(f source.Field) bool { return f.Image() && c.KeepEncoded || !f.Image() && f.Ragged }
+	ragged := func(f source.Field) bool { return f.Image() && c.Images.KeepEncoded || !f.Image() && f.Ragged }
 	return c.DatasetFormat() == part.HDF5 && info.Count > 0 && !c.Append && len(splits) == 0 && c.Compress.Method != Gzip &&
 		!slices.ContainsFunc(info.Fields, ragged)
 }

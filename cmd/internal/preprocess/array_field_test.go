@@ -89,7 +89,7 @@ transforms:
 func TestOneHotBadSample(t *testing.T) {
 	c := plain(t, rawtest.Rows(t, 5)) // numbers 0, 1, 4, 9, 16
 	c.Skip = true
-	c.Transforms = []byte(`[{"op":"Cast","field":"number","dtype":"int32"},{"op":"OneHot","field":"number","classes":5,"dtype":"uint8"}]`)
+	c.Images.Transforms = []byte(`[{"op":"Cast","field":"number","dtype":"int32"},{"op":"OneHot","field":"number","classes":5,"dtype":"uint8"}]`)
 	s := mustRun(t, c)
 	if got := rawtest.Payload(t, c.Dest, "number"); string(got) != "\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01" {
 		t.Errorf("vectors %v", got)
@@ -103,7 +103,7 @@ func TestOneHotBadSample(t *testing.T) {
 // Vectors of named classes keep no names, so nothing can be appended to them.
 func TestOneHotOfNamedClasses(t *testing.T) {
 	c := plain(t, rawtest.Folder(t, 6))
-	c.Transforms = []byte(`[{"op":"Resize","field":"images","size":[8,8]},{"op":"OneHot","field":"labels","classes":2,"dtype":"uint8"}]`)
+	c.Images.Transforms = []byte(`[{"op":"Resize","field":"images","size":[8,8]},{"op":"OneHot","field":"labels","classes":2,"dtype":"uint8"}]`)
 	mustRun(t, c)
 	if f := rawtest.Manifest(t, c.Dest).Fields[1]; f.Classes != nil || f.Shape.String() != "(2,)" {
 		t.Errorf("field %+v", f)

@@ -68,13 +68,13 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&c.From, "from", c.From, "`KIND` of source: "+of("from"))
 	fs.BoolVar(&c.Outside, "outside", false, "read files outside of the source's folder, if a table or a link names them")
 	fs.StringVar(&c.Fields, "fields", "", "columns to read: `COLUMN=FIELD:TYPE,...`; =FIELD and :TYPE are optional; TYPE is "+column.TypeNames+"; A+B*=FIELD joins numeric columns")
-	fs.StringSliceVar(&c.Independent, "independent", nil, "`FIELDS` that do not lie on the images, so that they need not follow --resize and --crop: numbers that are not boxes or points, pictures of another camera")
+	fs.StringSliceVar(&c.Images.Independent, "independent", nil, "`FIELDS` that do not lie on the images, so that they need not follow --resize and --crop: numbers that are not boxes or points, pictures of another camera")
 	fs.StringVar(&c.Format, "format", "", "output `FORMAT`: "+of("format")+" (default from the name of DEST)")
 	fs.StringVar(&f.resize, "resize", "", "resize images to `SIZE` pixels: one number, or HEIGHTxWIDTH")
-	fs.StringVar(&c.Fit, "fit", "", "what `FIT` to SIZE: "+of("fit")+" (default shorter for one number, exact for two)")
+	fs.StringVar(&c.Images.Fit, "fit", "", "what `FIT` to SIZE: "+of("fit")+" (default shorter for one number, exact for two)")
 	fs.StringVar(&f.crop, "crop", "", "crop the center to `SIZE` after resizing")
-	fs.StringVar(&c.Filter, "filter", c.Filter, "resampling `FILTER` of Pillow: "+of("filter"))
-	fs.StringVar(&c.PassOrder, "pass-order", c.PassOrder, "`ORDER` of the two passes of a resize: "+of("pass-order")+"; auto is that of Pillow 13 and newer, horizontal (first) that of Pillow up to 12")
+	fs.StringVar(&c.Images.Filter, "filter", c.Images.Filter, "resampling `FILTER` of Pillow: "+of("filter"))
+	fs.StringVar(&c.Images.PassOrder, "pass-order", c.Images.PassOrder, "`ORDER` of the two passes of a resize: "+of("pass-order")+"; auto is that of Pillow 13 and newer, horizontal (first) that of Pillow up to 12")
 	fs.StringVar(&f.color, "color", "", "`CHANNELS` of images: "+of("color")+" (default rgb)")
 	fs.StringVar(&f.layout, "layout", "", "`ORDER` of image axes: "+of("layout")+" (default chw)")
 	fs.StringVar(&f.dtype, "dtype", "", "`TYPE` of images: "+of("dtype")+"; floats hold x/255 like torchvision's ToTensor (default uint8, or that of 16-bit and float files)")
@@ -82,16 +82,16 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.alpha, "alpha", "dropped", "`ALPHA` channel: "+of("alpha")+"; white and black blend onto that color")
 	fs.StringVar(&f.deep, "sixteen-bit", "kept", "images of 16 bits, floats or other channels than gray and RGB: `DEPTH` is "+of("sixteen-bit")+"; kept stores their type and channels")
 	fs.StringVar(&f.cmyk, "cmyk", "converted", "`CMYK` images: "+of("cmyk")+"; the conversion is Pillow's and ignores color profiles")
-	fs.BoolVar(&c.KeepEncoded, "keep-encoded", false, "store image files instead of pixels; the loader decodes them; --resize shrinks large ones")
-	fs.IntVar(&c.Quality, "jpeg-quality", 0, "JPEG `QUALITY` of shrunk files, 1 to 100 (default 90)")
-	fs.IntVar(&c.LargerThan, "larger-than", 0, "shrink only files of more than `N` pixels on the side that --fit names (default SIZE)")
+	fs.BoolVar(&c.Images.KeepEncoded, "keep-encoded", false, "store image files instead of pixels; the loader decodes them; --resize shrinks large ones")
+	fs.IntVar(&c.Images.Quality, "jpeg-quality", 0, "JPEG `QUALITY` of shrunk files, 1 to 100 (default 90)")
+	fs.IntVar(&c.Images.LargerThan, "larger-than", 0, "shrink only files of more than `N` pixels on the side that --fit names (default SIZE)")
 	fs.StringVar(&f.normalize, "normalize", "none", "normalize images and arrays by `MEAN/STD`: figures such as 0.5,0.5,0.5/0.25,0.25,0.25, or none, imagenet, inception, clip, dataset; uint8 images only record it for the loader")
 	fs.StringVar(&c.NormalizeSplit, "normalize-split", "", "compute --normalize dataset over `SPLIT`, or all (default the training split)")
 	fs.IntVar(&f.workers, "workers", 0, "`N` images decoded at a time; does not change the result (default one per core)")
 	fs.StringVar(&f.shardSize, "shard-size", "", "`BYTES` per file of a flat dataset or Zarr (default 256MiB)")
 	f.packing.register(fs)
 	fs.StringVar(&f.onError, "on-error", "fail", "what to do at an unreadable sample: `ACTION` is "+of("on-error"))
-	fs.IntVar(&c.MaxPixels, "max-pixels", c.MaxPixels, "refuse images of more than `N` pixels")
+	fs.IntVar(&c.Images.MaxPixels, "max-pixels", c.Images.MaxPixels, "refuse images of more than `N` pixels")
 	fs.BoolVar(&c.Overwrite, "overwrite", false, "replace DEST if it exists")
 	fs.StringVar(&f.pipeline, "pipeline", "", "read options and transforms from a YAML `FILE`, or from a dataset's recipe; flags take precedence")
 	fs.BoolVar(&f.printPipeline, "print-pipeline", false, "print the options and transforms as YAML and exit")
@@ -143,11 +143,11 @@ func (f *flags) check(args []string) error {
 	p.chooseIf("layout", &f.layout)
 	p.chooseIf("dtype", &f.dtype)
 	p.choose("on-error", &f.onError)
-	p.choose("filter", &c.Filter)
-	p.choose("pass-order", &c.PassOrder)
+	p.choose("filter", &c.Images.Filter)
+	p.choose("pass-order", &c.Images.PassOrder)
 	p.choose("names", &c.Names)
 	p.chooseIf("format", &c.Format)
-	p.chooseIf("fit", &c.Fit)
+	p.chooseIf("fit", &c.Images.Fit)
 	p.choose("exif-orientation", &f.orientation)
 	p.choose("alpha", &f.alpha)
 	p.choose("sixteen-bit", &f.deep)
@@ -165,21 +165,21 @@ func (f *flags) check(args []string) error {
 func (f *flags) parse(p *problems) {
 	var err error
 	c := &f.config
-	c.Color, c.Layout, c.Skip = f.color, strings.ToUpper(f.layout), f.onError == "skip"
+	c.Images.Color, c.Images.Layout, c.Skip = f.color, strings.ToUpper(f.layout), f.onError == "skip"
 	if f.dtype != "" {
-		p.add("dtype", f.dtype, c.DType.UnmarshalText([]byte(f.dtype)))
+		p.add("dtype", f.dtype, c.Images.DType.UnmarshalText([]byte(f.dtype)))
 	}
-	c.Rules = prepare.Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", Alpha: prepare.Alphas()[f.alpha], Deep: prepare.Depth(slices.Index(prepare.Depths(), f.deep)), RefuseCMYK: f.cmyk == "refused"}
-	if c.DType == tensor.Uint8 && c.Deep == prepare.KeepDeep {
-		c.Deep = prepare.HighByte // which was asked for in other words
+	c.Images.Rules = prepare.Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", Alpha: prepare.Alphas()[f.alpha], Deep: prepare.Depth(slices.Index(prepare.Depths(), f.deep)), RefuseCMYK: f.cmyk == "refused"}
+	if c.Images.DType == tensor.Uint8 && c.Images.Rules.Deep == prepare.KeepDeep {
+		c.Images.Rules.Deep = prepare.HighByte // which was asked for in other words
 	}
-	if c.Resize, err = parseSize(f.resize); err != nil {
-		c.Fit = ""
+	if c.Images.Resize, err = parseSize(f.resize); err != nil {
+		c.Images.Fit = ""
 	}
 	p.add("resize", f.resize, err)
-	c.Crop, err = parseSize(f.crop)
+	c.Images.Crop, err = parseSize(f.crop)
 	p.add("crop", f.crop, err)
-	c.Normalize, err = prepare.ParseNormalize(f.normalize)
+	c.Images.Normalize, err = prepare.ParseNormalize(f.normalize)
 	p.add("normalize", f.normalize, err)
 	c.Split, err = prepare.ParseSplit(f.split)
 	p.add("split", f.split, err)

@@ -31,8 +31,8 @@ func TestFlagDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := f.config
-	if c.Source != "a" || c.Dest != "b" || c.ChangesPixels() || c.Skip ||
-		c.Resize != nil || c.Crop != nil || !c.Normalize.None() || c.DatasetFormat() != prepare.Flat || c.Workers < 1 || c.Filter != "bilinear" {
+	if c.Source != "a" || c.Dest != "b" || c.Images.ChangesPixels() || c.Skip ||
+		c.Images.Resize != nil || c.Images.Crop != nil || !c.Images.Normalize.None() || c.DatasetFormat() != prepare.Flat || c.Workers < 1 || c.Images.Filter != "bilinear" {
 		t.Errorf("config %+v", c)
 	}
 }
@@ -89,7 +89,7 @@ func TestFormatByName(t *testing.T) {
 	for _, c := range []struct{ format, dest, want string }{
 		{"", "x", prepare.Flat}, {"", "x.h5", prepare.HDF5}, {"", "x.HDF5", prepare.HDF5}, {"", "x.h5/y", prepare.Flat}, {"", "x.h5/", prepare.HDF5}, {"flat", "x.h5", prepare.Flat}, {"", "x.zarr", prepare.Zarr}, {"", "s3://lab/x.zarr?region=us-east-1&awssecret=hush-hush", prepare.Zarr}, {"", "s3://lab/a/x.h5?region=us-east-1&awssecret=hush-hush", prepare.HDF5}, {"hdf5", "x", prepare.HDF5},
 	} {
-		if got := (prepare.Config{Output: prepare.Output{Format: c.format, Dest: c.dest}}).DatasetFormat(); got != c.want {
+		if got := (prepare.Config{Format: c.format, Dest: c.dest}).DatasetFormat(); got != c.want {
 			t.Errorf("format %q of %s is %s, want %s", c.format, c.dest, got, c.want)
 		}
 	}

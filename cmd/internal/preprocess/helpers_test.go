@@ -18,8 +18,8 @@ func plain(t testing.TB, source string) prepare.Config {
 // config is a Config for images: 24 short, 16x16 crop.
 func config(t testing.TB, source string) prepare.Config {
 	c := plain(t, source)
-	c.Resize, c.Crop = []int{24}, []int{16}
-	c.Normalize = normalizeOf(t, "none")
+	c.Images.Resize, c.Images.Crop = []int{24}, []int{16}
+	c.Images.Normalize = normalizeOf(t, "none")
 	return c
 }
 

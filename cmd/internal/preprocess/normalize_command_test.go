@@ -53,7 +53,7 @@ func TestNormalizeAfterwards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Dest, c.Normalize, c.NormalizeSplit = filepath.Join(filepath.Dir(plain), "asked"), normalizeOf(t, run.figures), run.split
+		c.Dest, c.Images.Normalize, c.NormalizeSplit = filepath.Join(filepath.Dir(plain), "asked"), normalizeOf(t, run.figures), run.split
 		mustRun(t, c)
 		asked := rawtest.Manifest(t, c.Dest)
 
@@ -85,7 +85,7 @@ func TestNormalizeAfterwards(t *testing.T) {
 		if v, err := verify.Dataset(t.Context(), ds, verify.Options{}); err != nil {
 			t.Errorf("%v: %+v, %v", run, v, err)
 		}
-		c.Dest, c.Append, c.Normalize, c.NormalizeSplit = plain, true, prepare.Normalize{Name: "none"}, ""
+		c.Dest, c.Append, c.Images.Normalize, c.NormalizeSplit = plain, true, prepare.Normalize{Name: "none"}, ""
 		mustRun(t, c)
 		if more := rawtest.Manifest(t, plain); more.Records != 2*before.Records || !reflect.DeepEqual(more.Fields, asked.Fields) {
 			t.Errorf("%v: appended to: %d records of %+v", run, more.Records, more.Fields)
@@ -97,7 +97,7 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 4))
 	mustRun(t, c)
 	floats := c
-	floats.Dest, floats.DType, floats.Normalize = filepath.Join(filepath.Dir(c.Dest), "floats"), tensor.Float32, normalizeOf(t, "imagenet")
+	floats.Dest, floats.Images.DType, floats.Images.Normalize = filepath.Join(filepath.Dir(c.Dest), "floats"), tensor.Float32, normalizeOf(t, "imagenet")
 	mustRun(t, floats)
 	text, err := os.ReadFile(filepath.Join(c.Dest, layout.ManifestName))
 	if err != nil {

@@ -187,7 +187,7 @@ func (p *pipelineFile) apply(fs *pflag.FlagSet, c *prepare.Config) (problems []s
 	if p.transforms == nil {
 		return problems
 	}
-	c.Transforms = p.transforms
+	c.Images.Transforms = p.transforms
 	for _, name := range transformFlags {
 		if fs.Changed(name) {
 			problems = append(problems, fmt.Sprintf("the file has transforms, which --%s cannot change; change them there", name))

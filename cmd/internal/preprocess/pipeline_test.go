@@ -47,22 +47,27 @@ func TestRecipeRunsAgain(t *testing.T) {
 	rawtest.Put(t, images, "dog/zz.png", []byte("words"))
 	table := rawtest.Rows(t, 60)
 	for name, change := range map[string]func(*prepare.Config){
-		"plain":   func(*prepare.Config) {},
-		"noted":   func(c *prepare.Config) { c.Normalize, _ = prepare.ParseNormalize("dataset") },
-		"applied": func(c *prepare.Config) { c.Normalize, _ = prepare.ParseNormalize("dataset"); c.DType = tensor.Float32 },
-		"rules":   func(c *prepare.Config) { c.Orient, c.RefuseAlpha, c.Color, c.Layout = true, true, "gray", tensor.HWC },
-		"matte":   func(c *prepare.Config) { c.Alpha = imagefile.OnBlack },
+		"plain": func(*prepare.Config) {},
+		"noted": func(c *prepare.Config) { c.Images.Normalize, _ = prepare.ParseNormalize("dataset") },
+		"applied": func(c *prepare.Config) {
+			c.Images.Normalize, _ = prepare.ParseNormalize("dataset")
+			c.Images.DType = tensor.Float32
+		},
+		"rules": func(c *prepare.Config) {
+			c.Images.Rules.Orient, c.Images.Rules.RefuseAlpha, c.Images.Color, c.Images.Layout = true, true, "gray", tensor.HWC
+		},
+		"matte": func(c *prepare.Config) { c.Images.Rules.Alpha = imagefile.OnBlack },
 		"shards": func(c *prepare.Config) {
 			c.ShardBytes, c.Split, c.Stratify.Wanted, c.Dedup = 4096, []prepare.Share{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, true, true
 		},
 		"shuffle": func(c *prepare.Config) { c.Shuffle = prepare.Seed{Set: true, Seed: 9} },
-		"encoded": func(c *prepare.Config) { c.Resize, c.Crop, c.KeepEncoded = nil, nil, true },
+		"encoded": func(c *prepare.Config) { c.Images.Resize, c.Images.Crop, c.Images.KeepEncoded = nil, nil, true },
 		"smaller": func(c *prepare.Config) {
-			c.Resize, c.Crop, c.KeepEncoded, c.Quality, c.LargerThan, c.Fit = []int{20}, nil, true, 70, 30, "longer"
+			c.Images.Resize, c.Images.Crop, c.Images.KeepEncoded, c.Images.Quality, c.Images.LargerThan, c.Images.Fit = []int{20}, nil, true, 70, 30, "longer"
 		},
 		"table": func(c *prepare.Config) {
-			c.Source, c.Resize, c.Crop, c.Fields = table, nil, nil, "label,number=square:int32"
-			c.Transforms = []byte(`[{"op":"Cast","field":"square","dtype":"float32"},{"op":"Scale","field":"square","factor":0.5}]`)
+			c.Source, c.Images.Resize, c.Images.Crop, c.Fields = table, nil, nil, "label,number=square:int32"
+			c.Images.Transforms = []byte(`[{"op":"Cast","field":"square","dtype":"float32"},{"op":"Scale","field":"square","factor":0.5}]`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +87,8 @@ func TestRecipeRunsAgain(t *testing.T) {
 // A printed pipeline is read back as the same.
 func TestPrintPipeline(t *testing.T) {
 	c := config(t, "x")
-	c.DType, c.Normalize = tensor.Float32, normalizeOf(t, "imagenet")
-	c.Normalize.Name = "imagenet"
+	c.Images.DType, c.Images.Normalize = tensor.Float32, normalizeOf(t, "imagenet")
+	c.Images.Normalize.Name = "imagenet"
 	var b bytes.Buffer
 	if err := printPipeline(&b, c); err != nil {
 		t.Fatal(err)
@@ -104,9 +109,9 @@ func TestPrintPipeline(t *testing.T) {
 		t.Errorf("options %v, want %v", p.options, options)
 	}
 	again := config(t, "x")
-	again.Transforms = p.transforms
+	again.Images.Transforms = p.transforms
 	var b2 bytes.Buffer
-	again.Normalize = c.Normalize
+	again.Images.Normalize = c.Images.Normalize
 	if err := printPipeline(&b2, again); err != nil || strings.Count(b2.String(), "op:") != strings.Count(b.String(), "op:") {
 		t.Errorf("%v, printed\n%s\nthen\n%s", err, &b, &b2)
 	}
@@ -115,13 +120,13 @@ func TestPrintPipeline(t *testing.T) {
 // A transform that names no field is for images; without one it would be left out, and that is an error.
 func TestTransformsOfNoField(t *testing.T) {
 	c := plain(t, rawtest.Rows(t, 10))
-	c.Transforms = []byte(`[{"op":"Cast","dtype":"float32"}]`)
+	c.Images.Transforms = []byte(`[{"op":"Cast","dtype":"float32"}]`)
 	if _, err := prepare.Run(t.Context(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), `"op":"Cast"} names no field`) || !strings.Contains(err.Error(), "such as field: number") {
 		t.Errorf("rows: error %v", err)
 	}
 	c = config(t, rawtest.Folder(t, 4))
-	c.Resize, c.Crop = nil, nil
-	c.Transforms = []byte(`[{"op":"Resize","field":"images","size":[8,8]},{"op":"HorizontalFlip"}]`)
+	c.Images.Resize, c.Images.Crop = nil, nil
+	c.Images.Transforms = []byte(`[{"op":"Resize","field":"images","size":[8,8]},{"op":"HorizontalFlip"}]`)
 	if _, err := prepare.Run(t.Context(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), `"HorizontalFlip"} names no field`) {
 		t.Errorf("images: error %v", err)
 	}
@@ -130,7 +135,7 @@ func TestTransformsOfNoField(t *testing.T) {
 // Numbers go through the transforms of their field.
 func TestArrayTransforms(t *testing.T) {
 	c := plain(t, rawtest.Rows(t, 10))
-	c.Transforms = []byte(`[{"op":"Cast","field":"number","dtype":"float32"},{"op":"Standardize","field":"number","mean":[10],"std":[2]}]`)
+	c.Images.Transforms = []byte(`[{"op":"Cast","field":"number","dtype":"float32"},{"op":"Standardize","field":"number","mean":[10],"std":[2]}]`)
 	mustRun(t, c)
 	f := rawtest.Manifest(t, c.Dest).Fields[0]
 	if f.DType != tensor.Float32 {

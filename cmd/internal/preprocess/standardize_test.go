@@ -86,7 +86,7 @@ func TestNormalizeArrays(t *testing.T) {
 			if run.name == "lists" {
 				c.Fields = "boxes:float32[*,4],y"
 			}
-			c.Normalize = normalizeOf(t, run.normalize)
+			c.Images.Normalize = normalizeOf(t, run.normalize)
 			s := mustRun(t, c)
 			check = append(check, c.Dest, filepath.Join(dir, run.want))
 			if first == nil {
@@ -136,7 +136,7 @@ func TestNormalizeDigits(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := plain(t, path)
-	c.Normalize = normalizeOf(t, "dataset")
+	c.Images.Normalize = normalizeOf(t, "dataset")
 	mustRun(t, c)
 	n, mean := rawtest.Manifest(t, c.Dest).Fields[0].Normalization, sum/320
 	if n == nil || n.Applied || math.Abs(n.Mean[0]-mean/255) > 1e-12 || math.Abs(n.Std[0]-math.Sqrt(squares/320-mean*mean)/255) > 1e-12 {
@@ -155,13 +155,13 @@ func TestNormalizeArraysErrors(t *testing.T) {
 		{"x.csv", "x,n", "dataset:x@0", "x has no axis 0 in records of shape ()"},
 	} {
 		config := plain(t, filepath.Join(dir, c.source))
-		config.Fields, config.Normalize = c.fields, normalizeOf(t, c.normalize)
+		config.Fields, config.Images.Normalize = c.fields, normalizeOf(t, c.normalize)
 		if got := runError(t, config); !strings.Contains(got, c.want) {
 			t.Errorf("--normalize %s: %s, want %s", c.normalize, got, c.want)
 		}
 	}
 	c := plain(t, filepath.Join(dir, "x.csv"))
-	c.Fields, c.Normalize = "x,n", normalizeOf(t, "dataset")
+	c.Fields, c.Images.Normalize = "x,n", normalizeOf(t, "dataset")
 	mustRun(t, c)
 	c.Append = true
 	if _, err := prepare.Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "the figures would be those of the new records alone") {

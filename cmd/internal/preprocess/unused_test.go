@@ -32,10 +32,10 @@ func TestUnusedFlags(t *testing.T) {
 		}
 	}
 	c := plain(t, rawtest.Folder(t, 4))
-	c.Resize, c.Crop = []int{24}, []int{16}
+	c.Images.Resize, c.Images.Crop = []int{24}, []int{16}
 	mustRun(t, c)
 	again := plain(t, c.Dest)
-	again.Alpha = 1
+	again.Images.Rules.Alpha = 1
 	if got := runError(t, again); !strings.Contains(got, "--alpha: the source has no images that this") {
 		t.Errorf("pixels: %s", got)
 	}

@@ -27,10 +27,8 @@ const (
 
 // manyMethods are the types with larger method sets, with the reason.
 var manyMethods = map[string]string{
-	"prepare.Config":        "not carved yet",
 	"prepare.rankRun":       "not carved yet",
 	"prepare.run":           "not carved yet",
-	"prepare.sharedConfig":  "not carved yet",
 	"loader/combine.Concat": "not carved yet",
 	"loader/cuda.Device":    "not carved yet",
 	"mmapds.Dataset":        "not carved yet",

@@ -14,6 +14,7 @@ var large = map[string]string{
 	"cmd/internal/loadbench.Options":       "a table of options",
 	"cmd/internal/loadbench.Result":        "a table of statistics",
 	"prepare.Summary":                      "a table of statistics",
+	"prepare.Config":                       "a table of options",
 	"cmd/internal/preprocess.flags":        "a table of options",
 	"cmd/internal/inspect/summary.Summary": "a table that is printed as JSON",
 	"cmd/internal/inspect/tree.Node":       "a table that is printed as JSON",

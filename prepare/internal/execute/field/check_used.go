@@ -37,10 +37,10 @@ func (c Options) checkUsed(fields []source.Field) error {
 	}
 	if !slices.ContainsFunc(fields, source.Field.Image) {
 		add(c.KeepEncoded, "keep-encoded")
-		add(c.Orient, "exif-orientation")
-		add(c.AlphaName() != "dropped", "alpha")
-		add(c.Deep != KeepDeep, "sixteen-bit")
-		add(c.RefuseCMYK, "cmyk")
+		add(c.Rules.Orient, "exif-orientation")
+		add(c.Rules.AlphaName() != "dropped", "alpha")
+		add(c.Rules.Deep != KeepDeep, "sixteen-bit")
+		add(c.Rules.RefuseCMYK, "cmyk")
 	}
 	if idle == nil {
 		return nil

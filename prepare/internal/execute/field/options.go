@@ -24,7 +24,7 @@ type Options struct {
 	DType     tensor.DType
 	Normalize Normalize
 
-	Rules
+	Rules       Rules
 	MaxPixels   int  // larger images are refused from their header
 	KeepEncoded bool // keep files of images, as a field of variable length: Resize makes smaller only those that are large
 	Quality     int  // of JPEGs that are made then, 1 to 100; 0 is 90
@@ -99,7 +99,7 @@ func (c Options) Pipeline(ts ...transforms.Transform) (*transforms.Pipeline, err
 
 // decoder returns the options of the decoders.
 func (c Options) decoder() imagefile.Options {
-	o := imagefile.Options{MaxPixels: c.MaxPixels, Orient: c.Orient, Alpha: c.Alpha}
+	o := imagefile.Options{MaxPixels: c.MaxPixels, Orient: c.Rules.Orient, Alpha: c.Rules.Alpha}
 	if !c.KeepEncoded { // the loader, which has no zstd, would have to open such a file
 		o.Zstd = stream.Zstd
 	}
