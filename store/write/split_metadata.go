@@ -34,25 +34,25 @@ func newSplitMetadata(s store.Schema) splitMetadata {
 	return b
 }
 
-func (b *splitMetadata) add(s store.Schema, r *store.Record, digests []digest.Value) {
+func (k *splitMetadata) add(s store.Schema, r *store.Record, digests []digest.Value) {
 	for i, f := range s.Fields {
-		entry := b.entry[:4]
+		entry := k.entry[:4]
 		binary.LittleEndian.PutUint32(entry, digests[i].CRC32C)
 		if rows := digest.Of(r).Rows(i, f.Spec); f.Ragged {
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(rows))
-			b.lengths[i].Merge(moments.One(float64(rows)))
+			k.lengths[i].Merge(moments.One(float64(rows)))
 		}
-		b.ids[i].Write(entry)
-		for c := range b.stats[i] {
-			b.stats[i][c].Merge(digests[i].Channels[c])
+		k.ids[i].Write(entry)
+		for c := range k.stats[i] {
+			k.stats[i][c].Merge(digests[i].Channels[c])
 		}
 		if isLabel(f) {
 			for v := r.Values[i]; len(v) > 0; v = v[8:] {
-				b.labels[i][binary.LittleEndian.Uint64(v)]++
+				k.labels[i][binary.LittleEndian.Uint64(v)]++
 			}
 		}
 	}
-	b.count++
+	k.count++
 }
 
 func (k *splitMetadata) addBlock(s store.Schema, b *digest.Block) {

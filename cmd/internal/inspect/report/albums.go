@@ -106,7 +106,7 @@ func (c *builder) extremes(ctx context.Context) error {
 	}
 	readable := slices.DeleteFunc(slices.Clone(all), func(g imageHash) bool { return !g.ok })
 	if bad := len(all) - len(readable); bad > 0 {
-		c.report.check(false, "%s cannot be decoded, the first is record %d", units.Counted(int64(bad), "image"), firstBad(all))
+		c.report.fail("%s cannot be decoded, the first is record %d", units.Counted(int64(bad), "image"), firstBad(all))
 	}
 	slices.SortStableFunc(readable, func(a, b imageHash) int { return cmp.Compare(a.mean, b.mean) })
 	n := min(extremeSamples, len(readable))
@@ -130,7 +130,7 @@ func recordsOf(list []imageHash) []int {
 }
 
 func (c *builder) duplicates(ctx context.Context, pairs []pair) error {
-	c.report.check(len(pairs) == 0, "%s of records look alike, by a perceptual hash", pairsText(len(pairs)))
+	c.report.check(len(pairs) == 0, fmt.Sprintf("%s of records look alike, by a perceptual hash", pairsText(len(pairs))))
 	crossing := 0
 	for _, p := range pairs {
 		found := Pair{Records: [2]int{p.a, p.b}, Distance: p.distance}
@@ -147,7 +147,7 @@ func (c *builder) duplicates(ctx context.Context, pairs []pair) error {
 		c.report.Pairs = append(c.report.Pairs, found)
 	}
 	if len(c.report.Summary.Splits) > 1 && c.opts.Split == "" {
-		c.report.check(crossing == 0, "%s of records look alike and are in different splits", pairsText(crossing))
+		c.report.check(crossing == 0, fmt.Sprintf("%s of records look alike and are in different splits", pairsText(crossing)))
 	}
 	if len(pairs) == 0 {
 		return nil

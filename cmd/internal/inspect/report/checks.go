@@ -14,14 +14,18 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-func (r *Report) check(good bool, format string, args ...any) {
-	r.Checks = append(r.Checks, Check{Good: good, Text: fmt.Sprintf(format, args...)})
+// pass adds a check with nothing to complain about, fail one that found something.
+func (r *Report) pass(format string, args ...any) { r.check(true, fmt.Sprintf(format, args...)) }
+func (r *Report) fail(format string, args ...any) { r.check(false, fmt.Sprintf(format, args...)) }
+
+func (r *Report) check(good bool, text string) {
+	r.Checks = append(r.Checks, Check{Good: good, Text: text})
 }
 
 // verify compares the records with their checksums, where there are any.
 func (c *builder) verify(ctx context.Context) error {
 	if !c.report.Summary.Penstock {
-		c.report.check(true, "There are no checksums to compare the records with: penstock did not make this file")
+		c.report.pass("There are no checksums to compare the records with: penstock did not make this file")
 		return nil
 	}
 	v, err := verify.Dataset(ctx, c.report.Summary.Path, verify.Options{Workers: c.opts.Workers})
@@ -29,10 +33,10 @@ func (c *builder) verify(ctx context.Context) error {
 		return err
 	}
 	if v.Whole {
-		c.report.check(true, "Every record is as it was written: %s match", units.Counted(v.Checksums, "checksum"))
+		c.report.pass("Every record is as it was written: %s match", units.Counted(v.Checksums, "checksum"))
 		return nil
 	}
-	c.report.check(false, "The dataset is corrupt in %s; the first: %s", units.Counted(int64(len(v.Corruptions)), "place"), v.Corruptions[0])
+	c.report.fail("The dataset is corrupt in %s; the first: %s", units.Counted(int64(len(v.Corruptions)), "place"), v.Corruptions[0])
 	return nil
 }
 
@@ -40,18 +44,18 @@ func (c *builder) verify(ctx context.Context) error {
 func (r *Report) checkFigures() {
 	for _, f := range r.Stats.Fields {
 		if f.Agrees != nil {
-			r.check(*f.Agrees, "%s: the statistics of the manifest %s those of the values", f.Name, choose(*f.Agrees, "are", "are not"))
+			r.check(*f.Agrees, fmt.Sprintf("%s: the statistics of the manifest %s those of the values", f.Name, choose(*f.Agrees, "are", "are not")))
 		}
 		if f.Moments != nil && f.DType.IsFloat() {
-			r.check(f.Moments.NonFinite == 0, "%s: %s not finite", f.Name, countedAre(f.Moments.NonFinite, "value"))
+			r.check(f.Moments.NonFinite == 0, fmt.Sprintf("%s: %s not finite", f.Name, countedAre(f.Moments.NonFinite, "value")))
 		}
 		if f.Moments != nil && len(f.Labels) == 0 && r.Stats.Records > 1 && f.Moments.Min == f.Moments.Max {
-			r.check(false, "%s: all values are %s", f.Name, cli.Number(f.Moments.Min))
+			r.fail("%s: all values are %s", f.Name, cli.Number(f.Moments.Min))
 		}
 		r.checkLabels(f)
 	}
 	if n := len(r.Summary.Skipped); n > 0 {
-		r.check(false, "Skipped when the dataset was made: %s, see below", units.Counted(int64(n), "sample"))
+		r.fail("Skipped when the dataset was made: %s, see below", units.Counted(int64(n), "sample"))
 	}
 }
 
@@ -71,18 +75,18 @@ func (r *Report) checkLabels(f stats.FieldStats) {
 			unnamed++
 		}
 	}
-	r.check(empty == 0, "%s: %s without records", f.Name, classes(empty))
+	r.check(empty == 0, fmt.Sprintf("%s: %s without records", f.Name, classes(empty)))
 	if unnamed > 0 {
-		r.check(false, "%s: %s have no name", f.Name, classes(unnamed))
+		r.fail("%s: %s have no name", f.Name, classes(unnamed))
 	}
 	low := slices.MinFunc(f.Labels, func(a, b stats.Label) int { return cmp.Compare(a.Records, b.Records) }).Records
 	high := slices.MaxFunc(f.Labels, func(a, b stats.Label) int { return cmp.Compare(a.Records, b.Records) }).Records
 	switch {
 	case low == 0 || len(f.Labels) < 2:
 	case low == high:
-		r.check(true, "%s: every class has %s", f.Name, units.Counted(low, "record"))
+		r.pass("%s: every class has %s", f.Name, units.Counted(low, "record"))
 	default:
-		r.check(high <= 10*low, "%s: the largest class has %.3g times the records of the smallest", f.Name, float64(high)/float64(low))
+		r.check(high <= 10*low, fmt.Sprintf("%s: the largest class has %.3g times the records of the smallest", f.Name, float64(high)/float64(low)))
 	}
 }
 

@@ -1,8 +1,6 @@
 package verify
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
@@ -39,7 +37,10 @@ func Command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := func(w io.Writer) error { return v.Render(w, quiet) }
+			text := v.Render
+			if quiet {
+				text = v.RenderCorruptions
+			}
 			if err := cli.Print(cmd.OutOrStdout(), asJSON, v, text); err != nil {
 				return err
 			}

@@ -9,18 +9,25 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-// Render prints a line for each corruption and, unless it shall be quiet, for what was not
-// checked and what was noticed, and the result last.
-func (v *Verification) Render(w io.Writer, quiet bool) error {
+// Render prints a line for each corruption, for what was not checked and what was noticed, and the result last.
+func (v *Verification) Render(w io.Writer) error {
+	if err := v.RenderCorruptions(w); err != nil {
+		return err
+	}
 	var b strings.Builder
-	for _, d := range v.Corruptions {
-		fmt.Fprintf(&b, "corrupt: %s\n", d)
-	}
-	if !quiet {
-		v.renderNotes(&b)
-	}
+	v.renderNotes(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// RenderCorruptions prints a line for each corruption, and nothing where there are none.
+func (v *Verification) RenderCorruptions(w io.Writer) error {
+	for _, d := range v.Corruptions {
+		if _, err := fmt.Fprintf(w, "corrupt: %s\n", d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (v *Verification) renderNotes(b *strings.Builder) {

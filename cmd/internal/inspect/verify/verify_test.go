@@ -141,7 +141,7 @@ func TestVerifyNotesUnknownFiles(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	var loud, quiet strings.Builder
-	if err := errors.Join(v.Render(&loud, false), v.Render(&quiet, true)); err != nil {
+	if err := errors.Join(v.Render(&loud), v.RenderCorruptions(&quiet)); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(loud.String(), "note: notes.txt is not a file of the dataset\n") || quiet.String() != "" {
@@ -155,7 +155,7 @@ func TestVerifyForeignHDF5SaysWhatItCannot(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	var b strings.Builder
-	if err := v.Render(&b, false); err != nil {
+	if err := v.Render(&b); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "not checked: /grow: it has no checksums") || !strings.Contains(b.String(), "its structure is sound") {
@@ -179,7 +179,7 @@ func TestVerifyForeignChunks(t *testing.T) {
 		t.Fatalf("%+v", v)
 	}
 	var b strings.Builder
-	if err := v.Render(&b, false); err != nil || !strings.Contains(b.String(), "its structure is sound; 16 chunks match the checksums of their filters\n") {
+	if err := v.Render(&b); err != nil || !strings.Contains(b.String(), "its structure is sound; 16 chunks match the checksums of their filters\n") {
 		t.Errorf("error %v\n%s", err, &b)
 	}
 	at := chunkOffsets(t, path)
