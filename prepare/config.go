@@ -57,7 +57,7 @@ type Config struct {
 	// "" is the split of training where there are splits, see [trainingSplit].
 	NormalizeSplit string
 
-	// What is made, and where.
+	// The dataset that is made, and its place.
 
 	Dest       string // dataset to make
 	Format     string // "flat", "hdf5", or "" to choose by Dest's name

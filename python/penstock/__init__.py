@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 from . import bfloat16, order, samplers
 from .batch import Batch, LoaderBatch
 from .dataloader import DataLoader
-from .dataset import Dataset, open
+from .dataset import Dataset
+from .dataset import open_dataset as open
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .field import Field, Normalization
 from .pack import Pack
@@ -36,7 +37,7 @@ from .records import Records
 
 if TYPE_CHECKING:
     from . import transforms
-    from .mapping import map
+    from .mapping import map_inputs as map
     from .writer import Writer, merge
 
 __version__ = "0.1.0"
@@ -47,7 +48,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-_LATER = {"Writer": ".writer", "map": ".mapping", "merge": ".writer"}
+_LATER = {"Writer": (".writer", "Writer"), "map": (".mapping", "map_inputs"), "merge": (".writer", "merge")}
 
 
 def __getattr__(name: str) -> Any:
@@ -55,5 +56,6 @@ def __getattr__(name: str) -> Any:
     if name == "transforms":
         return importlib.import_module(".transforms", __name__)
     if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name], __name__), name)
+        module, known = _LATER[name]
+        return getattr(importlib.import_module(module, __name__), known)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .dataset import Dataset
 from .errors import Error
 from .ragged import RaggedRecords
 
@@ -25,7 +24,7 @@ class Lazy:
     Records of variable length are objects: arrays, or texts.
     """
 
-    def __init__(self, dataset: Dataset, name: str) -> None:
+    def __init__(self, dataset: Any, name: str) -> None:
         self.dataset, self.name = dataset, name
         field = dataset[name]
         ragged = isinstance(field, RaggedRecords)
@@ -54,7 +53,7 @@ class Lazy:
         return out
 
 
-def to_dask(dataset: Dataset, chunks: int | None = None) -> dict[str, dask.array.Array]:
+def to_dask(dataset: Any, chunks: int | None = None) -> dict[str, dask.array.Array]:
     """Return the fields of a dataset as dask arrays, by name: see ``Dataset.to_dask``."""
     try:
         import dask.array
@@ -65,7 +64,7 @@ def to_dask(dataset: Dataset, chunks: int | None = None) -> dict[str, dask.array
         raise ValueError(f"chunks is {chunks}; it is the number of records of a chunk, 1 or more")
     shared = dataset.__getstate__()
     shared["path"] = os.path.abspath(dataset.path)  # workers may be in other folders
-    whole = Dataset.__new__(Dataset)
+    whole = object.__new__(type(dataset))
     whole.__setstate__(shared)
     arrays = {}
     for name, field in whole.fields.items():

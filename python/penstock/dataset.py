@@ -12,7 +12,8 @@ from .batch import Batch
 from .column import Column
 from .errors import CorruptError, Error
 from .field import SOURCE_NAME, Field, chosen
-from .layout import Layout, column_names, locate, select, stamp
+from .formats import locate, stamp
+from .layout import Layout, column_names, select
 from .ragged import RaggedRecords
 from .records import Piece, Places, Records
 from .verify import verify
@@ -251,7 +252,7 @@ def _pieces(layout: Layout, ranges: list[tuple[int, int]]) -> list[Piece]:
     return pieces
 
 
-def open(
+def open_dataset(
     path: str | os.PathLike[str],
     fields: Iterable[str] | None = None,
     split: str | None = None,

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from .batch import LoaderBatch
-from .dataloader import DataLoader
 from .errors import Error
 from .field import Field, Normalization
 from .jagged import Jagged
@@ -160,7 +159,8 @@ class Prefetcher:
             self._state = None
             return (_finished(batch, self._finish) for batch in self.loader)
         stage = Stage(self.device, self._finish, self._ahead)
-        return self.loader.staged(stage, self._ahead) if isinstance(self.loader, DataLoader) else self._iterate(stage)
+        staged = getattr(self.loader, "staged", None)  # of a DataLoader, whose memory is filled again
+        return self._iterate(stage) if staged is None else staged(stage, self._ahead)
 
     def _iterate(self, stage: Stage) -> Iterator[Any]:
         self._state = None

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-if TYPE_CHECKING:
-    from .verify import Corruption
+
+@dataclass(frozen=True)
+class Corruption:
+    """Rows [first, end) of an array in one file are not what was written."""
+
+    column: str
+    path: str
+    first: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.column}: rows {self.first} to {self.end - 1} are not what was written"
 
 
 class Error(ValueError):
@@ -20,7 +30,7 @@ class NotFoundError(Error, FileNotFoundError):
 class CorruptError(Error):
     """Bytes are not what the format or the manifest says.
 
-    ``corruptions`` are the rows that Dataset.verify found to be wrong, as penstock.verify.Corruption.
+    ``corruptions`` are the rows that Dataset.verify found to be wrong, as penstock.errors.Corruption.
     """
 
     def __init__(self, text: str, corruptions: Sequence[Corruption] = ()) -> None:

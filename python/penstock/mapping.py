@@ -30,7 +30,7 @@ _Answer = tuple[int, bytes, int, Union[str, None]]
 _AHEAD = 2
 
 
-def map(
+def map_inputs(
     function: Function,
     inputs: Iterable[Any],
     path: Path,
@@ -139,7 +139,7 @@ def _items(inputs: Any) -> Any:
 
 def _part(function: Function, items: Sequence[Any], path: str, world_size: int, options: Mapping[str, Any], rank: int) -> None:
     """Make the part of a rank."""
-    map(function, items, path, rank=rank, world_size=world_size, **options)
+    map_inputs(function, items, path, rank=rank, world_size=world_size, **options)
 
 
 def _fields(function: Function, items: Sequence[Any], schema: Sequence[Field] | None) -> list[Field]:

@@ -459,14 +459,14 @@ class RandomChoice(BatchTransform):
 
 
 def _one(choice: RandomChoice, t: Any) -> dict[str, Any]:
-    entries = translate(t, _BATCH)
+    entries = translate(t, BATCH)
     if len(entries) != 1:
         raise UnsupportedError(f"RandomChoice: {t!r} is {len(entries)} operations; each choice is one")
     return entries[0]
 
 
 _NOTHING = {"Identity", "ToPureTensor"}
-_BATCH = {c.__name__: c for c in (MixUp, CutMix, LabelSmoothing, RandomChoice)}
+BATCH = {c.__name__: c for c in (MixUp, CutMix, LabelSmoothing, RandomChoice)}
 _RECORD: dict[str, type[Transform]] = {
     c.__name__: c
     for c in globals().values()
@@ -550,7 +550,7 @@ def _entries(t: Any, known: Mapping[str, type[Transform]], kind: str) -> list[di
 
 
 def _other(known: Mapping[str, Any]) -> str:
-    return "transforms=" if known is _BATCH else "batch_transforms="
+    return "transforms=" if known is BATCH else "batch_transforms="
 
 
 def _of_torchvision(c: type[Transform], t: Any, kind: str) -> Transform:

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from . import crc32c
 from .column import Column, Extent
-from .errors import CorruptError
+from .errors import CorruptError, Corruption
 from .layout import block_rows, blocks
 
 #: About as many bytes are summed at once.
 _STEP = 4 << 20
-
-
-@dataclass(frozen=True)
-class Corruption:
-    """Rows [first, end) of an array in one file are not what was written."""
-
-    column: str
-    path: str
-    first: int
-    end: int
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.column}: rows {self.first} to {self.end - 1} are not what was written"
 
 
 def verify(columns: list[Column]) -> tuple[int, list[Corruption], list[str]]:

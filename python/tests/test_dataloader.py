@@ -542,7 +542,7 @@ class DataLoaderTest(data.Copied):
     def test_the_process_is_killed(self):
         dl = loader("images", 50, True)
         batch = next(iter(dl))
-        want, child = batch["images"].copy(), dl._child
+        want, child = batch["images"].copy(), dl._session.child
         child.send_signal(signal.SIGKILL)
         with self.assertRaisesRegex(penstock.Error, "images: the feeding process has ended: killed by SIGKILL; make a new DataLoader"):
             for _ in range(1000):
@@ -556,7 +556,7 @@ class DataLoaderTest(data.Copied):
 
     def test_the_process_is_stopped(self):
         dl = loader("images", 50, True)
-        dl._child.terminate()
+        dl._session.child.terminate()
         for text in ("feed: interrupted|feeding process has ended", "was closed|has ended"):
             with self.assertRaisesRegex(penstock.Error, text):
                 for _ in range(1000):
@@ -589,7 +589,7 @@ class DataLoaderTest(data.Copied):
 
     def test_the_process_ends_with_its_object(self):
         f = loader("images", 50)
-        child = f._child
+        child = f._session.child
         batch = next(iter(f))
         del f
         self.assertEqual(child.returncode, 0)
@@ -632,6 +632,9 @@ class DataLoaderTest(data.Copied):
                 penstock.DataLoader(url, 2, **more, **options)
         with self.assertRaisesRegex(ValueError, "belong to the feed that listens"):
             penstock.DataLoader(socket="x", batch_size=2, output="numpy", cache_dir=cache)
+        for more in ({"cache_dir": cache}, {"cache_size": "1GiB"}):
+            with self.assertRaisesRegex(ValueError, "are for the URL of a dataset: nothing of .*images is fetched"):
+                penstock.DataLoader(data.path("images"), batch_size=2, output="numpy", **more)
 
     def test_a_dataset_of_a_web_server_and_of_the_hub(self):
         commit, token = "0123456789abcdef0123456789abcdef01234567", "hf_thesecretofthistest"

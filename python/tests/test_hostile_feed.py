@@ -11,7 +11,7 @@ import unittest
 from unittest import mock
 
 import penstock
-from penstock import dataloader, wire
+from penstock import session, wire
 
 SIZE = 1 << 16
 STARTED = {"number": 1, "started": {"epoch": 0, "step": 0}}
@@ -297,7 +297,7 @@ ATTACKS = {
 @unittest.skipUnless(sys.platform == "linux", "a DataLoader needs Linux")
 class TestHostileFeed(unittest.TestCase):
     def setUp(self):
-        for module, name, value in ((dataloader, "_OPENING", 0.3), (dataloader, "_GRACE", 0.2), (wire, "_UNREAD", 0.3)):
+        for module, name, value in ((session, "_OPENING", 0.3), (session, "_GRACE", 0.2), (wire, "_UNREAD", 0.3)):
             patch = mock.patch.object(module, name, value)
             patch.start()
             self.addCleanup(patch.stop)

@@ -83,14 +83,14 @@ class LoopsTest(data.Copied):
     def test_two_threads_at_the_same_time(self):
         with loader("images", 500, True, seed=1) as dl:
             waits, goes_on = threading.Event(), threading.Event()
-            receive, got = dl._wire.receive, []
+            receive, got = dl._session._wire.receive, []
 
             def slow(deadline):
                 waits.set()
                 goes_on.wait(60)
                 return receive(deadline)
 
-            with mock.patch.object(dl._wire, "receive", slow):
+            with mock.patch.object(dl._session._wire, "receive", slow):
                 other = threading.Thread(target=lambda: got.extend(b.indices.tolist() for b in [next(iter(dl))]))
                 other.start()
                 self.assertTrue(waits.wait(60))
@@ -183,8 +183,8 @@ class LoopsTest(data.Copied):
                 kept.clear()
                 gc.collect()
                 list(dl)
-                self.assertLessEqual(len(dl._freed) + len(dl._pending), dl._slots)
-                self.assertEqual(dl._held - len(dl._freed), 0)
+                self.assertLessEqual(len(dl._session._freed) + len(dl._session._pending), dl._session._slots)
+                self.assertEqual(dl._session._held - len(dl._session._freed), 0)
 
     def test_interrupts_at_random_times(self):
         """SIGINT comes from a timer, wherever the process is."""
@@ -225,6 +225,7 @@ class LoopsTest(data.Copied):
 
     def test_a_constructor_that_fails_leaves_nothing(self):
         weights = samplers.Weighted(np.ones(1500))
+        gc.collect()  # what earlier tests left
         before = sorted(os.listdir("/proc/self/fd"))
         for options in ({"transforms": 3}, {"verify": "x"}, {"filters": ["x"]}, {"pack": 3}, {"command": "no-such-feed"}, {"batch_transforms": 3}, {"cache_size": 0}, {"world_size": 0}):
             for _ in range(5):

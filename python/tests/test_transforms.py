@@ -185,10 +185,10 @@ class TransformsTest(unittest.TestCase):
                 T.Normalize(*norm), T.RandomErasing(value="random"),
             ])  # fmt: skip
             self.assertEqual(T.translate(got), want.to_json())
-        self.assertEqual(T.translate(v2.CutMix(num_classes=9, alpha=0.5), T._BATCH), T.CutMix(0.5, 9).to_json())
+        self.assertEqual(T.translate(v2.CutMix(num_classes=9, alpha=0.5), T.BATCH), T.CutMix(0.5, 9).to_json())
         choice = v2.RandomChoice([v2.CutMix(num_classes=9), v2.MixUp(num_classes=9)])
         want = [{"op": "CutMix", "alpha": 1.0, "num_classes": 9}, {"op": "MixUp", "alpha": 1.0, "num_classes": 9}]
-        self.assertEqual(T.translate(choice, T._BATCH), [{"op": "RandomChoice", "transforms": want, "p": [0.5, 0.5]}])
+        self.assertEqual(T.translate(choice, T.BATCH), [{"op": "RandomChoice", "transforms": want, "p": [0.5, 0.5]}])
         for t, name in ((v2.RandomApply([v2.Grayscale(3)]), "RandomApply"), (v1.Lambda(abs), "Lambda"), (v2.FiveCrop(3), "FiveCrop")):
             with self.assertRaisesRegex(penstock.UnsupportedError, rf"torchvision.transforms.*{name} cannot run"):
                 T.translate(t)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -34,17 +35,20 @@ func (c *Cache) Flags(f *pflag.FlagSet) {
 	f.StringVar(&c.size, "cache-size", "", "limit of the cache in `BYTES`, such as 500GiB (default 90 % of the free space)")
 }
 
-// Settle reads the flags, and returns their problems.
-func (c *Cache) Settle() (problems []string) {
+// Settle reads the flags, and returns their problems. A cache is for datasets that are fetched: one of args must be a URL.
+func (c *Cache) Settle(args []string) (problems []string) {
+	if (c.Dir != "" || c.size != "") && len(args) > 0 && !slices.ContainsFunc(args, remote.IsURL) {
+		problems = append(problems, fmt.Sprintf("--cache-dir and --cache-size are for the URL of a dataset: nothing of %s is fetched", args[0]))
+	}
 	if c.size == "" {
-		return nil
+		return problems
 	}
 	n, err := units.ParseBytes(c.size)
 	if err != nil || n <= 0 {
-		return []string{fmt.Sprintf("--cache-size: %q is not a size; write it like 500GiB", c.size)}
+		return append(problems, fmt.Sprintf("--cache-size: %q is not a size; write it like 500GiB", c.size))
 	}
 	c.Size = n
-	return nil
+	return problems
 }
 
 // Map opens the dataset of a path. Of one that does not exist the error names the neighbor that was probably meant.

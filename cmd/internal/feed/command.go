@@ -69,7 +69,7 @@ func (c *command) check(args []string) error {
 	if (c.socket == "") == (c.fd < 0) {
 		problems = append(problems, "--socket or --fd is required; in Python, penstock.DataLoader starts feed by itself")
 	}
-	problems = append(problems, c.cache.Settle()...)
+	problems = append(problems, c.cache.Settle(args)...)
 	if c.workers < 0 {
 		problems = append(problems, fmt.Sprintf("--workers %d: must not be negative", c.workers))
 	}

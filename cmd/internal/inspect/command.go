@@ -74,7 +74,7 @@ func Command() *cobra.Command {
 	var cache datasetarg.Cache
 	cache.Flags(cmd.PersistentFlags())
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if err := cli.Usage(cache.Settle()...); err != nil {
+		if err := cli.Usage(cache.Settle(args)...); err != nil {
 			return err
 		}
 		quiet, _ := cmd.Flags().GetBool("quiet") // not all have it

@@ -140,7 +140,7 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	if c.Shape, err = parseShape(c.shape); err != nil {
 		problems = append(problems, "--shape: "+err.Error())
 	}
-	problems = append(problems, c.Cache.Settle()...)
+	problems = append(problems, c.Cache.Settle(args)...)
 	if c.budget != "" {
 		n, err := units.ParseBytes(c.budget)
 		if err != nil || n < 1 || n > math.MaxInt {

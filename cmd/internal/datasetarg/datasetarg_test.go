@@ -1,0 +1,34 @@
+package datasetarg
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestFlags(t *testing.T) {
+	for _, c := range []struct {
+		flags, args string
+		want        string // in the problems, "" for none
+		size        int64
+	}{
+		{"", "ds", "", 0},
+		{"--cache-dir=x", "ds", "nothing of ds is fetched", 0},
+		{"--cache-size=2MiB", "ds other", "nothing of ds is fetched", 2 << 20},
+		{"--cache-size=2MiB", "ds s3://b/ds", "", 2 << 20},
+		{"--cache-dir=x", "", "", 0}, // the missing argument is another problem
+		{"--cache-size=-1", "s3://b/ds", `"-1" is not a size`, 0},
+	} {
+		var cache Cache
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		cache.Flags(f)
+		if err := f.Parse(strings.Fields(c.flags)); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(cache.Settle(strings.Fields(c.args)), "; ")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || cache.Size != c.size {
+			t.Errorf("%q %q: %q and %d bytes, want %q and %d", c.flags, c.args, got, cache.Size, c.want, c.size)
+		}
+	}
+}

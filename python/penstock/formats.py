@@ -1,0 +1,43 @@
+"""The format of the dataset at a path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Optional
+
+from . import flat, zarr
+from .layout import ZARR_MANIFEST, Layout
+
+#: Which file a path leads to, and when that was written: it is another after any replacement.
+Stamp = Optional[tuple[int, int, int, int]]
+
+
+def stamp(path: str) -> Stamp:
+    """Return the stamp of the dataset at path, which is that of its manifest or of its HDF5 file; None if there is none."""
+    try:
+        s = os.stat(_stamped(path))
+    except OSError:
+        return None
+    return s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns
+
+
+def _stamped(path: str) -> str:
+    if not os.path.isdir(path):
+        return path
+    zarr = os.path.join(path, ZARR_MANIFEST)
+    return zarr if os.path.exists(zarr) else os.path.join(path, "manifest.json")
+
+
+def locate(path: str, fields: Sequence[str] | None = None) -> Layout:
+    """Find out what the dataset at path is and where its records are. No record is read.
+
+    Of an HDF5 file that another program wrote, only these fields have to be mappable.
+    """
+    if os.path.isdir(path):
+        if os.path.exists(os.path.join(path, ZARR_MANIFEST)):
+            return zarr.locate(path)
+        return flat.locate(path)
+    from . import hdf5
+
+    return hdf5.locate(path, fields)

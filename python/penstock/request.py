@@ -1,0 +1,248 @@
+"""The parameters of a DataLoader: their checks, and what the first message to the feeding process says of them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from . import launcher, samplers, subject
+from .errors import Error
+from .field import chosen
+from .filters import to_json
+from .options import count, flag
+from .pack import Pack
+from .ragged import Ragged
+from .shared import Pinning
+
+# Limits of options, which are those of package loader.
+_MAX_BATCH = 1 << 30
+_MAX_WORLD = 1 << 20
+_MAX_WORKERS = 1 << 12
+MAX_SLOTS = 256
+
+_SIZE = re.compile(r"\s*[1-9][0-9]*(\.[0-9]+)?\s*([KMGTP]i?)?B?\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Request:
+    """The batches that a DataLoader asks for."""
+
+    subject: subject.Subject
+    order: samplers.Sampler
+    implied: Mapping[str, Any]  # what torch's sampler says besides: rank, world_size, seed, drop_last
+    pack: Pack | None
+    options: dict[str, Any]  # of the first message, without the order and the pack, which have arrays
+    exact: int | None  # how many records the datasets must have; None if any number will do
+    convert: Any  # makes of a batch's arrays what the caller asked for
+    device: Any  # where tensors go; None for the host
+    ahead: int  # how many batches are copied ahead of the loop
+    pinning: Pinning | None
+    copies: Any  # knows when copies are done that are not the DataLoader's own
+    socket: str | None  # where a feed listens; None to start one
+    flags: list[str]  # of the feeding process
+    command: str | None
+    timeout: float
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Request:
+        """Check the arguments of a DataLoader."""
+        given = SimpleNamespace(**arguments)
+        if given.pack is not None and not isinstance(given.pack, Pack):
+            raise TypeError(f"pack is {given.pack!r:.60}; it must be a penstock.Pack, such as penstock.Pack(length)")
+        if (given.dataset is None) == (given.socket is None):
+            raise ValueError("a DataLoader needs either a dataset or the socket of a feed")
+        if given.shuffle and given.sampler is not None:
+            raise ValueError("sampler decides the order: leave shuffle out")
+        convert, device, ahead = _converter(given.output, given.device)
+        of = subject.resolve(given.dataset, chosen(given.fields), given.split)
+        narrowed = given.filters is not None or given.pack is not None
+        if narrowed and of.indices is not None:
+            raise ValueError(
+                "filters and pack number the records anew, and the dataset is a Subset; give the path, and sampler= one of penstock.samplers"
+            )
+        batch_size, drop_last = count("batch_size", given.batch_size, 1, _MAX_BATCH), flag("drop_last", given.drop_last)
+        order, implied = _order(given, of, narrowed, batch_size, drop_last)
+        rank, world_size = _ranks(given.rank, given.world_size, implied)
+        workers = count("num_workers", given.num_workers, 0, _MAX_WORKERS)
+        options: dict[str, Any] = {
+            "batch_size": batch_size, "num_workers": workers, "slots": _slots(given.prefetch_factor, workers), "rank": rank, "world_size": world_size,
+            "seed": _seed(given.seed, implied), "fields": of.fields, "split": of.split or "",
+            "drop_last": implied.get("drop_last", drop_last), "in_order": flag("in_order", given.in_order),
+            "filters": to_json(given.filters), "timeout": _timeout(given.timeout),
+            "transforms": _by_field(_normalizing(of, given.transforms)), "batch_transforms": _of_batches(given.batch_transforms),
+            "independent": chosen(given.independent, "independent"), "verify": _verify(given.verify), "on_error": given.on_error,
+        }  # fmt: skip
+        if device is not None:
+            options["as_bytes"] = True
+        exact = of.records if given.pack is None and (given.sampler is not None or of.indices is not None) else None
+        pinning, copies = _pinning(flag("pin_memory", given.pin_memory), given.output, device)
+        if given.cache_dir is not None or given.cache_size is not None:
+            if given.socket is not None:
+                raise ValueError(
+                    "cache_dir and cache_size belong to the feed that listens: penstock feed URL --socket PATH --cache-dir FOLDER --cache-size BYTES"
+                )
+            if not any("://" in path for path in of.paths):
+                raise ValueError(f"cache_dir and cache_size are for the URL of a dataset: nothing of {of.paths[0]} is fetched; leave them out")
+        flags, socket, command = _cache(given.cache_dir, given.cache_size), given.socket, given.command
+        return cls(
+            of, order, implied, given.pack, options, exact, convert, device, ahead, pinning, copies, None if socket is None else os.fspath(socket), flags,
+            None if command is None else os.fspath(command), given.timeout,
+        )  # fmt: skip
+
+
+def _order(given: Any, of: subject.Subject, narrowed: bool, batch_size: int, drop_last: bool) -> tuple[samplers.Sampler, Mapping[str, Any]]:
+    """Return the order of the records, and what torch's sampler says besides."""
+    order: samplers.Sampler = samplers.Shuffle() if given.shuffle is not None and flag("shuffle", given.shuffle) else samplers.Sequential()
+    implied: Mapping[str, Any] = {}
+    if given.sampler is not None:
+        order, implied = samplers.translate(given.sampler, of.count, not narrowed, batch_size, drop_last)
+    return of.ordered(order), implied
+
+
+def _converter(output: str, device: Any) -> tuple[Any, Any, int]:
+    """Return what makes of a batch's arrays what the caller asked for, the CUDA device where tensors go, and how many batches ahead."""
+    if output == "numpy":
+        if device is not None:
+            raise ValueError('device is for output="torch" and "jax": NumPy has no arrays on devices')
+        return _arrays, None, 0
+    if output == "jax":
+        from .jax import AHEAD, converter
+
+        return converter(device), None, 0 if device is None else AHEAD
+    if output != "torch":
+        raise ValueError(f'output is {output!r}; it is "torch", "numpy" or "jax"')
+    try:
+        from .torch import convert
+    except ImportError as e:
+        raise Error(f'output="torch" needs PyTorch, which cannot be imported ({e}); install it, or take output="numpy"') from e
+    if device is None:
+        return convert, None, 0
+    from . import device as devices
+
+    found = devices.resolve(device)
+    return convert, *((found, devices.AHEAD) if found.type == "cuda" else (None, 0))
+
+
+def _arrays(_: object, values: dict[str, Any]) -> dict[str, Any]:
+    """Return NumPy arrays as they are, and texts as lists of str."""
+    return {name: list(v) if isinstance(v, Ragged) and v.is_text else v for name, v in values.items()}
+
+
+def _ranks(rank: Any, world_size: Any, implied: Mapping[str, Any]) -> tuple[int, int]:
+    """Return rank and world size: those that are given, that a sampler implies, or that the launcher says."""
+    world_size = None if world_size is None else count("world_size", world_size, 1, _MAX_WORLD)
+    if isinstance(rank, str):
+        if rank != "auto":
+            raise ValueError(f'rank is {rank!r}; it must be an integer or "auto"')
+        rank, world_size = launcher.automatic(world_size)
+    for name, value in (("rank", rank), ("world_size", world_size)):
+        if name in implied and value not in (None, implied[name]):
+            raise ValueError(f"{name} is {value}, and that of the DistributedSampler is {implied[name]}; leave one of the two out")
+    if "rank" in implied:
+        rank, world_size = implied["rank"], implied["world_size"]
+    if rank is None and world_size is None:
+        launcher.warn_of_others()
+    if rank is None and world_size not in (None, 1):
+        raise ValueError(f'world_size is {world_size}: give rank, too, or rank="auto"')
+    world_size = world_size or 1
+    return count("rank", rank or 0, 0, world_size - 1, f", as world_size is {world_size}"), world_size
+
+
+def _seed(seed: Any, implied: Mapping[str, Any]) -> int:
+    """Return the seed that is given, or that of a DistributedSampler, whose default is 0."""
+    if seed is None:
+        return count("seed", implied.get("seed", 0), 0, samplers.MAX_SEED)
+    seed = count("seed", seed, 0, samplers.MAX_SEED)
+    if implied.get("seed", 0) not in (0, seed):
+        raise ValueError(f"seed is {seed}, and that of the DistributedSampler is {implied['seed']}; leave one of the two out")
+    return seed
+
+
+def _normalizing(of: subject.Subject, transforms: Any) -> Any:
+    """Return the transforms that are given, or those of a TorchDataset that normalizes."""
+    if of.transforms is not None and transforms is not None:
+        raise ValueError(
+            "the TorchDataset normalizes, and transforms= are given; leave normalize out, and end transforms with ToTensor and Normalize"
+        )
+    return of.transforms if transforms is None else transforms
+
+
+def _timeout(seconds: Any) -> float:
+    timeout = float(seconds)
+    if not timeout >= 0:
+        raise ValueError(f"timeout is {seconds!r}; it must be 0 or more seconds")
+    return timeout
+
+
+def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | None, Any]:
+    """Return what page-locks memory, and what knows when copies from it are done that are not the DataLoader's own."""
+    if not asked and device is None:
+        return None, None
+    from .pinned import Pinning, Unpinned
+
+    if output != "torch":
+        return Pinning(0), None
+    import torch
+
+    if not torch.cuda.is_available():
+        return Unpinned("torch finds no CUDA device"), None
+    from .device import Copies
+
+    if device is None:
+        return Pinning(torch.cuda.current_device()), Copies()
+    return Pinning(device.index), None
+
+
+def _by_field(transforms: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return pipelines by the name of the field; "" stands for all image fields."""
+    if transforms is None:
+        return {}
+    from .transforms import translate
+
+    if isinstance(transforms, Mapping) and "op" not in transforms:
+        return {name: translate(t) for name, t in transforms.items()}
+    return {"": translate(transforms)}
+
+
+def _of_batches(transforms: Any) -> list[dict[str, Any]]:
+    """Return transforms of batches as JSON."""
+    if transforms is None:
+        return []
+    from .transforms import BATCH, translate
+
+    return translate(transforms, BATCH)
+
+
+def _cache(folder: str | os.PathLike[str] | None, size: int | str | None) -> list[str]:
+    """Return the flags of feed for where, and how much of, what it fetched is kept."""
+    flags = [] if folder is None else ["--cache-dir", os.fspath(folder)]
+    if size is None:
+        return flags
+    if isinstance(size, str):
+        if not _SIZE.fullmatch(size):
+            raise ValueError(f'cache_size is {size!r}; it must be bytes, as a number or like "500GiB"')
+        return [*flags, "--cache-size", size]
+    return [*flags, "--cache-size", str(count("cache_size", size, 1))]
+
+
+def _verify(verify: str | float) -> float:
+    """Return the part of blocks that are compared; -1 is when they are first read."""
+    named = {"off": 0.0, "first": -1.0, "always": 1.0}
+    if isinstance(verify, str):
+        if verify not in named:
+            raise ValueError(f'verify is {verify!r}; it is "off", "first", "always" or a number from 0 to 1')
+        return named[verify]
+    if not 0 <= verify <= 1:
+        raise ValueError(f"verify is {verify}; it must be from 0 to 1")
+    return float(verify)
+
+
+def _slots(prefetch_factor: Any, workers: int) -> int:
+    """Return how many batches this process may have at a time: two in use, and those that wait."""
+    if prefetch_factor is None:
+        return 4
+    return min(2 + count("prefetch_factor", prefetch_factor, 1, MAX_SLOTS) * max(1, workers), MAX_SLOTS)

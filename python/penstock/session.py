@@ -1,0 +1,377 @@
+"""A session with a feeding process: the handshake, requests, and the memory in which batches come."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+
+from . import process
+from .batch import LoaderBatch
+from .errors import Error, NotFoundError
+from .field import STORAGE, Field, from_json
+from .ragged import Ragged
+from .request import MAX_SLOTS, Request
+from .shared import Lent, Rows, SharedMemory, Slot
+from .wire import Malformed, Wire, number, part, text
+
+VERSION = 3
+
+# How many seconds a feeding process has to open its datasets, and to say that a batch takes longer than timeout.
+_OPENING = 1800.0
+_GRACE = 10.0
+
+_INT32 = Rows(np.dtype(np.int32))
+_INT64 = Rows(np.dtype(np.int64))
+_BOOL = Rows(np.dtype(np.bool_))
+#: The position in a state; the rest of it says of which batches.
+POSITION = ("epoch", "step", "done")
+_log = logging.getLogger("penstock")
+
+
+class Session:
+    """A feeding process that was asked for batches. It is for one thread, and for the process that began it.
+
+    ``fields`` are the fields by name, ``records`` the number of records, ``batches`` that of the batches of an epoch,
+    ``identity`` is the part of a state that stays as it is, and ``stream`` the position of the batch that the feeding
+    process sends next, None if that is not known.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._paths, self._copies, self._convert = request.subject.paths, request.copies, request.convert
+        self._batch_size, self._in_order, self._timeout = request.options["batch_size"], request.options["in_order"], request.timeout
+        self._process = os.getpid()
+        self._talking = threading.RLock()
+        self._pending: deque[dict[str, Any]] = deque()
+        self._freed: deque[Lent] = deque()
+        self._failure = ""  # why no batch comes, once the pending ones are used
+        self.copied = self.skipped = 0
+        self._held = 0
+        self._number = self._answered = 0  # of the last request, and of the last that was answered
+        self.staged = False  # whether batches are copied to a device by a Stage, which waits for its own copies
+        #: The feeding process, if it was started here.
+        self.child: Any = None
+        with _ArrayFile() as arrays:
+            self._open(request, arrays)
+
+    def _open(self, request: Request, arrays: _ArrayFile) -> None:
+        """Start the feeding process, or connect to it, and ask for what the options say."""
+        if request.socket is not None:
+            name, connection = request.socket, process.connect(request.socket)
+        else:
+            name = ", ".join(self._paths)
+            self.child, connection = process.start(self._paths, request.flags, request.command)
+        self._wire = Wire(connection, name, self.child)
+        self._finalizer = weakref.finalize(self, _end, self._wire, None, self.child)
+        try:
+            self._greet(request, arrays)
+        except BaseException:
+            self.close()
+            raise
+
+    def _greet(self, request: Request, arrays: _ArrayFile) -> None:
+        options = {
+            **request.options,
+            "sampler": request.order.to_json(arrays),
+            "pack": None if request.pack is None else request.pack.to_json(arrays),
+        }
+        self._wire.send({"hello": {"version": VERSION, "options": options}}, arrays.descriptor())
+        with self._checking():
+            welcome = part({"welcome": self._receive("welcome", seconds=_OPENING)}, "welcome", dict)
+            self._memory = SharedMemory(self._wire.take_descriptor(), request.pinning)
+            self._finalizer.detach()
+            self._finalizer = weakref.finalize(self, _end, self._wire, self._memory, self.child)
+            fields = [from_json(entry) for entry in part(welcome, "fields", list)]
+            self.fields: dict[str, Field] = {f.name: f for f in fields}
+            if len(self.fields) != len(fields):
+                raise Malformed("two fields of one name")
+            self._rows = [Rows(f.storage, f.shape) for f in fields]
+            self.stage = self._staging(welcome, request.device)
+            self.records: int = number(welcome, "records")
+            self.batches: int = number(welcome, "batches")
+            self._slots: int = number(welcome, "slots", 2, MAX_SLOTS)
+            self.identity = {name: value for name, value in part(welcome, "state", dict).items() if name not in POSITION}
+        for given in request.subject.opened:
+            given.check_place()
+        if request.exact not in (None, self.records):
+            raise Error(f"{self._wire.name} has {self.records} records, and had {request.exact} when it was opened here; open it again")
+        self.stream: dict[str, Any] | None = None
+
+    def _staging(self, welcome: Any, device: Any) -> Any:
+        """Return what copies batches to the device; None if nothing does."""
+        if device is None:
+            return None
+        from .device import Normalizer, Stage
+
+        finish = welcome.get("finish", {})
+        names = {name: (text(to, "dtype"), text(to, "layout")) for name, to in finish.items()} if isinstance(finish, dict) else {}
+        for name, (dtype, layout) in names.items():
+            if name not in self.fields or not self.fields[name].is_image or dtype not in STORAGE or layout not in ("CHW", "HWC"):
+                raise Malformed(f"{name!r:.100} of {dtype!r:.100} and {layout!r:.100} is no field of images to be finished")
+        return Stage(device, {name: Normalizer(self.fields[name], *to) for name, to in names.items()})
+
+    def close(self) -> None:
+        """End the feeding process. Batches that are still referred to stay as they are."""
+        self._finalizer()
+
+    def stats(self) -> dict[str, Any]:
+        """Return the numbers of the feeding process."""
+        with self._alone(), self._checking():
+            self.alive()
+            stream, self.stream = self.stream, None
+            number = self._ask({"stats": True})
+            stats = self._receive("stats", number, self._patience())
+            text(part({"stats": stats}, "stats", dict), "diagnose")
+            self.stream = stream
+        return dict(stats)
+
+    # Where batches come from is known, by stream, while nothing is under way: whatever is asked of the feeding process
+    # sets it to None until it is done. So after an interrupt (Ctrl-C) the next batch begins with a start, which numbers
+    # itself, and says which slots are in use here: what was on the way then is nobody's.
+
+    def start(self, state: Mapping[str, Any]) -> None:
+        """Have the feeding process send the batches from a position on, and forget those it sent."""
+        with self._alone():
+            self._begin_stream(state)
+
+    def _begin_stream(self, state: Mapping[str, Any]) -> None:
+        self.alive()
+        self.stream = None
+        if self._copies is not None:
+            self._copies.wait()
+        held = self._memory.held()
+        self._pending.clear()
+        for _ in range(len(self._freed)):  # it takes back all but those that are held
+            if (lent := self._freed.popleft()).number in held:
+                self._freed.append(lent)
+        self._held = len(held)
+        asked = self._ask({"start": dict(state), "held": held})
+        with self._checking():
+            answer = part({"started": self._receive("started", asked, self._patience())}, "started", dict)
+            self._failure = ""  # of batches that nobody wants any more
+            if answer.get("error"):
+                raise Error(text(answer, "error"))
+            self.stream = position(number(answer, "epoch"), number(answer, "step"), _done(answer))
+
+    def _ask(self, message: dict[str, Any]) -> int:
+        """Send a request, and return the number that its answer will have."""
+        self._number += 1
+        self._wire.send({**message, "number": self._number})
+        return self._number
+
+    def alive(self) -> None:
+        """Raise Error if the DataLoader was closed, or belongs to another process."""
+        if os.getpid() != self._process:
+            raise Error(
+                f"this DataLoader belongs to process {self._process}, and this is process {os.getpid()}, forked from it: two processes "
+                "cannot share one; make a DataLoader here"
+            )
+        if not self._finalizer.alive:
+            raise Error("the DataLoader was closed; make a new one, and load_state_dict to continue where this one was")
+
+    def next_batch(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
+        """Return the batch at a position, and the position after it."""
+        with self._alone():
+            return self._take(at)
+
+    def _take(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
+        self.alive()
+        if self.stream != at:
+            self.start({**self.identity, **at})
+        self.stream = None
+        if 2 * len(self._freed) >= self._slots or self._held >= self._slots:
+            self.give_back()
+        if not self._pending and self._failure:
+            self._fail()
+        with self._checking():
+            message = self._pending.popleft() if self._pending else self._receive("batch", seconds=self._patience())
+            epoch, step = number(message, "epoch", at["epoch"], at["epoch"]), number(message, "step", 0, self.batches - 1)
+            following = part(message, "next", list)
+            last = step + 1 if self._in_order and "done" not in at else self.batches  # some were yielded before
+            if following != [epoch + 1, 0] and not (len(following) == 2 and following[0] == epoch and at["step"] <= following[1] <= last):
+                raise Malformed(f"batch {step} of epoch {epoch} is not followed by {following!r:.100}")
+            stream, batch = position(following[0], following[1], _done(message)), self._batch(message)
+            self.stream = stream
+            return batch, stream if following[0] == epoch else position(epoch, self.batches)
+
+    def _batch(self, message: dict[str, Any]) -> LoaderBatch:
+        self._held += 1
+        if self._held > self._slots:
+            raise Malformed(f"more than the {self._slots} batches that there is memory for")
+        count = number(message, "count", 0, self._batch_size)
+        places = part(message, "fields", list)
+        if len(places) != len(self._rows):
+            raise Malformed(f"{len(places)} arrays for {len(self._rows)} fields")
+        copy = self._held - len(self._freed) >= self._slots  # none would be left to be filled
+        slot = Slot(self._memory.mapped(number(message, "size")), number(message, "slot", 0, self._slots - 1), self._freed)
+        batch = LoaderBatch()
+        batch._slot, batch._message = slot, message
+        values = {f.name: _values(slot, f, r, count, place) for f, r, place in zip(self.fields.values(), self._rows, places)}
+        slot.array(number(message, "indices"), _INT64, count)  # both are made when they are asked for
+        slot.array(number(message, "mask"), _BOOL, count)
+        if "cu_seqlens" in message:
+            lengths = message["cu_seqlens"]
+            longest = count * min((f.shape[0] for f in self.fields.values() if f.shape), default=0)
+            values["cu_seqlens"] = _ends(slot.array(number(lengths, "at"), _INT32, number(lengths, "rows")), longest)
+        if copy:
+            self.copied += 1
+            values = {name: v.copy() for name, v in values.items()}
+            batch._message = {"epoch": batch.epoch, "step": batch.step, "indices": batch.indices.copy(), "mask": batch.mask.copy()}
+            batch._slot = None
+        batch.update(self._convert(self.fields, values))
+        return batch
+
+    def _fail(self) -> None:
+        """Raise why the next batch does not come. A new loop may begin after that."""
+        failure, self._failure, self.stream = self._failure, "", None
+        raise Error(failure)
+
+    def has_next(self) -> bool:
+        """Return whether a message of the feeding process is there."""
+        return len(self._pending) > 0 or self._wire.ready()
+
+    def give_back(self) -> None:
+        with self._alone():
+            self._release()
+
+    def _release(self) -> None:
+        stream, self.stream = self.stream, None
+        slots = [self._freed.popleft().number for _ in range(len(self._freed))]
+        if self._copies is not None:  # a Stage has waited for its own
+            staged, slots = (slots, []) if self.staged else ([], slots)
+            slots = staged + self._copies.settled(slots, wait=not staged and self._held >= self._slots)
+        if slots:
+            self._held -= len(slots)
+            self._wire.send({"release": slots})
+        self.stream = stream
+
+    def _patience(self) -> float | None:
+        """Return the seconds to wait for an answer; None is without limit."""
+        return self._timeout + _GRACE if self._timeout > 0 else None
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Raise Error if another thread waits for the feeding process: each would take the answers to the other."""
+        if not self._talking.acquire(blocking=False):
+            raise Error(
+                "another thread uses this DataLoader now, which is for one thread: make a DataLoader for each, or have one thread put batches into a queue"
+            )
+        try:
+            yield
+        finally:
+            self._talking.release()
+
+    @contextmanager
+    def _checking(self) -> Iterator[None]:
+        """Close the DataLoader, and say why, if a message is none that a feeding process sends."""
+        try:
+            yield
+        except Malformed as e:
+            self.refuse(e)
+
+    def refuse(self, e: Malformed) -> NoReturn:
+        self.close()
+        raise Error(f"{self._wire.name}: unexpected message from feed: {e}") from None
+
+    def _receive(self, kind: str, asked: int | None = None, seconds: float | None = None) -> Any:
+        """Wait for a message of a kind: for the answer to a request, if that has a number.
+
+        Batches that come before an answer are for later, but before a start they are nobody's.
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
+        passed = 0
+        while True:
+            message = self._wire.receive(deadline)
+            if "error" in message:
+                self.close()
+                there = all("://" in path or os.path.lexists(path) for path in self._paths)
+                raise (Error if there else NotFoundError)(text(message, "error"))
+            if kind in message and (asked is None or message.get("number") == asked):
+                self._answered = asked or self._answered
+                return message[kind]
+            if "failed" in message:
+                if kind == "batch":
+                    raise Error(text(message, "failed"))
+                self._failure = text(message, "failed")  # after the batches that are pending
+            elif "skipped" in message:
+                self.skipped += 1
+                _log.warning("%s", text(message, "skipped"))
+            elif "batch" in message and asked is not None:
+                passed += 1
+                if passed > self._slots * (self._number - self._answered):
+                    raise Malformed(f"more than the {self._slots} batches that there is memory for")
+                if kind == "stats":
+                    self._pending.append(message["batch"])
+            elif asked is None or not ("stats" in message or "started" in message) or number(message, "number") >= self._number:
+                raise Malformed(f"{kind} was asked for")  # else it answers what was interrupted
+
+
+def _values(slot: Slot, f: Field, rows: Rows, count: int, place: Any) -> np.ndarray | Ragged:
+    at = number(place, "at")
+    if not f.ragged:
+        return slot.array(at, rows, count)
+    total = number(place, "rows") if "rows" in place else 0
+    return Ragged(slot.array(at, rows, total), _ends(slot.array(number(place, "offsets"), _INT64, count + 1), total), f.content)
+
+
+def _ends(offsets: np.ndarray, last: int) -> np.ndarray:
+    """Return offsets of rows, from 0 to last at most, if they are that."""
+    if not len(offsets) or offsets[0] or offsets[-1] > last or (offsets[1:] < offsets[:-1]).any():
+        raise Malformed(f"offsets that do not go from 0 to {last}")
+    return offsets
+
+
+def _done(message: Any) -> str | None:
+    return part(message, "done", str) if "done" in message else None
+
+
+def position(epoch: int, step: int, done: str | None = None) -> dict[str, Any]:
+    return {"epoch": epoch, "step": step, "done": done} if done else {"epoch": epoch, "step": step}
+
+
+class _ArrayFile:
+    """The arrays that go to the feeding process, in one anonymous file."""
+
+    def __init__(self) -> None:
+        self._fd, self._size = -1, 0
+
+    def add(self, values: np.ndarray) -> dict[str, int]:
+        if self._fd < 0:
+            if sys.platform != "linux":
+                raise Error("a DataLoader needs Linux")
+            self._fd = os.memfd_create("penstock-arrays")
+        at = self._size
+        data = values.reshape(-1).view(np.uint8).data
+        while data:
+            data = data[os.write(self._fd, data) :]
+        self._size += values.nbytes
+        return {"at": at, "count": values.size}
+
+    def descriptor(self) -> int | None:
+        return None if self._fd < 0 else self._fd
+
+    def __enter__(self) -> _ArrayFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+
+
+def _end(wire: Wire, memory: SharedMemory | None, child: Any) -> None:
+    """Give back what a DataLoader has. A feeding process ends when its client has gone."""
+    wire.close()
+    if memory is not None:
+        memory.close()
+    if child is not None:
+        process.wait(child)

@@ -1,0 +1,93 @@
+"""The modules of the package, as their source says it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+import unittest
+
+import penstock
+
+PACKAGE = os.path.dirname(penstock.__file__)
+
+#: Public names that are builtins too, as those of tarfile, gzip and multiprocessing.Pool; their modules do not use the builtin.
+PUBLIC = {("__init__", "open"), ("__init__", "map")}
+
+
+def trees():
+    """Return the module trees by name."""
+    found = {}
+    for name in sorted(os.listdir(PACKAGE)):
+        if name.endswith(".py"):
+            with open(os.path.join(PACKAGE, name), encoding="utf-8") as f:
+                found[name[:-3]] = ast.parse(f.read())
+    return found
+
+
+def imports(tree, modules):
+    """Return the modules of the package that one imports, also in its functions and for its types alone."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            found |= {node.module} if node.module else {alias.name for alias in node.names}
+    return found & modules
+
+
+def circles(graph):
+    """Return the sets of two or more modules that import each other, directly or not."""
+
+    def reached(name):
+        seen, left = set(), [name]
+        while left:
+            for other in graph[left.pop()] - seen:
+                seen.add(other)
+                left.append(other)
+        return seen
+
+    reach = {name: reached(name) for name in graph}
+    return {frozenset(b for b in graph if b in reach[a] and a in reach[b]) for a in graph if a in reach[a]}
+
+
+def bound(tree):
+    """Yield the names that a module binds, in functions too; those of a class are reached through it, and hide nothing."""
+    members = {id(n) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for n in node.body}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and id(node) not in members:
+            yield node.name
+        if isinstance(node, ast.arg):
+            yield node.arg
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from (alias.asname or alias.name for alias in node.names)
+
+
+class TestPackage(unittest.TestCase):
+    def test_no_module_imports_one_that_imports_it(self):
+        modules = trees()
+        graph = {name: imports(tree, set(modules)) for name, tree in modules.items() if name != "__init__"}
+        self.assertGreater(sum(map(len, graph.values())), 50)
+        self.assertEqual(circles(graph), set())
+        self.assertEqual(circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}), {frozenset("bc")})
+
+    def test_no_name_hides_a_builtin(self):
+        found = {
+            (module, name)
+            for module, tree in trees().items()
+            for name in bound(fields_removed(tree))
+            if hasattr(builtins, name) and not name.startswith("__")
+        }
+        self.assertEqual(found, PUBLIC)
+
+
+def fields_removed(tree):
+    """Return a module without the fields that its classes declare."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            node.body = [n for n in node.body if not isinstance(n, (ast.AnnAssign, ast.Assign))]
+    return tree
+
+
+if __name__ == "__main__":
+    unittest.main()
