@@ -98,6 +98,80 @@ func ExampleImages() {
 	// (64, 3, 32, 32) 196608
 }
 
+// halve is a Transform of one's own: bytes become float32 of half their value.
+type halve struct{}
+
+// Output says what a record becomes.
+func (halve) Output(in tensor.Spec) (tensor.Spec, error) {
+	if in.DType != tensor.Uint8 {
+		return in, fmt.Errorf("halve: records are %v, not uint8", in.DType)
+	}
+	in.DType = tensor.Float32
+	return in, nil
+}
+
+// Worker returns the function of one goroutine, which may have buffers of its own.
+func (halve) Worker(in tensor.Spec, _ int) (loader.RecordFunc, error) {
+	out := in
+	out.DType = tensor.Float32
+	return func(dst, src []byte, _ loader.Record) error {
+		to := tensor.As[float32](tensor.Of(out, 1, dst))
+		for i, b := range src {
+			to[i] = float32(b) / 2
+		}
+		return nil
+	}, nil
+}
+
+// ID says what the Transform does, so that Resume refuses another.
+func (halve) ID() string { return "halve" }
+
+func ExampleTransform() {
+	ld, err := loader.New(newMemorySource(4, 3), loader.Options{BatchSize: 2, Transforms: map[string]loader.Transform{"x": halve{}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ld.Close()
+	for b, err := range ld.Epoch(context.Background(), 0) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(tensor.As[float32](b.Field("x")))
+	}
+	// Output:
+	// [0 0.5 1 3.5 4 4.5]
+	// [7 7.5 8 10.5 11 11.5]
+}
+
+// A Collate of one's own: the sum of each record's values as one more field.
+func ExampleCollate_sum() {
+	sum := func(d *loader.MutableBatch) error {
+		x, sums := tensor.As[uint8](d.Field("x")), tensor.As[float32](d.Field("sum"))
+		for i := range sums {
+			sums[i] = 0
+			for _, v := range x[i*3 : i*3+3] {
+				sums[i] += float32(v)
+			}
+		}
+		return nil
+	}
+	ld, err := loader.New(newMemorySource(4, 3), loader.Options{BatchSize: 4, Collate: loader.Collate{
+		Adds:   []tensor.Spec{{Name: "sum", DType: tensor.Float32}},
+		Worker: func(int) (loader.CollateFunc, error) { return sum, nil },
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ld.Close()
+	for b, err := range ld.Epoch(context.Background(), 0) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(tensor.As[float32](b.Field("sum")))
+	}
+	// Output: [3 24 45 66]
+}
+
 // MixUp blends records of a batch, and makes soft labels of hard ones.
 func ExampleCollate() {
 	ds := newMemorySource(8, 3*4*4)

@@ -183,6 +183,19 @@ func As[T Element](v View) []T {
 	return unsafe.Slice((*T)(p), n)[:n:n]
 }
 
+// From returns values as records of a shape, over the same memory: As of the View gives them back.
+// It panics if they are not a whole number of records.
+func From[T Element](values []T, shape ...int) View {
+	size := int(unsafe.Sizeof(*new(T)))
+	spec := Spec{DType: dtypeOf[T](), Shape: shape}
+	elems := spec.Shape.Elems()
+	if elems <= 0 || len(values)%elems != 0 {
+		panic(fmt.Sprintf("tensor: From: %d values are not records of shape %v", len(values), spec.Shape))
+	}
+	data := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*size)
+	return Of(spec, len(values)/elems, data)
+}
+
 func dtypeOf[T Element]() DType {
 	switch any(*new(T)).(type) {
 	case uint8:

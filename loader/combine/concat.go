@@ -1,5 +1,6 @@
-// Package combine makes a Source of other Sources: [Concat] puts several one after the other, and
-// [Packed] puts records of variable length into rows of one length.
+// Package combine makes Sources. [Arrays] is one of slices in memory, and [Func] one of a function.
+// [Concat] puts several Sources one after the other, and [Packed] puts records of variable length into
+// rows of one length.
 package combine
 
 import (

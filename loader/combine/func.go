@@ -1,0 +1,116 @@
+package combine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Func is a Source whose records a function makes: computed, or read from wherever they are.
+//
+//	src := combine.Func{Records: 1000, Fields: []tensor.Spec{{Name: "x", DType: tensor.Float32, Shape: tensor.Shape{2}}},
+//		Make: func(_ context.Context, record int, field string, dst tensor.View) error { ... }}
+//
+// Records of variable length need a [loader.RaggedSource] of one's own.
+type Func struct {
+	Records int           // how many there are
+	Fields  []tensor.Spec // what each has
+
+	// Make writes a field of a record to dst, an array of shape (1, shape of the field...) whose bytes
+	// are any. Several goroutines call it at once, for one field after the other.
+	Make func(ctx context.Context, record int, field string, dst tensor.View) error
+
+	// Name says which records these are, so that Resume refuses others; "" compares nothing.
+	Name string
+}
+
+var _ interface {
+	loader.ChunkedSource
+	loader.DescribedSource
+	loader.Identifier
+} = Func{}
+
+// Len returns the number of records.
+func (f Func) Len() int { return max(0, f.Records) }
+
+// Specs returns the fields.
+func (f Func) Specs() []tensor.Spec { return f.Fields }
+
+// ID returns the name.
+func (f Func) ID() string { return f.Name }
+
+// Gather has the function make records.
+func (f Func) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	at := fieldOf(f.Fields, field)
+	if at < 0 {
+		return fmt.Errorf("combine: func: there is no field %q", field)
+	}
+	spec := f.Fields[at]
+	size := spec.RecordBytes()
+	for k, i := range indices {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f.Make(ctx, i, field, tensor.Of(spec, 1, dst[k*size:(k+1)*size])); err != nil {
+			return recordError{fmt.Errorf("field %q: %w", field, err), i}
+		}
+	}
+	return nil
+}
+
+// recordError is an error with the number of the record that it is of.
+type recordError struct {
+	error
+	record int
+}
+
+func (e recordError) Unwrap() error { return e.error }
+func (e recordError) Record() int   { return e.record }
+func (e recordError) Error() string { return fmt.Sprintf("record %d: %v", e.record, e.error) }
+
+// Slice returns records [a, b) in new memory.
+func (f Func) Slice(field string, a, b int) (tensor.View, error) {
+	return copied(f, field, a, b)
+}
+
+// copied returns records [a, b) of a Source in new memory.
+func copied(src loader.Source, field string, a, b int) (tensor.View, error) {
+	specs := src.Specs()
+	at := fieldOf(specs, field)
+	if at < 0 {
+		return tensor.View{}, fmt.Errorf("combine: there is no field %q", field)
+	}
+	all := make([]int, b-a)
+	consecutive(a, all)
+	dst := make([]byte, (b-a)*specs[at].RecordBytes())
+	err := src.Gather(context.Background(), field, all, dst)
+	return tensor.Of(specs[at], b-a, dst), err
+}
+
+// Contiguous reports that records are never memory of the Source.
+func (f Func) Contiguous(string, int, int) bool { return false }
+
+// Prefetch has nothing to do.
+func (f Func) Prefetch(string, int, int) error { return nil }
+
+// Retain returns an error if there is no function.
+func (f Func) Retain() error {
+	if f.Make == nil {
+		return errors.New("combine: func: Make is nil")
+	}
+	return nil
+}
+
+// Release has nothing to do.
+func (f Func) Release() {}
+
+// Location is not known.
+func (f Func) Location(string, int) string { return "" }
+
+// DescribeReads says that a function makes the records.
+func (f Func) DescribeReads(string) (how, why string, resident float64) {
+	return "made", "by a function of the program", -1
+}
