@@ -64,14 +64,16 @@ type FieldSummary struct {
 	Shape  tensor.Shape `json:"shape"` // of a record
 	Layout string       `json:"layout,omitempty"`
 
-	Ragged        bool                 `json:"ragged,omitempty"`  // any number of rows of Shape
-	Content       string               `json:"content,omitempty"` // tensor.Text or tensor.Image
+	Ragged        bool                 `json:"ragged,omitempty"`    // any number of rows of Shape
+	Content       string               `json:"content,omitempty"`   // one of tensor.Contents
+	Image         string               `json:"image,omitempty"`     // that a mask, boxes or keypoints lie on
+	Instances     string               `json:"instances,omitempty"` // the group of fields with one number of rows a record
 	Classes       []string             `json:"classes,omitempty"`
 	Normalization *store.Normalization `json:"normalization,omitempty"`
 }
 
 func fieldSummary(f store.Field) FieldSummary {
-	return FieldSummary{f.Name, f.DType.String(), f.Shape, f.Layout, f.Ragged, f.Content, f.Classes, f.Normalization}
+	return FieldSummary{f.Name, f.DType.String(), f.Shape, f.Layout, f.Ragged, f.Content, f.Image, f.Instances, f.Classes, f.Normalization}
 }
 
 // Type writes type and shape, with a star for any number of rows.
@@ -171,6 +173,8 @@ func (f FieldSummary) Meaning() string {
 		return "  text"
 	case f.Content == tensor.Image:
 		return "  image files as they are"
+	case f.Image != "":
+		return "  " + f.Content + " on " + f.Image
 	}
 	return ""
 }

@@ -14,7 +14,7 @@ import (
 // same input and recipe give the same bytes.
 type Manifest struct {
 	Format       string                 `json:"format"`               // "penstock"
-	Version      int                    `json:"version"`              // 1
+	Version      int                    `json:"version"`              // 1, or 2 with fields that lie on images
 	Generation   int                    `json:"generation"`           // 1; one more with each change
 	ID           string                 `json:"id"`                   // 32 hex digits over schema and content
 	Records      int64                  `json:"records"`              //

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/tensor"
@@ -33,9 +34,11 @@ func (f Field) MarshalJSON() ([]byte, error) {
 		Storage       string         `json:"storage"`
 		Content       string         `json:"content,omitempty"`
 		Layout        string         `json:"layout,omitempty"`
+		Image         string         `json:"image,omitempty"`
+		Instances     string         `json:"instances,omitempty"`
 		Classes       []string       `json:"classes,omitempty"`
 		Normalization *Normalization `json:"normalization,omitempty"`
-	}{f.Name, f.DType, f.Shape, f.Ragged, f.Storage, f.Content, f.Layout, f.Classes, f.Normalization})
+	}{f.Name, f.DType, f.Shape, f.Ragged, f.Storage, f.Content, f.Layout, f.Image, f.Instances, f.Classes, f.Normalization})
 	return b.Bytes(), err
 }
 
@@ -96,8 +99,8 @@ func (s Schema) RecordBytes() int {
 
 // Validate reports every problem of the schema: no fields, a name that is not letters,
 // digits, _ and -, a name used twice, a bad type or shape, a storage type that is not the
-// type's own, a content that is not of bytes, two fields of source
-// names, a normalization that is not finite.
+// type's own, a content that its values cannot have, two fields of source
+// names, boxes on an image that is not there, a normalization that is not finite.
 func (s Schema) Validate() error {
 	if len(s.Fields) == 0 || len(s.Fields) > layout.MaxFields {
 		return fmt.Errorf("a dataset needs 1 to %d fields, not %d", layout.MaxFields, len(s.Fields))
@@ -110,6 +113,10 @@ func (s Schema) Validate() error {
 		}
 		if f.Content == tensor.SourceName && layout.SourceNames(s.Specs()) != i {
 			errs = append(errs, fmt.Errorf("field %q: there are two fields of source names", f.Name))
+		}
+		if f.OnImage() {
+			_, err := s.ImageOf(f.Spec)
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
@@ -128,11 +135,11 @@ func (f Field) validate() error {
 	if f.Layout != "" && f.Layout != tensor.CHW && f.Layout != tensor.HWC {
 		return fmt.Errorf("field %q: layout %q is neither CHW nor HWC", f.Name, f.Layout)
 	}
-	switch bytes := f.Ragged && f.DType == tensor.Uint8 && len(f.Shape) == 0; {
-	case f.Content != "" && !slices.Contains([]string{tensor.Text, tensor.Image, tensor.SourceName}, f.Content):
-		return fmt.Errorf("field %q: content %q is none of %s, %s, %s", f.Name, f.Content, tensor.Text, tensor.Image, tensor.SourceName)
-	case f.Content != "" && !bytes:
-		return fmt.Errorf("field %q: content %s needs ragged uint8 of shape (), not %v %v", f.Name, f.Content, f.DType, f.Shape)
+	if f.Content != "" && !slices.Contains(tensor.Contents(), f.Content) {
+		return fmt.Errorf("field %q: content %q is none of %s", f.Name, f.Content, strings.Join(tensor.Contents(), ", "))
+	}
+	if f.Instances != "" && !layout.IsName(f.Instances) {
+		return fmt.Errorf("field %q: instances %q is not a name of letters, digits, _ and -", f.Name, f.Instances)
 	}
 	return f.Normalization.validate(f)
 }

@@ -54,19 +54,16 @@ type Spec struct {
 	Ragged bool   `json:"ragged,omitempty"` // records have lengths of their own
 
 	// The meaning of the numbers, if the Source declares it.
-	Content string `json:"content,omitempty"` // Text, Image or SourceName if the rows are the bytes of one, else empty
+	Content string `json:"content,omitempty"` // one of Contents, or empty
 	Layout  string `json:"layout,omitempty"`  // CHW or HWC if records are pixels, else empty
+
+	// Image is the field that a mask, boxes or keypoints lie on; empty means the only one of images.
+	Image string `json:"image,omitempty"`
+
+	// Instances names a group of ragged fields, such as boxes, labels and areas: row i of each is of
+	// instance i, so that those of a record have one length. It is empty for none.
+	Instances string `json:"instances,omitempty"`
 }
-
-// Values of Spec.Content.
-const (
-	Text  = "utf-8" // a text, without an end mark
-	Image = "image" // an encoded image file: JPEG, PNG, ...
-
-	// SourceName is what the source called the record: the path of its file, the member of its
-	// archive. A schema has at most one such field. Readers leave it out unless it is asked for.
-	SourceName = "source-name"
-)
 
 // Values of Spec.Layout: which axis of an image is which.
 const (
@@ -78,7 +75,8 @@ const (
 func (s Spec) RecordBytes() int { return s.DType.Size() * s.Shape.Elems() }
 
 // Validate reports what makes the Spec unusable: no name, an invalid type, an axis that is
-// not positive, too many axes, or a record of more than 2^40 bytes.
+// not positive, too many axes, a record of more than 2^40 bytes, or a content whose values are of
+// another type or shape.
 func (s Spec) Validate() error {
 	if s.Name == "" {
 		return errors.New("field has no name")
@@ -97,7 +95,7 @@ func (s Spec) Validate() error {
 		}
 		bytes *= d
 	}
-	return nil
+	return s.validateContent()
 }
 
 // View is an array over bytes that somebody else owns: it is valid for as long as they

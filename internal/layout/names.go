@@ -9,11 +9,22 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Format name and version of the manifests that this version writes, and the newest that it reads.
+// Format name of manifests, and the newest version of the format that this program reads.
 const (
 	FormatName    = "penstock"
-	FormatVersion = 1
+	FormatVersion = 2
 )
+
+// VersionOf returns the version that a manifest of these fields has: 2 with masks, boxes, keypoints or instances,
+// which readers of version 1 refuse, and 1 without.
+func VersionOf(fields []tensor.Spec) int {
+	for _, f := range fields {
+		if f.OnImage() || f.Instances != "" {
+			return 2
+		}
+	}
+	return 1
+}
 
 // ManifestName is the file that makes a folder a flat dataset.
 const ManifestName = "manifest.json"
@@ -89,7 +100,7 @@ const MaxRecords = 1 << 46
 // PixelBytes reports whether a field gets the normalization that store.Info.NormalizeByStatistics asks for: bytes
 // with a layout, or with two axes or more, such as images of one channel.
 func PixelBytes(f tensor.Spec) bool {
-	return f.DType == tensor.Uint8 && !f.Ragged && (f.Layout != "" || len(f.Shape) > 1)
+	return f.DType == tensor.Uint8 && !f.Ragged && !f.OnImage() && (f.Layout != "" || len(f.Shape) > 1)
 }
 
 // Channels returns how many channels a record of a field has and how many consecutive elements belong to a channel before the

@@ -79,7 +79,7 @@ var _ interface {
 
 func sameSpecs(a, b []tensor.Spec) error {
 	same := func(x, y tensor.Spec) bool {
-		return x.Name == y.Name && x.DType == y.DType && x.Ragged == y.Ragged && x.Content == y.Content && x.Layout == y.Layout && slices.Equal(x.Shape, y.Shape)
+		return x.Name == y.Name && x.DType == y.DType && x.Ragged == y.Ragged && x.Content == y.Content && x.Layout == y.Layout && x.Image == y.Image && x.Instances == y.Instances && slices.Equal(x.Shape, y.Shape)
 	}
 	if slices.EqualFunc(a, b, same) {
 		return nil
@@ -94,7 +94,7 @@ func describe(specs []tensor.Spec) string {
 		if s.Ragged {
 			out[i] += " of any number of rows"
 		}
-		for _, word := range []string{s.Content, s.Layout} {
+		for _, word := range []string{s.Content, s.Layout, s.Image, s.Instances} {
 			if word != "" {
 				out[i] += " " + word
 			}

@@ -8,6 +8,7 @@ import os
 import stat
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Union
 
 import numpy as np
@@ -101,6 +102,8 @@ def to_json(f: Field) -> dict[str, Any]:
         "ragged": f.ragged,
         "content": f.content,
         "layout": f.layout,
+        "image": f.image,
+        "instances": f.instances,
         "classes": list(f.classes),
     }
     return {key: value for key, value in entry.items() if value or key == "shape"}
@@ -111,6 +114,7 @@ def of_json(entry: Mapping[str, Any]) -> Field:
     return Field(
         entry["name"], entry["dtype"], tuple(entry["shape"]), entry.get("layout", ""), tuple(entry.get("classes") or ()),
         ragged=entry.get("ragged", False), content=entry.get("content", ""),
+        image=entry.get("image", ""), instances=entry.get("instances", ""),
     )  # fmt: skip
 
 
@@ -120,8 +124,10 @@ def check(schema: Sequence[Field]) -> list[Field]:
     for f in schema:
         if not isinstance(f, Field):
             raise TypeError(f"schema has {_called(f)}; it is a list of penstock.Field")
-        if f.content:  # text and images are ragged bytes, also where the field does not say so
+        if f.content in ("utf-8", "image"):  # ragged bytes, also where the field does not say so
             f = Field(f.name, "uint8", (), "", (), ragged=True, content=f.content)
+        if f.content in ("boxes", "keypoints") and f.shape == ():  # any number of them
+            f = replace(f, shape=(4,) if f.content == "boxes" else (3,), ragged=True)
         if f.classes and (
             f.storage.kind not in "biu" or f.dtype == "bfloat16" or len(f.classes) - 1 > (1 if f.dtype == "bool" else np.iinfo(f.storage).max)
         ):
@@ -204,7 +210,7 @@ def _encoder(f: Field) -> _Encoder:
     """Return what makes the bytes of a field's values."""
     if f.content == "utf-8":
         return _text
-    if f.content:
+    if f.is_bytes:
         return _file
     if f.classes and not f.shape and not f.ragged:
         return _label(f)

@@ -25,6 +25,9 @@ STORAGE: dict[str, str] = {
 #: The content of a field that says what the source called each record.
 SOURCE_NAME = "source-name"
 
+#: The contents of fields whose rows are bytes, and not numbers.
+_BYTES = ("utf-8", "image", SOURCE_NAME)
+
 #: The most values of a record, or of a row: none with more could be mapped.
 _MAX_VALUES = 1 << 44
 
@@ -53,6 +56,11 @@ class Field:
     any number of them. ``content`` is "utf-8" for text, "image" for encoded image files and "source-name" for what
     the source called the record, all of them ragged bytes; ``layout`` is "CHW" or "HWC" for images; ``classes`` names the values 0, 1, ... of a
     label.
+
+    Fields that lie on an image have a ``content``, too, and move with its pixels: "mask" for integers of shape (h, w),
+    "boxes" for float32 rows of left, top, right and bottom in pixels, "keypoints" for float32 rows of x, y and
+    visibility. ``image`` is the field that they lie on, which may be left out where there is one of images. Fields of
+    the same ``instances``, such as boxes and their labels, have one number of rows in each record.
     """
 
     name: str
@@ -63,6 +71,8 @@ class Field:
     normalization: Normalization | None = None
     ragged: bool = False
     content: str = ""
+    image: str = ""
+    instances: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -86,6 +96,16 @@ class Field:
     def is_image(self) -> bool:
         """Whether records are images of uint8 values, which can be normalized when they are read."""
         return self.layout != "" and self.dtype == "uint8" and len(self.shape) == 3 and not self.ragged
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether records are bytes that are not numbers: text, or an image file, which a mask can be as well."""
+        return self.content in _BYTES or (self.content == "mask" and self.ragged and self.dtype == "uint8" and self.shape == ())
+
+    @property
+    def on_image(self) -> bool:
+        """Whether records lie on an image: a mask, boxes or keypoints."""
+        return self.content in ("mask", "boxes", "keypoints")
 
     @property
     def pending(self) -> bool:
@@ -135,18 +155,17 @@ def from_json(entry: Any) -> Field:
     if not isinstance(shape, list) or len(shape) > 7 or not all(type(n) is int and n > 0 for n in shape) or math.prod(shape) > _MAX_VALUES:
         raise CorruptError(f"field {name!r}: {shape!r:.200} is no shape")
     classes = entry.get("classes") or []
-    texts = [entry.get("layout", ""), entry.get("content", ""), *(classes if isinstance(classes, list) else [None])]
-    if not all(isinstance(text, str) for text in texts):
-        raise CorruptError(f"field {name!r}: layout, content and classes are texts")
+    words = {key: entry.get(key, "") for key in ("layout", "content", "image", "instances")}
+    if not all(isinstance(text, str) for text in [*words.values(), *(classes if isinstance(classes, list) else [None])]):
+        raise CorruptError(f"field {name!r}: layout, content, image, instances and classes are strings")
     return Field(
         name=name,
         dtype=dtype,
         shape=tuple(shape),
-        layout=entry.get("layout", ""),
         classes=tuple(classes),
         normalization=_normalization(entry.get("normalization")),
         ragged=bool(entry.get("ragged", False)),
-        content=entry.get("content", ""),
+        **words,
     )
 
 

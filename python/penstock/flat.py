@@ -13,7 +13,7 @@ from .errors import CorruptError, Error, UnsupportedError
 from .field import Field, from_json
 from .layout import Layout, blocks, column_names
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MAX_MANIFEST = 1 << 30
 _SEAL = re.compile(rb'"crc32c": "([0-9a-f]{8})"\n}\n\Z')
 

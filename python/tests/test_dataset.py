@@ -303,7 +303,7 @@ class RefusedTest(data.Copied):
 
         cases = [
             (put("format", value="other"), penstock.UnsupportedError, "format"),
-            (put("version", value=2), penstock.UnsupportedError, "version 2"),
+            (put("version", value=3), penstock.UnsupportedError, "version 3"),
             (put("version", value="1"), penstock.UnsupportedError, "version"),
             (put("records", value=0), penstock.CorruptError, "0 records"),
             (put("records", value=1501), penstock.CorruptError, "1501"),

@@ -1,5 +1,6 @@
 """Boxes and masks next to images that transforms move: refused, unless they are moved alike."""
 
+import importlib.util
 import os
 import tempfile
 import unittest
@@ -66,3 +67,59 @@ class TestLabels(unittest.TestCase):
             self.load(None, None, independent=["box"])
         with self.assertRaisesRegex(TypeError, "independent is 'boxes'; it is a list of names"):
             self.load(None, None, independent="boxes")
+
+
+class TestFieldsOfLabels(unittest.TestCase):
+    """Masks, boxes and keypoints are declared, in every format, and instances are checked."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        patch = mock.patch.dict(os.environ, {"PENSTOCK_PREPROCESS": data.preprocess()})
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.schema = [
+            penstock.Field("images", "uint8", (5, 6, 3), layout="HWC"), penstock.Field("boxes", "float32", content="boxes", instances="objects"),
+            penstock.Field("labels", "int64", ragged=True, instances="objects"), penstock.Field("mask", "uint16", (5, 6), content="mask"),
+            penstock.Field("points", "float32", (2, 3), ragged=True, content="keypoints", image="images", instances="objects"),
+        ]  # fmt: skip
+
+    def record(self, n, labels=None):
+        return {
+            "images": np.zeros((5, 6, 3), np.uint8), "boxes": [[1, 2, 3, 4]] * n, "labels": [7] * (n if labels is None else labels),
+            "mask": np.full((5, 6), 300, np.uint16), "points": np.ones((n, 2, 3), np.float32),
+        }  # fmt: skip
+
+    def test_formats(self):
+        for name in ("flat", "labels.h5", "labels.zarr"):
+            with self.subTest(name):
+                if name.endswith(".h5") and importlib.util.find_spec("h5py") is None:
+                    self.skipTest("no h5py, which opens HDF5 files")
+                path = os.path.join(self.folder, name)
+                with penstock.Writer(path, self.schema) as w:
+                    for n in (0, 3, 1):
+                        w.append(self.record(n))
+                with penstock.open(path) as ds:
+                    got = {f.name: (f.shape, f.ragged, f.content, f.image, f.instances) for f in ds.fields.values()}
+                    self.assertEqual(got, {
+                        "images": ((5, 6, 3), False, "", "", ""), "boxes": ((4,), True, "boxes", "images", "objects"),
+                        "labels": ((), True, "", "", "objects"), "mask": ((5, 6), False, "mask", "images", ""),
+                        "points": ((2, 3), True, "keypoints", "images", "objects"),
+                    })  # fmt: skip
+                    self.assertEqual([len(ds["boxes"][i]) for i in range(3)], [0, 3, 1])
+
+    def test_mistakes(self):
+        path = os.path.join(self.folder, "bad")
+        with self.assertRaisesRegex(penstock.Error, 'boxes has 2 rows and labels has 1; fields of the instances "objects"'):
+            with penstock.Writer(path, self.schema) as w:
+                w.append(self.record(2))
+                w.append(self.record(2, labels=1))
+        for field, message in (
+            (penstock.Field("boxes", "float64", (4,), ragged=True, content="boxes"), "content boxes needs float32"),
+            (penstock.Field("boxes", "float32", content="boxes", image="image"), 'no field of images "image".*did you mean "images"'),
+            (penstock.Field("boxes", "float32", (4,), ragged=True, content="box"), 'content "box" is none of'),
+        ):
+            with self.subTest(message), self.assertRaisesRegex(penstock.Error, message):
+                with penstock.Writer(path, [self.schema[0], field]) as w:
+                    w.append({"images": np.zeros((5, 6, 3), np.uint8), "boxes": np.zeros((1, 4), field.dtype)})

@@ -50,11 +50,20 @@ func (mb *ManifestBuilder) Add(r *store.Record, sums []uint32) error {
 			return err
 		}
 	}
+	if err := mb.checkInstances(r); err != nil {
+		return err
+	}
 	mb.metadata[split].add(mb.schema, r, digests)
 	for i := range sums {
 		sums[i] = digests[i].CRC32C
 	}
 	return nil
+}
+
+// checkInstances refuses a record whose instances have other numbers of rows in different fields.
+func (mb *ManifestBuilder) checkInstances(r *store.Record) error {
+	d := digest.Of(r)
+	return mb.schema.CheckInstances(func(i int) int { return d.Rows(i, mb.fields[i]) })
 }
 
 // AddBlock enters records as as many calls of Add do, except that after an error none of them was entered.
@@ -99,7 +108,7 @@ func (mb *ManifestBuilder) Records() int64 {
 // Manifest returns the manifest of what was added, with no shards.
 func (mb *ManifestBuilder) Manifest(info store.Info) *store.Manifest {
 	m := &store.Manifest{
-		Format: layout.FormatName, Version: layout.FormatVersion, Generation: 1,
+		Format: layout.FormatName, Version: layout.VersionOf(mb.fields), Generation: 1,
 		Records: mb.Records(), Fields: append([]store.Field(nil), mb.schema.Fields...),
 		Statistics: make(map[string]*store.Statistics),
 		Recipe:     info.Recipe, Source: info.Source, Skipped: info.Skipped,

@@ -208,6 +208,12 @@ func attributes(f store.Field, c *layout.Column) map[string]any {
 	if f.Content != "" {
 		list["content"] = f.Content
 	}
+	if f.Image != "" {
+		list["image"] = f.Image
+	}
+	if f.Instances != "" {
+		list["instances"] = f.Instances
+	}
 	if f.DType == tensor.BFloat16 {
 		list["dtype"] = f.DType.String()
 	}

@@ -8,17 +8,12 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// IsImage reports whether records of a field are images, as pixels or as files.
-func IsImage(s tensor.Spec) bool {
-	return s.Content == tensor.Image || s.Layout != "" && len(s.Shape) == 3 && !s.Ragged
-}
-
 // size is the height and the width of an image, 0 if each record has its own.
 type size struct{ h, w int }
 
 func sizeOf(s tensor.Spec) size {
 	switch {
-	case !IsImage(s) || len(s.Shape) != 3:
+	case !s.IsImage() || len(s.Shape) != 3:
 		return size{}
 	case s.Layout == tensor.CHW:
 		return size{h: s.Shape[1], w: s.Shape[2]}
@@ -29,7 +24,7 @@ func sizeOf(s tensor.Spec) size {
 // channels returns those of pixels, 0 where files have their own.
 func channels(s tensor.Spec) int {
 	switch {
-	case !IsImage(s) || len(s.Shape) != 3:
+	case !s.IsImage() || len(s.Shape) != 3:
 		return 0
 	case s.Layout == tensor.CHW:
 		return s.Shape[0]
@@ -73,7 +68,7 @@ func named(s tensor.Spec, list []string) bool {
 // an image: by its name, or as it has one channel where another image has three, or as an array
 // of an image's height and width.
 func MayBeMask(s tensor.Spec, record []Field) bool {
-	if !IsImage(s) {
+	if !s.IsImage() {
 		return isMap(s, record)
 	}
 	if named(s, maskWords) {
@@ -84,6 +79,9 @@ func MayBeMask(s tensor.Spec, record []Field) bool {
 
 // isMap reports whether an array has a number for each pixel of an image.
 func isMap(s tensor.Spec, record []Field) bool {
+	if s.Content == tensor.Mask {
+		return true
+	}
 	if s.Content != "" || s.Ragged || len(s.Shape) < 2 {
 		return false
 	}
@@ -105,10 +103,12 @@ func isMap(s tensor.Spec, record []Field) bool {
 // rows, have four numbers, or are rows of two, or of points with two or three.
 func MayBePlaces(s tensor.Spec) bool {
 	switch {
-	case IsImage(s), s.Content == tensor.SourceName:
+	case s.IsImage(), s.Content == tensor.SourceName:
 		return false
-	case s.Content != "":
-		return named(s, placeWords)
+	case s.Content == tensor.Boxes, s.Content == tensor.Keypoints:
+		return true
+	case s.IsBytes():
+		return s.Content != tensor.Mask && named(s, placeWords)
 	case len(s.Shape) == 0 && !s.Ragged: // one number
 		return slices.Contains(edgeNames, strings.ToLower(s.Name)) || named(s, []string{"bbox", "bndbox"})
 	case named(s, placeWords):

@@ -124,7 +124,7 @@ func Check(fields []Field, independent []string, w Words) error {
 	}
 	images := 0
 	for _, f := range left {
-		if IsImage(f.Spec) {
+		if f.Spec.IsImage() {
 			images++
 		}
 	}
@@ -166,7 +166,7 @@ func (w Words) moved(f Field, op string, fields []Field) error {
 		name := g.Spec.Name
 		switch {
 		case name == f.Spec.Name:
-		case IsImage(g.Spec) || MayBeMask(g.Spec, fields):
+		case g.Spec.IsImage() || MayBeMask(g.Spec, fields):
 			if why := apart(f, g, fields); why != "" {
 				errs = append(errs, fmt.Errorf(
 					"%s moves the field %q, and the field %q %s; give both the same geometry, before all else that is random: %s; or, if they do not show the same: %s",
@@ -174,26 +174,11 @@ func (w Words) moved(f Field, op string, fields []Field) error {
 			}
 		case MayBePlaces(g.Spec):
 			errs = append(errs, fmt.Errorf(
-				"%s moves the field %q, and the field %q (%s) may be boxes or points in it, which would stay where they are; %s; leave the field out; or, if its numbers are not places in the image: %s",
-				op, f.Spec.Name, name, kind(g.Spec), w.Instead, fmt.Sprintf(w.Independent, name)))
+				"%s moves the field %q, and the field %q (%v) may be boxes or points in it, which would stay where they are; %s; leave the field out; or, if its numbers are not places in the image: %s",
+				op, f.Spec.Name, name, g.Spec, w.Instead, fmt.Sprintf(w.Independent, name)))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// kind words a type.
-func kind(s tensor.Spec) string {
-	var axes []string
-	if s.Ragged {
-		axes = append(axes, "*")
-	}
-	for _, n := range s.Shape {
-		axes = append(axes, fmt.Sprint(n))
-	}
-	if len(axes) == 0 {
-		return s.DType.String()
-	}
-	return s.DType.String() + "[" + strings.Join(axes, ",") + "]"
 }
 
 // apart says how g does not go where the pipeline of f moves that, "" if it does.

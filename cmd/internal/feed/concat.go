@@ -64,7 +64,7 @@ func kindOf(f store.Field) string {
 	if f.Ragged {
 		words = append(words, "of any number of rows")
 	}
-	words = append(words, f.Content, f.Layout)
+	words = append(words, f.Content, f.Layout, f.Image, f.Instances)
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 

@@ -82,6 +82,9 @@ func (w *Worker) do(s *Slot) {
 			return
 		}
 	}
+	if s.Err = w.checkInstances(s.Record.Values); s.Err != nil {
+		return
+	}
 	if w.job.Named {
 		last := len(w.fields)
 		s.Record.Values[last] = append(s.Record.Values[last][:0], s.Sample.Name...)
@@ -117,7 +120,27 @@ func (w *Worker) Probe(s *Slot) error {
 	if w.job.Named {
 		schema.Fields = append(schema.Fields, nameField())
 	}
-	w.job.Schema = schema
+	w.job.Schema = placed(schema)
+	return nil
+}
+
+// placed returns the schema with the names of the images that fields lie on, where they are left out.
+func placed(schema store.Schema) store.Schema {
+	for i, f := range schema.Fields {
+		if at, err := schema.ImageOf(f.Spec); f.OnImage() && err == nil && at >= 0 {
+			schema.Fields[i].Image = schema.Fields[at].Name
+		}
+	}
+	return schema
+}
+
+// checkInstances reports a sample whose instances have other numbers of rows in different fields.
+func (w *Worker) checkInstances(values [][]byte) error {
+	fields := w.job.Schema.Fields
+	err := w.job.Schema.CheckInstances(func(i int) int { return len(values[i]) / fields[i].RecordBytes() })
+	if err != nil {
+		return &field.SampleError{Err: source.ValueError("%w", err)}
+	}
 	return nil
 }
 

@@ -144,7 +144,7 @@ func (f *File) texts(path string) (list []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.Field.Content == "" {
+		if !c.Field.IsBytes() {
 			b = numberText(d.Type, b)
 		}
 		list = append(list, string(b))

@@ -52,13 +52,15 @@ type Start struct {
 
 // field is an entry of the second message.
 type field struct {
-	Name    string       `json:"name"`
-	DType   tensor.DType `json:"dtype"`
-	Shape   []int        `json:"shape"`
-	Ragged  bool         `json:"ragged,omitempty"`
-	Content string       `json:"content,omitempty"`
-	Layout  string       `json:"layout,omitempty"`
-	Classes []string     `json:"classes,omitempty"`
+	Name      string       `json:"name"`
+	DType     tensor.DType `json:"dtype"`
+	Shape     []int        `json:"shape"`
+	Ragged    bool         `json:"ragged,omitempty"`
+	Content   string       `json:"content,omitempty"`
+	Layout    string       `json:"layout,omitempty"`
+	Image     string       `json:"image,omitempty"`
+	Instances string       `json:"instances,omitempty"`
+	Classes   []string     `json:"classes,omitempty"`
 }
 
 // Producer is the other process. It serves one goroutine, but for the samples, which may be read
@@ -138,7 +140,7 @@ func (p *Producer) ReadFields() error {
 		if f.Ragged {
 			s = store.NewRagged(f.Name, f.DType, f.Shape...)
 		}
-		s.Content, s.Layout = f.Content, f.Layout
+		s.Content, s.Layout, s.Image, s.Instances = f.Content, f.Layout, f.Image, f.Instances
 		if len(f.Classes) > 0 {
 			s.Classes = f.Classes
 		}

@@ -52,6 +52,12 @@ func attributes(f store.Field) (list []encode.Attribute) {
 	if f.Content != "" {
 		list = append(list, encode.Text("content", f.Content))
 	}
+	if f.Image != "" {
+		list = append(list, encode.Text("image", f.Image))
+	}
+	if f.Instances != "" {
+		list = append(list, encode.Text("instances", f.Instances))
+	}
 	if f.DType == tensor.BFloat16 {
 		list = append(list, encode.Text("dtype", f.DType.String()))
 	}

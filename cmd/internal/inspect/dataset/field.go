@@ -57,16 +57,26 @@ func ChannelName(c, of int) string {
 	return "channel " + strconv.Itoa(c)
 }
 
-// ShapeText writes the shape of a record and its layout. The number of rows of a ragged record is n.
+// ShapeText writes the shape of a record, its layout, what it means and what it lies on. The number of rows of a
+// ragged record is n.
 func ShapeText(f tensor.Spec) string {
+	text := f.Shape.String()
 	switch {
 	case f.Ragged:
-		text := tensor.Shape(append(tensor.Shape{-1}, f.Shape...)).String()
-		return strings.TrimSpace(strings.Replace(text, "-1", "n", 1) + " " + f.Content)
-	case f.Layout != "":
-		return f.Shape.String() + " " + f.Layout
-	case len(f.Shape) == 0:
-		return "scalar"
+		text = strings.Replace(tensor.Shape(append(tensor.Shape{-1}, f.Shape...)).String(), "-1", "n", 1)
+	case f.Layout == "" && len(f.Shape) == 0:
+		text = "scalar"
 	}
-	return f.Shape.String()
+	for _, word := range []string{f.Layout, f.Content} {
+		if word != "" {
+			text += " " + word
+		}
+	}
+	if f.Image != "" {
+		text += " on " + f.Image
+	}
+	if f.Instances != "" {
+		text += ", of " + f.Instances
+	}
+	return text
 }

@@ -21,7 +21,7 @@ type computation struct {
 func (c *computation) work() (n int64) {
 	for _, f := range c.ds.Schema().Fields {
 		n += int64(c.ds.Len())
-		if f.Content == "" && f.DType.Size() > 1 {
+		if !f.IsBytes() && f.DType.Size() > 1 {
 			n += int64(c.ds.Len())
 		}
 	}
@@ -43,7 +43,7 @@ func (c *computation) field(ctx context.Context, f store.Field) (FieldStats, err
 		}
 		out.Lengths = &lengths
 	}
-	if f.Content != "" {
+	if f.IsBytes() {
 		c.progress(c.ds.Len())
 		return out, nil
 	}

@@ -40,9 +40,13 @@ type FieldStats struct {
 	Agrees *bool `json:"manifest_agrees,omitempty"`
 }
 
+func (s FieldStats) spec() tensor.Spec {
+	return tensor.Spec{Name: s.Name, DType: s.DType, Shape: s.Shape, Ragged: s.Ragged, Layout: s.Layout, Content: s.Content}
+}
+
 // LengthName says what Lengths counts.
 func (s FieldStats) LengthName() string {
-	if s.Content != "" {
+	if s.spec().IsBytes() {
 		return "bytes a record"
 	}
 	return "rows a record"
@@ -109,7 +113,7 @@ func ComputeOpen(ctx context.Context, path string, ds *mmapds.Dataset, opts Opti
 		if err != nil {
 			return nil, err
 		}
-		if m := ds.Manifest(); m != nil && opts.Split == "" && m.Statistics[f.Name] != nil && f.Content == "" {
+		if m := ds.Manifest(); m != nil && opts.Split == "" && m.Statistics[f.Name] != nil && !f.IsBytes() {
 			same := out.agrees(m.Statistics[f.Name])
 			out.Agrees = &same
 		}
@@ -123,7 +127,7 @@ func statsOf(f store.Field) FieldStats {
 }
 
 func (s *FieldStats) takeOver(f store.Field, st *store.Statistics) {
-	if f.Content == "" {
+	if !f.IsBytes() {
 		s.Moments = &st.Moments
 		s.Channels = []ChannelStats{{Name: "all", Moments: st.Moments}}
 		for i, m := range st.Channels {

@@ -32,7 +32,7 @@ func (s *Stats) Render(w io.Writer, classes, width int) error {
 }
 
 func (s *FieldStats) render(b *strings.Builder, classes, width int) {
-	fmt.Fprintf(b, "\n%s  %v %s\n", shell.Line(s.Name), s.DType, dataset.ShapeText(tensor.Spec{Shape: s.Shape, Ragged: s.Ragged, Layout: s.Layout, Content: s.Content}))
+	fmt.Fprintf(b, "\n%s  %v %s\n", shell.Line(s.Name), s.DType, dataset.ShapeText(s.spec()))
 	if s.Agrees != nil && !*s.Agrees {
 		b.WriteString("  The manifest has other statistics: see " + shell.Penstock("inspect verify") + ".\n")
 	}

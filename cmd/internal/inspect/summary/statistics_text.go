@@ -67,7 +67,7 @@ func (s *Summary) renderStatistics(b *strings.Builder) {
 	var measured []Field
 	bytes, bad := false, false
 	for _, f := range s.Fields {
-		if f.Statistics == nil || len(f.Classes) > 0 || f.Content != "" {
+		if f.Statistics == nil || len(f.Classes) > 0 || f.spec().IsBytes() {
 			continue
 		}
 		measured = append(measured, f)

@@ -59,9 +59,11 @@ type Field struct {
 	Content       string               `json:"content,omitempty"` // tensor.Text or tensor.Image: what the bytes of ragged records are
 	Rows          int64                `json:"rows"`              // of all records; as many as records unless Ragged
 	Layout        string               `json:"layout,omitempty"`
-	Storage       string               `json:"storage"`      // NumPy's name of the stored type
-	RecordBytes   int64                `json:"record_bytes"` // of one row if Ragged
-	Bytes         int64                `json:"bytes"`        // of all arrays of the field
+	Image         string               `json:"image,omitempty"`     // that a mask, boxes or keypoints lie on
+	Instances     string               `json:"instances,omitempty"` // the group of fields with one number of rows a record
+	Storage       string               `json:"storage"`             // NumPy's name of the stored type
+	RecordBytes   int64                `json:"record_bytes"`        // of one row if Ragged
+	Bytes         int64                `json:"bytes"`               // of all arrays of the field
 	Classes       []Class              `json:"classes,omitempty"`
 	Normalization *store.Normalization `json:"normalization,omitempty"`
 	Statistics    *store.Statistics    `json:"statistics,omitempty"`
@@ -130,7 +132,7 @@ func (s *Summary) DescribeFields(d *store.Dataset) {
 		rows, bytes := dataset.ExtentOf(d, i)
 		s.Fields = append(s.Fields, Field{
 			Name: f.Name, DType: f.DType, Shape: dataset.ShapeOf(f), Ragged: f.Ragged, Content: f.Content, Rows: rows,
-			Layout: f.Layout, Storage: f.Storage, RecordBytes: int64(f.RecordBytes()), Bytes: bytes,
+			Layout: f.Layout, Image: f.Image, Instances: f.Instances, Storage: f.Storage, RecordBytes: int64(f.RecordBytes()), Bytes: bytes,
 			Normalization: f.Normalization, Python: dataset.Python(d, i, valuesPart(f)),
 		})
 		if f.Ragged {

@@ -112,7 +112,12 @@ func (s *Summary) renderFields(b *strings.Builder) {
 
 // ShapeText writes the shape of a record.
 func (f Field) ShapeText() string {
-	return dataset.ShapeText(tensor.Spec{Shape: f.Shape, Ragged: f.Ragged, Layout: f.Layout, Content: f.Content})
+	return dataset.ShapeText(f.spec())
+}
+
+func (f Field) spec() tensor.Spec {
+	return tensor.Spec{Name: f.Name, DType: f.DType, Shape: f.Shape, Ragged: f.Ragged, Layout: f.Layout, Content: f.Content,
+		Image: f.Image, Instances: f.Instances}
 }
 
 // RecordText is the size of a record, of an average one where they differ.

@@ -1,0 +1,102 @@
+package tensor
+
+import "fmt"
+
+// Values of Spec.Content that say what the bytes of a field are: ragged uint8 of shape ().
+const (
+	Text  = "utf-8" // a text, without an end mark
+	Image = "image" // an encoded image file: JPEG, PNG, ...
+
+	// SourceName is what the source called the record: the path of its file, the member of its
+	// archive. A schema has at most one such field. Readers leave it out unless it is asked for.
+	SourceName = "source-name"
+)
+
+// Values of Spec.Content that say what numbers mean, as those of places in an image. Transforms
+// that move the pixels of an image move what lies on it.
+//
+// Places are in corner coordinates: the pixel of column c and row r covers [c, c+1) x [r, r+1), so
+// that an image of w by h pixels is [0, w] x [0, h].
+const (
+	// Mask is a class or an instance for each pixel of an image: integers or bool of shape (h, w),
+	// ragged rows of that shape with a mask for each instance, or ragged uint8 of shape () with an
+	// image file, whose samples or palette indexes are the numbers.
+	Mask = "mask"
+
+	// Boxes are left, top, right and bottom of boxes, in pixels: float32 whose last axis is 4.
+	Boxes = "boxes"
+
+	// Keypoints are x and y of points, in pixels, and whether they are visible (0 is not labeled, 1
+	// hidden, 2 visible): float32 whose last axis is 3, or 2 without visibility.
+	Keypoints = "keypoints"
+)
+
+// Contents lists the values of Spec.Content.
+func Contents() []string { return []string{Text, Image, SourceName, Mask, Boxes, Keypoints} }
+
+// OnImage reports whether the field lies on an image: it is a mask, boxes or keypoints.
+func (s Spec) OnImage() bool {
+	return s.Content == Mask || s.Content == Boxes || s.Content == Keypoints
+}
+
+// IsBytes reports whether records are bytes that are not numbers: a text, a name or an image file.
+func (s Spec) IsBytes() bool {
+	return s.Content != "" && s.Ragged && s.DType == Uint8 && len(s.Shape) == 0
+}
+
+// IsImage reports whether records are pictures, as pixels or as files. A mask is not one.
+func (s Spec) IsImage() bool {
+	return s.Content == Image || s.Content == "" && s.Layout != "" && len(s.Shape) == 3 && !s.Ragged
+}
+
+// validateContent reports a type or a shape that Content cannot have.
+func (s Spec) validateContent() error {
+	n := len(s.Shape)
+	wrong := func(want string) error {
+		return fmt.Errorf("field %q: content %s needs %s, not %v", s.Name, s.Content, want, s)
+	}
+	switch s.Content {
+	case "":
+	case Text, Image, SourceName:
+		if !s.IsBytes() {
+			return wrong("uint8[*]")
+		}
+	case Mask:
+		if !s.IsBytes() && (n != 2 || s.DType.IsFloat()) {
+			return wrong("integers of shape (h, w), rows of that shape, or uint8[*] of an image file")
+		}
+	case Boxes:
+		if s.DType != Float32 || n == 0 || s.Shape[n-1] != 4 {
+			return wrong("float32 with a last axis of 4, such as float32[*,4]")
+		}
+	case Keypoints:
+		if s.DType != Float32 || n == 0 || s.Shape[n-1] != 2 && s.Shape[n-1] != 3 {
+			return wrong("float32 with a last axis of 3, or of 2 without visibility, such as float32[*,17,3]")
+		}
+	}
+	if s.Image != "" && !s.OnImage() {
+		return fmt.Errorf("field %q: only masks, boxes and keypoints lie on an image, here %q", s.Name, s.Image)
+	}
+	if s.Instances != "" && (!s.Ragged || s.IsBytes()) {
+		return fmt.Errorf("field %q: instances %q need any number of rows, not %v", s.Name, s.Instances, s)
+	}
+	if s.OnImage() && s.Layout != "" {
+		return fmt.Errorf("field %q: content %s has no layout", s.Name, s.Content)
+	}
+	return nil
+}
+
+// String writes type and shape as the flag --fields of preprocess takes them: int64, float32[*,4].
+func (s Spec) String() string {
+	axes := ""
+	if s.Ragged {
+		axes = ",*"
+	}
+	for _, n := range s.Shape {
+		axes += fmt.Sprintf(",%d", n)
+	}
+	if axes == "" {
+		return s.DType.String()
+	}
+	return s.DType.String() + "[" + axes[1:] + "]"
+}
