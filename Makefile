@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-peers test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs gpu gpu-build fuzz release wheel roots generate picture clean
+.PHONY: help deps build demo docs test test-peers test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs gpu gpu-build fuzz release wheel roots generate picture clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -65,6 +65,9 @@ gpu: gpu-build ## correctness, rates and training on a GPU, each line with a ver
 
 gpu-build: ## bin/gpu: what "make gpu" runs, to be copied to a machine without Go: python3 gpu.py
 	@bench/gpu/build
+
+docs: ## the documentation site, in out/site: guides, commands, the Python API (needs Python with venv, and PyPI once)
+	@.ci/docs
 
 fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
 	@.ci/fuzz $(FUZZTIME)
