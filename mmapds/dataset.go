@@ -1,6 +1,7 @@
 package mmapds
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -16,29 +17,22 @@ var ErrClosed = errors.New("mmapds: the dataset is closed")
 
 // Dataset is an open dataset. Its methods may be called from any goroutine.
 type Dataset struct {
-	fetcher
-	split  string   // that was asked for
-	names  *Dataset // of the source names; nil if there are none
-	leases leases
-	closed atomic.Bool
-}
-
-// arrays are the columns of a dataset in its files, which are read through mappings and pread. They do not change
-// once they are open, but for what each column notes of its own under atomics.
-type arrays struct {
 	files   *store.Dataset
+	split   string // that was asked for
 	specs   []tensor.Spec
-	columns []column // as those of files
-	fields  []field  // as those of the schema
+	fields  []*field // as those of the schema
+	names   *Dataset // of the source names; nil if there are none
+	pager   Pager    // nil: all is in the files
+	checks  verification
 	maps    []*mmap.Mapping
-	pool    *chunk.Pool // inflates; nil if nothing is packed
+	pool    *chunk.Pool // decodes; nil if nothing is packed
 	handles handles
+	leases  leases
+	closed  atomic.Bool
 }
 
 // Len returns the number of records.
-func (d *Dataset) Len() int { return d.len() }
-
-func (d *arrays) len() int { return int(d.files.Records) }
+func (d *Dataset) Len() int { return int(d.files.Records) }
 
 // Schema returns the fields. It must not be changed.
 func (d *Dataset) Schema() store.Schema { return d.files.Schema }
@@ -74,6 +68,21 @@ func (d *Dataset) ID() string {
 // Files returns where the records are on disk. It must not be changed.
 func (d *Dataset) Files() *store.Dataset { return d.files }
 
+// SourceName returns what the source called a record when the dataset was made: the path of its
+// file, the member of its archive. It is "" where the dataset holds no names (preprocess --names).
+// Where they have to be fetched, it waits for that.
+func (d *Dataset) SourceName(ctx context.Context, record int) (string, error) {
+	if d.closed.Load() {
+		return "", ErrClosed
+	}
+	if d.names == nil {
+		return "", nil
+	}
+	var offsets [2]int64
+	name, err := d.names.GatherRagged(ctx, d.names.specs[0].Name, []int{record}, offsets[:], nil)
+	return string(name), err
+}
+
 // Retain takes a lease: until Release, Close waits and views stay valid. After Close it
 // returns ErrClosed, and then there is nothing to release. It allocates nothing.
 func (d *Dataset) Retain() error { return d.leases.take() }
@@ -96,27 +105,51 @@ func (d *Dataset) Close() error {
 	return errors.Join(err, d.unmap())
 }
 
+func (d *Dataset) unmap() error {
+	if d.pool != nil {
+		d.pool.Close()
+	}
+	errs := []error{d.handles.close()}
+	for _, m := range d.maps {
+		errs = append(errs, m.Unmap())
+	}
+	return errors.Join(errs...)
+}
+
 // field returns the field of that name.
 func (d *Dataset) field(name string) (*field, error) {
 	if d.closed.Load() {
 		return nil, ErrClosed
 	}
-	for i := range d.fields {
-		if d.fields[i].spec.Name == name {
-			return &d.fields[i], nil
+	for _, f := range d.fields {
+		if f.spec.Name == name {
+			return f, nil
 		}
 	}
 	return nil, fmt.Errorf("mmapds: %q has no field %q", d.files.Path, name)
 }
 
-// column returns the array of a field whose records have one length.
-func (d *Dataset) column(name string) (*column, error) {
+// rows returns the rows of a field whose records have one length.
+func (d *Dataset) rows(name string) (*reader, error) {
 	f, err := d.field(name)
 	if err != nil {
 		return nil, err
 	}
 	if f.offsets != nil {
-		return nil, fmt.Errorf("mmapds: field %q: its records have lengths of their own; use SliceRagged or GatherRagged", name)
+		return nil, fmt.Errorf("mmapds: field %q: its records have lengths of their own; "+
+			"use SliceRagged or GatherRagged", name)
 	}
 	return f.rows, nil
+}
+
+// ragged returns a ragged field of which records [a, b) exist.
+func (d *Dataset) ragged(name string, a, b int) (*field, error) {
+	f, err := d.field(name)
+	if err != nil {
+		return nil, err
+	}
+	if f.offsets == nil {
+		return nil, fmt.Errorf("mmapds: field %q: its records are all of one length; use Slice or Gather", name)
+	}
+	return f, f.check(a, b)
 }

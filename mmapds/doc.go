@@ -29,7 +29,7 @@
 // in memory are read by Gather into the caller's memory, 32 at a time, unless WithRead says
 // otherwise; of datasets much larger than memory past the page cache, where it asks for that.
 // Four times a second some pages that were brought in are looked at: if the kernel
-// took any back, they are brought in again. Reads says what was done, and why.
+// took any back, they are brought in again. DescribeReads says what was done, and why.
 //
 // # Packed data
 //

@@ -15,15 +15,19 @@ const iterBytes = 1 << 20
 func (r *Records) Iter(order []int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		step := max(1, iterBytes/max(1, r.size))
-		distance, part := r.c.prefetchDistance(), r.c.prefix()
+		m := r.memory()
+		distance, part := 0, 0
+		if m != nil {
+			distance, part = m.prefetchDistance(), m.prefix()
+			m.loadFirst(order)
+		}
 		r.request(order[:min(step, len(order))])
-		r.c.prefetchFirst(order)
 		for from := 0; from < len(order); from += step {
 			to := min(from+step, len(order))
 			hot := r.request(order[to:min(to+step, len(order))])
 			for k := from; k < to; k++ {
-				if next := k + distance; next < len(order) {
-					r.c.load(order[next], part)
+				if next := k + distance; m != nil && next < len(order) {
+					m.load(order[next], part)
 				}
 				b, err := r.next(order[k], hot)
 				if !yield(b, err) || err != nil {
@@ -34,26 +38,39 @@ func (r *Records) Iter(order []int) iter.Seq2[[]byte, error] {
 	}
 }
 
+// memory returns where the records are mapped; nil if they are not.
+func (r *Records) memory() *memory {
+	if r.rows.mapped == nil {
+		return nil
+	}
+	return r.rows.mapped.memory
+}
+
 // request asks the disk for records, and reports whether all of the field are in memory.
 func (r *Records) request(rows []int) (hot bool) {
-	if r.d.closed.Load() || r.d.fetches() {
+	if r.d.closed.Load() || !r.rows.isLocal() {
 		return false
 	}
-	r.c.look()
-	if r.c.full() {
+	m := r.memory()
+	if m == nil {
+		for _, i := range rows {
+			if uint(i) < uint(r.n) { // what is wrong is said in its turn
+				_ = r.rows.packed.prefetch(i, i+1)
+			}
+		}
+		return false
+	}
+	m.look()
+	if m.full() {
 		return true
 	}
 	var w wants
 	for _, i := range rows {
 		if uint(i) >= uint(r.n) {
-			continue // what is wrong is said in its turn
-		}
-		if r.c.packed != nil {
-			r.c.packed.prefetch(i, i+1)
 			continue
 		}
-		if s, at := r.c.find(i); !s.warm.has(at, at+r.size) {
-			r.c.want(&w, s, at, at+r.size)
+		if s, at := m.find(i); !s.warm.has(at, at+r.size) {
+			m.want(&w, s, at, at+r.size)
 		}
 	}
 	w.send()
@@ -62,9 +79,9 @@ func (r *Records) request(rows []int) (hot bool) {
 
 // next is At after the record's pages were waited for, unless they are hot.
 func (r *Records) next(i int, hot bool) ([]byte, error) {
-	if !hot && uint(i) < uint(r.n) && r.c.packed == nil && !r.d.closed.Load() && !r.d.fetches() {
-		s, at := r.c.find(i)
-		if err := r.d.warm(r.c, s, at, at+r.size); err != nil {
+	if m := r.memory(); !hot && uint(i) < uint(r.n) && m != nil && !r.d.closed.Load() && r.rows.isLocal() {
+		s, at := m.find(i)
+		if err := m.bring(s, at, at+r.size); err != nil {
 			return nil, err
 		}
 	}

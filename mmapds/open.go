@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
+	"github.com/penstock/penstock/internal/codec/stream"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/mmap"
 	"github.com/penstock/penstock/store"
@@ -33,7 +37,8 @@ func Open(path string, opts ...Option) (*Dataset, error) {
 	}
 	d, err := openFiles(path, files, conf)
 	if err == nil && names != nil {
-		if d.names, err = openFiles(path, names, &config{split: conf.split, verify: conf.verify, pager: conf.pager}); err != nil {
+		conf = &config{split: conf.split, verify: conf.verify, pager: conf.pager}
+		if d.names, err = openFiles(path, names, conf); err != nil {
 			err = errors.Join(err, d.unmap())
 		}
 	}
@@ -45,61 +50,113 @@ func Open(path string, opts ...Option) (*Dataset, error) {
 
 // openFiles maps files, the dataset at path.
 func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error) {
-	d := &Dataset{split: conf.split}
-	d.files, d.pager, d.specs = files, conf.pager, files.Schema.Specs()
+	d := &Dataset{files: files, split: conf.split, specs: files.Schema.Specs(), pager: conf.pager, checks: conf.verify}
 	if err := conf.checkFields(d.specs); err != nil {
 		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 	}
 	d.leases.init()
-	m := mapper{&d.fetcher, make(map[string]*mmap.Mapping)}
+	for _, spec := range d.specs {
+		d.fields = append(d.fields, &field{spec: spec, records: d.Len()})
+	}
+	o := opening{d: d, conf: conf, shared: make(map[string]*mmap.Mapping)}
 	columns := layout.Of(files).Columns
-	d.columns = make([]column, len(columns))
+	readers := make([]*reader, len(columns))
 	for i := range columns {
-		meta := &columns[i]
-		if err := m.openColumn(&d.columns[i], meta); err != nil {
-			return nil, errors.Join(fmt.Errorf("mmapds: open %q: field %q: %w", path, d.specs[meta.Field].Name, err), d.unmap())
+		r, err := o.open(&columns[i])
+		if err != nil {
+			name := d.specs[columns[i].Field].Name
+			return nil, errors.Join(fmt.Errorf("mmapds: open %q: field %q: %w", path, name, err), d.unmap())
 		}
+		readers[i] = r
 	}
-	size := int64(0)
-	for i := range d.columns {
-		for _, s := range d.columns[i].segments {
-			size += int64(len(s.data))
-		}
-	}
-	exceeds := conf.exceeds(size)
-	for i := range d.columns {
-		d.columns[i].exceeds = exceeds
-		d.columns[i].checkBy(conf.verify)
-		d.columns[i].reading = conf.readMode(d.specs[columns[i].Field].Name)
-	}
-	for i, spec := range d.specs {
-		d.fields = append(d.fields, d.newField(i, spec))
-	}
+	o.finish(readers)
 	return d, nil
 }
 
-// mapper opens the columns of a dataset.
-type mapper struct {
-	*fetcher
+// opening opens the columns of a dataset.
+type opening struct {
+	d      *Dataset
+	conf   *config
 	shared map[string]*mmap.Mapping // by path: an HDF5 file is mapped once for all fields
 }
 
-func (d mapper) openColumn(c *column, meta *layout.Column) error {
-	if meta.Packed {
-		return d.openPacked(c, meta)
+// finish has the columns checked, and makes fields of them.
+func (o *opening) finish(readers []*reader) {
+	size := int64(0)
+	for _, r := range readers {
+		if r.mapped != nil {
+			size += r.mapped.memory.bytes()
+		}
 	}
-	return d.mapColumn(c, meta)
+	for _, r := range readers {
+		var memory *memory
+		if r.mapped != nil {
+			memory = r.mapped.memory
+			r.mapped.preads.exceeds = o.conf.exceeds(size)
+		}
+		if r.checks = newVerified(r.column, r.files, memory, o.conf.verify); r.checks != nil {
+			r.files = r.checks
+		}
+		r.soon = func(rows []int) []Range { return o.d.companions(r, rows) }
+		if r.column.meta.Part != layout.Offsets {
+			o.d.fields[r.column.meta.Field].rows = r
+		}
+	}
+	for _, r := range readers {
+		if r.column.meta.Part == layout.Offsets {
+			o.d.fields[r.column.meta.Field].setOffsets(r)
+		}
+	}
+}
+
+// companionBytes is the size up to which what belongs to a record is fetched with the rest of it:
+// labels, which are little, and without which a batch is not whole.
+const companionBytes = 64
+
+// companions returns where small fields other than that of r have records.
+func (d *Dataset) companions(r *reader, records []int) (list []Range) {
+	for _, f := range d.fields {
+		if f.rows == r || f.offsets != nil || f.rows.column.size > companionBytes {
+			continue
+		}
+		for _, i := range records {
+			list = f.rows.ranges(list, i, i+1)
+		}
+	}
+	return list
+}
+
+func (o *opening) open(meta *layout.Column) (*reader, error) {
+	r := &reader{column: newColumn(meta, o.d.specs[meta.Field].Name), pager: o.d.pager}
+	if !meta.Packed {
+		return r, o.mapColumn(r)
+	}
+	if o.d.pool == nil {
+		o.d.pool = chunk.NewPool(0)
+	}
+	if how := layout.Of(o.d.files).Storage(meta); how != "" {
+		return r, o.openZarr(r, how)
+	}
+	return r, o.openHDF5(r)
 }
 
 // mapColumn maps the extents of a column: as few pieces as the system can make of them.
-func (d mapper) mapColumn(c *column, meta *layout.Column) error {
-	*c = newColumn(meta)
-	if len(meta.Extents) > 0 {
-		c.reported = mmap.ReportsResident(meta.Extents[0].Path) // the others' owner is the same
+func (o *opening) mapColumn(r *reader) error {
+	c := r.column
+	mode := o.conf.readMode(c.field)
+	m := &memory{c: c, size: c.size}
+	preads := &preader{c: c, handles: &o.d.handles, mode: mode, asked: mode != ReadAuto && c.meta.Part == layout.Whole}
+	r.mapped = &mapped{c: c, memory: m, preads: preads}
+	r.files = r.mapped
+	if r.pager != nil {
+		r.held = &heldRows{c: c, pager: r.pager}
 	}
-	for rest := meta.Extents; len(rest) > 0; {
+	if len(c.meta.Extents) > 0 {
+		m.reported = mmap.ReportsResident(c.meta.Extents[0].Path) // the others' owner is the same
+	}
+	for rest := c.meta.Extents; len(rest) > 0; {
 		n := stitchable(rest, int64(c.size))
-		if err := d.mapGroup(c, rest[:n]); err != nil {
+		if err := o.mapGroup(m, rest[:n]); err != nil {
 			return err
 		}
 		rest = rest[n:]
@@ -122,12 +179,12 @@ func stitchable(extents []layout.Extent, size int64) int {
 	return n
 }
 
-func (d mapper) mapGroup(c *column, extents []layout.Extent) error {
+func (o *opening) mapGroup(m *memory, extents []layout.Extent) error {
 	if len(extents) > 1 {
-		m, err := mmap.Stitch(c.parts(extents))
+		of, err := mmap.Stitch(m.parts(extents))
 		if err == nil {
-			d.maps = append(d.maps, m)
-			c.add(int(extents[0].First), m, 0, len(m.Bytes()))
+			o.d.maps = append(o.d.maps, of)
+			m.add(int(extents[0].First), of, 0, len(of.Bytes()))
 			return nil
 		}
 		if !errors.Is(err, mmap.ErrUnsupported) {
@@ -135,7 +192,7 @@ func (d mapper) mapGroup(c *column, extents []layout.Extent) error {
 		}
 	}
 	for _, e := range extents {
-		if err := d.mapFile(c, e); err != nil {
+		if err := o.mapFile(m, e); err != nil {
 			return err
 		}
 	}
@@ -143,43 +200,97 @@ func (d mapper) mapGroup(c *column, extents []layout.Extent) error {
 }
 
 // mapFile maps the file of an extent, once for all that are in it.
-func (d mapper) mapFile(c *column, e layout.Extent) error {
+func (o *opening) mapFile(m *memory, e layout.Extent) error {
 	if e.Count == 0 {
 		return nil
 	}
-	m, err := d.mapShared(e.Path)
+	of, err := o.mapShared(e.Path)
 	if err != nil {
 		return err
 	}
-	n := e.Count * int64(c.size)
-	if err := layout.Inside(e.Offset, n, int64(len(m.Bytes()))); err != nil {
+	n := e.Count * int64(m.size)
+	if err := layout.Inside(e.Offset, n, int64(len(of.Bytes()))); err != nil {
 		return fmt.Errorf("%s: %w", e.Path, err)
 	}
-	c.add(int(e.First), m, int(e.Offset), int(n))
+	m.add(int(e.First), of, int(e.Offset), int(n))
 	return nil
 }
 
 // mapShared maps a whole file, once.
-func (d mapper) mapShared(path string) (*mmap.Mapping, error) {
-	if m := d.shared[path]; m != nil {
+func (o *opening) mapShared(path string) (*mmap.Mapping, error) {
+	if m := o.shared[path]; m != nil {
 		return m, nil
 	}
 	m, err := mmap.File(path)
 	if err != nil {
 		return nil, err
 	}
-	d.shared[path] = m
-	d.maps = append(d.maps, m)
+	o.shared[path] = m
+	o.d.maps = append(o.d.maps, m)
 	return m, nil
 }
 
-func (d *arrays) unmap() error {
-	if d.pool != nil {
-		d.pool.Close()
+// openHDF5 reads the table of chunks of a column.
+func (o *opening) openHDF5(r *reader) error {
+	files := o.d.files
+	m, err := o.mapShared(files.Path)
+	if err != nil {
+		return err
 	}
-	errs := []error{d.handles.close()}
-	for _, m := range d.maps {
-		errs = append(errs, m.Unmap())
+	f, err := os.Open(files.Path) // for the index of the chunks
+	if err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	defer f.Close()
+	data, err := layout.Of(files).Object(r.column.meta, f)
+	if err != nil {
+		return err
+	}
+	r.how, r.why = reads(data)
+	p := newPacked(r.column, files.Path, m.Bytes())
+	r.setPacked(p)
+	p.r, err = layout.Of(files).OpenColumn(r.column.meta, f, p.file, chunk.Options{Pool: o.d.pool, Warm: p.populate})
+	if err == nil && r.pager != nil {
+		held := newPacked(r.column, files.Path, nil)
+		from, opts := pagedFile{r.pager, p.path}, chunk.Options{Pool: o.d.pool, Exact: true}
+		held.r, err = layout.Of(files).OpenColumn(r.column.meta, from, nil, opts)
+		r.held = held
+	}
+	return err
+}
+
+// setPacked has the rows in the files decoded.
+func (r *reader) setPacked(p *packed) {
+	r.packed, r.files = p, p
+	r.column.offsetOf = p.offset
+}
+
+// openZarr opens a column of Zarr, whose chunks are in files of their own.
+func (o *opening) openZarr(r *reader, how string) (err error) {
+	r.how, r.why = "decoded", strings.Replace(how, ", zstd", ", zstd by "+stream.ZstdBackend, 1)
+	p := newPacked(r.column, o.d.files.Path, nil)
+	r.setPacked(p)
+	r.held = p // its files are whole, whatever a pager fetches
+	p.r, err = layout.Of(o.d.files).OpenColumn(r.column.meta, nil, nil, chunk.Options{Pool: o.d.pool})
+	return err
+}
+
+// reads says how data that is not viewed in place is read, and why.
+func reads(data *meta.Dataset) (how, why string) {
+	how, why = "copied", fmt.Sprintf("it starts at byte %d, which is no multiple of its element size", data.Layout.Offset)
+	if err := data.Mappable(); err != nil {
+		why = err.Error()
+	}
+	if len(data.Filters) > 0 {
+		how = "inflated"
+	}
+	for _, f := range data.Filters {
+		switch f.ID {
+		case meta.FilterDeflate:
+			why += ", gzip by " + chunk.Backend
+		case meta.FilterZstd:
+			why += ", zstd by " + stream.ZstdBackend
+		}
+	}
+	return how, why
 }

@@ -59,11 +59,11 @@ func WithFieldRead(field string, mode ReadMode) Option {
 // WithPager has what is not in the files yet fetched by p.
 func WithPager(p Pager) Option { return func(c *config) { c.pager = p } }
 
-// memory is read once: that takes some 20 files.
-var memory = sync.OnceValue(usage.Memory)
+// processMemory is read once: that takes some 20 files.
+var processMemory = sync.OnceValue(usage.Memory)
 
 func newConfig(opts []Option) (*config, error) {
-	c := &config{memory: memory()}
+	c := &config{memory: processMemory()}
 	for _, o := range opts {
 		o(c)
 	}
@@ -74,7 +74,8 @@ func newConfig(opts []Option) (*config, error) {
 	return c, errors.Join(errs...)
 }
 
-// exceeds reports whether datasets of that many bytes are read past the page cache, which would hold less than half of them.
+// exceeds reports whether datasets of that many bytes are read past the page cache, which would hold less than half
+// of them.
 func (c *config) exceeds(size int64) bool { return c.pager == nil && c.memory > 0 && size > 2*c.memory }
 
 // checkFields reports a ReadMode of a field that is not opened.

@@ -1,14 +1,6 @@
 package mmapds
 
-import (
-	"context"
-	"encoding/binary"
-	"fmt"
-	"slices"
-
-	"github.com/penstock/penstock/internal/hdf5/chunk"
-	"github.com/penstock/penstock/tensor"
-)
+import "context"
 
 // Range is bytes [Offset, Offset+Bytes) of a file of a dataset.
 type Range struct {
@@ -27,9 +19,9 @@ type Pager interface {
 	// Stays reports that fetched bytes stay in the files, so that views of them can be handed out.
 	Stays() bool
 
-	// Ensure fetches ranges, and keeps them until Held.Release. Where it has to wait, it also asks for
+	// Acquire fetches ranges, and keeps them until Held.Release. Where it has to wait, it also asks for
 	// the ranges that soon returns, which will be needed next; soon may be nil.
-	Ensure(ctx context.Context, need []Range, soon func() []Range) (Held, error)
+	Acquire(ctx context.Context, need []Range, soon func() []Range) (Held, error)
 
 	// Prefetch begins to fetch ranges, and does not wait.
 	Prefetch(need []Range)
@@ -55,20 +47,6 @@ type Held interface {
 	Release()
 }
 
-// fetcher reads arrays whose bytes need not be in their files yet.
-type fetcher struct {
-	arrays
-	pager Pager // nil: all is in the files
-}
-
-// fetches reports whether reads go through the pager.
-func (d *fetcher) fetches() bool { return d.pager != nil && !d.pager.Complete() }
-
-// distrusts reports whether a failed read is to be repeated through the pager.
-func (d *fetcher) distrusts(err error) bool {
-	return err != nil && d.pager != nil && d.pager.Distrust(err)
-}
-
 // pagedFile reads a file of a dataset through its pager.
 type pagedFile struct {
 	pager Pager
@@ -92,345 +70,86 @@ func appendRange(list []Range, r Range) []Range {
 	return append(list, r)
 }
 
-// ranges appends where rows [a, b), which exist, are: their chunks where the column is packed.
+// ranges appends where rows [a, b), which exist and are stored as they are, lie.
 func (c *column) ranges(list []Range, a, b int) []Range {
 	for a < b {
 		e := &c.meta.Extents[c.extent(a)]
 		n := min(b, int(e.First+e.Count)) - a
-		if c.packed == nil {
-			list = appendRange(list, Range{e.Path, c.offset(e, a), int64(n * c.size)})
-		} else {
-			row := e.Row + int64(a) - e.First
-			c.packed.fetched.Stored(row, row+int64(n), func(off, bytes int64) {
-				if bytes > 0 {
-					list = appendRange(list, Range{e.Path, off, bytes})
-				}
-			})
-		}
+		list = appendRange(list, Range{e.Path, c.offsetOf(e, a), int64(n * c.size)})
 		a += n
 	}
 	return list
 }
 
-// readHeld fills dst with rows [a, b), which are stored as they are, and held.
-func (d *fetcher) readHeld(c *column, a, b int, dst []byte) error {
-	for _, r := range c.ranges(nil, a, b) {
-		if err := d.pager.ReadAt(r.Path, dst[:r.Bytes], r.Offset); err != nil {
-			return d.lost(c, a, err)
+// ranges appends where the chunks of rows [a, b), which exist, lie.
+func (p *packed) ranges(list []Range, a, b int) []Range {
+	p.stored(a, b, func(off, bytes int64) {
+		if bytes > 0 {
+			list = appendRange(list, Range{p.path, off, bytes})
+		}
+	})
+	return list
+}
+
+// heldRows answers for rows that are stored as they are, and held by a pager, in its memory or in files.
+type heldRows struct {
+	c     *column
+	pager Pager
+}
+
+func (h *heldRows) slice(a, b int) ([]byte, error) {
+	if a == b {
+		return nil, nil
+	}
+	return h.read(a, b, nil)
+}
+
+func (h *heldRows) read(a, b int, buf []byte) ([]byte, error) {
+	buf = resize(buf, (b-a)*h.c.size)
+	return buf, h.readTo(a, b, buf)
+}
+
+func (h *heldRows) readTo(a, b int, dst []byte) error {
+	for _, r := range h.c.ranges(nil, a, b) {
+		if err := h.pager.ReadAt(r.Path, dst[:r.Bytes], r.Offset); err != nil {
+			return h.c.lost(a, err)
 		}
 		dst = dst[r.Bytes:]
 	}
 	return nil
 }
 
-// runs appends what rows [a, b) of a packed column are in the HDF5 dataset, to be put in memory from row
-// to on.
-func (p *packed) runs(list []chunk.Run, a, b int, to int64) []chunk.Run {
-	for a < b {
-		row, n := p.next(a, b)
-		r := chunk.Run{First: row, N: int64(n), To: to}
-		a, to = a+n, to+r.N
-		if n := len(list); n > 0 && list[n-1].First+list[n-1].N == r.First && list[n-1].To+list[n-1].N == r.To {
-			list[n-1].N += r.N
-			continue
-		}
-		list = append(list, r)
-	}
-	return list
-}
-
-// fetchPacked fetches the chunks of runs of rows, and makes the rows of them. Chunks that are corrupt
-// are fetched again.
-func (d *fetcher) fetchPacked(ctx context.Context, c *column, runs []chunk.Run, dst []byte, soon func() []Range) error {
-	p := c.packed
-	var need []Range
-	for _, r := range runs {
-		p.fetched.Stored(r.First, r.First+r.N, func(off, n int64) {
-			if n > 0 {
-				need = appendRange(need, Range{p.path, off, n})
-			}
-		})
-	}
-	held, err := d.pager.Ensure(ctx, need, soon)
-	if err != nil {
-		return err
-	}
-	defer held.Release()
-	for {
-		err := p.fetched.Runs(ctx, dst, runs)
-		if err == nil || ctx.Err() != nil {
+func (h *heldRows) gather(_ context.Context, rows []int, dst []byte, arrived arrival) error {
+	size := h.c.size
+	for k, i := range rows {
+		if err := h.readTo(i, i+1, dst[k*size:(k+1)*size]); err != nil {
 			return err
 		}
-		if err := held.Again(ctx, p.wrap(err)); err != nil {
-			return err
-		}
-	}
-}
-
-// fetchRun is Slice through the pager, of rows that exist.
-func (d *fetcher) fetchRun(ctx context.Context, c *column, a, b int) (tensor.View, error) {
-	if c.packed != nil {
-		dst := make([]byte, (b-a)*c.size)
-		return tensor.Of(c.spec, b-a, dst), d.fetchPacked(ctx, c, c.packed.runs(nil, a, b, 0), dst, nil)
-	}
-	held, err := d.pager.Ensure(ctx, c.ranges(nil, a, b), nil)
-	if err != nil {
-		return tensor.View{}, err
-	}
-	defer held.Release()
-	if held.InFiles() && d.pager.Stays() {
-		return d.runLocal(c, a, b)
-	}
-	dst := make([]byte, (b-a)*c.size)
-	return tensor.Of(c.spec, b-a, dst), d.readHeld(c, a, b, dst)
-}
-
-// fetchGather is Gather through the pager.
-func (d *fetcher) fetchGather(ctx context.Context, c *column, indices []int, dst []byte) error {
-	for _, i := range indices {
-		if err := c.check(i, i+1); err != nil {
-			return err
-		}
-	}
-	soon := func() []Range { return d.companions(c, indices) }
-	if c.packed != nil {
-		var runs []chunk.Run
-		for k, i := range indices {
-			runs = c.packed.runs(runs, i, i+1, int64(k))
-		}
-		return d.fetchPacked(ctx, c, runs, dst, soon)
-	}
-	var need []Range
-	for _, i := range indices {
-		need = c.ranges(need, i, i+1)
-	}
-	held, err := d.pager.Ensure(ctx, need, soon)
-	if err != nil {
-		return err
-	}
-	defer held.Release()
-	if held.InFiles() {
-		return d.gatherLocal(ctx, c, indices, dst)
-	}
-	for k, i := range indices {
-		if err := d.readHeld(c, i, i+1, dst[k*c.size:(k+1)*c.size]); err != nil {
+		if err := arrive(arrived, size, []rowSpan{{i, 1}}, dst[k*size:]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// companionBytes is the size up to which what belongs to a record is fetched with the rest of it:
-// labels, which are little, and without which a batch is not whole.
-const companionBytes = 64
-
-// companions returns where small fields other than that of c have records.
-func (d *fetcher) companions(c *column, indices []int) (list []Range) {
-	for i := range d.fields {
-		f := &d.fields[i]
-		if f.rows == c || f.offsets != nil || f.rows.size > companionBytes {
-			continue
-		}
-		for _, i := range indices {
-			list = f.rows.ranges(list, i, i+1)
-		}
-	}
-	return list
-}
-
-// fetchWarm is Warm through the pager, of records that exist.
-func (d *fetcher) fetchWarm(ctx context.Context, f *field, a, b int) error {
-	need, err := d.recordRanges(ctx, f, consecutive(a, b))
-	if err != nil {
-		return err
-	}
-	held, err := d.pager.Ensure(ctx, need, nil)
-	if err != nil {
-		return err
-	}
-	defer held.Release()
-	if !held.InFiles() {
-		return nil
-	}
-	return d.warmRecords(f, a, b)
-}
-
-// Ranges returns where records of a field are, for a Pager to fetch them ahead. Of a ragged field it
-// waits for their offsets.
-func (d *Dataset) Ranges(ctx context.Context, field string, indices []int) ([]Range, error) {
-	f, err := d.field(field)
-	if err != nil {
-		return nil, err
-	}
-	return d.recordRanges(ctx, f, indices)
-}
-
-func (d *fetcher) recordRanges(ctx context.Context, f *field, indices []int) (list []Range, err error) {
-	for _, i := range indices {
-		if err := checkRange(f.spec.Name, i, i+1, d.len()); err != nil {
-			return nil, err
-		}
-		if f.offsets == nil {
-			list = f.rows.ranges(list, i, i+1)
-		}
-	}
-	if f.offsets == nil {
-		return list, nil
-	}
-	records, ends, err := d.fetchOffsets(ctx, f, indices)
-	if err != nil {
-		return nil, err
-	}
-	ends.Release()
-	return f.ranges(records), nil
-}
-
-func consecutive(a, b int) []int {
-	list := make([]int, b-a)
-	for i := range list {
-		list[i] = a + i
-	}
-	return list
-}
-
-// rowSpan is where the rows of a record are in the values.
-type rowSpan struct{ row, n int }
-
-func (f *field) ranges(records []rowSpan) (list []Range) {
-	for _, r := range records {
-		list = f.rows.ranges(list, r.row, r.row+r.n)
-	}
-	return list
-}
-
-// fetchOffsets fetches the offsets of records of a ragged field, and returns where their rows are. The
-// offsets are held.
-func (d *fetcher) fetchOffsets(ctx context.Context, f *field, indices []int) (list []rowSpan, ends Held, err error) {
-	var need []Range
-	for _, i := range indices {
-		if err := checkRange(f.spec.Name, i, i+1, d.len()); err != nil {
-			return nil, nil, err
-		}
-		e := &f.extents[f.index.Find(int64(i))]
-		at := e.Offset + int64(i) - e.First
-		need = f.offsets.ranges(need, int(e.Offset), int(e.Offset)+1)
-		need = f.offsets.ranges(need, int(at), int(at)+2)
-	}
-	if ends, err = d.pager.Ensure(ctx, need, nil); err != nil {
-		return nil, nil, err
-	}
-	for _, i := range indices {
-		r, err := d.heldRecord(f, ends, i)
-		if err != nil {
-			ends.Release()
-			return nil, nil, err
-		}
-		list = append(list, r)
-	}
-	return list, ends, nil
-}
-
-// heldRecord is record for offsets that are held.
-func (d *fetcher) heldRecord(f *field, ends Held, i int) (rowSpan, error) {
-	if ends.InFiles() {
-		row, n, err := d.record(f, i)
-		return rowSpan{row, n}, err
-	}
-	e := &f.extents[f.index.Find(int64(i))]
-	at := int(e.Offset + int64(i) - e.First)
-	var b [24]byte
-	err := d.readHeld(f.offsets, int(e.Offset), int(e.Offset)+1, b[:8])
-	if err == nil {
-		err = d.readHeld(f.offsets, at, at+2, b[8:])
-	}
-	if err != nil {
-		return rowSpan{}, err
-	}
-	word := func(k int) int64 { return int64(binary.LittleEndian.Uint64(b[8*k:])) }
-	w, err := e.Walk(int64(i)-e.First, word(0), word(1))
-	if err != nil {
-		return rowSpan{}, f.corrupt(err)
-	}
-	r := rowSpan{row: int(e.Row + w.Row())}
-	n, err := w.Next(word(2))
-	if err != nil {
-		return rowSpan{}, f.corrupt(err)
-	}
-	r.n = int(n)
-	return r, nil
-}
-
-// fetchLengths is Lengths through the pager, which returns where the rows are.
-func (d *fetcher) fetchLengths(ctx context.Context, f *field, indices []int, offsets []int64) ([]rowSpan, error) {
-	records, ends, err := d.fetchOffsets(ctx, f, indices)
-	if err != nil {
-		return nil, err
-	}
-	ends.Release()
-	offsets[0] = 0
-	for k, r := range records {
-		offsets[k+1] = offsets[k] + int64(r.n)
-	}
-	return records, nil
-}
-
-// fetchRows fills dst with the rows of records, back to back.
-func (d *fetcher) fetchRows(ctx context.Context, f *field, records []rowSpan, dst []byte) error {
-	c := f.rows
-	if c.packed != nil {
-		var runs []chunk.Run
-		to := int64(0)
-		for _, r := range records {
-			runs = c.packed.runs(runs, r.row, r.row+r.n, to)
-			to += int64(r.n)
-		}
-		return d.fetchPacked(ctx, c, runs, dst, nil)
-	}
-	held, err := d.pager.Ensure(ctx, f.ranges(records), nil)
-	if err != nil {
-		return err
-	}
-	defer held.Release()
-	for _, r := range records {
-		n := r.n * c.size
-		if held.InFiles() {
-			err = d.copyRun(c, r.row, r.row+r.n, dst[:n])
-		} else {
-			err = d.readHeld(c, r.row, r.row+r.n, dst[:n])
-		}
-		if err != nil {
+func (h *heldRows) copy(_ context.Context, runs []rowSpan, dst []byte, arrived arrival) error {
+	size := h.c.size
+	for at, k := 0, 0; k < len(runs); k++ {
+		r := runs[k]
+		if err := h.readTo(r.row, r.row+r.n, dst[at:at+r.n*size]); err != nil {
 			return err
 		}
-		dst = dst[n:]
+		if err := arrive(arrived, size, runs[k:k+1], dst[at:]); err != nil {
+			return err
+		}
+		at += r.n * size
 	}
 	return nil
 }
 
-// fetchRagged is SliceRagged through the pager, of records that exist.
-func (d *fetcher) fetchRagged(ctx context.Context, f *field, a, b int, offsets []int64) (tensor.View, error) {
-	records, err := d.fetchLengths(ctx, f, consecutive(a, b), offsets)
-	if err != nil {
-		return tensor.View{}, err
-	}
-	n := int(offsets[b-a])
-	if f.rows.packed == nil && d.pager.Stays() && n > 0 {
-		first := slices.IndexFunc(records, func(r rowSpan) bool { return r.n > 0 })
-		return d.fetchRun(ctx, f.rows, records[first].row, records[first].row+n)
-	}
-	dst := make([]byte, n*f.rows.size)
-	return tensor.Of(f.rows.spec, n, dst), d.fetchRows(ctx, f, records, dst)
+func (h *heldRows) prefetch(a, b int) error {
+	h.pager.Prefetch(h.c.ranges(nil, a, b))
+	return nil
 }
 
-// fetchGatherRagged is GatherRagged through the pager.
-func (d *fetcher) fetchGatherRagged(ctx context.Context, f *field, indices []int, offsets []int64, dst []byte) ([]byte, error) {
-	records, err := d.fetchLengths(ctx, f, indices, offsets)
-	if err != nil {
-		return dst, err
-	}
-	need := int(offsets[len(indices)]) * f.rows.size
-	dst = slices.Grow(dst[:0], need)[:need]
-	return dst, d.fetchRows(ctx, f, records, dst)
-}
-
-// corrupt says of which field an error of offsets is.
-func (f *field) corrupt(err error) error { return fmt.Errorf("mmapds: field %q: %w", f.spec.Name, err) }
+func (h *heldRows) warm(int, int) error { return nil }

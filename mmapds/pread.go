@@ -40,18 +40,17 @@ type handle struct {
 }
 
 // file opens a file, once in either way.
-func (h *handles) file(path string, direct bool) (*os.File, error) {
+func (h *handles) file(key handle) (*os.File, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	key := handle{path, direct}
 	if f := h.open[key]; f != nil {
 		return f, nil
 	}
 	open := os.Open
-	if direct {
+	if key.direct {
 		open = openDirect
 	}
-	f, err := open(path)
+	f, err := open(key.path)
 	if err != nil {
 		return nil, err
 	}
@@ -74,19 +73,36 @@ func (h *handles) close() error {
 	return errors.Join(errs...)
 }
 
-// preads reads rows to where they belong in dst: list has their positions in indices. It
+// preader reads rows of a column by pread.
+type preader struct {
+	c        *column
+	handles  *handles // of the dataset
+	mode     ReadMode
+	asked    bool // mode is of an option, for records of one length
+	exceeds  bool // the dataset is much larger than memory
+	direct   direct
+	received atomic.Int64 // rows
+}
+
+// isDirect reports whether preads go past the page cache.
+func (p *preader) isDirect() bool {
+	_, refusal := p.direct.asked()
+	return refusal == nil && (p.mode == ReadDirect || p.mode == ReadAuto && p.exceeds)
+}
+
+// gather reads rows to where they belong in dst: list has their positions in rows. It
 // returns the error of one that failed.
-func (d *arrays) preads(ctx context.Context, c *column, indices, list []int, dst []byte) error {
+func (p *preader) gather(ctx context.Context, rows, list []int, dst []byte, arrived arrival) error {
 	var next atomic.Int64
 	var all sync.WaitGroup
 	var once sync.Once
 	var failed error
-	places := d.handles.reads()
+	places, size := p.handles.reads(), p.c.size
 	for range min(inFlight, len(list)) {
 		all.Go(func() {
 			for n := next.Add(1); n <= int64(len(list)); n = next.Add(1) {
 				k := list[n-1]
-				if err := d.preadIn(ctx, places, c, indices[k], dst[k*c.size:(k+1)*c.size]); err != nil {
+				if err := p.readIn(ctx, places, rows[k], dst[k*size:(k+1)*size], arrived); err != nil {
 					once.Do(func() { failed = err })
 					next.Store(int64(len(list)))
 					return
@@ -95,12 +111,12 @@ func (d *arrays) preads(ctx context.Context, c *column, indices, list []int, dst
 		})
 	}
 	all.Wait()
-	c.counts.read.Add(int64(len(list)))
+	p.received.Add(int64(len(list)))
 	return failed
 }
 
-// preadIn reads a row once it has a place.
-func (d *arrays) preadIn(ctx context.Context, places chan struct{}, c *column, row int, dst []byte) error {
+// readIn reads a row once it has a place.
+func (p *preader) readIn(ctx context.Context, places chan struct{}, row int, dst []byte, arrived arrival) error {
 	select {
 	case places <- struct{}{}:
 		defer func() { <-places }()
@@ -109,46 +125,38 @@ func (d *arrays) preadIn(ctx context.Context, places chan struct{}, c *column, r
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return d.pread(c, row, dst)
+	if err := p.read(row, dst); err != nil || arrived == nil {
+		return err
+	}
+	return arrived(row, dst)
 }
 
-// pread reads a row, and checks it where that is due.
-func (d *arrays) pread(c *column, row int, dst []byte) error {
-	k := c.extent(row)
-	e := &c.meta.Extents[k]
-	if err := d.readAt(c, e.Path, dst, e.Offset+int64(row-int(e.First))*int64(c.size)); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = store.ErrCorrupt
-		}
-		return d.lost(c, row, err)
-	}
-	if c.sums == nil || e.SumsPath == "" {
+// read reads a row.
+func (p *preader) read(row int, dst []byte) error {
+	e := &p.c.meta.Extents[p.c.extent(row)]
+	err := p.readAt(e.Path, dst, p.c.offsetOf(e, row))
+	if err == nil {
 		return nil
 	}
-	if c.block > 1 { // the row is a part of what its checksum covers
-		s, _ := c.find(row)
-		return d.check(c, s, row, row+1, c.checks)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = store.ErrCorrupt
 	}
-	sums, err := d.sums(c, k)
-	if n := row - int(e.First); err == nil && sums.due(n, c.checks) {
-		return d.compare(c, k, n, row, dst)
-	}
-	return err
+	return p.c.lost(row, err)
 }
 
-// readAt reads from a file of a column, past the page cache if that was asked for and can be.
-func (d *arrays) readAt(c *column, path string, dst []byte, off int64) error {
-	if c.readsDirect() {
-		f, err := d.handles.file(path, true)
+// readAt reads from a file, past the page cache if that was asked for and can be.
+func (p *preader) readAt(path string, dst []byte, off int64) error {
+	if p.isDirect() {
+		f, err := p.handles.file(handle{path, true})
 		if err == nil {
-			err = c.direct.read(f, dst, off)
+			err = p.direct.read(f, dst, off)
 		}
 		if !errors.Is(err, errNoDirect) {
 			return err
 		}
-		c.direct.refused(err)
+		p.direct.refused(err)
 	}
-	f, err := d.handles.file(path, false)
+	f, err := p.handles.file(handle{path, false})
 	if err == nil {
 		_, err = f.ReadAt(dst, off)
 	}

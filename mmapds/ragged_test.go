@@ -136,7 +136,7 @@ func TestRaggedMisuse(t *testing.T) {
 	if err := ds.Gather(ctx, "tokens", []int{1}, nil); err == nil || !strings.Contains(err.Error(), "GatherRagged") {
 		t.Errorf("Gather: %v", err)
 	}
-	if _, err := ds.SliceRagged("labels", 0, 1, make([]int64, 2)); err == nil || !strings.Contains(err.Error(), "use Run") {
+	if _, err := ds.SliceRagged("labels", 0, 1, make([]int64, 2)); err == nil || !strings.Contains(err.Error(), "use Slice") {
 		t.Errorf("SliceRagged of a fixed field: %v", err)
 	}
 	for _, r := range [][2]int{{-1, 2}, {3, 2}, {0, 11}} {

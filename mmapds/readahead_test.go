@@ -18,9 +18,9 @@ type calls struct {
 }
 
 // count has the calls on the only segment of a field counted until the end of the test.
-func count(t *testing.T, c *column, inMemory func(from, to int) bool) *calls {
+func count(t *testing.T, c *memory, inMemory func(from, to int) bool) *calls {
 	n := &calls{base: c.segments[0].data, inMemory: inMemory}
-	c.counts.looked.Store(math.MaxInt64 / 2) // no look for what was evicted
+	c.looked.Store(math.MaxInt64 / 2) // no look for what was evicted
 	offset := func(b []byte) int {
 		return int(uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(n.base))))
 	}
@@ -67,7 +67,7 @@ func gatherAll(t *testing.T, d *Dataset, size int) {
 func TestFewCallsForWhatIsInMemory(t *testing.T) {
 	for _, size := range []int{1, 784, 4096, 20_000} {
 		d := openOf(t, (2<<20)/max(64, size), size)
-		c := d.fields[0].rows
+		c := d.fields[0].rows.mapped.memory
 		c.reported = true
 		n := count(t, c, everything)
 		gatherAll(t, d, size)
@@ -88,7 +88,7 @@ func TestFewCallsForWhatIsInMemory(t *testing.T) {
 func TestFewCallsForTheDisk(t *testing.T) {
 	const size = 784
 	d := openOf(t, 20_000, size)
-	c := d.fields[0].rows
+	c := d.fields[0].rows.mapped.memory
 	c.reported = true
 	n := count(t, c, nothing)
 	scattered, dense := make([]int, 200), make([]int, 200)
@@ -123,7 +123,7 @@ func TestFewCallsForTheDisk(t *testing.T) {
 func TestMemoryIsFoundAgain(t *testing.T) {
 	const size = 784
 	d := openOf(t, 4000, size)
-	c := d.fields[0].rows
+	c := d.fields[0].rows.mapped.memory
 	c.reported = true
 	n := count(t, c, nothing)
 	gatherAll(t, d, size)
@@ -138,7 +138,7 @@ func TestMemoryIsFoundAgain(t *testing.T) {
 // Where the system does not report what is in memory, nothing is taken for being there.
 func TestNothingIsTold(t *testing.T) {
 	d := openOf(t, 4000, 784)
-	c := d.fields[0].rows
+	c := d.fields[0].rows.mapped.memory
 	c.reported = false
 	n := count(t, c, everything)
 	gatherAll(t, d, 784)
@@ -150,7 +150,7 @@ func TestNothingIsTold(t *testing.T) {
 // Over asks for what comes next as Gather does.
 func TestFewCallsOver(t *testing.T) {
 	d := openOf(t, 4000, 784)
-	c := d.fields[0].rows
+	c := d.fields[0].rows.mapped.memory
 	c.reported = true
 	n := count(t, c, everything)
 	r, err := d.Records("x")

@@ -6,7 +6,7 @@ import "fmt"
 // does no more than compute where a record is. Its methods may be called from any goroutine.
 type Records struct {
 	d    *Dataset
-	c    *column
+	rows *reader
 	data []byte // of all records; nil if At has to do more than to look there
 	size int
 	n    int
@@ -14,13 +14,13 @@ type Records struct {
 
 // Records returns a field of records of one length as a list.
 func (d *Dataset) Records(field string) (*Records, error) {
-	c, err := d.column(field)
+	rows, err := d.rows(field)
 	if err != nil {
 		return nil, err
 	}
-	r := &Records{d: d, c: c, size: c.size, n: c.len()}
-	if len(c.segments) == 1 && c.sums == nil && c.packed == nil && d.pager == nil {
-		r.data = c.segments[0].data
+	r := &Records{d: d, rows: rows, size: rows.column.size, n: rows.column.len()}
+	if m := rows.mapped; m != nil && len(m.memory.segments) == 1 && rows.checks == nil && rows.pager == nil {
+		r.data = m.memory.segments[0].data
 	}
 	return r, nil
 }
@@ -28,7 +28,7 @@ func (d *Dataset) Records(field string) (*Records, error) {
 // Len returns the number of records.
 func (r *Records) Len() int { return r.n }
 
-// At returns the bytes of record i, which must not be changed. They are what Run(field, i, i+1)
+// At returns the bytes of record i, which must not be changed. They are what Slice(field, i, i+1)
 // gives: a view of the file that is valid until Close, or new memory where Contiguous says no,
 // checked if WithVerify asks for it. A record that does not exist is an error.
 //
@@ -49,8 +49,8 @@ func (r *Records) slow(i int) ([]byte, error) {
 		return nil, ErrClosed
 	}
 	if uint(i) >= uint(r.n) {
-		return nil, fmt.Errorf("mmapds: field %q: record %d of %d does not exist", r.c.spec.Name, i, r.n)
+		return nil, fmt.Errorf("mmapds: field %q: record %d of %d does not exist", r.rows.column.spec.Name, i, r.n)
 	}
-	v, err := r.d.run(r.c, i, i+1)
+	v, err := r.rows.slice(i, i+1)
 	return v.Bytes(), err
 }

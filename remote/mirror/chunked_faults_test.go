@@ -329,7 +329,7 @@ with h5py.File(sys.argv[1], "w", libver="`+version+`") as f:
     f["labels"] = np.arange(120)
 `)
 		_, data, _ := bucketOf(t, path)
-		c, err := (&cache{}).contents(bytes.NewReader(data), int64(len(data)))
+		c, err := (&opener{&cache{}}).contents(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			t.Fatal(err)
 		}

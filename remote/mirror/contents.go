@@ -27,7 +27,7 @@ type contents struct {
 const smallParts = 64
 
 // contents looks at all arrays of an HDF5 file.
-func (d *cache) contents(r io.ReaderAt, size int64) (*contents, error) {
+func (op *opener) contents(r io.ReaderAt, size int64) (*contents, error) {
 	file, err := meta.Open(r, size)
 	if errors.Is(err, meta.ErrNotHDF5) {
 		err = fmt.Errorf("neither a folder with a manifest nor an HDF5 file: %w", store.ErrUnsupported)
@@ -37,7 +37,7 @@ func (d *cache) contents(r io.ReaderAt, size int64) (*contents, error) {
 	}
 	c := &contents{file: file, chunks: make(map[string][]part)}
 	for data := range file.All() {
-		if err := c.add(data, size, d.wants(data.Path)); err != nil {
+		if err := c.add(data, size, op.wants(data.Path)); err != nil {
 			return nil, layout.Mark(err)
 		}
 	}
@@ -52,9 +52,9 @@ func (d *cache) contents(r io.ReaderAt, size int64) (*contents, error) {
 }
 
 // wants reports whether an array may be of a field that is opened.
-func (d *cache) wants(path string) bool {
+func (op *opener) wants(path string) bool {
 	name := strings.TrimPrefix(path, "/")
-	return d.opts.Fields == nil || slices.ContainsFunc(d.opts.Fields, func(f string) bool {
+	return op.cache.opts.Fields == nil || slices.ContainsFunc(op.cache.opts.Fields, func(f string) bool {
 		return name == f || strings.HasPrefix(name, f+"/")
 	})
 }

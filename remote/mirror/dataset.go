@@ -67,77 +67,77 @@ func Open(ctx context.Context, b remote.Bucket, key string, opts Options) (*Data
 	c.fetcher = fetcher{c: c, client: c.client}
 	c.fetches.ctx, c.fetches.cancel = context.WithCancel(context.Background())
 	d := &Dataset{cache: c}
-	if d.Dataset, err = c.open(ctx, key); err != nil {
+	if d.Dataset, err = (&opener{c}).open(ctx, key); err != nil {
 		return nil, errors.Join(fmt.Errorf("mirror: open %s: %w", c.name, err), d.Close())
 	}
 	return d, nil
 }
 
-func (d *cache) open(ctx context.Context, key string) (*mmapds.Dataset, error) {
-	if err := makeCache(d.opts.CacheDir); err != nil {
+func (op *opener) open(ctx context.Context, key string) (*mmapds.Dataset, error) {
+	if err := makeCache(op.cache.opts.CacheDir); err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	plan, err := d.plan(ctx, key)
+	plan, err := op.plan(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	d.trip = time.Since(began)
-	d.files.dir = filepath.Join(d.opts.CacheDir, plan.folder)
-	if d.files.root, err = openFolder(d.files.dir); err != nil {
+	op.cache.trip = time.Since(began)
+	op.cache.files.dir = filepath.Join(op.cache.opts.CacheDir, plan.folder)
+	if op.cache.files.root, err = openFolder(op.cache.files.dir); err != nil {
 		return nil, err
 	}
-	d.evictor = newEvictor(d.opts.CacheDir, plan.folder, d.opts.CacheBytes, &d.segments, &d.counts.evicted)
-	whole, err := plan.prepare(ctx, d)
+	op.cache.evictor = newEvictor(op.cache.opts.CacheDir, plan.folder, op.cache.opts.CacheBytes, &op.cache.segments, &op.cache.counts.evicted)
+	whole, err := plan.prepare(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d.files.path = plan.path(d.files.dir)
-	d.settle()
-	ends, err := d.fetchSplit(ctx, whole)
+	op.cache.files.path = plan.path(op.cache.files.dir)
+	op.settle()
+	ends, err := op.fetchSplit(ctx, whole)
 	if err != nil {
 		return nil, err
 	}
 	defer ends.Release()
-	ds, err := mmapds.Open(d.files.path, mmapds.WithFields(d.opts.Fields...), mmapds.WithSplit(d.opts.Split), mmapds.WithPager(d))
+	ds, err := mmapds.Open(op.cache.files.path, mmapds.WithFields(op.cache.opts.Fields...), mmapds.WithSplit(op.cache.opts.Split), mmapds.WithPager(op.cache))
 	if err != nil {
 		return nil, err
 	}
-	d.index.want(layout.Of(ds.Files()).Columns)
-	d.engine.unasked.Store(d.index.left.Load())
+	op.cache.index.want(layout.Of(ds.Files()).Columns)
+	op.cache.engine.unasked.Store(op.cache.index.left.Load())
 	return ds, nil
 }
 
 // settle prepares what reading needs.
-func (d *cache) settle() {
-	d.index.settle(d.evictor.limit)
-	d.segments.init(d.index.grid.segments)
-	d.memory.limit = d.opts.MemoryBytes
-	d.engine.init(d)
+func (op *opener) settle() {
+	op.cache.index.settle(op.cache.evictor.limit)
+	op.cache.segments.init(op.cache.index.grid.segments)
+	op.cache.memory.limit = op.cache.opts.MemoryBytes
+	op.cache.engine.init(op.cache)
 }
 
 // fetchSplit fetches the offsets that say where a split begins and ends in the values of ragged fields.
-func (d *cache) fetchSplit(ctx context.Context, whole *store.Dataset) (*use, error) {
+func (op *opener) fetchSplit(ctx context.Context, whole *store.Dataset) (*use, error) {
 	var need []blocks
 	for _, c := range layout.Of(whole).Columns {
-		if d.opts.Split == "" || whole.Manifest == nil || c.Part != layout.Offsets || c.Packed || len(c.Extents) != 1 { // shards of a folder have one split each
+		if op.cache.opts.Split == "" || whole.Manifest == nil || c.Part != layout.Offsets || c.Packed || len(c.Extents) != 1 { // shards of a folder have one split each
 			continue
 		}
 		e := c.Extents[0]
 		for _, s := range whole.Manifest.Splits {
 			for _, r := range s.Ranges {
 				for _, record := range []int64{0, r[0], r[1]} {
-					if s.Name == d.opts.Split {
-						need = d.index.grid.blocksOf(need, e.Path, e.Offset+8*record, 8)
+					if s.Name == op.cache.opts.Split {
+						need = op.cache.index.grid.blocksOf(need, e.Path, e.Offset+8*record, 8)
 					}
 				}
 			}
 		}
 	}
-	u, err := d.ensure(ctx, need)
+	u, err := op.cache.ensure(ctx, need)
 	if err == nil && !u.InFiles() {
 		u.Release()
-		err = fmt.Errorf("%s: %s; there must be room for the offsets of a split", d.opts.CacheDir, d.memory.reason())
+		err = fmt.Errorf("%s: %s; there must be room for the offsets of a split", op.cache.opts.CacheDir, op.cache.memory.reason())
 	}
 	return u, err
 }

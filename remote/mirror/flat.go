@@ -15,11 +15,14 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
+// opener makes a mirror of what lies under a key of a bucket.
+type opener struct{ cache *cache }
+
 // plan is how a dataset becomes a mirror.
 type plan struct {
 	folder  string // of the mirror, in the cache
 	file    string // in that, which is opened; empty is the folder itself
-	prepare func(ctx context.Context, d *cache) (*store.Dataset, error)
+	prepare func(ctx context.Context) (*store.Dataset, error)
 }
 
 func (p *plan) path(dir string) string { return filepath.Join(dir, p.file) }
@@ -28,19 +31,19 @@ func (p *plan) path(dir string) string { return filepath.Join(dir, p.file) }
 const maxManifest = 1 << 30
 
 // plan finds out what lies under a key.
-func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
+func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	if strings.HasSuffix(key, ".h5") || strings.HasSuffix(key, ".hdf5") {
-		return d.planHDF5(ctx, key)
+		return op.planHDF5(ctx, key)
 	}
-	data, _, err := d.client.ReadAll(ctx, path.Join(key, layout.ManifestName), maxManifest)
+	data, _, err := op.cache.client.ReadAll(ctx, path.Join(key, layout.ManifestName), maxManifest)
 	if errors.Is(err, remote.ErrNotFound) {
-		for _, plan := range []func(context.Context, string) (*plan, error){d.planZarr, d.planHDF5} {
+		for _, plan := range []func(context.Context, string) (*plan, error){op.planZarr, op.planHDF5} {
 			if p, otherErr := plan(ctx, key); otherErr == nil || !errors.Is(otherErr, remote.ErrNotFound) {
 				return p, otherErr
 			}
 		}
 		for _, name := range []string{layout.ZarrNode, ".zgroup", ".zarray"} {
-			if _, statErr := d.client.Stat(ctx, path.Join(key, name)); statErr == nil {
+			if _, statErr := op.cache.client.Stat(ctx, path.Join(key, name)); statErr == nil {
 				return nil, fmt.Errorf("it is Zarr that penstock did not write, which is read from files only; make a dataset of it with preprocess: %w", store.ErrUnsupported)
 			}
 		}
@@ -56,49 +59,49 @@ func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", layout.ManifestName, err)
 	}
-	p := &plan{folder: folderName("flat", d.client.Bucket().String(), key, string(data))}
-	p.prepare = func(_ context.Context, d *cache) (*store.Dataset, error) { return d.prepareFlat(key, m, data) }
+	p := &plan{folder: folderName("flat", op.cache.client.Bucket().String(), key, string(data))}
+	p.prepare = func(_ context.Context) (*store.Dataset, error) { return op.prepareFlat(key, m, data) }
 	return p, nil
 }
 
 // prepareFlat makes the files of the mirror, without content.
-func (d *cache) prepareFlat(key string, m *store.Manifest, data []byte) (*store.Dataset, error) {
+func (op *opener) prepareFlat(key string, m *store.Manifest, data []byte) (*store.Dataset, error) {
 	whole := &store.Dataset{
-		Path: d.files.dir, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
+		Path: op.cache.files.dir, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
 	}
-	layout.Of(whole).Columns = layout.ColumnsOf(m.Schema().Specs(), m.Shards, d.files.dir)
-	d.fetcher.version.seal = seal{path.Join(key, layout.ManifestName), layout.CRC32C(data)}
+	layout.Of(whole).Columns = layout.ColumnsOf(m.Schema().Specs(), m.Shards, op.cache.files.dir)
+	op.cache.fetcher.version.seal = seal{path.Join(key, layout.ManifestName), layout.CRC32C(data)}
 	var err error
-	d.index.grid, err = newGrid(whole, func(file string) (name, object string) {
-		name = d.files.name(file)
+	op.cache.index.grid, err = newGrid(whole, func(file string) (name, object string) {
+		name = op.cache.files.name(file)
 		return name, path.Join(key, name)
 	})
 	if err == nil {
-		err = d.index.open()
+		err = op.cache.index.open()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return whole, d.index.state.lock.setup(d.files.dir, func() error { return d.skeleton(whole, m, data) })
+	return whole, op.cache.index.state.lock.setup(op.cache.files.dir, func() error { return op.skeleton(whole, m, data) })
 }
 
 // skeleton makes all files of a flat dataset: headers follow from the manifest, payloads are
 // holes. The manifest comes last, so that a skeleton without one is not finished. Where there
 // is one already, its files are compared with what they must be.
-func (d *cache) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) error {
-	if got, err := d.files.readAll(layout.ManifestName, int64(len(data))+1); err == nil && bytes.Equal(got, data) {
-		if _, err := store.OpenFlat(d.files.dir); err == nil {
+func (op *opener) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) error {
+	if got, err := op.cache.files.readAll(layout.ManifestName, int64(len(data))+1); err == nil && bytes.Equal(got, data) {
+		if _, err := store.OpenFlat(op.cache.files.dir); err == nil {
 			return nil
 		}
-		d.index.state.clear() // somebody has been here
+		op.cache.index.state.clear() // somebody has been here
 	}
 	for k := range layout.Of(whole).Columns {
 		c := &layout.Of(whole).Columns[k]
 		for i, e := range c.Extents {
 			payload, sums := m.Shards[i].Files[2*k], m.Shards[i].Files[2*k+1]
-			err := sparse(d.files.root, payload.Name, payload.Bytes, layout.Header(c.Spec, e.Count))
+			err := sparse(op.cache.files.root, payload.Name, payload.Bytes, layout.Header(c.Spec, e.Count))
 			if err == nil {
-				err = sparse(d.files.root, sums.Name, sums.Bytes, layout.SumsHeader(layout.Blocks(e.Count, c.Spec.RecordBytes())))
+				err = sparse(op.cache.files.root, sums.Name, sums.Bytes, layout.SumsHeader(layout.Blocks(e.Count, c.Spec.RecordBytes())))
 			}
 			if err != nil {
 				return fmt.Errorf("the mirror: %w", err)
@@ -106,8 +109,8 @@ func (d *cache) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) e
 		}
 	}
 	const temporary = "manifest.new"
-	if err := d.files.root.WriteFile(temporary, data, 0o600); err != nil {
+	if err := op.cache.files.root.WriteFile(temporary, data, 0o600); err != nil {
 		return fmt.Errorf("the mirror: %w", err)
 	}
-	return os.Rename(filepath.Join(d.files.dir, temporary), filepath.Join(d.files.dir, layout.ManifestName))
+	return os.Rename(filepath.Join(op.cache.files.dir, temporary), filepath.Join(op.cache.files.dir, layout.ManifestName))
 }

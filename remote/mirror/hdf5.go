@@ -14,46 +14,46 @@ import (
 const hdf5Name = "data.h5"
 
 // planHDF5 looks whether an object is an HDF5 file.
-func (d *cache) planHDF5(ctx context.Context, key string) (*plan, error) {
-	o, err := d.client.Stat(ctx, key)
+func (op *opener) planHDF5(ctx context.Context, key string) (*plan, error) {
+	o, err := op.cache.client.Stat(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{file: hdf5Name, folder: folderName("hdf5", d.client.Bucket().String(), key, o.ETag, fmt.Sprint(o.Size, d.opts.Fields))}
-	p.prepare = func(ctx context.Context, d *cache) (*store.Dataset, error) { return d.prepareHDF5(ctx, o) }
+	p := &plan{file: hdf5Name, folder: folderName("hdf5", op.cache.client.Bucket().String(), key, o.ETag, fmt.Sprint(o.Size, op.cache.opts.Fields))}
+	p.prepare = func(ctx context.Context) (*store.Dataset, error) { return op.prepareHDF5(ctx, o) }
 	return p, nil
 }
 
 // prepareHDF5 makes the file of the mirror and fetches its metadata: all but the payload
 // of a large array.
-func (d *cache) prepareHDF5(ctx context.Context, o remote.Object) (*store.Dataset, error) {
-	d.fetcher.version.etag = o.ETag
-	c, err := d.bookkeeping(ctx, o)
+func (op *opener) prepareHDF5(ctx context.Context, o remote.Object) (*store.Dataset, error) {
+	op.cache.fetcher.version.etag = o.ETag
+	c, err := op.bookkeeping(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := layout.OpenHDF5(filepath.Join(d.files.dir, hdf5Name), c.file, d.opts.Fields, layout.Undone)
+	opened, err := layout.OpenHDF5(filepath.Join(op.cache.files.dir, hdf5Name), c.file, op.cache.opts.Fields, layout.Undone)
 	if err != nil {
 		return nil, err
 	}
 	whole := opened.(*store.Dataset)
-	if d.opts.Fields != nil {
-		if whole, err = whole.Select(d.opts.Fields); err != nil {
+	if op.cache.opts.Fields != nil {
+		if whole, err = whole.Select(op.cache.opts.Fields); err != nil {
 			return nil, err
 		}
 	}
-	d.index.grid, err = newGrid(whole, func(string) (string, string) { return hdf5Name, o.Key })
+	op.cache.index.grid, err = newGrid(whole, func(string) (string, string) { return hdf5Name, o.Key })
 	if err == nil {
-		err = d.index.grid.addPacked(whole, c.chunks, o.Key)
+		err = op.cache.index.grid.addPacked(whole, c.chunks, o.Key)
 	}
 	if err == nil {
-		err = d.index.open()
+		err = op.cache.index.open()
 	}
 	if err != nil {
 		return nil, err
 	}
-	d.index.takeMetadata(c.plain)
-	return whole, d.sums.makeArrived(d.index.grid)
+	op.cache.index.takeMetadata(c.plain)
+	return whole, op.cache.sums.makeArrived(op.cache.index.grid)
 }
 
 // addPacked makes one extent of the chunks of all columns that are packed: so what lies side by

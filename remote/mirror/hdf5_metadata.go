@@ -25,27 +25,27 @@ func isMetadata(path string) bool { return strings.HasPrefix(path, "/penstock/")
 
 // bookkeeping makes the file of a mirror, as long as the object, with all of it but the payloads,
 // and returns what these are.
-func (d *cache) bookkeeping(ctx context.Context, o remote.Object) (c *contents, err error) {
-	err = d.files.alone(func(lock locks) error {
-		c, err = d.keepBooks(ctx, o, lock)
+func (op *opener) bookkeeping(ctx context.Context, o remote.Object) (c *contents, err error) {
+	err = op.cache.files.alone(func(lock locks) error {
+		c, err = op.keepBooks(ctx, o, lock)
 		return err
 	})
 	return c, err
 }
 
-func (d *cache) keepBooks(ctx context.Context, o remote.Object, lock locks) (*contents, error) {
-	if err := d.files.stretch(hdf5Name, o.Size); err != nil {
+func (op *opener) keepBooks(ctx context.Context, o remote.Object, lock locks) (*contents, error) {
+	if err := op.cache.files.stretch(hdf5Name, o.Size); err != nil {
 		return nil, err
 	}
-	file, err := d.files.root.OpenFile(hdf5Name, os.O_RDWR, 0)
+	file, err := op.cache.files.root.OpenFile(hdf5Name, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	d.files.hdf5 = file
-	if d.hasMetadata(file, o.Size) {
-		return d.contents(file, o.Size)
+	op.cache.files.hdf5 = file
+	if op.hasMetadata(file, o.Size) {
+		return op.contents(file, o.Size)
 	}
-	c, err := d.fetchMetadata(&remoteReader{d: d, ctx: ctx, o: o, file: file})
+	c, err := op.fetchMetadata(&remoteReader{d: op.cache, ctx: ctx, o: o, file: file})
 	if !isNoRoom(err) || lock.held(lockUsers, maxUsers) {
 		return c, err
 	}
@@ -53,13 +53,13 @@ func (d *cache) keepBooks(ctx context.Context, o remote.Object, lock locks) (*co
 	if err := errors.Join(lock.file.Truncate(0), file.Truncate(0), file.Truncate(o.Size)); err != nil {
 		return nil, err
 	}
-	d.evictor.look()
-	return d.fetchMetadata(&remoteReader{d: d, ctx: ctx, o: o, file: file})
+	op.cache.evictor.look()
+	return op.fetchMetadata(&remoteReader{d: op.cache, ctx: ctx, o: o, file: file})
 }
 
 // hasMetadata reports whether the parts that an earlier process fetched are there, unchanged.
-func (d *cache) hasMetadata(file *os.File, size int64) bool {
-	text, err := d.files.readAll(metadataName, maxMetadata)
+func (op *opener) hasMetadata(file *os.File, size int64) bool {
+	text, err := op.cache.files.readAll(metadataName, maxMetadata)
 	if err != nil {
 		return false
 	}
@@ -77,8 +77,8 @@ func (d *cache) hasMetadata(file *os.File, size int64) bool {
 }
 
 // fetchMetadata fetches all but the payloads.
-func (d *cache) fetchMetadata(far *remoteReader) (*contents, error) {
-	c, err := d.contents(far, far.o.Size)
+func (op *opener) fetchMetadata(far *remoteReader) (*contents, error) {
+	c, err := op.contents(far, far.o.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (d *cache) fetchMetadata(far *remoteReader) (*contents, error) {
 	if err := far.fetch(list); err != nil {
 		return nil, err
 	}
-	d.counts.fetched.Add(total(list))
+	op.cache.counts.fetched.Add(total(list))
 	sum, err := sumMetadata(far.file, list)
 	if err != nil {
 		return nil, err
@@ -97,10 +97,10 @@ func (d *cache) fetchMetadata(far *remoteReader) (*contents, error) {
 		fmt.Fprintln(&text, p.off, p.n)
 	}
 	const temporary = "metadata.new"
-	if err := d.files.root.WriteFile(temporary, []byte(text.String()), 0o600); err != nil {
+	if err := op.cache.files.root.WriteFile(temporary, []byte(text.String()), 0o600); err != nil {
 		return nil, err
 	}
-	return c, os.Rename(filepath.Join(d.files.dir, temporary), filepath.Join(d.files.dir, metadataName))
+	return c, os.Rename(filepath.Join(op.cache.files.dir, temporary), filepath.Join(op.cache.files.dir, metadataName))
 }
 
 // sumMetadata returns the first line of the file metadataName.

@@ -19,8 +19,8 @@ func (d *cache) Complete() bool { return d.index.whole.Load() }
 // had no room there, none does.
 func (d *cache) Stays() bool { return d.index.fits && !d.memory.active() }
 
-// Ensure implements mmapds.Pager.
-func (d *cache) Ensure(ctx context.Context, need []mmapds.Range, soon func() []mmapds.Range) (mmapds.Held, error) {
+// Acquire implements mmapds.Pager.
+func (d *cache) Acquire(ctx context.Context, need []mmapds.Range, soon func() []mmapds.Range) (mmapds.Held, error) {
 	var along func() []blocks
 	if soon != nil && d.index.fits {
 		along = func() []blocks { return d.index.grid.blocksIn(soon()) }

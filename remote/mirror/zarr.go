@@ -21,9 +21,9 @@ import (
 const zarrName = "data.zarr"
 
 // planZarr looks whether a dataset in Zarr is under a key.
-func (d *cache) planZarr(ctx context.Context, key string) (*plan, error) {
+func (op *opener) planZarr(ctx context.Context, key string) (*plan, error) {
 	manifest := path.Join(key, layout.ZarrManifest)
-	data, _, err := d.client.ReadAll(ctx, manifest, maxManifest)
+	data, _, err := op.cache.client.ReadAll(ctx, manifest, maxManifest)
 	if err != nil {
 		return nil, err
 	}
@@ -31,36 +31,36 @@ func (d *cache) planZarr(ctx context.Context, key string) (*plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", layout.ZarrManifest, err)
 	}
-	p := &plan{file: zarrName, folder: folderName("zarr", d.client.Bucket().String(), key, string(data), fmt.Sprint(d.opts.Fields))}
-	p.prepare = func(ctx context.Context, d *cache) (*store.Dataset, error) {
-		d.fetcher.version.seal = seal{manifest, layout.CRC32C(data)}
-		return d.prepareZarr(ctx, &zarrFiles{d, key, m, data})
+	p := &plan{file: zarrName, folder: folderName("zarr", op.cache.client.Bucket().String(), key, string(data), fmt.Sprint(op.cache.opts.Fields))}
+	p.prepare = func(ctx context.Context) (*store.Dataset, error) {
+		op.cache.fetcher.version.seal = seal{manifest, layout.CRC32C(data)}
+		return op.prepareZarr(ctx, &zarrFiles{op, key, m, data})
 	}
 	return p, nil
 }
 
 // prepareZarr makes the files of the mirror. It fetches columns that cannot be mapped.
-func (d *cache) prepareZarr(ctx context.Context, z *zarrFiles) (whole *store.Dataset, err error) {
-	err = d.files.alone(func(locks) (err error) {
+func (op *opener) prepareZarr(ctx context.Context, z *zarrFiles) (whole *store.Dataset, err error) {
+	err = op.cache.files.alone(func(locks) (err error) {
 		whole, err = z.skeleton(ctx)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	d.index.grid, err = newGrid(whole, func(file string) (name, object string) {
-		name = d.files.name(file)
+	op.cache.index.grid, err = newGrid(whole, func(file string) (name, object string) {
+		name = op.cache.files.name(file)
 		return name, path.Join(z.key, filepath.ToSlash(name)[len(zarrName):])
 	})
 	if err != nil {
 		return nil, err
 	}
-	return whole, d.index.open()
+	return whole, op.cache.index.open()
 }
 
 // zarrFiles are the files of a dataset in Zarr.
 type zarrFiles struct {
-	d        *cache
+	op       *opener
 	key      string
 	manifest *store.Manifest
 	text     []byte // of the manifest
@@ -69,9 +69,9 @@ type zarrFiles struct {
 // skeleton makes all files. Shards that can be mapped are holes behind their index. The manifest comes last, so that a
 // skeleton without one is not finished.
 func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
-	root, dir := z.d.files.root, filepath.Join(z.d.files.dir, zarrName)
+	root, dir := z.op.cache.files.root, filepath.Join(z.op.cache.files.dir, zarrName)
 	last := path.Join(zarrName, layout.ZarrManifest)
-	if got, err := z.d.files.readAll(last, int64(len(z.text))+1); err == nil && bytes.Equal(got, z.text) {
+	if got, err := z.op.cache.files.readAll(last, int64(len(z.text))+1); err == nil && bytes.Equal(got, z.text) {
 		if whole, err := store.OpenZarr(dir, store.OpenOptions{}); err == nil {
 			return whole, nil
 		}
@@ -79,7 +79,7 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 	if err := root.RemoveAll(zarrName); err != nil { // somebody has been here
 		return nil, err
 	}
-	if err := together(ctx, z.d.opts.InFlight, maps.Keys(z.manifest.Metadata), z.fetchNode); err != nil {
+	if err := together(ctx, z.op.cache.opts.InFlight, maps.Keys(z.manifest.Metadata), z.fetchNode); err != nil {
 		return nil, err
 	}
 	g, err := zarr.Open(zarr.Folder(dir))
@@ -108,7 +108,7 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 // fetchNode fetches the metadata of a group or an array, which says little that the manifest does not.
 func (z *zarrFiles) fetchNode(ctx context.Context, name string) error {
 	return z.repeat(name, func() error {
-		text, _, err := z.d.client.ReadAll(ctx, path.Join(z.key, name), 1<<20+16*int64(len(z.text)))
+		text, _, err := z.op.cache.client.ReadAll(ctx, path.Join(z.key, name), 1<<20+16*int64(len(z.text)))
 		if err != nil {
 			return err
 		}
@@ -124,8 +124,8 @@ func (z *zarrFiles) repeat(name string, fetch func() error) error {
 	for try := 1; ; try++ {
 		err := fetch()
 		if errors.Is(err, zarr.ErrCorrupt) || errors.Is(err, store.ErrCorrupt) {
-			z.d.counts.wrong.Add(1)
-			if err = fmt.Errorf("%s: %w", z.d.client.Name(path.Join(z.key, name)), layout.Mark(err)); try < tries {
+			z.op.cache.counts.wrong.Add(1)
+			if err = fmt.Errorf("%s: %w", z.op.cache.client.Name(path.Join(z.key, name)), layout.Mark(err)); try < tries {
 				continue
 			}
 		}
@@ -139,7 +139,7 @@ func (z *zarrFiles) fetchColumn(ctx context.Context, c *layout.Column, a, sums *
 		return nil // the error of OpenZarr
 	}
 	packed := z.manifest.Storage[c.Name] != nil
-	if packed && !z.d.wants(c.Path()) {
+	if packed && !z.op.wants(c.Path()) {
 		return nil
 	}
 	if sums.Records() > 0 {
@@ -148,7 +148,7 @@ func (z *zarrFiles) fetchColumn(ctx context.Context, c *layout.Column, a, sums *
 			return err
 		}
 	}
-	return together(ctx, z.d.opts.InFlight, a.ShardNames(), func(ctx context.Context, name string) error {
+	return together(ctx, z.op.cache.opts.InFlight, a.ShardNames(), func(ctx context.Context, name string) error {
 		n := a.IndexBytes()
 		var size int64
 		err := z.repeat(name, func() (err error) {
@@ -161,30 +161,30 @@ func (z *zarrFiles) fetchColumn(ctx context.Context, c *layout.Column, a, sums *
 			return err
 		}
 		if packed {
-			z.d.counts.fetched.Add(size - n)
+			z.op.cache.counts.fetched.Add(size - n)
 			return z.fetch(ctx, name, n, size-n)
 		}
-		return z.d.files.stretch(path.Join(zarrName, name), size)
+		return z.op.cache.files.stretch(path.Join(zarrName, name), size)
 	})
 }
 
 // fetch fetches n bytes of a file.
 func (z *zarrFiles) fetch(ctx context.Context, name string, off, n int64) error {
-	r := z.d.client.NewReader(ctx, remote.Object{Key: path.Join(z.key, name)}, off, n)
+	r := z.op.cache.client.NewReader(ctx, remote.Object{Key: path.Join(z.key, name)}, off, n)
 	return errors.Join(z.write(name, off, r, n), r.Close())
 }
 
 // write writes n bytes of a file, for good, as what is fetched whole is not compared with checksums of its own.
 func (z *zarrFiles) write(name string, off int64, from io.Reader, n int64) error {
 	name = path.Join(zarrName, name)
-	err := z.d.files.root.MkdirAll(path.Dir(name), 0o700)
+	err := z.op.cache.files.root.MkdirAll(path.Dir(name), 0o700)
 	if err == nil {
-		err = z.d.evictor.room(pages(off, n))
+		err = z.op.cache.evictor.room(pages(off, n))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w; there must be room for the metadata of Zarr and for all that is compressed", z.d.opts.CacheDir, err)
+		return fmt.Errorf("%s: %w; there must be room for the metadata of Zarr and for all that is compressed", z.op.cache.opts.CacheDir, err)
 	}
-	f, err := z.d.files.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := z.op.cache.files.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}

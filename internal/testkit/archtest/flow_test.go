@@ -31,13 +31,8 @@ var manyMethods = map[string]string{
 	"prepare.run":           "not carved yet",
 	"loader/combine.Concat": "not carved yet",
 	"loader/cuda.Device":    "not carved yet",
-	"mmapds.Dataset":        "not carved yet",
-	"mmapds.arrays":         "not carved yet",
-	"mmapds.column":         "not carved yet",
-	"mmapds.fetcher":        "not carved yet",
-	"mmapds.mapper":         "not carved yet",
-	"remote/mirror.Dataset": "not carved yet",
-	"remote/mirror.cache":   "not carved yet",
+	"mmapds.Dataset":        "what users open: the methods of nine interfaces of package loader, and little more",
+	"remote/mirror.Dataset": "a mmapds.Dataset with what a mirror adds",
 }
 
 // tangled are the packages with more imports against the flow, with the reason.
@@ -46,7 +41,6 @@ var tangled = map[string]string{
 	"prepare/source/archive": "not carved yet",
 	"prepare/source/table":   "not carved yet",
 	"loader/sampler":         "not carved yet",
-	"mmapds":                 "not carved yet",
 	"remote/mirror":          "not carved yet",
 	"remote/web":             "not carved yet",
 }

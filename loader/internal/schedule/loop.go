@@ -28,16 +28,22 @@ func (s *Schedule) NewLoop(plan Plan) *Loop {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	alone := s.pool.workers == 0
-	p := &pass{began: s.config.Clock(), fromStorage: plan.FromStorage, early: plan.From.Early}
-	p.front = front{
-		spans: []*span{{order: plan.First, from: plan.From.Step, taken: plan.From.Early}},
-		alone: alone, inline: alone, seen: outlook{cold: -1},
+	var of struct { // one allocation for all
+		loop  Loop
+		pass  pass
+		first span
+		spans [2]*span
 	}
+	p, l := &of.pass, &of.loop
+	*l = Loop{s, p}
+	p.began, p.fromStorage, p.early = s.config.Clock(), plan.FromStorage, plan.From.Early
+	of.first = span{order: plan.First, from: plan.From.Step, taken: plan.From.Early}
+	p.front = front{spans: append(of.spans[:0], &of.first), alone: alone, inline: alone, seen: outlook{cold: -1}}
 	if plan.Next != nil {
 		p.follow(plan.Next)
 	}
 	p.end = p.last().end()
-	return &Loop{s, p}
+	return l
 }
 
 // Begin makes the loop the current one. Look was called before.

@@ -1,0 +1,78 @@
+package mmapds
+
+import (
+	"context"
+	"runtime/debug"
+	"slices"
+)
+
+// answer reads rows of one column, which exist and have been acquired. There are three: rows in files that are
+// mapped and populated or read by pread ([mapped]), rows that have to be decoded ([packed]), and rows that a
+// pager holds in memory ([heldRows]). [verified] wraps any of them. Methods may be called by any goroutine.
+type answer interface {
+	// slice returns rows [a, b) as one piece: memory of the mapping, which it does not touch, or new memory.
+	slice(a, b int) ([]byte, error)
+
+	// read returns rows [a, b), which are in memory then: that of the mapping, or that of buf, or new memory.
+	read(a, b int, buf []byte) ([]byte, error)
+
+	// gather copies rows to dst, one after the other. Rows that do not exist are an error. It calls arrived, if
+	// that is not nil, with each row that is in dst, from any goroutine.
+	gather(ctx context.Context, rows []int, dst []byte, arrived arrival) error
+
+	// copy copies runs of rows to dst, one after the other, and calls arrived with each as gather does.
+	copy(ctx context.Context, runs []rowSpan, dst []byte, arrived arrival) error
+
+	// prefetch starts to read rows [a, b) from disk, and does not wait.
+	prefetch(a, b int) error
+
+	// warm reads rows [a, b) from disk, where they are not in memory yet.
+	warm(a, b int) error
+}
+
+// arrival looks at the bytes of rows, of which row is the first.
+type arrival func(row int, data []byte) error
+
+// rowSpan is n rows of a column from a row on.
+type rowSpan struct{ row, n int }
+
+// arrive calls arrived with the runs of rows in data.
+func arrive(arrived arrival, size int, runs []rowSpan, data []byte) error {
+	if arrived == nil {
+		return nil
+	}
+	for _, r := range runs {
+		n := r.n * size
+		if err := arrived(r.row, data[:n]); err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+// resize returns a slice of n bytes, in the memory of buf if that is enough.
+func resize(buf []byte, n int) []byte { return slices.Grow(buf[:0], n)[:n] }
+
+// faulter knows mapped memory.
+type faulter interface {
+	// fault returns why a read at addr failed; nil if addr is not in memory that it knows.
+	fault(addr uintptr) error
+}
+
+// catch is deferred around reads of mapped memory, with the result of SetPanicOnFault(true):
+// it turns a fault at an address that f knows into an error.
+func catch(err *error, before bool, f faulter) {
+	debug.SetPanicOnFault(before)
+	r := recover()
+	if r == nil {
+		return
+	}
+	if fault, ok := r.(interface{ Addr() uintptr }); ok {
+		if lost := f.fault(fault.Addr()); lost != nil {
+			*err = lost
+			return
+		}
+	}
+	panic(r)
+}

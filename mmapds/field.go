@@ -1,0 +1,336 @@
+package mmapds
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"runtime/debug"
+	"sort"
+	"sync"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/tensor"
+)
+
+// field is a field of a dataset: the rows of its records, and where they are.
+type field struct {
+	spec    tensor.Spec
+	records int
+	rows    *reader // of records; of values where it is ragged
+	offsets *reader // nil where it is not
+	index   layout.RaggedIndex
+
+	mu   sync.Mutex
+	idle []*offsetScratch
+}
+
+// offsetScratch is memory of one call for a ragged field.
+type offsetScratch struct {
+	ends [2]int
+	runs []rowSpan // of records
+	buf  [24]byte  // offsets that are not mapped
+}
+
+// setOffsets has the records of the field be runs of rows, between offsets.
+func (f *field) setOffsets(offsets *reader) {
+	f.offsets = offsets
+	f.index = layout.NewRaggedIndex(offsets.column.meta, f.rows.column.meta)
+	f.rows.column.recordOf = f.recordOf
+	column, records := offsets.column, f.records
+	// An extent has one offset more than records.
+	column.recordOf = func(row int) int { return min(row-column.extent(row), records-1) }
+}
+
+func (f *field) borrow() *offsetScratch {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.idle)
+	if n == 0 {
+		return new(offsetScratch)
+	}
+	s := f.idle[n-1]
+	f.idle = f.idle[:n-1]
+	return s
+}
+
+func (f *field) giveBack(s *offsetScratch) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.idle = append(f.idle, s)
+}
+
+// check reports records that do not exist.
+func (f *field) check(a, b int) error { return checkRange(f.spec.Name, a, b, f.records) }
+
+// rowsOf returns the rows that records [a, b), which exist, have.
+func (f *field) rowsOf(ctx context.Context, a, b int) (from, to int, err error) {
+	if f.offsets == nil || a == b {
+		return a, b, nil
+	}
+	s := f.borrow()
+	defer f.giveBack(s)
+	s.ends = [2]int{a, b - 1}
+	if err := f.find(ctx, s.ends[:], s); err != nil {
+		return 0, 0, err
+	}
+	return s.runs[0].row, s.runs[1].row + s.runs[1].n, nil
+}
+
+// find sets s.runs to the rows of records.
+func (f *field) find(ctx context.Context, records []int, s *offsetScratch) error {
+	need := func() (request, error) { return f.requestOffsets(records) }
+	return f.offsets.read(ctx, need, func(offsets answer) (err error) {
+		defer catch(&err, debug.SetPanicOnFault(true), f)
+		s.runs = s.runs[:0]
+		for k, i := range records {
+			if k%4096 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if next := k + runsAhead; next < len(records) {
+				f.load(records[next])
+			}
+			if err := f.check(i, i+1); err != nil {
+				return err
+			}
+			e := &f.index.Extents[f.index.Find(int64(i))]
+			var out [2]int64
+			row, err := f.placeIn(offsets, e, i-int(e.First), out[:], s.buf[:])
+			if err != nil {
+				return err
+			}
+			s.runs = append(s.runs, rowSpan{row, int(out[1])})
+		}
+		return nil
+	})
+}
+
+// place fills offsets with those of records [a, b), which exist, from 0 on, and returns the first
+// record's row in the values. Offsets that run backwards or past the values are ErrCorrupt.
+func (f *field) place(ctx context.Context, a, b int, offsets []int64) (row int, err error) {
+	offsets[0] = 0
+	if a == b {
+		return 0, nil
+	}
+	err = f.offsets.read(ctx, func() (request, error) {
+		return request{need: f.offsetRanges(nil, a, b)}, nil
+	}, func(from answer) (err error) {
+		defer catch(&err, debug.SetPanicOnFault(true), f)
+		return f.pieces(a, b, func(e *layout.RaggedExtent, at, n int) error {
+			start, err := f.placeIn(from, e, at-int(e.First), offsets[at-a:at-a+n+1], nil)
+			if at == a {
+				row = start
+			}
+			return err
+		})
+	})
+	return row, err
+}
+
+// pieces calls do with the parts of records [a, b), which exist, that are in one extent.
+func (f *field) pieces(a, b int, do func(e *layout.RaggedExtent, at, n int) error) error {
+	for k := f.index.Find(int64(a)); a < b; k++ {
+		e := &f.index.Extents[k]
+		n := min(b, int(e.First+e.Count)) - a
+		if err := do(e, a, n); err != nil {
+			return err
+		}
+		a += n
+	}
+	return nil
+}
+
+// placeIn fills out with the offsets of records of one extent, the first of which is number i there; out[0] is
+// where it starts among those that are asked for. It returns the first record's row.
+func (f *field) placeIn(offsets answer, e *layout.RaggedExtent, i int, out []int64, buf []byte) (row int, err error) {
+	n, at := len(out)-1, int(e.Offset)
+	var base, rest []byte // memory for the first offset, and for those that are asked for
+	if len(buf) > 8 {
+		base, rest = buf[:8:8], buf[8:]
+	}
+	if base, err = offsets.read(at, at+1, base); err != nil {
+		return 0, err
+	}
+	if rest, err = offsets.read(at+i, at+i+n+1, rest); err != nil {
+		return 0, err
+	}
+	w, err := e.Walk(int64(i), offset(base, 0), offset(rest, 0))
+	if err != nil {
+		return 0, f.corrupt(err)
+	}
+	row = int(e.Row + w.Row())
+	for k := 1; k <= n; k++ {
+		rows, err := w.Next(offset(rest, k))
+		if err != nil {
+			return 0, f.corrupt(err)
+		}
+		out[k] = out[k-1] + rows
+	}
+	return row, nil
+}
+
+func offset(b []byte, i int) int64 { return int64(binary.LittleEndian.Uint64(b[8*i:])) }
+
+// corrupt says of which field an error of offsets is.
+func (f *field) corrupt(err error) error { return fmt.Errorf("mmapds: field %q: %w", f.spec.Name, err) }
+
+// requestOffsets asks for the offsets of records.
+func (f *field) requestOffsets(records []int) (req request, err error) {
+	for _, i := range records {
+		if err := f.check(i, i+1); err != nil {
+			return req, err
+		}
+		req.need = f.offsetRanges(req.need, i, i+1)
+	}
+	return req, nil
+}
+
+// offsetRanges appends where the offsets of records [a, b) are.
+func (f *field) offsetRanges(list []Range, a, b int) []Range {
+	_ = f.pieces(a, b, func(e *layout.RaggedExtent, at, n int) error {
+		first := int(e.Offset)
+		list = f.offsets.ranges(list, first, first+1)
+		first += at - int(e.First)
+		list = f.offsets.ranges(list, first, first+n+1)
+		return nil
+	})
+	return list
+}
+
+// load begins to load the offsets of a record to the cache, if it exists.
+func (f *field) load(i int) {
+	k := f.index.Find(int64(i))
+	if k < 0 || f.offsets.mapped == nil {
+		return
+	}
+	if e := &f.index.Extents[k]; int64(i)-e.First < e.Count {
+		f.offsets.mapped.memory.load(int(e.Offset+int64(i)-e.First), 16)
+	}
+}
+
+// recordOf returns the record that has a row of the values, or one near it where the offsets
+// cannot be read.
+func (f *field) recordOf(row int) (record int) {
+	e := &f.index.Extents[f.index.FindRow(int64(row))]
+	record = int(e.First)
+	if f.offsets.mapped == nil {
+		return record
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() { _ = recover() }()
+	offsets := f.offsets.mapped.memory.run(int(e.Offset), int(e.Offset+e.Count+1))
+	base := offset(offsets, 0)
+	return record + sort.Search(int(e.Count)-1, func(i int) bool { return offset(offsets, i+1)-base > int64(row)-e.Row })
+}
+
+func (f *field) fault(addr uintptr) error {
+	for _, r := range []*reader{f.rows, f.offsets} {
+		if r == nil || r.mapped == nil {
+			continue
+		}
+		if err := r.mapped.memory.fault(addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prefetch starts to read records [a, b), which exist. It waits for the offsets that are in files.
+func (f *field) prefetch(ctx context.Context, a, b int) error {
+	if f.offsets != nil && !f.offsets.isLocal() {
+		return nil
+	}
+	from, to, err := f.rowsOf(ctx, a, b)
+	if err != nil {
+		return err
+	}
+	return f.rows.prefetch(from, to)
+}
+
+// warm brings records [a, b), which exist, into memory or into the files, with their offsets.
+func (f *field) warm(ctx context.Context, a, b int) error {
+	if f.offsets != nil && !f.offsets.isLocal() {
+		need := f.offsetRanges(nil, a, b)
+		_, held, err := f.offsets.fetch(ctx, func() (request, error) { return request{need: need}, nil })
+		if err != nil {
+			return err
+		}
+		defer held.Release()
+	}
+	from, to, err := f.rowsOf(ctx, a, b)
+	if err != nil {
+		return err
+	}
+	return f.rows.warm(ctx, from, to)
+}
+
+// slice returns records [a, b), which exist, of a ragged field.
+func (f *field) slice(a, b int, offsets []int64) (tensor.View, error) {
+	row, err := f.place(context.Background(), a, b, offsets)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	return f.rows.slice(row, row+int(offsets[b-a]))
+}
+
+// lengths fills offsets with where the records start when their rows are one after the other.
+func (f *field) lengths(ctx context.Context, records []int, offsets []int64, s *offsetScratch) error {
+	if err := f.find(ctx, records, s); err != nil {
+		return err
+	}
+	offsets[0] = 0
+	for k, r := range s.runs {
+		offsets[k+1] = offsets[k] + int64(r.n)
+	}
+	return nil
+}
+
+// gather copies records of a ragged field to the start of dst, and returns it, cut or grown to their length.
+func (f *field) gather(ctx context.Context, records []int, offsets []int64, dst []byte) ([]byte, error) {
+	s := f.borrow()
+	defer f.giveBack(s)
+	if err := f.lengths(ctx, records, offsets, s); err != nil {
+		return dst, err
+	}
+	dst = resize(dst, int(offsets[len(records)])*f.rows.column.size)
+	return dst, f.rows.copy(ctx, s.runs, dst)
+}
+
+// ranges returns where records are, which need not exist.
+func (f *field) ranges(ctx context.Context, records []int) (list []Range, err error) {
+	if f.offsets != nil {
+		s := f.borrow()
+		defer f.giveBack(s)
+		if err := f.find(ctx, records, s); err != nil {
+			return nil, err
+		}
+		return f.rows.rangesOf(s.runs), nil
+	}
+	for _, i := range records {
+		if err := f.check(i, i+1); err != nil {
+			return nil, err
+		}
+		list = f.rows.ranges(list, i, i+1)
+	}
+	return list, nil
+}
+
+// readers are those of the field's columns.
+func (f *field) readers() []*reader {
+	if f.offsets == nil {
+		return []*reader{f.rows}
+	}
+	return []*reader{f.rows, f.offsets}
+}
+
+// intact returns an error if a file does not have all of its records any more.
+func (f *field) intact() error {
+	for _, r := range f.readers() {
+		if r.mapped == nil {
+			continue
+		}
+		if err := r.mapped.memory.intact(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package mmapds
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/penstock/penstock/internal/kernel"
+)
+
+// mapped answers for rows that are stored as they are, in files: it brings pages in and copies from the mapping, or
+// reads by pread into the caller's memory.
+type mapped struct {
+	c      *column
+	memory *memory
+	preads *preader
+	copied atomic.Bool // rows of Gather, from the mapping; a number would make every small Gather wait for memory
+}
+
+func (m *mapped) slice(a, b int) ([]byte, error) {
+	if a == b {
+		return nil, nil
+	}
+	if data := m.memory.run(a, b); data != nil {
+		return data, nil
+	}
+	dst := make([]byte, (b-a)*m.c.size)
+	return dst, m.memory.copyRun(a, b, dst)
+}
+
+func (m *mapped) read(a, b int, buf []byte) ([]byte, error) {
+	s, at := m.memory.find(a)
+	if end := at + (b-a)*m.c.size; end <= len(s.data) {
+		return s.data[at:end], m.memory.bring(s, at, end)
+	}
+	buf = resize(buf, (b-a)*m.c.size)
+	return buf, m.memory.copyRun(a, b, buf)
+}
+
+func (m *mapped) prefetch(a, b int) error {
+	return m.memory.span(a, b, func(s *segment, from, to int) error {
+		if !s.warm.has(from, to) && !m.memory.adopts(s, from, to) {
+			willNeed(s.data[from:to])
+		}
+		return nil
+	})
+}
+
+func (m *mapped) warm(a, b int) error {
+	if err := m.prefetch(a, b); err != nil {
+		return err
+	}
+	m.memory.look()
+	for step := m.c.perStep(); a < b; a = min(b, a+step) {
+		s, at := m.memory.find(a)
+		to := min(at+step*m.c.size, len(s.data), at+(b-a)*m.c.size)
+		if err := m.memory.bring(s, at, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather starts all reads before it waits for the first, and allocates nothing for rows that are in memory.
+func (m *mapped) gather(ctx context.Context, rows []int, dst []byte, arrived arrival) error {
+	m.memory.loadFirst(rows)
+	if len(dst) >= lookBytes || rand.Uint32()%lookRarely == 0 {
+		m.memory.look()
+	}
+	hot, cold, err := m.ask(rows)
+	switch {
+	case err != nil:
+		return err
+	case cold >= 0:
+		return m.gatherCold(ctx, rows, cold, dst, arrived)
+	}
+	return m.gatherMapped(ctx, rows, dst, hot, arrived)
+}
+
+// ask starts to read the rows whose pages were not brought in before. hot says that there are
+// none, so that nothing is to be done before the copy. cold is the first place in the list of
+// a row that is better read by a pread, or -1.
+func (m *mapped) ask(rows []int) (hot bool, cold int, err error) {
+	n, size, memory := uint(m.c.len()), m.c.size, m.memory
+	preads := m.preads.mode.always()
+	hot = !preads
+	full := hot && memory.full()
+	var w wants
+	defer w.send()
+	for k, i := range rows {
+		if uint(i) >= n {
+			return false, -1, m.c.check(i, i+1)
+		}
+		if full {
+			continue
+		}
+		s, at := memory.find(i)
+		if !preads && s.warm.has(at, at+size) {
+			continue
+		}
+		cold, there := m.cold(s, at)
+		if cold {
+			return false, k, nil
+		}
+		hot = !there && memory.want(&w, s, at, at+size) && hot
+	}
+	return hot, -1, nil
+}
+
+// cold reports whether a row is better read by a pread, and if not so, whether it is known that
+// nothing of it is to be read. It costs a system call unless the row's pages were brought in before.
+func (m *mapped) cold(s *segment, at int) (cold, there bool) {
+	size := m.c.size
+	if m.preads.mode != ReadAuto {
+		return m.preads.mode.always(), false
+	}
+	if size < coldBytes || s.warm.has(at, at+size) {
+		return false, false
+	}
+	in, pages, err := resident(s.data[at : at+size])
+	return err == nil && 2*in < pages, err == nil && in == pages && m.memory.reported
+}
+
+// gatherCold is gather where the row at rows[first] is not in memory: it reads those that are
+// not, and copies the others.
+func (m *mapped) gatherCold(ctx context.Context, rows []int, first int, dst []byte, arrived arrival) error {
+	var cold []int
+	for k, i := range rows {
+		if err := m.c.check(i, i+1); err != nil {
+			return err
+		}
+		s, at := m.memory.find(i)
+		if is, _ := m.cold(s, at); is || k == first {
+			cold = append(cold, k)
+		}
+	}
+	if err := m.preads.gather(ctx, rows, cold, dst, arrived); err != nil {
+		return err
+	}
+	size := m.c.size
+	for from := 0; from < len(rows); {
+		to := len(rows)
+		if len(cold) > 0 {
+			to, cold = cold[0], cold[1:]
+		}
+		if err := m.gatherMapped(ctx, rows[from:to], dst[from*size:to*size], false, arrived); err != nil {
+			return err
+		}
+		from = to + 1
+	}
+	return nil
+}
+
+// gatherMapped copies rows from the mapping; hot says that nothing is to be done before.
+func (m *mapped) gatherMapped(ctx context.Context, rows []int, dst []byte, hot bool, arrived arrival) error {
+	if len(rows) > 0 && !m.copied.Load() {
+		m.copied.Store(true)
+	}
+	for len(rows) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(len(rows), m.c.perStep())
+		if err := m.copyRows(rows[:n], dst, hot, arrived); err != nil {
+			return err
+		}
+		rows, dst = rows[n:], dst[n*m.c.size:]
+	}
+	return nil
+}
+
+// copyRows copies rows; hot says that nothing is to be done before.
+func (m *mapped) copyRows(rows []int, dst []byte, hot bool, arrived arrival) (err error) {
+	defer catch(&err, debug.SetPanicOnFault(true), m.memory)
+	if hot && arrived == nil {
+		m.memory.copyRows(rows, dst)
+		return nil
+	}
+	memory, size := m.memory, m.c.size
+	distance, part := memory.prefetchDistance(), memory.prefix()
+	for k, i := range rows {
+		if hot && k+distance < len(rows) {
+			memory.load(rows[k+distance], part)
+		}
+		s, at := memory.find(i)
+		if err := memory.bring(s, at, at+size); err != nil {
+			return err
+		}
+		row := dst[k*size : (k+1)*size]
+		kernel.Copy(row, s.data[at:at+size])
+		if arrived == nil {
+			continue
+		}
+		if err := arrived(i, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runsAhead is how many runs of rows before its turn one is asked for from memory.
+const runsAhead = 8
+
+func (m *mapped) copy(ctx context.Context, runs []rowSpan, dst []byte, arrived arrival) error {
+	m.askRuns(runs)
+	for k := range min(runsAhead, len(runs)) {
+		m.load(runs[k])
+	}
+	for k, r := range runs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if k+runsAhead < len(runs) {
+			m.load(runs[k+runsAhead])
+		}
+		n := r.n * m.c.size
+		if err := m.memory.copyRun(r.row, r.row+r.n, dst[:n]); err != nil {
+			return err
+		}
+		if err := arrive(arrived, m.c.size, runs[k:k+1], dst); err != nil {
+			return err
+		}
+		dst = dst[n:]
+	}
+	return nil
+}
+
+// load begins to load the first of rows to the cache.
+func (m *mapped) load(r rowSpan) {
+	if r.n > 0 {
+		m.memory.load(r.row, min(r.n*m.c.size, prefetchRow))
+	}
+}
+
+// askRuns starts to read runs of rows.
+func (m *mapped) askRuns(runs []rowSpan) {
+	var w wants
+	defer w.send()
+	for _, r := range runs {
+		if r.n == 0 {
+			continue
+		}
+		s, at := m.memory.find(r.row)
+		if end := min(at+r.n*m.c.size, len(s.data)); !s.warm.has(at, end) {
+			m.memory.want(&w, s, at, end)
+		}
+	}
+}

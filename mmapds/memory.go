@@ -1,0 +1,350 @@
+package mmapds
+
+import (
+	"cmp"
+	"errors"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/mmap"
+	"github.com/penstock/penstock/store"
+)
+
+// memory is a column as mapped memory: one segment wherever extents could be mapped side
+// by side, else one an extent. It knows which pages were brought in.
+type memory struct {
+	c        *column
+	size     int          // bytes of a row
+	segments []segment    // none of them is empty
+	reported bool         // the system reports which of its pages are in memory
+	looked   atomic.Int64 // when pages were looked at last, in ns since began
+	evicted  atomic.Int64
+	inVain   atomic.Int64 // looks at pages that were not in memory, since some were, and those that were spared
+}
+
+type segment struct {
+	first int    // number of its first row
+	data  []byte // whole rows: bytes of the mapping, from byte from on
+	from  int
+	of    *mmap.Mapping
+	warm  pageSet
+}
+
+func (m *memory) parts(extents []layout.Extent) []mmap.Part {
+	parts := make([]mmap.Part, len(extents))
+	for i, e := range extents {
+		parts[i] = mmap.Part{Path: e.Path, Offset: e.Offset, Bytes: e.Count * int64(m.size)}
+	}
+	return parts
+}
+
+func (m *memory) add(first int, of *mmap.Mapping, from, n int) {
+	data := of.Bytes()[from : from+n : from+n]
+	m.segments = append(m.segments, segment{first: first, data: data, from: from, of: of, warm: newPageSet(n)})
+}
+
+// full reports whether all pages were brought in already.
+func (m *memory) full() bool { return len(m.segments) == 1 && m.segments[0].warm.full() }
+
+// bytes returns the size of all rows.
+func (m *memory) bytes() (n int64) {
+	for i := range m.segments {
+		n += int64(len(m.segments[i].data))
+	}
+	return n
+}
+
+// find returns the segment that holds row i, which must exist, and the row's offset.
+func (m *memory) find(i int) (s *segment, at int) {
+	low, high := 0, len(m.segments)
+	for low < high-1 {
+		if mid := (low + high) / 2; m.segments[mid].first <= i {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	s = &m.segments[low]
+	return s, (i - s.first) * m.size
+}
+
+// row returns the memory of row i, which must exist.
+func (m *memory) row(i int) []byte {
+	s, at := m.find(i)
+	return s.data[at : at+m.size]
+}
+
+// run returns the memory of rows [a, b), which exist; nil if they are not one piece.
+func (m *memory) run(a, b int) []byte {
+	s, at := m.find(a)
+	if end := at + (b-a)*m.size; end <= len(s.data) {
+		return s.data[at:end:end]
+	}
+	return nil
+}
+
+// contiguous reports whether rows [a, b), which exist, are one piece of mapped memory.
+func (m *memory) contiguous(a, b int) bool { return a == b || m.run(a, b) != nil }
+
+// span calls f with the memory of rows [a, b), in at most one piece a segment.
+func (m *memory) span(a, b int, f func(s *segment, from, to int) error) error {
+	for a < b {
+		s, at := m.find(a)
+		n := min(b-a, (len(s.data)-at)/m.size)
+		if err := f(s, at, at+n*m.size); err != nil {
+			return err
+		}
+		a += n
+	}
+	return nil
+}
+
+// copyRun copies rows [a, b), which it brings in.
+func (m *memory) copyRun(a, b int, dst []byte) (err error) {
+	defer catch(&err, debug.SetPanicOnFault(true), m)
+	return m.span(a, b, func(s *segment, from, to int) error {
+		if err := m.bring(s, from, to); err != nil {
+			return err
+		}
+		dst = dst[copy(dst, s.data[from:to]):]
+		return nil
+	})
+}
+
+// bring brings bytes [from, to) of a segment in, once.
+func (m *memory) bring(s *segment, from, to int) error {
+	if s.warm.has(from, to) {
+		return nil
+	}
+	switch err := populate(s.data[from:to]); {
+	case err == nil, errors.Is(err, mmap.ErrUnsupported):
+		s.warm.add(from, to)
+		return nil
+	default:
+		return m.c.lost(s.first+from/m.size, err)
+	}
+}
+
+// isWarm reports whether rows [a, b), which exist, are one piece whose pages were all brought in.
+func (m *memory) isWarm(a, b int) bool {
+	if a == b {
+		return true
+	}
+	s, at := m.find(a)
+	end := at + (b-a)*m.size
+	return end <= len(s.data) && s.warm.has(at, end)
+}
+
+func (m *memory) fault(addr uintptr) error {
+	for k := range m.segments {
+		s := &m.segments[k]
+		if at := addr - addressOf(s.data); at < uintptr(len(s.data)) {
+			return m.c.lost(s.first+int(at)/m.size, store.ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+// intact returns an error if the file of a segment has not all of its bytes any more.
+func (m *memory) intact() error {
+	for k := range m.segments {
+		s := &m.segments[k]
+		if at, lost := s.of.Lost(s.from, s.from+len(s.data)); lost {
+			return m.c.lost(s.first+(at-s.from)/m.size, store.ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+// addressOf returns where b is, to compare with and never to go back from.
+func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// How often warm pages are looked at, and how many. As the clock has to be asked whether it is
+// time, which takes as long as a small Gather, those of fewer than lookBytes do so one time in
+// lookRarely.
+const (
+	lookEvery  = 250 * time.Millisecond
+	lookAt     = 16
+	lookBytes  = 64 << 10
+	lookRarely = 16
+)
+
+var began = time.Now()
+
+// look finds out by a sample whether the kernel took pages back that were brought in, and if so
+// forgets that they were.
+func (m *memory) look() {
+	now, last := int64(time.Since(began)), m.looked.Load()
+	if now-last < int64(lookEvery) || !m.looked.CompareAndSwap(last, now) {
+		return
+	}
+	for i := range m.segments {
+		if s := &m.segments[i]; s.evicted() {
+			s.warm.clear()
+			m.evicted.Add(1)
+		}
+	}
+}
+
+func (s *segment) evicted() bool {
+	for range lookAt {
+		at := rand.IntN(len(s.data))
+		if !s.warm.has(at, at+1) {
+			continue
+		}
+		if in, _, err := resident(s.data[at : at+1]); err == nil && in == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// resident estimates which part of the bytes is in memory, by 256 pages in a regular
+// grid; -1 if the system does not report.
+func (m *memory) resident() float64 {
+	in, all := 0, 0
+	step := max(1, int(m.bytes())/256)
+	for i := range m.segments {
+		data := m.segments[i].data
+		for at := min(step, len(data)) / 2; at < len(data); at += step {
+			n, pages, err := resident(data[at : at+1])
+			if err != nil {
+				return -1
+			}
+			in, all = in+n, all+pages
+		}
+	}
+	if all == 0 {
+		return -1
+	}
+	return float64(in) / float64(all)
+}
+
+// blockBytes is how much is looked at together: the pages of one word of a pageSet.
+var blockBytes = 64 << pageShift
+
+// coldBytes is how large a record must be for a pread of its own.
+const coldBytes = 64 << 10
+
+// How many looks that find nothing are too many, and which of those that would follow are taken
+// all the same.
+const (
+	looksInVain = 8
+	looksAfter  = 16
+)
+
+// adopts maps bytes [from, to) of s, and what is around them, if all of that is in the page
+// cache: it takes two system calls, and saves them for all other records there. It knows how to
+// do without looking where nothing is found, and it does not look at records that are many pages
+// long, nor where the system does not report.
+func (m *memory) adopts(s *segment, from, to int) bool {
+	if !m.reported || to-from >= coldBytes {
+		return false
+	}
+	if n := m.inVain.Load(); n >= looksInVain && n%looksAfter != 0 {
+		m.inVain.Add(1)
+		return false
+	}
+	from &^= blockBytes - 1
+	to = min((to+blockBytes-1)&^(blockBytes-1), len(s.data))
+	block := s.data[from:to]
+	if in, pages, err := resident(block); err != nil || in < pages || populate(block) != nil {
+		m.inVain.Add(1)
+		return false
+	}
+	m.inVain.Store(0)
+	s.warm.add(from, to)
+	return true
+}
+
+// wants collects what a call is going to read of memory that was not brought in before, so that
+// the disk is asked for all of it at once, in order, and for nothing twice.
+type wants struct{ list []span }
+
+// span is bytes [from, to) of a segment.
+type span struct {
+	s        *segment
+	from, to int
+}
+
+// meets reports whether next, which begins no earlier than w, has the same pages or the next ones.
+func (w span) meets(next span) bool {
+	return next.s == w.s && next.from>>pageShift <= (w.to-1)>>pageShift+1
+}
+
+// want asks for bytes [from, to) of s, unless they are in the page cache: then it maps them at
+// once, and says so.
+func (m *memory) want(w *wants, s *segment, from, to int) (here bool) {
+	if m.adopts(s, from, to) {
+		return true
+	}
+	w.list = append(w.list, span{s, from, to})
+	return false
+}
+
+// send starts to read what was collected: one system call for pages that follow each other.
+func (w *wants) send() {
+	slices.SortFunc(w.list, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.s.first, b.s.first), cmp.Compare(a.from, b.from))
+	})
+	for rest := w.list; len(rest) > 0; {
+		at := rest[0]
+		for rest = rest[1:]; len(rest) > 0 && at.meets(rest[0]); rest = rest[1:] {
+			at.to = max(at.to, rest[0].to)
+		}
+		willNeed(at.s.data[at.from:at.to])
+	}
+}
+
+// How many bytes are asked for from memory before they are needed, and the most of one row: of a
+// long one the processor asks for the rest by itself once it has seen its beginning.
+const (
+	prefetchAhead = 12 << 10
+	prefetchRow   = 1 << 10
+	longRow       = 4 << 10
+)
+
+// prefetchDistance returns how many rows in advance a row is asked for.
+func (m *memory) prefetchDistance() int { return max(1, prefetchAhead/max(1, m.size)) }
+
+// prefix returns how many bytes of a row are asked for.
+func (m *memory) prefix() int {
+	if m.size >= longRow {
+		return prefetchRow
+	}
+	return m.size
+}
+
+// loadFirst begins to load the first rows of a list to the cache, and does not wait.
+func (m *memory) loadFirst(rows []int) {
+	part := m.prefix()
+	for _, i := range rows[:min(len(rows), m.prefetchDistance())] {
+		m.load(i, part)
+	}
+}
+
+// load begins to load bytes from the beginning of a row on to the cache, if it exists.
+func (m *memory) load(i, bytes int) {
+	if uint(i) < uint(m.c.len()) {
+		s, at := m.find(i)
+		kernel.Prefetch(s.data[at:min(at+bytes, len(s.data))])
+	}
+}
+
+// copyRows copies rows that are in memory, the first of which are on their way to the cache. Copying
+// while the next ones are under way hides most of the wait for them.
+func (m *memory) copyRows(rows []int, dst []byte) {
+	size, distance, part := m.size, m.prefetchDistance(), m.prefix()
+	for k, i := range rows {
+		if k+distance < len(rows) {
+			m.load(rows[k+distance], part)
+		}
+		kernel.Copy(dst[k*size:(k+1)*size], m.row(i))
+	}
+}

@@ -1,0 +1,165 @@
+package mmapds
+
+import (
+	"context"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// reader gives the rows of one column, wherever their bytes are: all that a Dataset reads comes from one, and is
+// written once over [reader.acquire].
+type reader struct {
+	column *column
+	files  answer                   // for rows in the files: a *mapped or a *packed, in a *verified if that was asked for
+	pager  Pager                    // nil: all is in the files
+	held   answer                   // for rows that the pager holds; nil without one
+	soon   func(rows []int) []Range // what batches need besides these rows
+
+	// What files is made of.
+	mapped *mapped // nil where rows are decoded
+	packed *packed // nil where they are stored as they are
+	checks *verified
+
+	how, why string // rows are decoded, for people
+}
+
+// request is the rows of a call, for a pager.
+type request struct {
+	need []Range
+	soon func() []Range
+	view bool // the rows are to stay in the files after the call
+}
+
+// isLocal reports that all is in the files.
+func (r *reader) isLocal() bool { return r.pager == nil || r.pager.Complete() }
+
+// acquire returns an answer for the rows that list asks for, and what holds them until Release: nil if
+// nothing has to. list is called only if the rows might not be in the files.
+func (r *reader) acquire(ctx context.Context, list func() (request, error)) (answer, Held, error) {
+	if r.isLocal() {
+		return r.files, nil, nil
+	}
+	return r.fetch(ctx, list)
+}
+
+func (r *reader) fetch(ctx context.Context, list func() (request, error)) (answer, Held, error) {
+	req, err := list()
+	if err != nil {
+		return nil, nil, err
+	}
+	held, err := r.pager.Acquire(ctx, req.need, req.soon)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.packed == nil && held.InFiles() && (!req.view || r.pager.Stays()) {
+		return r.files, held, nil
+	}
+	return r.held, held, nil
+}
+
+// read has f read the rows that list asks for, once more where they turn out to be corrupt on their way.
+func (r *reader) read(ctx context.Context, list func() (request, error), f func(answer) error) error {
+	rows, held, err := r.acquire(ctx, list)
+	if err != nil {
+		return err
+	}
+	err = f(rows)
+	if held == nil {
+		if err == nil || r.pager == nil || !r.pager.Distrust(err) {
+			return err
+		}
+		if rows, held, err = r.fetch(ctx, list); err != nil {
+			return err
+		}
+		err = f(rows)
+	}
+	defer held.Release()
+	for err != nil && r.packed != nil && ctx.Err() == nil { // others were checked when they came
+		if err = held.Again(ctx, err); err != nil {
+			return err
+		}
+		err = f(rows)
+	}
+	return err
+}
+
+// ranges appends where rows [a, b), which exist, are: their chunks where they are packed.
+func (r *reader) ranges(list []Range, a, b int) []Range {
+	if p, ok := r.held.(*packed); ok {
+		return p.ranges(list, a, b)
+	}
+	if r.packed != nil {
+		return r.packed.ranges(list, a, b)
+	}
+	return r.column.ranges(list, a, b)
+}
+
+// slice returns rows [a, b), which exist.
+func (r *reader) slice(a, b int) (tensor.View, error) {
+	var data []byte
+	err := r.read(context.Background(), func() (request, error) {
+		return request{need: r.ranges(nil, a, b), view: true}, nil
+	}, func(rows answer) (err error) {
+		data, err = rows.slice(a, b)
+		return err
+	})
+	if err != nil {
+		return tensor.View{}, err
+	}
+	return tensor.Of(r.column.spec, b-a, data), nil
+}
+
+// gather copies rows to dst, one after the other. Rows that do not exist are an error.
+func (r *reader) gather(ctx context.Context, rows []int, dst []byte) error {
+	return r.read(ctx, func() (req request, err error) {
+		for _, i := range rows {
+			if err := r.column.check(i, i+1); err != nil {
+				return req, err
+			}
+			req.need = r.ranges(req.need, i, i+1)
+		}
+		req.soon = func() []Range { return r.soon(rows) }
+		return req, nil
+	}, func(from answer) error { return from.gather(ctx, rows, dst, nil) })
+}
+
+// copy copies runs of rows, which exist, to dst, one after the other.
+func (r *reader) copy(ctx context.Context, runs []rowSpan, dst []byte) error {
+	return r.read(ctx, func() (request, error) {
+		return request{need: r.rangesOf(runs)}, nil
+	}, func(from answer) error { return from.copy(ctx, runs, dst, nil) })
+}
+
+func (r *reader) rangesOf(runs []rowSpan) (list []Range) {
+	for _, s := range runs {
+		list = r.ranges(list, s.row, s.row+s.n)
+	}
+	return list
+}
+
+// warm brings rows [a, b), which exist, into memory or into the files.
+func (r *reader) warm(ctx context.Context, a, b int) error {
+	return r.read(ctx, func() (request, error) {
+		return request{need: r.ranges(nil, a, b)}, nil
+	}, func(from answer) error { return from.warm(a, b) })
+}
+
+// prefetch starts to read rows [a, b), which exist.
+func (r *reader) prefetch(a, b int) error {
+	if !r.isLocal() {
+		r.pager.Prefetch(r.ranges(nil, a, b))
+		return nil
+	}
+	return r.files.prefetch(a, b)
+}
+
+// contiguous reports whether rows [a, b), which exist, are one piece of mapped memory.
+func (r *reader) contiguous(a, b int) bool {
+	return a == b || r.mapped != nil && r.mapped.memory.contiguous(a, b)
+}
+
+// isWarm reports whether rows [a, b), which exist, are a view of pages that were brought in, and nothing is to
+// be checked.
+func (r *reader) isWarm(a, b int) bool {
+	return r.mapped != nil && r.checks == nil && r.isLocal() && r.mapped.memory.isWarm(a, b)
+}
