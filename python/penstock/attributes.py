@@ -1,33 +1,29 @@
-"""Attributes of a DataLoader that say what it was made with."""
+"""Attributes of a DataLoader that show more than its arguments."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
+
+#: What torch's DataLoader refuses to set once it is made.
+PROTECTED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
 
 
-class Fixed:
-    """An attribute that says what a DataLoader was made with, and cannot be set."""
+class Shown:
+    """An attribute that is kept as the argument, and shown as what it stands for.
 
-    def __set_name__(self, _: type, name: str) -> None:
+    ``vars(loader)`` has the argument, so that frameworks can make another DataLoader of it; ``loader.name`` is what the
+    loader's method ``_show`` returns for it.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
-
-    def __get__(self, loader: Any, _: type) -> Any:
-        return self if loader is None else loader._fixed[self._name]
-
-    def __set__(self, _: object, value: object) -> NoReturn:
-        raise AttributeError(
-            f"{self._name} of a DataLoader cannot be set: the feeding process works with the one that it was made with. Make a new DataLoader with another "
-            f"{self._name}; load_state_dict(loader.state_dict()) has it continue where this one is, if the order is the same"
-        )
-
-
-class Missing(Fixed):
-    """A parameter of torch's DataLoader that this one does not have."""
 
     def __get__(self, loader: Any, _: type) -> Any:
         if loader is None:
             return self
-        raise AttributeError(f"a DataLoader of penstock has no {self._name}")
+        if self._name not in vars(loader):
+            raise AttributeError(f"{type(loader).__name__!r} object has no attribute {self._name!r}")
+        return loader._show(self._name, vars(loader)[self._name])
 
-    def __set__(self, _: object, value: object) -> NoReturn:
-        raise AttributeError(f"a DataLoader of penstock has no {self._name}: a feeding process, which runs no Python, makes its batches")
+    def __set__(self, loader: Any, value: object) -> None:
+        vars(loader)[self._name] = value

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
+import keyword
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -53,19 +55,28 @@ class Batch:
         return f"<penstock batch of {self._count} records: {', '.join(self.arrays)}>"
 
 
-class LoaderBatch(dict[str, Any]):
-    """A batch of a DataLoader: its fields by name, as torch tensors, NumPy or JAX arrays.
+class LoaderBatch:
+    """A batch of a DataLoader: its fields, as torch tensors, NumPy or JAX arrays.
+
+    By default it is a named tuple that takes names in brackets, too::
+
+        for images, labels in loader:
+        for batch in loader:
+            batch["images"], batch.images, batch[0]
+
+    ``keys()``, ``values()`` and ``items()`` are those of a dict, so ``model(**batch)`` works. With ``batch_type=dict`` it is a dict.
+    A field whose name is no identifier, or that of an attribute below, is in brackets only.
 
     Arrays are over memory that is shared with the feeding process, and may be written to. The
     memory is theirs for as long as something refers to it: the batch, an array or a tensor over
     it. Copies (``copy.deepcopy``, pickle, a forked child's) have memory of their own.
 
     ``epoch`` and ``step`` number the batch. They, ``indices`` and ``mask`` are those of the
-    DataLoader's batch also in copies and after ``to``. A batch that was made of other items, as
-    ``type(batch)(items)`` is, has none of the four.
+    DataLoader's batch also in copies, and after ``to`` and ``_replace``. A batch that was made of
+    other items, as ``type(batch)(*items)`` is, has none of the four.
     """
 
-    __slots__ = ("_message", "_slot")
+    __slots__ = ()
 
     _message: Mapping[str, Any]  # epoch, step, indices, mask: the last two as arrays, or where they are in the slot
     _slot: Slot | None
@@ -92,46 +103,44 @@ class LoaderBatch(dict[str, Any]):
         """False for records that only fill up a batch: see drop_last, and on_error. Evaluations leave them out."""
         return self._array("mask", _BOOL)
 
-    def to(self, device: Any, non_blocking: bool = False) -> LoaderBatch:
+    def to(self, device: Any, non_blocking: bool = False) -> Any:
         """Return the same batch with its tensors on a device; other values stay as they are."""
-        moved = {name: v.to(device, non_blocking=non_blocking) if hasattr(v, "to") else v for name, v in self.items()}
-        return self.holding(moved)
+        return self.holding({name: v.to(device, non_blocking=non_blocking) if hasattr(v, "to") else v for name, v in self.items()})
 
-    def holding(self, values: Mapping[str, Any]) -> LoaderBatch:
+    def holding(self, values: Mapping[str, Any]) -> Any:
         """Return the same batch with other values, and no part of the shared memory."""
-        batch = LoaderBatch(values)
-        if hasattr(self, "_message"):
-            batch._slot = None
-            batch._message = {"epoch": self.epoch, "step": self.step, "indices": self.indices.copy(), "mask": self.mask.copy()}
-        return batch
+        if not hasattr(self, "_message"):
+            return self._of(values)
+        message = {"epoch": self.epoch, "step": self.step, "indices": self.indices.copy(), "mask": self.mask.copy()}
+        return made(type(self), values, message)
 
-    def copy(self) -> LoaderBatch:
+    def copy(self) -> Any:
         """Return a batch with the same arrays, over the same memory."""
-        batch = LoaderBatch(self)
-        if hasattr(self, "_message"):
-            batch._slot, batch._message = self._slot, self._message
-        return batch
+        values = dict(self.items())
+        return made(type(self), values, self._message, self._slot) if hasattr(self, "_message") else self._of(values)
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> LoaderBatch:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self.holding({name: copy.deepcopy(v, memo) for name, v in self.items()})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        plain = self.holding(self)
-        return _unpickled, (dict(plain), getattr(plain, "_message", None))
+        values = dict(self.items())
+        return _unpickled, (isinstance(self, dict), values, getattr(self.holding(values), "_message", None))
 
-    def __missing__(self, name: object) -> Any:
-        raise KeyError(f"no field {name!r}; there are: {', '.join(self)}")
+    def items(self) -> Any:
+        raise NotImplementedError
+
+    @classmethod
+    def _of(cls, values: Mapping[str, Any]) -> Any:
+        """Return a batch of these fields that has no number."""
+        raise NotImplementedError
 
     def _known(self, name: str) -> Any:
         try:
             return self._message[name]
         except AttributeError:
-            raise AttributeError(
-                f"{name} is not known of a batch that was made of other items, as by type(batch)(items); take {name} of the DataLoader's batch. "
-                "batch.to(device) and copies keep it"
-            ) from None
+            raise AttributeError(_unknown(name)) from None
 
     def _array(self, name: str, rows: Rows) -> np.ndarray:
         value = self._known(name)
@@ -141,8 +150,116 @@ class LoaderBatch(dict[str, Any]):
         return self._slot.array(value, rows, self._message["count"])
 
 
-def _unpickled(values: dict[str, Any], message: Mapping[str, Any] | None) -> LoaderBatch:
-    batch = LoaderBatch(values)
-    if message is not None:
-        batch._slot, batch._message = None, message
+def _unknown(name: str) -> str:
+    return (
+        f"{name} is not known of a batch that was made of other items, as by type(batch)(*items); take {name} of the DataLoader's batch. "
+        "batch.to(device) and copies keep it"
+    )
+
+
+class BatchDict(LoaderBatch, dict[str, Any]):
+    """A LoaderBatch that is a dict."""
+
+    __slots__ = ("_message", "_slot")
+
+    @classmethod
+    def _of(cls, values: Mapping[str, Any]) -> BatchDict:
+        return cls(values)
+
+    # Those of dict, not of LoaderBatch.
+    items = dict.items
+
+    def __missing__(self, name: object) -> Any:
+        raise KeyError(f"no field {name!r}; there are: {', '.join(self)}")
+
+
+class BatchTuple(LoaderBatch, tuple[Any, ...]):
+    """A LoaderBatch that is a named tuple; each set of names has a class of its own."""
+
+    _fields: tuple[str, ...] = ()
+    _field_defaults: Mapping[str, Any] = {}
+    _places: Mapping[str, int] = {}
+
+    def __new__(cls, *values: Any) -> BatchTuple:
+        if len(values) == 1 and isinstance(values[0], Mapping) and values[0].keys() == set(cls._fields):
+            return cls._of(values[0])  # as a dict is made
+        if len(values) == 1 and isinstance(values[0], (Iterator, BatchTuple) if len(cls._fields) == 1 else Iterable):
+            values = tuple(values[0])  # as a tuple is made
+        if len(values) != len(cls._fields):
+            raise TypeError(f"a batch of {len(cls._fields)} fields ({', '.join(cls._fields)}) of {len(values)} values")
+        return tuple.__new__(cls, values)
+
+    @classmethod
+    def _make(cls, values: Iterable[Any]) -> BatchTuple:
+        """Return a batch of the same fields with other values, and no numbers."""
+        return cls(*values)
+
+    @classmethod
+    def _of(cls, values: Mapping[str, Any]) -> BatchTuple:
+        names = tuple(values)
+        return tuple.__new__(cls if names == cls._fields else _class(names), values.values())
+
+    def _replace(self, **values: Any) -> BatchTuple:
+        """Return the same batch with other values of some fields."""
+        if unknown := [name for name in values if name not in self._places]:
+            raise ValueError(f"no field {unknown[0]!r}; there are: {', '.join(self._fields)}")
+        replaced: BatchTuple = self.holding({**self._asdict(), **values})
+        return replaced
+
+    def _asdict(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return dict(zip(self._fields, self))
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of the fields."""
+        return self._fields
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the fields without their names."""
+        return tuple(self)
+
+    def items(self) -> Any:
+        """Return the names and the values, as of a dict."""
+        return self._asdict().items()
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return tuple.__getitem__(self, key)
+        if key not in self._places:
+            raise KeyError(f"no field {key!r}; there are: {', '.join(self._fields)}")
+        return tuple.__getitem__(self, self._places[key])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._fields
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("epoch", "step", "indices", "mask"):  # whose properties found nothing
+            raise AttributeError(_unknown(name))
+        raise AttributeError(f"a batch has no attribute {name!r}; its fields are: {', '.join(self._fields)}")
+
+    def __repr__(self) -> str:
+        shown = (f"{name} {getattr(v, 'dtype', type(v).__name__)}{list(getattr(v, 'shape', ()))}" for name, v in self.items())
+        number = f" {self.step} of epoch {self.epoch}" if hasattr(self, "_message") else ""
+        return f"<penstock batch{number}: {', '.join(shown)}>"
+
+
+@functools.lru_cache(maxsize=None)
+def _class(names: tuple[str, ...]) -> type[BatchTuple]:
+    """Return the class of named tuples of these names."""
+    places = {name: i for i, name in enumerate(names)}
+    taken = set(dir(LoaderBatch)) | {"keys", "values", "items"}
+    named = [name for name in names if name.isidentifier() and not keyword.iskeyword(name) and name not in taken and not name.startswith("_")]
+    members = {name: property(operator.itemgetter(places[name])) for name in named}
+    return type("LoaderBatch", (BatchTuple,), {**members, "_fields": names, "_places": places, "__match_args__": tuple(named), "__module__": __name__})
+
+
+def made(kind: type, values: Mapping[str, Any], message: Mapping[str, Any], slot: Slot | None = None) -> Any:
+    """Return a batch of a kind, BatchDict or BatchTuple, with its numbers; ``indices`` and ``mask`` are arrays, or where they are in the slot."""
+    batch = kind._of(values)  # type: ignore[attr-defined]
+    batch._slot, batch._message = slot, message
     return batch
+
+
+def _unpickled(is_dict: bool, values: dict[str, Any], message: Mapping[str, Any] | None) -> Any:
+    kind = BatchDict if is_dict else BatchTuple
+    return kind._of(values) if message is None else made(kind, values, message)

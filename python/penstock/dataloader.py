@@ -1,35 +1,39 @@
-"""The DataLoader: batches that the Go loader makes, in a process of its own.
+"""The DataLoader: torch's parameters, and what makes its batches.
 
-A DataLoader starts the command feed, or connects to one, and says in a first message which
+A DataLoader over a dataset that preprocess made starts the command feed, or connects to one, and says in a first message which
 datasets, order, transforms and batches it wants. The feeding process writes batches to memory
 that both processes map, and sends a few numbers for each: no byte of a batch is copied or
 pickled on its way. Memory is in slots, one a batch; a slot is given back when nothing in this
 process refers to its batch any more. The messages are in docs/feed.md.
 
-The order of records, random crops and everything else that batches hold are functions of the
-options, and of nothing else: not of num_workers, prefetch_factor, or where a run was resumed.
+Arrays in memory are gathered in this process, and a dataset of the user's own code runs in worker processes of Python.
 
-Module request checks parameters, session speaks with the feeding process, and here is what a loop is: which batch
-comes next, and which epoch.
+Module signature checks the parameters that torch has too, subject says what a dataset is, request what is asked of a feeding
+process; feeding, arrays and workers have the three engines, and here is what they have in common.
 """
 
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields as fields_of
+from dataclasses import replace
 from typing import Any
 
-from .attributes import Fixed, Missing
-from .batch import LoaderBatch
-from .dataset import Dataset, open_dataset
+from . import frameworks, subject
+from .attributes import PROTECTED, Shown
+from .dataset import open_dataset
 from .errors import Error
-from .field import Field
+from .feeding import FeedLoader
 from .options import count
 from .pack import Pack
-from .request import Request
-from .session import POSITION, Session, position
-from .wire import Malformed
+from .request import Request, ranks
+from .samplers import MAX_SEED
+from .signature import Signature, context
+
+#: Parameters that say what a feeding process does; nothing else does it.
+_FED = {"transforms": None, "independent": (), "batch_transforms": None, "filters": None, "pack": None, "verify": "off", "cache_dir": None, "cache_size": None}
 
 
 class DataLoader:
@@ -37,31 +41,37 @@ class DataLoader:
 
     ::
 
-        loader = penstock.DataLoader("photos", 256, shuffle=True, transforms=train, num_workers=4)
+        loader = penstock.DataLoader("photos", 256, shuffle=True, transforms=train)
         for epoch in range(10):
-            for batch in loader:
-                train_step(batch["images"], batch["labels"])
+            for images, labels in loader:
+                train_step(images, labels)
 
-    Parameters that torch's DataLoader has too mean the same, but for ``num_workers``, where 0 finds the number, and for
-    ``shuffle``, whose order is the same in each run until ``seed`` is another. Batches are dicts.
+    Parameters that torch's DataLoader and StatefulDataLoader have are in their order, have their meaning, and raise their
+    errors: docs/from-torch.md has a table. With output="torch" it is an instance of torch's DataLoader.
 
     Args:
-        dataset: The path or URL (s3://, gs://, azblob://, hdfs://, https://, hf://) of a dataset that
-            preprocess made, or a penstock.Dataset; or several with the same fields and classes,
+        dataset: One of three kinds. (1) Prepared: the path or URL (s3://, gs://, azblob://, hdfs://, https://, hf://) of a
+            dataset that preprocess made, or a penstock.Dataset; or several with the same fields and classes,
             whose records follow each other: see samplers.Mix. Of torch's, it may be a Subset, what
             random_split returns, or a ConcatDataset of these, and a TorchDataset without transform:
             its records alone are loaded, in its order or, with ``shuffle``, in another one each time.
-            The feeding process reads the files: a Dataset with mode="c" is refused, as what is
-            written to its arrays is not there.
-        batch_size: Records of a batch of this process.
+            The feeding process reads the files. (2) Arrays or tensors in memory: one, a tuple or a dict of them with as many rows
+            each, torch's TensorDataset or a StackDataset of these, Subsets of these, a data frame or an Arrow table of numbers. They
+            are gathered in this process. (3) Any other object with ``__getitem__`` and ``__len__``, with ``__getitems__`` or with
+            ``__iter__``: its code runs in ``num_workers`` processes. A prepared dataset with a ``collate_fn``, a
+            ``batch_sampler`` or ``batch_size=None`` is of this kind, too.
+        batch_size: Records of a batch of this process; None yields single samples.
         shuffle: Visit every record once an epoch, in another order each time.
-        sampler: One of penstock.samplers, of torch.utils.data, or a sequence of record numbers. Those
+        sampler: Record numbers in any iterable. For a prepared dataset, one of penstock.samplers, of torch.utils.data, or a
+            sequence of record numbers. Those
             of torch say which records are visited, and how they are drawn; the draws are those of
             ``seed``. The rank, world size and seed of a DistributedSampler are taken where they are not
             given, and so is the epoch of its set_epoch.
-        num_workers: Threads of the feeding process that make batches. 0 finds the number with which the
-            loop is fastest, and gives cores back that training needs.
-        prefetch_factor: Batches for each worker that wait here, ready; None means 2 in all.
+        batch_sampler: Lists of record numbers in any iterable, one a batch.
+        num_workers: Of a prepared dataset, threads of the feeding process that make batches: None finds the number with which the
+            loop is fastest, and gives cores back that training needs; 0 is one thread. Of a user's own dataset, processes: None is
+            0 without ``seed``, as in torch, and one a core with it; 0 runs the code in this process.
+        collate_fn: Makes a batch of a list of samples.
         pin_memory: Page-lock the shared memory, so that ``.to("cuda", non_blocking=True)`` does not
             block. Copies that were queued on the current stream of any device before the next batch was
             asked for are awaited before memory is used again, also where a batch was dropped at once.
@@ -71,7 +81,15 @@ class DataLoader:
         timeout: The longest wait for a batch, in seconds, that the loader takes before it reports what
             it waits for; 0 means no limit. A feeding process that is silent for 10 seconds more is
             given up.
+        worker_init_fn: Called in each worker process of a user's own dataset with its number.
+        multiprocessing_context: How processes are started: "fork", "spawn", "forkserver" or a context.
+        generator: A torch.Generator that the order, and the seeds of workers, are drawn from. Of a prepared dataset, ``seed`` is
+            drawn from it, once, when the DataLoader is made.
+        prefetch_factor: Batches for each worker that wait here, ready; None means 2 a worker, and of a prepared dataset 2 in all.
+        persistent_workers: Keep worker processes from one epoch to the next. A feeding process stays in any case.
+        pin_memory_device: Ignored, as in torch.
         in_order: False yields batches as they are ready.
+        snapshot_every_n_steps: Of a user's own dataset without ``seed``, how often workers send the state of the dataset.
         transforms: A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields;
             or a dict of those by field. Image files that a dataset keeps are decoded by it. Boxes, points
             and masks do not follow an image: a field that may be one of these is an error next to an
@@ -86,7 +104,8 @@ class DataLoader:
             torch.distributed, if it is initialized, or from the environment of the launcher (torchrun,
             Accelerate, Slurm, MPI, Kubernetes); without either, it is rank 0 of 1. None is rank 0 of 1,
             all of the data, with a warning where a launcher started several processes.
-        seed: Of the order and of all random choices: 64 bits. None means 0.
+        seed: Of the order and of all random choices: 64 bits. None means 0 for a prepared dataset; for the other two kinds the
+            order, and random numbers in workers, are torch's, drawn from its generators.
         device: "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the
             current stream. Two batches are copied there, by a stream of their own, while the device
             works on an earlier one. Transforms that make floats of images at the end of ``transforms``
@@ -97,6 +116,8 @@ class DataLoader:
             penstock.Ragged or penstock.jax.Jagged: ``batch["boxes"][0]`` are the rows of record 0,
             ``len`` is the number of records, and ``values`` and ``offsets`` are all of them. Texts are
             lists of str.
+        batch_type: Of a prepared dataset: tuple, or dict for batches that are dicts. See LoaderBatch. Other datasets yield what
+            torch makes of their samples.
         fields, split: The fields and the split to load; None means all.
         filters: Records to keep: a list of (field, op, value) that must all hold, with one of ==, !=,
             <, <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named. Integers
@@ -127,27 +148,38 @@ class DataLoader:
     for one thread. Errors are penstock.Error, ValueError and TypeError. It needs Linux.
     """
 
+    __initialized = False  # _DataLoader__initialized, by which programs make torch's DataLoader take another batch_sampler
+
     def __init__(
         self,
-        dataset: str | os.PathLike[str] | Dataset | Sequence[Any] | None = None,
-        batch_size: int = 1,
+        dataset: Any = None,
+        batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int | None = None,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
         *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        snapshot_every_n_steps: int = 1,
         transforms: Any = None,
         independent: Iterable[str] = (),
         batch_transforms: Any = None,
-        drop_last: bool = False,
-        num_workers: int = 0,
-        prefetch_factor: int | None = None,
-        pin_memory: bool = False,
-        timeout: float = 0,
-        in_order: bool = True,
         rank: int | str | None = None,
         world_size: int | None = None,
         seed: int | None = None,
         device: Any = None,
         output: str = "torch",
+        batch_type: type = tuple,
         fields: Iterable[str] | None = None,
         split: str | None = None,
         filters: Iterable[tuple[str, str, Any]] | None = None,
@@ -159,43 +191,161 @@ class DataLoader:
         socket: str | os.PathLike[str] | None = None,
         command: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._arguments = {name: value for name, value in locals().items() if name != "self"}
-        request = Request.of(self._arguments)
-        options, of = request.options, request.subject
-        # Python's pickle, and frameworks that look at the DataLoader, get the values that hold.
+        arguments = {name: value for name, value in locals().items() if name != "self"}
+        self._arguments = arguments
+        if pin_memory_device:
+            warnings.warn("pin_memory_device is deprecated and ignored, as in torch; device= puts batches on a device", DeprecationWarning, stacklevel=2)
+        self._prefetcher: Any = None
+        kind = subject.kind(arguments)
+        self._engine: Any = self._prepared() if kind == "prepared" else self._own(kind)
+        self.__initialized = True
+
+    dataset, sampler, fields, collate_fn, num_workers = Shown(), Shown(), Shown(), Shown(), Shown()
+    rank, world_size, seed, drop_last = Shown(), Shown(), Shown(), Shown()
+
+    def _prepared(self) -> FeedLoader:
+        """Return the engine for datasets that a feeding process reads."""
+        signature = Signature.of(self._arguments, iterable=False)
+        request = Request.of(self._arguments, signature)
+        self._take_class()
+        options = request.options
+        self._signature = signature
+        #: What holds, where it is not what was given.
+        self._held = {name: options[name] for name in ("rank", "world_size", "seed", "drop_last")}
+        if signature.num_workers is None:
+            self._held["num_workers"] = _cores()
+        if signature.generator is not None:
+            self._arguments |= {"seed": options["seed"], "generator": None}
+        self._public({**self._arguments, "sampler": request.sampler, "batch_size": options["batch_size"], "prefetch_factor": signature.prefetch_factor})
+        self._context = signature.multiprocessing_context
+        self._paths, self._split, self._several = request.subject.paths, request.subject.split, isinstance(self._arguments["dataset"], (list, tuple))
+        self._given = None if request.subject.records is None or self._several else self._arguments["dataset"]  # an object that says what it has
+        # Python's pickle gets the values that hold.
         self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
-        self._fixed = {
-            **self._arguments,
-            "sampler": request.order if sampler is None else sampler,
-            "drop_last": options["drop_last"],
-            "batch_sampler": None,
-        }
-        self._distributed: Any
-        self._distributed, self._said = (sampler, 0) if "rank" in request.implied else (None, 0)
-        self._paths, self._split = of.paths, of.split
-        self._given = None if of.records is None or isinstance(dataset, (list, tuple)) else dataset  # an object that says what it has
-        self._pinning = request.pinning
-        self._loop: object = None  # the one that is under way
-        self._wanted: int | None = None  # the epoch of the next loop, said during one
-        self._session = Session(request)
-        self._stage, self._ahead = self._session.stage, request.ahead
-        #: The fields by name, as batches have them.
-        self.fields: dict[str, Field] = self._session.fields
-        #: Records of the dataset, or rows if they are packed.
-        self.records: int = self._session.records
-        self._at = position(0, 0)  # of the batch that comes next
-        self._resumed = True  # whether the next loop begins at _at, and not with another epoch
+        engine = FeedLoader(request)
+        self._held["fields"] = engine.session.fields
+        if self._of_torch:
+            self._held["collate_fn"] = frameworks.not_collated
+        return engine
 
-    batch_size, shuffle, sampler, transforms, batch_transforms, drop_last = Fixed(), Fixed(), Fixed(), Fixed(), Fixed(), Fixed()
-    num_workers, prefetch_factor, pin_memory, timeout, in_order = Fixed(), Fixed(), Fixed(), Fixed(), Fixed()
-    rank, world_size, seed, device, output, split, filters, pack = Fixed(), Fixed(), Fixed(), Fixed(), Fixed(), Fixed(), Fixed(), Fixed()
-    verify, on_error, cache_dir, cache_size, socket, command = Fixed(), Fixed(), Fixed(), Fixed(), Fixed(), Fixed()
-    batch_sampler = Fixed()  # None, as frameworks ask for it
-    collate_fn, worker_init_fn, generator, multiprocessing_context, persistent_workers = Missing(), Missing(), Missing(), Missing(), Missing()
+    def _own(self, kind: str) -> Any:
+        """Return the engine for arrays in memory, or for the user's own code."""
+        given = self._arguments
+        for name, default in _FED.items():
+            if given[name] is not default and given[name] != default:
+                raise ValueError(
+                    f"{name} is for a dataset that preprocess made, opened with mode='r', and without collate_fn, batch_sampler and batch_size=None: a "
+                    "feeding process does it; "
+                    "do it in the dataset's own code, or prepare the dataset: penstock preprocess SOURCE DATASET"
+                )
+        if given["output"] not in ("torch", "numpy", "jax"):
+            raise ValueError(f'output is {given["output"]!r}; it is "torch", "numpy" or "jax"')
+        seed = None if given["seed"] is None else count("seed", given["seed"], 0, MAX_SEED)
+        dataset = self._own_dataset()
+        rank, world_size = (0, 1) if given["rank"] is None and given["world_size"] is None else ranks(given["rank"], given["world_size"], {})
+        signature = Signature.of({**given, "dataset": dataset}, 0 if seed is None else _cores(), False if kind == "arrays" else None)
+        self._take_class()
+        if world_size > 1 and seed is None:
+            signature = replace(signature, sampler=self._distributed(signature, rank, world_size), shuffle=False)
+        output = "torch" if given["output"] == "torch" else "numpy"
+        engine: Any
+        if kind == "arrays":
+            from .arrays import ArrayLoader
 
-    @property
-    def dataset(self) -> Any:
-        """The dataset that was given or, of a path, opened in this process too: for its length, its classes or single records."""
+            engine = ArrayLoader(signature, seed=seed, rank=rank, world_size=world_size, output=output)
+        else:
+            try:
+                from .workers import UserLoader
+            except ImportError:
+                raise TypeError(f"dataset is a {type(dataset).__name__}, whose own code does not run yet; torch's DataLoader serves") from None
+
+            engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, on_error=given["on_error"], output=output)
+        self._signature = signature
+        self._held = {"rank": rank, "world_size": world_size}
+        checked = {f.name: getattr(signature, f.name) for f in fields_of(Signature) if f.name in given}
+        self._public({**given, **checked, "sampler": engine.sampler, "batch_sampler": engine.batch_sampler, "collate_fn": self._collation(signature)})
+        self._context = signature.multiprocessing_context
+        self._dataset_kind, self._IterableDataset_len_called = int(signature.iterable), None
+        self._place = self._resolved(given["device"])
+        return engine
+
+    def _own_dataset(self) -> Any:
+        """Return the dataset as an object that has records: that of a path is opened."""
+        given = self._arguments
+        dataset, fields, split = given["dataset"], given["fields"], given["split"]
+        if isinstance(dataset, (list, tuple)) and dataset and all(isinstance(d, (str, bytes, os.PathLike)) for d in dataset):
+            raise ValueError(f"a list of {len(dataset)} paths with a function of Python; give torch.utils.data.ConcatDataset of penstock.open of each")
+        if not isinstance(dataset, (str, bytes, os.PathLike)):
+            for name in ("fields", "split"):
+                if given[name] is not None:
+                    raise ValueError(f"{name} is for the path of a dataset; here, give penstock.open(path, {name}=...) as the dataset")
+            return dataset
+        if given["output"] == "torch":
+            from .torch import TorchDataset
+
+            return TorchDataset(os.fsdecode(dataset), fields, split)
+        return open_dataset(dataset, fields, split)
+
+    def _distributed(self, signature: Signature, rank: int, world_size: int) -> Any:
+        """Return the sampler of a rank where there is no seed: torch's."""
+        if signature.iterable or signature.sampler is not None or signature.batch_sampler is not None or self._arguments["output"] != "torch":
+            raise ValueError(
+                f"rank is {rank} of {world_size}, and the order is not one that can be divided: give seed=, or a DistributedSampler; an iterable dataset "
+                "divides itself, by torch.distributed.get_rank()"
+            )
+        from torch.utils.data import DistributedSampler
+
+        return DistributedSampler(signature.dataset, world_size, rank, shuffle=signature.shuffle, drop_last=signature.drop_last)
+
+    def _take_class(self) -> None:
+        """Become an instance of torch's DataLoader, too, where tensors are wanted."""
+        self._of_torch = self._arguments["output"] == "torch"
+        if not self._of_torch:
+            return
+        try:
+            self.__class__ = frameworks.torch_class(type(self))
+        except ImportError as e:
+            raise Error(f'output="torch" needs PyTorch, which cannot be imported ({e}); install it, or take output="numpy"') from e
+
+    def _public(self, values: Mapping[str, Any]) -> None:
+        """Set the attributes that a DataLoader has for its parameters; torch's has none for these two."""
+        vars(self).update({name: v for name, v in values.items() if name not in ("shuffle", "multiprocessing_context")})
+
+    def _collation(self, signature: Signature) -> Any:
+        """Return the collate function that is given, or torch's where it is in use."""
+        if signature.collate_fn is not None or not self._of_torch:
+            return signature.collate_fn
+        from torch.utils.data import default_collate, default_convert
+
+        return default_collate if signature.batched else default_convert
+
+    def _resolved(self, device: Any) -> Any:
+        """Return what puts batches of own datasets on a device; None if nothing does."""
+        if device is None:
+            return None
+        if self._arguments["output"] == "numpy":
+            raise ValueError('device is for output="torch" and "jax": NumPy has no arrays on devices')
+        if self._arguments["output"] == "jax":
+            return None
+        from .device import resolve
+
+        found = resolve(device)
+        return found if found.type == "cuda" else None
+
+    def _show(self, name: str, given: Any) -> Any:
+        """Return what an attribute shows whose argument is given."""
+        if not isinstance(self._engine, FeedLoader):
+            return self._held.get(name, given)
+        if name == "dataset":
+            return self._opened()
+        if name == "sampler" and self._of_torch:
+            if "sampler" not in self._held:
+                self._held["sampler"] = frameworks.sampler_of(self, given, self.rank, self.world_size)
+            return self._held["sampler"]
+        return self._held.get(name, given)
+
+    def _opened(self) -> Any:
+        """Return the dataset that was given or, of a path, opened in this process too: for its length, its classes or single records."""
         if self._given is not None:
             return self._given
         if len(self._paths) != 1:
@@ -205,108 +355,101 @@ class DataLoader:
         except Error as e:  # of a URL, for example, which frameworks ask for by hasattr
             raise AttributeError(f"the dataset cannot be opened in this process: {e}") from e
 
-    @dataset.setter
-    def dataset(self, value: object) -> None:
-        raise AttributeError("dataset of a DataLoader cannot be set; make a new DataLoader")
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.__initialized and (name in PROTECTED or (name in self._arguments and isinstance(self._engine, FeedLoader))):
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        object.__setattr__(self, name, value)
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        """The context in which worker processes are started; None for the default."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, value: Any) -> None:
+        self._context = context(value, self.num_workers)
+
+    @property
+    def shuffle(self) -> bool:
+        """Whether records come in another order in each epoch."""
+        return self._signature.shuffle
+
+    @property
+    def _iterator(self) -> Any:
+        """The iterator of persistent workers, as torch's DataLoader has it; frameworks set it to None to end them."""
+        return getattr(self._engine, "_iterator", None)
+
+    @_iterator.setter
+    def _iterator(self, value: Any) -> None:
+        if hasattr(self._engine, "_iterator"):
+            self._engine._iterator = value
 
     @property
     def epoch(self) -> int:
         """The number of the epoch that the next batch is of."""
-        epoch: int = self._at["epoch"]
+        epoch: int = self._engine.epoch
         return epoch
+
+    @property
+    def records(self) -> int:
+        """Records of the dataset, or rows if they are packed."""
+        return self._engine.session.records if isinstance(self._engine, FeedLoader) else len(self.dataset)
 
     @property
     def pid(self) -> int | None:
         """The feeding process, if this one started it."""
-        child = self._session.child
-        return None if child is None else child.pid
+        return getattr(self._engine, "pid", None)
 
     def __repr__(self) -> str:
-        return f"<penstock DataLoader of {self.records} records: batch {self._at['step']} of {self._session.batches} in epoch {self.epoch}>"
+        return repr(self._engine) if isinstance(self._engine, FeedLoader) else f"<penstock DataLoader of a {type(self.dataset).__name__}>"
 
     def __len__(self) -> int:
-        return self._session.batches
+        self._assign()
+        return len(self._engine)
 
-    def __getitem__(self, key: object) -> LoaderBatch:
+    def __getitem__(self, key: object) -> Any:
         raise TypeError("a DataLoader makes whole batches in its own order, and has no items: for batch in loader: ...")
 
-    def __iter__(self) -> Iterator[LoaderBatch]:
-        return self.staged(self._stage, self._ahead)
+    def __iter__(self) -> Iterator[Any]:
+        self._assign()
+        if isinstance(self._engine, FeedLoader):
+            return iter(self._engine)
+        if self._arguments["output"] == "jax":
+            from .jax import placed
 
-    def staged(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
-        """Return an iterator over the next epoch whose batches go through a Stage: what a Prefetcher is."""
-        return self._iterate(stage, ahead)
+            return placed(iter(self._engine), self._arguments["device"])
+        if self._place is None:
+            return iter(self._engine)
+        from .device import Prefetcher
 
-    def _begin(self) -> dict[str, Any]:
-        """Return where a loop begins."""
-        if self._distributed is not None and self._distributed.epoch != self._said:
-            self._said = self._distributed.epoch
-            self.set_epoch(self._said)
-        if self._wanted is not None:
-            return position(self._wanted, 0)
-        if self._resumed:
-            return self._at
-        return position(self.epoch + (self._at["step"] > 0), 0)
+        self._prefetcher = Prefetcher(self._engine, self._place)
+        return iter(self._prefetcher)
 
-    def _iterate(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
-        self._session.alive()
-        at, self._loop = self._begin(), (loop := object())
-        epoch, waiting, received = at["epoch"], deque[tuple[Any, dict[str, Any]]](), 0
-        failure: Error | None = None
-        begun = False
-        try:
-            if self._session.stream is not None:
-                self._session.give_back()
-            self._session.staged = stage is not None
-            while True:
-                self._session.alive()
-                while failure is None and at["step"] < self._session.batches and self._wants(len(waiting), ahead):
-                    received += 1
-                    if received > self._session.batches:
-                        self._session.refuse(Malformed(f"more than {self._session.batches} batches of epoch {epoch}"))
-                    try:
-                        batch, at = self._session.next_batch(at)
-                        waiting.append((batch if stage is None else stage.put(batch), at))
-                        del batch
-                    except Error as e:
-                        failure = e  # comes after the batches before it
-                if not waiting:
-                    break
-                batch, after = waiting.popleft()
-                if stage is not None:
-                    batch = stage.take(batch)
-                if not begun:
-                    begun, self._resumed, self._wanted = True, False, None
-                self._at = after
-                yield batch
-                del batch  # so that the caller alone keeps it
-                if self._loop is not loop:
-                    raise Error("this loop was ended by a new one over the same DataLoader, or by load_state_dict; make a DataLoader for each loop")
-            if failure is not None:
-                raise failure
-            if not begun:
-                self._resumed, self._wanted = False, None
-            self._at = position(epoch + 1, 0)
-        finally:
-            failure = None  # whose traceback has this frame
-            if self._loop is loop:
-                self._loop = None
-
-    def _wants(self, waiting: int, ahead: int) -> bool:
-        """Return whether to receive a batch now: the one that the loop needs, or one ahead of it that is there."""
-        return waiting == 0 or (waiting <= ahead and self._session.has_next())
+    def _assign(self) -> None:
+        """Have the engine know what was assigned to attributes, which holds from the next loop on, as in torch."""
+        if isinstance(self._engine, FeedLoader):
+            return
+        mine = vars(self)
+        for name in ("sampler", "batch_sampler"):
+            if getattr(self._engine, name) is not mine[name]:
+                setattr(self._engine, name, mine[name])
+        now = {name: mine[name] for name in _ASSIGNABLE}
+        if any(getattr(self._signature, name) is not value for name, value in now.items()) or self._context is not self._signature.multiprocessing_context:
+            self._signature = self._engine.signature = replace(self._signature, **now, multiprocessing_context=self._context)
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch the next loop is. A position in that epoch that was loaded stays as it is."""
-        epoch = count("epoch", epoch)
-        if self._loop is not None:
-            self._wanted = epoch
-        elif not (self._resumed and epoch == self.epoch):
-            self._at, self._resumed = position(epoch, 0), True
+        """Say which epoch the next loop is. A position in that epoch that was loaded stays as it is.
+
+        Where the order is torch's (no ``seed``, and not a prepared dataset), the set_epoch of the sampler and the dataset is called, if there is one.
+        """
+        self._engine.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the run is: after the batch that was yielded last. It is JSON, some 300 bytes."""
-        return {**self._session.identity, **self._at}
+        """Return where the run is: after the batch that was yielded last. Of a prepared dataset it is JSON, some 300 bytes."""
+        self._assign()
+        source = self._engine if self._prefetcher is None else self._prefetcher
+        state: dict[str, Any] = source.state_dict()
+        return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go to where state_dict was taken: the next loop yields the rest of that epoch.
@@ -314,18 +457,14 @@ class DataLoader:
         Raise Error, with what differs, if it is of another dataset, order, seed, global batch or
         transforms; this DataLoader then is where it was.
         """
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"state_dict is {state_dict!r:.60}; it must be what state_dict() returned")
-        if not {"epoch", "step", "v"} <= state_dict.keys():
-            raise ValueError(f"this is not what state_dict() returned: it has {', '.join(map(repr, state_dict)) or 'nothing'}")
-        state = dict(state_dict)
-        self._session.start(state)
-        self._at = {name: state[name] for name in POSITION if name in state}
-        self._resumed, self._loop, self._wanted = True, None, None
+        self._assign()
+        self._prefetcher = None
+        self._engine.load_state_dict(state_dict)
 
     def stats(self) -> dict[str, Any]:
         """Return what the loader did since it was made. Times are nanoseconds.
 
+        Of a prepared dataset,
         ``loader`` has the numbers of Go's loader.Stats, such as ``Workers``, ``Cores`` (this process's
         share) and ``LocalSize`` (processes of this host that share its cores, as torchrun, MPI or
         Slurm say), ``diagnose`` says in a sentence what limits
@@ -333,9 +472,8 @@ class DataLoader:
         to, ``skipped`` those records that on_error passed over, and ``pinned`` says whether memory
         is page-locked, or why not.
         """
-        pinned = "not asked for" if self._pinning is None else self._pinning.state
-        session = self._session
-        return {**session.stats(), "copied": session.copied, "skipped": session.skipped, "pinned": pinned}
+        stats: dict[str, Any] = self._engine.stats()
+        return stats
 
     def diagnose(self) -> str:
         """Return a sentence that says what limits the loop over this DataLoader, and what to do."""
@@ -343,8 +481,8 @@ class DataLoader:
         return sentence
 
     def close(self) -> None:
-        """End the feeding process. Batches that are still referred to stay as they are."""
-        self._session.close()
+        """End the processes. Batches that are still referred to stay as they are."""
+        self._engine.close()
 
     def __enter__(self) -> DataLoader:
         return self
@@ -353,12 +491,38 @@ class DataLoader:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self._arguments, self.state_dict(), self._resumed)
+        written = getattr(type(self), "_written", type(self))
+        if isinstance(self._engine, FeedLoader):
+            state: Any = (self._engine.state_dict(), self._engine.resumed)
+            mine = {name: value for name, value in vars(self).items() if name not in _KEPT and name not in self._arguments and not name.startswith("_")}
+        else:
+            state = None if self._arguments["seed"] is None else (self.state_dict(), None)
+            mine = {name: value for name, value in vars(self).items() if name not in _KEPT}
+        return _again, (written, self._arguments, state, mine)
 
 
-def _again(arguments: dict[str, Any], state: dict[str, Any], resumed: bool) -> DataLoader:
-    """Make a DataLoader that was pickled."""
-    loader = DataLoader(**arguments)
-    loader.load_state_dict(state)
-    loader._resumed = resumed
+#: Attributes that a copy makes for itself.
+_KEPT = frozenset(("_arguments", "_engine", "_signature", "_prefetcher", "_held", "_of_torch", "_paths", "_split", "_several", "_given", "_place"))
+
+#: Parameters of own datasets that may be assigned, and hold from the next loop on.
+_ASSIGNABLE = (
+    "num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator", "prefetch_factor", "persistent_workers", "in_order",
+    "snapshot_every_n_steps",
+)  # fmt: skip
+
+
+def _again(cls: type[DataLoader], arguments: dict[str, Any], state: tuple[dict[str, Any], bool | None] | None, mine: dict[str, Any]) -> DataLoader:
+    """Make a DataLoader that was pickled or copied."""
+    loader = cls.__new__(cls)
+    DataLoader.__init__(loader, **arguments)
+    vars(loader).update(mine)
+    if state is not None:
+        loader.load_state_dict(state[0])
+        if state[1] is not None:
+            loader._engine.resumed = state[1]
     return loader
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -256,9 +256,10 @@ def _each(values: Any, f: Callable[[torch.Tensor], Any]) -> Any:
         return f(values)
     if isinstance(values, Jagged):
         return values.map(f)
+    if isinstance(values, LoaderBatch):
+        return values.holding({name: _each(v, f) for name, v in values.items()})
     if isinstance(values, Mapping):
-        made = {name: _each(v, f) for name, v in values.items()}
-        return values.holding(made) if isinstance(values, LoaderBatch) else made
+        return {name: _each(v, f) for name, v in values.items()}
     if isinstance(values, tuple) and hasattr(values, "_fields"):
         return type(values)(*(_each(v, f) for v in values))
     if isinstance(values, (list, tuple)):
@@ -281,5 +282,5 @@ def _finished(batch: Any, finish: Mapping[str, Finish]) -> Any:
     """Return a batch in which the fields are finished that are to be."""
     if not finish:
         return batch
-    values = {**batch, **{name: f(batch[name]) for name, f in finish.items()}}
+    values = {**dict(batch.items()), **{name: f(batch[name]) for name, f in finish.items()}}
     return batch.holding(values) if isinstance(batch, LoaderBatch) else values

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .batch import LoaderBatch
+from .batch import BatchDict
 from .errors import Error
 from .field import Field
 from .ragged import Ragged
@@ -21,8 +21,8 @@ def _plain(names: tuple[str, ...], values: Any) -> Any:
     return dict(zip(names, values))
 
 
-# JAX takes only what it knows apart; what comes out of tree_map is a dict.
-jax.tree_util.register_pytree_node(LoaderBatch, lambda b: (tuple(b[k] for k in sorted(b)), tuple(sorted(b))), _plain)
+# JAX takes only what it knows apart, which named tuples are; what comes out of tree_map is a dict.
+jax.tree_util.register_pytree_node(BatchDict, lambda b: (tuple(b[k] for k in sorted(b)), tuple(sorted(b))), _plain)
 
 
 @jax.tree_util.register_pytree_node_class

@@ -73,5 +73,5 @@ def warn_of_others() -> None:
         warnings.warn(
             f'{found[2]}, and a DataLoader without rank= has each process load all of the data; give rank="auto" for a part each, or rank=0, world_size=1 '
             "for all of it",
-            stacklevel=5,
+            stacklevel=6,
         )

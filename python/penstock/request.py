@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from . import launcher, samplers, subject
+from .batch import BatchDict, BatchTuple
 from .errors import Error
 from .field import chosen
 from .filters import to_json
-from .options import count, flag
+from .options import count
 from .pack import Pack
 from .ragged import Ragged
 from .shared import Pinning
+from .signature import Signature
 
 # Limits of options, which are those of package loader.
 _MAX_BATCH = 1 << 30
@@ -46,17 +52,19 @@ class Request:
     flags: list[str]  # of the feeding process
     command: str | None
     timeout: float
+    kind: type  # of batches: BatchTuple or BatchDict
+    sampler: Any  # as it was given or, without one, that of penstock.samplers which stands for it
+    distributed: Any  # the DistributedSampler that says the epoch; None if there is none
 
     @classmethod
-    def of(cls, arguments: Mapping[str, Any]) -> Request:
-        """Check the arguments of a DataLoader."""
+    def of(cls, arguments: Mapping[str, Any], signature: Signature) -> Request:
+        """Check the arguments of a DataLoader over prepared datasets, of which signature has checked those that torch has too."""
         given = SimpleNamespace(**arguments)
+        _without_python(signature)
         if given.pack is not None and not isinstance(given.pack, Pack):
             raise TypeError(f"pack is {given.pack!r:.60}; it must be a penstock.Pack, such as penstock.Pack(length)")
         if (given.dataset is None) == (given.socket is None):
             raise ValueError("a DataLoader needs either a dataset or the socket of a feed")
-        if given.shuffle and given.sampler is not None:
-            raise ValueError("sampler decides the order: leave shuffle out")
         convert, device, ahead = _converter(given.output, given.device)
         of = subject.resolve(given.dataset, chosen(given.fields), given.split)
         narrowed = given.filters is not None or given.pack is not None
@@ -64,22 +72,23 @@ class Request:
             raise ValueError(
                 "filters and pack number the records anew, and the dataset is a Subset; give the path, and sampler= one of penstock.samplers"
             )
-        batch_size, drop_last = count("batch_size", given.batch_size, 1, _MAX_BATCH), flag("drop_last", given.drop_last)
-        order, implied = _order(given, of, narrowed, batch_size, drop_last)
-        rank, world_size = _ranks(given.rank, given.world_size, implied)
-        workers = count("num_workers", given.num_workers, 0, _MAX_WORKERS)
+        batch_size, drop_last = count("batch_size", signature.batch_size, 1, _MAX_BATCH), signature.drop_last
+        order, implied = _order(signature, of, narrowed, batch_size, drop_last)
+        rank, world_size = ranks(given.rank, given.world_size, implied)
+        workers = None if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_WORKERS)
+        seed = _seed(given.seed if signature.generator is None else drawn(given.seed, signature.generator), implied)
         options: dict[str, Any] = {
-            "batch_size": batch_size, "num_workers": workers, "slots": _slots(given.prefetch_factor, workers), "rank": rank, "world_size": world_size,
-            "seed": _seed(given.seed, implied), "fields": of.fields, "split": of.split or "",
-            "drop_last": implied.get("drop_last", drop_last), "in_order": flag("in_order", given.in_order),
-            "filters": to_json(given.filters), "timeout": _timeout(given.timeout),
+            "batch_size": batch_size, "num_workers": 0 if workers is None else max(1, workers), "slots": _slots(given.prefetch_factor, workers or 1), "rank": rank, "world_size": world_size,
+            "seed": seed, "fields": of.fields, "split": of.split or "",
+            "drop_last": implied.get("drop_last", drop_last), "in_order": signature.in_order,
+            "filters": to_json(given.filters), "timeout": float(signature.timeout),
             "transforms": _by_field(_normalizing(of, given.transforms)), "batch_transforms": _of_batches(given.batch_transforms),
             "independent": chosen(given.independent, "independent"), "verify": _verify(given.verify), "on_error": given.on_error,
         }  # fmt: skip
         if device is not None:
             options["as_bytes"] = True
         exact = of.records if given.pack is None and (given.sampler is not None or of.indices is not None) else None
-        pinning, copies = _pinning(flag("pin_memory", given.pin_memory), given.output, device)
+        pinning, copies = _pinning(signature.pin_memory, given.output, device)
         if given.cache_dir is not None or given.cache_size is not None:
             if given.socket is not None:
                 raise ValueError(
@@ -89,18 +98,51 @@ class Request:
                 raise ValueError(f"cache_dir and cache_size are for the URL of a dataset: nothing of {of.paths[0]} is fetched; leave them out")
         flags, socket, command = _cache(given.cache_dir, given.cache_size), given.socket, given.command
         return cls(
-            of, order, implied, given.pack, options, exact, convert, device, ahead, pinning, copies, None if socket is None else os.fspath(socket), flags,
-            None if command is None else os.fspath(command), given.timeout,
+            of, of.ordered(order), implied, given.pack, options, exact, convert, device, ahead, pinning, copies,
+            None if socket is None else os.fspath(socket), flags, None if command is None else os.fspath(command), given.timeout, batch_kind(given.batch_type),
+            order if given.sampler is None else given.sampler, given.sampler if "rank" in implied else None,
         )  # fmt: skip
 
 
-def _order(given: Any, of: subject.Subject, narrowed: bool, batch_size: int, drop_last: bool) -> tuple[samplers.Sampler, Mapping[str, Any]]:
-    """Return the order of the records, and what torch's sampler says besides."""
-    order: samplers.Sampler = samplers.Shuffle() if given.shuffle is not None and flag("shuffle", given.shuffle) else samplers.Sequential()
-    implied: Mapping[str, Any] = {}
-    if given.sampler is not None:
-        order, implied = samplers.translate(given.sampler, of.count, not narrowed, batch_size, drop_last)
-    return of.ordered(order), implied
+def _without_python(signature: Signature) -> None:
+    """Refuse what needs a process of Python for a dataset that a feeding process reads, and what names no sensible number."""
+    if signature.worker_init_fn is not None:
+        raise ValueError(
+            "worker_init_fn is called in worker processes of Python, and this dataset is read by a feeding process, which has none; leave it out: "
+            "random choices of transforms follow seed="
+        )
+    if signature.prefetch_factor == 0:
+        raise ValueError("prefetch_factor is 0; it must be from 1 to 256")
+    if math.isnan(signature.timeout):
+        raise ValueError(f"timeout is {signature.timeout!r}; it must be 0 or more seconds")
+
+
+def batch_kind(given: Any) -> type:
+    """Return the class of batches that batch_type names."""
+    if given not in (tuple, dict):
+        raise TypeError(f"batch_type is {given!r:.60}; it is tuple, whose batches unpack and have names, or dict")
+    return BatchTuple if given is tuple else BatchDict
+
+
+def drawn(seed: Any, generator: Any) -> int:
+    """Return a seed drawn from a generator of torch, as torch draws its base_seed, or of NumPy."""
+    if seed is not None:
+        raise ValueError("seed and generator are two sources of the order; leave one of the two out")
+    if isinstance(generator, np.random.Generator):
+        return int(generator.integers(1 << 63))
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(generator, torch.Generator):
+        raise TypeError(f"generator is a {type(generator).__name__}; it must be a torch.Generator or a numpy.random.Generator")
+    return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
+
+
+def _order(
+    signature: Signature, of: subject.Subject, narrowed: bool, batch_size: int, drop_last: bool
+) -> tuple[samplers.Sampler, Mapping[str, Any]]:
+    """Return the order of the records that were asked for, and what torch's sampler says besides."""
+    if signature.sampler is not None:
+        return samplers.translate(signature.sampler, of.count, not narrowed, batch_size, drop_last)
+    return samplers.Shuffle() if signature.shuffle else samplers.Sequential(), {}
 
 
 def _converter(output: str, device: Any) -> tuple[Any, Any, int]:
@@ -132,7 +174,7 @@ def _arrays(_: object, values: dict[str, Any]) -> dict[str, Any]:
     return {name: list(v) if isinstance(v, Ragged) and v.is_text else v for name, v in values.items()}
 
 
-def _ranks(rank: Any, world_size: Any, implied: Mapping[str, Any]) -> tuple[int, int]:
+def ranks(rank: Any, world_size: Any, implied: Mapping[str, Any]) -> tuple[int, int]:
     """Return rank and world size: those that are given, that a sampler implies, or that the launcher says."""
     world_size = None if world_size is None else count("world_size", world_size, 1, _MAX_WORLD)
     if isinstance(rank, str):
@@ -169,13 +211,6 @@ def _normalizing(of: subject.Subject, transforms: Any) -> Any:
             "the TorchDataset normalizes, and transforms= are given; leave normalize out, and end transforms with ToTensor and Normalize"
         )
     return of.transforms if transforms is None else transforms
-
-
-def _timeout(seconds: Any) -> float:
-    timeout = float(seconds)
-    if not timeout >= 0:
-        raise ValueError(f"timeout is {seconds!r}; it must be 0 or more seconds")
-    return timeout
 
 
 def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | None, Any]:

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import process
-from .batch import LoaderBatch
+from .batch import LoaderBatch, made
 from .errors import Error, NotFoundError
 from .field import STORAGE, Field, from_json
 from .ragged import Ragged
@@ -49,6 +49,7 @@ class Session:
     def __init__(self, request: Request) -> None:
         self._paths, self._copies, self._convert = request.subject.paths, request.copies, request.convert
         self._batch_size, self._in_order, self._timeout = request.options["batch_size"], request.options["in_order"], request.timeout
+        self._kind = request.kind
         self._process = os.getpid()
         self._talking = threading.RLock()
         self._pending: deque[dict[str, Any]] = deque()
@@ -213,11 +214,10 @@ class Session:
             raise Malformed(f"{len(places)} arrays for {len(self._rows)} fields")
         copy = self._held - len(self._freed) >= self._slots  # none would be left to be filled
         slot = Slot(self._memory.mapped(number(message, "size")), number(message, "slot", 0, self._slots - 1), self._freed)
-        batch = LoaderBatch()
-        batch._slot, batch._message = slot, message
+        numbers: dict[str, Any] = message
+        indices = slot.array(number(message, "indices"), _INT64, count)
+        mask = slot.array(number(message, "mask"), _BOOL, count)
         values = {f.name: _values(slot, f, r, count, place) for f, r, place in zip(self.fields.values(), self._rows, places)}
-        slot.array(number(message, "indices"), _INT64, count)  # both are made when they are asked for
-        slot.array(number(message, "mask"), _BOOL, count)
         if "cu_seqlens" in message:
             lengths = message["cu_seqlens"]
             longest = count * min((f.shape[0] for f in self.fields.values() if f.shape), default=0)
@@ -225,9 +225,8 @@ class Session:
         if copy:
             self.copied += 1
             values = {name: v.copy() for name, v in values.items()}
-            batch._message = {"epoch": batch.epoch, "step": batch.step, "indices": batch.indices.copy(), "mask": batch.mask.copy()}
-            batch._slot = None
-        batch.update(self._convert(self.fields, values))
+            numbers = {"epoch": message["epoch"], "step": message["step"], "indices": indices.copy(), "mask": mask.copy()}
+        batch: LoaderBatch = made(self._kind, self._convert(self.fields, values), numbers, None if copy else slot)
         return batch
 
     def _fail(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -54,6 +54,44 @@ class Subject:
         return samplers.Subset(self.indices, inner=None if order == samplers.Sequential() else order)
 
 
+def kind(given: Mapping[str, Any]) -> str:
+    """Return what loads the dataset of a DataLoader's arguments: "prepared", "arrays" or "code".
+
+    A feeding process reads prepared datasets, unless functions of Python come in: then they are datasets like any other.
+    """
+    dataset = given["dataset"]
+    python = given["collate_fn"] is not None or given["batch_sampler"] is not None or given["batch_size"] is None
+    if dataset is None or given["socket"] is not None or _is_prepared(dataset):
+        return "code" if python and dataset is not None and given["socket"] is None else "prepared"
+    if not python:
+        from .arrays import columns
+
+        if columns(dataset) is not None:
+            return "arrays"
+    if not any(hasattr(dataset, name) for name in ("__getitem__", "__getitems__", "__iter__")):
+        raise TypeError(
+            f"dataset is a {type(dataset).__name__}; it must be the path or URL of a dataset that preprocess made, penstock.open of it, arrays, or an "
+            "object with __getitem__ and __len__, or with __iter__"
+        )
+    return "code"
+
+
+def _is_prepared(d: Any) -> bool:
+    """Return whether a dataset is one that preprocess made, or several of them, or some of their records."""
+    if isinstance(d, (str, bytes, os.PathLike)):
+        return True
+    if type(d) is Dataset:
+        return d.mode != "c"
+    if type(d) in (list, tuple):
+        return len(d) > 0 and all(map(_is_prepared, d))
+    kind = _torch_class(d)
+    if kind == "TorchDataset":
+        return d.transform is None
+    if kind == "Subset":
+        return _is_prepared(d.dataset)
+    return kind == "ConcatDataset" and all(map(_is_prepared, d.datasets))
+
+
 def resolve(dataset: Any, fields: Any, split: str | None) -> Subject:
     """Return what a dataset is, or several are; fields and split are those that were asked for besides."""
     if split is not None and not isinstance(split, str):
@@ -61,8 +99,6 @@ def resolve(dataset: Any, fields: Any, split: str | None) -> Subject:
     if dataset is None:
         return Subject([], fields, split)
     several = isinstance(dataset, (list, tuple))
-    if several and not dataset:
-        raise ValueError("dataset is an empty list")
     parts, indices = _joined(dataset) if several else _of(dataset)
     own = _agreed("split", [(p.path, p.split) for p in parts])
     if own is not None and split not in (None, own):
@@ -92,11 +128,6 @@ def numbers(what: str, indices: Any, records: int) -> np.ndarray:
 def _of(d: Any) -> tuple[list[_Part], np.ndarray | None]:
     """Return the datasets that one object stands for, and the numbers of its records in them; None means all."""
     if type(d) is Dataset:
-        if d.mode == "c":
-            raise UnsupportedError(
-                f"{d.path} was opened with mode='c', and what is written to its arrays stays in this process, while the feeding process reads the files; "
-                "open it with mode='r', or take torch's DataLoader"
-            )
         return [_opened(d)], None
     kind = _torch_class(d)
     if kind == "TorchDataset":
@@ -109,13 +140,7 @@ def _of(d: Any) -> tuple[list[_Part], np.ndarray | None]:
             raise TypeError(f"a Subset of {d.dataset!r:.60}; make it of penstock.open(path), which has records")
         chosen = numbers("Subset", d.indices, sum(p.records for p in parts) if base is None else len(base))
         return parts, chosen if base is None else base[chosen]
-    try:
-        return [_Part(os.fsdecode(d))], None
-    except TypeError:
-        raise TypeError(
-            f"dataset is a {type(d).__name__}; it is the path or URL of a dataset that preprocess made, penstock.open of it, or a Subset, "
-            "random_split or ConcatDataset of these. For other datasets, torch's DataLoader serves"
-        ) from None
+    return [_Part(os.fsdecode(d))], None
 
 
 def _opened(d: Dataset) -> _Part:
@@ -133,11 +158,6 @@ def _torch_class(d: Any) -> str:
 
 def _of_torch(d: Any) -> _Part:
     """Return the dataset of a TorchDataset, and its normalization as transforms."""
-    if d.transform is not None:
-        raise UnsupportedError(
-            f"{d.dataset.path}: the TorchDataset has a transform, which is Python's; give DataLoader(path, transforms=...) one of penstock.transforms "
-            "or of torchvision, or take torch's DataLoader with collate_fn=penstock.torch.collate"
-        )
     part = _opened(d.dataset)
     pending = {name: f for name, f in d.fields.items() if f.pending and f.normalization is not None}
     if not pending:

@@ -32,7 +32,7 @@ class BatchesTest(unittest.TestCase):
     def assert_same(self, got, want):
         self.assertIsInstance(got, penstock.LoaderBatch)
         self.assertEqual((got.epoch, got.step, got.indices.tolist(), got.mask.tolist()), want["four"])
-        self.assertEqual(list(got), list(want["values"]))
+        self.assertEqual(list(got.keys()), list(want["values"]))
         for name, value in want["values"].items():
             self.assertEqual(bytes_of(got[name]), value, name)
 
@@ -48,7 +48,7 @@ class BatchesTest(unittest.TestCase):
                         "values": {name: bytes_of(v) for name, v in batch.items()},
                     }
                     pickled = pickle.dumps(batch)
-                    copies = [copy.deepcopy(batch), pickle.loads(pickled), copy.deepcopy(copy.copy(batch)), batch.holding(copy.deepcopy(dict(batch)))]
+                    copies = [copy.deepcopy(batch), pickle.loads(pickled), copy.deepcopy(copy.copy(batch)), batch.holding(copy.deepcopy(dict(batch.items())))]
                     kept = [copy.copy(batch), batch.copy()]  # of the same memory, which they keep
                     if output == "torch":
                         copies.append(copy.deepcopy(batch.to("cpu")))
@@ -73,17 +73,77 @@ class BatchesTest(unittest.TestCase):
             want = f"0 0 {batch.indices.tolist()} {batch.mask.tolist()} {batch['labels'].tolist()}"
         self.assertEqual(out.stdout.decode().strip(), want)
 
-    def test_a_batch_of_other_items(self):
+    def test_a_named_tuple(self):
         with loader("images", 8) as dl:
+            for k, (images, labels) in enumerate(dl):
+                self.assertEqual((images.shape[0], labels.tolist()), (len(labels), penstock.open(data.path("images"))["labels"][8 * k : 8 * k + len(labels)].tolist()))
             batch = next(iter(dl))
-        rebuilt = type(batch)(batch.items())
-        self.assertEqual(list(rebuilt), list(batch))
-        for b in (rebuilt, copy.copy(rebuilt), copy.deepcopy(rebuilt), pickle.loads(pickle.dumps(rebuilt)), penstock.LoaderBatch()):
-            for name in FOUR:
-                with self.assertRaisesRegex(AttributeError, rf"{name} is not known of a batch that was made of other items.*batch.to\(device\)"):
-                    getattr(b, name)
-        with self.assertRaises(AttributeError):
-            batch.epoch = 3
+        self.assertIsInstance(batch, tuple)
+        self.assertEqual((batch._fields, batch.keys(), len(batch)), (("images", "labels"), ("images", "labels"), 2))
+        for name, place in (("images", 0), ("labels", -1)):
+            for got in (batch[name], batch[place], getattr(batch, name), batch.values()[place], dict(batch)[name], dict(batch.items())[name], {**batch}[name]):
+                self.assertIs(got, batch[place])
+        self.assertEqual((batch[:1], "images" in batch, "mask" in batch), ((batch.images,), True, False))
+        match = (lambda images, labels: (images, labels))(**batch)
+        self.assertIs(match[1], batch.labels)
+        changed = batch._replace(labels=3)
+        self.assertEqual((changed.labels, changed.step, changed.mask.tolist()), (3, 0, [True] * 8))
+        self.assertIs(type(changed), type(batch))
+        self.assertEqual(batch._asdict().keys(), {"images", "labels"})
+        self.assertRegex(repr(batch), r"<penstock batch 0 of epoch 0: images uint8\[8, 3, 10, 16\], labels int32\[8\]>|labels")
+        with self.assertRaisesRegex(KeyError, "no field 'image'; there are: images, labels"):
+            batch["image"]
+        with self.assertRaisesRegex(AttributeError, "no attribute 'image'; its fields are: images, labels"):
+            batch.image
+        with self.assertRaisesRegex(ValueError, "no field 'image'; there are: images, labels"):
+            batch._replace(image=3)
+        with self.assertRaisesRegex(TypeError, r"a batch of 2 fields \(images, labels\) of 3 values"):
+            type(batch)(1, 2, 3)
+
+    def test_names_of_fields(self):
+        from penstock.batch import BatchTuple
+
+        values = {"a b": 1, "class": 2, "mask": 3, "step": 4, "index": 5, "_x": 6, "keys": 7, "x": 8}
+        batch = BatchTuple._of(values)
+        self.assertEqual({name: batch[name] for name in values}, values)
+        self.assertEqual((batch.index, batch.x, batch.keys()), (5, 8, tuple(values)))
+        for name in ("mask", "step"):
+            with self.assertRaisesRegex(AttributeError, f"{name} is not known of a batch that was made of other items"):
+                getattr(batch, name)
+        with loader("images", 8, fields=["labels"]) as dl:
+            (labels,) = batch = next(iter(dl))
+            self.assertEqual(labels.tolist(), batch["labels"].tolist())
+            for again in (type(batch)(labels), type(batch)(x for x in batch), type(batch)(batch), type(batch)({"labels": labels})):
+                self.assertEqual((type(again), len(again), again.labels.tolist()), (type(batch), 1, labels.tolist()))
+
+    def test_a_dict(self):
+        with loader("images", 8, batch_type=dict) as dl:
+            batch = next(iter(dl))
+            self.assertIsInstance(batch, dict)
+            self.assertIsInstance(batch, penstock.LoaderBatch)
+            self.assertEqual((list(batch), batch.indices.tolist()), (["images", "labels"], list(range(8))))
+            with self.assertRaisesRegex(KeyError, "no field 'image'; there are: images, labels"):
+                batch["image"]
+            for other in (copy.copy(batch), copy.deepcopy(batch), pickle.loads(pickle.dumps(batch)), batch.holding(batch)):
+                self.assertIs(type(other), type(batch))
+                self.assertEqual((other.indices.tolist(), other["labels"].tolist()), (list(range(8)), batch["labels"].tolist()))
+
+    def test_a_batch_of_other_items(self):
+        for kind in (tuple, dict):
+            with loader("images", 8, batch_type=kind) as dl:
+                batch = next(iter(dl))
+            made = [type(batch)(dict(batch.items()))]
+            if kind is tuple:
+                made += [type(batch)(*batch), type(batch)._make(batch), type(batch)(list(batch)), type(batch)(x for x in batch)]
+            for rebuilt in made:
+                self.assertEqual(dict(rebuilt.items()).keys(), dict(batch.items()).keys())
+                self.assertIs(rebuilt["labels"], batch["labels"])
+                for b in (rebuilt, copy.copy(rebuilt), copy.deepcopy(rebuilt), pickle.loads(pickle.dumps(rebuilt)), type(batch)(dict(batch.items()))):
+                    for name in FOUR:
+                        with self.assertRaisesRegex(AttributeError, rf"{name} is not known of a batch that was made of other items.*batch.to\(device\)"):
+                            getattr(b, name)
+            with self.assertRaises(AttributeError):
+                batch.epoch = 3
 
     def test_a_forked_child_keeps_its_batch(self):
         for name in ("images", "ragged"):
@@ -156,7 +216,7 @@ class BatchesTest(unittest.TestCase):
     @unittest.skipIf(torch is None, "no torch")
     def test_through_torch(self):
         """torch.save, a queue of torch.multiprocessing, and pin_memory's way to rebuild a dict."""
-        with loader("images", 16, True, output="torch") as dl, tempfile.TemporaryDirectory() as folder:
+        with loader("images", 16, True, output="torch", batch_type=dict) as dl, tempfile.TemporaryDirectory() as folder:
             batch = next(iter(dl))
             four = (batch.epoch, batch.step, batch.indices.tolist(), batch.mask.tolist())
             labels = batch["labels"].tolist()
@@ -175,8 +235,8 @@ class BatchesTest(unittest.TestCase):
 
 def bytes_of(value):
     """Return all that a value has."""
-    if isinstance(value, dict):
-        return b"".join(bytes_of(v) for v in value.values())
+    if isinstance(value, (dict, penstock.LoaderBatch)):
+        return b"".join(bytes_of(v) for _, v in value.items())
     if isinstance(value, list):
         return json.dumps(value).encode()
     if hasattr(value, "values") and hasattr(value, "offsets"):

@@ -542,7 +542,7 @@ class DataLoaderTest(data.Copied):
     def test_the_process_is_killed(self):
         dl = loader("images", 50, True)
         batch = next(iter(dl))
-        want, child = batch["images"].copy(), dl._session.child
+        want, child = batch["images"].copy(), dl._engine.session.child
         child.send_signal(signal.SIGKILL)
         with self.assertRaisesRegex(penstock.Error, "images: the feeding process has ended: killed by SIGKILL; make a new DataLoader"):
             for _ in range(1000):
@@ -556,7 +556,7 @@ class DataLoaderTest(data.Copied):
 
     def test_the_process_is_stopped(self):
         dl = loader("images", 50, True)
-        dl._session.child.terminate()
+        dl._engine.session.child.terminate()
         for text in ("feed: interrupted|feeding process has ended", "was closed|has ended"):
             with self.assertRaisesRegex(penstock.Error, text):
                 for _ in range(1000):
@@ -589,7 +589,7 @@ class DataLoaderTest(data.Copied):
 
     def test_the_process_ends_with_its_object(self):
         f = loader("images", 50)
-        child = f._session.child
+        child = f._engine.session.child
         batch = next(iter(f))
         del f
         self.assertEqual(child.returncode, 0)
@@ -734,8 +734,8 @@ class DataLoaderTest(data.Copied):
             penstock.DataLoader(data.path("images"), 2, output="numpy", command="no-such-feed")
         with self.assertRaisesRegex(penstock.Error, "cannot be started: Permission denied; command="):
             penstock.DataLoader(data.path("images"), 2, output="numpy", command=__file__)
-        with self.assertRaisesRegex(TypeError, "dataset is a dict; it is the path or URL"):
-            penstock.DataLoader({}, 2, output="numpy")
+        with self.assertRaisesRegex(TypeError, "dataset is a int; it must be the path or URL of .* an object with __getitem__ and __len__"):
+            penstock.DataLoader(3, 2, output="numpy")
         with self.assertRaisesRegex(FileNotFoundError, "no such file") as missing:
             loader("not-there", 2)
         self.assertIsInstance(missing.exception, penstock.NotFoundError)
@@ -765,20 +765,22 @@ class DataLoaderTest(data.Copied):
             with self.assertRaisesRegex(penstock.Error, text):
                 loader("images", **{"batch_size": 2, **options})
         for kind, text, options in (
-            (TypeError, "batch_size is '2'; it must be an integer", {"batch_size": "2"}),
-            (TypeError, "batch_size is 2.5", {"batch_size": 2.5}),
-            (TypeError, "batch_size is True; it must be an integer", {"batch_size": True}),
-            (ValueError, "batch_size is 0; it must be from 1 to 1073741824", {"batch_size": 0}),
+            (ValueError, "batch_size should be a positive integer value, but got batch_size=2.5", {"batch_size": 2.5}),
+            (ValueError, f"batch_size is {2**40}; it must be from 1 to 1073741824", {"batch_size": 2**40}),
             (ValueError, "prefetch_factor is 0; it must be from 1 to 256", {"prefetch_factor": 0}),
+            (ValueError, "worker_init_fn is called in worker processes of Python, and this dataset is read by a feeding process", {"worker_init_fn": print}),
+            (ValueError, "seed and generator are two sources of the order", {"seed": 1, "generator": np.random.default_rng(1)}),
+            (TypeError, "generator is a int; it must be a torch.Generator or a numpy.random.Generator", {"generator": 7}),
+            (TypeError, "batch_type is <class 'list'>; it is tuple, whose batches unpack and have names, or dict", {"batch_type": list}),
             (ValueError, "rank is 2; it must be from 0 to 1, as world_size is 2", {"rank": 2, "world_size": 2}),
             (ValueError, "world_size is 0; it must be from 1 to 1048576", {"world_size": 0}),
-            (ValueError, "num_workers is -1; it must be from 0 to 4096", {"num_workers": -1}),
+            (ValueError, "num_workers option should be non-negative", {"num_workers": -1}),
+            (ValueError, "num_workers is 5000; it must be from 0 to 4096", {"num_workers": 5000}),
             (ValueError, "seed is -1; it must be from 0 to 18446744073709551615", {"seed": -1}),
             (ValueError, "seed is 1180591620717411303424; it must be from 0", {"seed": 2**70}),
-            (TypeError, "shuffle is 1; it must be True or False", {"shuffle": 1}),
             (TypeError, "split is 0; it must be the name of a split", {"split": 0}),
             (TypeError, r"it is a list of names: \['images'\]", {"fields": "images"}),
-            (ValueError, "leave shuffle out", {"shuffle": True, "sampler": samplers.Shuffle()}),
+            (ValueError, "sampler option is mutually exclusive with shuffle", {"shuffle": True, "sampler": samplers.Shuffle()}),
             (ValueError, "output is 'np'; it is", {"output": "np"}),
             (ValueError, "verify is 'on'; it is", {"verify": "on"}),
             (ValueError, r"each is \(field, op, value\)", {"filters": ["labels == 1"]}),

@@ -128,7 +128,7 @@ class DeviceTest(unittest.TestCase):
 
             with mock.patch.object(cuda, "to", fails), self.assertRaisesRegex(RuntimeError, "out of memory"):
                 next(iter(dl))
-            self.assertEqual(len(dl._stage._copied), 1)  # with the field that is on its way
+            self.assertEqual(len(dl._engine.stage._copied), 1)  # with the field that is on its way
             dl.close()
             del dl
 

@@ -83,14 +83,14 @@ class LoopsTest(data.Copied):
     def test_two_threads_at_the_same_time(self):
         with loader("images", 500, True, seed=1) as dl:
             waits, goes_on = threading.Event(), threading.Event()
-            receive, got = dl._session._wire.receive, []
+            receive, got = dl._engine.session._wire.receive, []
 
             def slow(deadline):
                 waits.set()
                 goes_on.wait(60)
                 return receive(deadline)
 
-            with mock.patch.object(dl._session._wire, "receive", slow):
+            with mock.patch.object(dl._engine.session._wire, "receive", slow):
                 other = threading.Thread(target=lambda: got.extend(b.indices.tolist() for b in [next(iter(dl))]))
                 other.start()
                 self.assertTrue(waits.wait(60))
@@ -137,9 +137,9 @@ class LoopsTest(data.Copied):
         """Make sure that a DataLoader that was interrupted is where it says, and is as good as new."""
         state = json.loads(json.dumps(dl.state_dict()))
         epoch, step = state["epoch"], state["step"]
-        if not dl._resumed and (epoch, step) != (before["epoch"], before["step"]):
+        if not dl._engine.resumed and (epoch, step) != (before["epoch"], before["step"]):
             self.assertGreaterEqual((epoch, step), (before["epoch"], before["step"]))
-        want = of(epoch)[step:] if dl._resumed else of(epoch + (step > 0))
+        want = of(epoch)[step:] if dl._engine.resumed else of(epoch + (step > 0))
         self.assertEqual([len(b) for b in want], [500] * len(want))
         self.assertEqual(indices(dl), want)
         dl.load_state_dict(state)
@@ -183,8 +183,8 @@ class LoopsTest(data.Copied):
                 kept.clear()
                 gc.collect()
                 list(dl)
-                self.assertLessEqual(len(dl._session._freed) + len(dl._session._pending), dl._session._slots)
-                self.assertEqual(dl._session._held - len(dl._session._freed), 0)
+                self.assertLessEqual(len(dl._engine.session._freed) + len(dl._engine.session._pending), dl._engine.session._slots)
+                self.assertEqual(dl._engine.session._held - len(dl._engine.session._freed), 0)
 
     def test_interrupts_at_random_times(self):
         """SIGINT comes from a timer, wherever the process is."""
@@ -195,7 +195,7 @@ class LoopsTest(data.Copied):
             seconds = 0.001
             for k in range(n):
                 dl.load_state_dict({**dl.state_dict(), "epoch": k, "step": choose.randrange(3)})
-                dl._resumed = True
+                dl._engine.resumed = True
                 before = dl.state_dict()
                 old = signal.signal(signal.SIGALRM, signal.default_int_handler)
                 try:
@@ -280,13 +280,11 @@ class LoopsTest(data.Copied):
     def test_attributes_cannot_be_set(self):
         with loader("images", 50, True, seed=3) as dl:
             self.assertEqual((dl.batch_size, dl.shuffle, dl.sampler, dl.seed, dl.rank, dl.world_size, dl.batch_sampler), (50, True, samplers.Shuffle(), 3, 0, 1, None))
-            for name in ("batch_size", "sampler", "batch_sampler", "drop_last", "dataset", "num_workers", "shuffle", "seed", "timeout", "transforms"):
-                with self.assertRaisesRegex(AttributeError, f"^{name} of a DataLoader cannot be set.*[Mm]ake a new DataLoader"):
+            for name in ("batch_size", "sampler", "batch_sampler", "drop_last", "dataset", "num_workers", "shuffle", "seed", "timeout", "transforms", "collate_fn"):
+                with self.assertRaisesRegex(ValueError, f"^{name} attribute should not be set after DataLoader is initialized"):
                     setattr(dl, name, 7)
             for name in ("collate_fn", "generator", "worker_init_fn"):
-                self.assertFalse(hasattr(dl, name))
-                with self.assertRaisesRegex(AttributeError, f"has no {name}"):
-                    setattr(dl, name, 7)
+                self.assertIsNone(getattr(dl, name))
             dl.of_the_user = 1
             self.assertEqual(len(indices(dl)), 30)
 
@@ -313,8 +311,8 @@ class LoopsTest(data.Copied):
                 self.assertEqual(len(list(dl)), 3)
 
     def test_numbers_that_are_none(self):
-        for timeout in (float("nan"), -1):
-            with self.assertRaisesRegex(ValueError, "timeout is .*; it must be 0 or more"):
+        for timeout, text in ((float("nan"), "timeout is nan; it must be 0 or more"), (-1, "timeout option should be non-negative")):
+            with self.assertRaisesRegex(ValueError, text):
                 loader("images", 2, timeout=timeout)
 
 

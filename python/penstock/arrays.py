@@ -1,0 +1,533 @@
+"""Batches of arrays and tensors in memory, gathered in this process.
+
+Rows are gathered with numpy.take into memory that is used again once nothing refers to the batches in it any more. Small batches are
+gathered several at a time, so rows are read a little before the loop gets them.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import Error
+from .options import count
+from .order import Batches
+from .request import drawn
+from .signature import Signature
+
+#: About as many bytes are gathered at a time, and in at most so many batches.
+_GROUP_BYTES = 1 << 19
+_MAX_GROUP = 64
+
+#: The most buffers that are kept to be used again.
+_MAX_BUFFERS = 8
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Arrays with as many rows each, and what a batch of their rows is."""
+
+    arrays: list[Any]  # of NumPy, or tensors
+    build: Callable[[list[Any]], Any]  # makes a batch of an array for each
+    indices: np.ndarray | None = None  # the rows that count, by number; None means all
+
+    def __len__(self) -> int:
+        return len(self.arrays[0]) if self.indices is None else len(self.indices)
+
+
+def columns(dataset: Any) -> Columns | None:
+    """Return the columns of a dataset in memory; None if it is not one of arrays alone.
+
+    They are an array of NumPy or a tensor; a tuple, a named tuple or a dict of these; a TensorDataset or a StackDataset; a Subset
+    of one of them; or a table of pandas, polars or Arrow whose columns are all numbers.
+    """
+    kind = type(dataset)
+    if _is_array(dataset):
+        return Columns([dataset], lambda values: values[0])
+    if kind is tuple:
+        return _several(list(dataset), list)
+    if isinstance(dataset, tuple) and hasattr(kind, "_make"):
+        return _several(list(dataset), kind._make)
+    if kind is dict:
+        return _named(dataset)
+    utils = sys.modules.get("torch.utils.data")
+    if kind is getattr(utils, "TensorDataset", None):
+        return _several(list(dataset.tensors), list)
+    if kind is getattr(utils, "StackDataset", None):
+        return _named(dataset.datasets) if isinstance(dataset.datasets, dict) else _several(list(dataset.datasets), list)
+    if kind is getattr(utils, "Subset", None):
+        return _subset(columns(dataset.dataset), dataset.indices)
+    table = _table(dataset)
+    return None if table is None else _named(table)
+
+
+def _several(arrays: list[Any], build: Callable[[list[Any]], Any]) -> Columns | None:
+    if not arrays or not all(map(_is_array, arrays)) or len({len(a) for a in arrays}) != 1:
+        return None
+    return Columns(arrays, build)
+
+
+def _named(arrays: Mapping[Any, Any]) -> Columns | None:
+    names = list(arrays)
+    return _several(list(arrays.values()), lambda values: dict(zip(names, values)))
+
+
+def _subset(of: Columns | None, indices: Any) -> Columns | None:
+    if of is None or not len(indices):
+        return None
+    chosen = np.asarray(indices)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+        return None
+    n = len(of)
+    if (chosen < -n).any() or (chosen >= n).any():
+        return None  # its error is raised where it is indexed
+    chosen = np.where(chosen < 0, chosen + n, chosen).astype(np.int64)
+    return Columns(of.arrays, of.build, chosen if of.indices is None else of.indices[chosen])
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether a value is an array or a tensor whose rows NumPy can gather, and of which torch makes batches of the same type."""
+    if type(value) in (np.ndarray, np.memmap):
+        return bool(value.ndim and value.dtype.isnative and (value.dtype.kind in "biu" or value.dtype in _FLOATS))
+    torch = sys.modules.get("torch")
+    if torch is None or type(value) is not torch.Tensor:
+        return False
+    return bool(
+        value.ndim and value.device.type == "cpu" and value.layout is torch.strided and not value.requires_grad and not value.is_quantized
+        and not value.is_conj() and not value.is_neg() and value.dtype.itemsize <= 16
+    )  # fmt: skip
+
+
+_FLOATS = [np.dtype(name) for name in ("float16", "float32", "float64", "complex64", "complex128")]
+
+
+def _table(dataset: Any) -> dict[str, np.ndarray] | None:
+    """Return the columns of a table of numbers; None if it is not one."""
+    kind, module = type(dataset).__name__, type(dataset).__module__.partition(".")[0]
+    if (module, kind) == ("pandas", "DataFrame") and dataset.columns.is_unique:
+        found = {name: dataset[name].to_numpy() if isinstance(dataset[name].dtype, np.dtype) else None for name in dataset.columns}
+    elif (module, kind) == ("polars", "DataFrame"):
+        found = {s.name: s.to_numpy() if not s.null_count() else None for s in dataset.get_columns()}
+    elif (module, kind) == ("pyarrow", "Table"):
+        found = {name: _arrow(dataset.column(i)) for i, name in enumerate(dataset.column_names)}
+    else:
+        return None
+    return {name: values for name, values in found.items() if values is not None} if all(v is not None for v in found.values()) else None
+
+
+def _arrow(column: Any) -> np.ndarray | None:
+    """Return a column of Arrow: of numbers or of lists of as many numbers each, without nulls."""
+    import pyarrow as pa
+
+    width, rows = 0, len(column)
+    if pa.types.is_fixed_size_list(column.type) and not column.null_count:
+        width, column = column.type.list_size, column.combine_chunks().flatten()
+    if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)):
+        return None
+    values: np.ndarray = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+    return values.reshape(rows, width) if width else values
+
+
+class ArrayLoader:
+    """The engine of a DataLoader over arrays in memory; its interface is that of workers.UserLoader.
+
+    Without a seed, order, draws from torch's generators and batches are those of torch's DataLoader. With one, the order is penstock's.
+    """
+
+    def __init__(self, signature: Signature, *, seed: int | None = None, rank: int = 0, world_size: int = 1, output: str = "torch") -> None:
+        found = columns(signature.dataset)
+        if found is None:
+            raise Error("the dataset has columns that are no arrays any more")
+        self.signature, self.columns, self.of_torch = signature, found, output == "torch"
+        ordered = signature.sampler is not None
+        if seed is None and output != "torch" and not ordered:
+            seed = 0 if signature.generator is None else drawn(None, signature.generator)
+        if seed is not None and ordered and world_size > 1:
+            raise ValueError(f"rank is {rank} of {world_size}, and the sampler decides the order; leave out rank= or sampler=")
+        assert signature.batch_size is not None
+        self._seeded = None
+        if seed is not None and not ordered:
+            self._seeded = Batches(
+                len(found), signature.batch_size, seed, shuffle=signature.shuffle, drop_last=signature.drop_last, rank=rank, world_size=world_size
+            )
+        self.sampler, self.batch_sampler = _samplers(signature, found) if output == "torch" else (signature.sampler, None)
+        self._default = self.batch_sampler
+        self.gather = _Gather(found, output)
+        self.at: dict[str, Any] = {"epoch": 0, "step": 0}  # of the batch that comes next
+        self.resumed = True  # whether the next loop begins at `at`, and not with another epoch
+        self.loop: _Loop | None = None  # that was made last
+        self.yielded = 0
+        self._started = False  # whether there was a loop, whose workers torch would keep
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that the next batch is of: loops that began, without a seed."""
+        epoch: int = self.at["epoch"]
+        return epoch
+
+    @property
+    def seeded(self) -> Batches | None:
+        """The order of penstock; None where it is torch's, or a sampler's that was given."""
+        return self._seeded if self.batch_sampler is self._default else None
+
+    def __len__(self) -> int:
+        if self.seeded is not None:
+            self.seeded.set_epoch(0)
+            return len(self.seeded)
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler)
+        n, size = len(self.sampler), self.signature.batch_size or 1
+        return n // size if self.signature.drop_last else -(-n // size)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.of_torch:
+            self._draw()
+        self.loop = _Loop(self)
+        return self.loop
+
+    def _draw(self) -> None:
+        """Draw what torch draws for its workers in each new iterator, and warn as it does."""
+        import torch
+
+        s = self.signature
+        if not (self.resumed and self.at["step"]) and not (self._started and s.persistent_workers and s.num_workers):
+            torch.empty((), dtype=torch.int64).random_(generator=s.generator)
+        self._started = True
+        if s.pin_memory and not _accelerated():
+            import warnings
+
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.", stacklevel=4
+            )
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next loop is; without a seed, to the sampler, if it wants to know."""
+        if self.seeded is not None:
+            epoch = count("epoch", epoch)
+            if not (self.resumed and epoch == self.epoch):
+                self.at, self.resumed = {"epoch": epoch, "step": 0}, True
+            return
+        for sampler in (self.batch_sampler, getattr(self.batch_sampler, "sampler", None), self.sampler):
+            if callable(getattr(sampler, "set_epoch", None)):
+                sampler.set_epoch(epoch)
+                return
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the run is: after the batch that was yielded last. Numbers, and what samplers with a state say of theirs."""
+        return {**self._identity(), **self.at}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to where state_dict was taken: the next loop yields the rest of that epoch."""
+        if not isinstance(state, Mapping):
+            raise TypeError(f"state_dict is {state!r:.60}; it must be what state_dict() returned")
+        identity = self._identity()
+        if not {"epoch", "step", *identity} <= state.keys():
+            raise ValueError(f"this is not what state_dict() of a DataLoader of arrays returned: it has {', '.join(map(repr, state)) or 'nothing'}")
+        for name, value in identity.items():
+            if state[name] != value:
+                raise Error(f"the state is of another run: {name} was {state[name]!r}, and is {value!r}")
+        self.at = {name: value for name, value in state.items() if name not in identity}
+        count("step", self.at["step"], 0, max(len(self), 0))
+        self.resumed, self.loop = True, None
+
+    def _identity(self) -> dict[str, Any]:
+        """Return what does not change in a run."""
+        s, order = self.signature, self.seeded
+        if order is None:
+            return {"v": 1, "records": len(self.columns), "batch_size": s.batch_size, "drop_last": s.drop_last}
+        return {
+            "v": 1, "records": order.n, "global_batch": order.batch_size * order.world_size, "drop_last": order.drop_last, "seed": order.seed,
+            "shuffle": order.shuffle,
+        }  # fmt: skip
+
+    def stats(self) -> dict[str, Any]:
+        """Return how many batches were yielded, and how much memory they are made in."""
+        g = self.gather
+        said = f"batches are gathered from arrays in this process: {self.yielded} were; time that is not the loop's own is that of copying rows"
+        return {"batches": self.yielded, "buffers": len(g.buffers), "unpooled": g.unpooled, "diagnose": said}
+
+    def close(self) -> None:
+        """Give back memory that no batch has. There is no process."""
+        self.gather.buffers.clear()
+
+
+class _Loop:
+    """An epoch: an iterator. Several may be under way; the state of the engine is that of the one that was made last."""
+
+    def __init__(self, engine: ArrayLoader) -> None:
+        self._engine = engine
+        self._ready: deque[Any] = deque()
+        self._drawn: deque[np.ndarray] = deque()
+        self._indices: Iterator[np.ndarray] | None = None
+        self._at: dict[str, Any] = {}
+        self._length = len(engine) if hasattr(engine.batch_sampler or engine.sampler or (), "__len__") else None
+        s = engine.signature
+        self._size = s.batch_size or 1
+        self._pull = 1  # batches of indices at a time
+        self._pinned = s.pin_memory and engine.of_torch and _accelerated()
+        if s.num_workers and engine.seeded is None:  # torch asks samplers for as many before the first batch is wanted
+            indices = self._begin()
+            self._drawn.extend(batch for _, batch in zip(range(s.num_workers * (s.prefetch_factor or 0)), indices))
+
+    def __iter__(self) -> _Loop:
+        return self
+
+    def __len__(self) -> int:
+        if self._length is None:
+            raise TypeError("the length of this order is not known")
+        return self._length
+
+    def _begin(self) -> Iterator[np.ndarray]:
+        """Find where the loop begins, which is when its first batch is asked for, and its order."""
+        e = self._engine
+        at = e.at if e.resumed else {"epoch": e.at["epoch"] + (e.at["step"] > 0), "step": 0}
+        if e.seeded is not None:
+            e.seeded.set_epoch(at["epoch"], at["step"])
+            self._indices, known = iter(e.seeded), True
+        else:
+            self._indices, known, said = _order(e, at)
+            at = {"epoch": at["epoch"], "step": at["step"], **said}
+        self._at, self._pull = dict(at), _MAX_GROUP if known else 1
+        return self._indices
+
+    def __next__(self) -> Any:
+        e, last = self._engine, self._engine.loop is self
+        if not self._ready:
+            indices = self._begin() if self._indices is None else self._indices
+            if not self._fill(indices):
+                if last:
+                    e.at, e.resumed, e.loop = {"epoch": self._at["epoch"] + 1, "step": 0}, True, None
+                raise StopIteration
+        self._at["step"] += 1
+        if last:
+            e.at, e.resumed = self._at, False
+        e.yielded += 1
+        batch = self._ready.popleft()
+        return _pinned(batch) if self._pinned else batch
+
+    def _fill(self, indices: Iterator[np.ndarray]) -> bool:
+        """Gather the batches that come next, and return whether there are some."""
+        g = self._engine.gather
+        wanted = max(1, min(self._pull, _GROUP_BYTES // max(1, self._size * g.row_bytes)))
+        found: list[np.ndarray] = []
+        while len(found) < wanted:
+            if self._drawn:
+                found.append(self._drawn.popleft())
+                self._drawn.extend(batch for _, batch in zip(range(1), indices))
+                continue
+            batch = next(indices, None)
+            if batch is None:
+                break
+            found.append(batch)
+        if found:
+            self._ready.extend(g.batches(found))
+        return bool(found)
+
+
+class _Gather:
+    """Gathers rows into buffers, and makes batches over these."""
+
+    def __init__(self, of: Columns, output: str) -> None:
+        self._build, self._indices = of.build, of.indices
+        self._sources, self._wrap = [], []
+        for a in of.arrays:
+            source, wrap = _source(a, output)
+            self._sources.append(source)
+            self._wrap.append(wrap)
+        self._records = len(of)
+        #: Bytes of one record.
+        self.row_bytes = sum(a.dtype.itemsize * math.prod(a.shape[1:]) for a in self._sources)
+        self._whole = [a.flags.c_contiguous and a.flags.aligned for a in self._sources]
+        #: Memory of batches that was filled before, column by column.
+        self.buffers: list[list[np.ndarray]] = []
+        #: Groups of batches whose memory was new, as all buffers were in use.
+        self.unpooled = 0
+
+    def batches(self, found: list[np.ndarray]) -> list[Any]:
+        """Return the batches of these records."""
+        index = found[0] if len(found) == 1 else np.concatenate(found)
+        if index.size and (index.min() < -self._records or index.max() >= self._records):
+            wrong = index[(index < -self._records) | (index >= self._records)][0]
+            raise IndexError(f"index {wrong} is out of bounds for {self._records} records")
+        if index.size and index.min() < 0:
+            index = np.where(index < 0, index + self._records, index)
+        if self._indices is not None:
+            index = self._indices[index]
+        rows = len(index)
+        values = []
+        for source, whole, buffer in zip(self._sources, self._whole, self._buffer(rows)):
+            out = buffer[:rows]
+            if whole:
+                np.take(source, index, axis=0, out=out, mode="clip")  # of numbers that were checked; "raise" would copy twice
+            else:  # take would copy all of the source first
+                out[...] = source[index]
+            values.append(out)
+        made, at = [], 0
+        for batch in found:
+            end = at + len(batch)
+            made.append(self._build([wrap(v[at:end]) for wrap, v in zip(self._wrap, values)]))
+            at = end
+        return made
+
+    def _buffer(self, rows: int) -> list[np.ndarray]:
+        """Return memory for so many rows that nothing refers to."""
+        for i in range(len(self.buffers)):
+            if len(self.buffers[i][0]) < rows:
+                continue
+            if all(_references(self.buffers[i], k) == _ALONE for k in range(len(self.buffers[i]))):
+                return self.buffers[i]
+        new = [np.empty((rows, *a.shape[1:]), a.dtype) for a in self._sources]
+        if _ALONE and len(self.buffers) < _MAX_BUFFERS:
+            self.buffers.append(new)
+        elif self.buffers and len(self.buffers[0][0]) < rows:
+            self.buffers[0] = new  # of batches that have grown
+        else:
+            self.unpooled += 1
+        return new
+
+
+def _references(arrays: list[np.ndarray], k: int) -> int:
+    return sys.getrefcount(arrays[k])
+
+
+#: What _references returns of an array that only the list refers to; 0 where the interpreter does not count exactly.
+_ALONE = _references([np.empty(1)], 0) if getattr(sys, "_is_gil_enabled", lambda: True)() else 0
+
+
+def _source(a: Any, output: str) -> tuple[np.ndarray, Callable[[np.ndarray], Any]]:
+    """Return an array or a tensor as what NumPy gathers, and what makes the caller's kind of array of rows."""
+    if isinstance(a, np.ndarray):
+        a = a.view(np.ndarray)
+        if output != "torch":
+            return a, _same
+        import torch
+
+        return a, torch.from_numpy
+    import torch
+
+    try:
+        source, wrap = a.numpy(), torch.from_numpy
+    except TypeError:  # a type that NumPy does not have
+        like = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[a.dtype.itemsize]
+        dtype = a.dtype
+        source, wrap = a.view(like).numpy(), lambda rows: torch.from_numpy(rows).view(dtype)
+    return source, wrap if output == "torch" else _same
+
+
+def _same(rows: np.ndarray) -> np.ndarray:
+    return rows
+
+
+def _accelerated() -> bool:
+    import torch
+
+    return bool(torch.accelerator.is_available() if hasattr(torch, "accelerator") else torch.cuda.is_available())
+
+
+def _pinned(batch: Any) -> Any:
+    """Return a batch in page-locked memory."""
+    from torch.utils.data._utils.pin_memory import pin_memory
+
+    return pin_memory(batch)
+
+
+def _samplers(signature: Signature, found: Columns) -> tuple[Any, Any]:
+    """Return the samplers that torch's DataLoader has."""
+    from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+
+    source = signature.dataset if hasattr(signature.dataset, "__len__") and len(signature.dataset) == len(found) else range(len(found))
+    sampler = signature.sampler
+    if sampler is None:
+        sampler = RandomSampler(source, generator=signature.generator) if signature.shuffle else SequentialSampler(source)
+    assert signature.batch_size is not None
+    return sampler, BatchSampler(sampler, signature.batch_size, signature.drop_last)
+
+
+def _order(engine: ArrayLoader, at: Mapping[str, Any]) -> tuple[Iterator[np.ndarray], bool, dict[str, Any]]:
+    """Return the batches of record numbers from a position on, whether they may be asked for early, and what the state has to know of them."""
+    sampler, batch_sampler, step = engine.sampler, engine.batch_sampler, at["step"]
+    if batch_sampler is not None and _is_plain(batch_sampler, engine.columns):
+        inner = batch_sampler.sampler
+        size, drop_last = batch_sampler.batch_size, batch_sampler.drop_last
+        if type(inner).__name__ == "SequentialSampler":
+            return _cut(np.arange(len(inner.data_source)), size, drop_last, step), True, {}
+        return _random(inner, size, drop_last, step, at.get("drawn"))
+    source: Iterable[Any] = batch_sampler if batch_sampler is not None else _Batched(sampler, engine.signature)
+    stateful = next((s for s in (batch_sampler, getattr(batch_sampler, "sampler", None), sampler) if _is_stateful(s)), None)
+    if stateful is not None and "sampler" in at:
+        stateful.load_state_dict(at["sampler"])
+        step = 0
+    batches = iter(source)
+    for _ in range(step):
+        next(batches, None)
+    said = {} if stateful is None else {"sampler": stateful.state_dict()}
+    return (np.asarray(batch, np.int64) for batch in batches), False, said
+
+
+def _is_stateful(sampler: Any) -> bool:
+    return callable(getattr(sampler, "state_dict", None)) and callable(getattr(sampler, "load_state_dict", None))
+
+
+def _is_plain(batch_sampler: Any, found: Columns) -> bool:
+    """Return whether batches are those of torch's own samplers over all records, of which the order is known at once."""
+    from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+
+    inner = getattr(batch_sampler, "sampler", None)
+    if type(batch_sampler) is not BatchSampler or type(inner) not in (RandomSampler, SequentialSampler):
+        return False
+    return type(inner) is SequentialSampler or (not inner.replacement and inner.num_samples == len(inner.data_source))
+
+
+def _cut(order: np.ndarray, size: int, drop_last: bool, step: int) -> Iterator[np.ndarray]:
+    end = len(order) // size * size if drop_last else len(order)
+    return (order[at : min(at + size, end)] for at in range(step * size, end, size))
+
+
+def _random(sampler: Any, size: int, drop_last: bool, step: int, drawn: Any) -> tuple[Iterator[np.ndarray], bool, dict[str, Any]]:
+    """Return the batches of torch's RandomSampler: the same draws, without a list of Python's integers."""
+    import torch
+
+    n = len(sampler.data_source)
+    if sampler.generator is None:
+        seed = int(torch.empty((), dtype=torch.int64).random_().item()) if drawn is None else drawn
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).numpy()
+        return _cut(order, size, drop_last, step), True, {"drawn": seed}
+    generator = sampler.generator
+    if drawn is not None:
+        generator.set_state(drawn)
+    before = generator.get_state()
+    order = torch.randperm(n, generator=generator).numpy()
+
+    def batches() -> Iterator[np.ndarray]:
+        whole = drop_last or n % size == 0
+        for batch in _cut(order, size, drop_last, step):
+            if not whole and len(batch) < size:
+                torch.randperm(n, generator=generator)  # as torch's sampler does where it finds its end
+            yield batch
+        if whole:
+            torch.randperm(n, generator=generator)
+
+    return batches(), False, {"drawn": before}
+
+
+class _Batched:
+    """Batches of a sampler, without torch."""
+
+    def __init__(self, sampler: Any, signature: Signature) -> None:
+        self._sampler, self._signature = sampler, signature
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batch: list[int] = []
+        for index in self._sampler:
+            batch.append(index)
+            if len(batch) == self._signature.batch_size:
+                yield batch
+                batch = []
+        if batch and not self._signature.drop_last:
+            yield batch

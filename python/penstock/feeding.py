@@ -1,0 +1,146 @@
+"""Loops over the batches that a feeding process makes: which batch comes next, and which epoch."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .batch import LoaderBatch
+from .errors import Error
+from .options import count
+from .request import Request
+from .session import POSITION, Session, position
+from .wire import Malformed
+
+
+class FeedLoader:
+    """The engine of a DataLoader over prepared datasets: each loop over it is an epoch."""
+
+    def __init__(self, request: Request) -> None:
+        self._distributed: Any
+        self._distributed, self._said = request.distributed, 0
+        self._pinning = request.pinning
+        self._loop: object = None  # the one that is under way
+        self._wanted: int | None = None  # the epoch of the next loop, said during one
+        self.session = Session(request)
+        self.stage, self._ahead = self.session.stage, request.ahead
+        self.at = position(0, 0)  # of the batch that comes next
+        self.resumed = True  # whether the next loop begins at `at`, and not with another epoch
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that the next batch is of."""
+        epoch: int = self.at["epoch"]
+        return epoch
+
+    def __repr__(self) -> str:
+        return f"<penstock DataLoader of {self.session.records} records: batch {self.at['step']} of {self.session.batches} in epoch {self.epoch}>"
+
+    def __len__(self) -> int:
+        return self.session.batches
+
+    def __iter__(self) -> Iterator[LoaderBatch]:
+        return self.staged(self.stage, self._ahead)
+
+    def staged(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
+        """Return an iterator over the next epoch whose batches go through a Stage: what a Prefetcher is."""
+        return self._iterate(stage, ahead)
+
+    def _begin(self) -> dict[str, Any]:
+        """Return where a loop begins."""
+        if self._distributed is not None and self._distributed.epoch != self._said:
+            self._said = self._distributed.epoch
+            self.set_epoch(self._said)
+        if self._wanted is not None:
+            return position(self._wanted, 0)
+        if self.resumed:
+            return self.at
+        return position(self.epoch + (self.at["step"] > 0), 0)
+
+    def _iterate(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
+        self.session.alive()
+        at, self._loop = self._begin(), (loop := object())
+        epoch, waiting, received = at["epoch"], deque[tuple[Any, dict[str, Any]]](), 0
+        failure: Error | None = None
+        begun = False
+        try:
+            if self.session.stream is not None:
+                self.session.give_back()
+            self.session.staged = stage is not None
+            while True:
+                self.session.alive()
+                while failure is None and at["step"] < self.session.batches and self._wants(len(waiting), ahead):
+                    received += 1
+                    if received > self.session.batches:
+                        self.session.refuse(Malformed(f"more than {self.session.batches} batches of epoch {epoch}"))
+                    try:
+                        batch, at = self.session.next_batch(at)
+                        waiting.append((batch if stage is None else stage.put(batch), at))
+                        del batch
+                    except Error as e:
+                        failure = e  # comes after the batches before it
+                if not waiting:
+                    break
+                batch, after = waiting.popleft()
+                if stage is not None:
+                    batch = stage.take(batch)
+                if not begun:
+                    begun, self.resumed, self._wanted = True, False, None
+                self.at = after
+                yield batch
+                del batch  # so that the caller alone keeps it
+                if self._loop is not loop:
+                    raise Error("this loop was ended by a new one over the same DataLoader, or by load_state_dict; make a DataLoader for each loop")
+            if failure is not None:
+                raise failure
+            if not begun:
+                self.resumed, self._wanted = False, None
+            self.at = position(epoch + 1, 0)
+        finally:
+            failure = None  # whose traceback has this frame
+            if self._loop is loop:
+                self._loop = None
+
+    def _wants(self, waiting: int, ahead: int) -> bool:
+        """Return whether to receive a batch now: the one that the loop needs, or one ahead of it that is there."""
+        return waiting == 0 or (waiting <= ahead and self.session.has_next())
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next loop is. A position in that epoch that was loaded stays as it is."""
+        epoch = count("epoch", epoch)
+        if self._loop is not None:
+            self._wanted = epoch
+        elif not (self.resumed and epoch == self.epoch):
+            self.at, self.resumed = position(epoch, 0), True
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the run is: after the batch that was yielded last."""
+        return {**self.session.identity, **self.at}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go to where state_dict was taken."""
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"state_dict is {state_dict!r:.60}; it must be what state_dict() returned")
+        if not {"epoch", "step", "v"} <= state_dict.keys():
+            raise ValueError(f"this is not what state_dict() returned: it has {', '.join(map(repr, state_dict)) or 'nothing'}")
+        state = dict(state_dict)
+        self.session.start(state)
+        self.at = {name: state[name] for name in POSITION if name in state}
+        self.resumed, self._loop, self._wanted = True, None, None
+
+    def stats(self) -> dict[str, Any]:
+        """Return the numbers of the feeding process, and of this end."""
+        pinned = "not asked for" if self._pinning is None else self._pinning.state
+        session = self.session
+        return {**session.stats(), "copied": session.copied, "skipped": session.skipped, "pinned": pinned}
+
+    @property
+    def pid(self) -> int | None:
+        """The feeding process, if this one started it."""
+        child = self.session.child
+        return None if child is None else child.pid
+
+    def close(self) -> None:
+        """End the feeding process."""
+        self.session.close()
