@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,10 @@ func help(cmd *cobra.Command, _ []string) {
 	if !cmd.HasParent() {
 		text += fmt.Sprintf("\nShell completion: %s completion bash|zsh|fish|powershell", cmd.Name())
 	}
+	if cmd.IsAdditionalHelpTopicCommand() {
+		fmt.Fprintln(w, reflow(text, width(w)))
+		return
+	}
 	fmt.Fprintf(w, "%s\n\nUsage:\n", reflow(text, width(w)))
 	if cmd.Runnable() {
 		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
@@ -46,20 +51,36 @@ func help(cmd *cobra.Command, _ []string) {
 	if cmd.HasExample() {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", Fit(strings.Trim(cmd.Example, "\n"), TerminalWidth(w)))
 	}
-	helpCommands(w, cmd)
+	helpList(w, cmd, "Commands", (*cobra.Command).IsAvailableCommand)
+	helpList(w, cmd, "Topics", (*cobra.Command).IsAdditionalHelpTopicCommand)
 	helpFlags(w, cmd)
 }
 
-func helpCommands(w io.Writer, cmd *cobra.Command) {
-	if !cmd.HasAvailableSubCommands() {
-		return
+// helpOf prints the help of the command or topic that args name.
+func helpOf(cmd *cobra.Command, args []string) error {
+	at := cmd.Root()
+	for _, name := range args {
+		i := slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == name || c.HasAlias(name) })
+		if i < 0 {
+			return Usage(fmt.Sprintf("no help on %q; %s --help lists commands and topics", strings.Join(args, " "), at.CommandPath()))
+		}
+		at = at.Commands()[i]
 	}
-	fmt.Fprintf(w, "\nCommands:\n")
+	return at.Help()
+}
+
+// helpList prints the subcommands that a heading is for, if there are any.
+func helpList(w io.Writer, cmd *cobra.Command, heading string, belongs func(*cobra.Command) bool) {
 	room := TerminalWidth(w)
 	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			fmt.Fprintln(w, Fit(fmt.Sprintf("  %-*s  %s", c.NamePadding(), c.Name(), c.Short), room))
+		if !belongs(c) || c.Name() == "help" {
+			continue
 		}
+		if heading != "" {
+			fmt.Fprintf(w, "\n%s:\n", heading)
+			heading = ""
+		}
+		fmt.Fprintln(w, Fit(fmt.Sprintf("  %-*s  %s", c.NamePadding(), c.Name(), c.Short), room))
 	}
 }
 

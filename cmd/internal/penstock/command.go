@@ -36,6 +36,7 @@ func Command() *cobra.Command {
 	}
 	root.AddCommand(commands...)
 	root.AddCommand(demo.Command(Command), doctor.Command())
+	root.AddCommand(topics()...)
 	return root
 }
 

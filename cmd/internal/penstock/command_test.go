@@ -67,6 +67,33 @@ func TestVersionAndMistakes(t *testing.T) {
 	}
 }
 
+// Topics are listed and printed, at 80 columns where a line is not reflowed; a topic that does not exist is an error.
+func TestTopics(t *testing.T) {
+	_, root, _ := run(t, "--help")
+	for _, topic := range topics() {
+		if !strings.Contains(root, "\n  "+topic.Name()+" ") {
+			t.Errorf("--help does not list %s", topic.Name())
+		}
+		code, out, diag := run(t, "help", topic.Name())
+		if code != 0 || strings.Contains(out, "Usage:") || len(out) < 300 {
+			t.Errorf("%s: code %d: %s%s", topic.Name(), code, out, diag)
+		}
+		for line := range strings.Lines(out) {
+			if strings.HasPrefix(line, "  ") && len(line) > 81 {
+				t.Errorf("%s: longer than 80 columns: %s", topic.Name(), line)
+			}
+		}
+	}
+	for _, args := range [][]string{{"formatz"}, {"inspect", "nosuch"}} {
+		if code, _, diag := run(t, append([]string{"help"}, args...)...); code != cli.ExitUsage || !strings.Contains(diag, "lists commands") {
+			t.Errorf("%q: code %d: %s", args, code, diag)
+		}
+	}
+	if code, out, _ := run(t, "help", "inspect", "show"); code != 0 || !strings.Contains(out, "penstock inspect show") {
+		t.Errorf("help inspect show: code %d: %s", code, out)
+	}
+}
+
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		if code, out, diag := run(t, "completion", shell); code != 0 || !strings.Contains(out, "penstock") {
