@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 
@@ -28,7 +29,8 @@ const examples = `  feed out/flat --socket /run/user/1000/feed
 type command struct {
 	datasets       []string
 	socket         string
-	fd, workers    int
+	client         inherited
+	workers        int
 	quiet, version bool
 	cache          datasetarg.Cache
 }
@@ -49,7 +51,8 @@ func Command() *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.StringVar(&c.socket, "socket", "", "serve clients of this user on a unix socket at `PATH`")
-	f.IntVar(&c.fd, "fd", -1, "serve one client on the open file descriptor `N`")
+	f.IntVar(&c.client.fd, "fd", -1, "serve one client on the open file descriptor `N`")
+	f.StringToIntVar(&c.client.files, "inherit", nil, "with --fd: the client's open files, `NAME=N,...` of memory and arrays")
 	f.IntVar(&c.workers, "workers", 0, "`N` workers for clients that do not choose (default what makes their loops fastest)")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")
 	c.cache.Flags(f)
@@ -66,12 +69,24 @@ func (c *command) check(args []string) error {
 	if c.datasets = args; len(args) == 0 {
 		problems = append(problems, "it takes a DATASET, and there is none")
 	}
-	if (c.socket == "") == (c.fd < 0) {
+	if (c.socket == "") == (c.client.fd < 0) {
 		problems = append(problems, "--socket or --fd is required; in Python, penstock.DataLoader starts feed by itself")
 	}
+	problems = append(problems, c.client.check()...)
 	problems = append(problems, c.cache.Settle(args)...)
 	if c.workers < 0 {
 		problems = append(problems, fmt.Sprintf("--workers %d: must not be negative", c.workers))
 	}
 	return cli.Usage(problems...)
+}
+
+func (c *command) run(ctx context.Context, p *cli.Progress) error {
+	if c.socket != "" {
+		return c.listen(ctx, p)
+	}
+	t, err := c.client.open()
+	if err != nil {
+		return err
+	}
+	return server{c.datasets, c.workers, &c.cache}.serve(ctx, t)
 }

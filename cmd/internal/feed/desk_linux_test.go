@@ -23,10 +23,7 @@ func TestPut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer sub.Close()
-	a, err := newArena()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := arenaOf(t)
 	defer a.Close()
 	ld, err := loader.New(sub.src, sub.options)
 	if err != nil {

@@ -3,6 +3,7 @@ package feed
 import (
 	"encoding/binary"
 
+	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -41,7 +42,7 @@ func TestHostileClients(t *testing.T) {
 				return
 			}
 			defer f.Close()
-			_, _, _ = c.conn.WriteMsgUnix(framed(`{"hello":{"version":3,"options":{"batch_size":4,"sampler":{"kind":"sequence"}}}}`), unix.UnixRights(int(f.Fd())), nil)
+			_, _, _ = c.conn.(*net.UnixConn).WriteMsgUnix(framed(`{"hello":{"version":3,"options":{"batch_size":4,"sampler":{"kind":"sequence"}}}}`), unix.UnixRights(int(f.Fd())), nil)
 		}
 	}
 	const writeTimeout = 100 * time.Millisecond // of a client whose messages are not read

@@ -57,7 +57,7 @@ func TestDescriptorsAreClosed(t *testing.T) {
 			for i := range fds {
 				fds[i] = int(null.Fd())
 			}
-			if _, _, err := x.conn.WriteMsgUnix(framed(c.hello), unix.UnixRights(fds...), nil); err != nil {
+			if _, _, err := x.conn.(*net.UnixConn).WriteMsgUnix(framed(c.hello), unix.UnixRights(fds...), nil); err != nil {
 				t.Fatal(err)
 			}
 			if r := x.receive(); !strings.Contains(r.Error, c.want) {
@@ -113,7 +113,7 @@ func TestAcceptWaits(t *testing.T) {
 		l := &waiting{errs: []error{unix.EMFILE, unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS}, clients: []*net.UnixConn{theirs}, ended: ctx}
 		ended <- c.accept(ctx, l, cli.NewProgress(&out, "feed", false))
 	}()
-	x := &client{t: t, conn: ours, in: bufio.NewReader(ours)}
+	x := &client{t: t, conn: ours, in: bufio.NewReader(ours), take: takeMemory}
 	if w := x.greet(`{"batch_size":4}`); w == nil || w.Records != records {
 		t.Errorf("%+v", w)
 	}
@@ -151,10 +151,7 @@ func TestSlotsComeBack(t *testing.T) {
 		for i := range sub.datasets {
 			sub.datasets[i] = truncated{sub.datasets[i]}
 		}
-		a, err := newArena()
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := arenaOf(t)
 		lo := sub.options
 		if !ragged {
 			lo.Allocator = a
@@ -237,7 +234,7 @@ func TestRanksShareTheCores(t *testing.T) {
 		t.Run(fmt.Sprintf("%s=%s on %d of %d", c.env, c.value, c.mine, c.all), func(t *testing.T) {
 			t.Setenv(c.env, c.value)
 			onMachine(t, c.mine, c.all)
-			st := dialWith(t.Context(), t, server{paths: []string{path}, cache: new(datasetarg.Cache), environ: ownEnviron}).statsOf(`{"batch_size":2` + c.workers + `}`)
+			st := dialWith(t.Context(), t, server{paths: []string{path}, cache: new(datasetarg.Cache)}).statsOf(`{"batch_size":2` + c.workers + `}`)
 			if st.Cores != c.cores || st.LocalSize != c.local || st.Workers != c.started {
 				t.Errorf("%d cores, %d processes, %d workers; want %d, %d, %d", st.Cores, st.LocalSize, st.Workers, c.cores, c.local, c.started)
 			}
@@ -253,7 +250,7 @@ func TestEnvironmentOfTheClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal((&client{t: t, conn: conn, in: bufio.NewReader(conn)}).statsOf(`{"batch_size":2}`))
+		text, err := json.Marshal((&client{t: t, conn: conn, in: bufio.NewReader(conn), take: takeMemory}).statsOf(`{"batch_size":2}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,21 +3,19 @@ package feed
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/penstock/penstock/internal/sys/mmap"
 )
 
-// page is what areas of an arena are rounded to: 64 KiB on some arm64 machines.
-var page = int64(os.Getpagesize())
+// page is what areas of an arena are rounded to, so that each can be mapped by itself.
+var page = mmap.Granularity()
 
-// arena is memory that another process can map too: an anonymous file. It only grows (the
-// kernel refuses to shrink it), so that a client that maps it never faults. It is the
+// arena is memory that another process can map too. It only grows, so that a client that maps it never faults. It is the
 // loader's Memory. It may be used by several goroutines.
 type arena struct {
-	file *os.File
+	memory memory
 
 	mu    sync.Mutex
 	areas map[*byte]area
@@ -30,27 +28,18 @@ type area struct {
 	n  int64
 }
 
-func newArena() (*arena, error) {
-	fd, err := unix.MemfdCreate("penstock", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, fmt.Errorf("making shared memory: memfd_create: %w", err)
-	}
-	a := &arena{file: os.NewFile(uintptr(fd), "penstock"), areas: make(map[*byte]area)}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
-		return nil, errors.Join(fmt.Errorf("making shared memory: sealing it: %w", err), a.file.Close())
-	}
-	return a, nil
-}
+// newArena returns an arena over a file, which it closes.
+func newArena(m memory) *arena { return &arena{memory: m, areas: make(map[*byte]area)} }
 
 // Alloc returns at least n > 0 zeroed bytes that start on a page, cut to n.
 func (a *arena) Alloc(n int) ([]byte, error) {
 	whole := (int64(n) + page - 1) &^ (page - 1)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.file.Truncate(a.size + whole); err != nil {
+	if err := a.memory.extend(a.size, whole); err != nil {
 		return nil, fmt.Errorf("allocating %d bytes of shared memory: %w; lower batch_size or prefetch", n, err)
 	}
-	b, err := unix.Mmap(int(a.file.Fd()), a.size, int(whole), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	b, err := mmap.Shared(a.memory.file(), a.size, int(whole))
 	if err != nil {
 		return nil, fmt.Errorf("mapping %d bytes of shared memory: %w; lower batch_size or prefetch", n, err)
 	}
@@ -65,11 +54,10 @@ func (a *arena) Free(b []byte) error {
 	return err
 }
 
-// drop is Free for memory that the client has given back: its pages are freed there too. Its
-// place in the file is not used again.
+// drop is Free for memory that the client has given back: its place in the file is not used again.
 func (a *arena) drop(b []byte) error {
 	part, err := a.unmap(b)
-	return errors.Join(err, unix.Fallocate(int(a.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, part.at, part.n))
+	return errors.Join(err, a.memory.discard(part.at, part.n))
 }
 
 func (a *arena) unmap(b []byte) (area, error) {
@@ -81,7 +69,7 @@ func (a *arena) unmap(b []byte) (area, error) {
 		panic("feed: freeing memory that is none of the arena's")
 	}
 	delete(a.areas, first)
-	return part, unix.Munmap(unsafe.Slice(first, part.n))
+	return part, mmap.UnmapShared(unsafe.Slice(first, part.n))
 }
 
 // offset returns where in the file b is, which must be memory of Alloc.
@@ -111,8 +99,8 @@ func (a *arena) Close() error {
 	defer a.mu.Unlock()
 	var errs []error
 	for first, part := range a.areas {
-		errs = append(errs, unix.Munmap(unsafe.Slice(first, part.n)))
+		errs = append(errs, mmap.UnmapShared(unsafe.Slice(first, part.n)))
 	}
 	clear(a.areas)
-	return errors.Join(append(errs, a.file.Close())...)
+	return errors.Join(append(errs, a.memory.file().Close())...)
 }

@@ -2,24 +2,20 @@ package feed
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"os"
+	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
-	"github.com/penstock/penstock/internal/sys/rank"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
-	"golang.org/x/sys/unix"
 )
 
 // errGone is the cause of a session's end when the client has closed its end.
@@ -27,12 +23,13 @@ var errGone = errors.New("the client has gone")
 
 // session serves one client.
 type session struct {
-	conn   *net.UnixConn
-	in     *bufio.Reader
-	cancel context.CancelCauseFunc
+	transport transport
+	conn      connection
+	in        *bufio.Reader
+	cancel    context.CancelCauseFunc
 	server
 
-	send    sync.Mutex // one message at a time
+	sending sync.Mutex // one message at a time
 	watched bool
 
 	// Made by open.
@@ -52,17 +49,16 @@ type server struct {
 	paths   []string          // of datasets, or URLs: see package datasetarg
 	workers int               // for a client that does not ask for a number
 	cache   *datasetarg.Cache // of datasets that are not here
-	environ func(conn *net.UnixConn) rank.Lookup
 }
 
-// serve serves the client at the other end of conn batches until it closes its end, or ctx is done, and closes conn. It
-// sends errors to the client if it can, and returns those that it could not send.
-func (v server) serve(ctx context.Context, conn *net.UnixConn) error {
+// serve serves the client at the other end of t batches until it closes its end, or ctx is done, and closes the connection.
+// It sends errors to the client if it can, and returns those that it could not send.
+func (v server) serve(ctx context.Context, t transport) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &session{conn: conn, cancel: cancel, server: v, starts: make(chan request, 1)}
-	defer conn.Close()
-	s.watched = watchPeer(ctx, conn, cancel)
+	s := &session{transport: t, conn: t.connection(), cancel: cancel, server: v, starts: make(chan request, 1)}
+	defer s.conn.Close()
+	s.watched = t.watch(ctx, cancel)
 	hung := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(hung)
@@ -86,7 +82,7 @@ func (v server) serve(ctx context.Context, conn *net.UnixConn) error {
 // left reports whether a session ended because the client did, which is not a failure.
 func left(err error) bool {
 	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, errGone) || errors.Is(err, errPeer) ||
-		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
+		slices.ContainsFunc(gone, func(end error) bool { return errors.Is(err, end) })
 }
 
 // hangUp ends the session of a done context: it sends the reason to the client, and then reads and
@@ -95,10 +91,10 @@ func (s *session) hangUp(cause error) {
 	if !left(cause) {
 		const writeTimeout = time.Second // with a client that does not read
 		_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-		_ = s.write(reply{Error: "feed: " + cause.Error()}, nil)
+		_ = s.write(reply{Error: "feed: " + cause.Error()})
 	}
-	_ = s.conn.CloseRead()
 	_ = s.conn.CloseWrite()
+	_ = s.conn.SetDeadline(time.Unix(1, 0)) // in the past
 }
 
 // talk sends an error to the client, and then waits for it to leave: its memory stays as
@@ -122,7 +118,7 @@ func (s *session) talk(ctx context.Context) error {
 	}()
 	err = s.run(ctx)
 	if ctx.Err() == nil {
-		err = s.write(reply{Error: cli.Worded(err.Error())}, nil)
+		err = s.write(reply{Error: cli.Worded(err.Error())})
 	}
 	if err != nil {
 		s.cancel(err)
@@ -133,19 +129,11 @@ func (s *session) talk(ctx context.Context) error {
 
 // greeting reads the first message, and the file that may come with it.
 func (s *session) greeting() (request, *os.File, error) {
-	head, rights := make([]byte, 4), make([]byte, unix.CmsgSpace(4))
-	n, r, _, _, err := s.conn.ReadMsgUnix(head, rights)
-	if err == nil && n == 0 {
-		err = io.EOF
-	}
+	in, file, err := s.transport.begin()
 	if err != nil {
 		return request{}, nil, err
 	}
-	s.in = bufio.NewReader(io.MultiReader(bytes.NewReader(head[:n]), s.conn))
-	file, err := passed(rights[:r])
-	if err != nil {
-		return request{}, nil, err
-	}
+	s.in = bufio.NewReader(in)
 	q, err := readRequest(s.in)
 	if err != nil && file != nil {
 		err = errors.Join(err, file.Close())
@@ -154,36 +142,12 @@ func (s *session) greeting() (request, *os.File, error) {
 	return q, file, err
 }
 
-// passed returns the file that came with a message; nil if none did. It closes all others.
-func passed(rights []byte) (*os.File, error) {
-	if len(rights) == 0 {
-		return nil, nil
-	}
-	messages, err := unix.ParseSocketControlMessage(rights)
-	var all []int
-	for i := range messages {
-		fds, parseErr := unix.ParseUnixRights(&messages[i])
-		all, err = append(all, fds...), errors.Join(err, parseErr)
-	}
-	if err == nil && len(all) == 1 {
-		unix.CloseOnExec(all[0])
-		return os.NewFile(uintptr(all[0]), "numbers"), nil
-	}
-	for _, fd := range all {
-		_ = unix.Close(fd)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("feed: reading what came with the hello: %w", err)
-	}
-	return nil, fmt.Errorf("feed: %d descriptors came with the hello; send one, of a file of arrays", len(all))
-}
-
 // refuse sends the client the reason there is no session.
 func (s *session) refuse(err error) error {
 	if left(err) {
 		return err
 	}
-	return s.write(reply{Error: cli.Worded(err.Error())}, nil)
+	return s.write(reply{Error: cli.Worded(err.Error())})
 }
 
 // open makes the loader that q asks for, and sends the welcome.
@@ -230,16 +194,17 @@ func (s *session) start(o *Options) error {
 	if err := s.checkBatch(o.BatchSize); err != nil {
 		return err
 	}
-	var err error
-	if s.arena, err = newArena(); err != nil {
+	m, err := s.transport.memory()
+	if err != nil {
 		return fmt.Errorf("feed: %w", err)
 	}
+	s.arena = newArena(m)
 	lo := s.subject.options
-	lo.World.LocalSize = localSize(s.environ(s.conn))
+	lo.World.LocalSize = localSize(s.transport.environ())
 	if s.direct = !s.subject.ragged(); s.direct {
 		lo.Allocator = s.arena
 	}
-	lo.Report = func(e *loader.Error) { _ = s.write(reply{Skipped: e.Error()}, nil) } // a client that has gone is noticed elsewhere
+	lo.Report = func(e *loader.Error) { _ = s.write(reply{Skipped: e.Error()}) } // a client that has gone is noticed elsewhere
 	if s.ld, err = loader.New(s.subject.src, lo); err != nil {
 		return err
 	}
@@ -254,9 +219,9 @@ func (s *session) start(o *Options) error {
 			finish[f.Name] = f.finish
 		}
 	}
-	return s.write(reply{Welcome: &welcome{
+	return s.send(reply{Welcome: &welcome{
 		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: o.slots(), Fields: fields, Finish: finish, State: s.ld.State(),
-	}}, unix.UnixRights(int(s.arena.file.Fd())))
+	}}, func(message []byte) error { return s.transport.welcome(message, m) })
 }
 
 // close gives back what open made.
@@ -290,7 +255,7 @@ func (s *session) listen(ctx context.Context) error {
 		case q.Start != nil:
 			err = s.restart(q)
 		case q.Stats:
-			err = s.write(reply{Stats: &statistics{s.ld.Stats(), s.ld.Diagnose().String(), s.arena.bytes(), s.direct, s.watched}, Number: q.Number}, nil)
+			err = s.write(reply{Stats: &statistics{s.ld.Stats(), s.ld.Diagnose().String(), s.arena.bytes(), s.direct, s.watched}, Number: q.Number})
 		default:
 			err = s.desk.release(q.Release)
 		}
@@ -349,10 +314,10 @@ func (s *session) runFrom(ctx context.Context, q request) error {
 	s.mu.Unlock()
 	s.desk.keep(q.Held)
 	if err := s.ld.Seek(*q.Start); err != nil {
-		return s.write(reply{Started: &started{Error: cli.Worded(err.Error())}, Number: q.Number}, nil)
+		return s.write(reply{Started: &started{Error: cli.Worded(err.Error())}, Number: q.Number})
 	}
 	at := s.ld.State()
-	if err := s.write(reply{Started: &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done}, Number: q.Number}, nil); err != nil {
+	if err := s.write(reply{Started: &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done}, Number: q.Number}); err != nil {
 		return err
 	}
 	if s.ld.Batches(at.Epoch) == 0 {
@@ -365,7 +330,7 @@ func (s *session) runFrom(ctx context.Context, q request) error {
 	case pass.Err() != nil:
 		return nil
 	}
-	return s.write(reply{Failed: err.Error()}, nil)
+	return s.write(reply{Failed: err.Error()})
 }
 
 // epochs sends all batches from where the loader is, each when a slot is free. It returns an error.
@@ -401,24 +366,24 @@ func (s *session) hand(ctx context.Context, b loader.Batch) error {
 		s.desk.free <- slot
 		return err
 	}
-	return s.write(reply{Batch: where}, nil)
+	return s.write(reply{Batch: where})
 }
 
-// write sends a message, with descriptors if rights has some. It may be called by any
-// goroutine.
-func (s *session) write(r reply, rights []byte) error {
+// write sends a message. It may be called by any goroutine.
+func (s *session) write(r reply) error {
+	return s.send(r, func(message []byte) error {
+		_, err := s.conn.Write(message)
+		return err
+	})
+}
+
+// send makes a message and has it sent, one at a time.
+func (s *session) send(r reply, by func(message []byte) error) error {
 	message, err := frame(r)
 	if err != nil {
 		return err
 	}
-	s.send.Lock()
-	defer s.send.Unlock()
-	n := 0
-	if rights != nil {
-		if n, _, err = s.conn.WriteMsgUnix(message, rights, nil); err != nil {
-			return err
-		}
-	}
-	_, err = s.conn.Write(message[n:])
-	return err
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	return by(message)
 }

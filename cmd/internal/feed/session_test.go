@@ -1,23 +1,15 @@
 package feed
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
@@ -48,139 +40,6 @@ func makeDataset(t *testing.T, ragged bool) string {
 		}
 	})
 	return dest
-}
-
-// client is the other end of a session.
-type client struct {
-	t       testing.TB
-	conn    *net.UnixConn
-	in      *bufio.Reader
-	memory  *os.File
-	welcome *welcome
-	served  chan error // the result of Serve
-}
-
-// hangTimeout is the time that a test waits for what hangs.
-const hangTimeout = time.Minute
-
-// dial starts a session.
-func dial(ctx context.Context, t testing.TB, path string) *client {
-	t.Helper()
-	return dialWith(ctx, t, server{[]string{path}, 1, new(datasetarg.Cache), ownEnviron})
-}
-
-// socketPair returns the two ends of a connection: the client's, and that of feed.
-func socketPair(t testing.TB) (*net.UnixConn, *net.UnixConn) {
-	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := inherited(fds[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours, err := inherited(fds[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ours, theirs
-}
-
-// dialWith is dial at a server.
-func dialWith(ctx context.Context, t testing.TB, v server) *client {
-	t.Helper()
-	ours, theirs := socketPair(t)
-	c := &client{t: t, conn: ours, in: bufio.NewReader(ours), served: make(chan error, 1)}
-	go func() { c.served <- v.serve(ctx, theirs) }()
-	t.Cleanup(func() { c.conn.Close() })
-	return c
-}
-
-func (c *client) send(text string) {
-	c.t.Helper()
-	if _, err := c.conn.Write(framed(text)); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-// receive returns the next message.
-func (c *client) receive() reply {
-	c.t.Helper()
-	var head [4]byte
-	if _, err := io.ReadFull(c.in, head[:]); err != nil {
-		c.t.Fatal(err)
-	}
-	body := make([]byte, binary.LittleEndian.Uint32(head[:]))
-	if _, err := io.ReadFull(c.in, body); err != nil {
-		c.t.Fatal(err)
-	}
-	var r reply
-	if err := json.Unmarshal(body, &r); err != nil {
-		c.t.Fatal(err)
-	}
-	return r
-}
-
-// greet says hello, and takes the welcome with the memory.
-func (c *client) greet(options string) *welcome {
-	c.t.Helper()
-	c.send(`{"hello":{"version":3,"options":` + options + `}}`)
-	rights := make([]byte, unix.CmsgSpace(4))
-	head := make([]byte, 4)
-	_, n, _, _, err := c.conn.ReadMsgUnix(head, rights)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.in = bufio.NewReader(io.MultiReader(bytes.NewReader(head), c.conn))
-	messages, err := unix.ParseSocketControlMessage(rights[:n])
-	if err != nil || len(messages) != 1 {
-		c.t.Fatalf("%d control messages, %v; then %+v", len(messages), err, c.receive())
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.memory = os.NewFile(uintptr(fds[0]), "memory")
-	c.t.Cleanup(func() { c.memory.Close() })
-	c.welcome = c.receive().Welcome
-	return c.welcome
-}
-
-// start has batches begin at the first.
-func (c *client) start() { c.startAt(c.welcome.State) }
-
-func (c *client) startAt(at loader.State) {
-	c.t.Helper()
-	c.request(request{Start: &at})
-	if r := c.receive(); r.Started == nil || r.Started.Error != "" {
-		c.t.Fatalf("start: %+v", r)
-	}
-}
-
-// request sends a message.
-func (c *client) request(q request) {
-	c.t.Helper()
-	text, err := json.Marshal(q)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.send(string(text))
-}
-
-// read returns bytes of the shared memory.
-func (c *client) read(at int64, n int) []byte {
-	c.t.Helper()
-	out := make([]byte, n)
-	if _, err := c.memory.ReadAt(out, at); err != nil {
-		c.t.Fatal(err)
-	}
-	return out
-}
-
-// result returns what Serve returned, when the session has ended.
-func (c *client) result() error {
-	return <-c.served
 }
 
 func TestBatches(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -15,35 +14,6 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/units"
 )
-
-func (c *command) run(ctx context.Context, p *cli.Progress) error {
-	if c.socket != "" {
-		return c.listen(ctx, p)
-	}
-	conn, err := inherited(c.fd)
-	if err != nil {
-		return err
-	}
-	return server{c.datasets, c.workers, &c.cache, ownEnviron}.serve(ctx, conn)
-}
-
-// inherited returns the socket that the process was started with.
-func inherited(fd int) (*net.UnixConn, error) {
-	unix.CloseOnExec(fd)
-	f := os.NewFile(uintptr(fd), "socket")
-	if f == nil {
-		return nil, fmt.Errorf("--fd %d: no descriptor", fd)
-	}
-	defer f.Close()
-	conn, err := net.FileConn(f)
-	if err != nil {
-		return nil, fmt.Errorf("--fd %d: not an open socket", fd)
-	}
-	if unixConn, ok := conn.(*net.UnixConn); ok {
-		return unixConn, nil
-	}
-	return nil, errors.Join(fmt.Errorf("--fd %d: not a unix socket", fd), conn.Close())
-}
 
 // listen serves every client that connects, until ctx is done.
 func (c *command) listen(ctx context.Context, p *cli.Progress) error {
@@ -96,7 +66,7 @@ func (c *command) accept(ctx context.Context, l acceptor, p *cli.Progress) error
 		defer notes.Unlock()
 		p.Note(text)
 	}
-	v := server{c.datasets, c.workers, &c.cache, peerEnviron}
+	v := server{c.datasets, c.workers, &c.cache}
 	full := false
 	for number := 1; ; {
 		conn, err := l.AcceptUnix()
@@ -120,7 +90,7 @@ func (c *command) accept(ctx context.Context, l acceptor, p *cli.Progress) error
 		client := number
 		full, number = false, number+1
 		sessions.Go(func() {
-			if err := v.serve(ctx, conn); err != nil && ctx.Err() == nil {
+			if err := v.serve(ctx, native{conn, peerEnviron(conn)}); err != nil && ctx.Err() == nil {
 				note(fmt.Sprintf("client %d: %v", client, err))
 			}
 		})

@@ -1,0 +1,96 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+)
+
+// inherited are the numbers of what the client has opened: descriptors, or handles on Windows.
+type inherited struct {
+	fd    int            // of the connection
+	files map[string]int // by what they are for: memory, arrays
+}
+
+// fileNames are those that files may have.
+var fileNames = []string{"arrays", "memory"}
+
+// check reports what cannot be.
+func (i inherited) check() []string {
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(i.files)) {
+		if !slices.Contains(fileNames, name) || i.files[name] < 0 {
+			problems = append(problems, fmt.Sprintf("--inherit %s=%d: must be memory=N or arrays=N", name, i.files[name]))
+		}
+	}
+	if len(i.files) > 0 && (i.fd < 0 || i.files["memory"] == 0) {
+		problems = append(problems, "--inherit is for --fd, and takes memory=N")
+	}
+	return problems
+}
+
+// open returns the transport: portable if there is memory, else native.
+func (i inherited) open() (transport, error) {
+	conn, err := openConnection(i.fd)
+	if err != nil {
+		return nil, err
+	}
+	var t transport
+	if len(i.files) == 0 {
+		t, err = newNative(conn, os.LookupEnv)
+	} else {
+		t, err = i.portable(conn)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return t, nil
+}
+
+// openConnection returns the socket that the process was started with.
+func openConnection(fd int) (connection, error) {
+	closeOnExec(fd)
+	f := os.NewFile(uintptr(fd), "socket")
+	if f == nil {
+		return nil, fmt.Errorf("--fd %d: no descriptor", fd)
+	}
+	defer f.Close()
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("--fd %d: not an open socket", fd)
+	}
+	if c, ok := conn.(connection); ok {
+		return c, nil
+	}
+	return nil, errors.Join(fmt.Errorf("--fd %d: not a stream socket", fd), conn.Close())
+}
+
+func (i inherited) portable(conn connection) (transport, error) {
+	p := &portable{conn: conn}
+	var err error
+	if p.shared, err = i.openFile("memory"); err != nil {
+		return nil, err
+	}
+	if _, ok := i.files["arrays"]; ok {
+		if p.arrays, err = i.openFile("arrays"); err != nil {
+			return nil, errors.Join(err, p.shared.Close())
+		}
+	}
+	return p, nil
+}
+
+func (i inherited) openFile(name string) (*os.File, error) {
+	n := i.files[name]
+	closeOnExec(n)
+	f := os.NewFile(uintptr(n), name)
+	if f == nil {
+		return nil, fmt.Errorf("--inherit %s=%d: no descriptor", name, n)
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("--inherit %s=%d: not an open file", name, n), f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,175 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/internal/sys/rank"
+)
+
+// native is the transport over a unix socket that descriptors are passed over: that of the arrays to feed, and that of an
+// anonymous file (memfd) to the client. The client's process is watched by a pidfd.
+type native struct {
+	conn *net.UnixConn
+	vars rank.Lookup
+}
+
+func newNative(conn connection, vars rank.Lookup) (transport, error) {
+	if c, ok := conn.(*net.UnixConn); ok {
+		return native{c, vars}, nil
+	}
+	return nil, errors.New("--fd: not a unix socket; take one, or --inherit")
+}
+
+func (n native) connection() connection { return n.conn }
+
+// begin waits for the first bytes of the client.
+func (n native) begin() (io.Reader, *os.File, error) {
+	head, rights := make([]byte, 4), make([]byte, unix.CmsgSpace(4))
+	got, r, _, _, err := n.conn.ReadMsgUnix(head, rights)
+	if err == nil && got == 0 {
+		err = io.EOF
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := passed(rights[:r])
+	return io.MultiReader(bytes.NewReader(head[:got]), n.conn), file, err
+}
+
+// passed returns the file that came with a message; nil if none did. It closes all others.
+func passed(rights []byte) (*os.File, error) {
+	if len(rights) == 0 {
+		return nil, nil
+	}
+	messages, err := unix.ParseSocketControlMessage(rights)
+	var all []int
+	for i := range messages {
+		fds, parseErr := unix.ParseUnixRights(&messages[i])
+		all, err = append(all, fds...), errors.Join(err, parseErr)
+	}
+	if err == nil && len(all) == 1 {
+		unix.CloseOnExec(all[0])
+		return os.NewFile(uintptr(all[0]), "numbers"), nil
+	}
+	for _, fd := range all {
+		_ = unix.Close(fd)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("feed: reading what came with the hello: %w", err)
+	}
+	return nil, fmt.Errorf("feed: %d descriptors came with the hello; send one, of a file of arrays", len(all))
+}
+
+// memory makes an anonymous file that cannot shrink, so that a client that maps it never faults.
+func (native) memory() (memory, error) {
+	fd, err := unix.MemfdCreate("penstock", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("making shared memory: memfd_create: %w", err)
+	}
+	m := memfd{os.NewFile(uintptr(fd), "penstock")}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
+		return nil, errors.Join(fmt.Errorf("making shared memory: sealing it: %w", err), m.f.Close())
+	}
+	return m, nil
+}
+
+func (n native) welcome(message []byte, m memory) error {
+	sent, _, err := n.conn.WriteMsgUnix(message, unix.UnixRights(int(m.file().Fd())), nil)
+	if err != nil {
+		return err
+	}
+	_, err = n.conn.Write(message[sent:])
+	return err
+}
+
+func (n native) environ() rank.Lookup { return n.vars }
+
+// watch needs Linux 5.3, and a process in sight.
+func (n native) watch(ctx context.Context, ended func(error)) bool {
+	pid, err := peerOf(n.conn)
+	if err != nil || pid <= 0 {
+		return false
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		ended(errPeer)
+		return true
+	}
+	if err != nil {
+		return false
+	}
+	go func() {
+		defer unix.Close(fd)
+		if awaitReadable(ctx, fd) {
+			ended(errPeer)
+		}
+	}()
+	return true
+}
+
+// memfd is an anonymous file.
+type memfd struct{ f *os.File }
+
+func (m memfd) file() *os.File { return m.f }
+
+func (m memfd) extend(size, n int64) error { return m.f.Truncate(size + n) }
+
+// discard frees the pages, in all processes.
+func (m memfd) discard(at, n int64) error {
+	return unix.Fallocate(int(m.f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, n)
+}
+
+// peerOf returns the process that made the connection, or the pair of sockets.
+func peerOf(conn *net.UnixConn) (int, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	var sockErr error
+	err = raw.Control(func(fd uintptr) { cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err := errors.Join(err, sockErr); err != nil {
+		return 0, fmt.Errorf("asking for the client's process: %w", err)
+	}
+	return int(cred.Pid), nil
+}
+
+// awaitReadable waits until fd is readable, and returns false if ctx was done before.
+func awaitReadable(ctx context.Context, fd int) bool {
+	const interval = 500 // milliseconds; how soon the end of ctx is noticed
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for ctx.Err() == nil {
+		n, err := unix.Poll(fds, interval)
+		if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			return n > 0
+		}
+	}
+	return false
+}
+
+// peerEnviron looks variables up in the environment that the client's process was started with. There are none where the
+// system does not show it.
+func peerEnviron(conn *net.UnixConn) rank.Lookup {
+	vars := make(map[string]string)
+	if pid, err := peerOf(conn); err == nil && pid > 0 {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // none: then nothing is known of the client
+		for pair := range strings.SplitSeq(string(text), "\x00") {
+			if name, value, ok := strings.Cut(pair, "="); ok {
+				vars[name] = value
+			}
+		}
+	}
+	return func(name string) (string, bool) {
+		value, ok := vars[name]
+		return value, ok
+	}
+}

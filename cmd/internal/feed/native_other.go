@@ -1,0 +1,13 @@
+//go:build !linux
+
+package feed
+
+import (
+	"errors"
+
+	"github.com/penstock/penstock/internal/sys/rank"
+)
+
+func newNative(connection, rank.Lookup) (transport, error) {
+	return nil, errors.New("--fd needs Linux without --inherit: here, the client opens the shared memory, as penstock.DataLoader does")
+}
