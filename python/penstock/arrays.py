@@ -18,8 +18,7 @@ import numpy as np
 from .errors import Error
 from .options import count
 from .order import Batches
-from .request import drawn
-from .signature import Signature
+from .signature import Signature, drawn
 
 #: About as many bytes are gathered at a time, and in at most so many batches.
 _GROUP_BYTES = 1 << 19

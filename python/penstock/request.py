@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 import os
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
-
-import numpy as np
 
 from . import launcher, samplers, subject
 from .batch import BatchDict, BatchTuple
@@ -22,7 +19,7 @@ from .options import count
 from .pack import Pack
 from .ragged import Ragged
 from .shared import Pinning
-from .signature import Signature
+from .signature import Signature, drawn
 
 # Limits of options, which are those of package loader.
 _MAX_BATCH = 1 << 30
@@ -122,18 +119,6 @@ def batch_kind(given: Any) -> type:
     if given not in (tuple, dict):
         raise TypeError(f"batch_type is {given!r:.60}; it is tuple, whose batches unpack and have names, or dict")
     return BatchTuple if given is tuple else BatchDict
-
-
-def drawn(seed: Any, generator: Any) -> int:
-    """Return a seed drawn from a generator of torch, as torch draws its base_seed, or of NumPy."""
-    if seed is not None:
-        raise ValueError("seed and generator are two sources of the order; leave one of the two out")
-    if isinstance(generator, np.random.Generator):
-        return int(generator.integers(1 << 63))
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(generator, torch.Generator):
-        raise TypeError(f"generator is a {type(generator).__name__}; it must be a torch.Generator or a numpy.random.Generator")
-    return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
 def _order(

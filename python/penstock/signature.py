@@ -169,3 +169,15 @@ def _batches(given: Mapping[str, Any]) -> tuple[int | None, bool]:
     if not isinstance(drop_last, (bool, np.bool_)):
         raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
     return n, bool(drop_last)
+
+
+def drawn(seed: Any, generator: Any) -> int:
+    """Return a seed drawn from a generator of torch, as torch draws its base_seed, or of NumPy."""
+    if seed is not None:
+        raise ValueError("seed and generator are two sources of the order; leave one of the two out")
+    if isinstance(generator, np.random.Generator):
+        return int(generator.integers(1 << 63))
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(generator, torch.Generator):
+        raise TypeError(f"generator is a {type(generator).__name__}; it must be a torch.Generator or a numpy.random.Generator")
+    return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
