@@ -2,7 +2,9 @@ package kinds
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 	"github.com/penstock/penstock/prepare/source"
@@ -173,6 +176,41 @@ func TestParquetDecimalsJoined(t *testing.T) {
 	}
 }
 
+// A time of type INT96, as Spark writes it, becomes nanoseconds since 1970, as pyarrow has it.
+func TestParquetInt96(t *testing.T) {
+	type row struct {
+		T deprecated.Int96 `parquet:"t"`
+	}
+	at := func(day uint32, ns uint64) row { return row{deprecated.Int96{uint32(ns), uint32(ns >> 32), day}} }
+	for _, c := range []struct {
+		row  row
+		want int64 // 0 for an error
+	}{
+		{at(2440588, 1), 1},
+		{at(2440587, 0), -86400e9},
+		{at(2459200, 43_200e9+7), 1608120000e9 + 7},
+		{at(2547338, 0), 9223200000e9},
+		{at(2547339, 86400e9-1), 0}, // beyond int64 in that day
+		{at(2440588, 86400e9+1), 0},
+		{at(0, 0), 0},
+		{at(1<<32-1, 1<<64-1), 0},
+	} {
+		var b bytes.Buffer
+		if err := parquet.Write(&b, []row{c.row, at(2440588, 2)}); err != nil {
+			t.Fatal(err)
+		}
+		path := write(t, "x.parquet", b.Bytes())
+		want := fmt.Sprintf("0 %016x", bits.ReverseBytes64(uint64(c.want)))
+		_, samples, err := describe(t, path, source.Options{})
+		switch {
+		case err != nil || len(samples) != 2 || samples[1] != "1 0200000000000000":
+			t.Errorf("%v: samples %q, %v", c.row, samples, err)
+		case c.want == 0 && !strings.Contains(samples[0], "nanoseconds since 1970 in 64 bits do not have"), c.want != 0 && samples[0] != want:
+			t.Errorf("%v: samples %q, want %s", c.row, samples, want)
+		}
+	}
+}
+
 // Codecs whose pages would come out wrong are refused, not read.
 func TestParquetCodecs(t *testing.T) {
 	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Zstd, &parquet.Gzip, &parquet.Brotli} {
@@ -181,7 +219,7 @@ func TestParquetCodecs(t *testing.T) {
 		}
 	}
 	_, _, err := describe(t, write(t, "x.parquet", parquetBytes(t, &parquet.Lz4Raw, 4)), source.Options{})
-	if err == nil || !strings.Contains(err.Error(), "compressed with LZ4_RAW, which is not read; write the file anew") {
+	if err == nil || !strings.Contains(err.Error(), "compressed with LZ4_RAW, which is not read; rewrite the file, such as with pyarrow.parquet.write_table(") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -80,10 +80,10 @@ func checkParquetCodec(c format.CompressionCodec) error {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd:
 		return nil
 	}
-	return fmt.Errorf("compressed with %v, which is not read; write the file anew, such as with pyarrow.parquet.write_table(pyarrow.parquet.read_table(FILE), OTHER, compression='zstd')", c)
+	return fmt.Errorf("compressed with %v, which is not read; rewrite the file, such as with pyarrow.parquet.write_table(pyarrow.parquet.read_table(FILE), OTHER, compression='zstd')", c)
 }
 
-var errRuns = errors.New("its booleans are encoded in runs (RLE), which are not read; write the file with data_page_version='1.0', or the column as int8")
+var errRuns = errors.New("its booleans are encoded in runs (RLE), which are not read; rewrite the file with data_page_version='1.0', or the column as int8")
 
 // noteRuns notes columns of booleans that are encoded in runs: the library makes
 // other values of them.

@@ -9,9 +9,11 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/penstock/penstock/prepare/source"
@@ -88,7 +90,7 @@ func parquetDType(t parquet.Type) tensor.DType {
 		return tensor.Bool
 	case parquet.Int32:
 		return tensor.Int32
-	case parquet.Int64:
+	case parquet.Int64, parquet.Int96: // a time as Spark and Hive write it, see sinceEpoch
 		return tensor.Int64
 	case parquet.Float:
 		return tensor.Float32
@@ -298,7 +300,7 @@ func (c *leafColumn) number(v parquet.Value) ([]byte, error) {
 	case c.field.DType == tensor.Int64 && c.DType != tensor.Int64: // a label
 		return binary.LittleEndian.AppendUint64(nil, uint64(parquetInt(v, c.DType))), nil
 	}
-	return c.appendNumber(nil, v), nil
+	return c.appendNumber(nil, v)
 }
 
 // texts returns the JSON array of a list of texts, as it is made of Arrow and TFRecord. A list that is null is empty.
@@ -321,9 +323,13 @@ func (c *leafColumn) texts(values []parquet.Value) ([]byte, error) {
 const maxScale = 76
 
 // appendNumber appends a number, of a decimal the nearest float64.
-func (c *leafColumn) appendNumber(b []byte, v parquet.Value) []byte {
-	if c.scale < 0 {
-		return appendParquet(b, v, c.DType)
+func (c *leafColumn) appendNumber(b []byte, v parquet.Value) ([]byte, error) {
+	switch {
+	case v.Kind() == parquet.Int96:
+		n, err := sinceEpoch(v.Int96())
+		return binary.LittleEndian.AppendUint64(b, uint64(n)), err
+	case c.scale < 0:
+		return appendParquet(b, v, c.DType), nil
 	}
 	var n *big.Int
 	switch v.Kind() {
@@ -334,7 +340,18 @@ func (c *leafColumn) appendNumber(b []byte, v parquet.Value) []byte {
 	default:
 		n = column.TwosComplement(v.ByteArray())
 	}
-	return binary.LittleEndian.AppendUint64(b, math.Float64bits(column.Decimal(n, c.scale)))
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(column.Decimal(n, c.scale))), nil
+}
+
+// sinceEpoch returns the nanoseconds since 1970 of a time of type INT96, as pyarrow reads it: the nanoseconds of a day, and that
+// day's Julian number.
+func sinceEpoch(t deprecated.Int96) (int64, error) {
+	const day, epoch = int64(24 * time.Hour), 2440588
+	ns, days := int64(t[1])<<32|int64(t[0]), int64(t[2])-epoch
+	if ns < 0 || ns > day || days < math.MinInt64/day || days >= math.MaxInt64/day {
+		return 0, source.ValueError("a time of type INT96 that nanoseconds since 1970 in 64 bits do not have: Julian day %d", t[2])
+	}
+	return days*day + ns, nil
 }
 
 // concat copies the numbers of several columns.
@@ -351,13 +368,18 @@ func (c *leafColumn) concat(row [][]parquet.Value) (b []byte, err error) {
 
 // blocked reports whether leafReader reads the column.
 func (c *leafColumn) blocked() bool {
-	if c.scale >= 0 || slices.ContainsFunc(c.parts, func(p *leafColumn) bool { return p.scale >= 0 }) {
+	if c.converted() || slices.ContainsFunc(c.parts, (*leafColumn).converted) {
 		return false
 	}
 	if c.parts != nil || c.leaf.MaxRepetitionLevel == 0 {
 		return !c.field.Ragged
 	}
 	return c.shape != nil && c.selection.Type == "" && c.DType != tensor.Bool && c.DType != tensor.Float16 // all lists were looked at
+}
+
+// converted reports whether the numbers of the field are not those that are stored.
+func (c *leafColumn) converted() bool {
+	return c.scale >= 0 || c.parts == nil && c.leaf.Node.Type().Kind() == parquet.Int96
 }
 
 // word returns the number of a class.
@@ -400,7 +422,9 @@ func (c *leafColumn) elements(values []parquet.Value) (b []byte, err error) {
 			run = 0
 		}
 		run++
-		b = c.appendNumber(b, v)
+		if b, err = c.appendNumber(b, v); err != nil {
+			return nil, err
+		}
 	}
 	if c.inner > 0 && (run != c.inner || len(values)%c.inner != 0) {
 		return nil, source.ValueError("inner lists of other lengths than %d", c.inner)
