@@ -219,7 +219,7 @@ func (s *Folder) ignore(rel string, l listing) {
 	for _, name := range l.ignored {
 		s.info.Ignored.Add(slashed(rel, name))
 	}
-	s.left.add(rel, l)
+	s.left.add(s.root, rel, l)
 }
 
 // slashed is the name of a file inside the source.

@@ -272,7 +272,9 @@ func TestDataBesideImages(t *testing.T) {
 		"train/cat/a.txt":       "train/cat/a.txt has the name of a.jpg, and would be left out; labels, boxes",
 		"train/cat/a.jpg.json":  "train/cat/a.jpg.json has the name of a.jpg",
 		"train/cat/a.xml":       "--from imagefolder takes the images alone",
-		"train/cat/b.txt":       "",
+		"train/cat/b.txt":       "train/cat/b.txt names a.jpg, and would be left out; labels, boxes",
+		"labels.txt":            "--from imagefolder takes the images alone",
+		"train/annotations.xml": "train/annotations.xml names train/cat/a.jpg",
 		"README.md":             "",
 		"train/cat/.a.txt":      "",
 		"train/cat/Thumbs.db":   "",
@@ -282,7 +284,11 @@ func TestDataBesideImages(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte("file,label\na.jpg,1\n"), 0o666); err != nil {
+		text := "file,label\na.jpg,1\n"
+		if !strings.HasPrefix(other, "train/cat/") {
+			text = "{\"images\": [{\"file_name\": \"train/cat/a.jpg\"}]} <filename>train/cat/a.jpg</filename>"
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		_, err := open(t, root)
@@ -295,6 +301,25 @@ func TestDataBesideImages(t *testing.T) {
 		} else if s.Info().Count != 1 {
 			t.Errorf("%s: %d images", other, s.Info().Count)
 		}
+	}
+}
+
+// Texts that name no image of the folder are left alone, as in torchvision's ImageFolder.
+func TestTextsBesideImages(t *testing.T) {
+	root := tree(t, "cat/a.jpg", "../outside.jpg")
+	for name, text := range map[string]string{
+		"README.txt":     "Photos of cats, see other.jpg, ../outside.jpg and /etc/passwd.png.\n",
+		"cat/notes.json": "{\"camera\": \"D90\", \"thumb\": \"b.jpg\"}",
+		"Thumbs.db":      "a.jpg",
+		"empty.xml":      "",
+		"far.txt":        strings.Repeat(" ", 1<<16) + "cat/a.jpg",
+	} {
+		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, names := samplesOf(t, root); len(names) != 1 || info.Ignored.Count != 5 {
+		t.Errorf("samples %q, ignored %+v", names, info.Ignored)
 	}
 }
 

@@ -2,9 +2,11 @@ package folder
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -14,10 +16,18 @@ type leftOut struct {
 	named string // the first that has the name of an image, and another extension
 	image string // that image
 	count int    // of those that have the name of an image
+
+	lists  string // the first text whose beginning names an image, such as labels.txt
+	listed string // that image
+	read   int    // texts that were looked into
 }
 
-// add looks at what a folder holds.
-func (l *leftOut) add(rel string, list listing) {
+// maxRead is how many texts are looked into, as a bucket is asked for each image that they name. Where there are more, the first
+// ones show what they are.
+const maxRead = 20
+
+// add looks at what a folder inside the source holds.
+func (l *leftOut) add(root, rel string, list listing) {
 	if len(list.ignored) == 0 {
 		return
 	}
@@ -33,8 +43,52 @@ func (l *leftOut) add(rel string, list listing) {
 			}
 		} else if l.data == "" && source.IsData(strings.ToLower(name)) {
 			l.data = slashed(rel, name)
+		} else if l.lists == "" && l.read < maxRead && isText(name) {
+			l.read++
+			if l.listed = imageIn(filepath.Join(root, rel, name), root); l.listed != "" {
+				l.lists = slashed(rel, name)
+			}
 		}
 	}
+}
+
+// isText reports whether a file may be a list of images or their annotations, by its name: labels.txt, instances.json.
+func isText(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".txt", ".lst", ".json", ".xml", ".yaml", ".yml":
+		return true
+	}
+	return false
+}
+
+// imageIn returns the first image that the beginning of a text names and that exists, by its path in the text's folder or in
+// root; "" if there is none.
+func imageIn(path, root string) string {
+	if info, err := vfs.Stat(path); err != nil || !info.Mode().IsRegular() { // a pipe would block
+		return ""
+	}
+	f, err := vfs.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	b := make([]byte, 4096)
+	n, _ := io.ReadFull(f, b)
+	tried := 0
+	for word := range strings.FieldsFuncSeq(string(b[:n]), func(r rune) bool { return strings.ContainsRune(" \t\r\n,;|=\"'<>()[]{}", r) }) {
+		if word = filepath.FromSlash(word); !source.IsImageName(word) || !filepath.IsLocal(word) {
+			continue
+		}
+		for _, dir := range []string{filepath.Dir(path), root} {
+			if info, err := vfs.Stat(filepath.Join(dir, word)); err == nil && info.Mode().IsRegular() {
+				return filepath.ToSlash(word)
+			}
+		}
+		if tried++; tried == 5 {
+			break
+		}
+	}
+	return ""
 }
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
@@ -52,6 +106,9 @@ func (l *leftOut) err(root, unit string) error {
 	case l.data != "":
 		return fmt.Errorf("%s would be left out; if it names the images, with their labels or texts, give %s as the source; --from imagefolder takes the %s alone",
 			l.data, filepath.Join(root, filepath.FromSlash(l.data)), unit)
+	case l.lists != "":
+		return fmt.Errorf("%s names %s, and would be left out; labels, boxes and texts of images are read from a csv or jsonl table "+
+			"that names the images; --from imagefolder takes the %s alone", l.lists, l.listed, unit)
 	}
 	return nil
 }
