@@ -52,13 +52,16 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		"lzf":     {`    f.create_dataset("x", data=np.arange(64), chunks=(8,), scaleoffset=3, compression="lzf")`, `field "x": hdf5: dataset "/x": lzf behind scaleoffset`},
 		"lengths": {`    f["x"] = np.zeros(3); f["y"] = np.zeros(4)`, "x has 3, y has 4"},
 		"nothing": {`    f["x"] = 3`, "no dataset of numbers"},
+		"strings": {`    f["x"] = np.zeros(3); f["s"] = np.array([b"a", b"b", b"c"])`, `dataset "s" holds a string for each record`},
+		"list":    {`    f["x"] = np.zeros(1); f["s"] = ["ü"]`, "open the others by name (x), or make a dataset of all of them: "},
+		"table":   {`    f["x"] = np.zeros(3); f["s"] = np.zeros(3, "i4,f4")`, `dataset "s" holds a compound for each record`},
 	} {
 		_, err := mmapds.Open(h5test.File(t, c.script))
 		if !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	path := h5test.File(t, `    f["x"] = np.zeros(3); f["y"] = np.zeros(4)`)
+	path := h5test.File(t, `    f["x"] = np.zeros(3); f["y"] = np.zeros(4); f["s"] = np.array([b"a"] * 4)`)
 	ds, err := mmapds.Open(path, mmapds.WithFields("y"))
 	if err != nil || ds.Len() != 4 {
 		t.Fatalf("one field of two: %v", err)

@@ -169,16 +169,22 @@ func mappable(data *meta.Dataset) error {
 	return fmt.Errorf("%w; make a file that can be: %s", err, line)
 }
 
-// locateForeign takes datasets of numbers with one common number of records.
+// locateForeign takes datasets of numbers with one common number of records. Without fields, any
+// other dataset of that many records is an error.
 func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	fields := opts.Fields
 	var lengths, known []string
+	var others []*meta.Dataset
 	for data := range file.All() {
 		name := strings.TrimPrefix(data.Path, "/")
 		if isNumbers(data) {
 			known = append(known, name)
 		}
-		if fields != nil && !slices.Contains(fields, name) || fields == nil && !isNumbers(data) {
+		if fields != nil && !slices.Contains(fields, name) {
+			continue
+		}
+		if fields == nil && !isNumbers(data) {
+			others = append(others, data)
 			continue
 		}
 		if err := d.addForeign(data, name, opts.Packed); err != nil {
@@ -198,6 +204,19 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	}
 	if len(d.layout.Columns) == 0 {
 		return fmt.Errorf("it has no dataset of numbers with an axis of records: %w", ErrUnsupported)
+	}
+	return leftOut(others, d.Records, known)
+}
+
+// leftOut is an error for a dataset that is not numbers and has a value for each record, such as a string.
+func leftOut(others []*meta.Dataset, records int64, known []string) error {
+	for _, data := range others {
+		if data.Null || len(data.Dims) == 0 || data.Records() != records || data.Type.Class == meta.Reference {
+			continue
+		}
+		return fmt.Errorf("dataset %q holds a %v for each record, which cannot be mapped, and would be left out; "+
+			"open the others by name (%s), or make a dataset of all of them: %s: %w",
+			strings.TrimPrefix(data.Path, "/"), data.Type.Class, strings.Join(known, ", "), shell.Penstock("preprocess OLD.h5 DEST"), ErrUnsupported)
 	}
 	return nil
 }

@@ -94,21 +94,21 @@ _KINDS = {"O": "strings, lists or references", "S": "strings", "V": "compounds",
 
 
 def _foreign(path: str, file: Any, kind: type[Any], wanted: Sequence[str] | None) -> Layout:
-    """Take the datasets of numbers, by their paths. One that cannot be mapped is an error, unless fields were chosen without it."""
+    """Take the datasets of numbers, by their paths. One of as many records that cannot be mapped is an error, unless fields were chosen without it."""
     datasets: dict[str, Any] = {}
     file.visititems(lambda name, d: datasets.__setitem__(name, d) if isinstance(d, kind) and d.ndim > 0 else None)
     for name in wanted or ():
         if name not in datasets:
             raise KeyError(f"{path}: no field {name!r}; there are: {', '.join(datasets)}")
     numbers = {name: d for name, d in datasets.items() if d.dtype.kind in "biuf" and name in (wanted or datasets)}
-    others = [name for name in wanted or datasets if name not in numbers]
+    counts = {d.shape[0] for d in numbers.values()}
+    others = [name for name in wanted or datasets if name not in numbers and (wanted or not numbers or datasets[name].shape[0] in counts)]
     if others:
         rest = "" if wanted or not numbers else f"; open the others with fields={list(numbers)}"
         dtype = datasets[others[0]].dtype
         raise UnsupportedError(
             f"{path}: dataset /{others[0]} holds {_KINDS.get(dtype.kind, dtype)}, which cannot be mapped; rewrite it: penstock preprocess {path} DEST{rest}"
         )
-    counts = {d.shape[0] for d in numbers.values()}
     if len(counts) != 1 or 0 in counts:
         shapes = ", ".join(f"/{name} {d.shape}" for name, d in numbers.items()) or "none"
         raise UnsupportedError(f"{path}: the datasets of numbers must have one common number of records; choose some with fields=[...]: {shapes}")

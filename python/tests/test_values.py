@@ -61,7 +61,13 @@ class ValuesTest(unittest.TestCase):
             name = os.path.join(base, "a.h5")
             with h5py.File(name, "w") as f:
                 f["x"] = np.arange(5)
+                f["names"] = np.array([b"a", b"b"])  # not of the records, as there are five
             self.same(penstock.open(name)["x"].numpy(), np.arange(5), name, "x")
+            with h5py.File(name, "a") as f:
+                f["texts"] = np.array([b"a"] * 5)
+            with self.assertRaisesRegex(penstock.UnsupportedError, r"dataset /texts holds strings, which cannot be mapped; .*open the others with fields=\['x'\]"):
+                penstock.open(name)
+            self.same(penstock.open(name, fields=["x"])["x"].numpy(), np.arange(5), name, "x")
             for options, text in (
                 ({"chunks": (2,)}, "chunked, so it cannot be mapped; rewrite it: penstock preprocess"),
                 ({"external": [(os.path.join("ds", "x.npy"), 0, 40)]}, "its data is in .*ds: open that dataset instead"),
