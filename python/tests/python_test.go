@@ -81,7 +81,12 @@ func TestPeers(t *testing.T) {
 	if chosen != "all" {
 		pattern = chosen + ".py"
 	}
+	many := filepath.Join(t.TempDir(), "many")
+	if out, err := exec.Command("go", "build", "-C", "../..", "-o", many, "./cmd/internal/preprocess/many").CombinedOutput(); err != nil {
+		t.Fatalf("building many: %v\n%s", err, out)
+	}
 	cmd := unittest(t, os.Getenv("PYTHON"), "-m", "unittest", "discover", "-v", "-t", "..", "-s", "peers", "-p", pattern)
+	cmd.Env = append(cmd.Env, "PENSTOCK_TEST_MANY="+many)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		t.Error(err)

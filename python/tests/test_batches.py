@@ -1,11 +1,14 @@
 import copy
 import json
+import multiprocessing
 import os
 import pickle
+import random
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import numpy as np
@@ -180,6 +183,16 @@ class BatchesTest(unittest.TestCase):
                 for fd in (*go, done[0]):
                     os.close(fd)
 
+    def test_copies_at_random_points(self):
+        """Loops in which batches are copied, pickled, taken to forks, threads and other processes, and loaders pickled."""
+        points = int(os.environ.get("PENSTOCK_TEST_POINTS", "150"))
+        rng = random.Random(int(os.environ.get("PENSTOCK_TEST_SEED", "1")))
+        count = 0
+        while count < points:
+            name = rng.choice(("images", "ragged"))
+            with penstock.open(data.path(name)) as ds:
+                count += Points(self, rng, ds, name).run(min(200, points - count))
+
     def test_records_of_variable_length(self):
         ds = penstock.open(data.path("ragged"))
         for output in ("numpy", "torch") if torch else ("numpy",):
@@ -231,6 +244,128 @@ class BatchesTest(unittest.TestCase):
                 self.assertEqual(((got.epoch, got.step, got.indices.tolist(), got.mask.tolist()), got["labels"].tolist()), (four, labels))
             queue.close()
             queue.join_thread()
+
+
+class Points:
+    """One loader, in whose loops something happens at random points. Whatever has been kept or copied stays as the dataset has it."""
+
+    def __init__(self, test, rng, ds, name):
+        self.test, self.rng, self.ds = test, rng, ds
+        self.kept = []  # batches, views of arrays and copies, each with what it has to be
+        self.outputs = ("numpy", "torch") if torch and name == "images" else ("numpy",)
+        self.batch_size, self.seed = rng.choice((7, 64, 200, 500)), rng.randrange(100)
+        self.options = {"num_workers": rng.randrange(3), "prefetch_factor": rng.choice((None, 1, 3)), "seed": self.seed}
+        self.name, self.output = name, rng.choice(self.outputs)
+
+    def run(self, points):
+        """Loop until something has happened at points batches. Return their number."""
+        order = penstock.order.Batches(len(self.ds), self.batch_size, seed=self.seed)
+        done = 0
+        with loader(self.name, self.batch_size, True, output=self.output, **self.options) as dl:
+            while done < points:
+                epoch, step = dl.epoch + (dl.state_dict()["step"] > 0 and not dl._resumed), 0
+                order.set_epoch(epoch)
+                want = list(order)
+                for batch in dl:
+                    self.test.assertEqual((batch.epoch, batch.step, batch.indices.tolist()), (epoch, step, want[step].tolist()))
+                    step += 1
+                    if done < points and self.rng.random() < 0.6:
+                        done += 1
+                        self.something(dl, batch, want[step:])
+                    elif self.rng.random() < 0.02:
+                        break
+                del batch
+                self.check()
+        self.check(all_of_them=True)
+        return done
+
+    def something(self, dl, batch, rest):
+        what = self.rng.choices(
+            (self.keep, self.view, self.copies, self.pickles, self.fork, self.thread, self.drop, self.pickled_loader, self.spawn),
+            (10, 10, 15, 15, 12, 10, 15, 1, 0.03),
+        )[0]
+        what(dl, batch, rest)
+
+    def truth(self, batch):
+        """Return the bytes of a batch's values, from the dataset."""
+        record = self.ds[batch.indices.tolist()]
+        return {f: bytes_of(list(record[f])) if isinstance(batch[f], list) else bytes_of(record[f]) for f in batch}
+
+    def keep(self, dl, batch, rest):
+        self.kept.append((self.rng.choice((batch, copy.copy(batch), batch.copy())), self.truth(batch)))
+
+    def view(self, dl, batch, rest):
+        values = batch["labels"][len(batch.indices) // 2 :]
+        self.kept.append(({"labels": values}, {"labels": bytes_of(self.ds["labels"][batch.indices.tolist()][len(batch.indices) // 2 :])}))
+
+    def copies(self, dl, batch, rest):
+        self.kept.append((copy.deepcopy(batch), self.truth(batch)))
+
+    def pickles(self, dl, batch, rest):
+        again = pickle.loads(pickle.dumps(batch, protocol=self.rng.randrange(2, 6)))
+        self.test.assertEqual([getattr(again, f) for f in FOUR[:2]] + [again.indices.tolist(), again.mask.tolist()],
+                              [batch.epoch, batch.step, batch.indices.tolist(), batch.mask.tolist()])  # fmt: skip
+        self.kept.append((again, self.truth(batch)))
+
+    def fork(self, dl, batch, rest):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(300)
+            code = 3
+            try:
+                self.check(all_of_them=True)
+                code = 0 if {f: bytes_of(v) for f, v in batch.items()} == self.truth(batch) else 2
+            finally:
+                os._exit(code)
+        self.test.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+    def thread(self, dl, batch, rest):
+        """Another thread copies batches while the loop goes on."""
+        truth, copied, ended = self.truth(batch), copy.copy(batch), []
+
+        def work():
+            self.kept.append((copy.deepcopy(copied), truth))
+            self.kept.append((pickle.loads(pickle.dumps(copied)), truth))
+            ended.append(True)
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for t in threads:
+            t.start()
+        if self.rng.random() < 0.5:
+            dl.stats()
+        for t in threads:
+            t.join()
+        self.test.assertEqual(ended, [True, True])
+
+    def drop(self, dl, batch, rest):
+        for _ in range(min(3, len(self.kept))):
+            self.same(self.kept.pop(self.rng.randrange(len(self.kept))))
+
+    def pickled_loader(self, dl, batch, rest):
+        """A copy of the loader goes on where the loop is, and leaves it alone."""
+        with pickle.loads(pickle.dumps(dl)) if self.rng.random() < 0.7 else copy.deepcopy(dl) as again:
+            self.test.assertEqual(again.state_dict(), dl.state_dict())
+            again.load_state_dict(dl.state_dict())
+            self.test.assertEqual([b.indices.tolist() for b in again], [b.tolist() for b in rest])
+
+    def spawn(self, dl, batch, rest):
+        got = multiprocessing.get_context("spawn").Queue()
+        other = multiprocessing.get_context("spawn").Process(target=_send, args=(got, batch))
+        other.start()
+        self.test.assertEqual(got.get(timeout=300), {f: bytes_of(v) for f, v in batch.items()})
+        other.join()
+
+    def check(self, all_of_them=False):
+        while self.kept and (all_of_them or len(self.kept) > 20):
+            self.same(self.kept.pop(self.rng.randrange(len(self.kept))))
+
+    def same(self, entry):
+        values, want = entry
+        self.test.assertEqual({f: bytes_of(v) for f, v in values.items()}, want)
+
+
+def _send(queue, batch):
+    queue.put({f: bytes_of(v) for f, v in batch.items()})
 
 
 def bytes_of(value):

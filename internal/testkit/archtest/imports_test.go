@@ -207,6 +207,7 @@ var layers = [][]place{
 	},
 	{
 		{"cmd/internal/man", "writes manual pages of the tree of commands"},
+		{"cmd/internal/preprocess/many", "the command for thousands of small sources in one process, for tests"},
 		{"cmd/penstock", "one line of main"},
 		{"cmd/preprocess", "one line of main"},
 		{"cmd/inspect", "one line of main"},
