@@ -336,6 +336,10 @@ class Batches:
             raise ValueError(f"step is {step}; an epoch has {len(self)} batches")
         self.step = step
 
+    def permutation(self) -> Any:
+        """Return the order of the epoch; None if it is that of the dataset."""
+        return shuffle(self.n, self.seed, self.epoch, self.run) if self.shuffle else None
+
     def __repr__(self) -> str:
         return f"<penstock batches of {self.batch_size} of {self.n} records: {len(self)} of epoch {self.epoch}>"
 
@@ -344,7 +348,7 @@ class Batches:
         return whole + (1 if rest and not self.drop_last else 0) - self.step
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        order = shuffle(self.n, self.seed, self.epoch, self.run) if self.shuffle else None
+        order = self.permutation()
         size, step, end = self.batch_size, self.step, self.step + len(self)
         whole = self.n // (size * self.world_size)  # batches that can be divided evenly
         while step < end:

@@ -34,3 +34,10 @@ before the first iter(). Attributes and methods:
 
     get_worker_info()   As torch.utils.data.get_worker_info, which works too, for datasets that do without torch.
 """
+
+from __future__ import annotations
+
+from .info import WorkerInfo, get_worker_info
+from .loader import UserLoader
+
+__all__ = ["UserLoader", "WorkerInfo", "get_worker_info"]

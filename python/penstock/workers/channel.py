@@ -1,0 +1,114 @@
+"""Messages between this process and a worker, over a pair of sockets.
+
+A worker reads and writes blocking. The loader's end never blocks on a write: what the socket does not take waits here, so that
+a worker that waits for room to write in cannot stop a loader that writes to it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+from collections import deque
+from typing import Optional
+
+_LENGTH = struct.Struct("<Q")
+_CHUNK = 1 << 16
+
+
+class Closed(Exception):
+    """The other end is closed, or its process has ended."""
+
+
+class Channel:
+    """One end of a pair of sockets. Messages are bytes, in order."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket: Optional[socket.socket] = end
+        self._received = bytearray()
+        self._unsent: deque[memoryview] = deque()
+
+    def fileno(self) -> int:
+        return -1 if self._socket is None else self._socket.fileno()
+
+    def without_blocking(self) -> Channel:
+        """Have reads and writes return at once, and return self."""
+        self._open().setblocking(False)
+        return self
+
+    def send(self, message: bytes) -> None:
+        """Send a message: all of it, or, if this end does not block, what the socket takes now. ``flush`` sends the rest."""
+        data = _LENGTH.pack(len(message)) + message if len(message) < _CHUNK else None
+        self._unsent.extend(memoryview(part) for part in ((data,) if data is not None else (_LENGTH.pack(len(message)), message)))
+        self.flush()
+
+    def flush(self) -> bool:
+        """Send what waits, and return whether all of it was sent."""
+        while self._unsent:
+            try:
+                sent = self._open().send(self._unsent[0])
+            except (BlockingIOError, InterruptedError):
+                return False
+            except OSError as e:
+                raise Closed from e
+            if sent == len(self._unsent[0]):
+                self._unsent.popleft()
+            else:
+                self._unsent[0] = self._unsent[0][sent:]
+        return True
+
+    def waits(self) -> bool:
+        """Send what waits, and return whether some of it has to wait longer."""
+        try:
+            return not self.flush()
+        except Closed:
+            self._unsent.clear()  # what the worker sent before it ended is still there to be read
+            return False
+
+    def receive(self) -> Optional[bytes]:
+        """Return the next message; None if this end does not block and none is there."""
+        while True:
+            if len(self._received) >= _LENGTH.size:
+                (length,) = _LENGTH.unpack_from(self._received)
+                end = _LENGTH.size + length
+                if len(self._received) >= end:
+                    message = bytes(memoryview(self._received)[_LENGTH.size : end])
+                    del self._received[:end]
+                    return message
+            try:
+                data = self._open().recv(_CHUNK)
+            except (BlockingIOError, InterruptedError):
+                return None
+            except OSError as e:
+                raise Closed from e
+            if not data:
+                raise Closed
+            self._received += data
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+
+    def _open(self) -> socket.socket:
+        if self._socket is None:
+            raise Closed
+        return self._socket
+
+
+def pair() -> tuple[Channel, socket.socket]:
+    """Return the loader's end, and the worker's, which goes to its process."""
+    ours, theirs = socket.socketpair()
+    return Channel(ours).without_blocking(), theirs
+
+
+def wait(channels: list[Channel], seconds: float) -> list[Channel]:
+    """Send what waits to be sent, and return the channels with something to read, or that are closed; none after some seconds."""
+    blocked = [c for c in channels if c.waits()]
+    if os.name != "posix":
+        return list(select.select(channels, blocked, [], max(0, seconds))[0])
+    poll, at = select.poll(), {c.fileno(): c for c in channels}
+    for fd, channel in at.items():
+        poll.register(fd, select.POLLIN | (select.POLLOUT if channel in blocked else 0))
+    return [at[fd] for fd, event in poll.poll(max(0, seconds) * 1000) if event & ~select.POLLOUT]

@@ -1,0 +1,322 @@
+"""From the numbers of records, or the next samples of an iterable dataset, to a batch: user code, in a worker or in this process.
+
+MapFetcher and IterableFetcher call what torch's DataLoader calls, in its order. SeededFetcher has random numbers that are a function
+of the seed, the epoch and the record.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from ..errors import Error
+from . import randomness
+from .memory import Board
+
+
+@dataclass
+class Work:
+    """What all workers of a loader do, and how."""
+
+    dataset: Any
+    iterable: bool
+    batched: bool
+    collate: Callable[[Any], Any]
+    drop_last: bool
+    num_workers: int
+    worker_init_fn: Optional[Callable[[int], Any]] = None
+    #: What workers are seeded with.
+    base_seed: int = 0
+    #: The seed of the loader; None for torch's rules.
+    seed: Optional[int] = None
+    rank: int = 0
+    on_error: str = "fail"
+
+
+@dataclass
+class Task:
+    """A batch to be made: the records, as the sampler gave them, and, with a seed, where it is in the order."""
+
+    number: int
+    records: Any
+    epoch: int = 0
+    step: int = 0
+    #: Whether the state of the worker after it is wanted.
+    snapshot: bool = False
+    #: The state of the sampler after it, which stays in the loader.
+    order: Any = None
+
+
+class Stopped(Exception):
+    """The loader does not want the batch any more."""
+
+
+class Meter:
+    """What a fetcher does now, and how long it did each thing."""
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = numbers
+        #: Nanoseconds in the dataset, in collate, and in copying.
+        self.spent = [0, 0, 0]
+        self._since = 0
+
+    def start(self) -> None:
+        self.spent = [0, 0, 0]
+        self._since = time.perf_counter_ns()
+        self.numbers[Board.phase] = 2
+
+    def next(self, phase: int) -> None:
+        """End a phase, and begin the next one."""
+        now = time.perf_counter_ns()
+        self.spent[phase] += now - self._since
+        self._since = now
+        self.numbers[Board.phase] = phase + 3 if phase < 2 else 0
+        self.numbers[Board.place] = 0
+
+    def stop(self) -> None:
+        self.numbers[Board.phase] = 0
+
+
+def stateful(value: Any) -> bool:
+    """Return whether an object has a state that can be loaded."""
+    return callable(getattr(value, "state_dict", None)) and callable(getattr(value, "load_state_dict", None))
+
+
+class MapFetcher:
+    """Batches of a dataset that is indexed."""
+
+    def __init__(self, work: Work, meter: Meter) -> None:
+        self._work, self._meter, self._dataset = work, meter, work.dataset
+
+    def fetch(self, task: Task) -> Any:
+        meter = self._meter
+        meter.start()
+        samples = self._samples(task.records)
+        meter.next(0)
+        batch = self._work.collate(samples)
+        meter.next(1)
+        return batch
+
+    def _samples(self, records: Any) -> Any:
+        dataset = self._dataset
+        if not self._work.batched:
+            return dataset[records]
+        if getattr(dataset, "__getitems__", None):
+            return dataset.__getitems__(records)
+        numbers, place, stop = self._meter.numbers, Board.place, Board.stop
+        samples, n = [], 0
+        for i in records:
+            numbers[place] = n
+            if numbers[stop]:
+                raise Stopped
+            n += 1
+            samples.append(dataset[i])
+        return samples
+
+    def state(self) -> dict[str, Any]:
+        return {"dataset": self._dataset.state_dict()} if stateful(self._dataset) else {}
+
+    @property
+    def skipped(self) -> list[tuple[Any, str]]:
+        """The records of the last batch that on_error passed over, and why."""
+        return []
+
+
+class IterableFetcher:
+    """Batches of a dataset that is iterated over. A state of the dataset or its iterator is loaded; else, samples are skipped."""
+
+    def __init__(self, work: Work, meter: Meter, state: Optional[Mapping[str, Any]] = None) -> None:
+        self._work, self._meter = work, meter
+        state = state or {}
+        if "dataset" in state:
+            work.dataset.load_state_dict(state["dataset"])
+        self._iterator = iter(work.dataset)
+        self._taken, self._ended = int(state.get("taken", 0)), bool(state.get("ended", False))
+        if "iterator" in state:
+            self._iterator.load_state_dict(state["iterator"])
+        elif "dataset" not in state:
+            for _ in range(self._taken):
+                next(self._iterator, None)
+
+    def fetch(self, task: Task) -> Any:
+        """Return the next batch; raise StopIteration if there is none."""
+        if self._ended:
+            raise StopIteration
+        meter, work = self._meter, self._work
+        meter.start()
+        samples: Any
+        if work.batched:
+            samples = self._samples(len(task.records))
+        else:
+            samples = next(self._iterator)
+            self._taken += 1
+        meter.next(0)
+        batch = work.collate(samples)
+        meter.next(1)
+        return batch
+
+    def _samples(self, n: int) -> list[Any]:
+        samples: list[Any] = []
+        numbers = self._meter.numbers
+        while len(samples) < n:
+            numbers[Board.place] = len(samples)
+            if numbers[Board.stop]:
+                raise Stopped
+            try:
+                samples.append(next(self._iterator))
+            except StopIteration:
+                self._ended = True
+                break
+            self._taken += 1
+        if not samples or (self._work.drop_last and len(samples) < n):
+            raise StopIteration
+        return samples
+
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"taken": self._taken, "ended": self._ended}
+        if stateful(self._iterator):
+            found["iterator"] = self._iterator.state_dict()
+        if stateful(self._work.dataset) and self._iterator is not self._work.dataset:
+            found["dataset"] = self._work.dataset.state_dict()
+        return found
+
+    @property
+    def skipped(self) -> list[tuple[Any, str]]:
+        return []
+
+
+class SeededFetcher:
+    """Batches of a dataset that is indexed, with random numbers by record.
+
+    A generator is seeded before each record if user code draws from it: in the first batch that is looked at. Later, one that
+    was not drawn from is seeded once a batch, and if it has been drawn from after all, the records are asked for again with seeds.
+    So the numbers are always those of the record, and a dataset without randomness does not pay for seeds.
+    """
+
+    _CANDIDATES = 16  # of other records for one that fails
+
+    def __init__(self, work: Work, meter: Meter) -> None:
+        assert work.seed is not None
+        self._work, self._meter, self._dataset, self._seed = work, meter, work.dataset, work.seed
+        self._generators = randomness.generators()
+        self._drawn = [False] * len(self._generators)
+        self._looked = False
+        self._whole = bool(work.batched and work.on_error == "fail" and getattr(work.dataset, "__getitems__", None))
+        self._pattern: Any = _BLANK  # a sample, for on_error="blank"
+        self.skipped: list[tuple[Any, str]] = []
+
+    def fetch(self, task: Task) -> Any:
+        meter, work = self._meter, self._work
+        self.skipped = []
+        meter.start()
+        records = task.records.tolist() if isinstance(task.records, np.ndarray) else list(task.records)
+        of_batch = randomness.key(self._seed, task.epoch, task.step, work.rank, -1)
+        samples = self._samples(records, task.epoch, of_batch)
+        meter.next(0)
+        for generator, drawn in zip(self._generators, self._drawn):
+            if drawn:
+                generator.seed(of_batch)
+        batch = work.collate(samples if work.batched else samples[0])
+        meter.next(1)
+        return batch
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def _samples(self, records: list[int], epoch: int, of_batch: int) -> list[Any]:
+        """Return the samples of records. They are asked for a second time if a generator turns out to be drawn from."""
+        while True:
+            for generator in self._generators:
+                generator.seed(of_batch)
+            unseeded = [g for g, drawn in zip(self._generators, self._drawn) if not drawn]
+            whole = self._whole and not any(self._drawn)
+            looking = not (whole or self._looked)
+            before = [] if looking else [g.state() for g in unseeded]
+            self.skipped = []
+            if whole:
+                samples = list(self._dataset.__getitems__(records))
+            else:
+                ask = self._look if looking else self._sample
+                samples = [ask(i, n, epoch) for n, i in enumerate(records)]
+                self._looked = True
+            changed = [g for g, state in zip(unseeded, before) if g.state() != state]
+            if not changed or (whole and not hasattr(self._dataset, "__getitem__")):
+                return self._filled(samples, epoch)
+            self._drawn = [drawn or g in changed for g, drawn in zip(self._generators, self._drawn)]
+
+    def _look(self, i: int, place: int, epoch: int) -> Any:
+        """Return a sample, and see which generators it draws from."""
+        number = randomness.key(self._seed, epoch, i)
+        for generator in self._generators:
+            generator.seed(number)
+        before = [None if drawn else g.state() for g, drawn in zip(self._generators, self._drawn)]
+        sample = self._sample(i, place, epoch)
+        self._drawn = [drawn or g.state() != state for g, drawn, state in zip(self._generators, self._drawn, before)]
+        return sample
+
+    def _sample(self, i: int, place: int, epoch: int) -> Any:
+        """Return a sample, with the random numbers of its record, or what on_error puts in its place."""
+        numbers = self._meter.numbers
+        numbers[Board.place] = place
+        if numbers[Board.stop]:
+            raise Stopped
+        if True in self._drawn:
+            number = randomness.key(self._seed, epoch, i)
+            for generator, drawn in zip(self._generators, self._drawn):
+                if drawn:
+                    generator.seed(number)
+        try:
+            return self._dataset[i]
+        except Exception as e:
+            if self._work.on_error == "fail":
+                raise
+            self.skipped.append((i, f"{type(e).__name__}: {e}"))
+            return _BLANK if self._work.on_error == "blank" else self._other(i, epoch, e)
+
+    def _other(self, i: int, epoch: int, why: Exception) -> Any:
+        """Return the sample of another record in place of one that failed: which one is a function of the seed and the epoch."""
+        n = len(self._dataset)
+        for k in range(self._CANDIDATES):
+            number = randomness.key(self._seed, epoch, i, k)
+            randomness.seed(number)
+            try:
+                return self._dataset[number % n]
+            except Exception as e:
+                self.skipped.append((number % n, f"{type(e).__name__}: {e}"))
+        raise why
+
+    def _filled(self, samples: list[Any], epoch: int) -> list[Any]:
+        """Put zeros in the place of samples that failed."""
+        if self._work.on_error != "blank":
+            return samples
+        good = next((s for s in samples if s is not _BLANK), self._pattern)
+        if good is _BLANK:
+            i, text = self.skipped[0]
+            good = self._other(i, epoch, Error(f"record {i}: {text}; no record could be read that says what zeros to put in its place"))
+        self._pattern = good
+        return [zeros(good) if s is _BLANK else s for s in samples]
+
+
+#: Stands for a sample that failed.
+_BLANK = object()
+
+
+def zeros(sample: Any) -> Any:
+    """Return a sample of the same types and shapes, with zeros for numbers, and empty strings."""
+    if isinstance(sample, np.ndarray):
+        return np.zeros_like(sample)
+    if type(sample).__module__.partition(".")[0] == "torch" and hasattr(sample, "new_zeros"):
+        return sample.new_zeros(sample.shape)
+    if sample is None or isinstance(sample, (bool, int, float, str, bytes, np.bool_, np.number)):
+        return None if sample is None else type(sample)()
+    if isinstance(sample, Mapping):
+        return {key: zeros(value) for key, value in sample.items()}
+    if isinstance(sample, tuple) and hasattr(sample, "_fields"):
+        return type(sample)(*map(zeros, sample))
+    if isinstance(sample, (list, tuple)):
+        return type(sample)(map(zeros, sample))
+    raise Error(f'on_error="blank" makes zeros of arrays, tensors and numbers, and not of {type(sample).__name__}; take "backfill"')

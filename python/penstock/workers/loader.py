@@ -1,0 +1,282 @@
+"""The engine of a DataLoader whose dataset is Python code: epochs, and states."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, Callable, Optional
+
+from ..errors import Error
+from ..signature import Signature
+from . import collate, randomness, sampling
+from .fetch import Work
+from .loops import Loop, ParallelLoop, SerialLoop
+from .measure import Measures
+from .plans import Plan, SeededPlan, TorchPlan
+
+_VERSION = 1
+
+
+class UserLoader:
+    """Batches of a user's dataset: see the package."""
+
+    def __init__(
+        self,
+        signature: Signature,
+        *,
+        seed: Optional[int] = None,
+        rank: int = 0,
+        world_size: int = 1,
+        on_error: str = "fail",
+        output: str = "torch",
+    ) -> None:
+        self._seed, self._rank, self._world_size, self._on_error = seed, rank, world_size, on_error
+        self._torch = output == "torch"
+        _refuse(signature, seed, world_size, on_error)
+        self._signature = signature
+        self._ordered: Any = None
+        if seed is not None and not signature.iterable:
+            self._ordered = sampling.seeded(signature, seed, rank, world_size)
+        self.sampler, self.batch_sampler = sampling.of(signature, self._torch)
+        #: The loop of persistent workers.
+        self._iterator: Any = None
+        self._latest: Optional[Loop] = None
+        self._measures = Measures()
+        self._state: Optional[Mapping[str, Any]] = None  # that the next loop begins at
+        self._epochs = 0
+        self._epoch: Optional[int] = None  # of the next loop, if that was said
+        self._promised: Optional[int] = None
+
+    @property
+    def signature(self) -> Signature:
+        """What the loader was told. Another one holds from the next iter() on."""
+        return self._signature
+
+    @signature.setter
+    def signature(self, signature: Signature) -> None:
+        _refuse(signature, self._seed, self._world_size, self._on_error)
+        self._signature = signature
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next batch is of."""
+        if self._epoch is not None:
+            return self._epoch
+        if self._state is not None:
+            return int(self._state["epoch"]) + bool(self._state["finished"])
+        position = None if self._latest is None else self._latest.position()
+        return self._epochs if position is None else position["epoch"] + bool(position["finished"])
+
+    def __len__(self) -> int:
+        signature = self._signature
+        if self._ordered is not None:
+            return len(SeededPlan(self._ordered, signature.batched, self.epoch))
+        if not signature.iterable:
+            return len(self._index_sampler)
+        n = self._promised = len(signature.dataset)
+        if signature.batch_size is not None:
+            n = n // signature.batch_size if signature.drop_last else -(-n // signature.batch_size)
+        return n
+
+    @property
+    def _index_sampler(self) -> Any:
+        return self.batch_sampler if self._signature.batched else self.sampler
+
+    def __iter__(self) -> Iterator[Any]:
+        signature = self._signature
+        workers = self._workers()
+        if signature.persistent_workers and workers and self._state is None and self._iterator is not None and self._iterator.open:
+            self._begin_again(self._iterator)
+            return self._iterator  # type: ignore[no-any-return]
+        if self._iterator is not None:
+            self._iterator.close()
+        state, self._state = self._state, None
+        plan, work = self._planned(state, workers)
+        kind = _of_torch(ParallelLoop if workers else SerialLoop) if self._torch else ParallelLoop if workers else SerialLoop
+        loop = kind(plan, work, self._measures, _Options(signature, workers), _within(state))
+        loop.promised = self._promised
+        self._latest = loop
+        self._iterator = loop if signature.persistent_workers and workers else None
+        self._epochs += 1
+        return loop  # type: ignore[no-any-return]
+
+    def _workers(self) -> int:
+        workers = self._signature.num_workers
+        if workers is None:
+            workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return workers
+
+    def _planned(self, state: Optional[Mapping[str, Any]], workers: int) -> tuple[Plan, Work]:
+        """Return the batches of a loop that begins, at a state, and what workers do."""
+        signature, within = self._signature, _within(state)
+        default = signature.collate_fn is None
+        function = signature.collate_fn if not default else self._default_collate(signature.batched)
+        work = Work(
+            signature.dataset, signature.iterable, signature.batched, function, signature.drop_last, workers, signature.worker_init_fn,
+            seed=self._seed, rank=self._rank, on_error=self._on_error,
+        )  # fmt: skip
+        self._measures.workers, self._measures.names = workers, (type(signature.dataset).__name__, getattr(function, "__qualname__", type(function).__name__))
+        epoch, plan = self._next_epoch(state), Plan()
+        if self._ordered is not None:
+            plan = SeededPlan(self._ordered, signature.batched, epoch, *((within["step"], within.get("done", ())) if within else ()))
+            work.base_seed = randomness.key(self._seed or 0, epoch) >> 1
+        else:
+            base_seed = None if self._seed is None else randomness.key(self._seed, epoch, self._rank) >> 1
+            plan = TorchPlan(self._index_sampler, _Options(signature, workers), epoch, base_seed, within, self._torch)
+            work.base_seed = plan.base_seed
+        return plan, work
+
+    def _begin_again(self, loop: Any) -> None:
+        """Begin another epoch with the workers of a loop."""
+        said, epoch = self._epoch, self._next_epoch(None)
+        plan: Plan
+        if self._ordered is not None:
+            plan = SeededPlan(self._ordered, self._signature.batched, epoch)
+        else:
+            plan = TorchPlan(self._index_sampler, _Options(self._signature, self._workers()), epoch, loop.base_seed, None, self._torch)
+        loop.again(plan, epoch if self._seed is not None or said is not None else None)
+        loop.promised = self._promised
+        self._latest = loop
+        self._epochs += 1
+
+    def _next_epoch(self, state: Optional[Mapping[str, Any]]) -> int:
+        """Return the epoch of a loop that begins."""
+        if self._epoch is not None:
+            epoch, self._epoch = self._epoch, None
+            return epoch
+        if state is not None:
+            return int(state["epoch"]) + bool(state["finished"])
+        if self._latest is None:
+            return 0
+        position = self._latest.position()
+        return int(position["epoch"]) + bool(position["finished"] or position["step"] > 0)
+
+    def _default_collate(self, batched: bool) -> Callable[[Any], Any]:
+        if not self._torch:
+            return collate.default_collate if batched else collate.default_convert
+        from torch.utils.data import default_collate, default_convert
+
+        found: Callable[[Any], Any] = default_collate if batched else default_convert
+        return found
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next loop is, to whatever asks for it. A position in that epoch that was loaded stays as it is."""
+        if self._state is not None and (self._state["finished"] or self._state["epoch"] != epoch):
+            self._state = None
+        self._epoch = epoch if self._state is None else None
+        if self._ordered is None:
+            inner = getattr(self.batch_sampler, "sampler", None)
+            for told in {id(o): o for o in (self.batch_sampler, self.sampler, inner, getattr(inner, "sampler", None))}.values():
+                _tell_epoch(told, epoch)
+        _tell_epoch(self._signature.dataset, epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return where the loader is: after the batch that was yielded last."""
+        if self._state is not None:
+            return {**self._state}
+        signature = self._signature
+        identity = {"penstock": _VERSION, "kind": "iterable" if signature.iterable else "map", "seed": self._seed, **self._size()}
+        if self._latest is None:
+            return {**identity, "epoch": self.epoch, "step": 0, "finished": False}
+        found = self._latest.position()
+        if self._ordered is not None:
+            found = {name: value for name, value in found.items() if name not in ("workers", "num_workers")}
+        elif not signature.in_order and found["num_workers"]:
+            warnings.warn("a state with in_order=False does not say which batches were yielded before others; give in_order=True, or seed=", stacklevel=2)
+        return {**identity, **found}
+
+    def _size(self) -> dict[str, Any]:
+        signature = self._signature
+        if self._ordered is None:
+            return {"batch_size": signature.batch_size, "drop_last": signature.drop_last}
+        return {
+            "records": len(signature.dataset), "order": type(self._ordered).__name__ + repr(self._ordered.sampler)[:200],
+            "global_batch": (signature.batch_size or 1) * self._world_size, "drop_last": signature.drop_last,
+        }  # fmt: skip
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Have the next loop begin where state_dict was taken."""
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"state_dict is {state_dict!r:.60}; it must be what state_dict() returned")
+        if not state_dict:
+            self._state = self._epoch = None
+            return
+        if state_dict.get("penstock") != _VERSION or not {"epoch", "step", "finished", "seed"} <= state_dict.keys():
+            raise ValueError(f"this is not what state_dict() returned: it has {', '.join(map(repr, state_dict))}")
+        here = {"kind": "iterable" if self._signature.iterable else "map", "seed": self._seed, **self._size()}
+        for name, value in here.items():
+            if state_dict.get(name) != value:
+                raise Error(f"the state is of a DataLoader with {name} {state_dict.get(name)!r}, and this one has {value!r}; make it with the same")
+        self._check_workers(state_dict)
+        self._state, self._epoch = dict(state_dict), None
+
+    def _check_workers(self, state: Mapping[str, Any]) -> None:
+        """Refuse a state that says something of workers, for another number of them."""
+        had, have = state.get("num_workers", self._workers()), self._workers()
+        if had != have and any(s for s in state.get("workers", ())):
+            raise Error(
+                f"the state is of {had} workers, whose random numbers and datasets are part of it, and this DataLoader has {have}; give num_workers={had}, "
+                "or, for a dataset that is indexed, seed=, with which a state holds for any number of workers"
+            )
+
+    def stats(self) -> dict[str, Any]:
+        """Return what the loader did since it was made. Times are nanoseconds; those of workers are sums."""
+        return self._measures.numbers()
+
+    def diagnose(self) -> str:
+        """Return a sentence that says what limits the loop, and what to do."""
+        return self._measures.diagnose()
+
+    def close(self) -> None:
+        """End the workers."""
+        for loop in (self._iterator, self._latest):
+            if loop is not None:
+                loop.close()
+        self._iterator = None
+
+
+class _Options:
+    """A signature, with the number of workers that there are."""
+
+    def __init__(self, signature: Signature, num_workers: int) -> None:
+        self._signature, self.num_workers = signature, num_workers
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._signature, name)
+
+
+def _within(state: Optional[Mapping[str, Any]]) -> Optional[Mapping[str, Any]]:
+    """Return a state if it is within an epoch."""
+    return state if state is not None and not state["finished"] and ("workers" in state or state["step"] or state.get("done")) else None
+
+
+def _refuse(signature: Signature, seed: Optional[int], world_size: int, on_error: str) -> None:
+    """Refuse what a dataset of Python code cannot have."""
+    if on_error not in ("fail", "backfill", "blank"):
+        raise ValueError(f'on_error is {on_error!r}; it must be "fail", "backfill" or "blank"')
+    if on_error != "fail" and (seed is None or signature.iterable):
+        raise ValueError(f'on_error="{on_error}" is for datasets that are indexed, with seed=; catch the exception in the dataset, or give seed=')
+    if world_size != 1 and seed is None:
+        raise ValueError("rank and world_size need seed= with a dataset of Python code; without it, give torch's DistributedSampler as sampler")
+    if world_size != 1 and signature.iterable:
+        raise ValueError("rank and world_size are for datasets that are indexed: have the dataset's __iter__ take its share, by rank and get_worker_info()")
+
+
+def _tell_epoch(told: Any, epoch: int) -> None:
+    method = getattr(told, "set_epoch", None)
+    if callable(method):
+        method(epoch)
+
+
+@functools.lru_cache(maxsize=None)
+def _of_torch(kind: type) -> type:
+    """Return a class of loops as one of torch's iterators too, for those who ask whether a loop is one."""
+    if "torch" not in sys.modules:
+        return kind
+    from torch.utils.data import dataloader
+
+    base = dataloader._MultiProcessingDataLoaderIter if kind is ParallelLoop else dataloader._SingleProcessDataLoaderIter
+    return type(base.__name__, (kind, base), {"__module__": kind.__module__, "__doc__": kind.__doc__})

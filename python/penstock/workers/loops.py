@@ -1,0 +1,339 @@
+"""Iterators over the batches of user code: in this process, or by workers.
+
+A loop has a plan that says which batch comes next (module plans), and gives batches in its order, or, with in_order=False, as they are
+ready. The scheduling is torch's: with workers, batches are asked for ahead as soon as the loop begins, prefetch_factor for each
+worker; then one more for each that is delivered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import pickle
+import sys
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from ..errors import Error
+from . import failure, randomness, worker
+from .fetch import IterableFetcher, MapFetcher, Meter, SeededFetcher, Task, Work
+from .measure import Measures
+from .plans import Plan
+from .pool import Pool
+from .worker import Reply
+
+_log = logging.getLogger("penstock")
+
+
+class Loop:
+    """An iterator over batches. It cannot be pickled."""
+
+    def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any) -> None:
+        self._plan, self._work, self._measures, self._options = plan, work, measures, options
+        self._num_yielded = 0
+        self._finished = False
+        self._began = 0
+        self._pin = _pinning(options)
+        # With snapshots every n steps: the last one, and the number of batches before it. Then, batches since are made again to go on.
+        self._base: Optional[dict[str, Any]] = None
+        self._base_at = 0
+        #: What len() of the loader was when it was asked for, for the warning of an iterable dataset that has more.
+        self.promised: Optional[int] = None
+
+    def __iter__(self) -> Loop:
+        return self
+
+    def __next__(self) -> Any:
+        started = time.perf_counter_ns()
+        self._began = self._began or started
+        try:
+            batch = self._profiled()
+        except StopIteration:
+            if not self._finished:
+                self._finished = True
+                self._plan.finish()
+            raise
+        finally:
+            now = time.perf_counter_ns()
+            self._measures.wait_ns += now - started
+            self._measures.loop_ns += now - self._began
+            self._began = now
+        self._num_yielded += 1
+        self._measures.batches += 1
+        if self._base is not None and self._num_yielded % self._options.snapshot_every_n_steps == 0:
+            self._base, self._base_at = self._position(), self._num_yielded
+        if self.promised is not None and self._work.iterable and self._num_yielded > self.promised:
+            self._warn_of_more()
+        return batch
+
+    def __len__(self) -> int:
+        return len(self._plan)
+
+    def __getstate__(self) -> Any:
+        raise NotImplementedError("{} cannot be pickled", type(self).__name__)
+
+    def _profiled(self) -> Any:
+        """Return the next batch, as an event of torch's profiler where one is on."""
+        torch = sys.modules.get("torch")
+        if torch is None or not torch._C._autograd._profiler_enabled():
+            return self._next()
+        with torch.autograd.profiler.record_function(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
+            return self._next()
+
+    def _next(self) -> Any:
+        raise NotImplementedError
+
+    def _pinned(self, batch: Any) -> Any:
+        """Return a batch in page-locked memory, if that is asked for and possible: by torch."""
+        if self._pin is None:
+            return batch
+        from torch.utils.data._utils.pin_memory import pin_memory
+
+        return pin_memory(batch, self._pin)
+
+    def _skipped(self, skipped: Any) -> None:
+        for record, why in skipped:
+            self._measures.skipped += 1
+            _log.warning("record %s: %s; on_error=%r puts another one, or zeros, in its place", record, why, self._work.on_error)
+
+    def _warn_of_more(self) -> None:
+        text = (
+            f"Length of IterableDataset {self._work.dataset} was reported to be {self.promised}(when accessing len(dataloader)), but "
+            f"{self._num_yielded} samples have been fetched. "
+        )
+        if self._work.num_workers > 0:
+            text += (
+                "For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset replica at each worker. "
+                "Please see https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
+            )
+        warnings.warn(text, stacklevel=3)
+
+    def position(self) -> dict[str, Any]:
+        """Return where the loop is, after the batch that was yielded last."""
+        return self._position() if self._finished or self._base is None else {**self._base, "since": self._num_yielded - self._base_at}
+
+    def _position(self) -> dict[str, Any]:
+        return {**self._plan.state(), "finished": self._finished, "workers": self._worker_states(), "num_workers": self._work.num_workers}
+
+    def _worker_states(self) -> list[Any]:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End the workers, if there are some."""
+
+
+class SerialLoop(Loop):
+    """Batches that are made in this process when they are asked for."""
+
+    def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any, state: Optional[Mapping[str, Any]] = None) -> None:
+        super().__init__(plan, work, measures, options)
+        if options.timeout != 0:
+            raise AssertionError("a DataLoader with num_workers=0 has no timeout: give timeout=0, or workers")
+        meter = Meter([0, 0, 0, 0])
+        own = (state or {}).get("workers") or [None]
+        own_state = own[0]
+        self._fetcher: Any
+        if work.iterable:
+            self._fetcher = IterableFetcher(work, meter, own_state)
+        elif work.seed is not None:
+            self._fetcher = SeededFetcher(work, meter)
+        else:
+            if own_state and "dataset" in own_state:
+                work.dataset.load_state_dict(own_state["dataset"])
+            self._fetcher = MapFetcher(work, meter)
+        self._meter = meter
+        plan.begin_serial()
+
+    def _next(self) -> Any:
+        task = self._plan.next()
+        seeded = self._work.seed is not None and not self._work.iterable
+        with randomness.undisturbed() if seeded else contextlib.nullcontext():
+            batch = self._fetcher.fetch(task)
+        self._measures.add(self._meter.spent)
+        self._skipped(self._fetcher.skipped)
+        self._plan.delivered(task, 0)
+        return self._pinned(batch)
+
+    def _worker_states(self) -> list[Any]:
+        return [self._fetcher.state()]
+
+
+class ParallelLoop(Loop):
+    """Batches that workers make."""
+
+    def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any, state: Optional[Mapping[str, Any]] = None) -> None:
+        super().__init__(plan, work, measures, options)
+        if options.prefetch_factor is not None and options.prefetch_factor <= 0:
+            raise AssertionError("prefetch_factor must be greater than 0 with workers")
+        self._factor = options.prefetch_factor or 2
+        states: list[Any] = (state or {}).get("workers") or [None] * work.num_workers
+        self._pool = Pool(work, options.multiprocessing_context, states)
+        self._snapshots: list[dict[str, Any]] = [dict(s or {}) for s in states]  # after the batches that were yielded
+        self._random: list[Optional[bytes]] = [s.get("random") for s in self._snapshots]
+        try:
+            self._begin(int((state or {}).get("next", 0)))
+            for _ in range(int((state or {}).get("since", 0))):
+                with contextlib.suppress(StopIteration):
+                    self._deliver()
+                    self._num_yielded += 1
+        except BaseException:
+            self._pool.close()
+            raise
+
+    def _begin(self, first: int = 0) -> None:
+        """Begin an epoch, whose first batch is that of a worker."""
+        n = self._work.num_workers
+        self._number = self._due = 0  # of the task that is sent next, and of the one whose batch is due
+        self._worker: dict[int, int] = {}  # the worker of each task that is not delivered
+        self._ready: dict[int, Reply] = {}  # replies that came before they were due
+        self._active = [True] * n
+        self._load = [0] * n
+        self._turn = itertools.islice(itertools.cycle(range(n)), first, None)
+        self._tasks: dict[int, Task] = {}
+        self._num_yielded = 0
+        self._plan.begin()
+        if self._options.snapshot_every_n_steps > 1 and not self._plan.light:
+            self._base, self._base_at = self._position(), 0
+        for _ in range(self._factor * self._work.num_workers):
+            self._give()
+
+    def again(self, plan: Plan, epoch: Optional[int]) -> None:
+        """Begin another epoch with the same workers: all it has but them is new."""
+        self._pool.resume(epoch)
+        self._plan, self._finished, self._began = plan, False, 0
+        self._begin()
+
+    @property
+    def open(self) -> bool:
+        """Whether its workers are there."""
+        return self._pool.open
+
+    @property
+    def pids(self) -> list[int]:
+        return self._pool.pids
+
+    def _give(self) -> None:
+        """Give the next task to a worker, if there is one and a worker has room for it."""
+        try:
+            task = self._plan.next()
+        except StopIteration:
+            return
+        number = self._choose()
+        if number is None:
+            return
+        task.number = self._number
+        self._worker[task.number], self._tasks[task.number] = number, task
+        self._load[number] += 1
+        self._number += 1
+        self._pool.send(number, task)
+
+    def _choose(self) -> Optional[int]:
+        """Return the worker that gets the next task: the next in turn that has samples, or, if any may, the next with room."""
+        most = self._factor * self._work.num_workers // max(1, sum(self._active))
+        for _ in range(self._work.num_workers):
+            number = next(self._turn)
+            if self._active[number] and (self._plan.fixed or self._load[number] < most):
+                return number
+        return None
+
+    def _next(self) -> Any:
+        return self._pinned(self._deliver())
+
+    def _deliver(self) -> Any:
+        while True:
+            self._pass_over()
+            if not self._worker:
+                if not self._options.persistent_workers:
+                    self._pool.close()
+                raise StopIteration
+            if self._due in self._ready:
+                return self._delivered(self._due, self._ready.pop(self._due))
+            timeout = self._options.timeout or None
+            needed = {self._worker[self._due]} if self._options.in_order else set(self._worker.values())
+            number, reply = self._pool.receive(timeout, needed)
+            if reply.kind == worker.ENDED:
+                self._ended(number, reply)
+            elif not self._options.in_order or reply.number == self._due:
+                return self._delivered(reply.number, reply)
+            else:
+                self._ready[reply.number] = reply
+
+    def _pass_over(self) -> None:
+        """Go on to the next task whose batch will come: those of workers whose samples are used up are dropped."""
+        while self._due < self._number:
+            number = self._worker.get(self._due)
+            if number is not None:
+                if self._due in self._ready or self._active[number]:
+                    return
+                del self._worker[self._due]
+                self._tasks.pop(self._due)
+            self._due += 1
+
+    def _ended(self, number: int, reply: Reply) -> None:
+        """Take note that the samples of a worker are used up."""
+        self._active[number] = False
+        if reply.snapshot is not None:
+            self._snapshots[number] = self._decoded(number, reply.snapshot)
+        self._give()
+
+    def _delivered(self, task_number: int, reply: Reply) -> Any:
+        number, task = self._worker.pop(task_number), self._tasks.pop(task_number)
+        if task_number == self._due:
+            self._due += 1
+        self._load[number] -= 1
+        self._plan.delivered(task, number)
+        if reply.snapshot is not None:
+            self._snapshots[number] = self._decoded(number, reply.snapshot)
+        batch = self._pool.unpacked(number, reply) if reply.kind == worker.DATA else None
+        self._measures.add(reply.spent)
+        self._skipped(reply.skipped)
+        self._give()
+        if reply.kind == worker.FAILED:
+            failure.Failure(*reply.payload).reraise()
+        return batch
+
+    def _decoded(self, number: int, snapshot: bytes) -> dict[str, Any]:
+        found: dict[str, Any] = pickle.loads(snapshot)
+        if "random" not in found and self._random[number] is not None:
+            found["random"] = self._random[number]
+        self._random[number] = found.get("random")
+        return found
+
+    def _worker_states(self) -> list[Any]:
+        return list(self._snapshots)
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def _shutdown_workers(self) -> None:  # as frameworks call it
+        self.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self._pool.close()
+
+
+def _pinning(options: Any) -> Any:
+    """Return the device for pinned memory, as torch finds it; None if batches are not pinned. Warn as torch does."""
+    if not options.pin_memory:
+        return None
+    torch = sys.modules.get("torch")
+    if torch is None:
+        raise Error("pin_memory=True needs batches of torch; leave pin_memory out")
+    if options.pin_memory_device:
+        warnings.warn(
+            f"pin_memory_device is deprecated, the current accelerator will be used as the device,ignore pin_memory_device='{options.pin_memory_device}'.",
+            stacklevel=4,
+        )
+    accelerator = getattr(torch, "accelerator", torch.cuda)
+    if not accelerator.is_available():
+        warnings.warn("'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.", stacklevel=4)
+        return None
+    device: str = accelerator.current_accelerator().type if accelerator is not torch.cuda else "cuda"
+    if device == "mps":
+        warnings.warn("'pin_memory' argument is set as true but not supported on MPS now, device pinned memory won't be used.", stacklevel=4)
+        return None
+    return device

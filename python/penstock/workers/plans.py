@@ -1,0 +1,155 @@
+"""Which batches a loop has, in which order, and where it is: torch's rules, or penstock's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Optional
+
+import numpy as np
+
+from .fetch import Task
+from .sampling import Ordered, Sampled
+
+
+class Plan:
+    """The batches of one loop."""
+
+    #: Whether batch k is made by worker k modulo their number; else by any that has room.
+    fixed = True
+    #: Whether its states need nothing of the workers.
+    light = False
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        """Begin, with workers."""
+
+    def begin_serial(self) -> None:
+        """Begin, in this process."""
+
+    def next(self) -> Task:
+        """Return the batch that comes next; raise StopIteration after the last."""
+        raise NotImplementedError
+
+    def delivered(self, task: Task, number: int) -> None:
+        """Take note that a batch, which a worker made, is yielded."""
+
+    def finish(self) -> None:
+        """Take note that there is no further batch."""
+
+    def state(self) -> dict[str, Any]:
+        """Return where the loop is."""
+        raise NotImplementedError
+
+
+class TorchPlan(Plan):
+    """What torch's samplers give, and random numbers of workers that are drawn as torch draws them.
+
+    ``base_seed`` is what workers are seeded with; None draws it, from torch's generator or, without torch, numpy.random's.
+    """
+
+    def __init__(self, index_sampler: Any, options: Any, epoch: int, base_seed: Optional[int], state: Optional[Mapping[str, Any]], torch: bool) -> None:
+        self._sampler, self._options, self._state = index_sampler, options, state
+        self._sampled = Sampled(index_sampler, options.generator)
+        self._step = 0
+        self._number = self._start = 0
+        self._next = 0
+        self._order: Any = None
+        self._workers = options.num_workers
+        self.epoch = epoch
+        if state is not None:
+            base_seed = int(state["base_seed"])
+        if base_seed is None:
+            self._sampled.begin()
+            base_seed = _draw(options.generator, torch)
+        self.base_seed = base_seed
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+    def begin(self) -> None:
+        state, self._state = self._state, None
+        if state is None or state.get("order") is None:
+            self._sampled.begin()
+        else:
+            self._sampled.load(state["order"])
+        if state is not None:
+            self._step = self._start = int(state["step"])
+            self._next = int(state.get("next", 0))
+            self._order = state.get("order")
+        if self._order is None and self._sampled.has_state:
+            self._order = self._sampled.state()
+
+    def begin_serial(self) -> None:
+        if self._state is not None or not self._sampled.begun:
+            self.begin()
+
+    def next(self) -> Task:
+        records = self._sampled.next()
+        j, self._number = self._start + self._number, self._number + 1
+        n = self._options.snapshot_every_n_steps
+        wanted = n == 1 or self._options.iterable or (j + self._workers) // n > j // n
+        return Task(0, records, snapshot=wanted, order=None if self._options.iterable else self._sampled.state())
+
+    def delivered(self, task: Task, number: int) -> None:
+        self._step, self._order = self._step + 1, task.order
+        self._next = (number + 1) % max(1, self._workers)
+
+    def state(self) -> dict[str, Any]:
+        order = self._order
+        if order is None and not self._options.iterable and self._sampled.begun:
+            order = self._sampled.state(0)
+        return {"epoch": self.epoch, "step": self._step, "base_seed": self.base_seed, "next": self._next, "order": order}
+
+
+class SeededPlan(Plan):
+    """Penstock's order of one epoch, from a step on, without those steps that were yielded before."""
+
+    fixed = False
+    light = True
+
+    def __init__(self, ordered: Ordered, batched: bool, epoch: int, step: int = 0, done: Any = ()) -> None:
+        self._ordered, self._batched, self._epoch = ordered, batched, epoch
+        self._step, self._done = step, set(done)
+        self._steps: Iterator[Task] = iter(())
+
+    def __len__(self) -> int:
+        self._ordered.set_epoch(self._epoch)
+        return len(self._ordered)
+
+    def begin(self) -> None:
+        self._steps = self._tasks(self._step, frozenset(self._done))
+
+    begin_serial = begin
+
+    def _tasks(self, step: int, done: frozenset[int]) -> Iterator[Task]:
+        self._ordered.set_epoch(self._epoch, step)
+        for k, records in enumerate(self._ordered, step):
+            if k not in done:
+                yield Task(0, np.asarray(records, np.int64), self._epoch, k)
+
+    def next(self) -> Task:
+        return next(self._steps)
+
+    def delivered(self, task: Task, number: int) -> None:
+        self._done.add(task.step)
+        while self._step in self._done:
+            self._done.discard(self._step)
+            self._step += 1
+
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"epoch": self._epoch, "step": self._step}
+        return {**found, "done": sorted(self._done)} if self._done else found
+
+
+def _draw(generator: Any, torch: bool) -> int:
+    """Draw a base seed."""
+    if not torch:
+        draw = np.random if generator is None else generator
+        number: int = int(draw.randint(0, 1 << 62)) if hasattr(draw, "randint") else int(draw.integers(0, 1 << 62))
+        return number
+    from torch import empty, int64
+
+    drawn: int = empty((), dtype=int64).random_(generator=generator).item()
+    return drawn

@@ -1,0 +1,262 @@
+"""Which records the batches of an epoch have: torch's samplers, or penstock's order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any, Optional
+
+import numpy as np
+
+from .. import order, samplers
+from ..errors import Error, UnsupportedError
+from ..signature import Signature
+from . import randomness
+from .fetch import stateful
+
+
+def of(signature: Signature, torch: bool) -> tuple[Any, Any]:
+    """Return sampler and batch_sampler as torch's DataLoader has them; torch says whether they are to be torch's classes."""
+    if torch:
+        from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+        from torch.utils.data.dataloader import _InfiniteConstantSampler
+    else:
+        BatchSampler, RandomSampler, SequentialSampler, _InfiniteConstantSampler = _Batches, _Random, _Sequential, _Endless
+    sampler, batches = signature.sampler, signature.batch_sampler
+    if sampler is None:
+        if signature.iterable:
+            sampler = _InfiniteConstantSampler()
+        elif signature.shuffle:
+            sampler = RandomSampler(signature.dataset, generator=signature.generator)
+        else:
+            sampler = SequentialSampler(signature.dataset)
+    if batches is None and signature.batch_size is not None:
+        batches = BatchSampler(sampler, signature.batch_size, signature.drop_last)
+    return sampler, batches
+
+
+class _Sequential:
+    """The records in their order."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self._dataset)))
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+
+class _Random(_Sequential):
+    """The records in an order that is drawn from numpy.random, or from a numpy.random.Generator."""
+
+    def __init__(self, dataset: Any, generator: Any = None) -> None:
+        super().__init__(dataset)
+        if len(dataset) == 0:
+            raise ValueError("num_samples should be a positive integer value, but got num_samples=0")
+        self._generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        draw = np.random if self._generator is None else self._generator
+        return iter(draw.permutation(len(self._dataset)).tolist())
+
+
+class _Endless:
+    """None, without end."""
+
+    def __iter__(self) -> Iterator[None]:
+        return itertools.repeat(None)
+
+
+class _Batches:
+    """The records of another sampler, as lists."""
+
+    def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        records = iter(self.sampler)
+        while batch := list(itertools.islice(records, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        whole, rest = divmod(len(self.sampler), self.batch_size)
+        return whole + (1 if rest and not self.drop_last else 0)
+
+
+class Sampled:
+    """One epoch of a sampler: what it gives, one after the other, and a state from which it can go on.
+
+    A sampler, batch sampler or iterator with state_dict and load_state_dict is asked for its state after each batch. Others are
+    iterated over again from the random numbers that there were: the state has those of the generators before the epoch.
+    """
+
+    def __init__(self, index_sampler: Any, generator: Any = None) -> None:
+        self._sampler, self._generator = index_sampler, generator
+        self._iterator: Any = None
+        # The random numbers before iter(), and before the first next(): the same object where they are equal.
+        self._begun: Any = None
+        self._first: Any = None
+        self._owners = [s for s in (index_sampler, getattr(index_sampler, "sampler", None)) if stateful(s)][:1]
+        self.given = 0
+
+    @property
+    def begun(self) -> bool:
+        """Whether iter() was called."""
+        return self._iterator is not None
+
+    def begin(self) -> None:
+        """Call iter() of the sampler."""
+        self._begun, self._first, self.given = self._random(), None, 0
+        self._iterator = iter(self._sampler)
+
+    def next(self) -> Any:
+        """Return what the sampler gives next; raise StopIteration after the last."""
+        if self._first is None:
+            now = self._random()
+            self._first = self._begun if now == self._begun else now
+        found = next(self._iterator)
+        self.given += 1
+        return found
+
+    def state(self, given: Optional[int] = None) -> dict[str, Any]:
+        """Return the state after what was given last, or, of a sampler without a state of its own, after so many."""
+        found: dict[str, Any] = {"given": self.given if given is None else given}
+        if stateful(self._iterator):
+            found["iterator"] = self._iterator.state_dict()
+        if self._owners:
+            found["sampler"] = self._owners[0].state_dict()
+        if len(found) == 1:
+            found["begun"], found["first"] = self._begun, None if self._first is self._begun else self._first
+        return found
+
+    @property
+    def has_state(self) -> bool:
+        """Whether the sampler or its iterator has a state of its own."""
+        return bool(self._owners) or stateful(self._iterator)
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Go to a state, in an epoch that is begun here."""
+        if "sampler" in state or "iterator" in state:
+            if "sampler" in state:
+                if not self._owners:
+                    raise Error("the state is of a sampler with load_state_dict, and this one has none")
+                self._owners[0].load_state_dict(state["sampler"])
+            self.begin()
+            if "iterator" in state:
+                self._iterator.load_state_dict(state["iterator"])
+            self.given = int(state["given"])
+            return
+        with randomness.undisturbed():
+            self._restore(state["begun"])
+            self.begin()
+            if state["first"] is not None:
+                self._restore(state["first"])
+            for _ in range(int(state["given"])):
+                if next(self._iterator, self) is self:
+                    break
+        self._begun, self._first, self.given = state["begun"], state["first"], int(state["given"])
+
+    def _random(self) -> Any:
+        own = self._generator
+        if own is None:
+            return randomness.encode(randomness.state())
+        return randomness.encode((*randomness.state(), _generator_state(own)))
+
+    def _restore(self, data: bytes) -> None:
+        *shared, own = randomness.decode(data) if self._generator is not None else (*randomness.decode(data), None)
+        randomness.restore(tuple(shared))
+        if own is not None:
+            _set_generator_state(self._generator, own)
+
+
+def _generator_state(generator: Any) -> Any:
+    return generator.bit_generator.state if hasattr(generator, "bit_generator") else generator.get_state().numpy().tobytes()
+
+
+def _set_generator_state(generator: Any, state: Any) -> None:
+    if hasattr(generator, "bit_generator"):
+        generator.bit_generator.state = state
+        return
+    import torch
+
+    generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+
+
+class Ordered(order.Batches):
+    """Penstock's order: batches of the records that a sampler of penstock.samplers names, for one rank."""
+
+    def __init__(self, sampler: samplers.Sampler, n: int, batch_size: int, seed: int, drop_last: bool, rank: int, world_size: int) -> None:
+        self._sampler, self._records = sampler, n
+        super().__init__(len(permutation(sampler, n, seed, 0)), batch_size, seed, drop_last=drop_last, rank=rank, world_size=world_size)
+
+    def permutation(self) -> Any:
+        return permutation(self._sampler, self._records, self.seed, self.epoch)
+
+
+def permutation(sampler: Optional[samplers.Sampler], n: int, seed: int, epoch: int) -> Any:
+    """Return the record numbers of an epoch, to be indexed with arrays: what the loader in Go has for the same sampler."""
+    if sampler is None or isinstance(sampler, samplers.Sequential):
+        return _All(n)
+    if isinstance(sampler, samplers.Shuffle):
+        return order.shuffle(n, seed, epoch)
+    if isinstance(sampler, samplers.Block):
+        return order.shuffle(n, seed, epoch, sampler.size)
+    if isinstance(sampler, samplers.Split):
+        part = order.split(n, sampler.seed, sampler.start, sampler.stop)
+        return _Part(part, permutation(sampler.inner, len(part), seed, epoch))
+    if isinstance(sampler, samplers.Subset):
+        named = np.asarray(sampler.indices) if sampler.ranges is None else np.concatenate([np.arange(0), *(np.arange(a, b) for a, b in sampler.ranges)])
+        if named.size and (named.min() < 0 or named.max() >= n):
+            raise IndexError(f"Subset: record {named.max() if named.max() >= n else named.min()}, and the dataset has {n}")
+        return _Part(named.astype(np.int64), permutation(sampler.inner, len(named), seed, epoch))
+    raise UnsupportedError(
+        f"with seed=, the order of a dataset of Python code is Sequential, Shuffle, Block, Split or Subset of penstock.samplers, and not "
+        f"{type(sampler).__name__}; without seed=, any sampler of torch or of yours is used as torch's DataLoader uses it"
+    )
+
+
+class _All:
+    """Numbers below n, as they are."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, positions: np.ndarray) -> np.ndarray:
+        return positions
+
+
+class _Part:
+    """The numbers of a part, in an order of their places."""
+
+    def __init__(self, part: Any, places: Any) -> None:
+        self._part, self._places = part, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, positions: np.ndarray) -> np.ndarray:
+        found: np.ndarray = self._part[self._places[positions]]
+        return found
+
+
+def seeded(signature: Signature, seed: int, rank: int, world_size: int) -> Ordered:
+    """Return the order of a loader with a seed; raise ValueError or UnsupportedError for a sampler that draws by itself."""
+    if signature.batch_sampler is not None:
+        raise ValueError("seed= with batch_sampler: a batch sampler draws by itself; leave seed out, or give batch_size and sampler")
+    n = len(signature.dataset)
+    sampler: Any = signature.sampler
+    if sampler is not None:
+        sampler, _ = samplers.translate(sampler, n)
+    elif signature.shuffle:
+        sampler = samplers.Shuffle()
+    else:
+        sampler = samplers.Sequential()
+    return Ordered(sampler, n, signature.batch_size or 1, seed, signature.drop_last, rank, world_size)
+
+
