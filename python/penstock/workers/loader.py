@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import warnings
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable, Optional
 
@@ -13,7 +14,7 @@ from ..errors import Error
 from ..signature import Signature
 from . import collate, randomness, sampling
 from .fetch import Work
-from .loops import Loop, ParallelLoop, SerialLoop
+from .loops import Loop, ParallelLoop, Place, SerialLoop
 from .measure import Measures
 from .plans import Plan, SeededPlan, TorchPlan
 
@@ -41,12 +42,11 @@ class UserLoader:
         if seed is not None and not signature.iterable:
             self._ordered = sampling.seeded(signature, seed, rank, world_size)
         self.sampler, self.batch_sampler = sampling.of(signature, self._torch)
-        #: The loop of persistent workers.
-        self._iterator: Any = None
-        self._latest: Optional[Loop] = None
+        self._persistent: Any = None  # the loop whose workers stay
+        self._latest: Optional[weakref.ref[Loop]] = None
+        self._place: Optional[Place] = None  # where the last loop is
         self._measures = Measures()
         self._state: Optional[Mapping[str, Any]] = None  # that the next loop begins at
-        self._epochs = 0
         self._epoch: Optional[int] = None  # of the next loop, if that was said
         self._promised: Optional[int] = None
 
@@ -67,8 +67,19 @@ class UserLoader:
             return self._epoch
         if self._state is not None:
             return int(self._state["epoch"]) + bool(self._state["finished"])
-        position = None if self._latest is None else self._latest.position()
-        return self._epochs if position is None else position["epoch"] + bool(position["finished"])
+        position = None if self._place is None else self._place.position()
+        return 0 if position is None else int(position["epoch"]) + bool(position["finished"])
+
+    @property
+    def _iterator(self) -> Any:
+        """The loop of persistent workers, as torch's DataLoader has it. None ends them."""
+        return self._persistent
+
+    @_iterator.setter
+    def _iterator(self, loop: Any) -> None:
+        if self._persistent is not None and loop is not self._persistent:
+            self._persistent.close()
+        self._persistent = loop
 
     def __len__(self) -> int:
         signature = self._signature
@@ -88,19 +99,18 @@ class UserLoader:
     def __iter__(self) -> Iterator[Any]:
         signature = self._signature
         workers = self._workers()
-        if signature.persistent_workers and workers and self._state is None and self._iterator is not None and self._iterator.open:
-            self._begin_again(self._iterator)
-            return self._iterator  # type: ignore[no-any-return]
-        if self._iterator is not None:
-            self._iterator.close()
+        persistent = self._persistent
+        if persistent is not None and signature.persistent_workers and self._state is None and persistent.open:
+            self._begin_again(persistent)
+            return persistent  # type: ignore[no-any-return]
+        self._iterator = None
         state, self._state = self._state, None
         plan, work = self._planned(state, workers)
         kind = _of_torch(ParallelLoop if workers else SerialLoop) if self._torch else ParallelLoop if workers else SerialLoop
         loop = kind(plan, work, self._measures, _Options(signature, workers), _within(state))
         loop.promised = self._promised
-        self._latest = loop
-        self._iterator = loop if signature.persistent_workers and workers else None
-        self._epochs += 1
+        self._latest, self._place = weakref.ref(loop), loop.place
+        self._persistent = loop if signature.persistent_workers and workers else None
         return loop  # type: ignore[no-any-return]
 
     def _workers(self) -> int:
@@ -139,8 +149,7 @@ class UserLoader:
             plan = TorchPlan(self._index_sampler, _Options(self._signature, self._workers()), epoch, loop.base_seed, None, self._torch)
         loop.again(plan, epoch if self._seed is not None or said is not None else None)
         loop.promised = self._promised
-        self._latest = loop
-        self._epochs += 1
+        self._latest, self._place = weakref.ref(loop), loop.place
 
     def _next_epoch(self, state: Optional[Mapping[str, Any]]) -> int:
         """Return the epoch of a loop that begins."""
@@ -149,9 +158,9 @@ class UserLoader:
             return epoch
         if state is not None:
             return int(state["epoch"]) + bool(state["finished"])
-        if self._latest is None:
+        if self._place is None:
             return 0
-        position = self._latest.position()
+        position = self._place.position()
         return int(position["epoch"]) + bool(position["finished"] or position["step"] > 0)
 
     def _default_collate(self, batched: bool) -> Callable[[Any], Any]:
@@ -179,9 +188,9 @@ class UserLoader:
             return {**self._state}
         signature = self._signature
         identity = {"penstock": _VERSION, "kind": "iterable" if signature.iterable else "map", "seed": self._seed, **self._size()}
-        if self._latest is None:
+        if self._place is None:
             return {**identity, "epoch": self.epoch, "step": 0, "finished": False}
-        found = self._latest.position()
+        found = self._place.position()
         if self._ordered is not None:
             found = {name: value for name, value in found.items() if name not in ("workers", "num_workers")}
         elif not signature.in_order and found["num_workers"]:
@@ -193,7 +202,7 @@ class UserLoader:
         if self._ordered is None:
             return {"batch_size": signature.batch_size, "drop_last": signature.drop_last}
         return {
-            "records": len(signature.dataset), "order": type(self._ordered).__name__ + repr(self._ordered.sampler)[:200],
+            "records": len(signature.dataset), "sampler": self._ordered.name,
             "global_batch": (signature.batch_size or 1) * self._world_size, "drop_last": signature.drop_last,
         }  # fmt: skip
 
@@ -232,9 +241,9 @@ class UserLoader:
 
     def close(self) -> None:
         """End the workers."""
-        for loop in (self._iterator, self._latest):
-            if loop is not None:
-                loop.close()
+        loop = None if self._latest is None else self._latest()
+        if loop is not None:
+            loop.close()
         self._iterator = None
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from ..errors import Error
 from . import failure, randomness, worker
@@ -28,18 +28,50 @@ from .worker import Reply
 _log = logging.getLogger("penstock")
 
 
+class Place:
+    """Where a loop is, for as long as the loader wants to know: the loop itself may be gone, and its workers with it."""
+
+    def __init__(self, plan: Plan, workers: int, every: int) -> None:
+        self.plan, self._workers, self._every = plan, workers, every
+        self.finished = False
+        self.yielded = 0
+        #: Returns the states of the workers after the batches that were yielded.
+        self.states: Callable[[], list[Any]] = list
+        # With snapshots every n steps: the last one, and the number of batches before it. Then, batches since are made again to go on.
+        self._base: Optional[dict[str, Any]] = None
+        self._base_at = 0
+
+    def begin(self) -> None:
+        """Take the first snapshot, if there are not snapshots after every step."""
+        if self._every > 1 and self._workers and not self.plan.light:
+            self._base, self._base_at = self._now(), self.yielded
+
+    def step(self) -> None:
+        """Take note that a batch is yielded."""
+        self.yielded += 1
+        if self._base is not None and self.plan.steps % self._every == 0:
+            self._base, self._base_at = self._now(), self.yielded
+
+    def finish(self) -> None:
+        """Take note that there is no further batch."""
+        self.finished, self._base = True, None
+
+    def position(self) -> dict[str, Any]:
+        """Return where the loop is, after the batch that was yielded last."""
+        return self._now() if self._base is None else {**self._base, "since": self.yielded - self._base_at}
+
+    def _now(self) -> dict[str, Any]:
+        return {**self.plan.state(), "finished": self.finished, "workers": self.states(), "num_workers": self._workers}
+
+
 class Loop:
     """An iterator over batches. It cannot be pickled."""
 
     def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any) -> None:
         self._plan, self._work, self._measures, self._options = plan, work, measures, options
-        self._num_yielded = 0
-        self._finished = False
         self._began = 0
         self._pin = _pinning(options)
-        # With snapshots every n steps: the last one, and the number of batches before it. Then, batches since are made again to go on.
-        self._base: Optional[dict[str, Any]] = None
-        self._base_at = 0
+        self.place = Place(plan, work.num_workers, options.snapshot_every_n_steps)
         #: What len() of the loader was when it was asked for, for the warning of an iterable dataset that has more.
         self.promised: Optional[int] = None
 
@@ -52,20 +84,16 @@ class Loop:
         try:
             batch = self._profiled()
         except StopIteration:
-            if not self._finished:
-                self._finished = True
-                self._plan.finish()
+            self.place.finish()
             raise
         finally:
             now = time.perf_counter_ns()
             self._measures.wait_ns += now - started
             self._measures.loop_ns += now - self._began
             self._began = now
-        self._num_yielded += 1
+        self.place.step()
         self._measures.batches += 1
-        if self._base is not None and self._num_yielded % self._options.snapshot_every_n_steps == 0:
-            self._base, self._base_at = self._position(), self._num_yielded
-        if self.promised is not None and self._work.iterable and self._num_yielded > self.promised:
+        if self.promised is not None and self._work.iterable and self.place.yielded > self.promised:
             self._warn_of_more()
         return batch
 
@@ -102,7 +130,7 @@ class Loop:
     def _warn_of_more(self) -> None:
         text = (
             f"Length of IterableDataset {self._work.dataset} was reported to be {self.promised}(when accessing len(dataloader)), but "
-            f"{self._num_yielded} samples have been fetched. "
+            f"{self.place.yielded} samples have been fetched. "
         )
         if self._work.num_workers > 0:
             text += (
@@ -110,16 +138,6 @@ class Loop:
                 "Please see https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for examples."
             )
         warnings.warn(text, stacklevel=3)
-
-    def position(self) -> dict[str, Any]:
-        """Return where the loop is, after the batch that was yielded last."""
-        return self._position() if self._finished or self._base is None else {**self._base, "since": self._num_yielded - self._base_at}
-
-    def _position(self) -> dict[str, Any]:
-        return {**self._plan.state(), "finished": self._finished, "workers": self._worker_states(), "num_workers": self._work.num_workers}
-
-    def _worker_states(self) -> list[Any]:
-        raise NotImplementedError
 
     def close(self) -> None:
         """End the workers, if there are some."""
@@ -145,6 +163,8 @@ class SerialLoop(Loop):
                 work.dataset.load_state_dict(own_state["dataset"])
             self._fetcher = MapFetcher(work, meter)
         self._meter = meter
+        fetcher = self._fetcher
+        self.place.states = lambda: [fetcher.state()]
         plan.begin_serial()
 
     def _next(self) -> Any:
@@ -156,9 +176,6 @@ class SerialLoop(Loop):
         self._skipped(self._fetcher.skipped)
         self._plan.delivered(task, 0)
         return self._pinned(batch)
-
-    def _worker_states(self) -> list[Any]:
-        return [self._fetcher.state()]
 
 
 class ParallelLoop(Loop):
@@ -178,7 +195,7 @@ class ParallelLoop(Loop):
             for _ in range(int((state or {}).get("since", 0))):
                 with contextlib.suppress(StopIteration):
                     self._deliver()
-                    self._num_yielded += 1
+                    self.place.step()
         except BaseException:
             self._pool.close()
             raise
@@ -193,18 +210,25 @@ class ParallelLoop(Loop):
         self._load = [0] * n
         self._turn = itertools.islice(itertools.cycle(range(n)), first, None)
         self._tasks: dict[int, Task] = {}
-        self._num_yielded = 0
+        snapshots = self._snapshots
+        self.place.states = lambda: list(snapshots)
         self._plan.begin()
-        if self._options.snapshot_every_n_steps > 1 and not self._plan.light:
-            self._base, self._base_at = self._position(), 0
+        self.place.begin()
         for _ in range(self._factor * self._work.num_workers):
             self._give()
 
     def again(self, plan: Plan, epoch: Optional[int]) -> None:
         """Begin another epoch with the same workers: all it has but them is new."""
         self._pool.resume(epoch)
-        self._plan, self._finished, self._began = plan, False, 0
+        self._plan, self._began = plan, 0
+        self.place = Place(plan, self._work.num_workers, self._options.snapshot_every_n_steps)
+        self._snapshots = list(self._snapshots)
         self._begin()
+
+    @property
+    def base_seed(self) -> int:
+        """What the workers were seeded with."""
+        return self._work.base_seed
 
     @property
     def open(self) -> bool:
@@ -301,9 +325,6 @@ class ParallelLoop(Loop):
             found["random"] = self._random[number]
         self._random[number] = found.get("random")
         return found
-
-    def _worker_states(self) -> list[Any]:
-        return list(self._snapshots)
 
     def close(self) -> None:
         self._pool.close()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Iterable
@@ -22,10 +23,14 @@ import numpy as np
 
 from ..shared import Areas, Lent, Mapping, Rows, Slot
 
+_UNTRACKED: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) and os.name == "posix" else {}
 #: Where the stack of a worker is written, and where slots begin: a dump has 100 lines for a thread, and pages without text take no memory.
 DUMP = mmap.ALLOCATIONGRANULARITY
 _SLOTS = 2 << 20
 _ALIGNMENT = 64
+_KEPT = 16  # slots that are free, and keep their memory
+_AT_ONCE = 16  # slots by which the file grows, at least
+_LONGEST = 4 << 30  # by which it is doubled, at most
 _BYTES = Rows(np.dtype(np.uint8))
 
 
@@ -47,8 +52,13 @@ class MemoryFile:
     def resize(self, size: int) -> None:
         os.ftruncate(self.fd, size)
 
+    @property
+    def size(self) -> int:
+        return os.fstat(self.fd).st_size
+
     def map(self, start: int, size: int) -> mmap.mmap:
-        return mmap.mmap(self.fd, size, offset=start)
+        # A mapping keeps a descriptor before Python 3.13, so there are few of them, and they are long.
+        return mmap.mmap(self.fd, size, offset=start, **_UNTRACKED)
 
     def close(self) -> None:
         if self.fd >= 0:
@@ -85,14 +95,19 @@ class Board:
         return self.numbers[self.task], self.numbers[self.place], self.PHASES[phase] if 0 <= phase < len(self.PHASES) else "?"
 
 
-class _Free:
-    """A slot of a worker that has no batch: where it is in the file, and how long."""
+class _Place:
+    """Where a slot of a worker is in the file, and how long it is."""
 
     __slots__ = ("at", "lent", "number", "size")
 
     def __init__(self, number: int, at: int, size: int) -> None:
         self.number, self.at, self.size = number, at, size
-        self.lent: Optional[Lent] = None
+        self.lent: Optional[Lent] = None  # the batch that it had last in this process
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing in this process refers to it."""
+        return self.lent is None or self.lent() is None
 
 
 class Room:
@@ -100,9 +115,9 @@ class Room:
 
     __slots__ = ("_slot", "_used", "at", "number", "size", "start")
 
-    def __init__(self, slot: Slot, free: _Free, address: int) -> None:
+    def __init__(self, slot: Slot, place: _Place, address: int) -> None:
         self._slot, self._used = slot, 0
-        self.number, self.at, self.size = free.number, free.at, free.size
+        self.number, self.at, self.size = place.number, place.at, place.size
         #: The address of its first byte.
         self.start = address
 
@@ -119,71 +134,104 @@ class Room:
         return min(self._used, self.size)
 
 
+class _Maps:
+    """Parts of the file that follow each other, as one process maps them."""
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file, self.areas = file, Areas()
+        self._parts: list[tuple[int, mmap.mmap]] = []
+
+    def reach(self, end: int) -> None:
+        """Map what is not mapped of the file, if an offset is beyond what is."""
+        start = _SLOTS + self.areas.size
+        if end > start:
+            memory = self._file.map(start, self._file.size - start)
+            self.areas.add(Mapping(np.frombuffer(memory, np.uint8)))
+            self._parts.append((start, memory))
+
+    def vacate(self, first: int, end: int) -> None:
+        """Give memory back to the system, where it takes it. Its place in the file stays."""
+        for start, memory in self._parts:
+            a, b = max(first, start) - start, min(end, start + len(memory)) - start
+            if a < b:
+                with contextlib.suppress(OSError, ValueError, AttributeError):
+                    memory.madvise(mmap.MADV_REMOVE, a, b - a)
+
+
 class Writer:
     """The worker's side of its file."""
 
     def __init__(self, file: MemoryFile) -> None:
-        self._file, self._areas, self._freed = file, Areas(), deque[Lent]()
-        self._slots: dict[int, _Free] = {}
-        self._free: list[_Free] = []  # those that the loader does not refer to; this process may
-        self._end, self._maps = _SLOTS, dict[int, mmap.mmap]()
-        self._next = 0
+        self._file, self._maps, self._freed = file, _Maps(file), deque[Lent]()
+        self._slots: list[_Place] = []
+        self._free: list[_Place] = []  # those that the loader does not refer to; this process may
+        self._vacant: list[_Place] = []  # those of them whose memory was given back to the system
+        self._end = _SLOTS
 
     def give_back(self, numbers: list[int]) -> None:
         """Take slots back that the loader has no use for any more."""
-        self._free.extend(self._slots[number] for number in numbers if number in self._slots)
+        self._free.extend(self._slots[number] for number in numbers)
 
     def room(self, nbytes: int) -> Room:
         """Return a slot of at least that many bytes."""
         self._freed.clear()
-        usable = [f for f in self._free if f.lent is None or f.lent() is None]
-        fitting = [f for f in usable if f.size >= nbytes]
+        usable = [p for p in self._free if p.idle]
+        fitting = [p for p in usable if p.size >= nbytes]
         if fitting:
-            chosen = min(fitting, key=lambda f: f.size)
+            chosen = min(fitting, key=lambda p: p.size)
             self._free.remove(chosen)
+            self._trim([p for p in usable if p is not chosen], _KEPT)
         else:
-            for small in usable:
-                self._drop(small)
-            chosen = self._grow(nbytes)
-        slot = Slot(self._areas, chosen.number, self._freed)
-        chosen.lent = self._areas.lent[chosen.number]
-        return Room(slot, chosen, self._areas.address(chosen.at - _SLOTS, 1))
+            self._trim(usable, 0)
+            chosen = self._from_vacant(nbytes) or self._grow(nbytes)
+        areas = self._maps.areas
+        slot = Slot(areas, chosen.number, self._freed)
+        chosen.lent = areas.lent[chosen.number]
+        return Room(slot, chosen, areas.address(chosen.at - _SLOTS, 1))
 
-    def _grow(self, nbytes: int) -> _Free:
-        """Make the file longer by a slot, of a size that others may have too."""
+    def _trim(self, usable: list[_Place], kept: int) -> None:
+        """Give the memory of slots that are free back to the system, but for some."""
+        for place in usable[kept:]:
+            self._free.remove(place)
+            self._vacant.append(place)
+            self._maps.vacate(place.at, place.at + place.size)
+
+    def _from_vacant(self, nbytes: int) -> Optional[_Place]:
+        fitting = [p for p in self._vacant if p.size >= nbytes]
+        if not fitting:
+            return None
+        chosen = min(fitting, key=lambda p: p.size)
+        self._vacant.remove(chosen)
+        return chosen
+
+    def _grow(self, nbytes: int) -> _Place:
+        """Return a new slot, of a size that others may have, too; make the file longer if it has no room for it."""
         step = max(mmap.ALLOCATIONGRANULARITY, 1 << max(0, nbytes.bit_length() - 4))
         size = -(-max(nbytes, 1) // step) * step
-        self._file.resize(self._end + size)
-        memory = self._file.map(self._end, size)
-        self._areas.add(Mapping(np.frombuffer(memory, np.uint8)))
-        made = _Free(self._next, self._end, size)
-        self._slots[made.number], self._maps[made.number] = made, memory
-        self._end, self._next = self._end + size, self._next + 1
+        if self._end + size > self._file.size:
+            self._end = self._file.size
+            # Pages that nobody writes take no memory, so there is room for many.
+            self._file.resize(self._end + max(_AT_ONCE * size, min(self._end, _LONGEST)))
+            self._maps.reach(self._end + size)
+        made = _Place(len(self._slots), self._end, size)
+        self._slots.append(made)
+        self._end += size
         return made
-
-    def _drop(self, small: _Free) -> None:
-        """Give the memory of a slot that is too small back to the system, where it can."""
-        self._free.remove(small)
-        del self._slots[small.number]
-        memory = self._maps.pop(small.number)
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            memory.madvise(mmap.MADV_REMOVE)
 
 
 class Reader:
     """The loader's side of the file of a worker."""
 
     def __init__(self, file: MemoryFile) -> None:
-        self._file, self._areas, self._freed = file, Areas(), deque[Lent]()
+        self._file, self._maps, self._freed = file, _Maps(file), deque[Lent]()
         self._unused: list[int] = []
+        self._places: dict[int, tuple[int, int]] = {}
 
     def slot(self, number: int, at: int, size: int) -> Lease:
         """Return a slot that a worker has filled."""
-        missing = at - _SLOTS + size - self._areas.size
-        if missing > 0:
-            memory = self._file.map(_SLOTS + self._areas.size, missing)
-            self._areas.add(Mapping(np.frombuffer(memory, np.uint8)))
-        return Lease(Slot(self._areas, number, self._freed), at - _SLOTS)
+        self._maps.reach(at + size)
+        self._places[number] = at, at + size
+        return Lease(Slot(self._maps.areas, number, self._freed), at - _SLOTS)
 
     def unused(self, numbers: Iterable[int]) -> None:
         """Take note of slots with batches that nobody wants."""
@@ -206,9 +254,15 @@ class Reader:
         return ""
 
     def close(self) -> None:
-        """Forget the file. Memory is given back once no array over it is left."""
+        """Forget the file. Only slots that something refers to keep their memory, until nothing does."""
+        if self._file.fd >= 0:
+            held = sorted(self._places[number] for number, lent in list(self._maps.areas.lent.items()) if lent() is not None)
+            at = 0
+            for first, end in [*held, (self._file.size, 0)]:
+                self._maps.vacate(at, first)
+                at = end
         self._file.close()
-        self._areas = Areas()
+        self._maps = _Maps(self._file)
 
 
 class Lease:

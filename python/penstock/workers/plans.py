@@ -35,8 +35,10 @@ class Plan:
     def delivered(self, task: Task, number: int) -> None:
         """Take note that a batch, which a worker made, is yielded."""
 
-    def finish(self) -> None:
-        """Take note that there is no further batch."""
+    @property
+    def steps(self) -> int:
+        """The number of batches of the epoch that are yielded."""
+        raise NotImplementedError
 
     def state(self) -> dict[str, Any]:
         """Return where the loop is."""
@@ -96,6 +98,10 @@ class TorchPlan(Plan):
         self._step, self._order = self._step + 1, task.order
         self._next = (number + 1) % max(1, self._workers)
 
+    @property
+    def steps(self) -> int:
+        return self._step
+
     def state(self) -> dict[str, Any]:
         order = self._order
         if order is None and not self._options.iterable and self._sampled.begun:
@@ -137,6 +143,10 @@ class SeededPlan(Plan):
         while self._step in self._done:
             self._done.discard(self._step)
             self._step += 1
+
+    @property
+    def steps(self) -> int:
+        return self._step
 
     def state(self) -> dict[str, Any]:
         found: dict[str, Any] = {"epoch": self._epoch, "step": self._step}

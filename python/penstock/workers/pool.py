@@ -216,6 +216,7 @@ def _start(work: Work, context: Any, number: int, state: Optional[Mapping[str, A
     file = MemoryFile()
     try:
         process = context.Process(target=worker.run, args=(work, number, file, theirs, state, os.getpid() if forked else None), daemon=True)
+        _starting.append(ours)
         try:
             process.start()
         except (TypeError, AttributeError, pickle.PicklingError):
@@ -226,6 +227,8 @@ def _start(work: Work, context: Any, number: int, state: Optional[Mapping[str, A
                 stacklevel=2,
             )
             raise
+        finally:
+            _starting.remove(ours)
     except BaseException:
         ours.close()
         file.close()
@@ -259,10 +262,14 @@ def _end(workers: list[_Handle], owner: int) -> None:
 
 
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+_starting: list[Channel] = []  # the loader's end of the connection to a worker that is being started
 
 
 def _after_fork_in_child() -> None:
     """Let go of workers in a fork of the loader's process: they are not its children, and end when the loader closes its connection."""
+    for end in _starting:
+        end.close()
+    _starting.clear()
     for pool in list(_pools):
         for at in pool._workers:
             at.close()

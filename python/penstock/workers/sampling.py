@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Optional
 
@@ -86,6 +87,10 @@ class _Batches:
         return whole + (1 if rest and not self.drop_last else 0)
 
 
+#: Stands for the same random numbers as before iter(), in a state.
+_SAME = "begun"
+
+
 class Sampled:
     """One epoch of a sampler: what it gives, one after the other, and a state from which it can go on.
 
@@ -101,6 +106,7 @@ class Sampled:
         self._first: Any = None
         self._owners = [s for s in (index_sampler, getattr(index_sampler, "sampler", None)) if stateful(s)][:1]
         self.given = 0
+        self._drawn: list[Any] = []  # what comes next, if it had to be asked for before
 
     @property
     def begun(self) -> bool:
@@ -109,7 +115,7 @@ class Sampled:
 
     def begin(self) -> None:
         """Call iter() of the sampler."""
-        self._begun, self._first, self.given = self._random(), None, 0
+        self._begun, self._first, self.given, self._drawn = self._random(), None, 0, []
         self._iterator = iter(self._sampler)
 
     def next(self) -> Any:
@@ -117,7 +123,7 @@ class Sampled:
         if self._first is None:
             now = self._random()
             self._first = self._begun if now == self._begun else now
-        found = next(self._iterator)
+        found = self._drawn.pop() if self._drawn else next(self._iterator)
         self.given += 1
         return found
 
@@ -129,7 +135,7 @@ class Sampled:
         if self._owners:
             found["sampler"] = self._owners[0].state_dict()
         if len(found) == 1:
-            found["begun"], found["first"] = self._begun, None if self._first is self._begun else self._first
+            found["begun"], found["first"] = self._begun, _SAME if self._first is self._begun else self._first
         return found
 
     @property
@@ -152,12 +158,14 @@ class Sampled:
         with randomness.undisturbed():
             self._restore(state["begun"])
             self.begin()
-            if state["first"] is not None:
-                self._restore(state["first"])
+            first = state["begun"] if state["first"] == _SAME else state["first"]
+            if first is not None:
+                self._restore(first)
             for _ in range(int(state["given"])):
-                if next(self._iterator, self) is self:
-                    break
-        self._begun, self._first, self.given = state["begun"], state["first"], int(state["given"])
+                next(self._iterator, None)
+            if first is not None and not state["given"]:
+                self._drawn = list(itertools.islice(self._iterator, 1))  # now, with those random numbers
+        self._begun, self._first, self.given = state["begun"], first, int(state["given"])
 
     def _random(self) -> Any:
         own = self._generator
@@ -185,12 +193,20 @@ def _set_generator_state(generator: Any, state: Any) -> None:
     generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
 
 
+#: How many of the first records of an order tell whether it is another one.
+_COMPARED = 4096
+
+
 class Ordered(order.Batches):
     """Penstock's order: batches of the records that a sampler of penstock.samplers names, for one rank."""
 
     def __init__(self, sampler: samplers.Sampler, n: int, batch_size: int, seed: int, drop_last: bool, rank: int, world_size: int) -> None:
         self._sampler, self._records = sampler, n
-        super().__init__(len(permutation(sampler, n, seed, 0)), batch_size, seed, drop_last=drop_last, rank=rank, world_size=world_size)
+        first = permutation(sampler, n, seed, 0)
+        super().__init__(len(first), batch_size, seed, drop_last=drop_last, rank=rank, world_size=world_size)
+        begins = np.ascontiguousarray(first[np.arange(min(len(first), _COMPARED))], np.int64)
+        #: What tells orders apart.
+        self.name = f"{type(sampler).__name__} of {len(first)}, {zlib.crc32(begins.tobytes()):08x}"
 
     def permutation(self) -> Any:
         return permutation(self._sampler, self._records, self.seed, self.epoch)

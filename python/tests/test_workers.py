@@ -1,0 +1,573 @@
+"""Datasets of Python code: batches, order, states, failures and what is left, without torch."""
+
+import collections
+import gc
+import logging
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import warnings
+
+import numpy as np
+
+from penstock import order, samplers
+from penstock.errors import Error, UnsupportedError
+from penstock.signature import Signature
+from penstock.workers import UserLoader, get_worker_info
+
+LINUX = sys.platform == "linux"
+Pair = collections.namedtuple("Pair", "image label")
+
+
+class Squares:
+    """Records of several types; those with noise draw random numbers."""
+
+    def __init__(self, n=20, noise=False):
+        self.n, self.noise, self.epoch = n, noise, 0
+
+    def __len__(self):
+        return self.n
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __getitem__(self, i):
+        noise = [random.random(), float(np.random.rand())] if self.noise else [0.0, 0.0]
+        return {
+            "image": np.full((4, 3), i, np.uint8), "square": i * i, "half": i / 2, "name": f"r{i}", "pair": Pair(np.int16(i), (i % 2 == 0, b"x")),
+            "noise": noise, "epoch": self.epoch,
+        }  # fmt: skip
+
+
+class Lists(Squares):
+    """A dataset that is asked for whole batches."""
+
+    def __getitems__(self, indices):
+        return [self[i] for i in indices]
+
+
+class Stream:
+    """Numbers, divided over workers."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        info = get_worker_info()
+        first, step = (0, 1) if info is None else (info.id, info.num_workers)
+        for i in range(first, self.n, step):
+            yield i, random.random()
+
+
+class Resumable:
+    """Numbers; its state says where it is, and how often it was asked for one."""
+
+    def __init__(self, n):
+        self.n, self.at, self.asked = n, 0, 0
+
+    def __iter__(self):
+        while self.at < self.n:
+            self.at, self.asked = self.at + 1, self.asked + 1
+            yield self.at - 1
+        self.at = 0
+
+    def state_dict(self):
+        return {"at": self.at, "asked": self.asked}
+
+    def load_state_dict(self, state):
+        self.at, self.asked = state["at"], state["asked"]
+
+
+class Fails(Squares):
+    """Records some of which do something else."""
+
+    def __init__(self, n, at, do):
+        super().__init__(n)
+        self.at, self.do = at, do
+
+    def __getitem__(self, i):
+        if i in self.at:
+            self.do(i)
+        return np.full(3, i + 1.0), i
+
+
+def fail(i):
+    raise KeyError(f"no record {i}")
+
+
+def fail_strangely(i):
+    class Strange(Exception):
+        def __init__(self, one, two):
+            super().__init__(one)
+
+    raise Strange(i, 2)
+
+
+def die(i):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave(i):
+    os._exit(7)
+
+
+def fault(i):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hang(i):
+    time.sleep(60)
+
+
+def to_generator(samples):
+    return (s for s in samples)
+
+
+def as_they_are(samples):
+    return samples
+
+
+def loader(dataset, seed=None, rank=0, world_size=1, on_error="fail", **arguments):
+    return UserLoader(
+        Signature.of({"dataset": dataset, **arguments}), seed=seed, rank=rank, world_size=world_size, on_error=on_error, output="numpy"
+    )  # fmt: skip
+
+
+def plain(value):
+    """Return a batch as lists and numbers, to be compared."""
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), value.tolist()]
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [type(value).__name__, *map(plain, value)]
+    return value
+
+
+def everything(of):
+    return [plain(b) for b in of]
+
+
+def seed_all(number):
+    random.seed(number)
+    np.random.seed(number)
+
+
+def processes():
+    return {p.pid for p in multiprocessing.active_children()}
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd")) if LINUX else 0
+
+
+class Batches(unittest.TestCase):
+    def test_types(self):
+        for workers in (0, 2):
+            with self.subTest(workers=workers):
+                batches = list(loader(Squares(5), batch_size=3, num_workers=workers))
+                self.assertEqual([len(b["name"]) for b in batches], [3, 2])
+                b = batches[0]
+                self.assertEqual([b[k].dtype for k in ("image", "square", "half")], [np.uint8, np.int64, np.float64])
+                self.assertEqual(b["image"].shape, (3, 4, 3))
+                self.assertEqual(b["square"].tolist(), [0, 1, 4])
+                self.assertEqual(b["name"], ["r0", "r1", "r2"])
+                self.assertIsInstance(b["pair"], Pair)
+                self.assertEqual((b["pair"].image.dtype, b["pair"].label[0].dtype), (np.int16, np.bool_))
+                self.assertEqual(b["pair"].label[1], (b"x",) * 3)
+                b["image"] += 1  # the batch is the caller's
+
+    def test_kept_batches_are_not_overwritten(self):
+        for size in (1, 7):
+            kept = list(loader(Squares(50), batch_size=size, num_workers=2))
+            self.assertEqual(np.concatenate([b["square"] for b in kept]).tolist(), [i * i for i in range(50)])
+            self.assertEqual(np.concatenate([b["image"][:, 0, 0] for b in kept]).tolist(), list(range(50)))
+
+    def test_slots_are_used_again(self):
+        of = loader([np.zeros(100_000, np.uint8)] * 100, batch_size=2, num_workers=1)
+        places = [b.__array_interface__["data"][0] for b in of]
+        self.assertLess(len(set(places)), 12)
+
+    def test_slots_grow(self):
+        sizes = [int(2 ** (i % 17)) for i in range(60)]
+        of = loader([np.full(n, n, np.int32) for n in sizes], batch_size=None, num_workers=2)
+        for n, b in zip(sizes, of):
+            self.assertEqual((b.shape, int(b.min()), int(b.max())), ((n,), n, n))
+
+    def test_samplers(self):
+        for workers in (0, 2):
+            for arguments, want in (
+                ({"sampler": [4, 2, 2], "batch_size": 2}, [[16, 4], [4]]),
+                ({"batch_sampler": [[0, 1, 2], [3]]}, [[0, 1, 4], [9]]),
+                ({"batch_sampler": iter([[5], [1, 2]])}, [[25], [1, 4]]),
+                ({"batch_size": 3, "drop_last": True}, [[0, 1, 4], [9, 16, 25]]),
+            ):
+                with self.subTest(workers=workers, arguments=arguments):
+                    if "batch_sampler" in arguments and not isinstance(arguments["batch_sampler"], list):
+                        arguments = {"batch_sampler": iter([[5], [1, 2]])}
+                    got = [b["square"].tolist() for b in loader(Squares(7), num_workers=workers, **arguments)]
+                    self.assertEqual(got, want)
+
+    def test_shuffle_draws_from_numpy(self):
+        of = loader(Squares(9), batch_size=4, shuffle=True, num_workers=2)
+        seed_all(1)
+        first = everything(of)
+        second = everything(of)
+        seed_all(1)
+        self.assertEqual(everything(of), first)
+        self.assertNotEqual(second, first)
+
+    def test_whole_batches_are_asked_for(self):
+        self.assertEqual(everything(loader(Lists(7), batch_size=3, num_workers=2)), everything(loader(Squares(7), batch_size=3)))
+
+    def test_iterable(self):
+        for workers, want in ((0, [[0, 1, 2], [3, 4]]), (2, [[0, 2, 4], [1, 3]])):
+            self.assertEqual([b[0].tolist() for b in loader(Stream(5), batch_size=3, num_workers=workers)], want)
+        got = [b[0].tolist() for b in loader(Stream(11), batch_size=2, num_workers=3, drop_last=True)]
+        self.assertEqual(got, [[0, 3], [1, 4], [2, 5], [6, 9], [7, 10]])
+
+    def test_collate_fn(self):
+        got = list(loader(Squares(4), batch_size=3, num_workers=1, collate_fn=as_they_are))
+        self.assertEqual([s["name"] for s in got[0]], ["r0", "r1", "r2"])
+        np.testing.assert_array_equal(got[0][2]["image"], np.full((4, 3), 2))
+
+    def test_spawned(self):
+        for method in ("spawn", "forkserver"):
+            if method in multiprocessing.get_all_start_methods():
+                got = everything(loader(Squares(7), batch_size=3, num_workers=2, multiprocessing_context=method))
+                self.assertEqual(got, everything(loader(Squares(7), batch_size=3)))
+
+    def test_unordered(self):
+        got = [b["square"].tolist() for b in loader(Squares(30), batch_size=3, num_workers=3, in_order=False)]
+        self.assertEqual(sorted(got), [[i * i for i in range(k, k + 3)] for k in range(0, 30, 3)])
+
+
+class Workers(unittest.TestCase):
+    def test_persistent(self):
+        data = Squares(8)
+        of = loader(data, batch_size=2, num_workers=2, persistent_workers=True)
+        loop = iter(of)
+        pids = loop.pids
+        self.assertEqual(len(list(loop)), 4)
+        data.epoch = 5
+        again = iter(of)
+        self.assertIs(again, loop)
+        next(again)
+        self.assertEqual(iter(of).pids, pids)  # the epoch that was left is finished by them, and dropped
+        self.assertEqual([b["epoch"].tolist() for b in again], [[0, 0]] * 4)  # they have their copy of the dataset
+        of._iterator = None
+        self.assertFalse(processes() & set(pids))
+
+    def test_not_persistent(self):
+        data = Squares(8)
+        of = loader(data, batch_size=2, num_workers=2)
+        self.assertEqual(next(iter(of))["epoch"].tolist(), [0, 0])
+        data.epoch = 5
+        self.assertEqual(next(iter(of))["epoch"].tolist(), [5, 5])
+
+    def test_left_loops_end_their_workers(self):
+        before, open_before = processes(), descriptors()
+        of = loader(Squares(100), batch_size=2, num_workers=2)
+        for _ in of:
+            break
+        self.assertFalse(processes() - before)
+        loop = iter(of)
+        batch = next(loop)
+        del loop
+        self.assertFalse(processes() - before)
+        self.assertEqual(batch["square"].tolist(), [0, 1])
+        del batch, _
+        gc.collect()
+        self.assertEqual(descriptors(), open_before)
+
+    def test_kept_batches_take_few_descriptors(self):
+        before = descriptors()
+        kept = list(loader([np.zeros(50_000, np.uint8)] * 300, batch_size=None, num_workers=2))
+        self.assertEqual(len(kept), 300)
+        self.assertLess(descriptors() - before, 20)
+
+    def test_init_function(self):
+        def init(worker_id):
+            get_worker_info().dataset.epoch = 100 + worker_id
+
+        got = [b["epoch"].tolist() for b in loader(Squares(4), num_workers=2, worker_init_fn=init)]
+        self.assertEqual(got, [[100], [101], [100], [101]])
+
+        def broken(worker_id):
+            raise OSError("no such disk")
+
+        with self.assertRaisesRegex(OSError, "no such disk"):
+            next(iter(loader(Squares(4), num_workers=2, worker_init_fn=broken)))
+
+    def test_memory_of_kept_batches(self):
+        of = loader([np.full(1 << 20, 7, np.uint8)] * 30, batch_size=None, num_workers=2)
+        kept = list(of)
+        self.assertEqual({int(k[::4096].sum()) for k in kept}, {7 * 256})
+
+
+class Failures(unittest.TestCase):
+    def test_exceptions(self):
+        of = loader(Fails(8, [3], fail), batch_size=2, num_workers=2)
+        loop, got = iter(of), []
+        with self.assertRaises(KeyError) as caught:
+            while True:
+                got.append(next(loop)[1].tolist())
+        self.assertRegex(str(caught.exception), r"(?s)^Caught KeyError in DataLoader worker process 1\.\nOriginal Traceback.*no record 3.*record 3, batch 1")
+        self.assertNotIn("fetch.py", str(caught.exception))
+        got += [b[1].tolist() for b in loop]
+        self.assertEqual(got, [[0, 1], [4, 5], [6, 7]])
+        with self.assertRaises(KeyError) as caught:
+            list(loader(Fails(8, [3], fail), batch_size=2))
+        self.assertEqual(caught.exception.args, ("no record 3",))
+
+    def test_exceptions_that_cannot_be_pickled(self):
+        with self.assertRaisesRegex(RuntimeError, "Caught Strange in DataLoader worker process 0"):
+            list(loader(Fails(4, [1], fail_strangely), batch_size=2, num_workers=1))
+
+    def test_results_that_cannot_be_pickled(self):
+        with self.assertRaisesRegex(TypeError, r"(?s)cannot pickle.*batch 0.*goes from a worker to this process by pickle"):
+            list(loader(Squares(4), batch_size=2, num_workers=1, collate_fn=to_generator))
+
+    def test_killed(self):
+        for do, text in (
+            (die, r"is killed by signal: Killed\. It was in dataset, record 3 of batch 1\."),
+            (leave, r"exited unexpectedly with exit code 7\..* It was in dataset, record 3 of batch 1"),
+            (fault, r"(?s)is killed by signal: Segmentation fault.*record 3.*test_workers.py.* in fault"),
+        ):
+            before = processes()
+            with self.subTest(do=do.__name__), self.assertRaisesRegex(RuntimeError, text):
+                list(loader(Fails(8, [3], do), batch_size=2, num_workers=2))
+            gc.collect()
+            self.assertFalse(processes() - before)
+
+    def test_timeout(self):
+        of = loader(Fails(8, [3], hang), batch_size=2, num_workers=2, timeout=2)
+        began = time.monotonic()
+        with self.assertRaisesRegex(RuntimeError, r"(?s)^DataLoader timed out after 2 seconds\nworker 1 .* record 3 of batch 1\n.*test_workers.py.* in hang"):
+            list(of)
+        self.assertLess(time.monotonic() - began, 30)
+        del of
+        gc.collect()
+        self.assertFalse(processes())
+
+    def test_forked_loader(self):
+        if not hasattr(os, "fork"):
+            self.skipTest("there is no fork")
+        of = loader(Squares(100), batch_size=2, num_workers=2)
+        loop = iter(of)
+        first = next(loop)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads, from Python 3.12 on
+            pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                next(loop)
+            except Error:
+                code = 0 if first["square"].tolist() == [0, 1] else 2
+            finally:
+                os._exit(code)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+        self.assertEqual(len(list(loop)), 49)
+
+    def test_ends_with_its_parent(self):
+        if not LINUX:
+            self.skipTest("processes are looked up in /proc")
+        for end in ("os.kill(os.getpid(), 9)", "sys.exit(0)", "raise KeyError('step')"):
+            program = (
+                "import os, sys, numpy\nfrom penstock.signature import Signature\nfrom penstock.workers import UserLoader\n"
+                "of = UserLoader(Signature.of(dict(dataset=[numpy.zeros(3)] * 1000, num_workers=2)), output='numpy')\n"
+                f"loop = iter(of)\nnext(loop)\nprint(*loop.pids, flush=True)\n{end}\n"
+            )
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ".."}, check=False)
+            with self.subTest(end=end):
+                self.assertNotIn("Exception ignored", done.stderr)
+                pids = done.stdout.split()
+                self.assertEqual(len(pids), 2, done.stderr)
+                deadline = time.monotonic() + 20
+                while any(running(pid) for pid in pids):
+                    self.assertLess(time.monotonic(), deadline, "workers outlive their parent")
+                    time.sleep(0.05)
+
+
+def running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Seeded(unittest.TestCase):
+    def test_order_and_randomness(self):
+        want = None
+        for workers, kind in ((0, Squares), (1, Squares), (3, Squares), (2, Lists)):
+            of = loader(kind(23, noise=True), seed=9, batch_size=4, shuffle=True, num_workers=workers)
+            epochs = [everything(of), everything(of)]
+            want = want or epochs
+            self.assertEqual(epochs, want)
+        self.assertNotEqual(want[0], want[1])
+        records = [int(s**0.5) for b in want[0] for s in b["square"][1]]
+        self.assertEqual(records, order.shuffle(23, 9, 0)[:].tolist())
+
+    def test_own_generators_are_left_alone(self):
+        seed_all(3)
+        before = random.getstate(), np.random.get_state()[1].tolist()
+        list(loader(Squares(9, noise=True), seed=9, batch_size=4))
+        self.assertEqual((random.getstate(), np.random.get_state()[1].tolist()), before)
+
+    def test_randomness_that_begins_late(self):
+        class Late(Squares):
+            def __getitem__(self, i):
+                return i, random.random() if i >= 10 else 0.0
+
+        want = None
+        for workers in (0, 1, 2):
+            got = everything(loader(Late(24), seed=1, batch_size=3, num_workers=workers))
+            want = want or got
+            self.assertEqual(got, want)
+        self.assertEqual(len(set(np.concatenate([b[2][1] for b in want]).tolist())), 15)
+
+    def test_ranks(self):
+        whole = [s for b in everything(loader(Squares(24, noise=True), seed=2, batch_size=6, shuffle=True)) for s in zip(b["square"][1], b["noise"][1][1])]
+        parts = [everything(loader(Squares(24, noise=True), seed=2, batch_size=2, shuffle=True, rank=r, world_size=3)) for r in range(3)]
+        got = [s for step in zip(*parts) for b in step for s in zip(b["square"][1], b["noise"][1][1])]
+        self.assertEqual(got, whole)
+
+    def test_resume(self):
+        arguments = {"seed": 4, "shuffle": True}
+        of = loader(Squares(41, noise=True), batch_size=4, **arguments)
+        whole = [everything(of) for _ in range(2)]
+        for step in (0, 3, 11):
+            for workers, in_order in ((0, True), (2, True), (3, False)):
+                left = loader(Squares(41, noise=True), batch_size=4, num_workers=workers, in_order=in_order, **arguments)
+                list(left)
+                loop = iter(left)
+                seen = [plain(next(loop)) for _ in range(step)]
+                state = left.state_dict()
+                del loop
+                resumed = loader(Squares(41, noise=True), batch_size=4, num_workers=1, **arguments)
+                resumed.load_state_dict(state)
+                rest = everything(resumed)
+                ordered = sorted(seen + rest, key=str) if not in_order else seen + rest
+                self.assertEqual(ordered, sorted(whole[1], key=str) if not in_order else whole[1])
+        other = loader(Squares(40), batch_size=4, **arguments)
+        with self.assertRaisesRegex(Error, "records"):
+            other.load_state_dict(state)
+
+    def test_epochs(self):
+        of = loader(Squares(8), seed=1, batch_size=4, shuffle=True, num_workers=2, persistent_workers=True)
+        epochs = [everything(of) for _ in range(3)]
+        self.assertEqual([b["epoch"][1][0] for e in epochs for b in e], [0, 0, 1, 1, 2, 2])  # set_epoch reaches persistent workers
+        of.set_epoch(1)
+        self.assertEqual([b["square"] for b in everything(of)], [b["square"] for b in epochs[1]])
+        self.assertEqual(of.epoch, 2)
+
+    def test_on_error(self):
+        with self.assertLogs("penstock", logging.WARNING):
+            for workers in (0, 2):
+                of = loader(Fails(12, [3, 7], fail), seed=1, batch_size=4, num_workers=workers, on_error="backfill")
+                got = np.concatenate([b[1] for b in of]).tolist()
+                self.assertEqual(len(got), 12)
+                self.assertFalse({3, 7} & set(got))
+                self.assertGreaterEqual(of.stats()["skipped"], 2)
+            of = loader(Fails(12, [0, 7], fail), seed=1, batch_size=4, num_workers=2, on_error="blank")
+            got = np.concatenate([b[0][:, 0] for b in of]).tolist()
+            self.assertEqual([i for i, v in enumerate(got) if v == 0], [0, 7])
+
+    def test_samplers(self):
+        for sampler, n in ((samplers.Block(4), 20), (samplers.Split(0, 0.5), 10), (samplers.Subset([3, 1, 4], inner=samplers.Shuffle()), 3)):
+            got = np.concatenate([b["square"] for b in loader(Squares(20), seed=1, batch_size=4, sampler=sampler)])
+            self.assertEqual((len(got), len(set(got.tolist()))), (n, n))
+        with self.assertRaisesRegex(UnsupportedError, "without seed="):
+            loader(Squares(20), seed=1, sampler=samplers.Weighted([1] * 20))
+
+    def test_iterable(self):
+        got = [everything(loader(Stream(9), seed=s, batch_size=2, num_workers=2)) for s in (1, 1, 2)]
+        self.assertEqual(got[0], got[1])
+        self.assertNotEqual(got[0], got[2])
+
+
+class States(unittest.TestCase):
+    def check(self, make, workers, step, every=1, **arguments):
+        arguments = {"num_workers": workers, "batch_size": 3, "snapshot_every_n_steps": every, **arguments}
+        seed_all(5)
+        of = loader(make(), **arguments)
+        list(of)
+        loop = iter(of)
+        for _ in range(step):
+            next(loop)
+        state = of.state_dict()
+        want = everything(loop)
+        seed_all(77)
+        resumed = loader(make(), **arguments)
+        resumed.load_state_dict(state)
+        before = random.getstate()
+        self.assertEqual(everything(resumed), want)
+        if workers:
+            self.assertEqual(random.getstate(), before)
+        self.assertEqual(len(everything(resumed)), len(want) + step)  # and then a whole epoch
+
+    def test_map(self):
+        for workers, step, every in ((1, 0, 1), (2, 3, 1), (2, 5, 4), (3, 8, 3)):
+            self.check(lambda: Squares(40, noise=True), workers, step, every, shuffle=True)
+        self.check(lambda: Squares(40, noise=True), 2, 4, persistent_workers=True, shuffle=True)
+        self.check(lambda: Squares(40), 0, 4, shuffle=True)
+
+    def test_iterable(self):
+        for workers, step, every in ((0, 2, 1), (1, 0, 1), (2, 3, 1), (3, 5, 4)):
+            self.check(lambda: Stream(40) if workers else Resumable(40), workers, step, every)
+            self.check(lambda: Resumable(40), workers, step, every)
+
+    def test_state_of_the_dataset_is_loaded(self):
+        data = Resumable(10)
+        of = loader(data, batch_size=2)
+        next(iter(of))
+        fresh = Resumable(10)
+        resumed = loader(fresh, batch_size=2)
+        resumed.load_state_dict(of.state_dict())
+        self.assertEqual(next(iter(resumed)).tolist(), [2, 3])
+        self.assertEqual(fresh.asked, 4)  # nothing was skipped
+
+    def test_other_number_of_workers(self):
+        of = loader(Squares(40, noise=True), num_workers=2)
+        loop = iter(of)
+        next(loop)
+        with self.assertRaisesRegex(Error, "num_workers=2, or"):
+            loader(Squares(40, noise=True), num_workers=1).load_state_dict(of.state_dict())
+
+    def test_not_a_state(self):
+        of = loader(Squares(40))
+        with self.assertRaises(ValueError):
+            of.load_state_dict({"epoch": 1})
+        with self.assertRaises(TypeError):
+            of.load_state_dict([1])
+        of.load_state_dict({})
+
+    def test_refused(self):
+        for arguments in ({"on_error": "blank"}, {"rank": 1, "world_size": 2}, {"seed": 1, "batch_sampler": [[0]]}, {"on_error": "other"}):
+            with self.subTest(arguments=arguments), self.assertRaises(ValueError):
+                loader(Squares(4), **arguments)
+        with self.assertRaises(ValueError):
+            loader(Stream(4), seed=1, rank=0, world_size=2)
+
+
+class Measured(unittest.TestCase):
+    def test_stats(self):
+        for workers in (0, 2):
+            of = loader(Squares(40), batch_size=2, num_workers=workers)
+            list(of)
+            stats = of.stats()
+            self.assertEqual((stats["batches"], stats["workers"]), (20, workers))
+            self.assertGreater(stats["dataset_ns"], 0)
+            self.assertGreater(stats["wait_ns"], 0)
+            self.assertRegex(of.diagnose(), "^(user code|the training step) limits the loop")
+
+
+if __name__ == "__main__":
+    unittest.main()
