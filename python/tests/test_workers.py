@@ -236,6 +236,33 @@ class Batches(unittest.TestCase):
         self.assertEqual([s["name"] for s in got[0]], ["r0", "r1", "r2"])
         np.testing.assert_array_equal(got[0][2]["image"], np.full((4, 3), 2))
 
+    def test_arrays_of_all_kinds(self):
+        arrays = [
+            np.zeros((0, 3)), np.full((), 2, np.float32), np.asfortranarray(np.arange(6).reshape(2, 3)), np.arange(10)[::-3], np.array(["a", "bc"]),
+            np.array([None, {}], object), np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")]), np.array(["2020-01-01"], "M8[D]"), np.arange(4, dtype=">i4"),
+            np.broadcast_to(np.arange(3), (4, 3)), np.ma.masked_array([1, 2], [True, False]), np.array(b"abc", "V3"), np.zeros(3, "S0"),
+        ]  # fmt: skip
+        arrays[1].flags.writeable = False
+        for got in loader(arrays, num_workers=1, batch_size=4, collate_fn=as_they_are, sampler=[*range(len(arrays)), 0, 5, 0]):
+            for a in got:
+                want = next(w for w in arrays if w.dtype == a.dtype and w.shape == a.shape)
+                np.testing.assert_array_equal(a, want)
+                self.assertIs(type(a), type(want))
+                if want.flags.contiguous:
+                    self.assertEqual(a.flags.f_contiguous, want.flags.f_contiguous)
+                self.assertTrue(a.flags.writeable or isinstance(a, np.ma.MaskedArray))
+
+    def test_long_results(self):
+        texts = ["x" * (1 << k) for k in range(22)]
+        for workers in (1, 3):
+            got = [b[0] for b in loader(texts, num_workers=workers, prefetch_factor=11)]
+            self.assertEqual(got, texts)
+
+    def test_many_messages(self):
+        """More messages wait in both directions than sockets take."""
+        of = loader(range(3000), num_workers=1, prefetch_factor=3000, batch_sampler=[list(range(k % 1000)) or [0] for k in range(3000)])
+        self.assertEqual(sum(len(b) for b in of), sum(k % 1000 or 1 for k in range(3000)))
+
     def test_spawned(self):
         for method in ("spawn", "forkserver"):
             if method in multiprocessing.get_all_start_methods():

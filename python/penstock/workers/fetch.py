@@ -6,6 +6,8 @@ of the seed, the epoch and the record.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ import numpy as np
 from ..errors import Error
 from . import randomness
 from .memory import Board
+
+_log = logging.getLogger("penstock")
 
 
 @dataclass
@@ -132,15 +136,23 @@ class IterableFetcher:
     def __init__(self, work: Work, meter: Meter, state: Optional[Mapping[str, Any]] = None) -> None:
         self._work, self._meter = work, meter
         state = state or {}
-        if "dataset" in state:
-            work.dataset.load_state_dict(state["dataset"])
-        self._iterator = iter(work.dataset)
         self._taken, self._ended = int(state.get("taken", 0)), bool(state.get("ended", False))
-        if "iterator" in state:
-            self._iterator.load_state_dict(state["iterator"])
-        elif "dataset" not in state:
-            for _ in range(self._taken):
-                next(self._iterator, None)
+        self._begun: Optional[bytes] = state.get("begun")  # the random numbers before iter(), for one without a state
+        skip = "iterator" not in state and "dataset" not in state and self._taken > 0
+        with randomness.undisturbed() if skip else contextlib.nullcontext():
+            if skip and self._begun is not None:
+                randomness.restore(randomness.decode(self._begun))
+            if "dataset" in state:
+                work.dataset.load_state_dict(state["dataset"])
+            if self._begun is None:
+                self._begun = randomness.encode(randomness.state())
+            self._iterator = iter(work.dataset)
+            if "iterator" in state:
+                self._iterator.load_state_dict(state["iterator"])
+            if skip:
+                _log.info("%s has no state_dict: its first %d samples are read again, and passed over", type(work.dataset).__name__, self._taken)
+                for _ in range(self._taken):
+                    next(self._iterator, None)
 
     def fetch(self, task: Task) -> Any:
         """Return the next batch; raise StopIteration if there is none."""
@@ -182,7 +194,7 @@ class IterableFetcher:
             found["iterator"] = self._iterator.state_dict()
         if stateful(self._work.dataset) and self._iterator is not self._work.dataset:
             found["dataset"] = self._work.dataset.state_dict()
-        return found
+        return found if len(found) > 2 else {**found, "begun": self._begun}
 
     @property
     def skipped(self) -> list[tuple[Any, str]]:

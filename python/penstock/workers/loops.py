@@ -14,7 +14,7 @@ import pickle
 import sys
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Callable, Optional
 
 from ..errors import Error
@@ -23,7 +23,7 @@ from .fetch import IterableFetcher, MapFetcher, Meter, SeededFetcher, Task, Work
 from .measure import Measures
 from .plans import Plan
 from .pool import Pool
-from .worker import Reply
+from .worker import CARRIED, Reply
 
 _log = logging.getLogger("penstock")
 
@@ -150,27 +150,43 @@ class SerialLoop(Loop):
         super().__init__(plan, work, measures, options)
         if options.timeout != 0:
             raise AssertionError("a DataLoader with num_workers=0 has no timeout: give timeout=0, or workers")
-        meter = Meter([0, 0, 0, 0])
-        own = (state or {}).get("workers") or [None]
-        own_state = own[0]
+        own = ((state or {}).get("workers") or [None])[0] or {}
+        meter = self._meter = Meter([0, 0, 0, 0])
+        #: The random numbers of an iterable dataset with a seed, which are not those of this process.
+        self._random: list[Any] = []
+        if work.seed is not None and work.iterable:
+            self._random = [randomness.decode(own["random"]) if "random" in own else _seeded(work.base_seed)]
         self._fetcher: Any
         if work.iterable:
-            self._fetcher = IterableFetcher(work, meter, own_state)
+            with self._private():
+                self._fetcher = IterableFetcher(work, meter, own)
         elif work.seed is not None:
             self._fetcher = SeededFetcher(work, meter)
         else:
-            if own_state and "dataset" in own_state:
-                work.dataset.load_state_dict(own_state["dataset"])
+            if "dataset" in own:
+                work.dataset.load_state_dict(own["dataset"])
             self._fetcher = MapFetcher(work, meter)
-        self._meter = meter
-        fetcher = self._fetcher
-        self.place.states = lambda: [fetcher.state()]
+        fetcher, random = self._fetcher, self._random
+        self.place.states = lambda: [{**fetcher.state(), **({"random": randomness.encode(random[0])} if random else {})}]
         plan.begin_serial()
+
+    @contextlib.contextmanager
+    def _private(self) -> Iterator[None]:
+        """Have user code draw random numbers of its own, if there is a seed."""
+        if self._work.seed is None:
+            yield
+            return
+        with randomness.undisturbed():
+            if self._random:
+                randomness.restore(self._random[0])
+            try:
+                yield
+            finally:
+                self._random[:] = [randomness.state() for _ in self._random]
 
     def _next(self) -> Any:
         task = self._plan.next()
-        seeded = self._work.seed is not None and not self._work.iterable
-        with randomness.undisturbed() if seeded else contextlib.nullcontext():
+        with self._private():
             batch = self._fetcher.fetch(task)
         self._measures.add(self._meter.spent)
         self._skipped(self._fetcher.skipped)
@@ -189,7 +205,7 @@ class ParallelLoop(Loop):
         states: list[Any] = (state or {}).get("workers") or [None] * work.num_workers
         self._pool = Pool(work, options.multiprocessing_context, states)
         self._snapshots: list[dict[str, Any]] = [dict(s or {}) for s in states]  # after the batches that were yielded
-        self._random: list[Optional[bytes]] = [s.get("random") for s in self._snapshots]
+        self._carried = [{name: s[name] for name in CARRIED if name in s} for s in self._snapshots]  # what workers send when it changes
         try:
             self._begin(int((state or {}).get("next", 0)))
             for _ in range(int((state or {}).get("since", 0))):
@@ -210,12 +226,13 @@ class ParallelLoop(Loop):
         self._load = [0] * n
         self._turn = itertools.islice(itertools.cycle(range(n)), first, None)
         self._tasks: dict[int, Task] = {}
+        self._last: dict[int, bytes] = {}  # the states of workers whose samples are used up, by the task that they could not do
         snapshots = self._snapshots
         self.place.states = lambda: list(snapshots)
         self._plan.begin()
-        self.place.begin()
         for _ in range(self._factor * self._work.num_workers):
             self._give()
+        self.place.begin()
 
     def again(self, plan: Plan, epoch: Optional[int]) -> None:
         """Begin another epoch with the same workers: all it has but them is new."""
@@ -292,15 +309,16 @@ class ParallelLoop(Loop):
             if number is not None:
                 if self._due in self._ready or self._active[number]:
                     return
-                del self._worker[self._due]
-                self._tasks.pop(self._due)
+                del self._worker[self._due], self._tasks[self._due]
+                if self._due in self._last:
+                    self._snapshots[number] = self._decoded(number, self._last.pop(self._due))
             self._due += 1
 
     def _ended(self, number: int, reply: Reply) -> None:
         """Take note that the samples of a worker are used up."""
         self._active[number] = False
         if reply.snapshot is not None:
-            self._snapshots[number] = self._decoded(number, reply.snapshot)
+            self._last[reply.number] = reply.snapshot
         self._give()
 
     def _delivered(self, task_number: int, reply: Reply) -> Any:
@@ -321,10 +339,8 @@ class ParallelLoop(Loop):
 
     def _decoded(self, number: int, snapshot: bytes) -> dict[str, Any]:
         found: dict[str, Any] = pickle.loads(snapshot)
-        if "random" not in found and self._random[number] is not None:
-            found["random"] = self._random[number]
-        self._random[number] = found.get("random")
-        return found
+        self._carried[number].update({name: found[name] for name in CARRIED if name in found})
+        return {**found, **self._carried[number]}
 
     def close(self) -> None:
         self._pool.close()
@@ -335,6 +351,13 @@ class ParallelLoop(Loop):
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self._pool.close()
+
+
+def _seeded(number: int) -> tuple[Any, ...]:
+    """Return the states of the generators when they are seeded."""
+    with randomness.undisturbed():
+        randomness.seed(number)
+        return randomness.state()
 
 
 def _pinning(options: Any) -> Any:

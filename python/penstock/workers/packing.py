@@ -36,7 +36,8 @@ def pack(value: Any, room: Optional[Room], writer: Writer) -> Packed:
     stream, buffers = io.BytesIO(), list[np.ndarray]()
 
     def keep(buffer: pickle.PickleBuffer) -> None:
-        buffers.append(np.frombuffer(buffer.raw(), np.uint8))
+        raw = buffer.raw()
+        buffers.append(np.frombuffer(raw, np.uint8) if len(raw) else np.empty(0, np.uint8))
 
     _Pickler(stream, 5, buffer_callback=keep).dump(value)
     body: Any = stream.getbuffer()

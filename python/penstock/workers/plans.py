@@ -80,8 +80,6 @@ class TorchPlan(Plan):
             self._step = self._start = int(state["step"])
             self._next = int(state.get("next", 0))
             self._order = state.get("order")
-        if self._order is None and self._sampled.has_state:
-            self._order = self._sampled.state()
 
     def begin_serial(self) -> None:
         if self._state is not None or not self._sampled.begun:

@@ -106,6 +106,7 @@ class Sampled:
         self._first: Any = None
         self._owners = [s for s in (index_sampler, getattr(index_sampler, "sampler", None)) if stateful(s)][:1]
         self.given = 0
+        self._initial: dict[str, Any] = {}  # the states that iterator and sampler had then
         self._drawn: list[Any] = []  # what comes next, if it had to be asked for before
 
     @property
@@ -117,6 +118,7 @@ class Sampled:
         """Call iter() of the sampler."""
         self._begun, self._first, self.given, self._drawn = self._random(), None, 0, []
         self._iterator = iter(self._sampler)
+        self._initial = self._own()
 
     def next(self) -> Any:
         """Return what the sampler gives next; raise StopIteration after the last."""
@@ -128,44 +130,45 @@ class Sampled:
         return found
 
     def state(self, given: Optional[int] = None) -> dict[str, Any]:
-        """Return the state after what was given last, or, of a sampler without a state of its own, after so many."""
-        found: dict[str, Any] = {"given": self.given if given is None else given}
+        """Return the state after what was given last, or, with 0, before anything was given."""
+        own = self._own() if given is None else self._initial
+        found: dict[str, Any] = {"given": self.given if given is None else given, **own}
+        if not own or given == 0:
+            first = self._random() if self._first is None and self._generator is not None else self._first
+            found["begun"], found["first"] = self._begun, _SAME if first is self._begun else first
+        return found
+
+    def _own(self) -> dict[str, Any]:
+        """Return the states that the iterator and the sampler have themselves."""
+        found = {}
         if stateful(self._iterator):
             found["iterator"] = self._iterator.state_dict()
         if self._owners:
             found["sampler"] = self._owners[0].state_dict()
-        if len(found) == 1:
-            found["begun"], found["first"] = self._begun, _SAME if self._first is self._begun else self._first
         return found
-
-    @property
-    def has_state(self) -> bool:
-        """Whether the sampler or its iterator has a state of its own."""
-        return bool(self._owners) or stateful(self._iterator)
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go to a state, in an epoch that is begun here."""
-        if "sampler" in state or "iterator" in state:
+        if "sampler" in state and not self._owners:
+            raise Error("the state is of a sampler with load_state_dict, and this one has none")
+        given, begun, first = int(state["given"]), state.get("begun"), state.get("first")
+        first = begun if first == _SAME else first
+        with randomness.undisturbed():
+            if begun is not None:
+                self._restore(begun)
             if "sampler" in state:
-                if not self._owners:
-                    raise Error("the state is of a sampler with load_state_dict, and this one has none")
                 self._owners[0].load_state_dict(state["sampler"])
             self.begin()
             if "iterator" in state:
                 self._iterator.load_state_dict(state["iterator"])
-            self.given = int(state["given"])
-            return
-        with randomness.undisturbed():
-            self._restore(state["begun"])
-            self.begin()
-            first = state["begun"] if state["first"] == _SAME else state["first"]
             if first is not None:
                 self._restore(first)
-            for _ in range(int(state["given"])):
-                next(self._iterator, None)
-            if first is not None and not state["given"]:
+            if begun is not None:
+                for _ in range(given):
+                    next(self._iterator, None)
+            if first is not None and not given:
                 self._drawn = list(itertools.islice(self._iterator, 1))  # now, with those random numbers
-        self._begun, self._first, self.given = state["begun"], first, int(state["given"])
+        self._begun, self._first, self.given = begun or self._begun, first, given
 
     def _random(self) -> Any:
         own = self._generator

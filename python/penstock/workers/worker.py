@@ -21,6 +21,8 @@ from .memory import DUMP, Board, MemoryFile, Writer
 
 #: Kinds of replies.
 DATA, FAILED, ENDED, RESUMED = range(4)
+#: The parts of a state that a worker sends only when they change.
+CARRIED = ("random", "begun")
 _WATCH_SECONDS = 1.0
 
 
@@ -70,7 +72,9 @@ class _Worker:
         self._size = 0  # bytes of the last batch
         self._failed: Optional[failure.Failure] = None  # of worker_init_fn, or of iter(dataset)
         self._fetcher: Any = None
+        # What the loader was sent of the random numbers: after the last batch, and before iter() of an iterable dataset.
         self._states: tuple[Any, ...] = ()
+        self._begun: Any = None
         self._ended = False
 
     def begin(self, state: Optional[Mapping[str, Any]]) -> None:
@@ -169,6 +173,9 @@ class _Worker:
         states = randomness.state()
         if states != self._states:
             self._states, found["random"] = states, randomness.encode(states)
+        if found.get("begun") is self._begun:
+            found.pop("begun", None)
+        self._begun = found.get("begun", self._begun)
         return pickle.dumps(found, 5)
 
 

@@ -322,3 +322,135 @@ class AsTorch(unittest.TestCase):
         self.assertEqual(len(mine), len(theirs), (mine[-2:], theirs[-2:]))
         for n, (a, b) in enumerate(zip(mine, theirs)):
             same(self, a, b, f"seen {n} of {program_of[0]()}")
+
+
+class Counted(IterableDataset):
+    """A dataset that is iterated over with a state of its own, in one worker or several."""
+
+    def __init__(self, n, form):
+        self.n, self.form, self.at = n, form, 0
+
+    def __iter__(self):
+        info = get_worker_info()
+        first, step = (0, 1) if info is None else (info.id, info.num_workers)
+        while first + self.at * step < self.n:
+            self.at += 1
+            yield made(self.form, first + (self.at - 1) * step, [random.random(), float(np.random.rand()), torch.rand(1).item()])
+        self.at = 0
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+class Stately(Counter):
+    """A sampler with a state."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.order, self.at = None, 0
+
+    def __iter__(self):
+        if self.order is None:
+            self.order, self.at = random.sample(range(self.n), self.n), 0
+        while self.at < self.n:
+            self.at += 1
+            yield self.order[self.at - 1]
+        self.order = None
+
+    def state_dict(self):
+        return {"order": self.order, "at": self.at}
+
+    def load_state_dict(self, state):
+        self.order, self.at = state["order"], state["at"]
+
+
+class Resumed(unittest.TestCase):
+    @cases(200)
+    def test_as_without_interruption(self, rng):
+        """Leave a loop at a random step, and go on from its state in another loader: it yields what comes next, random numbers included."""
+        form, workers, n = shape(rng), rng.choice([0, 1, 2, 3]), rng.randint(4, 40)
+        seed = rng.choice([None, None, rng.randrange(1 << 40)])
+        kind = rng.choice([Records, Records, Whole, Stream, Counted])
+        iterable = issubclass(kind, IterableDataset)
+        options = {"batch_size": rng.choice([1, 2, 3, 5]), "drop_last": rng.random() < 0.2, "snapshot_every_n_steps": rng.choice([1, 1, 2, 5])}
+        if workers:
+            options["prefetch_factor"] = rng.randint(1, 4)
+            options["persistent_workers"] = rng.random() < 0.3
+        if not iterable:
+            how = rng.choice(["shuffle", "sequential"] + ([] if seed is not None else ["counter", "subset", "stately", "generator"]))
+        else:
+            how = "sequential"
+        ranks = rng.choice([1, 1, 2]) if seed is not None and not iterable else 1
+        others = workers if seed is None or iterable else rng.choice([0, 1, 2, 3])
+
+        def make(num_workers, rank=0, world_size=1, factor=1):
+            given = {"dataset": kind(n, form), **options, "num_workers": num_workers, "batch_size": options["batch_size"] * factor}
+            if not num_workers:
+                given = {k: v for k, v in given.items() if k not in ("prefetch_factor", "persistent_workers")}
+            if how in ("shuffle", "generator"):
+                given["shuffle"] = True
+            if how == "generator":
+                given["generator"] = torch.Generator().manual_seed(3)
+            if how == "counter":
+                given["sampler"] = Counter(n)
+            if how == "stately":
+                given["sampler"] = Stately(n)
+            if how == "subset":
+                given["sampler"] = SubsetRandomSampler(range(n))
+            return UserLoader(Signature.of(given), seed=seed, rank=rank, world_size=world_size)
+
+        number = rng.randrange(1 << 30)
+        seed_all(number)
+        loader = make(workers, factor=ranks)
+        for _ in range(rng.randint(0, 1)):
+            for _ in loader:
+                pass
+        loop, want, states = iter(loader), [], []
+        for k in range(rng.randint(0, 6)):
+            if next(loop, loop) is loop:
+                break
+        states = (random.getstate(), np.random.get_state(), torch.get_rng_state())  # which a program restores itself, for num_workers=0
+        state = pickle.loads(pickle.dumps(loader.state_dict()))
+        want = [copied(b) for b in loop]
+        left = len(want)
+        if rng.random() < 0.5 and not iterable:
+            want += [copied(b) for b in loader] if seed is not None else []
+        del loop
+        seed_all(number + 1)
+        if ranks == 1:
+            resumed = make(others)
+            resumed.load_state_dict(state)
+            random.setstate(states[0])
+            np.random.set_state(states[1])
+            torch.set_rng_state(states[2])
+            if not state["finished"]:
+                got = [copied(b) for b in resumed] + [copied(b) for b in (resumed if len(want) > left else ())]
+            else:
+                got = []
+            self.assertEqual(len(got), len(want), (make, state["step"]))
+            for k, (a, b) in enumerate(zip(got, want)):
+                same(self, a, b, f"batch {k} of {kind.__name__} {how} {workers} {others} {options} {seed}")
+            return
+        parts = [make(others, rank, ranks) for rank in range(ranks)]
+        for part in parts:
+            part.load_state_dict(state)
+        whole = [[copied(b) for b in part] for part in parts]
+        self.assertEqual({len(p) for p in whole}, {left})
+        for k, step in enumerate(zip(*whole)):
+            got = [r for part in step for r in unstacked(part)]
+            expected = unstacked(want[k])
+            same(self, got[: len(expected)], expected, f"step {k} of ranks")
+
+
+def unstacked(batch):
+    """Return the records of a collated batch, as lists of leaves."""
+    if isinstance(batch, torch.Tensor):
+        return list(batch)
+    if isinstance(batch, dict):
+        return [list(r) for r in zip(*map(unstacked, batch.values()))]
+    if isinstance(batch, (list, tuple)) and batch and isinstance(batch[0], (str, bytes)):
+        return list(batch)
+    return [list(r) for r in zip(*map(unstacked, batch))]
