@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/loader/internal/fill"
 	"github.com/penstock/penstock/loader/internal/schedule"
+	"github.com/penstock/penstock/tensor"
 )
 
 // pool makes the batches that the schedule assigns.
@@ -33,35 +34,66 @@ type worker struct {
 
 // newFiller returns a Filler with its own state of Transforms and Collate.
 func (c *setup) newFiller(id int) (*fill.Filler, error) {
-	funcs := make([]fill.RecordFunc, len(c.plan.Fields))
+	do := fill.Functions{Records: make([]fill.RecordFunc, len(c.plan.Fields)), Stages: make([]fill.Stage, len(c.plan.Fields))}
+	var err error
 	for i := range c.plan.Fields {
 		f := &c.plan.Fields[i]
 		if !f.Converts {
 			continue
 		}
-		do, err := c.opts.Transforms[f.In.Name].Worker(f.In, id)
-		if err != nil {
+		if do.Records[i], do.Stages[i], err = c.convert(f.In, id); err != nil {
 			return nil, &Error{Batch: -1, Field: f.In.Name, Record: -1, Err: err}
 		}
-		funcs[i] = c.recordFunc(do)
 	}
-	collate, err := c.collate(id)
-	if err != nil {
+	if do.Collate, err = c.collate(id); err != nil {
 		return nil, &Error{Batch: -1, Record: -1, Err: err}
 	}
 	panics := fill.Errors
 	if c.opts.Workers == Synchronous {
 		panics = fill.PassThrough
 	}
-	return c.plan.NewFiller(funcs, collate, panics), nil
+	return c.plan.NewFiller(do, panics), nil
 }
 
-// recordFunc returns do as a Filler calls it.
-func (c *setup) recordFunc(do RecordFunc) fill.RecordFunc {
-	seed, repeats := c.opts.Seed, c.repeats
-	return func(dst, src []byte, r fill.Record) error {
-		return do(dst, src, Record{Index: r.Index, Position: r.Position, Epoch: r.Epoch, Seed: seed, repeats: repeats})
+// convert returns what a worker does with the records of a field: one of the two.
+func (c *setup) convert(in tensor.Spec, id int) (fill.RecordFunc, fill.Stage, error) {
+	if t, ok := c.opts.Transforms[in.Name].(AsyncTransform); ok {
+		s, err := t.Stage(in, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, stage{s, c}, nil
 	}
+	do, err := c.opts.Transforms[in.Name].Worker(in, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(dst, src []byte, r fill.Record) error { return do(dst, src, c.record(r)) }, nil, nil
+}
+
+// record returns what a Transform knows of a record.
+func (c *setup) record(r fill.Record) Record {
+	return Record{Index: r.Index, Position: r.Position, Epoch: r.Epoch, Seed: c.opts.Seed, repeats: c.repeats}
+}
+
+// stage is a Stage as a Filler uses it.
+type stage struct {
+	Stage
+	set *setup
+}
+
+func (s stage) Put(ctx context.Context, dst, src []byte, r fill.Record) error {
+	return ofStage(s.Stage.Put(ctx, dst, src, s.set.record(r)))
+}
+
+func (s stage) Flush(ctx context.Context) error { return ofStage(s.Stage.Flush(ctx)) }
+
+// ofStage returns an error of a Stage with the record that it is of.
+func ofStage(err error) error {
+	if at := (*StageError)(nil); errors.As(err, &at) {
+		return &fill.StageError{Record: at.Record, Err: at.Err}
+	}
+	return err
 }
 
 // collate returns the function for whole batches of a worker, or nil.
@@ -218,15 +250,19 @@ func (c *pool) seal(w *worker, t schedule.Task, b *fill.Batch) (err error) {
 
 // stuck describes a batch that is not there after Options.Timeout: the record that a worker is at.
 func (c *pool) stuck(epoch, step, slot int) error {
-	e := &Error{Epoch: epoch, Batch: step, Record: -1, Err: fmt.Errorf("%w: not there after %v", ErrTimeout, c.setup.opts.Timeout)}
+	late := fmt.Errorf("%w: not there after %v", ErrTimeout, c.setup.opts.Timeout)
+	e := &Error{Epoch: epoch, Batch: step, Record: -1, Err: late}
 	if slot < 0 {
 		e.Err = fmt.Errorf("%w: not begun after %v", ErrTimeout, c.setup.opts.Timeout)
 		return e
 	}
 	for _, w := range c.workers {
-		at, f, record := w.filler.Progress()
+		at, f, record, on := w.filler.Progress()
 		if at != slot || f < 0 {
 			continue
+		}
+		if e.Err = late; on != "" {
+			e.Err = fmt.Errorf("%w: %s", late, on)
 		}
 		e.Field, e.Record, e.Location = c.setup.plan.Fields[f].In.Name, record, ""
 		if !c.setup.plan.Fields[f].In.Ragged { // whose place is to be read, which might hang too

@@ -16,10 +16,13 @@ from .errors import Error
 _BUSY = 60
 
 
-def start(datasets: Sequence[str], flags: Sequence[str], command: str | None) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def start(
+    datasets: Sequence[str], flags: Sequence[str], command: str | None, functions: Sequence[int] = ()
+) -> tuple[subprocess.Popen[bytes], socket.socket]:
     """Start a feeding process for this process alone, and return it with the socket to it.
 
-    It does not get the signals of a terminal: they are for the trainer, which may want a last batch.
+    It inherits the descriptors of functions: of their memory, and of a socket to each worker. It does not get the signals of
+    a terminal: they are for the trainer, which may want a last batch.
     """
     if sys.platform != "linux":
         raise Error("a DataLoader needs Linux; here, use penstock.open, or penstock.torch.TorchDataset with torch's DataLoader")
@@ -28,9 +31,10 @@ def start(datasets: Sequence[str], flags: Sequence[str], command: str | None) ->
     fd = theirs.fileno()
     try:
         for program in [[named]] if named else commands("feed"):
-            arguments = [*program, "--fd", str(fd), *flags, "--", *datasets]
+            shared = ["--functions", ",".join(map(str, functions))] if functions else []
+            arguments = [*program, "--fd", str(fd), *shared, *flags, "--", *datasets]
             try:
-                return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, pass_fds=[fd], start_new_session=True), ours
+                return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, pass_fds=[fd, *functions], start_new_session=True), ours
             except FileNotFoundError:
                 continue
             except OSError as e:

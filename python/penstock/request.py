@@ -25,6 +25,7 @@ from .signature import Signature, drawn
 _MAX_BATCH = 1 << 30
 _MAX_WORLD = 1 << 20
 _MAX_WORKERS = 1 << 12
+_MAX_FUNCTION_WORKERS = 512
 MAX_SLOTS = 256
 
 _SIZE = re.compile(r"\s*[1-9][0-9]*(\.[0-9]+)?\s*([KMGTP]i?)?B?\s*", re.IGNORECASE)
@@ -52,12 +53,12 @@ class Request:
     kind: type  # of batches: BatchTuple or BatchDict
     sampler: Any  # as it was given or, without one, that of penstock.samplers which stands for it
     distributed: Any  # the DistributedSampler that says the epoch; None if there is none
+    functions: Any  # of transforms, with who calls them; None if there are none
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], signature: Signature) -> Request:
         """Check the arguments of a DataLoader over prepared datasets, of which signature has checked those that torch has too."""
         given = SimpleNamespace(**arguments)
-        _without_python(signature)
         if given.pack is not None and not isinstance(given.pack, Pack):
             raise TypeError(f"pack is {given.pack!r:.60}; it must be a penstock.Pack, such as penstock.Pack(length)")
         if (given.dataset is None) == (given.socket is None):
@@ -74,14 +75,20 @@ class Request:
         rank, world_size = ranks(given.rank, given.world_size, implied)
         workers = None if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_WORKERS)
         seed = _seed(given.seed if signature.generator is None else drawn(given.seed, signature.generator), implied)
+        pipelines, functions = _by_field(_normalizing(of, given.transforms), given, signature)
+        if functions is None:
+            _without_python(signature)
+        _valid(signature)
         options: dict[str, Any] = {
             "batch_size": batch_size, "num_workers": 0 if workers is None else max(1, workers), "slots": _slots(given.prefetch_factor, workers or 1), "rank": rank, "world_size": world_size,
             "seed": seed, "fields": of.fields, "split": of.split or "",
             "drop_last": implied.get("drop_last", drop_last), "in_order": signature.in_order,
             "filters": to_json(given.filters), "timeout": float(signature.timeout),
-            "transforms": _by_field(_normalizing(of, given.transforms)), "batch_transforms": _of_batches(given.batch_transforms),
+            "transforms": pipelines, "batch_transforms": _of_batches(given.batch_transforms),
             "independent": chosen(given.independent, "independent"), "verify": _verify(given.verify), "on_error": given.on_error,
         }  # fmt: skip
+        if functions is not None:
+            options["num_workers"] = 0  # as many as suit the workers of functions
         if device is not None:
             options["as_bytes"] = True
         exact = of.records if given.pack is None and (given.sampler is not None or of.indices is not None) else None
@@ -97,17 +104,21 @@ class Request:
         return cls(
             of, of.ordered(order), implied, given.pack, options, exact, convert, device, ahead, pinning, copies,
             None if socket is None else os.fspath(socket), flags, None if command is None else os.fspath(command), given.timeout, batch_kind(given.batch_type),
-            order if given.sampler is None else given.sampler, given.sampler if "rank" in implied else None,
+            order if given.sampler is None else given.sampler, given.sampler if "rank" in implied else None, functions,
         )  # fmt: skip
 
 
 def _without_python(signature: Signature) -> None:
-    """Refuse what needs a process of Python for a dataset that a feeding process reads, and what names no sensible number."""
+    """Refuse what needs a process of Python for a dataset that a feeding process reads."""
     if signature.worker_init_fn is not None:
         raise ValueError(
             "worker_init_fn is called in worker processes of Python, and this dataset is read by a feeding process, which has none; leave it out: "
             "random choices of transforms follow seed="
         )
+
+
+def _valid(signature: Signature) -> None:
+    """Refuse what names no sensible number."""
     if signature.prefetch_factor == 0:
         raise ValueError("prefetch_factor is 0; it must be from 1 to 256")
     if math.isnan(signature.timeout):
@@ -218,15 +229,21 @@ def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | None, Any
     return Pinning(device.index), None
 
 
-def _by_field(transforms: Any) -> dict[str, list[dict[str, Any]]]:
-    """Return pipelines by the name of the field; "" stands for all image fields."""
+def _by_field(transforms: Any, given: Any, signature: Signature) -> tuple[dict[str, list[dict[str, Any]]], Any]:
+    """Return pipelines by the name of the field, "" for all image fields, and the functions that they have; None if there are none."""
     if transforms is None:
-        return {}
-    from .transforms import translate
+        return {}, None
+    from .functions.plan import plan
 
-    if isinstance(transforms, Mapping) and "op" not in transforms:
-        return {name: translate(t) for name, t in transforms.items()}
-    return {"": translate(transforms)}
+    found = plan(transforms)
+    if not found.calls:
+        return found.pipelines, None
+    if given.socket is not None:
+        raise ValueError("functions run beside a feed of this process alone; give the dataset in place of socket=")
+    from .functions.running import Functions
+
+    workers = None if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_FUNCTION_WORKERS)
+    return found.pipelines, Functions(found.calls, workers, signature.multiprocessing_context, signature.worker_init_fn)
 
 
 def _of_batches(transforms: Any) -> list[dict[str, Any]]:

@@ -54,13 +54,14 @@ class Session:
         self._talking = threading.RLock()
         self._pending: deque[dict[str, Any]] = deque()
         self._freed: deque[Lent] = deque()
-        self._failure = ""  # why no batch comes, once the pending ones are used
+        self._failure: Error | None = None  # why no batch comes, once the pending ones are used
         self.copied = self.skipped = 0
         self._held = 0
         self._number = self._answered = 0  # of the last request, and of the last that was answered
         self.staged = False  # whether batches are copied to a device by a Stage, which waits for its own copies
         #: The feeding process, if it was started here.
         self.child: Any = None
+        self._workers: Any = None  # of functions
         with _ArrayFile() as arrays:
             self._open(request, arrays)
 
@@ -70,14 +71,29 @@ class Session:
             name, connection = request.socket, process.connect(request.socket)
         else:
             name = ", ".join(self._paths)
-            self.child, connection = process.start(self._paths, request.flags, request.command)
+            self.child, connection = self._begin(request)
         self._wire = Wire(connection, name, self.child)
-        self._finalizer = weakref.finalize(self, _end, self._wire, None, self.child)
+        self._finalizer = weakref.finalize(self, _end, self._wire, None, self.child, self._workers)
+        if self._workers is not None:
+            self._wire.meanwhile = self._workers.meanwhile
         try:
             self._greet(request, arrays)
         except BaseException:
             self.close()
             raise
+
+    def _begin(self, request: Request) -> tuple[Any, Any]:
+        """Start the workers of functions, if there are any, and the feeding process."""
+        if request.functions is None:
+            return process.start(self._paths, request.flags, request.command)
+        self._workers = request.functions.start()
+        try:
+            return process.start(self._paths, request.flags, request.command, self._workers.descriptors)
+        except BaseException:
+            self._workers.close()
+            raise
+        finally:
+            self._workers.handed_over()
 
     def _greet(self, request: Request, arrays: _ArrayFile) -> None:
         options = {
@@ -90,7 +106,7 @@ class Session:
             welcome = part({"welcome": self._receive("welcome", seconds=_OPENING)}, "welcome", dict)
             self._memory = SharedMemory(self._wire.take_descriptor(), request.pinning)
             self._finalizer.detach()
-            self._finalizer = weakref.finalize(self, _end, self._wire, self._memory, self.child)
+            self._finalizer = weakref.finalize(self, _end, self._wire, self._memory, self.child, self._workers)
             fields = [from_json(entry) for entry in part(welcome, "fields", list)]
             self.fields: dict[str, Field] = {f.name: f for f in fields}
             if len(self.fields) != len(fields):
@@ -158,7 +174,7 @@ class Session:
         asked = self._ask({"start": dict(state), "held": held})
         with self._checking():
             answer = part({"started": self._receive("started", asked, self._patience())}, "started", dict)
-            self._failure = ""  # of batches that nobody wants any more
+            self._failure = None  # of batches that nobody wants any more
             if answer.get("error"):
                 raise Error(text(answer, "error"))
             self.stream = position(number(answer, "epoch"), number(answer, "step"), _done(answer))
@@ -191,7 +207,7 @@ class Session:
         self.stream = None
         if 2 * len(self._freed) >= self._slots or self._held >= self._slots:
             self.give_back()
-        if not self._pending and self._failure:
+        if not self._pending and self._failure is not None:
             self._fail()
         with self._checking():
             message = self._pending.popleft() if self._pending else self._receive("batch", seconds=self._patience())
@@ -231,8 +247,17 @@ class Session:
 
     def _fail(self) -> None:
         """Raise why the next batch does not come. A new loop may begin after that."""
-        failure, self._failure, self.stream = self._failure, "", None
-        raise Error(failure)
+        failure, self._failure, self.stream = self._failure, None, None
+        if failure is not None:
+            raise failure
+
+    def _failed(self, message: Any, name: str = "failed") -> Error:
+        """Return why no batch comes."""
+        if self._workers is None:
+            return Error(text(message, name))
+        from .functions.running import failure
+
+        return failure(text(message, name), message.get("raised"), self._workers)
 
     def has_next(self) -> bool:
         """Return whether a message of the feeding process is there."""
@@ -291,16 +316,17 @@ class Session:
         while True:
             message = self._wire.receive(deadline)
             if "error" in message:
-                self.close()
                 there = all("://" in path or os.path.lexists(path) for path in self._paths)
-                raise (Error if there else NotFoundError)(text(message, "error"))
+                error = self._failed(message, "error") if there else NotFoundError(text(message, "error"))
+                self.close()
+                raise error
             if kind in message and (asked is None or message.get("number") == asked):
                 self._answered = asked or self._answered
                 return message[kind]
             if "failed" in message:
                 if kind == "batch":
-                    raise Error(text(message, "failed"))
-                self._failure = text(message, "failed")  # after the batches that are pending
+                    raise self._failed(message)
+                self._failure = self._failed(message)  # after the batches that are pending
             elif "skipped" in message:
                 self.skipped += 1
                 _log.warning("%s", text(message, "skipped"))
@@ -367,10 +393,14 @@ class _ArrayFile:
         self._fd = -1
 
 
-def _end(wire: Wire, memory: SharedMemory | None, child: Any) -> None:
+def _end(wire: Wire, memory: SharedMemory | None, child: Any, workers: Any) -> None:
     """Give back what a DataLoader has. A feeding process ends when its client has gone."""
     wire.close()
     if memory is not None:
         memory.close()
+    if workers is not None:
+        workers.leave()
     if child is not None:
         process.wait(child)
+    if workers is not None:
+        workers.close()

@@ -26,6 +26,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Union
 
 from .errors import UnsupportedError
+from .functions import Function
 
 __all__ = [
     "IMAGENET_MEAN",
@@ -39,6 +40,7 @@ __all__ = [
     "ConvertImageDtype",
     "CutMix",
     "ElasticTransform",
+    "Function",
     "GaussianBlur",
     "Grayscale",
     "LabelSmoothing",
@@ -500,20 +502,49 @@ def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[di
     or does not exist here.
     """
     steps = list(_steps(t))
-    names = [step["op"] if isinstance(step, Mapping) and "op" in step else type(step).__name__ for step in steps]
-    if not _TO_KIND.keys().isdisjoint(names):
-        kind = "PIL images"
-    else:
-        kind = "images" if _OF_TENSORS.isdisjoint(names) else "tensors"
-    entries: list[dict[str, Any]] = []
-    if kind == "tensors" and any(type(step).__module__.startswith("torchvision.transforms") for step in steps):
-        entries.append({"op": "ToImage"})  # tensors are (C, H, W)
-    for name, step in zip(names, steps):
-        entries += _entries(step, known, kind)
-        if name == "ToPureTensor" and kind != "PIL images":
-            kind = "Tensor"
-        kind = _TO_KIND.get(name, kind)
+    kinds = Kinds(steps, known)
+    entries = kinds.first()
+    for step in steps:
+        entries += kinds.entries(step)
+        kinds.after(step)
     return entries
+
+
+class Kinds:
+    """The kind of images at each step of a pipeline of torchvision: ``kind`` is what the next step changes."""
+
+    def __init__(self, steps: Sequence[Any], known: Mapping[str, type[Transform]] | None = None) -> None:
+        names = {_name(step) for step in steps}
+        self._known = _RECORD if known is None else known
+        self._tensors = False
+        if not _TO_KIND.keys().isdisjoint(names):
+            self.kind = "PIL images"
+        elif _OF_TENSORS.isdisjoint(names):
+            self.kind = "images"
+        else:
+            self.kind = "tensors"
+            self._tensors = any(type(step).__module__.startswith("torchvision.transforms") for step in steps)
+
+    def first(self) -> list[dict[str, Any]]:
+        """Return the JSON of what comes before all steps: tensors are (C, H, W)."""
+        return [{"op": "ToImage"}] if self._tensors else []
+
+    def entries(self, step: Any) -> list[dict[str, Any]]:
+        """Return the JSON of the next step."""
+        return _entries(step, self._known, self.kind)
+
+    def after(self, step: Any) -> str:
+        """Go on to the kind after a step, and return it."""
+        name = _name(step)
+        if name == "ToPureTensor" and self.kind != "PIL images":
+            self.kind = "Tensor"
+        self.kind = _TO_KIND.get(name, self.kind)
+        return self.kind
+
+
+def _name(step: Any) -> str:
+    """Return the name of an operation."""
+    return str(step["op"]) if isinstance(step, Mapping) and "op" in step else type(step).__name__
 
 
 def _steps(t: Any) -> Iterator[Any]:
@@ -542,6 +573,10 @@ def _entries(t: Any, known: Mapping[str, type[Transform]], kind: str) -> list[di
             return []
         if name in known:
             return _of_torchvision(known[name], t, kind).to_json()
+    if isinstance(t, type):
+        raise UnsupportedError(f"{t.__name__} is a class; write {t.__name__}(...)")
+    if known is _RECORD and not module.startswith("torchvision."):
+        raise UnsupportedError(f"{t!r:.60} is neither a transform nor a function")
     there = ", ".join(sorted(known))
     raise UnsupportedError(
         f"{module}.{name} cannot run in the feeding process, which has {there}; leave it out here, and apply it "

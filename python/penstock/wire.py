@@ -14,6 +14,7 @@ import socket
 import struct
 import subprocess
 import time
+from collections.abc import Callable
 from typing import Any
 
 from .errors import Error
@@ -74,6 +75,8 @@ class Wire:
         self._descriptors: list[int] = []
         self._greeted = False
         self._process = os.getpid()
+        #: Called while this process waits, until something can be received or a time of time.monotonic.
+        self.meanwhile: Callable[[socket.socket, float | None], None] | None = None
 
     def send(self, message: dict[str, Any], descriptor: int | None = None) -> None:
         """Send a message, and a descriptor with it."""
@@ -152,6 +155,8 @@ class Wire:
 
     def _fill(self, deadline: float | None) -> None:
         try:
+            if self.meanwhile is not None:
+                self.meanwhile(self._connection, deadline)
             self._connection.settimeout(None if deadline is None else max(1e-3, deadline - time.monotonic()))
             _, parts = self._incoming
             before = len(parts)

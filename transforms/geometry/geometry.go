@@ -228,7 +228,7 @@ func draws(p *transforms.Pipeline) (list []string) {
 		if err != nil {
 			panic("geometry: strings have no JSON: " + err.Error())
 		}
-		list = append(list, reflect.TypeOf(t).Name()+string(text))
+		list = append(list, nameOf(t)+string(text))
 	}
 	return list
 }
@@ -237,8 +237,16 @@ func draws(p *transforms.Pipeline) (list []string) {
 func first(p *transforms.Pipeline, e Effect) string {
 	for _, t := range p.Transforms() {
 		if Of(t)&e != 0 {
-			return reflect.TypeOf(t).Name()
+			return nameOf(t)
 		}
 	}
 	return ""
+}
+
+// nameOf returns the name of an operation: that of its type, or its own.
+func nameOf(t transforms.Transform) string {
+	if named, ok := t.(interface{ OpName() string }); ok {
+		return named.OpName()
+	}
+	return reflect.TypeOf(t).Name()
 }

@@ -74,16 +74,25 @@ func (a *arena) unmap(b []byte) (area, error) {
 
 // offset returns where in the file b is, which must be memory of Alloc.
 func (a *arena) offset(b []byte) int64 {
+	at, ok := a.find(b)
+	if !ok {
+		panic("feed: a batch outside the shared memory")
+	}
+	return at
+}
+
+// find returns where in the file b is, and false if it is elsewhere.
+func (a *arena) find(b []byte) (int64, bool) {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for first, part := range a.areas {
 		start, n := uintptr(unsafe.Pointer(first)), uintptr(len(b))
 		if at >= start && n <= uintptr(part.n) && at-start <= uintptr(part.n)-n {
-			return part.at + int64(at-start)
+			return part.at + int64(at-start), true
 		}
 	}
-	panic("feed: a batch outside the shared memory")
+	return 0, false
 }
 
 // bytes returns the size of the file.

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -53,6 +54,7 @@ func Command() *cobra.Command {
 	f.StringVar(&c.socket, "socket", "", "serve clients of this user on a unix socket at `PATH`")
 	f.IntVar(&c.client.fd, "fd", -1, "serve one client on the open file descriptor `N`")
 	f.StringToIntVar(&c.client.files, "inherit", nil, "with --fd: the client's open files, `NAME=N,...` of memory and arrays")
+	f.IntSliceVar(&c.client.functions, "functions", nil, "with --fd: descriptors `M,N...` for the client's functions")
 	f.IntVar(&c.workers, "workers", 0, "`N` workers for clients that do not choose (default what makes their loops fastest)")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")
 	c.cache.Flags(f)
@@ -88,5 +90,12 @@ func (c *command) run(ctx context.Context, p *cli.Progress) error {
 	if err != nil {
 		return err
 	}
-	return server{c.datasets, c.workers, &c.cache}.serve(ctx, t)
+	functions, err := c.client.workers()
+	if err != nil {
+		return errors.Join(err, t.connection().Close())
+	}
+	if functions != nil {
+		defer functions.memory.Close()
+	}
+	return server{c.datasets, c.workers, &c.cache, functions}.serve(ctx, t)
 }

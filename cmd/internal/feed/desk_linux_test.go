@@ -18,7 +18,7 @@ import (
 
 // The position that a batch reports is that of the state after it, and all offsets suit a cache line.
 func TestPut(t *testing.T) {
-	sub, err := newSubject(t.Context(), new(datasetarg.Cache), []string{makeDataset(t, true)}, &Options{BatchSize: 7, NumWorkers: 1}, nil)
+	sub, err := newSubject(t.Context(), new(datasetarg.Cache), []string{makeDataset(t, true)}, &Options{BatchSize: 7, NumWorkers: 1}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

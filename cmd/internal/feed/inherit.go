@@ -13,6 +13,8 @@ import (
 type inherited struct {
 	fd    int            // of the connection
 	files map[string]int // by what they are for: memory, arrays
+
+	functions []int // a file, and a socket to each worker of functions
 }
 
 // fileNames are those that files may have.
@@ -29,7 +31,35 @@ func (i inherited) check() []string {
 	if len(i.files) > 0 && (i.fd < 0 || i.files["memory"] == 0) {
 		problems = append(problems, "--inherit is for --fd, and takes memory=N")
 	}
+	if n := len(i.functions); n > 0 && (i.fd < 0 || n < 2) {
+		problems = append(problems, "--functions is for --fd, and takes the descriptors of a file and of one socket at least")
+	}
 	return problems
+}
+
+// workers returns the workers of the client's functions; nil if there are none.
+func (i inherited) workers() (*functionWorkers, error) {
+	if len(i.functions) == 0 {
+		return nil, nil
+	}
+	w := new(functionWorkers)
+	for k, fd := range i.functions {
+		closeOnExec(fd)
+		f := os.NewFile(uintptr(fd), "functions")
+		if f == nil {
+			return nil, fmt.Errorf("--functions %d: no descriptor", fd)
+		}
+		if k == 0 {
+			w.memory = newArena(sharedFile{f})
+			continue
+		}
+		conn, err := net.FileConn(f)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("--functions %d: not an open socket", fd)
+		}
+		w.conns = append(w.conns, conn)
+	}
+	return w, nil
 }
 
 // open returns the transport: portable if there is memory, else native.

@@ -17,7 +17,7 @@ import (
 
 // listen serves every client that connects, until ctx is done.
 func (c *command) listen(ctx context.Context, p *cli.Progress) error {
-	s, err := newSubject(ctx, &c.cache, c.datasets, &Options{BatchSize: 1}, nil) // so that a wrong path is reported here, not to the first client
+	s, err := newSubject(ctx, &c.cache, c.datasets, &Options{BatchSize: 1}, nil, nil) // so that a wrong path is reported here, not to the first client
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (c *command) accept(ctx context.Context, l acceptor, p *cli.Progress) error
 		defer notes.Unlock()
 		p.Note(text)
 	}
-	v := server{c.datasets, c.workers, &c.cache}
+	v := server{c.datasets, c.workers, &c.cache, nil}
 	full := false
 	for number := 1; ; {
 		conn, err := l.AcceptUnix()

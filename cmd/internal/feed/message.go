@@ -42,6 +42,7 @@ type reply struct {
 	Started *started    `json:"started,omitempty"`
 	Batch   *batch      `json:"batch,omitempty"`
 	Failed  string      `json:"failed,omitempty"`  // why no batch comes until the next start
+	Raised  *raised     `json:"raised,omitempty"`  // with Failed, or Error: the exception of the client's function that is the reason
 	Skipped string      `json:"skipped,omitempty"` // a record that on_error passed over, and why
 	Stats   *statistics `json:"stats,omitempty"`
 	Error   string      `json:"error,omitempty"` // why nothing comes any more
@@ -97,6 +98,8 @@ type statistics struct {
 	Shared   int64        `json:"shared"`  // bytes of the shared memory
 	Direct   bool         `json:"direct"`  // batches are made in it, and not copied there
 	Watched  bool         `json:"watched"` // the client's process is watched, not its socket alone
+
+	Functions []functionReport `json:"functions,omitempty"`
 }
 
 // readRequest reads a message: its length as a little endian uint32, and JSON of that length.

@@ -31,7 +31,7 @@ type finish struct {
 }
 
 // made returns what becomes of each field, in their order.
-func (o *Options) made(fields []store.Field) ([]made, error) {
+func (o *Options) made(fields []store.Field, fs *functions) ([]made, error) {
 	var errs []error
 	var out []made
 	for _, f := range fields {
@@ -42,7 +42,7 @@ func (o *Options) made(fields []store.Field) ([]made, error) {
 		m := made{field: f, image: infoOf(f)}
 		if ok {
 			var err error
-			if m, err = o.makeField(f, recipe); err != nil {
+			if m, err = o.makeField(f, recipe, fs); err != nil {
 				errs = append(errs, fmt.Errorf("field %q: %w", f.Name, err))
 			}
 		}
@@ -80,7 +80,9 @@ func (o *Options) checkGeometry(fields []store.Field, names []string) error {
 		}
 		g := geometry.Field{Spec: f.Spec, Whole: !own}
 		if recipe, err := normalized(f, recipe); isImage(f) && recipe != nil && err == nil {
-			g.Pipeline, _ = transforms.Parse(recipe) // made has reported the error
+			if parts, err := splitRecipe(recipe); err == nil { // else made has reported the error
+				g.Pipeline = geometryOf(parts)
+			}
 		}
 		list = append(list, g)
 	}
@@ -111,13 +113,21 @@ func infoOf(f store.Field) transforms.Info {
 }
 
 // makeField returns what a pipeline makes of a field.
-func (o *Options) makeField(f store.Field, recipe json.RawMessage) (made, error) {
+func (o *Options) makeField(f store.Field, recipe json.RawMessage, fs *functions) (made, error) {
 	recipe, err := normalized(f, recipe)
 	if err != nil {
 		return made{}, err
 	}
+	asBytes := o.AsBytes && !o.mixesImages() && o.OnError != "blank" // of whose zeros a client would make numbers
+	parts, err := splitRecipe(recipe)
+	if err != nil {
+		return made{}, err
+	}
+	if len(parts) > 1 {
+		return fs.makeField(f, parts, asBytes)
+	}
 	if isImage(f) {
-		return makeImages(f, recipe, o.AsBytes && !o.mixesImages() && o.OnError != "blank") // of whose zeros a client would make numbers
+		return makeImages(f, recipe, asBytes)
 	}
 	m := made{field: f}
 	if m.transform, err = arrayTransform(recipe); err != nil {

@@ -26,7 +26,7 @@ func TestAsBytes(t *testing.T) {
 		{`[{"op":"ToTensor"},{"op":"RandomErasing"}]`, "float32[3 4 5]"},
 	} {
 		o := Options{AsBytes: true, BatchTransforms: []batchTransform{{Op: "LabelSmoothing"}}}
-		m, err := o.makeField(f, []byte(c.recipe))
+		m, err := o.makeField(f, []byte(c.recipe), nil)
 		if err != nil {
 			t.Fatal(c.recipe, err)
 		}
@@ -38,12 +38,12 @@ func TestAsBytes(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.recipe, got, c.want)
 		}
 		o.OnError = "blank" // zeros after the pipeline, as without a client that ends it
-		if m, err = o.makeField(f, []byte(c.recipe)); err != nil || m.finish != nil || m.field.Normalization != nil {
+		if m, err = o.makeField(f, []byte(c.recipe), nil); err != nil || m.finish != nil || m.field.Normalization != nil {
 			t.Errorf("%s: %+v, %v, with blank records", c.recipe, m, err)
 		}
 		o.OnError = ""
 		o.BatchTransforms[0].Op = "MixUp" // which needs floats
-		if m, err = o.makeField(f, []byte(c.recipe)); err != nil || m.finish != nil || m.field.Normalization != nil {
+		if m, err = o.makeField(f, []byte(c.recipe), nil); err != nil || m.finish != nil || m.field.Normalization != nil {
 			t.Errorf("%s: %+v, %v, before MixUp", c.recipe, m, err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestGeometryOfRecords(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.options), &o); err != nil {
 			t.Fatal(err)
 		}
-		_, err := o.made(c.fields)
+		_, err := o.made(c.fields, nil)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s:\n%v\nwant %s", c.options, err, c.want)
 		}

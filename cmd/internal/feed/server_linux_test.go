@@ -143,7 +143,7 @@ var errTruncated = errors.New("the file was truncated")
 func TestSlotsComeBack(t *testing.T) {
 	for _, ragged := range []bool{false, true} {
 		o := &Options{BatchSize: 5, Slots: 3, NumWorkers: 1}
-		sub, err := newSubject(t.Context(), new(datasetarg.Cache), []string{makeDataset(t, ragged)}, o, nil)
+		sub, err := newSubject(t.Context(), new(datasetarg.Cache), []string{makeDataset(t, ragged)}, o, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/cmd/internal/feed/external"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
 )
@@ -33,6 +34,7 @@ type session struct {
 	watched bool
 
 	// Made by open.
+	pool    *external.Pool // nil if the client has no functions
 	subject *subject
 	arena   *arena
 	ld      *loader.Loader
@@ -46,9 +48,30 @@ type session struct {
 
 // server is what all sessions of a feed have.
 type server struct {
-	paths   []string          // of datasets, or URLs: see package datasetarg
-	workers int               // for a client that does not ask for a number
-	cache   *datasetarg.Cache // of datasets that are not here
+	paths     []string          // of datasets, or URLs: see package datasetarg
+	workers   int               // for a client that does not ask for a number
+	cache     *datasetarg.Cache // of datasets that are not here
+	functions *functionWorkers  // nil if the client has started none
+}
+
+// functionWorkers are the processes that a client has started for its functions.
+type functionWorkers struct {
+	memory *arena
+	conns  []io.ReadWriteCloser
+}
+
+// functionPool returns a Pool of the workers; nil if the client has no functions.
+func (v server) functionPool(o *Options) (*external.Pool, error) {
+	names, err := o.functionNames()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("feed: options: %w", err)
+	case len(names) == 0:
+		return nil, nil
+	case v.functions == nil:
+		return nil, errors.New("feed: functions need worker processes, which a client hands over when it starts feed (--functions)")
+	}
+	return external.New(v.functions.conns, names, shared{v.functions.memory}, nil)
 }
 
 // serve serves the client at the other end of t batches until it closes its end, or ctx is done, and closes the connection.
@@ -147,7 +170,7 @@ func (s *session) refuse(err error) error {
 	if left(err) {
 		return err
 	}
-	return s.write(reply{Error: cli.Worded(err.Error())})
+	return s.write(reply{Error: cli.Worded(err.Error()), Raised: raisedBy(err)})
 }
 
 // open makes the loader that q asks for, and sends the welcome.
@@ -166,7 +189,16 @@ func (s *session) open(ctx context.Context, q request, numbers *os.File) error {
 		o.NumWorkers = s.workers
 	}
 	var err error
-	if s.subject, err = newSubject(ctx, s.cache, s.paths, o, numbers); err != nil {
+	if s.pool, err = s.functionPool(o); err != nil {
+		return err
+	}
+	if s.pool != nil {
+		context.AfterFunc(ctx, s.pool.Close) // so that nobody waits for a function any more
+		if o.NumWorkers == 0 {
+			o.NumWorkers = max(2, s.pool.Workers())
+		}
+	}
+	if s.subject, err = newSubject(ctx, s.cache, s.paths, o, numbers, s.pool); err != nil {
 		return err
 	}
 	return s.start(o)
@@ -227,6 +259,9 @@ func (s *session) start(o *Options) error {
 // close gives back what open made.
 func (s *session) close() error {
 	var errs []error
+	if s.pool != nil {
+		s.pool.Close() // first, as the loader waits for functions
+	}
 	if s.desk != nil {
 		errs = append(errs, s.desk.Close())
 	}
@@ -255,7 +290,7 @@ func (s *session) listen(ctx context.Context) error {
 		case q.Start != nil:
 			err = s.restart(q)
 		case q.Stats:
-			err = s.write(reply{Stats: &statistics{s.ld.Stats(), s.ld.Diagnose().String(), s.arena.bytes(), s.direct, s.watched}, Number: q.Number})
+			err = s.write(reply{Stats: s.statistics(), Number: q.Number})
 		default:
 			err = s.desk.release(q.Release)
 		}
@@ -265,6 +300,15 @@ func (s *session) listen(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+	}
+}
+
+// statistics returns what the session did.
+func (s *session) statistics() *statistics {
+	stats := s.ld.Stats()
+	return &statistics{
+		Loader: stats, Diagnose: stats.Diagnose().String(), Shared: s.arena.bytes(), Direct: s.direct, Watched: s.watched,
+		Functions: reportsOf(s.subject.stats),
 	}
 }
 
@@ -330,7 +374,7 @@ func (s *session) runFrom(ctx context.Context, q request) error {
 	case pass.Err() != nil:
 		return nil
 	}
-	return s.write(reply{Failed: err.Error()})
+	return s.write(reply{Failed: err.Error(), Raised: raisedBy(err)})
 }
 
 // epochs sends all batches from where the loader is, each when a slot is free. It returns an error.

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/cmd/internal/feed/external"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/mmapds"
@@ -49,6 +50,8 @@ type subject struct {
 	packed   *combine.Packed // nil if records are not packed
 	options  loader.Options
 	fields   []served
+	pool     *external.Pool // of the client's functions; nil if there are none
+	stats    []functionStats
 }
 
 // served is a field of batches.
@@ -59,8 +62,8 @@ type served struct {
 }
 
 // newSubject opens datasets, and resolves what a client asks for.
-func newSubject(ctx context.Context, cache *datasetarg.Cache, paths []string, o *Options, numbers *os.File) (*subject, error) {
-	s := new(subject)
+func newSubject(ctx context.Context, cache *datasetarg.Cache, paths []string, o *Options, numbers *os.File, pool *external.Pool) (*subject, error) {
+	s := &subject{pool: pool}
 	if err := s.open(ctx, cache, paths, o, arrays{numbers}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -101,7 +104,7 @@ func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []str
 	if n := s.positions(o); o.DropLast && n > 0 && n < of.global {
 		return fmt.Errorf("feed: options: drop_last leaves no batch: an epoch has %d records, and a batch of all ranks has %d", n, of.global)
 	}
-	return s.make(o, fields)
+	return s.make(ctx, o, fields)
 }
 
 // positions returns the number of records of an epoch; 0 if the order is not one of the source, which
@@ -118,11 +121,13 @@ func (s *subject) positions(o *Options) int {
 }
 
 // make resolves what becomes of the fields.
-func (s *subject) make(o *Options, fields []store.Field) error {
-	becomes, err := o.made(fields)
+func (s *subject) make(ctx context.Context, o *Options, fields []store.Field) error {
+	fs := &functions{pool: s.pool, batch: o.BatchSize, sample: s.sampler(ctx, o)}
+	becomes, err := o.made(fields, fs)
 	if err != nil {
 		return fmt.Errorf("feed: options: %w", err)
 	}
+	s.stats = fs.stats
 	mix, err := o.mixing(becomes)
 	if err != nil {
 		return fmt.Errorf("feed: options: %w", err)
@@ -170,4 +175,64 @@ func (s *subject) Close() error {
 		errs = append(errs, ds.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// mostSamples is how many records are tried where on_error passes over those that cannot be decoded.
+const mostSamples = 16
+
+// sampler returns what gives stored records of a subject to functions that are asked what they make.
+func (s *subject) sampler(ctx context.Context, o *Options) func(f store.Field, try func(src []byte, r loader.Record) error) error {
+	return func(f store.Field, try func(src []byte, r loader.Record) error) error {
+		order := s.options.Sampler
+		var at []int
+		if order == nil {
+			for i := range min(mostSamples, s.src.Len()) {
+				at = append(at, i)
+			}
+		} else {
+			seq := order.Epoch(s.src.Len(), o.Seed, 0)
+			at = make([]int, min(mostSamples, seq.Len()))
+			seq.Fill(0, at)
+		}
+		if len(at) == 0 {
+			return errors.New("there is no record by which to find what a function makes; give output= to penstock.transforms.Function")
+		}
+		var first error
+		for position, i := range at {
+			err := s.guard(func() error {
+				src, err := s.stored(ctx, f, i)
+				if err != nil {
+					return err
+				}
+				return try(src, loader.Record{Index: i, Position: position, Seed: o.Seed})
+			})
+			if err == nil {
+				return nil
+			}
+			if first == nil {
+				first = fmt.Errorf("record %d: %w", i, err)
+			}
+			if o.OnError == "" || o.OnError == "fail" {
+				break
+			}
+		}
+		return first
+	}
+}
+
+// stored returns a copy of a stored record.
+func (s *subject) stored(ctx context.Context, f store.Field, record int) ([]byte, error) {
+	if err := s.src.Retain(); err != nil {
+		return nil, err
+	}
+	defer s.src.Release()
+	if !f.Ragged {
+		out := make([]byte, f.RecordBytes())
+		return out, s.src.Gather(ctx, f.Name, []int{record}, out)
+	}
+	rows, ok := s.src.(loader.RaggedSource)
+	if !ok {
+		return nil, errors.New("records have lengths of their own")
+	}
+	return rows.GatherRagged(ctx, f.Name, []int{record}, make([]int64, 2), nil)
 }

@@ -195,12 +195,15 @@ var layers = [][]place{
 		{"cmd/internal/inspect/report", "a page of what the other subcommands find"},
 	},
 	{
+		{"cmd/internal/feed/external", "records of the loader made by functions of another process; it knows no dataset and no client"},
 		{"cmd/internal/inspect", "the root of its subcommands"},
 		{"cmd/internal/preprocess", "flags to what is prepared, progress, summary"},
 		{"cmd/internal/demo", "runs other commands, and trains as a user's program would"},
 		{"cmd/internal/doctor", "asks every package what it found on this machine"},
-		{"cmd/internal/feed", "hands the loader's batches to another process, sources made of sources too"},
 		{"cmd/internal/loadbench", "measures all ways to load as a program would use them, a device's too"},
+	},
+	{
+		{"cmd/internal/feed", "hands the loader's batches to another process, sources made of sources too"},
 	},
 	{
 		{"cmd/internal/penstock", "the tree of all commands"},

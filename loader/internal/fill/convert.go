@@ -2,12 +2,30 @@ package fill
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
 
 // RecordFunc writes to dst, whose length is that of the field in a batch, what it makes of the stored bytes src.
 type RecordFunc func(dst, src []byte, r Record) error
+
+// Stage makes records that are done some time after they were put: a loader.Stage.
+type Stage interface {
+	Put(ctx context.Context, dst, src []byte, r Record) error
+	Flush(ctx context.Context) error
+	Waiting() (record int, on string)
+}
+
+// StageError is an error of a Stage that is of a record that was put before, or, if Record is -1, of no record:
+// then no other can take its place.
+type StageError struct {
+	Record int
+	Err    error
+}
+
+// Error says what happened.
+func (e *StageError) Error() string { return e.Err.Error() }
 
 // Record says which record a RecordFunc works on.
 type Record struct {
@@ -21,10 +39,47 @@ type converter struct {
 	reader *reader
 	queue  queue
 	funcs  []RecordFunc // by field; nil of those that are copied
+	stages []Stage      // by field; nil of those that have none
 }
 
-// fill converts places [lo, hi) of field f from the Source's memory, or as many at a time as are staged.
+// fill converts places [lo, hi) of field f.
 func (c *converter) fill(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) error {
+	err := c.pieces(ctx, b, f, lo, hi, dst)
+	if c.stages[f] == nil {
+		return err
+	}
+	if late := c.flush(ctx, f); late != nil && (err == nil || late.Record >= 0 || late.Final) {
+		return late // of a record before the one of err
+	}
+	return err
+}
+
+// flush waits for the records of field f that were put to its Stage.
+func (c *converter) flush(ctx context.Context, f int) (failed *Error) {
+	var err error
+	defer func() {
+		if err != nil {
+			failed = stageError(f, -1, err)
+		}
+	}()
+	defer c.reader.guard.catch(&err)
+	err = c.stages[f].Flush(ctx)
+	w := &c.reader.watch
+	w.cost.Transform += w.lap()
+	return nil
+}
+
+// stageError returns an error of the Stage of field f, which is of a record unless it says of which.
+func stageError(f, record int, err error) *Error {
+	var at *StageError
+	if errors.As(err, &at) {
+		record, err = at.Record, at.Err
+	}
+	return &Error{Field: f, Record: record, Alone: record >= 0, Final: at != nil && at.Record < 0, Err: fmt.Errorf("transform: %w", err)}
+}
+
+// pieces converts places [lo, hi) of field f from the Source's memory, or as many at a time as are staged.
+func (c *converter) pieces(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) error {
 	fd := &c.reader.plan.Fields[f]
 	for from := lo; from < hi; {
 		began := c.reader.watch.at
@@ -93,6 +148,9 @@ func (c *converter) some(ctx context.Context, b *Batch, f, lo, hi int, dst []byt
 		src := c.queue.take(i)
 		c.queue.advance(b, fd, i)
 		read, err := c.one(ctx, f, dst[(i-lo)*fd.Size:(i-lo+1)*fd.Size], src, r, i == lo)
+		if failed, ok := err.(*Error); ok {
+			return 0, failed
+		}
 		if err != nil {
 			return 0, &Error{Field: f, Record: r.Index, Alone: true, Err: err}
 		}
@@ -120,6 +178,12 @@ func (c *converter) one(ctx context.Context, f int, dst, src []byte, r Record, t
 	}
 	if timed {
 		read = c.reader.watch.clock()
+	}
+	if stage := c.stages[f]; stage != nil {
+		if err := stage.Put(ctx, dst, src, r); err != nil {
+			return read, stageError(f, r.Index, err)
+		}
+		return read, nil
 	}
 	if err := c.funcs[f](dst, src, r); err != nil {
 		return read, fmt.Errorf("transform: %w", err)

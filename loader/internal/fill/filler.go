@@ -28,13 +28,23 @@ const (
 	PassThrough               // but for faults in memory of the Source, which are errors
 )
 
-// NewFiller returns a Filler with functions of its own: one for each field that Converts, and one for whole
+// Functions are those of one Filler, by field: a RecordFunc or a Stage for each that Converts; and Collate for whole
 // batches, or nil.
-func (p *Plan) NewFiller(funcs []RecordFunc, collate func(b *Batch) error, panics Panics) *Filler {
+type Functions struct {
+	Records []RecordFunc
+	Stages  []Stage
+	Collate func(b *Batch) error
+}
+
+// NewFiller returns a Filler with functions of its own.
+func (p *Plan) NewFiller(do Functions, panics Panics) *Filler {
 	r := newReader(p, panics == PassThrough)
+	if do.Stages == nil {
+		do.Stages = make([]Stage, len(p.Fields))
+	}
 	return &Filler{
-		plan: p, reader: r, collate: collate,
-		convert: converter{reader: r, queue: queue{source: &p.Source, guard: &r.guard}, funcs: funcs},
+		plan: p, reader: r, collate: do.Collate,
+		convert: converter{reader: r, queue: queue{source: &p.Source, guard: &r.guard}, funcs: do.Records, stages: do.Stages},
 		ahead:   readAhead{plan: p, upcoming: make([]int, p.Batch)},
 	}
 }
@@ -59,10 +69,16 @@ func (w *Filler) MoveCost(sum *Cost) {
 func (w *Filler) IsCold() bool { return w.reader.watch.cold && w.reader.watch.slow }
 
 // Progress returns what the Filler works on, if Plan.OneByOne: the slot of a batch, and a field and a record
-// of it. Each is -1 if it is not known. Any goroutine may call it.
-func (w *Filler) Progress() (slot, field, record int) {
+// of it, and what else it waits for. Each is -1, or empty, if it is not known. Any goroutine may call it.
+func (w *Filler) Progress() (slot, field, record int, on string) {
 	m := &w.reader.progress
-	return int(m.slot.Load()), int(m.field.Load()), int(m.record.Load())
+	slot, field, record = int(m.slot.Load()), int(m.field.Load()), int(m.record.Load())
+	if field >= 0 && w.convert.stages[field] != nil {
+		if at, who := w.convert.stages[field].Waiting(); at >= 0 {
+			record, on = at, who
+		}
+	}
+	return slot, field, record, on
 }
 
 // Rest has Progress say that the Filler works on nothing.
@@ -143,7 +159,7 @@ func (p *Plan) chooseViews(b *Batch) {
 // Fill fills places [lo, hi) of all fields that are not views. Its error is an [*Error].
 func (w *Filler) Fill(ctx context.Context, b *Batch, lo, hi int) error {
 	err := w.fill(ctx, b, lo, hi)
-	if err != nil && w.plan.Policy != Fail && ctx.Err() == nil {
+	if err != nil && w.plan.Policy != Fail && ctx.Err() == nil && !err.(*Error).Final {
 		err = w.repair(ctx, b, lo, hi, err.(*Error), func(i int) error { return w.fill(ctx, b, i, i+1) })
 	}
 	return err

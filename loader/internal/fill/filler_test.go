@@ -213,7 +213,7 @@ func TestFill(t *testing.T) {
 		s := &source{bad: -1, mapped: mapped}
 		p, e := plan(s, nil, "copied", "converted", "ragged")
 		sealed := 0
-		w := p.NewFiller(inverted(p), func(*fill.Batch) error { sealed++; return nil }, fill.Errors)
+		w := p.NewFiller(fill.Functions{Records: inverted(p), Collate: func(*fill.Batch) error { sealed++; return nil }}, fill.Errors)
 		b := p.NewBatch(1)
 		for step := range e.Steps {
 			if err := batch(t.Context(), w, b, e, step); err != nil {
@@ -247,7 +247,7 @@ func TestViews(t *testing.T) {
 	s := &source{bad: -1, mapped: true}
 	p, _ := plan(s, nil, "copied")
 	e := order.New(order.Shares{Batch: 4, Ranks: 1}, 0, sampler.Sequential{}.Epoch(records-1, 0, 0))
-	w := p.NewFiller(inverted(p), nil, fill.Errors)
+	w := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors)
 	if !p.Viewable() || !w.IsInstant(e, 0, e.Steps) {
 		t.Fatal("views of warm memory are not instant")
 	}
@@ -306,7 +306,7 @@ func TestBadRecord(t *testing.T) {
 			}
 			return nil
 		}
-		w := p.NewFiller(funcs, nil, fill.Errors)
+		w := p.NewFiller(fill.Functions{Records: funcs}, fill.Errors)
 		var cost fill.Cost
 		b := p.NewBatch(0)
 		err := batch(t.Context(), w, b, e, 0) // records 0, 7, 14, 1
@@ -347,7 +347,7 @@ func TestPanics(t *testing.T) {
 	}}
 	var failed *fill.Error
 	b := p.NewBatch(0)
-	err := batch(t.Context(), p.NewFiller(funcs, nil, fill.Errors), b, e, 0)
+	err := batch(t.Context(), p.NewFiller(fill.Functions{Records: funcs}, fill.Errors), b, e, 0)
 	if !errors.As(err, &failed) || failed.Record != 14 || !failed.Alone {
 		t.Errorf("error %v", err)
 	}
@@ -357,7 +357,7 @@ func TestPanics(t *testing.T) {
 			t.Error("the panic was caught")
 		}
 	}()
-	_ = batch(t.Context(), p.NewFiller(funcs, nil, fill.PassThrough), b, e, 0)
+	_ = batch(t.Context(), p.NewFiller(fill.Functions{Records: funcs}, fill.PassThrough), b, e, 0)
 }
 
 // While reads are slow a Filler announces its next batch, and the first one its own.
@@ -367,7 +367,7 @@ func TestReadAhead(t *testing.T) {
 		var now time.Duration
 		p.Clock = func() time.Duration { now += time.Second; return now }
 	}, "copied")
-	w, b := p.NewFiller(inverted(p), nil, fill.Errors), p.NewBatch(0)
+	w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
 	for step := range e.Steps {
 		s.prefetch = nil
 		if err := batch(t.Context(), w, b, e, step); err != nil {
@@ -396,7 +396,7 @@ func TestReadAhead(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	s := &source{bad: -1}
 	p, e := plan(s, nil, "copied", "converted")
-	w, b := p.NewFiller(inverted(p), nil, fill.Errors), p.NewBatch(0)
+	w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
 	step := 0
 	each := func() {
 		if err := batch(t.Context(), w, b, e, step%e.Steps); err != nil {

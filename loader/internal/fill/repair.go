@@ -25,7 +25,9 @@ func (w *Filler) repair(ctx context.Context, b *Batch, lo, hi int, first *Error,
 			if err == nil {
 				continue
 			}
-			failed = err.(*Error)
+			if failed = err.(*Error); failed.Final {
+				return failed
+			}
 		}
 		if err := w.replace(ctx, b, i, failed); err != nil {
 			return err

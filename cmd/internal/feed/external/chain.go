@@ -1,0 +1,485 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock/penstock/internal/permute"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Head makes what the first function of a Chain takes of stored records.
+type Head interface {
+	// Output returns what a record becomes. Axes of its Shape that each record has of its own are negative: two at most.
+	Output(in tensor.Spec) (tensor.Spec, error)
+
+	// Worker returns the function that one goroutine will use.
+	Worker(in tensor.Spec, id int) (HeadFunc, error)
+}
+
+// HeadFunc makes what becomes of the stored bytes src in the memory that room returns, which it calls once, and returns the
+// lengths of the axes that the record has of its own.
+type HeadFunc func(room func(n int) ([]byte, error), src []byte, r loader.Record) (axes [2]int, err error)
+
+// Call is a function of a Chain.
+type Call struct {
+	Function int
+	In       tensor.Spec      // what it takes; its Shape may have negative axes, for the first Call
+	Out      tensor.Spec      // what it makes
+	Copies   bool             // it gets copies of its inputs, as it keeps them
+	After    loader.Transform // what the engine makes of that; nil for nothing
+}
+
+func (c *Call) setup() setup { return setup{c.Function, c.In, c.Out, c.Copies} }
+
+// Chain is the Transform of a field by functions of the user, and what the engine does before them, between and after.
+type Chain struct {
+	Pool   *Pool
+	Recipe string // what it does, for ID
+	Head   Head
+	Calls  []Call
+	Batch  int // records of a batch, which are spread over the workers
+	Stats  *Stats
+}
+
+var _ loader.AsyncTransform = (*Chain)(nil)
+
+// Stats is what the stages of a Chain did. Times are sums over goroutines, or workers.
+type Stats struct {
+	Records  atomic.Int64
+	Head     atomic.Int64 // nanoseconds in the engine before the first function
+	Inside   atomic.Int64 // in functions
+	Worker   atomic.Int64 // in workers, functions included
+	After    atomic.Int64 // in the engine after functions
+	Waited   atomic.Int64 // of the loader's goroutines, for workers
+	Messages atomic.Int64
+}
+
+// ID returns the recipe, which names the functions.
+func (c *Chain) ID() string { return c.Recipe }
+
+// Output returns what the last step makes.
+func (c *Chain) Output(tensor.Spec) (tensor.Spec, error) {
+	last := &c.Calls[len(c.Calls)-1]
+	if last.After == nil {
+		return last.Out, nil
+	}
+	return last.After.Output(last.Out)
+}
+
+// Worker returns a function that makes one record at a time.
+func (c *Chain) Worker(in tensor.Spec, id int) (loader.RecordFunc, error) {
+	s, err := c.Stage(in, id)
+	if err != nil {
+		return nil, err
+	}
+	return func(dst, src []byte, r loader.Record) error {
+		ctx := context.Background()
+		if err := s.Put(ctx, dst, src, r); err != nil {
+			return err
+		}
+		return s.Flush(ctx)
+	}, nil
+}
+
+// Stage returns what one goroutine of the loader uses.
+func (c *Chain) Stage(in tensor.Spec, id int) (loader.Stage, error) {
+	head, err := c.Head.Worker(in, id)
+	if err != nil {
+		return nil, err
+	}
+	s := &stage{chain: c, head: head, after: make([]loader.RecordFunc, len(c.Calls))}
+	bytes := 0
+	for i := range c.Calls {
+		call := &c.Calls[i]
+		if call.After != nil {
+			if s.after[i], err = call.After.Worker(call.Out, id); err != nil {
+				return nil, err
+			}
+		}
+		if !isOpen(call.In) {
+			bytes += aligned(call.In.RecordBytes())
+		}
+		bytes += aligned(call.Out.RecordBytes())
+		c.Pool.declare(call.setup())
+	}
+	s.most = c.together(bytes)
+	return s, nil
+}
+
+// Limits of a task: with more records its two messages would take no less of the time, and with more bytes the records would have left the
+// cache when the other process reads them.
+const (
+	mostTogether = 64
+	taskBytes    = 2 << 20
+)
+
+// together returns how many records a task has. A batch is a task for each worker at least.
+func (c *Chain) together(bytes int) int {
+	share := (c.Batch + c.Pool.Workers() - 1) / c.Pool.Workers()
+	return max(1, min(mostTogether, taskBytes/max(1, bytes), share))
+}
+
+// isOpen reports whether records of a Spec have axes of their own.
+func isOpen(s tensor.Spec) bool {
+	for _, n := range s.Shape {
+		if n < 0 {
+			return true
+		}
+	}
+	return s.Ragged
+}
+
+// align is what records in shared memory start on.
+const align = 64
+
+func aligned(n int) int { return (n + align - 1) &^ (align - 1) }
+
+// Keys of the random numbers of functions and of the steps after them, which differ from those of steps before.
+const (
+	functionKey = 0x510e527fade682d1
+	afterKey    = 0x9b05688c2b3e6c1f
+)
+
+// KeyOf returns the key of the random numbers of the n-th function of a Chain for a record.
+func KeyOf(r loader.Record, n int) uint64 {
+	r.Seed = permute.Mix64(r.Seed + functionKey + uint64(n))
+	rnd := r.Rand()
+	return rnd.Uint64()
+}
+
+// afterOf returns the record as the step after the n-th function sees it.
+func afterOf(r loader.Record, n int) loader.Record {
+	r.Seed = permute.Mix64(r.Seed + afterKey + uint64(n))
+	return r
+}
+
+// stage is a Chain at work for one goroutine. Its records are in groups, each of which is a task at a time: while workers have some,
+// it fills others.
+//
+//	free -> filling -> out (of Calls[0]) -> out (of Calls[1]) ... -> free
+type stage struct {
+	chain   *Chain
+	head    HeadFunc
+	after   []loader.RecordFunc // by call; nil copies
+	most    int                 // records of a group
+	made    int                 // groups that exist
+	free    []*group
+	filling *group
+	out     []*group // oldest first
+	oldest  atomic.Pointer[group]
+}
+
+// group is some records on their way.
+type group struct {
+	task    *task
+	records []pending
+	areas   []area // by call
+	call    int    // that the task is of
+}
+
+// pending is a record on its way.
+type pending struct {
+	dst []byte
+	r   loader.Record
+}
+
+// area is the memory of a group for a call.
+type area struct {
+	in, out     []byte
+	inAt, outAt int64 // in the file
+	used        int   // of in
+}
+
+// Put begins to make a record.
+func (s *stage) Put(ctx context.Context, dst, src []byte, r loader.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	began := time.Now()
+	if s.filling == nil {
+		if err := s.begin(); err != nil {
+			return err
+		}
+		began = time.Now()
+	}
+	var place []byte
+	axes, err := s.head(func(n int) (_ []byte, err error) {
+		place, err = s.room(n)
+		return place, err
+	}, src, r)
+	s.chain.Stats.Head.Add(int64(time.Since(began)))
+	if err != nil {
+		return err
+	}
+	g := s.filling
+	a := &g.areas[0]
+	at := a.inAt + int64(a.used)
+	a.used += aligned(len(place))
+	g.records = append(g.records, pending{dst, r})
+	g.task.records = append(g.task.records, record{index: r.Index, key: KeyOf(r, 0), in: at, axes: axes})
+	if len(g.records) == s.most {
+		return s.submit()
+	}
+	return nil
+}
+
+// begin takes a group to fill: a free one, a new one, or the oldest that is out, once it is made.
+func (s *stage) begin() error {
+	for len(s.free) == 0 {
+		if s.made < inFlight*s.chain.Pool.Workers()+1 {
+			s.made++
+			s.free = append(s.free, &group{task: newTask(), areas: make([]area, len(s.chain.Calls))})
+			break
+		}
+		if err := s.advance(); err != nil {
+			return s.drain(err)
+		}
+	}
+	s.filling = s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	s.filling.reset()
+	return nil
+}
+
+func (g *group) reset() {
+	g.records, g.task.records, g.call = g.records[:0], g.task.records[:0], 0
+	for i := range g.areas {
+		g.areas[i].used = 0
+	}
+}
+
+// room returns memory for the next record of the group that is being filled. One that does not fit any more is the first of
+// another group.
+func (s *stage) room(n int) ([]byte, error) {
+	if a := &s.filling.areas[0]; a.used+n > len(a.in) && len(s.filling.records) > 0 {
+		if err := s.submit(); err != nil {
+			return nil, err
+		}
+		if err := s.begin(); err != nil {
+			return nil, err
+		}
+	}
+	a := &s.filling.areas[0]
+	need := n
+	if in := s.chain.Calls[0].In; !isOpen(in) {
+		need = s.most * aligned(n)
+	} else if n > len(a.in) {
+		need = n + n/2
+	}
+	if err := s.grow(&a.in, &a.inAt, need); err != nil {
+		return nil, err
+	}
+	return a.in[a.used : a.used+n : a.used+n], nil
+}
+
+// grow has memory of the Pool's at least so long.
+func (s *stage) grow(b *[]byte, at *int64, n int) error {
+	if n <= len(*b) {
+		return nil
+	}
+	places := s.chain.Pool.places
+	if len(*b) > 0 {
+		if err := places.Free(*b); err != nil {
+			return err
+		}
+	}
+	fresh, err := places.Alloc(n)
+	if err != nil {
+		return &loader.StageError{Record: -1, Err: err}
+	}
+	*b = fresh
+	*at, _ = places.Find(fresh)
+	return nil
+}
+
+// submit gives the group that was filled to the workers.
+func (s *stage) submit() error {
+	g := s.filling
+	s.filling = nil
+	if err := s.call(g); err != nil {
+		return s.drain(s.broken(err))
+	}
+	s.out = append(s.out, g)
+	s.oldest.Store(s.out[0])
+	for len(s.out) > 0 && len(s.out[0].task.done) > 0 { // do what needs no waiting
+		if err := s.advance(); err != nil {
+			return s.drain(err)
+		}
+	}
+	return nil
+}
+
+// call submits the task of a group's call.
+func (s *stage) call(g *group) error {
+	c := &s.chain.Calls[g.call]
+	a := &g.areas[g.call]
+	size := aligned(c.Out.RecordBytes())
+	direct := g.call == len(s.chain.Calls)-1 && s.after[g.call] == nil && s.chain.Pool.batches != nil
+	for i := range g.records {
+		r := &g.task.records[i]
+		r.where = places
+		if direct {
+			if at, ok := s.chain.Pool.batches.Find(g.records[i].dst); ok {
+				r.where, r.out = batches, at
+				continue
+			}
+		}
+		if err := s.grow(&a.out, &a.outAt, size*s.most); err != nil {
+			return err
+		}
+		r.out = a.outAt + int64(i*size)
+	}
+	g.task.function, g.task.epoch, g.task.seed = c.Function, g.records[0].r.Epoch, g.records[0].r.Seed
+	s.chain.Stats.Messages.Add(1)
+	return s.chain.Pool.submit(g.task)
+}
+
+// broken returns an error that is not of a record.
+func (s *stage) broken(err error) error {
+	var at *loader.StageError
+	if errors.As(err, &at) {
+		return err
+	}
+	return &loader.StageError{Record: -1, Err: err}
+}
+
+// advance waits for the oldest group that is out, and does what follows: the next call, or what ends the records.
+func (s *stage) advance() error {
+	g := s.out[0]
+	began := time.Now()
+	err := s.chain.Pool.wait(g.task)
+	now := time.Now()
+	s.chain.Stats.Waited.Add(int64(now.Sub(began)))
+	if err != nil {
+		var raised *Exception
+		if !errors.As(err, &raised) {
+			return s.broken(err)
+		}
+		s.retire()
+		return &loader.StageError{Record: g.records[raised.Done].r.Index, Err: err}
+	}
+	s.chain.Stats.Inside.Add(int64(g.task.inside))
+	s.chain.Stats.Worker.Add(int64(g.task.all))
+	if err := s.follow(g); err != nil {
+		s.retire()
+		return err
+	}
+	s.chain.Stats.After.Add(int64(time.Since(now)))
+	if g.call++; g.call < len(s.chain.Calls) {
+		if err := s.call(g); err != nil {
+			return s.broken(err)
+		}
+		return nil
+	}
+	s.chain.Stats.Records.Add(int64(len(g.records)))
+	s.retire()
+	return nil
+}
+
+// retire frees the oldest group that is out.
+func (s *stage) retire() {
+	s.free = append(s.free, s.out[0])
+	s.out = append(s.out[:0], s.out[1:]...)
+	s.oldest.Store(nil)
+	if len(s.out) > 0 {
+		s.oldest.Store(s.out[0])
+	}
+}
+
+// follow does to the records of a group what the engine does after a call.
+func (s *stage) follow(g *group) error {
+	c := &s.chain.Calls[g.call]
+	a := &g.areas[g.call]
+	size, step, last := c.Out.RecordBytes(), aligned(c.Out.RecordBytes()), g.call == len(s.chain.Calls)-1
+	for i := range g.records {
+		p, r := &g.records[i], &g.task.records[i]
+		if last && r.where == batches {
+			continue // it is there
+		}
+		dst := p.dst
+		if !last {
+			var err error
+			if dst, err = s.next(g, i); err != nil {
+				return err
+			}
+		}
+		src := a.out[i*step : i*step+size]
+		if s.after[g.call] == nil {
+			copy(dst, src)
+		} else if err := s.after[g.call](dst, src, afterOf(p.r, g.call)); err != nil {
+			return &loader.StageError{Record: p.r.Index, Err: err}
+		}
+		if !last {
+			r.key = KeyOf(p.r, g.call+1)
+		}
+	}
+	return nil
+}
+
+// next returns the memory of a record for the next call.
+func (s *stage) next(g *group, i int) ([]byte, error) {
+	a, size := &g.areas[g.call+1], s.chain.Calls[g.call+1].In.RecordBytes()
+	if err := s.grow(&a.in, &a.inAt, s.most*aligned(size)); err != nil {
+		return nil, err
+	}
+	at := i * aligned(size)
+	g.task.records[i].in, g.task.records[i].axes = a.inAt+int64(at), [2]int{}
+	return a.in[at : at+size : at+size], nil
+}
+
+// drain waits for all groups that are out, and forgets their records. It returns err.
+func (s *stage) drain(err error) error {
+	for len(s.out) > 0 {
+		if s.chain.Pool.wait(s.out[0].task) != nil && s.chain.Pool.failure() != nil {
+			s.made -= len(s.out) // a worker may have them still
+			s.out = s.out[:0]
+			s.oldest.Store(nil)
+			break
+		}
+		s.retire()
+	}
+	if s.filling != nil {
+		s.free = append(s.free, s.filling)
+		s.filling = nil
+	}
+	return err
+}
+
+// Flush ends all records that were put.
+func (s *stage) Flush(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return s.drain(ctx.Err())
+	}
+	if s.filling != nil && len(s.filling.records) > 0 {
+		if err := s.submit(); err != nil {
+			return err
+		}
+	}
+	for len(s.out) > 0 {
+		if err := s.advance(); err != nil {
+			return s.drain(err)
+		}
+	}
+	return nil
+}
+
+// Waiting returns the record that the oldest task is at.
+func (s *stage) Waiting() (record int, on string) {
+	g := s.oldest.Load()
+	if g == nil {
+		return -1, ""
+	}
+	w := g.task.worker.Load()
+	if w == nil {
+		return -1, ""
+	}
+	if record = w.record(); record < 0 {
+		return -1, ""
+	}
+	return record, fmt.Sprintf("%s in %v has not returned", s.chain.Pool.names[s.chain.Calls[0].Function], w)
+}

@@ -1,0 +1,438 @@
+package external
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Memory is what workers share with this process. Any goroutine may call its methods.
+type Memory interface {
+	// Alloc returns n > 0 bytes.
+	Alloc(n int) ([]byte, error)
+
+	// Free gives back what Alloc returned.
+	Free(b []byte) error
+
+	// Find returns where b is in the file that is shared, and false if it is elsewhere.
+	Find(b []byte) (at int64, ok bool)
+}
+
+// ErrClosed is the error of a Pool that was closed.
+var ErrClosed = errors.New("the workers were ended")
+
+// Pool is the processes that call functions of the user. Any goroutine may use it.
+type Pool struct {
+	names   []string // of the functions
+	places  Memory   // records on their way to and from functions
+	batches Memory   // batches of the loader; nil if workers cannot write to these
+	workers []*worker
+	tasks   chan *task
+	line    []byte // where workers say which record they are at, a cache line for each
+
+	mu     sync.Mutex
+	setups map[int]setup // by function
+	err    error         // why it is broken
+
+	broken     chan struct{}
+	goroutines sync.WaitGroup
+}
+
+// lineBytes keeps the workers from writing to the same cache line.
+const lineBytes = 64
+
+// inFlight is how many tasks a worker has at a time: one that it works on, and the next.
+const inFlight = 2
+
+// New returns a Pool of the workers at the other ends of connections, which have the functions of these names. It closes the
+// connections. Batches may be nil.
+func New(conns []io.ReadWriteCloser, names []string, shared, batches Memory) (*Pool, error) {
+	line, err := shared.Alloc(lineBytes * len(conns))
+	if err != nil {
+		return nil, err
+	}
+	p := &Pool{
+		names: names, places: shared, batches: batches, tasks: make(chan *task), line: line,
+		setups: make(map[int]setup), broken: make(chan struct{}),
+	}
+	for i, conn := range conns {
+		w := &worker{
+			pool: p, number: i, conn: conn, at: line[i*lineBytes : (i+1)*lineBytes],
+			room: make(chan struct{}, inFlight), flight: make(chan *task, inFlight), known: make(map[int]bool),
+		}
+		p.workers = append(p.workers, w)
+	}
+	for _, w := range p.workers {
+		p.goroutines.Go(w.send)
+		p.goroutines.Go(w.receive)
+	}
+	return p, nil
+}
+
+// Workers returns the number of processes.
+func (p *Pool) Workers() int { return len(p.workers) }
+
+// Len returns the number of functions.
+func (p *Pool) Len() int { return len(p.names) }
+
+// Name returns the name of a function.
+func (p *Pool) Name(function int) string { return p.names[function] }
+
+// Close ends all connections, so that the workers end. Tasks that are not done fail. It may be called again.
+func (p *Pool) Close() {
+	p.fail(ErrClosed)
+	p.goroutines.Wait()
+}
+
+// fail ends the work of all workers.
+func (p *Pool) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if errors.Is(err, ErrClosed) {
+		for _, w := range p.workers {
+			w.conn.Close() // the other end notices
+		}
+	}
+	if p.err == nil {
+		p.err = err
+		close(p.broken)
+	}
+}
+
+// failure returns why the Pool is broken.
+func (p *Pool) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// submit gives a task to the next worker that has room.
+func (p *Pool) submit(t *task) error {
+	t.worker.Store(nil)
+	select {
+	case <-p.broken: // first, as the other may be ready too
+		return p.failure()
+	default:
+	}
+	select {
+	case p.tasks <- t:
+		return nil
+	case <-p.broken:
+		return p.failure()
+	}
+}
+
+// wait waits for a task that was submitted.
+func (p *Pool) wait(t *task) error {
+	select {
+	case err := <-t.done:
+		return err
+	default:
+	}
+	select {
+	case err := <-t.done:
+		return err
+	case <-p.broken:
+		return p.failure()
+	}
+}
+
+// declare says what a function takes and makes, before its first task.
+func (p *Pool) declare(s setup) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.setups[s.Function] = s
+}
+
+// setupOf returns what was declared.
+func (p *Pool) setupOf(function int) (setup, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, ok := p.setups[function]
+	return s, ok
+}
+
+// task is some records for which a worker calls a function, or a probe.
+type task struct {
+	function int
+	epoch    int
+	seed     uint64
+	records  []record
+	probe    *probe // in place of records
+
+	worker atomic.Pointer[worker] // that has it
+	done   chan error             // of one
+	made   *made                  // of a probe
+	inside uint64                 // nanoseconds in the function
+	all    uint64                 // nanoseconds in the worker
+}
+
+func newTask() *task { return &task{done: make(chan error, 1)} }
+
+// worker is one process.
+type worker struct {
+	pool    *Pool
+	number  int
+	conn    io.ReadWriteCloser
+	at      []byte // its line of the Pool's
+	process atomic.Int64
+	room    chan struct{} // of tasks
+	flight  chan *task    // those that were sent, in order
+	known   map[int]bool  // functions whose setup was sent
+	buffer  []byte
+}
+
+// String names the worker.
+func (w *worker) String() string {
+	if id := w.process.Load(); id > 0 {
+		return fmt.Sprintf("worker %d (process %d)", w.number, id)
+	}
+	return fmt.Sprintf("worker %d", w.number)
+}
+
+// record returns the number of the record that the worker is at, and -1 if it is at none.
+func (w *worker) record() int { return int(binary.NativeEndian.Uint64(w.at)) - 1 }
+
+// send sends tasks while the worker has room.
+func (w *worker) send() {
+	at, _ := w.pool.places.Find(w.at)
+	b, err := appendJSON(nil, toWorker{Hello: &hello{Version: Version, Worker: w.number, At: at}})
+	if err == nil {
+		_, err = w.conn.Write(b)
+	}
+	for err == nil {
+		select {
+		case w.room <- struct{}{}:
+		case <-w.pool.broken:
+			return
+		}
+		select {
+		case t := <-w.pool.tasks:
+			t.worker.Store(w)
+			w.flight <- t
+			err = w.sendTask(t)
+		case <-w.pool.broken:
+			return
+		}
+	}
+	// The other end is gone: receive, which reads what it said before, says why.
+}
+
+func (w *worker) sendTask(t *task) (err error) {
+	b := w.buffer[:0]
+	if t.probe != nil {
+		b, err = appendJSON(b, toWorker{Probe: t.probe})
+	} else {
+		if !w.known[t.function] {
+			s, _ := w.pool.setupOf(t.function)
+			if b, err = appendJSON(b, toWorker{Setup: &s}); err != nil {
+				return err
+			}
+			w.known[t.function] = true
+		}
+		b = appendTask(b, t.function, t.epoch, t.seed, t.records)
+	}
+	if err != nil {
+		return err
+	}
+	w.buffer = b
+	_, err = w.conn.Write(b)
+	return err
+}
+
+// receive completes tasks as the worker reports them.
+func (w *worker) receive() {
+	in := reader{in: bufio.NewReader(w.conn)}
+	for {
+		d, m, err := in.next()
+		if err == nil {
+			err = w.take(d, m)
+		}
+		if err != nil {
+			w.pool.fail(w.lost(err))
+			return
+		}
+	}
+}
+
+// take does what a message says.
+func (w *worker) take(d done, m fromWorker) error {
+	if m.Ready != nil {
+		w.process.Store(int64(m.Ready.Process))
+		return nil
+	}
+	var t *task
+	select {
+	case t = <-w.flight:
+	default:
+		if m.Raised != nil { // before its first task
+			return &workerError{w.String(), m.Raised}
+		}
+		return errors.New("a report of a task that it does not have")
+	}
+	var err error
+	switch {
+	case m.Raised != nil:
+		if m.Raised.Done < 0 || t.probe == nil && m.Raised.Done >= len(t.records) {
+			return fmt.Errorf("an exception at record %d of %d", m.Raised.Done, len(t.records))
+		}
+		err = &Exception{Function: w.pool.names[t.function], Worker: w.number, Raised: *m.Raised, by: w.String()}
+	case m.Made != nil:
+		if t.probe == nil {
+			return errors.New("what a function makes, and nobody asked")
+		}
+		t.made = m.Made
+	case t.probe != nil || d.count != len(t.records):
+		return fmt.Errorf("a report of %d records, of %d", d.count, len(t.records))
+	}
+	t.inside, t.all = d.inside, d.all
+	t.done <- err
+	<-w.room
+	return nil
+}
+
+// isGone reports whether an error is the end of the other end.
+func isGone(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
+}
+
+// lost returns why a worker does not work any more.
+func (w *worker) lost(err error) error {
+	var of *workerError
+	switch {
+	case errors.As(err, &of):
+		return err
+	case !isGone(err):
+		return fmt.Errorf("%v: unexpected message: %w", w, err)
+	}
+	if record := w.record(); record >= 0 {
+		return &Ended{fmt.Sprintf("%v has ended while a function of it worked on record %d", w, record), w.number}
+	}
+	return &Ended{fmt.Sprintf("%v has ended", w), w.number}
+}
+
+// Ended is the error of a worker that is no more.
+type Ended struct {
+	text   string
+	Worker int
+}
+
+// Error says which worker, and what it was at.
+func (e *Ended) Error() string { return e.text }
+
+// Exception is the error of a record for which a function raised one.
+type Exception struct {
+	Function string
+	Worker   int
+	Raised
+	by string
+}
+
+// Error says what was raised, where, and how it came to that.
+func (e *Exception) Error() string {
+	text := fmt.Sprintf("%s in %s: %s", e.Function, e.by, e.Type)
+	if e.Text != "" {
+		text += ": " + e.Text
+	}
+	if e.Traceback != "" {
+		text += "\n" + e.Traceback
+	}
+	return text
+}
+
+// workerError is the error of a worker that cannot begin.
+type workerError struct {
+	worker string
+	raised *Raised
+}
+
+func (e *workerError) Error() string {
+	return fmt.Sprintf("%s cannot begin: %s: %s\n%s", e.worker, e.raised.Type, e.raised.Text, e.raised.Traceback)
+}
+
+// Probe has a worker run the function of a Call on one record, whose bytes are memory of Places, and sets what it makes.
+func (p *Pool) Probe(c *Call, shape tensor.Shape, bytes []byte, of Seeded) error {
+	at, ok := p.places.Find(bytes)
+	if !ok {
+		panic("external: a record outside the shared memory")
+	}
+	t := newTask()
+	t.function = c.Function
+	t.probe = &probe{Function: c.Function, In: c.In, At: at, Shape: shape, Index: of.Index, Epoch: of.Epoch, Seed: of.Seed, Key: of.Key}
+	if err := p.submit(t); err != nil {
+		return err
+	}
+	if err := p.wait(t); err != nil {
+		return err
+	}
+	c.Out = tensor.Spec{Name: c.In.Name, DType: t.made.DType, Shape: t.made.Shape, Layout: t.made.Layout}
+	c.Copies = t.made.Keeps
+	return c.Out.Validate()
+}
+
+// Follow has the last of some calls made for one record, whose input is in bytes, and returns the input of the next call in their place.
+func (p *Pool) Follow(calls []Call, bytes []byte, shape tensor.Shape, r loader.Record) (_ []byte, err error) {
+	n := len(calls) - 1
+	c := &calls[n]
+	size := c.Out.RecordBytes()
+	made, err := p.places.Alloc(size)
+	if err != nil {
+		return bytes, err
+	}
+	in, _ := p.places.Find(bytes)
+	out, _ := p.places.Find(made)
+	t := newTask()
+	t.function, t.epoch, t.seed = c.Function, r.Epoch, r.Seed
+	t.records = []record{{index: r.Index, key: KeyOf(r, n), in: in, out: out, axes: openAxes(c.In.Shape, shape)}}
+	p.declare(c.setup())
+	if err = p.submit(t); err == nil {
+		err = p.wait(t)
+	}
+	if err = errors.Join(err, p.places.Free(bytes)); err != nil || c.After == nil {
+		return made, err
+	}
+	spec, err := c.After.Output(c.Out)
+	if err != nil {
+		return made, err
+	}
+	do, err := c.After.Worker(c.Out, -1)
+	if err != nil {
+		return made, err
+	}
+	next, err := p.places.Alloc(spec.RecordBytes())
+	if err != nil {
+		return made, err
+	}
+	err = do(next, made, afterOf(r, n))
+	return next, errors.Join(err, p.places.Free(made))
+}
+
+// openAxes returns the lengths of the axes that a record has of its own.
+func openAxes(of, shape tensor.Shape) (axes [2]int) {
+	next := 0
+	for i, n := range of {
+		if n < 0 {
+			axes[next] = shape[i]
+			next++
+		}
+	}
+	return axes
+}
+
+// Places is the memory that workers share.
+func (p *Pool) Places() Memory { return p.places }
+
+// Seeded is a record with the key of its random numbers.
+type Seeded struct {
+	Index, Epoch int
+	Seed, Key    uint64
+}

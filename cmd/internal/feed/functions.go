@@ -1,0 +1,365 @@
+package feed
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/penstock/penstock/cmd/internal/feed/external"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// functionOp is the "op" of an entry of a pipeline that is a function of the client.
+const functionOp = "Function"
+
+// functionEntry is such an entry.
+type functionEntry struct {
+	Op       string `json:"op"`
+	Function int    `json:"function"` // its number: those of a client are 0, 1, ...
+	Name     string `json:"name"`
+	Stored   bool   `json:"stored"` // it takes image files as they are stored
+	Output   *struct {
+		DType  tensor.DType `json:"dtype"`
+		Shape  tensor.Shape `json:"shape"`
+		Layout string       `json:"layout"`
+	} `json:"output"` // what it makes; null to find that by a record
+}
+
+// functions are those of the client, and how to find what they make.
+type functions struct {
+	pool   *external.Pool // nil if there are no workers
+	batch  int            // records of a batch
+	sample func(field store.Field, try func(src []byte, r loader.Record) error) error
+	stats  []functionStats
+}
+
+// functionStats is what one field's functions did.
+type functionStats struct {
+	field     string
+	functions []string
+	of        *external.Stats
+}
+
+// functionNames returns the names of a client's functions, by number.
+func (o *Options) functionNames() ([]string, error) {
+	found := make(map[int]string)
+	for _, recipe := range o.Transforms {
+		parts, err := splitRecipe(recipe)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range parts {
+			if p.function != nil {
+				found[p.function.Function] = p.function.Name
+			}
+		}
+	}
+	names := make([]string, len(found))
+	for number, name := range found {
+		if number < 0 || number >= len(names) {
+			return nil, fmt.Errorf("transforms: a function has the number %d, and there are %d", number, len(names))
+		}
+		names[number] = name
+	}
+	return names, nil
+}
+
+// recipePart is a pipeline up to a function, or after the last one.
+type recipePart struct {
+	engine   []json.RawMessage
+	function *functionEntry // that follows; nil at the end
+}
+
+// splitRecipe returns the parts of a recipe; one if it has no function.
+func splitRecipe(recipe json.RawMessage) ([]recipePart, error) {
+	var entries []json.RawMessage
+	if err := json.Unmarshal(recipe, &entries); err != nil {
+		return nil, fmt.Errorf("the pipeline is not a JSON list of objects: %w", err)
+	}
+	parts := []recipePart{{engine: []json.RawMessage{}}}
+	for _, entry := range entries {
+		last := &parts[len(parts)-1]
+		var head struct {
+			Op string `json:"op"`
+		}
+		if json.Unmarshal(entry, &head) != nil || head.Op != functionOp {
+			last.engine = append(last.engine, entry)
+			continue
+		}
+		last.function = new(functionEntry)
+		if err := json.Unmarshal(entry, last.function); err != nil {
+			return nil, fmt.Errorf("%s: %w", functionOp, err)
+		}
+		parts = append(parts, recipePart{engine: []json.RawMessage{}})
+	}
+	return parts, nil
+}
+
+// recipe returns the engine's steps as a pipeline.
+func (p recipePart) recipe() json.RawMessage {
+	text, err := json.Marshal(p.engine)
+	if err != nil {
+		panic("feed: entries that were parsed have no JSON: " + err.Error())
+	}
+	return text
+}
+
+// makeField returns what becomes of a field by a pipeline with functions.
+func (fs *functions) makeField(f store.Field, parts []recipePart, asBytes bool) (made, error) {
+	if fs == nil || fs.pool == nil {
+		return made{field: f}, errors.New("a function needs worker processes: penstock.DataLoader starts them with a feed of its own")
+	}
+	chain := &external.Chain{Pool: fs.pool, Batch: fs.batch, Stats: new(external.Stats)}
+	stats := functionStats{field: f.Name, of: chain.Stats}
+	id := sha256.New()
+	for _, p := range parts {
+		id.Write(p.recipe())
+		if p.function != nil {
+			stats.functions = append(stats.functions, fs.pool.Name(p.function.Function))
+			fmt.Fprintf(id, "%q", fs.pool.Name(p.function.Function))
+		}
+	}
+	chain.Recipe = hex.EncodeToString(id.Sum(nil)[:12])
+	head, err := headOf(f, parts[0])
+	if err != nil {
+		return made{field: f}, err
+	}
+	chain.Head = head
+	m := made{field: f, transform: chain}
+	if err := fs.find(chain, f, parts); err != nil {
+		return m, err
+	}
+	fs.stats = append(fs.stats, stats)
+	m.field.Normalization, m.field.Content, m.field.Classes = nil, "", nil
+	if err := m.settle(f); err != nil {
+		return m, err
+	}
+	m.image = infoOf(m.field)
+	last := &chain.Calls[len(chain.Calls)-1]
+	images, ok := last.After.(loader.Images)
+	if !asBytes || !ok {
+		return m, nil
+	}
+	pixels, n, err := part(images.Pipeline)
+	if err != nil || n == nil {
+		return m, err
+	}
+	whole := m.field
+	last.After = loader.Images{Pipeline: pixels}
+	if err := m.settle(f); err != nil || m.field.DType != tensor.Uint8 {
+		last.After = images
+		return m, errors.Join(err, m.settle(f))
+	}
+	m.field.Normalization = n
+	m.finish = &finish{whole.DType, whole.Layout}
+	return m, nil
+}
+
+// headOf returns what becomes of stored records before the first function.
+func headOf(f store.Field, p recipePart) (external.Head, error) {
+	switch {
+	case p.function.Stored && len(p.engine) > 0:
+		return nil, errors.New("a function of stored files comes first")
+	case p.function.Stored:
+		return external.Stored{}, nil
+	case isImage(f):
+		pipeline, err := transforms.Parse(p.recipe())
+		if err != nil {
+			return nil, err
+		}
+		if f.Ragged {
+			return external.Decoded{Pipeline: pipeline}, nil
+		}
+		return external.Made{Transform: loader.Images{Pipeline: pipeline}}, nil
+	case len(p.engine) == 0:
+		return external.Stored{}, nil
+	}
+	t, err := arrayTransform(p.recipe())
+	if err != nil {
+		return nil, err
+	}
+	return external.Made{Transform: t}, nil
+}
+
+// find settles what each function of a chain makes, and what follows it.
+func (fs *functions) find(chain *external.Chain, f store.Field, parts []recipePart) error {
+	in, err := chain.Head.Output(f.Spec)
+	if err != nil {
+		return err
+	}
+	known := true
+	for _, p := range parts[:len(parts)-1] {
+		known = known && p.function.Output != nil
+	}
+	if known {
+		return fs.settle(chain, in, parts, func(call *external.Call, _ *functionEntry) error { return nil })
+	}
+	return fs.sample(f, func(src []byte, r loader.Record) error {
+		chain.Calls = nil
+		bytes, shape, err := fs.pool.Sample(chain.Head, f.Spec, src, r)
+		if bytes != nil {
+			defer func() { err = errors.Join(err, fs.pool.Places().Free(bytes)) }()
+		}
+		if err != nil {
+			return err
+		}
+		return fs.settle(chain, in, parts, func(call *external.Call, e *functionEntry) error {
+			n := len(chain.Calls)
+			if n > 0 { // what is made of the record by all before
+				if bytes, err = fs.pool.Follow(chain.Calls, bytes, shape, r); err != nil {
+					return err
+				}
+				shape = call.In.Shape
+			}
+			if e.Output != nil {
+				return nil
+			}
+			return fs.pool.Probe(call, shape, bytes, external.Seeded{Index: r.Index, Epoch: r.Epoch, Seed: r.Seed, Key: external.KeyOf(r, n)})
+		})
+	})
+}
+
+// settle makes the calls of a chain, whose first function takes in. Probe sets the Out of those that have no output in the recipe.
+func (fs *functions) settle(chain *external.Chain, in tensor.Spec, parts []recipePart, probe func(*external.Call, *functionEntry) error) error {
+	for i, p := range parts[:len(parts)-1] {
+		call := external.Call{Function: p.function.Function, In: in}
+		if o := p.function.Output; o != nil {
+			call.Out = tensor.Spec{Name: in.Name, DType: o.DType, Shape: o.Shape, Layout: o.Layout}
+			if err := call.Out.Validate(); err != nil {
+				return err
+			}
+		}
+		if err := probe(&call, p.function); err != nil {
+			return err
+		}
+		var err error
+		if call.After, err = afterOf(call.Out, parts[i+1]); err != nil {
+			return fmt.Errorf("%s makes %v%v: %w", fs.pool.Name(call.Function), call.Out.DType, call.Out.Shape, err)
+		}
+		in = call.Out
+		if call.After != nil {
+			if in, err = call.After.Output(call.Out); err != nil {
+				return fmt.Errorf("%s makes %v%v: %w", fs.pool.Name(call.Function), call.Out.DType, call.Out.Shape, err)
+			}
+		}
+		chain.Calls = append(chain.Calls, call)
+	}
+	return nil
+}
+
+// afterOf returns what the engine does with what a function makes: with pixels of bytes or of floats, or with numbers.
+func afterOf(in tensor.Spec, p recipePart) (loader.Transform, error) {
+	if len(p.engine) == 0 {
+		return nil, nil
+	}
+	steps, err := transforms.Parse(p.recipe())
+	if err != nil {
+		if numbers, failed := arrayTransform(p.recipe()); failed == nil {
+			return numbers, nil
+		}
+		return nil, err
+	}
+	if in.DType == tensor.Uint8 && in.Layout != "" {
+		return loader.Images{Pipeline: steps}, nil
+	}
+	f, err := external.FloatsOf(in, steps.Transforms())
+	if err != nil {
+		return nil, fmt.Errorf("what follows it works on uint8 pixels of 1 or 3 channels, or, to the end of the pipeline, on float32 ones, and this %w; have it return those, or move it to the end", err)
+	}
+	return f, nil
+}
+
+// Function stands for a function of the client where geometry is checked: it may move all that there is.
+type Function struct{ name string }
+
+// Resolve returns f.
+func (f Function) Resolve() (transforms.Transform, error) { return f, nil }
+
+// Build fails, as nothing but a worker can call the function.
+func (f Function) Build(*transforms.Plan) error { return errors.New("is a function of the client") }
+
+// Randomized does nothing.
+func (f Function) Randomized() {}
+
+// OpName returns the function's name.
+func (f Function) OpName() string { return f.name }
+
+// geometryOf returns a pipeline with functions as far as geometry goes.
+func geometryOf(parts []recipePart) *transforms.Pipeline {
+	var steps []transforms.Transform
+	for _, p := range parts {
+		if some, err := transforms.Parse(p.recipe()); err == nil {
+			steps = append(steps, some.Transforms()...)
+		}
+		if p.function != nil {
+			steps = append(steps, Function{p.function.Name})
+		}
+	}
+	all, err := transforms.Compose(steps...)
+	if err != nil {
+		return nil // making the field has reported the error
+	}
+	return all
+}
+
+// shared is the arena that workers of functions and this process write records to.
+type shared struct{ *arena }
+
+// Find returns where b is, and false if it is elsewhere.
+func (s shared) Find(b []byte) (int64, bool) { return s.find(b) }
+
+// Free gives the pages back, too.
+func (s shared) Free(b []byte) error { return s.drop(b) }
+
+// raised is an exception of a function.
+type raised struct {
+	Type   string `json:"type"`
+	Worker int    `json:"worker"` // that raised it or, if Ended, that is no more
+	Ended  bool   `json:"ended,omitempty"`
+}
+
+// raisedBy returns the exception of a function, or the end of a worker, that is the reason of an error; nil if there is none.
+func raisedBy(err error) *raised {
+	var e *external.Exception
+	var ended *external.Ended
+	switch {
+	case errors.As(err, &e):
+		return &raised{Type: e.Type, Worker: e.Worker}
+	case errors.As(err, &ended):
+		return &raised{Worker: ended.Worker, Ended: true}
+	}
+	return nil
+}
+
+// functionReport is what the functions of a field did. Times are nanoseconds, summed up over the workers, or over the loader's goroutines.
+type functionReport struct {
+	Field     string   `json:"field"`
+	Functions []string `json:"functions"`
+	Records   int64    `json:"records"`
+	Messages  int64    `json:"messages"`
+	Head      int64    `json:"head"`     // in the engine, before the first function
+	Function  int64    `json:"function"` // in the functions
+	Worker    int64    `json:"worker"`   // in the workers, functions included
+	After     int64    `json:"after"`    // in the engine, after functions
+	Waited    int64    `json:"waited"`   // of the loader's goroutines, for workers
+}
+
+func reportsOf(list []functionStats) (out []functionReport) {
+	for _, f := range list {
+		out = append(out, functionReport{
+			Field: f.field, Functions: f.functions, Records: f.of.Records.Load(), Messages: f.of.Messages.Load(), Head: f.of.Head.Load(),
+			Function: f.of.Inside.Load(), Worker: f.of.Worker.Load(), After: f.of.After.Load(), Waited: f.of.Waited.Load(),
+		})
+	}
+	return out
+}
+
+// diagnose says what limits the loop.
+func diagnose(_ []functionStats, _ *external.Pool, s loader.Stats) string {
+	return s.Diagnose().String()
+}

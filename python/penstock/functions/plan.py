@@ -1,0 +1,148 @@
+"""Pipelines with functions: which part the engine does, and which a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import transforms as T
+from ..errors import UnsupportedError
+from .call import Call, Function, Step, name_of, stated, step_of
+
+#: Steps at the end of a pipeline of torchvision which the engine does alike, if they begin with an image of bytes.
+_ENDS = {"ToTensor", "PILToTensor", "ToImage", "ToDtype", "ConvertImageDtype", "Normalize"}
+_TO_TENSORS = {"ToTensor", "PILToTensor", "ToImage"}
+
+
+@dataclass
+class Plan:
+    """Pipelines by field, as JSON for feed, and the functions that they have, by number."""
+
+    pipelines: dict[str, list[dict[str, Any]]]
+    calls: list[Call] = field(default_factory=list)
+
+
+def plan(transforms: Any) -> Plan:
+    """Return the pipelines of a DataLoader's transforms: of one for all image fields, under "", or of a dict by field."""
+    found = Plan({})
+    if transforms is None:
+        return found
+    if isinstance(transforms, Mapping) and "op" not in transforms:
+        for name, t in transforms.items():
+            found.pipelines[name] = _pipeline(t, found.calls)
+    else:
+        found.pipelines[""] = _pipeline(transforms, found.calls)
+    return found
+
+
+def _pipeline(t: Any, calls: list[Call]) -> list[dict[str, Any]]:
+    """Return a pipeline as JSON. Functions are added to calls."""
+    steps = list(_steps(t))
+    if not any(_is_function(step) for step, _ in steps):
+        try:
+            return T.translate(t)
+        except UnsupportedError:
+            if not any(_is_torchvision(step) for step, _ in steps):
+                raise
+    kinds = T.Kinds([step for step, _ in steps])
+    entries = kinds.first()
+    run: list[Step] = []
+    output: Any = None
+
+    def end() -> None:
+        nonlocal run, output
+        if run:
+            entry: dict[str, Any] = {"op": "Function", "function": len(calls), "name": Call(tuple(run)).name}
+            if len(run) == 1 and run[0].takes == "bytes":
+                entry["stored"] = True
+            if output is not None:
+                entry["output"] = output
+            calls.append(Call(tuple(run), output))
+            entries.append(entry)
+        run, output = [], None
+
+    i = 0
+    while i < len(steps):
+        step, inside = steps[i]
+        translated = None if _is_function(step) else _translated(step, kinds)
+        if translated is not None:
+            end()
+            entries += translated
+            kinds.after(step)
+            i += 1
+            continue
+        takes = _taken(kinds.kind)
+        stop = _rest(steps, i, kinds.kind) if inside else i + 1
+        for one, _ in steps[i:stop]:
+            if isinstance(one, (T.Transform, Mapping)):
+                raise UnsupportedError(
+                    f"a Compose of torchvision has {_said(step)}, which runs in Python, and {type(one).__name__} of penstock after it; "
+                    "write the pipeline as a list: transforms=[...]"
+                )
+            run.append(step_of(one, takes if inside or _is_torchvision(one) else None))
+            takes = _taken(kinds.after(one))
+            output = stated(one.output) if isinstance(one, Function) else None
+        i = stop
+    end()
+    return entries
+
+
+def _steps(t: Any, inside: bool = False) -> Iterator[tuple[Any, bool]]:
+    """Yield the transforms of which one is made, and whether each is in a Compose of torchvision."""
+    name, module = type(t).__name__, type(t).__module__
+    if name == "Compose" and (isinstance(t, T.Compose) or module.startswith("torchvision.transforms")):
+        inside = inside or not isinstance(t, T.Compose)
+        t = t.transforms
+    elif not isinstance(t, (list, tuple)) and not (name == "Sequential" and module.startswith("torch.nn")):
+        yield t, inside
+        return
+    for each in t:
+        yield from _steps(each, inside)
+
+
+def _is_torchvision(t: Any) -> bool:
+    return type(t).__module__.startswith("torchvision.transforms")
+
+
+def _is_function(t: Any) -> bool:
+    """Return whether a step is neither one of penstock nor one of torchvision that may be translated."""
+    if isinstance(t, Function):
+        return True
+    if isinstance(t, (T.Transform, Mapping)) or not callable(t) or isinstance(t, type):
+        return False
+    return not _is_torchvision(t) or type(t).__name__ == "Lambda"
+
+
+def _translated(step: Any, kinds: T.Kinds) -> list[dict[str, Any]] | None:
+    """Return what the engine does for a step; None for one of torchvision that it cannot do."""
+    try:
+        return kinds.entries(step)
+    except UnsupportedError:
+        if not _is_torchvision(step) or isinstance(step, type):
+            raise
+        return None
+
+
+def _taken(kind: str) -> str:
+    """Return what a function of torchvision takes where images are of a kind."""
+    return {"PIL images": "pil", "images": "pil", "Image": "tv_tensor", "tensors": "tv_tensor", "Tensor": "tensor"}[kind]
+
+
+def _said(step: Any) -> str:
+    return type(step).__name__ if _is_torchvision(step) else name_of(step)
+
+
+def _rest(steps: Sequence[tuple[Any, bool]], i: int, kind: str) -> int:
+    """Return where the engine goes on after a step i that it cannot do, in a Compose of torchvision.
+
+    It does so where it surely makes what torchvision does: with the conversion of an image of bytes to a tensor that ends
+    the Compose.
+    """
+    last = next((k for k in range(i, len(steps)) if not steps[k][1]), len(steps))
+    end = last
+    while end > i + 1 and type(steps[end - 1][0]).__name__ in _ENDS and _is_torchvision(steps[end - 1][0]):
+        end -= 1
+    if end == last or kind not in ("PIL images", "images") or type(steps[end][0]).__name__ not in _TO_TENSORS:
+        return last
+    return end

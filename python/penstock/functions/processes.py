@@ -1,0 +1,258 @@
+"""The processes that call functions, or this one in their place."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing import reduction
+from typing import Any
+
+from ..errors import Error
+from .call import Call
+from .random_state import kept
+from .worker import Finished, Worker
+
+#: How many seconds workers have to end by themselves.
+_ENDING = 2.0
+
+
+class Processes:
+    """Workers in processes of their own, and what the feeding process needs to reach them.
+
+    ``descriptors`` are those that the feeding process inherits: of the memory, and of a socket to each worker. They are
+    closed by ``handed_over``.
+    """
+
+    #: Called while this process waits for the feeding process.
+    meanwhile = None
+
+    def __init__(self, calls: Sequence[Call], number: int, context: Any, init: Callable[[int], object] | None) -> None:
+        context = context if context is not None and not isinstance(context, str) else multiprocessing.get_context(context)
+        forks = context.get_start_method() == "fork"
+        payload = _Forked((calls, init)) if forks else _pickled((calls, init))
+        self._processes: list[Any] = []
+        self._ends: list[socket.socket] = []
+        self._memory = _memory()
+        try:
+            for i in range(number):
+                ours, theirs = socket.socketpair()
+                self._ends.append(ours)
+                with theirs:
+                    others = list(self._ends) if forks else []
+                    arguments = (theirs, _Descriptor(self._memory), payload, i, os.getpid(), others)
+                    process = context.Process(target=_work, args=arguments, daemon=True, name=f"penstock function {i}")
+                    process.start()
+                    self._processes.append(process)
+        except BaseException:
+            self.handed_over()
+            self.close()
+            raise
+
+    @property
+    def descriptors(self) -> list[int]:
+        return [self._memory, *(end.fileno() for end in self._ends)]
+
+    def handed_over(self) -> None:
+        """Close what the feeding process has inherited."""
+        while self._ends:
+            self._ends.pop().close()
+        if self._memory >= 0:
+            os.close(self._memory)
+        self._memory = -1
+
+    def ending(self, worker: int) -> str:
+        """Say in words how a worker ended."""
+        process = self._processes[worker]
+        process.join(_ENDING)
+        code = process.exitcode
+        if code is None:
+            return "it has closed its connection"
+        if code >= 0:
+            return f"exit code {code}"
+        name = signal.Signals(-code).name if -code in {s.value for s in signal.Signals} else f"signal {-code}"
+        hint = ", as the kernel does with a process when memory is short: see dmesg" if name == "SIGKILL" else ""
+        return f"killed by {name}{hint}"
+
+    def leave(self) -> None:
+        """Do nothing: the feeding process notices that this one has closed its connection, and then workers notice."""
+
+    def close(self) -> None:
+        """End the workers, which are idle once the feeding process has gone."""
+        deadline = time.monotonic() + _ENDING
+        for process in self._processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+        for process in self._processes:
+            if process.exitcode is None:
+                process.kill()
+                process.join()
+            process.close()
+        self._processes = []
+
+
+class Here:
+    """This process in place of workers, for a debugger and plain tracebacks: it calls functions while it waits for a batch."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._memory = _memory()
+        self._kept = os.dup(self._memory)
+        self._theirs, ours = socket.socketpair()
+        self._worker, self._connection, self._begun = Worker(ours, self._kept, calls), ours, False
+        self.exception: BaseException | None = None
+
+    @property
+    def descriptors(self) -> list[int]:
+        return [self._memory, self._theirs.fileno()]
+
+    def handed_over(self) -> None:
+        """Close what the feeding process has inherited."""
+        self._theirs.close()
+        if self._memory >= 0:
+            os.close(self._memory)
+        self._memory = -1
+
+    def ending(self, worker: int) -> str:
+        return "it is this process"
+
+    def leave(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    def close(self) -> None:
+        """Forget the memory."""
+        self._connection.close()
+        if self._kept >= 0:
+            os.close(self._kept)
+        self._kept = -1
+
+    def meanwhile(self, wire: socket.socket, deadline: float | None) -> None:
+        """Call functions until something is to be received, or until a time of time.monotonic."""
+        while True:
+            poll = select.poll()
+            poll.register(wire, select.POLLIN)
+            if self._connection.fileno() >= 0:
+                poll.register(self._connection, select.POLLIN)
+            ready = poll.poll(None if deadline is None else max(0.0, deadline - time.monotonic()) * 1e3)
+            if not ready or wire.fileno() in {fd for fd, _ in ready}:
+                return
+            try:
+                with kept():
+                    self._worker.raised = None
+                    self._worker.step() if self._begun else self._worker.begin()
+                    self._begun = True
+                    self.exception = self._worker.raised or self.exception
+            except Finished:
+                self._connection.close()
+
+
+def _memory() -> int:
+    """Return an anonymous file that the feeding process lets grow."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("penstock-functions")
+    import tempfile
+
+    fd, path = tempfile.mkstemp(prefix="penstock-")
+    os.unlink(path)
+    return fd
+
+
+class _Descriptor:
+    """A file that a process inherits, or gets when it is spawned."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __getstate__(self) -> Any:
+        return reduction.DupFd(self.fd)
+
+    def __setstate__(self, passed: Any) -> None:
+        self.fd = passed.detach()
+
+
+class _Forked:
+    """Objects that a process that was forked has already."""
+
+    def __init__(self, what: Any) -> None:
+        self._what = what
+
+    def load(self) -> Any:
+        return self._what
+
+
+class _Pickled:
+    """Objects for a process that is spawned."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def load(self) -> Any:
+        return pickle.loads(self._data)
+
+
+def _pickled(what: Any) -> _Pickled:
+    """Return functions as they go to a process that is spawned."""
+    try:
+        return _Pickled(reduction.ForkingPickler.dumps(what).tobytes())
+    except Exception as e:  # pickle raises many kinds
+        try:
+            import cloudpickle
+        except ImportError:
+            raise Error(
+                f'a function cannot be sent to a worker that is spawned: {e}; define it in a module by its name, take '
+                'multiprocessing_context="fork", or install cloudpickle, which sends lambdas too'
+            ) from e
+        return _Pickled(cloudpickle.dumps(what))
+
+
+def _work(connection: socket.socket, memory: _Descriptor, payload: Any, number: int, parent: int, others: Sequence[socket.socket]) -> None:
+    """Be a worker."""
+    for other in others:  # the feeding process's ends, which only it may have, so that its end is noticed
+        other.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal, for the trainer
+    threading.Thread(target=_watch, args=(connection, parent), daemon=True).start()
+    worker = None
+    with contextlib.suppress(Finished):
+        try:
+            calls, init = payload.load()
+            _one_thread()
+            worker = Worker(connection, memory.fd, calls)
+            if init is not None:
+                init(number)
+        except Exception as e:
+            (worker or Worker(connection, memory.fd, ())).begin(e)
+            return
+        worker.begin()
+        while True:
+            worker.step()
+
+
+def _one_thread() -> None:
+    """Have libraries compute in one thread: there is a worker for each core."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+    cv2: Any = sys.modules.get("cv2")
+    if cv2 is not None:
+        cv2.setNumThreads(0)
+
+
+def _watch(connection: socket.socket, parent: int) -> None:
+    """End this process soon after the feeding process, or the parent, has gone, whatever its function does."""
+    poll = select.poll()
+    poll.register(connection, 0)  # its end is reported always
+    starter, pidfd = os.getppid(), -1
+    with contextlib.suppress(OSError, AttributeError):
+        pidfd = os.pidfd_open(parent)
+        poll.register(pidfd, select.POLLIN)
+    while not poll.poll(None if pidfd >= 0 else 1000) and os.getppid() == starter:
+        pass
+    time.sleep(_ENDING / 2)
+    os._exit(1)

@@ -1,0 +1,291 @@
+"""The work of a worker: it makes records of tasks that a feeding process sends, in memory that both map. The messages are in docs/feed.md."""
+
+from __future__ import annotations
+
+import gc
+import json
+import mmap
+import os
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Sequence
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from ..field import STORAGE
+from .call import Call, Value, WrongOutput, layout_of
+from .random_state import seed_random
+
+VERSION = 1
+
+_LENGTH = struct.Struct("<I")
+_TASK = struct.Struct("<BxHIQQ")
+_RECORD = struct.Struct("<QQqqQII")
+_DONE = struct.Struct("<IBxxxIQQ")
+_TASK_KIND, _DONE_KIND = 1, 2
+_TEXT = "utf-8"
+_MOST_TEXT = 1 << 16  # of an exception and its traceback
+
+
+class Finished(Exception):
+    """The feeding process has gone."""
+
+
+class Worker:
+    """Calls functions for a feeding process at the other end of a socket.
+
+    ``raised`` is the exception that was reported last.
+    """
+
+    def __init__(self, connection: socket.socket, memory: int, calls: Sequence[Call]) -> None:
+        self._connection, self._calls = connection, calls
+        self._memory = _File(memory)
+        self._pending = b""
+        self._makers: dict[int, _Maker] = {}
+        self._number = 0
+        self._at: Any = None
+        self.raised: BaseException | None = None
+
+    def begin(self, error: BaseException | None = None) -> None:
+        """Answer the first message; with an error, that there will be no other."""
+        hello = json.loads(self._next())["hello"]
+        if hello["version"] != VERSION:
+            error = RuntimeError(f"feed speaks version {hello['version']} to functions, and this is {VERSION}; install both from the same release")
+        self._number, self._at = hello["worker"], np.ndarray(1, np.uint64, self._memory.reach(hello["at"], 8), hello["at"])
+        if error is not None:
+            self._report(error, 0)
+        else:
+            self._send({"ready": {"process": os.getpid()}})
+
+    def step(self) -> None:
+        """Wait for a message, and do what it asks for. Raise Finished at the end."""
+        message = self._next()
+        if message[0] == _TASK_KIND:
+            self._task(message)
+            return
+        asked = json.loads(message)
+        if "setup" in asked:
+            setup = asked["setup"]
+            self._makers[setup["function"]] = _Maker(self._calls[setup["function"]], setup, self._memory)
+        elif "probe" in asked:
+            self._probe(asked["probe"])
+
+    def _probe(self, probe: dict[str, Any]) -> None:
+        self._at[0] = probe["index"] + 1
+        try:
+            maker = _Maker(self._calls[probe["function"]], {"in": probe["in"], "out": None}, self._memory)
+            made = maker.probe(probe["at"], probe["shape"], probe["key"])
+        except Exception as e:
+            self._report(e, 0)
+        else:
+            self._send({"made": made})
+        finally:
+            self._at[0] = 0
+
+    def _task(self, message: bytes) -> None:
+        began = perf_counter_ns()
+        _, function, count, _, _ = _TASK.unpack_from(message)
+        make, at, inside, done = self._makers[function].make, self._at, 0, 0
+        try:
+            for index, key, source, target, where, first, second in _RECORD.iter_unpack(memoryview(message)[_TASK.size :]):
+                at[0] = index + 1
+                inside += make(key, source, target, where, first, second)
+                done += 1
+        except Exception as e:
+            self._report(e, done)
+        else:
+            self._write(_DONE.pack(_DONE.size - _LENGTH.size, _DONE_KIND, count, inside, perf_counter_ns() - began))
+        finally:
+            at[0] = 0
+
+    def _report(self, e: BaseException, done: int) -> None:
+        """Say what was raised. Frames of this module are left out."""
+        self.raised = e
+        kind = type(e)
+        frames = traceback.TracebackException.from_exception(e)
+        own = os.path.dirname(__file__)
+        while frames.stack and frames.stack[0].filename.startswith(own):
+            del frames.stack[0]
+        text = "".join(frames.format(chain=True)).rstrip()
+        try:
+            said = str(e)
+        except Exception:
+            said = "(its text cannot be had)"
+        if isinstance(e, WrongOutput):
+            text = ""
+        self._send({"raised": {"done": done, "type": _named(kind), "text": said[:_MOST_TEXT], "traceback": text[-_MOST_TEXT:]}})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        body = json.dumps(message).encode("utf-8", "backslashreplace")
+        self._write(_LENGTH.pack(len(body)) + body)
+
+    def _write(self, frame: bytes) -> None:
+        try:
+            self._connection.sendall(frame)
+        except OSError:
+            raise Finished from None
+
+    def _next(self) -> bytes:
+        data = self._pending
+        need = _LENGTH.size
+        while True:
+            if len(data) >= need:
+                need = _LENGTH.size + _LENGTH.unpack_from(data)[0]
+                if len(data) >= need:
+                    self._pending = data[need:]
+                    return data[_LENGTH.size : need]
+            try:
+                more = self._connection.recv(1 << 16)
+            except OSError:
+                raise Finished from None
+            if not more:
+                raise Finished
+            data += more
+
+
+def _named(kind: type) -> str:
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+class _File:
+    """A file that grows, mapped as far as it is needed. What was mapped before stays valid for as long as arrays refer to it."""
+
+    __slots__ = ("_fd", "_map", "_size")
+
+    def __init__(self, fd: int) -> None:
+        self._fd, self._size = fd, 0
+        self._map: Any = None
+
+    def reach(self, at: int, n: int) -> mmap.mmap:
+        """Return a mapping of the file that has n bytes at an offset."""
+        if at + n > self._size:
+            self._size = os.fstat(self._fd).st_size
+            self._map = mmap.mmap(self._fd, self._size)
+        mapped: mmap.mmap = self._map
+        return mapped
+
+
+class _Maker:
+    """Makes records by one Call."""
+
+    def __init__(self, call: Call, setup: dict[str, Any], memory: _File) -> None:
+        given, made = setup["in"], setup["out"]
+        self._call, self._memory = call, memory
+        self._dtype, self._shape = np.dtype(STORAGE[given["dtype"]]), tuple(given["shape"] or ())
+        self._open = [i for i, n in enumerate(self._shape) if n < 0]
+        self._fixed = 0 if self._open else _bytes(self._dtype, self._shape)
+        self._layout, self._text = given.get("layout", ""), given.get("content", "") == _TEXT
+        self._copies = setup.get("copies", False)
+        only = call.steps[0]
+        self._plain = only if len(call.steps) == 1 and only.takes == "array" and only.layout in (None, self._layout) and not self._text else None
+        self._seeds = [step.seed for step in call.steps if step.seed is not None]
+        if made is not None:
+            self._out_dtype, self._out_shape = np.dtype(STORAGE[made["dtype"]]), tuple(made["shape"] or ())
+            self._out_bytes = _bytes(self._out_dtype, self._out_shape)
+            self._made = f"{made['dtype']} {self._out_shape}"
+
+    def make(self, key: int, source: int, target: int, where: int, first: int, second: int) -> int:
+        """Make a record, and return how many nanoseconds its functions took."""
+        shape, size = self._shape, self._fixed
+        if self._open:
+            shape = self._filled((first, second))
+            size = _bytes(self._dtype, shape)
+        x = np.ndarray(shape, self._dtype, self._memory.reach(source, size), source)
+        if self._copies:
+            x = x.copy()
+        began = perf_counter_ns()
+        seed_random(key)
+        for seed in self._seeds:
+            seed(key)
+        if self._plain is not None:
+            result = self._plain.call(x)
+            if type(result) is not np.ndarray:
+                result = Value(result, "").array()
+        else:
+            result = self._through(x).array()
+        took = perf_counter_ns() - began
+        if result.dtype != self._out_dtype or result.shape != self._out_shape:
+            raise WrongOutput(
+                f"it has returned {result.dtype} {result.shape} for this record, and {self._made} for the first; have it return one type and "
+                "shape for all records: resize, crop or pad before it, or in it"
+            )
+        out = np.ndarray(self._out_shape, self._out_dtype, self._memory.reach(target, self._out_bytes), target)
+        out[...] = result
+        del result
+        if not self._copies and sys.getrefcount(x) > _OWN and self._is_kept(x):
+            raise WrongOutput(
+                "it keeps a reference to its input, whose memory the next record gets; have it keep a copy: numpy.copy(x), or tensor.clone()"
+            )
+        return took
+
+    def probe(self, at: int, shape: Sequence[int], key: int) -> dict[str, Any]:
+        """Return what the functions make of one record."""
+        size = _bytes(self._dtype, shape)
+        x = np.ndarray(tuple(shape), self._dtype, self._memory.reach(at, size), at)
+        seed_random(key)
+        for seed in self._seeds:
+            seed(key)
+        value = self._through(x)
+        layout, result = layout_of(value.value, value.layout), value.array()
+        dtype = "bfloat16" if str(getattr(value.value, "dtype", "")) == "torch.bfloat16" else result.dtype.name
+        if dtype not in STORAGE or result.dtype.byteorder == ">":
+            raise WrongOutput(
+                f"it returns {type(value.value).__name__} of {result.dtype}, which batches cannot have; have it return an array, a tensor or an "
+                f"image of {', '.join(STORAGE)}"
+            )
+        made = {"dtype": dtype, "shape": list(result.shape), "layout": layout, "keeps": False}
+        if 0 in result.shape:
+            raise WrongOutput(f"it returns {dtype} {result.shape}, which has no elements; records of a batch have one shape, with elements")
+        del value, result
+        made["keeps"] = self._is_kept(x) or self._copies
+        return made
+
+    def _through(self, x: np.ndarray) -> Value:
+        value = Value(bytes(x).decode() if self._text else x, self._layout)
+        for step in self._call.steps:
+            given = value.as_taken(step)
+            layout = value.layout if step.takes not in ("tensor", "tv_tensor") or not value.layout else "CHW"
+            result = step.call(given)
+            value = Value(result, layout_of(result, layout))
+        return value
+
+    def _filled(self, axes: tuple[int, int]) -> tuple[int, ...]:
+        shape = list(self._shape)
+        for i, n in zip(self._open, axes):
+            shape[i] = n
+        return tuple(shape)
+
+    def _is_kept(self, x: np.ndarray) -> bool:
+        """Return whether anything but the caller refers to an input, whose memory is used again."""
+        if sys.getrefcount(x) <= _OWN_IN_CALL:
+            return False
+        gc.collect()
+        if sys.getrefcount(x) > _OWN_IN_CALL:
+            return True
+        self._copies = True  # cycles that hold inputs for a while are likely to come again
+        return False
+
+
+def _bytes(dtype: np.dtype, shape: Sequence[int]) -> int:
+    n = dtype.itemsize
+    for axis in shape:
+        n *= axis
+    return n
+
+
+def _references() -> tuple[int, int]:
+    """Return how many references an array has if only one function knows it, and in a method that this one calls with it."""
+
+    class Counter:
+        def count(self, x: np.ndarray) -> int:
+            return sys.getrefcount(x)
+
+    x = np.ndarray(0)
+    return sys.getrefcount(x), Counter().count(x)
+
+
+_OWN, _OWN_IN_CALL = _references()

@@ -1,0 +1,524 @@
+import functools
+import gc
+import io
+import logging
+import os
+import pickle
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+
+import numpy as np
+
+import penstock
+from penstock import transforms as T
+from penstock.functions import record_seed, seed_random
+
+from . import data
+
+RECORDS = 90
+#: Random programs of test_random_programs.
+PROGRAMS = int(os.environ.get("PENSTOCK_PROGRAMS", "3"))
+
+
+def half(x):
+    return x // 2
+
+
+def noisy(x):
+    """Return bytes that depend on all random numbers."""
+    return x ^ np.uint8(random.randrange(256)) ^ np.random.randint(0, 256, x.shape, np.uint8)
+
+
+def to_float(x):
+    return x.astype(np.float32)
+
+
+def corner(x):
+    return np.ascontiguousarray(x[:5, :6])
+
+
+def mean(x):
+    return x.mean((0, 1))
+
+
+def fails(x, every=7):
+    if x.flat[0] % every == 3:
+        raise LookupError(f"a byte of {x.flat[0]}")
+    return x
+
+
+class Unpicklable(Exception):
+    def __init__(self, number, lock):
+        super().__init__(number, lock)
+        self.lock = lock
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def gone(pids, seconds=20):
+    """Return whether processes end in time."""
+    deadline = time.monotonic() + seconds
+    while any(map(alive, pids)):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class FunctionsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.base = tempfile.mkdtemp(prefix="penstock-functions-")
+        cls.path = os.path.join(cls.base, "ds")
+        rng = np.random.default_rng(1)
+        schema = [
+            penstock.Field("image", "uint8", (8, 9, 3), layout="HWC"),
+            penstock.Field("signal", "float32", (6,)),
+            penstock.Field("tokens", "int32", ragged=True),
+            penstock.Field("text", "uint8", ragged=True, content="utf-8"),
+            penstock.Field("label", "int64"),
+        ]
+        with penstock.Writer(cls.path, schema=schema, command=data.preprocess()) as w:
+            for i in range(RECORDS):
+                image = rng.integers(0, 256, (8, 9, 3), np.uint8)
+                image[0, 0, 0] = 0 if i == 0 else image[0, 0, 0]
+                w.append(
+                    {
+                        "image": image,
+                        "signal": rng.random(6).astype(np.float32),
+                        "tokens": rng.integers(0, 99, i % 11).astype(np.int32),
+                        "text": f"text {i}",
+                        "label": i,
+                    }
+                )
+        cls.ds = penstock.open(cls.path)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.base)
+
+    def loader(self, transforms, batch_size=16, fields=("image", "label"), **options):
+        made = penstock.DataLoader(
+            self.path, batch_size, output="numpy", transforms=transforms, fields=list(fields), command=data.feed(), **{"num_workers": 2, **options}
+        )
+        self.addCleanup(made.close)
+        return made
+
+    def records(self, loader, field="image"):
+        """Return the values of an epoch by record."""
+        return {int(r): b[field][i].copy() for b in loader for i, r in enumerate(b.indices)}
+
+    def seeded(self, record, seed=0, epoch=0, place=0):
+        seed_random(record_seed(seed, epoch, record, place=place))
+
+
+class ResultsTest(FunctionsTest):
+    def check(self, transforms, want, field="image", fields=("image", "label"), **options):
+        got = self.records(self.loader(transforms, fields=fields, **options), field)
+        self.assertEqual(len(got), RECORDS)
+        for r, value in got.items():
+            expected = want(r)
+            self.assertEqual((value.dtype, value.shape), (expected.dtype, expected.shape))
+            np.testing.assert_array_equal(value, expected)
+
+    def test_stored_arrays(self):
+        self.check({"signal": half}, lambda r: self.ds[r]["signal"] // 2, "signal", ["signal"])
+
+    def test_images_alone(self):
+        self.check(half, lambda r: self.ds[r]["image"] // 2)
+        self.check([half], lambda r: self.ds[r]["image"] // 2)
+
+    def test_random_numbers_are_those_of_the_record(self):
+        def want(r):
+            self.seeded(r)
+            return noisy(self.ds[r]["image"])
+
+        self.check([noisy], want, shuffle=True)
+
+    def test_between_steps_of_the_engine(self):
+        def want(r):
+            x = half(self.ds[r]["image"][2:7, 2:7]).astype(np.float32) / np.float32(255)
+            return ((x - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1)
+
+        self.check([T.CenterCrop(5), half, T.ToTensor(), T.Normalize([0.5], [0.25])], want)
+
+    def test_floats_go_on(self):
+        def want(r):
+            return ((to_float(self.ds[r]["image"]) - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1)
+
+        self.check([to_float, T.ToTensor(), T.Normalize([0.5], [0.25])], want)
+
+    def test_several_functions(self):
+        def want(r):
+            x = half(self.ds[r]["image"][2:7, 2:7])
+            self.seeded(r, place=1)
+            return noisy(np.ascontiguousarray(x[1:4, 1:4])).astype(np.float32)
+
+        self.check([T.CenterCrop(5), half, T.CenterCrop(3), noisy, to_float], want)
+
+    def test_another_shape_and_type(self):
+        self.check([mean], lambda r: self.ds[r]["image"].mean((0, 1)))
+        self.check([corner], lambda r: self.ds[r]["image"][:5, :6])
+        self.check([lambda x: int(x.sum())], lambda r: np.asarray(int(self.ds[r]["image"].sum())))
+
+    def test_what_it_returns_can_be_stated(self):
+        called = os.path.join(self.base, "called")
+
+        def noted(x):
+            with open(called, "a") as f:
+                f.write("x")
+            return x[0, 0]
+
+        self.loader([T.Function(noted, output=("uint8", (3,)))])
+        self.assertFalse(os.path.exists(called))
+        self.loader([noted])
+        self.assertTrue(os.path.exists(called))
+        got = self.records(self.loader([T.Function(noted, output=(np.uint8, 3))]))
+        np.testing.assert_array_equal(got[5], self.ds[5]["image"][0, 0])
+
+    def test_variable_lengths_become_one(self):
+        def padded(tokens):
+            return np.pad(tokens, (0, 12 - len(tokens)))
+
+        def want(r):
+            return np.pad(self.ds[r]["tokens"], (0, 12 - r % 11))
+
+        self.check({"tokens": padded}, want, "tokens", ["tokens"])
+        self.check(
+            {"text": lambda text: np.frombuffer(text.encode().ljust(9), np.uint8)},
+            lambda r: np.frombuffer(f"text {r}".encode().ljust(9), np.uint8),
+            "text",
+            ["text"],
+        )
+
+    def test_layout(self):
+        def planes(x):
+            assert x.shape == (3, 8, 9), x.shape
+            return x[:, 1:3]
+
+        self.check([T.Function(planes, layout="CHW")], lambda r: self.ds[r]["image"].transpose(2, 0, 1)[:, 1:3])
+        self.check([T.ToImage(), planes], lambda r: self.ds[r]["image"].transpose(2, 0, 1)[:, 1:3])
+
+    def test_a_function_may_change_its_input_and_return_it(self):
+        def changed(x):
+            x[0] = 7
+            return x
+
+        def want(r):
+            x = self.ds[r]["image"].copy()
+            x[0] = 7
+            return x
+
+        self.check([changed], want)
+
+    def test_a_function_that_keeps_its_inputs(self):
+        kept = []
+
+        def keeps(x):
+            kept.append(x)
+            return kept[max(0, len(kept) - 2)] * 0 + x
+
+        self.check([keeps], lambda r: self.ds[r]["image"])
+        calls = []
+
+        def keeps_later(x):
+            calls.append(x if len(calls) == 3 else None)
+            return x
+
+        with self.assertRaisesRegex(penstock.Error, "keeps a reference to its input"):
+            self.records(self.loader([keeps_later]))
+
+    def test_callables(self):
+        class Times:
+            def __init__(self, n):
+                self.n = n
+
+            def __call__(self, x):
+                return x * self.n
+
+        self.check([Times(3)], lambda r: self.ds[r]["image"] * 3)
+        self.check([functools.partial(np.multiply, 3)], lambda r: self.ds[r]["image"] * 3)
+        self.check([np.flip], lambda r: np.flip(self.ds[r]["image"]))
+
+    def test_annotations(self):
+        def stored(x: bytes):
+            return np.frombuffer(x[:10], np.uint8)
+
+        self.check([stored], lambda r: self.ds[r]["image"].reshape(-1)[:10])
+
+    def test_a_dict_of_pipelines(self):
+        made = self.loader({"image": [T.CenterCrop(5), half], "signal": lambda s: s[::-1]}, fields=["image", "signal"])
+        for b in made:
+            for i, r in enumerate(b.indices):
+                np.testing.assert_array_equal(b["image"][i], self.ds[int(r)]["image"][2:7, 2:7] // 2)
+                np.testing.assert_array_equal(b["signal"][i], self.ds[int(r)]["signal"][::-1])
+
+    def test_many_records_in_every_order(self):
+        for options in ({"shuffle": True, "seed": 5}, {"drop_last": True}, {"in_order": False}, {"batch_size": 1}, {"batch_size": 90}):
+            got = self.records(self.loader([half], **options))
+            for r, value in got.items():
+                np.testing.assert_array_equal(value, self.ds[r]["image"] // 2)
+
+    def test_pickled(self):
+        again = pickle.loads(pickle.dumps(self.loader([half])))
+        self.addCleanup(again.close)
+        np.testing.assert_array_equal(self.records(again)[4], half(self.ds[4]["image"]))
+
+
+class SameResultsTest(FunctionsTest):
+    """Results depend on seed, epoch and record, and on nothing else."""
+
+    def test_random_programs(self):
+        rng = random.Random(int(os.environ.get("PENSTOCK_PROGRAMS_SEED", "3")))
+        heads = [[], [T.CenterCrop(6)], [T.RandomHorizontalFlip()], [T.RandomCrop(5), T.RandomInvert()]]
+        functions = [half, noisy, corner, functools.partial(np.rot90, k=2)]
+        tails = [[], [T.ToImage()], [T.RandomVerticalFlip(), T.ToTensor()], [T.ToTensor(), T.Normalize([0.5], [0.5])]]
+        for _ in range(PROGRAMS):
+            pipeline = [*rng.choice(heads), *rng.choices(functions, k=rng.randint(1, 2)), *rng.choice(tails)]
+            options = {"shuffle": rng.random() < 0.7, "seed": rng.randrange(99), "batch_size": rng.choice([3, 12, 30])}
+            with self.subTest(pipeline=pipeline, **options):
+                first = self.loader(pipeline, num_workers=rng.randint(1, 3), **options)
+                epochs = [[{**dict(b.items()), "indices": b.indices} for b in first] for _ in range(2)]
+                want = [{n: np.copy(v) for n, v in b.items()} for epoch in epochs for b in epoch]
+                cut = rng.randrange(len(epochs[0]))
+                other = self.loader(pipeline, num_workers=rng.randint(1, 5), **options)
+                for b in other:
+                    if b.step == cut:
+                        break
+                state = other.state_dict()
+                resumed = self.loader(pipeline, num_workers=rng.randint(1, 5), prefetch_factor=rng.randint(1, 4), **options)
+                resumed.load_state_dict(state)
+                got = [{n: np.copy(v) for n, v in {**dict(b.items()), "indices": b.indices}.items()} for _ in range(2) for b in resumed][
+                    : len(want) - cut - 1
+                ]
+                for a, b in zip(want[cut + 1 :], got):
+                    for name in a:
+                        np.testing.assert_array_equal(a[name], b[name])
+                for made in (first, other, resumed):
+                    made.close()
+
+    def test_ranks(self):
+        whole = self.records(self.loader([noisy], shuffle=True, seed=3))
+        for rank in range(2):
+            for r, value in self.records(self.loader([noisy], 8, shuffle=True, seed=3, rank=rank, world_size=2)).items():
+                np.testing.assert_array_equal(value, whole[r])
+
+    def test_a_state_of_other_functions(self):
+        state = self.loader([half]).state_dict()
+        with self.assertRaisesRegex(penstock.Error, "transforms"):
+            self.loader([noisy]).load_state_dict(state)
+
+
+class FailuresTest(FunctionsTest):
+    def test_exceptions(self):
+        with self.assertRaises(LookupError) as caught:
+            self.records(self.loader([fails]))
+        e = caught.exception
+        self.assertIsInstance(e, penstock.Error)
+        r = next(i for i in range(RECORDS) if self.ds[i]["image"].flat[0] % 7 == 3)
+        self.assertRegex(str(e), rf'record {r} .*field "image": transform: fails in worker \d \(process \d+\): LookupError: a byte of')
+        self.assertIn('raise LookupError(f"a byte of {x.flat[0]}")', str(e))
+        self.assertNotIn("worker.py", str(e))
+
+    def test_a_loop_after_an_exception(self):
+        made = self.loader([fails])
+        for _ in range(2):
+            with self.assertRaises(LookupError):
+                self.records(made)
+
+    def test_exceptions_that_cannot_be_pickled(self):
+        def raises(x):
+            raise Unpicklable(3, io.StringIO())
+
+        with self.assertRaisesRegex(penstock.Error, r"record 0: raises in worker 0 .*Unpicklable: \(3, <_io.StringIO"):
+            self.loader([raises])
+
+    def test_records_that_fail_are_replaced(self):
+        bad = {i for i in range(RECORDS) if self.ds[i]["image"].flat[0] % 7 == 3}
+        for on_error in ("backfill", "blank"):
+            with self.assertLogs("penstock", logging.WARNING) as logs:
+                made = self.loader([fails], on_error=on_error)
+                for b in made:
+                    for i, r in enumerate(b.indices):
+                        if b.mask[i]:
+                            np.testing.assert_array_equal(b["image"][i], self.ds[int(r)]["image"])
+                            self.assertNotIn(int(r), bad)
+                        elif on_error == "blank":
+                            self.assertFalse(b["image"][i].any() or b["label"][i].any())
+                self.assertGreaterEqual(made.stats()["skipped"], len(bad))  # and those of the next epoch's first batches
+                made.close()
+            self.assertTrue(all("LookupError" in line for line in logs.output))
+
+    def test_shapes_that_change(self):
+        def changes(x):
+            return x[: 3 + x.flat[0] % 2]
+
+        with self.assertRaisesRegex(
+            penstock.Error, r"record \d+ .*changes in worker .* it has returned uint8 \(., 9, 3\) for this record, and uint8 .*one type and shape"
+        ):
+            self.records(self.loader([changes]))
+
+    def test_what_cannot_be_in_a_batch(self):
+        for wrong, said in ((lambda x: None, "object"), (lambda x: "text", "U"), (lambda x: x[:0], "no elements"), (lambda x: x.astype(">f4"), "f4")):
+            with self.assertRaisesRegex(penstock.Error, f"record 0: .*WrongOutput: .*{said}"):
+                self.loader([wrong])
+
+    def test_what_follows_must_fit(self):
+        with self.assertRaisesRegex(penstock.Error, r"mean makes float64\(3,\): what follows it works on uint8 pixels"):
+            self.loader([mean, T.CenterCrop(3)])
+        with self.assertRaisesRegex(penstock.Error, "to_float makes float32"):
+            self.loader([to_float, T.RandomHorizontalFlip()])
+
+    def test_boxes_beside(self):
+        path = os.path.join(self.base, "boxes")
+        schema = [penstock.Field("image", "uint8", (8, 9, 3), layout="HWC"), penstock.Field("boxes", "float32", (4,), ragged=True)]
+        with penstock.Writer(path, schema=schema, command=data.preprocess()) as w:
+            w.append({"image": np.zeros((8, 9, 3), np.uint8), "boxes": np.zeros((1, 4), np.float32)})
+        with self.assertRaisesRegex(penstock.Error, 'half moves the field "image", and the field "boxes" .*independent'):
+            penstock.DataLoader(path, 1, output="numpy", transforms=[half], command=data.feed())
+
+    def test_a_worker_that_ends(self):
+        def ends(x):
+            if x.flat[0] % 7 == 3:
+                os._exit(5)
+            return x
+
+        def killed(x):
+            if x.flat[0] % 7 == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return x
+
+        for f, said in ((ends, "exit code 5"), (killed, "killed by SIGKILL")):
+            made = self.loader([T.Function(f, output=("uint8", (8, 9, 3)))], on_error="backfill")
+            with self.assertRaisesRegex(penstock.Error, rf"worker \d \(process \d+\) has ended while a function of it worked on record \d+: {said}"):
+                self.records(made)
+
+    def test_a_function_that_hangs(self):
+        def hangs(x):
+            if x.flat[0] % 7 == 3:
+                time.sleep(1000)
+            return x
+
+        made = self.loader([T.Function(hangs, output=("uint8", (8, 9, 3)))], timeout=1)
+        bad = "|".join(str(i) for i in range(RECORDS) if self.ds[i]["image"].flat[0] % 7 == 3)
+        with self.assertRaisesRegex(
+            penstock.Error, rf"record ({bad}) .*timeout: not there after 1s: hangs in worker \d \(process \d+\) has not returned"
+        ):
+            self.records(made)
+
+    def test_parameters(self):
+        for wrong in ({"takes": "tuple"}, {"layout": "NCHW"}, {"takes": "pil", "layout": "HWC"}):
+            with self.assertRaises(ValueError):
+                T.Function(half, **wrong)
+        with self.assertRaises(TypeError):
+            T.Function(3)
+        with self.assertRaisesRegex(penstock.UnsupportedError, "3 is neither a transform nor a function"):
+            self.loader([3])
+        with self.assertRaisesRegex(penstock.UnsupportedError, r"write CenterCrop\(\.\.\.\)"):
+            self.loader([T.CenterCrop])
+        with self.assertRaisesRegex(ValueError, "in place of socket"):
+            penstock.DataLoader(socket="/nowhere", transforms=[half])
+
+
+class EndsTest(FunctionsTest):
+    def workers(self, loader):
+        """Return the processes of a DataLoader: feed, and those that call its functions."""
+        return [loader.pid, *(p.pid for p in loader._engine.session._workers._processes)]
+
+    def test_close(self):
+        made = self.loader([half])
+        next(iter(made))
+        pids = self.workers(made)
+        before = len(os.listdir("/proc/self/fd"))
+        made.close()
+        self.assertFalse(any(map(alive, pids)))
+        self.assertLess(len(os.listdir("/proc/self/fd")), before)
+
+    def test_a_loader_that_is_dropped(self):
+        made = penstock.DataLoader(self.path, 8, output="numpy", transforms=[half], fields=["image"], command=data.feed())
+        pids = self.workers(made)
+        del made
+        gc.collect()
+        self.assertTrue(gone(pids))
+
+    def test_a_function_that_hangs_at_the_end(self):
+        def hangs(x):
+            time.sleep(1000)
+
+        made = self.loader([T.Function(hangs, output=("uint8", (3,)))])
+        made._engine.session.start(made.state_dict())
+        pids = self.workers(made)
+        made.close()
+        self.assertFalse(any(map(alive, pids)))
+
+    def test_many_loaders_leave_nothing(self):
+        def once():
+            made = self.loader([half])
+            next(iter(made))
+            made.close()
+
+        once()
+        gc.collect()
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(3):
+            once()
+        gc.collect()
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def run_program(self, text, kill=None):
+        program = textwrap.dedent(
+            f"""
+            import os, signal, sys, time
+            import numpy as np
+            import penstock
+            def f(x):
+                if HANG: time.sleep(1000)
+                return x
+            HANG = {kill == "hang"}
+            from penstock.transforms import Function
+            made = penstock.DataLoader({self.path!r}, 8, output="numpy", fields=["image"], transforms=[Function(f, output=("uint8", (8, 9, 3)))],
+                                       command={data.feed()!r}, num_workers=2)
+            print(made.pid, *(p.pid for p in made._engine.session._workers._processes), flush=True)
+            """
+        ) + textwrap.dedent(text)
+        return subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, text=True
+        )
+
+    def test_the_end_of_the_process(self):
+        killed = "os.kill(os.getpid(), signal.SIGKILL)"
+        hanging = f"made._engine.session.start({{**made.state_dict()}}); time.sleep(0.3); {killed}"
+        first = "next(iter(made))"
+        for text, kill in ((first, None), (f"{first}; os._exit(0)", None), (f"{first}; {killed}", None), (hanging, "hang")):
+            with self.run_program(text, kill) as child:
+                pids = [int(p) for p in child.stdout.readline().split()]
+                self.assertEqual(len(pids), 3)
+                child.wait(30)
+            self.assertTrue(gone(pids), text)
+
+    def test_the_end_of_feed(self):
+        made = self.loader([half])
+        next(iter(made))
+        pids = self.workers(made)
+        os.kill(pids[0], signal.SIGKILL)
+        with self.assertRaisesRegex(penstock.Error, "the feeding process has ended"):
+            for _ in range(99):
+                self.records(made)
+        self.assertTrue(gone(pids[1:]))
+
+
+if __name__ == "__main__":
+    unittest.main()
