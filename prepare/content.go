@@ -13,38 +13,41 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
+// placing decides whether a sample becomes a record of a run, and in which split.
+type placing struct{ run *run }
+
 // duplicate reports whether a good sample is left out: its content is that of a record
 // that the samples are appended to, or of a sample before it. Then r.log counts it.
-func (r *run) duplicate(s *execute.Slot) (bool, error) {
-	if r.there != nil {
-		if at, ok := r.there.Find(s.Stored); ok {
-			return true, r.log.repeat(s.Sample.Name, fmt.Sprintf("its content is in the dataset already: record %d", at))
+func (p placing) duplicate(s *execute.Slot) (bool, error) {
+	if p.run.there != nil {
+		if at, ok := p.run.there.Find(s.Stored); ok {
+			return true, p.run.log.repeat(s.Sample.Name, fmt.Sprintf("its content is in the dataset already: record %d", at))
 		}
 	}
-	if first, ok := r.log.before(s.Digest); ok {
-		return true, r.log.repeat(s.Sample.Name, "its content was there before"+r.asRecord(first))
+	if first, ok := p.run.log.before(s.Digest); ok {
+		return true, p.run.log.repeat(s.Sample.Name, "its content was there before"+p.asRecord(first))
 	}
 	return false, nil
 }
 
 // asRecord says as which record of the dataset the first one of this content is there: of the records of a run, after those
 // that were there. A shuffle gives records other numbers.
-func (r *run) asRecord(n int64) string {
-	if r.config.Shuffle.Set || r.task.quiet || n >= samples.Unplaced {
+func (p placing) asRecord(n int64) string {
+	if p.run.config.Shuffle.Set || p.run.task.quiet || n >= samples.Unplaced {
 		return ""
 	}
-	if r.base != nil {
-		n += r.base.Records
+	if p.run.base != nil {
+		n += p.run.base.Records
 	}
 	return fmt.Sprintf(": record %d", n)
 }
 
 // splitOf returns the split of the next record, "" without splits.
-func (r *run) splitOf(j *execute.Job, s *execute.Slot) (string, error) {
-	if r.config.Split == nil {
+func (p placing) splitOf(j *execute.Job, s *execute.Slot) (string, error) {
+	if p.run.config.Split == nil {
 		return s.Sample.Split, nil
 	}
-	splitter, class, content := r.log.splitter, j.Stratum.Class(s.Record), s.Digest
+	splitter, class, content := p.run.log.splitter, j.Stratum.Class(s.Record), s.Digest
 	if !splitter.Known(class) {
 		if err := j.Stratum.CheckNumber(splitter.Classes()); err != nil {
 			return "", err
@@ -69,30 +72,30 @@ func (c Config) labels() (names []string) {
 
 // knowBase reads the dataset that is appended to, where it matters what its records hold: for --dedup, and for
 // --stratify, which needs their classes and splits, too.
-func (r *run) knowBase(ctx context.Context, j *execute.Job) error {
-	c, schema := r.config, store.Schema{}
-	if r.base == nil || !c.Dedup && !c.Stratify.Wanted {
+func (p placing) knowBase(ctx context.Context, j *execute.Job) error {
+	c, schema := p.run.config, store.Schema{}
+	if p.run.base == nil || !c.Dedup && !c.Stratify.Wanted {
 		return nil
 	}
-	j.Stored, schema = true, r.base.Schema()
+	j.Stored, schema = true, p.run.base.Schema()
 	if c.Dedup {
-		r.there = new(samples.DigestSet)
+		p.run.there = new(samples.DigestSet)
 	}
-	label, splits := -1, splitsOf(r.base)
+	label, splits := -1, splitsOf(p.run.base)
 	if c.Stratify.Wanted {
-		r.placed, label = newSplitter(c), schema.Index(j.Stratum.Name)
+		p.run.placed, label = newSplitter(c), schema.Index(j.Stratum.Name)
 	}
-	r.progress.Begin("reading what is there", r.base.Records, "records")
-	defer r.progress.End()
+	p.run.progress.Begin("reading what is there", p.run.base.Records, "records")
+	defer p.run.progress.End()
 	return eachRecord(ctx, c, len(schema.Fields), func(at int64, values [][]byte) {
 		content := execute.StoredContent(schema, values)
-		if r.there != nil {
-			r.there.Add(content, at)
+		if p.run.there != nil {
+			p.run.there.Add(content, at)
 		}
 		if label >= 0 {
-			r.placed.Add(content, j.Stratum.Of(values[label]), splits(at))
+			p.run.placed.Add(content, j.Stratum.Of(values[label]), splits(at))
 		}
-		r.progress.Add(1)
+		p.run.progress.Add(1)
 	})
 }
 

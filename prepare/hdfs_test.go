@@ -31,7 +31,7 @@ func TestHDFS(t *testing.T) {
 	data := npyFile(4000, 96*96)
 	rawtest.Put(t, dir, "x.npy", data)
 	c := config(t, filepath.Join(dir, "x.npy"))
-	c.Resize, c.Crop, c.ShardBytes = nil, nil, 2<<20
+	c.Images.Resize, c.Images.Crop, c.ShardBytes = nil, nil, 2<<20
 	mustRun(t, c)
 	local := c.Dest
 

@@ -20,11 +20,14 @@ import (
 // allRecords is the Config.NormalizeSplit that takes mean and deviation over every split.
 const allRecords = "all"
 
+// measuring runs over the source for mean and deviation of what a run will write.
+type measuring struct{ run *run }
+
 // setNormalizeSplit makes Config.NormalizeSplit the split that the dataset's own mean and
 // deviation come from, so that the recipe says it. Without splits it is "".
-func (r *run) setNormalizeSplit() error {
-	c, names := &r.config, r.splits()
-	if !c.Images.Normalize.Dataset || r.collected != nil {
+func (m measuring) setNormalizeSplit() error {
+	c, names := &m.run.config, writing{m.run}.splits()
+	if !c.Images.Normalize.Dataset || m.run.collected != nil {
 		return nil
 	}
 	switch want := c.NormalizeSplit; {
@@ -34,7 +37,7 @@ func (r *run) setNormalizeSplit() error {
 		c.NormalizeSplit = ""
 	case want == "":
 		c.NormalizeSplit = trainingSplit(names)
-		r.info.Hints = append(r.info.Hints, fmt.Sprintf("mean and deviation are those of the split %s; --normalize-split all takes every record", c.NormalizeSplit))
+		m.run.info.Hints = append(m.run.info.Hints, fmt.Sprintf("mean and deviation are those of the split %s; --normalize-split all takes every record", c.NormalizeSplit))
 	case want != allRecords && !slices.Contains(names, want):
 		return fmt.Errorf("--normalize-split %s: there is no such split%s", want, suggest.Hint(want, append(names, allRecords)))
 	}
@@ -59,14 +62,14 @@ func ofSplit(split string) string {
 
 // measurePass runs over the source and calls add for each record that Config.NormalizeSplit
 // names, in order. Splits and duplicates are decided as they are when the records are written.
-func (r *run) measurePass(ctx context.Context, j *execute.Job, add func(*store.Record) error) error {
-	r.log = newRunLog(r.config)
-	want, measured := r.config.NormalizeSplit, false
-	err := r.pass(ctx, j, "measuring (1 of 2)", ahead(j, r.config.Source, r.src.Samples()), func(s *execute.Slot) error {
-		if repeated, err := r.duplicate(s); repeated {
+func (m measuring) measurePass(ctx context.Context, j *execute.Job, add func(*store.Record) error) error {
+	m.run.log = newRunLog(m.run.config)
+	want, measured := m.run.config.NormalizeSplit, false
+	err := m.run.pass(ctx, j, "measuring (1 of 2)", ahead(j, m.run.config.Source, m.run.src.Samples()), func(s *execute.Slot) error {
+		if repeated, err := (placing{m.run}).duplicate(s); repeated {
 			return err
 		}
-		split, err := r.splitOf(j, s)
+		split, err := placing{m.run}.splitOf(j, s)
 		if err != nil {
 			return err
 		}
@@ -79,18 +82,18 @@ func (r *run) measurePass(ctx context.Context, j *execute.Job, add func(*store.R
 	if err == nil && !measured {
 		err = fmt.Errorf("--normalize dataset: the split %s has no records to compute mean and deviation of", want)
 	}
-	r.skip = int64(len(r.log.skipped))
+	m.run.skip = int64(len(m.run.log.skipped))
 	return err
 }
 
 // measureArrays runs over the source for the figures of the arrays that --normalize dataset
 // speaks of, and makes them transforms of these fields.
-func (r *run) measureArrays(ctx context.Context) error {
-	c := r.config
-	if !c.Images.Normalize.Dataset || c.Images.Normalize.Fields == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels) {
+func (m measuring) measureArrays(ctx context.Context) error {
+	c := m.run.config
+	if !c.Images.Normalize.Dataset || c.Images.Normalize.Fields == nil && slices.ContainsFunc(m.run.info.Fields, field.HasPixels) {
 		return nil
 	}
-	j, err := r.newJob(ctx, c)
+	j, err := m.run.newJob(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -98,10 +101,10 @@ func (r *run) measureArrays(ctx context.Context) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	if r.base != nil {
+	if m.run.base != nil {
 		return fmt.Errorf("--append and --normalize dataset: the figures would be those of the new records alone; give those of %s, with the recipe that %s prints: --pipeline FILE", c.Dest, shell.Penstock("inspect show --recipe"))
 	}
-	err = r.measurePass(ctx, j, func(rec *store.Record) error {
+	err = m.measurePass(ctx, j, func(rec *store.Record) error {
 		for _, f := range list {
 			f.Add(rec.Values[f.At])
 		}
@@ -110,36 +113,36 @@ func (r *run) measureArrays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.standardize(j, list)
+	return m.standardize(j, list)
 }
 
 // standardize enters the figures as transforms.
-func (r *run) standardize(j *execute.Job, list []*field.Moments) error {
-	r.config.Images.Own = make(map[string]transforms.Standardize)
+func (m measuring) standardize(j *execute.Job, list []*field.Moments) error {
+	m.run.config.Images.Own = make(map[string]transforms.Standardize)
 	for _, f := range list {
 		name := j.Source[f.At].Name
 		t := f.Transform()
 		if _, err := t.Resolve(); err != nil {
 			return fmt.Errorf("--normalize dataset: field %q: %w", name, err)
 		}
-		r.config.Images.Own[name] = t
-		r.progress.Note(fmt.Sprintf("%s is standardized by its own %s%s\n", name, countFigures(len(t.Mean)), ofSplit(r.config.NormalizeSplit)))
+		m.run.config.Images.Own[name] = t
+		m.run.progress.Note(fmt.Sprintf("%s is standardized by its own %s%s\n", name, countFigures(len(t.Mean)), ofSplit(m.run.config.NormalizeSplit)))
 	}
 	return nil
 }
 
 // measures reports whether the figures of the dataset are needed before it is written.
-func (r *run) measures() bool {
-	c := r.config
-	return c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8 && c.Images.Transforms == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels)
+func (m measuring) measures() bool {
+	c := m.run.config
+	return c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8 && c.Images.Transforms == nil && slices.ContainsFunc(m.run.info.Fields, field.HasPixels)
 }
 
 // measure runs over the source for the mean and deviation of its pixels as they would be
 // stored in uint8.
-func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
-	c := r.config
+func (m measuring) measure(ctx context.Context) (*store.Normalization, error) {
+	c := m.run.config
 	c.Images.DType = tensor.Uint8
-	j, err := r.newJob(ctx, c)
+	j, err := m.run.newJob(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +151,7 @@ func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 		return nil, errors.New("--normalize dataset: --keep-encoded leaves the images as they are")
 	}
 	builder, sums := write.NewManifestBuilder(j.Schema), make([]uint32, len(j.Schema.Fields))
-	err = r.measurePass(ctx, j, func(rec *store.Record) error {
+	err = m.measurePass(ctx, j, func(rec *store.Record) error {
 		rec.Split = ""
 		return builder.Add(rec, sums)
 	})

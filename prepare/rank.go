@@ -52,13 +52,13 @@ func makePart(ctx context.Context, c Config, turn *part.Turn, progress Progress)
 	}
 	defer src.Close()
 	r := &rankRun{run: newRun(c, src, progress), turn: turn}
-	r.task = task{stage: fmt.Sprintf("part %d of %d", c.Rank.Index, c.Rank.Size), quiet: true}
+	r.run.task = task{stage: fmt.Sprintf("part %d of %d", c.Rank.Index, c.Rank.Size), quiet: true}
 	if c.Rank.Index == 0 {
-		progress.Note(fieldReport{c, r.info}.String())
+		progress.Note(fieldReport{c, r.run.info}.String())
 	}
 	m, err := r.makePart(ctx)
 	if err != nil {
-		return nil, r.explain(ctx, err)
+		return nil, r.run.explain(ctx, err)
 	}
 	return newPartSummary(r.run, r.part, m, time.Since(begin))
 }
@@ -66,7 +66,7 @@ func makePart(ctx context.Context, c Config, turn *part.Turn, progress Progress)
 // rankRun makes one part. It commits the traces of samples with the records; what becomes of these in the
 // dataset is for the merge to say.
 type rankRun struct {
-	*run
+	run    *run
 	turn   *part.Turn
 	part   *part.Part
 	traces part.TraceLog
@@ -128,47 +128,47 @@ func checkPartPlaces(c Config) error {
 
 // makePart makes the part, or finds it made. The manifest is nil where it has no records.
 func (r *rankRun) makePart(ctx context.Context) (*store.Manifest, error) {
-	ordered, err := r.orderSamples(ctx)
+	ordered, err := planning{r.run}.orderSamples(ctx)
 	if err != nil {
 		return nil, err
 	}
-	j, err := r.newJob(ctx, r.config)
+	j, err := r.run.newJob(ctx, r.run.config)
 	if err == nil {
-		err = r.needsFigures(j)
+		err = measuring{r.run}.needsFigures(j)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.setNormalizeSplit(); err != nil {
+	if err := (measuring{r.run}).setNormalizeSplit(); err != nil {
 		return nil, err
 	}
-	plan, err := r.newPlan(ctx, j, ordered)
+	plan, err := planning{r.run}.newPlan(ctx, j, ordered)
 	if err != nil {
 		return nil, err
 	}
-	w := r.config.Rank
-	p := &part.Part{Plan: plan, Rank: w.Index, Path: w.Path(r.config.Dest)}
-	p.From, p.To = w.Span(r.info.Count)
-	for _, path := range r.config.partPlaces(p) {
+	w := r.run.config.Rank
+	p := &part.Part{Plan: plan, Rank: w.Index, Path: w.Path(r.run.config.Dest)}
+	p.From, p.To = w.Span(r.run.info.Count)
+	for _, path := range r.run.config.partPlaces(p) {
 		if old, err := p.Same(path); err != nil || old != nil {
 			return r.made(old, err)
 		}
 	}
 	j.Schema.Fields = append(append([]store.Field(nil), j.Schema.Fields...), part.TraceField())
-	r.task.job, r.task.first, r.part, r.commits = j, p.From, p, r
+	r.run.task.job, r.run.task.first, r.part, r.run.commits = j, p.From, p, r
 	return r.writePart(ctx)
 }
 
 // needsFigures refuses what depends on all samples.
-func (r *run) needsFigures(j *execute.Job) error {
-	n := r.config.Images.Normalize
-	if r.measures() {
+func (m measuring) needsFigures(j *execute.Job) error {
+	n := m.run.config.Images.Normalize
+	if m.measures() {
 		return errFigures
 	}
-	if !n.Dataset || n.Fields == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels) {
+	if !n.Dataset || n.Fields == nil && slices.ContainsFunc(m.run.info.Fields, field.HasPixels) {
 		return nil
 	}
-	list, err := r.config.Images.Measures(j.Fields, j.Source, j.Schema)
+	list, err := m.run.config.Images.Measures(j.Fields, j.Source, j.Schema)
 	if err == nil && len(list) > 0 {
 		err = errFigures
 	}
@@ -188,15 +188,15 @@ func (c Config) partPlaces(p *part.Part) (list []string) {
 
 // orderSamples makes the order of the samples that of the dataset, where the source can be
 // read in any; otherwise the merge does.
-func (r *run) orderSamples(ctx context.Context) (ordered bool, err error) {
-	indexed, ok := r.src.(source.Indexed)
-	if !r.config.Shuffle.Set || !ok {
+func (p planning) orderSamples(ctx context.Context) (ordered bool, err error) {
+	indexed, ok := p.run.src.(source.Indexed)
+	if !p.run.config.Shuffle.Set || !ok {
 		return false, nil
 	}
-	if err := verifySource(ctx, r.src, r.progress); err != nil {
+	if err := verifySource(ctx, p.run.src, p.run.progress); err != nil {
 		return false, err
 	}
-	r.src = shuffled{indexed, newOrder(r.info.Count, r.config.Shuffle.Seed)}
+	p.run.src = shuffled{indexed, newOrder(p.run.info.Count, p.run.config.Shuffle.Seed)}
 	return true, nil
 }
 
@@ -205,9 +205,9 @@ func (r *rankRun) made(p *part.Part, err error) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.part, r.log = p, newRunLog(r.config)
-	r.log.samples, r.log.bytes = p.To-p.From, p.Bytes
-	r.info.Hints = append(r.info.Hints, completeHint)
+	r.part, r.run.log = p, newRunLog(r.run.config)
+	r.run.log.samples, r.run.log.bytes = p.To-p.From, p.Bytes
+	r.run.info.Hints = append(r.run.info.Hints, completeHint)
 	if !vfs.Mounted(p.Path) {
 		if err := r.turn.Tidy(p.Path); err != nil {
 			return nil, err
@@ -219,21 +219,21 @@ func (r *rankRun) made(p *part.Part, err error) (*store.Manifest, error) {
 // writePart makes the records of the part, under a name that no other machine uses, and publishes it when they are
 // there.
 func (r *rankRun) writePart(ctx context.Context) (*store.Manifest, error) {
-	p, c := r.part, &r.config
+	p, c := r.part, &r.run.config
 	overwrite, dest := c.Overwrite, c.Dest
-	c.MaxErrors = c.MaxErrors.of(r.info.Count)
-	r.task.inputs = fmt.Sprintf("samples %d to %d of %d for %s", p.From, p.To, r.info.Count, c.DatasetFormat())
+	c.MaxErrors = c.MaxErrors.of(r.run.info.Count)
+	r.run.task.inputs = fmt.Sprintf("samples %d to %d of %d for %s", p.From, p.To, r.run.info.Count, c.DatasetFormat())
 	c.Split, c.Stratify, c.Dedup, c.Shuffle = nil, field.Strata{}, false, Seed{}
 	c.Dest, c.Format = c.attempt, part.Flat
 	c.uploader.Build(c.Dest)
 	c.Resume, c.Overwrite = !overwrite, true
-	if r.config.producer == nil { // one sends the samples of the part, and no others
-		r.src = span{r.src, p.From, p.To}
+	if r.run.config.producer == nil { // one sends the samples of the part, and no others
+		r.run.src = span{r.run.src, p.From, p.To}
 	}
-	r.info.Count, r.info.Splits = p.To-p.From, nil
-	m, err := r.write(ctx)
+	r.run.info.Count, r.run.info.Splits = p.To-p.From, nil
+	m, err := r.run.write(ctx)
 	if err == nil && m == nil {
-		err = r.config.discard()
+		err = r.run.config.discard()
 	}
 	c.Dest = dest
 	if err != nil {
@@ -242,10 +242,10 @@ func (r *rankRun) writePart(ctx context.Context) (*store.Manifest, error) {
 	if m != nil {
 		p.ID, p.Records = m.ID, m.Records
 	}
-	if r.log.samples != p.To-p.From {
+	if r.run.log.samples != p.To-p.From {
 		return nil, fmt.Errorf("the source has fewer samples than the %d that it had when it was looked at", p.Plan.Source.Samples)
 	}
-	p.Bytes, p.Tail = r.log.bytes, r.traces.Tail(nil)
+	p.Bytes, p.Tail = r.run.log.bytes, r.traces.Tail(nil)
 	return m, p.Publish(r.turn, overwrite)
 }
 

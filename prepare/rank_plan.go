@@ -81,18 +81,21 @@ func unmarshalImages(text json.RawMessage, to *Images) error {
 	return errors.Join(err, json.Unmarshal(rest, to))
 }
 
+// planning finds out what all ranks must agree on.
+type planning struct{ run *run }
+
 // listing returns a digest of what the source is made of: the names of all images of a
 // folder, the inputs of a producer, or else names and sizes of files.
-func (r *run) listing(ctx context.Context) (string, error) {
+func (p planning) listing(ctx context.Context) (string, error) {
 	h := sha256.New()
-	if r.config.producer != nil {
-		return r.config.producer.Begin.Inputs, nil
+	if p.run.config.producer != nil {
+		return p.run.config.producer.Begin.Inputs, nil
 	}
-	if r.info.Kind != "imagefolder" {
-		err := eachFile(r.config.Source, func(name string, size int64) { fmt.Fprintf(h, "%s\x00%d\n", name, size) })
+	if p.run.info.Kind != "imagefolder" {
+		err := eachFile(p.run.config.Source, func(name string, size int64) { fmt.Fprintf(h, "%s\x00%d\n", name, size) })
 		return hex.EncodeToString(h.Sum(nil)), err
 	}
-	for sample, err := range r.src.Samples() {
+	for sample, err := range p.run.src.Samples() {
 		if err == nil {
 			err = context.Cause(ctx)
 		}
@@ -131,22 +134,22 @@ func eachFile(path string, f func(name string, size int64)) error {
 }
 
 // newPlan returns the plan of a run whose records look like those of the job.
-func (r *run) newPlan(ctx context.Context, j *execute.Job, ordered bool) (*part.Plan, error) {
-	recipe, err := r.config.recipe(j)
+func (p planning) newPlan(ctx context.Context, j *execute.Job, ordered bool) (*part.Plan, error) {
+	recipe, err := p.run.config.recipe(j)
 	if err != nil {
 		return nil, err
 	}
-	config, err := r.config.shared()
+	config, err := p.run.config.shared()
 	if err != nil {
 		return nil, err
 	}
-	listing, err := r.listing(ctx)
+	listing, err := p.listing(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i := r.info
+	i := p.run.info
 	return &part.Plan{
-		Version: part.Version, Size: r.config.Rank.Size, Config: config, Format: r.config.DatasetFormat(), Recipe: recipe, Fields: j.Schema.Fields, Ordered: ordered,
+		Version: part.Version, Size: p.run.config.Rank.Size, Config: config, Format: p.run.config.DatasetFormat(), Recipe: recipe, Fields: j.Schema.Fields, Ordered: ordered,
 		Source: part.PlannedSource{Kind: i.Kind, Name: i.Name, Samples: i.Count, Unit: i.Unit, Splits: i.Splits, Ignored: i.Ignored.Count, First: i.Ignored.First, Listing: listing},
 	}, nil
 }

@@ -70,18 +70,18 @@ func newRun(c Config, src source.Source, p Progress) *run {
 }
 
 func (r *run) run(ctx context.Context) (*store.Manifest, error) {
-	if err := r.setNormalizeSplit(); err != nil {
+	if err := (measuring{r}).setNormalizeSplit(); err != nil {
 		return nil, err
 	}
-	if r.measures() {
-		n, err := r.measure(ctx)
+	if (measuring{r}).measures() {
+		n, err := measuring{r}.measure(ctx)
 		if err != nil {
 			return nil, err
 		}
 		r.config.Images.Normalize.Mean, r.config.Images.Normalize.Std = n.Mean, n.Std
 		r.config.Images.Normalize.Dataset = false
 	}
-	if err := r.measureArrays(ctx); err != nil {
+	if err := (measuring{r}).measureArrays(ctx); err != nil {
 		return nil, err
 	}
 	return r.write(ctx)
@@ -93,7 +93,7 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.knowBase(ctx, j); err != nil {
+	if err := (placing{r}).knowBase(ctx, j); err != nil {
 		return nil, err
 	}
 	r.space = spaceOf(r.config, r.base, r.task.adopt != nil, r.info.Count-r.skip, j.Schema)
@@ -102,12 +102,12 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 			return nil, err
 		}
 	}
-	w, err := r.create(j)
+	w, err := writing{r}.create(j)
 	if err != nil {
 		return nil, err
 	}
 	m, err := r.fill(ctx, j, w)
-	return m, errors.Join(err, r.leave(w, err))
+	return m, errors.Join(err, writing{r}.leave(w, err))
 }
 
 // fill appends all records and commits.
@@ -148,7 +148,7 @@ func (r *run) fill(ctx context.Context, j *execute.Job, w store.Writer) (*store.
 	if r.log.records() == 0 && r.commits.allowsEmpty() {
 		return nil, nil // all of them were left out, and an empty dataset cannot be
 	}
-	if err := r.writeSkipped(); err != nil {
+	if err := (writing{r}).writeSkipped(); err != nil {
 		return nil, err
 	}
 	stopWith(ctx, w)
@@ -177,10 +177,10 @@ type datasetCommitter struct{ run *run }
 
 // add implements committer: a record whose content was there before is left out.
 func (c datasetCommitter) add(j *execute.Job, w store.Writer, s *execute.Slot) error {
-	if repeated, err := c.run.duplicate(s); repeated {
+	if repeated, err := (placing{c.run}).duplicate(s); repeated {
 		return err
 	}
-	split, err := c.run.splitOf(j, s)
+	split, err := placing{c.run}.splitOf(j, s)
 	if err != nil {
 		return err
 	}
@@ -300,7 +300,7 @@ func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {
 	}
 	field.LimitDecoding(fields, c.Memory)
 	j := &execute.Job{Source: r.info.Fields, Fields: fields, Digest: c.Split != nil || c.Dedup}
-	if j.Named, err = r.storesNames(c); err != nil {
+	if j.Named, err = (writing{r}).storesNames(c); err != nil {
 		return nil, err
 	}
 	w := execute.NewWorker(j)

@@ -27,31 +27,34 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
+// writing has the writer of a run, and what is left beside the dataset.
+type writing struct{ run *run }
+
 // create returns the writer of the dataset.
-func (r *run) create(j *execute.Job) (store.Writer, error) {
-	journal, err := r.journal(j)
+func (o writing) create(j *execute.Job) (store.Writer, error) {
+	journal, err := o.journal(j)
 	if err != nil {
 		return nil, err
 	}
-	w, err := r.newWriter(j, journal)
-	if err != nil && !r.config.Resume && !errors.Is(err, store.ErrBusy) { // what another process builds is its own, also if it ends now
-		err = errors.Join(err, r.config.discard())
+	w, err := o.newWriter(j, journal)
+	if err != nil && !o.run.config.Resume && !errors.Is(err, store.ErrBusy) { // what another process builds is its own, also if it ends now
+		err = errors.Join(err, o.run.config.discard())
 	}
 	return w, err
 }
 
-func (r *run) newWriter(j *execute.Job, journal *store.Journal) (store.Writer, error) {
-	if r.task.adopt != nil {
-		return r.task.adopt()
+func (o writing) newWriter(j *execute.Job, journal *store.Journal) (store.Writer, error) {
+	if o.run.task.adopt != nil {
+		return o.run.task.adopt()
 	}
-	c, splits := r.config, r.splits()
+	c, splits := o.run.config, o.splits()
 	if c.DatasetFormat() == part.HDF5 {
-		return newCompressing(r.progress, r.space.need, c.Append).createHDF5(c, j.Schema, hdf5.Options{
-			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
+		return newCompressing(o.run.progress, o.run.space.need, c.Append).createHDF5(c, j.Schema, hdf5.Options{
+			Records: max(0, o.run.info.Count-o.run.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
 	if c.DatasetFormat() == part.Zarr {
-		return newCompressing(r.progress, r.space.need, c.Append).createZarr(c, j.Schema, zarr.Options{
+		return newCompressing(o.run.progress, o.run.space.need, c.Append).createZarr(c, j.Schema, zarr.Options{
 			ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
@@ -65,12 +68,12 @@ func (r *run) newWriter(j *execute.Job, journal *store.Journal) (store.Writer, e
 }
 
 // splits returns the names of the splits: those that are asked for, or the source's.
-func (r *run) splits() []string {
-	if r.config.Split == nil {
-		return r.info.Splits
+func (o writing) splits() []string {
+	if o.run.config.Split == nil {
+		return o.run.info.Splits
 	}
 	var names []string
-	for _, s := range r.config.Split {
+	for _, s := range o.run.config.Split {
 		names = append(names, s.Name)
 	}
 	return names
@@ -78,8 +81,8 @@ func (r *run) splits() []string {
 
 // journal returns what a later run must have in common with this one to continue it.
 // The treatment of bad samples may differ: up to here it made no difference.
-func (r *run) journal(j *execute.Job) (*store.Journal, error) {
-	recipe, err := r.recipeOf(j)
+func (o writing) journal(j *execute.Job) (*store.Journal, error) {
+	recipe, err := o.run.recipeOf(j)
 	if err != nil {
 		return nil, err
 	}
@@ -89,27 +92,27 @@ func (r *run) journal(j *execute.Job) (*store.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := filepath.Abs(r.config.Source)
+	path, err := filepath.Abs(o.run.config.Source)
 	if err != nil {
 		return nil, err
 	}
-	if r.config.producer != nil {
+	if o.run.config.producer != nil {
 		path = StreamName
 	}
 	inputs := map[string]string{
-		"source": path, "kind of source": r.info.Kind, "number of samples": fmt.Sprint(r.info.Count),
+		"source": path, "kind of source": o.run.info.Kind, "number of samples": fmt.Sprint(o.run.info.Count),
 		"version": recipe.Program, "decoder": imagefile.Backend(), "options": string(options), "transforms": string(recipe.Transforms),
 	}
-	if r.task.inputs != "" {
-		inputs["part of the work"] = r.task.inputs
+	if o.run.task.inputs != "" {
+		inputs["part of the work"] = o.run.task.inputs
 	}
-	if r.config.producer != nil {
-		inputs[fieldsInput] = string(r.config.producer.Fields())
-		inputs[digestInput] = r.config.producer.Begin.Inputs
+	if o.run.config.producer != nil {
+		inputs[fieldsInput] = string(o.run.config.producer.Fields())
+		inputs[digestInput] = o.run.config.producer.Begin.Inputs
 	} else if stamp := stampOf(path); stamp != "" {
 		inputs["state of the source (size and time of change)"] = stamp
 	}
-	return &store.Journal{Inputs: inputs, Resume: r.config.Resume}, nil
+	return &store.Journal{Inputs: inputs, Resume: o.run.config.Resume}, nil
 }
 
 // stampOf returns what changes when files do, for those that path is or matches; "" for a
@@ -132,15 +135,15 @@ func stampOf(path string) string {
 
 // leave closes the writer. Files of a failed run stay if they are worth
 // resuming.
-func (r *run) leave(w store.Writer, failed error) error {
+func (o writing) leave(w store.Writer, failed error) error {
 	err := w.Close()
 	if failed == nil {
 		return err
 	}
-	if r.kept = max(r.kept, w.Kept().Records); r.kept > 0 || w.Kept().Resumed {
+	if o.run.kept = max(o.run.kept, w.Kept().Records); o.run.kept > 0 || w.Kept().Resumed {
 		return err
 	}
-	return errors.Join(err, r.config.discard())
+	return errors.Join(err, o.run.config.discard())
 }
 
 // discard removes what lies beside the destination.
@@ -157,21 +160,21 @@ func (c Config) skippedName() string { return filepath.Clean(c.Dest) + ".skipped
 
 // writeSkipped lists the samples that were left out, with the reasons, one a line. The list is
 // there for good before the dataset is. Without any, a list of an earlier run is removed.
-func (r *run) writeSkipped() error {
-	passes, left := []*runLog{r.log}, int64(0)
-	if r.collector != nil {
-		passes = []*runLog{r.collector, r.log}
+func (o writing) writeSkipped() error {
+	passes, left := []*runLog{o.run.log}, int64(0)
+	if o.run.collector != nil {
+		passes = []*runLog{o.run.collector, o.run.log}
 	}
 	for _, b := range passes {
 		left += int64(len(b.skipped)) + b.repeated.Len()
 	}
 	switch {
-	case r.task.quiet:
+	case o.run.task.quiet:
 		return nil
 	case left == 0:
-		return r.config.removeSkipped()
+		return o.run.config.removeSkipped()
 	}
-	return part.WriteDurablyBy(r.config.skippedName(), 0o666, func(w io.Writer) error {
+	return part.WriteDurablyBy(o.run.config.skippedName(), 0o666, func(w io.Writer) error {
 		for _, b := range passes {
 			if err := b.writeLeft(w); err != nil {
 				return err
@@ -219,14 +222,14 @@ func writeView(c Config) error {
 
 // storesNames reports whether records get the names of their samples. Where the source is a dataset
 // that has names, these are fields of it, and no others are added.
-func (r *run) storesNames(c Config) (bool, error) {
-	named := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Content == tensor.SourceName })
-	taken := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Name == layout.SourceNameField })
+func (o writing) storesNames(c Config) (bool, error) {
+	named := slices.ContainsFunc(o.run.info.Fields, func(f source.Field) bool { return f.Content == tensor.SourceName })
+	taken := slices.ContainsFunc(o.run.info.Fields, func(f source.Field) bool { return f.Name == layout.SourceNameField })
 	wanted := c.Names == NamesOn
 	if c.Names == NamesAuto {
-		wanted = !taken && filesAreRecords(r.info) && !inPlace(c, r.info, r.splits())
-		if r.base != nil {
-			wanted = layout.SourceNames(r.base.Schema().Specs()) >= 0
+		wanted = !taken && filesAreRecords(o.run.info) && !inPlace(c, o.run.info, o.splits())
+		if o.run.base != nil {
+			wanted = layout.SourceNames(o.run.base.Schema().Specs()) >= 0
 		}
 	}
 	if wanted && taken && !named {

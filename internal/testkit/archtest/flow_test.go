@@ -27,10 +27,8 @@ const (
 
 // manyMethods are the types with larger method sets, with the reason.
 var manyMethods = map[string]string{
-	"prepare.rankRun":       "not carved yet",
-	"prepare.run":           "not carved yet",
-	"loader/combine.Concat": "not carved yet",
-	"loader/cuda.Device":    "not carved yet",
+	"loader/combine.Concat": "a Source with every capability that its sources have: the methods of twelve interfaces of package loader",
+	"loader/cuda.Device":    "one context of the driver: what streams, events, kernels and memory ask of it under its lock",
 	"mmapds.Dataset":        "what users open: the methods of nine interfaces of package loader, and little more",
 	"remote/mirror.Dataset": "a mmapds.Dataset with what a mirror adds",
 }
