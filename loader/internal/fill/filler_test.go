@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,9 +27,13 @@ const (
 type source struct {
 	held     int
 	bad      int  // the record that cannot be read; -1 if all can
+	worse    int  // another one, unless it is 0
 	mapped   bool // records are memory, and warm
 	prefetch []int
+	gathered []int // how many records each Gather was for
 }
+
+func (s *source) isBad(record int) bool { return record == s.bad || s.worse != 0 && record == s.worse }
 
 func (s *source) Len() int { return records }
 
@@ -40,7 +45,7 @@ func (s *source) Slice(_ string, a, b int) (tensor.View, error) {
 	}
 	var all []byte
 	for r := a; r < b; r++ {
-		if r == s.bad {
+		if s.isBad(r) {
 			return tensor.View{}, errBad
 		}
 		all = append(all, s.value(r)...)
@@ -51,8 +56,9 @@ func (s *source) Slice(_ string, a, b int) (tensor.View, error) {
 var errBad = errors.New("bad sector")
 
 func (s *source) Gather(_ context.Context, _ string, indices []int, dst []byte) error {
+	s.gathered = append(s.gathered, len(indices))
 	for i, r := range indices {
-		if r == s.bad {
+		if s.isBad(r) {
 			return errBad
 		}
 		for k := range width {
@@ -89,6 +95,8 @@ func (s *source) fields(names ...string) (out []fill.Field) {
 		case "ragged":
 			f.In = tensor.Spec{Name: name, DType: tensor.Uint8, Ragged: true}
 			f.Out, f.Size, f.Stored, f.Ragged = f.In, 0, 1, true
+		case "padded":
+			f.In, f.Stored, f.Converts = tensor.Spec{Name: name, DType: tensor.Uint8, Ragged: true}, 1, true
 		}
 		out = append(out, f)
 	}
@@ -110,7 +118,7 @@ func (s *source) Lengths(_ context.Context, _ string, indices []int, offsets []i
 func (s *source) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
 	dst = dst[:0]
 	for _, r := range indices {
-		if r == s.bad {
+		if s.isBad(r) {
 			return dst, errBad
 		}
 		dst = append(dst, s.rows(r)...)
@@ -220,6 +228,9 @@ func TestFill(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(t, b, "copied", "converted", "ragged")
+			if s.held != 0 {
+				t.Errorf("a batch without views holds the Source %d times", s.held)
+			}
 			if b.Step() != step || b.Epoch() != e || b.Len() != 4 || slices.Contains(b.Mask(), false) {
 				t.Errorf("step %d of epoch %d, mask %v", b.Step(), b.Epoch().Number, b.Mask())
 			}
@@ -266,6 +277,9 @@ func TestViews(t *testing.T) {
 		t.Errorf("a run alone: %v", err)
 	}
 	check(t, list[0], "copied")
+	if s.held != 1 {
+		t.Errorf("a batch of views holds the Source %d times", s.held)
+	}
 	list[0].Clear()
 	s.bad = 9
 	if w.Cut(t.Context(), list, e, 1) == nil {
@@ -333,6 +347,125 @@ func TestBadRecord(t *testing.T) {
 				t.Errorf("%q of the bad record is %d", name, got)
 			}
 		}
+	}
+}
+
+// Two records of a batch that cannot be read are replaced by two others, which do not depend on each other.
+func TestBackfill(t *testing.T) {
+	s := &source{bad: 7, worse: 14}
+	p, e := plan(s, func(p *fill.Plan) { p.Policy, p.Seed = fill.Backfill, 4 }, "copied")
+	w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
+	if err := batch(t.Context(), w, b, e, 0); err != nil { // records 0, 7, 14, 1
+		t.Fatal(err)
+	}
+	check(t, b, "copied")
+	if got := b.Indices(); got[1] == got[2] || !slices.Equal(b.Mask(), []bool{true, false, false, true}) {
+		t.Errorf("records %v, mask %v", got, b.Mask())
+	}
+}
+
+// A blank record of variable length that is made one of a fixed length has no rows.
+func TestBlankRows(t *testing.T) {
+	s := &source{bad: 7}
+	p, e := plan(s, func(p *fill.Plan) { p.Policy = fill.Blank }, "padded")
+	pad := func(dst, src []byte, _ fill.Record) error { copy(dst, src); return nil }
+	w, b := p.NewFiller(fill.Functions{Records: []fill.RecordFunc{pad}}, fill.Errors), p.NewBatch(0)
+	for step, want := range [][]int64{{0, 0, 3, 5, 6}, {0, 0, 0, 2, 3}} {
+		step = 1 - step                                           // the second one where offsets of the first were
+		if err := batch(t.Context(), w, b, e, step); err != nil { // records 8, 15, 2, 9; then 0, 7, 14, 1
+			t.Fatal(err)
+		}
+		if got := b.Offsets("padded"); !slices.Equal(got, want) {
+			t.Errorf("step %d: offsets %v", step, got)
+		}
+		b.Clear()
+	}
+}
+
+// Places that an epoch has no records for do not count.
+func TestPadding(t *testing.T) {
+	p, _ := plan(&source{bad: -1}, nil, "copied")
+	e := order.New(order.Shares{Batch: 4, Rank: 1, Ranks: 2}, 0, sampler.Shuffle{}.Epoch(records-3, 0, 0))
+	w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
+	var masks [][]bool
+	for step := range e.Steps {
+		if err := batch(t.Context(), w, b, e, step); err != nil {
+			t.Fatal(err)
+		}
+		masks = append(masks, slices.Clone(b.Mask()))
+		b.Clear()
+	}
+	if n := len(masks); n != 3 || slices.Contains(masks[0], false) || !slices.Equal(masks[2], []bool{false}) {
+		t.Errorf("masks %v of 17 records for two ranks of four", masks)
+	}
+}
+
+// A record that the Source does not have is named with its position, at the end of a run and elsewhere.
+func TestOutside(t *testing.T) {
+	p, _ := plan(&source{bad: -1}, nil, "copied")
+	w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
+	for _, c := range []struct {
+		indices []int
+		want    string
+	}{
+		{[]int{18, 19, 20, 21}, "record 20 at position 2,"}, {[]int{3, 25, 1, 2}, "record 25 at position 1,"},
+		{[]int{20, 21, 22, 23}, "record 20 at position 0,"},
+	} {
+		e := order.New(order.Shares{Batch: 4, Ranks: 1}, 0, sampler.Subset{Indices: c.indices}.Epoch(records, 0, 0))
+		if err := batch(t.Context(), w, b, e, 0); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("records %v: %v", c.indices, err)
+		}
+		b.Clear()
+	}
+}
+
+// Records are gathered together, one by one where somebody wants to know which one hangs, and as many as may be
+// staged where they come from storage to be converted.
+func TestGathers(t *testing.T) {
+	slow := func(p *fill.Plan) {
+		var now time.Duration
+		p.Clock = func() time.Duration { now += time.Second; return now }
+		p.Stage = 2 * width
+	}
+	for _, c := range []struct {
+		field  string
+		change func(p *fill.Plan)
+		want   []int // of the second batch
+	}{
+		{"copied", func(p *fill.Plan) { p.Views = false }, []int{4}},
+		{"copied", func(p *fill.Plan) { p.OneByOne, p.Views = true, false }, []int{1, 1, 1, 1}},
+		{"converted", slow, []int{2, 2}},
+	} {
+		s := &source{bad: -1, mapped: true}
+		p, e := plan(s, c.change, c.field)
+		w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
+		for step := range 2 {
+			s.gathered = nil
+			if err := batch(t.Context(), w, b, e, step); err != nil {
+				t.Fatal(err)
+			}
+			check(t, b, c.field)
+			b.Clear()
+		}
+		if !slices.Equal(s.gathered, c.want) {
+			t.Errorf("%s: gathers of %v records, not %v", c.field, s.gathered, c.want)
+		}
+	}
+}
+
+// Rows that do not fit in the caller's memory are an error; those that just fit are there.
+func TestOwnMemory(t *testing.T) {
+	p, e := plan(&source{bad: -1}, nil, "ragged")
+	w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(-1)
+	for n, fits := range map[int]bool{5: false, 6: true} { // records 0, 7, 14, 1 have 6 rows
+		own := make([]byte, n)
+		b.SetMemory([][]byte{own})
+		if err := batch(t.Context(), w, b, e, 0); (err == nil) != fits {
+			t.Errorf("%d bytes: %v", n, err)
+		} else if fits {
+			check(t, b, "ragged")
+		}
+		b.Clear()
 	}
 }
 

@@ -347,6 +347,7 @@ func TestFailure(t *testing.T) {
 	d.s.Open()
 	b := d.task(1, schedule.Batch, 1)
 	d.s.Done(b.Slot, schedule.Low, errBad)
+	idle := d.assign(1)
 	d.s.Done(a.Slot, schedule.Low, nil)
 	d.s.Free(d.take(l, 0, nil).Slot)
 	d.take(l, 1, errBad)
@@ -354,6 +355,125 @@ func TestFailure(t *testing.T) {
 	if at, _ := d.s.At(); at.Step != 1 || !d.s.IsIdle() {
 		t.Errorf("left at %+v", at)
 	}
+	d.s.Close(errStop)
+	if task := <-idle; task.Kind != schedule.End {
+		t.Errorf("a worker begins %+v after the batch that failed", task)
+	}
+}
+
+// assign has a worker wait for a task.
+func (d *driver) assign(worker int) <-chan schedule.Task {
+	c := make(chan schedule.Task, 1)
+	go func() { c <- d.s.Assign(worker) }()
+	time.Sleep(5 * time.Millisecond) // one that gets a task at once has it then
+	return c
+}
+
+// Workers wait while the first batch opens a loop, and get its pieces first.
+func TestWaitForOpening(t *testing.T) {
+	d := newDriver(t, schedule.Config{Workers: 2, Prefetch: 2})
+	l := d.begin(schedule.Plan{First: epoch(0, 5)})
+	first := d.task(0, schedule.Batch, 0)
+	other := d.assign(1)
+	d.s.Divide(first.Slot, 4)
+	if task := <-other; task.Kind != schedule.Piece || task.Step != 0 {
+		t.Errorf("the other worker gets %+v", task)
+	}
+	d.task(0, schedule.Piece, 0)
+	for range 2 {
+		d.s.PieceDone(first.Slot, 0, nil)
+	}
+	d.s.Done(first.Slot, schedule.Low, nil)
+	d.finish(l)
+}
+
+// A late batch holds all workers up, which continue when it is taken.
+func TestLateBatch(t *testing.T) {
+	d := newDriver(t, schedule.Config{Workers: 2, Prefetch: 2, Unordered: true})
+	l := d.begin(schedule.Plan{First: epoch(0, 200)})
+	late := d.task(0, schedule.Batch, 0)
+	d.s.Open()
+	var second schedule.Task
+	for step := 1; step < schedule.MaxDisplacement; step++ {
+		task := d.task(0, schedule.Batch, step)
+		if step == 2 { // late, too: the first one ends what two workers wait for, and no more
+			second = task
+			continue
+		}
+		d.s.Done(task.Slot, schedule.Low, nil)
+		g, err := l.Take(d.now, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.s.Free(g.Slot)
+	}
+	a, b := d.assign(0), d.assign(1)
+	if len(a)+len(b) > 0 {
+		t.Fatal("a worker is further ahead than a Position can say")
+	}
+	d.s.Done(late.Slot, schedule.Low, nil)
+	if _, err := l.Take(d.now, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, worker := range []<-chan schedule.Task{a, b} {
+		select {
+		case task := <-worker:
+			d.s.Done(task.Slot, schedule.Low, nil)
+		case <-time.After(10 * time.Second):
+			t.Fatal("a worker does not know")
+		}
+	}
+	d.s.Done(second.Slot, schedule.Low, nil)
+	d.finish(l)
+}
+
+// Ahead says what no worker has yet, from the first batch on for one who has not looked.
+func TestAhead(t *testing.T) {
+	d := newDriver(t, schedule.Config{Workers: 1, Prefetch: 2})
+	l := d.begin(schedule.Plan{First: epoch(0, 9)})
+	var tasks []schedule.Task
+	for step := range 3 {
+		tasks = append(tasks, d.task(0, schedule.Batch, step))
+	}
+	for tick, want := range map[int]int{0: 0, 1: 3, 3: 3, 5: 5} {
+		if _, step, at, low := l.Ahead(tick); step != want || at != want || low != 0 {
+			t.Errorf("ahead of tick %d: step %d, tick %d, from %d on; want %d", tick, step, at, low, want)
+		}
+	}
+	for _, task := range tasks {
+		d.s.Done(task.Slot, schedule.Low, nil)
+	}
+	d.finish(l)
+}
+
+// A batch that is not instant is not the loop's, neither before it nor at it.
+func TestOneColdBatch(t *testing.T) {
+	d := newDriver(t, schedule.Config{Workers: 1, Prefetch: 1})
+	isInstant := func(_ *order.Epoch, step, steps int) bool { return step > 2 || step+steps <= 2 }
+	l := d.s.NewLoop(schedule.Plan{First: epoch(0, 40)})
+	l.Look(isInstant)
+	if err := l.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for step := range 5 {
+		l.Look(isInstant)
+		inline, _ := l.IsInline()
+		if inline != (step > 2) {
+			t.Errorf("step %d: inline is %v", step, inline)
+		}
+		var slot int
+		if inline {
+			tasks := l.AssignInline(nil, 1)
+			l.DoneInline(tasks)
+			slot = tasks[0].Slot
+		} else {
+			slot = d.task(0, schedule.Batch, step).Slot
+			d.s.Done(slot, schedule.Low, nil)
+		}
+		d.take(l, step, nil)
+		d.s.Free(slot)
+	}
+	d.finish(l)
 }
 
 // A loop whose context is done ends with its cause, and a second one has to wait.
@@ -420,6 +540,8 @@ func TestClose(t *testing.T) {
 	if d.s.Keep(g.Slot, func() bool { return true }) != schedule.Held {
 		t.Fatal("not held")
 	}
+	d.s.Done(d.task(0, schedule.Batch, 1).Slot, schedule.Low, nil)
+	unkept := d.take(l, 1, nil)
 	found, ok := d.s.Close(errStop)
 	if !ok || !slices.Equal(found.Kept, []int{g.Slot}) || found.Lost != nil {
 		t.Errorf("closing: %+v, %v", found, ok)
@@ -428,8 +550,9 @@ func TestClose(t *testing.T) {
 		t.Error("closed twice")
 	}
 	d.task(0, schedule.End, 0)
-	d.take(l, 1, errStop)
+	d.take(l, 2, errStop)
 	d.finish(l)
+	d.s.Free(unkept.Slot)
 	if d.memory.idle || d.s.IsIdle() {
 		t.Error("idle while a batch is kept")
 	}
