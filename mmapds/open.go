@@ -119,7 +119,9 @@ func (d *Dataset) companions(r *reader, records []int) (list []Range) {
 		if f.rows == r || f.offsets != nil || f.rows.column.size > companionBytes {
 			continue
 		}
-		list = f.rows.rangesOfRows(list, records)
+		for _, i := range records {
+			list = f.rows.ranges(list, i, i+1)
+		}
 	}
 	return list
 }

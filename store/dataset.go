@@ -6,7 +6,7 @@ import "github.com/penstock/penstock/internal/layout"
 // files and may be shared.
 type Dataset struct {
 	Path     string    // as it was opened
-	Format   string    // "flat", "hdf5" or "zarr"
+	Format   string    // "flat", "hdf5", "zarr" or "npy"
 	Split    string    // the split that was chosen, if any
 	Schema   Schema    //
 	Records  int64     //

@@ -25,10 +25,10 @@ type OpenOptions struct {
 	Packed bool
 }
 
-// Open finds out what the dataset at path is, a flat folder, an HDF5 file or a folder of Zarr, and where its records are.
-// It reads metadata only, and maps nothing.
+// Open finds out what the dataset at path is, a flat folder, an HDF5 file, a folder of Zarr or a .npy file, and where its
+// records are. It reads metadata only, and maps nothing.
 //
-// Errors are those of OpenFlat, OpenHDF5 and OpenZarr.
+// Errors are those of OpenFlat, OpenHDF5, OpenZarr and OpenNPY.
 func Open(path string, opts OpenOptions) (*Dataset, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -44,6 +44,8 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 		d, err = OpenZarr(path, opts)
 	case info.IsDir():
 		d, err = OpenFlat(path)
+	case isNPY(path):
+		d, err = OpenNPY(path)
 	default:
 		d, err = OpenHDF5(path, opts)
 	}

@@ -99,16 +99,6 @@ func (a *Arrays) Classes(field string) []string {
 	return nil
 }
 
-// fieldOf returns the place of a field in specs, -1 if there is none of that name.
-func fieldOf(specs []tensor.Spec, name string) int {
-	for i := range specs {
-		if specs[i].Name == name {
-			return i
-		}
-	}
-	return -1
-}
-
 // field returns a field, or an error if records do not exist in it.
 func (a *Arrays) field(name string, first, end int) (*Array, error) {
 	i := fieldOf(a.specs, name)

@@ -26,12 +26,6 @@ type Concat struct {
 	grouped sync.Pool // of *groups
 }
 
-// member is one of the Sources.
-type member struct {
-	loader.Source
-	can loader.Capabilities
-}
-
 // NewConcat returns the Source of all records of sources, which must have the same fields: names, types,
 // shapes, contents, layouts and, of those that are a loader.ClassedSource, names of classes. Normalizations,
 // which a Source does not declare, are for the caller to compare. The caller still closes the sources.
@@ -103,9 +97,9 @@ func describe(specs []tensor.Spec) string {
 	return strings.Join(out, ", ")
 }
 
-// Locate returns which source a record is of, and its number there.
+// Locate returns which source a record is of, and its number there. The end of all records is that of the last source.
 func (c *Concat) Locate(record int) (source, number int) {
-	i := sort.SearchInts(c.ends, record+1)
+	i := min(sort.SearchInts(c.ends, record+1), len(c.ends)-1)
 	return i, record - c.first(i)
 }
 
@@ -270,28 +264,7 @@ func (c *Concat) each(a, b int, f func(m *member, a, b int) error) error {
 }
 
 // Retain takes a lease of every source, or of none.
-func (c *Concat) Retain() error {
-	for i, m := range c.members {
-		if err := m.Retain(); err != nil {
-			for _, held := range c.members[:i] {
-				held.Release()
-			}
-			return err
-		}
-	}
-	return nil
-}
+func (c *Concat) Retain() error { return retain(c.members) }
 
 // Release gives back a lease of every source.
-func (c *Concat) Release() {
-	for _, m := range c.members {
-		m.Release()
-	}
-}
-
-// consecutive sets dst to first, first+1, ...
-func consecutive(first int, dst []int) {
-	for i := range dst {
-		dst[i] = first + i
-	}
-}
+func (c *Concat) Release() { release(c.members) }

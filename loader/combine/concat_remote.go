@@ -59,12 +59,7 @@ func (c *Concat) DescribeReads(field string) (how, why string, resident float64)
 }
 
 // LookaheadBytes is that of the source which wants to know most.
-func (c *Concat) LookaheadBytes() (bytes int64) {
-	for _, m := range c.members {
-		bytes = max(bytes, m.can.LookaheadBytes())
-	}
-	return bytes
-}
+func (c *Concat) LookaheadBytes() int64 { return lookaheadBytes(c.members) }
 
 // Fetch names to each source those of its records that will be needed.
 func (c *Concat) Fetch(ctx context.Context, field string, indices []int) error {
@@ -78,9 +73,5 @@ func (c *Concat) Fetch(ctx context.Context, field string, indices []int) error {
 
 // NetworkStats adds up what the sources got over a network; the rate is that of the fastest.
 func (c *Concat) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
-	for _, m := range c.members {
-		n, w, r := m.can.NetworkStats()
-		fetched, waited, rate = fetched+n, waited+w, max(rate, r)
-	}
-	return fetched, waited, rate
+	return networkStats(c.members)
 }

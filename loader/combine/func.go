@@ -61,33 +61,9 @@ func (f Func) Gather(ctx context.Context, field string, indices []int, dst []byt
 	return nil
 }
 
-// recordError is an error with the number of the record that it is of.
-type recordError struct {
-	error
-	record int
-}
-
-func (e recordError) Unwrap() error { return e.error }
-func (e recordError) Record() int   { return e.record }
-func (e recordError) Error() string { return fmt.Sprintf("record %d: %v", e.record, e.error) }
-
 // Slice returns records [a, b) in new memory.
 func (f Func) Slice(field string, a, b int) (tensor.View, error) {
 	return copied(f, field, a, b)
-}
-
-// copied returns records [a, b) of a Source in new memory.
-func copied(src loader.Source, field string, a, b int) (tensor.View, error) {
-	specs := src.Specs()
-	at := fieldOf(specs, field)
-	if at < 0 {
-		return tensor.View{}, fmt.Errorf("combine: there is no field %q", field)
-	}
-	all := make([]int, b-a)
-	consecutive(a, all)
-	dst := make([]byte, (b-a)*specs[at].RecordBytes())
-	err := src.Gather(context.Background(), field, all, dst)
-	return tensor.Of(specs[at], b-a, dst), err
 }
 
 // Contiguous reports that records are never memory of the Source.

@@ -147,23 +147,12 @@ func (p *Packed) packs(field string) bool { return field != Positions && field !
 func (p *Packed) Contiguous(string, int, int) bool { return false }
 
 // Slice returns rows [a, b) in new memory.
-func (p *Packed) Slice(field string, a, b int) (tensor.View, error) {
-	f, err := p.field(field)
-	if err != nil {
-		return tensor.View{}, err
-	}
-	rows := make([]int, b-a)
-	consecutive(a, rows)
-	dst := make([]byte, (b-a)*p.specs[f].RecordBytes())
-	return tensor.Of(p.specs[f], b-a, dst), p.Gather(context.Background(), field, rows, dst)
-}
+func (p *Packed) Slice(field string, a, b int) (tensor.View, error) { return copied(p, field, a, b) }
 
 // field returns the place of a field in specs.
 func (p *Packed) field(name string) (int, error) {
-	for i := range p.specs {
-		if p.specs[i].Name == name {
-			return i, nil
-		}
+	if i := fieldOf(p.specs, name); i >= 0 {
+		return i, nil
 	}
 	return 0, fmt.Errorf("combine: pack: rows have no field %q", name)
 }

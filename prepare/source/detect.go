@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/tensor"
@@ -125,6 +126,9 @@ func DetectFile(path string) string {
 	head := make([]byte, headBytes)
 	head = head[:readHead(path, head)]
 	name := strings.ToLower(filepath.Base(path))
+	if strings.HasSuffix(name, ".view.json") {
+		return "view"
+	}
 	switch kind := detectHead(head, name); {
 	case kind == "zip" && isZarr(path):
 		return "zarr"
@@ -192,7 +196,7 @@ const headBytes = 512 + len(hdf5Magic)
 func detectHead(head []byte, name string) string {
 	text := string(head)
 	switch {
-	case strings.HasPrefix(text, NPYMagic):
+	case strings.HasPrefix(text, npy.Magic):
 		return "npy"
 	case strings.HasPrefix(text, "PAR1"):
 		return "parquet"
@@ -311,8 +315,6 @@ func readHead(path string, b []byte) int {
 	n, _ := f.Read(b)
 	return n
 }
-
-const NPYMagic = "\x93NUMPY"
 
 // IsIDX reports whether a file begins as IDX files do.
 func IsIDX(head []byte) bool {

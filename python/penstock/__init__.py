@@ -34,6 +34,7 @@ from .field import Field, Normalization
 from .pack import Pack
 from .ragged import Ragged, RaggedRecords
 from .records import Records
+from .view import View
 
 if TYPE_CHECKING:
     from . import transforms
@@ -44,7 +45,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
-    "NotFoundError", "Pack", "Ragged", "RaggedRecords", "Records", "UnsupportedError", "Writer", "bfloat16", "map", "merge", "open", "order", "samplers", "transforms",
+    "NotFoundError", "Pack", "Ragged", "RaggedRecords", "Records", "UnsupportedError", "View", "Writer", "bfloat16", "map", "merge", "open", "order", "samplers", "transforms",
 ]  # fmt: skip
 
 

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from .batch import Batch
 from .column import Column
-from .errors import CorruptError, Error
+from .errors import CorruptError, Error, NotFoundError
 from .field import SOURCE_NAME, Field, chosen
 from .formats import locate, stamp
 from .layout import Layout, column_names, select
 from .ragged import RaggedRecords
 from .records import Piece, Places, Records
 from .verify import verify
+from .view import Source, View, is_view, read
 
 #: How often a dataset is opened anew that is replaced just then.
 _ATTEMPTS = 16
 
+#: How many views may be in files, one of which names the next.
+_MOST_FILES = 8
 
-class Dataset:
+
+class Dataset(Source):
     """A dataset that penstock made, mapped: see ``penstock.open``.
 
     ``ds["images"]`` is a field over all shards; ``ds[i]`` a record as a dict; ``ds[i:j]`` and
@@ -68,36 +71,9 @@ class Dataset:
         """The splits of the whole dataset: ranges [first, end) of its records, by name."""
         return self._layout.splits
 
-    def classes(self, field: str = "labels") -> tuple[str, ...]:
-        """Return the names of the values 0, 1, ... of a label field."""
-        return self.fields[field].classes
-
-    def __len__(self) -> int:
-        return self._places.count
-
     def __repr__(self) -> str:
         fields = ", ".join(f"{f.name} {f.dtype}{list(f.shape)}{'*' if f.ragged else ''}" for f in self.fields.values())
         return f"<penstock dataset {self.path!r}: {len(self)} records of {fields}>"
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, str):
-            return self._field(key)
-        if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):  # also a tensor
-            record = self._places.index(key)
-            return {name: self._records[name][record] for name in self.fields}
-        if isinstance(key, slice):
-            count = len(range(*key.indices(len(self))))
-            return Batch({name: self._records[name][key] for name in self.fields}, count)
-        return self.__getitems__(key)
-
-    def __getitems__(self, indices: Any) -> Batch:
-        """Return the records of those numbers, in memory of their own."""
-        records = self.indices(indices)
-        return Batch({name: self._records[name].take(records) for name in self.fields}, len(records))
-
-    def indices(self, key: Any) -> np.ndarray:
-        """Return the record numbers, from 0 on, that a list, an array or a mask chooses. Raise IndexError if there is one that does not exist."""
-        return self._places.indices(key)
 
     def source_name(self, record: int) -> str:
         """Return what the source called a record: the path of its file, the member of its archive.
@@ -139,6 +115,22 @@ class Dataset:
             more = f", and {len(corruptions) - 1} more" if len(corruptions) > 1 else ""
             raise CorruptError(f"{corruptions[0]}{more}; make the dataset again", corruptions)
         return compared
+
+    @property
+    def opener(self) -> Any:
+        """The function that opens a dataset again in another process."""
+        return _open
+
+    @property
+    def state_id(self) -> str:
+        """The id by which a loader's state and a view know the records: that of the manifest and, of a split, its name; "" without a manifest."""
+        known = str(self.manifest.get("id") or "")
+        return f"{known}/{self.split}" if known and self.split else known
+
+    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
+        """Return the dataset as it is in a view, with its path as ``path`` writes it."""
+        node = {"dataset": path(self.path), "id": self.state_id, "split": self.split, "fields": self._chosen and list(self._chosen)}
+        return {name: value for name, value in node.items() if value}
 
     def parts(self) -> list[int]:
         """Return the number of records in each of the parts in which they are back to back, so that slices are views."""
@@ -226,11 +218,6 @@ class Dataset:
             return RaggedRecords(f, values, offsets, self._places)
         return Records(f, self._columns[f.name], self._places)
 
-    def _field(self, name: str) -> Records | RaggedRecords:
-        if name not in self.fields:
-            raise KeyError(f"{self.path}: no field {name!r}; there are: {', '.join(self.fields)}")
-        return self._records[name]
-
 
 def _by_default(fields: dict[str, Field]) -> list[str]:
     """Return the names of the fields that records have unless others are asked for: all but that of source names."""
@@ -257,8 +244,8 @@ def open_dataset(
     fields: Iterable[str] | None = None,
     split: str | None = None,
     mode: str = "r",
-) -> Dataset:
-    """Open a dataset: a flat folder, Zarr that preprocess wrote uncompressed, or an HDF5 file (with h5py).
+) -> Dataset | View:
+    """Open a dataset: a flat folder, Zarr that preprocess wrote uncompressed, an HDF5 file (with h5py), or a view (.view.json).
 
     It reads the manifest and the headers of the files, and no record. The dataset stays what it was
     when it was opened, also after ``penstock preprocess --overwrite`` or ``--append``.
@@ -269,13 +256,29 @@ def open_dataset(
             records' files, for which there is ``Dataset.source_name``.
         split: Open that part of the dataset alone.
         mode: With "c" arrays can be written to, and what is written stays in this process. "r" is
-            read-only.
+            read-only. A view is read-only.
 
     Returns:
-        The Dataset: ``ds["images"]`` is a field, ``ds[7]`` a record.
+        The Dataset or View: ``ds["images"]`` is a field, ``ds[7]`` a record.
 
     Raises:
         Error: The path is not a dataset; CorruptError and UnsupportedError are kinds of it.
         KeyError: There is no such field or split.
     """
-    return Dataset(path, fields, split, mode)
+    return _open(path, fields, split, mode)
+
+
+def _open(path: Any, fields: Any = None, split: str | None = None, mode: str = "r", depth: int = 0) -> Dataset | View:
+    """Open a dataset, or a view that is in the file of as many others, one in the other."""
+    if not isinstance(path, (str, bytes, os.PathLike)) or not is_view(os.fsdecode(path)):
+        return Dataset(path, fields, split, mode)
+    name = os.fsdecode(path)
+    if split is not None:
+        raise KeyError(f"{name}: a view has no splits; name the split in its datasets")
+    if mode != "r":
+        raise Error(f'{name}: a view is read-only; open its datasets with mode="c"')
+    if depth > _MOST_FILES:
+        raise Error(f"view {name}: more than {_MOST_FILES} views, each in the file of another")
+    if not os.path.exists(name):
+        raise NotFoundError(f"{name}: there is no such file")
+    return read(name, chosen(fields), _open, depth)

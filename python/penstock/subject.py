@@ -13,6 +13,7 @@ import numpy as np
 from . import samplers
 from .dataset import Dataset
 from .errors import UnsupportedError
+from .view import View
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class _Part:
     """One dataset."""
 
     path: str
-    opened: Dataset | None = None  # the object that was given, which says the rest
+    opened: Dataset | View | None = None  # the object that was given, which says the rest
     records: int = 0
     fields: list[str] | None = None
     split: str | None = None
@@ -37,7 +38,7 @@ class Subject:
     transforms: dict[str, Any] | None = None
     records: int | None = None  # of the datasets; None if they were not opened here
     indices: np.ndarray | None = None
-    opened: tuple[Dataset, ...] = ()  # those that were given as objects
+    opened: tuple[Dataset | View, ...] = ()  # those that were given as objects
 
     @property
     def count(self) -> int | None:
@@ -63,8 +64,7 @@ def kind(given: Mapping[str, Any]) -> str:
     python = given["collate_fn"] is not None or given["batch_sampler"] is not None or given["batch_size"] is None
     if dataset is None or given["socket"] is not None or _is_prepared(dataset):
         return "code" if python and dataset is not None and given["socket"] is None else "prepared"
-    utils = sys.modules.get("torch.utils.data")
-    if given["collate_fn"] in (None, getattr(utils, "default_collate", None)) and not (given["batch_size"] is None and given["batch_sampler"] is None):
+    if not python:
         from .arrays import columns
 
         if columns(dataset) is not None:
@@ -83,6 +83,8 @@ def _is_prepared(d: Any) -> bool:
         return True
     if type(d) is Dataset:
         return d.mode != "c"
+    if isinstance(d, View):
+        return all(of.mode != "c" for of in d.datasets())
     if type(d) in (list, tuple):
         return len(d) > 0 and all(map(_is_prepared, d))
     kind = _torch_class(d)
@@ -128,7 +130,7 @@ def numbers(what: str, indices: Any, records: int) -> np.ndarray:
 
 def _of(d: Any) -> tuple[list[_Part], np.ndarray | None]:
     """Return the datasets that one object stands for, and the numbers of its records in them; None means all."""
-    if type(d) is Dataset:
+    if type(d) is Dataset or isinstance(d, View):
         return [_opened(d)], None
     kind = _torch_class(d)
     if kind == "TorchDataset":
@@ -144,7 +146,7 @@ def _of(d: Any) -> tuple[list[_Part], np.ndarray | None]:
     return [_Part(os.fsdecode(d))], None
 
 
-def _opened(d: Dataset) -> _Part:
+def _opened(d: Dataset | View) -> _Part:
     return _Part(d.path, d, len(d), d._chosen, d.split)
 
 

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
@@ -60,6 +61,39 @@ func Map(path string, options ...mmapds.Option) (*mmapds.Dataset, error) {
 		}
 	}
 	return ds, err
+}
+
+// Options says which part of a DATASET is opened, and how.
+type Options struct {
+	Fields []string      // nil means all
+	Split  string        // "" means all
+	Verify mmapds.Option // of the datasets here; nil is not to verify
+}
+
+// Any opens a DATASET: that of a path or a URL, or a view of several. It fetches no records.
+func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset, error) {
+	node := &views.Node{Dataset: path, Fields: o.Fields, Split: o.Split}
+	return node.Open(ctx, views.Options{Open: func(ctx context.Context, path string, fields []string, split string) (views.Part, error) {
+		if remote.IsURL(path) {
+			if o.Verify != nil {
+				return nil, fmt.Errorf("%s: verify: records of a URL are compared with their checksums when they are fetched; leave verify out", path)
+			}
+			ds, err := c.Open(ctx, path, fields, split)
+			if err != nil {
+				return nil, err
+			}
+			return ds, nil
+		}
+		options := []mmapds.Option{mmapds.WithFields(fields...), mmapds.WithSplit(split)}
+		if o.Verify != nil {
+			options = append(options, o.Verify)
+		}
+		ds, err := Map(path, options...)
+		if err != nil {
+			return nil, err
+		}
+		return ds, nil
+	}})
 }
 
 // Open opens the dataset of a URL. It fetches no records.

@@ -2,103 +2,23 @@ package feed
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/store"
 )
 
-// concat returns the records of several datasets as one Source, and their fields. All must mean the same
-// by a number: a label by its class, an image by its layout and normalization.
-func concat(paths []string, datasets []dataset) (loader.Source, []store.Field, error) {
-	fields := slices.Clone(datasets[0].Schema().Fields)
-	sources := make([]loader.Source, len(datasets))
+// concat returns the records of several datasets as one Source, and their fields.
+func concat(paths []string, datasets []*dataset) (loader.Source, []store.Field, error) {
+	sources, fields := make([]loader.Source, len(datasets)), make([][]store.Field, len(datasets))
 	for i, ds := range datasets {
-		sources[i] = ds
-		if err := agree(fields, ds.Schema().Fields); err != nil {
-			return nil, nil, fmt.Errorf("feed: %s and %s cannot be loaded together: %w", shell.Line(paths[0]), shell.Line(paths[i]), err)
-		}
+		sources[i], fields[i] = ds.src, ds.fields
 	}
-	for k := range fields {
-		fields[k].Normalization = common(datasets, k)
+	common, err := views.Common(paths, fields)
+	if err != nil {
+		return nil, nil, fmt.Errorf("feed: %w", err)
 	}
 	joined, err := combine.NewConcat(sources...)
-	return joined, fields, err
-}
-
-// agree reports why the fields of a dataset are not those of the first.
-func agree(first, fields []store.Field) error {
-	same := func(f, g store.Field) bool { return f.Name == g.Name }
-	if !slices.EqualFunc(first, fields, same) {
-		return fmt.Errorf("the fields are %s there, and %s here; name those to load (fields=)", names(first), names(fields))
-	}
-	for i, f := range first {
-		g := fields[i]
-		if kindOf(f) != kindOf(g) {
-			return fmt.Errorf("field %q is %s there, and %s here; preprocess both alike, or leave it out (fields=)", f.Name, kindOf(f), kindOf(g))
-		}
-		if !slices.Equal(f.Classes, g.Classes) {
-			return fmt.Errorf("field %q has the classes %s there, and %s here, so that a number is not the same class; preprocess both alike, or leave it out (fields=)", f.Name, classes(f), classes(g))
-		}
-		if n, m := f.Normalization, g.Normalization; applied(n) != applied(m) || applied(n) && !equal(n, m) {
-			return fmt.Errorf("field %q is stored after another normalization, %s there and %s here; preprocess both alike (--normalize)", f.Name, figures(n), figures(m))
-		}
-	}
-	return nil
-}
-
-func names(fields []store.Field) string {
-	list := make([]string, len(fields))
-	for i, f := range fields {
-		list[i] = f.Name
-	}
-	return strings.Join(list, ", ")
-}
-
-// kindOf describes all that a field is but for its classes and normalization.
-func kindOf(f store.Field) string {
-	words := []string{fmt.Sprintf("%v%v", f.DType, f.Shape)}
-	if f.Ragged {
-		words = append(words, "of any number of rows")
-	}
-	words = append(words, f.Content, f.Layout, f.Image, f.Instances)
-	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
-}
-
-func classes(f store.Field) string {
-	const most = 5
-	switch n := len(f.Classes); {
-	case n == 0:
-		return "[] (none)"
-	case n > most:
-		return fmt.Sprintf("%q and %d more", f.Classes[:most], n-most)
-	}
-	return fmt.Sprintf("%q", f.Classes)
-}
-
-func applied(n *store.Normalization) bool { return n != nil && n.Applied }
-
-func equal(a, b *store.Normalization) bool {
-	return a == b || a != nil && b != nil && a.Applied == b.Applied && a.Scale == b.Scale && slices.Equal(a.Mean, b.Mean) && slices.Equal(a.Std, b.Std)
-}
-
-func figures(n *store.Normalization) string {
-	if n == nil || !n.Applied {
-		return "none"
-	}
-	return fmt.Sprintf("mean %.4g, std %.4g", n.Mean, n.Std)
-}
-
-// common returns the normalization of a field that all datasets have; nil if they differ.
-func common(datasets []dataset, field int) *store.Normalization {
-	n := datasets[0].Schema().Fields[field].Normalization
-	for _, ds := range datasets[1:] {
-		if !equal(n, ds.Schema().Fields[field].Normalization) {
-			return nil
-		}
-	}
-	return n
+	return joined, common, err
 }

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // one returns a dataset of three records of a field.
-func one(t *testing.T, f store.Field) dataset {
+func one(t *testing.T, f store.Field) *dataset {
 	t.Helper()
 	dest := datasettest.BuildFlat(t, store.Schema{Fields: []store.Field{f}}, flat.Options{}, 3, store.Info{}, func(_ int, r *store.Record) {
 		if f.Ragged {
@@ -24,7 +25,7 @@ func one(t *testing.T, f store.Field) dataset {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { ds.Close() })
-	return ds
+	return &dataset{ds, ds.Schema().Fields, ds.Guard, ds.Close}
 }
 
 // Several datasets are loaded as one if a number means the same in each.
@@ -69,21 +70,21 @@ func TestConcatAgrees(t *testing.T) {
 		{label(), rows(""), "the fields are labels there, and rows here; name those to load (fields=)"},
 	} {
 		first, second := one(t, c.a), one(t, c.b)
-		src, fields, err := concat([]string{"a", "b"}, []dataset{first, second})
+		src, fields, err := concat([]string{"a", "b"}, []*dataset{first, second})
 		if c.want != "" {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v and %v: error %v, want %q", c.a, c.b, err, c.want)
 			}
 			continue
 		}
-		if err != nil || src.Len() != 6 || fields[0].Name != c.a.Name || !equal(fields[0].Normalization, c.a.Normalization) {
+		if err != nil || src.Len() != 6 || fields[0].Name != c.a.Name || !reflect.DeepEqual(fields[0].Normalization, c.a.Normalization) {
 			t.Errorf("%v: %v, error %v", c.a, fields, err)
 		}
 	}
 
 	first, second := one(t, image(tensor.CHW, figures(0.5, false))), one(t, image(tensor.CHW, figures(0.4, false)))
-	_, fields, err := concat([]string{"a", "b"}, []dataset{first, second})
-	if err != nil || fields[0].Normalization != nil || first.Schema().Fields[0].Normalization == nil {
+	_, fields, err := concat([]string{"a", "b"}, []*dataset{first, second})
+	if err != nil || fields[0].Normalization != nil || first.fields[0].Normalization == nil {
 		t.Fatalf("%+v, error %v: figures of one dataset alone", fields, err)
 	}
 	if _, err := normalized(fields[0], []byte(`[{"op":"Normalize"}]`)); err == nil || !strings.Contains(err.Error(), "several datasets have different ones; give them") {

@@ -132,10 +132,8 @@ func TestAcceptWaits(t *testing.T) {
 	}
 }
 
-// truncated is a dataset whose memory cannot be read any more.
-type truncated struct{ dataset }
-
-func (truncated) Guard(f func() error) error { return errors.Join(f(), errTruncated) }
+// truncated is the guard of a dataset whose memory cannot be read any more.
+func truncated(f func() error) error { return errors.Join(f(), errTruncated) }
 
 var errTruncated = errors.New("the file was truncated")
 
@@ -149,7 +147,7 @@ func TestSlotsComeBack(t *testing.T) {
 		}
 		defer sub.Close()
 		for i := range sub.datasets {
-			sub.datasets[i] = truncated{sub.datasets[i]}
+			sub.datasets[i].guard = truncated
 		}
 		a := arenaOf(t)
 		lo := sub.options

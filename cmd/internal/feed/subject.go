@@ -10,42 +10,34 @@ import (
 	"github.com/penstock/penstock/cmd/internal/feed/external"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
-	"github.com/penstock/penstock/mmapds"
-	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
 
-// dataset is one on disk, or the mirror of one in a bucket.
-type dataset interface {
-	loader.Source
-	Schema() store.Schema
-	Guard(f func() error) error
-	Close() error
+// dataset is one on disk, the mirror of one in a bucket, or a view of such.
+type dataset struct {
+	src    loader.Source
+	fields []store.Field
+	guard  func(f func() error) error
+	close  func() error
 }
 
-// open opens a dataset by its path or its URL.
-func open(ctx context.Context, cache *datasetarg.Cache, path string, o *Options) (dataset, error) {
-	if remote.IsURL(path) {
-		if o.Verify != 0 {
-			return nil, fmt.Errorf("%s: verify: records of a URL are compared with their checksums when they are fetched; leave verify out", path)
-		}
-		ds, err := cache.Open(ctx, path, o.Fields, o.Split)
-		if err != nil {
-			return nil, err
-		}
-		return ds, nil
+// open opens a dataset or a view by its path or its URL.
+func open(ctx context.Context, cache *datasetarg.Cache, path string, o *Options) (*dataset, error) {
+	of := datasetarg.Options{Fields: o.Fields, Split: o.Split}
+	if o.Verify != 0 {
+		of.Verify = o.verify()
 	}
-	ds, err := datasetarg.Map(path, mmapds.WithFields(o.Fields...), mmapds.WithSplit(o.Split), o.verify())
+	ds, err := cache.Any(ctx, path, of)
 	if err != nil {
 		return nil, err
 	}
-	return ds, nil
+	return &dataset{ds.Source, ds.Fields, ds.Guard, ds.Close}, nil
 }
 
 // subject is what a session serves: the records of one dataset or of several, or rows of them, and
 // what becomes of their fields.
 type subject struct {
-	datasets []dataset
+	datasets []*dataset
 	src      loader.Source
 	packed   *combine.Packed // nil if records are not packed
 	options  loader.Options
@@ -78,8 +70,8 @@ func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []str
 		}
 		s.datasets = append(s.datasets, ds)
 	}
-	s.src = s.datasets[0]
-	fields := s.datasets[0].Schema().Fields
+	s.src = s.datasets[0].src
+	fields := s.datasets[0].fields
 	var err error
 	if len(s.datasets) > 1 {
 		if s.src, fields, err = concat(paths, s.datasets); err != nil {
@@ -153,7 +145,7 @@ func (s *subject) make(ctx context.Context, o *Options, fields []store.Field) er
 func (s *subject) guard(f func() error) error {
 	for _, ds := range s.datasets {
 		inner := f
-		f = func() error { return ds.Guard(inner) }
+		f = func() error { return ds.guard(inner) }
 	}
 	return f()
 }
@@ -172,7 +164,7 @@ func (s *subject) ragged() bool {
 func (s *subject) Close() error {
 	var errs []error
 	for _, ds := range s.datasets {
-		errs = append(errs, ds.Close())
+		errs = append(errs, ds.close())
 	}
 	return errors.Join(errs...)
 }

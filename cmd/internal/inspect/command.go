@@ -19,6 +19,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/verify"
 	"github.com/penstock/penstock/cmd/internal/inspect/view"
 	"github.com/penstock/penstock/internal/version"
+	"github.com/penstock/penstock/loader/views"
 )
 
 const long = `Show fields, classes, statistics and the recipe of a dataset, and how to open it. DATASET is
@@ -30,6 +31,7 @@ Exit codes: 0 done, 1 failed or corrupt, 2 wrong usage, 130 interrupted.`
 
 const examples = `  inspect out/flat                             a summary
   inspect out/flat --json | jq .records        the same for programs
+  inspect half.view.json                       the records and datasets of a view
   inspect show out/flat 0 5:8                  values of records
   inspect show --recipe out/flat               how it was made, for preprocess --pipeline
   inspect stats out/flat                       statistics and histograms of every value
@@ -59,6 +61,13 @@ func Command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if version {
 				return printVersion(cmd.OutOrStdout())
+			}
+			if views.Is(args[0]) {
+				v, err := summary.DescribeView(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return cli.Print(cmd.OutOrStdout(), asJSON, v, v.Render)
 			}
 			s, err := summary.Describe(args[0])
 			if err != nil {

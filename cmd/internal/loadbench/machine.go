@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
-	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -76,14 +76,18 @@ func bestRate(n int, f func()) float64 {
 
 // lookAt measures how a dataset's largest field is in memory and how fast its files are
 // read.
-func (m *Machine) lookAt(ds *mmapds.Dataset, field string) {
-	if v, err := ds.Slice(field, 0, ds.Len()); err == nil && ds.Contiguous(field, 0, ds.Len()) {
-		m.Resident = resident(v.Bytes())
+func (m *Machine) lookAt(s *subject, field string) {
+	if can, err := loader.CapabilitiesOf(s.stored); err == nil && can.Contiguous(field, 0, s.stored.Len()) {
+		if v, err := s.stored.Slice(field, 0, s.stored.Len()); err == nil {
+			m.Resident = resident(v.Bytes())
+		}
 	}
-	for _, c := range layout.Of(ds.Files()).Columns {
-		spec := ds.Specs()[c.Field]
-		if spec.Name == field && !c.Packed && len(c.Extents) > 0 {
-			m.Pread = preadRate(c.Extents[0], max(1, spec.RecordBytes()))
+	for _, d := range s.files {
+		for _, c := range layout.Of(d).Columns {
+			spec := d.Schema.Fields[c.Field].Spec
+			if spec.Name == field && !c.Packed && len(c.Extents) > 0 {
+				m.Pread = preadRate(c.Extents[0], max(1, spec.RecordBytes()))
+			}
 		}
 	}
 }

@@ -6,20 +6,27 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/units"
-	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/store"
 )
 
 // warm reads the dataset into memory, so that the first rows do not pay for the reads of
 // later ones, and says whether that was possible.
-func warm(ctx context.Context, ds *mmapds.Dataset, report func(int)) string {
-	size := fileBytes(ds)
+func warm(ctx context.Context, s *subject, report func(int)) string {
+	size := fileBytes(s.files)
 	if free := int64(freeMemory()); free > 0 && size > free/2 {
 		return "the dataset's files have " + units.Bytes(size) + ", which is much for this machine's memory: rows may differ in what they found there"
 	}
-	for _, c := range layout.Of(ds.Files()).Columns {
-		if c.Packed {
-			return "the dataset is packed: rows differ in what they found inflated"
+	for _, d := range s.files {
+		for _, c := range layout.Of(d).Columns {
+			if c.Packed {
+				return "the dataset is packed: rows differ in what they found inflated"
+			}
 		}
+	}
+	ds, ok := s.stored.(loader.MappedSource)
+	if !ok {
+		return "the dataset's memory is not mapped: rows may differ in what they found there"
 	}
 	const step = 1 << 12 // records
 	for _, spec := range ds.Specs() {
@@ -35,13 +42,15 @@ func warm(ctx context.Context, ds *mmapds.Dataset, report func(int)) string {
 }
 
 // fileBytes returns the size of a dataset's files.
-func fileBytes(ds *mmapds.Dataset) (sum int64) {
+func fileBytes(files []*store.Dataset) (sum int64) {
 	seen := make(map[string]bool)
-	for _, c := range layout.Of(ds.Files()).Columns {
-		for _, e := range c.Extents {
-			if info, err := os.Stat(e.Path); err == nil && !seen[e.Path] {
-				seen[e.Path] = true
-				sum += info.Size()
+	for _, d := range files {
+		for _, c := range layout.Of(d).Columns {
+			for _, e := range c.Extents {
+				if info, err := os.Stat(e.Path); err == nil && !seen[e.Path] {
+					seen[e.Path] = true
+					sum += info.Size()
+				}
 			}
 		}
 	}

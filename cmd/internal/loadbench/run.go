@@ -86,11 +86,11 @@ func (b *bench) open() (err error) {
 	b.o.Batch = min(b.o.Batch, b.s.info.Records)
 	b.report.Dataset = b.s.info
 	if field := b.s.storedField(); b.s.stored != nil && field != "" {
-		b.report.Machine.lookAt(b.s.stored, field)
+		b.report.Machine.lookAt(b.s, field)
 	}
 	if !b.o.Synthetic {
 		b.progress.Begin("warming", int64(b.s.info.Records*len(b.s.info.Fields)), "records")
-		b.report.Cache = warm(b.ctx, b.s.stored, func(n int) { b.progress.Add(int64(n)) })
+		b.report.Cache = warm(b.ctx, b.s, func(n int) { b.progress.Add(int64(n)) })
 		b.progress.End()
 	}
 	return nil

@@ -26,26 +26,33 @@ type subject struct {
 	raw       loader.Source // to be prepared
 	workField string        // the field of raw that the work is done on; "" if all lengths differ
 	make      tensor.Spec   // what the work makes; the zero Spec where it copies what is stored
-	stored    *mmapds.Dataset
-	why       string        // why there is no stored dataset
-	once      time.Duration // that it took to store it, where this run did
-	folder    string        // to be removed at the end
+	stored    loader.Source
+	files     []*store.Dataset // of stored
+	why       string           // why there is no stored dataset
+	once      time.Duration    // that it took to store it, where this run did
+	folder    string           // to be removed at the end
 
 	closers []func() error
 }
 
 // openSubject opens the user's dataset.
 func openSubject(o *Options) (*subject, error) {
-	ds, err := datasetarg.Map(o.Path, mmapds.WithFields(o.Fields...), mmapds.WithSplit(o.Split))
+	ds, err := o.Cache.Any(context.Background(), o.Path, datasetarg.Options{Fields: o.Fields, Split: o.Split})
 	if err != nil {
 		return nil, err
 	}
-	if ds.Len() == 0 {
-		return nil, errors.Join(fmt.Errorf("%q has no records", o.Path), ds.Close())
+	src := ds.Source
+	s := &subject{info: Dataset{Name: o.Path, Records: src.Len()}, raw: src, stored: src, closers: []func() error{ds.Close}}
+	if src.Len() == 0 {
+		return nil, errors.Join(fmt.Errorf("%q has no records", o.Path), s.close())
 	}
-	s := &subject{info: Dataset{Name: o.Path, Records: ds.Len()}, raw: ds, stored: ds}
-	s.info.RecordBytes, s.workField = sizes(ds.Specs())
-	for _, spec := range ds.Specs() {
+	for _, p := range ds.Parts() {
+		if local, ok := p.(*mmapds.Dataset); ok {
+			s.files = append(s.files, local.Files())
+		}
+	}
+	s.info.RecordBytes, s.workField = sizes(src.Specs())
+	for _, spec := range src.Specs() {
 		s.info.Fields = append(s.info.Fields, describe(spec))
 	}
 	return s, nil
@@ -122,8 +129,12 @@ func (s *subject) store(ctx context.Context, o *Options, report func(int)) error
 	if _, err := w.Commit(store.Info{}); err != nil {
 		return err
 	}
-	s.stored, err = mmapds.Open(path)
-	return err
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		return err
+	}
+	s.stored, s.files, s.closers = ds, []*store.Dataset{ds.Files()}, append(s.closers, ds.Close)
+	return nil
 }
 
 // close ends the subject, and removes what it wrote.
@@ -131,9 +142,6 @@ func (s *subject) close() error {
 	var err error
 	for _, f := range s.closers {
 		err = errors.Join(err, f())
-	}
-	if s.stored != nil {
-		err = errors.Join(err, s.stored.Close())
 	}
 	if s.folder != "" {
 		err = errors.Join(err, os.RemoveAll(s.folder))

@@ -49,6 +49,7 @@ var layers = [][]place{
 		{"internal/testkit/hdfscluster", "a real HDFS, for tests; it asks Hadoop's own programs"},
 		{"internal/testkit/webtest", "web servers for tests of all that read by HTTP"},
 		{"loader/internal/padding", "elements to fill up records with, for loader and loader/combine"},
+		{"internal/npy", "headers of .npy files, whatever is in these"},
 		{"internal/kernel", "kernels over slices; decode and transforms both need them"},
 		{"internal/codec/filter", "what filters of chunks compute, over slices"},
 		{"internal/sys/mmap", "maps files, whatever is in them"},
@@ -129,9 +130,11 @@ var layers = [][]place{
 		{"prepare/source/parquet", "one kind of source; the only package that knows the format"},
 	},
 	{
+		{"loader", "streams any Source, and decodes images on the way; it and mmapds do not know each other, so that either can be replaced"},
 		{"prepare/source/hdf5", "one kind of source, as arrays: files that other programs wrote"},
 	},
 	{
+		{"loader/combine", "Sources of slices and functions, and of other Sources"},
 		{"prepare/source/arrow", "one kind of source, as rows; the only package that knows the format"},
 		{"prepare/source/tfrecord", "one kind of source, as rows"},
 		{"prepare/source/mds", "one kind of source, as rows"},
@@ -142,7 +145,11 @@ var layers = [][]place{
 		{"prepare/source/producer", "samples that another process sends; the only package that knows the messages"},
 	},
 	{
+		{"loader/views", "datasets that a few lines of JSON name, as one Source; it joins loader and mmapds"},
 		{"prepare/source/zarr", "one kind of source, as arrays"},
+	},
+	{
+		{"prepare/source/view", "one kind of source, as arrays"},
 	},
 	{
 		{"prepare/source/kinds", "opens every kind of source"},
@@ -152,15 +159,16 @@ var layers = [][]place{
 		{"store/verify", "datasets and their checksums, whichever program made them; it maps nothing"},
 		{"store/hdf5", "the only package that can use libhdf5"},
 		{"store/zarr", "the container of Zarr"},
-		{"loader", "streams any Source, and decodes images on the way; it and mmapds do not know each other, so that either can be replaced"},
 		{"remote/mirror", "a dataset in a bucket as a local one of mmapds; a Source of the loader, which it does not know"},
 	},
 	{
 		{"internal/testkit/rawtest", "raw samples, for tests of all that prepares datasets"},
 		{"internal/testkit/datasettest", "small datasets, for tests of every package that reads them"},
 		{"internal/testkit/corruption", "corrupts datasets, for tests of every format that mmapds opens"},
-		{"cmd/internal/datasetarg", "lets commands take URLs"},
 		{"cmd/internal/inspect/dataset", "opens what inspect looks at, and reads values"},
+	},
+	{
+		{"cmd/internal/datasetarg", "lets commands take URLs and views"},
 	},
 	{
 		{"cmd/internal/inspect/render", "records as pictures"},
@@ -189,7 +197,6 @@ var layers = [][]place{
 		{"prepare", "a source and options to a dataset: joins source, decode, transforms and a writer"},
 	},
 	{
-		{"loader/combine", "Sources made of Sources"},
 		{"loader/cuda", "a Device of the loader, on a driver that is opened at run time: no C"},
 		{"cmd/internal/preprocess/status", "the status of ranks for people"},
 		{"cmd/internal/inspect/report", "a page of what the other subcommands find"},
@@ -257,6 +264,8 @@ var public = map[string][]string{
 	"store/flat":     {"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sys"},
 	"store/zarr":     {"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sys"},
 	"loader/sampler": {"golang.org/x/sys"},
+	"loader/views": {"github.com/disintegration/imaging", "github.com/edsrzf/mmap-go", "github.com/klauspost/compress", "github.com/pierrec/lz4/v4",
+		"golang.org/x/image", "golang.org/x/sys"},
 	"loader/combine": {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"loader":         {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"remote":         nil,

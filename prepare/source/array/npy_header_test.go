@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -33,7 +33,7 @@ func FuzzNPYHeader(f *testing.F) {
 
 // npyOf is a file of that version with no elements.
 func npyOf(version byte, header string) []byte {
-	b := append([]byte(source.NPYMagic), version, 0)
+	b := append([]byte(npy.Magic), version, 0)
 	if version == 1 {
 		b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
 	} else {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -85,7 +86,7 @@ func (s *Folder) classify(l *listing, dir string, e fs.DirEntry) {
 
 // isSample reports whether a file whose name says nothing is a sample.
 func (s *Folder) isSample(head []byte) bool {
-	array := strings.HasPrefix(string(head), source.NPYMagic)
+	array := strings.HasPrefix(string(head), npy.Magic)
 	s.hasArray = s.hasArray || array
 	return s.isImage(head) || s.arrays && array
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	npyfile "github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
 )
@@ -52,7 +53,7 @@ func TestNPYHeader(t *testing.T) {
 			}
 		}
 	}
-	for _, data := range []string{"", source.NPYMagic, "\x93NUMPY\x04\x00aaaaaaa", "\x93NUMPY\x01\x00\xff\xff{", "\x93NUMPY\x02\x00\xff\xff\xff\xff{}"} {
+	for _, data := range []string{"", npyfile.Magic, "\x93NUMPY\x04\x00aaaaaaa", "\x93NUMPY\x01\x00\xff\xff{", "\x93NUMPY\x02\x00\xff\xff\xff\xff{}"} {
 		if h, err := array.ReadNPY(strings.NewReader(data)); err == nil {
 			t.Errorf("%q is read as %+v", data, h)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	npyfile "github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -147,7 +148,7 @@ func readAll(t *testing.T, kind, path string) {
 
 // npy returns a file with that header dictionary and the given number of bytes of elements.
 func npy(version byte, header string, elements int) []byte {
-	b := append([]byte(source.NPYMagic), version, 0)
+	b := append([]byte(npyfile.Magic), version, 0)
 	if version == 1 {
 		b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
 	} else {

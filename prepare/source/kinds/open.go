@@ -19,6 +19,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/table"
 	"github.com/penstock/penstock/prepare/source/tfrecord"
 	"github.com/penstock/penstock/prepare/source/tokens"
+	"github.com/penstock/penstock/prepare/source/view"
 	"github.com/penstock/penstock/prepare/source/zarr"
 )
 
@@ -53,7 +54,7 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 var openers = map[string]openFunc{
 	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip, "npy": array.OpenNPY, "npz": array.OpenNPZ,
 	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
-	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": tokens.Open, "zarr": zarr.Open,
+	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": tokens.Open, "zarr": zarr.Open, "view": view.Open,
 }
 
 func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/imagefile"
-	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -53,7 +53,7 @@ func (o *fileOpener) isDeep(v imageValue) bool {
 	return false
 }
 
-func isArray(value []byte) bool { return bytes.HasPrefix(value, []byte(source.NPYMagic)) }
+func isArray(value []byte) bool { return bytes.HasPrefix(value, []byte(npy.Magic)) }
 
 // samples returns what a file holds. Of an array the pixels of the raster are its elements.
 func (o *fileOpener) samples(v imageValue) (d deep, err error) {

@@ -1,0 +1,72 @@
+package summary
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/views"
+	"github.com/penstock/penstock/store"
+)
+
+// View is what a .view.json file stands for.
+type View struct {
+	Path     string        `json:"path"`
+	Kind     string        `json:"kind"` // "select", "zip", "concat", "window" or "dataset"
+	Records  int           `json:"records"`
+	ID       string        `json:"id,omitempty"`
+	Fields   []store.Field `json:"fields"`
+	Datasets []string      `json:"datasets"` // their paths, in the order of the view
+}
+
+// DescribeView opens a view and its datasets, and reads no records.
+func DescribeView(ctx context.Context, path string) (*View, error) {
+	n, err := views.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	v := &View{Path: path, Kind: n.Kind()}
+	n.Datasets(func(p *string) { v.Datasets = append(v.Datasets, *p) })
+	ds, err := views.Open(ctx, path, views.Options{})
+	if err != nil {
+		return nil, err
+	}
+	v.Records, v.Fields = ds.Source.Len(), ds.Fields
+	if id, ok := ds.Source.(loader.Identifier); ok {
+		v.ID = id.ID()
+	}
+	return v, ds.Close()
+}
+
+// Render prints the view for people.
+func (v *View) Render(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", shell.Line(v.Path))
+	t := cli.Table{Indent: 2}
+	t.Add("format", "a view ("+v.Kind+"), which holds no data")
+	t.Add("records", units.Count(int64(v.Records)))
+	if v.ID != "" {
+		t.Add("id", v.ID)
+	}
+	for _, path := range v.Datasets {
+		t.Add("of", shell.Line(path))
+	}
+	b.WriteString(t.String())
+	b.WriteString("\nFIELDS\n")
+	fields := cli.Table{Indent: 2}
+	for _, f := range v.Fields {
+		shape := f.Shape.String()
+		if f.Ragged {
+			shape += " rows"
+		}
+		fields.Add(f.Name, f.DType.String(), shape, strings.TrimSpace(f.Content+" "+f.Layout))
+	}
+	b.WriteString(fields.String())
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,52 @@
+package combine
+
+import (
+	"context"
+	"time"
+)
+
+// LookaheadBytes is that of the Source which wants to know most.
+func (v *View) LookaheadBytes() int64 { return lookaheadBytes(v.t.parts) }
+
+// NetworkStats adds up what the Sources got over a network.
+func (v *View) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
+	return networkStats(v.t.parts)
+}
+
+// Location asks the Source that has a field.
+func (v *View) Location(field string, record int) string {
+	p, name, first, ok := v.t.run(field, record, record+1)
+	if !ok || p.can.Described == nil {
+		return ""
+	}
+	return p.can.Described.Location(name, first)
+}
+
+// DescribeReads says how the Source that has a field reads it, and the part of all its records that is in memory.
+func (v *View) DescribeReads(field string) (how, why string, resident float64) {
+	p, name, err := v.t.field(field)
+	if err != nil || p.can.Described == nil {
+		return "", "", -1
+	}
+	return p.can.Described.DescribeReads(name)
+}
+
+// SourceName is that of the first Source which knows one.
+func (v *View) SourceName(ctx context.Context, record int) (string, error) {
+	there, _ := v.t.rows.at(record, record+1)
+	for _, p := range v.t.parts {
+		if name, err := p.can.SourceName(ctx, there); name != "" || err != nil {
+			return name, err
+		}
+	}
+	return "", nil
+}
+
+// Classes are those of the Source that has a field.
+func (v *View) Classes(field string) []string {
+	p, name, err := v.t.field(field)
+	if err != nil || p.can.Classed == nil {
+		return nil
+	}
+	return p.can.Classed.Classes(name)
+}

@@ -1,0 +1,221 @@
+package views
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Suffix is how the name of a file ends that is a view.
+const Suffix = ".view.json"
+
+// Is reports whether a path is that of a view, by its name.
+func Is(path string) bool { return strings.HasSuffix(path, Suffix) }
+
+// The root of a file has these values of "penstock" and "version".
+const (
+	format  = "view"
+	version = 1
+)
+
+// maxDepth is how deep views may be nested.
+const maxDepth = 32
+
+// maxFile is the most bytes of a file: some 10^8 record numbers.
+const maxFile = 1 << 30
+
+// Node is a view: exactly one of Dataset, Select, Zip and Concat is set, and of the others those that belong
+// to it.
+type Node struct {
+	Penstock string `json:"penstock,omitempty"` // "view" in the root of a file
+	Version  int    `json:"version,omitempty"`  // 1 in the root of a file
+
+	// Dataset is a path, relative to the folder of the file, or a URL.
+	Dataset string `json:"dataset,omitempty"`
+	ID      string `json:"id,omitempty"`    // that the dataset must have; "" is any
+	Split   string `json:"split,omitempty"` // of the dataset; "" is all
+
+	// Select has some records of a view: Records, in that order, or Ranges; neither means all.
+	Select  *Node             `json:"select,omitempty"`
+	Records *Numbers          `json:"records,omitempty"`
+	Ranges  [][2]int          `json:"ranges,omitempty"`
+	Rename  map[string]string `json:"rename,omitempty"` // names of fields, by those in the view
+
+	// Fields are those of a dataset or of what Select selects from, in their order; null means all.
+	Fields []string `json:"fields,omitempty"`
+
+	Zip    []*Node `json:"zip,omitempty"`    // the fields of views side by side
+	Concat []*Node `json:"concat,omitempty"` // the records of views one after the other
+}
+
+// Numbers are record numbers: a list, or the path of a .npy file of whole numbers, relative to the folder
+// of the view.
+type Numbers struct {
+	List []int
+	Path string
+}
+
+// MarshalJSON writes a list or a path.
+func (n Numbers) MarshalJSON() ([]byte, error) {
+	if n.Path != "" {
+		return json.Marshal(n.Path)
+	}
+	return json.Marshal(append([]int{}, n.List...))
+}
+
+// UnmarshalJSON reads a list or a path.
+func (n *Numbers) UnmarshalJSON(text []byte) error {
+	*n = Numbers{}
+	if len(text) > 0 && text[0] == '"' {
+		return json.Unmarshal(text, &n.Path)
+	}
+	n.List = []int{}
+	return json.Unmarshal(text, &n.List)
+}
+
+// Parse returns the view that the text of a file is. Names that it does not know are errors.
+func Parse(text []byte) (*Node, error) {
+	n := new(Node)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(n); err != nil {
+		return nil, fmt.Errorf("not a view: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("not a view: there is more after its end")
+	}
+	if n.Penstock != format {
+		return nil, fmt.Errorf(`not a view: it does not have "penstock": %q`, format)
+	}
+	if n.Version != version {
+		return nil, fmt.Errorf("a view of version %d; this program reads version %d", n.Version, version)
+	}
+	n.Penstock, n.Version = "", 0
+	return n, n.check(0)
+}
+
+// check reports a node that is none of the kinds, or of two, or that has what belongs to another kind.
+func (n *Node) check(depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("views are nested deeper than %d", maxDepth)
+	}
+	kinds := n.kinds()
+	if len(kinds) != 1 {
+		return fmt.Errorf("each part of a view has one of dataset, select, zip and concat, not %d: %q", len(kinds), kinds)
+	}
+	kind := kinds[0]
+	for _, p := range []struct {
+		name, of string
+		is       bool
+	}{
+		{"penstock", "the root", n.Penstock != ""}, {"version", "the root", n.Version != 0},
+		{"id", "dataset", n.ID != ""}, {"split", "dataset", n.Split != ""},
+		{"records", "select", n.Records != nil}, {"ranges", "select", n.Ranges != nil}, {"rename", "select", n.Rename != nil},
+		{"fields", "dataset or select", n.Fields != nil},
+	} {
+		if p.is && !strings.Contains(p.of, kind) {
+			return fmt.Errorf("%q belongs to %s, and not to %s", p.name, p.of, kind)
+		}
+	}
+	for _, part := range n.parts() {
+		if part == nil {
+			return fmt.Errorf("%s of null", kind)
+		}
+		if err := part.check(depth + 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Kind returns the kind of the view: "dataset", "select", "zip" or "concat".
+func (n *Node) Kind() string { return strings.Join(n.kinds(), " and ") }
+
+func (n *Node) kinds() (kinds []string) {
+	for _, k := range []struct {
+		name string
+		is   bool
+	}{{"dataset", n.Dataset != ""}, {"select", n.Select != nil}, {"zip", n.Zip != nil}, {"concat", n.Concat != nil}} {
+		if k.is {
+			kinds = append(kinds, k.name)
+		}
+	}
+	return kinds
+}
+
+// parts returns the views that a view is made of.
+func (n *Node) parts() []*Node {
+	if n.Select != nil {
+		return []*Node{n.Select}
+	}
+	return append(n.Zip, n.Concat...)
+}
+
+// Datasets calls f with every path in the view, which it may change.
+func (n *Node) Datasets(f func(path *string)) {
+	if n.Dataset != "" {
+		f(&n.Dataset)
+	}
+	if n.Records != nil && n.Records.Path != "" {
+		f(&n.Records.Path)
+	}
+	for _, part := range n.parts() {
+		part.Datasets(f)
+	}
+}
+
+// Read returns the view in a file, with its paths relative to the working directory.
+func Read(path string) (*Node, error) {
+	n, err := read(path)
+	if err != nil {
+		return nil, fmt.Errorf("view %s: %w", path, err)
+	}
+	return n, nil
+}
+
+func read(path string) (*Node, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		if failed := (*os.PathError)(nil); errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("more than %d bytes; name a .npy file of record numbers in \"records\"", maxFile)
+	}
+	n, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Dir(path)
+	n.Datasets(func(p *string) {
+		if !strings.Contains(*p, "://") && !filepath.IsAbs(*p) {
+			*p = filepath.Join(folder, *p)
+		}
+	})
+	return n, nil
+}
+
+// ints returns whole numbers as int.
+func ints[T int32 | int64 | uint32 | uint64](in []T) ([]int, error) {
+	out := make([]int, len(in))
+	for i, v := range in {
+		if v < 0 || uint64(v) > math.MaxInt {
+			return nil, fmt.Errorf("number %d of record numbers is %d", i, v)
+		}
+		out[i] = int(v)
+	}
+	return out, nil
+}

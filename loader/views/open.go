@@ -1,0 +1,258 @@
+package views
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Part is an opened dataset: *mmapds.Dataset and *mirror.Dataset are.
+type Part interface {
+	loader.Source
+	Schema() store.Schema
+	Guard(f func() error) error
+	Close() error
+}
+
+// Options says how a view is opened. The zero value is usable.
+type Options struct {
+	// Fields are those that the view shall have, in this order; none means all.
+	Fields []string
+
+	// Open opens a dataset by its path or URL, those of its fields that are named, or all, and one of its splits, or
+	// all. nil means mmapds.Open, which knows no URLs.
+	Open func(ctx context.Context, path string, fields []string, split string) (Part, error)
+}
+
+// Dataset is a view whose datasets are open.
+type Dataset struct {
+	Source loader.Source // the records; it can do what its datasets can
+	Fields []store.Field // of the records, with what the datasets say of them
+
+	parts []Part
+	files int // that are being opened, one in the other
+}
+
+// Open opens a view and its datasets, or a dataset. Close closes them.
+func Open(ctx context.Context, path string, o Options) (*Dataset, error) {
+	return (&Node{Dataset: path, Fields: o.Fields}).Open(ctx, Options{Open: o.Open})
+}
+
+// Open opens the datasets of a view, whose paths are relative to the working directory.
+func (n *Node) Open(ctx context.Context, o Options) (*Dataset, error) {
+	if err := n.check(0); err != nil {
+		return nil, err
+	}
+	if o.Open == nil {
+		o.Open = openLocal
+	}
+	d := new(Dataset)
+	v, err := d.open(ctx, n, o.Open)
+	if err == nil && o.Fields != nil {
+		v, err = v.choose(o.Fields)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	d.Source, d.Fields = v.src, v.fields
+	return d, nil
+}
+
+func openLocal(_ context.Context, path string, fields []string, split string) (Part, error) {
+	ds, err := mmapds.Open(path, mmapds.WithFields(fields...), mmapds.WithSplit(split))
+	if err != nil {
+		return nil, err
+	}
+	return ds, nil
+}
+
+// Parts returns the datasets that are open.
+func (d *Dataset) Parts() []Part { return d.parts }
+
+// Close closes the datasets.
+func (d *Dataset) Close() error {
+	var errs []error
+	for _, p := range d.parts {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Guard calls f, which reads memory of the datasets, and returns faults of that as errors.
+func (d *Dataset) Guard(f func() error) error {
+	for _, p := range d.parts {
+		inner := f
+		f = func() error { return p.Guard(inner) }
+	}
+	return f()
+}
+
+// opened is a part of a view.
+type opened struct {
+	src    loader.Source
+	fields []store.Field
+}
+
+// choose returns some of the fields.
+func (v opened) choose(fields []string) (opened, error) {
+	return v.selected(combine.Select{Fields: fields})
+}
+
+// selected returns some of the records and fields.
+func (v opened) selected(s combine.Select) (opened, error) {
+	src, err := combine.NewSelect(v.src, s)
+	if err != nil {
+		return v, err
+	}
+	names := s.Fields
+	if names == nil {
+		for _, f := range v.fields {
+			names = append(names, f.Name)
+		}
+	}
+	var fields []store.Field
+	for i, spec := range src.Specs() {
+		f := v.fields[slices.IndexFunc(v.fields, func(f store.Field) bool { return f.Name == names[i] })]
+		f.Spec = spec
+		fields = append(fields, f)
+	}
+	return opened{src, fields}, nil
+}
+
+// open opens a node.
+func (d *Dataset) open(ctx context.Context, n *Node, open openFunc) (opened, error) {
+	switch {
+	case n.Select != nil:
+		return d.openSelect(ctx, n, open)
+	case n.Zip != nil, n.Concat != nil:
+		return d.openSeveral(ctx, n, open)
+	}
+	v, err := d.openDataset(ctx, n, open)
+	if has, ok := v.src.(loader.Identifier); err == nil && n.ID != "" && ok && has.ID() != n.ID {
+		err = fmt.Errorf("%s has the id %q, and had %q when the view was made; make the view again, or remove its \"id\"", n.Dataset, has.ID(), n.ID)
+	}
+	return v, err
+}
+
+// maxFiles is how many views may be in files, one of which names the next.
+const maxFiles = 8
+
+// openDataset opens a dataset, or a view that is in a file of its own.
+func (d *Dataset) openDataset(ctx context.Context, n *Node, open openFunc) (opened, error) {
+	if !Is(n.Dataset) {
+		p, err := open(ctx, n.Dataset, n.Fields, n.Split)
+		if err != nil {
+			return opened{}, err
+		}
+		d.parts = append(d.parts, p)
+		return opened{p, p.Schema().Fields}, nil
+	}
+	if n.Split != "" {
+		return opened{}, fmt.Errorf("view %s: a view has no splits; name the split in its datasets", n.Dataset)
+	}
+	if d.files++; d.files > maxFiles {
+		return opened{}, fmt.Errorf("view %s: more than %d views, each in the file of another", n.Dataset, maxFiles)
+	}
+	defer func() { d.files-- }()
+	inner, err := Read(n.Dataset)
+	if err != nil {
+		return opened{}, err
+	}
+	v, err := d.open(ctx, inner, open)
+	if err == nil && n.Fields != nil {
+		v, err = v.choose(n.Fields)
+	}
+	if err != nil {
+		return v, fmt.Errorf("view %s: %w", n.Dataset, err)
+	}
+	return v, nil
+}
+
+type openFunc = func(ctx context.Context, path string, fields []string, split string) (Part, error)
+
+func (d *Dataset) openSelect(ctx context.Context, n *Node, open openFunc) (opened, error) {
+	v, err := d.open(ctx, n.Select, open)
+	if err != nil {
+		return v, err
+	}
+	s := combine.Select{Ranges: n.Ranges, Fields: n.Fields, Rename: n.Rename}
+	if n.Records != nil {
+		if s.Records, err = n.Records.load(); err != nil {
+			return v, err
+		}
+	}
+	return v.selected(s)
+}
+
+func (d *Dataset) openSeveral(ctx context.Context, n *Node, open openFunc) (opened, error) {
+	var sources []loader.Source
+	var names []string
+	var fields [][]store.Field
+	for i, part := range n.parts() {
+		v, err := d.open(ctx, part, open)
+		if err != nil {
+			return v, err
+		}
+		sources, fields, names = append(sources, v.src), append(fields, v.fields), append(names, fmt.Sprintf("part %d", i))
+	}
+	if n.Zip != nil {
+		zip, err := combine.NewZip(sources...)
+		return opened{zip, slices.Concat(fields...)}, err
+	}
+	common, err := Common(names, fields)
+	if err != nil {
+		return opened{}, err
+	}
+	joined, err := combine.NewConcat(sources...)
+	return opened{joined, common}, err
+}
+
+// load returns the numbers, those of a file too.
+func (n *Numbers) load() ([]int, error) {
+	if n.Path == "" {
+		return n.List, nil
+	}
+	ds, err := mmapds.Open(n.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer ds.Close()
+	spec := ds.Specs()[0]
+	out := []int{}
+	if len(spec.Shape) > 0 || len(ds.Specs()) > 1 {
+		return nil, fmt.Errorf("%s: it is not one list of numbers", n.Path)
+	}
+	err = ds.Guard(func() error {
+		v, err := ds.Slice(spec.Name, 0, ds.Len())
+		if err == nil {
+			out, err = asInts(v)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.Path, err)
+	}
+	return out, nil
+}
+
+// asInts returns whole numbers as int.
+func asInts(v tensor.View) ([]int, error) {
+	switch v.DType() {
+	case tensor.Int64:
+		return ints(tensor.As[int64](v))
+	case tensor.Uint64:
+		return ints(tensor.As[uint64](v))
+	case tensor.Int32:
+		return ints(tensor.As[int32](v))
+	case tensor.Uint32:
+		return ints(tensor.As[uint32](v))
+	}
+	return nil, fmt.Errorf("the numbers are %v; record numbers are int32, int64, uint32 or uint64", v.DType())
+}

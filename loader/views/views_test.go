@@ -1,0 +1,142 @@
+package views_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/views"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/tensor"
+)
+
+// dataset makes one whose field has the values first, first+1, ..., at a path.
+func dataset(t *testing.T, path, field string, first, n int) {
+	t.Helper()
+	f := store.NewField(field, tensor.Int64)
+	for i := range 14 {
+		f.Classes = append(f.Classes, fmt.Sprint(i))
+	}
+	made := datasettest.BuildFlat(t, store.Schema{Fields: []store.Field{f}}, flat.Options{}, n, store.Info{}, func(i int, r *store.Record) {
+		binary.LittleEndian.PutUint64(r.Values[0], uint64(first+i))
+	})
+	if err := os.Rename(made, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// values returns the int64 of a field.
+func values(t *testing.T, ds *views.Dataset, field string) string {
+	t.Helper()
+	if err := ds.Source.Retain(); err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Source.Release()
+	v, err := ds.Source.Slice(field, 0, ds.Source.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(tensor.As[int64](v))
+}
+
+const head = `{"penstock": "view", "version": 1, `
+
+// TestOpen opens each kind of view, relative to its folder, and views of views.
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	dataset(t, filepath.Join(dir, "a"), "x", 0, 6)
+	dataset(t, filepath.Join(dir, "b"), "x", 10, 4)
+	numbers := []byte{}
+	for _, i := range []int64{3, 1} {
+		numbers = binary.LittleEndian.AppendUint64(numbers, uint64(i))
+	}
+	npy := append(layout.Header(tensor.Spec{Name: "n", DType: tensor.Int64, Shape: tensor.Shape{}}, 2), numbers...)
+	write(t, filepath.Join(dir, "n.npy"), string(npy))
+	write(t, filepath.Join(dir, "both.view.json"), head+`"concat": [{"dataset": "a"}, {"select": {"dataset": "b"}, "records": [3, 0]}]}`)
+	for i, c := range []struct{ text, field, want string }{
+		{`"dataset": "a"}`, "x", "[0 1 2 3 4 5]"},
+		{`"select": {"dataset": "a"}, "ranges": [[4, 6], [0, 1]]}`, "x", "[4 5 0]"},
+		{`"select": {"dataset": "a"}, "records": []}`, "x", "[]"},
+		{`"select": {"dataset": "a"}, "records": "n.npy"}`, "x", "[3 1]"},
+		{`"select": {"dataset": "both.view.json"}, "ranges": [[5, 8]], "rename": {"x": "y"}}`, "y", "[5 13 10]"},
+		{`"zip": [{"select": {"dataset": "a"}, "records": [0, 1, 2, 5]}, {"select": {"dataset": "b"}, "fields": ["x"], "rename": {"x": "z"}}]}`, "z", "[10 11 12 13]"},
+		{`"concat": [{"dataset": "both.view.json", "fields": ["x"]}, {"dataset": "a"}]}`, "x", "[0 1 2 3 4 5 13 10 0 1 2 3 4 5]"},
+	} {
+		path := write(t, filepath.Join(dir, fmt.Sprintf("v%d.view.json", i)), head+c.text)
+		ds, err := views.Open(t.Context(), path, views.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := values(t, ds, c.field); got != c.want {
+			t.Errorf("%s: %s, want %s", c.text, got, c.want)
+		}
+		if f := ds.Fields[len(ds.Fields)-1]; f.Name != c.field || len(f.Classes) != 14 {
+			t.Errorf("%s: fields %v", c.text, ds.Fields)
+		}
+		if id := ds.Source.(loader.Identifier).ID(); id == "" {
+			t.Errorf("%s: no identity", c.text)
+		}
+		if err := ds.Close(); err != nil {
+			t.Error(err)
+		}
+		n, err := views.Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := views.Parse(append([]byte(head), again[1:]...)); err != nil {
+			t.Errorf("%s: written as %s: %v", c.text, again, err)
+		}
+	}
+}
+
+// TestRefused reports files that are not views.
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	dataset(t, filepath.Join(dir, "a"), "x", 0, 6)
+	self := filepath.Join(dir, "self.view.json")
+	write(t, self, head+`"dataset": "self.view.json"}`)
+	for i, c := range []struct{ text, want string }{
+		{`{"dataset": "a"}`, `it does not have "penstock": "view"`},
+		{`{"penstock": "view", "version": 2, "dataset": "a"}`, "a view of version 2; this program reads version 1"},
+		{head + `"dataset": "a", "rows": 3}`, `unknown field "rows"`},
+		{head + `"dataset": "a"} {}`, "more after its end"},
+		{head + `"dataset": "a", "zip": []}`, `not 2: ["dataset" "zip"]`},
+		{head + `"fields": ["x"]}`, "not 0: []"},
+		{head + `"dataset": "a", "ranges": []}`, `"ranges" belongs to select, and not to dataset`},
+		{head + `"zip": [{"penstock": "view", "dataset": "a"}]}`, `"penstock" belongs to the root`},
+		{head + `"concat": [null]}`, "concat of null"},
+		{head + `"dataset": "a", "id": "00"}`, `and had "00" when the view was made`},
+		{head + `"dataset": "self.view.json"}`, "more than 8 views, each in the file of another"},
+		{head + `"dataset": "missing"}`, "no such file"},
+		{head + `"select": {"dataset": "a"}, "ranges": [[0, 7]]}`, "the Source has 6 records"},
+		{head + strings.Repeat(`"select": {`, 40) + `"dataset": "a"` + strings.Repeat("}", 41), "nested deeper than 32"},
+	} {
+		path := write(t, filepath.Join(dir, fmt.Sprintf("v%d.view.json", i)), c.text)
+		if ds, err := views.Open(t.Context(), path, views.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err == nil {
+				ds.Close()
+			}
+			t.Errorf("%s: %v, want %q", c.text, err, c.want)
+		}
+	}
+}

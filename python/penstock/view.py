@@ -1,0 +1,660 @@
+"""Views: datasets that are made of datasets, and hold no data. See docs/format.md for their form as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Union
+
+import numpy as np
+
+from .batch import Batch
+from .errors import Error
+from .field import Field, chosen
+from .ragged import Ragged, RaggedRecords, present
+from .records import Piece, Places, Records
+
+#: How the name of a file ends that is a view.
+SUFFIX = ".view.json"
+
+#: The keys of the root of a file.
+_HEAD = {"penstock": "view", "version": 1}
+
+#: More record numbers than this are in a .npy file of their own.
+_MOST_INLINE = 1 << 16
+
+#: How many records a run must have on average to be a range.
+_SHORT_RUN = 4
+
+_MAX_DEPTH = 32
+
+#: Opens a dataset: path, fields, split.
+Opener = Callable[..., Any]
+
+Numbers = Union[slice, range, Sequence[int], np.ndarray]
+
+
+def is_view(path: str) -> bool:
+    """Report whether a path is that of a view, by its name."""
+    return path.endswith(SUFFIX)
+
+
+class Source:
+    """Records with fields: a Dataset or a View.
+
+    It has ``fields`` and, in ``_records``, the values of each; ``_places`` numbers the records.
+    """
+
+    fields: dict[str, Field]
+    path: str
+    _records: Mapping[str, Records | RaggedRecords]
+    _places: Places
+
+    def classes(self, field: str = "labels") -> tuple[str, ...]:
+        """Return the names of the values 0, 1, ... of a label field."""
+        return self.fields[field].classes
+
+    def __len__(self) -> int:
+        return self._places.count
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            return self._field(key)
+        if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):  # also a tensor
+            record = self._places.index(key)
+            return {name: self._records[name][record] for name in self.fields}
+        if isinstance(key, slice):
+            count = len(range(*key.indices(len(self))))
+            return Batch({name: self._records[name][key] for name in self.fields}, count)
+        return self.__getitems__(key)
+
+    def __getitems__(self, indices: Any) -> Batch:
+        """Return the records of those numbers, in memory of their own."""
+        records = self.indices(indices)
+        return Batch({name: self._records[name].take(records) for name in self.fields}, len(records))
+
+    def indices(self, key: Any) -> np.ndarray:
+        """Return the record numbers, from 0 on, that a list, an array or a mask chooses. Raise IndexError if there is one that does not exist."""
+        return self._places.indices(key)
+
+    def source_name(self, record: int) -> str:
+        """Return what the source called a record; "" if that is not known."""
+        raise NotImplementedError
+
+    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
+        """Return the source as JSON, with its paths as ``path`` writes them."""
+        raise NotImplementedError
+
+    def select(self, records: Numbers | None = None, *, fields: Iterable[str] | None = None, rename: Mapping[str, str] | None = None) -> View:
+        """Return a view of some records and fields.
+
+        Args:
+            records: A slice, or a list or an array of record numbers, in any order, each as often as it shall come, or a
+                mask. None means all.
+            fields: The names of the fields, in that order; None means all.
+            rename: New names of fields, by the name that they have here.
+        """
+        return _Select.of(self, records, chosen(fields), rename)
+
+    def zip(self, *others: Source) -> View:
+        """Return a view of the fields of several datasets side by side: record i has what record i of each has.
+
+        All must have the same number of records, and fields of different names: ``other.select(rename={"x": "y"})``.
+        """
+        return _Zip.of([self, *others])
+
+    def concat(self, *others: Source) -> View:
+        """Return a view of the records of several datasets, one after the other. All must have the same fields and classes."""
+        return _Concat.of([self, *others])
+
+    def _field(self, name: str) -> Records | RaggedRecords:
+        if name not in self.fields:
+            raise KeyError(f"{self.path}: no field {name!r}; there are: {', '.join(self.fields)}")
+        return self._records[name]
+
+
+class View(Source):
+    """Records and fields of other datasets: what ``select``, ``zip`` and ``concat`` return, and ``penstock.open`` of a .view.json file.
+
+    It is used like a Dataset, and holds no data: a slice of consecutive records is a view of the files. ``penstock.DataLoader``
+    takes it. Closing a view closes no dataset, unless ``penstock.open`` opened them for it.
+    """
+
+    mode = "r"
+    split = None
+    _chosen = None
+
+    def __init__(self, parts: Sequence[Source], fields: dict[str, Field], records: Mapping[str, Records | RaggedRecords], count: int) -> None:
+        self.parts_of, self.fields, self._records = list(parts), fields, records
+        self._places = Places([Piece(0, 0, count)])
+        self._file = ""
+        self._owned: list[Any] = []
+
+    @property
+    def path(self) -> str:  # type: ignore[override]
+        """The file of the view: that which ``penstock.open`` read, or a temporary one, for the process that reads the records of a DataLoader."""
+        if not self._file:
+            for part in self.datasets():
+                if part.mode == "c":
+                    raise Error(f"{part.path} was opened with mode='c'; a view that another process reads is made of datasets with mode='r'")
+            handle, file = tempfile.mkstemp(suffix=SUFFIX, prefix="penstock-")
+            os.close(handle)
+            self._finalizer = weakref.finalize(self, _remove, file)
+            self._write(file, os.path.abspath)
+            self._file = file
+        return self._file
+
+    def datasets(self) -> list[Any]:
+        """Return the datasets that the view is of."""
+        return [d for part in self.parts_of for d in (part.datasets() if isinstance(part, View) else [part])]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the view to a file whose name ends with .view.json. Paths of datasets are relative to its folder.
+
+        ``penstock.open`` and the commands take the file as a dataset. Many record numbers are in a .npy file next to it.
+        """
+        path = os.fsdecode(path)
+        if not is_view(path):
+            raise ValueError(f"{path}: the name of a view ends with {SUFFIX}")
+        folder = os.path.dirname(os.path.abspath(path))
+
+        def relative(p: str) -> str:
+            return p if "://" in p else os.path.relpath(os.path.abspath(p), folder)
+
+        self._write(path, relative)
+
+    def _write(self, file: str, path: Callable[[str], str]) -> None:
+        """Write the view, and in files next to it what is large, under another name until it is complete."""
+        node = {**_HEAD, **self.to_json(path)}
+        for k, part in enumerate(list(_nodes(node))):
+            if isinstance(part.get("records"), np.ndarray):
+                numbers = part["records"]
+                part["records"] = numbers.tolist()
+                if len(numbers) > _MOST_INLINE:
+                    name = f"{file[: -len(SUFFIX)]}.records-{k}.npy"
+                    np.save(name, numbers)
+                    if hasattr(self, "_finalizer") and not self._file:
+                        weakref.finalize(self, _remove, name)
+                    part["records"] = os.path.basename(name)
+        temporary = f"{file}.{os.getpid()}.tmp"
+        with open(temporary, "w", encoding="utf-8") as f:
+            json.dump(node, f, ensure_ascii=False)
+            f.write("\n")
+        os.replace(temporary, file)
+
+    @property
+    def id(self) -> str:
+        """It is "": a view has the identity of its datasets, records and fields, which the loader computes."""
+        return ""
+
+    def check_place(self) -> None:
+        """Raise Error if another dataset has taken the place of one of these at its path."""
+        for d in self.datasets():
+            d.check_place()
+
+    def source_name(self, record: int) -> str:
+        """Return what the source called a record; "" if no dataset of the view knows it."""
+        return self._source_name(self._places.index(record))
+
+    def _source_name(self, record: int) -> str:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{f.name} {f.dtype}{list(f.shape)}{'*' if f.ragged else ''}" for f in self.fields.values())
+        return f"<penstock view: {len(self)} records of {fields}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        text = self.to_json(os.path.abspath)
+        return _again, (text, self.datasets()[0].opener)
+
+    def close(self) -> None:
+        """Close the datasets that were opened for the view."""
+        for d in self._owned:
+            d.close()
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Select(View):
+    """Some records and fields."""
+
+    @classmethod
+    def of(cls, base: Source, numbers: Numbers | None, fields: Sequence[str] | None, rename: Mapping[str, str] | None) -> View:
+        rows = _rows(base, numbers)
+        names = list(base.fields) if fields is None else list(fields)
+        new = dict(rename or {})
+        known: dict[str, Field] = {}
+        for name in names:
+            base._field(name)
+            to = new.get(name, name)
+            if to in known:
+                raise ValueError(f"two fields have the name {to!r}; rename one of them")
+            known[to] = replace(base.fields[name], name=to)
+        known = {to: replace(f, image=new.get(f.image, f.image)) for to, f in known.items()}
+        for old in new:
+            if old not in names:
+                raise KeyError(f"rename has the field {old!r}, which is not chosen; there are: {', '.join(names)}")
+        records = {to: _picked(base._records[name], f, rows) for (to, f), name in zip(known.items(), names)}
+        view = cls([base], known, records, len(rows))
+        view._rows, view._names, view._new = rows, fields, new
+        return view
+
+    _rows: range | np.ndarray
+    _names: Sequence[str] | None
+    _new: dict[str, str]
+
+    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
+        base = self.parts_of[0]
+        node: dict[str, Any] = {"select": base.to_json(path)}
+        if isinstance(self._rows, range):
+            if self._rows != range(len(base)):
+                node.update({"ranges": [[self._rows.start, self._rows.stop]]} if self._rows else {"records": []})
+        else:
+            node.update(_numbers_json(self._rows))
+        if self._names is not None:
+            node["fields"] = list(self._names)
+        if self._new:
+            node["rename"] = self._new
+        return node
+
+    def _source_name(self, record: int) -> str:
+        return self.parts_of[0].source_name(int(self._rows[record]))
+
+
+class _Zip(View):
+    """Fields side by side."""
+
+    @classmethod
+    def of(cls, parts: Sequence[Source]) -> View:
+        fields: dict[str, Field] = {}
+        records: dict[str, Records | RaggedRecords] = {}
+        for i, part in enumerate(parts):
+            _check(part)
+            if len(part) != len(parts[0]):
+                raise ValueError(f"part {i} has {len(part)} records, and the first one has {len(parts[0])}")
+            for name, f in part.fields.items():
+                if name in fields:
+                    raise ValueError(f"part {i}: two fields have the name {name!r}; rename one of them: ds.select(rename={{{name!r}: ...}})")
+                fields[name], records[name] = f, part._records[name]
+        return cls(parts, fields, records, len(parts[0]))
+
+    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
+        return {"zip": [part.to_json(path) for part in self.parts_of]}
+
+    def _source_name(self, record: int) -> str:
+        return next(filter(None, (part.source_name(record) for part in self.parts_of)), "")
+
+
+class _Concat(View):
+    """Records one after the other."""
+
+    @classmethod
+    def of(cls, parts: Sequence[Source]) -> View:
+        first = parts[0]
+        for i, part in enumerate(parts):
+            _check(part)
+            if list(part.fields) != list(first.fields):
+                names, of_first = ", ".join(part.fields), ", ".join(first.fields)
+                raise ValueError(f"part {i} has the fields {names}, and the first one has {of_first}; choose some: ds.select(fields=[...])")
+            for name, f in part.fields.items():
+                g = first.fields[name]
+                if replace(f, normalization=None) != replace(g, normalization=None) or _applied(f) != _applied(g):
+                    raise ValueError(f"part {i}: field {name!r} is {f}, and that of the first one is {g}; both must be alike")
+        fields = {
+            name: f if all(p.fields[name].normalization == f.normalization for p in parts) else replace(f, normalization=None)
+            for name, f in first.fields.items()
+        }
+        ends = np.cumsum([len(p) for p in parts])
+        records = {name: _joined([p._records[name] for p in parts], f, ends) for name, f in fields.items()}
+        view = cls(parts, fields, records, int(ends[-1]))
+        view._ends = ends
+        return view
+
+    _ends: np.ndarray
+
+    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
+        return {"concat": [part.to_json(path) for part in self.parts_of]}
+
+    def _source_name(self, record: int) -> str:
+        k = int(np.searchsorted(self._ends, record, side="right"))
+        return self.parts_of[k].source_name(record - int(self._ends[k]) + len(self.parts_of[k]))
+
+
+class Derived(Records):
+    """A field of fixed size of a view. ``_fill`` copies records to an array, and ``_range`` returns consecutive ones."""
+
+    def __init__(self, field: Field, dtype: np.dtype, shape: tuple[int, ...], count: int) -> None:
+        self.field, self.dtype, self.shape = field, dtype, (count, *shape)
+        self._places = Places([Piece(0, 0, count)])
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            at = self._places.index(key)
+            return self._range(at, at + 1)[0]
+        return super().__getitem__(key)
+
+    def fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        self._fill(records, out)
+
+    def prefetch(self, indices: Any) -> None:
+        """Do nothing: what the view is of reads ahead."""
+
+    def _part(self, k: int) -> np.ndarray:
+        return self._range(0, len(self))
+
+    def _slice(self, start: int, stop: int, step: int) -> np.ndarray:
+        if step < 0:
+            return self.take(np.arange(start, stop, step, dtype=np.int64))
+        return self._range(start, max(start, stop))[::step]
+
+    def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _range(self, start: int, stop: int) -> np.ndarray:
+        raise NotImplementedError
+
+
+class _Picked(Derived):
+    """Some of the records of a field."""
+
+    def __init__(self, base: Records, field: Field, rows: range | np.ndarray) -> None:
+        super().__init__(field, base.dtype, base.shape[1:], len(rows))
+        self._base, self._rows = base, rows
+
+    def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        self._base.take(_at(self._rows, records), out)
+
+    def _range(self, start: int, stop: int) -> np.ndarray:
+        if isinstance(self._rows, range):
+            return self._base[self._rows.start + start : self._rows.start + stop]
+        return self._base.take(self._rows[start:stop])
+
+
+class _Joined(Derived):
+    """The records of several fields, one after the other."""
+
+    def __init__(self, parts: Sequence[Records], field: Field, ends: np.ndarray) -> None:
+        super().__init__(field, parts[0].dtype, parts[0].shape[1:], int(ends[-1]))
+        self._bases, self._ends = parts, ends
+
+    def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        for k, here, local in _by_part(records, self._ends):
+            out[here] = self._bases[k].take(local)
+
+    def _range(self, start: int, stop: int) -> np.ndarray:
+        pieces = [self._bases[k][a:b] for k, a, b in _spans(start, stop, self._ends)]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces) if pieces else np.empty((0, *self.shape[1:]), self.dtype)
+
+
+class _DerivedRagged(RaggedRecords):
+    """A field of variable length of a view. ``_of`` returns records by number."""
+
+    def __init__(self, field: Field, dtype: np.dtype, count: int) -> None:
+        self.field, self.dtype = field, dtype
+        self._places = Places([Piece(0, 0, count)])
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            return self._between_records(start, stop) if step == 1 else self.take(np.arange(start, stop, step, dtype=np.int64))
+        if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
+            return self.take([self._places.index(key)])[0]
+        return self.take(key)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of rows of every record, as int64."""
+        raise NotImplementedError
+
+    def take(self, indices: Any) -> Ragged:
+        """Return the records of those numbers, which may repeat, in memory of their own."""
+        return self._of(self._places.indices(indices))
+
+    def _of(self, records: np.ndarray) -> Ragged:
+        raise NotImplementedError
+
+    def _between_records(self, start: int, stop: int) -> Ragged:
+        return self._of(np.arange(start, stop, dtype=np.int64))
+
+
+class _PickedRagged(_DerivedRagged):
+    """Some of the records of a field of variable length."""
+
+    def __init__(self, base: RaggedRecords, field: Field, rows: range | np.ndarray) -> None:
+        super().__init__(field, base.dtype, len(rows))
+        self._base, self._rows = base, rows
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of rows of every record, as int64."""
+        return self._base.lengths[self._rows.start : self._rows.stop] if isinstance(self._rows, range) else self._base.lengths[self._rows]
+
+    def _of(self, records: np.ndarray) -> Ragged:
+        return self._base.take(_at(self._rows, records))
+
+    def _between_records(self, start: int, stop: int) -> Ragged:
+        if isinstance(self._rows, range):
+            out: Ragged = self._base[self._rows.start + start : self._rows.start + max(start, stop)]
+            return out
+        return super()._between_records(start, stop)
+
+
+class _JoinedRagged(_DerivedRagged):
+    """The records of several fields of variable length, one after the other."""
+
+    def __init__(self, parts: Sequence[RaggedRecords], field: Field, ends: np.ndarray) -> None:
+        super().__init__(field, parts[0].dtype, int(ends[-1]))
+        self._bases, self._ends = parts, ends
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of rows of every record, as int64."""
+        return np.concatenate([b.lengths for b in self._bases])
+
+    def _of(self, records: np.ndarray) -> Ragged:
+        rows: list[np.ndarray] = [np.empty((0, *self.field.shape), self.dtype)] * len(records)
+        for k, here, local in _by_part(records, self._ends):
+            some = self._bases[k].take(local)
+            for i, at in enumerate(np.flatnonzero(here).tolist()):
+                rows[at] = some.values[some.offsets[i] : some.offsets[i + 1]]
+        offsets = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum([len(r) for r in rows], out=offsets[1:])
+        values = np.concatenate(rows) if rows else np.empty((0, *self.field.shape), self.dtype)
+        return Ragged(values, offsets, self.field.content)
+
+    def _between_records(self, start: int, stop: int) -> Ragged:
+        spans = _spans(start, stop, self._ends)
+        if len(spans) == 1:
+            k, a, b = spans[0]
+            out: Ragged = self._bases[k][a:b]
+            return out
+        return super()._between_records(start, stop)
+
+
+def _picked(base: Records | RaggedRecords, field: Field, rows: range | np.ndarray) -> Records | RaggedRecords:
+    return _PickedRagged(base, field, rows) if isinstance(base, RaggedRecords) else _Picked(base, field, rows)
+
+
+def _joined(parts: Sequence[Any], field: Field, ends: np.ndarray) -> Records | RaggedRecords:
+    return _JoinedRagged(parts, field, ends) if field.ragged else _Joined(parts, field, ends)
+
+
+def _at(rows: range | np.ndarray, records: np.ndarray) -> np.ndarray:
+    return records + rows.start if isinstance(rows, range) else rows[records]
+
+
+def _by_part(records: np.ndarray, ends: np.ndarray) -> Iterable[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield the parts that some of the records are of: its number, a mask of those, and their numbers there."""
+    parts = np.searchsorted(ends, records, side="right")
+    for k in np.unique(parts).tolist():
+        here = parts == k
+        yield k, here, records[here] - (ends[k - 1] if k else 0)
+
+
+def _spans(start: int, stop: int, ends: np.ndarray) -> list[tuple[int, int, int]]:
+    """Return the ranges that consecutive records are: part, first, end."""
+    spans = []
+    first = 0
+    for k, end in enumerate(ends.tolist()):
+        a, b = max(start, first), min(stop, end)
+        if a < b:
+            spans.append((k, a - first, b - first))
+        first = end
+    return spans
+
+
+def _rows(base: Source, numbers: Numbers | None) -> range | np.ndarray:
+    """Return the numbers of the records that are chosen, as a range where they follow each other."""
+    _check(base)
+    if numbers is None:
+        return range(len(base))
+    if isinstance(numbers, slice):
+        numbers = range(*numbers.indices(len(base)))
+    if isinstance(numbers, range):
+        if numbers.step == 1 and 0 <= numbers.start and numbers.stop <= len(base):
+            return range(numbers.start, max(numbers.start, numbers.stop))
+        numbers = np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
+    return np.array(base.indices(numbers), np.int64)
+
+
+def _check(part: Any) -> None:
+    if not isinstance(part, Source):
+        raise TypeError(f"{part!r:.60} is not a dataset; give penstock.open(path), or a view of such")
+
+
+def _applied(f: Field) -> Any:
+    """Return the normalization that the values went through."""
+    return f.normalization if f.normalization is not None and f.normalization.applied else None
+
+
+def _numbers_json(numbers: np.ndarray) -> dict[str, Any]:
+    """Return record numbers as ranges, if these are shorter, or as they are."""
+    if not len(numbers):
+        return {"records": []}
+    borders = np.flatnonzero(np.diff(numbers) != 1) + 1
+    if len(borders) + 1 > len(numbers) // _SHORT_RUN:
+        return {"records": numbers}
+    firsts = numbers[np.concatenate([[0], borders])]
+    ends = numbers[np.concatenate([borders - 1, [len(numbers) - 1]])] + 1
+    return {"ranges": np.stack([firsts, ends], 1).tolist()}
+
+
+def _nodes(node: Any) -> Iterable[dict[str, Any]]:
+    """Yield all parts of a view."""
+    yield node
+    for inner in [node.get("select"), *(node.get("zip") or []), *(node.get("concat") or [])]:
+        if inner is not None:
+            yield from _nodes(inner)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.remove(path)
+    except OSError:
+        return
+
+
+#: The other keys of each kind of view.
+_KEYS = {"dataset": {"id", "split", "fields"}, "select": {"records", "ranges", "fields", "rename"}, "zip": set(), "concat": set()}
+
+
+def read(path: str, fields: Sequence[str] | None, opener: Opener, depth: int = 0) -> View:
+    """Open the view in a file. Its datasets are closed with it."""
+    try:
+        with open(path, encoding="utf-8") as f:
+            node = json.load(f)
+    except ValueError as e:
+        raise Error(f"view {path}: not a view: {e}") from e
+    if not isinstance(node, dict) or node.get("penstock") != "view":
+        raise Error(f'view {path}: not a view: it does not have "penstock": "view"')
+    if node.get("version") != 1:
+        raise Error(f"view {path}: a view of version {node.get('version')!r:.20}; this package reads version 1")
+    node = {k: v for k, v in node.items() if k not in _HEAD}
+    folder = os.path.dirname(path)
+    try:
+        view = _Reader(opener, lambda p: p if "://" in p else os.path.join(folder, p), depth).view(node, fields)
+    except Error as e:
+        raise type(e)(f"view {path}: {e}") from e
+    view._file = path
+    return view
+
+
+def _again(node: dict[str, Any], opener: Opener) -> View:
+    """Make a view that was pickled."""
+    return _Reader(opener, str).view(node, None)
+
+
+class _Reader:
+    """Makes views of JSON."""
+
+    def __init__(self, opener: Opener, path: Callable[[str], str], depth: int = 0) -> None:
+        self._open, self._path, self._depth = opener, path, depth
+        self._opened: list[Any] = []
+
+    def view(self, node: dict[str, Any], fields: Sequence[str] | None) -> View:
+        try:
+            source = self._source(node, 0)
+            if fields is not None or not isinstance(source, View):
+                source = source.select(fields=fields)
+        except BaseException:
+            for d in self._opened:
+                d.close()
+            raise
+        assert isinstance(source, View)
+        source._owned = self._opened
+        return source
+
+    def _source(self, node: Any, depth: int) -> Source:
+        if depth > _MAX_DEPTH:
+            raise Error(f"views are nested deeper than {_MAX_DEPTH}")
+        kinds = [k for k in _KEYS if isinstance(node, dict) and node.get(k) is not None]
+        if len(kinds) != 1:
+            raise Error(f"each part of a view has one of {', '.join(_KEYS)}, not {len(kinds)}: {kinds}")
+        kind = kinds[0]
+        for key, value in node.items():
+            if key != kind and value is not None and key not in _KEYS[kind]:
+                raise Error(f"{key!r} does not belong to {kind}")
+        if kind == "dataset":
+            return self._dataset(node)
+        if kind == "select":
+            return self._select(node, depth)
+        parts = [self._source(part, depth + 1) for part in node[kind]]
+        if not parts:
+            raise Error(f"{kind} of no datasets")
+        return _Zip.of(parts) if kind == "zip" else _Concat.of(parts)
+
+    def _dataset(self, node: dict[str, Any]) -> Source:
+        path = self._path(node["dataset"])
+        ds: Source = self._open(path, node.get("fields"), node.get("split"), depth=self._depth + 1)
+        self._opened.append(ds)
+        known = getattr(ds, "state_id", "")
+        if node.get("id") and known and known != node["id"]:
+            raise Error(f'{path} has the id {known!r}, and had {node["id"]!r} when the view was made; make the view again, or remove its "id"')
+        return ds
+
+    def _select(self, node: dict[str, Any], depth: int) -> View:
+        base = self._source(node["select"], depth + 1)
+        numbers = node.get("records")
+        if isinstance(numbers, str):
+            numbers = np.load(self._path(numbers))
+        ranges = node.get("ranges")
+        if numbers is not None and ranges is not None:
+            raise Error("both records and ranges are given; give one")
+        if ranges is not None:
+            for a, b in ranges:
+                if not 0 <= a <= b <= len(base):
+                    raise Error(f"records [{a}, {b}) of {len(base)} do not exist")
+            one = len(ranges) == 1
+            numbers = range(*ranges[0]) if one else np.concatenate([np.arange(a, b, dtype=np.int64) for a, b in ranges] or [np.zeros(0, np.int64)])
+        try:
+            return base.select(numbers, fields=node.get("fields"), rename=node.get("rename"))
+        except (IndexError, KeyError, ValueError) as e:
+            raise Error(e.args[0] if e.args else str(e)) from e

@@ -1,0 +1,192 @@
+"""Views: select, zip, concat, their files, and DataLoaders of them, against plain NumPy."""
+
+import json
+import os
+import pickle
+import random
+import tempfile
+import unittest
+from unittest import mock
+
+import numpy as np
+
+import penstock
+
+from . import data
+
+PROGRAMS = int(os.environ.get("PENSTOCK_VIEWS", "60"))
+
+
+class Model:
+    """A dataset as lists: the records of each field, and whether these are ragged."""
+
+    def __init__(self, records):
+        self.records = records
+
+    def __len__(self):
+        return len(next(iter(self.records.values())))
+
+
+class TestView(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        for name, program in (("PENSTOCK_PREPROCESS", data.preprocess()), ("PENSTOCK_FEED", os.environ["PENSTOCK_TEST_FEED"])):
+            patch = mock.patch.dict(os.environ, {name: program})
+            patch.start()
+            cls.addClassCleanup(patch.stop)
+        cls.bases = []
+        for k, n in enumerate((7, 23, 40)):
+            rng = np.random.default_rng(k)
+            fields = [penstock.Field("x", "float32", (3, 2)), penstock.Field("y", "int64"), penstock.Field("t", "int32", (2,), ragged=True)]
+            records = {
+                "x": list(rng.normal(size=(n, 3, 2)).astype(np.float32)),
+                "y": list(rng.integers(0, 99, n)),
+                "t": [rng.integers(0, 99, (rng.integers(0, 4), 2)).astype(np.int32) for _ in range(n)],
+            }
+            path = os.path.join(cls.folder.name, f"ds{k}")
+            with penstock.Writer(path, fields, shard_size="1KiB" if k == 2 else "1GiB") as w:
+                for i in range(n):
+                    w.append({name: values[i] for name, values in records.items()})
+            cls.bases.append((penstock.open(path), Model(records)))
+
+    def random_view(self, r, depth):
+        """Return a view of the fields x, y and t, and its model."""
+        kind = r.choice(["base", "select", "concat", "zip"])
+        if depth == 0 or kind == "base":
+            return r.choice(self.bases)
+        base, m = self.random_view(r, depth - 1)
+        if kind == "concat":
+            other, more = self.random_view(r, depth - 1)
+            return base.concat(other), Model({name: m.records[name] + more.records[name] for name in m.records})
+        n = len(m)
+        if kind == "zip":
+            order = [r.randrange(n) for _ in range(n)] if n else []
+            left, right = base.select(fields=["x"]), base.select(order, fields=["y", "t"], rename={"y": "z"})
+            out = left.zip(right).select(rename={"z": "y"})
+            return out, Model({"x": m.records["x"], "y": [m.records["y"][i] for i in order], "t": [m.records["t"][i] for i in order]})
+        chosen = r.choice([
+            lambda: slice(r.randrange(-n - 1, n + 1), r.randrange(-n - 1, n + 1), r.choice([None, 1, 2, -1])),
+            lambda: [r.randrange(-n, n) for _ in range(r.randrange(9))] if n else [],
+            lambda: np.array([r.random() < 0.5 for _ in range(n)], bool),
+        ])()  # fmt: skip
+        where = np.arange(n)[chosen] if not isinstance(chosen, list) else np.arange(n)[np.array(chosen, int)]
+        return base.select(chosen), Model({name: [values[i] for i in where] for name, values in m.records.items()})
+
+    def compare(self, batch, m, records):
+        for name, want in m.records.items():
+            got = batch[name]
+            self.assertEqual(len(got), len(records))
+            for i, k in enumerate(records):
+                np.testing.assert_array_equal(got[i], want[k])
+
+    def test_random_views(self):
+        for seed in range(PROGRAMS):
+            with self.subTest(seed=seed):
+                r = random.Random(seed)
+                v, m = self.random_view(r, 1 + r.randrange(4))
+                self.check(r, v, m)
+                if isinstance(v, penstock.View):
+                    path = os.path.join(self.folder.name, *["sub"] * (seed % 2), f"{seed}.view.json")
+                    os.makedirs(os.path.dirname(path), exist_ok=True)
+                    v.save(path)
+                    with penstock.open(path) as again:
+                        self.check(r, again, m)
+                    self.check(r, pickle.loads(pickle.dumps(v)), m)
+
+    def check(self, r, v, m):
+        n = len(m)
+        self.assertEqual(len(v), n)
+        a, b = sorted((r.randrange(n + 1), r.randrange(n + 1)))
+        self.compare(v[a:b], m, range(a, b))
+        some = [r.randrange(n) for _ in range(r.randrange(6))] if n else []
+        self.compare(v[some], m, some)
+        for i in some[:2]:
+            record = v[i]
+            for name in m.records:
+                np.testing.assert_array_equal(record[name], m.records[name][i])
+        if n:
+            x = np.array(m.records["x"])
+            for key in (np.s_[:, 1], np.s_[..., 0], np.s_[::2, 0, :], np.s_[[0, n - 1], [1, 2]], -1, np.s_[::-1]):
+                np.testing.assert_array_equal(v["x"][key], x[key])
+            np.testing.assert_array_equal(v["x"].numpy(), x)
+            np.testing.assert_array_equal(v["t"].lengths, [len(t) for t in m.records["t"]])
+
+    def test_loaders(self):
+        for seed in range(8):
+            r = random.Random(1000 + seed)
+            v, m = self.random_view(r, 1 + r.randrange(3))
+            if not len(m):
+                continue
+            with self.subTest(seed=seed), penstock.DataLoader(v, 5, shuffle=seed % 2 == 1, output="numpy") as loader:
+                seen = []
+                for batch in loader:
+                    self.compare(batch, m, batch.indices.tolist())
+                    seen += batch.indices.tolist()
+                self.assertEqual(sorted(seen), list(range(len(m))))
+
+    def test_a_file_is_a_dataset(self):
+        ds, m = self.bases[1]
+        path = os.path.join(self.folder.name, "some.view.json")
+        ds.select(slice(3, 20)).select([5, 1, 1], rename={"y": "z"}).save(path)
+        with open(path) as f:
+            node = json.load(f)
+        self.assertEqual(node["select"]["select"]["dataset"], "ds1")
+        self.assertEqual(node["select"]["ranges"], [[3, 20]])
+        self.assertEqual(node["records"], [5, 1, 1])
+        with penstock.DataLoader(path, 3, output="numpy") as loader:
+            batch = next(iter(loader))
+            np.testing.assert_array_equal(batch["z"], [m.records["y"][i] for i in (8, 4, 4)])
+            state = loader.state_dict()
+        ds.select(slice(3, 20)).select([5, 1, 2], rename={"y": "z"}).save(path)
+        with penstock.DataLoader(path, 3, output="numpy") as loader, self.assertRaisesRegex(penstock.Error, "dataset"):
+            loader.load_state_dict(state)
+
+    def test_many_numbers_are_in_a_file(self):
+        ds, m = self.bases[2]
+        order = np.random.default_rng(5).integers(0, len(m), 70_000)
+        path = os.path.join(self.folder.name, "many.view.json")
+        ds.select(order).save(path)
+        self.assertLess(os.path.getsize(path), 1000)
+        with penstock.open(path) as v:
+            np.testing.assert_array_equal(v["y"].numpy(), np.array(m.records["y"])[order])
+        with penstock.DataLoader(path, 10_000, output="numpy") as loader:
+            np.testing.assert_array_equal(next(iter(loader))["y"], np.array(m.records["y"])[order[:10_000]])
+
+    def test_slices_are_views(self):
+        ds, _ = self.bases[1]
+        v = ds.select(slice(4, 20)).concat(ds)
+        self.assertFalse(v["x"][2:9].flags.owndata)
+        self.assertFalse(v["x"][2:9].flags.writeable)
+
+    def test_refused(self):
+        ds, other = self.bases[0][0], self.bases[1][0]
+        path = os.path.join(self.folder.name, "bad.view.json")
+        for error, message, make in (
+            (IndexError, "record 7 is out of range: there are 7", lambda: ds.select([7])),
+            (KeyError, "no field 'z'", lambda: ds.select(fields=["z"])),
+            (KeyError, "rename has the field 'z'", lambda: ds.select(rename={"z": "q"})),
+            (ValueError, "part 1 has 23 records, and the first one has 7", lambda: ds.zip(other)),
+            (ValueError, "two fields have the name 'x'", lambda: ds.zip(ds)),
+            (ValueError, "choose some: ds.select", lambda: ds.concat(other.select(fields=["x"]))),
+            (TypeError, "is not a dataset", lambda: ds.concat("ds1")),
+            (ValueError, "ends with .view.json", lambda: ds.select([1]).save("x.json")),
+            (penstock.NotFoundError, "no such file", lambda: penstock.open(path)),
+        ):
+            with self.subTest(message), self.assertRaisesRegex(error, message):
+                make()
+        for text, message in (
+            ("[]", '"penstock": "view"'),
+            ('{"penstock": "view", "version": 9}', "version 9"),
+            ('{"penstock": "view", "version": 1}', "not 0"),
+            ('{"penstock": "view", "version": 1, "dataset": "ds0", "ranges": [[0, 1]]}', "'ranges' does not belong to dataset"),
+            ('{"penstock": "view", "version": 1, "dataset": "ds0", "id": "00"}', 'had \'00\''),
+            ('{"penstock": "view", "version": 1, "select": {"dataset": "ds0"}, "ranges": [[0, 8]]}', "do not exist"),
+            ('{"penstock": "view", "version": 1, "select": {"dataset": "ds0"}, "records": [-1, 9]}', "out of range"),
+            ('{"penstock": "view", "version": 1, "dataset": "bad.view.json"}', "more than 8 views"),
+        ):
+            with open(path, "w") as f:
+                f.write(text)
+            with self.subTest(text), self.assertRaisesRegex(penstock.Error, message):
+                penstock.open(path)

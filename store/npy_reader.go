@@ -1,0 +1,87 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/npy"
+	"github.com/penstock/penstock/internal/sys/shell"
+)
+
+// isNPY reports whether a file begins as .npy files do.
+func isNPY(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(npy.Magic))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == npy.Magic
+}
+
+// notInName is what a name of a field does not have.
+var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// OpenNPY opens a .npy file as a dataset of one field, which has the name of the file: its records are along the first axis. An array
+// that cannot be mapped, as it is big endian or in Fortran order, is ErrUnsupported.
+func OpenNPY(path string) (*Dataset, error) {
+	d, err := openNPY(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
+	}
+	return d, nil
+}
+
+func openNPY(path string) (*Dataset, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	h, err := npy.Read(f)
+	if err != nil {
+		return nil, err
+	}
+	convert := shell.Penstock("preprocess OLD.npy NEW")
+	switch {
+	case len(h.Shape) == 0:
+		return nil, fmt.Errorf("it is a single number, and no records: %w", ErrUnsupported)
+	case h.Fortran:
+		return nil, fmt.Errorf("it is in Fortran order; make a dataset of it: %s: %w", convert, ErrUnsupported)
+	case h.BigEndian:
+		return nil, fmt.Errorf("its numbers are big endian; make a dataset of it: %s: %w", convert, ErrUnsupported)
+	case h.Offset%int64(h.DType.Size()) != 0:
+		return nil, fmt.Errorf("its numbers start at byte %d, which is no multiple of their size; make a dataset of it: %s: %w", h.Offset, convert, ErrUnsupported)
+	}
+	shape := make([]int, len(h.Shape)-1)
+	for i, n := range h.Shape[1:] {
+		shape[i] = int(n)
+	}
+	name := strings.Trim(notInName.ReplaceAllString(strings.TrimSuffix(filepath.Base(path), ".npy"), "_"), "-")
+	if name == "" {
+		name = "array"
+	}
+	field := NewField(name, h.DType, shape...)
+	if err := field.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, ErrUnsupported)
+	}
+	n, size := h.Shape[0], int64(field.RecordBytes())
+	if n > (info.Size()-h.Offset)/size {
+		return nil, fmt.Errorf("it has %d bytes, fewer than %d records of %d bytes need: %w", info.Size(), n, size, ErrCorrupt)
+	}
+	d := &Dataset{Path: path, Format: "npy", Records: n, Schema: Schema{Fields: []Field{field}}}
+	d.layout.Columns = layout.Columns(d.Schema.Specs())
+	d.layout.Columns[0].Add(layout.Extent{Path: path, Offset: h.Offset, Count: n})
+	return d, nil
+}
