@@ -87,18 +87,18 @@ func (e *engine) joins(x *extent, from, to int64) bool {
 }
 
 // demand returns the jobs of blocks that somebody waits for: those that are under way, and new
-// ones for the rest. Of along he will need what is not here next, so that is asked for, too.
+// ones for the rest. Those of along that are not here will be needed next, so they are asked for, too.
 // The blocks of one call come before those of later calls.
 func (e *engine) demand(ranges, along []blocks) (list []*job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, r := range e.bridge(ranges) {
-		list = e.need(list, r)
+	for _, r := range e.bridgeLocked(ranges) {
+		list = e.needLocked(list, r)
 	}
-	for _, r := range e.bridge(along) {
-		e.need(nil, r)
+	for _, r := range e.bridgeLocked(along) {
+		e.needLocked(nil, r)
 	}
-	e.pump()
+	e.pumpLocked()
 	if e.allowed == 0 && e.d.trip > 0 && e.timers == nil {
 		e.timers = []*time.Timer{
 			time.AfterFunc(e.d.trip*3/4, func() { e.allow(leading) }),
@@ -114,22 +114,22 @@ func (e *engine) allow(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.allowed = max(e.allowed, n)
-	e.pump()
+	e.pumpLocked()
 }
 
-// need appends the jobs of blocks, if it has not just appended them. Adjacent blocks come
-// in one request, whether it was named before or not. The caller holds mu.
-func (e *engine) need(list []*job, r blocks) []*job {
+// needLocked appends the jobs of blocks, if it has not just appended them. Adjacent blocks come
+// in one request, whether it was named before or not.
+func (e *engine) needLocked(list []*job, r blocks) []*job {
 	for b := r.from; b < r.to; b++ {
 		j := e.jobs[r.x.base+b]
 		if j == nil {
-			j = e.add(r.x, b, b+1, jobUrgent)
+			j = e.addLocked(r.x, b, b+1, jobUrgent)
 		}
 		if j.state == jobAhead {
 			j.state = jobUrgent
 			e.now = append(e.now, j)
 		}
-		for j.state < jobTaken && j.to < r.to && e.joins(r.x, j.from, j.to) && e.absorb(j, j.to, j.to, r.to) {
+		for j.state < jobTaken && j.to < r.to && e.joins(r.x, j.from, j.to) && e.absorbLocked(j, j.to, j.to, r.to) {
 			j.to++
 		}
 		if len(list) == 0 || list[len(list)-1] != j {
@@ -142,9 +142,9 @@ func (e *engine) need(list []*job, r blocks) []*job {
 // bridgeBytes is a gap that costs less than another request.
 const bridgeBytes = 128 << 10
 
-// bridge joins ranges that are next to one another, where what lies between them will be needed
-// and is not here. The caller holds mu.
-func (e *engine) bridge(ranges []blocks) []blocks {
+// bridgeLocked joins ranges that are next to one another, where what lies between them will be needed
+// and is not here.
+func (e *engine) bridgeLocked(ranges []blocks) []blocks {
 	if len(ranges) < 2 || !e.d.index.fits || e.d.memory.active() {
 		return ranges
 	}
@@ -152,7 +152,7 @@ func (e *engine) bridge(ranges []blocks) []blocks {
 	out := ranges[:1]
 	for _, r := range ranges[1:] {
 		last := &out[len(out)-1]
-		if r.x == last.x && r.x.gap(last.to-1, r.from) <= bridgeBytes && e.absent(r.x, last.to, r.from) {
+		if r.x == last.x && r.x.gap(last.to-1, r.from) <= bridgeBytes && e.absentLocked(r.x, last.to, r.from) {
 			last.to = max(last.to, r.to)
 			continue
 		}
@@ -161,8 +161,8 @@ func (e *engine) bridge(ranges []blocks) []blocks {
 	return out
 }
 
-// absent reports whether none of blocks [from, to) is here, or under way, or waited for.
-func (e *engine) absent(x *extent, from, to int64) bool {
+// absentLocked reports whether none of blocks [from, to) is here, or under way, or waited for.
+func (e *engine) absentLocked(x *extent, from, to int64) bool {
 	for b := from; b < to; b++ {
 		if j := e.jobs[x.base+b]; e.d.index.state.has(x.base+b) || j != nil && j.state > jobAhead {
 			return false
@@ -171,20 +171,27 @@ func (e *engine) absent(x *extent, from, to int64) bool {
 	return true
 }
 
-// ahead asks for blocks that will be needed. While more than enough is asked for it waits, until
-// ctx is done, or leaves it at that.
-func (e *engine) ahead(ctx context.Context, ranges []blocks, wait bool) {
+// crowded says what to do while more than enough is asked for.
+type crowded int
+
+const (
+	waits  crowded = iota // wait, until the context is done
+	leaves                // ask for no more
+)
+
+// ahead asks for blocks that will be needed.
+func (e *engine) ahead(ctx context.Context, ranges []blocks, when crowded) {
 	stop := context.AfterFunc(ctx, e.wake)
 	defer stop()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range ranges {
 		for b := r.from; b < r.to; b++ {
-			for wait && len(e.later) > e.mostLater && !e.stopped && ctx.Err() == nil {
+			for when == waits && len(e.later) > e.mostLater && !e.stopped && ctx.Err() == nil {
 				e.room.Wait() // others may ask for the block meanwhile
 			}
 			if e.stopped || ctx.Err() != nil || len(e.later) > e.mostLater {
-				e.pump()
+				e.pumpLocked()
 				return
 			}
 			if e.d.index.state.has(r.x.base+b) || e.jobs[r.x.base+b] != nil || e.d.memory.get(r.x.base+b) != nil {
@@ -194,10 +201,10 @@ func (e *engine) ahead(ctx context.Context, ranges []blocks, wait bool) {
 			for end < r.to && e.joins(r.x, b, end) && !e.d.index.state.has(r.x.base+end) && e.jobs[r.x.base+end] == nil {
 				end++
 			}
-			e.add(r.x, b, end, jobAhead)
+			e.addLocked(r.x, b, end, jobAhead)
 		}
 	}
-	e.pump()
+	e.pumpLocked()
 }
 
 func (e *engine) wake() {
@@ -209,10 +216,10 @@ func (e *engine) wake() {
 // maxLater bounds what is asked for in advance, in jobs.
 const maxLater = 4096
 
-// widen adds to a job that is about to start what lies beside it and was not fetched. Where all
+// widenLocked adds to a job that is about to start what lies beside it and was not fetched. Where all
 // of the dataset has room, all of it will be needed, so that larger requests cost nothing; how
 // large they are grows with what was fetched, so that the first batches do not wait for others.
-func (e *engine) widen(j *job) {
+func (e *engine) widenLocked(j *job) {
 	if !e.d.index.fits || e.d.memory.active() {
 		return
 	}
@@ -226,19 +233,19 @@ func (e *engine) widen(j *job) {
 	width := max(1, min(int64(e.d.opts.RequestBytes), grown)/x.typical())
 	low := j.from / width * width
 	high := min(max(low+width, j.to), x.count)
-	for j.from > low && e.joins(x, j.from-1, j.from) && e.absorb(j, j.from-1, low, high) {
+	for j.from > low && e.joins(x, j.from-1, j.from) && e.absorbLocked(j, j.from-1, low, high) {
 		j.from--
 	}
-	for j.to < high && e.joins(x, j.to-1, j.to) && e.absorb(j, j.to, low, high) {
+	for j.to < high && e.joins(x, j.to-1, j.to) && e.absorbLocked(j, j.to, low, high) {
 		j.to++
 	}
 }
 
-// growth is how many times as much as one request has must have come before.
+// growth limits a request to this fraction of what was fetched before it.
 const growth = 16
 
-// absorb makes a block one of a job's, unless it is here, under way, or waited for.
-func (e *engine) absorb(j *job, block, low, high int64) bool {
+// absorbLocked makes a block one of a job's, unless it is here, under way, or waited for.
+func (e *engine) absorbLocked(j *job, block, low, high int64) bool {
 	at := j.x.base + block
 	other := e.jobs[at]
 	switch {
@@ -259,8 +266,8 @@ func (e *engine) absorb(j *job, block, low, high int64) bool {
 	return true
 }
 
-// add makes a job. The caller holds mu.
-func (e *engine) add(x *extent, from, to int64, state jobState) *job {
+// addLocked makes a job.
+func (e *engine) addLocked(x *extent, from, to int64, state jobState) *job {
 	j := &job{blocks: blocks{x, from, to}, state: state, done: make(chan struct{})}
 	for b := from; b < to; b++ {
 		e.jobs[x.base+b] = j
@@ -269,7 +276,7 @@ func (e *engine) add(x *extent, from, to int64, state jobState) *job {
 	switch {
 	case e.stopped:
 		j.state = jobTaken
-		e.finish(j, errClosed)
+		e.finishLocked(j, errClosed)
 	case state == jobUrgent:
 		e.now = append(e.now, j)
 	default:
@@ -278,10 +285,10 @@ func (e *engine) add(x *extent, from, to int64, state jobState) *job {
 	return j
 }
 
-// pump starts as many jobs as may run. The caller holds mu.
-func (e *engine) pump() {
+// pumpLocked starts as many jobs as may run.
+func (e *engine) pumpLocked() {
 	for !e.stopped {
-		j := e.pick()
+		j := e.pickLocked()
 		if j == nil {
 			return
 		}
@@ -294,9 +301,9 @@ func (e *engine) pump() {
 	}
 }
 
-// pick takes the next job off its queue, if it may run. Until something came, only what is
+// pickLocked takes the next job off its queue, if it may run. Until something came, only what is
 // waited for does, so that the first batch has the link for itself.
-func (e *engine) pick() *job {
+func (e *engine) pickLocked() *job {
 	for len(e.now) > 0 && e.now[0].state == jobTaken {
 		e.now = e.now[1:]
 	}
@@ -306,7 +313,7 @@ func (e *engine) pick() *job {
 		}
 		j := e.now[0]
 		e.now = e.now[1:]
-		e.widen(j)
+		e.widenLocked(j)
 		return j
 	}
 	for len(e.later) > 0 && e.later[0].state == jobTaken {
@@ -315,21 +322,21 @@ func (e *engine) pick() *job {
 	if len(e.later) == 0 || e.sent >= e.allowed && e.running > 0 {
 		return nil
 	}
-	if e.full() {
+	if e.fullLocked() {
 		e.limit.full = true
 		return nil
 	}
 	j := e.later[0]
 	e.later = e.later[1:]
 	e.room.Broadcast()
-	e.widen(j)
+	e.widenLocked(j)
 	e.sent++
 	return j
 }
 
-// full reports whether enough is under way: as many requests as the limit says, or, while they
+// fullLocked reports whether enough is under way: as many requests as the limit says, or, while they
 // are small, as many as bring about as much.
-func (e *engine) full() bool {
+func (e *engine) fullLocked() bool {
 	return e.running >= e.limit.most || e.flying > flyingBytes || e.running >= e.limit.now && e.flying > int64(e.limit.now)*smallBytes
 }
 
@@ -345,12 +352,12 @@ func (e *engine) run(j *job, n int64) {
 	e.running--
 	e.flying -= n
 	e.limit.add(e.d.client.Stats().Bytes, err)
-	e.finish(j, err)
-	e.pump()
+	e.finishLocked(j, err)
+	e.pumpLocked()
 }
 
-// finish ends a job. The caller holds mu.
-func (e *engine) finish(j *job, err error) {
+// finishLocked ends a job.
+func (e *engine) finishLocked(j *job, err error) {
 	j.err = err
 	if err != nil {
 		e.unasked.Add(j.to - j.from)
@@ -376,7 +383,7 @@ func (e *engine) stop() {
 		for _, j := range list {
 			if j.state < jobTaken {
 				j.state = jobTaken
-				e.finish(j, errClosed)
+				e.finishLocked(j, errClosed)
 			}
 		}
 	}

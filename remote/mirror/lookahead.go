@@ -38,7 +38,7 @@ func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
 	if !c.index.fits {
 		list = merge(list)
 	}
-	c.engine.ahead(ctx, list, true)
+	c.engine.ahead(ctx, list, waits)
 	return ctx.Err()
 }
 
@@ -85,7 +85,7 @@ func (d *Dataset) Fill(ctx context.Context) error {
 	}
 	for i, step := range steps {
 		if i+1 < len(steps) {
-			c.engine.ahead(ctx, steps[i+1:i+2], true)
+			c.engine.ahead(ctx, steps[i+1:i+2], waits)
 		}
 		use, err := c.ensure(ctx, []blocks{step})
 		if err != nil {

@@ -34,7 +34,7 @@ func (d *cache) Acquire(ctx context.Context, need []mmapds.Range, soon func() []
 
 // Prefetch implements mmapds.Pager: where much is asked for already, it does nothing.
 func (d *cache) Prefetch(need []mmapds.Range) {
-	d.engine.ahead(d.fetches.ctx, d.index.grid.blocksIn(need), false)
+	d.engine.ahead(d.fetches.ctx, d.index.grid.blocksIn(need), leaves)
 }
 
 // ReadAt implements mmapds.Pager.

@@ -237,7 +237,7 @@ func (l *Loop) awaitLocked(since time.Duration) *slot {
 		s.spinner.note(reported)
 	}
 	b := p.finished(&s.slots)
-	l.watchLocked(true)
+	l.watchLocked()
 	for b == nil && p.cause == nil {
 		s.ready.Wait()
 		b = p.finished(&s.slots)
@@ -245,7 +245,7 @@ func (l *Loop) awaitLocked(since time.Duration) *slot {
 			p.fail(l.stuckLocked())
 		}
 	}
-	l.watchLocked(false)
+	l.unwatchLocked()
 	return b
 }
 
@@ -296,17 +296,17 @@ func (l *Loop) Finish() (whole bool) {
 	timedOut := p.cause != nil
 	p.fail(context.Canceled)
 	for since := s.config.Clock(); p.filling > 0; {
-		l.watchLocked(true)
+		l.watchLocked()
 		s.ready.Wait()
 		if p.filling > 0 && timedOut && l.overdue(since) {
 			p.abandoned = true
 			s.lost = p.cause
-			l.watchLocked(false)
+			l.unwatchLocked()
 			s.mu.Unlock()
 			return false
 		}
 	}
-	l.watchLocked(false)
+	l.unwatchLocked()
 	s.mu.Unlock()
 	return true
 }
@@ -333,15 +333,11 @@ func (l *Loop) Ahead(tick int) (e *order.Epoch, step, at, low int) {
 	return nil, 0, 0, p.front.low
 }
 
-// watchLocked has a waiting loop woken when the Timeout is over, or no more.
-func (l *Loop) watchLocked(on bool) {
+// watchLocked has a waiting loop woken when the Timeout is over.
+func (l *Loop) watchLocked() {
 	s := l.s
 	switch {
 	case s.config.Timeout == 0:
-	case !on:
-		if s.alarm != nil {
-			s.alarm.Stop()
-		}
 	case s.alarm == nil:
 		s.alarm = time.AfterFunc(s.config.Timeout, func() {
 			s.mu.Lock()
@@ -350,6 +346,13 @@ func (l *Loop) watchLocked(on bool) {
 		})
 	default:
 		s.alarm.Reset(s.config.Timeout)
+	}
+}
+
+// unwatchLocked has it woken no more.
+func (l *Loop) unwatchLocked() {
+	if l.s.alarm != nil {
+		l.s.alarm.Stop()
 	}
 }
 
