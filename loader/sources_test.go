@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -154,5 +155,60 @@ func TestShortViewIsAnError(t *testing.T) {
 	n, err := run(t.Context(), ld, ignore)
 	if want := `loader: batch 0: field "x": the Source's Slice returned 9 records, not 10`; n != 0 || err == nil || err.Error() != want {
 		t.Errorf("%d batches, then %v; want %s", n, err, want)
+	}
+}
+
+// aware is a Source over a network that answers reads once it knows of half of what comes.
+type aware struct {
+	*memory
+	mu    sync.Mutex
+	named []int
+}
+
+func (a *aware) LookaheadBytes() int64 { return 1 << 20 }
+
+func (a *aware) Fetch(_ context.Context, field string, indices []int) error {
+	if field == "x" {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.named = append(a.named, indices...)
+	}
+	return nil
+}
+
+func (a *aware) NetworkStats() (int64, time.Duration, float64) { return 0, 0, 0 }
+
+func (a *aware) wait(ctx context.Context, _ string, _ []int) error {
+	for begin := time.Now(); time.Since(begin) < time.Minute; {
+		a.mu.Lock()
+		n := len(a.named)
+		a.mu.Unlock()
+		if n >= a.n/2 {
+			return nil
+		}
+		if time.Sleep(time.Millisecond); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return errors.New("nothing of what comes was named in a minute")
+}
+
+// Records are named to a Source over a network before they are read, in the order of the loop.
+func TestRecordsAreNamedBeforehand(t *testing.T) {
+	a := &aware{memory: newMemorySource(400, 4)}
+	a.before = a.wait
+	ld := open(t, a, loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}, Seed: 5, Workers: 1})
+	for epoch := range 2 {
+		a.mu.Lock()
+		a.named = nil
+		a.mu.Unlock()
+		got := visit(t, ld, epoch)
+		a.mu.Lock()
+		named := a.named
+		a.mu.Unlock()
+		at := slices.Index(got, named[0])
+		if at < 0 || at > 200 || len(named) > len(got)-at || !slices.Equal(named, got[at:at+len(named)]) {
+			t.Errorf("epoch %d: named %v of %v", epoch, named, got)
+		}
 	}
 }

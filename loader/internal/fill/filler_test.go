@@ -525,6 +525,30 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
+// listed is a Sequence of the records that it lists.
+type listed []int
+
+func (l listed) Len() int                { return len(l) }
+func (l listed) Fill(pos int, dst []int) { copy(dst, l[pos:]) }
+
+// Records that do not exist are not announced, wherever they are in a batch: the Filler that makes it reports them.
+func TestAnnounceRecordsThatDoNotExist(t *testing.T) {
+	s := &source{bad: -1}
+	p, _ := plan(s, nil, "copied")
+	for place := range 5 {
+		indices := listed{0, 1, 2, 3}
+		if place < len(indices) {
+			indices[place] = records
+		}
+		var got []int
+		fetch := func(_ context.Context, _ string, indices []int) error { got = slices.Clone(indices); return nil }
+		more := p.Announce(t.Context(), fetch, order.New(order.Shares{Batch: 4, Ranks: 1}, 0, indices), 0, make([]int, 4))
+		if exists := place == len(indices); more != exists || (got != nil) != exists {
+			t.Errorf("records %v: announced %v, %v", indices, got, more)
+		}
+	}
+}
+
 // Batches after the first allocate nothing.
 func TestAllocations(t *testing.T) {
 	s := &source{bad: -1}
