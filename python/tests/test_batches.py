@@ -254,7 +254,8 @@ class Points:
         self.kept = []  # batches, views of arrays and copies, each with what it has to be
         self.outputs = ("numpy", "torch") if torch and name == "images" else ("numpy",)
         self.batch_size, self.seed = rng.choice((7, 64, 200, 500)), rng.randrange(100)
-        self.options = {"num_workers": rng.randrange(3), "prefetch_factor": rng.choice((None, 1, 3)), "seed": self.seed}
+        workers = rng.randrange(3)
+        self.options = {"num_workers": workers, "prefetch_factor": rng.choice((None, 1, 3)) if workers else None, "seed": self.seed}
         self.name, self.output = name, rng.choice(self.outputs)
 
     def run(self, points):
@@ -289,7 +290,7 @@ class Points:
     def truth(self, batch):
         """Return the bytes of a batch's values, from the dataset."""
         record = self.ds[batch.indices.tolist()]
-        return {f: bytes_of(list(record[f])) if isinstance(batch[f], list) else bytes_of(record[f]) for f in batch}
+        return {f: bytes_of(list(record[f])) if isinstance(batch[f], list) else bytes_of(record[f]) for f in batch.keys()}
 
     def keep(self, dl, batch, rest):
         self.kept.append((self.rng.choice((batch, copy.copy(batch), batch.copy())), self.truth(batch)))

@@ -249,7 +249,7 @@ ATTACKS = {
     "two fields of one name": (greeting({"welcome": welcome(fields=[field(), field()])}), FORMAT),
     "negative shape": (greeting({"welcome": welcome(fields=[field(shape=(-4,))])}), SHAPE),
     "shape of 2^80 values": (greeting({"welcome": welcome(fields=[field(shape=(1 << 40, 1 << 40))])}), SHAPE),
-    "classes that are a number": (greeting({"welcome": welcome(fields=[field(classes=7)])}), "are texts"),
+    "classes that are a number": (greeting({"welcome": welcome(fields=[field(classes=7)])}), "are strings"),
     "started elsewhere": (answering({"number": 1, "started": {"epoch": 7, "step": 0}}, {"batch": batch(epoch=7)}), FORMAT),
     "started in words": (answering({"number": 1, "started": {"epoch": "x", "step": None}}), FORMAT),
     "batch that is a number": (after({"batch": 5}), FORMAT),

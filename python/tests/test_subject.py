@@ -37,6 +37,12 @@ class Imitations(types.ModuleType):
         def __init__(self, dataset, indices):
             self.dataset, self.indices = dataset, indices
 
+        def __getitem__(self, i):
+            return self.dataset[self.indices[i]]
+
+        def __len__(self):
+            return len(self.indices)
+
     class ConcatDataset:
         def __init__(self, datasets):
             self.datasets = list(datasets)
