@@ -261,10 +261,10 @@ class Points:
     def run(self, points):
         """Loop until something has happened at points batches. Return their number."""
         order = penstock.order.Batches(len(self.ds), self.batch_size, seed=self.seed)
-        done = 0
+        done, epoch = 0, -1
         with loader(self.name, self.batch_size, True, output=self.output, **self.options) as dl:
             while done < points:
-                epoch, step = dl.epoch + (dl.state_dict()["step"] > 0 and not dl._resumed), 0
+                epoch, step = epoch + 1, 0
                 order.set_epoch(epoch)
                 want = list(order)
                 for batch in dl:
