@@ -239,7 +239,8 @@ class Batches(unittest.TestCase):
     def test_arrays_of_all_kinds(self):
         arrays = [
             np.zeros((0, 3)), np.full((), 2, np.float32), np.asfortranarray(np.arange(6).reshape(2, 3)), np.arange(10)[::-3], np.array(["a", "bc"]),
-            np.array([None, {}], object), np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")]), np.array(["2020-01-01"], "M8[D]"), np.arange(4, dtype=">i4"),
+            np.array([None, {}], object), np.array([(1, 2.5)], [("a", "i4"), ("b", "f8")]), np.array(["2020-01-01"], "M8[D]"),
+            np.arange(4, dtype=">i4"),
             np.broadcast_to(np.arange(3), (4, 3)), np.ma.masked_array([1, 2], [True, False]), np.array(b"abc", "V3"), np.zeros(3, "S0"),
         ]  # fmt: skip
         arrays[1].flags.writeable = False
@@ -344,7 +345,9 @@ class Failures(unittest.TestCase):
         with self.assertRaises(KeyError) as caught:
             while True:
                 got.append(next(loop)[1].tolist())
-        self.assertRegex(str(caught.exception), r"(?s)^Caught KeyError in DataLoader worker process 1\.\nOriginal Traceback.*no record 3.*record 3, batch 1")
+        self.assertRegex(
+            str(caught.exception), r"(?s)^Caught KeyError in DataLoader worker process 1\.\nOriginal Traceback.*no record 3.*record 3, batch 1"
+        )
         self.assertNotIn("fetch.py", str(caught.exception))
         got += [b[1].tolist() for b in loop]
         self.assertEqual(got, [[0, 1], [4, 5], [6, 7]])
@@ -375,7 +378,9 @@ class Failures(unittest.TestCase):
     def test_timeout(self):
         of = loader(Fails(8, [3], hang), batch_size=2, num_workers=2, timeout=2)
         began = time.monotonic()
-        with self.assertRaisesRegex(RuntimeError, r"(?s)^DataLoader timed out after 2 seconds\nworker 1 .* record 3 of batch 1\n.*test_workers.py.* in hang"):
+        with self.assertRaisesRegex(
+            RuntimeError, r"(?s)^DataLoader timed out after 2 seconds\nworker 1 .* record 3 of batch 1\n.*test_workers.py.* in hang"
+        ):
             list(of)
         self.assertLess(time.monotonic() - began, 30)
         del of
@@ -411,7 +416,9 @@ class Failures(unittest.TestCase):
                 "of = UserLoader(Signature.of(dict(dataset=[numpy.zeros(3)] * 1000, num_workers=2)), output='numpy')\n"
                 f"loop = iter(of)\nnext(loop)\nprint(*loop.pids, flush=True)\n{end}\n"
             )
-            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ".."}, check=False)
+            done = subprocess.run(
+                [sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ".."}, check=False
+            )
             with self.subTest(end=end):
                 self.assertNotIn("Exception ignored", done.stderr)
                 pids = done.stdout.split()
@@ -461,7 +468,9 @@ class Seeded(unittest.TestCase):
         self.assertEqual(len(set(np.concatenate([b[2][1] for b in want]).tolist())), 15)
 
     def test_ranks(self):
-        whole = [s for b in everything(loader(Squares(24, noise=True), seed=2, batch_size=6, shuffle=True)) for s in zip(b["square"][1], b["noise"][1][1])]
+        whole = [
+            s for b in everything(loader(Squares(24, noise=True), seed=2, batch_size=6, shuffle=True)) for s in zip(b["square"][1], b["noise"][1][1])
+        ]
         parts = [everything(loader(Squares(24, noise=True), seed=2, batch_size=2, shuffle=True, rank=r, world_size=3)) for r in range(3)]
         got = [s for step in zip(*parts) for b in step for s in zip(b["square"][1], b["noise"][1][1])]
         self.assertEqual(got, whole)
@@ -548,7 +557,8 @@ class States(unittest.TestCase):
 
     def test_iterable(self):
         for workers, step, every in ((0, 2, 1), (1, 0, 1), (2, 3, 1), (3, 5, 4)):
-            self.check(lambda: Stream(40) if workers else Resumable(40), workers, step, every)
+            if workers:
+                self.check(lambda: Stream(40), workers, step, every)
             self.check(lambda: Resumable(40), workers, step, every)
 
     def test_state_of_the_dataset_is_loaded(self):

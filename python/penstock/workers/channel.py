@@ -11,7 +11,6 @@ import select
 import socket
 import struct
 from collections import deque
-from typing import Optional
 
 _LENGTH = struct.Struct("<Q")
 _CHUNK = 1 << 16
@@ -25,7 +24,7 @@ class Channel:
     """One end of a pair of sockets. Messages are bytes, in order."""
 
     def __init__(self, end: socket.socket) -> None:
-        self._socket: Optional[socket.socket] = end
+        self._socket: socket.socket | None = end
         self._received = bytearray()
         self._unsent: deque[memoryview] = deque()
 
@@ -66,7 +65,7 @@ class Channel:
             self._unsent.clear()  # what the worker sent before it ended is still there to be read
             return False
 
-    def receive(self) -> Optional[bytes]:
+    def receive(self) -> bytes | None:
         """Return the next message; None if this end does not block and none is there."""
         while True:
             if len(self._received) >= _LENGTH.size:

@@ -7,8 +7,7 @@ import pickle
 import signal
 import traceback
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Optional
-
+from typing import Any, NamedTuple
 
 
 class Failure(NamedTuple):
@@ -65,13 +64,13 @@ def unpicklable(e: BaseException, where: str, note: str) -> Failure:
     """Return what the loader is told of a result that cannot be sent."""
     told = caught(e, where, note)
     advice = (
-        "what the dataset and collate_fn return goes from a worker to this process by pickle: return arrays, tensors, or objects that pickle can copy, "
-        "or use num_workers=0"
+        "what the dataset and collate_fn return goes from a worker to this process by pickle: return arrays, tensors, or objects that pickle "
+        "can copy, or use num_workers=0"
     )
     return told._replace(note=f"{told.note}\n{advice}" if told.note else advice)
 
 
-def ended(pid: Optional[int], code: Optional[int], doing: str, more: str = "") -> RuntimeError:
+def ended(pid: int | None, code: int | None, doing: str, more: str = "") -> RuntimeError:
     """Return the error of a worker that ended by itself, in torch's words, and what it did."""
     tail = f" It was in {doing}.{more}" if doing else more
     if code is not None and code < 0:
@@ -81,8 +80,8 @@ def ended(pid: Optional[int], code: Optional[int], doing: str, more: str = "") -
             name = f"signal {-code}"
         return RuntimeError(f"DataLoader worker (pid {pid}) is killed by signal: {name}. {tail.strip()}")
     return RuntimeError(
-        f"DataLoader worker (pid {pid}) exited unexpectedly with exit code {code}. Details are lost due to multiprocessing. Rerunning with num_workers=0 "
-        f"may give better error trace.{tail}"
+        f"DataLoader worker (pid {pid}) exited unexpectedly with exit code {code}. Details are lost due to multiprocessing. Rerunning with "
+        f"num_workers=0 may give better error trace.{tail}"
     )
 
 

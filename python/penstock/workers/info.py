@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class WorkerInfo:
     dataset: Any
 
 
-_current: Optional[WorkerInfo] = None
+_current: WorkerInfo | None = None
 
 
 def get_worker_info() -> Any:
@@ -41,12 +41,12 @@ def announce(info: WorkerInfo) -> None:
 def to_torch() -> None:
     """Have torch's get_worker_info know of the worker, too, if torch has been imported."""
     module: Any = sys.modules.get("torch.utils.data._utils.worker")
-    kind = getattr(module, "WorkerInfo", None)
+    kind: Any = getattr(module, "WorkerInfo", None)
     if _current is None or kind is None or module._worker_info is not None:
         return
     more = {}
     if is_dataclass(kind) and any(f.name == "rng" for f in fields(kind)):
         import torch
 
-        more["rng"] = module._RNG(random._inst, torch.default_generator, np.random.mtrand._rand)  # type: ignore[attr-defined]
+        more["rng"] = module._RNG(random._inst, torch.default_generator, np.random.mtrand._rand)
     module._worker_info = kind(id=_current.id, num_workers=_current.num_workers, seed=_current.seed, dataset=_current.dataset, **more)

@@ -8,7 +8,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from ..errors import Error
 from ..signature import Signature
@@ -28,7 +28,7 @@ class UserLoader:
         self,
         signature: Signature,
         *,
-        seed: Optional[int] = None,
+        seed: int | None = None,
         rank: int = 0,
         world_size: int = 1,
         on_error: str = "fail",
@@ -43,12 +43,12 @@ class UserLoader:
             self._ordered = sampling.seeded(signature, seed, rank, world_size)
         self.sampler, self.batch_sampler = sampling.of(signature, self._torch)
         self._persistent: Any = None  # the loop whose workers stay
-        self._latest: Optional[weakref.ref[Loop]] = None
-        self._place: Optional[Place] = None  # where the last loop is
+        self._latest: weakref.ref[Loop] | None = None
+        self._place: Place | None = None  # where the last loop is
         self._measures = Measures()
-        self._state: Optional[Mapping[str, Any]] = None  # that the next loop begins at
-        self._epoch: Optional[int] = None  # of the next loop, if that was said
-        self._promised: Optional[int] = None
+        self._state: Mapping[str, Any] | None = None  # that the next loop begins at
+        self._epoch: int | None = None  # of the next loop, if that was said
+        self._promised: int | None = None
 
     @property
     def signature(self) -> Signature:
@@ -119,7 +119,7 @@ class UserLoader:
             workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return workers
 
-    def _planned(self, state: Optional[Mapping[str, Any]], workers: int) -> tuple[Plan, Work]:
+    def _planned(self, state: Mapping[str, Any] | None, workers: int) -> tuple[Plan, Work]:
         """Return the batches of a loop that begins, at a state, and what workers do."""
         signature, within = self._signature, _within(state)
         default = signature.collate_fn is None
@@ -128,7 +128,10 @@ class UserLoader:
             signature.dataset, signature.iterable, signature.batched, function, signature.drop_last, workers, signature.worker_init_fn,
             seed=self._seed, rank=self._rank, on_error=self._on_error,
         )  # fmt: skip
-        self._measures.workers, self._measures.names = workers, (type(signature.dataset).__name__, getattr(function, "__qualname__", type(function).__name__))
+        self._measures.workers, self._measures.names = (
+            workers,
+            (type(signature.dataset).__name__, getattr(function, "__qualname__", type(function).__name__)),
+        )
         epoch, plan = self._next_epoch(state), Plan()
         if self._ordered is not None:
             plan = SeededPlan(self._ordered, signature.batched, epoch, *((within["step"], within.get("done", ())) if within else ()))
@@ -151,7 +154,7 @@ class UserLoader:
         loop.promised = self._promised
         self._latest, self._place = weakref.ref(loop), loop.place
 
-    def _next_epoch(self, state: Optional[Mapping[str, Any]]) -> int:
+    def _next_epoch(self, state: Mapping[str, Any] | None) -> int:
         """Return the epoch of a loop that begins."""
         if self._epoch is not None:
             epoch, self._epoch = self._epoch, None
@@ -194,7 +197,9 @@ class UserLoader:
         if self._ordered is not None:
             found = {name: value for name, value in found.items() if name not in ("workers", "num_workers")}
         elif not signature.in_order and found["num_workers"]:
-            warnings.warn("a state with in_order=False does not say which batches were yielded before others; give in_order=True, or seed=", stacklevel=2)
+            warnings.warn(
+                "a state with in_order=False does not say which batches were yielded before others; give in_order=True, or seed=", stacklevel=2
+            )
         return {**identity, **found}
 
     def _size(self) -> dict[str, Any]:
@@ -227,8 +232,8 @@ class UserLoader:
         had, have = state.get("num_workers", self._workers()), self._workers()
         if had != have and any(s for s in state.get("workers", ())):
             raise Error(
-                f"the state is of {had} workers, whose random numbers and datasets are part of it, and this DataLoader has {have}; give num_workers={had}, "
-                "or, for a dataset that is indexed, seed=, with which a state holds for any number of workers"
+                f"the state is of {had} workers, whose random numbers and datasets are part of it, and this DataLoader has {have}; give "
+                f"num_workers={had}, or, for a dataset that is indexed, seed=, with which a state holds for any number of workers"
             )
 
     def stats(self) -> dict[str, Any]:
@@ -257,12 +262,12 @@ class _Options:
         return getattr(self._signature, name)
 
 
-def _within(state: Optional[Mapping[str, Any]]) -> Optional[Mapping[str, Any]]:
+def _within(state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return a state if it is within an epoch."""
     return state if state is not None and not state["finished"] and ("workers" in state or state["step"] or state.get("done")) else None
 
 
-def _refuse(signature: Signature, seed: Optional[int], world_size: int, on_error: str) -> None:
+def _refuse(signature: Signature, seed: int | None, world_size: int, on_error: str) -> None:
     """Refuse what a dataset of Python code cannot have."""
     if on_error not in ("fail", "backfill", "blank"):
         raise ValueError(f'on_error is {on_error!r}; it must be "fail", "backfill" or "blank"')
@@ -271,7 +276,9 @@ def _refuse(signature: Signature, seed: Optional[int], world_size: int, on_error
     if world_size != 1 and seed is None:
         raise ValueError("rank and world_size need seed= with a dataset of Python code; without it, give torch's DistributedSampler as sampler")
     if world_size != 1 and signature.iterable:
-        raise ValueError("rank and world_size are for datasets that are indexed: have the dataset's __iter__ take its share, by rank and get_worker_info()")
+        raise ValueError(
+            "rank and world_size are for datasets that are indexed: have the dataset's __iter__ take its share, by rank and get_worker_info()"
+        )
 
 
 def _tell_epoch(told: Any, epoch: int) -> None:
@@ -280,7 +287,7 @@ def _tell_epoch(told: Any, epoch: int) -> None:
         method(epoch)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _of_torch(kind: type) -> type:
     """Return a class of loops as one of torch's iterators too, for those who ask whether a loop is one."""
     if "torch" not in sys.modules:

@@ -15,7 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 from ..errors import Error
 from . import failure, randomness, worker
@@ -38,7 +38,7 @@ class Place:
         #: Returns the states of the workers after the batches that were yielded.
         self.states: Callable[[], list[Any]] = list
         # With snapshots every n steps: the last one, and the number of batches before it. Then, batches since are made again to go on.
-        self._base: Optional[dict[str, Any]] = None
+        self._base: dict[str, Any] | None = None
         self._base_at = 0
 
     def begin(self) -> None:
@@ -73,7 +73,7 @@ class Loop:
         self._pin = _pinning(options)
         self.place = Place(plan, work.num_workers, options.snapshot_every_n_steps)
         #: What len() of the loader was when it was asked for, for the warning of an iterable dataset that has more.
-        self.promised: Optional[int] = None
+        self.promised: int | None = None
 
     def __iter__(self) -> Loop:
         return self
@@ -146,7 +146,7 @@ class Loop:
 class SerialLoop(Loop):
     """Batches that are made in this process when they are asked for."""
 
-    def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any, state: Optional[Mapping[str, Any]] = None) -> None:
+    def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any, state: Mapping[str, Any] | None = None) -> None:
         super().__init__(plan, work, measures, options)
         if options.timeout != 0:
             raise AssertionError("a DataLoader with num_workers=0 has no timeout: give timeout=0, or workers")
@@ -197,7 +197,7 @@ class SerialLoop(Loop):
 class ParallelLoop(Loop):
     """Batches that workers make."""
 
-    def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any, state: Optional[Mapping[str, Any]] = None) -> None:
+    def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any, state: Mapping[str, Any] | None = None) -> None:
         super().__init__(plan, work, measures, options)
         if options.prefetch_factor is not None and options.prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 with workers")
@@ -234,7 +234,7 @@ class ParallelLoop(Loop):
             self._give()
         self.place.begin()
 
-    def again(self, plan: Plan, epoch: Optional[int]) -> None:
+    def again(self, plan: Plan, epoch: int | None) -> None:
         """Begin another epoch with the same workers: all it has but them is new."""
         self._pool.resume(epoch)
         self._plan, self._began = plan, 0
@@ -271,7 +271,7 @@ class ParallelLoop(Loop):
         self._number += 1
         self._pool.send(number, task)
 
-    def _choose(self) -> Optional[int]:
+    def _choose(self) -> int | None:
         """Return the worker that gets the next task: the next in turn that has samples, or, if any may, the next with room."""
         most = self._factor * self._work.num_workers // max(1, sum(self._active))
         for _ in range(self._work.num_workers):
@@ -369,7 +369,8 @@ def _pinning(options: Any) -> Any:
         raise Error("pin_memory=True needs batches of torch; leave pin_memory out")
     if options.pin_memory_device:
         warnings.warn(
-            f"pin_memory_device is deprecated, the current accelerator will be used as the device,ignore pin_memory_device='{options.pin_memory_device}'.",
+            f"pin_memory_device is deprecated, the current accelerator will be used as the device,ignore "
+            f"pin_memory_device='{options.pin_memory_device}'.",
             stacklevel=4,
         )
     accelerator = getattr(torch, "accelerator", torch.cuda)

@@ -46,7 +46,8 @@ class Measures:
         dataset, collate = self.names
         parts = {f"{dataset}.__getitem__ or __iter__": self.dataset_ns, collate: self.collate_ns, "copying to shared memory": self.copy_ns}
         slowest = max(parts, key=lambda name: parts[name])
-        text = f"user code limits the loop: it waits for batches {share:.0%} of the time, and {slowest} takes {parts[slowest] / max(busy, 1):.0%} of the work"
+        most = parts[slowest] / max(busy, 1)
+        text = f"user code limits the loop: it waits for batches {share:.0%} of the time, and {slowest} takes {most:.0%} of the work"
         if not self.workers:
             return f"{text}, in this process; give num_workers"
         load = busy / max(self.loop_ns * self.workers, 1)

@@ -17,7 +17,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterable
 from multiprocessing import context, reduction
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +102,7 @@ class _Place:
 
     def __init__(self, number: int, at: int, size: int) -> None:
         self.number, self.at, self.size = number, at, size
-        self.lent: Optional[Lent] = None  # the batch that it had last in this process
+        self.lent: Lent | None = None  # the batch that it had last in this process
 
     @property
     def idle(self) -> bool:
@@ -121,7 +121,7 @@ class Room:
         #: The address of its first byte.
         self.start = address
 
-    def take(self, nbytes: int) -> Optional[np.ndarray]:
+    def take(self, nbytes: int) -> np.ndarray | None:
         """Return as many bytes of it, as an array of uint8; None if there is no room for them."""
         if nbytes > self.size - self._used:
             return None
@@ -164,23 +164,24 @@ class Writer:
     def __init__(self, file: MemoryFile) -> None:
         self._file, self._maps, self._freed = file, _Maps(file), deque[Lent]()
         self._slots: list[_Place] = []
-        self._free: list[_Place] = []  # those that the loader does not refer to; this process may
-        self._vacant: list[_Place] = []  # those of them whose memory was given back to the system
+        self._free: dict[int, _Place] = {}  # those that the loader does not refer to, by number; this process may
+        self._vacant: list[_Place] = []  # more of them, whose memory was given back to the system
         self._end = _SLOTS
 
     def give_back(self, numbers: list[int]) -> None:
         """Take slots back that the loader has no use for any more."""
-        self._free.extend(self._slots[number] for number in numbers)
+        self._free.update((number, self._slots[number]) for number in numbers)
 
     def room(self, nbytes: int) -> Room:
         """Return a slot of at least that many bytes."""
         self._freed.clear()
-        usable = [p for p in self._free if p.idle]
+        usable = [p for p in self._free.values() if p.idle]
         fitting = [p for p in usable if p.size >= nbytes]
         if fitting:
             chosen = min(fitting, key=lambda p: p.size)
-            self._free.remove(chosen)
-            self._trim([p for p in usable if p is not chosen], _KEPT)
+            del self._free[chosen.number]
+            if len(usable) > _KEPT:
+                self._trim([p for p in usable if p is not chosen], _KEPT)
         else:
             self._trim(usable, 0)
             chosen = self._from_vacant(nbytes) or self._grow(nbytes)
@@ -192,11 +193,11 @@ class Writer:
     def _trim(self, usable: list[_Place], kept: int) -> None:
         """Give the memory of slots that are free back to the system, but for some."""
         for place in usable[kept:]:
-            self._free.remove(place)
+            del self._free[place.number]
             self._vacant.append(place)
             self._maps.vacate(place.at, place.at + place.size)
 
-    def _from_vacant(self, nbytes: int) -> Optional[_Place]:
+    def _from_vacant(self, nbytes: int) -> _Place | None:
         fitting = [p for p in self._vacant if p.size >= nbytes]
         if not fitting:
             return None

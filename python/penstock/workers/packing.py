@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import pickle
 import sys
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Packed(NamedTuple):
     body: Any
 
 
-def pack(value: Any, room: Optional[Room], writer: Writer) -> Packed:
+def pack(value: Any, room: Room | None, writer: Writer) -> Packed:
     """Put the memory of a result into slots: into room, as far as there is some, or another one."""
     stream, buffers = io.BytesIO(), list[np.ndarray]()
 
@@ -49,7 +49,7 @@ def pack(value: Any, room: Optional[Room], writer: Writer) -> Packed:
     return Packed(*_placed(buffers, room, writer), body)
 
 
-def _placed(buffers: list[np.ndarray], room: Optional[Room], writer: Writer) -> tuple[Any, Any]:
+def _placed(buffers: list[np.ndarray], room: Room | None, writer: Writer) -> tuple[Any, Any]:
     """Return slots, and where in them buffers are, after copying what is not there."""
     begins = [b.__array_interface__["data"][0] for b in buffers]
     there = [room is not None and room.start <= at < room.start + room.size for at in begins]
@@ -174,7 +174,7 @@ def _storage_bytes(torch: Any, storage: Any) -> pickle.PickleBuffer:
     return pickle.PickleBuffer(torch.empty(0, dtype=torch.uint8).set_(storage).numpy())
 
 
-def _tensor(buffer: Any, dtype: str, shape: tuple[int, ...], strides: Optional[tuple[int, ...]]) -> Any:
+def _tensor(buffer: Any, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...] | None) -> Any:
     import torch
 
     flat = torch.frombuffer(buffer, dtype=getattr(torch, dtype))
@@ -187,7 +187,7 @@ def _empty(dtype: str, shape: tuple[int, ...]) -> Any:
     return torch.empty(shape, dtype=getattr(torch, dtype))
 
 
-def _storage(buffer: Any, dtype: Optional[str]) -> Any:
+def _storage(buffer: Any, dtype: str | None) -> Any:
     import torch
 
     untyped = torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage() if len(buffer) else torch.UntypedStorage(0)

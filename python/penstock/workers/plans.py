@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class TorchPlan(Plan):
     ``base_seed`` is what workers are seeded with; None draws it, from torch's generator or, without torch, numpy.random's.
     """
 
-    def __init__(self, index_sampler: Any, options: Any, epoch: int, base_seed: Optional[int], state: Optional[Mapping[str, Any]], torch: bool) -> None:
+    def __init__(self, index_sampler: Any, options: Any, epoch: int, base_seed: int | None, state: Mapping[str, Any] | None, torch: bool) -> None:
         self._sampler, self._options, self._state = index_sampler, options, state
         self._sampled = Sampled(index_sampler, options.generator)
         self._step = 0
@@ -159,5 +159,4 @@ def _draw(generator: Any, torch: bool) -> int:
         return number
     from torch import empty, int64
 
-    drawn: int = empty((), dtype=int64).random_(generator=generator).item()
-    return drawn
+    return int(empty((), dtype=int64).random_(generator=generator).item())

@@ -13,7 +13,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Optional
+from typing import Any
 
 from ..errors import Error
 from . import channel, failure, worker
@@ -36,7 +36,7 @@ class _Handle:
         self.file, self.board, self.reader = file, Board(file), Reader(file)
         #: The tasks that it has not answered, in order.
         self.tasks: deque[Task] = deque()
-        self.ended: Optional[RuntimeError] = None
+        self.ended: RuntimeError | None = None
 
     def close(self) -> None:
         self.channel.close()
@@ -46,7 +46,7 @@ class _Handle:
 class Pool:
     """Worker processes. It is for the process that made it, and for one thread at a time."""
 
-    def __init__(self, work: Work, context: Any = None, states: Sequence[Optional[Mapping[str, Any]]] = ()) -> None:
+    def __init__(self, work: Work, context: Any = None, states: Sequence[Mapping[str, Any] | None] = ()) -> None:
         self._work, self._owner = work, os.getpid()
         self._kills = failure.out_of_memory_kills()
         self._workers: list[_Handle] = []
@@ -82,7 +82,7 @@ class Pool:
         at.tasks.append(task)
         self._tell(at, message)
 
-    def resume(self, epoch: Optional[int]) -> None:
+    def resume(self, epoch: int | None) -> None:
         """Have the workers begin another epoch; what they still make of the last one is dropped, once it is made."""
         for at in self._workers:
             self._tell(at, pickle.dumps((None, at.reader.freed(), epoch), 5))
@@ -95,7 +95,7 @@ class Pool:
             else:
                 self.drop(number, reply)
 
-    def receive(self, seconds: Optional[float], needed: Sequence[int] | set[int]) -> tuple[int, Reply]:
+    def receive(self, seconds: float | None, needed: Sequence[int] | set[int]) -> tuple[int, Reply]:
         """Return a reply, and the worker that it is from. Raise RuntimeError if none comes in that time, or one that is needed has ended."""
         self._alive()
         deadline = None if seconds is None else time.monotonic() + seconds
@@ -163,9 +163,9 @@ class Pool:
     def _doing(self, at: _Handle) -> str:
         """Return what a worker does, or did when it ended."""
         number, place, phase = at.board.read()
-        task = next((t for t in at.tasks if t.number == number), None)
-        if phase == "waiting" or task is None and phase != "worker_init_fn":
+        if phase in ("waiting", "worker_init_fn"):
             return "" if phase == "waiting" else phase
+        task = next((t for t in at.tasks if t.number == number), None)
         if task is None:
             return phase
         return f"{phase}, {worker.of_task(self._work, task, place)} of batch {number}" if phase == "dataset" else f"{phase} of batch {number}"
@@ -209,7 +209,7 @@ class Pool:
         return (w.process for w in self._workers)
 
 
-def _start(work: Work, context: Any, number: int, state: Optional[Mapping[str, Any]]) -> _Handle:
+def _start(work: Work, context: Any, number: int, state: Mapping[str, Any] | None) -> _Handle:
     """Start a worker process."""
     forked = context.get_start_method() == "fork"
     ours, theirs = channel.pair()

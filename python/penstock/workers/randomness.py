@@ -8,7 +8,7 @@ import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -49,16 +49,48 @@ def _mix(x: int) -> int:
     return x ^ x >> 31
 
 
+class _Words:
+    """The memory in which a generator has its state, to see quickly whether it is another one: reading it all is much slower.
+
+    It is found, not assumed: memory without the words of the state is not used, and then each state counts as another one.
+    """
+
+    def __init__(self, address: int, size: int, words: bytes) -> None:
+        self._memory: Any = None
+        if size > 0 and words in ctypes.string_at(address, size):
+            self._memory = (ctypes.c_ubyte * size).from_address(address)
+        self._seen: bytes | None = None
+
+    def changed(self) -> bool:
+        """Return whether the memory is another one than at the last call, or not known."""
+        if self._memory is None:
+            return True
+        seen = bytes(self._memory)
+        same, self._seen = seen == self._seen, seen
+        return not same
+
+
 class _Python:
     """The generator of module random."""
+
+    def __init__(self) -> None:
+        owner: Any = getattr(random, "_inst", None)
+        self._owner = owner  # whose memory it is
+        state: tuple[Any, ...] = random.getstate()
+        words = np.array(state[1], np.uint64).astype(np.uint32)
+        size = object.__sizeof__(owner) if type(owner) is random.Random and sys.implementation.name == "cpython" else 0
+        self._words = _Words(id(owner), min(size, 4 * _WORDS + 64), words[:_WORDS].tobytes())
+        self._state: tuple[Any, ...] = ()
 
     @staticmethod
     def seed(number: int) -> None:
         random.seed(number)
 
-    @staticmethod
-    def state() -> Any:
-        return random.getstate()
+    def state(self) -> Any:
+        # One that gauss drew in advance is not in that memory: it is taken without another change.
+        if self._words.changed() or self._state[2] is not None:
+            self._state = random.getstate()
+        return self._state
 
     @staticmethod
     def restore(state: Any) -> None:
@@ -66,34 +98,23 @@ class _Python:
 
 
 class _NumPy:
-    """The generator of numpy.random, as functions of the module use it.
-
-    get_state copies 624 words one by one, so whether a state is another one is seen in memory.
-    """
+    """The generator of numpy.random, as functions of the module use it."""
 
     def __init__(self) -> None:
-        self._seen: Any = None
-        self._words: Optional[ctypes.Array[ctypes.c_uint32]] = None
+        bits: Any = getattr(getattr(np.random.mtrand, "_rand", None), "_bit_generator", None)
+        self._owner = bits
         self._state: Any = None
-        generator: Any = getattr(np.random.mtrand, "_rand", None)
-        bits = getattr(generator, "_bit_generator", None)
-        if type(bits).__name__ == "MT19937":
-            self._bits = bits
-            words = (ctypes.c_uint32 * (_WORDS + 1)).from_address(bits.ctypes.state_address)
-            kind, keys, position, *_ = np.random.get_state()
-            if bytes(words) == np.asarray(keys, np.uint32).tobytes() + np.uint32(position).tobytes():
-                self._words = words
+        known = type(bits).__name__ == "MT19937"
+        words = np.asarray(np.random.get_state()[1]).astype(np.uint32).tobytes()
+        self._words = _Words(bits.ctypes.state_address if known else 0, 4 * (_WORDS + 1) if known else 0, words)
 
     @staticmethod
     def seed(number: int) -> None:
         np.random.seed(number & 0xFFFFFFFF)
 
     def state(self) -> Any:
-        if self._words is None:
-            return _plain(np.random.get_state())
-        seen = bytes(self._words)
-        if seen != self._seen or self._state[3]:  # a number that was drawn in advance may have been taken
-            self._seen, self._state = seen, _plain(np.random.get_state())
+        if self._words.changed() or self._state[3]:  # has_gauss, as above
+            self._state = _plain(np.random.get_state())
         return self._state
 
     @staticmethod
@@ -129,7 +150,7 @@ class _Torch:
             torch.default_generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
 
 
-_generators: Optional[tuple[Any, ...]] = None
+_generators: tuple[Any, ...] | None = None
 
 
 def generators() -> tuple[Any, ...]:

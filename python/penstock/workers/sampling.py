@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -18,21 +18,25 @@ from .fetch import stateful
 
 def of(signature: Signature, torch: bool) -> tuple[Any, Any]:
     """Return sampler and batch_sampler as torch's DataLoader has them; torch says whether they are to be torch's classes."""
+    batched: Any = _Batches
+    random: Any = _Random
+    sequential: Any = _Sequential
+    endless: Any = _Endless
     if torch:
         from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
         from torch.utils.data.dataloader import _InfiniteConstantSampler
-    else:
-        BatchSampler, RandomSampler, SequentialSampler, _InfiniteConstantSampler = _Batches, _Random, _Sequential, _Endless
+
+        batched, random, sequential, endless = BatchSampler, RandomSampler, SequentialSampler, _InfiniteConstantSampler
     sampler, batches = signature.sampler, signature.batch_sampler
     if sampler is None:
         if signature.iterable:
-            sampler = _InfiniteConstantSampler()
+            sampler = endless()
         elif signature.shuffle:
-            sampler = RandomSampler(signature.dataset, generator=signature.generator)
+            sampler = random(signature.dataset, generator=signature.generator)
         else:
-            sampler = SequentialSampler(signature.dataset)
+            sampler = sequential(signature.dataset)
     if batches is None and signature.batch_size is not None:
-        batches = BatchSampler(sampler, signature.batch_size, signature.drop_last)
+        batches = batched(sampler, signature.batch_size, signature.drop_last)
     return sampler, batches
 
 
@@ -104,7 +108,7 @@ class Sampled:
         # The random numbers before iter(), and before the first next(): the same object where they are equal.
         self._begun: Any = None
         self._first: Any = None
-        self._owners = [s for s in (index_sampler, getattr(index_sampler, "sampler", None)) if stateful(s)][:1]
+        self._owners: list[Any] = [s for s in (index_sampler, getattr(index_sampler, "sampler", None)) if stateful(s)][:1]
         self.given = 0
         self._initial: dict[str, Any] = {}  # the states that iterator and sampler had then
         self._drawn: list[Any] = []  # what comes next, if it had to be asked for before
@@ -129,7 +133,7 @@ class Sampled:
         self.given += 1
         return found
 
-    def state(self, given: Optional[int] = None) -> dict[str, Any]:
+    def state(self, given: int | None = None) -> dict[str, Any]:
         """Return the state after what was given last, or, with 0, before anything was given."""
         own = self._own() if given is None else self._initial
         found: dict[str, Any] = {"given": self.given if given is None else given, **own}
@@ -215,7 +219,7 @@ class Ordered(order.Batches):
         return permutation(self._sampler, self._records, self.seed, self.epoch)
 
 
-def permutation(sampler: Optional[samplers.Sampler], n: int, seed: int, epoch: int) -> Any:
+def permutation(sampler: samplers.Sampler | None, n: int, seed: int, epoch: int) -> Any:
     """Return the record numbers of an epoch, to be indexed with arrays: what the loader in Go has for the same sampler."""
     if sampler is None or isinstance(sampler, samplers.Sequential):
         return _All(n)
@@ -227,7 +231,9 @@ def permutation(sampler: Optional[samplers.Sampler], n: int, seed: int, epoch: i
         part = order.split(n, sampler.seed, sampler.start, sampler.stop)
         return _Part(part, permutation(sampler.inner, len(part), seed, epoch))
     if isinstance(sampler, samplers.Subset):
-        named = np.asarray(sampler.indices) if sampler.ranges is None else np.concatenate([np.arange(0), *(np.arange(a, b) for a, b in sampler.ranges)])
+        named = (
+            np.asarray(sampler.indices) if sampler.ranges is None else np.concatenate([np.arange(0), *(np.arange(a, b) for a, b in sampler.ranges)])
+        )
         if named.size and (named.min() < 0 or named.max() >= n):
             raise IndexError(f"Subset: record {named.max() if named.max() >= n else named.min()}, and the dataset has {n}")
         return _Part(named.astype(np.int64), permutation(sampler.inner, len(named), seed, epoch))
@@ -277,5 +283,3 @@ def seeded(signature: Signature, seed: int, rank: int, world_size: int) -> Order
     else:
         sampler = samplers.Sequential()
     return Ordered(sampler, n, signature.batch_size or 1, seed, signature.drop_last, rank, world_size)
-
-

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from . import collate, failure, info, packing, randomness
 from .channel import Channel, Closed
@@ -36,12 +36,12 @@ class Reply(NamedTuple):
     #: Nanoseconds in the dataset, in collate, and in copying.
     spent: tuple[int, ...] = (0, 0, 0)
     #: A pickled state of the worker after the task, if it was asked for.
-    snapshot: Optional[bytes] = None
+    snapshot: bytes | None = None
     #: The records that on_error passed over, and why.
     skipped: tuple[tuple[Any, str], ...] = ()
 
 
-def run(work: Work, worker_id: int, file: MemoryFile, end: socket.socket, state: Optional[Mapping[str, Any]], parent: Optional[int]) -> None:
+def run(work: Work, worker_id: int, file: MemoryFile, end: socket.socket, state: Mapping[str, Any] | None, parent: int | None) -> None:
     """Run a worker, until the loader closes the connection or its process ends. ``parent`` is that process if it forked this one."""
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the loader gets it, too, and ends its workers
@@ -70,14 +70,14 @@ class _Worker:
         self._board, self._writer = Board(file), Writer(file)
         self._meter = Meter(self._board.numbers)
         self._size = 0  # bytes of the last batch
-        self._failed: Optional[failure.Failure] = None  # of worker_init_fn, or of iter(dataset)
+        self._failed: failure.Failure | None = None  # of worker_init_fn, or of iter(dataset)
         self._fetcher: Any = None
         # What the loader was sent of the random numbers: after the last batch, and before iter() of an iterable dataset.
         self._states: tuple[Any, ...] = ()
         self._begun: Any = None
         self._ended = False
 
-    def begin(self, state: Optional[Mapping[str, Any]]) -> None:
+    def begin(self, state: Mapping[str, Any] | None) -> None:
         """Seed, and call worker_init_fn, as torch does; then go to a state."""
         work = self._work
         seed = randomness.seed_worker(work.base_seed, self._id)
@@ -94,7 +94,7 @@ class _Worker:
             self._failed = failure.caught(e, self._where)
         self._meter.stop()
 
-    def _make(self, state: Optional[Mapping[str, Any]] = None) -> Any:
+    def _make(self, state: Mapping[str, Any] | None = None) -> Any:
         work = self._work
         self._ended = False
         if work.iterable:
@@ -115,7 +115,7 @@ class _Worker:
         self._board.numbers[Board.task] = task.number
         return [pickle.dumps(tuple(self._reply(task)), 5)]
 
-    def _resume(self, epoch: Optional[int]) -> bytes:
+    def _resume(self, epoch: int | None) -> bytes:
         """Begin another epoch with the same process."""
         if epoch is not None and callable(getattr(self._work.dataset, "set_epoch", None)):
             self._work.dataset.set_epoch(epoch)
@@ -200,7 +200,7 @@ def _dump_stacks(file: MemoryFile) -> None:
             faulthandler.register(signal.SIGUSR1, file=file.fd)
 
 
-def _end_with(parent: Optional[int]) -> None:
+def _end_with(parent: int | None) -> None:
     """End this process when the loader's has ended, whatever it does then: user code that never returns, too."""
 
     def alive() -> bool:
