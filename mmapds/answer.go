@@ -30,7 +30,7 @@ type answer interface {
 	warm(a, b int) error
 }
 
-// arrival looks at the bytes of rows, of which row is the first.
+// arrival looks at the bytes of rows; row is the first of them.
 type arrival func(row int, data []byte) error
 
 // rowSpan is n rows of a column from a row on.

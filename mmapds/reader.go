@@ -15,7 +15,7 @@ type reader struct {
 	held   answer                   // for rows that the pager holds; nil without one
 	soon   func(rows []int) []Range // what batches need besides these rows
 
-	// What files is made of.
+	// The parts of files.
 	mapped *mapped // nil where rows are decoded
 	packed *packed // nil where they are stored as they are
 	checks *verified

@@ -83,7 +83,7 @@ func tokens(t *testing.T) string {
 }
 
 // Every read has the same three answers: the files as they are, files that are held, and memory of the pager.
-// What is acquired is released, and the bytes that are asked for are those of the records.
+// Ranges that are acquired are released, and the bytes that are asked for are those of the records.
 func TestThreeAnswers(t *testing.T) {
 	path := tokens(t)
 	for _, c := range []struct {
