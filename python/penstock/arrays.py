@@ -20,7 +20,7 @@ from .options import count
 from .order import Batches
 from .signature import Signature, drawn
 
-#: About as many bytes are gathered at a time, and in at most so many batches.
+#: About as many bytes are gathered at a time, and at most as many batches.
 _GROUP_BYTES = 1 << 19
 _MAX_GROUP = 64
 
@@ -142,7 +142,7 @@ class ArrayLoader:
     def __init__(self, signature: Signature, *, seed: int | None = None, rank: int = 0, world_size: int = 1, output: str = "torch") -> None:
         found = columns(signature.dataset)
         if found is None:
-            raise Error("the dataset has columns that are no arrays any more")
+            raise Error("the dataset has columns that have ceased to be arrays")
         self.signature, self.columns, self.of_torch = signature, found, output == "torch"
         ordered = signature.sampler is not None
         if seed is None and output != "torch" and not ordered:
@@ -375,7 +375,7 @@ class _Gather:
         return made
 
     def _buffer(self, rows: int) -> list[np.ndarray]:
-        """Return memory for so many rows that nothing refers to."""
+        """Return memory for a number of rows, to which nothing refers."""
         for i in range(len(self.buffers)):
             if len(self.buffers[i][0]) < rows:
                 continue
@@ -395,7 +395,7 @@ def _references(arrays: list[np.ndarray], k: int) -> int:
     return sys.getrefcount(arrays[k])
 
 
-#: What _references returns of an array that only the list refers to; 0 where the interpreter does not count exactly.
+#: The result of _references for an array that only the list refers to; 0 where the interpreter does not count exactly.
 _ALONE = _references([np.empty(1)], 0) if getattr(sys, "_is_gil_enabled", lambda: True)() else 0
 
 
@@ -474,7 +474,7 @@ def _is_stateful(sampler: Any) -> bool:
 
 
 def _is_plain(batch_sampler: Any, found: Columns) -> bool:
-    """Return whether batches are those of torch's own samplers over all records, of which the order is known at once."""
+    """Return whether batches are those of torch's own samplers over all records, whose order is known at once."""
     from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
 
     inner = getattr(batch_sampler, "sampler", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-#: What torch's DataLoader refuses to set once it is made.
+#: Attributes that torch's DataLoader refuses to set once it is made.
 PROTECTED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
 
 

@@ -65,7 +65,7 @@ class LoaderBatch:
             batch["images"], batch.images, batch[0]
 
     ``keys()``, ``values()`` and ``items()`` are those of a dict, so ``model(**batch)`` works. With ``batch_type=dict`` it is a dict.
-    A field whose name is no identifier, or that of an attribute below, is in brackets only.
+    A field whose name is not an identifier, or is that of an attribute below, is in brackets only.
 
     Arrays are over memory that is shared with the feeding process, and may be written to. The
     memory is theirs for as long as something refers to it: the batch, an array or a tensor over

@@ -210,7 +210,7 @@ class DataLoader:
         self._take_class()
         options = request.options
         self._signature = signature
-        #: What holds, where it is not what was given.
+        #: Values that hold in place of those that were given.
         self._held = {name: options[name] for name in ("rank", "world_size", "seed", "drop_last")}
         if signature.num_workers is None:
             self._held["num_workers"] = _cores()

@@ -1,4 +1,4 @@
-"""What frameworks over torch ask of a DataLoader: its class, its samplers, and that it is prepared for them.
+"""Answers to the questions of frameworks over torch about a DataLoader: its class, its samplers, and that it is prepared for them.
 
 Nothing here imports torch or a framework that the program has not imported.
 """

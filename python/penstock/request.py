@@ -57,7 +57,7 @@ class Request:
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], signature: Signature) -> Request:
-        """Check the arguments of a DataLoader over prepared datasets, of which signature has checked those that torch has too."""
+        """Check the arguments of a DataLoader over prepared datasets. Those that torch has too were checked by signature."""
         given = SimpleNamespace(**arguments)
         if given.pack is not None and not isinstance(given.pack, Pack):
             raise TypeError(f"pack is {given.pack!r:.60}; it must be a penstock.Pack, such as penstock.Pack(length)")

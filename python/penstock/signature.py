@@ -59,7 +59,7 @@ class Signature:
 
         Args:
             arguments: By name; those that are missing have their defaults, and others are passed over.
-            found: What ``num_workers=None`` means; None leaves it to the engine.
+            found: The meaning of ``num_workers=None``; None leaves it to the engine.
             iterable: Whether the dataset is iterated over; None looks at it.
 
         Raises:

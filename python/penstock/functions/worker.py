@@ -152,7 +152,7 @@ def _named(kind: type) -> str:
 
 
 class _File:
-    """A file that grows, mapped as far as it is needed. What was mapped before stays valid for as long as arrays refer to it."""
+    """A file that grows, mapped as far as it is needed. Earlier mappings stay valid for as long as arrays refer to it."""
 
     __slots__ = ("_fd", "_map", "_size")
 

@@ -4,7 +4,7 @@ Package-private; penstock.DataLoader makes a UserLoader when its dataset is an o
 
     loader = UserLoader(signature, seed=None, rank=0, world_size=1, on_error="fail", output="torch")
 
-    signature    a penstock.signature.Signature: the dataset, and all that torch's DataLoader is told. Assign another one
+    signature    a penstock.signature.Signature: the dataset, and all parameters of torch's DataLoader. Assign another one
                  (dataclasses.replace) to ``loader.signature`` and it holds from the next iter(), as attributes of torch's do.
     seed         None: torch's own order and random numbers, to the bit. An integer of 64 bits: penstock's order, with ranks,
                  and random numbers by record.
@@ -29,7 +29,7 @@ before the first iter(). Attributes and methods:
                  sampler, the sampler and the dataset, if they have it.
     epoch        The epoch that the next batch is of (of ours, with a seed; the number of iter() calls before, without).
     stats()      A dict: batches, workers, wait_ns and others, times in nanoseconds; ``diagnose`` is the sentence of diagnose().
-    diagnose()   What limits the loop, and what to do.
+    diagnose()   The limit of the loop, and what to do.
     close()      Ends the workers. Batches that are still referred to stay as they are.
 
     get_worker_info()   As torch.utils.data.get_worker_info, which works too, for datasets that do without torch.

@@ -1,7 +1,7 @@
 """Default collation in a worker: torch's, but into the slot, and the same rules without torch.
 
 In a worker, torch's functions for leaves (its default_collate_fn_map) are replaced by ones with the same results, which write them
-into the slot that the batch will lie in. What a user has put in the map holds, and all else is torch's own code; so a user's
+into the slot that the batch will lie in. Entries that a user has put in the map hold, and all else is torch's own code; so a user's
 collate_fn that calls default_collate writes there, too.
 """
 

@@ -47,7 +47,7 @@ class _Text(str):
 
 
 def caught(e: BaseException, where: str, note: str = "") -> Failure:
-    """Return what the loader is told of an exception. The frames of the engine before user code are left out of its traceback."""
+    """Return what is reported to the loader of an exception. The frames of the engine before user code are left out of its traceback."""
     kind = type(e)
     try:
         pickled = pickle.dumps(kind)
@@ -61,13 +61,13 @@ def caught(e: BaseException, where: str, note: str = "") -> Failure:
 
 
 def unpicklable(e: BaseException, where: str, note: str) -> Failure:
-    """Return what the loader is told of a result that cannot be sent."""
-    told = caught(e, where, note)
+    """Return what is reported to the loader of a result that cannot be sent."""
+    report = caught(e, where, note)
     advice = (
         "what the dataset and collate_fn return goes from a worker to this process by pickle: return arrays, tensors, or objects that pickle "
         "can copy, or use num_workers=0"
     )
-    return told._replace(note=f"{told.note}\n{advice}" if told.note else advice)
+    return report._replace(note=f"{report.note}\n{advice}" if report.note else advice)
 
 
 def ended(pid: int | None, code: int | None, doing: str, more: str = "") -> RuntimeError:

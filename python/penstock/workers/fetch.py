@@ -26,7 +26,7 @@ _log = logging.getLogger("penstock")
 
 @dataclass
 class Work:
-    """What all workers of a loader do, and how."""
+    """The work of all workers of a loader, and how it is done."""
 
     dataset: Any
     iterable: bool
@@ -35,7 +35,7 @@ class Work:
     drop_last: bool
     num_workers: int
     worker_init_fn: Callable[[int], Any] | None = None
-    #: What workers are seeded with.
+    #: The seed of the workers.
     base_seed: int = 0
     #: The seed of the loader; None for torch's rules.
     seed: int | None = None
@@ -62,7 +62,7 @@ class Stopped(Exception):
 
 
 class Meter:
-    """What a fetcher does now, and how long it did each thing."""
+    """The state of a fetcher, and how long it did each thing."""
 
     def __init__(self, numbers: Any) -> None:
         self.numbers = numbers

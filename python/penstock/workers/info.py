@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """What a worker knows of itself, as torch's WorkerInfo: its number, how many there are, its seed and its copy of the dataset."""
+    """A worker's view of itself, as torch's WorkerInfo: its number, how many there are, its seed and its copy of the dataset."""
 
     id: int
     num_workers: int

@@ -52,7 +52,7 @@ class UserLoader:
 
     @property
     def signature(self) -> Signature:
-        """What the loader was told. Another one holds from the next iter() on."""
+        """The parameters of the loader. Another one holds from the next iter() on."""
         return self._signature
 
     @signature.setter
@@ -181,9 +181,9 @@ class UserLoader:
         self._epoch = epoch if self._state is None else None
         if self._ordered is None:
             inner = getattr(self.batch_sampler, "sampler", None)
-            for told in {id(o): o for o in (self.batch_sampler, self.sampler, inner, getattr(inner, "sampler", None))}.values():
-                _tell_epoch(told, epoch)
-        _tell_epoch(self._signature.dataset, epoch)
+            for listener in {id(o): o for o in (self.batch_sampler, self.sampler, inner, getattr(inner, "sampler", None))}.values():
+                _pass_epoch(listener, epoch)
+        _pass_epoch(self._signature.dataset, epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """Return where the loader is: after the batch that was yielded last."""
@@ -281,8 +281,8 @@ def _refuse(signature: Signature, seed: int | None, world_size: int, on_error: s
         )
 
 
-def _tell_epoch(told: Any, epoch: int) -> None:
-    method = getattr(told, "set_epoch", None)
+def _pass_epoch(listener: Any, epoch: int) -> None:
+    method = getattr(listener, "set_epoch", None)
     if callable(method):
         method(epoch)
 

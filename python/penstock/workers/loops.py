@@ -72,7 +72,7 @@ class Loop:
         self._began = 0
         self._pin = _pinning(options)
         self.place = Place(plan, work.num_workers, options.snapshot_every_n_steps)
-        #: What len() of the loader was when it was asked for, for the warning of an iterable dataset that has more.
+        #: The len() of the loader when it was asked for, for the warning of an iterable dataset that has more.
         self.promised: int | None = None
 
     def __iter__(self) -> Loop:
@@ -244,7 +244,7 @@ class ParallelLoop(Loop):
 
     @property
     def base_seed(self) -> int:
-        """What the workers were seeded with."""
+        """The seed of the workers."""
         return self._work.base_seed
 
     @property

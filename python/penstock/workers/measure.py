@@ -1,4 +1,4 @@
-"""What a loader of user code did, in numbers and in a sentence."""
+"""Measurements of a loader of user code, in numbers and in a sentence."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Plan:
 
 
 class TorchPlan(Plan):
-    """What torch's samplers give, and random numbers of workers that are drawn as torch draws them.
+    """The indices of torch's samplers, and random numbers of workers that are drawn as torch draws them.
 
     ``base_seed`` is what workers are seeded with; None draws it, from torch's generator or, without torch, numpy.random's.
     """

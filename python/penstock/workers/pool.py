@@ -122,7 +122,7 @@ class Pool:
             self._workers[number].reader.unused(slot[0] for slot in reply.payload[0])
 
     def close(self) -> None:
-        """End the workers. What they made stays as it is as long as something refers to it."""
+        """End the workers. Batches that they made stay as they are as long as something refers to it."""
         self._replies.clear()
         self._finalizer()
 

@@ -200,7 +200,7 @@ def _set_generator_state(generator: Any, state: Any) -> None:
     generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
 
 
-#: How many of the first records of an order tell whether it is another one.
+#: How many of the first records of an order distinguish it from another one.
 _COMPARED = 4096
 
 
@@ -212,7 +212,7 @@ class Ordered(order.Batches):
         first = permutation(sampler, n, seed, 0)
         super().__init__(len(first), batch_size, seed, drop_last=drop_last, rank=rank, world_size=world_size)
         begins = np.ascontiguousarray(first[np.arange(min(len(first), _COMPARED))], np.int64)
-        #: What tells orders apart.
+        #: The value that distinguishes orders.
         self.name = f"{type(sampler).__name__} of {len(first)}, {zlib.crc32(begins.tobytes()):08x}"
 
     def permutation(self) -> Any:

@@ -1,4 +1,4 @@
-"""What a worker process does: tasks from the loader, user code, results into slots, until the loader closes the connection."""
+"""The main loop of a worker process: tasks from the loader, user code, results into slots, until the loader closes the connection."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class _Worker:
         self._size = 0  # bytes of the last batch
         self._failed: failure.Failure | None = None  # of worker_init_fn, or of iter(dataset)
         self._fetcher: Any = None
-        # What the loader was sent of the random numbers: after the last batch, and before iter() of an iterable dataset.
+        # The random states that were sent to the loader: after the last batch, and before iter() of an iterable dataset.
         self._states: tuple[Any, ...] = ()
         self._begun: Any = None
         self._ended = False
