@@ -144,18 +144,18 @@ class ArrayLoader:
         if found is None:
             raise Error("the dataset has columns that have ceased to be arrays")
         self.signature, self.columns, self.of_torch = signature, found, output == "torch"
-        ordered = signature.sampler is not None
+        ordered = signature.sampler is not None or signature.batch_sampler is not None
         if seed is None and output != "torch" and not ordered:
             seed = 0 if signature.generator is None else drawn(None, signature.generator)
         if seed is not None and ordered and world_size > 1:
-            raise ValueError(f"rank is {rank} of {world_size}, and the sampler decides the order; leave out rank= or sampler=")
-        assert signature.batch_size is not None
+            raise ValueError(f"rank is {rank} of {world_size}, and the sampler decides the order; leave out rank= or the sampler")
         self._seeded = None
         if seed is not None and not ordered:
+            assert signature.batch_size is not None
             self._seeded = Batches(
                 len(found), signature.batch_size, seed, shuffle=signature.shuffle, drop_last=signature.drop_last, rank=rank, world_size=world_size
             )
-        self.sampler, self.batch_sampler = _samplers(signature, found) if output == "torch" else (signature.sampler, None)
+        self.sampler, self.batch_sampler = _samplers(signature, found) if output == "torch" else (signature.sampler, signature.batch_sampler)
         self._default = self.batch_sampler
         self.gather = _Gather(found, output)
         self.at: dict[str, Any] = {"epoch": 0, "step": 0}  # of the batch that comes next
@@ -265,9 +265,8 @@ class _Loop:
         self._drawn: deque[np.ndarray] = deque()
         self._indices: Iterator[np.ndarray] | None = None
         self._at: dict[str, Any] = {}
-        self._length = len(engine) if hasattr(engine.batch_sampler or engine.sampler or (), "__len__") else None
+        self._length = len(engine) if hasattr(engine.sampler if engine.batch_sampler is None else engine.batch_sampler, "__len__") else None
         s = engine.signature
-        self._size = s.batch_size or 1
         self._pull = 1  # batches of indices at a time
         self._pinned = s.pin_memory and engine.of_torch and _accelerated()
         if s.num_workers and engine.seeded is None:  # torch asks samplers for as many before the first batch is wanted
@@ -313,7 +312,7 @@ class _Loop:
     def _fill(self, indices: Iterator[np.ndarray]) -> bool:
         """Gather the batches that come next, and return whether there are some."""
         g = self._engine.gather
-        wanted = max(1, min(self._pull, _GROUP_BYTES // max(1, self._size * g.row_bytes)))
+        wanted = max(1, min(self._pull, _GROUP_BYTES // max(1, (self._engine.signature.batch_size or 1) * g.row_bytes)))
         found: list[np.ndarray] = []
         while len(found) < wanted:
             if self._drawn:
@@ -444,6 +443,8 @@ def _samplers(signature: Signature, found: Columns) -> tuple[Any, Any]:
     sampler = signature.sampler
     if sampler is None:
         sampler = RandomSampler(source, generator=signature.generator) if signature.shuffle else SequentialSampler(source)
+    if signature.batch_sampler is not None:
+        return sampler, signature.batch_sampler
     assert signature.batch_size is not None
     return sampler, BatchSampler(sampler, signature.batch_size, signature.drop_last)
 

@@ -196,6 +196,7 @@ class DataLoader:
         if pin_memory_device:
             warnings.warn("pin_memory_device is deprecated and ignored, as in torch; device= puts batches on a device", DeprecationWarning, stacklevel=2)
         self._prefetcher: Any = None
+        self._progress: Any = None  # what Accelerate wants to know
         kind = subject.kind(arguments)
         self._engine: Any = self._prepared() if kind == "prepared" else self._own(kind)
         self.__initialized = True
@@ -254,10 +255,7 @@ class DataLoader:
 
             engine = ArrayLoader(signature, seed=seed, rank=rank, world_size=world_size, output=output)
         else:
-            try:
-                from .workers import UserLoader
-            except ImportError:
-                raise TypeError(f"dataset is a {type(dataset).__name__}, whose own code does not run yet; torch's DataLoader serves") from None
+            from .workers import UserLoader
 
             engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, on_error=given["on_error"], output=output)
         self._signature = signature
@@ -268,6 +266,16 @@ class DataLoader:
         self._dataset_kind, self._IterableDataset_len_called = int(signature.iterable), None
         self._place = self._resolved(given["device"])
         return engine
+
+    def _divide(self, rank: int, world_size: int) -> bool:
+        """Take a part of the data from now on, if this is a prepared dataset whose rank nobody said; return whether it is so."""
+        mine = vars(self)
+        if not isinstance(self._engine, FeedLoader) or mine["rank"] is not None or mine["world_size"] is not None:
+            return False
+        self._engine.close()
+        self._arguments |= {"rank": rank, "world_size": world_size}
+        self._engine = self._prepared()
+        return True
 
     def _own_dataset(self) -> Any:
         """Return the dataset as an object that has records: that of a path is opened."""
@@ -337,23 +345,23 @@ class DataLoader:
         if not isinstance(self._engine, FeedLoader):
             return self._held.get(name, given)
         if name == "dataset":
-            return self._opened()
+            return self._opened(given)
         if name == "sampler" and self._of_torch:
             if "sampler" not in self._held:
                 self._held["sampler"] = frameworks.sampler_of(self, given, self.rank, self.world_size)
             return self._held["sampler"]
         return self._held.get(name, given)
 
-    def _opened(self) -> Any:
+    def _opened(self, given: Any) -> Any:
         """Return the dataset that was given or, of a path, opened in this process too: for its length, its classes or single records."""
         if self._given is not None:
             return self._given
         if len(self._paths) != 1:
-            raise AttributeError(f"a DataLoader of {len(self._paths)} datasets has no one dataset")
+            return given
         try:
             return open_dataset(self._paths[0], split=self._split)
-        except Error as e:  # of a URL, for example, which frameworks ask for by hasattr
-            raise AttributeError(f"the dataset cannot be opened in this process: {e}") from e
+        except Error:  # of a URL, for example
+            return given
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.__initialized and (name in PROTECTED or (name in self._arguments and isinstance(self._engine, FeedLoader))):
@@ -385,6 +393,22 @@ class DataLoader:
             self._engine._iterator = value
 
     @property
+    def _is_accelerate_prepared(self) -> bool:
+        """Whether Accelerate's prepare takes this DataLoader as it is; it asks before it would make torch's of it."""
+        if self._progress is None:
+            self._progress = frameworks.accelerated(self)
+        return self._progress is not None
+
+    @_is_accelerate_prepared.setter
+    def _is_accelerate_prepared(self, value: bool) -> None:
+        """Take what Accelerate notes, which changes nothing."""
+
+    @property
+    def step(self) -> int:
+        """The number of the batch with which the next loop begins."""
+        return int(self._engine.at["step"]) if getattr(self._engine, "resumed", False) else 0
+
+    @property
     def epoch(self) -> int:
         """The number of the epoch that the next batch is of."""
         epoch: int = self._engine.epoch
@@ -412,6 +436,10 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         self._assign()
+        return self._batches() if self._progress is None else self._progress.follow(self._batches(), self)
+
+    def _batches(self) -> Iterator[Any]:
+        """Return an iterator over an epoch."""
         if isinstance(self._engine, FeedLoader):
             return iter(self._engine)
         if self._arguments["output"] == "jax":
@@ -502,7 +530,7 @@ class DataLoader:
 
 
 #: Attributes that a copy makes for itself.
-_KEPT = frozenset(("_arguments", "_engine", "_signature", "_prefetcher", "_held", "_of_torch", "_paths", "_split", "_several", "_given", "_place"))
+_KEPT = frozenset(("_arguments", "_engine", "_signature", "_prefetcher", "_progress", "_held", "_of_torch", "_paths", "_split", "_several", "_given", "_place"))
 
 #: Parameters of own datasets that may be assigned, and hold from the next loop on.
 _ASSIGNABLE = (

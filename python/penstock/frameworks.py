@@ -32,10 +32,10 @@ def torch_class(cls: type) -> type:
 
 
 def sampler_of(loader: Any, order: Any, rank: int, world_size: int) -> Any:
-    """Return a sampler of torch that says what a frameworks asks of one: how records are drawn, and for which process.
+    """Return a sampler of torch that says what frameworks ask of one: how records are drawn, and for which process.
 
-    It is a DistributedSampler where the loader has a part of the data, so that no framework puts one of its own in its place.
-    Its set_epoch is that of the loader.
+    It is a DistributedSampler where the loader has a part of the data, so that no framework puts one of its own in its place. Its
+    set_epoch is that of the loader. ``penstock_order`` is the order, by which samplers.translate knows it again.
     """
     if not isinstance(order, Sampler):
         return order
@@ -43,29 +43,73 @@ def sampler_of(loader: Any, order: Any, rank: int, world_size: int) -> Any:
     from torch.utils.data import Sampler as TorchSampler
 
     records = range(max(1, loader.records))
+    found: Any
     if world_size > 1:
+        found = DistributedSampler(records, world_size, rank, shuffle=not isinstance(order, Sequential))
+        found.set_epoch = loader.set_epoch
+    elif isinstance(order, (Shuffle, Sequential)):
+        found = RandomSampler(records) if isinstance(order, Shuffle) else SequentialSampler(records)
+    else:
 
-        class Distributed(DistributedSampler):  # type: ignore[type-arg]
-            def set_epoch(self, epoch: int) -> None:
-                loader.set_epoch(epoch)
+        class Ordered(TorchSampler):  # type: ignore[type-arg]
+            """Stands for a sampler of penstock.samplers, whose draws the feeding process makes."""
 
-        return Distributed(records, world_size, rank, shuffle=not isinstance(order, Sequential))
-    if isinstance(order, (Shuffle, Sequential)):
-        return RandomSampler(records) if isinstance(order, Shuffle) else SequentialSampler(records)
+            def __len__(self) -> int:
+                return len(records)
 
-    class Ordered(TorchSampler):  # type: ignore[type-arg]
-        """Stands for a sampler of penstock.samplers, ``order``, whose draws the feeding process makes."""
+            def __iter__(self) -> Iterator[int]:
+                raise Error(f"{order!r:.60} draws in the feeding process; iterate over the DataLoader")
 
-        def __init__(self) -> None:
-            self.order = order
+        found = Ordered()
+    found.penstock_order = order
+    return found
 
-        def __len__(self) -> int:
-            return len(records)
 
-        def __iter__(self) -> Iterator[int]:
-            raise Error(f"{order!r:.60} draws in the feeding process; iterate over the DataLoader")
+class Progress:
+    """What Accelerate wants to know of a DataLoader while a loop over it is under way."""
 
-    return Ordered()
+    def __init__(self, state: Any, device: Any) -> None:
+        self._state, self._device = state, device
+        #: Whether the batch that was yielded last is the last of the epoch.
+        self.end_of_dataloader = False
+        #: How many records of all processes the last batch has that are not repeated; 0 or -1 if it has no others.
+        self.remainder = -1
+
+    def follow(self, batches: Iterator[Any], loader: Any) -> Iterator[Any]:
+        """Yield the batches of a loop, on Accelerate's device."""
+        from accelerate.utils import send_to_device
+
+        self.end_of_dataloader = False
+        try:
+            total, steps = loader.records, len(loader)
+        except TypeError:
+            total, steps = None, None
+        size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
+        self.remainder = -1 if loader.drop_last or total is None or size is None else total % (size * loader.world_size)
+        self._state._add_dataloader(self)
+        try:
+            done = loader.step
+            for batch in batches:
+                done += 1
+                self.end_of_dataloader = done == steps
+                yield batch if self._device.type == "cpu" else send_to_device(batch, self._device, non_blocking=loader.pin_memory)
+        finally:
+            self._state._remove_dataloader(self)
+
+
+def accelerated(loader: Any) -> Any:
+    """Return what Accelerate wants to know of a DataLoader that is given to prepare; None if Accelerate is to make its own of it.
+
+    That it does of a user's dataset in several processes, which divides nothing by itself: it is torch's DataLoader then, over the
+    same dataset. A prepared dataset is divided as rank="auto" divides it.
+    """
+    states = sys.modules.get("accelerate.state")
+    if states is None or not loader._of_torch or not states.PartialState._shared_state:
+        return None
+    known = states.PartialState()
+    if known.num_processes > 1 and loader.world_size == 1 and not loader._divide(known.process_index, known.num_processes):
+        return None
+    return Progress(states.GradientState(), known.device)
 
 
 def not_collated(samples: Any) -> Any:

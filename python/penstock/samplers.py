@@ -184,6 +184,10 @@ def translate(
     if isinstance(sampler, Sampler):
         return sampler, {}
     name, module = type(sampler).__name__, type(sampler).__module__
+    if isinstance(known := getattr(sampler, "penstock_order", None), Sampler):  # what a DataLoader of ours shows
+        return known, {} if name != "DistributedSampler" else {"rank": sampler.rank, "world_size": sampler.num_replicas}
+    if isinstance(known := getattr(getattr(getattr(sampler, "dataset", None), "_sampler", None), "penstock_order", None), Sampler):
+        return known, _wrapped(sampler)  # Lightning's DistributedSamplerWrapper of it
     if module.startswith("torch.utils.data"):
         over = _Over(name, records, whole)
         if getattr(sampler, "generator", None) is not None:
@@ -207,6 +211,18 @@ def translate(
         f"{module}.{name} draws in Python, one record at a time; take a sampler of penstock.samplers, or give the record "
         "numbers of an epoch: sampler=list(sampler)"
     )
+
+
+def _wrapped(sampler: Any) -> Mapping[str, Any]:
+    """Return the options that a DistributedSampler over a sampler implies."""
+    if type(sampler).__name__.startswith("Unrepeated"):
+        if sampler.num_replicas > 1:
+            raise UnsupportedError(
+                "predictions of several processes repeat no record in Lightning, and here the last batch repeats some: see LoaderBatch.mask; predict with "
+                "Trainer(devices=1), or give rank= and leave out where mask is False"
+            )
+        return {}
+    return {"rank": sampler.rank, "world_size": sampler.num_replicas}
 
 
 def _weights(what: str, weights: Any) -> np.ndarray:

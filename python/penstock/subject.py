@@ -64,7 +64,8 @@ def kind(given: Mapping[str, Any]) -> str:
     python = given["collate_fn"] is not None or given["batch_sampler"] is not None or given["batch_size"] is None
     if dataset is None or given["socket"] is not None or _is_prepared(dataset):
         return "code" if python and dataset is not None and given["socket"] is None else "prepared"
-    if not python:
+    utils = sys.modules.get("torch.utils.data")
+    if given["collate_fn"] in (None, getattr(utils, "default_collate", None)) and not (given["batch_size"] is None and given["batch_sampler"] is None):
         from .arrays import columns
 
         if columns(dataset) is not None:

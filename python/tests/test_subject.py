@@ -366,9 +366,9 @@ class FrameworksTest(unittest.TestCase):
             moved = batch.to("cpu")  # as Lightning and Accelerate do with what has a method to
             self.assertEqual(moved.mask.tolist(), batch.mask.tolist())
         with loader(["images", "images"], 60) as dl:
-            self.assertFalse(hasattr(dl, "dataset"))
+            self.assertEqual(dl.dataset, 2 * [data.path("images")])
         dl._paths = ["s3://bucket/ds"]
-        self.assertFalse(hasattr(dl, "dataset"))
+        self.assertEqual(dl.dataset, 2 * [data.path("images")])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,11 @@
 """penstock.DataLoader in Lightning and Accelerate, as their users use it."""
 
+import inspect
+import json
 import logging
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 import warnings
@@ -111,7 +115,156 @@ class Lightning(unittest.TestCase):
                 self.assertEqual((dl.rank, dl.world_size, len(dl)), (1, 2, 8))
 
 
+    def test_hooks_and_predictions(self):
+        class Hooked(Model):
+            def train_dataloader(self):
+                return loader(shuffle=True, seed=4)
+
+            def val_dataloader(self):
+                return [loader(), torch_arrays()]
+
+            def validation_step(self, batch, _, dataloader_idx=0):
+                self.validated.append((dataloader_idx, len(batch[0])))
+
+            def predict_step(self, batch, _):
+                return batch.indices.tolist()
+
+        model = Hooked(self.inputs)
+        trainer(self.folder, max_epochs=1, num_sanity_val_steps=0).fit(model)
+        self.assertEqual([b[2] for b in model.trained], self.order(0))
+        self.assertEqual(model.validated, [(0, 100)] * 15 + [(1, 10)] * 10 + [(1, 3)])
+        with loader() as dl:
+            got = trainer(self.folder).predict(model, dl)
+        self.assertEqual([i for batch in got for i in batch], list(range(1500)))
+
+    def test_samplers_that_lightning_puts_in(self):
+        """Of several devices: the loader is made anew with a DistributedSampler."""
+        from lightning.pytorch.trainer.connectors.data_connector import _get_distributed_sampler
+        from lightning.pytorch.utilities.data import _is_dataloader_shuffled, _update_dataloader
+
+        orders = ({"shuffle": True}, {"shuffle": False}, {"sampler": penstock.samplers.Block(10)}, {"sampler": torch.utils.data.RandomSampler(range(1500))})
+        for options in orders:
+            got = []
+            for rank in range(2):
+                with penstock.DataLoader(data.path("images"), 100, seed=3, output="torch", batch_type=dict, command=data.feed(), **options) as dl:
+                    shuffled = _is_dataloader_shuffled(dl)
+                    self.assertEqual(shuffled, options.get("shuffle", "sampler" in options and not isinstance(options["sampler"], penstock.samplers.Sampler)))
+                    with mock.patch.dict(os.environ, {"PL_GLOBAL_SEED": "42"}):
+                        sampler = _get_distributed_sampler(dl, shuffled, 0, num_replicas=2, rank=rank)
+                        with warnings.catch_warnings(), _update_dataloader(dl, sampler) as part:
+                            self.assertIs(type(part), type(dl))
+                            self.assertEqual((part.rank, part.world_size, len(part), part.seed), (rank, 2, 8, 3))
+                            self.assertIsInstance(part.sampler, torch.utils.data.DistributedSampler)
+                            batches = list(part)
+                            got += [i for b in batches for i in b.indices[b.mask]]
+                            self.assertIsInstance(batches[0], dict)
+            self.assertEqual(sorted(got), list(range(1500)), options)
+        for rank in range(2):  # and of arrays, as of torch's own
+            whole = torch_arrays(shuffle=True)
+            part = _update_dataloader(whole, torch.utils.data.DistributedSampler(whole.dataset, 2, rank, shuffle=False))
+            self.assertIs(type(part), type(whole))
+            self.assertEqual([i for _, y in part for i in y.tolist()], [*range(rank, 103, 2), *[0] * rank])
+
+    def test_two_processes(self):
+        with open(os.path.join(self.folder, "two.py"), "w") as f:
+            f.write(TWO)
+        env = {**os.environ, "PYTHONPATH": os.path.dirname(data.HERE), "PENSTOCK_FEED": data.feed()}
+        out = subprocess.run([sys.executable, "two.py", data.path("images")], cwd=self.folder, env=env, capture_output=True, text=True, timeout=300)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        got = [json.loads(line) for line in sorted(os.listdir(self.folder)) if line.endswith(".json") for line in open(os.path.join(self.folder, line))]
+        self.assertEqual([g["rank"] for g in got], [0, 1])
+        self.assertEqual(sorted(i for g in got for i in g["records"]), list(range(1500)))
+
+
+TWO = """
+import json, sys, lightning, torch, penstock
+class Model(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net, self.records = torch.nn.Linear(480, 3), []
+    def training_step(self, batch, _):
+        self.records += batch.indices[batch.mask].tolist()
+        return self.net(batch.images.flatten(1).float() / 255).mean()
+    def on_train_end(self):
+        with open(f"rank{self.global_rank}.json", "w") as f:
+            json.dump({"rank": self.global_rank, "records": self.records}, f)
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), 0.01)
+if __name__ == "__main__":
+    loader = penstock.DataLoader(sys.argv[1], 100, shuffle=True)
+    trainer = lightning.Trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False)
+    trainer.fit(Model(), loader)
+"""
+
+
+def torch_arrays(**options):
+    return penstock.DataLoader(torch.utils.data.TensorDataset(torch.arange(103.0), torch.arange(103)), 10, **options)
+
+
+class Rebuilt(unittest.TestCase):
+    """Frameworks make another DataLoader of the attributes of one."""
+
+    def test_of_its_attributes(self):
+        for make in (lambda: loader(shuffle=True, seed=4, batch_type=dict), torch_arrays, lambda: torch_arrays(batch_sampler=None, num_workers=1, shuffle=False)):
+            with make() as dl:
+                mine = {name: value for name, value in vars(dl).items() if not name.startswith("_")}
+                self.assertLess(mine.keys(), set(inspect.signature(penstock.DataLoader).parameters))
+                torchs = {name for name in vars(torch.utils.data.DataLoader([1])) if not name.startswith("_")}
+                self.assertLessEqual(torchs, mine.keys())
+                if mine["batch_sampler"] is not None:  # as ignite does, and every framework has to
+                    mine |= {"batch_size": 1, "drop_last": False, "sampler": None}
+                with type(dl)(**mine) as again:
+                    for a, b in zip(dl, again):
+                        self.assertTrue(all(torch.equal(x, y) for x, y in zip(*(v.values() if isinstance(v, dict) else v for v in (a, b)))))
+
+    def test_as_ray_does(self):
+        names = "dataset num_workers collate_fn pin_memory drop_last timeout worker_init_fn generator".split()
+        with loader(shuffle=True) as dl:
+            other = torch.utils.data.DataLoader(
+                **{name: getattr(dl, name) for name in names}, batch_size=100, sampler=torch.utils.data.DistributedSampler(dl.dataset, 2, 0)
+            )
+            other.num_workers = 0
+            with self.assertRaisesRegex(penstock.Error, 'made torch.s DataLoader of a penstock.DataLoader.*rank="auto"'):
+                next(iter(other))
+        with penstock.DataLoader(data.path("images"), 100, command=data.feed(), rank=1, world_size=2) as dl:  # then Ray leaves it alone
+            self.assertIsInstance(dl.sampler, torch.utils.data.DistributedSampler)
+            dl.sampler.set_epoch(3)
+            self.assertEqual(dl.epoch, 3)
+
+
 class Accelerate(unittest.TestCase):
+    def test_gradient_accumulation(self):
+        accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=4)
+        net = torch.nn.Linear(1, 1)
+        net, optimizer = accelerator.prepare(net, torch.optim.SGD(net.parameters(), 0.1))
+        for dl, batches, last in ((loader(), 15, 0), (torch_arrays(), 11, 3), (torch_arrays(drop_last=True), 10, -1)):
+            self.assertIs(accelerator.prepare(dl), dl)
+            steps, seen = [], 0
+            for _ in range(2):
+                for k, batch in enumerate(dl):
+                    with accelerator.accumulate(net):
+                        steps.append((k, accelerator.sync_gradients, accelerator.gradient_state.end_of_dataloader, accelerator.gradient_state.remainder))
+                        seen += len(accelerator.gather_for_metrics(batch[1]))
+                self.assertFalse(accelerator.gradient_state.in_dataloader)
+            self.assertEqual(steps, 2 * [(k, (k + 1) % 4 == 0 or k + 1 == batches, k + 1 == batches, last) for k in range(batches)])
+            self.assertEqual(seen, 2 * {15: 1500, 11: 103, 10: 100}[batches])
+            dl.close()
+
+    def test_two_processes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            code = f"import accelerate; from tests.peers import test_frameworks as t; accelerate.debug_launcher(t._part, {(data.path('images'), data.feed(), folder)!r}, 2)"
+            env = {**os.environ, "PYTHONPATH": os.path.dirname(data.HERE)}
+            out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300)
+            self.assertEqual(out.returncode, 0, out.stderr)
+            got = []
+            for rank in range(2):
+                with open(os.path.join(folder, str(rank))) as f:
+                    got.append(json.load(f))
+            self.assertEqual([g["world"] for g in got], [[0, 2], [1, 2]])
+            self.assertEqual(sorted(got[0]["records"] + got[1]["records"]), list(range(1500)))
+            self.assertEqual(got[0]["metrics"], 1500)
+            self.assertEqual(sorted(got[0]["arrays"] + got[1]["arrays"]), sorted([*range(103), *range(17)]))  # even batches, by Accelerate's own
+
     def test_prepare(self):
         accelerator = accelerate.Accelerator(cpu=True)
         with loader(shuffle=True, seed=4) as train, loader() as val:
@@ -129,6 +282,19 @@ class Accelerate(unittest.TestCase):
             self.assertEqual(sorted(seen), list(range(1500)))
             self.assertEqual(sum(len(batch["labels"]) for batch in theirs), 1500)
             self.assertEqual(sorted(r for batch in ours for r in batch.indices.tolist()), list(range(1500)))
+
+
+def _part(path, feed, folder):
+    """Load the part of one of two processes."""
+    accelerator = accelerate.Accelerator(cpu=True)
+    with penstock.DataLoader(path, 110, shuffle=True, command=feed) as made:
+        dl = accelerator.prepare(made)
+        records = [i for batch in dl for i in batch.indices[batch.mask].tolist()]
+        metrics = sum(len(accelerator.gather_for_metrics(batch["labels"])) for batch in dl)
+        arrays = accelerator.prepare(torch_arrays())
+        seen = [i for _, y in arrays for i in y.tolist()]
+        with open(os.path.join(folder, str(accelerator.process_index)), "w") as f:
+            json.dump({"world": [made.rank, made.world_size], "records": records, "metrics": metrics, "arrays": seen}, f)
 
 
 if __name__ == "__main__":
