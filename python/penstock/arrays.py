@@ -7,9 +7,11 @@ gathered several at a time, so rows are read a little before the loop gets them.
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +23,11 @@ from .order import Batches
 from .signature import Signature, drawn
 
 #: About as many bytes are gathered at a time, and at most as many batches.
-_GROUP_BYTES = 1 << 19
+_GROUP_BYTES = 1 << 20
 _MAX_GROUP = 64
+
+#: As many bytes, at least, are worth a thread.
+_THREAD_BYTES = 1 << 18
 
 #: The most buffers that are kept to be used again.
 _MAX_BUFFERS = 8
@@ -139,7 +144,7 @@ class ArrayLoader:
     Without a seed, order, draws from torch's generators and batches are those of torch's DataLoader. With one, the order is penstock's.
     """
 
-    def __init__(self, signature: Signature, *, seed: int | None = None, rank: int = 0, world_size: int = 1, output: str = "torch") -> None:
+    def __init__(self, signature: Signature, *, seed: int | None = None, rank: int = 0, world_size: int = 1, output: str = "torch", threads: int = 1) -> None:
         found = columns(signature.dataset)
         if found is None:
             raise Error("the dataset has columns that have ceased to be arrays")
@@ -157,18 +162,38 @@ class ArrayLoader:
             )
         self.sampler, self.batch_sampler = _samplers(signature, found) if output == "torch" else (signature.sampler, signature.batch_sampler)
         self._default = self.batch_sampler
-        self.gather = _Gather(found, output)
-        self.at: dict[str, Any] = {"epoch": 0, "step": 0}  # of the batch that comes next
-        self.resumed = True  # whether the next loop begins at `at`, and not with another epoch
+        self.gather = _Gather(found, output, threads)
+        self._at: dict[str, Any] = {"epoch": 0, "step": 0}  # of the batch that comes next, if no loop is under way
         self.loop: _Loop | None = None  # that was made last
         self.yielded = 0
         self._started = False  # whether there was a loop, whose workers torch would keep
+
+    @property
+    def at(self) -> dict[str, Any]:
+        """Where the run is: epoch, step, and what the order needs."""
+        loop = self.loop
+        return self._at if loop is None or not loop.begun else {**loop.at, "step": loop.step}
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the next loop begins at ``at``, and not with another epoch."""
+        return self.loop is None or not self.loop.begun
+
+    def ended(self, loop: _Loop) -> None:
+        """Take that a loop has come to its end."""
+        if self.loop is loop:
+            self._at, self.loop = {"epoch": loop.at["epoch"] + 1, "step": 0}, None
 
     @property
     def epoch(self) -> int:
         """The number of the epoch that the next batch is of: loops that began, without a seed."""
         epoch: int = self.at["epoch"]
         return epoch
+
+    @property
+    def records(self) -> int:
+        """The number of rows."""
+        return len(self.columns)
 
     @property
     def seeded(self) -> Batches | None:
@@ -187,7 +212,9 @@ class ArrayLoader:
     def __iter__(self) -> Iterator[Any]:
         if self.of_torch:
             self._draw()
-        self.loop = _Loop(self)
+        at = self.at if self.resumed else {"epoch": self.at["epoch"] + (self.at["step"] > 0), "step": 0}
+        self._at = at
+        self.loop = _Loop(self, at)
         return self.loop
 
     def _draw(self) -> None:
@@ -210,7 +237,7 @@ class ArrayLoader:
         if self.seeded is not None:
             epoch = count("epoch", epoch)
             if not (self.resumed and epoch == self.epoch):
-                self.at, self.resumed = {"epoch": epoch, "step": 0}, True
+                self._at, self.loop = {"epoch": epoch, "step": 0}, None
             return
         for sampler in (self.batch_sampler, getattr(self.batch_sampler, "sampler", None), self.sampler):
             if callable(getattr(sampler, "set_epoch", None)):
@@ -231,9 +258,8 @@ class ArrayLoader:
         for name, value in identity.items():
             if state[name] != value:
                 raise Error(f"the state is of another run: {name} was {state[name]!r}, and is {value!r}")
-        self.at = {name: value for name, value in state.items() if name not in identity}
-        count("step", self.at["step"], 0, max(len(self), 0))
-        self.resumed, self.loop = True, None
+        count("step", state["step"], 0, max(len(self), 0))
+        self._at, self.loop = {name: value for name, value in state.items() if name not in identity}, None
 
     def _identity(self) -> dict[str, Any]:
         """Return what does not change in a run."""
@@ -259,80 +285,69 @@ class ArrayLoader:
 class _Loop:
     """An epoch: an iterator. Several may be under way; the state of the engine is that of the one that was made last."""
 
-    def __init__(self, engine: ArrayLoader) -> None:
+    def __init__(self, engine: ArrayLoader, at: dict[str, Any]) -> None:
         self._engine = engine
-        self._ready: deque[Any] = deque()
+        #: Where it began, and how many batches of the epoch were yielded.
+        self.at, self.step, self.begun = at, at["step"], False
         self._drawn: deque[np.ndarray] = deque()
-        self._indices: Iterator[np.ndarray] | None = None
-        self._at: dict[str, Any] = {}
-        self._length = len(engine) if hasattr(engine.sampler if engine.batch_sampler is None else engine.batch_sampler, "__len__") else None
         s = engine.signature
-        self._pull = 1  # batches of indices at a time
         self._pinned = s.pin_memory and engine.of_torch and _accelerated()
+        self._batches = self._run(None)
         if s.num_workers and engine.seeded is None:  # torch asks samplers for as many before the first batch is wanted
-            indices = self._begin()
+            indices, known = self._order()
             self._drawn.extend(batch for _, batch in zip(range(s.num_workers * (s.prefetch_factor or 0)), indices))
+            self._batches = self._run((indices, known))
 
     def __iter__(self) -> _Loop:
         return self
 
     def __len__(self) -> int:
-        if self._length is None:
-            raise TypeError("the length of this order is not known")
-        return self._length
-
-    def _begin(self) -> Iterator[np.ndarray]:
-        """Find where the loop begins, which is when its first batch is asked for, and its order."""
-        e = self._engine
-        at = e.at if e.resumed else {"epoch": e.at["epoch"] + (e.at["step"] > 0), "step": 0}
-        if e.seeded is not None:
-            e.seeded.set_epoch(at["epoch"], at["step"])
-            self._indices, known = iter(e.seeded), True
-        else:
-            self._indices, known, said = _order(e, at)
-            at = {"epoch": at["epoch"], "step": at["step"], **said}
-        self._at, self._pull = dict(at), _MAX_GROUP if known else 1
-        return self._indices
+        return len(self._engine)
 
     def __next__(self) -> Any:
-        e, last = self._engine, self._engine.loop is self
-        if not self._ready:
-            indices = self._begin() if self._indices is None else self._indices
-            if not self._fill(indices):
-                if last:
-                    e.at, e.resumed, e.loop = {"epoch": self._at["epoch"] + 1, "step": 0}, True, None
-                raise StopIteration
-        self._at["step"] += 1
-        if last:
-            e.at, e.resumed = self._at, False
-        e.yielded += 1
-        batch = self._ready.popleft()
-        return _pinned(batch) if self._pinned else batch
+        return next(self._batches)
 
-    def _fill(self, indices: Iterator[np.ndarray]) -> bool:
-        """Gather the batches that come next, and return whether there are some."""
-        g = self._engine.gather
-        wanted = max(1, min(self._pull, _GROUP_BYTES // max(1, (self._engine.signature.batch_size or 1) * g.row_bytes)))
+    def _order(self) -> tuple[Iterator[np.ndarray], bool]:
+        """Return the batches of record numbers, and whether they may be asked for early."""
+        e = self._engine
+        if e.seeded is not None:
+            e.seeded.set_epoch(self.at["epoch"], self.at["step"])
+            return iter(e.seeded), True
+        indices, known, said = _order(e, self.at)
+        self.at = {"epoch": self.at["epoch"], "step": self.at["step"], **said}
+        return indices, known
+
+    def _run(self, begun: tuple[Iterator[np.ndarray], bool] | None) -> Iterator[Any]:
+        """Yield the batches. No local variable refers to one while the caller has it, so that its memory is free when it is dropped."""
+        e = self._engine
+        indices, known = self._order() if begun is None else begun
+        group = max(1, min(_MAX_GROUP, _GROUP_BYTES // max(1, (e.signature.batch_size or 1) * e.gather.row_bytes))) if known else 1
+        while found := self._some(indices, group):
+            made = e.gather.batches(found, checked=known)
+            made.reverse()
+            while made:
+                self.begun = True
+                self.step += 1
+                e.yielded += 1
+                yield _pinned(made.pop()) if self._pinned else made.pop()
+        e.ended(self)
+
+    def _some(self, indices: Iterator[np.ndarray], wanted: int) -> list[np.ndarray]:
+        """Return the record numbers of the batches that come next."""
         found: list[np.ndarray] = []
-        while len(found) < wanted:
-            if self._drawn:
-                found.append(self._drawn.popleft())
-                self._drawn.extend(batch for _, batch in zip(range(1), indices))
-                continue
-            batch = next(indices, None)
-            if batch is None:
-                break
-            found.append(batch)
-        if found:
-            self._ready.extend(g.batches(found))
-        return bool(found)
+        while self._drawn and len(found) < wanted:
+            found.append(self._drawn.popleft())
+            self._drawn.extend(batch for _, batch in zip(range(1), indices))
+        if not self._drawn:
+            found.extend(batch for _, batch in zip(range(wanted - len(found)), indices))
+        return found
 
 
 class _Gather:
     """Gathers rows into buffers, and makes batches over these."""
 
-    def __init__(self, of: Columns, output: str) -> None:
-        self._build, self._indices = of.build, of.indices
+    def __init__(self, of: Columns, output: str, threads: int) -> None:
+        self._build, self._indices, self._threads = of.build, of.indices, threads
         self._sources, self._wrap = [], []
         for a in of.arrays:
             source, wrap = _source(a, output)
@@ -347,25 +362,22 @@ class _Gather:
         #: Groups of batches whose memory was new, as all buffers were in use.
         self.unpooled = 0
 
-    def batches(self, found: list[np.ndarray]) -> list[Any]:
-        """Return the batches of these records."""
+    def batches(self, found: list[np.ndarray], checked: bool) -> list[Any]:
+        """Return the batches of these records, whose numbers are checked if they were not."""
         index = found[0] if len(found) == 1 else np.concatenate(found)
-        if index.size and (index.min() < -self._records or index.max() >= self._records):
-            wrong = index[(index < -self._records) | (index >= self._records)][0]
-            raise IndexError(f"index {wrong} is out of bounds for {self._records} records")
-        if index.size and index.min() < 0:
-            index = np.where(index < 0, index + self._records, index)
+        if not checked:
+            index = self._valid(index)
         if self._indices is not None:
             index = self._indices[index]
         rows = len(index)
-        values = []
-        for source, whole, buffer in zip(self._sources, self._whole, self._buffer(rows)):
-            out = buffer[:rows]
+        values = self._buffer(rows)
+        for source, whole, out in zip(self._sources, self._whole, values):
             if whole:
-                np.take(source, index, axis=0, out=out, mode="clip")  # of numbers that were checked; "raise" would copy twice
+                self._take(source, index, out)
             else:  # take would copy all of the source first
                 out[...] = source[index]
-            values.append(out)
+        if len(found) == 1:
+            return [self._build([wrap(v[:rows]) for wrap, v in zip(self._wrap, values)])]
         made, at = [], 0
         for batch in found:
             end = at + len(batch)
@@ -373,13 +385,35 @@ class _Gather:
             at = end
         return made
 
+    def _valid(self, index: np.ndarray) -> np.ndarray:
+        """Return record numbers from 0 on; those below 0 count from the end."""
+        if index.size == 0:
+            return index
+        low, high = index.min(), index.max()
+        if low < -self._records or high >= self._records:
+            wrong = index[(index < -self._records) | (index >= self._records)][0]
+            raise IndexError(f"index {wrong} is out of bounds for {self._records} records")
+        return np.where(index < 0, index + self._records, index) if low < 0 else index
+
+    def _take(self, source: np.ndarray, index: np.ndarray, out: np.ndarray) -> None:
+        """Gather rows; with threads where there are enough of them. mode="raise" would copy twice, and the numbers are checked."""
+        rows = len(index)
+        parts = min(self._threads, out.nbytes // _THREAD_BYTES, rows)
+        if parts < 2:
+            source.take(index, 0, out, "clip")
+            return
+        ends = [rows * k // parts for k in range(parts + 1)]
+        pool = _pool(self._threads)
+        others = [pool.submit(source.take, index[a:b], 0, out[a:b], "clip") for a, b in zip(ends[1:], ends[2:])]
+        source.take(index[: ends[1]], 0, out[: ends[1]], "clip")
+        for other in others:
+            other.result()
+
     def _buffer(self, rows: int) -> list[np.ndarray]:
         """Return memory for a number of rows, to which nothing refers."""
-        for i in range(len(self.buffers)):
-            if len(self.buffers[i][0]) < rows:
-                continue
-            if all(_references(self.buffers[i], k) == _ALONE for k in range(len(self.buffers[i]))):
-                return self.buffers[i]
+        for buffer in self.buffers:
+            if len(buffer[0]) >= rows and all(sys.getrefcount(buffer[k]) == _ALONE for k in range(len(buffer))):
+                return buffer if len(buffer[0]) == rows else [a[:rows] for a in buffer]
         new = [np.empty((rows, *a.shape[1:]), a.dtype) for a in self._sources]
         if _ALONE and len(self.buffers) < _MAX_BUFFERS:
             self.buffers.append(new)
@@ -390,12 +424,23 @@ class _Gather:
         return new
 
 
-def _references(arrays: list[np.ndarray], k: int) -> int:
-    return sys.getrefcount(arrays[k])
+def _alone() -> int:
+    """Return the references that are counted of an array which a list alone has; 0 where the interpreter does not count exactly."""
+    arrays = [np.empty(1)]
+    return sys.getrefcount(arrays[0]) if getattr(sys, "_is_gil_enabled", lambda: True)() else 0
 
 
-#: The result of _references for an array that only the list refers to; 0 where the interpreter does not count exactly.
-_ALONE = _references([np.empty(1)], 0) if getattr(sys, "_is_gil_enabled", lambda: True)() else 0
+_ALONE = _alone()
+
+_pools: dict[int, ThreadPoolExecutor] = {}  # by process: a child of a fork has none of its parent's threads
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Return the threads that gather rows in this process."""
+    if os.getpid() not in _pools:
+        _pools.clear()
+        _pools[os.getpid()] = ThreadPoolExecutor(max(1, threads - 1), "penstock-gather")
+    return _pools[os.getpid()]
 
 
 def _source(a: Any, output: str) -> tuple[np.ndarray, Callable[[np.ndarray], Any]]:
@@ -452,7 +497,7 @@ def _samplers(signature: Signature, found: Columns) -> tuple[Any, Any]:
 def _order(engine: ArrayLoader, at: Mapping[str, Any]) -> tuple[Iterator[np.ndarray], bool, dict[str, Any]]:
     """Return the batches of record numbers from a position on, whether they may be asked for early, and what the state has to know of them."""
     sampler, batch_sampler, step = engine.sampler, engine.batch_sampler, at["step"]
-    if batch_sampler is not None and _is_plain(batch_sampler, engine.columns):
+    if engine.of_torch and _is_plain(batch_sampler):
         inner = batch_sampler.sampler
         size, drop_last = batch_sampler.batch_size, batch_sampler.drop_last
         if type(inner).__name__ == "SequentialSampler":
@@ -474,7 +519,7 @@ def _is_stateful(sampler: Any) -> bool:
     return callable(getattr(sampler, "state_dict", None)) and callable(getattr(sampler, "load_state_dict", None))
 
 
-def _is_plain(batch_sampler: Any, found: Columns) -> bool:
+def _is_plain(batch_sampler: Any) -> bool:
     """Return whether batches are those of torch's own samplers over all records, whose order is known at once."""
     from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
 

@@ -244,7 +244,7 @@ class DataLoader:
         seed = None if given["seed"] is None else count("seed", given["seed"], 0, MAX_SEED)
         dataset = self._own_dataset()
         rank, world_size = (0, 1) if given["rank"] is None and given["world_size"] is None else ranks(given["rank"], given["world_size"], {})
-        signature = Signature.of({**given, "dataset": dataset}, 0 if seed is None else _cores(), False if kind == "arrays" else None)
+        signature = Signature.of({**given, "dataset": dataset}, 0 if seed is None or kind == "arrays" else _cores(), False if kind == "arrays" else None)
         self._take_class()
         if world_size > 1 and seed is None:
             signature = replace(signature, sampler=self._distributed(signature, rank, world_size), shuffle=False)
@@ -253,7 +253,8 @@ class DataLoader:
         if kind == "arrays":
             from .arrays import ArrayLoader
 
-            engine = ArrayLoader(signature, seed=seed, rank=rank, world_size=world_size, output=output)
+            threads = _cores() if given["num_workers"] is None else signature.num_workers or 1
+            engine = ArrayLoader(signature, seed=seed, rank=rank, world_size=world_size, output=output, threads=threads)
         else:
             from .workers import UserLoader
 
@@ -417,7 +418,7 @@ class DataLoader:
     @property
     def records(self) -> int:
         """Records of the dataset, or rows if they are packed."""
-        return self._engine.session.records if isinstance(self._engine, FeedLoader) else len(self.dataset)
+        return int(self._engine.records) if hasattr(self._engine, "records") else len(self.dataset)
 
     @property
     def pid(self) -> int | None:
@@ -552,5 +553,7 @@ def _again(cls: type[DataLoader], arguments: dict[str, Any], state: tuple[dict[s
 
 
 def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of cores that this process may use, if those of its launcher's on this host have a share each."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    local = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return max(1, cores // int(local)) if local.isdecimal() and int(local) else cores

@@ -34,6 +34,11 @@ class FeedLoader:
         epoch: int = self.at["epoch"]
         return epoch
 
+    @property
+    def records(self) -> int:
+        """Records of the dataset, or rows if they are packed."""
+        return self.session.records
+
     def __repr__(self) -> str:
         return f"<penstock DataLoader of {self.session.records} records: batch {self.at['step']} of {self.session.batches} in epoch {self.epoch}>"
 

@@ -1,0 +1,243 @@
+"""DataLoaders over arrays in memory; tests/peers compares them with torch's."""
+
+import collections
+import copy
+import gc
+import pickle
+import random
+import unittest
+
+import numpy as np
+
+import penstock
+from penstock.arrays import _MAX_BUFFERS, columns
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+X, Y = np.arange(206.0).reshape(103, 2), np.arange(103)
+
+
+def loader(dataset=(X, Y), batch_size=10, **options):
+    return penstock.DataLoader(dataset, batch_size, output="numpy", **options)
+
+
+def rows(batches):
+    return [y for _, labels in batches for y in labels.tolist()]
+
+
+class Kinds(unittest.TestCase):
+    def test_what_batches_are(self):
+        Pair = collections.namedtuple("Pair", "x y")
+        for dataset, kind in (((X, Y), list), (Pair(X, Y), Pair)):
+            (first, *_, last) = loader(dataset)
+            self.assertIs(type(first), kind)
+            self.assertEqual((first[0].tolist(), last[1].tolist()), (X[:10].tolist(), [100, 101, 102]))
+        first = next(iter(loader({"x": X, 3: Y})))
+        self.assertEqual({name: v.tolist() for name, v in first.items()}, {"x": X[:10].tolist(), 3: list(range(10))})
+        first = next(iter(loader(X)))
+        self.assertEqual((type(first), first.tolist()), (np.ndarray, X[:10].tolist()))
+        self.assertEqual([len(loader(X, 10, drop_last=d)) for d in (False, True)], [11, 10])
+
+    def test_what_is_not_arrays_alone(self):
+        for dataset in ([X, Y], (X, Y[:5]), (X, [1, 2]), {}, (), np.array(3), np.array(["a"]), np.array([None]), np.zeros(3, ">f8"), np.zeros(3, "M8[s]"), "x"):
+            self.assertIsNone(columns(dataset))
+        self.assertEqual([b.tolist() for b in loader([3, 1, 2], 2)], [[3, 1], [2]])  # a list is a dataset of its items
+
+    def test_layouts(self):
+        wide = np.arange(60).reshape(10, 6)
+        for a in (wide[:, ::2], wide[::-1], np.asfortranarray(wide), wide.T[:6], wide[:, :0], np.broadcast_to(np.arange(3), (10, 3))):
+            got = np.concatenate(list(loader(a, 4, seed=3, shuffle=True)))
+            order = penstock.order.shuffle(len(a), 3, 0)[:]
+            self.assertEqual(got.tolist(), a[order].tolist())
+
+    def test_options_of_prepared_datasets(self):
+        for name, value in (("transforms", []), ("filters", [("x", "==", 1)]), ("pack", penstock.Pack(3)), ("verify", "first"), ("cache_dir", "x"), ("batch_transforms", [])):
+            with self.assertRaisesRegex(ValueError, f"^{name} is for a dataset that preprocess made"):
+                loader(**{name: value})
+        with self.assertRaisesRegex(ValueError, "fields is for the path of a dataset"):
+            loader(fields=["x"])
+        with self.assertRaisesRegex(ValueError, "output is 'np'"):
+            penstock.DataLoader((X, Y), output="np")
+        with self.assertRaisesRegex(ValueError, "device is for output="):
+            loader(device="cuda")
+
+
+class Order(unittest.TestCase):
+    def test_of_a_seed(self):
+        for n, size, world in ((103, 10, 1), (5000, 64, 1), (103, 10, 3), (5000, 7, 4), (3, 10, 2)):
+            for drop_last in (False, True):
+                for rank in range(world):
+                    batches = penstock.order.Batches(n, size, 7, drop_last=drop_last, rank=rank, world_size=world)
+                    dl = loader((np.arange(n), np.arange(n)), size, shuffle=True, seed=7, drop_last=drop_last, rank=rank, world_size=world)
+                    self.assertEqual(len(dl), len(batches))
+                    for epoch in range(2):
+                        batches.set_epoch(epoch)
+                        self.assertEqual([y.tolist() for _, y in dl], [b.tolist() for b in batches])
+                    batches.set_epoch(9)
+                    dl.set_epoch(9)
+                    self.assertEqual(rows(dl), np.concatenate([*batches, np.empty(0, int)]).tolist())
+
+    def test_without_a_seed(self):
+        self.assertEqual(rows(loader(shuffle=True)), rows(loader(shuffle=True, seed=0)))
+        drawn = [rows(loader(shuffle=True, generator=np.random.default_rng(k))) for k in (1, 1, 2)]
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertNotEqual(drawn[0], drawn[2])
+
+    def test_of_a_sampler(self):
+        for order in (range(102, -1, -1), [5, -1, 7], np.array([3, 3])):
+            want = [i % 103 for i in order]
+            self.assertEqual(rows(loader(sampler=order)), want)
+            self.assertEqual(rows(loader(sampler=order, drop_last=True)), want[: len(want) // 10 * 10])
+        self.assertEqual([y.tolist() for _, y in loader(batch_size=1, batch_sampler=[[1, 2], np.array([3]), (4, -1)])], [[1, 2], [3], [4, 102]])
+        self.assertEqual(rows(loader(sampler=(i for i in (3, 4)))), [3, 4])
+        with self.assertRaisesRegex(IndexError, "index 103 is out of bounds for 103 records"):
+            rows(loader(sampler=[1, 103]))
+        with self.assertRaisesRegex(ValueError, "rank is 1 of 2, and the sampler decides the order"):
+            loader(sampler=[1], rank=1, world_size=2, seed=1)
+
+    def test_loops_at_a_time(self):
+        dl = loader(seed=3, shuffle=True)
+        a, b = iter(dl), iter(dl)
+        self.assertEqual([len(x) for x in (a, b)], [11, 11])
+        one = [rows([next(a)]), rows([next(b)]), rows(a), rows(b)]
+        self.assertEqual(sorted(one[0] + one[2]), list(range(103)))
+        self.assertEqual(sorted(one[1] + one[3]), list(range(103)))
+
+
+class State(unittest.TestCase):
+    def test_at_random_steps(self):
+        rng = random.Random(3)
+        for case in range(60):
+            n, size, world = rng.choice([1, 50, 5000]), rng.choice([1, 7, 64]), rng.choice([1, 1, 2])
+            size, world = (size, world) if size * world <= n else (1, 1)
+            options = {"shuffle": rng.random() < 0.8, "seed": rng.randrange(5), "drop_last": rng.random() < 0.5}
+            data = (np.arange(n), np.arange(n))
+            of = [loader(data, size, rank=r, world_size=world, **options) for r in range(world)]
+            epochs = [[rows([b]) for _ in range(2) for b in dl] for dl in of]
+            steps = rng.randrange(len(epochs[0]) + 1)
+            dl = loader(data, size, rank=0, world_size=world, **options)
+            got = []
+            while len(got) < steps:
+                for b in dl:
+                    got.append(rows([b]))
+                    if len(got) == steps:
+                        break
+            state = pickle.loads(pickle.dumps(dl.state_dict()))
+            again = [loader(data, size, rank=r, world_size=world, **options) for r in range(world)]
+            for r, other in enumerate(again):
+                other.load_state_dict(state)
+                rest = [rows([b]) for b in other]
+                at = steps % len(of[0]) if steps % len(of[0]) or not steps else len(of[0])  # after the last batch, nothing is left of the epoch
+                first = steps - at
+                self.assertEqual(rest, epochs[r][first + at : first + len(of[0])], (case, options))
+            copied = pickle.loads(pickle.dumps(dl))
+            self.assertEqual(copied.state_dict(), state)
+
+    def test_of_another_run(self):
+        state = loader(seed=3, shuffle=True).state_dict()
+        for options, what in (({"seed": 4, "shuffle": True}, "seed was 3, and is 4"), ({"seed": 3}, "shuffle was True"), ({"seed": 3, "batch_size": 9, "shuffle": True}, "global_batch was 10")):
+            with self.assertRaisesRegex(penstock.Error, f"the state is of another run: {what}"):
+                loader(**options).load_state_dict(state)
+        loader(seed=3, shuffle=True, batch_size=5, rank=1, world_size=2).load_state_dict(state)
+        for wrong, kind in (({"what": 1}, ValueError), ("x", TypeError), ({**state, "step": 99}, ValueError)):
+            with self.assertRaises(kind):
+                loader(seed=3, shuffle=True).load_state_dict(wrong)
+
+    def test_of_a_sampler_with_a_state(self):
+        class Counting:
+            def __init__(self):
+                self.at = 0
+
+            def __iter__(self):
+                while self.at < 103:
+                    self.at += 1
+                    yield self.at - 1
+                self.at = 0
+
+            def __len__(self):
+                return 103
+
+        dl = loader(sampler=Counting())
+        batches = iter(dl)
+        got = rows([next(batches), next(batches)])
+        again = loader(sampler=Counting())
+        again.load_state_dict(dl.state_dict())  # without a state of its own, what was yielded is passed over
+        self.assertEqual(got + rows(again), list(range(103)))
+
+
+class Memory(unittest.TestCase):
+    def test_batches_that_are_kept(self):
+        for output in ("numpy", "torch") if torch else ("numpy",):
+            for n, size in ((5000, 3), (5000, 300)):
+                data = np.random.default_rng(1).integers(0, 1 << 60, (n, 40))
+                dl = penstock.DataLoader(data, size, shuffle=True, seed=1, output=output)
+                order = penstock.order.shuffle(n, 1, 0)[:]
+                kept = list(dl)
+                views = [b[:2].reshape(-1) for b in kept[::2]]
+                del kept[::2]
+                gc.collect()
+                for epoch in range(1, 3):
+                    for b in dl:
+                        del b
+                for k, b in enumerate(kept):
+                    at = (2 * k + 1) * size
+                    self.assertTrue((np.asarray(b) == data[order[at : at + size]]).all())
+                for k, b in enumerate(views):
+                    self.assertTrue((np.asarray(b) == data[order[2 * k * size : 2 * k * size + 2]].reshape(-1)).all())
+
+    def test_memory_is_used_again(self):
+        data = np.zeros((4000, 1000), np.uint8)
+        dl = loader(data, 100, shuffle=True, seed=1)
+        for _ in range(3):
+            for b in dl:
+                b[:] = 1  # it is the loop's
+        self.assertEqual(data.max(), 0)
+        stats = dl.stats()
+        self.assertLessEqual(stats["buffers"], 3)
+        self.assertEqual((stats["unpooled"], stats["batches"]), (0, 120))
+        kept = [b for _ in range(3) for b in dl]
+        self.assertLessEqual(dl.stats()["buffers"], _MAX_BUFFERS)
+        self.assertGreater(dl.stats()["unpooled"], 0)
+        self.assertEqual(len(kept), 120)
+        self.assertIn("gathered", dl.diagnose())
+        dl.close()
+        self.assertEqual(len(list(dl)), 40)
+
+    def test_copies(self):
+        dl = loader(seed=3, shuffle=True)
+        next(iter(dl))
+        for again in (copy.copy(dl), copy.deepcopy(dl), pickle.loads(pickle.dumps(dl))):
+            self.assertEqual(again.state_dict(), dl.state_dict())
+
+
+class Attributes(unittest.TestCase):
+    def test_they_are_those_of_the_parameters(self):
+        dl = loader(seed=3, shuffle=True, drop_last=True)
+        self.assertEqual((dl.batch_size, dl.drop_last, dl.num_workers, dl.seed, dl.rank, dl.world_size, dl.shuffle, dl.records), (10, True, 0, 3, 0, 1, True, 103))
+        for name in ("batch_size", "sampler", "batch_sampler", "drop_last", "dataset", "persistent_workers"):
+            with self.assertRaises(ValueError) as raised:
+                setattr(dl, name, 3)
+            self.assertEqual(str(raised.exception), f"{name} attribute should not be set after DataLoader is initialized")
+        dl.timeout = 3
+        self.assertEqual((dl.timeout, len(list(dl))), (3, 10))
+        with self.assertRaisesRegex(TypeError, "has no items"):
+            dl[0]
+        self.assertIn("DataLoader of a tuple", repr(dl))
+
+    def test_a_subclass(self):
+        class Mine(penstock.DataLoader):
+            def __init__(self, *arguments, **options):
+                super().__init__(*arguments, output="numpy", **options)
+                self.mine = 3
+
+        dl = Mine(X, 10, seed=1, shuffle=True)
+        self.assertEqual((type(dl).__name__, dl.mine, len(list(dl))), ("Mine", 3, 11))
+        again = copy.copy(dl)
+        self.assertEqual((type(again), again.mine, [b.tolist() for b in again]), (Mine, 3, [b.tolist() for b in dl]))
+
+
+if __name__ == "__main__":
+    unittest.main()
