@@ -144,7 +144,9 @@ class ArrayLoader:
     Without a seed, order, draws from torch's generators and batches are those of torch's DataLoader. With one, the order is penstock's.
     """
 
-    def __init__(self, signature: Signature, *, seed: int | None = None, rank: int = 0, world_size: int = 1, output: str = "torch", threads: int = 1) -> None:
+    def __init__(
+        self, signature: Signature, *, seed: int | None = None, rank: int = 0, world_size: int = 1, output: str = "torch", threads: int = 1
+    ) -> None:
         found = columns(signature.dataset)
         if found is None:
             raise Error("the dataset has columns that have ceased to be arrays")
@@ -228,9 +230,7 @@ class ArrayLoader:
         if s.pin_memory and not _accelerated():
             import warnings
 
-            warnings.warn(
-                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.", stacklevel=4
-            )
+            warnings.warn("'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.", stacklevel=4)
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next loop is; without a seed, to the sampler, if it wants to know."""

@@ -243,14 +243,16 @@ class BatchTuple(LoaderBatch, tuple[Any, ...]):
         return f"<penstock batch{number}: {', '.join(shown)}>"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _class(names: tuple[str, ...]) -> type[BatchTuple]:
     """Return the class of named tuples of these names."""
     places = {name: i for i, name in enumerate(names)}
     taken = set(dir(LoaderBatch)) | {"keys", "values", "items"}
     named = [name for name in names if name.isidentifier() and not keyword.iskeyword(name) and name not in taken and not name.startswith("_")]
     members = {name: property(operator.itemgetter(places[name])) for name in named}
-    return type("LoaderBatch", (BatchTuple,), {**members, "_fields": names, "_places": places, "__match_args__": tuple(named), "__module__": __name__})
+    return type(
+        "LoaderBatch", (BatchTuple,), {**members, "_fields": names, "_places": places, "__match_args__": tuple(named), "__module__": __name__}
+    )
 
 
 def made(kind: type, values: Mapping[str, Any], message: Mapping[str, Any], slot: Slot | None = None) -> Any:

@@ -33,7 +33,16 @@ from .samplers import MAX_SEED
 from .signature import Signature, context
 
 #: Parameters that say what a feeding process does; nothing else does it.
-_FED = {"transforms": None, "independent": (), "batch_transforms": None, "filters": None, "pack": None, "verify": "off", "cache_dir": None, "cache_size": None}
+_FED = {
+    "transforms": None,
+    "independent": (),
+    "batch_transforms": None,
+    "filters": None,
+    "pack": None,
+    "verify": "off",
+    "cache_dir": None,
+    "cache_size": None,
+}
 
 
 class DataLoader:
@@ -194,7 +203,9 @@ class DataLoader:
         arguments = {name: value for name, value in locals().items() if name != "self"}
         self._arguments = arguments
         if pin_memory_device:
-            warnings.warn("pin_memory_device is deprecated and ignored, as in torch; device= puts batches on a device", DeprecationWarning, stacklevel=2)
+            warnings.warn(
+                "pin_memory_device is deprecated and ignored, as in torch; device= puts batches on a device", DeprecationWarning, stacklevel=2
+            )
         self._prefetcher: Any = None
         self._progress: Any = None  # what Accelerate wants to know
         kind = subject.kind(arguments)
@@ -217,7 +228,9 @@ class DataLoader:
             self._held["num_workers"] = _cores()
         if signature.generator is not None:
             self._arguments |= {"seed": options["seed"], "generator": None}
-        self._public({**self._arguments, "sampler": request.sampler, "batch_size": options["batch_size"], "prefetch_factor": signature.prefetch_factor})
+        self._public(
+            {**self._arguments, "sampler": request.sampler, "batch_size": options["batch_size"], "prefetch_factor": signature.prefetch_factor}
+        )
         self._context = signature.multiprocessing_context
         self._paths, self._split, self._several = request.subject.paths, request.subject.split, isinstance(self._arguments["dataset"], (list, tuple))
         self._given = None if request.subject.records is None or self._several else self._arguments["dataset"]  # an object that says what it has
@@ -235,8 +248,8 @@ class DataLoader:
         for name, default in _FED.items():
             if given[name] is not default and given[name] != default:
                 raise ValueError(
-                    f"{name} is for a dataset that preprocess made, opened with mode='r', and without collate_fn, batch_sampler and batch_size=None: a "
-                    "feeding process does it; "
+                    f"{name} is for a dataset that preprocess made, opened with mode='r', and without collate_fn, batch_sampler and batch_size=None: "
+                    "a feeding process does it; "
                     "do it in the dataset's own code, or prepare the dataset: penstock preprocess SOURCE DATASET"
                 )
         if given["output"] not in ("torch", "numpy", "jax"):
@@ -244,7 +257,9 @@ class DataLoader:
         seed = None if given["seed"] is None else count("seed", given["seed"], 0, MAX_SEED)
         dataset = self._own_dataset()
         rank, world_size = (0, 1) if given["rank"] is None and given["world_size"] is None else ranks(given["rank"], given["world_size"], {})
-        signature = Signature.of({**given, "dataset": dataset}, 0 if seed is None or kind == "arrays" else _cores(), False if kind == "arrays" else None)
+        signature = Signature.of(
+            {**given, "dataset": dataset}, 0 if seed is None or kind == "arrays" else _cores(), False if kind == "arrays" else None
+        )
         self._take_class()
         if world_size > 1 and seed is None:
             signature = replace(signature, sampler=self._distributed(signature, rank, world_size), shuffle=False)
@@ -283,7 +298,9 @@ class DataLoader:
         given = self._arguments
         dataset, fields, split = given["dataset"], given["fields"], given["split"]
         if isinstance(dataset, (list, tuple)) and dataset and all(isinstance(d, (str, bytes, os.PathLike)) for d in dataset):
-            raise ValueError(f"a list of {len(dataset)} paths with a function of Python; give torch.utils.data.ConcatDataset of penstock.open of each")
+            raise ValueError(
+                f"a list of {len(dataset)} paths with a function of Python; give torch.utils.data.ConcatDataset of penstock.open of each"
+            )
         if not isinstance(dataset, (str, bytes, os.PathLike)):
             for name in ("fields", "split"):
                 if given[name] is not None:
@@ -299,8 +316,8 @@ class DataLoader:
         """Return the sampler of a rank where there is no seed: torch's."""
         if signature.iterable or signature.sampler is not None or signature.batch_sampler is not None or self._arguments["output"] != "torch":
             raise ValueError(
-                f"rank is {rank} of {world_size}, and the order is not one that can be divided: give seed=, or a DistributedSampler; an iterable dataset "
-                "divides itself, by torch.distributed.get_rank()"
+                f"rank is {rank} of {world_size}, and the order is not one that can be divided: give seed=, or a DistributedSampler; an iterable "
+                "dataset divides itself, by torch.distributed.get_rank()"
             )
         from torch.utils.data import DistributedSampler
 
@@ -463,7 +480,10 @@ class DataLoader:
             if getattr(self._engine, name) is not mine[name]:
                 setattr(self._engine, name, mine[name])
         now = {name: mine[name] for name in _ASSIGNABLE}
-        if any(getattr(self._signature, name) is not value for name, value in now.items()) or self._context is not self._signature.multiprocessing_context:
+        if (
+            any(getattr(self._signature, name) is not value for name, value in now.items())
+            or self._context is not self._signature.multiprocessing_context
+        ):
             self._signature = self._engine.signature = replace(self._signature, **now, multiprocessing_context=self._context)
 
     def set_epoch(self, epoch: int) -> None:
@@ -523,7 +543,9 @@ class DataLoader:
         written = getattr(type(self), "_written", type(self))
         if isinstance(self._engine, FeedLoader):
             state: Any = (self._engine.state_dict(), self._engine.resumed)
-            mine = {name: value for name, value in vars(self).items() if name not in _KEPT and name not in self._arguments and not name.startswith("_")}
+            mine = {
+                name: value for name, value in vars(self).items() if name not in _KEPT and name not in self._arguments and not name.startswith("_")
+            }
         else:
             state = None if self._arguments["seed"] is None else (self.state_dict(), None)
             mine = {name: value for name, value in vars(self).items() if name not in _KEPT}
@@ -531,7 +553,9 @@ class DataLoader:
 
 
 #: Attributes that a copy makes for itself.
-_KEPT = frozenset(("_arguments", "_engine", "_signature", "_prefetcher", "_progress", "_held", "_of_torch", "_paths", "_split", "_several", "_given", "_place"))
+_KEPT = frozenset(
+    ("_arguments", "_engine", "_signature", "_prefetcher", "_progress", "_held", "_of_torch", "_paths", "_split", "_several", "_given", "_place")
+)
 
 #: Parameters of own datasets that may be assigned, and hold from the next loop on.
 _ASSIGNABLE = (

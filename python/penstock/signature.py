@@ -122,9 +122,7 @@ def context(given: Any, workers: int | None) -> BaseContext | None:
     if given is None:
         return None
     if workers == 0:
-        raise ValueError(
-            f"multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers={workers}"
-        )
+        raise ValueError(f"multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers={workers}")
     if isinstance(given, str):
         known = multiprocessing.get_all_start_methods()
         if given not in known:

@@ -42,7 +42,19 @@ class Kinds(unittest.TestCase):
         self.assertEqual([len(loader(X, 10, drop_last=d)) for d in (False, True)], [11, 10])
 
     def test_what_is_not_arrays_alone(self):
-        for dataset in ([X, Y], (X, Y[:5]), (X, [1, 2]), {}, (), np.array(3), np.array(["a"]), np.array([None]), np.zeros(3, ">f8"), np.zeros(3, "M8[s]"), "x"):
+        for dataset in (
+            [X, Y],
+            (X, Y[:5]),
+            (X, [1, 2]),
+            {},
+            (),
+            np.array(3),
+            np.array(["a"]),
+            np.array([None]),
+            np.zeros(3, ">f8"),
+            np.zeros(3, "M8[s]"),
+            "x",
+        ):
             self.assertIsNone(columns(dataset))
         self.assertEqual([b.tolist() for b in loader([3, 1, 2], 2)], [[3, 1], [2]])  # a list is a dataset of its items
 
@@ -54,7 +66,14 @@ class Kinds(unittest.TestCase):
             self.assertEqual(got.tolist(), a[order].tolist())
 
     def test_options_of_prepared_datasets(self):
-        for name, value in (("transforms", []), ("filters", [("x", "==", 1)]), ("pack", penstock.Pack(3)), ("verify", "first"), ("cache_dir", "x"), ("batch_transforms", [])):
+        for name, value in (
+            ("transforms", []),
+            ("filters", [("x", "==", 1)]),
+            ("pack", penstock.Pack(3)),
+            ("verify", "first"),
+            ("cache_dir", "x"),
+            ("batch_transforms", []),
+        ):
             with self.assertRaisesRegex(ValueError, f"^{name} is for a dataset that preprocess made"):
                 loader(**{name: value})
         with self.assertRaisesRegex(ValueError, "fields is for the path of a dataset"):
@@ -138,7 +157,11 @@ class State(unittest.TestCase):
 
     def test_of_another_run(self):
         state = loader(seed=3, shuffle=True).state_dict()
-        for options, what in (({"seed": 4, "shuffle": True}, "seed was 3, and is 4"), ({"seed": 3}, "shuffle was True"), ({"seed": 3, "batch_size": 9, "shuffle": True}, "global_batch was 10")):
+        for options, what in (
+            ({"seed": 4, "shuffle": True}, "seed was 3, and is 4"),
+            ({"seed": 3}, "shuffle was True"),
+            ({"seed": 3, "batch_size": 9, "shuffle": True}, "global_batch was 10"),
+        ):
             with self.assertRaisesRegex(penstock.Error, f"the state is of another run: {what}"):
                 loader(**options).load_state_dict(state)
         loader(seed=3, shuffle=True, batch_size=5, rank=1, world_size=2).load_state_dict(state)
@@ -216,7 +239,9 @@ class Memory(unittest.TestCase):
 class Attributes(unittest.TestCase):
     def test_they_are_those_of_the_parameters(self):
         dl = loader(seed=3, shuffle=True, drop_last=True)
-        self.assertEqual((dl.batch_size, dl.drop_last, dl.num_workers, dl.seed, dl.rank, dl.world_size, dl.shuffle, dl.records), (10, True, 0, 3, 0, 1, True, 103))
+        self.assertEqual(
+            (dl.batch_size, dl.drop_last, dl.num_workers, dl.seed, dl.rank, dl.world_size, dl.shuffle, dl.records), (10, True, 0, 3, 0, 1, True, 103)
+        )
         for name in ("batch_size", "sampler", "batch_sampler", "drop_last", "dataset", "persistent_workers"):
             with self.assertRaises(ValueError) as raised:
                 setattr(dl, name, 3)

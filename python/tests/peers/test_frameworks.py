@@ -21,7 +21,9 @@ from tests import data
 
 
 def loader(**options):
-    return penstock.DataLoader(data.path("images"), 100, transforms=[T.ToTensor(), T.Normalize()], command=data.feed(), rank=0, world_size=1, **options)
+    return penstock.DataLoader(
+        data.path("images"), 100, transforms=[T.ToTensor(), T.Normalize()], command=data.feed(), rank=0, world_size=1, **options
+    )
 
 
 class Model(lightning.LightningModule):
@@ -43,7 +45,13 @@ class Model(lightning.LightningModule):
 
 def trainer(folder, **options):
     return lightning.Trainer(
-        accelerator="cpu", default_root_dir=folder, logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False, **options
+        accelerator="cpu",
+        default_root_dir=folder,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        **options,
     )
 
 
@@ -114,7 +122,6 @@ class Lightning(unittest.TestCase):
             with penstock.DataLoader(data.path("images"), 100, command=data.feed(), rank="auto") as dl:
                 self.assertEqual((dl.rank, dl.world_size, len(dl)), (1, 2, 8))
 
-
     def test_hooks_and_predictions(self):
         class Hooked(Model):
             def train_dataloader(self):
@@ -142,13 +149,20 @@ class Lightning(unittest.TestCase):
         from lightning.pytorch.trainer.connectors.data_connector import _get_distributed_sampler
         from lightning.pytorch.utilities.data import _is_dataloader_shuffled, _update_dataloader
 
-        orders = ({"shuffle": True}, {"shuffle": False}, {"sampler": penstock.samplers.Block(10)}, {"sampler": torch.utils.data.RandomSampler(range(1500))})
+        orders = (
+            {"shuffle": True},
+            {"shuffle": False},
+            {"sampler": penstock.samplers.Block(10)},
+            {"sampler": torch.utils.data.RandomSampler(range(1500))},
+        )
         for options in orders:
             got = []
             for rank in range(2):
                 with penstock.DataLoader(data.path("images"), 100, seed=3, output="torch", batch_type=dict, command=data.feed(), **options) as dl:
                     shuffled = _is_dataloader_shuffled(dl)
-                    self.assertEqual(shuffled, options.get("shuffle", "sampler" in options and not isinstance(options["sampler"], penstock.samplers.Sampler)))
+                    self.assertEqual(
+                        shuffled, options.get("shuffle", "sampler" in options and not isinstance(options["sampler"], penstock.samplers.Sampler))
+                    )
                     with mock.patch.dict(os.environ, {"PL_GLOBAL_SEED": "42"}):
                         sampler = _get_distributed_sampler(dl, shuffled, 0, num_replicas=2, rank=rank)
                         with warnings.catch_warnings(), _update_dataloader(dl, sampler) as part:
@@ -171,7 +185,7 @@ class Lightning(unittest.TestCase):
         env = {**os.environ, "PYTHONPATH": os.path.dirname(data.HERE), "PENSTOCK_FEED": data.feed()}
         out = subprocess.run([sys.executable, "two.py", data.path("images")], cwd=self.folder, env=env, capture_output=True, text=True, timeout=300)
         self.assertEqual(out.returncode, 0, out.stderr)
-        got = [json.loads(line) for line in sorted(os.listdir(self.folder)) if line.endswith(".json") for line in open(os.path.join(self.folder, line))]
+        got = [of_json(self.folder, f"rank{k}.json") for k in range(2)]
         self.assertEqual([g["rank"] for g in got], [0, 1])
         self.assertEqual(sorted(i for g in got for i in g["records"]), list(range(1500)))
 
@@ -192,9 +206,14 @@ class Model(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), 0.01)
 if __name__ == "__main__":
     loader = penstock.DataLoader(sys.argv[1], 100, shuffle=True)
-    trainer = lightning.Trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False)
+    trainer = lightning.Trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=1, logger=False, enable_checkpointing=False)
     trainer.fit(Model(), loader)
 """
+
+
+def of_json(folder, name):
+    with open(os.path.join(folder, name)) as f:
+        return json.load(f)
 
 
 def torch_arrays(**options):
@@ -205,7 +224,11 @@ class Rebuilt(unittest.TestCase):
     """Frameworks make another DataLoader of the attributes of one."""
 
     def test_of_its_attributes(self):
-        for make in (lambda: loader(shuffle=True, seed=4, batch_type=dict), torch_arrays, lambda: torch_arrays(batch_sampler=None, num_workers=1, shuffle=False)):
+        for make in (
+            lambda: loader(shuffle=True, seed=4, batch_type=dict),
+            torch_arrays,
+            lambda: torch_arrays(batch_sampler=None, num_workers=1, shuffle=False),
+        ):
             with make() as dl:
                 mine = {name: value for name, value in vars(dl).items() if not name.startswith("_")}
                 self.assertLess(mine.keys(), set(inspect.signature(penstock.DataLoader).parameters))
@@ -218,7 +241,7 @@ class Rebuilt(unittest.TestCase):
                         self.assertTrue(all(torch.equal(x, y) for x, y in zip(*(v.values() if isinstance(v, dict) else v for v in (a, b)))))
 
     def test_as_ray_does(self):
-        names = "dataset num_workers collate_fn pin_memory drop_last timeout worker_init_fn generator".split()
+        names = ["dataset", "num_workers", "collate_fn", "pin_memory", "drop_last", "timeout", "worker_init_fn", "generator"]
         with loader(shuffle=True) as dl:
             other = torch.utils.data.DataLoader(
                 **{name: getattr(dl, name) for name in names}, batch_size=100, sampler=torch.utils.data.DistributedSampler(dl.dataset, 2, 0)
@@ -236,14 +259,16 @@ class Accelerate(unittest.TestCase):
     def test_gradient_accumulation(self):
         accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=4)
         net = torch.nn.Linear(1, 1)
-        net, optimizer = accelerator.prepare(net, torch.optim.SGD(net.parameters(), 0.1))
+        net, _ = accelerator.prepare(net, torch.optim.SGD(net.parameters(), 0.1))
         for dl, batches, last in ((loader(), 15, 0), (torch_arrays(), 11, 3), (torch_arrays(drop_last=True), 10, -1)):
             self.assertIs(accelerator.prepare(dl), dl)
             steps, seen = [], 0
             for _ in range(2):
                 for k, batch in enumerate(dl):
                     with accelerator.accumulate(net):
-                        steps.append((k, accelerator.sync_gradients, accelerator.gradient_state.end_of_dataloader, accelerator.gradient_state.remainder))
+                        steps.append(
+                            (k, accelerator.sync_gradients, accelerator.gradient_state.end_of_dataloader, accelerator.gradient_state.remainder)
+                        )
                         seen += len(accelerator.gather_for_metrics(batch[1]))
                 self.assertFalse(accelerator.gradient_state.in_dataloader)
             self.assertEqual(steps, 2 * [(k, (k + 1) % 4 == 0 or k + 1 == batches, k + 1 == batches, last) for k in range(batches)])
@@ -252,14 +277,12 @@ class Accelerate(unittest.TestCase):
 
     def test_two_processes(self):
         with tempfile.TemporaryDirectory() as folder:
-            code = f"import accelerate; from tests.peers import test_frameworks as t; accelerate.debug_launcher(t._part, {(data.path('images'), data.feed(), folder)!r}, 2)"
+            arguments = data.path("images"), data.feed(), folder
+            code = f"import accelerate; from tests.peers import test_frameworks as t; accelerate.debug_launcher(t._part, {arguments!r}, 2)"
             env = {**os.environ, "PYTHONPATH": os.path.dirname(data.HERE)}
             out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300)
             self.assertEqual(out.returncode, 0, out.stderr)
-            got = []
-            for rank in range(2):
-                with open(os.path.join(folder, str(rank))) as f:
-                    got.append(json.load(f))
+            got = [of_json(folder, str(rank)) for rank in range(2)]
             self.assertEqual([g["world"] for g in got], [[0, 2], [1, 2]])
             self.assertEqual(sorted(got[0]["records"] + got[1]["records"]), list(range(1500)))
             self.assertEqual(got[0]["metrics"], 1500)
