@@ -1,8 +1,14 @@
 """DataLoaders of user datasets against torch's: the same batches to the bit, the same exceptions, the same random numbers."""
 
 import collections
+import gc
+import multiprocessing
+import os
 import pickle
 import random
+import signal
+import sys
+import time
 import unittest
 import warnings
 
@@ -12,7 +18,7 @@ from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSa
 
 from penstock.signature import Signature
 from penstock.workers import UserLoader
-from tests.peers import cases
+from tests.peers import SEED, cases, number
 
 Point = collections.namedtuple("Point", "x y")
 
@@ -451,3 +457,110 @@ def unstacked(batch):
     if isinstance(batch, (list, tuple)) and batch and isinstance(batch[0], (str, bytes)):
         return list(batch)
     return [list(r) for r in zip(*map(unstacked, batch))]
+
+
+class Odd(Records):
+    """A dataset one record of which does something else."""
+
+    def __init__(self, do):
+        super().__init__(64, ("tuple", ["image", "tensor", "str"]))
+        self.do = do
+
+    def __getitem__(self, i):
+        if i == 40:
+            self.do()
+        return super().__getitem__(i)
+
+
+def error():
+    raise LookupError("a record")
+
+
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def hung():
+    time.sleep(100)
+
+
+def nothing():
+    pass
+
+
+def resources():
+    """Return what this process has: children, descriptors, maps of shared memory, and MiB of memory."""
+    gc.collect()
+    with open("/proc/self/maps") as file:
+        maps = sum("penstock-worker" in line for line in file)
+    with open("/proc/self/status") as file:
+        resident = next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+    return len(multiprocessing.active_children()), len(os.listdir("/proc/self/fd")), maps, resident / 1024
+
+
+class LeavesNothing(unittest.TestCase):
+    """Loops that end in another way than they should: `PEERS_CASES=1000` of each."""
+
+    def loops(self, do, step, rng, **more):
+        options = {
+            "num_workers": rng.randint(1, 3),
+            "batch_size": 4,
+            "prefetch_factor": rng.randint(1, 4),
+            "persistent_workers": rng.random() < 0.3,
+            **more,
+        }
+        loader = UserLoader(Signature.of({"dataset": Odd(do), **options}), seed=rng.choice([None, 3]))
+        for k, batch in enumerate(loader):
+            if k == step:
+                return batch
+        return None
+
+    def measured(self, what, times, loop):
+        for _ in range(3):
+            loop(0)
+        before = resources()
+        for k in range(times):
+            loop(k)
+        after = resources()
+        print(f"{what}: {times} loops; children, descriptors, maps, MiB before {before} and after {after}", file=sys.stderr)
+        self.assertEqual(after[:3], before[:3], what)
+        self.assertLess(after[3] - before[3], 20 + times * 0.02, what)
+
+    def raising(self, kind, do, rng, step=None, **more):
+        with self.assertRaises(kind):
+            self.loops(do, step, rng, **more)
+
+    def test_all(self):
+        rng = random.Random(SEED)
+
+        def in_step(k):
+            with self.assertRaises(ZeroDivisionError):
+                for n, _ in enumerate(UserLoader(Signature.of({"dataset": Odd(nothing), "num_workers": 2}))):
+                    1 // (k % 5 - n if k % 5 - n > 0 else 0)
+
+        def interrupted(k):
+            with self.assertRaises(KeyboardInterrupt):
+                for n, _ in enumerate(UserLoader(Signature.of({"dataset": Odd(nothing), "num_workers": 2}))):
+                    if n == k % 7:
+                        os.kill(os.getpid(), signal.SIGINT)
+
+        def forked(k):
+            loader = UserLoader(Signature.of({"dataset": Odd(nothing), "num_workers": 1}))
+            loop = iter(loader)
+            kept = next(loop)
+            pid = os.fork()
+            if pid == 0:
+                del loop, loader, kept
+                os._exit(0)
+            os.waitpid(pid, 0)
+            self.assertEqual(len(list(loop)), 63)
+
+        times = number(10)
+        self.measured("left", times, lambda k: self.loops(nothing, rng.randint(0, 12), rng))
+        self.measured("whole", times, lambda k: self.loops(nothing, None, rng))
+        self.measured("exception in the dataset", times, lambda k: self.raising(LookupError, error, rng))
+        self.measured("exception in the step", times, in_step)
+        self.measured("worker killed", times, lambda k: self.raising(RuntimeError, killed, rng))
+        self.measured("Ctrl-C", times, interrupted)
+        self.measured("fork", times, forked)
+        self.measured("timeout", max(2, times // 10), lambda k: self.raising(RuntimeError, hung, rng, timeout=0.5))
