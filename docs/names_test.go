@@ -138,22 +138,33 @@ func pythonNames(t *testing.T) map[string]map[string]bool {
 	if err != nil || len(paths) < 20 {
 		t.Fatalf("%d modules, error %v", len(paths), err)
 	}
+	packages, err := filepath.Glob("../python/penstock/*/__init__.py")
+	if err != nil {
+		t.Fatal(err)
+	}
 	defined := regexp.MustCompile(`(?m)^(?:class |(?:async )?def |)([A-Za-z]\w*)\b *(?:[(:=\[]|$)`)
 	listed := regexp.MustCompile(`(?s)__all__ = \[(.*?)\]`)
 	names := map[string]map[string]bool{"": {"__version__": true}}
-	for _, path := range paths {
+	for _, path := range append(paths, packages...) {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		module := strings.TrimSuffix(filepath.Base(path), ".py")
 		if module == "__init__" {
-			m := listed.FindStringSubmatch(string(data))
-			if m == nil {
-				t.Fatal("penstock has no __all__")
+			module = filepath.Base(filepath.Dir(path))
+			if module == "penstock" {
+				module = ""
 			}
-			for _, name := range regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(m[1], -1) {
-				names[""][name[1]] = true
+			if m := listed.FindStringSubmatch(string(data)); m != nil {
+				if names[module] == nil {
+					names[module], names[""][module] = make(map[string]bool), true
+				}
+				for _, name := range regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(m[1], -1) {
+					names[module][name[1]] = true
+				}
+			} else if module == "" {
+				t.Fatal("penstock has no __all__")
 			}
 			continue
 		}

@@ -529,6 +529,16 @@ class DataLoader:
         sentence: str = self.stats()["diagnose"]
         return sentence
 
+    def explain(self) -> str:
+        """Return a table of the steps of ``transforms``: which run in the engine, in Python workers and on the device, and their cost.
+
+        Costs are microseconds a record, measured since the DataLoader was made.
+        """
+        if not hasattr(self._engine, "session"):
+            raise Error("explain is for a prepared dataset with transforms; the code of this dataset runs in its own workers")
+        text: str = self._engine.session.explain()
+        return text
+
     def close(self) -> None:
         """End the processes. Batches that are still referred to stay as they are."""
         self._engine.close()

@@ -50,6 +50,7 @@ class Session:
         self._paths, self._copies, self._convert = request.subject.paths, request.copies, request.convert
         self._batch_size, self._in_order, self._timeout = request.options["batch_size"], request.options["in_order"], request.timeout
         self._kind = request.kind
+        self._pipelines = request.options["transforms"]
         self._process = os.getpid()
         self._talking = threading.RLock()
         self._pending: deque[dict[str, Any]] = deque()
@@ -149,7 +150,18 @@ class Session:
             stats = self._receive("stats", number, self._patience())
             text(part({"stats": stats}, "stats", dict), "diagnose")
             self.stream = stream
-        return dict(stats)
+        if self._workers is None:
+            return dict(stats)
+        from .functions.costs import diagnose
+
+        return {**stats, "diagnose": diagnose(stats, self._workers.number)}
+
+    def explain(self) -> str:
+        """Return a table of the steps of pipelines, where each runs, and its cost."""
+        from .functions.costs import table
+
+        device = [] if self.stage is None else [f.name for f in self.fields.values() if f.pending]
+        return table(self._pipelines, self.stats(), 0 if self._workers is None else self._workers.number, device)
 
     # Where batches come from is known, by stream, while nothing is under way: whatever is asked of the feeding process
     # sets it to None until it is done. So after an interrupt (Ctrl-C) the next batch begins with a start, which numbers

@@ -278,6 +278,63 @@ class ResultsTest(FunctionsTest):
         np.testing.assert_array_equal(self.records(again)[4], half(self.ds[4]["image"]))
 
 
+class HereTest(FunctionsTest):
+    """num_workers=0 calls functions in this process."""
+
+    def test_results(self):
+        state = random.getstate(), np.random.get_state()[1].tolist()
+        with_workers = self.records(self.loader([T.CenterCrop(5), noisy, T.ToTensor()]))
+        here = self.records(self.loader([T.CenterCrop(5), noisy, T.ToTensor()], num_workers=0))
+        for r in range(RECORDS):
+            np.testing.assert_array_equal(here[r], with_workers[r])
+        self.assertEqual((random.getstate(), np.random.get_state()[1].tolist()), state)
+
+    def test_it_is_this_process(self):
+        called = []
+
+        def f(x):
+            called.append(os.getpid())
+            return x
+
+        made = self.loader([f], num_workers=0)
+        self.records(made)
+        self.assertEqual(set(called), {os.getpid()})
+
+    def test_exceptions_have_their_own_traceback(self):
+        with self.assertRaises(LookupError) as caught:
+            self.records(self.loader([fails], num_workers=0))
+        self.assertIs(type(caught.exception.__cause__), LookupError)
+        self.assertIsNotNone(caught.exception.__cause__.__traceback__)
+
+
+class CostsTest(FunctionsTest):
+    def test_explain(self):
+        made = self.loader({"image": [T.CenterCrop(5), half, T.ToTensor()], "signal": half}, fields=["image", "signal"])
+        for _ in made:
+            pass
+        text = made.explain()
+        self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
+        for said in (
+            r"image +engine +\d+ +CenterCrop",
+            r"image +2 Python workers +\d+ +half",
+            r"image +engine +\d+ +ToTensor",
+            r"signal +2 Python workers",
+        ):
+            self.assertRegex(text, said)
+
+    def test_diagnose(self):
+        def slow(x):
+            time.sleep(0.002)
+            return x
+
+        made = self.loader([slow], 4)
+        for _ in made:
+            pass
+        self.assertRegex(
+            made.diagnose(), r"user code: slow takes \d+ us a record, and 2 worker processes are busy for .*penstock.map\(lambda r.*times as fast"
+        )
+
+
 class SameResultsTest(FunctionsTest):
     """Results depend on seed, epoch and record, and on nothing else."""
 

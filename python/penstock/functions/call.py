@@ -21,6 +21,10 @@ KINDS = {
 }
 
 
+#: Of a step of torchvision that follows another one.
+_AS_IT_IS = "as it is"
+
+
 class WrongOutput(TypeError):
     """A function has returned a value that cannot be a record of a batch."""
 
@@ -94,6 +98,11 @@ def name_of(f: Any) -> str:
     return type(f).__name__ if name is None else name.rpartition("<locals>.")[2]
 
 
+def after(f: Any) -> Step:
+    """Return how a step of torchvision is called that follows another one which runs in Python."""
+    return Step(f.function if isinstance(f, Function) else f, _AS_IT_IS, None, False, name_of(f))
+
+
 def step_of(f: Any, kind: str | None = None) -> Step:
     """Return how a function is called; ``kind`` is what it takes if neither it nor its annotation says that."""
     given = f if isinstance(f, Function) else Function(f)
@@ -106,7 +115,7 @@ def step_of(f: Any, kind: str | None = None) -> Step:
     if library == "kornia":
         return Step(_Batch(f), "tensor", None, False, name)
     if takes is None:
-        takes = _annotated(f) or ("tensor" if library == "torch.nn" else kind) or "array"
+        takes = _annotated(f) or kind or ("tensor" if library == "torch.nn" else "array")
     return Step(f, takes, given.layout, False, name)
 
 
@@ -208,6 +217,8 @@ class Value:
     def as_taken(self, step: Step) -> Any:
         """Return the value as a function takes it."""
         takes = step.takes
+        if takes == _AS_IT_IS:
+            return self.value
         if isinstance(self.value, str):
             return self.value.encode() if takes == "bytes" else self.value
         if takes == "array":
@@ -234,7 +245,7 @@ class Value:
                 return np.asarray(value.cpu().numpy()).view(np.uint16)
             return np.asarray(value.cpu().numpy())
         if kind == "PIL":
-            x = np.asarray(value)
+            x = np.array(value)  # which may be written to
             return x[:, :, None] if x.ndim == 2 else x
         return np.asarray(value)
 
@@ -250,7 +261,11 @@ class Value:
             return x
         from torchvision.tv_tensors import Image
 
-        return x if isinstance(x, Image) else Image(x)
+        if isinstance(x, Image):
+            return x
+        if x.ndim == 3 and x.is_contiguous():  # torchvision's ToImage leaves pixels as they lie in a PIL image, in which order randn_like fills them
+            x = x.permute(1, 2, 0).contiguous().permute(2, 0, 1)
+        return Image(x)
 
     def _pil(self) -> Any:
         from PIL import Image

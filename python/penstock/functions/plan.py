@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import transforms as T
 from ..errors import UnsupportedError
-from .call import Call, Function, Step, name_of, stated, step_of
+from .call import Call, Function, Step, after, name_of, stated, step_of
 
 #: Steps at the end of a pipeline of torchvision which the engine does alike, if they begin with an image of bytes.
 _ENDS = {"ToTensor", "PILToTensor", "ToImage", "ToDtype", "ConvertImageDtype", "Normalize"}
@@ -80,7 +80,10 @@ def _pipeline(t: Any, calls: list[Call]) -> list[dict[str, Any]]:
                     f"a Compose of torchvision has {_said(step)}, which runs in Python, and {type(one).__name__} of penstock after it; "
                     "write the pipeline as a list: transforms=[...]"
                 )
-            run.append(step_of(one, takes if inside or _is_torchvision(one) else None))
+            if inside and one is not step:
+                run.append(after(one))
+            else:
+                run.append(step_of(one, takes if inside or _is_torchvision(one) else None))
             takes = _taken(kinds.after(one))
             output = stated(one.output) if isinstance(one, Function) else None
         i = stop

@@ -35,6 +35,11 @@ class Processes:
     #: Called while this process waits for the feeding process.
     meanwhile = None
 
+    @property
+    def number(self) -> int:
+        """The number of processes."""
+        return len(self._processes)
+
     def __init__(self, calls: Sequence[Call], number: int, context: Any, init: Callable[[int], object] | None) -> None:
         context = context if context is not None and not isinstance(context, str) else multiprocessing.get_context(context)
         forks = context.get_start_method() == "fork"
@@ -101,6 +106,8 @@ class Processes:
 class Here:
     """This process in place of workers, for a debugger and plain tracebacks: it calls functions while it waits for a batch."""
 
+    number = 0
+
     def __init__(self, calls: Sequence[Call]) -> None:
         self._memory = _memory()
         self._kept = os.dup(self._memory)
@@ -140,8 +147,9 @@ class Here:
             poll.register(wire, select.POLLIN)
             if self._connection.fileno() >= 0:
                 poll.register(self._connection, select.POLLIN)
-            ready = poll.poll(None if deadline is None else max(0.0, deadline - time.monotonic()) * 1e3)
-            if not ready or wire.fileno() in {fd for fd, _ in ready}:
+            wait = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1e3
+            ready = poll.poll(0 if self._worker.ready else wait)
+            if wire.fileno() in {fd for fd, _ in ready} or not (ready or self._worker.ready):
                 return
             try:
                 with kept():
@@ -206,7 +214,7 @@ def _pickled(what: Any) -> _Pickled:
             import cloudpickle
         except ImportError:
             raise Error(
-                f'a function cannot be sent to a worker that is spawned: {e}; define it in a module by its name, take '
+                f"a function cannot be sent to a worker that is spawned: {e}; define it in a module by its name, take "
                 'multiprocessing_context="fork", or install cloudpickle, which sends lambdas too'
             ) from e
         return _Pickled(cloudpickle.dumps(what))

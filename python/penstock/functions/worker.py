@@ -61,6 +61,12 @@ class Worker:
         else:
             self._send({"ready": {"process": os.getpid()}})
 
+    @property
+    def ready(self) -> bool:
+        """Whether step has a message that need not be waited for."""
+        data = self._pending
+        return len(data) >= _LENGTH.size and len(data) >= _LENGTH.size + _LENGTH.unpack_from(data)[0]
+
     def step(self) -> None:
         """Wait for a message, and do what it asks for. Raise Finished at the end."""
         message = self._next()
@@ -152,7 +158,7 @@ def _named(kind: type) -> str:
 
 
 class _File:
-    """A file that grows, mapped as far as it is needed. Earlier mappings stay valid for as long as arrays refer to it."""
+    """A file that grows, mapped as far as it is needed. Earlier mappings stay valid for as long as arrays refer to them."""
 
     __slots__ = ("_fd", "_map", "_size")
 
