@@ -14,8 +14,8 @@ import (
 // found by number. *mmapds.Dataset is one. Every method may be called by several
 // goroutines at once.
 //
-// A Source can do more by implementing [RaggedSource], [ChunkedSource], [MappedSource],
-// [FaultSource], [CheckedSource], [RemoteSource], [DescribedSource], [NamedSource], [ClassedSource]
+// A Source can do more by implementing [RaggedSource], [ChunkedSource], [GridSource], [MappedSource], [FaultSource],
+// [CheckedSource], [RemoteSource], [DescribedSource], [NamedSource], [ClassedSource]
 // and [Identifier]. Assert those that it has, so that the compiler checks them:
 //
 //	var _ loader.MappedSource = (*MySource)(nil)
@@ -98,6 +98,20 @@ type ChunkedSource interface {
 	// Contiguous reports whether Slice of records [a, b) is a view without a copy. If not, the
 	// loader gathers them into its own buffers, and counts the bytes as copied.
 	Contiguous(field string, a, b int) bool
+}
+
+// GridSource is a [Source] with fields that are stored in chunks of N-D arrays, whose first axis is that of the
+// records: HDF5 and Zarr. combine.Windows reads each chunk once for all windows that have a part of it.
+type GridSource interface {
+	Source
+
+	// ChunkShape returns how many elements a chunk of a field has along each axis, that of the records first. It is nil if
+	// the field is not in chunks, or cannot be read by them.
+	ChunkShape(field string) []int
+
+	// ReadChunk decodes the chunk that is the at[i]-th along axis i to dst, which has the bytes of a chunk.
+	// Elements beyond the end of the array may be anything.
+	ReadChunk(ctx context.Context, field string, at []int, dst []byte) error
 }
 
 // MappedSource is a [Source] whose slices are memory that may have to be read from storage when
@@ -203,6 +217,7 @@ type RecordError interface {
 type Capabilities struct {
 	Ragged     RaggedSource
 	Chunked    ChunkedSource
+	Grid       GridSource
 	Mapped     MappedSource
 	Fault      FaultSource
 	Checked    CheckedSource
@@ -220,6 +235,7 @@ func CapabilitiesOf(src Source) (Capabilities, error) {
 	var c Capabilities
 	c.Ragged, _ = src.(RaggedSource)
 	c.Chunked, _ = src.(ChunkedSource)
+	c.Grid, _ = src.(GridSource)
 	c.Mapped, _ = src.(MappedSource)
 	c.Fault, _ = src.(FaultSource)
 	c.Checked, _ = src.(CheckedSource)
@@ -244,6 +260,10 @@ var methods = []struct {
 	}]},
 	{"RaggedSource", "GatherRagged", implements[interface {
 		GatherRagged(context.Context, string, []int, []int64, []byte) ([]byte, error)
+	}]},
+	{"GridSource", "ChunkShape", implements[interface{ ChunkShape(string) []int }]},
+	{"GridSource", "ReadChunk", implements[interface {
+		ReadChunk(context.Context, string, []int, []byte) error
 	}]},
 	{"MappedSource", "Warm", implements[interface{ Warm(string, int, int) error }]},
 	{"MappedSource", "IsWarm", implements[interface{ IsWarm(string, int, int) bool }]},
