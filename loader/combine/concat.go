@@ -1,5 +1,5 @@
 // Package combine makes Sources. [Arrays] is one of slices in memory, and [Func] one of a function.
-// [Concat] puts several Sources one after the other, and [Packed] puts records of variable length into
+// [View] has some records and fields of Sources, [Windows] pieces of their arrays. [Concat] puts several Sources one after the other, and [Packed] puts records of variable length into
 // rows of one length.
 package combine
 

@@ -39,6 +39,7 @@ type viewed struct {
 var _ interface {
 	loader.RaggedSource
 	loader.ChunkedSource
+	loader.GridSource
 	loader.MappedSource
 	loader.FaultSource
 	loader.CheckedSource
@@ -245,6 +246,24 @@ func (v *View) IsWarm(field string, a, b int) bool {
 func (v *View) Contiguous(field string, a, b int) bool {
 	p, name, first, ok := v.t.run(field, a, b)
 	return ok && p.can.Contiguous(name, first, first+b-a)
+}
+
+// ChunkShape is that of the Source which has a field, if the View has all records.
+func (v *View) ChunkShape(field string) []int {
+	p, name, err := v.t.field(field)
+	if err != nil || p.can.Grid == nil || !v.t.rows.all() {
+		return nil
+	}
+	return p.can.Grid.ChunkShape(name)
+}
+
+// ReadChunk has the Source decode a chunk.
+func (v *View) ReadChunk(ctx context.Context, field string, at []int, dst []byte) error {
+	p, name, err := v.t.field(field)
+	if err != nil || p.can.Grid == nil {
+		return fmt.Errorf("combine: %s: field %q has no chunks", v.t.kind, field)
+	}
+	return p.can.Grid.ReadChunk(ctx, name, at, dst)
 }
 
 // Retain takes a lease of every Source, or of none.

@@ -9,7 +9,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/penstock/penstock/loader/combine"
 )
 
 // Suffix is how the name of a file ends that is a view.
@@ -30,7 +33,7 @@ const maxDepth = 32
 // maxFile is the most bytes of a file: some 10^8 record numbers.
 const maxFile = 1 << 30
 
-// Node is a view: exactly one of Dataset, Select, Zip and Concat is set, and of the others those that belong
+// Node is a view: exactly one of Dataset, Select, Zip, Concat and Window is set, and of the others those that belong
 // to it.
 type Node struct {
 	Penstock string `json:"penstock,omitempty"` // "view" in the root of a file
@@ -50,8 +53,34 @@ type Node struct {
 	// Fields are those of a dataset or of what Select selects from, in their order; null means all.
 	Fields []string `json:"fields,omitempty"`
 
+	// Window has windows of the arrays that the fields of views are; By says which.
+	Window Nodes           `json:"window,omitempty"`
+	By     *combine.Window `json:"by,omitempty"`
+
 	Zip    []*Node `json:"zip,omitempty"`    // the fields of views side by side
 	Concat []*Node `json:"concat,omitempty"` // the records of views one after the other
+}
+
+// Nodes are views; one alone is written without a list.
+type Nodes []*Node
+
+// MarshalJSON writes a view, or a list of several.
+func (n Nodes) MarshalJSON() ([]byte, error) {
+	if len(n) == 1 {
+		return json.Marshal(n[0])
+	}
+	return json.Marshal([]*Node(n))
+}
+
+// UnmarshalJSON reads a view, or a list of several. Names that it does not know are errors.
+func (n *Nodes) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if len(text) > 0 && text[0] == '[' {
+		return d.Decode((*[]*Node)(n))
+	}
+	*n = Nodes{new(Node)}
+	return d.Decode((*n)[0])
 }
 
 // Numbers are record numbers: a list, or the path of a .npy file of whole numbers, relative to the folder
@@ -107,7 +136,7 @@ func (n *Node) check(depth int) error {
 	}
 	kinds := n.kinds()
 	if len(kinds) != 1 {
-		return fmt.Errorf("each part of a view has one of dataset, select, zip and concat, not %d: %q", len(kinds), kinds)
+		return fmt.Errorf("each part of a view has one of dataset, select, zip, concat and window, not %d: %q", len(kinds), kinds)
 	}
 	kind := kinds[0]
 	for _, p := range []struct {
@@ -117,11 +146,14 @@ func (n *Node) check(depth int) error {
 		{"penstock", "the root", n.Penstock != ""}, {"version", "the root", n.Version != 0},
 		{"id", "dataset", n.ID != ""}, {"split", "dataset", n.Split != ""},
 		{"records", "select", n.Records != nil}, {"ranges", "select", n.Ranges != nil}, {"rename", "select", n.Rename != nil},
-		{"fields", "dataset or select", n.Fields != nil},
+		{"fields", "dataset or select", n.Fields != nil}, {"by", "window", n.By != nil},
 	} {
 		if p.is && !strings.Contains(p.of, kind) {
 			return fmt.Errorf("%q belongs to %s, and not to %s", p.name, p.of, kind)
 		}
+	}
+	if kind == "window" && n.By == nil {
+		return errors.New("a window needs \"by\", an object with its sizes")
 	}
 	for _, part := range n.parts() {
 		if part == nil {
@@ -134,14 +166,14 @@ func (n *Node) check(depth int) error {
 	return nil
 }
 
-// Kind returns the kind of the view: "dataset", "select", "zip" or "concat".
+// Kind returns the kind of the view: "dataset", "select", "zip", "concat" or "window".
 func (n *Node) Kind() string { return strings.Join(n.kinds(), " and ") }
 
 func (n *Node) kinds() (kinds []string) {
 	for _, k := range []struct {
 		name string
 		is   bool
-	}{{"dataset", n.Dataset != ""}, {"select", n.Select != nil}, {"zip", n.Zip != nil}, {"concat", n.Concat != nil}} {
+	}{{"dataset", n.Dataset != ""}, {"select", n.Select != nil}, {"zip", n.Zip != nil}, {"concat", n.Concat != nil}, {"window", n.Window != nil}} {
 		if k.is {
 			kinds = append(kinds, k.name)
 		}
@@ -154,7 +186,7 @@ func (n *Node) parts() []*Node {
 	if n.Select != nil {
 		return []*Node{n.Select}
 	}
-	return append(n.Zip, n.Concat...)
+	return slices.Concat(n.Zip, n.Concat, n.Window)
 }
 
 // Datasets calls f with every path in the view, which it may change.

@@ -131,7 +131,7 @@ func (d *Dataset) open(ctx context.Context, n *Node, open openFunc) (opened, err
 	switch {
 	case n.Select != nil:
 		return d.openSelect(ctx, n, open)
-	case n.Zip != nil, n.Concat != nil:
+	case n.Zip != nil, n.Concat != nil, n.Window != nil:
 		return d.openSeveral(ctx, n, open)
 	}
 	v, err := d.openDataset(ctx, n, open)
@@ -202,6 +202,13 @@ func (d *Dataset) openSeveral(ctx context.Context, n *Node, open openFunc) (open
 		}
 		sources, fields, names = append(sources, v.src), append(fields, v.fields), append(names, fmt.Sprintf("part %d", i))
 	}
+	if n.Window != nil {
+		ws, err := combine.NewWindows(ctx, *n.By, sources...)
+		if err != nil {
+			return opened{}, err
+		}
+		return opened{ws, windowed(ws, n.By, slices.Concat(fields...))}, nil
+	}
 	if n.Zip != nil {
 		zip, err := combine.NewZip(sources...)
 		return opened{zip, slices.Concat(fields...)}, err
@@ -212,6 +219,22 @@ func (d *Dataset) openSeveral(ctx context.Context, n *Node, open openFunc) (open
 	}
 	joined, err := combine.NewConcat(sources...)
 	return opened{joined, common}, err
+}
+
+// windowed returns the fields of windows: those that they are made of, with the classes of these.
+func windowed(ws *combine.Windows, by *combine.Window, fields []store.Field) (out []store.Field) {
+	for i, spec := range ws.Specs() {
+		of := spec.Name
+		if len(by.Fields) > i && by.Fields[i].Of != "" {
+			of = by.Fields[i].Of
+		}
+		f := store.NewField(spec.Name, spec.DType, spec.Shape...)
+		if k := slices.IndexFunc(fields, func(f store.Field) bool { return f.Name == of }); k >= 0 {
+			f.Classes = fields[k].Classes
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // load returns the numbers, those of a file too.

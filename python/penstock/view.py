@@ -17,6 +17,7 @@ from .errors import Error
 from .field import Field, chosen
 from .ragged import Ragged, RaggedRecords, present
 from .records import Piece, Places, Records
+from .windows import Windows, described
 
 #: How the name of a file ends that is a view.
 SUFFIX = ".view.json"
@@ -110,6 +111,44 @@ class Source:
     def concat(self, *others: Source) -> View:
         """Return a view of the records of several datasets, one after the other. All must have the same fields and classes."""
         return _Concat.of([self, *others])
+
+    def windows(
+        self,
+        sizes: Mapping[Any, int],
+        *,
+        stride: int | Mapping[Any, int] | None = None,
+        dilation: int | Mapping[Any, int] | None = None,
+        offset: int | Mapping[Any, int] | None = None,
+        pad: str | Mapping[Any, str] | None = None,
+        fill: float = 0,
+        keep: str | None = None,
+        dims: Mapping[str, Sequence[str]] | None = None,
+        group: Any = None,
+        ranges: Iterable[tuple[int, int]] | None = None,
+        origins: Any = None,
+        outputs: Mapping[str, Mapping[str, Any]] | None = None,
+        others: Sequence[Source] = (),
+    ) -> View:
+        """Return a view whose records are windows of the arrays that the fields are, the first axis of which is that of the records.
+
+        Args:
+            sizes: The elements of a window, by axis: a name of ``dims``, or a number. Axes that are not named stay whole.
+            stride: The distance from one window to the next, by axis or of all; 1 by default.
+            dilation: The distance from one element to the next, by axis or of all; 1 by default.
+            offset: How far after the first possible window the first one is, by axis or of all.
+            pad: Elements beyond the edges, by axis or of all: "constant" (``fill``), "reflect" or "wrap". None refuses them.
+            keep: "full" leaves out windows that reach beyond an edge, "partial" has one for every element; the default is "partial" with ``pad``.
+            dims: The names of the axes of fields: ``{"t2m": ["time", "lat", "lon"]}``.
+            group: A field, or an array with a value for each record: windows never cross from one value to another.
+            ranges: Ranges [first, end) of records that windows never leave.
+            origins: The positions of windows in place of a grid: an array with one row each, and one column for each axis.
+            outputs: The fields of the records, by name: ``of``, the field, and ``sizes``, ``dilation`` and ``lead`` by axis in place of
+                those of the windows. ``lead`` is from the origin to the first element. None means every field that has an axis of ``sizes``.
+            others: More datasets with fields, which may have other numbers of records.
+        """
+        parameters = [("stride", stride), ("dilation", dilation), ("offset", offset), ("pad", pad), ("fill", fill or None), ("keep", keep),
+                      ("dims", dims), ("origins", origins)]  # fmt: skip
+        return _Window.of([self, *others], described(sizes, parameters, group, len(self), ranges, outputs))
 
     def _field(self, name: str) -> Records | RaggedRecords:
         if name not in self.fields:
@@ -328,6 +367,50 @@ class _Concat(View):
         return self.parts_of[k].source_name(record - int(self._ends[k]) + len(self.parts_of[k]))
 
 
+class _Window(View):
+    """Windows of arrays."""
+
+    @classmethod
+    def of(cls, parts: Sequence[Source], by: dict[str, Any]) -> View:
+        fields: dict[str, Field] = {}
+        bases: dict[str, Any] = {}
+        for part in parts:
+            _check(part)
+            for name, f in part.fields.items():
+                if name in fields:
+                    raise ValueError(f"two fields have the name {name!r}; rename one of them: ds.select(rename={{{name!r}: ...}})")
+                fields[name], bases[name] = f, part._records[name]
+        shapes = {name: (len(b), *fields[name].shape) for name, b in bases.items()}
+        group = by.get("group")
+        if group is not None and (group not in parts[0].fields or parts[0].fields[group].ragged):
+            raise Error(f"window: group: there is no field {group!r} with one value a record; there are: {', '.join(parts[0].fields)}")
+        values = None if group is None else np.asarray(parts[0]._records[group])
+        windows = Windows(by, fields, shapes, values, len(parts[0]))
+        records = {o.field.name: _Windowed(windows, o, bases[o.of]) for o in windows.outputs}
+        view = cls(parts, {o.field.name: o.field for o in windows.outputs}, records, windows.count)
+        view._windows, view._by = windows, by
+        return view
+
+    _windows: Windows
+    _by: dict[str, Any]
+
+    @property
+    def axes(self) -> list[str]:
+        """The names of the axes on which windows have an origin."""
+        return [a.name for a in self._windows.axes]
+
+    def origins(self, records: Any) -> np.ndarray:
+        """Return where windows are: one row each, with the position of the origin on each of ``axes``."""
+        return self._windows.origins(self.indices(records))
+
+    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
+        parts = [part.to_json(path) for part in self.parts_of]
+        return {"window": parts[0] if len(parts) == 1 else parts, "by": self._by}
+
+    def _source_name(self, record: int) -> str:
+        return ""
+
+
 class Derived(Records):
     """A field of fixed size of a view. ``_fill`` copies records to an array, and ``_range`` returns consecutive ones."""
 
@@ -392,6 +475,21 @@ class _Joined(Derived):
     def _range(self, start: int, stop: int) -> np.ndarray:
         pieces = [self._bases[k][a:b] for k, a, b in _spans(start, stop, self._ends)]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces) if pieces else np.empty((0, *self.shape[1:]), self.dtype)
+
+
+class _Windowed(Derived):
+    """Windows of a field."""
+
+    def __init__(self, windows: Windows, out: Any, base: Records) -> None:
+        super().__init__(out.field, base.dtype, out.field.shape, windows.count)
+        self._windows, self._out, self._base = windows, out, base
+
+    def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        self._windows.take(self._out, self._base, records, out)
+
+    def _range(self, start: int, stop: int) -> np.ndarray:
+        seen = self._windows.run(self._out, self._base, start, stop)
+        return self.take(np.arange(start, stop, dtype=np.int64)) if seen is None else seen
 
 
 class _DerivedRagged(RaggedRecords):
@@ -550,7 +648,8 @@ def _numbers_json(numbers: np.ndarray) -> dict[str, Any]:
 def _nodes(node: Any) -> Iterable[dict[str, Any]]:
     """Yield all parts of a view."""
     yield node
-    for inner in [node.get("select"), *(node.get("zip") or []), *(node.get("concat") or [])]:
+    windowed = node.get("window") or []
+    for inner in [node.get("select"), *(node.get("zip") or []), *(node.get("concat") or []), *(windowed if isinstance(windowed, list) else [windowed])]:
         if inner is not None:
             yield from _nodes(inner)
 
@@ -563,7 +662,7 @@ def _remove(path: str) -> None:
 
 
 #: The other keys of each kind of view.
-_KEYS = {"dataset": {"id", "split", "fields"}, "select": {"records", "ranges", "fields", "rename"}, "zip": set(), "concat": set()}
+_KEYS = {"dataset": {"id", "split", "fields"}, "select": {"records", "ranges", "fields", "rename"}, "zip": set(), "concat": set(), "window": {"by"}}
 
 
 def read(path: str, fields: Sequence[str] | None, opener: Opener, depth: int = 0) -> View:
@@ -626,6 +725,11 @@ class _Reader:
             return self._dataset(node)
         if kind == "select":
             return self._select(node, depth)
+        if kind == "window":
+            if not isinstance(node.get("by"), dict):
+                raise Error('a window needs "by", an object with its sizes')
+            over = node["window"] if isinstance(node["window"], list) else [node["window"]]
+            return _Window.of([self._source(part, depth + 1) for part in over], node["by"])
         parts = [self._source(part, depth + 1) for part in node[kind]]
         if not parts:
             raise Error(f"{kind} of no datasets")

@@ -190,3 +190,105 @@ class TestView(unittest.TestCase):
                 f.write(text)
             with self.subTest(text), self.assertRaisesRegex(penstock.Error, message):
                 penstock.open(path)
+
+
+class TestWindows(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        TestView.setUpClass.__func__(cls)
+
+    def test_random_windows(self):
+        """Windows of a field and of another one, against NumPy's pad and plain indexing."""
+        rng = np.random.default_rng(7)
+        path = os.path.join(self.folder.name, "grid")
+        data = {"a": rng.normal(size=(17, 5, 6)).astype(np.float32), "g": np.sort(rng.integers(0, 3, 17))}
+        with penstock.Writer(path, [penstock.Field("a", "float32", (5, 6)), penstock.Field("g", "int64")]) as w:
+            for i in range(17):
+                w.append({name: values[i] for name, values in data.items()})
+        ds = penstock.open(path)
+        found = 0
+        for seed in range(PROGRAMS):
+            r = random.Random(seed)
+            axes = [k for k in range(3) if k == 0 or r.random() < 0.6]
+            sizes = {k: r.randrange(1, 5) for k in axes}
+            stride = {k: r.randrange(1, 4) for k in axes}
+            pad = {k: r.choice(["constant", "reflect", "wrap"]) for k in axes if r.random() < 0.3}
+            lead = {k: r.randrange(-3, 4) for k in axes if r.random() < 0.5}
+            outputs = {"x": {"of": "a"}, "y": {"of": "a", "lead": lead, "sizes": {0: 2}}}
+            group = r.choice([None, None, "g", data["g"]])
+            with self.subTest(seed=seed):
+                try:
+                    v = ds.windows(sizes, stride=stride, pad=pad, fill=7, outputs=outputs, group=group)
+                except penstock.Error as e:
+                    self.assertRegex(str(e), "no window fits")
+                    continue
+                found += 1
+                saved = os.path.join(self.folder.name, f"w{seed}.view.json")
+                v.save(saved)
+                origins = v.origins(np.arange(len(v)))
+                self.assertEqual(len(origins), len(v))
+                want = {}
+                for name, out in outputs.items():
+                    size = {**sizes, **out.get("sizes", {})}
+                    want[name] = [window(data, axes, size, out.get("lead", {}), pad, o, group is not None) for o in origins]
+                for name in outputs:
+                    np.testing.assert_array_equal(v[name].numpy(), np.stack(want[name]))
+                    np.testing.assert_array_equal(v[name].take(np.arange(len(v))[::-1]), np.stack(want[name])[::-1])
+                if seed % 4 == 0:
+                    with penstock.DataLoader(saved, 7, shuffle=True, output="numpy") as loader:
+                        for batch in loader:
+                            for name in outputs:
+                                np.testing.assert_array_equal(batch[name], np.stack(want[name])[batch.indices])
+        self.assertGreater(found, PROGRAMS // 2)
+
+    def test_windows_in_order_are_views(self):
+        ds, m = self.bases[1]
+        v = ds.select(fields=["x", "y"]).windows({0: 5})
+        self.assertEqual((len(v), v.axes, v["x"].shape), (19, ["0"], (19, 5, 3, 2)))
+        np.testing.assert_array_equal(v["x"][4:9], np.stack([np.array(m.records["x"])[i : i + 5] for i in range(4, 9)]))
+        self.assertFalse(v["x"][4:9].flags.owndata)
+        self.assertFalse(v["x"][4:9].flags.writeable)
+
+    def test_an_array_file(self):
+        path = os.path.join(self.folder.name, "field.npy")
+        a = np.random.default_rng(1).normal(size=(30, 8, 9)).astype(np.float32)
+        np.save(path, a)
+        view = os.path.join(self.folder.name, "field.view.json")
+        with open(view, "w") as f:
+            json.dump({"penstock": "view", "version": 1, "window": {"dataset": "field.npy"}, "by": {"sizes": {"0": 4, "1": 3}}}, f)
+        with penstock.DataLoader(view, 16, output="numpy", shuffle=True) as loader:
+            seen = 0
+            for batch in loader:
+                for record, got in zip(batch.indices.tolist(), batch["field"]):
+                    t, y = divmod(record, 6)
+                    np.testing.assert_array_equal(got, a[t : t + 4, y : y + 3])
+                    seen += 1
+            self.assertEqual(seen, 27 * 6)
+
+
+def window(data, axes, size, lead, pad, origin, grouped):
+    """Return a window of the array a in the plainest form."""
+    a, index, missing = data["a"], [], []
+    for k in range(3):
+        n = a.shape[k]
+        if k not in axes:
+            index.append(np.arange(n))
+            missing.append(np.zeros(n, bool))
+            continue
+        lo, hi = 0, n
+        if k == 0 and grouped:
+            same = np.flatnonzero(data["g"] == data["g"][origin[0]])
+            lo, hi = same[0], same[-1] + 1
+        i = origin[axes.index(k)] + lead.get(k, 0) + np.arange(size[k])
+        outside = (i < lo) | (i >= hi)
+        if pad.get(k) == "wrap":
+            i = lo + (i - lo) % (hi - lo)
+        elif pad.get(k) == "reflect":
+            far = np.pad(np.arange(lo, hi), 40, mode="reflect")
+            i = far[i - lo + 40]
+        missing.append(outside if pad.get(k) == "constant" else np.zeros(len(i), bool))
+        index.append(np.clip(i, 0, n - 1))
+    out = a[np.ix_(*index)].copy()
+    for k in range(3):
+        out[(*[slice(None)] * k, missing[k])] = 7
+    return out

@@ -1,0 +1,84 @@
+package combine
+
+import "github.com/penstock/penstock/tensor"
+
+// span is the elements that a window has of an axis: first, first+step, ..., or those of list, in which -1 is the fill.
+type span struct {
+	first, n, step int
+	list           []int // if it is not empty
+}
+
+// at returns the k-th element.
+func (s *span) at(k int) int {
+	if len(s.list) > 0 {
+		return s.list[k]
+	}
+	return s.first + k*s.step
+}
+
+// limits returns the range of the elements; it is empty if all are the fill.
+func (s *span) limits() (lo, hi int) {
+	if len(s.list) == 0 {
+		return s.first, s.first + (s.n-1)*s.step + 1
+	}
+	lo = -1
+	for _, i := range s.list {
+		if i >= 0 && (lo < 0 || i < lo) {
+			lo = i
+		}
+		hi = max(hi, i+1)
+	}
+	return max(0, lo), hi
+}
+
+// box copies the part of an array that some spans choose.
+type box struct {
+	spans []span
+	axes  int                 // up to here; what is within is copied as it is
+	from  [tensor.MaxRank]int // bytes of a step along each axis of the array
+	to    [tensor.MaxRank]int // and of the window
+	fill  []byte              // an element
+}
+
+// newBox returns the box of a field.
+func newBox(f *windowed, spans []span) *box {
+	b := &box{spans: spans, fill: f.fill, axes: len(f.cuts)}
+	from, to := f.in.DType.Size(), f.in.DType.Size()
+	for a := len(f.cuts) - 1; a >= 0; a-- {
+		b.from[a], b.to[a] = from, to
+		from, to = from*f.cuts[a].n, to*f.cuts[a].size
+	}
+	for b.axes > 1 && f.cuts[b.axes-1].axis < 0 { // whole axes within all cuts
+		b.axes--
+	}
+	return b
+}
+
+// copy copies the axes from a on. Element i of axis a is element i+shift of src.
+func (b *box) copy(a int, dst, src []byte, shift int) {
+	s, from, to := &b.spans[a], b.from[a], b.to[a]
+	last := a == b.axes-1
+	if last && len(s.list) == 0 && s.step == 1 {
+		at := (s.first + shift) * from
+		copy(dst[:s.n*to], src[at:])
+		return
+	}
+	for k := range s.n {
+		i := s.at(k)
+		switch sub := dst[k*to : (k+1)*to]; {
+		case i < 0:
+			repeat(sub, b.fill)
+		case last:
+			copy(sub, src[(i+shift)*from:])
+		default:
+			b.copy(a+1, sub, src[(i+shift)*from:], 0)
+		}
+	}
+}
+
+// repeat fills dst with an element.
+func repeat(dst, element []byte) {
+	for n := copy(dst, element); n < len(dst); {
+		n += copy(dst[n:], dst[:n])
+	}
+}

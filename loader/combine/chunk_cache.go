@@ -1,0 +1,127 @@
+package combine
+
+import (
+	"container/list"
+	"sync"
+)
+
+// defaultCache is how many bytes of chunks are kept unless another limit is set.
+const defaultCache = 256 << 20
+
+// chunkCache keeps the chunks that were used last, up to a limit, and those in use.
+type chunkCache struct {
+	mu      sync.Mutex
+	limit   int64 // 0 means defaultCache
+	used    int64
+	entries map[chunkKey]*chunkEntry
+	order   list.List // of *chunkEntry, those used last in front
+	spare   [][]byte  // memory of chunks that were dropped
+	read    int64     // bytes of chunks that were read
+}
+
+// chunkKey names a chunk.
+type chunkKey struct {
+	part   *member
+	field  string
+	number int
+}
+
+// chunkEntry is a chunk, once done is closed.
+type chunkEntry struct {
+	key  chunkKey
+	data []byte
+	err  error
+	done chan struct{}
+	refs int
+	at   *list.Element
+}
+
+// get returns a chunk of some bytes, which read makes if it is not there. It stays until release.
+func (c *chunkCache) get(key chunkKey, size int, read func(dst []byte) error) (*chunkEntry, error) {
+	c.mu.Lock()
+	if e := c.entries[key]; e != nil {
+		e.refs++
+		c.order.MoveToFront(e.at)
+		c.mu.Unlock()
+		<-e.done
+		if e.err != nil {
+			c.release(e)
+			return nil, e.err
+		}
+		return e, nil
+	}
+	if c.entries == nil {
+		c.entries = make(map[chunkKey]*chunkEntry)
+	}
+	e := &chunkEntry{key: key, done: make(chan struct{}), refs: 1}
+	e.at = c.order.PushFront(e)
+	c.entries[key], c.used, c.read = e, c.used+int64(size), c.read+int64(size)
+	c.evictLocked()
+	e.data = c.roomLocked(size)
+	c.mu.Unlock()
+	failed := true
+	defer func() {
+		if failed { // or read has panicked
+			c.mu.Lock()
+			delete(c.entries, key)
+			c.mu.Unlock()
+			close(e.done)
+			c.release(e)
+		}
+	}()
+	if e.err = read(e.data); e.err != nil {
+		return nil, e.err
+	}
+	failed = false
+	close(e.done)
+	return e, nil
+}
+
+// roomLocked returns memory for a chunk.
+func (c *chunkCache) roomLocked(size int) []byte {
+	for i, b := range c.spare {
+		if cap(b) >= size {
+			c.spare = append(c.spare[:i], c.spare[i+1:]...)
+			return b[:size]
+		}
+	}
+	return make([]byte, size)
+}
+
+// release ends the use of a chunk.
+func (c *chunkCache) release(e *chunkEntry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.refs--; e.refs == 0 && c.entries[e.key] != e {
+		c.dropLocked(e)
+	}
+	c.evictLocked()
+}
+
+// evictLocked drops chunks that are not in use, those that were used last at the end, until the rest keeps to the limit.
+func (c *chunkCache) evictLocked() {
+	limit := c.limit
+	if limit == 0 {
+		limit = defaultCache
+	}
+	for at := c.order.Back(); at != nil && c.used > limit; {
+		e := at.Value.(*chunkEntry)
+		at = at.Prev()
+		if e.refs == 0 {
+			delete(c.entries, e.key)
+			c.dropLocked(e)
+		}
+	}
+}
+
+// maxSpare is how many chunks' memory is kept for the next ones.
+const maxSpare = 8
+
+func (c *chunkCache) dropLocked(e *chunkEntry) {
+	c.order.Remove(e.at)
+	c.used -= int64(len(e.data))
+	if len(c.spare) < maxSpare {
+		c.spare = append(c.spare, e.data)
+	}
+	e.data = nil
+}

@@ -1,0 +1,221 @@
+package combine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/tensor"
+)
+
+// cutter copies windows out of the arrays of some Sources.
+type cutter struct {
+	parts   []member
+	fields  []windowed
+	specs   []tensor.Spec
+	axes    []axis
+	origins *origins
+	cache   chunkCache
+	scratch sync.Pool // of *windowScratch
+}
+
+// windowScratch is memory of one call.
+type windowScratch struct {
+	place place
+	spans [tensor.MaxRank]span
+}
+
+func (w *cutter) borrow() *windowScratch {
+	if s, ok := w.scratch.Get().(*windowScratch); ok {
+		return s
+	}
+	return new(windowScratch)
+}
+
+// field returns a field of the records.
+func (w *cutter) field(name string) (*windowed, error) {
+	i := fieldOf(w.specs, name)
+	if i < 0 {
+		return nil, fmt.Errorf("combine: window: there is no field %q", name)
+	}
+	return &w.fields[i], nil
+}
+
+// gather copies windows.
+func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	f, err := w.field(field)
+	if err != nil {
+		return err
+	}
+	s := w.borrow()
+	defer w.scratch.Put(s)
+	size := f.out.RecordBytes()
+	var rest *blockRead
+	for k, i := range indices {
+		if uint(i) >= uint(w.origins.n) {
+			return fmt.Errorf("combine: window: record %d of %d does not exist", i, w.origins.n)
+		}
+		w.origins.of(i, &s.place)
+		to := dst[k*size : (k+1)*size]
+		done, err := w.copy(f, s, to)
+		if err != nil {
+			return recordError{err, i}
+		}
+		if done {
+			continue
+		}
+		if rest == nil {
+			rest = newBlockRead(&w.cache, f)
+		}
+		rest.add(s.spans[:len(f.cuts)], i, to)
+	}
+	if rest == nil {
+		return nil
+	}
+	return rest.run(ctx)
+}
+
+// copy copies a window that is in memory of the Source. If it is not, it sets the spans of the window.
+func (w *cutter) copy(f *windowed, s *windowScratch, dst []byte) (done bool, err error) {
+	if f.rows {
+		first, n, plain := w.rowsOf(f, &s.place)
+		if plain && f.part.can.Contiguous(f.in.Name, first, first+n) {
+			data, err := warmSlice(f.part, f.in.Name, first, first+n)
+			if err == nil {
+				kernel.Copy(dst, data)
+			}
+			return true, err
+		}
+	}
+	for a := range f.cuts {
+		w.span(f, a, s)
+	}
+	rows := &s.spans[0]
+	lo, hi := rows.limits()
+	if lo >= hi || !f.part.can.Contiguous(f.in.Name, lo, hi) {
+		if lo >= hi { // all of it is beyond the edge
+			repeat(dst, f.fill)
+		}
+		return lo >= hi, nil
+	}
+	data, err := warmSlice(f.part, f.in.Name, lo, hi)
+	if err != nil {
+		return true, err
+	}
+	newBox(f, s.spans[:len(f.cuts)]).copy(0, dst, data, -lo)
+	return true, nil
+}
+
+// warmSlice returns records [a, b) of a Source, in memory.
+func warmSlice(p *member, field string, a, b int) ([]byte, error) {
+	if m := p.can.Mapped; m != nil && !m.IsWarm(field, a, b) {
+		if err := m.Warm(field, a, b); err != nil {
+			return nil, err
+		}
+	}
+	v, err := p.Slice(field, a, b)
+	return v.Bytes(), err
+}
+
+// rowsOf returns the records of the Source that a window of whole ones is; plain is false if some do not exist.
+func (w *cutter) rowsOf(f *windowed, p *place) (first, n int, plain bool) {
+	c := &f.cuts[0]
+	if c.axis < 0 {
+		return 0, c.n, true
+	}
+	first = p.at[c.axis] + c.lead
+	lo, hi := w.origins.bounds(c.axis, p)
+	return first, c.size, first >= lo && first+c.size <= hi
+}
+
+// span sets the elements that a window has of an axis of a field.
+func (w *cutter) span(f *windowed, a int, s *windowScratch) {
+	c, to := &f.cuts[a], &s.spans[a]
+	to.list = to.list[:0]
+	to.first, to.n, to.step = 0, c.size, c.dilation
+	if c.axis < 0 {
+		return
+	}
+	to.first = s.place.at[c.axis] + c.lead
+	lo, hi := w.origins.bounds(c.axis, &s.place)
+	last := to.first + (c.size-1)*c.dilation
+	if to.first >= lo && last < hi {
+		return
+	}
+	pad := w.axes[c.axis].pad
+	for k := range c.size {
+		to.list = append(to.list, beyond(pad, to.first+k*c.dilation, lo, hi))
+	}
+}
+
+// beyond returns the element that stands for element i of an axis whose elements are [lo, hi); -1 is the fill.
+func beyond(pad Pad, i, lo, hi int) int {
+	n := hi - lo
+	if i >= lo && i < hi {
+		return i
+	}
+	switch i -= lo; pad {
+	case PadWrap:
+		return lo + mod(i, n)
+	case PadReflect:
+		if n == 1 {
+			return lo
+		}
+		i = mod(i, 2*(n-1))
+		return lo + min(i, 2*(n-1)-i)
+	}
+	return -1
+}
+
+func mod(a, n int) int { return ((a % n) + n) % n }
+
+// consecutive returns the records of the Source that windows [a, b) are, if they are one after the other there.
+func (w *cutter) consecutive(field string, a, b int) (p *member, name string, first, end int, ok bool) {
+	f, err := w.field(field)
+	if err != nil || !f.rows || a < 0 || b > w.origins.n || a >= b {
+		return nil, "", 0, 0, false
+	}
+	var at place
+	w.origins.of(a, &at)
+	first, n, ok := w.rowsOf(f, &at)
+	if !ok || b == a+1 {
+		return f.part, f.in.Name, first, first + n, ok
+	}
+	if w.origins.table != nil || len(w.axes) > 1 || f.cuts[0].axis < 0 || w.axes[0].stride != n {
+		return nil, "", 0, 0, false
+	}
+	w.origins.of(b-1, &at)
+	last, _, ok := w.rowsOf(f, &at)
+	return f.part, f.in.Name, first, last + n, ok && last == first+(b-1-a)*n
+}
+
+// each calls f with the records of the Source that each window has a part of; of windows that overlap, once.
+func (w *cutter) each(field string, a, b int, f func(p *member, name string, first, end int) error) error {
+	of, err := w.field(field)
+	if err != nil {
+		return err
+	}
+	s := w.borrow()
+	defer w.scratch.Put(s)
+	first, end := 0, 0
+	for i := a; i < b; i++ {
+		w.origins.of(i, &s.place)
+		w.span(of, 0, s)
+		lo, hi := s.spans[0].limits()
+		if lo >= first && lo <= end {
+			end = max(end, hi)
+			continue
+		}
+		if first < end {
+			if err := f(of.part, of.in.Name, first, end); err != nil {
+				return err
+			}
+		}
+		first, end = lo, hi
+	}
+	if first < end {
+		return f(of.part, of.in.Name, first, end)
+	}
+	return nil
+}

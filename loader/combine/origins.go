@@ -1,0 +1,274 @@
+package combine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// origins says where the window of each record is.
+type origins struct {
+	n     int
+	axes  []axis
+	table [][]int // nil for a grid
+
+	// Of the axis of groups and ranges, -1 if there is none: its runs, and the origins in those up to each.
+	runAxis int
+	runs    [][2]int
+	ends    []int
+	firsts  []int // the first origin of each run
+}
+
+// newOrigins returns the origins of a Window.
+func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*origins, error) {
+	if w.Keep != "" && w.Keep != KeepFull && w.Keep != KeepPartial {
+		return nil, fmt.Errorf("Keep is %q; it must be full or partial", w.Keep)
+	}
+	for _, a := range axes {
+		if a.pad == "" && w.Keep == KeepPartial {
+			return nil, fmt.Errorf("Keep is partial, and Pad does not say what is beyond the edges of axis %q; choose constant, reflect or wrap", a.name)
+		}
+		if a.pad != "" && a.pad != PadWrap && w.Keep == KeepFull {
+			return nil, fmt.Errorf("Keep is full, so that nothing of axis %q is padded; leave its Pad out", a.name)
+		}
+	}
+	o := &origins{n: 1, axes: axes, runAxis: -1, table: w.Origins}
+	if err := o.setRuns(ctx, w, parts); err != nil {
+		return nil, err
+	}
+	if w.Origins != nil {
+		return o, o.checkTable(w)
+	}
+	for i := range axes {
+		a := &axes[i]
+		if i == o.runAxis {
+			a.count = o.countRuns(a)
+		} else {
+			a.first, a.count = a.grid(0, a.n)
+		}
+		if a.count == 0 {
+			return nil, fmt.Errorf("axis %q: no window fits: windows have %d elements, from %d to %d of the origin, and the axis has %d%s",
+				a.name, a.most-a.least+1, a.least, a.most, a.n, o.longest(i))
+		}
+		if o.n > (1<<62)/a.count {
+			return nil, errors.New("there are more windows than can be numbered")
+		}
+		o.n *= a.count
+	}
+	return o, nil
+}
+
+// grid returns the first origin in elements [lo, hi), and how many there are.
+func (a *axis) grid(lo, hi int) (first, count int) {
+	first, end := lo+a.offset, hi
+	if a.pad == "" {
+		first, end = lo+max(0, -a.least)+a.offset, hi-max(0, a.most)
+	}
+	if first >= end {
+		return first, 0
+	}
+	return first, (end-first-1)/a.stride + 1
+}
+
+// countRuns returns how many origins the runs have.
+func (o *origins) countRuns(a *axis) (n int) {
+	for _, r := range o.runs {
+		first, count := a.grid(r[0], r[1])
+		n += count
+		o.ends, o.firsts = append(o.ends, n), append(o.firsts, first)
+	}
+	return n
+}
+
+// longest says how long the runs of an axis are.
+func (o *origins) longest(i int) string {
+	if i != o.runAxis {
+		return ""
+	}
+	most := 0
+	for _, r := range o.runs {
+		most = max(most, r[1]-r[0])
+	}
+	return fmt.Sprintf(", in groups and ranges of at most %d", most)
+}
+
+// setRuns finds the groups and ranges.
+func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error {
+	if w.Group == "" && w.Ranges == nil {
+		return nil
+	}
+	n := parts[0].Len()
+	for i, r := range w.Ranges {
+		if r[0] < 0 || r[1] <= r[0] || r[1] > n {
+			return fmt.Errorf("range %d is [%d, %d); the Source has %d records", i, r[0], r[1], n)
+		}
+		if i > 0 && r[0] < w.Ranges[i-1][1] {
+			return fmt.Errorf("range %d begins at %d, before the end of the one before it, %d; give ranges in ascending order that do not overlap", i, r[0], w.Ranges[i-1][1])
+		}
+	}
+	o.runs = w.Ranges
+	if w.Ranges == nil {
+		o.runs = [][2]int{{0, n}}
+	}
+	name := "0"
+	if w.Group != "" {
+		if dims := w.Dims[w.Group]; dims != nil {
+			name = dims[0]
+		}
+		cuts, err := borders(ctx, &parts[0], w.Group)
+		if err != nil {
+			return fmt.Errorf("group: %w", err)
+		}
+		o.runs = divide(o.runs, cuts)
+	}
+	o.runAxis = slices.IndexFunc(o.axes, func(a axis) bool { return a.name == name })
+	if o.runAxis < 0 { // by another name in the fields of the records
+		o.runAxis = slices.IndexFunc(o.axes, func(a axis) bool { return a.of == 0 && a.n == n })
+	}
+	if o.runAxis < 0 {
+		return errors.New("groups and ranges are of the records, whose axis is in no window; give it a size")
+	}
+	return nil
+}
+
+// divide cuts ranges at some places.
+func divide(ranges [][2]int, borders []int) (out [][2]int) {
+	for _, r := range ranges {
+		at := r[0]
+		for k := sort.SearchInts(borders, at+1); k < len(borders) && borders[k] < r[1]; k++ {
+			out = append(out, [2]int{at, borders[k]})
+			at = borders[k]
+		}
+		out = append(out, [2]int{at, r[1]})
+	}
+	return out
+}
+
+// borders returns the records at which the value of a field changes.
+func borders(ctx context.Context, src *member, field string) (list []int, err error) {
+	specs := src.Specs()
+	i := fieldOf(specs, field)
+	if i < 0 {
+		return nil, fmt.Errorf("there is no field %q; there are: %s", field, names(specs))
+	}
+	if specs[i].Ragged {
+		return nil, fmt.Errorf("records of %q have lengths of their own", field)
+	}
+	if err := src.Retain(); err != nil {
+		return nil, err
+	}
+	defer src.Release()
+	const step = 1 << 14
+	size := specs[i].RecordBytes()
+	indices, data, last := make([]int, step), make([]byte, step*size), []byte(nil)
+	for at := 0; at < src.Len(); at += step {
+		n := min(step, src.Len()-at)
+		consecutive(at, indices[:n])
+		if err := src.Gather(ctx, field, indices[:n], data[:n*size]); err != nil {
+			return nil, err
+		}
+		for k := range n {
+			value := data[k*size : (k+1)*size]
+			if last != nil && !bytes.Equal(value, last) {
+				list = append(list, at+k)
+			}
+			last = append(last[:0], value...)
+		}
+	}
+	return list, nil
+}
+
+// checkTable reports an origin that is none.
+func (o *origins) checkTable(w *Window) error {
+	if w.Stride != nil || w.Offset != nil {
+		return errors.New("Stride and Offset are for a grid of origins, and Origins has them one by one; leave them out")
+	}
+	o.n = len(o.table)
+	for i, at := range o.table {
+		if len(at) != len(o.axes) {
+			return fmt.Errorf("origin %d has %d numbers, and there are %d axes: %s", i, len(at), len(o.axes), o.names())
+		}
+		for k, x := range at {
+			a := &o.axes[k]
+			lo, hi, ok := o.within(k, x)
+			if !ok {
+				return fmt.Errorf("origin %d is %d on axis %q, which has %d elements%s", i, x, a.name, a.n, o.longest(k))
+			}
+			if a.pad == "" && (x+a.least < lo || x+a.most >= hi) {
+				return fmt.Errorf("origin %d is %d on axis %q: its window has the elements from %d to %d, and those from %d to %d exist; choose a Pad, or leave it out", i, x, a.name, x+a.least, x+a.most, lo, hi-1)
+			}
+		}
+	}
+	return nil
+}
+
+func (o *origins) names() (list string) {
+	for i, a := range o.axes {
+		if i > 0 {
+			list += ", "
+		}
+		list += a.name
+	}
+	return list
+}
+
+// within returns the elements of an axis that windows with an origin there may have.
+func (o *origins) within(k, x int) (lo, hi int, ok bool) {
+	if k != o.runAxis {
+		return 0, o.axes[k].n, x >= 0 && x < o.axes[k].n
+	}
+	i := sort.Search(len(o.runs), func(i int) bool { return o.runs[i][0] > x }) - 1
+	if i < 0 || x >= o.runs[i][1] {
+		return 0, 0, false
+	}
+	return o.runs[i][0], o.runs[i][1], true
+}
+
+// place is where a window is: its origin on each axis, and the elements of the axis of runs that it may have.
+type place struct {
+	at     [tensor.MaxRank]int
+	lo, hi int
+}
+
+// of returns the place of a record.
+func (o *origins) of(record int, p *place) {
+	if o.runAxis >= 0 {
+		p.lo, p.hi = 0, 0
+	}
+	if o.table != nil {
+		copy(p.at[:], o.table[record])
+		if o.runAxis >= 0 {
+			p.lo, p.hi, _ = o.within(o.runAxis, p.at[o.runAxis])
+		}
+		return
+	}
+	for k := len(o.axes) - 1; k >= 0; k-- {
+		a := &o.axes[k]
+		i := record
+		if k > 0 {
+			i, record = record%a.count, record/a.count
+		}
+		if k != o.runAxis {
+			p.at[k] = a.first + i*a.stride
+			continue
+		}
+		r := sort.SearchInts(o.ends, i+1)
+		if r > 0 {
+			i -= o.ends[r-1]
+		}
+		p.at[k], p.lo, p.hi = o.firsts[r]+i*a.stride, o.runs[r][0], o.runs[r][1]
+	}
+}
+
+// bounds returns the elements of an axis that a window may have.
+func (o *origins) bounds(k int, p *place) (lo, hi int) {
+	if k == o.runAxis {
+		return p.lo, p.hi
+	}
+	return 0, o.axes[k].n
+}

@@ -1,0 +1,317 @@
+package combine
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/penstock/penstock/loader/internal/digest"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Window says which pieces of arrays are the records of a [Windows]. A field of a Source is an array whose
+// first axis is its records. Axes are known by their names in Dims or, of a field without, by
+// their numbers: "0" is that of the records.
+//
+//	combine.Window{Sizes: map[string]int{"0": 128}}                                           // 128 consecutive records
+//	combine.Window{Sizes: map[string]int{"time": 24, "lat": 128, "lon": 128}, Dims: dims}     // patches
+//
+// Each record has an origin: one position on every axis of Sizes. Element k of a field's window is at origin +
+// lead + k*dilation on each axis. Axes that are not in Sizes stay whole.
+type Window struct {
+	Sizes    map[string]int `json:"sizes"`              // elements, by axis
+	Stride   map[string]int `json:"stride,omitempty"`   // from one origin to the next; 1 if an axis is not there
+	Dilation map[string]int `json:"dilation,omitempty"` // from one element to the next; 1 if an axis is not there
+	Offset   map[string]int `json:"offset,omitempty"`   // of the first origin from the first possible one
+
+	// Pad says what elements beyond the edges of an axis are; of an axis that is not there, none are asked for.
+	Pad  map[string]Pad `json:"pad,omitempty"`
+	Fill float64        `json:"fill,omitempty"` // of PadConstant
+
+	// Keep says which origins there are on an axis with Pad: KeepPartial, the default there, or KeepFull.
+	Keep Keep `json:"keep,omitempty"`
+
+	Dims map[string][]string `json:"dims,omitempty"` // the names of the axes of fields
+
+	// Group names a field of the first Source: where its value changes from one record to the next, another group
+	// begins. Ranges are ranges [first, end) of records. No window crosses from one group, or out of a range.
+	Group  string   `json:"group,omitempty"`
+	Ranges [][2]int `json:"within,omitempty"`
+
+	// Origins are the origins, in place of a grid: for each record one number for each axis of Sizes, in the order of
+	// the axes of the first field that has them.
+	Origins [][]int `json:"origins,omitempty"`
+
+	// Fields are those of the records; none means each field of the Sources that has an axis of Sizes, with the
+	// windows of Sizes.
+	Fields []WindowField `json:"outputs,omitempty"`
+}
+
+// WindowField is a field of the records of a Windows.
+type WindowField struct {
+	Name     string         `json:"name"`
+	Of       string         `json:"of,omitempty"`       // the field that it is made of; "" is Name
+	Sizes    map[string]int `json:"sizes,omitempty"`    // in place of those of the Window, by axis
+	Dilation map[string]int `json:"dilation,omitempty"` // in place of those of the Window, by axis
+	Lead     map[string]int `json:"lead,omitempty"`     // from the origin to the first element, by axis; may be negative
+}
+
+// Pad says what elements beyond the edges of an axis, or of a group, are.
+type Pad string
+
+// The ways to pad. Those of NumPy's pad have the same names.
+const (
+	PadConstant Pad = "constant" // Window.Fill
+	PadReflect  Pad = "reflect"  // the elements on the other side of the edge, without the edge
+	PadWrap     Pad = "wrap"     // those of the other end, as on a circle of longitudes
+)
+
+// Keep says which origins there are on an axis with Pad.
+type Keep string
+
+// The origins of an axis.
+const (
+	KeepFull    Keep = "full"    // those whose windows have no element beyond an edge; on an axis with PadWrap, all
+	KeepPartial Keep = "partial" // all
+)
+
+// axis is an axis that is cut.
+type axis struct {
+	name           string
+	n              int // elements
+	size, dilation int
+	stride, offset int
+	pad            Pad
+	least, most    int // offsets of the first and last element of any field from the origin
+	first, count   int // the grid of origins, on an axis without runs
+	field, of      int // the first field that has it, and the number of the axis there
+}
+
+// cut is what becomes of an axis of a field.
+type cut struct {
+	axis     int // -1 stays whole
+	n        int // elements in the field
+	size     int
+	dilation int
+	lead     int
+}
+
+// windowed is a field of the records.
+type windowed struct {
+	part *member
+	in   tensor.Spec
+	out  tensor.Spec
+	cuts []cut
+	fill []byte // an element
+	rows bool   // whole records of the Source, one after the other
+}
+
+// text returns a digest of the sources and parameters, "" if a source has no identity.
+func (w *Window) text(parts []member) string {
+	var ids []string
+	for _, p := range parts {
+		if p.can.ID() == "" {
+			return ""
+		}
+		ids = append(ids, p.can.ID())
+	}
+	text, err := json.Marshal(w)
+	if err != nil { // numbers and names have JSON, but for a Fill that is not a number
+		text = fmt.Append(nil, *w)
+	}
+	return "window(" + digest.Of(ids, string(text)) + ")"
+}
+
+// array is a field of a Source, with the names of its axes.
+type array struct {
+	part *member
+	spec tensor.Spec
+	dims []string
+	n    []int
+}
+
+// arrays returns the fields of the sources that may be cut.
+func (w *Window) arrays(parts []member) (list []array, err error) {
+	for i := range parts {
+		for _, spec := range parts[i].Specs() {
+			if slices.ContainsFunc(list, func(a array) bool { return a.spec.Name == spec.Name }) {
+				return nil, fmt.Errorf("two fields have the name %q; rename one of them", spec.Name)
+			}
+			a := array{part: &parts[i], spec: spec, dims: w.Dims[spec.Name], n: append([]int{parts[i].Len()}, spec.Shape...)}
+			if a.dims == nil {
+				for k := range a.n {
+					a.dims = append(a.dims, strconv.Itoa(k))
+				}
+			}
+			if len(a.dims) != len(a.n) {
+				return nil, fmt.Errorf("field %q has %d axes, %v, and Dims names %d: %q", spec.Name, len(a.n), tensor.Shape(a.n), len(a.dims), a.dims)
+			}
+			list = append(list, a)
+		}
+	}
+	for name := range w.Dims {
+		if !slices.ContainsFunc(list, func(a array) bool { return a.spec.Name == name }) {
+			return nil, fmt.Errorf("Dims has a field %q, which there is not", name)
+		}
+	}
+	return list, nil
+}
+
+// planner settles what becomes of each field.
+type planner struct {
+	w      *Window
+	arrays []array
+	fields []windowed
+	axes   []axis
+}
+
+func (p *planner) plan() error {
+	outputs := p.w.Fields
+	if outputs == nil {
+		for _, a := range p.arrays {
+			if !a.spec.Ragged && slices.ContainsFunc(a.dims, func(d string) bool { return p.w.Sizes[d] > 0 }) {
+				outputs = append(outputs, WindowField{Name: a.spec.Name})
+			}
+		}
+	}
+	if len(outputs) == 0 {
+		return fmt.Errorf("no field has an axis of Sizes (%v); name the axes of fields in Dims", slices.Sorted(maps.Keys(p.w.Sizes)))
+	}
+	for i, out := range outputs {
+		if slices.ContainsFunc(outputs[:i], func(o WindowField) bool { return o.Name == out.Name }) {
+			return fmt.Errorf("two fields of the records have the name %q", out.Name)
+		}
+		if err := p.field(out); err != nil {
+			return fmt.Errorf("field %q: %w", out.Name, err)
+		}
+	}
+	known := func(name string) bool {
+		return slices.ContainsFunc(p.axes, func(a axis) bool { return a.name == name })
+	}
+	for _, of := range []struct {
+		what string
+		keys []string
+	}{
+		{"Sizes", slices.Sorted(maps.Keys(p.w.Sizes))}, {"Stride", slices.Sorted(maps.Keys(p.w.Stride))}, {"Dilation", slices.Sorted(maps.Keys(p.w.Dilation))},
+		{"Offset", slices.Sorted(maps.Keys(p.w.Offset))}, {"Pad", slices.Sorted(maps.Keys(p.w.Pad))},
+	} {
+		for _, name := range of.keys {
+			if !known(name) {
+				return fmt.Errorf("%s has the axis %q, which no field of the records has with a size", of.what, name)
+			}
+		}
+	}
+	return nil
+}
+
+// field adds a field of the records.
+func (p *planner) field(out WindowField) error {
+	name := out.Of
+	if name == "" {
+		name = out.Name
+	}
+	i := slices.IndexFunc(p.arrays, func(a array) bool { return a.spec.Name == name })
+	if i < 0 {
+		return fmt.Errorf("there is no field %q to make it of", name)
+	}
+	a := p.arrays[i]
+	if a.spec.Ragged {
+		return fmt.Errorf("records of %q have lengths of their own, and no axes to cut", name)
+	}
+	if len(a.n) >= tensor.MaxRank {
+		return fmt.Errorf("%q has %d axes; at most %d can be cut", name, len(a.n), tensor.MaxRank-1)
+	}
+	f := windowed{part: a.part, in: a.spec, out: tensor.Spec{Name: out.Name, DType: a.spec.DType, Shape: tensor.Shape{}}}
+	for _, keys := range []map[string]int{out.Sizes, out.Dilation, out.Lead} {
+		for _, axis := range slices.Sorted(maps.Keys(keys)) {
+			if !slices.Contains(a.dims, axis) || p.w.Sizes[axis] == 0 {
+				return fmt.Errorf("axis %q is not one of %q that Sizes cuts: %q", axis, name, a.dims)
+			}
+		}
+	}
+	for k, dim := range a.dims {
+		c := cut{axis: -1, n: a.n[k], size: a.n[k], dilation: 1}
+		if size, ok := p.w.Sizes[dim]; ok {
+			c.size, c.dilation, c.lead = size, max(1, p.w.Dilation[dim]), out.Lead[dim]
+			if own, ok := out.Sizes[dim]; ok {
+				c.size = own
+			}
+			if own, ok := out.Dilation[dim]; ok {
+				c.dilation = own
+			}
+			var err error
+			if c.axis, err = p.axis(dim, c, len(p.fields), k); err != nil {
+				return err
+			}
+		}
+		f.cuts, f.out.Shape = append(f.cuts, c), append(f.out.Shape, c.size)
+	}
+	f.rows = f.cuts[0].dilation == 1 && !slices.ContainsFunc(f.cuts[1:], func(c cut) bool { return c.axis >= 0 })
+	f.fill = element(a.spec.DType, p.w.Fill)
+	p.fields = append(p.fields, f)
+	return f.out.Validate()
+}
+
+// axis returns the number of an axis that is cut, and widens it by what a field has there.
+func (p *planner) axis(name string, c cut, field, of int) (int, error) {
+	if c.size < 1 || c.dilation < 1 {
+		return 0, fmt.Errorf("axis %q: a size of %d and a dilation of %d; both must be at least 1", name, c.size, c.dilation)
+	}
+	least, most := c.lead, c.lead+(c.size-1)*c.dilation
+	i := slices.IndexFunc(p.axes, func(a axis) bool { return a.name == name })
+	if i >= 0 {
+		a := &p.axes[i]
+		if a.n != c.n {
+			return 0, fmt.Errorf("axis %q has %d elements, and %d in another field", name, c.n, a.n)
+		}
+		a.least, a.most = min(a.least, least), max(a.most, most)
+		return i, nil
+	}
+	a := axis{name: name, n: c.n, size: c.size, dilation: c.dilation, stride: 1, offset: p.w.Offset[name], pad: p.w.Pad[name], least: least, most: most, field: field, of: of}
+	if s, ok := p.w.Stride[name]; ok {
+		a.stride = s
+	}
+	switch {
+	case a.stride < 1:
+		return 0, fmt.Errorf("axis %q: a stride of %d; it must be at least 1", name, a.stride)
+	case a.offset < 0:
+		return 0, fmt.Errorf("axis %q: an offset of %d; it must not be negative", name, a.offset)
+	case !slices.Contains([]Pad{"", PadConstant, PadReflect, PadWrap}, a.pad):
+		return 0, fmt.Errorf("axis %q: pad is %q; it must be constant, reflect or wrap", name, a.pad)
+	}
+	p.axes = append(p.axes, a)
+	return len(p.axes) - 1, nil
+}
+
+// element returns a number as an element of a type.
+func element(d tensor.DType, x float64) []byte {
+	switch d {
+	case tensor.Float32:
+		return bytesOf(float32(x))
+	case tensor.Float64:
+		return bytesOf(x)
+	case tensor.Float16:
+		return bytesOf(tensor.HalfOf(float32(x)))
+	case tensor.BFloat16:
+		return bytesOf(tensor.BrainOf(float32(x)))
+	case tensor.Int8:
+		return bytesOf(int8(x))
+	case tensor.Int16:
+		return bytesOf(int16(x))
+	case tensor.Uint16:
+		return bytesOf(uint16(x))
+	case tensor.Int32:
+		return bytesOf(int32(x))
+	case tensor.Uint32:
+		return bytesOf(uint32(x))
+	case tensor.Int64:
+		return bytesOf(int64(x))
+	case tensor.Uint64:
+		return bytesOf(uint64(x))
+	}
+	return bytesOf(uint8(x))
+}
+
+func bytesOf[T tensor.Element](x T) []byte { return tensor.From([]T{x}).Bytes() }

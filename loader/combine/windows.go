@@ -1,0 +1,166 @@
+package combine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Windows is a Source whose records are windows of arrays: see [Window]. Which window a record is follows
+// from its number, so that billions of them take no memory. Records are numbered in the order of the axes:
+// the windows along the last axis come one after the other.
+//
+// Windows of memory are copied from there, and those of whole records that do not overlap, or that are
+// alone, are views. Of chunked arrays, each chunk is decoded once for a batch, and kept for the next ones
+// in memory that SetCache limits.
+type Windows struct {
+	c    cutter
+	text string
+}
+
+var _ interface {
+	loader.ChunkedSource
+	loader.MappedSource
+	loader.FaultSource
+	loader.CheckedSource
+	loader.RemoteSource
+	loader.DescribedSource
+	loader.ClassedSource
+	loader.Identifier
+} = (*Windows)(nil)
+
+// NewWindows returns the Source of the windows over fields of sources. It reads the field Group, and nothing else.
+// The caller still closes the sources.
+func NewWindows(ctx context.Context, w Window, sources ...loader.Source) (*Windows, error) {
+	ws, err := newWindows(ctx, w, sources)
+	if err != nil {
+		return nil, fmt.Errorf("combine: window: %w", err)
+	}
+	return ws, nil
+}
+
+func newWindows(ctx context.Context, w Window, sources []loader.Source) (*Windows, error) {
+	if len(w.Sizes) == 0 {
+		return nil, errors.New("no axis has a size")
+	}
+	ws := &Windows{}
+	for i, src := range sources {
+		can, err := loader.CapabilitiesOf(src)
+		if err != nil {
+			return nil, fmt.Errorf("source %d: %w", i, err)
+		}
+		ws.c.parts = append(ws.c.parts, member{src, can})
+	}
+	arrays, err := w.arrays(ws.c.parts)
+	if err != nil {
+		return nil, err
+	}
+	p := planner{w: &w, arrays: arrays}
+	if err := p.plan(); err != nil {
+		return nil, err
+	}
+	ws.c.fields, ws.c.axes = p.fields, p.axes
+	for i := range p.fields {
+		ws.c.specs = append(ws.c.specs, p.fields[i].out)
+	}
+	if ws.c.origins, err = newOrigins(ctx, &w, p.axes, ws.c.parts); err != nil {
+		return nil, err
+	}
+	ws.text = w.text(ws.c.parts)
+	return ws, nil
+}
+
+// Len returns the number of windows.
+func (w *Windows) Len() int { return w.c.origins.n }
+
+// Specs returns the fields.
+func (w *Windows) Specs() []tensor.Spec { return w.c.specs }
+
+// ID is a digest of the identities of the Sources and of the parameters; empty if a Source has none.
+func (w *Windows) ID() string { return w.text }
+
+// Axes returns the names of the axes on which windows have an origin.
+func (w *Windows) Axes() []string {
+	var names []string
+	for _, a := range w.c.axes {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+// Origin sets dst to the origin of a record: one number for each of Axes.
+func (w *Windows) Origin(record int, dst []int) {
+	var p place
+	w.c.origins.of(record, &p)
+	copy(dst, p.at[:len(w.c.axes)])
+}
+
+// Gather copies windows.
+func (w *Windows) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	return w.c.gather(ctx, field, indices, dst)
+}
+
+// Contiguous reports whether windows [a, b) are one piece of memory of a Source.
+func (w *Windows) Contiguous(field string, a, b int) bool {
+	p, name, first, end, ok := w.c.consecutive(field, a, b)
+	return ok && p.can.Contiguous(name, first, end)
+}
+
+// Slice returns windows [a, b): memory of the Source where Contiguous says so, else a copy.
+func (w *Windows) Slice(field string, a, b int) (tensor.View, error) {
+	p, name, first, end, ok := w.c.consecutive(field, a, b)
+	if !ok || !p.can.Contiguous(name, first, end) {
+		return copied(w, field, a, b)
+	}
+	v, err := p.Slice(name, first, end)
+	if err != nil {
+		return v, err
+	}
+	return tensor.Of(w.c.specs[fieldOf(w.c.specs, field)], b-a, v.Bytes()), nil
+}
+
+// Warm has the Source read what windows are made of into memory.
+func (w *Windows) Warm(field string, a, b int) error {
+	return w.c.each(field, a, b, func(p *member, name string, first, end int) error {
+		if p.can.Mapped == nil {
+			return nil
+		}
+		return p.can.Mapped.Warm(name, first, end)
+	})
+}
+
+// IsWarm reports whether windows [a, b) are one piece of memory of a Source that needs no reading.
+func (w *Windows) IsWarm(field string, a, b int) bool {
+	p, name, first, end, ok := w.c.consecutive(field, a, b)
+	return ok && p.can.Mapped != nil && p.can.Mapped.IsWarm(name, first, end)
+}
+
+// Prefetch hints what windows are made of.
+func (w *Windows) Prefetch(field string, a, b int) error {
+	return w.c.each(field, a, b, func(p *member, name string, first, end int) error { return p.Prefetch(name, first, end) })
+}
+
+// Retain takes a lease of every Source, or of none.
+func (w *Windows) Retain() error { return retain(w.c.parts) }
+
+// Release gives back a lease of every Source.
+func (w *Windows) Release() { release(w.c.parts) }
+
+// SetCache sets how many bytes of decoded chunks are kept, besides those in use; 256 MiB unless it was called.
+func (w *Windows) SetCache(bytes int64) {
+	w.c.cache.mu.Lock()
+	defer w.c.cache.mu.Unlock()
+	w.c.cache.limit = max(1, bytes)
+	w.c.cache.evictLocked()
+}
+
+// Decoded returns how many bytes of chunks were decoded so far, or of records that were read one by one: divided by the bytes
+// of the windows, how many times each element was decoded.
+func (w *Windows) Decoded() int64 {
+	w.c.cache.mu.Lock()
+	defer w.c.cache.mu.Unlock()
+	return w.c.cache.read
+}

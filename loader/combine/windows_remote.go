@@ -1,0 +1,78 @@
+package combine
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Fault has the Source whose memory addr is in say why a read there failed.
+func (w *Windows) Fault(addr uintptr) error { return unnumbered(faultOf(w.c.parts, addr)) }
+
+// Intact asks every Source.
+func (w *Windows) Intact() error { return unnumbered(intact(w.c.parts)) }
+
+// unnumbered hides that an error names a record, which is one of a Source.
+func unnumbered(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("window: %v", err)
+}
+
+// LookaheadBytes is that of the Source which wants to know most.
+func (w *Windows) LookaheadBytes() int64 { return lookaheadBytes(w.c.parts) }
+
+// Fetch names to a Source the records that windows have a part of.
+func (w *Windows) Fetch(ctx context.Context, field string, indices []int) error {
+	f, err := w.c.field(field)
+	if err != nil || f.part.can.Remote == nil {
+		return err
+	}
+	s := w.c.borrow()
+	defer w.c.scratch.Put(s)
+	var records []int
+	seen := make(map[int]bool)
+	for _, i := range indices {
+		w.c.origins.of(i, &s.place)
+		w.c.span(f, 0, s)
+		for k := range s.spans[0].n {
+			if at := s.spans[0].at(k); at >= 0 && !seen[at] {
+				seen[at] = true
+				records = append(records, at)
+			}
+		}
+	}
+	return f.part.can.Remote.Fetch(ctx, f.in.Name, records)
+}
+
+// NetworkStats adds up what the Sources got over a network.
+func (w *Windows) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
+	return networkStats(w.c.parts)
+}
+
+// Location says where the window of a record begins.
+func (w *Windows) Location(_ string, record int) string {
+	origin := make([]int, len(w.c.axes))
+	w.Origin(record, origin)
+	return fmt.Sprintf("at %v of the axes %v", origin, w.Axes())
+}
+
+// DescribeReads says how the Source reads what a field is made of.
+func (w *Windows) DescribeReads(field string) (how, why string, resident float64) {
+	f, err := w.c.field(field)
+	if err != nil || f.part.can.Described == nil {
+		return "", "", -1
+	}
+	how, why, resident = f.part.can.Described.DescribeReads(f.in.Name)
+	return "windows, " + how, why, resident
+}
+
+// Classes are those of the field that a field is made of.
+func (w *Windows) Classes(field string) []string {
+	f, err := w.c.field(field)
+	if err != nil || f.part.can.Classed == nil {
+		return nil
+	}
+	return f.part.can.Classed.Classes(f.in.Name)
+}

@@ -1,0 +1,313 @@
+"""Windows of arrays: which there are, and their values. package loader/combine has the same in Go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .errors import Error
+from .field import Field
+
+PADS = ("constant", "reflect", "wrap")
+
+
+@dataclass
+class Axis:
+    """An axis on which windows have an origin. ``least`` and ``most`` are where the first and the last element of any field are from there."""
+
+    name: str
+    length: int
+    stride: int = 1
+    offset: int = 0
+    pad: str = ""
+    least: int = 0
+    most: int = 0
+    first: int = 0
+    count: int = 0
+    records: bool = False  # whether it is the first axis of a field
+
+    def grid(self, lo: int, hi: int) -> tuple[int, int]:
+        """Return the first origin in elements [lo, hi), and how many there are."""
+        first, end = lo + self.offset, hi
+        if not self.pad:
+            first, end = lo + max(0, -self.least) + self.offset, hi - max(0, self.most)
+        return first, max(0, -(-(end - first) // self.stride))
+
+
+@dataclass
+class Cut:
+    """An axis of a field; ``axis`` is None where it stays whole."""
+
+    axis: int | None
+    length: int
+    size: int
+    dilation: int = 1
+    lead: int = 0
+
+
+@dataclass
+class Output:
+    """A field of the records, and the field that it is made of."""
+
+    field: Field
+    of: str
+    cuts: list[Cut] = field(default_factory=list)
+
+
+class Windows:
+    """The windows that a description, as it is in a view, has over arrays with these shapes, records first."""
+
+    def __init__(self, by: Mapping[str, Any], fields: Mapping[str, Field], shapes: Mapping[str, tuple[int, ...]], group: np.ndarray | None, records: int) -> None:
+        self.fill = by.get("fill", 0)
+        self.axes: list[Axis] = []
+        self.outputs: list[Output] = []
+        sizes = by.get("sizes") or {}
+        if not sizes:
+            raise Error("window: no axis has a size")
+        dims = {name: (by.get("dims") or {}).get(name) or [str(k) for k in range(len(shape))] for name, shape in shapes.items()}
+        for name, names in dims.items():
+            if len(names) != len(shapes[name]):
+                raise Error(f"window: field {name!r} has {len(shapes[name])} axes, and dims names {len(names)}: {names}")
+        outputs = by.get("outputs") or [{"name": n} for n, f in fields.items() if not f.ragged and any(d in sizes for d in dims[n])]
+        if not outputs:
+            raise Error(f"window: no field has an axis of sizes ({', '.join(sizes)}); name the axes of fields in dims")
+        for out in outputs:
+            self._add(by, out, fields, shapes, dims)
+        for what in ("sizes", "stride", "dilation", "offset", "pad"):
+            for name in by.get(what) or {}:
+                if name not in [a.name for a in self.axes]:
+                    raise Error(f"window: {what} has the axis {name!r}, which no field of the records has with a size")
+        self._set_origins(by, group, records)
+
+    def _add(self, by: Mapping[str, Any], out: Mapping[str, Any], fields: Mapping[str, Field], shapes: Any, dims: Any) -> None:
+        name, of = out["name"], out.get("of") or out["name"]
+        if of not in fields:
+            raise Error(f"window: field {name!r}: there is no field {of!r} to make it of; there are: {', '.join(fields)}")
+        f = fields[of]
+        if f.ragged:
+            raise Error(f"window: records of {of!r} have lengths of their own, and no axes to cut")
+        cuts = []
+        for key in ("sizes", "dilation", "lead"):
+            for axis in out.get(key) or {}:
+                if axis not in dims[of] or axis not in by["sizes"]:
+                    raise Error(f"window: field {name!r}: axis {axis!r} is not one of {of!r} that sizes cuts: {dims[of]}")
+        for k, (dim, length) in enumerate(zip(dims[of], shapes[of])):
+            if dim not in by["sizes"]:
+                cuts.append(Cut(None, length, length))
+                continue
+
+            def own(key: str, default: int, dim: str = dim) -> int:
+                return int((out.get(key) or {}).get(dim, default))
+
+            size, dilation = own("sizes", by["sizes"][dim]), own("dilation", (by.get("dilation") or {}).get(dim, 1))
+            cuts.append(Cut(self._axis(by, dim, length, size, dilation, own("lead", 0), k), length, size, dilation, own("lead", 0)))
+        self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes), of, cuts))
+
+    def _axis(self, by: Mapping[str, Any], name: str, length: int, size: int, dilation: int, lead: int, place: int) -> int:
+        if size < 1 or dilation < 1:
+            raise Error(f"window: axis {name!r}: a size of {size} and a dilation of {dilation}; both must be at least 1")
+        least, most = lead, lead + (size - 1) * dilation
+        for i, a in enumerate(self.axes):
+            if a.name == name:
+                if a.length != length:
+                    raise Error(f"window: axis {name!r} has {length} elements, and {a.length} in another field")
+                a.least, a.most = min(a.least, least), max(a.most, most)
+                return i
+        stride, offset, pad = ((by.get(key) or {}).get(name, default) for key, default in (("stride", 1), ("offset", 0), ("pad", "")))
+        if stride < 1 or offset < 0:
+            raise Error(f"window: axis {name!r}: a stride of {stride} and an offset of {offset}; they must be at least 1 and 0")
+        if pad not in ("", *PADS):
+            raise Error(f"window: axis {name!r}: pad is {pad!r}; it must be one of {', '.join(PADS)}")
+        self.axes.append(Axis(name, length, stride, offset, pad, least, most, records=place == 0))
+        return len(self.axes) - 1
+
+    def _set_origins(self, by: Mapping[str, Any], group: np.ndarray | None, records: int) -> None:
+        keep = by.get("keep") or ""
+        if keep not in ("", "full", "partial"):
+            raise Error(f"window: keep is {keep!r}; it must be full or partial")
+        for a in self.axes:
+            if keep == "partial" and not a.pad:
+                raise Error(f"window: keep is partial, and pad does not say what is beyond the edges of axis {a.name!r}; choose {', '.join(PADS)}")
+            if keep == "full" and a.pad not in ("", "wrap"):
+                raise Error(f"window: keep is full, so that nothing of axis {a.name!r} is padded; leave its pad out")
+        self.run_axis: int | None = None
+        if group is not None or by.get("within") is not None:
+            self._set_runs(by, group, records)
+        table = by.get("origins")
+        self.table = None if table is None else np.asarray(table, np.int64).reshape(len(table), -1)
+        if self.table is not None:
+            self.count = len(self.table)
+            self._check_table(by)
+            return
+        self.count = 1
+        for i, a in enumerate(self.axes):
+            if i == self.run_axis:
+                grids = [a.grid(lo, hi) for lo, hi in self.runs.tolist()]
+                self.firsts, counts = np.array([f for f, _ in grids], np.int64), np.array([c for _, c in grids], np.int64)
+                self.ends = np.cumsum(counts)
+                a.count = int(self.ends[-1]) if len(grids) else 0
+            else:
+                a.first, a.count = a.grid(0, a.length)
+            if not a.count:
+                raise Error(f"window: axis {a.name!r}: no window fits: windows have {a.most - a.least + 1} elements, and the axis has {a.length}")
+            self.count *= a.count
+
+    def _set_runs(self, by: Mapping[str, Any], group: np.ndarray | None, records: int) -> None:
+        ranges = by.get("within")
+        runs = [(0, records)] if ranges is None else [(int(a), int(b)) for a, b in ranges]
+        for i, (a, b) in enumerate(runs):
+            if not 0 <= a < b <= records or (i and a < runs[i - 1][1]):
+                raise Error(f"window: range {i} is [{a}, {b}); ranges are of the {records} records, in ascending order, and do not overlap")
+        borders = np.zeros(0, np.int64) if group is None else np.flatnonzero((group[1:] != group[:-1]).reshape(max(0, len(group) - 1), -1).any(axis=1)) + 1
+        out = []
+        for a, b in runs:
+            cuts = [a, *borders[(borders > a) & (borders < b)].tolist(), b]
+            out += list(zip(cuts, cuts[1:]))
+        self.runs = np.array(out, np.int64).reshape(-1, 2)
+        self.run_axis = next((i for i, a in enumerate(self.axes) if a.records and a.length == records), None)
+        if self.run_axis is None:
+            raise Error("window: groups and ranges are of the records, whose axis is in no window; give it a size")
+
+    def _check_table(self, by: Mapping[str, Any]) -> None:
+        if by.get("stride") or by.get("offset"):
+            raise Error("window: stride and offset are for a grid of origins, and origins has them one by one; leave them out")
+        if len(self.table) and self.table.shape[1] != len(self.axes):
+            names = ", ".join(a.name for a in self.axes)
+            raise Error(f"window: origins have {self.table.shape[1]} numbers, and there are {len(self.axes)} axes: {names}")
+        for k, a in enumerate(self.axes):
+            at = self.table[:, k] if len(self.table) else np.zeros(0, np.int64)
+            lo, hi = self._bounds(k, at)
+            wrong = (at < lo) | (at >= hi) if a.pad else (at + a.least < lo) | (at + a.most >= hi) | (at < lo) | (at >= hi)
+            if wrong.any():
+                i = int(np.flatnonzero(wrong)[0])
+                raise Error(f"window: origin {i} is {at[i]} on axis {a.name!r}, whose windows reach beyond the {a.length} elements; choose a pad, or leave it out")
+
+    def origins(self, records: np.ndarray) -> np.ndarray:
+        """Return the origins of records: one row each, with one number for each axis."""
+        if self.table is not None:
+            return self.table[records]
+        out = np.empty((len(records), len(self.axes)), np.int64)
+        rest = np.asarray(records, np.int64)
+        for k in range(len(self.axes) - 1, -1, -1):
+            a = self.axes[k]
+            rest, i = np.divmod(rest, a.count)
+            if k == self.run_axis:
+                r = np.searchsorted(self.ends, i, side="right")
+                out[:, k] = self.firsts[r] + (i - np.concatenate([[0], self.ends])[r]) * a.stride
+            else:
+                out[:, k] = a.first + i * a.stride
+        return out
+
+    def _bounds(self, k: int, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the range of elements that windows with these origins may have of an axis."""
+        if k != self.run_axis:
+            return np.zeros(len(at), np.int64), np.full(len(at), self.axes[k].length)
+        r = np.searchsorted(self.runs[:, 0], at, side="right") - 1
+        known = (r >= 0) & (at < self.runs[r, 1])
+        return np.where(known, self.runs[r, 0], 0), np.where(known, self.runs[r, 1], 0)
+
+    def elements(self, out: Output, axis: int, origins: np.ndarray) -> np.ndarray:
+        """Return the elements that windows have of an axis of a field: one row each, with -1 for the fill."""
+        c = out.cuts[axis]
+        steps = np.arange(c.size) * c.dilation + c.lead
+        if c.axis is None:
+            return np.broadcast_to(steps, (len(origins), c.size))
+        at = origins[:, c.axis]
+        index = at[:, None] + steps
+        lo, hi = (bound[:, None] for bound in self._bounds(c.axis, at))
+        inside, n = (index >= lo) & (index < hi), hi - lo
+        if inside.all():
+            return index
+        pad = self.axes[c.axis].pad
+        if pad == "wrap":
+            return lo + (index - lo) % n
+        if pad == "reflect":
+            i = (index - lo) % np.maximum(1, 2 * (n - 1))
+            return lo + np.minimum(i, np.maximum(0, 2 * (n - 1) - i))
+        return np.where(inside, index, -1)
+
+    def take(self, out: Output, base: Any, records: np.ndarray, dst: np.ndarray) -> None:
+        """Copy windows of a field, whose array has the records of ``base``."""
+        origins = self.origins(records)
+        index = [self.elements(out, k, origins) for k in range(len(out.cuts))]
+        for i in range(len(records)):
+            rows = index[0][i]
+            inside = rows[rows >= 0]
+            if not len(inside):
+                dst[i] = self.fill
+                continue
+            lo, hi = int(inside.min()), int(inside.max()) + 1
+            part = base[lo:hi]
+            places = [np.maximum(rows - lo, 0) if k == 0 else index[k][i] for k in range(len(out.cuts))]
+            beyond = [rows < 0 if k == 0 else index[k][i] < 0 for k in range(len(out.cuts))]
+            if hi - lo == len(rows) and not beyond[0].any() and (np.diff(rows) == 1).all():
+                places[0] = slice(None)  # type: ignore[call-overload]
+            if isinstance(places[0], slice) and all(c.axis is None for c in out.cuts[1:]):
+                dst[i] = part
+                continue
+            chosen = part[places[0]]
+            for k in range(1, len(out.cuts)):
+                if out.cuts[k].axis is not None:
+                    chosen = chosen.take(places[k], axis=k, mode="clip")
+            dst[i] = chosen
+            for k, missing in enumerate(beyond):
+                if missing.any():
+                    dst[(i, *[slice(None)] * k, missing)] = self.fill
+
+    def run(self, out: Output, base: Any, start: int, stop: int) -> np.ndarray | None:
+        """Return windows [start, stop) as a view of the array, if they are: of whole consecutive records, at even distances."""
+        c = out.cuts[0]
+        if start >= stop or c.axis is None or c.dilation != 1 or any(o.axis is not None for o in out.cuts[1:]) or len(self.axes) != 1:
+            return None
+        rows = self.elements(out, 0, self.origins(np.array([start, stop - 1], np.int64)))
+        stride = self.axes[0].stride
+        if self.table is not None or (rows < 0).any() or rows[1, 0] != rows[0, 0] + (stop - 1 - start) * stride or (np.diff(rows, axis=1) != 1).any():
+            return None
+        part = base[int(rows[0, 0]) : int(rows[1, -1]) + 1]
+        if part.flags.owndata:
+            return None
+        seen = np.lib.stride_tricks.sliding_window_view(part, c.size, axis=0)[::stride]
+        return np.moveaxis(seen, -1, 1)
+
+
+def described(
+    sizes: Mapping[Any, int], others: Iterable[tuple[str, Any]], group: Any, records: int, ranges: Any, outputs: Mapping[str, Mapping[str, Any]] | None
+) -> dict[str, Any]:
+    """Return windows as they are in a view. Values for all axes are by axis."""
+    by: dict[str, Any] = {"sizes": {str(k): int(v) for k, v in sizes.items()}}
+    for name, value in others:
+        if value is None or value == {} or value == "":
+            continue
+        if name in ("stride", "dilation", "offset", "pad"):
+            by[name] = {str(k): v for k, v in value.items()} if isinstance(value, Mapping) else dict.fromkeys(by["sizes"], value)
+        elif name == "dims":
+            by[name] = {k: list(v) for k, v in value.items()}
+        elif name == "origins":
+            by[name] = np.asarray(value).tolist()
+        else:
+            by[name] = value
+    if isinstance(group, str):
+        by["group"] = group
+    elif group is not None:
+        values = np.asarray(group)
+        if len(values) != records:
+            raise ValueError(f"group has {len(values)} values for {records} records")
+        if ranges is not None:
+            raise ValueError("both ranges and values of a group are given; give ranges of one group each")
+        cuts = [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist(), records]
+        ranges = list(zip(cuts, cuts[1:]))
+    if ranges is not None:
+        by["within"] = [[int(a), int(b)] for a, b in ranges]
+    if outputs is not None:
+        by["outputs"] = [{"name": name, **_by_name(out)} for name, out in outputs.items()]
+    return by
+
+
+def _by_name(out: Mapping[str, Any]) -> dict[str, Any]:
+    for key in out:
+        if key not in ("of", "sizes", "dilation", "lead"):
+            raise TypeError(f"outputs: {key!r} is none of of, sizes, dilation and lead")
+    return {k: v if k == "of" else {str(axis): int(n) for axis, n in v.items()} for k, v in out.items()}
