@@ -17,8 +17,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
-from ..errors import Error
-from . import failure, randomness, worker
+from . import failure, pins, randomness, worker
 from .fetch import IterableFetcher, MapFetcher, Meter, SeededFetcher, Task, Work
 from .measure import Measures
 from .plans import Plan
@@ -70,7 +69,8 @@ class Loop:
     def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any) -> None:
         self._plan, self._work, self._measures, self._options = plan, work, measures, options
         self._began = 0
-        self._pin = _pinning(options)
+        kind = pins.device(options)
+        self._pins = None if kind is None else pins.Pins(kind)
         self.place = Place(plan, work.num_workers, options.snapshot_every_n_steps)
         #: The len() of the loader when it was asked for, for the warning of an iterable dataset that has more.
         self.promised: int | None = None
@@ -113,14 +113,6 @@ class Loop:
 
     def _next(self) -> Any:
         raise NotImplementedError
-
-    def _pinned(self, batch: Any) -> Any:
-        """Return a batch in page-locked memory, if that is asked for and possible: by torch."""
-        if self._pin is None:
-            return batch
-        from torch.utils.data._utils.pin_memory import pin_memory
-
-        return pin_memory(batch, self._pin)
 
     def _skipped(self, skipped: Any) -> None:
         for record, why in skipped:
@@ -191,7 +183,7 @@ class SerialLoop(Loop):
         self._measures.add(self._meter.spent)
         self._skipped(self._fetcher.skipped)
         self._plan.delivered(task, 0)
-        return self._pinned(batch)
+        return batch if self._pins is None else self._pins.pinned(batch)
 
 
 class ParallelLoop(Loop):
@@ -236,6 +228,8 @@ class ParallelLoop(Loop):
 
     def again(self, plan: Plan, epoch: int | None) -> None:
         """Begin another epoch with the same workers: all it has but them is new."""
+        if self._pins is not None:
+            self._pins.close()
         self._pool.resume(epoch)
         self._plan, self._began = plan, 0
         self.place = Place(plan, self._work.num_workers, self._options.snapshot_every_n_steps)
@@ -276,19 +270,41 @@ class ParallelLoop(Loop):
         most = self._factor * self._work.num_workers // max(1, sum(self._active))
         for _ in range(self._work.num_workers):
             number = next(self._turn)
-            if self._active[number] and (self._plan.fixed or self._load[number] < most):
+            if self._active[number] and ((self._plan.fixed and self._options.in_order) or self._load[number] < most):
                 return number
         return None
 
     def _next(self) -> Any:
-        return self._pinned(self._deliver())
+        batch = self._deliver()
+        if self._pins is not None and self._options.in_order:
+            self._pin_ahead(self._pins)
+        return batch
+
+    def _pin_ahead(self, ahead: pins.Pins) -> None:
+        """Begin to pin the batch that comes next, if it has come."""
+        while self._due not in self._ready and self._pool.ready():
+            number, reply = self._pool.receive(None, ())
+            if reply.kind == worker.ENDED:
+                self._ended(number, reply)
+            else:
+                self._ready[reply.number] = reply
+        reply_due = self._ready.get(self._due)
+        if reply_due is not None and reply_due.kind == worker.DATA:
+            ahead.begin(self._due, self._pool.unpacked(self._worker[self._due], reply_due))
+
+    def _batch(self, task: int, number: int, reply: Reply) -> Any:
+        """Return the batch of a reply."""
+        if self._pins is not None and self._pins.begun(task):
+            return self._pins.result(task)
+        batch = self._pool.unpacked(number, reply)
+        return batch if self._pins is None else self._pins.pinned(batch)
 
     def _deliver(self) -> Any:
         while True:
             self._pass_over()
             if not self._worker:
                 if not self._options.persistent_workers:
-                    self._pool.close()
+                    self.close()
                 raise StopIteration
             if self._due in self._ready:
                 return self._delivered(self._due, self._ready.pop(self._due))
@@ -329,7 +345,7 @@ class ParallelLoop(Loop):
         self._plan.delivered(task, number)
         if reply.snapshot is not None:
             self._snapshots[number] = self._decoded(number, reply.snapshot)
-        batch = self._pool.unpacked(number, reply) if reply.kind == worker.DATA else None
+        batch = self._batch(task_number, number, reply) if reply.kind == worker.DATA else None
         self._measures.add(reply.spent)
         self._skipped(reply.skipped)
         self._give()
@@ -343,6 +359,8 @@ class ParallelLoop(Loop):
         return {**found, **self._carried[number]}
 
     def close(self) -> None:
+        if self._pins is not None:
+            self._pins.close()
         self._pool.close()
 
     def _shutdown_workers(self) -> None:  # as frameworks call it
@@ -350,7 +368,7 @@ class ParallelLoop(Loop):
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
-            self._pool.close()
+            self.close()
 
 
 def _seeded(number: int) -> tuple[Any, ...]:
@@ -358,27 +376,3 @@ def _seeded(number: int) -> tuple[Any, ...]:
     with randomness.undisturbed():
         randomness.seed(number)
         return randomness.state()
-
-
-def _pinning(options: Any) -> Any:
-    """Return the device for pinned memory, as torch finds it; None if batches are not pinned. Warn as torch does."""
-    if not options.pin_memory:
-        return None
-    torch = sys.modules.get("torch")
-    if torch is None:
-        raise Error("pin_memory=True needs batches of torch; leave pin_memory out")
-    if options.pin_memory_device:
-        warnings.warn(
-            f"pin_memory_device is deprecated, the current accelerator will be used as the device,ignore "
-            f"pin_memory_device='{options.pin_memory_device}'.",
-            stacklevel=4,
-        )
-    accelerator = getattr(torch, "accelerator", torch.cuda)
-    if not accelerator.is_available():
-        warnings.warn("'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.", stacklevel=4)
-        return None
-    device: str = accelerator.current_accelerator().type if accelerator is not torch.cuda else "cuda"
-    if device == "mps":
-        warnings.warn("'pin_memory' argument is set as true but not supported on MPS now, device pinned memory won't be used.", stacklevel=4)
-        return None
-    return device

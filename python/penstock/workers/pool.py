@@ -25,7 +25,7 @@ from .worker import Reply
 #: How long a worker that is asked to end may take to finish the record that it has begun.
 _PATIENCE = 5.0
 _LOOK = 1.0
-_DUMP_SECONDS = 2.0
+_DUMP_SECONDS = 5.0
 
 
 class _Handle:
@@ -109,6 +109,13 @@ class Pool:
                 raise RuntimeError(self._late(seconds or 0, needed))
             self._listen(left)
         return self._replies.popleft()
+
+    def ready(self) -> bool:
+        """Return whether there is a reply."""
+        self._alive()
+        if not self._replies:
+            self._listen(0)
+        return bool(self._replies)
 
     def unpacked(self, number: int, reply: Reply) -> Any:
         """Return the batch of a reply."""
