@@ -6,6 +6,7 @@ gathered several at a time, so rows are read a little before the loop gets them.
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import sys
@@ -497,36 +498,37 @@ def _samplers(signature: Signature, found: Columns) -> tuple[Any, Any]:
 def _order(engine: ArrayLoader, at: Mapping[str, Any]) -> tuple[Iterator[np.ndarray], bool, dict[str, Any]]:
     """Return the batches of record numbers from a position on, whether they may be asked for early, and what the state has to know of them."""
     sampler, batch_sampler, step = engine.sampler, engine.batch_sampler, at["step"]
-    if engine.of_torch and _is_plain(batch_sampler):
-        inner = batch_sampler.sampler
-        size, drop_last = batch_sampler.batch_size, batch_sampler.drop_last
-        if type(inner).__name__ == "SequentialSampler":
-            return _cut(np.arange(len(inner.data_source)), size, drop_last, step), True, {}
-        return _random(inner, size, drop_last, step, at.get("drawn"))
+    inner = getattr(batch_sampler, "sampler", None)
+    if engine.of_torch and _is_torch(batch_sampler, "BatchSampler") and _is_torch(inner, "SequentialSampler"):
+        return _cut(np.arange(len(inner.data_source)), batch_sampler.batch_size, batch_sampler.drop_last, step), True, {}
+    if engine.of_torch and _is_torch(batch_sampler, "BatchSampler") and _is_torch(inner, "RandomSampler"):
+        return _random(batch_sampler, step, at.get("drawn"))
     source: Iterable[Any] = batch_sampler if batch_sampler is not None else _Batched(sampler, engine.signature)
-    stateful = next((s for s in (batch_sampler, getattr(batch_sampler, "sampler", None), sampler) if _is_stateful(s)), None)
+    stateful = next((s for s in (batch_sampler, inner, sampler) if _is_stateful(s)), None)
     if stateful is not None and "sampler" in at:
         stateful.load_state_dict(at["sampler"])
         step = 0
-    batches = iter(source)
-    for _ in range(step):
-        next(batches, None)
     said = {} if stateful is None else {"sampler": stateful.state_dict()}
-    return (np.asarray(batch, np.int64) for batch in batches), False, said
+    return (np.asarray(batch, np.int64) for batch in _from(source, step)), False, said
+
+
+def _from(batches: Iterable[Any], step: int) -> Iterator[Any]:
+    """Return an iterator that begins with a batch."""
+    found = iter(batches)
+    for _ in zip(range(step), found):
+        pass
+    return found
 
 
 def _is_stateful(sampler: Any) -> bool:
     return callable(getattr(sampler, "state_dict", None)) and callable(getattr(sampler, "load_state_dict", None))
 
 
-def _is_plain(batch_sampler: Any) -> bool:
-    """Return whether batches are those of torch's own samplers over all records, whose order is known at once."""
-    from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
+def _is_torch(sampler: Any, name: str) -> bool:
+    """Return whether a sampler is the very class of torch: what is derived of it may do anything."""
+    import torch.utils.data
 
-    inner = getattr(batch_sampler, "sampler", None)
-    if type(batch_sampler) is not BatchSampler or type(inner) not in (RandomSampler, SequentialSampler):
-        return False
-    return type(inner) is SequentialSampler or (not inner.replacement and inner.num_samples == len(inner.data_source))
+    return type(sampler) is getattr(torch.utils.data, name)
 
 
 def _cut(order: np.ndarray, size: int, drop_last: bool, step: int) -> Iterator[np.ndarray]:
@@ -534,31 +536,44 @@ def _cut(order: np.ndarray, size: int, drop_last: bool, step: int) -> Iterator[n
     return (order[at : min(at + size, end)] for at in range(step * size, end, size))
 
 
-def _random(sampler: Any, size: int, drop_last: bool, step: int, drawn: Any) -> tuple[Iterator[np.ndarray], bool, dict[str, Any]]:
-    """Return the batches of torch's RandomSampler: the same draws, without a list of Python's integers."""
+def _random(batch_sampler: Any, step: int, drawn: Any) -> tuple[Iterator[np.ndarray], bool, dict[str, Any]]:
+    """Return the batches of torch's RandomSampler: the same draws and, of a permutation, without a list of Python's integers.
+
+    ``drawn`` is what was drawn for the epoch, if it began before: the seed, or the state of the sampler's generator.
+    """
     import torch
 
-    n = len(sampler.data_source)
-    if sampler.generator is None:
-        seed = int(torch.empty((), dtype=torch.int64).random_().item()) if drawn is None else drawn
-        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed)).numpy()
-        return _cut(order, size, drop_last, step), True, {"drawn": seed}
-    generator = sampler.generator
-    if drawn is not None:
+    sampler, size, drop_last = batch_sampler.sampler, batch_sampler.batch_size, batch_sampler.drop_last
+    n, generator, given = len(sampler.data_source), sampler.generator, sampler.generator is not None
+    if not given:
+        drawn = int(torch.empty((), dtype=torch.int64).random_().item()) if drawn is None else drawn
+        generator = torch.Generator().manual_seed(drawn)
+    elif drawn is None:
+        drawn = generator.get_state()
+    else:
         generator.set_state(drawn)
-    before = generator.get_state()
+    if sampler.replacement or sampler.num_samples != n:
+        seeded = copy.copy(sampler)
+        seeded.generator = generator
+        batches = _from(type(batch_sampler)(seeded, size, drop_last), step)
+        return (np.asarray(batch, np.int64) for batch in batches), not given, {"drawn": drawn}
     order = torch.randperm(n, generator=generator).numpy()
+    if not given:
+        return _cut(order, size, drop_last, step), True, {"drawn": drawn}
 
-    def batches() -> Iterator[np.ndarray]:
+    def cut() -> Iterator[np.ndarray]:
+        """Yield the batches, and draw again as torch's sampler does where it finds its end: with a batch that is not full, or after all."""
         whole = drop_last or n % size == 0
+        if not whole and step * size >= n:
+            torch.randperm(n, generator=generator)
         for batch in _cut(order, size, drop_last, step):
-            if not whole and len(batch) < size:
-                torch.randperm(n, generator=generator)  # as torch's sampler does where it finds its end
+            if len(batch) < size:
+                torch.randperm(n, generator=generator)
             yield batch
         if whole:
             torch.randperm(n, generator=generator)
 
-    return batches(), False, {"drawn": before}
+    return cut(), False, {"drawn": drawn}
 
 
 class _Batched:

@@ -217,7 +217,7 @@ class DataLoader:
 
     def _prepared(self) -> FeedLoader:
         """Return the engine for datasets that a feeding process reads."""
-        signature = Signature.of(self._arguments, iterable=False)
+        signature = Signature.of({**self._arguments, "dataset": None}, iterable=False)  # the feeding process knows how many records it has
         request = Request.of(self._arguments, signature)
         self._take_class()
         options = request.options
@@ -231,7 +231,7 @@ class DataLoader:
         self._public(
             {**self._arguments, "sampler": request.sampler, "batch_size": options["batch_size"], "prefetch_factor": signature.prefetch_factor}
         )
-        self._context = signature.multiprocessing_context
+        self.__multiprocessing_context = signature.multiprocessing_context
         self._paths, self._split, self._several = request.subject.paths, request.subject.split, isinstance(self._arguments["dataset"], (list, tuple))
         self._given = None if request.subject.records is None or self._several else self._arguments["dataset"]  # an object that says what it has
         # Python's pickle gets the values that hold.
@@ -278,7 +278,7 @@ class DataLoader:
         self._held = {"rank": rank, "world_size": world_size}
         checked = {f.name: getattr(signature, f.name) for f in fields_of(Signature) if f.name in given}
         self._public({**given, **checked, "sampler": engine.sampler, "batch_sampler": engine.batch_sampler, "collate_fn": self._collation(signature)})
-        self._context = signature.multiprocessing_context
+        self.__multiprocessing_context = signature.multiprocessing_context
         self._dataset_kind, self._IterableDataset_len_called = int(signature.iterable), None
         self._place = self._resolved(given["device"])
         return engine
@@ -389,11 +389,11 @@ class DataLoader:
     @property
     def multiprocessing_context(self) -> Any:
         """The context in which worker processes are started; None for the default."""
-        return self._context
+        return self.__multiprocessing_context
 
     @multiprocessing_context.setter
     def multiprocessing_context(self, value: Any) -> None:
-        self._context = context(value, self.num_workers)
+        self.__multiprocessing_context = context(value, self.num_workers)
 
     @property
     def shuffle(self) -> bool:
@@ -482,9 +482,9 @@ class DataLoader:
         now = {name: mine[name] for name in _ASSIGNABLE}
         if (
             any(getattr(self._signature, name) is not value for name, value in now.items())
-            or self._context is not self._signature.multiprocessing_context
+            or self.__multiprocessing_context is not self._signature.multiprocessing_context
         ):
-            self._signature = self._engine.signature = replace(self._signature, **now, multiprocessing_context=self._context)
+            self._signature = self._engine.signature = replace(self._signature, **now, multiprocessing_context=self.__multiprocessing_context)
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next loop is. A position in that epoch that was loaded stays as it is.

@@ -73,6 +73,8 @@ class Signature:
             _without_order(given)
         if given["sampler"] is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
+        if shuffle and not iterable and given["batch_sampler"] is None and hasattr(given["dataset"], "__len__") and len(given["dataset"]) == 0:
+            raise ValueError("num_samples should be a positive integer value, but got num_samples=0")
         size, drop_last = _batches(given)
         checked = {
             "batch_size": size, "drop_last": drop_last, "shuffle": bool(shuffle), "num_workers": workers, "prefetch_factor": factor,
