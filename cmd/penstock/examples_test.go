@@ -110,8 +110,9 @@ func exampleInputs(t *testing.T) string {
 		pixels, numbers = append(pixels, fmt.Sprint("pixel", i)), append(numbers, fmt.Sprint(i%256))
 	}
 	files := map[string]string{
-		"photos.csv": "file,boxes\nfiles/000.jpg,\"[[1,2,3,4],[5,6,7,8]]\"\nfiles/001.jpg,[]\n",
-		"mnist.csv":  "label," + strings.Join(pixels, ",") + "\n7," + strings.Join(numbers, ",") + "\n",
+		"photos.csv":     "file,boxes\nfiles/000.jpg,\"[[1,2,3,4],[5,6,7,8]]\"\nfiles/001.jpg,[]\n",
+		"half.view.json": `{"penstock": "view", "version": 1, "select": {"dataset": "out/flat"}, "ranges": [[0, 100]]}` + "\n",
+		"mnist.csv":      "label," + strings.Join(pixels, ",") + "\n7," + strings.Join(numbers, ",") + "\n",
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
