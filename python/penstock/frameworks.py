@@ -66,7 +66,7 @@ def sampler_of(loader: Any, order: Any, rank: int, world_size: int) -> Any:
 
 
 class Progress:
-    """What Accelerate wants to know of a DataLoader while a loop over it is under way."""
+    """The state of a loop over a DataLoader, as Accelerate asks for it."""
 
     def __init__(self, state: Any, device: Any) -> None:
         self._state, self._device = state, device

@@ -102,7 +102,7 @@ def array(rng, n):
 
 
 class Rows:
-    """What a tuple or a dict of arrays is in torch: a dataset of its rows."""
+    """A dataset of the rows of a tuple or a dict of arrays, for torch."""
 
     def __init__(self, columns):
         self.columns = columns
