@@ -1,13 +1,16 @@
 package prepare
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5/view"
 )
@@ -25,5 +28,37 @@ func TestViewIsNoSource(t *testing.T) {
 			t.Errorf("--from %s: error %v", view.From, err)
 		}
 		rawtest.CheckNothing(t, view.Dest)
+	}
+}
+
+// A view is a source of the records that it selects, in its order.
+func TestViewSource(t *testing.T) {
+	whole := config(t, arrays(t, 10))
+	whole.Images.Resize, whole.Images.Crop = nil, nil
+	field := mustRun(t, whole).Fields[0].Name
+	path := filepath.Join(filepath.Dir(whole.Dest), "some.view.json")
+	if err := os.WriteFile(path, []byte(`{"penstock": "view", "version": 1, "select": {"dataset": "ds"}, "records": [7, 2, 3]}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	read := func(dest string, records ...int) []byte {
+		t.Helper()
+		ds, err := mmapds.Open(dest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ds.Close()
+		b := make([]byte, len(records)*4096)
+		if err := ds.Gather(t.Context(), field, records, b); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for _, name := range []string{"some", "some.h5"} {
+		c := config(t, path)
+		c.Images.Resize, c.Images.Crop = nil, nil
+		c.Dest = filepath.Join(t.TempDir(), name)
+		if n := mustRun(t, c).Records; n != 3 || !bytes.Equal(read(c.Dest, 0, 1, 2), read(whole.Dest, 7, 2, 3)) {
+			t.Errorf("%s: %d records, or other values", name, n)
+		}
 	}
 }
