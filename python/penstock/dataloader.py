@@ -154,7 +154,8 @@ class DataLoader:
     the same.
 
     One that is pickled starts a feeding process of its own, at the same place. A DataLoader is
-    for one thread. Errors are penstock.Error, ValueError and TypeError. It needs Linux.
+    for one thread. Errors are penstock.Error, ValueError and TypeError. On macOS and Windows,
+    ``socket`` is refused.
     """
 
     __initialized = False  # _DataLoader__initialized, by which programs make torch's DataLoader take another batch_sampler

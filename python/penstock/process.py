@@ -7,38 +7,45 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from ._program import commands
 from .errors import Error
+from .sharedfile import TRANSPORT, SharedFile, transport
 
 #: How many seconds a feed has to take a connection where many wait.
 _BUSY = 60
 
 
 def start(
-    datasets: Sequence[str], flags: Sequence[str], command: str | None, functions: Sequence[int] = ()
+    datasets: Sequence[str], flags: Sequence[str], command: str | None, files: Mapping[str, SharedFile], functions: Sequence[int] = ()
 ) -> tuple[subprocess.Popen[bytes], socket.socket]:
     """Start a feeding process for this process alone, and return it with the socket to it.
 
-    It inherits the descriptors of functions: of their memory, and of a socket to each worker. It does not get the signals of
-    a terminal: they are for the trainer, which may want a last batch.
+    It inherits files, by the names that the protocol has for them, and the descriptors of functions: of their memory, and of
+    a socket to each worker. It does not get the signals of a terminal: they are for the trainer, which may want a last batch.
     """
-    if sys.platform != "linux":
-        raise Error("a DataLoader needs Linux; here, use penstock.open, or penstock.torch.TorchDataset with torch's DataLoader")
     named = command or os.environ.get("PENSTOCK_FEED")
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    fd = theirs.fileno()
+    ours, theirs = socket.socketpair()
     try:
-        for program in [[named]] if named else commands("feed"):
-            shared = ["--functions", ",".join(map(str, functions))] if functions else []
-            arguments = [*program, "--fd", str(fd), *shared, *flags, "--", *datasets]
-            try:
-                return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, pass_fds=[fd, *functions], start_new_session=True), ours
-            except FileNotFoundError:
-                continue
-            except OSError as e:
-                raise Error(f"{program[0]}: cannot be started: {e.strerror}; command= names the program feed") from None
+        if ours.family == socket.AF_INET:  # on Windows
+            ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        memory, workers = functions[:1], functions[1:]
+        with inherited([theirs.fileno(), *workers], [*(file.fd for file in files.values()), *memory]) as (numbers, how):
+            connection, opened = numbers[0], numbers[1 + len(workers) :]
+            passed = ["--inherit", ",".join(f"{name}={number}" for name, number in zip(files, opened))] if files else []
+            if functions:
+                passed += ["--functions", ",".join(map(str, [opened[-1], *numbers[1 : 1 + len(workers)]]))]
+            for program in [[named]] if named else commands("feed"):
+                arguments = [*program, "--fd", str(connection), *passed, *flags, "--", *datasets]
+                try:
+                    return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, **how), ours
+                except FileNotFoundError:
+                    continue
+                except OSError as e:
+                    raise Error(f"{program[0]}: cannot be started: {e.strerror}; command= names the program feed") from None
         raise Error(
             f"there is no command {named or 'feed'!r}, which loads the data: install the wheel, which has it (make wheel, in a clone), or build it "
             "(make build) and put it in PATH, name it in PENSTOCK_FEED or with command="
@@ -50,8 +57,35 @@ def start(
         theirs.close()
 
 
+@contextmanager
+def inherited(sockets: Sequence[int], fds: Sequence[int]) -> Iterator[tuple[list[int], dict[str, Any]]]:
+    """Let a child process that is started inside inherit sockets and files, given by their descriptors.
+
+    Yield the numbers that they have in the child, and the arguments of subprocess.Popen by which it gets them and is not
+    sent the signals of a terminal.
+    """
+    if sys.platform != "win32":
+        numbers = [*sockets, *fds]
+        yield numbers, {"pass_fds": numbers, "start_new_session": True}
+        return
+    import msvcrt
+
+    handles = [*sockets, *map(msvcrt.get_osfhandle, fds)]
+    try:
+        for handle in handles:
+            os.set_handle_inheritable(handle, True)
+        listed = subprocess.STARTUPINFO(lpAttributeList={"handle_list": handles})
+        yield handles, {"startupinfo": listed, "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    finally:
+        for handle in handles:
+            os.set_handle_inheritable(handle, False)
+
+
 def connect(path: str) -> socket.socket:
     """Connect to a feed that listens at a path."""
+    if transport() != "native":
+        unset = f"unset {TRANSPORT}" if sys.platform == "linux" else "name the dataset in place of it, and this process has a feed of its own"
+        raise Error(f"{path}: socket= needs the native transport of Linux, which passes memory over the socket; {unset}")
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _BUSY, 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
+import socket
 import threading
 import time
 import weakref
@@ -22,6 +22,7 @@ from .field import STORAGE, Field, from_json
 from .ragged import Ragged
 from .request import MAX_SLOTS, Request
 from .shared import Lent, Rows, SharedMemory, Slot
+from .sharedfile import SharedFile, transport
 from .wire import Malformed, Wire, number, part, text
 
 VERSION = 3
@@ -64,50 +65,64 @@ class Session:
         self.child: Any = None
         self._workers: Any = None  # of functions
         with _ArrayFile() as arrays:
-            self._open(request, arrays)
+            hello = {
+                **request.options,
+                "sampler": request.order.to_json(arrays),
+                "pack": None if request.pack is None else request.pack.to_json(arrays),
+            }
+            connection, memory = self._open(request, arrays)
+            self._wire = Wire(connection, request.socket or ", ".join(self._paths), self.child)
+            self._finalizer = weakref.finalize(self, _end, self._wire, memory, self.child, self._workers)
+            if self._workers is not None:
+                self._wire.meanwhile = self._workers.meanwhile
+            try:
+                self._greet(request, hello, arrays, memory)
+            except BaseException:
+                self.close()
+                raise
 
-    def _open(self, request: Request, arrays: _ArrayFile) -> None:
-        """Start the feeding process, or connect to it, and ask for what the options say."""
+    def _open(self, request: Request, arrays: _ArrayFile) -> tuple[socket.socket, SharedMemory | None]:
+        """Start the feeding process, or connect to it. Return the memory, if the feeding process does not pass it."""
         if request.socket is not None:
-            name, connection = request.socket, process.connect(request.socket)
-        else:
-            name = ", ".join(self._paths)
-            self.child, connection = self._begin(request)
-        self._wire = Wire(connection, name, self.child)
-        self._finalizer = weakref.finalize(self, _end, self._wire, None, self.child, self._workers)
-        if self._workers is not None:
-            self._wire.meanwhile = self._workers.meanwhile
+            return process.connect(request.socket), None
+        files = {}
+        if transport() == "portable":
+            files["memory"] = SharedFile.create()
+            if arrays.file is not None:
+                files["arrays"] = arrays.file
         try:
-            self._greet(request, arrays)
+            self.child, connection = self._begin(request, files)
         except BaseException:
-            self.close()
+            if files:
+                files["memory"].close()
             raise
+        return connection, SharedMemory(files["memory"], request.pinning) if files else None
 
-    def _begin(self, request: Request) -> tuple[Any, Any]:
+    def _begin(self, request: Request, files: Mapping[str, SharedFile]) -> tuple[Any, socket.socket]:
         """Start the workers of functions, if there are any, and the feeding process."""
         if request.functions is None:
-            return process.start(self._paths, request.flags, request.command)
+            return process.start(self._paths, request.flags, request.command, files)
         self._workers = request.functions.start()
         try:
-            return process.start(self._paths, request.flags, request.command, self._workers.descriptors)
+            return process.start(self._paths, request.flags, request.command, files, self._workers.descriptors)
         except BaseException:
             self._workers.close()
             raise
         finally:
             self._workers.handed_over()
 
-    def _greet(self, request: Request, arrays: _ArrayFile) -> None:
-        options = {
-            **request.options,
-            "sampler": request.order.to_json(arrays),
-            "pack": None if request.pack is None else request.pack.to_json(arrays),
-        }
-        self._wire.send({"hello": {"version": VERSION, "options": options}}, arrays.descriptor())
+    def _greet(self, request: Request, options: dict[str, Any], arrays: _ArrayFile, memory: SharedMemory | None) -> None:
+        if memory is None:
+            self._wire.expect_descriptor()
+        descriptor = None if memory is not None or arrays.file is None else arrays.file.fd
+        self._wire.send({"hello": {"version": VERSION, "options": options}}, descriptor)
         with self._checking():
             welcome = part({"welcome": self._receive("welcome", seconds=_OPENING)}, "welcome", dict)
-            self._memory = SharedMemory(self._wire.take_descriptor(), request.pinning)
-            self._finalizer.detach()
-            self._finalizer = weakref.finalize(self, _end, self._wire, self._memory, self.child, self._workers)
+            if memory is None:
+                memory = SharedMemory(SharedFile.passed(self._wire.take_descriptor()), request.pinning)
+                self._finalizer.detach()
+                self._finalizer = weakref.finalize(self, _end, self._wire, memory, self.child, self._workers)
+            self._memory = memory
             fields = [from_json(entry) for entry in part(welcome, "fields", list)]
             self.fields: dict[str, Field] = {f.name: f for f in fields}
             if len(self.fields) != len(fields):
@@ -376,33 +391,25 @@ def position(epoch: int, step: int, done: str | None = None) -> dict[str, Any]:
 
 
 class _ArrayFile:
-    """The arrays that go to the feeding process, in one anonymous file."""
+    """The arrays that go to the feeding process, in one file."""
 
     def __init__(self) -> None:
-        self._fd, self._size = -1, 0
+        #: The file, if there are arrays.
+        self.file: SharedFile | None = None
 
     def add(self, values: np.ndarray) -> dict[str, int]:
-        if self._fd < 0:
-            if sys.platform != "linux":
-                raise Error("a DataLoader needs Linux")
-            self._fd = os.memfd_create("penstock-arrays")
-        at = self._size
-        data = values.reshape(-1).view(np.uint8).data
-        while data:
-            data = data[os.write(self._fd, data) :]
-        self._size += values.nbytes
+        if self.file is None:
+            self.file = SharedFile.create()
+        at = self.file.size
+        self.file.append(values.reshape(-1).view(np.uint8).data)
         return {"at": at, "count": values.size}
-
-    def descriptor(self) -> int | None:
-        return None if self._fd < 0 else self._fd
 
     def __enter__(self) -> _ArrayFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-        self._fd = -1
+        if self.file is not None:
+            self.file.close()
 
 
 def _end(wire: Wire, memory: SharedMemory | None, child: Any, workers: Any) -> None:

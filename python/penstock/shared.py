@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import contextlib
 import ctypes
 import math
 import mmap
@@ -15,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from .sharedfile import SharedFile
 from .wire import Malformed
 
 #: Offsets of arrays are multiples of it.
@@ -32,23 +32,11 @@ class Pinning(Protocol):
 
 
 class SharedMemory:
-    """An anonymous file that a feeding process passed, which may grow.
+    """A file that a feeding process writes batches to, and that may grow. It is this object's from then on."""
 
-    It must be sealed against shrinking: a read of what is no longer there would end this process.
-    The descriptor is this object's from then on, also where it is refused.
-    """
-
-    def __init__(self, fd: int, pinning: Pinning | None = None) -> None:
-        self._fd, self._pinning = fd, pinning
+    def __init__(self, file: SharedFile, pinning: Pinning | None = None) -> None:
+        self._file, self._pinning = file, pinning
         self._areas = Areas()
-        import fcntl  # which Windows does not have
-
-        seals = 0
-        with contextlib.suppress(OSError):  # other files have no seals
-            seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
-        if not seals & fcntl.F_SEAL_SHRINK:
-            self.close()
-            raise Malformed("memory that is not a memfd sealed against shrinking")
 
     def held(self) -> list[int]:
         """Return the numbers of the slots that something refers to."""
@@ -59,7 +47,7 @@ class SharedMemory:
         start = self._areas.size
         if size > start:
             try:
-                memory = mmap.mmap(self._fd, size - start, offset=start)
+                memory = self._file.map(start, size - start)
             except (OSError, ValueError, OverflowError) as e:
                 raise Malformed(f"{size} bytes of shared memory that cannot be mapped ({e})") from None
             self._areas.add(Mapping(np.frombuffer(memory, np.uint8), self._pinning))
@@ -67,9 +55,7 @@ class SharedMemory:
 
     def close(self) -> None:
         """Forget the file. Memory is given back once no array over it is left."""
-        if self._fd >= 0:
-            os.close(self._fd)
-        self._fd = -1
+        self._file.close()
         self._areas = Areas()
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +30,10 @@ _UNREAD = 60.0
 
 #: The largest number that messages have: those of Go's int64.
 _MAX_NUMBER = (1 << 63) - 1
+
+
+#: The errors of a connection whose other end has ended.
+_GONE = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
 
 
 class Malformed(Error):
@@ -73,7 +77,7 @@ class Wire:
         self._incoming: tuple[bytes, list[bytes]] = (b"", [])  # what comes next, and the parts after it
         self._ended: dict[str, Any] | None = None  # the message that is the last
         self._descriptors: list[int] = []
-        self._greeted = False
+        self._expecting = False  # a descriptor
         self._process = os.getpid()
         #: Called while this process waits, until something can be received or a time of time.monotonic.
         self.meanwhile: Callable[[socket.socket, float | None], None] | None = None
@@ -94,7 +98,7 @@ class Wire:
                 sent.append(socket.send_fds(self._connection, [frame], [descriptor]))
             while (at := sum(sent)) < len(frame):
                 sent.extend(map(self._connection.send, (memoryview(frame)[at:],)))
-        except (BrokenPipeError, ConnectionResetError):
+        except _GONE:
             pass  # what it said before it went is still to be read
         except socket.timeout:
             raise Error(f"{self.name}: the feeding process has not read what it was asked in {_UNREAD:g} s; end it, and start it anew") from None
@@ -120,15 +124,26 @@ class Wire:
 
     def ready(self) -> bool:
         """Return whether something can be received without waiting."""
-        poll = select.poll()
-        poll.register(self._connection, select.POLLIN)
-        return any(self._incoming) or bool(poll.poll(0))
+        if any(self._incoming):
+            return True
+        try:
+            self._connection.settimeout(0)
+            self._connection.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass  # which a receive reports
+        return True
+
+    def expect_descriptor(self) -> None:
+        """Say that a descriptor comes with what is received next."""
+        self._expecting = True
 
     def take_descriptor(self) -> int:
         """Return the descriptor that came with a message."""
         if not self._descriptors:
             raise Error(f"{self.name}: the feeding process passed no memory; may the two share descriptors?")
-        self._greeted = True
+        self._expecting = False
         return self._descriptors.pop()
 
     def close(self) -> None:
@@ -157,10 +172,10 @@ class Wire:
         try:
             if self.meanwhile is not None:
                 self.meanwhile(self._connection, deadline)
-            self._connection.settimeout(None if deadline is None else max(1e-3, deadline - time.monotonic()))
+            self._connection.settimeout(_longest_wait(deadline))
             _, parts = self._incoming
             before = len(parts)
-            if self._greeted:
+            if not self._expecting:
                 parts.extend(map(self._connection.recv, (1 << 16,)))
             else:
                 data, passed, _, _ = socket.recv_fds(self._connection, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
@@ -168,9 +183,11 @@ class Wire:
                 parts.append(data)
                 if len(self._descriptors) > 1:
                     raise Error(f"{self.name}: it passed several descriptors: what answers there is not a feed")
-        except ConnectionResetError:
+        except _GONE:
             parts.append(b"")
         except socket.timeout:
+            if deadline is None or time.monotonic() < deadline:
+                return
             raise Error(f"{self.name}: no answer of the feeding process in time; is it stopped? End it, and start it anew") from None
         except OSError as e:
             raise self._lost(e.strerror) from None
@@ -188,6 +205,12 @@ class Wire:
                 why = "it closed the connection"
         why = why or "it closed the connection"
         return Error(f"{self.name}: the feeding process has ended: {why}; make a new DataLoader, and load_state_dict to continue where this one was")
+
+
+def _longest_wait(deadline: float | None) -> float | None:
+    """Return how many seconds a receive may wait. On Windows it is short, as an interrupt (Ctrl-C) does not end it."""
+    left = None if deadline is None else max(1e-3, deadline - time.monotonic())
+    return left if sys.platform != "win32" else min(0.5, left or 0.5)
 
 
 def _ending(code: int) -> str:

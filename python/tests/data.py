@@ -9,6 +9,13 @@ import unittest
 
 import numpy as np
 
+from penstock import sharedfile
+
+#: Whether memory is passed over a unix socket, or inherited: see PENSTOCK_TRANSPORT.
+NATIVE = sharedfile.transport() == "native"
+needs_native = unittest.skipUnless(NATIVE, "only the native transport passes memory over a socket that several clients connect to")
+needs_proc = unittest.skipUnless(os.path.isdir("/proc/self/fd"), "it looks at processes in /proc, which Linux has")
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 

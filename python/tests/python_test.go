@@ -58,7 +58,8 @@ func checkGolden[T any](t *testing.T, name string, entries []T) {
 	}
 }
 
-// TestPython runs the tests of the Python package. PYTHON names another interpreter.
+// TestPython runs the tests of the Python package. PYTHON names another interpreter. With PENSTOCK_TRANSPORT=portable,
+// those of the DataLoader have the transport of macOS and Windows.
 func TestPython(t *testing.T) {
 	python := pythontest.Need(t, "import numpy")
 	var out bytes.Buffer

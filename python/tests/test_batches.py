@@ -28,7 +28,6 @@ except ImportError:
 FOUR = ("epoch", "step", "indices", "mask")
 
 
-@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
 class BatchesTest(unittest.TestCase):
     """Batches that are copied, moved, and taken to other processes."""
 

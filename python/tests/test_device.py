@@ -8,7 +8,7 @@ from penstock import transforms as T
 
 from . import data
 from .test_dataloader import NORMALIZE, indices, loader
-from .test_hostile_feed import Feed, greeting, welcome
+from .test_hostile_feed import greeting, serve, welcome
 
 try:
     import torch
@@ -228,9 +228,9 @@ class DeviceTest(unittest.TestCase):
     def test_what_is_left_to_the_device_is_checked(self):
         for finish in ({"t": {"dtype": "float32", "layout": "CHW"}}, {"none": {"dtype": "float32", "layout": "CHW"}}, {"t": 1}, {"t": {"dtype": "Tensor", "layout": "CHW"}}):
             with self.subTest(finish=finish), fakecuda.cuda(self):
-                feed = Feed(self, greeting({"welcome": welcome(finish=finish)}))
+                feed = serve(self, greeting({"welcome": welcome(finish=finish)}))
                 with self.assertRaisesRegex(penstock.Error, "unexpected message from feed"):
-                    penstock.DataLoader(batch_size=2, socket=feed.path, device="cuda")
+                    penstock.DataLoader(**feed, batch_size=2, device="cuda")
 
     def test_prefetcher_normalizes(self):
         f = penstock.open(data.path("images")).fields["images"]

@@ -31,7 +31,6 @@ def example(name, *libraries):
     return module
 
 
-@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
 class ExamplesTest(unittest.TestCase):
     def setUp(self):
         patch = mock.patch.dict(os.environ, {"PENSTOCK_FEED": data.feed()})

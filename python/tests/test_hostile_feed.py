@@ -4,14 +4,15 @@ import json
 import os
 import socket
 import struct
-import sys
 import tempfile
 import threading
 import unittest
 from unittest import mock
 
 import penstock
-from penstock import session, wire
+from penstock import process, session, wire
+
+from . import data
 
 SIZE = 1 << 16
 STARTED = {"number": 1, "started": {"epoch": 0, "step": 0}}
@@ -22,13 +23,17 @@ def frame(message):
     return struct.pack("<I", len(body)) + body
 
 
-def memfd(seals=None):
-    """Return shared memory of SIZE bytes: zeros, but for offsets at 4096 and 8192, and wrong ones at 12288."""
-    fd = os.memfd_create("penstock-hostile", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+def fill(fd):
+    """Make shared memory of SIZE bytes: zeros, but for offsets at 4096 and 8192, and wrong ones at 12288."""
     os.ftruncate(fd, SIZE)
     os.pwrite(fd, struct.pack("<3q", 0, 3, 8), 4096)
     os.pwrite(fd, struct.pack("<3i", 0, 1, 8), 8192)
     os.pwrite(fd, struct.pack("<3q", 0, -3, 8), 12288)
+
+
+def memfd(seals=None):
+    fd = os.memfd_create("penstock-hostile", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    fill(fd)
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK if seals is None else seals)
     return fd
 
@@ -47,8 +52,34 @@ def batch(**parts):
     return {"slot": 0, "count": 2, "epoch": 0, "step": 0, "next": [0, 1], "size": SIZE, "indices": 512, "mask": 1024, "fields": places, **parts}
 
 
+def serve(test, act):
+    """Return the argument of a DataLoader by which it gets a feed that does what a function says with its connection."""
+    if data.NATIVE:
+        return {"socket": Feed(test, act).path}
+
+    def start(datasets, flags, command, files):
+        ours, theirs = socket.socketpair()
+        memory = os.dup(files["memory"].fd)
+
+        def run():
+            with theirs, contextlib.suppress(OSError):
+                theirs.settimeout(10)
+                act(Peer(theirs, memory))
+            os.close(memory)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        test.addCleanup(thread.join, 10)
+        return None, ours
+
+    patch = mock.patch.object(process, "start", start)
+    patch.start()
+    test.addCleanup(patch.stop)
+    return {"dataset": data.path("images")}
+
+
 class Feed:
-    """A feed that does what a function says with its connection."""
+    """A feed that listens, and does what a function says with its connection."""
 
     def __init__(self, test, act):
         folder = tempfile.mkdtemp(prefix="penstock-hostile-")
@@ -78,8 +109,8 @@ class Feed:
 class Peer:
     """The client, as the feed sees it."""
 
-    def __init__(self, connection):
-        self.connection = connection
+    def __init__(self, connection, memory=None):
+        self.connection, self._memory = connection, memory  # inherited, if there is one
 
     def hear(self):
         """Read a message."""
@@ -92,8 +123,13 @@ class Peer:
 
     def greet(self, message=None, fds=None):
         self.hear()
+        answer = frame({"welcome": welcome()} if message is None else message)
+        if self._memory is not None:
+            fill(self._memory)
+            self.connection.sendall(answer)
+            return
         fds = [memfd()] if fds is None else fds
-        socket.send_fds(self.connection, [frame({"welcome": welcome()} if message is None else message)], fds)
+        socket.send_fds(self.connection, [answer], fds)
         for fd in fds:
             os.close(fd)
 
@@ -130,12 +166,12 @@ def batches(**parts):
     return answering(STARTED, {"batch": batch(**parts)})
 
 
-def closing(data, fds=()):
+def closing(data):
     """Return a feed that closes the connection after some bytes."""
 
     def act(peer):
         peer.hear()
-        socket.send_fds(peer.connection, [data], fds)
+        peer.connection.sendall(data)
 
     return act
 
@@ -207,7 +243,20 @@ GONE = "the feeding process has ended"
 SILENT = "no answer of the feeding process in time"
 SHAPE = "is no shape"
 
-#: Attacks of a hostile feed, and the client's errors.
+#: Attacks by what is passed as memory, and the client's errors.
+PASSED = {
+    "no memory": (greeting(fds=lambda: []), "passed no memory|what answers there"),
+    "a device as memory": (greeting(fds=device), "sealed against shrinking"),
+    "a file as memory": (greeting(fds=plain_file), "sealed against shrinking"),
+    "memory that shrinks": (shrinking, "sealed against shrinking"),
+    "memory that cannot be written": (
+        lambda peer: (peer.greet(fds=sealed_for_writing()), peer.hear(), peer.say(STARTED, {"batch": batch()})),
+        "cannot be mapped",
+    ),
+    "a descriptor with each byte": (many_descriptors, "several descriptors"),
+}
+
+#: Other attacks of a hostile feed.
 ATTACKS = {
     "frame of 4 GiB": (closing(struct.pack("<I", 0xFFFFFFFF)), FORMAT),
     "endless frame": (endless, FORMAT),
@@ -228,15 +277,6 @@ ATTACKS = {
     "unknown message": (greeting({"wecome": {}}), FORMAT),
     "welcome that is a list": (greeting({"welcome": []}), FORMAT),
     "welcome without parts": (greeting({"welcome": {}}), FORMAT),
-    "no memory": (greeting(fds=lambda: []), "passed no memory|what answers there"),
-    "a device as memory": (greeting(fds=device), "sealed against shrinking"),
-    "a file as memory": (greeting(fds=plain_file), "sealed against shrinking"),
-    "memory that shrinks": (shrinking, "sealed against shrinking"),
-    "memory that cannot be written": (
-        lambda peer: (peer.greet(fds=sealed_for_writing()), peer.hear(), peer.say(STARTED, {"batch": batch()})),
-        "cannot be mapped",
-    ),
-    "a descriptor with each byte": (many_descriptors, "several descriptors"),
     "negative records": (greeting({"welcome": welcome(records=-1)}), FORMAT),
     "2^70 batches": (greeting({"welcome": welcome(batches=1 << 70)}), FORMAT),
     "10^9 slots": (greeting({"welcome": welcome(slots=10**9)}), FORMAT),
@@ -294,7 +334,7 @@ ATTACKS = {
 }
 
 
-@unittest.skipUnless(sys.platform == "linux", "a DataLoader needs Linux")
+@data.needs_proc
 class TestHostileFeed(unittest.TestCase):
     def setUp(self):
         for module, name, value in ((session, "_OPENING", 0.3), (session, "_GRACE", 0.2), (wire, "_UNREAD", 0.3)):
@@ -304,7 +344,7 @@ class TestHostileFeed(unittest.TestCase):
 
     def use(self, act):
         """Use what a feed sends, as a trainer does."""
-        with penstock.DataLoader(batch_size=2, socket=Feed(self, act).path, output="numpy", timeout=0.1) as loader:
+        with penstock.DataLoader(**serve(self, act), batch_size=2, output="numpy", timeout=0.1) as loader:
             return [(b.indices.tolist(), b["x"].sum(), [len(r) for r in b["t"]]) for b in loader]
 
     def test_honest(self):
@@ -316,7 +356,7 @@ class TestHostileFeed(unittest.TestCase):
 
     def test_attacks(self):
         before = len(os.listdir("/proc/self/fd"))
-        for name, (act, why) in ATTACKS.items():
+        for name, (act, why) in {**ATTACKS, **(PASSED if data.NATIVE else {})}.items():
             with self.subTest(name), self.assertRaisesRegex(penstock.Error, why):
                 self.use(act)
             self.doCleanups()

@@ -61,7 +61,6 @@ class Interrupt:
         return self._line
 
 
-@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
 class LoopsTest(data.Copied):
     """Loops that are begun, left and interrupted."""
 

@@ -188,7 +188,6 @@ class Loop:
 DOES = sorted(name for name in vars(Loop) if name.startswith("do_"))
 
 
-@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
 class PointsTest(data.Copied):
     def test_random_points(self):
         here, there = multiprocessing.get_context("spawn").Pipe()

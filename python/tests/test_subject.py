@@ -86,7 +86,6 @@ class TorchTest(unittest.TestCase):
         self.ds = penstock.open(data.path("images"))
 
 
-@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
 class SubjectTest(TorchTest):
     """Datasets and samplers that are torch's."""
 
@@ -290,7 +289,6 @@ class SubjectTest(TorchTest):
             self.assertEqual(indices(dl), indices(plain))  # they count up
 
 
-@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
 class RanksTest(unittest.TestCase):
     def test_automatic(self):
         for variables, want in (
@@ -350,7 +348,6 @@ class RanksTest(unittest.TestCase):
                 loader("images", 60).close()
 
 
-@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
 class FrameworksTest(unittest.TestCase):
     """The questions of frameworks to a DataLoader, without the frameworks: peers/test_frameworks.py has them."""
 

@@ -90,7 +90,7 @@ func openConnection(fd int) (connection, error) {
 	defer f.Close()
 	conn, err := net.FileConn(f)
 	if err != nil {
-		return nil, fmt.Errorf("--fd %d: not an open socket", fd)
+		return nil, fmt.Errorf("--fd %d: not an open socket: %w", fd, err)
 	}
 	if c, ok := conn.(connection); ok {
 		return c, nil

@@ -17,6 +17,7 @@ from multiprocessing import reduction
 from typing import Any
 
 from ..errors import Error
+from ..sharedfile import SharedFile
 from .call import Call
 from .random_state import kept
 from .worker import Finished, Worker
@@ -46,14 +47,14 @@ class Processes:
         payload = _Forked((calls, init)) if forks else _pickled((calls, init))
         self._processes: list[Any] = []
         self._ends: list[socket.socket] = []
-        self._memory = _memory()
+        self._memory = SharedFile.create()
         try:
             for i in range(number):
                 ours, theirs = socket.socketpair()
                 self._ends.append(ours)
                 with theirs:
                     others = list(self._ends) if forks else []
-                    arguments = (theirs, _Descriptor(self._memory), payload, i, os.getpid(), others)
+                    arguments = (theirs, self._memory, payload, i, os.getpid(), others)
                     process = context.Process(target=_work, args=arguments, daemon=True, name=f"penstock function {i}")
                     process.start()
                     self._processes.append(process)
@@ -64,15 +65,13 @@ class Processes:
 
     @property
     def descriptors(self) -> list[int]:
-        return [self._memory, *(end.fileno() for end in self._ends)]
+        return [self._memory.fd, *(end.fileno() for end in self._ends)]
 
     def handed_over(self) -> None:
         """Close what the feeding process has inherited."""
         while self._ends:
             self._ends.pop().close()
-        if self._memory >= 0:
-            os.close(self._memory)
-        self._memory = -1
+        self._memory.close()
 
     def ending(self, worker: int) -> str:
         """Say in words how a worker ended."""
@@ -109,22 +108,20 @@ class Here:
     number = 0
 
     def __init__(self, calls: Sequence[Call]) -> None:
-        self._memory = _memory()
-        self._kept = os.dup(self._memory)
+        self._memory = SharedFile.create()
+        self._kept = os.dup(self._memory.fd)
         self._theirs, ours = socket.socketpair()
         self._worker, self._connection, self._begun = Worker(ours, self._kept, calls), ours, False
         self.exception: BaseException | None = None
 
     @property
     def descriptors(self) -> list[int]:
-        return [self._memory, self._theirs.fileno()]
+        return [self._memory.fd, self._theirs.fileno()]
 
     def handed_over(self) -> None:
         """Close what the feeding process has inherited."""
         self._theirs.close()
-        if self._memory >= 0:
-            os.close(self._memory)
-        self._memory = -1
+        self._memory.close()
 
     def ending(self, worker: int) -> str:
         return "it is this process"
@@ -159,30 +156,6 @@ class Here:
                     self.exception = self._worker.raised or self.exception
             except Finished:
                 self._connection.close()
-
-
-def _memory() -> int:
-    """Return an anonymous file that the feeding process lets grow."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("penstock-functions")
-    import tempfile
-
-    fd, path = tempfile.mkstemp(prefix="penstock-")
-    os.unlink(path)
-    return fd
-
-
-class _Descriptor:
-    """A file that a process inherits, or gets when it is spawned."""
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-
-    def __getstate__(self) -> Any:
-        return reduction.DupFd(self.fd)
-
-    def __setstate__(self, passed: Any) -> None:
-        self.fd = passed.detach()
 
 
 class _Forked:
@@ -220,7 +193,7 @@ def _pickled(what: Any) -> _Pickled:
         return _Pickled(cloudpickle.dumps(what))
 
 
-def _work(connection: socket.socket, memory: _Descriptor, payload: Any, number: int, parent: int, others: Sequence[socket.socket]) -> None:
+def _work(connection: socket.socket, memory: SharedFile, payload: Any, number: int, parent: int, others: Sequence[socket.socket]) -> None:
     """Be a worker."""
     for other in others:  # the feeding process's ends, which only it may have, so that its end is noticed
         other.close()

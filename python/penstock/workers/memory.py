@@ -12,18 +12,14 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import sys
-import tempfile
 from collections import deque
 from collections.abc import Iterable
-from multiprocessing import context, reduction
-from typing import Any
 
 import numpy as np
 
 from ..shared import Areas, Lent, Mapping, Rows, Slot
+from ..sharedfile import SharedFile
 
-_UNTRACKED: dict[str, Any] = {"trackfd": False} if sys.version_info >= (3, 13) and os.name == "posix" else {}
 #: Where the stack of a worker is written, and where slots begin: a dump has 100 lines for a thread, and pages without text take no memory.
 DUMP = mmap.ALLOCATIONGRANULARITY
 _SLOTS = 2 << 20
@@ -34,41 +30,10 @@ _LONGEST = 4 << 30  # by which it is doubled, at most
 _BYTES = Rows(np.dtype(np.uint8))
 
 
-class MemoryFile:
-    """An anonymous file, which can be given to a process that is started."""
-
-    def __init__(self) -> None:
-        if hasattr(os, "memfd_create"):
-            self.fd = os.memfd_create("penstock-worker")
-        else:
-            with tempfile.TemporaryFile(prefix="penstock-") as file:
-                self.fd = os.dup(file.fileno())
-        self.resize(_SLOTS)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        context.assert_spawning(self)
-        return _received, (reduction.DupFd(self.fd),)
-
-    def resize(self, size: int) -> None:
-        os.ftruncate(self.fd, size)
-
-    @property
-    def size(self) -> int:
-        return os.fstat(self.fd).st_size
-
-    def map(self, start: int, size: int) -> mmap.mmap:
-        # A mapping keeps a descriptor before Python 3.13, so there are few of them, and they are long.
-        return mmap.mmap(self.fd, size, offset=start, **_UNTRACKED)
-
-    def close(self) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
-        self.fd = -1
-
-
-def _received(descriptor: Any) -> MemoryFile:
-    file = MemoryFile.__new__(MemoryFile)
-    file.fd = descriptor.detach()
+def memory_file() -> SharedFile:
+    """Make the file of a worker."""
+    file = SharedFile.create()
+    file.grow(_SLOTS)
     return file
 
 
@@ -82,7 +47,7 @@ class Board:
     PHASES = ("waiting", "worker_init_fn", "dataset", "collate", "copy")
     _TASK, _PLACE, _PHASE, _STOP = range(4)
 
-    def __init__(self, file: MemoryFile) -> None:
+    def __init__(self, file: SharedFile) -> None:
         self._map = file.map(0, DUMP)
         #: The numbers, by the constants of this class.
         self.numbers = memoryview(self._map).cast("q")
@@ -137,7 +102,7 @@ class Room:
 class _Maps:
     """Parts of the file that follow each other, as one process maps them."""
 
-    def __init__(self, file: MemoryFile) -> None:
+    def __init__(self, file: SharedFile) -> None:
         self._file, self.areas = file, Areas()
         self._parts: list[tuple[int, mmap.mmap]] = []
 
@@ -161,7 +126,7 @@ class _Maps:
 class Writer:
     """The worker's side of its file."""
 
-    def __init__(self, file: MemoryFile) -> None:
+    def __init__(self, file: SharedFile) -> None:
         self._file, self._maps, self._freed = file, _Maps(file), deque[Lent]()
         self._slots: list[_Place] = []
         self._free: dict[int, _Place] = {}  # those that the loader does not refer to, by number; this process may
@@ -211,8 +176,8 @@ class Writer:
         size = -(-max(nbytes, 1) // step) * step
         if self._end + size > self._file.size:
             self._end = self._file.size
-            # Pages that nobody writes take no memory, so there is room for many.
-            self._file.resize(self._end + max(_AT_ONCE * size, min(self._end, _LONGEST)))
+            # Pages that nobody writes take no memory, so there is room for many; on a disk they take their place.
+            self._file.grow(self._end + (size if self._file.on_disk else max(_AT_ONCE * size, min(self._end, _LONGEST))))
             self._maps.reach(self._end + size)
         made = _Place(len(self._slots), self._end, size)
         self._slots.append(made)
@@ -223,7 +188,7 @@ class Writer:
 class Reader:
     """The loader's side of the file of a worker."""
 
-    def __init__(self, file: MemoryFile) -> None:
+    def __init__(self, file: SharedFile) -> None:
         self._file, self._maps, self._freed = file, _Maps(file), deque[Lent]()
         self._unused: list[int] = []
         self._places: dict[int, tuple[int, int]] = {}

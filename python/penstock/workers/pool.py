@@ -16,10 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import Error
+from ..sharedfile import SharedFile
 from . import channel, failure, worker
 from .channel import Channel, Closed
 from .fetch import Task, Work
-from .memory import Board, MemoryFile, Reader
+from .memory import Board, Reader, memory_file
 from .worker import Reply
 
 #: How long a worker that is asked to end may take to finish the record that it has begun.
@@ -31,7 +32,7 @@ _DUMP_SECONDS = 5.0
 class _Handle:
     """One worker process, as the loader has it."""
 
-    def __init__(self, process: Any, end: Channel, file: MemoryFile) -> None:
+    def __init__(self, process: Any, end: Channel, file: SharedFile) -> None:
         self.process, self.channel = process, end
         self.file, self.board, self.reader = file, Board(file), Reader(file)
         #: The tasks that it has not answered, in order.
@@ -220,7 +221,7 @@ def _start(work: Work, context: Any, number: int, state: Mapping[str, Any] | Non
     """Start a worker process."""
     forked = context.get_start_method() == "fork"
     ours, theirs = channel.pair()
-    file = MemoryFile()
+    file = memory_file()
     try:
         process = context.Process(target=worker.run, args=(work, number, file, theirs, state, os.getpid() if forked else None), daemon=True)
         _starting.append(ours)

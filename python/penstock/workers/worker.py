@@ -14,10 +14,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ..sharedfile import SharedFile
 from . import collate, failure, info, packing, randomness
 from .channel import Channel, Closed
 from .fetch import IterableFetcher, MapFetcher, Meter, SeededFetcher, Stopped, Task, Work
-from .memory import DUMP, Board, MemoryFile, Writer
+from .memory import DUMP, Board, Writer
 
 #: Kinds of replies.
 DATA, FAILED, ENDED, RESUMED = range(4)
@@ -41,7 +42,7 @@ class Reply(NamedTuple):
     skipped: tuple[tuple[Any, str], ...] = ()
 
 
-def run(work: Work, worker_id: int, file: MemoryFile, end: socket.socket, state: Mapping[str, Any] | None, parent: int | None) -> None:
+def run(work: Work, worker_id: int, file: SharedFile, end: socket.socket, state: Mapping[str, Any] | None, parent: int | None) -> None:
     """Run a worker, until the loader closes the connection or its process ends. ``parent`` is that process if it forked this one."""
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the loader gets it, too, and ends its workers
@@ -64,7 +65,7 @@ def run(work: Work, worker_id: int, file: MemoryFile, end: socket.socket, state:
 class _Worker:
     """One worker, and what it has of the dataset."""
 
-    def __init__(self, work: Work, worker_id: int, file: MemoryFile) -> None:
+    def __init__(self, work: Work, worker_id: int, file: SharedFile) -> None:
         self._work, self._id = work, worker_id
         self._where = f"in DataLoader worker process {worker_id}"
         self._board, self._writer = Board(file), Writer(file)
@@ -191,7 +192,7 @@ def of_task(work: Any, task: Any, place: int) -> str:
         return f"place {place}"
 
 
-def _dump_stacks(file: MemoryFile) -> None:
+def _dump_stacks(file: SharedFile) -> None:
     """Have this process write its stack into the file when the loader asks for it, or when it ends by a fault."""
     with contextlib.suppress(Exception):
         os.lseek(file.fd, DUMP, os.SEEK_SET)
