@@ -303,15 +303,14 @@ func (f *field) ranges(ctx context.Context, records []int) (list []Range, err er
 		if err := f.find(ctx, records, s); err != nil {
 			return nil, err
 		}
-		return f.rows.rangesOf(s.runs), nil
+		return f.rows.rangesOfRuns(s.runs), nil
 	}
 	for _, i := range records {
 		if err := f.check(i, i+1); err != nil {
 			return nil, err
 		}
-		list = f.rows.ranges(list, i, i+1)
 	}
-	return list, nil
+	return f.rows.rangesOfRows(nil, records), nil
 }
 
 // readers are those of the field's columns.

@@ -119,9 +119,7 @@ func (d *Dataset) companions(r *reader, records []int) (list []Range) {
 		if f.rows == r || f.offsets != nil || f.rows.column.size > companionBytes {
 			continue
 		}
-		for _, i := range records {
-			list = f.rows.ranges(list, i, i+1)
-		}
+		list = f.rows.rangesOfRows(list, records)
 	}
 	return list
 }

@@ -94,6 +94,9 @@ func (p *packed) has(offset, size int64) bool {
 }
 
 func (p *packed) prefetch(a, b int) error {
+	if p.file == nil {
+		return nil
+	}
 	p.stored(a, b, func(offset, size int64) {
 		if p.has(offset, size) && !p.warmed.has(int(offset), int(offset+size)) {
 			mmap.WillNeed(p.file[offset : offset+size])

@@ -81,13 +81,17 @@ func (c *column) ranges(list []Range, a, b int) []Range {
 	return list
 }
 
-// ranges appends where the chunks of rows [a, b), which exist, lie.
-func (p *packed) ranges(list []Range, a, b int) []Range {
-	p.stored(a, b, func(off, bytes int64) {
+// ranges appends where the chunks of n runs of rows, which exist, lie.
+func (p *packed) ranges(list []Range, n int, run func(k int) (a, b int)) []Range {
+	add := func(off, bytes int64) {
 		if bytes > 0 {
 			list = appendRange(list, Range{p.path, off, bytes})
 		}
-	})
+	}
+	for k := range n {
+		a, b := run(k)
+		p.stored(a, b, add)
+	}
 	return list
 }
 

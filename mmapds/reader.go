@@ -85,13 +85,32 @@ func (r *reader) read(ctx context.Context, list func() (request, error), f func(
 
 // ranges appends where rows [a, b), which exist, are: their chunks where they are packed.
 func (r *reader) ranges(list []Range, a, b int) []Range {
-	if p, ok := r.held.(*packed); ok {
-		return p.ranges(list, a, b)
+	return r.rangesOf(list, 1, func(int) (int, int) { return a, b })
+}
+
+// rangesOf appends where n runs of rows are.
+func (r *reader) rangesOf(list []Range, n int, run func(k int) (a, b int)) []Range {
+	p := r.packed
+	if held, ok := r.held.(*packed); ok {
+		p = held
 	}
-	if r.packed != nil {
-		return r.packed.ranges(list, a, b)
+	if p != nil {
+		return p.ranges(list, n, run)
 	}
-	return r.column.ranges(list, a, b)
+	for k := range n {
+		a, b := run(k)
+		list = r.column.ranges(list, a, b)
+	}
+	return list
+}
+
+// rangesOfRows appends where rows are, and rangesOfRuns where runs of rows are.
+func (r *reader) rangesOfRows(list []Range, rows []int) []Range {
+	return r.rangesOf(list, len(rows), func(k int) (int, int) { return rows[k], rows[k] + 1 })
+}
+
+func (r *reader) rangesOfRuns(runs []rowSpan) []Range {
+	return r.rangesOf(nil, len(runs), func(k int) (int, int) { return runs[k].row, runs[k].row + runs[k].n })
 }
 
 // slice returns rows [a, b), which exist.
@@ -116,8 +135,8 @@ func (r *reader) gather(ctx context.Context, rows []int, dst []byte) error {
 			if err := r.column.check(i, i+1); err != nil {
 				return req, err
 			}
-			req.need = r.ranges(req.need, i, i+1)
 		}
+		req.need = r.rangesOfRows(nil, rows)
 		req.soon = func() []Range { return r.soon(rows) }
 		return req, nil
 	}, func(from answer) error { return from.gather(ctx, rows, dst, nil) })
@@ -126,15 +145,8 @@ func (r *reader) gather(ctx context.Context, rows []int, dst []byte) error {
 // copy copies runs of rows, which exist, to dst, one after the other.
 func (r *reader) copy(ctx context.Context, runs []rowSpan, dst []byte) error {
 	return r.read(ctx, func() (request, error) {
-		return request{need: r.rangesOf(runs)}, nil
+		return request{need: r.rangesOfRuns(runs)}, nil
 	}, func(from answer) error { return from.copy(ctx, runs, dst, nil) })
-}
-
-func (r *reader) rangesOf(runs []rowSpan) (list []Range) {
-	for _, s := range runs {
-		list = r.ranges(list, s.row, s.row+s.n)
-	}
-	return list
 }
 
 // warm brings rows [a, b), which exist, into memory or into the files.
