@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
@@ -371,3 +372,55 @@ func choose(condition bool, yes, no string) string {
 	}
 	return no
 }
+
+// StreamName is the SOURCE that is standard input.
+const StreamName = "-"
+
+// rankProblems lists what cannot be done by several processes.
+func rankProblems(c Config) (list []string) {
+	if c.Rank.Size == 0 {
+		return nil
+	}
+	if c.Append {
+		list = append(list, "--append and --rank: parts are of new datasets; make one of the new samples, and append that")
+	}
+	if c.View {
+		list = append(list, "--view and --rank: parts have no view; merge them, then: "+shell.Penstock("inspect view DEST"))
+	}
+	if c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8 && c.Images.Transforms == nil {
+		list = append(list, errFigures.Error())
+	}
+	return list
+}
+
+// viewProblems says why there can be no view.
+func viewProblems(c Config) []string {
+	switch {
+	case !c.View:
+		return nil
+	case c.Rank.Size > 0:
+		return []string{"--view: a part has none; make it of the whole dataset: " + shell.Penstock("preprocess merge") + ", then " + shell.Penstock("inspect view")}
+	case c.DatasetFormat() == part.Zarr:
+		return []string{"--view: a view is for a folder of .npy files, and DEST is Zarr"}
+	case c.DatasetFormat() != part.Flat:
+		return []string{"--view: DEST is an HDF5 file already; a view is for a folder of .npy files"}
+	}
+	return nil
+}
+
+// Values of RecordOptions.Names.
+const (
+	NamesAuto = "auto" // where a record is a file, unless that costs a copy of the dataset
+	NamesOn   = "on"
+	NamesOff  = "off"
+)
+
+// newSplitter returns the Splitter that a run begins with. Copies are not looked for where none become records.
+func newSplitter(c Config) *samples.Splitter {
+	return samples.NewSplitter(c.Split, c.Stratify.Wanted, !c.Dedup)
+}
+
+var errFigures = errors.New("--normalize dataset and --rank: the figures of all samples are needed before the first is written, and no process sees all; give MEAN/STD as numbers, or store uint8")
+
+// program names this program and its version.
+func program() string { return "penstock " + version.Version() }

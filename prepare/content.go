@@ -70,11 +70,6 @@ func (c Config) labels() (names []string) {
 	return names
 }
 
-// newSplitter returns the Splitter that a run begins with. Copies are not looked for where none become records.
-func newSplitter(c Config) *samples.Splitter {
-	return samples.NewSplitter(c.Split, c.Stratify.Wanted, !c.Dedup)
-}
-
 // knowBase reads the dataset that is appended to, where it matters what its records hold: for --dedup, and for
 // --stratify, which needs their classes and splits, too.
 func (p placing) knowBase(ctx context.Context, j *execute.Job) error {

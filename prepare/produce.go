@@ -16,9 +16,6 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// StreamName is the SOURCE that is standard input.
-const StreamName = "-"
-
 // fieldsInput is the input of a journal that has the fields of a stream, for a producer that
 // continues it.
 const fieldsInput = "fields of the stream"

@@ -2,7 +2,6 @@ package prepare
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/digest"
-	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/execute"
@@ -19,7 +17,6 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/tensor"
 )
 
 // runPart makes the part of the dataset that c.World says. It may be killed, run again and
@@ -274,35 +271,6 @@ func (s span) Samples() iter.Seq2[source.Sample, error] {
 			}
 		}
 	}
-}
-
-// rankProblems lists what cannot be done by several processes.
-func rankProblems(c Config) (list []string) {
-	if c.Rank.Size == 0 {
-		return nil
-	}
-	if c.Append {
-		list = append(list, "--append and --rank: parts are of new datasets; make one of the new samples, and append that")
-	}
-	if c.View {
-		list = append(list, "--view and --rank: parts have no view; merge them, then: "+shell.Penstock("inspect view DEST"))
-	}
-	if c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8 && c.Images.Transforms == nil {
-		list = append(list, errFigures.Error())
-	}
-	return list
-}
-
-var errFigures = errors.New("--normalize dataset and --rank: the figures of all samples are needed before the first is written, and no process sees all; give MEAN/STD as numbers, or store uint8")
-
-// PartSummary says which part of a dataset a run has made.
-type PartSummary struct {
-	Rank      int    `json:"rank"`
-	WorldSize int    `json:"world_size"`
-	From      int64  `json:"from"` // its samples are [from, to) of the source
-	To        int64  `json:"to"`
-	Samples   int64  `json:"samples"` // of the source
-	Dest      string `json:"dest"`    // where the dataset will be
 }
 
 // newPartSummary describes the part that r has made, or found made.

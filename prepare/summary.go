@@ -217,3 +217,13 @@ func CountClasses(n int) string {
 	}
 	return units.Count(int64(n)) + " classes"
 }
+
+// PartSummary says which part of a dataset a run has made.
+type PartSummary struct {
+	Rank      int    `json:"rank"`
+	WorldSize int    `json:"world_size"`
+	From      int64  `json:"from"` // its samples are [from, to) of the source
+	To        int64  `json:"to"`
+	Samples   int64  `json:"samples"` // of the source
+	Dest      string `json:"dest"`    // where the dataset will be
+}

@@ -14,8 +14,6 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/layout"
-	"github.com/penstock/penstock/internal/sys/shell"
-	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/execute"
@@ -198,24 +196,6 @@ func (c Config) removeSkipped() error {
 	return errors.Join(err, stage.Abort())
 }
 
-// program names this program and its version.
-func program() string { return "penstock " + version.Version() }
-
-// viewProblems says why there can be no view.
-func viewProblems(c Config) []string {
-	switch {
-	case !c.View:
-		return nil
-	case c.Rank.Size > 0:
-		return []string{"--view: a part has none; make it of the whole dataset: " + shell.Penstock("preprocess merge") + ", then " + shell.Penstock("inspect view")}
-	case c.DatasetFormat() == part.Zarr:
-		return []string{"--view: a view is for a folder of .npy files, and DEST is Zarr"}
-	case c.DatasetFormat() != part.Flat:
-		return []string{"--view: DEST is an HDF5 file already; a view is for a folder of .npy files"}
-	}
-	return nil
-}
-
 // writeView writes the HDF5 view of the dataset that was made, if it shall have one or has one
 // of the dataset before.
 func writeView(c Config) error {
@@ -239,13 +219,6 @@ func writeView(c Config) error {
 	}
 	return nil
 }
-
-// Values of RecordOptions.Names.
-const (
-	NamesAuto = "auto" // where a record is a file, unless that costs a copy of the dataset
-	NamesOn   = "on"
-	NamesOff  = "off"
-)
 
 // storesNames reports whether records get the names of their samples. Where the source is a dataset
 // that has names, these are fields of it, and no others are added.

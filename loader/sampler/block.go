@@ -19,6 +19,11 @@ type Block struct {
 	Size int // records in a block; 0 and 1 shuffle exactly
 }
 
+var (
+	_ SliceSequence = blockSequence{}
+	_ Identifier    = Block{}
+)
+
 // Epoch returns the permutation that belongs to (Size, n, seed, epoch). It needs at most
 // 8 KiB.
 func (o Block) Epoch(n int, seed uint64, epoch int) Sequence {

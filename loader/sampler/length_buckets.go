@@ -19,6 +19,11 @@ type LengthBuckets struct {
 	id     string
 }
 
+var _ interface {
+	Identifier
+	Validator
+} = (*LengthBuckets)(nil)
+
 // NewLengthBuckets divides records by their lengths into buckets of equally many records, in
 // whole batches where it can. batch is the global batch, BatchSize*World.Size. More buckets pad
 // less, and are less random: with one bucket per batch, a batch has the same records in every

@@ -30,6 +30,12 @@ type Mix struct {
 // mixBlock is the number of positions that shares are of.
 const mixBlock = 4096
 
+var _ interface {
+	Identifier
+	Validator
+	Repeater
+} = (*Mix)(nil)
+
 // NewMix returns the Sampler for sources with these numbers of records, which are concatenated in
 // this order; see the Sizes of a combine.Concat. There is one weight per source, and only their
 // ratios matter. draws is the number of positions of an epoch, at least 1.

@@ -20,6 +20,11 @@ type Regions struct {
 	Inner Sampler // within a region; nil means Shuffle
 }
 
+var _ interface {
+	Identifier
+	Validator
+} = Regions{}
+
 // Epoch returns the permutation that belongs to (Count, Batch, Inner, n, seed, epoch). It
 // sets up Count orders.
 func (o Regions) Epoch(n int, seed uint64, epoch int) Sequence {

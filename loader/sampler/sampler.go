@@ -91,26 +91,6 @@ func ID(s Sampler) string {
 	return fmt.Sprintf("%T", s)
 }
 
-// Every Sampler of this package, with what it can besides.
-var (
-	_ SliceSequence = sequential(0)
-	_ SliceSequence = blockSequence{}
-	_ Identifier    = Block{}
-	_ interface {
-		Identifier
-		Validator
-	} = Regions{}
-	_, _, _, _ interface {
-		Identifier
-		Validator
-		Repeater
-	} = Subset{}, Split{}, (*Weighted)(nil), (*Mix)(nil)
-	_ interface {
-		Identifier
-		Validator
-	} = (*LengthBuckets)(nil)
-)
-
 // Sequential visits the records in the order of the dataset. Batches are views.
 type Sequential struct{}
 
@@ -118,6 +98,8 @@ type Sequential struct{}
 func (Sequential) Epoch(n int, _ uint64, _ int) Sequence { return sequential(n) }
 
 type sequential int
+
+var _ SliceSequence = sequential(0)
 
 func (s sequential) Len() int { return int(s) }
 

@@ -17,6 +17,12 @@ type Split struct {
 	Inner    Sampler // of the records of the part; nil means Sequential
 }
 
+var _ interface {
+	Identifier
+	Validator
+	Repeater
+} = Split{}
+
 // Epoch returns the order of the records of the part.
 func (o Split) Epoch(n int, seed uint64, epoch int) Sequence {
 	from, to := o.bounds(n)

@@ -17,6 +17,12 @@ type Subset struct {
 	Inner   Sampler  // of the records of the subset; nil means Sequential
 }
 
+var _ interface {
+	Identifier
+	Validator
+	Repeater
+} = Subset{}
+
 // Epoch returns the order of the records that are named. Of Indices it keeps the slice;
 // Ranges cost 16 bytes a range in an epoch, and a binary search a record.
 func (o Subset) Epoch(_ int, seed uint64, epoch int) Sequence {

@@ -28,6 +28,12 @@ type alias struct {
 	other uint32
 }
 
+var _ interface {
+	Identifier
+	Validator
+	Repeater
+} = (*Weighted)(nil)
+
 // NewWeighted returns the Sampler for records with these weights. Only their ratios
 // matter. draws is the number of positions of an epoch, at least 1. Weights must be finite and not
 // negative, and some positive; there are at most 2^32-1.

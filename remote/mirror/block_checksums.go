@@ -8,11 +8,6 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// arrivedName is the file of a mirror with the CRC32Cs that blocks had when they came, by number, 4
-// bytes each: of those that the dataset has no checksums of. One is written after its block, and
-// before the block is said to be there.
-const arrivedName = "arrived"
-
 // foreign reports whether the dataset has no checksums of an extent, and it was not compared with
 // one when the dataset was opened.
 func (x *extent) foreign() bool { return x.SumsPath == "" && !x.metadata }

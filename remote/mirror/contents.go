@@ -128,3 +128,6 @@ func (c *contents) metadata(have []part, size int64) []part {
 		return p.n < strayBytes && p.off > 0 && p.end() < size && !touches(p, c.known) && !touches(p, have)
 	})
 }
+
+// isMetadata reports whether a path is of an object beside the records of a penstock dataset.
+func isMetadata(path string) bool { return strings.HasPrefix(path, "/penstock/") }

@@ -182,3 +182,16 @@ func merge(ranges []blocks) []blocks {
 	}
 	return out
 }
+
+// arrivedName is the file of a mirror with the CRC32Cs that blocks had when they came, by number, 4
+// bytes each: of those that the dataset has no checksums of. One is written after its block, and
+// before the block is said to be there.
+const arrivedName = "arrived"
+
+// hdf5Name is the file of a mirror of an HDF5 file.
+const hdf5Name = "data.h5"
+
+// metadataName is the file that lists the parts of an HDF5 file that Open fetched: the CRC32C of
+// all of it, in 8 hex digits, and how many parts it has; then a line for each, with its offset and
+// its length. A later process does not fetch these parts again.
+const metadataName = "metadata"

@@ -153,3 +153,17 @@ func (g *grid) blocksIn(ranges []mmapds.Range) (list []blocks) {
 	}
 	return list
 }
+
+// blocks are some of an extent: [from, to).
+type blocks struct {
+	x        *extent
+	from, to int64
+}
+
+func appendBlocks(list []blocks, x *extent, from, to int64) []blocks {
+	if n := len(list); n > 0 && list[n-1].x == x && list[n-1].from <= from && from <= list[n-1].to {
+		list[n-1].to = max(list[n-1].to, to)
+		return list
+	}
+	return append(list, blocks{x, from, to})
+}

@@ -10,9 +10,6 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// hdf5Name is the file of a mirror of an HDF5 file.
-const hdf5Name = "data.h5"
-
 // planHDF5 looks whether an object is an HDF5 file.
 func (op *opener) planHDF5(ctx context.Context, key string) (*plan, error) {
 	o, err := op.cache.client.Stat(ctx, key)

@@ -12,16 +12,8 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// metadataName is the file that lists the parts of an HDF5 file that Open fetched: the CRC32C of
-// all of it, in 8 hex digits, and how many parts it has; then a line for each, with its offset and
-// its length. A later process does not fetch these parts again.
-const metadataName = "metadata"
-
 // maxMetadata is more than the file has for the objects that meta accepts.
 const maxMetadata = 1 << 30
-
-// isMetadata reports whether a path is of an object beside the records of a penstock dataset.
-func isMetadata(path string) bool { return strings.HasPrefix(path, "/penstock/") }
 
 // bookkeeping makes the file of a mirror, as long as the object, with all of it but the payloads,
 // and returns what these are.

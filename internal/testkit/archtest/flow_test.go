@@ -34,14 +34,7 @@ var manyMethods = map[string]string{
 }
 
 // tangled are the packages with more imports against the flow, with the reason.
-var tangled = map[string]string{
-	"prepare":                "not carved yet",
-	"prepare/source/archive": "not carved yet",
-	"prepare/source/table":   "not carved yet",
-	"loader/sampler":         "not carved yet",
-	"remote/mirror":          "not carved yet",
-	"remote/web":             "not carved yet",
-}
+var tangled = map[string]string{}
 
 // goPackage is what go list says of a package.
 type goPackage struct {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/prepare/source/column"
 )
 
 // archive is a source of tar files, also compressed, or of zip files: of samples as WebDataset names them,
@@ -31,88 +30,6 @@ type archive struct {
 
 // fileCount says how many samples an archive has: groups, or images in class folders.
 type fileCount struct{ groups, images int64 }
-
-// Open goes through all archives once, to find out types, classes and the number of
-// samples. A compressed archive is read as a whole for that.
-func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	return open(ctx, "tar", path, opts, selection)
-}
-
-func open(ctx context.Context, kind, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	files, err := source.FilesIn(path, "*."+kind+"*")
-	if err != nil {
-		return nil, err
-	}
-	a := &archive{ctx: ctx, path: path, files: files, splits: source.SplitsOfFiles(files), info: source.Info{Kind: kind, Name: source.BaseName(path)}}
-	samples, err := a.expand(opts.Outside)
-	if err != nil {
-		return nil, fmt.Errorf("source %s: %w", path, err)
-	}
-	a.info.Splits = a.splits.Names
-	if err = a.scan(kind, opts, selection); err == nil {
-		err = a.checkCounts(samples)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, a.Close()))
-	}
-	return a, nil
-}
-
-// scan goes through the archives.
-func (a *archive) scan(kind string, opts source.Options, selection []column.Selection) error {
-	for _, name := range a.files {
-		if kind != "zip" {
-			break
-		}
-		z, err := openZip(a.ctx, name)
-		if err != nil {
-			return fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
-		}
-		a.zips = append(a.zips, z)
-	}
-	s := newArchiveScan(kind, selection)
-	a.counts = make([]fileCount, len(a.files))
-	for group, err := range a.groups(a.ctx, 0, s.wants) {
-		if err == nil {
-			err = s.add(group)
-		}
-		if err != nil {
-			return err
-		}
-		a.count(group)
-		opts.Seen(1)
-	}
-	return a.decide(s, selection)
-}
-
-// group is consecutive members of one key: the name up to the first dot of its last element.
-type group struct {
-	file    string // the archive
-	number  int    // of the archive
-	part    int    // of the file: archives may follow each other in it
-	key     string
-	members []member
-	bytes   int64    // of the members' data
-	ignored []string // files before it that are not samples
-}
-
-// add adds a member. The data of all takes no more memory than that of one may.
-func (g *group) add(m member) {
-	if g.bytes += m.size(); g.bytes > source.MaxValue {
-		m.data, m.packed, m.err = nil, nil, fmt.Errorf("is behind %d bytes of other members of its sample", source.MaxValue)
-	}
-	g.members = append(g.members, m)
-}
-
-// get returns the member with that extension, nil if there is none.
-func (g group) get(ext string) *member {
-	for i := range g.members {
-		if g.members[i].ext == ext {
-			return &g.members[i]
-		}
-	}
-	return nil
-}
 
 // groups yields what follows each other under one key, from the first archive on. Of members that want says no to, no
 // data is read.

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"archive/zip"
 	"fmt"
 	"io"
 	"path"
@@ -65,4 +66,18 @@ func splitKey(name string) (key, ext string) {
 		return name, ""
 	}
 	return dir + base[:at], strings.ToLower(base[at+1:])
+}
+
+// zipMember is a file in a zip archive.
+type zipMember struct {
+	*zip.File
+	archive io.ReaderAt
+}
+
+// size returns how many bytes load takes.
+func (m member) size() int64 {
+	if m.packed != nil {
+		return int64(m.packed.UncompressedSize64)
+	}
+	return int64(len(m.data))
 }

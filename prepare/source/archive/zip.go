@@ -13,17 +13,9 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
-
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
-	"github.com/penstock/penstock/prepare/source/column"
 )
-
-// OpenZip is Open for zip archives. Their members are taken in the order of their names, so that those of a
-// sample follow each other, and are read when their sample is.
-func OpenZip(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	return open(ctx, "zip", path, opts, selection)
-}
 
 // zipFile is an open archive.
 type zipFile struct {
@@ -131,12 +123,6 @@ func (z *zipFile) member(f *zip.File, want func(ext string) bool, ignored *[]str
 	return m, key, nil
 }
 
-// zipMember is a file in a zip archive.
-type zipMember struct {
-	*zip.File
-	archive io.ReaderAt
-}
-
 // checkZipped says why a member cannot be read.
 func checkZipped(f *zip.File) error {
 	const encrypted = 1
@@ -147,14 +133,6 @@ func checkZipped(f *zip.File) error {
 		return fmt.Errorf("has %d bytes, more than %d", f.UncompressedSize64, source.MaxValue)
 	}
 	return source.CheckRatio(int64(f.CompressedSize64), int64(f.UncompressedSize64))
-}
-
-// size returns how many bytes load takes.
-func (m member) size() int64 {
-	if m.packed != nil {
-		return int64(m.packed.UncompressedSize64)
-	}
-	return int64(len(m.data))
 }
 
 // load returns the bytes of a member, in the memory that holds them already or in that of a new slice.

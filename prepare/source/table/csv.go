@@ -21,10 +21,6 @@ func OpenCSV(ctx context.Context, path string, opts source.Options, selection []
 	return openTable(ctx, "csv", path, csvFormat{}, opts, selection)
 }
 
-// maxRow bounds the memory that a line or a cell can take, as a missing quote makes one cell of all that
-// follows.
-const maxRow = 256 << 20
-
 // csvRows reads one file. Lines without quotes are rows as they stand. encoding/csv does not read the others, as it
 // changes the line ends in quoted cells.
 type csvRows struct {

@@ -110,3 +110,7 @@ func (l *lineReader) fill() error {
 
 // byteOrderMark is what programs on Windows begin UTF-8 with.
 const byteOrderMark = "\xef\xbb\xbf"
+
+// maxRow bounds the memory that a line or a cell can take, as a missing quote makes one cell of all that
+// follows.
+const maxRow = 256 << 20

@@ -1,0 +1,70 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// Open goes through all archives once, to find out types, classes and the number of
+// samples. A compressed archive is read as a whole for that.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	return open(ctx, "tar", path, opts, selection)
+}
+
+func open(ctx context.Context, kind, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	files, err := source.FilesIn(path, "*."+kind+"*")
+	if err != nil {
+		return nil, err
+	}
+	a := &archive{ctx: ctx, path: path, files: files, splits: source.SplitsOfFiles(files), info: source.Info{Kind: kind, Name: source.BaseName(path)}}
+	samples, err := a.expand(opts.Outside)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	a.info.Splits = a.splits.Names
+	if err = a.scan(kind, opts, selection); err == nil {
+		err = a.checkCounts(samples)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, a.Close()))
+	}
+	return a, nil
+}
+
+// scan goes through the archives.
+func (a *archive) scan(kind string, opts source.Options, selection []column.Selection) error {
+	for _, name := range a.files {
+		if kind != "zip" {
+			break
+		}
+		z, err := openZip(a.ctx, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
+		}
+		a.zips = append(a.zips, z)
+	}
+	s := newArchiveScan(kind, selection)
+	a.counts = make([]fileCount, len(a.files))
+	for group, err := range a.groups(a.ctx, 0, s.wants) {
+		if err == nil {
+			err = s.add(group)
+		}
+		if err != nil {
+			return err
+		}
+		a.count(group)
+		opts.Seen(1)
+	}
+	return a.decide(s, selection)
+}
+
+// OpenZip is Open for zip archives. Their members are taken in the order of their names, so that those of a
+// sample follow each other, and are read when their sample is.
+func OpenZip(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	return open(ctx, "zip", path, opts, selection)
+}
