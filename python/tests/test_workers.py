@@ -291,6 +291,19 @@ class Workers(unittest.TestCase):
         of._iterator = None
         self.assertFalse(processes() & set(pids))
 
+    def test_left_epochs_leave_no_memory(self):
+        class Uneven(Squares):
+            def __getitem__(self, i):
+                time.sleep(0.01 * (i % 2 == 0))  # so that batches of the second worker come, and wait for those of the first
+                return np.full(1 << 16, 7, np.uint8)
+
+        of = loader(Uneven(30), batch_size=1, num_workers=2, persistent_workers=True, prefetch_factor=4)
+        for _ in range(20):
+            loop = iter(of)
+            for _ in range(3):
+                next(loop)
+        self.assertLess(max(max(w.reader._places) for w in loop._pool._workers), 20)
+
     def test_not_persistent(self):
         data = Squares(8)
         of = loader(data, batch_size=2, num_workers=2)

@@ -230,10 +230,12 @@ class ParallelLoop(Loop):
         """Begin another epoch with the same workers: all it has but them is new."""
         if self._pins is not None:
             self._pins.close()
-        self._pool.resume(epoch)
+        for task, reply in self._ready.items():
+            self._pool.drop(self._worker[task], reply)
+        states = self._pool.resume(epoch)
         self._plan, self._began = plan, 0
         self.place = Place(plan, self._work.num_workers, self._options.snapshot_every_n_steps)
-        self._snapshots = list(self._snapshots)
+        self._snapshots = [{} if state is None else self._decoded(number, state) for number, state in enumerate(states)]
         self._begin()
 
     @property

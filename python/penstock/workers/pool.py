@@ -83,18 +83,21 @@ class Pool:
         at.tasks.append(task)
         self._tell(at, message)
 
-    def resume(self, epoch: int | None) -> None:
-        """Have the workers begin another epoch; what they still make of the last one is dropped, once it is made."""
+    def resume(self, epoch: int | None) -> list[bytes | None]:
+        """Have the workers begin another epoch, and return their states. What they still make of the last one is dropped, once it is made."""
         for at in self._workers:
             self._tell(at, pickle.dumps((None, at.reader.freed(), epoch), 5))
+        states: list[bytes | None] = [None] * len(self._workers)
         missing = set(range(len(self._workers)))
         while missing:
             number, reply = self.receive(None, missing)
             if reply.kind == worker.RESUMED:
                 missing.discard(number)
+                states[number] = reply.snapshot
                 self._workers[number].tasks.clear()
             else:
                 self.drop(number, reply)
+        return states
 
     def receive(self, seconds: float | None, needed: Sequence[int] | set[int]) -> tuple[int, Reply]:
         """Return a reply, and the worker that it is from. Raise RuntimeError if none comes in that time, or one that is needed has ended."""

@@ -125,7 +125,9 @@ class _Worker:
                 self._fetcher = self._make()
             except Exception as e:
                 self._failed = failure.caught(e, self._where)
-        return pickle.dumps(tuple(Reply(-1, RESUMED)), 5)
+        self._states, self._begun = (), None  # what the loader was sent of them may have been dropped
+        snapshot = self._snapshot() if self._failed is None else None
+        return pickle.dumps(tuple(Reply(-1, RESUMED, snapshot=snapshot)), 5)
 
     def _reply(self, task: Task) -> Reply:
         """Make a batch, and return what to send."""

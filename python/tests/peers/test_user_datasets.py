@@ -441,6 +441,8 @@ class Resumed(unittest.TestCase):
         for part in parts:
             part.load_state_dict(state)
         whole = [[copied(b) for b in part] for part in parts]
+        if state["finished"]:
+            return  # they have begun the next epoch
         self.assertEqual({len(p) for p in whole}, {left})
         for k, step in enumerate(zip(*whole)):
             got = [r for part in step for r in unstacked(part)]
