@@ -57,7 +57,9 @@ def memories(pid):
     """Return the shared memories that a process has mapped: none has a name any more."""
     if data.NATIVE:
         return maps(pid, "memfd:penstock")
-    return [line for line in maps(pid, " (deleted)") if tempfile.gettempdir() + "/" in line]
+    ours = (os.path.join(tempfile.gettempdir(), "#"), os.path.join(tempfile.gettempdir(), "penstock-"))  # with O_TMPFILE, and without
+    paths = [(line, line.rstrip().removesuffix(" (deleted)").split(None, 5)[-1]) for line in maps(pid, " (deleted)")]
+    return [line for line, path in paths if path.startswith(ours) and os.path.dirname(path) == tempfile.gettempdir()]
 
 
 def gone(pid, seconds=300.0):
