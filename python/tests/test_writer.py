@@ -119,7 +119,7 @@ class TestKills(Writing):
     def killed(self, text, n, seconds, *arguments, demand=True):
         """Run a script; kill it n times at random times, every second time the program too; then run it to its end.
 
-        A run that ended before its kill is repeated with less time, so that there are kills to count.
+        A run that ended before its kill is repeated with less time, and one that had not begun with more, so that there are kills to count.
         """
         random.seed(n)
         resumed, k = 0, -1
@@ -138,6 +138,8 @@ class TestKills(Writing):
             process.communicate()
             stage = os.path.join(os.path.dirname(arguments[0]), "." + os.path.basename(arguments[0]) + ".building")
             resumed += os.path.isdir(stage)
+            if demand and not resumed and not os.path.isdir(arguments[0]):
+                seconds = min(2 * seconds, 30)
         process = self.script(text, *arguments)
         _, errors = process.communicate()
         self.assertEqual(process.returncode, 0, errors.decode())
