@@ -311,7 +311,7 @@ class DataLoader:
             from .torch import TorchDataset
 
             return TorchDataset(os.fsdecode(dataset), fields, split)
-        return open_dataset(dataset, fields, split)
+        return open_dataset(os.fsdecode(dataset), fields, split)
 
     def _distributed(self, signature: Signature, rank: int, world_size: int) -> Any:
         """Return the sampler of a rank where there is no seed: torch's."""
@@ -378,9 +378,10 @@ class DataLoader:
         if len(self._paths) != 1:
             return given
         try:
-            return open_dataset(self._paths[0], split=self._split)
+            self._given = open_dataset(self._paths[0], split=self._split)
         except Error:  # of a URL, for example
             return given
+        return self._given
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.__initialized and (name in PROTECTED or (name in self._arguments and isinstance(self._engine, FeedLoader))):

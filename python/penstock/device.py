@@ -142,7 +142,7 @@ class Prefetcher:
         self._ahead = count("ahead", ahead, 1, _MAX_AHEAD)
         self._finish: dict[str, Finish] = {}
         if normalize:
-            fields: Mapping[str, Field] = getattr(loader, "fields", {})
+            fields: Mapping[str, Field] = getattr(loader, "fields", None) or {}
             self._finish = {name: Normalizer(f) for name, f in fields.items() if f.pending and f.is_image}
             if not self._finish:
                 raise Error(
@@ -159,7 +159,8 @@ class Prefetcher:
             self._state = None
             return (_finished(batch, self._finish) for batch in self.loader)
         stage = Stage(self.device, self._finish, self._ahead)
-        staged = getattr(self.loader, "staged", None)  # of a DataLoader, whose memory is filled again
+        # Of a DataLoader over a prepared dataset, whose memory is filled again.
+        staged = getattr(getattr(self.loader, "_engine", None), "staged", None)
         return self._iterate(stage) if staged is None else staged(stage, self._ahead)
 
     def _iterate(self, stage: Stage) -> Iterator[Any]:

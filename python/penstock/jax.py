@@ -81,6 +81,17 @@ def converter(device: Any) -> Callable[[Mapping[str, Field], Mapping[str, Any]],
     return lambda fields, batch: {name: _value(fields.get(name), values, place) for name, values in batch.items()}
 
 
+def placed(batches: Iterator[Any], device: Any) -> Iterator[Any]:
+    """Yield batches of NumPy arrays, in lists, tuples and dicts, as JAX arrays on a device or by a Sharding; other values stay as they are."""
+    place = _resolve(device)
+
+    def value(v: Any) -> Any:
+        return _array(None, np.array(v), place) if isinstance(v, (np.ndarray, np.generic)) and v.dtype.kind in "biufc" else v
+
+    for batch in batches:
+        yield jax.tree_util.tree_map(value, batch)
+
+
 def _resolve(device: Any) -> Any:
     """Return the device of a name; JAX's own choice, and say so once, where there is none."""
     if not isinstance(device, str):

@@ -3,6 +3,7 @@
 import collections
 import copy
 import gc
+import importlib.util
 import pickle
 import random
 import unittest
@@ -124,6 +125,15 @@ class Order(unittest.TestCase):
         one = [rows([next(a)]), rows([next(b)]), rows(a), rows(b)]
         self.assertEqual(sorted(one[0] + one[2]), list(range(103)))
         self.assertEqual(sorted(one[1] + one[3]), list(range(103)))
+
+
+    @unittest.skipIf(importlib.util.find_spec("jax") is None, "no jax")
+    def test_jax(self):
+        import jax
+
+        batches = list(penstock.DataLoader({"x": X.astype(np.float32), "y": Y.astype(np.int32)}, 10, output="jax"))
+        self.assertTrue(all(isinstance(v, jax.Array) for b in batches for v in b.values()))
+        self.assertEqual([i for b in batches for i in b["y"].tolist()], list(range(103)))
 
 
 class State(unittest.TestCase):

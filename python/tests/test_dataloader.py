@@ -818,6 +818,33 @@ class DataLoaderTest(data.Copied):
         with self.assertRaisesRegex(KeyError, "no field 'image'; there are: images"):
             batch["image"]
 
+    def test_a_generator(self):
+        """The seed is drawn from it once, as torch draws the seed of its workers."""
+        drawn = [loader("images", 100, True, generator=np.random.default_rng(k)) for k in (1, 1, 2)]
+        orders = [[records(dl) for _ in range(2)] for dl in drawn]
+        self.assertEqual(orders[0], orders[1])
+        self.assertNotEqual(orders[0], orders[2])
+        copied = pickle.loads(pickle.dumps(drawn[0]))
+        self.assertEqual((copied.seed, copied.generator), (drawn[0].seed, None))
+        if torch is not None:
+            generator = torch.Generator().manual_seed(7)
+            want = int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
+            drawn.append(loader("images", 100, True, generator=torch.Generator().manual_seed(7), output="torch"))
+            self.assertEqual(drawn[-1].seed, want)
+        for dl in (*drawn, copied):
+            dl.close()
+
+    def test_workers(self):
+        orders = []
+        for workers in (None, 0, 1, 3):
+            with loader("images", 100, True, seed=1, num_workers=workers, persistent_workers=workers != 0, multiprocessing_context="fork" if workers else None) as dl:
+                orders.append(records(dl))
+                self.assertEqual(dl.stats()["loader"]["Workers"] if workers else 1, workers or 1)
+                self.assertGreaterEqual(dl.num_workers, 1 if workers is None else workers)
+        self.assertEqual(orders, 4 * orders[:1])
+        with self.assertWarnsRegex(DeprecationWarning, "pin_memory_device is deprecated"):
+            loader("images", 100, pin_memory_device="cuda").close()
+
     def test_a_fork_gets_an_error_at_once(self):
         with loader("images", 50, True, seed=3) as f:
             want = indices(loader("images", 50, True, seed=3))
