@@ -19,11 +19,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields as fields_of
 from dataclasses import replace
+from types import GenericAlias
 from typing import Any
 
 from . import frameworks, subject
 from .attributes import PROTECTED, Shown
-from .dataset import open_dataset
+from .dataset import Samples, open_dataset
 from .errors import Error
 from .feeding import FeedLoader
 from .options import count
@@ -262,6 +263,10 @@ class DataLoader:
             {**given, "dataset": dataset}, 0 if seed is None or kind == "arrays" else _cores(), False if kind == "arrays" else None
         )
         self._take_class()
+        if given["collate_fn"] is None and signature.batched and type(dataset).__name__ == "TorchDataset" and self._of_torch:
+            from .torch import TorchDataset, collate  # of whole batches, and of records of variable length
+
+            signature = replace(signature, collate_fn=collate) if type(dataset) is TorchDataset else signature
         if world_size > 1 and seed is None:
             signature = replace(signature, sampler=self._distributed(signature, rank, world_size), shuffle=False)
         output = "torch" if given["output"] == "torch" else "numpy"
@@ -277,8 +282,19 @@ class DataLoader:
             engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, on_error=given["on_error"], output=output)
         self._signature = signature
         self._held = {"rank": rank, "world_size": world_size}
+        if isinstance(dataset, Samples):
+            self._held["dataset"] = dataset.of
         checked = {f.name: getattr(signature, f.name) for f in fields_of(Signature) if f.name in given}
-        self._public({**given, **checked, "sampler": engine.sampler, "batch_sampler": engine.batch_sampler, "collate_fn": self._collation(signature)})
+        self._public(
+            {
+                **given,
+                **checked,
+                "dataset": given["dataset"],
+                "sampler": engine.sampler,
+                "batch_sampler": engine.batch_sampler,
+                "collate_fn": self._collation(signature),
+            }
+        )
         self.__multiprocessing_context = signature.multiprocessing_context
         self._dataset_kind, self._IterableDataset_len_called = int(signature.iterable), None
         self._place = self._resolved(given["device"])
@@ -306,12 +322,17 @@ class DataLoader:
             for name in ("fields", "split"):
                 if given[name] is not None:
                     raise ValueError(f"{name} is for the path of a dataset; here, give penstock.open(path, {name}=...) as the dataset")
-            return dataset
+            return (
+                Samples(dataset) if given["collate_fn"] is not None and hasattr(dataset, "__getitems__") and subject.is_prepared(dataset) else dataset
+            )
+        opened: Any
         if given["output"] == "torch":
             from .torch import TorchDataset
 
-            return TorchDataset(os.fsdecode(dataset), fields, split)
-        return open_dataset(os.fsdecode(dataset), fields, split)
+            opened = TorchDataset(os.fsdecode(dataset), fields, split)
+        else:
+            opened = open_dataset(os.fsdecode(dataset), fields, split)
+        return opened if given["collate_fn"] is None else Samples(opened)
 
     def _distributed(self, signature: Signature, rank: int, world_size: int) -> Any:
         """Return the sampler of a rank where there is no seed: torch's."""
@@ -544,6 +565,9 @@ class DataLoader:
     def close(self) -> None:
         """End the processes. Batches that are still referred to stay as they are."""
         self._engine.close()
+
+    #: DataLoader[T] in annotations, as torch's takes it.
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __enter__(self) -> DataLoader:
         return self

@@ -25,6 +25,23 @@ _ATTEMPTS = 16
 _MOST_FILES = 8
 
 
+class Samples:
+    """Records of a map-style dataset in lists, as functions of Python take them that put samples together."""
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.of[index]
+
+    def __getitems__(self, indices: Any) -> list[Any]:
+        """Return the records of those numbers."""
+        return list(self.of.__getitems__(indices))
+
+
 class Dataset(Source):
     """A dataset that penstock made, mapped: see ``penstock.open``.
 

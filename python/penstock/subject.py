@@ -12,7 +12,7 @@ import numpy as np
 
 from . import samplers
 from .dataset import Dataset
-from .errors import UnsupportedError
+from .errors import NotFoundError, UnsupportedError
 from .view import View
 
 
@@ -61,8 +61,12 @@ def kind(given: Mapping[str, Any]) -> str:
     A feeding process reads prepared datasets, unless functions of Python come in: then they are datasets like any other.
     """
     dataset = given["dataset"]
+    if type(dataset) in (list, tuple) and dataset and all(isinstance(d, str) and "://" not in d and not os.path.lexists(d) for d in dataset):
+        raise NotFoundError(
+            f"{dataset[0]}: no such file or directory; a list of strings is a list of the paths of datasets: for a dataset of texts, give numpy.array(texts)"
+        )
     python = given["collate_fn"] is not None or given["batch_sampler"] is not None or given["batch_size"] is None
-    if dataset is None or given["socket"] is not None or _is_prepared(dataset):
+    if dataset is None or given["socket"] is not None or is_prepared(dataset):
         return "code" if python and dataset is not None and given["socket"] is None else "prepared"
     utils = sys.modules.get("torch.utils.data")
     if given["collate_fn"] in (None, getattr(utils, "default_collate", None)) and not (given["batch_size"] is None and given["batch_sampler"] is None):
@@ -78,7 +82,7 @@ def kind(given: Mapping[str, Any]) -> str:
     return "code"
 
 
-def _is_prepared(d: Any) -> bool:
+def is_prepared(d: Any) -> bool:
     """Return whether a dataset is one that preprocess made, or several of them, or some of their records."""
     if isinstance(d, (str, bytes, os.PathLike)):
         return True
@@ -87,13 +91,13 @@ def _is_prepared(d: Any) -> bool:
     if isinstance(d, View):
         return all(of.mode != "c" for of in d.datasets())
     if type(d) in (list, tuple):
-        return len(d) > 0 and all(map(_is_prepared, d))
+        return len(d) > 0 and all(map(is_prepared, d))
     kind = _torch_class(d)
     if kind == "TorchDataset":
         return d.transform is None
     if kind == "Subset":
-        return _is_prepared(d.dataset)
-    return kind == "ConcatDataset" and all(map(_is_prepared, d.datasets))
+        return is_prepared(d.dataset)
+    return kind == "ConcatDataset" and all(map(is_prepared, d.datasets))
 
 
 def resolve(dataset: Any, fields: Any, split: str | None) -> Subject:

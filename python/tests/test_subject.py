@@ -170,6 +170,31 @@ class SubjectTest(TorchTest):
             with self.subTest(why=why), self.assertRaisesRegex(kind, why):
                 self.load(dataset, **options)
 
+    def test_functions_of_python(self):
+        """A prepared dataset is one of records then, which worker processes read."""
+
+        def longest(samples):
+            samples.sort(key=lambda r: -len(r["tokens"]))  # a list, as functions expect it
+            return [(len(r["tokens"]), r["caption"]) for r in samples]
+
+        path, ds = data.path("ragged"), penstock.open(data.path("ragged"))
+        for dataset in (path, ds):
+            for workers in (0, 1):
+                with self.load(dataset, 50, collate_fn=longest, num_workers=workers) as dl:
+                    self.assertEqual((len(dl), len(dl.dataset), dl.records), (-(-len(ds) // 50), len(ds), len(ds)))
+                    got = next(iter(dl))
+                    self.assertEqual(sorted(got), sorted((len(ds[i]["tokens"]), ds[i]["caption"]) for i in range(50)))
+                    self.assertEqual(got, sorted(got, key=lambda x: -x[0]))
+        (batch,) = self.load(data.path("images"), batch_size=1, batch_sampler=[[5, 3]])
+        self.assertEqual(batch["labels"].tolist(), self.ds["labels"][[5, 3]].tolist())
+        first = next(iter(self.load(data.path("images"), batch_size=None, sampler=[7])))
+        self.assertEqual(first["images"].tolist(), self.ds["images"][7].tolist())
+        (first, *_) = self.load(data.path("ragged"), 2, split="val", fields=["labels"], collate_fn=list)
+        self.assertEqual([r["labels"] for r in first], penstock.open(data.path("ragged"), split="val")["labels"][:2].tolist())
+        with self.load(data.path("images"), 100, collate_fn=len, shuffle=True, seed=3) as dl:
+            self.assertEqual(list(dl), [100] * 15)
+            self.assertIs(dl.collate_fn, len)
+
     def test_lengths_of_some_records(self):
         ds = penstock.open(data.path("ragged"))
         some = list(range(len(ds) - 1, 0, -3))
