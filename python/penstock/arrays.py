@@ -145,6 +145,8 @@ class ArrayLoader:
     Without a seed, order, draws from torch's generators and batches are those of torch's DataLoader. With one, the order is penstock's.
     """
 
+    gathers = True  # whole batches, without a collate_fn
+
     def __init__(
         self, signature: Signature, *, seed: int | None = None, rank: int = 0, world_size: int = 1, output: str = "torch", threads: int = 1
     ) -> None:

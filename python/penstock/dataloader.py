@@ -272,6 +272,8 @@ class DataLoader:
         output = "torch" if given["output"] == "torch" else "numpy"
         engine: Any
         if kind == "arrays":
+            if given["on_error"] != "fail":
+                raise ValueError(f'on_error is {given["on_error"]!r}; it is for records that may fail, and arrays in memory have none: leave it out')
             from .arrays import ArrayLoader
 
             threads = _cores() if given["num_workers"] is None else signature.num_workers or 1
@@ -407,6 +409,8 @@ class DataLoader:
     def __setattr__(self, name: str, value: Any) -> None:
         if self.__initialized and (name in PROTECTED or (name in self._arguments and isinstance(self._engine, FeedLoader))):
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        if self.__initialized and name == "collate_fn" and value is not self.collate_fn and getattr(self._engine, "gathers", False):
+            raise ValueError("collate_fn of a DataLoader over arrays cannot be set, as whole batches are gathered; give it when the DataLoader is made")
         object.__setattr__(self, name, value)
 
     @property

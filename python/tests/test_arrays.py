@@ -262,6 +262,12 @@ class Attributes(unittest.TestCase):
             dl[0]
         self.assertIn("DataLoader of a tuple", repr(dl))
 
+    def test_refusals_of_python(self):
+        with self.assertRaisesRegex(ValueError, "collate_fn of a DataLoader over arrays cannot be set"):
+            loader().collate_fn = len
+        with self.assertRaisesRegex(ValueError, "on_error is 'blank'"):
+            loader(on_error="blank")
+
     def test_a_subclass(self):
         class Mine(penstock.DataLoader):
             def __init__(self, *arguments, **options):
