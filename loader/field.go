@@ -15,7 +15,7 @@ import (
 
 // fields returns what a batch is made of, or everything that is wrong with it.
 func (o Options) fields(src Source) ([]fill.Field, error) {
-	picked, err := o.pick(src.Specs())
+	picked, err := o.pick(o.declared(src.Specs()))
 	if err != nil {
 		return nil, err
 	}
@@ -37,39 +37,81 @@ func (o Options) fields(src Source) ([]fill.Field, error) {
 			errs = append(errs, fmt.Errorf("there is a Transform for the field %q, which batches do not have", name))
 		}
 	}
-	errs = append(errs, o.checkGeometry(out))
+	for _, name := range slices.Sorted(maps.Keys(o.Contents)) {
+		if !slices.ContainsFunc(picked, func(s tensor.Spec) bool { return s.Name == name }) {
+			errs = append(errs, fmt.Errorf("Contents names the field %q, which batches do not have", name))
+		}
+		if !slices.Contains(contents, o.Contents[name]) {
+			errs = append(errs, fmt.Errorf("Contents: field %q: %q is none of %s", name, o.Contents[name], strings.Join(contents, ", ")))
+		}
+	}
+	groups, err := o.checkGeometry(out)
+	if errs = append(errs, err); errors.Join(errs...) == nil {
+		errs = append(errs, o.lead(out, groups))
+	}
+	for _, f := range out {
+		if t, is := o.Transforms[f.In.Name].(Masks); is && !f.Led {
+			_, err := t.Output(f.In)
+			errs = append(errs, fmt.Errorf("field %q: %w", f.In.Name, err))
+		}
+	}
 	out, err = o.Collate.add(out)
 	return out, errors.Join(append(errs, err)...)
 }
 
-// words are what errors of geometry call the options.
-var words = geometry.Words{
-	Independent: "name it in Independent: %q", Pipelines: "an Images for each in Transforms", Instead: "move images and boxes by a Collate of your own",
+// Independent in Options.Contents is a field that does not show, or lie on, what other image fields show: vectors of four
+// numbers that are not boxes, the picture of another camera. It stays as it is.
+const Independent = "independent"
+
+// contents are the values of Options.Contents.
+var contents = []string{tensor.Mask, tensor.Boxes, tensor.Keypoints, Independent}
+
+// declared returns specs with the contents that o gives them.
+func (o Options) declared(specs []tensor.Spec) []tensor.Spec {
+	if len(o.Contents) == 0 {
+		return specs
+	}
+	specs = slices.Clone(specs)
+	for i := range specs {
+		if content, ok := o.Contents[specs[i].Name]; ok && content != Independent {
+			specs[i].Content = content
+		}
+	}
+	return specs
 }
 
-// checkGeometry refuses to move images away from what lies on them.
-func (o Options) checkGeometry(fields []fill.Field) error {
+// words are what errors of geometry call the options.
+var words = geometry.Words{
+	Independent: "set Contents[%q] to loader.Independent", Pipelines: "an Images for each in Transforms",
+	Contents:  "if so, set Contents[%q] to %q",
+	Instances: "if so, give the Specs of %q and %q the same Instances",
+}
+
+// checkGeometry returns which fields go where images go, and refuses to move images away from other fields on them.
+func (o Options) checkGeometry(fields []fill.Field) ([]geometry.Group, error) {
 	var list []geometry.Field
 	for _, f := range fields {
 		g := geometry.Field{Spec: f.In}
-		if t, ok := o.Transforms[f.In.Name].(Images); ok {
-			if g.Pipeline = t.Pipeline; g.Spec.Layout == "" && len(g.Spec.Shape) == 3 {
-				g.Spec.Layout = strings.ToUpper(t.Layout.String())
-			}
+		if t, ok := o.Transforms[f.In.Name].(mover); ok {
+			g.Pipeline = t.geometry()
+		}
+		if t, ok := o.Transforms[f.In.Name].(Images); ok && g.Spec.Layout == "" && len(g.Spec.Shape) == 3 {
+			g.Spec.Layout = strings.ToUpper(t.Layout.String())
 		}
 		list = append(list, g)
 	}
-	for _, name := range o.Independent {
-		if !slices.ContainsFunc(fields, func(f fill.Field) bool { return f.In.Name == name }) {
-			return fmt.Errorf("Independent names the field %q, which batches do not have", name)
+	var independent []string
+	for name, content := range o.Contents {
+		if content == Independent {
+			independent = append(independent, name)
 		}
 	}
-	return geometry.Check(list, o.Independent, words)
+	return geometry.Check(list, independent, words)
 }
 
 // field returns what becomes of one field of the Source.
 func (o Options) field(spec tensor.Spec) (fill.Field, error) {
-	t := o.Transforms[spec.Name]
+	t := o.own(spec)
 	f := fill.Field{In: spec, Out: spec, Stored: spec.RecordBytes(), Converts: t != nil}
 	if err := spec.Validate(); err != nil {
 		return f, fmt.Errorf("source: %w", err)

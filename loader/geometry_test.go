@@ -26,19 +26,24 @@ func TestImagesDoNotLeaveBoxesBehind(t *testing.T) {
 	src.specs = []tensor.Spec{pixels("images", 3), pixels("mask", 1), {Name: "boxes", DType: tensor.Float32, Shape: tensor.Shape{4}}}
 	images := func(p *transforms.Pipeline) loader.Images { return loader.Images{Pipeline: p} }
 	for _, c := range []struct {
-		fields, independent []string
-		transforms          map[string]loader.Transform
-		want                string
+		fields      []string
+		independent string
+		transforms  map[string]loader.Transform
+		want        string
 	}{
 		{fields: []string{"images"}, transforms: map[string]loader.Transform{"images": images(flip)}},
 		{fields: []string{"images", "boxes"}, transforms: map[string]loader.Transform{"images": images(flip)}, want: `the field "boxes" (float32[4]) may be boxes or points`},
-		{fields: []string{"images", "boxes"}, independent: []string{"boxes"}, transforms: map[string]loader.Transform{"images": images(flip)}},
+		{fields: []string{"images", "boxes"}, independent: "boxes", transforms: map[string]loader.Transform{"images": images(flip)}},
 		{fields: []string{"images", "mask"}, transforms: map[string]loader.Transform{"images": images(flip)}, want: `the field "mask" stays where it is`},
 		{fields: []string{"images", "mask"}, transforms: map[string]loader.Transform{"images": images(jitter), "mask": images(flip)}, want: `the field "mask" draws other random numbers`},
 		{fields: []string{"images", "mask"}, transforms: map[string]loader.Transform{"images": images(flip), "mask": images(flip)}},
-		{fields: []string{"images"}, independent: []string{"mask"}, want: `Independent names the field "mask", which batches do not have`},
+		{fields: []string{"images"}, independent: "mask", want: `Contents names the field "mask", which batches do not have`},
 	} {
-		ld, err := loader.New(src, loader.Options{BatchSize: 2, Fields: c.fields, Independent: c.independent, Transforms: c.transforms})
+		opts := loader.Options{BatchSize: 2, Fields: c.fields, Transforms: c.transforms}
+		if c.independent != "" {
+			opts.Contents = map[string]string{c.independent: loader.Independent}
+		}
+		ld, err := loader.New(src, opts)
 		if err == nil {
 			err = ld.Close()
 		}

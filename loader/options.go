@@ -29,10 +29,11 @@ type Options struct {
 	Transforms map[string]Transform // what becomes of a field's records; those that are not named stay as they are
 	Collate    Collate              // a function on whole batches
 
-	// Independent has the fields that do not show, or lie on, what other image fields show: vectors of four numbers
-	// that are not boxes, the picture of another camera. Boxes, points and masks do not follow a Transform
-	// that moves an image, so that a field that may be one of these is an error, unless it is named here.
-	Independent []string
+	// Masks, boxes and keypoints on an image, and fields of instances that a SanitizeBoundingBoxes removes, go where an
+	// Images in Transforms brings the pixels. A Transform of their own comes after that, such as Pad of boxes.
+	// Contents says which fields these are, where the Source does not, by field: tensor.Mask, tensor.Boxes or
+	// tensor.Keypoints, or Independent. A field that may be one of them, and has no content, is an error.
+	Contents map[string]string
 
 	OnError OnError      // what becomes of a record that cannot be read or transformed
 	Report  func(*Error) // is called for every record that OnError skips, by any goroutine; may be nil

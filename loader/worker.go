@@ -38,7 +38,16 @@ func (c *setup) newFiller(id int) (*fill.Filler, error) {
 	var err error
 	for i := range c.plan.Fields {
 		f := &c.plan.Fields[i]
-		if !f.Converts {
+		if !f.Converts || f.Led {
+			continue
+		}
+		if f.Leads != nil {
+			if do.Joints == nil {
+				do.Joints = make([]fill.JointFunc, len(c.plan.Fields))
+			}
+			if do.Joints[i], err = c.jointFunc(f, id); err != nil {
+				return nil, &Error{Batch: -1, Field: f.In.Name, Record: -1, Err: err}
+			}
 			continue
 		}
 		if do.Records[i], do.Stages[i], err = c.convert(f.In, id); err != nil {

@@ -35,10 +35,12 @@ import (
 type Config struct {
 	// Where the samples come from.
 
-	Source  string // folder, file, or glob of files with the samples
-	From    string // kind of source, one of source.Kinds, or "auto"
-	Fields  string // which columns become which fields, see column.ParseFields; "" for all
-	Outside bool   // files that tables and links name may lie outside of the source's folder
+	Source string // folder, file, or glob of files with the samples
+	From   string // kind of source, one of source.Kinds, or "auto"
+	Fields string // which columns become which fields, see column.ParseFields; "" for all
+	// Instances has fields whose rows are of the same instances: boxes, their labels, areas. A source may say so itself.
+	Instances []string
+	Outside   bool // files that tables and links name may lie outside of the source's folder
 
 	producer *producer.Producer // sends the samples, where Source is StreamName
 
@@ -322,8 +324,8 @@ func (c Config) options() map[string]string {
 		"alpha": c.Images.Rules.AlphaName(), "exif-orientation": choose(c.Images.Rules.Orient, "applied", "ignored"),
 		"sixteen-bit": field.Depths[c.Images.Rules.Deep], "cmyk": choose(c.Images.Rules.RefuseCMYK, "refused", "converted"),
 		"color": c.Images.Color, "normalize": c.Images.Normalize.Name, "normalize-split": c.NormalizeSplit, "max-pixels": strconv.Itoa(c.Images.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
-		"independent": strings.Join(c.Images.Independent, ","),
-		"from":        choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.Images.KeepEncoded, "true", ""),
+		"independent": strings.Join(c.Images.Independent, ","), "instances": strings.Join(c.Instances, ","),
+		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.Images.KeepEncoded, "true", ""),
 		"jpeg-quality": choose(c.Images.Shrinks(), strconv.Itoa(c.Images.JPEGQuality()), ""), "larger-than": choose(c.Images.LargerThan != 0, strconv.Itoa(c.Images.LargerThan), ""),
 		"split": samples.SplitText(c.Split), "stratify": c.Stratify.String(), "shuffle": c.Shuffle.String(),
 		"names": choose(c.Names == NamesAuto, "", c.Names),

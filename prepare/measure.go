@@ -146,7 +146,7 @@ func (m measuring) measure(ctx context.Context) (*store.Normalization, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(j.Schema.Fields, func(f store.Field) bool { return f.Layout != "" })
+	at := slices.IndexFunc(j.Schema.Fields, func(f store.Field) bool { return f.Layout != "" && !f.OnImage() })
 	if at < 0 {
 		return nil, errors.New("--normalize dataset: --keep-encoded leaves the images as they are")
 	}

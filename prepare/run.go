@@ -23,10 +23,12 @@ import (
 type run struct {
 	config   Config
 	src      source.Source
-	info     source.Info
+	info     source.Info // with the meanings that the Config declares
 	progress Progress
-	commits  committer
-	task     task
+
+	undeclared error // why it has not these
+	commits    committer
+	task       task
 
 	base      *store.Manifest    // of the dataset that is appended to
 	there     *samples.DigestSet // what the records of base hold, where duplicates are looked for
@@ -64,7 +66,8 @@ type committer interface {
 
 // newRun returns a run that makes a whole dataset.
 func newRun(c Config, src source.Source, p Progress) *run {
-	r := &run{config: c, src: src, info: src.Info(), progress: p}
+	r := &run{config: c, src: src, progress: p}
+	r.info, r.undeclared = c.declare(src.Info())
 	r.commits = datasetCommitter{r}
 	return r
 }
@@ -291,15 +294,19 @@ func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {
 	if r.task.job != nil {
 		return r.task.job, nil
 	}
-	fields, err := c.Images.Jobs(r.info.Fields, r.base)
+	if r.undeclared != nil {
+		return nil, r.undeclared
+	}
+	read := field.Read(r.info.Fields)
+	fields, joints, err := c.Images.Jobs(read, r.base)
 	if err != nil {
 		return nil, err
 	}
-	if err := field.CheckSizes(fields, r.info.Fields, c.Memory); err != nil {
+	if err := field.CheckSizes(fields, read, c.Memory); err != nil {
 		return nil, err
 	}
 	field.LimitDecoding(fields, c.Memory)
-	j := &execute.Job{Source: r.info.Fields, Fields: fields, Digest: c.Split != nil || c.Dedup}
+	j := &execute.Job{Source: r.info.Fields, Fields: fields, Joints: joints, Options: c.Images, Digest: c.Split != nil || c.Dedup}
 	if j.Named, err = (writing{r}).storesNames(c); err != nil {
 		return nil, err
 	}

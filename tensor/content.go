@@ -18,9 +18,9 @@ const (
 // Places are in corner coordinates: the pixel of column c and row r covers [c, c+1) x [r, r+1), so
 // that an image of w by h pixels is [0, w] x [0, h].
 const (
-	// Mask is a class or an instance for each pixel of an image: integers or bool of shape (h, w),
-	// ragged rows of that shape with a mask for each instance, or ragged uint8 of shape () with an
-	// image file, whose samples or palette indexes are the numbers.
+	// Mask is a class or an instance for each pixel of an image: integers or bool of shape (h, w), or
+	// with a layout and one channel; ragged rows of that shape with a mask for each instance; or ragged
+	// uint8 of shape () with an image file, whose samples or palette indexes are the numbers.
 	Mask = "mask"
 
 	// Boxes are left, top, right and bottom of boxes, in pixels: float32 whose last axis is 4.
@@ -62,7 +62,8 @@ func (s Spec) validateContent() error {
 			return wrong("uint8[*]")
 		}
 	case Mask:
-		if !s.IsBytes() && (n != 2 || s.DType.IsFloat()) {
+		channel := n == 3 && (s.Layout == HWC && s.Shape[2] == 1 || s.Layout == CHW && s.Shape[0] == 1)
+		if !s.IsBytes() && (n != 2 && !channel || s.DType.IsFloat()) {
 			return wrong("integers of shape (h, w), rows of that shape, or uint8[*] of an image file")
 		}
 	case Boxes:
@@ -80,7 +81,7 @@ func (s Spec) validateContent() error {
 	if s.Instances != "" && (!s.Ragged || s.IsBytes()) {
 		return fmt.Errorf("field %q: instances %q need any number of rows, not %v", s.Name, s.Instances, s)
 	}
-	if s.OnImage() && s.Layout != "" {
+	if s.OnImage() && s.Layout != "" && len(s.Shape) != 3 {
 		return fmt.Errorf("field %q: content %s has no layout", s.Name, s.Content)
 	}
 	return nil

@@ -69,8 +69,12 @@ func (t ElasticTransform) Build(p *Plan) error {
 		return err
 	}
 	seed := p.Rand().Uint64()
-	return addChange(p, elastic, t.Alpha[0], t.Alpha[1], t.Sigma[0], t.Sigma[1], float64(f), packFill(fillBytes(t.Fill)),
-		float64(seed>>32), float64(seed&math.MaxUint32))
+	high, low := float64(seed>>32), float64(seed&math.MaxUint32)
+	err = p.apply(elastic, in.W, in.H, t.Alpha[0], t.Alpha[1], t.Sigma[0], t.Sigma[1], float64(f), packFill(fillBytes(t.Fill)), high, low)
+	if err == nil {
+		p.moved(moveElastic, [4]int{}, t.Alpha[0], t.Alpha[1], t.Sigma[0], t.Sigma[1], high, low)
+	}
+	return err
 }
 
 func (ElasticTransform) Randomized() {}
@@ -81,11 +85,22 @@ func elasticKernel(sigma float64) int { return int(8*sigma+1) | 1 }
 // elastic moves pixels: args are the strengths, the deviations, the filter, the color of what
 // is outside, and two halves of a seed.
 func elastic(m, other *Image, args OpArgs) {
-	n, longest := m.W*m.H, elasticKernel(max(args[2], args[3]))
-	memory := room(m, other, 3*n+max(m.W, m.H)+3*longest)
-	b := elasticBlur{w: m.W, h: m.H, between: memory[2*n : 3*n], memory: memory[3*n:]}
+	dx, dy := elasticField(m.W, m.H, args, room(m, other, elasticRoom(m.W, m.H, args)))
+	displace(other, m, dx, dy, kernel.Filter(args[4]), unpackFill(args[5]))
+	*m, *other = *other, *m
+}
+
+// elasticRoom returns how many numbers elasticField needs memory for.
+func elasticRoom(w, h int, args OpArgs) int {
+	return 3*w*h + max(w, h) + 3*elasticKernel(max(args[2], args[3]))
+}
+
+// elasticField returns how far each of w x h pixels goes, in halves of width and height: args are those of elastic.
+func elasticField(w, h int, args OpArgs, memory []float32) (dx, dy []float32) {
+	n := w * h
+	b := elasticBlur{w: w, h: h, between: memory[2*n : 3*n], memory: memory[3*n:]}
 	r := NewRand(uint64(args[6])<<32|uint64(args[7]), 0, 0)
-	dx, dy := memory[:n], memory[n:2*n]
+	dx, dy = memory[:n], memory[n:2*n]
 	for i, d := range [2][]float32{dx, dy} {
 		for k := range d {
 			d[k] = float32(r.Float64()*2 - 1)
@@ -93,13 +108,12 @@ func elastic(m, other *Image, args OpArgs) {
 		if args[2] > 0 {
 			b.blur(d, elasticKernel(args[2+i]), args[2], args[3])
 		}
-		alpha, size := float32(args[i]), float32([2]int{m.W, m.H}[i])
+		alpha, size := float32(args[i]), float32([2]int{w, h}[i])
 		for k, v := range d {
 			d[k] = float32(alpha*v) / size
 		}
 	}
-	displace(other, m, dx, dy, kernel.Filter(args[4]), unpackFill(args[5]))
-	*m, *other = *other, *m
+	return dx, dy
 }
 
 // room makes other an image of m's shape and returns n numbers of the memory behind its pixels.

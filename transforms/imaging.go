@@ -79,7 +79,12 @@ func (t Rotate) Resolve() (Transform, error) {
 func (t Rotate) Build(p *Plan) error {
 	in := p.Info()
 	w, h := rotatedSize(in.W, in.H, t.Angle)
-	return p.Apply(rotate, w, h, t.Angle, packFill(fillBytes(t.Fill)))
+	if err := p.apply(rotate, w, h, t.Angle, packFill(fillBytes(t.Fill))); err != nil {
+		return err
+	}
+	a := warp(-t.Angle, 0, 0, 1, 0, 0, 0, 0)
+	p.moved(moveAffine, [4]int{}, a[:]...)
+	return nil
 }
 
 func rotate(m, _ *Image, args OpArgs) {

@@ -229,6 +229,14 @@ var allOps = []Transform{
 	ToImage{},
 	ToDtype{DType: tensor.Float32, Scale: true},
 	ConvertImageDtype{DType: tensor.Float32},
+	RandomZoomOut{P: new(1.0)},
+	RandomIoUCrop{Options: []float64{.5}},
+	ScaleJitter{Target: []int{40, 30}},
+	RandomShortestSize{MinSize: []int{20, 30}, MaxSize: 40},
+	RandomResize{MinSize: 20, MaxSize: 30},
+	LabelOptions{MaskFill: new(255), MaskResize: "nearest"},
+	ClampBoundingBoxes{},
+	SanitizeBoundingBoxes{},
 }
 
 func TestRecipeRoundTrip(t *testing.T) {

@@ -20,6 +20,9 @@ type Plan struct {
 	store  store
 	matrix [][]float64 // multiplies the record at last; nil for none
 	mean   []float64   // is subtracted before
+	moves  Moves       // where pixels go
+	boxes  []float32   // that lie on the image, before all; nil if it has none
+	at     int         // the number of the transform that is built
 }
 
 // An ImageOp changes an image as a whole: m has no gaps. It works in place, or shapes other
@@ -79,6 +82,7 @@ func (p *Plan) reset(in Info, rnd Rand) error {
 	p.passes, p.ops, p.erased = append(p.passes[:0], newPass(in)), p.ops[:0], p.erased[:0]
 	p.store = store{dtype: tensor.Uint8}
 	p.matrix, p.mean = nil, nil
+	p.moves.reset(in.W, in.H)
 	return nil
 }
 
@@ -109,8 +113,24 @@ func (p *Plan) open() *pass {
 	return p.next()
 }
 
-// Apply has op change the image, which becomes w by h pixels. It costs a pass of its own.
+// Apply has op change the image, which becomes w by h pixels. It costs a pass of its own. Masks, boxes and
+// keypoints cannot follow, as nothing says where the pixels go: see Recolor.
 func (p *Plan) Apply(op ImageOp, w, h int, args ...float64) error {
+	p.moves.lost = p.at + 1
+	return p.apply(op, w, h, args...)
+}
+
+// Recolor is Apply for an op that moves no pixels, so that masks, boxes and keypoints stay where they are.
+func (p *Plan) Recolor(op ImageOp, args ...float64) error {
+	return p.apply(op, p.info.W, p.info.H, args...)
+}
+
+// moved enters that pixels were moved, after p.info has the new size.
+func (p *Plan) moved(kind moveKind, at [4]int, a ...float64) {
+	p.moves.add(kind, p.info.W, p.info.H, at, a...)
+}
+
+func (p *Plan) apply(op ImageOp, w, h int, args ...float64) error {
 	if err := p.bytes(); err != nil {
 		return err
 	}
@@ -197,6 +217,7 @@ func (p *Plan) resize(w, h int, f Interpolation, verticalFirst bool) error {
 	s.crop = image.Rect(0, 0, w, h)
 	s.pre, s.post = s.post, colorMode{}
 	p.info.W, p.info.H = w, h
+	p.moved(moveResize, [4]int{})
 	return nil
 }
 
@@ -220,6 +241,7 @@ func (p *Plan) Crop(r image.Rectangle) error {
 		s = p.next()
 	}
 	p.info.W, p.info.H = r.Dx(), r.Dy()
+	p.moved(moveCrop, [4]int{r.Min.X, r.Min.Y, r.Max.X, r.Max.Y})
 	r = mirror(r, all.Max.X, all.Max.Y, s.flipH, s.flipV)
 	if s.resize {
 		s.crop = r.Add(s.crop.Min)
@@ -253,10 +275,12 @@ func (p *Plan) Flip(horizontal, vertical bool) {
 	s := p.open()
 	if horizontal {
 		s.flipH = !s.flipH
+		p.moved(moveFlipH, [4]int{})
 		s.pad[0], s.pad[2] = s.pad[2], s.pad[0]
 	}
 	if vertical {
 		s.flipV = !s.flipV
+		p.moved(moveFlipV, [4]int{})
 		s.pad[1], s.pad[3] = s.pad[3], s.pad[1]
 	}
 }
@@ -279,6 +303,8 @@ func (p *Plan) Pad(left, top, right, bottom int, mode PadMode, fill [3]byte) err
 	s.padded, s.pad, s.padMode, s.padFill = true, [4]int{left, top, right, bottom}, mode, fill
 	p.info.W += left + right
 	p.info.H += top + bottom
+	p.moved(movePad, [4]int{left, top, right, bottom})
+	p.moves.list[len(p.moves.list)-1].mode = mode
 	return nil
 }
 

@@ -81,7 +81,7 @@ func (ColorJitter) Randomized() {}
 
 // addChange applies an op that keeps the size.
 func addChange(p *Plan, op ImageOp, args ...float64) error {
-	return p.Apply(op, p.info.W, p.info.H, args...)
+	return p.Recolor(op, args...)
 }
 
 // maybeChange applies an op with probability prob.

@@ -35,8 +35,7 @@ func (t RandomRotation) Build(p *Plan) error {
 	if err != nil {
 		return err
 	}
-	in, angle := p.Info(), p.Rand().Between(t.Degrees[0], t.Degrees[1])
-	return addWarp(p, rotation(angle, in.W, in.H), f, fillBytes(t.Fill))
+	return addRotation(p, p.Rand().Between(t.Degrees[0], t.Degrees[1]), f, fillBytes(t.Fill))
 }
 
 func (RandomRotation) Randomized() {}
@@ -122,7 +121,8 @@ func (t RandomAffine) Build(p *Plan) error {
 	ty := math.RoundToEven(r.Between(-dy, dy))
 	scale := r.Between(t.Scale[0], t.Scale[1])
 	sx, sy := r.Between(t.Shear[0], t.Shear[1]), r.Between(t.Shear[2], t.Shear[3])
-	return addWarp(p, warp(angle, tx, ty, scale, sx, sy, w*0.5, h*0.5), f, fillBytes(t.Fill))
+	return addCentered(p, warp(angle, tx, ty, scale, sx, sy, w*0.5, h*0.5), warp(angle, tx, ty, scale, sx, sy, 0, 0), f,
+		fillBytes(t.Fill))
 }
 
 func (RandomAffine) Randomized() {}

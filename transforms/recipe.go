@@ -93,7 +93,8 @@ func Recorded(recipe []byte) ([]byte, error) {
 }
 
 // resizers are the operations with a pass order.
-var resizers = []string{"Resize", "RandomResizedCrop", "ResizeKeepRatio", "Fit", "Fill", "Img2Dataset"}
+var resizers = []string{"Resize", "RandomResizedCrop", "ResizeKeepRatio", "Fit", "Fill", "Img2Dataset", "ScaleJitter",
+	"RandomShortestSize", "RandomResize"}
 
 func parseEntry[T any](entry []byte, known map[string]decoder[T]) (t T, err error) {
 	var head struct {

@@ -43,11 +43,39 @@ func (r *Runner) Do(dst []byte, src Source) error {
 	return r.DoRand(dst, src, Rand{})
 }
 
+// DoMoves is DoRand for an image on which masks, boxes or keypoints lie, and returns how these move. boxes are those on
+// the image, each left, top, right and bottom, which RandomIoUCrop chooses by; nil if there are none to choose by. The
+// Moves is valid until the next call.
+func (r *Runner) DoMoves(dst []byte, src Source, rnd Rand, boxes []float32) (*Moves, error) {
+	m, err := r.Moves(InfoOf(src), rnd, boxes)
+	if err != nil {
+		return nil, err
+	}
+	return m, r.do(dst, src)
+}
+
+// Moves is DoMoves without the pixels: the image is one that in describes.
+func (r *Runner) Moves(in Info, rnd Rand, boxes []float32) (*Moves, error) {
+	r.plan.boxes = boxes
+	err := r.prepare(in, rnd)
+	r.plan.boxes = nil
+	m := &r.plan.moves
+	if at := m.lost - 1; err == nil && at >= 0 {
+		err = fmt.Errorf("transform %s: masks, boxes and keypoints cannot follow what it does to pixels; leave it out, or these", opName(r.p.ts[at]))
+	}
+	return m, err
+}
+
 // DoRand is Do with the random stream of the record.
 func (r *Runner) DoRand(dst []byte, src Source, rnd Rand) error {
 	if err := r.prepare(InfoOf(src), rnd); err != nil {
 		return err
 	}
+	return r.do(dst, src)
+}
+
+// do does what is planned.
+func (r *Runner) do(dst []byte, src Source) error {
 	if want := r.plan.info.Bytes(); len(dst) != want {
 		return fmt.Errorf("output %v has %d bytes, and the record %d; make inputs one size, by Resize and CenterCrop",
 			r.plan.info, want, len(dst))

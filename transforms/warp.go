@@ -206,8 +206,32 @@ func round15(v float64) float64 {
 
 // addWarp resamples the image by the matrix that maps output to input positions.
 func addWarp(p *Plan, m matrix, f kernel.Filter, fill [3]byte) error {
+	return addCentered(p, m, m.fromCenter(p.info.W, p.info.H), f, fill)
+}
+
+// addCentered is addWarp. centered is the same matrix for positions from the center of the image, without the rounding
+// that the other has from its offsets.
+func addCentered(p *Plan, m, centered matrix, f kernel.Filter, fill [3]byte) error {
 	w, h := p.info.W, p.info.H
-	return p.Apply(affine, w, h, m[0], m[1], m[2], m[3], m[4], m[5], float64(f), packFill(fill))
+	err := p.apply(affine, w, h, m[0], m[1], m[2], m[3], m[4], m[5], float64(f), packFill(fill))
+	if err == nil {
+		p.moved(moveAffine, [4]int{}, centered[:]...)
+	}
+	return err
+}
+
+// fromCenter returns a matrix for positions from the center of w x h pixels.
+func (m matrix) fromCenter(w, h int) matrix {
+	cx, cy := float64(w)/2, float64(h)/2
+	m[2] += float64(m[0]*cx) + float64(m[1]*cy) - cx
+	m[5] += float64(m[3]*cx) + float64(m[4]*cy) - cy
+	return m
+}
+
+// addRotation turns the image counter-clockwise about its center.
+func addRotation(p *Plan, angle float64, f kernel.Filter, fill [3]byte) error {
+	centered := warp(-math.Mod(math.Mod(angle, 360)+360, 360), 0, 0, 1, 0, 0, 0, 0)
+	return addCentered(p, rotation(angle, p.info.W, p.info.H), centered, f, fill)
 }
 
 // parseWarpFilter returns the filter of that name, if affine has it.
@@ -278,8 +302,12 @@ func addPerspective(p *Plan, to [4][2]float64, f kernel.Filter, fill [3]byte) er
 	if !ok {
 		return p.bytes()
 	}
-	return p.Apply(perspective, p.info.W, p.info.H,
+	err := p.apply(perspective, p.info.W, p.info.H,
 		k[0], k[1], k[2], k[3], k[4], k[5], k[6], k[7], float64(f), packFill(fill))
+	if err == nil {
+		p.moved(movePerspective, [4]int{}, k[:]...)
+	}
+	return err
 }
 
 // perspectiveOf returns the coefficients a to h, in float32 as in torchvision, of

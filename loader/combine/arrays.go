@@ -20,15 +20,16 @@ type Array struct {
 	// of Values. It begins with 0 and ends with the number of rows.
 	Offsets []int64
 
-	Content, Layout string   // as in tensor.Spec; may be empty
-	Classes         []string // the names of the values 0, 1, ... of a label; may be nil
+	Content, Layout, Image, Instances string // as in tensor.Spec; may be empty
+
+	Classes []string // the names of the values 0, 1, ... of a label; may be nil
 }
 
 // spec returns the field that an Array is.
 func (a *Array) spec() tensor.Spec {
 	return tensor.Spec{
 		Name: a.Name, DType: a.Values.DType(), Shape: a.Values.Shape()[1:], Ragged: a.Offsets != nil,
-		Content: a.Content, Layout: a.Layout,
+		Content: a.Content, Layout: a.Layout, Image: a.Image, Instances: a.Instances,
 	}
 }
 

@@ -41,6 +41,13 @@ func LabelField(name string, classes []string) Field {
 // Image reports whether the values are files of images.
 func (f Field) Image() bool { return f.Content == tensor.Image }
 
+// BoxFormat says how the numbers of boxes are written. The zero value is that of datasets: left, top, right and bottom in
+// pixels.
+type BoxFormat struct {
+	Layout   string // "xyxy" or "", "xywh" or "cxcywh"
+	Relative bool   // x by the width of the image, y by its height; of keypoints as well
+}
+
 // FieldName makes a field's name of any text: letters, digits, _ and - stay.
 func FieldName(text string) string {
 	clean := strings.Map(func(r rune) rune {

@@ -58,6 +58,9 @@ type Field struct {
 	store.Field
 	Origin  string // column, member or array that it comes from, for people
 	Derived bool   // follows from the sample's name, so it adds nothing to a fingerprint
+
+	// Boxes says how boxes are written, and whether keypoints are relative: of fields with that content.
+	Boxes BoxFormat
 }
 
 // ErrValue marks a value that is not of its field's type.

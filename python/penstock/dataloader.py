@@ -37,6 +37,7 @@ from .signature import Signature, context
 _FED = {
     "transforms": None,
     "independent": (),
+    "contents": None,
     "batch_transforms": None,
     "filters": None,
     "pack": None,
@@ -101,10 +102,11 @@ class DataLoader:
         in_order: False yields batches as they are ready.
         snapshot_every_n_steps: Of a user's own dataset without ``seed``, how often workers send the state of the dataset.
         transforms: A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields;
-            or a dict of those by field. Image files that a dataset keeps are decoded by it. Boxes, points
-            and masks do not follow an image: a field that may be one of these is an error next to an
-            image that is resized, cropped or flipped. Masks with a pipeline of their own, of the same
-            geometry before all else that is random, are moved alike.
+            or a dict of those by field. Image files that a dataset keeps are decoded by it. Fields whose
+            content is mask, boxes or keypoints go where the pixels of their image go, and those of the same
+            instances lose the rows that SanitizeBoundingBoxes removes. A field that may be one of these and
+            has no content is an error next to an image that is resized, cropped or flipped.
+        contents: The contents of fields, where the dataset does not say so: {"boxes": "boxes", "seg": "mask"}.
         independent: Names of fields that do not lie on what other image fields show: numbers that are
             not boxes or points, the picture of another camera.
         batch_transforms: MixUp, CutMix, LabelSmoothing or RandomChoice of penstock.transforms, or a
@@ -184,6 +186,7 @@ class DataLoader:
         snapshot_every_n_steps: int = 1,
         transforms: Any = None,
         independent: Iterable[str] = (),
+        contents: Mapping[str, str] | None = None,
         batch_transforms: Any = None,
         rank: int | str | None = None,
         world_size: int | None = None,

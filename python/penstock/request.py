@@ -85,7 +85,7 @@ class Request:
             "drop_last": implied.get("drop_last", drop_last), "in_order": signature.in_order,
             "filters": to_json(given.filters), "timeout": float(signature.timeout),
             "transforms": pipelines, "batch_transforms": _of_batches(given.batch_transforms),
-            "independent": chosen(given.independent, "independent"), "verify": _verify(given.verify), "on_error": given.on_error,
+            "contents": _contents(given.contents, given.independent), "verify": _verify(given.verify), "on_error": given.on_error,
         }  # fmt: skip
         if functions is not None:
             options["num_workers"] = 0  # as many as suit the workers of functions
@@ -106,6 +106,16 @@ class Request:
             None if socket is None else os.fspath(socket), flags, None if command is None else os.fspath(command), given.timeout, batch_kind(given.batch_type),
             order if given.sampler is None else given.sampler, given.sampler if "rank" in implied else None, functions,
         )  # fmt: skip
+
+
+def _contents(given: Any, independent: Any) -> dict[str, str]:
+    """Return the contents of fields by their names, "independent" of those that lie on no image."""
+    none = dict.fromkeys(chosen(independent, "independent") or (), "independent")
+    if given is None:
+        return none
+    if not isinstance(given, Mapping) or not all(isinstance(k, str) and isinstance(v, str) for k, v in given.items()):
+        raise TypeError(f"contents is {given!r:.60}; it is a dict of fields, such as {{'boxes': 'boxes', 'seg': 'mask'}}")
+    return {**given, **none}
 
 
 def _without_python(signature: Signature) -> None:

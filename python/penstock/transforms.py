@@ -35,6 +35,7 @@ __all__ = [
     "AugMix",
     "AutoAugment",
     "CenterCrop",
+    "ClampBoundingBoxes",
     "ColorJitter",
     "Compose",
     "ConvertImageDtype",
@@ -43,6 +44,7 @@ __all__ = [
     "Function",
     "GaussianBlur",
     "Grayscale",
+    "LabelOptions",
     "LabelSmoothing",
     "LinearTransformation",
     "MixUp",
@@ -61,13 +63,19 @@ __all__ = [
     "RandomGrayscale",
     "RandomHorizontalFlip",
     "RandomInvert",
+    "RandomIoUCrop",
     "RandomPerspective",
     "RandomPosterize",
+    "RandomResize",
     "RandomResizedCrop",
     "RandomRotation",
+    "RandomShortestSize",
     "RandomSolarize",
     "RandomVerticalFlip",
+    "RandomZoomOut",
     "Resize",
+    "SanitizeBoundingBoxes",
+    "ScaleJitter",
     "ToDtype",
     "ToImage",
     "ToTensor",
@@ -178,6 +186,84 @@ class RandomResizedCrop(Transform):
     antialias: bool | None = True
     pass_order: str | None = None
     _fixed: ClassVar = _ANTIALIAS
+
+
+@dataclass(frozen=True)
+class RandomZoomOut(Transform):
+    fill: Fill = 0
+    side_range: Sequence[float] = (1.0, 4.0)
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomIoUCrop(Transform):
+    min_scale: float = 0.3
+    max_scale: float = 1.0
+    min_aspect_ratio: float = 0.5
+    max_aspect_ratio: float = 2.0
+    sampler_options: Sequence[float] | None = None
+    trials: int = 40
+
+
+@dataclass(frozen=True)
+class ScaleJitter(Transform):
+    """``target_size`` is (width, height), as in torchvision."""
+
+    target_size: Size
+    scale_range: Sequence[float] = (0.1, 2.0)
+    interpolation: str = "bilinear"
+    antialias: bool | None = True
+    pass_order: str | None = None
+    _fixed: ClassVar = _ANTIALIAS
+
+
+@dataclass(frozen=True)
+class RandomShortestSize(Transform):
+    min_size: Size
+    max_size: int | None = None
+    interpolation: str = "bilinear"
+    antialias: bool | None = True
+    pass_order: str | None = None
+    _fixed: ClassVar = _ANTIALIAS
+
+
+@dataclass(frozen=True)
+class RandomResize(Transform):
+    min_size: int
+    max_size: int
+    interpolation: str = "bilinear"
+    antialias: bool | None = True
+    pass_order: str | None = None
+    _fixed: ClassVar = _ANTIALIAS
+
+
+@dataclass(frozen=True)
+class ClampBoundingBoxes(Transform):
+    clamping_mode: str | None = "auto"
+    _fixed: ClassVar = {"clamping_mode": ("auto", "boxes are not rotated here; leave clamping_mode out")}
+
+
+@dataclass(frozen=True)
+class SanitizeBoundingBoxes(Transform):
+    """The rows of all fields of the same ``instances`` are removed with their box."""
+
+    min_size: float = 1.0
+    min_area: float = 1.0
+    labels_getter: Any = "default"
+    _fixed: ClassVar = {"labels_getter": ("default", "rows go with the fields of the same instances: penstock.Field(..., instances=...); leave labels_getter out")}
+
+
+@dataclass(frozen=True)
+class LabelOptions(Transform):
+    """How masks, boxes and keypoints follow the transforms after it.
+
+    ``mask_fill`` is the number of masks where an image is filled. ``mask_resize="nearest"`` and ``keypoints="pixels"`` are
+    torchvision's arithmetic: see docs/labels.md.
+    """
+
+    mask_fill: int = 0
+    mask_resize: str = "nearest-exact"
+    keypoints: str = "corners"
 
 
 @dataclass(frozen=True)
@@ -503,11 +589,27 @@ def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[di
     """
     steps = list(_steps(t))
     kinds = Kinds(steps, known)
-    entries = kinds.first()
+    entries = kinds.first() + _of_masks(steps)
     for step in steps:
         entries += kinds.entries(step)
         kinds.after(step)
     return entries
+
+
+def _of_masks(steps: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the JSON of what masks have where images are filled, if a step says it: fill={"mask": 255}, or by torchvision's types."""
+    fills = set()
+    for step in steps:
+        fill = getattr(step, "fill", None)
+        if isinstance(fill, Mapping):
+            fills |= {0 if v is None else v for k, v in fill.items() if _is_mask(k)}
+    if len(fills) > 1 or any(isinstance(v, bool) or v != int(v) for v in fills):
+        raise UnsupportedError(f"fill: masks have {sorted(fills)}; give all transforms one whole number for masks")
+    return [] if fills <= {0} else LabelOptions(mask_fill=int(fills.pop())).to_json()
+
+
+def _is_mask(key: Any) -> bool:
+    return key == "mask" or getattr(key, "__name__", "") == "Mask"
 
 
 class Kinds:
@@ -603,7 +705,7 @@ def _of_torchvision(c: type[Transform], t: Any, kind: str) -> Transform:
         values["dtype"] = _of_kind(c, "dtype", values["dtype"], kind) or "uint8"
     if "interpolation" in values:
         values["interpolation"] = _interpolation(c, values, kind)
-    if c in (Resize, RandomResizedCrop):
+    if c in _RESIZES:
         values["pass_order"] = _pass_order(kind)
     tensor = kind not in ("PIL images", "images")
     if tensor and (c is RandomPerspective or c is ColorJitter and _plain(values["hue"]) not in (None, [0.0, 0.0])):
@@ -666,7 +768,7 @@ def _of_kind(c: type[Transform], name: str, value: Any, kind: str) -> Any:
 def _interpolation(c: type[Transform], values: Mapping[str, Any], kind: str) -> str:
     """Return the filter of a transform of torchvision, and refuse one whose pixels are not Pillow's."""
     name, given = c.__name__, _plain(values["interpolation"])
-    resizes, tensor = c in (Resize, RandomResizedCrop), kind not in ("PIL images", "images")
+    resizes, tensor = c in _RESIZES, kind not in ("PIL images", "images")
     if resizes and kind == "images" and given in ("nearest", 0):
         raise UnsupportedError(
             f"{name}: interpolation=NEAREST takes other pixels of a tensor than of a PIL image, which are those that the "
@@ -680,10 +782,11 @@ def _interpolation(c: type[Transform], values: Mapping[str, Any], kind: str) -> 
     return exact
 
 
+_RESIZES = (Resize, RandomResizedCrop, ScaleJitter, RandomShortestSize, RandomResize)
+
 #: Filters that take the same pixels of a tensor, or nearly, as of a PIL image; of transforms that are not here, nearest.
 _TENSOR_FILTERS = {
-    "Resize": ("bilinear",),
-    "RandomResizedCrop": ("bilinear",),
+    **{c.__name__: ("bilinear",) for c in _RESIZES},
     "ElasticTransform": ("nearest", "bilinear"),
     "AugMix": ("nearest", "bilinear"),
 }
@@ -720,7 +823,7 @@ def _plain(value: Any) -> Any:
 def _fill(op: str, fill: Any) -> list[int]:
     """Return a color as the pipeline has it: whole numbers, as pixels are."""
     if isinstance(fill, dict):
-        values = list(fill.values())
+        values = [v for k, v in fill.items() if k != "mask"] or [0]
         if not values or any(v != values[0] for v in values):
             raise UnsupportedError(f"{op}: fill={fill}: give one color")
         fill = 0 if values[0] is None else values[0]

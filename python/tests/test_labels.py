@@ -1,4 +1,4 @@
-"""Boxes and masks next to images that transforms move: refused, unless they are moved alike."""
+"""Masks, boxes and keypoints next to images that transforms move: they follow, or are refused."""
 
 import importlib.util
 import os
@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock.transforms import ColorJitter, Compose, RandomHorizontalFlip, RandomResizedCrop, ToTensor
+from penstock.transforms import ColorJitter, Compose, Pad, RandomHorizontalFlip, RandomIoUCrop, RandomResizedCrop, SanitizeBoundingBoxes, ToTensor
 
 from . import data
 
@@ -40,7 +40,7 @@ class TestLabels(unittest.TestCase):
     def test_boxes_stay_with_their_images(self):
         every = ["images", "boxes", "labels"]
         for move in (RandomHorizontalFlip(), Compose([RandomResizedCrop(6), ToTensor()])):
-            with self.assertRaisesRegex(penstock.Error, r'"boxes" \(float32\[\*,4\]\) may be boxes or points in it.*independent=\["boxes"\]'):
+            with self.assertRaisesRegex(penstock.Error, r'"boxes" \(float32\[\*,4\]\) may be boxes or points in it.*contents=\{"boxes": "boxes"\}.*independent=\["boxes"\]'):
                 self.load(every, move)
             self.assertEqual(len(self.load(every, move, independent=["boxes"])["labels"]), 64)
         self.load(every, Compose([ColorJitter(0.5), ToTensor()]))
@@ -123,3 +123,80 @@ class TestFieldsOfLabels(unittest.TestCase):
             with self.subTest(message), self.assertRaisesRegex(penstock.Error, message):
                 with penstock.Writer(path, [self.schema[0], field]) as w:
                     w.append({"images": np.zeros((5, 6, 3), np.uint8), "boxes": np.zeros((1, 4), field.dtype)})
+
+
+class TestLabelsMove(unittest.TestCase):
+    """Declared labels go where transforms bring the pixels of their image."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for name, program in (("PENSTOCK_PREPROCESS", data.preprocess()), ("PENSTOCK_FEED", os.environ["PENSTOCK_TEST_FEED"])):
+            patch = mock.patch.dict(os.environ, {name: program})
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.path = os.path.join(folder.name, "ds")
+        places = np.indices((20, 30)).astype(np.uint8).transpose(1, 2, 0)
+        self.fields = [
+            penstock.Field("images", "uint8", (20, 30, 3), layout="HWC"), penstock.Field("mask", "int32", (20, 30), content="mask"),
+            penstock.Field("boxes", "float32", content="boxes", instances="objects"),
+            penstock.Field("points", "float32", content="keypoints", instances="objects"), penstock.Field("labels", "int64", ragged=True, instances="objects"),
+        ]  # fmt: skip
+        rng = np.random.default_rng(3)
+        with penstock.Writer(self.path, self.fields) as w:
+            for i in range(48):
+                n = i % 4
+                low = rng.integers(0, [24, 14], (n, 2))
+                boxes = np.concatenate([low, low + rng.integers(1, 7, (n, 2))], 1).astype(np.float32)
+                points = np.concatenate([boxes[:, :2], np.full((n, 1), 2, np.float32)], 1)
+                image = np.concatenate([places, np.full((20, 30, 1), i, np.uint8)], 2)
+                w.append({
+                    "images": image, "mask": places[:, :, 0].astype(np.int32) * 100000 + places[:, :, 1], "boxes": boxes, "points": points,
+                    "labels": 10 * i + np.arange(n),
+                })  # fmt: skip
+        with penstock.open(self.path) as ds:
+            self.boxes = [ds["boxes"][i] for i in range(48)]
+
+    def test_boxes_follow(self):
+        moves = [ColorJitter(hue=0), RandomIoUCrop(), RandomHorizontalFlip(), RandomResizedCrop(12, interpolation="nearest"), SanitizeBoundingBoxes()]
+        seen = left = 0
+        with penstock.DataLoader(self.path, 16, shuffle=True, seed=5, transforms=Compose(moves), output="numpy") as loader:
+            for batch in loader:
+                self.assertEqual(batch["mask"].dtype, np.int32)
+                self.assertLess((batch["mask"] != batch["images"][..., 0].astype(int) * 100000 + batch["images"][..., 1]).mean(), 0.05)
+                for i, image in enumerate(batch["images"]):
+                    boxes, points, labels = batch["boxes"][i], batch["points"][i], batch["labels"][i]
+                    self.assertEqual((len(boxes), len(points)), (len(labels), len(labels)))
+                    record = int(image[0, 0, 2])
+                    seen, left = seen + record % 4, left + len(boxes)
+                    for box, point, label in zip(boxes, points, labels):
+                        self.assertEqual(label // 10, record)
+                        x0, y0, x1, y1 = self.boxes[record][label % 10]
+                        at = np.argwhere((image[..., 1] >= x0) & (image[..., 1] < x1) & (image[..., 0] >= y0) & (image[..., 0] < y1))
+                        low, high = at.min(0)[::-1], at.max(0)[::-1] + 1
+                        self.assertLess(np.abs(np.concatenate([low, high]) - box).max(), 1.01)
+                        self.assertTrue(np.isclose(np.clip(point[:2], 0, 12), [[box[0], box[1]], [box[2], box[1]]], atol=1e-3).all(1).any(), (point, box))
+        self.assertGreater(left, seen // 4)
+        self.assertLess(left, seen)
+
+    def test_contents(self):
+        path = os.path.join(os.path.dirname(self.path), "old")
+        with penstock.Writer(path, [self.fields[0], penstock.Field("b", "float32", (4,), ragged=True)]) as w:
+            w.append({"images": np.zeros((20, 30, 3), np.uint8), "b": [[1, 2, 4, 6]]})
+        with penstock.DataLoader(path, 1, transforms=RandomHorizontalFlip(1.0), contents={"b": "boxes"}, output="numpy") as loader:
+            np.testing.assert_array_equal(next(iter(loader))["b"][0], [[26, 2, 29, 6]])
+        for contents, error, message in (
+            ({"c": "boxes"}, penstock.Error, 'contents: there is no field "c"'), ({"b": "box"}, penstock.Error, '"box" is none of mask, boxes and keypoints'),
+            ({"b": "mask"}, penstock.Error, "content mask needs integers"), (["b"], TypeError, "contents is .*; it is a dict"),
+        ):  # fmt: skip
+            with self.subTest(message), self.assertRaisesRegex(error, message):
+                with penstock.DataLoader(path, 1, transforms=RandomHorizontalFlip(1.0), contents=contents) as loader:
+                    next(iter(loader))
+
+    def test_fill_of_masks(self):
+        with penstock.DataLoader(self.path, 4, fields=["images", "mask"], transforms=Pad(2, fill={"image": 9, "mask": 255}), output="numpy") as loader:
+            batch = next(iter(loader))
+        self.assertEqual((batch["images"].shape[1:3], batch["mask"].shape[1:]), ((24, 34), (24, 34)))
+        self.assertEqual((batch["images"][0, 0, 0, 0], batch["mask"][0, 0, 0], batch["mask"][0, 2, 2]), (9, 255, 0))
+        with self.assertRaisesRegex(penstock.UnsupportedError, "masks have"):
+            penstock.DataLoader(self.path, 4, transforms=Compose([Pad(1, fill={"mask": 1, "image": 0}), Pad(1, fill={"mask": 2, "image": 0})]))

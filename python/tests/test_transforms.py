@@ -27,6 +27,9 @@ OPS = [
     T.RandomInvert(0.9), T.RandomPosterize(3), T.RandomSolarize(100.0), T.RandomAdjustSharpness(2.0), T.RandomAutocontrast(),
     T.RandomEqualize(), T.AutoAugment("cifar10"), T.RandAugment(1, 5), T.TrivialAugmentWide(), T.AugMix(2), T.ToImage(), T.PILToTensor(),
 ]  # fmt: skip
+#: Those that make other sizes, and those of boxes; test_labels has RandomIoUCrop and SanitizeBoundingBoxes.
+SIZES = [T.RandomZoomOut(3, (1, 2), 0.9), T.ScaleJitter((30, 20), (0.5, 1)), T.RandomShortestSize([9, 12], 20), T.RandomResize(9, 12)]
+BOXES = [T.LabelOptions(255, "nearest", "pixels"), T.ClampBoundingBoxes()]
 LAST = [T.ToTensor(), T.ToDtype("float16", True), T.ConvertImageDtype("bfloat16"), T.ToDtype("uint8")]
 
 
@@ -42,13 +45,17 @@ def imitation(name, module="torchvision.transforms.v2._misc", **defaults):
 
 class TransformsTest(unittest.TestCase):
     def test_go_knows_them(self):
-        tried = {type(t).__name__ for t in [*OPS, *LAST]} | {"Normalize", "RandomErasing", "LinearTransformation", "PadTo"}
+        tried = {type(t).__name__ for t in [*OPS, *SIZES, *BOXES, *LAST]} | {"Normalize", "RandomErasing", "LinearTransformation", "PadTo"}
+        tried |= {"RandomIoUCrop", "SanitizeBoundingBoxes"}
         self.assertEqual(tried, set(T._RECORD))
         tails = {t: [t, T.Normalize([0.5], [0.2]), T.RandomErasing(1.0, value="random")] for t in LAST[:3]}
         for i, last in enumerate(LAST):
             ops = [*OPS[i::4], *tails.get(last, [last])]
             with penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=ops, command=data.feed()) as loader:
                 self.assertEqual(next(iter(loader))["images"].dtype, loader.fields["images"].storage, ops)
+        for t in SIZES:
+            with penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=[*BOXES, t, T.Resize((8, 9)), T.ToImage()], command=data.feed()) as loader:
+                self.assertEqual(next(iter(loader))["images"].shape[-2:], (8, 9), t)
 
     def test_defaults(self):
         """Defaults that are written out are those of torchvision."""
@@ -194,7 +201,7 @@ class TransformsTest(unittest.TestCase):
     @unittest.skipIf(v2 is None, "no torchvision")
     def test_names_and_defaults_are_torchvisions(self):
         for name, ours in {**T._RECORD, "MixUp": T.MixUp, "CutMix": T.CutMix}.items():
-            if name in ("PadTo", "Normalize"):
+            if name in ("PadTo", "Normalize", "LabelOptions"):
                 continue
             theirs = inspect.signature(getattr(v2, name).__init__).parameters
             for f in dataclasses.fields(ours):

@@ -136,3 +136,11 @@ func isPlaces(shape tensor.Shape) bool {
 	}
 	return shape[1] >= 2 && shape[1] <= 4
 }
+
+// placesName returns the content that a field may have which may be places.
+func placesName(s tensor.Spec) string {
+	if n := len(s.Shape); n > 0 && s.Shape[n-1] == 4 || n == 0 {
+		return tensor.Boxes
+	}
+	return tensor.Keypoints
+}

@@ -1,8 +1,9 @@
-// Package geometry says what pipelines do to the places of pixels and to their values, and refuses a
-// pipeline that would move an image away from the boxes, points and masks that lie on it.
+// Package geometry says what pipelines do to the places of pixels and to their values, and moves the masks, boxes
+// and points that lie on an image with it.
 //
-// Boxes, points and masks do not follow an image yet. So a field that could be one of these, by its name
-// or its shape, is an error next to an image that moves, until the caller says that it is not.
+// Fields follow an image if their content says that they lie on it. A field that could be a mask, boxes or points,
+// by its name or its shape, and has no content is an error next to an image that moves, until the caller says what
+// it is.
 package geometry
 
 import (
@@ -24,6 +25,7 @@ const (
 	Moves   Effect = 1 << iota // pixels come to lie elsewhere: a resize, a crop, a flip
 	Blends                     // values between those of pixels appear: a resize that is not nearest
 	Recolor                    // values of pixels change: a jitter, a division by 255
+	Labels                     // boxes change, and pixels stay
 )
 
 const (
@@ -55,6 +57,11 @@ var effects = map[string]Effect{
 	"Sharpen": recolor, "ToTensor": recolor,
 
 	"AugMix": all, "AutoAugment": all, "RandAugment": all, "TrivialAugmentWide": all,
+
+	"RandomIoUCrop": moves, "RandomZoomOut": moves, "RandomResize": blends, "RandomShortestSize": blends,
+	"ScaleJitter": blends,
+
+	"ClampBoundingBoxes": Labels, "SanitizeBoundingBoxes": Labels, "LabelOptions": 0,
 
 	"Grayscale": 0, "PILToTensor": 0, "RGB": 0, "ToImage": 0, "ToLayout": 0, // a gray image keeps its values in each
 }
@@ -109,12 +116,13 @@ type Field struct {
 type Words struct {
 	Independent string // says that %s is independent
 	Pipelines   string // gives fields pipelines of their own
-	Instead     string // how to move boxes
+	Contents    string // says that %s has a content, such as boxes: %s
+	Instances   string // says that fields are of the same instances
 }
 
-// Check returns an error for each field that would no longer fit the images of its record. Those whose
-// names are in independent stay as they are, or have transforms of their own: the caller knows.
-func Check(fields []Field, independent []string, w Words) error {
+// Check returns what follows the images that pipelines move, and an error for each field that would no longer fit the images
+// of its record. Fields whose names are in independent stay as they are, or have transforms of their own: the caller knows.
+func Check(fields []Field, independent []string, w Words) ([]Group, error) {
 	var errs []error
 	var left []Field
 	for _, f := range fields {
@@ -133,15 +141,105 @@ func Check(fields []Field, independent []string, w Words) error {
 			errs = append(errs, w.classes(f, images > 1))
 		}
 	}
+	groups, follows, err := w.groups(fields, independent)
+	errs = append(errs, err)
 	for _, f := range left {
 		if f.Pipeline == nil {
 			continue
 		}
 		if op := first(f.Pipeline, Moves); op != "" {
-			errs = append(errs, w.moved(f, op, left))
+			errs = append(errs, w.moved(f, op, left, follows))
 		}
 	}
-	return errors.Join(errs...)
+	return groups, errors.Join(errs...)
+}
+
+// groups returns the images with a pipeline and what follows them, and the names of all that follows one.
+func (w Words) groups(fields []Field, independent []string) (groups []Group, follows []string, err error) {
+	var errs []error
+	for i, f := range fields {
+		if f.Pipeline == nil || !f.Spec.IsImage() || slices.Contains(independent, f.Spec.Name) {
+			continue
+		}
+		g := Group{Image: i}
+		changes := first(f.Pipeline, Moves|Labels) != ""
+		var on []Field
+		for k, s := range fields {
+			if !s.Spec.OnImage() || s.Pipeline != nil || slices.Contains(independent, s.Spec.Name) {
+				continue
+			}
+			at, err := imageOf(s.Spec, fields)
+			switch {
+			case err != nil:
+				errs = append(errs, err)
+			case at == i && (changes || s.Spec.Content == tensor.Mask && s.Spec.IsBytes()):
+				g.Follows, on, follows = append(g.Follows, k), append(on, s), append(follows, s.Spec.Name)
+			}
+		}
+		rows, err := w.sanitized(f, on, fields, independent)
+		errs = append(errs, err)
+		g.Follows = append(g.Follows, rows...)
+		if len(g.Follows) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups, follows, errors.Join(errs...)
+}
+
+// imageOf returns the position of the image that a field lies on, -1 if that is not among the fields.
+func imageOf(s tensor.Spec, fields []Field) (int, error) {
+	var names []string
+	last := -1
+	for i, f := range fields {
+		if !f.Spec.IsImage() {
+			continue
+		}
+		if names, last = append(names, f.Spec.Name), i; f.Spec.Name == s.Image {
+			return i, nil
+		}
+	}
+	switch {
+	case s.Image != "":
+		return -1, nil
+	case len(names) > 1:
+		return -1, fmt.Errorf("the field %q (%s) lies on one of the images %s; name it", s.Name, s.Content, strings.Join(names, ", "))
+	}
+	return last, nil
+}
+
+// sanitized returns the fields that lose the rows that boxes on an image lose.
+func (w Words) sanitized(image Field, on, fields []Field, independent []string) (rows []int, err error) {
+	boxed := slices.ContainsFunc(on, func(f Field) bool { return f.Spec.Content == tensor.Boxes })
+	if !boxed && has[transforms.RandomIoUCrop](image.Pipeline) {
+		return nil, fmt.Errorf("RandomIoUCrop chooses a part of the field %q by boxes on it, and there are none; "+w.Contents, image.Spec.Name, "boxes", "boxes")
+	}
+	if !has[transforms.SanitizeBoundingBoxes](image.Pipeline) {
+		return nil, nil
+	}
+	if !boxed {
+		return nil, fmt.Errorf("SanitizeBoundingBoxes removes boxes on the field %q, and there are none; "+w.Contents, image.Spec.Name, "boxes", "boxes")
+	}
+	for _, b := range on {
+		if b.Spec.Content != tensor.Boxes {
+			continue
+		}
+		if !b.Spec.Ragged {
+			return nil, fmt.Errorf("SanitizeBoundingBoxes cannot remove rows of the field %q, which has %v in every record", b.Spec.Name, b.Spec)
+		}
+		for i, f := range fields {
+			s := f.Spec
+			switch {
+			case !s.Ragged || s.IsBytes() || s.Content == tensor.Boxes || slices.Contains(independent, s.Name):
+			case b.Spec.Instances == "" && s.Instances == "":
+				return nil, fmt.Errorf("SanitizeBoundingBoxes removes rows of the field %q, and the field %q (%v) may be of the same instances; "+
+					w.Instances+"; or, if it is not: "+w.Independent, b.Spec.Name, s.Name, s, b.Spec.Name, s.Name, s.Name)
+			case s.Instances == b.Spec.Instances && s.Instances != "" && !s.OnImage() && f.Pipeline == nil:
+				rows = append(rows, i)
+			}
+		}
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows), nil
 }
 
 // classes returns an error for a mask whose values change.
@@ -150,22 +248,23 @@ func (w Words) classes(f Field, several bool) error {
 	if op == "" {
 		return nil
 	}
-	text := fmt.Sprintf("the field %q may be a mask, and %s would make other classes of its values", f.Spec.Name, op)
+	text := fmt.Sprintf("the field %q may be a mask, and %s would make other classes of its values; "+w.Contents, f.Spec.Name, op, f.Spec.Name,
+		tensor.Mask)
 	if several || f.Whole {
-		return fmt.Errorf("%s; give each image field transforms of its own, and the mask only geometry, with interpolation nearest: %s; or, if it is a picture: %s",
-			text, w.Pipelines, fmt.Sprintf(w.Independent, f.Spec.Name))
+		return fmt.Errorf("%s; or, if it is a picture: %s", text, fmt.Sprintf(w.Independent, f.Spec.Name))
 	}
-	return fmt.Errorf("%s; give it only geometry, with interpolation nearest; or, if it is a picture: %s", text,
+	return fmt.Errorf("%s; or give it only geometry, with interpolation nearest; or, if it is a picture: %s", text,
 		fmt.Sprintf(w.Independent, f.Spec.Name))
 }
 
 // moved returns an error for the fields that do not go where op moves the image f.
-func (w Words) moved(f Field, op string, fields []Field) error {
+func (w Words) moved(f Field, op string, fields []Field, follows []string) error {
 	var errs []error
 	for _, g := range fields {
 		name := g.Spec.Name
 		switch {
-		case name == f.Spec.Name:
+		case name == f.Spec.Name, slices.Contains(follows, name):
+		case g.Spec.OnImage() && g.Spec.Image != "" && g.Spec.Image != f.Spec.Name && g.Pipeline == nil: // of another image
 		case g.Spec.IsImage() || MayBeMask(g.Spec, fields):
 			if why := apart(f, g, fields); why != "" {
 				errs = append(errs, fmt.Errorf(
@@ -174,8 +273,8 @@ func (w Words) moved(f Field, op string, fields []Field) error {
 			}
 		case MayBePlaces(g.Spec):
 			errs = append(errs, fmt.Errorf(
-				"%s moves the field %q, and the field %q (%v) may be boxes or points in it, which would stay where they are; %s; leave the field out; or, if its numbers are not places in the image: %s",
-				op, f.Spec.Name, name, g.Spec, w.Instead, fmt.Sprintf(w.Independent, name)))
+				"%s moves the field %q, and the field %q (%v) may be boxes or points in it, which would stay where they are; "+w.Contents+"; or, if its numbers are not places in the image: %s",
+				op, f.Spec.Name, name, g.Spec, name, placesName(g.Spec), fmt.Sprintf(w.Independent, name)))
 		}
 	}
 	return errors.Join(errs...)

@@ -26,8 +26,8 @@ type Options struct {
 	Verify  float64        `json:"verify,omitempty"`  // the part of the blocks that are compared with their checksums, or verifyFirst
 	OnError errorPolicy    `json:"on_error,omitempty"`
 
-	Transforms      map[string]json.RawMessage `json:"transforms,omitempty"`  // pipelines by field; that of "" is for all image fields
-	Independent     []string                   `json:"independent,omitempty"` // fields that geometry of images leaves alone: see loader.Options
+	Transforms      map[string]json.RawMessage `json:"transforms,omitempty"` // pipelines by field; that of "" is for all image fields
+	Contents        map[string]string          `json:"contents,omitempty"`   // boxes and so on, by field, where the dataset does not say so: see loader.Options
 	BatchTransforms []batchTransform           `json:"batch_transforms,omitempty"`
 	AsBytes         bool                       `json:"as_bytes,omitempty"` // the client makes floats of images: see finish
 
@@ -111,7 +111,7 @@ func (o *Options) loader() loader.Options {
 	return loader.Options{
 		BatchSize: o.BatchSize, Seed: o.Seed, DropLast: o.DropLast, World: loader.World{Rank: o.Rank, Size: o.WorldSize},
 		Prefetch: o.slots(), Workers: o.NumWorkers, Unordered: o.InOrder != nil && !*o.InOrder,
-		Independent: o.Independent,
-		OnError:     errorPolicies[o.OnError], Timeout: time.Duration(o.Timeout * float64(time.Second)),
+		Contents: o.Contents,
+		OnError:  errorPolicies[o.OnError], Timeout: time.Duration(o.Timeout * float64(time.Second)),
 	}
 }

@@ -34,6 +34,10 @@ type finish struct {
 func (o *Options) made(fields []store.Field, fs *functions) ([]made, error) {
 	var errs []error
 	var out []made
+	fields, err := o.declared(fields)
+	if err != nil {
+		return nil, err
+	}
 	for _, f := range fields {
 		recipe, ok := o.Transforms[f.Name]
 		if all, is := o.Transforms[""]; !ok && is && isImage(f) {
@@ -62,16 +66,67 @@ func (o *Options) made(fields []store.Field, fs *functions) ([]made, error) {
 			errs = append(errs, fmt.Errorf("transforms: there is no field %q%s", name, suggest.Hint(name, names)))
 		}
 	}
-	return out, errors.Join(append(errs, o.checkGeometry(fields, names))...)
+	groups, err := o.checkGeometry(fields)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	return out, follow(out, fields, groups)
+}
+
+// declared returns the fields with the contents that o gives them.
+func (o *Options) declared(fields []store.Field) ([]store.Field, error) {
+	fields = slices.Clone(fields)
+	var names []string
+	for i, f := range fields {
+		names = append(names, f.Name)
+		if content, ok := o.Contents[f.Name]; ok && content != loader.Independent {
+			fields[i].Content = content
+			if err := fields[i].Validate(); err != nil {
+				return nil, fmt.Errorf("contents: %w", err)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Contents)) {
+		switch {
+		case !slices.Contains(names, name) && o.Contents[name] == loader.Independent:
+			return nil, fmt.Errorf("independent: there is no field %q%s", name, suggest.Hint(name, names))
+		case !slices.Contains(names, name):
+			return nil, fmt.Errorf("contents: there is no field %q%s", name, suggest.Hint(name, names))
+		case !slices.Contains([]string{tensor.Mask, tensor.Boxes, tensor.Keypoints, loader.Independent}, o.Contents[name]):
+			return nil, fmt.Errorf("contents: %q is none of mask, boxes and keypoints", o.Contents[name])
+		}
+	}
+	return fields, nil
+}
+
+// follow sets the type and the shape of fields that go where an image goes.
+func follow(out []made, fields []store.Field, groups []geometry.Group) error {
+	for _, g := range groups {
+		for _, k := range g.Follows {
+			m := &out[k]
+			masks, decodes := m.transform.(loader.Masks)
+			spec := geometry.Follower{In: fields[k].Spec, DType: masks.DType}.Output(out[g.Image].image)
+			if m.transform != nil && !decodes {
+				var err error
+				if spec, err = m.transform.Output(spec); err != nil {
+					return fmt.Errorf("field %q: %w", spec.Name, err)
+				}
+			}
+			m.field.Spec, m.field.Storage = spec, spec.DType.Descr()
+		}
+	}
+	return nil
 }
 
 // words are what errors of geometry call the options.
 var words = geometry.Words{
-	Independent: "independent=[%q]", Pipelines: `transforms={"image": ..., "mask": ...}`, Instead: "move both in the training loop, with torchvision.transforms.v2",
+	Independent: "independent=[%q]", Pipelines: `transforms={"image": ..., "mask": ...}`,
+	Contents:  "if so, say contents={%q: %q}",
+	Instances: "if so, write both with penstock.Field(%q, ..., instances=\"objects\") and penstock.Field(%q, ..., instances=\"objects\")",
 }
 
-// checkGeometry refuses to move images away from what lies on them.
-func (o *Options) checkGeometry(fields []store.Field, names []string) error {
+// checkGeometry returns which fields go where images go, and refuses to move images away from other fields on them.
+func (o *Options) checkGeometry(fields []store.Field) ([]geometry.Group, error) {
 	var list []geometry.Field
 	for _, f := range fields {
 		recipe, own := o.Transforms[f.Name]
@@ -86,17 +141,22 @@ func (o *Options) checkGeometry(fields []store.Field, names []string) error {
 		}
 		list = append(list, g)
 	}
-	for _, name := range o.Independent {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("independent: there is no field %q%s", name, suggest.Hint(name, names))
+	return geometry.Check(list, o.independent(), words)
+}
+
+// independent returns the fields that lie on no image.
+func (o *Options) independent() (names []string) {
+	for name, content := range o.Contents {
+		if content == loader.Independent {
+			names = append(names, name)
 		}
 	}
-	return geometry.Check(list, o.Independent, words)
+	return names
 }
 
 // isImage reports whether records of a field are images, as pixels or as files.
 func isImage(f store.Field) bool {
-	return f.Content == tensor.Image || f.Layout != "" && f.DType == tensor.Uint8 && len(f.Shape) == 3 && !f.Ragged
+	return f.Content == tensor.Image || f.IsImage() && f.DType == tensor.Uint8
 }
 
 // infoOf returns the size, type and layout of images that are stored as numbers.
@@ -130,11 +190,27 @@ func (o *Options) makeField(f store.Field, recipe json.RawMessage, fs *functions
 		return makeImages(f, recipe, asBytes)
 	}
 	m := made{field: f}
+	if f.Content == tensor.Mask && f.IsBytes() {
+		m.transform, err = masks(recipe)
+		return m, err
+	}
 	if m.transform, err = arrayTransform(recipe); err != nil {
 		return m, err
 	}
 	m.field.Normalization = nil
 	return m, m.settle(f)
+}
+
+// masks returns the transform of masks that are files: a Cast.
+func masks(recipe json.RawMessage) (loader.Transform, error) {
+	var ts []struct {
+		Op    string       `json:"op"`
+		DType tensor.DType `json:"dtype"`
+	}
+	if err := json.Unmarshal(recipe, &ts); err == nil && len(ts) == 1 && ts[0].Op == "Cast" {
+		return loader.Masks{DType: ts[0].DType}, nil
+	}
+	return nil, errors.New("masks that are files take one transform, Cast to the type that their numbers become")
 }
 
 // settle sets the type and the shape of a field that a transform makes of f.

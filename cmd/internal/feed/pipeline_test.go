@@ -65,13 +65,16 @@ func TestGeometryOfRecords(t *testing.T) {
 	}{
 		{`{"transforms":{"":[` + flip + `]}}`, fields[:2], ""},
 		{`{"transforms":{"":[` + flip + `,` + jitter + `]}}`, fields[:1], ""},
-		{`{"transforms":{"":[` + flip + `,` + jitter + `]}}`, fields[:2], `the field "mask" may be a mask, and ColorJitter would make other classes of its values; give each image field transforms of its own, and the mask only geometry, with interpolation nearest: transforms={"image": ..., "mask": ...}; or, if it is a picture: independent=["mask"]`},
-		{`{"transforms":{"":[` + flip + `,` + jitter + `]},"independent":["mask"]}`, fields[:2], ""},
+		{`{"transforms":{"":[` + flip + `,` + jitter + `]}}`, fields[:2], `the field "mask" may be a mask, and ColorJitter would make other classes of its values; if so, say contents={"mask": "mask"}; or, if it is a picture: independent=["mask"]`},
+		{`{"transforms":{"":[` + flip + `,` + jitter + `]},"contents":{"mask":"independent"}}`, fields[:2], ""},
 		{`{"transforms":{"images":[` + flip + `,` + jitter + `],"mask":[` + flip + `]}}`, fields[:2], ""},
 		{`{"transforms":{"images":[` + jitter + `,` + flip + `],"mask":[` + flip + `]}}`, fields[:2], `the field "mask" draws other random numbers`},
-		{`{"transforms":{"images":[` + flip + `]}}`, fields, `the field "boxes" (float32[*,4]) may be boxes or points in it, which would stay where they are; move both in the training loop, with torchvision.transforms.v2`},
-		{`{"transforms":{"images":[` + flip + `],"mask":[` + flip + `]},"independent":["boxes"]}`, fields, ""},
-		{`{"independent":["boxs"]}`, fields, `independent: there is no field "boxs"; did you mean "boxes"?`},
+		{`{"transforms":{"images":[` + flip + `]}}`, fields, `the field "boxes" (float32[*,4]) may be boxes or points in it, which would stay where they are; if so, say contents={"boxes": "boxes"}; or, if its numbers are not places in the image: independent=["boxes"]`},
+		{`{"transforms":{"":[` + flip + `,` + jitter + `]},"contents":{"boxes":"boxes","mask":"mask"}}`, fields, ""},
+		{`{"contents":{"boxs":"boxes"}}`, fields, `contents: there is no field "boxs"; did you mean "boxes"?`},
+		{`{"contents":{"boxes":"box"}}`, fields, `contents: "box" is none of mask, boxes and keypoints`},
+		{`{"transforms":{"images":[` + flip + `],"mask":[` + flip + `]},"contents":{"boxes":"independent"}}`, fields, ""},
+		{`{"contents":{"boxs":"independent"}}`, fields, `independent: there is no field "boxs"; did you mean "boxes"?`},
 	} {
 		var o Options
 		if err := json.Unmarshal([]byte(c.options), &o); err != nil {

@@ -39,7 +39,11 @@ dataset and gives their types. =FIELD and :TYPE may be left out. Columns that ar
                  float16, float32, float64, bfloat16
   float32[4]     an array of one shape                   'emb:float32[512]'
   int64[*]       a list of any length                    'tokens:int64[*]'
-  float32[*,4]   rows of any number                      'boxes:float32[*,4]'
+  float32[*,4]   rows of any number                      'quads:float32[*,4]'
+  mask           the path of a mask                      'seg=mask:mask'
+  boxes          rows of left, top, right, bottom; also  'bbox=boxes:boxes'
+                 boxes[xywh], boxes[cxcywh,relative]
+  keypoints[17]  17 points of x, y and visibility        'pose:keypoints[17]'
 
 Join columns with + or a glob:         'age+height+lab_*=x:float32,outcome:label'
 Quote names that have a comma:         '"PRICE, EUR"=price:float32'

@@ -48,7 +48,7 @@ const examples = `  preprocess photos out/flat --resize 256 --crop 224
   preprocess photos out/photos.h5 --resize 224x224 --filter bicubic
   preprocess photos out/f32 --resize 256 --crop 224 --dtype float32 --normalize imagenet
   preprocess scans out/scans --resize 512x512 --color gray --on-error skip --max-errors 1%
-  preprocess photos.csv out/boxes --fields 'file=images:image,boxes:float32[*,4]' --keep-encoded
+  preprocess photos.csv out/boxes --fields 'file=images:image,boxes:boxes[xywh]' --resize 512x512
   preprocess mnist.csv out/mnist --fields 'label,pixel*=images:uint8[1,28,28]'
   preprocess 'shards/*.tar' out/web --keep-encoded --split train=0.95,val=0.05
   preprocess photos out/photos --keep-encoded --resize 512

@@ -68,6 +68,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&c.From, "from", c.From, "`KIND` of source: "+of("from"))
 	fs.BoolVar(&c.Outside, "outside", false, "read files outside of the source's folder, if a table or a link names them")
 	fs.StringVar(&c.Fields, "fields", "", "columns to read: `COLUMN=FIELD:TYPE,...`; =FIELD and :TYPE are optional; TYPE is "+column.TypeNames+"; A+B*=FIELD joins numeric columns")
+	fs.StringSliceVar(&c.Instances, "instances", nil, "`FIELDS` whose rows are of the same instances: boxes, their labels, areas")
 	fs.StringSliceVar(&c.Images.Independent, "independent", nil, "`FIELDS` that do not lie on the images, so that they need not follow --resize and --crop: numbers that are not boxes or points, pictures of another camera")
 	fs.StringVar(&c.Format, "format", "", "output `FORMAT`: "+of("format")+" (default from the name of DEST)")
 	fs.StringVar(&f.resize, "resize", "", "resize images to `SIZE` pixels: one number, or HEIGHTxWIDTH")

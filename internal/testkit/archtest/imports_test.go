@@ -107,7 +107,7 @@ var layers = [][]place{
 		{"internal/hdf5/encode", "metadata and chunks of HDF5 files, wherever they come from"},
 	},
 	{
-		{"transforms/geometry", "what pipelines do to places, and which fields lie on images; it moves nothing"},
+		{"transforms/geometry", "what pipelines do to places, which fields lie on images, and how these move"},
 		{"store/hdf5/seal", "a checksum of what an HDF5 file has beside the columns that store finds in it"},
 		{"internal/vfs/bucketfs", "a bucket as a file system, whatever is in it"},
 		{"prepare/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},

@@ -34,6 +34,7 @@ type Batch struct {
 	offsets [][]int64     // one per field; nil if its records have one length
 	rows    [][]byte      // values of ragged fields, grown to the largest batch
 	own     [][]byte      // the caller's memory in place of it, one per field
+	made    [][][]byte    // rows of ragged fields that a function made, by field and place
 	leased  bool          // holds a Retain of the Source
 }
 
@@ -47,6 +48,12 @@ func (p *Plan) NewBatch(slot int) *Batch {
 	for i := range p.Fields {
 		if p.Fields[i].In.Ragged {
 			b.offsets[i] = make([]int64, n+1)
+		}
+		if p.Fields[i].Led && p.Fields[i].Ragged {
+			if b.made == nil {
+				b.made = make([][][]byte, f)
+			}
+			b.made[i] = make([][]byte, n)
 		}
 	}
 	return b

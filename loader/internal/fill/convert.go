@@ -27,6 +27,10 @@ type StageError struct {
 // Error says what happened.
 func (e *StageError) Error() string { return e.Err.Error() }
 
+// JointFunc is a RecordFunc of a field that leads others: it makes these, too, by number, of what is stored of them. A ragged
+// one it appends to outs[k][:0].
+type JointFunc func(dst, src []byte, outs, ins [][]byte, r Record) error
+
 // Record says which record a RecordFunc works on.
 type Record struct {
 	Epoch    int
@@ -38,8 +42,56 @@ type Record struct {
 type converter struct {
 	reader *reader
 	queue  queue
-	funcs  []RecordFunc // by field; nil of those that are copied
+	funcs  []RecordFunc // by field; nil of those that are copied, and of those that lead or are led
 	stages []Stage      // by field; nil of those that have none
+	joints []JointFunc  // by field; nil of those that lead none
+
+	// Of the fields that are led.
+	outs, ins [][]byte
+	scratch   []scratch
+	ends      [2]int64
+}
+
+// join makes room for as many led fields as one field leads.
+func (c *converter) join(p *Plan) {
+	most := 0
+	for i := range p.Fields {
+		most = max(most, len(p.Fields[i].Leads))
+	}
+	if most > 0 {
+		c.outs, c.ins, c.scratch = make([][]byte, most), make([][]byte, most), make([]scratch, most)
+	}
+}
+
+// together converts place i of field f and of the fields that it leads.
+func (c *converter) together(ctx context.Context, b *Batch, f, i int, dst, src []byte, r Record) error {
+	p := c.reader.plan
+	led := p.Fields[f].Leads
+	for k, at := range led {
+		fd := &p.Fields[at]
+		stored, err := c.reader.storedIn(ctx, fd, r.Index, &c.scratch[k], c.ends[:])
+		if err != nil {
+			return err
+		}
+		c.ins[k] = stored
+		if fd.Ragged {
+			c.outs[k] = b.made[at][i]
+			continue
+		}
+		c.outs[k] = b.buffer(at)[i*fd.Size : (i+1)*fd.Size]
+		if fd.In.Ragged {
+			b.offsets[at][i+1] = c.ends[1]
+		}
+	}
+	if err := c.joints[f](dst, src, c.outs[:len(led)], c.ins[:len(led)], r); err != nil {
+		return err
+	}
+	for k, at := range led {
+		if p.Fields[at].Ragged {
+			b.made[at][i] = c.outs[k]
+		}
+	}
+	return nil
 }
 
 // fill converts places [lo, hi) of field f.
@@ -147,7 +199,7 @@ func (c *converter) some(ctx context.Context, b *Batch, f, lo, hi int, dst []byt
 		c.reader.progress.set(b.slot, f, r.Index)
 		src := c.queue.take(i)
 		c.queue.advance(b, fd, i)
-		read, err := c.one(ctx, f, dst[(i-lo)*fd.Size:(i-lo+1)*fd.Size], src, r, i == lo)
+		read, err := c.one(ctx, b, f, i, dst[(i-lo)*fd.Size:(i-lo+1)*fd.Size], src, r, i == lo)
 		if failed, ok := err.(*Error); ok {
 			return 0, failed
 		}
@@ -164,9 +216,9 @@ func (c *converter) some(ctx context.Context, b *Batch, f, lo, hi int, dst []byt
 	return first, nil
 }
 
-// one converts a record, which it reads unless src has it, and returns when it was
+// one converts a record, of place i, which it reads unless src has it, and returns when it was
 // there if that is to be timed.
-func (c *converter) one(ctx context.Context, f int, dst, src []byte, r Record, timed bool) (read time.Duration, err error) {
+func (c *converter) one(ctx context.Context, b *Batch, f, i int, dst, src []byte, r Record, timed bool) (read time.Duration, err error) {
 	defer c.reader.guard.catch(&err)
 	if err := ctx.Err(); err != nil {
 		return read, err
@@ -185,7 +237,12 @@ func (c *converter) one(ctx context.Context, f int, dst, src []byte, r Record, t
 		}
 		return read, nil
 	}
-	if err := c.funcs[f](dst, src, r); err != nil {
+	if c.joints != nil && c.joints[f] != nil {
+		err = c.together(ctx, b, f, i, dst, src, r)
+	} else {
+		err = c.funcs[f](dst, src, r)
+	}
+	if err != nil {
 		return read, fmt.Errorf("transform: %w", err)
 	}
 	return read, nil

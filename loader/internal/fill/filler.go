@@ -28,11 +28,12 @@ const (
 	PassThrough               // but for faults in memory of the Source, which are errors
 )
 
-// Functions are those of one Filler, by field: a RecordFunc or a Stage for each that Converts; and Collate for whole
-// batches, or nil.
+// Functions are those of one Filler, by field: a RecordFunc, a Stage or a JointFunc for each that Converts and is not led;
+// and Collate for whole batches, or nil.
 type Functions struct {
 	Records []RecordFunc
 	Stages  []Stage
+	Joints  []JointFunc // nil if no field leads others
 	Collate func(b *Batch) error
 }
 
@@ -42,11 +43,13 @@ func (p *Plan) NewFiller(do Functions, panics Panics) *Filler {
 	if do.Stages == nil {
 		do.Stages = make([]Stage, len(p.Fields))
 	}
-	return &Filler{
+	w := &Filler{
 		plan: p, reader: r, collate: do.Collate,
-		convert: converter{reader: r, queue: queue{source: &p.Source, guard: &r.guard}, funcs: do.Records, stages: do.Stages},
+		convert: converter{reader: r, queue: queue{source: &p.Source, guard: &r.guard}, funcs: do.Records, stages: do.Stages, joints: do.Joints},
 		ahead:   readAhead{plan: p, upcoming: make([]int, p.Batch)},
 	}
+	w.convert.join(p)
+	return w
 }
 
 // Start begins a batch, or a piece of one. Its cost counts from the time at on, or from the first look at the
@@ -173,7 +176,7 @@ func (w *Filler) fill(ctx context.Context, b *Batch, lo, hi int) error {
 	w.reader.watch.begin()
 	for f := range w.plan.Fields {
 		fd := &w.plan.Fields[f]
-		if b.viewing[f] || fd.Made() || fd.Ragged {
+		if b.viewing[f] || fd.Made() || fd.Ragged || fd.Led {
 			continue
 		}
 		var err error

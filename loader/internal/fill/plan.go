@@ -67,6 +67,8 @@ type Field struct {
 	Converts bool        // by a function of the Filler; else it is copied
 	Edited   bool        // by Collate
 	Ragged   bool        // batches have its rows and their offsets
+	Leads    []int       // the fields that its function makes as well; only if it Converts
+	Led      bool        // by another field's function
 }
 
 // Made reports whether the field is none of the Source's.

@@ -11,7 +11,14 @@ import (
 // gatherRagged gathers all fields of variable length that are not views.
 func (r *reader) gatherRagged(ctx context.Context, b *Batch) *Error {
 	for f := range r.plan.Fields {
-		if r.plan.Fields[f].Ragged && !b.viewing[f] {
+		fd := &r.plan.Fields[f]
+		switch {
+		case !fd.Ragged || b.viewing[f]:
+		case fd.Led:
+			if err := r.joinRows(b, f); err != nil {
+				return &Error{Field: f, Record: -1, Err: err}
+			}
+		default:
 			if err := r.rows(ctx, b, f); err != nil {
 				return r.locate(ctx, b, f, 0, len(b.indices), err)
 			}
@@ -23,7 +30,7 @@ func (r *reader) gatherRagged(ctx context.Context, b *Batch) *Error {
 // probeRagged reads those fields of place i that are gathered when all places are settled.
 func (r *reader) probeRagged(ctx context.Context, b *Batch, i int) error {
 	for f := range r.plan.Fields {
-		if r.plan.Fields[f].Ragged {
+		if r.plan.Fields[f].Ragged && !r.plan.Fields[f].Led {
 			if err := r.probe(ctx, f, b.indices[i]); err != nil {
 				return r.locate(ctx, b, f, i, i+1, err)
 			}
@@ -55,6 +62,30 @@ func (r *reader) rows(ctx context.Context, b *Batch, f int) (err error) {
 	return nil
 }
 
+// joinRows puts the rows of a field that a function made for each place one behind the other.
+func (r *reader) joinRows(b *Batch, f int) error {
+	fd := &r.plan.Fields[f]
+	size, n := fd.Out.RecordBytes(), len(b.indices)
+	offsets := b.offsets[f][:n+1]
+	offsets[0] = 0
+	for i, rows := range b.made[f][:n] {
+		offsets[i+1] = offsets[i] + int64(len(rows)/size)
+	}
+	dst, err := r.plan.room(b, f, int(offsets[n])*size)
+	if err != nil {
+		return err
+	}
+	at := dst[:0]
+	for _, rows := range b.made[f][:n] {
+		at = append(at, rows...)
+	}
+	if b.own == nil {
+		b.rows[f] = at
+	}
+	b.views[f] = tensor.Of(fd.Out, int(offsets[n]), at)
+	return nil
+}
+
 // rowsFor returns memory for the rows of field f: that of earlier batches, which may be too
 // short and then is replaced from the Go heap; the caller's; or that of the Ring.
 func (p *Plan) rowsFor(ctx context.Context, b *Batch, f int, offsets []int64) ([]byte, error) {
@@ -66,7 +97,15 @@ func (p *Plan) rowsFor(ctx context.Context, b *Batch, f int, offsets []int64) ([
 	if err := p.Source.Ragged.Lengths(ctx, fd.In.Name, b.indices, offsets); err != nil {
 		return nil, err
 	}
-	need := int(offsets[len(b.indices)]) * fd.Stored
+	return p.room(b, f, int(offsets[len(b.indices)])*fd.Stored)
+}
+
+// room is rowsFor for that many bytes.
+func (p *Plan) room(b *Batch, f, need int) ([]byte, error) {
+	dst := b.rows[f]
+	if b.own == nil && p.Budget == 0 && !p.RingRows {
+		return dst, nil
+	}
 	switch {
 	case b.own != nil && need > len(b.own[f]):
 		return nil, fmt.Errorf("the rows of the batch have %d bytes, and there is memory for %d", need, len(b.own[f]))

@@ -54,17 +54,22 @@ func (r *reader) copy(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) 
 
 // stored returns the bytes of a record: the Source's memory, or a copy where it has none.
 func (r *reader) stored(ctx context.Context, fd *Field, record int) ([]byte, error) {
+	return r.storedIn(ctx, fd, record, &r.scratch, r.ends[:])
+}
+
+// storedIn is stored with the memory for a copy, and for the offsets of a ragged record.
+func (r *reader) storedIn(ctx context.Context, fd *Field, record int, memory *scratch, ends []int64) ([]byte, error) {
 	src, name := &r.plan.Source, fd.In.Name
 	if src.contiguous(name, record, record+1) {
-		v, err := src.show(fd, record, record+1, r.ends[:])
+		v, err := src.show(fd, record, record+1, ends)
 		return v.Bytes(), err
 	}
 	if fd.In.Ragged {
 		var err error
-		r.scratch, err = src.Ragged.GatherRagged(ctx, name, r.single.of(record), r.ends[:], r.scratch)
-		return r.scratch, err
+		*memory, err = src.Ragged.GatherRagged(ctx, name, r.single.of(record), ends, *memory)
+		return *memory, err
 	}
-	to := r.scratch.room(fd.Stored)
+	to := memory.room(fd.Stored)
 	return to, src.Records.Gather(ctx, name, r.single.of(record), to)
 }
 

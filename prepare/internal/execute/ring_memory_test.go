@@ -25,7 +25,7 @@ func (s stuck) Read(v *source.Values) error { <-s.let; return s.memory.Read(v) }
 func TestRingBoundsBytes(t *testing.T) {
 	const size, most, workers = 1 << 20, 8 << 20, 3
 	text := source.Field{Field: store.NewRagged("x", tensor.Uint8)}
-	fields, err := field.DefaultOptions().Jobs([]source.Field{text}, nil)
+	fields, _, err := field.DefaultOptions().Jobs([]source.Field{text}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

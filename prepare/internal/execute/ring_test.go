@@ -36,7 +36,7 @@ func testJob(t *testing.T, n int) (*Job, []*Worker) {
 	c := field.DefaultOptions()
 	images := source.Field{Field: store.NewRagged("images", tensor.Uint8)}
 	images.Content = tensor.Image
-	fields, err := c.Jobs([]source.Field{images}, nil)
+	fields, _, err := c.Jobs([]source.Field{images}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

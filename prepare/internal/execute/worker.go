@@ -21,12 +21,17 @@ type Worker struct {
 	job    *Job
 	values *source.Values
 	fields []field.Worker
+	joints []*field.JointWorker
+	led    []bool // by field: it is made by one of joints
+	places *field.Places
 }
 
 // Job is what the workers of a pass have in common.
 type Job struct {
 	Source  []source.Field
 	Fields  []field.Job // of the dataset, in the order of Source
+	Joints  []*field.Joint
+	Options field.Options
 	Schema  store.Schema
 	Digest  bool // samples get one
 	Stored  bool // and so do records
@@ -40,6 +45,14 @@ func NewWorker(j *Job) *Worker {
 	for _, f := range j.Fields {
 		w.fields = append(w.fields, f.NewWorker())
 	}
+	w.led = make([]bool, len(j.Fields))
+	for _, t := range j.Joints {
+		w.joints = append(w.joints, t.NewWorker())
+		for _, k := range t.Follows {
+			w.led[k] = true
+		}
+	}
+	w.places = j.Options.NewPlaces(j.Source)
 	return w
 }
 
@@ -56,6 +69,9 @@ func (w *Worker) read(s *Slot) error {
 	}
 	if err != nil && !errors.Is(err, source.ErrValue) {
 		err = fmt.Errorf("cannot be read: %w", err)
+	}
+	if err == nil && w.places != nil {
+		err = w.places.Convert(w.values)
 	}
 	if err != nil {
 		return &field.SampleError{Err: err}
@@ -77,8 +93,16 @@ func (w *Worker) do(s *Slot) {
 		return
 	}
 	for i, f := range w.fields {
+		if w.led[i] {
+			continue
+		}
 		s.Record.Values[i], s.Err = f.Do(s.Sample.Name, s.Record.Values[i], w.values.Get(i))
 		if s.Err != nil {
+			return
+		}
+	}
+	for _, t := range w.joints {
+		if s.Err = t.Do(w.values.Get, s.Record.Values); s.Err != nil {
 			return
 		}
 	}
@@ -111,11 +135,25 @@ func (w *Worker) Probe(s *Slot) error {
 	}
 	var schema store.Schema
 	for i, f := range w.fields {
+		if w.led[i] {
+			schema.Fields = append(schema.Fields, store.Field{})
+			continue
+		}
 		probed, err := f.Probe(s.Sample.Name, w.values.Get(i))
 		if err != nil {
 			return &field.SampleError{Err: err}
 		}
 		schema.Fields = append(schema.Fields, probed)
+	}
+	for i, t := range w.joints {
+		at := w.job.Joints[i]
+		follow, err := t.Probe(schema.Fields[at.Image], w.values.Get)
+		if err != nil {
+			return &field.SampleError{Err: err}
+		}
+		for k, f := range follow {
+			schema.Fields[at.Follows[k]] = f
+		}
 	}
 	if w.job.Named {
 		schema.Fields = append(schema.Fields, nameField())
@@ -171,7 +209,7 @@ func (w *Worker) take(m part.Finished, s *Slot) {
 // values where it has none.
 func StoredContent(s store.Schema, values [][]byte) samples.Digest {
 	f := s.Fields
-	image := func(i int) bool { return f[i].Content == tensor.Image || f[i].Layout != "" }
+	image := func(i int) bool { return f[i].Content == tensor.Image || f[i].Layout != "" && !f[i].OnImage() }
 	counts := func(i int) bool { return f[i].Content != tensor.SourceName }
 	return samples.Content(len(f), image, counts, func(i int) []byte { return values[i] })
 }

@@ -355,6 +355,9 @@ func (c *memberColumn) decide(m *memberScan, w column.Selection) error {
 	if name == "" {
 		name = source.FieldName(memberFieldName(c.name))
 	}
+	if w.Content.Name == tensor.Boxes || w.Content.Name == tensor.Keypoints {
+		w.Type = w.CellType()
+	}
 	last := column.LastPart(c.ext)
 	switch {
 	case c.kind == jsonMember, w.Type != "" && w.Type != "image" && w.Type != "text", last == "cls" && w.Type == "":

@@ -13,8 +13,8 @@ import (
 )
 
 // TypeNames describes Selection.Type for people.
-const TypeNames = "image (a path), base64 (an image), label, text, or a type of numbers such as int64, float32[4], " +
-	"float32[*] or float32[*,4] (any number of rows)"
+const TypeNames = "image (a path), base64 (an image), label, text, a type of numbers such as int64, float32[4], " +
+	"float32[*] or float32[*,4] (any number of rows), or of the image mask (a path), boxes, boxes[xywh] or keypoints[17]"
 
 // Selection is one element of --fields: a column of the source, the name of its field, its
 // type.
@@ -22,6 +22,8 @@ type Selection struct {
 	Column string
 	Field  string // "" for one that is made of Column
 	Type   string // "" for the one that is found out
+
+	Content Content // instead of Type: that the field lies on an image
 }
 
 // String returns what ParseFields read.
@@ -33,9 +35,21 @@ func (w Selection) String() string {
 	if w.Type != "" {
 		text += ":" + w.Type
 	}
+	if w.Content.Name != "" {
+		text += ":" + w.Content.String()
+	}
 	return text
 }
 
+// CellType is Type, or that of the cells of a table that hold the Content.
+func (w Selection) CellType() string {
+	if w.Content.Name != "" {
+		return w.Content.CellType()
+	}
+	return w.Type
+}
+
+// FieldName returns the name of the field.
 func (w Selection) FieldName() string {
 	if w.Field != "" {
 		return w.Field
@@ -92,7 +106,13 @@ func ParseFields(text string) (list []Selection, err error) {
 		w := Selection{Column: strings.TrimSpace(rest)}
 		if i := strings.LastIndexByte(w.Column, ':'); i >= 0 && !nameGoesOn(w.Column[i+1:]) {
 			w.Column, w.Type = w.Column[:i], strings.TrimSpace(w.Column[i+1:])
-			if _, err := ParseType(w.Type); err != nil {
+			content, is, err := parseContent(w.Type)
+			if w.Content = content; is {
+				w.Type = ""
+			} else if _, err = ParseType(w.Type); err != nil {
+				return nil, fmt.Errorf("--fields %s: %w", part, err)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("--fields %s: %w", part, err)
 			}
 		}

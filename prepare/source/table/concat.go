@@ -24,7 +24,7 @@ func (s *tableScan) concat(w column.Selection) (tableColumn, error) {
 		return fail("%d columns become one field, which needs a name: %s=NAME", len(names), w.Column)
 	}
 	typ := column.Type{DType: tensor.Int64, Shape: []int{len(names)}}
-	if w.Type == "" {
+	if w.CellType() == "" {
 		var all column.Guess
 		some := false
 		for _, name := range names {
@@ -43,7 +43,7 @@ func (s *tableScan) concat(w column.Selection) (tableColumn, error) {
 			typ.DType = g.DType
 		}
 	} else {
-		given, _ := column.ParseType(w.Type) // ParseFields has checked it
+		given, _ := column.ParseType(w.CellType()) // ParseFields has checked it
 		if typ.DType = given.DType; given.Shape != nil {
 			typ.Shape = given.Shape
 		}

@@ -183,7 +183,7 @@ func (s *tableScan) idle(header bool) bool {
 			continue
 		}
 		names, missing := column.Matching(w.Column, s.order)
-		if typ, _ := column.ParseType(w.Type); missing != "" || typ.Shape == nil || tensor.Shape(typ.Shape).Elems() != len(names) {
+		if typ, _ := column.ParseType(w.CellType()); missing != "" || typ.Shape == nil || tensor.Shape(typ.Shape).Elems() != len(names) {
 			return false
 		}
 	}
@@ -198,7 +198,7 @@ func (s *tableScan) add(row int64, k int, name string, c column.Cell) {
 	} else if g = s.named[name]; g == nil {
 		name = strings.Clone(name)
 		g = &columnScan{name: name, at: [2]int64{row, int64(k)}, skip: !asks(s.selection, name)}
-		if !g.skip && (column.LabelName(name) || slices.ContainsFunc(s.selection, func(w column.Selection) bool { return w.Column == name && w.Type == "label" })) {
+		if !g.skip && (column.LabelName(name) || slices.ContainsFunc(s.selection, func(w column.Selection) bool { return w.Column == name && w.CellType() == "label" })) {
 			g.classes = make(map[string]bool)
 		}
 		s.columns, s.order, s.named[name] = append(s.columns, g), append(s.order, name), g
@@ -219,7 +219,7 @@ func (s *tableScan) add(row int64, k int, name string, c column.Cell) {
 // or its classes are.
 func asks(selection []column.Selection, name string) bool {
 	return len(selection) == 0 || slices.ContainsFunc(selection, func(w column.Selection) bool {
-		if w.Type != "" && w.Type != "label" {
+		if w.CellType() != "" && w.CellType() != "label" {
 			return false
 		}
 		_, missing := column.Matching(w.Column, []string{name})
@@ -299,16 +299,16 @@ func (s *tableScan) column(w column.Selection) (tableColumn, error) {
 		return s.concat(w)
 	}
 	typ := c.guess.Result(w.Column)
-	if w.Type != "" {
-		typ, _ = column.ParseType(w.Type) // ParseFields has checked it
+	if w.CellType() != "" {
+		typ, _ = column.ParseType(w.CellType()) // ParseFields has checked it
 	}
 	if err := typ.SetClasses(&c.guess, c.classes); err != nil {
 		return tableColumn{}, fmt.Errorf("column %q: %w", w.Column, err)
 	}
 	found := tableColumn{name: w.Column, from: []string{w.Column}, typ: typ, field: typ.FieldOf(w.FieldName())}
-	if typ.Kind == column.Text && w.Type == "" && c.guess.Inexact() {
+	if typ.Kind == column.Text && w.CellType() == "" && c.guess.Inexact() {
 		found.note = " (it has fractions or NaN, and integers that float64 does not hold)"
-	} else if typ.Kind == column.Text && w.Type == "" && c.guess.Numbers() && c.odd != "" {
+	} else if typ.Kind == column.Text && w.CellType() == "" && c.guess.Numbers() && c.odd != "" {
 		found.note = fmt.Sprintf(" (%.40q in row %d is not a number)", c.odd, c.oddRow+1)
 	}
 	return found, nil

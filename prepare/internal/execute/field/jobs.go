@@ -16,17 +16,17 @@ import (
 )
 
 // Jobs returns how each field of the source becomes one of the dataset, or of the one
-// that is appended to.
-func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, err error) {
+// that is appended to, and which fields go where the pixels of an image go. Such a field has a job, too, that nobody asks.
+func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, together []*Joint, err error) {
 	if err := c.checkUsed(fields); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	recipes, err := c.recipes(fields)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, f := range fields {
-		j, err := c.fieldJob(f, recipes.Of(f.Name, isPixels(f)))
+		j, err := c.fieldJob(f, recipes.Of(f.Name, HasPixels(f)))
 		if label, ok := j.(copyField); ok && base != nil && f.Classes != nil && !f.Ragged && len(f.Shape) == 0 {
 			if at := base.Schema().Index(f.Name); at >= 0 {
 				j = newRelabel(label.field, base.Fields[at].Classes)
@@ -36,20 +36,23 @@ func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, 
 			err = numbers.extends()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("field %q: %w", f.Name, err)
+			return nil, nil, fmt.Errorf("field %q: %w", f.Name, err)
 		}
 		jobs = append(jobs, j)
 	}
-	return jobs, c.checkGeometry(fields, jobs)
+	groups, err := c.checkGeometry(fields, jobs)
+	return jobs, joints(groups, jobs, fields), err
 }
 
 // words are what errors of geometry call the flags.
 var words = geometry.Words{
-	Independent: "--independent %s", Pipelines: `with a "field" in the transforms of --pipeline FILE`, Instead: "leave out what moves it, and move both while training",
+	Independent: "--independent %s", Pipelines: `with a "field" in the transforms of --pipeline FILE`,
+	Contents: "if so: --fields '%s:%s'", Instances: "if so: --instances %s,%s",
 }
 
-// checkGeometry refuses to move images away from what lies on them, and files of a mask whose numbers would be lost.
-func (c Options) checkGeometry(fields []source.Field, jobs []Job) error {
+// checkGeometry returns which fields go where images go. It refuses to move images away from other fields on them, and
+// files of a mask whose numbers would be lost.
+func (c Options) checkGeometry(fields []source.Field, jobs []Job) ([]geometry.Group, error) {
 	var names []string
 	var list []geometry.Field
 	for i, f := range fields {
@@ -70,7 +73,7 @@ func (c Options) checkGeometry(fields []source.Field, jobs []Job) error {
 	}
 	for _, name := range c.Independent {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("--independent %s: there is no field %q%s", name, name, suggest.Hint(name, names))
+			return nil, fmt.Errorf("--independent %s: there is no field %q%s", name, name, suggest.Hint(name, names))
 		}
 	}
 	return geometry.Check(list, c.Independent, words)
@@ -94,14 +97,11 @@ func (c Options) recipes(fields []source.Field) (fieldTransforms, error) {
 			return nil, fmt.Errorf("transforms: there is no field %q%s", name, suggest.Hint(name, names))
 		}
 	}
-	if len(recipes[""]) > 0 && !slices.ContainsFunc(fields, func(f source.Field) bool { return isPixels(f) && len(recipes[f.Name]) == 0 }) {
+	if len(recipes[""]) > 0 && !slices.ContainsFunc(fields, func(f source.Field) bool { return HasPixels(f) && len(recipes[f.Name]) == 0 }) {
 		return nil, fmt.Errorf("transforms: %s names no field, and every image is named by others, or there is none; write of which field it is, such as field: %s", recipes[""][0], names[0])
 	}
 	return recipes, nil
 }
-
-// isPixels reports whether a field is images, which transforms mean that name no field.
-func isPixels(f source.Field) bool { return f.Image() || f.Layout != "" }
 
 // fieldJob returns how a field becomes one of the dataset. The recipe is nil if there is
 // none for it.
@@ -114,13 +114,15 @@ func (c Options) fieldJob(f source.Field, recipe json.RawMessage) (Job, error) {
 		return newArrayField(f, recipe)
 	}
 	switch {
+	case isMaskFile(f):
+		return &maskField{copyField: copyField{f}, kept: c.KeepEncoded}, nil
 	case f.Image() && c.KeepEncoded:
 		return c.keptField(f, recipe)
 	case f.Image():
 		return c.imageField(f, recipe)
-	case recipe != nil && (f.Layout == "" || !isImageRecipe(recipe)):
+	case recipe != nil && (!HasPixels(f) || !isImageRecipe(recipe)):
 		return newArrayField(f, recipe)
-	case f.Layout != "" && (recipe != nil || c.Transforms == nil && c.ChangesPixels()):
+	case HasPixels(f) && (recipe != nil || c.Transforms == nil && c.ChangesPixels()):
 		return c.pixelField(f, recipe)
 	}
 	return copyField{f}, nil

@@ -53,7 +53,7 @@ func several(jobs []Job, source []source.Field) bool {
 		case arrayField:
 			arrays++
 		default:
-			if source[i].Layout != "" || source[i].Image() {
+			if HasPixels(source[i]) {
 				arrays++ // images that nothing is done to
 			}
 		}

@@ -110,4 +110,4 @@ func standardizes(j Job) bool {
 }
 
 // HasPixels reports whether a field is of images.
-func HasPixels(f source.Field) bool { return f.Image() || f.Layout != "" }
+func HasPixels(f source.Field) bool { return f.Image() || f.Layout != "" && !f.OnImage() }

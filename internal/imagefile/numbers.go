@@ -1,0 +1,94 @@
+package imagefile
+
+import (
+	"image"
+
+	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/imagefile/png"
+	"github.com/penstock/penstock/internal/imagefile/pnm"
+	"github.com/penstock/penstock/internal/pixel"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Numbers returns the numbers of a mask: the indexes of a palette, or the samples of a gray image as they are in the file,
+// 0 to 3 of one with 2 bits. They are uint8, or uint16 of a file with 16 bits. Color and lossy formats are errors.
+func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
+	f, err := Parse(data)
+	if err != nil {
+		return m, err
+	}
+	c := f.Config
+	if err := c.Check(d.opt.MaxPixels); err != nil {
+		return m, err
+	}
+	if c.Format != format.PNG && c.Deep() {
+		if m, err = d.SamplesOf(f); err == nil && (m.C != 1 || m.DType.IsFloat()) {
+			err = notNumbers(c)
+		}
+		return m, err
+	}
+	m = pixel.Raster{W: c.Width, H: c.Height, C: 1, DType: tensor.Uint8}
+	err = format.Guard(c.Format, func() (err error) {
+		var img image.Image
+		switch {
+		case c.Format == format.PNG && (c.Model == "gray" || c.Model == "palette"):
+			img, err = png.Decode(c, data)
+		case c.Format == format.PNM && c.Channels == 1:
+			m, err = pnm.Samples(data)
+			return err
+		case c.Format == format.GIF, c.Format == format.BMP, c.Format == format.TIFF:
+			img, err = d.decodeWhole(c, data)
+		default:
+			return notNumbers(c)
+		}
+		if err == nil {
+			err = numbersOf(&m, c, img)
+		}
+		return err
+	})
+	if err == nil && c.Turned(d.opt.Orient) {
+		m = turnSamples(m, c.Orientation)
+	}
+	return m, err
+}
+
+func notNumbers(c format.Config) error {
+	if c.Format == format.JPEG || c.Format == format.WebP {
+		return format.Unsupported(c.Format, "a mask must be of a format that keeps its numbers: PNG, TIFF, Netpbm, BMP or GIF")
+	}
+	return format.Unsupported(c.Format, "has colors (%s), and a mask has one number a pixel: make it gray, or of a palette", c.Model)
+}
+
+// numbersOf copies the numbers of an image to m.
+func numbersOf(m *pixel.Raster, c format.Config, img image.Image) error {
+	m.Pix = make([]byte, 0, m.W*m.H)
+	switch img := img.(type) {
+	case *image.Paletted:
+		m.Pix = packed(m.Pix, img.Pix, img.Stride, m.W, m.H)
+	case *image.Gray:
+		m.Pix = packed(m.Pix, img.Pix, img.Stride, m.W, m.H)
+		if bits := c.Bits; c.Format == format.PNG && bits < 8 { // which image/png spreads over 0 to 255
+			for i := range m.Pix {
+				m.Pix[i] >>= 8 - bits
+			}
+		}
+	case *image.Gray16:
+		m.DType = tensor.Uint16
+		for y := range m.H {
+			row := img.Pix[y*img.Stride:][:2*m.W]
+			for ; len(row) > 0; row = row[2:] {
+				m.Pix = append(m.Pix, row[1], row[0])
+			}
+		}
+	default:
+		return notNumbers(c)
+	}
+	return nil
+}
+
+func packed(to, pix []byte, stride, w, h int) []byte {
+	for y := range h {
+		to = append(to, pix[y*stride:][:w]...)
+	}
+	return to
+}

@@ -1,0 +1,191 @@
+package loader
+
+import (
+	"fmt"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/loader/internal/fill"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/transforms/geometry"
+)
+
+// Masks is the Transform of masks that are image files, beside an image that Images decodes: DType is what their numbers
+// become. Without it they become uint8.
+type Masks struct{ DType tensor.DType }
+
+// Output refuses a field that lies on no image of the batch: how large the mask is, only the image says.
+func (t Masks) Output(in tensor.Spec) (tensor.Spec, error) {
+	return in, fmt.Errorf("masks that are files are decoded with the image that they lie on: give that a Transform, Images, and the field the content %q", tensor.Mask)
+}
+
+// Worker returns the error of Output.
+func (t Masks) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
+	_, err := t.Output(in)
+	return nil, err
+}
+
+// ID returns the name of the type.
+func (t Masks) ID() string { return "masks(" + t.DType.String() + ")" }
+
+// mover is a Transform of images with which other fields of a record move: Images, and whatever embeds it.
+type mover interface {
+	Transform
+	geometry() *transforms.Pipeline
+	joint(in tensor.Spec, m *geometry.Mover) (jointFunc, error)
+}
+
+var _ mover = Images{}
+
+// jointFunc makes the record of an image and, by a Mover, of what lies on it.
+type jointFunc func(dst, src []byte, outs, ins [][]byte, r Record) error
+
+func (t Images) geometry() *transforms.Pipeline { return t.Pipeline }
+
+// joint returns a function with a Runner of its own and, for image files, a decoder.
+func (t Images) joint(in tensor.Spec, m *geometry.Mover) (jointFunc, error) {
+	var open func(src []byte) (transforms.Source, error)
+	p := t.Pipeline
+	if isEncoded(in) {
+		open = imagefile.New(imagefile.Options{MaxPixels: t.MaxPixels, Orient: t.Orient}).Open
+	} else {
+		info, err := t.info(in)
+		if err != nil {
+			return nil, err
+		}
+		if p, err = t.pipeline(info.Layout); err != nil {
+			return nil, err
+		}
+		open = func(src []byte) (transforms.Source, error) { return transforms.SourceOf(info, src) }
+	}
+	run := p.Runner()
+	return func(dst, src []byte, outs, ins [][]byte, r Record) error {
+		boxes, err := m.Begin(ins)
+		if err != nil {
+			return err
+		}
+		image, err := open(src)
+		if err != nil {
+			return err
+		}
+		moves, err := run.DoMoves(dst, image, r.Rand(), boxes)
+		if err != nil {
+			return err
+		}
+		_, err = m.Finish(moves, outs, ins)
+		return err
+	}, nil
+}
+
+// lead enters which fields go where the pixels of an image go.
+func (o Options) lead(fields []fill.Field, groups []geometry.Group) error {
+	for _, g := range groups {
+		image := &fields[g.Image]
+		out := sizeOf(image.Out)
+		for _, k := range g.Follows {
+			f := &fields[k]
+			moved := o.follower(f.In).Output(out)
+			f.Led, f.Converts, f.Out = true, true, moved
+			if t := o.own(f.In); t != nil {
+				var err error
+				if f.Out, err = t.Output(moved); err != nil {
+					return fmt.Errorf("field %q: transform: %w", f.In.Name, err)
+				}
+			}
+			if f.Ragged = f.Out.Ragged; f.Ragged {
+				f.Size = 0
+				if err := o.validateRagged(f.In); err != nil {
+					return err
+				}
+			} else {
+				f.Size = f.Out.RecordBytes()
+			}
+			image.Leads = append(image.Leads, k)
+		}
+	}
+	return nil
+}
+
+// follower returns how a field follows an image.
+func (o Options) follower(in tensor.Spec) geometry.Follower {
+	m, _ := o.Transforms[in.Name].(Masks)
+	return geometry.Follower{In: in, DType: m.DType}
+}
+
+// own returns the Transform that works on a field after it was moved; nil for none.
+func (o Options) own(in tensor.Spec) Transform {
+	t := o.Transforms[in.Name]
+	if _, is := t.(Masks); is {
+		return nil
+	}
+	return t
+}
+
+// sizeOf returns width and height of images that a Transform makes.
+func sizeOf(s tensor.Spec) (out transforms.Info) {
+	if len(s.Shape) != 3 {
+		return out
+	}
+	if s.Layout == tensor.CHW {
+		return transforms.Info{C: s.Shape[0], H: s.Shape[1], W: s.Shape[2]}
+	}
+	return transforms.Info{H: s.Shape[0], W: s.Shape[1], C: s.Shape[2]}
+}
+
+// jointFunc returns the function of a field that leads others.
+func (c *setup) jointFunc(f *fill.Field, id int) (fill.JointFunc, error) {
+	t := c.opts.Transforms[f.In.Name].(mover)
+	var follows []geometry.Follower
+	var after []afterMove
+	for k, at := range f.Leads {
+		led := &c.plan.Fields[at]
+		follows = append(follows, c.opts.follower(led.In))
+		own := c.opts.own(led.In)
+		if own == nil {
+			continue
+		}
+		moved := follows[k].Output(sizeOf(f.Out))
+		do, err := own.Worker(moved, id)
+		if err != nil {
+			return nil, err
+		}
+		a := afterMove{led: k, do: do}
+		if !moved.Ragged {
+			a.moved = make([]byte, moved.RecordBytes())
+		}
+		after = append(after, a)
+	}
+	maxPixels := 0
+	if images, ok := c.opts.Transforms[f.In.Name].(Images); ok {
+		maxPixels = images.MaxPixels
+	}
+	do, err := t.joint(f.In, geometry.NewMover(t.geometry(), follows, maxPixels))
+	if err != nil {
+		return nil, err
+	}
+	return func(dst, src []byte, outs, ins [][]byte, r fill.Record) error {
+		record := c.record(r)
+		for i := range after {
+			a := &after[i]
+			a.dst, outs[a.led] = outs[a.led], a.moved
+		}
+		if err := do(dst, src, outs, ins, record); err != nil {
+			return err
+		}
+		for i := range after {
+			a := &after[i]
+			a.moved, outs[a.led] = outs[a.led], a.dst
+			if err := a.do(a.dst, a.moved, record); err != nil {
+				return fmt.Errorf("%s: %w", follows[a.led].In.Name, err)
+			}
+		}
+		return nil
+	}, nil
+}
+
+// afterMove is the function of a field that works on what it becomes by moving.
+type afterMove struct {
+	led        int
+	do         RecordFunc
+	moved, dst []byte
+}

@@ -1,0 +1,57 @@
+package prepare
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// declare returns a source's Info with the meanings that --fields and --instances give its fields.
+func (c Config) declare(info source.Info) (source.Info, error) {
+	info.Fields = slices.Clone(info.Fields)
+	list, err := column.ParseFields(c.Fields)
+	if err != nil {
+		return info, err
+	}
+	var names []string
+	for _, f := range info.Fields {
+		names = append(names, f.Name)
+	}
+	for _, w := range list {
+		if i := slices.Index(names, w.FieldName()); i >= 0 {
+			if err := w.Content.Declare(&info.Fields[i]); err != nil {
+				return info, err
+			}
+		}
+	}
+	for i, f := range info.Fields { // a field of a dataset may have another name now, or be left out
+		if f.Spec.Image != "" && !slices.Contains(names, f.Spec.Image) && !asks(list, f.Spec.Image) {
+			at := slices.IndexFunc(info.Fields, func(g source.Field) bool { return g.Origin == f.Spec.Image })
+			if info.Fields[i].Spec.Image = ""; at >= 0 {
+				info.Fields[i].Spec.Image = names[at]
+			}
+		}
+	}
+	for _, name := range c.Instances {
+		i := slices.Index(names, name)
+		if i < 0 {
+			return info, fmt.Errorf("--instances %s: there is no field %q%s", name, name, suggest.Hint(name, names))
+		}
+		if f := info.Fields[i]; !f.Ragged || f.IsBytes() {
+			return info, fmt.Errorf("--instances %s: the field is %v, and instances need any number of rows, such as int64[*]", name, f.Spec)
+		}
+		info.Fields[i].Instances = instances
+	}
+	return info, nil
+}
+
+// asks reports whether --fields names an image that fields lie on.
+func asks(list []column.Selection, image string) bool {
+	return slices.ContainsFunc(list, func(w column.Selection) bool { return w.Content.Image == image })
+}
+
+// instances is the name of those of --instances.
+const instances = "instances"

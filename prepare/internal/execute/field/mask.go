@@ -1,0 +1,64 @@
+package field
+
+import (
+	"fmt"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/transforms/geometry"
+)
+
+// maskField makes the numbers of masks of files that no image of the sample leads: all of one size. With kept they stay files.
+type maskField struct {
+	copyField
+	kept  bool
+	first transforms.Raster // without pixels
+}
+
+func (f *maskField) NewWorker() Worker {
+	return &maskWorker{maskField: f, decoder: imagefile.New(imagefile.Options{})}
+}
+
+// maskWorker is a worker's part of a maskField.
+type maskWorker struct {
+	*maskField
+	decoder *imagefile.Decoder
+	numbers []byte
+}
+
+func (w *maskWorker) Probe(_ string, value []byte) (store.Field, error) {
+	m, err := w.decoder.Numbers(value)
+	if err != nil || w.kept {
+		return w.field.Field, err
+	}
+	w.first = transforms.Raster{W: m.W, H: m.H, DType: m.DType}
+	out := w.field.Field
+	out.Spec = geometry.Follower{In: w.field.Spec, DType: m.DType}.Output(transforms.Info{W: m.W, H: m.H})
+	out.Storage = m.DType.Descr()
+	return out, nil
+}
+
+func (w *maskWorker) Do(name string, dst, value []byte) (out []byte, err error) {
+	m, err := w.decoder.Numbers(value)
+	if err != nil {
+		return dst, &SampleError{err}
+	}
+	if w.kept {
+		return append(dst[:0], value...), nil
+	}
+	if m.W != w.first.W || m.H != w.first.H {
+		return dst, &SampleError{fmt.Errorf("the mask is %dx%d pixels and the first one %dx%d; keep masks of several sizes as files, with --keep-encoded", m.W, m.H, w.first.W, w.first.H)}
+	}
+	if m.DType != w.first.DType {
+		if m.Pix, err = geometry.Widen(&w.numbers, m, w.first.DType); err != nil {
+			return dst, &SampleError{err}
+		}
+	}
+	return append(dst[:0], m.Pix...), nil
+}
+
+// isMaskFile reports whether the values of a field are files of masks.
+func isMaskFile(f source.Field) bool { return f.Content == tensor.Mask && f.IsBytes() }

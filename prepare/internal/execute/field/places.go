@@ -1,0 +1,164 @@
+package field
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// Places makes boxes and keypoints of samples what datasets have: float32, in pixels, of boxes left, top, right and bottom.
+// It serves one goroutine.
+type Places struct {
+	fields []source.Field
+	images []int // by field, where its image is; -1 for none
+	orient bool
+	values [][]byte
+	x      []float64
+}
+
+// NewPlaces returns one for the fields of a source; nil if all are as datasets have them. orient is whether image files are
+// turned as EXIF says.
+func (c Options) NewPlaces(fields []source.Field) *Places {
+	p := &Places{fields: fields, images: make([]int, len(fields)), orient: c.Rules.Orient, values: make([][]byte, len(fields))}
+	needed := false
+	var schema store.Schema
+	for _, f := range fields {
+		schema.Fields = append(schema.Fields, f.Field)
+	}
+	for i, f := range fields {
+		p.images[i] = -1
+		if f.Content != tensor.Boxes && f.Content != tensor.Keypoints {
+			continue
+		}
+		needed = true
+		if at, err := schema.ImageOf(f.Spec); err == nil {
+			p.images[i] = at
+		}
+	}
+	if !needed {
+		return nil
+	}
+	return p
+}
+
+// Convert replaces the values of boxes and keypoints.
+func (p *Places) Convert(v *source.Values) error {
+	for i, f := range p.fields {
+		if f.Content != tensor.Boxes && f.Content != tensor.Keypoints {
+			continue
+		}
+		n := f.Shape[len(f.Shape)-1]
+		b := v.Get(i)
+		if len(b)%f.RecordBytes() != 0 || !f.Ragged && len(b) != f.RecordBytes() {
+			return fmt.Errorf("%s: %w", f.Name, source.ValueError("%d bytes are not rows of %d", len(b), f.RecordBytes()))
+		}
+		p.x = decimals(p.x[:0], b, f.DType)
+		if f.Boxes.Relative {
+			w, h, err := p.size(v, i)
+			if err != nil {
+				return fmt.Errorf("%s: relative to its image: %w", f.Name, err)
+			}
+			for k := range p.x {
+				if at := k % n; at == 2 && f.Content == tensor.Keypoints {
+					continue
+				} else if at%2 == 0 {
+					p.x[k] *= float64(w)
+				} else {
+					p.x[k] *= float64(h)
+				}
+			}
+		}
+		if f.Content == tensor.Boxes {
+			corners(p.x, f.Boxes.Layout)
+		}
+		out := p.values[i][:0]
+		for _, x := range p.x {
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(float32(x)))
+		}
+		if f.Content == tensor.Boxes {
+			if err := transforms.CheckBoxes(floats(out)); err != nil {
+				return fmt.Errorf("%s: %w", f.Name, source.ValueError("%w", err))
+			}
+		}
+		p.values[i] = out
+		v.Borrow(i, out)
+	}
+	return nil
+}
+
+// floats returns the numbers of float32 in b.
+func floats(b []byte) []float32 {
+	out := make([]float32, len(b)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return out
+}
+
+// corners makes boxes of another layout left, top, right and bottom.
+func corners(x []float64, layout string) {
+	for i := 0; i+4 <= len(x); i += 4 {
+		b := x[i : i+4]
+		switch layout {
+		case "xywh":
+			b[2], b[3] = b[0]+b[2], b[1]+b[3]
+		case "cxcywh":
+			b[0], b[1], b[2], b[3] = b[0]-b[2]/2, b[1]-b[3]/2, b[0]+b[2]/2, b[1]+b[3]/2
+		}
+	}
+}
+
+// size returns that of the image that a field lies on.
+func (p *Places) size(v *source.Values, field int) (w, h int, err error) {
+	at := p.images[field]
+	if at < 0 {
+		return 0, 0, source.ValueError("there is none, or several")
+	}
+	if f := p.fields[at]; !f.Image() {
+		info := pixels(f.Field)
+		return info.W, info.H, nil
+	}
+	c, err := imagefile.ReadConfig(v.Get(at))
+	if err != nil {
+		return 0, 0, err
+	}
+	w, h = c.Opened(p.orient)
+	return w, h, nil
+}
+
+// decimals appends numbers of any type.
+func decimals(to []float64, b []byte, dt tensor.DType) []float64 {
+	size := dt.Size()
+	for ; len(b) >= size; b = b[size:] {
+		var word [8]byte
+		copy(word[:], b[:size])
+		n := binary.LittleEndian.Uint64(word[:])
+		switch dt {
+		case tensor.Float64:
+			to = append(to, math.Float64frombits(n))
+		case tensor.Float32:
+			to = append(to, float64(math.Float32frombits(uint32(n))))
+		case tensor.Float16:
+			to = append(to, float64(tensor.Half(n).Float32()))
+		case tensor.BFloat16:
+			to = append(to, float64(tensor.Brain(n).Float32()))
+		case tensor.Int8:
+			to = append(to, float64(int8(n)))
+		case tensor.Int16:
+			to = append(to, float64(int16(n)))
+		case tensor.Int32:
+			to = append(to, float64(int32(n)))
+		case tensor.Int64:
+			to = append(to, float64(int64(n)))
+		default:
+			to = append(to, float64(n))
+		}
+	}
+	return to
+}

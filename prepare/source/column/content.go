@@ -1,0 +1,118 @@
+package column
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Content is what a type of --fields says that lies on an image.
+type Content struct {
+	Name   string // tensor.Mask, tensor.Boxes or tensor.Keypoints; "" for none
+	Image  string // the field that it lies on; "" for the only one of images
+	Boxes  source.BoxFormat
+	Points int // of keypoints: how many a row has; 0 means one
+}
+
+// parseContent reads mask, boxes or keypoints, with brackets: boxes[xywh], boxes[cxcywh,relative,on=left], keypoints[17],
+// mask[on=left]. It returns false for other types.
+func parseContent(text string) (c Content, is bool, err error) {
+	name, more, has := strings.Cut(text, "[")
+	if name != tensor.Mask && name != tensor.Boxes && name != tensor.Keypoints {
+		return c, false, nil
+	}
+	c.Name = name
+	more, closed := strings.CutSuffix(more, "]")
+	if !has {
+		return c, true, nil
+	}
+	layouts := []string{"xyxy", "xywh", "cxcywh"}
+	for word := range strings.SplitSeq(more, ",") {
+		word = strings.TrimSpace(word)
+		image, on := strings.CutPrefix(word, "on=")
+		n, number := strconv.Atoi(word)
+		switch {
+		case !closed:
+			return c, true, fmt.Errorf("type %q: a bracket is not closed", text)
+		case on && image != "":
+			c.Image = image
+		case name == tensor.Boxes && slices.Contains(layouts, word):
+			c.Boxes.Layout = word
+		case name != tensor.Mask && word == "relative":
+			c.Boxes.Relative = true
+		case name == tensor.Keypoints && number == nil && n > 0 && n <= 1<<16:
+			c.Points = n
+		default:
+			words := map[string][]string{
+				tensor.Mask: {"on=IMAGE"}, tensor.Keypoints: {"17 (a number of points)", "relative", "on=IMAGE"},
+				tensor.Boxes: append(layouts, "relative", "on=IMAGE"),
+			}[name]
+			return c, true, fmt.Errorf("type %q: %q is none of %s%s", text, word, strings.Join(words, ", "), suggest.Hint(word, words))
+		}
+	}
+	return c, true, nil
+}
+
+// String writes what parseContent read.
+func (c Content) String() string {
+	var words []string
+	if c.Boxes.Layout != "" {
+		words = append(words, c.Boxes.Layout)
+	}
+	if c.Points > 0 {
+		words = append(words, strconv.Itoa(c.Points))
+	}
+	if c.Boxes.Relative {
+		words = append(words, "relative")
+	}
+	if c.Image != "" {
+		words = append(words, "on="+c.Image)
+	}
+	if words == nil {
+		return c.Name
+	}
+	return c.Name + "[" + strings.Join(words, ",") + "]"
+}
+
+// CellType is the type of the cells of a table that hold the content: the path of a mask, and rows of numbers.
+func (c Content) CellType() string {
+	switch {
+	case c.Name == tensor.Mask:
+		return "image"
+	case c.Name == tensor.Boxes:
+		return "float32[*,4]"
+	case c.Points > 0:
+		return fmt.Sprintf("float32[*,%d,3]", c.Points)
+	}
+	return "float32[*,3]"
+}
+
+// Declare gives a field of a source the content.
+func (c Content) Declare(f *source.Field) error {
+	if c.Name == "" {
+		return nil
+	}
+	n := len(f.Shape)
+	last := 0
+	if n > 0 {
+		last = f.Shape[n-1]
+	}
+	switch {
+	case c.Name == tensor.Mask && f.IsBytes(), c.Name == tensor.Mask && f.Content == "" && !f.DType.IsFloat():
+	case c.Name == tensor.Boxes && last == 4 && f.Content == "", c.Name == tensor.Keypoints && (last == 2 || last == 3) && f.Content == "":
+	default:
+		return fmt.Errorf("--fields %s:%s: the field is %v and cannot be %s", f.Name, c, f.Spec, map[string]string{
+			tensor.Mask: "a mask: integers for each pixel, or an image file", tensor.Boxes: "boxes: rows of 4 numbers",
+			tensor.Keypoints: "keypoints: rows of 3 numbers, or of 2"}[c.Name])
+	}
+	f.Content, f.Spec.Image, f.Boxes = c.Name, c.Image, c.Boxes
+	if c.Points > 0 && n > 0 && (n < 2 || f.Shape[n-2] != c.Points) {
+		return fmt.Errorf("--fields %s:%s: the field is %v", f.Name, c, f.Spec)
+	}
+	return nil
+}

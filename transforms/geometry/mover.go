@@ -1,0 +1,328 @@
+package geometry
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"math"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/pixel"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// Group is an image of a record and the fields that go where its pixels go.
+type Group struct {
+	Image   int   // its position among the fields
+	Follows []int // masks, boxes and keypoints on it, and fields of instances that a SanitizeBoundingBoxes removes
+}
+
+// Follower is a field that goes where an image's pixels go.
+type Follower struct {
+	In    tensor.Spec  // as it is stored
+	DType tensor.DType // of masks that are files: what their numbers become; Invalid means Uint8
+	Kept  bool         // masks that are files stay files: PNG, where they move
+}
+
+// Output returns what a Follower becomes where its image becomes out.
+func (f Follower) Output(out transforms.Info) tensor.Spec {
+	s := f.In
+	switch {
+	case s.Content != tensor.Mask:
+	case s.IsBytes() && f.Kept:
+	case s.IsBytes():
+		s.DType, s.Ragged, s.Shape = cmp.Or(f.DType, tensor.Uint8), false, tensor.Shape{out.H, out.W}
+	case s.Layout == tensor.HWC:
+		s.Shape = tensor.Shape{out.H, out.W, 1}
+	case s.Layout == tensor.CHW:
+		s.Shape = tensor.Shape{1, out.H, out.W}
+	default:
+		s.Shape = tensor.Shape{out.H, out.W}
+	}
+	return s
+}
+
+// Mover moves the followers of an image, for one goroutine: Begin with what is stored, then the image itself by
+// [transforms.Runner.DoMoves], then Finish.
+type Mover struct {
+	follows   []Follower
+	sanitizes bool
+	decoder   *imagefile.Decoder
+	masks     transforms.MaskMover
+	boxes     [][]float32 // by follower, of boxes
+	good      [][]bool    // by follower, of boxes: they are some, before anything moves
+	keep      [][]bool    // by follower, of those with rows; nil for all
+	rows      []bool      // memory for keep of boxes
+	numbers   []byte      // of a mask that was a file
+}
+
+// NewMover returns a Mover for what follows the images of a pipeline.
+func NewMover(p *transforms.Pipeline, follows []Follower, maxPixels int) *Mover {
+	n := len(follows)
+	return &Mover{
+		follows: follows, sanitizes: has[transforms.SanitizeBoundingBoxes](p),
+		decoder: imagefile.New(imagefile.Options{MaxPixels: maxPixels}),
+		boxes:   make([][]float32, n), good: make([][]bool, n), keep: make([][]bool, n),
+	}
+}
+
+// has reports whether a pipeline has an operation of type T.
+func has[T transforms.Transform](p *transforms.Pipeline) bool {
+	for _, t := range p.Transforms() {
+		if _, is := t.(T); is {
+			return true
+		}
+	}
+	return false
+}
+
+// Begin reads the boxes among what is stored, by follower, and returns those that a part of the image is chosen by; nil if
+// the image has none. Boxes that are none are an error, unless the pipeline removes such.
+func (m *Mover) Begin(src [][]byte) (choose []float32, err error) {
+	for i, f := range m.follows {
+		if f.In.Content != tensor.Boxes {
+			continue
+		}
+		b := floats(m.boxes[i][:0], src[i])
+		m.boxes[i] = b
+		m.good[i] = pixel.Grow(m.good[i], len(b)/4)
+		for k := range m.good[i] {
+			err := transforms.CheckBoxes(b[4*k : 4*k+4])
+			if m.good[i][k] = err == nil; err != nil && !m.sanitizes {
+				return nil, fmt.Errorf("%s: %w; SanitizeBoundingBoxes removes such boxes", f.In.Name, transforms.CheckBoxes(b))
+			}
+			if err != nil { // which no part of the image shall be chosen by
+				clear(b[4*k : 4*k+4])
+			}
+		}
+		if choose == nil {
+			choose = b
+		}
+	}
+	return choose, nil
+}
+
+// floats appends numbers of float32, which need not be aligned.
+func floats(to []float32, b []byte) []float32 {
+	for ; len(b) >= 4; b = b[4:] {
+		to = append(to, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return to
+}
+
+// Finish writes what becomes of each follower to dst: what has one length into the bytes that are there, and rows behind
+// none, in memory that grows. It returns how many boxes were removed.
+func (m *Mover) Finish(moves *transforms.Moves, dst, src [][]byte) (removed int, err error) {
+	if removed, err = m.moveBoxes(moves, src); err != nil {
+		return removed, err
+	}
+	for i, f := range m.follows {
+		if f.In.Ragged && !f.In.IsBytes() {
+			dst[i] = dst[i][:0]
+		}
+		switch f.In.Content {
+		case tensor.Boxes:
+			dst[i] = m.put(dst[i], i, m.boxes[i], 4)
+		case tensor.Keypoints:
+			m.boxes[i] = floats(m.boxes[i][:0], src[i])
+			moves.Points(m.boxes[i], f.In.Shape[len(f.In.Shape)-1])
+			dst[i] = m.put(dst[i], i, m.boxes[i], f.In.Shape.Elems())
+		case tensor.Mask:
+			dst[i], err = m.mask(moves, dst[i], src[i], i)
+		default:
+			dst[i] = m.copyRows(dst[i], src[i], i)
+		}
+		if err != nil {
+			return removed, fmt.Errorf("%s: %w", f.In.Name, err)
+		}
+	}
+	return removed, nil
+}
+
+// moveBoxes moves all boxes, and finds out which rows are left.
+func (m *Mover) moveBoxes(moves *transforms.Moves, src [][]byte) (removed int, err error) {
+	clear(m.keep)
+	for i, f := range m.follows {
+		if f.In.Content != tensor.Boxes {
+			continue
+		}
+		n := len(m.boxes[i]) / 4
+		m.rows = pixel.Grow(m.rows, n)
+		moves.Boxes(m.boxes[i], m.rows)
+		if !m.sanitizes {
+			continue
+		}
+		for k := range m.rows {
+			if m.rows[k] = m.rows[k] && m.good[i][k]; !m.rows[k] {
+				removed++
+			}
+		}
+		copy(m.good[i], m.rows)
+		m.keep[i] = m.good[i]
+		for k, g := range m.follows {
+			if g.In.Instances == "" || g.In.Instances != f.In.Instances || k == i {
+				continue
+			}
+			if rows := len(src[k]) / g.In.RecordBytes(); rows != n {
+				return 0, fmt.Errorf("%s has %d rows and %s has %d; fields of the instances %q have one number of rows a record",
+					f.In.Name, n, g.In.Name, rows, f.In.Instances)
+			}
+			m.keep[k] = m.good[i]
+		}
+	}
+	return removed, nil
+}
+
+// put writes rows of n floats that are left.
+func (m *Mover) put(dst []byte, i int, values []float32, n int) []byte {
+	if !m.follows[i].In.Ragged {
+		for k, v := range values {
+			binary.LittleEndian.PutUint32(dst[4*k:], math.Float32bits(v))
+		}
+		return dst
+	}
+	for k := 0; k*n < len(values); k++ {
+		if m.keep[i] != nil && !m.keep[i][k] {
+			continue
+		}
+		for _, v := range values[k*n : (k+1)*n] {
+			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+		}
+	}
+	return dst
+}
+
+// copyRows copies the rows that are left.
+func (m *Mover) copyRows(dst, src []byte, i int) []byte {
+	size := m.follows[i].In.RecordBytes()
+	if m.keep[i] == nil {
+		return append(dst, src...)
+	}
+	for k, kept := range m.keep[i] {
+		if kept {
+			dst = append(dst, src[k*size:(k+1)*size]...)
+		}
+	}
+	return dst
+}
+
+// mask moves a mask, or the mask of each instance that is left.
+func (m *Mover) mask(moves *transforms.Moves, dst, src []byte, i int) ([]byte, error) {
+	f := m.follows[i]
+	size := f.In.DType.Size()
+	switch {
+	case f.In.IsBytes() && f.Kept:
+		return m.file(moves, dst[:0], src)
+	case f.In.IsBytes():
+		numbers, err := m.numbersOf(moves, src, cmp.Or(f.DType, tensor.Uint8))
+		if err != nil {
+			return dst, err
+		}
+		return dst, m.masks.Move(dst, numbers, cmp.Or(f.DType, tensor.Uint8).Size(), moves)
+	case !f.In.Ragged:
+		return dst, m.masks.Move(dst, src, size, moves)
+	}
+	w, h := moves.Size()
+	row := f.In.RecordBytes()
+	for k := 0; k*row < len(src); k++ {
+		if m.keep[i] != nil && !m.keep[i][k] {
+			continue
+		}
+		at := len(dst)
+		dst = grown(dst, w*h*size)
+		if err := m.masks.Move(dst[at:], src[k*row:(k+1)*row], size, moves); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// file moves a mask that stays a file.
+func (m *Mover) file(moves *transforms.Moves, dst, src []byte) ([]byte, error) {
+	r, err := m.decoder.Numbers(src)
+	if err != nil {
+		return dst, err
+	}
+	if w, h := moves.Before(); r.W != w || r.H != h {
+		return dst, fmt.Errorf("the mask is %dx%d pixels and its image %dx%d", r.W, r.H, w, h)
+	}
+	if moves.IsStill() {
+		return append(dst, src...), nil
+	}
+	w, h := moves.Size()
+	size := r.DType.Size()
+	m.numbers = pixel.Grow(m.numbers, w*h*size)
+	if err := m.masks.Move(m.numbers, r.Pix, size, moves); err != nil {
+		return dst, err
+	}
+	var img image.Image = &image.Gray{Pix: m.numbers, Stride: w, Rect: image.Rect(0, 0, w, h)}
+	if size == 2 {
+		for i := 0; i < len(m.numbers); i += 2 { // which image.Gray16 has the other way round
+			m.numbers[i], m.numbers[i+1] = m.numbers[i+1], m.numbers[i]
+		}
+		img = &image.Gray16{Pix: m.numbers, Stride: 2 * w, Rect: image.Rect(0, 0, w, h)}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		return dst, err
+	}
+	return append(dst, b.Bytes()...), nil
+}
+
+// grown returns b with n more bytes.
+func grown(b []byte, n int) []byte {
+	if cap(b)-len(b) < n {
+		b = append(make([]byte, 0, max(2*cap(b), len(b)+n)), b...)
+	}
+	return b[:len(b)+n]
+}
+
+// numbersOf returns the numbers of a mask's file as elements of type dt.
+func (m *Mover) numbersOf(moves *transforms.Moves, file []byte, dt tensor.DType) ([]byte, error) {
+	r, err := m.decoder.Numbers(file)
+	if err != nil {
+		return nil, err
+	}
+	if w, h := moves.Before(); r.W != w || r.H != h {
+		return nil, fmt.Errorf("the mask is %dx%d pixels and its image %dx%d", r.W, r.H, w, h)
+	}
+	if r.DType == dt {
+		return r.Pix, nil
+	}
+	return Widen(&m.numbers, r, dt)
+}
+
+// Widen returns the numbers of a mask as elements of another type, in memory that grows.
+func Widen(memory *[]byte, r transforms.Raster, dt tensor.DType) ([]byte, error) {
+	from, to := r.DType.Size(), dt.Size()
+	if dt.IsFloat() || dt == tensor.Bool {
+		return nil, fmt.Errorf("masks become integers, not %v", dt)
+	}
+	most := uint64(1)<<(8*to-1) - 1
+	if dt == tensor.Uint8 || dt == tensor.Uint16 || dt == tensor.Uint32 || dt == tensor.Uint64 {
+		most = 2*most + 1
+	}
+	n := len(r.Pix) / from
+	*memory = pixel.Grow(*memory, n*to)
+	out := *memory
+	for i := range n {
+		v := uint64(r.Pix[i*from])
+		if from == 2 {
+			v |= uint64(r.Pix[i*from+1]) << 8
+		} else if from != 1 {
+			return nil, errors.New("the mask has numbers of more than 16 bits")
+		}
+		if v > most {
+			return nil, fmt.Errorf("the mask has the number %d, which %v does not hold; take a larger type", v, dt)
+		}
+		for k := range to {
+			out[i*to+k] = byte(v >> (8 * k))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,97 @@
+package transforms
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/internal/suggest"
+)
+
+func init() {
+	Register[LabelOptions]()
+	Register[ClampBoundingBoxes]()
+	Register[SanitizeBoundingBoxes]()
+}
+
+// LabelOptions says how masks, boxes and keypoints follow the transforms after it. It does nothing to pixels.
+type LabelOptions struct {
+	// what masks have where the image is filled; nil means 0
+	MaskFill *int `json:"mask_fill"`
+	// how masks are resized: nearest-exact, where pixels go, or nearest, which torchvision takes unless it is given
+	// nearest-exact: half a step to the lower right; "" means nearest-exact
+	MaskResize string `json:"mask_resize"`
+	// how keypoints are flipped: corners, where pixels go, or pixels, as torchvision does: a pixel to the left;
+	// "" means corners
+	Keypoints string `json:"keypoints"`
+}
+
+var (
+	maskResizes   = []string{"nearest-exact", "nearest"}
+	keypointModes = []string{"corners", "pixels"}
+)
+
+// Resolve fills in all.
+func (t LabelOptions) Resolve() (Transform, error) {
+	fillIn(&t.MaskFill, 0)
+	for _, p := range []struct {
+		value *string
+		name  string
+		list  []string
+	}{{&t.MaskResize, "mask_resize", maskResizes}, {&t.Keypoints, "keypoints", keypointModes}} {
+		if *p.value == "" {
+			*p.value = p.list[0]
+		}
+		if !slices.Contains(p.list, *p.value) {
+			return nil, fmt.Errorf("unknown %s %q%s", p.name, *p.value, suggest.Hint(*p.value, p.list))
+		}
+	}
+	return t, nil
+}
+
+// Build sets the options.
+func (t LabelOptions) Build(p *Plan) error {
+	if len(p.moves.list) > 0 {
+		return fmt.Errorf("comes after transforms that move labels; put it first")
+	}
+	p.moves.options = t
+	return nil
+}
+
+// ClampBoundingBoxes cuts boxes off at the edges of the image, as torchvision's does. Operations but resizes and flips
+// do so by themselves.
+type ClampBoundingBoxes struct{}
+
+// Resolve returns t.
+func (t ClampBoundingBoxes) Resolve() (Transform, error) { return t, nil }
+
+// Build adds the operation.
+func (ClampBoundingBoxes) Build(p *Plan) error {
+	p.moved(moveClamp, [4]int{})
+	return nil
+}
+
+// SanitizeBoundingBoxes removes boxes that are too small or lie outside of the image, and the rows of all fields of the
+// same instances: torchvision's.
+type SanitizeBoundingBoxes struct {
+	MinSize *float64 `json:"min_size"` // least width and height in pixels; nil means 1
+	MinArea *float64 `json:"min_area"` // least area in pixels; nil means 1
+}
+
+// Resolve fills in all.
+func (t SanitizeBoundingBoxes) Resolve() (Transform, error) {
+	fillIn(&t.MinSize, 1)
+	fillIn(&t.MinArea, 1)
+	if !(*t.MinSize >= 1) {
+		return nil, fmt.Errorf("min_size %v must be at least 1", *t.MinSize)
+	}
+	if !(*t.MinArea >= 1) {
+		return nil, fmt.Errorf("min_area %v must be at least 1", *t.MinArea)
+	}
+	return t, nil
+}
+
+// Build adds the operation.
+func (t SanitizeBoundingBoxes) Build(p *Plan) error {
+	p.moved(moveSanitize, [4]int{}, *t.MinSize, *t.MinArea)
+	return nil
+}

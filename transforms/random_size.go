@@ -1,0 +1,283 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"math"
+
+	"github.com/penstock/penstock/internal/kernel"
+)
+
+func init() {
+	Register[RandomZoomOut]()
+	Register[RandomIoUCrop]()
+	Register[ScaleJitter]()
+	Register[RandomShortestSize]()
+	Register[RandomResize]()
+}
+
+// The transforms of this file are those of torchvision's detection references. All but RandomZoomOut and RandomIoUCrop
+// make images of random sizes, which become one size by what follows, such as RandomCrop with PadIfNeeded.
+
+// RandomZoomOut puts an image at a random place of a larger one.
+type RandomZoomOut struct {
+	Fill  []int     `json:"fill"`       // as in Pad; nil means 0
+	Range []float64 `json:"side_range"` // of the factor for both sides, at least 1; nil means 1 to 4
+	P     *float64  `json:"p"`          // probability; nil means 0.5
+}
+
+// Resolve fills in all.
+func (t RandomZoomOut) Resolve() (Transform, error) {
+	var errs [3]error
+	if t.Range == nil {
+		t.Range = []float64{1, 4}
+	}
+	if errs[0] = checkRange("side_range", t.Range, 1<<10); errs[0] == nil && t.Range[0] < 1 {
+		errs[0] = fmt.Errorf("side_range %v must begin with at least 1", t.Range)
+	}
+	t.Fill, errs[1] = resolveFill(t.Fill)
+	errs[2] = resolveP(&t.P, 0.5)
+	return t, errors.Join(errs[:]...)
+}
+
+// Build draws the size, and where the image is.
+func (t RandomZoomOut) Build(p *Plan) error {
+	r, in := p.Rand(), p.Info()
+	if r.Float64() >= *t.P {
+		return p.bytes()
+	}
+	s := r.Between(t.Range[0], t.Range[1])
+	w, h := int(float64(in.W)*s), int(float64(in.H)*s)
+	left, top := int(float64(w-in.W)*r.Float64()), int(float64(h-in.H)*r.Float64())
+	return p.Pad(left, top, w-in.W-left, h-in.H-top, PadConstant, fillBytes(t.Fill))
+}
+
+func (RandomZoomOut) Randomized() {}
+
+// RandomIoUCrop keeps a random part of an image that overlaps a box enough, as SSD is trained (Liu et al. 2016). A box whose
+// center is outside becomes empty: SanitizeBoundingBoxes, later in the pipeline, removes it.
+type RandomIoUCrop struct {
+	MinScale  *float64 `json:"min_scale"`        // least share of each side; nil means 0.3
+	MaxScale  *float64 `json:"max_scale"`        // nil means 1
+	MinAspect *float64 `json:"min_aspect_ratio"` // least width / height of the part; nil means 0.5
+	MaxAspect *float64 `json:"max_aspect_ratio"` // nil means 2
+	// least overlaps (intersection over union) of a box and the part, one of which is drawn; with 1 or more the image stays
+	// as it is; nil means 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1
+	Options []float64 `json:"sampler_options"`
+	Trials  *int      `json:"trials"` // parts that are tried before another overlap is drawn; nil means 40
+}
+
+// Resolve fills in all.
+func (t RandomIoUCrop) Resolve() (Transform, error) {
+	fillIn(&t.MinScale, 0.3)
+	fillIn(&t.MaxScale, 1)
+	fillIn(&t.MinAspect, 0.5)
+	fillIn(&t.MaxAspect, 2)
+	fillIn(&t.Trials, 40)
+	if t.Options == nil {
+		t.Options = []float64{0, 0.1, 0.3, 0.5, 0.7, 0.9, 1}
+	}
+	var errs [4]error
+	errs[0] = checkRange("min_scale and max_scale", []float64{*t.MinScale, *t.MaxScale}, 1)
+	errs[1] = checkRange("min_aspect_ratio and max_aspect_ratio", []float64{*t.MinAspect, *t.MaxAspect}, math.MaxFloat32)
+	if *t.Trials < 1 || *t.Trials > 1<<16 {
+		errs[2] = fmt.Errorf("trials %d must be 1 to %d", *t.Trials, 1<<16)
+	}
+	if len(t.Options) == 0 {
+		errs[3] = errors.New("sampler_options must be at least one overlap, 0 to 1")
+	}
+	for _, v := range t.Options {
+		if !(v >= 0) {
+			errs[3] = fmt.Errorf("sampler_options %v must be overlaps, 0 to 1", t.Options)
+		}
+	}
+	return t, errors.Join(errs[:]...)
+}
+
+// iouRounds limits how many overlaps are drawn, where none can be had: then the image stays as it is.
+const iouRounds = 100
+
+// Build draws the part.
+func (t RandomIoUCrop) Build(p *Plan) error {
+	if len(p.boxes) == 0 {
+		return p.bytes() // there is nothing to choose by; package geometry refuses fields without boxes
+	}
+	r, in := p.Rand(), p.Info()
+	for range iouRounds {
+		least := t.Options[r.IntN(len(t.Options))]
+		if least >= 1 {
+			return p.bytes()
+		}
+		for range *t.Trials {
+			part := t.draw(r, in.W, in.H)
+			if part.Empty() || !overlaps(p, part, least) {
+				continue
+			}
+			if err := p.bytes(); err != nil {
+				return err
+			}
+			return cropByIoU(p, part)
+		}
+	}
+	return p.bytes()
+}
+
+// draw returns a random part of w x h pixels, empty if its aspect is not within the range.
+func (t RandomIoUCrop) draw(r *Rand, w, h int) image.Rectangle {
+	pw := int(float64(w) * r.Between(*t.MinScale, *t.MaxScale))
+	ph := int(float64(h) * r.Between(*t.MinScale, *t.MaxScale))
+	if aspect := float64(pw) / float64(ph); !(aspect >= *t.MinAspect && aspect <= *t.MaxAspect) {
+		return image.Rectangle{}
+	}
+	x, y := int(float64(w-pw)*r.Float64()), int(float64(h-ph)*r.Float64())
+	return image.Rect(x, y, x+pw, y+ph)
+}
+
+func (RandomIoUCrop) Randomized() {}
+
+// overlaps reports whether the center of a box is in the part, and one of those boxes overlaps it by least or more.
+func overlaps(p *Plan, part image.Rectangle, least float64) bool {
+	found := false
+	best := 0.0
+	for i := 0; i+4 <= len(p.boxes); i += 4 {
+		b := box{float64(p.boxes[i]), float64(p.boxes[i+1]), float64(p.boxes[i+2]), float64(p.boxes[i+3])}
+		p.moves.box(&b)
+		if b.centerIn(part) {
+			found, best = true, max(best, b.overlap(part))
+		}
+	}
+	return found && best >= least
+}
+
+// overlap returns the area that b and r have in common, by that of both together.
+func (b *box) overlap(r image.Rectangle) float64 {
+	x0, y0 := max(b[0], float64(r.Min.X)), max(b[1], float64(r.Min.Y))
+	x1, y1 := min(b[2], float64(r.Max.X)), min(b[3], float64(r.Max.Y))
+	common := max(x1-x0, 0) * max(y1-y0, 0)
+	return common / ((b[2]-b[0])*(b[3]-b[1]) + float64(r.Dx()*r.Dy()) - common)
+}
+
+// cropByIoU is Plan.Crop that also empties boxes whose center is outside.
+func cropByIoU(p *Plan, part image.Rectangle) error {
+	n := len(p.moves.list)
+	if err := p.Crop(part); err != nil {
+		return err
+	}
+	if len(p.moves.list) == n { // all of the image
+		p.moved(moveCrop, [4]int{0, 0, p.info.W, p.info.H})
+	}
+	p.moves.list[n].kind = moveIoUCrop
+	return nil
+}
+
+// ScaleJitter resizes an image to a random share of the largest size that fits into a target.
+type ScaleJitter struct {
+	Target        []int     `json:"target_size"`   // width and height, in this order, as in torchvision; one for a square
+	Range         []float64 `json:"scale_range"`   // of the share; nil means 0.1 to 2
+	Interpolation string    `json:"interpolation"` // as in Resize; "" means bilinear
+	PassOrder     string    `json:"pass_order"`    // as in Resize; "" means auto
+	Antialias     Antialias `json:"antialias"`     // is always true
+}
+
+// Resolve fills in all.
+func (t ScaleJitter) Resolve() (Transform, error) {
+	var errs [3]error
+	t.Target, t.Interpolation, errs[0] = resolveBox(t.Target, t.Interpolation)
+	if t.Range == nil {
+		t.Range = []float64{0.1, 2}
+	}
+	errs[1] = checkRange("scale_range", t.Range, 1<<10)
+	errs[2] = resolvePassOrder(&t.PassOrder)
+	return t, errors.Join(errs[:]...)
+}
+
+// Build draws the share.
+func (t ScaleJitter) Build(p *Plan) error {
+	f, err := kernel.ParseFilter(t.Interpolation)
+	if err != nil {
+		return err
+	}
+	in := p.Info()
+	w, h := float64(in.W), float64(in.H)
+	r := min(float64(t.Target[1])/h, float64(t.Target[0])/w) * p.Rand().Between(t.Range[0], t.Range[1])
+	return resizeBy(p, t.PassOrder, int(w*r), int(h*r), f)
+}
+
+func (ScaleJitter) Randomized() {}
+
+// RandomShortestSize makes the shorter side of an image one of several lengths, and the longer one at most MaxSize. Lengths
+// are exact, where torchvision's rounding makes 799 pixels of 800 for one size in twenty.
+type RandomShortestSize struct {
+	MinSize       []int     `json:"min_size"`      // one of which is drawn
+	MaxSize       int       `json:"max_size"`      // 0 means none
+	Interpolation string    `json:"interpolation"` // as in Resize; "" means bilinear
+	PassOrder     string    `json:"pass_order"`    // as in Resize; "" means auto
+	Antialias     Antialias `json:"antialias"`     // is always true
+}
+
+// Resolve fills in all.
+func (t RandomShortestSize) Resolve() (Transform, error) {
+	var errs [4]error
+	if len(t.MinSize) == 0 {
+		errs[0] = errors.New("min_size must be at least one number")
+	}
+	for _, n := range t.MinSize {
+		errs[0] = errors.Join(errs[0], checkSize([]int{n}))
+	}
+	if t.MaxSize != 0 {
+		errs[1] = checkSize([]int{t.MaxSize})
+	}
+	_, t.Interpolation, errs[2] = resolveBox([]int{1}, t.Interpolation)
+	errs[3] = resolvePassOrder(&t.PassOrder)
+	return t, errors.Join(errs[:]...)
+}
+
+// Build draws the length.
+func (t RandomShortestSize) Build(p *Plan) error {
+	f, err := kernel.ParseFilter(t.Interpolation)
+	if err != nil {
+		return err
+	}
+	in, side := p.Info(), t.MinSize[p.Rand().IntN(len(t.MinSize))]
+	of := min(in.W, in.H)
+	if long := max(in.W, in.H); t.MaxSize > 0 && t.MaxSize*of < side*long {
+		side, of = t.MaxSize, long
+	}
+	return resizeBy(p, t.PassOrder, in.W*side/of, in.H*side/of, f)
+}
+
+func (RandomShortestSize) Randomized() {}
+
+// RandomResize makes the shorter side of an image a random length.
+type RandomResize struct {
+	MinSize       int       `json:"min_size"`
+	MaxSize       int       `json:"max_size"`      // is not reached, as in torchvision
+	Interpolation string    `json:"interpolation"` // as in Resize; "" means bilinear
+	PassOrder     string    `json:"pass_order"`    // as in Resize; "" means auto
+	Antialias     Antialias `json:"antialias"`     // is always true
+}
+
+// Resolve fills in all.
+func (t RandomResize) Resolve() (Transform, error) {
+	var errs [3]error
+	if t.MinSize < 1 || t.MaxSize <= t.MinSize || t.MaxSize > 1<<20 {
+		errs[0] = fmt.Errorf("min_size %d and max_size %d must be lengths, the smaller one first", t.MinSize, t.MaxSize)
+	}
+	_, t.Interpolation, errs[1] = resolveBox([]int{1}, t.Interpolation)
+	errs[2] = resolvePassOrder(&t.PassOrder)
+	return t, errors.Join(errs[:]...)
+}
+
+// Build draws the length.
+func (t RandomResize) Build(p *Plan) error {
+	f, err := kernel.ParseFilter(t.Interpolation)
+	if err != nil {
+		return err
+	}
+	in, side := p.Info(), t.MinSize+p.Rand().IntN(t.MaxSize-t.MinSize)
+	w, h := shorter(in.W, in.H, side, 0)
+	return resizeBy(p, t.PassOrder, w, h, f)
+}
+
+func (RandomResize) Randomized() {}
