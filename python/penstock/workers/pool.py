@@ -84,7 +84,7 @@ class Pool:
         self._tell(at, message)
 
     def resume(self, epoch: int | None) -> list[bytes | None]:
-        """Have the workers begin another epoch, and return their states. What they still make of the last one is dropped, once it is made."""
+        """Have the workers begin another epoch, and return their states. Batches of the last one that they still make are dropped."""
         for at in self._workers:
             self._tell(at, pickle.dumps((None, at.reader.freed(), epoch), 5))
         states: list[bytes | None] = [None] * len(self._workers)
