@@ -26,7 +26,7 @@ type measuring struct{ run *run }
 // setNormalizeSplit makes Config.NormalizeSplit the split that the dataset's own mean and
 // deviation come from, so that the recipe says it. Without splits it is "".
 func (m measuring) setNormalizeSplit() error {
-	c, names := &m.run.config, writing{m.run}.splits()
+	c, names := &m.run.config, writing(m).splits()
 	if !c.Images.Normalize.Dataset || m.run.collected != nil {
 		return nil
 	}
@@ -66,10 +66,10 @@ func (m measuring) measurePass(ctx context.Context, j *execute.Job, add func(*st
 	m.run.log = newRunLog(m.run.config)
 	want, measured := m.run.config.NormalizeSplit, false
 	err := m.run.pass(ctx, j, "measuring (1 of 2)", ahead(j, m.run.config.Source, m.run.src.Samples()), func(s *execute.Slot) error {
-		if repeated, err := (placing{m.run}).duplicate(s); repeated {
+		if repeated, err := placing(m).duplicate(s); repeated {
 			return err
 		}
-		split, err := placing{m.run}.splitOf(j, s)
+		split, err := placing(m).splitOf(j, s)
 		if err != nil {
 			return err
 		}

@@ -180,10 +180,10 @@ type datasetCommitter struct{ run *run }
 
 // add implements committer: a record whose content was there before is left out.
 func (c datasetCommitter) add(j *execute.Job, w store.Writer, s *execute.Slot) error {
-	if repeated, err := (placing{c.run}).duplicate(s); repeated {
+	if repeated, err := placing(c).duplicate(s); repeated {
 		return err
 	}
-	split, err := placing{c.run}.splitOf(j, s)
+	split, err := placing(c).splitOf(j, s)
 	if err != nil {
 		return err
 	}

@@ -358,8 +358,3 @@ func reportsOf(list []functionStats) (out []functionReport) {
 	}
 	return out
 }
-
-// diagnose says what limits the loop.
-func diagnose(_ []functionStats, _ *external.Pool, s loader.Stats) string {
-	return s.Diagnose().String()
-}

@@ -155,11 +155,6 @@ func (w *JointWorker) moves(image []byte, boxes []float32) (*transforms.Moves, e
 	return w.run.Moves(info, transforms.Rand{}, boxes)
 }
 
-// led reports whether a field follows an image.
-func led(joints []*Joint, field int) bool {
-	return slices.ContainsFunc(joints, func(j *Joint) bool { return slices.Contains(j.Follows, field) })
-}
-
 // Read returns the fields as the jobs see them: boxes and keypoints are float32.
 func Read(fields []source.Field) []source.Field {
 	fields = slices.Clone(fields)
