@@ -487,7 +487,7 @@ class FailuresTest(FunctionsTest):
         with self.assertRaisesRegex(penstock.UnsupportedError, r"write CenterCrop\(\.\.\.\)"):
             self.loader([T.CenterCrop])
         with self.assertRaisesRegex(ValueError, "in place of socket"):
-            penstock.DataLoader(socket="/nowhere", transforms=[half])
+            penstock.DataLoader(socket="/nowhere", transforms=[half], output="numpy")
 
 
 class EndsTest(FunctionsTest):

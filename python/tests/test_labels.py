@@ -190,7 +190,7 @@ class TestLabelsMove(unittest.TestCase):
             ({"b": "mask"}, penstock.Error, "content mask needs integers"), (["b"], TypeError, "contents is .*; it is a dict"),
         ):  # fmt: skip
             with self.subTest(message), self.assertRaisesRegex(error, message):
-                with penstock.DataLoader(path, 1, transforms=RandomHorizontalFlip(1.0), contents=contents) as loader:
+                with penstock.DataLoader(path, 1, transforms=RandomHorizontalFlip(1.0), contents=contents, output="numpy") as loader:
                     next(iter(loader))
 
     def test_fill_of_masks(self):
@@ -198,5 +198,6 @@ class TestLabelsMove(unittest.TestCase):
             batch = next(iter(loader))
         self.assertEqual((batch["images"].shape[1:3], batch["mask"].shape[1:]), ((24, 34), (24, 34)))
         self.assertEqual((batch["images"][0, 0, 0, 0], batch["mask"][0, 0, 0], batch["mask"][0, 2, 2]), (9, 255, 0))
+        pads = Compose([Pad(1, fill={"mask": 1, "image": 0}), Pad(1, fill={"mask": 2, "image": 0})])
         with self.assertRaisesRegex(penstock.UnsupportedError, "masks have"):
-            penstock.DataLoader(self.path, 4, transforms=Compose([Pad(1, fill={"mask": 1, "image": 0}), Pad(1, fill={"mask": 2, "image": 0})]))
+            penstock.DataLoader(self.path, 4, transforms=pads, output="numpy")
