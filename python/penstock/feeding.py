@@ -131,8 +131,8 @@ class FeedLoader:
             raise ValueError(f"this is not what state_dict() returned: it has {', '.join(map(repr, state_dict)) or 'nothing'}")
         state = dict(state_dict)
         self.session.start(state)
-        self.at = {name: state[name] for name in POSITION if name in state}
-        self.resumed, self._loop, self._wanted = True, None, None
+        at = {name: state[name] for name in POSITION if name in state}
+        self.at, self.resumed, self._loop, self._wanted = at, True, None, None  # in one line: an interrupt leaves all or nothing of it
 
     def stats(self) -> dict[str, Any]:
         """Return the numbers of the feeding process, and of this end."""

@@ -400,7 +400,7 @@ class FailuresTest(FunctionsTest):
         def raises(x):
             raise Unpicklable(3, io.StringIO())
 
-        with self.assertRaisesRegex(penstock.Error, r"record 0: raises in worker 0 .*Unpicklable: \(3, <_io.StringIO"):
+        with self.assertRaisesRegex(penstock.Error, r"record 0: raises in worker \d .*Unpicklable: \(3, <_io.StringIO"):
             self.loader([raises])
 
     def test_records_that_fail_are_replaced(self):
