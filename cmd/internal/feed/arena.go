@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/mmap"
 )
 
-// page is what areas of an arena are rounded to, so that each can be mapped by itself.
+// page is the size to which areas of an arena are rounded, so that each can be mapped by itself.
 var page = mmap.Granularity()
 
 // arena is memory that another process can map too. It only grows, so that a client that maps it never faults. It is the

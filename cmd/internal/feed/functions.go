@@ -109,7 +109,7 @@ func (p recipePart) recipe() json.RawMessage {
 	return text
 }
 
-// makeField returns what becomes of a field by a pipeline with functions.
+// makeField returns the Transform of a field whose pipeline has functions.
 func (fs *functions) makeField(f store.Field, parts []recipePart, asBytes bool) (made, error) {
 	if fs == nil || fs.pool == nil {
 		return made{field: f}, errors.New("a function needs worker processes: penstock.DataLoader starts them with a feed of its own")
@@ -160,7 +160,7 @@ func (fs *functions) makeField(f store.Field, parts []recipePart, asBytes bool) 
 	return m, nil
 }
 
-// headOf returns what becomes of stored records before the first function.
+// headOf returns the steps of stored records before the first function.
 func headOf(f store.Field, p recipePart) (external.Head, error) {
 	switch {
 	case p.function.Stored && len(p.engine) > 0:
@@ -274,7 +274,7 @@ func afterOf(in tensor.Spec, p recipePart) (loader.Transform, error) {
 	return f, nil
 }
 
-// Function stands for a function of the client where geometry is checked: it may move all that there is.
+// Function stands for a function of the client where geometry is checked: it may move every pixel.
 type Function struct{ name string }
 
 // Resolve returns f.

@@ -21,7 +21,7 @@ type Head interface {
 	Worker(in tensor.Spec, id int) (HeadFunc, error)
 }
 
-// HeadFunc makes what becomes of the stored bytes src in the memory that room returns, which it calls once, and returns the
+// HeadFunc writes the result for the stored bytes src to the memory that room returns, which it calls once, and returns the
 // lengths of the axes that the record has of its own.
 type HeadFunc func(room func(n int) ([]byte, error), src []byte, r loader.Record) (axes [2]int, err error)
 
