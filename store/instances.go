@@ -37,10 +37,10 @@ func (s Schema) ImageOf(f tensor.Spec) (int, error) {
 // rows returns that of the field at a position.
 func (s Schema) CheckInstances(rows func(field int) int) error {
 	for i, f := range s.Fields {
-		if f.Instances == "" {
+		if f.Instances == "" || f.IsBytes() { // how many masks a file has, only its decoder knows
 			continue
 		}
-		first := slices.IndexFunc(s.Fields, func(g Field) bool { return g.Instances == f.Instances })
+		first := slices.IndexFunc(s.Fields, func(g Field) bool { return g.Instances == f.Instances && !g.IsBytes() })
 		if a, b := rows(first), rows(i); a != b {
 			return fmt.Errorf("%s has %d rows and %s has %d; fields of the instances %q have one number of rows a record",
 				s.Fields[first].Name, a, f.Name, b, f.Instances)

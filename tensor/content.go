@@ -20,7 +20,9 @@ const (
 const (
 	// Mask is a class or an instance for each pixel of an image: integers or bool of shape (h, w), or
 	// with a layout and one channel; ragged rows of that shape with a mask for each instance; or ragged
-	// uint8 of shape () with an image file, whose samples or palette indexes are the numbers.
+	// uint8 of shape () with an image file, whose samples or palette indexes are the numbers. Such a file of
+	// a field with Instances has their masks one below the other, each as high as the image; it is empty
+	// where there is none.
 	Mask = "mask"
 
 	// Boxes are left, top, right and bottom of boxes, in pixels: float32 whose last axis is 4.
@@ -78,7 +80,7 @@ func (s Spec) validateContent() error {
 	if s.Image != "" && !s.OnImage() {
 		return fmt.Errorf("field %q: only masks, boxes and keypoints lie on an image, here %q", s.Name, s.Image)
 	}
-	if s.Instances != "" && (!s.Ragged || s.IsBytes()) {
+	if s.Instances != "" && (!s.Ragged || s.IsBytes() && s.Content != Mask) {
 		return fmt.Errorf("field %q: instances %q need any number of rows, not %v", s.Name, s.Instances, s)
 	}
 	if s.OnImage() && s.Layout != "" && len(s.Shape) != 3 {

@@ -60,7 +60,8 @@ class Field:
     Fields that lie on an image have a ``content``, too, and move with its pixels: "mask" for integers of shape (h, w),
     "boxes" for float32 rows of left, top, right and bottom in pixels, "keypoints" for float32 rows of x, y and
     visibility. ``image`` is the field that they lie on, which may be left out where there is one of images. Fields of
-    the same ``instances``, such as boxes and their labels, have one number of rows in each record.
+    the same ``instances``, such as boxes and their labels, have one number of rows in each record. Masks of instances
+    that are image files have the masks of a record one below the other, each as high as the image.
     """
 
     name: str

@@ -2,16 +2,29 @@
 
 import importlib.util
 import os
+import struct
 import tempfile
 import unittest
+import zlib
 from unittest import mock
 
 import numpy as np
 
 import penstock
-from penstock.transforms import ColorJitter, Compose, Pad, RandomHorizontalFlip, RandomIoUCrop, RandomResizedCrop, SanitizeBoundingBoxes, ToTensor
+from penstock.transforms import ColorJitter, Compose, Pad, RandomHorizontalFlip, RandomIoUCrop, RandomResizedCrop, Resize, SanitizeBoundingBoxes, ToTensor
 
 from . import data
+
+
+def gray_png(pixels):
+    """Return the PNG of an array of bytes."""
+    height, width = pixels.shape
+
+    def chunk(name, content):
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 class TestLabels(unittest.TestCase):
@@ -178,6 +191,36 @@ class TestLabelsMove(unittest.TestCase):
                         self.assertTrue(np.isclose(np.clip(point[:2], 0, 12), [[box[0], box[1]], [box[2], box[1]]], atol=1e-3).all(1).any(), (point, box))
         self.assertGreater(left, seen // 4)
         self.assertLess(left, seen)
+
+    def test_masks_of_instances(self):
+        """A file has the masks of all instances, one below the other; loaders have them as arrays, in step with the boxes."""
+        path = os.path.join(os.path.dirname(self.path), "stacks")
+        fields = [
+            penstock.Field("images", "uint8", (20, 30, 3), layout="HWC"), penstock.Field("boxes", "float32", content="boxes", instances="objects"),
+            penstock.Field("masks", "uint8", ragged=True, content="mask", instances="objects"),
+        ]  # fmt: skip
+        with penstock.open(self.path) as ds, penstock.Writer(path, fields) as w:
+            for i, boxes in enumerate(self.boxes):
+                masks = np.zeros((len(boxes), 20, 30), np.uint8)
+                for mask, (left, top, right, bottom) in zip(masks, boxes.astype(int)):
+                    mask[top:bottom, left:right] = 1
+                w.append({"images": ds["images"][i], "boxes": boxes, "masks": gray_png(masks.reshape(-1, 30)) if len(boxes) else b""})
+        moves = Compose([RandomHorizontalFlip(), RandomIoUCrop(), Resize((40, 60)), SanitizeBoundingBoxes(min_size=2)])
+        with penstock.DataLoader(path, 16, shuffle=True, seed=5, transforms=moves, output="numpy") as loader:
+            left = 0
+            for batch in loader:
+                for masks, boxes in zip(batch["masks"], batch["boxes"], strict=True):
+                    self.assertEqual(masks.shape, (len(boxes), 40, 60))
+                    left += len(boxes)
+                    for mask, box in zip(masks, boxes):
+                        at = np.argwhere(mask)
+                        self.assertLess(np.abs(np.concatenate([at.min(0)[::-1], at.max(0)[::-1] + 1]) - box).max(), 3)
+        self.assertGreater(left, 20)
+        with penstock.Writer(os.path.join(os.path.dirname(self.path), "odd"), fields) as w:
+            w.append({"images": np.zeros((20, 30, 3), np.uint8), "boxes": [[1, 2, 3, 4]], "masks": gray_png(np.zeros((40, 30), np.uint8))})
+        with self.assertRaisesRegex(penstock.Error, "2 masks, and boxes has 1 rows"):
+            with penstock.DataLoader(os.path.join(os.path.dirname(self.path), "odd"), 1, transforms=moves, output="numpy") as loader:
+                next(iter(loader))
 
     def test_contents(self):
         path = os.path.join(os.path.dirname(self.path), "old")

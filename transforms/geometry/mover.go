@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
 	"image/png"
 	"math"
+	"slices"
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/pixel"
@@ -35,6 +37,8 @@ func (f Follower) Output(out transforms.Info) tensor.Spec {
 	switch {
 	case s.Content != tensor.Mask:
 	case s.IsBytes() && f.Kept:
+	case isStack(s):
+		s.DType, s.Shape = cmp.Or(f.DType, tensor.Uint8), tensor.Shape{out.H, out.W}
 	case s.IsBytes():
 		s.DType, s.Ragged, s.Shape = cmp.Or(f.DType, tensor.Uint8), false, tensor.Shape{out.H, out.W}
 	case s.Layout == tensor.HWC:
@@ -45,6 +49,11 @@ func (f Follower) Output(out transforms.Info) tensor.Spec {
 		s.Shape = tensor.Shape{out.H, out.W}
 	}
 	return s
+}
+
+// isStack reports whether records are files that have the masks of all instances, one below the other.
+func isStack(s tensor.Spec) bool {
+	return s.Content == tensor.Mask && s.IsBytes() && s.Instances != ""
 }
 
 // Mover moves the followers of an image, for one goroutine: Begin with what is stored, then the image itself by
@@ -59,6 +68,7 @@ type Mover struct {
 	keep      [][]bool    // by follower, of those with rows; nil for all
 	rows      []bool      // memory for keep of boxes
 	numbers   []byte      // of a mask that was a file
+	rowsOf    []byte      // memory for the masks of a file
 }
 
 // NewMover returns a Mover for what follows the images of a pipeline.
@@ -122,7 +132,7 @@ func (m *Mover) Finish(moves *transforms.Moves, dst, src [][]byte) (removed int,
 		return removed, err
 	}
 	for i, f := range m.follows {
-		if f.In.Ragged && !f.In.IsBytes() {
+		if f.In.Ragged && !f.In.IsBytes() || isStack(f.In) {
 			dst[i] = dst[i][:0]
 		}
 		switch f.In.Content {
@@ -168,7 +178,7 @@ func (m *Mover) moveBoxes(moves *transforms.Moves, src [][]byte) (removed int, e
 			if g.In.Instances == "" || g.In.Instances != f.In.Instances || k == i {
 				continue
 			}
-			if rows := len(src[k]) / g.In.RecordBytes(); rows != n {
+			if rows := len(src[k]) / g.In.RecordBytes(); rows != n && !isStack(g.In) {
 				return 0, fmt.Errorf("%s has %d rows and %s has %d; fields of the instances %q have one number of rows a record",
 					f.In.Name, n, g.In.Name, rows, f.In.Instances)
 			}
@@ -216,6 +226,8 @@ func (m *Mover) mask(moves *transforms.Moves, dst, src []byte, i int) ([]byte, e
 	f := m.follows[i]
 	size := f.In.DType.Size()
 	switch {
+	case isStack(f.In):
+		return m.stack(moves, dst, src, i)
 	case f.In.IsBytes() && f.Kept:
 		return m.file(moves, dst[:0], src)
 	case f.In.IsBytes():
@@ -260,12 +272,87 @@ func (m *Mover) file(moves *transforms.Moves, dst, src []byte) ([]byte, error) {
 	if err := m.masks.Move(m.numbers, r.Pix, size, moves); err != nil {
 		return dst, err
 	}
-	var img image.Image = &image.Gray{Pix: m.numbers, Stride: w, Rect: image.Rect(0, 0, w, h)}
-	if size == 2 {
-		for i := 0; i < len(m.numbers); i += 2 { // which image.Gray16 has the other way round
-			m.numbers[i], m.numbers[i+1] = m.numbers[i+1], m.numbers[i]
+	return appendPNG(dst, m.numbers, w, h, size)
+}
+
+// stack moves the masks of all instances, which are one below the other in a file. A file that is made of
+// them has the same form.
+func (m *Mover) stack(moves *transforms.Moves, dst, src []byte, i int) ([]byte, error) {
+	f := m.follows[i]
+	w, h := moves.Before()
+	r, n := transforms.Raster{DType: tensor.Uint8}, 0
+	if len(src) > 0 {
+		var err error
+		if r, err = m.decoder.Numbers(src); err != nil {
+			return dst, err
 		}
-		img = &image.Gray16{Pix: m.numbers, Stride: 2 * w, Rect: image.Rect(0, 0, w, h)}
+		if n = r.H / max(h, 1); r.W != w || n*h != r.H {
+			return dst, fmt.Errorf("masks of %dx%d pixels, one below the other, on an image of %dx%d", r.W, r.H, w, h)
+		}
+	}
+	if err := m.checkRows(i, n); err != nil {
+		return dst, err
+	}
+	if f.Kept && moves.IsStill() && m.keep[i] == nil {
+		return append(dst, src...), nil
+	}
+	dt, row := cmp.Or(f.DType, tensor.Uint8), w*h*r.DType.Size()
+	if f.Kept {
+		dt = r.DType
+	}
+	outW, outH := moves.Size()
+	out := dst
+	if f.Kept {
+		out = m.rowsOf[:0]
+	}
+	for k := range n {
+		if m.keep[i] != nil && !m.keep[i][k] {
+			continue
+		}
+		numbers := r.Pix[k*row : (k+1)*row]
+		if r.DType != dt {
+			var err error
+			if numbers, err = Widen(&m.numbers, transforms.Raster{W: w, H: h, DType: r.DType, Pix: numbers}, dt); err != nil {
+				return dst, err
+			}
+		}
+		at := len(out)
+		out = grown(out, outW*outH*dt.Size())
+		if err := m.masks.Move(out[at:], numbers, dt.Size(), moves); err != nil {
+			return dst, err
+		}
+	}
+	if !f.Kept {
+		return out, nil
+	}
+	if m.rowsOf = out; len(out) == 0 {
+		return dst[:0], nil
+	}
+	return appendPNG(dst[:0], out, outW, len(out)/(outW*dt.Size()), dt.Size())
+}
+
+// checkRows returns an error if the boxes of the same instances are not n.
+func (m *Mover) checkRows(i, n int) error {
+	f := m.follows[i]
+	for k, g := range m.follows {
+		if g.In.Content == tensor.Boxes && g.In.Instances == f.In.Instances && len(m.boxes[k]) != 4*n {
+			return fmt.Errorf("%d masks, and %s has %d rows; fields of the instances %q have one number of rows a record", n, g.In.Name, len(m.boxes[k])/4, f.In.Instances)
+		}
+	}
+	return nil
+}
+
+// appendPNG appends a gray PNG of numbers of that size; one of 0 and 1 has a bit a pixel.
+func appendPNG(dst, numbers []byte, w, h, size int) ([]byte, error) {
+	rect := image.Rect(0, 0, w, h)
+	var img image.Image = &image.Gray{Pix: numbers, Stride: w, Rect: rect}
+	if size == 2 {
+		for i := 0; i < len(numbers); i += 2 { // which image.Gray16 has the other way round
+			numbers[i], numbers[i+1] = numbers[i+1], numbers[i]
+		}
+		img = &image.Gray16{Pix: numbers, Stride: 2 * w, Rect: rect}
+	} else if len(numbers) > 0 && slices.Max(numbers) <= 1 {
+		img = &image.Paletted{Pix: numbers, Stride: w, Rect: rect, Palette: color.Palette{color.Black, color.White}}
 	}
 	var b bytes.Buffer
 	if err := png.Encode(&b, img); err != nil {

@@ -115,7 +115,7 @@ func (c Options) fieldJob(f source.Field, recipe json.RawMessage) (Job, error) {
 	}
 	switch {
 	case isMaskFile(f):
-		return &maskField{copyField: copyField{f}, kept: c.KeepEncoded}, nil
+		return &maskField{copyField: copyField{f}, kept: c.KeepEncoded || f.Instances != ""}, nil
 	case f.Image() && c.KeepEncoded:
 		return c.keptField(f, recipe)
 	case f.Image():

@@ -80,7 +80,7 @@ func (w *JointWorker) Probe(image store.Field, get func(field int) []byte) (list
 	out := pixels(image)
 	for k, at := range j.Follows {
 		f := j.fields[k]
-		if f.Content == tensor.Mask && f.IsBytes() {
+		if f.Content == tensor.Mask && f.IsBytes() && f.Instances == "" {
 			m, err := imagefile.New(imagefile.Options{}).Numbers(get(at))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", f.Name, err)

@@ -11,7 +11,8 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// maskField makes the numbers of masks of files that no image of the sample leads: all of one size. With kept they stay files.
+// maskField makes the numbers of masks of files that no image of the sample leads: all of one size. With kept they stay files,
+// as those of instances do.
 type maskField struct {
 	copyField
 	kept  bool
@@ -30,6 +31,9 @@ type maskWorker struct {
 }
 
 func (w *maskWorker) Probe(_ string, value []byte) (store.Field, error) {
+	if w.kept && w.none(value) {
+		return w.field.Field, nil
+	}
 	m, err := w.decoder.Numbers(value)
 	if err != nil || w.kept {
 		return w.field.Field, err
@@ -41,7 +45,13 @@ func (w *maskWorker) Probe(_ string, value []byte) (store.Field, error) {
 	return out, nil
 }
 
+// none reports whether a value is the masks of no instance.
+func (w *maskWorker) none(value []byte) bool { return w.field.Instances != "" && len(value) == 0 }
+
 func (w *maskWorker) Do(name string, dst, value []byte) (out []byte, err error) {
+	if w.kept && w.none(value) {
+		return dst[:0], nil
+	}
 	m, err := w.decoder.Numbers(value)
 	if err != nil {
 		return dst, &SampleError{err}
