@@ -26,7 +26,7 @@ func openSource(ctx context.Context, c Config, p Progress) (source.Source, error
 	defer p.End()
 	return kinds.Open(ctx, c.Source, source.Options{
 		NoNames: c.Names == NamesOff,
-		Kind:    c.From, Fields: c.Fields, Outside: c.Outside, Seen: p.Add,
+		Kind:    c.From, Fields: c.Fields, Outside: c.Outside, Seen: p.Add, Orient: c.Images.Rules.Orient,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})
 }

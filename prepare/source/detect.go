@@ -74,6 +74,9 @@ func DetectFolder(path string) string {
 			return "mds"
 		}
 	}
+	if len(COCOFiles(path)) > 0 {
+		return "coco"
+	}
 	for _, kind := range contentKinds {
 		if found := filesOf(path, kind); len(found) > 0 && DetectFile(found[0]) == kind {
 			return kind
@@ -153,6 +156,8 @@ func DetectFile(path string) string {
 			return "tokens"
 		}
 		return "cifar"
+	case strings.HasSuffix(name, ".json") && IsCOCO(path):
+		return "coco"
 	case strings.Contains(name, ".tfrec"): // train.tfrecord-00000-of-00016
 		return "tfrecord"
 	}
@@ -304,17 +309,6 @@ var ByExtension = map[string]string{
 }
 
 const hdf5Magic = "\x89HDF\r\n\x1a\n"
-
-// readHead fills b with the first bytes of a file and returns how many there are.
-func readHead(path string, b []byte) int {
-	f, err := vfs.Open(path)
-	if err != nil {
-		return 0
-	}
-	defer f.Close()
-	n, _ := f.Read(b)
-	return n
-}
 
 // IsIDX reports whether a file begins as IDX files do.
 func IsIDX(head []byte) bool {

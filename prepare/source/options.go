@@ -1,7 +1,7 @@
 package source
 
 // Kinds are the values of Options.Kind, "auto" aside.
-var Kinds = []string{"imagefolder", "csv", "jsonl", "tar", "zip", "parquet", "arrow", "tfrecord", "mds", "tokens", "zarr", "npy", "npz", "idx", "cifar", "hdf5", "flat", "view"}
+var Kinds = []string{"imagefolder", "csv", "jsonl", "tar", "zip", "parquet", "arrow", "tfrecord", "mds", "tokens", "zarr", "npy", "npz", "idx", "cifar", "hdf5", "flat", "view", "coco"}
 
 // Options configures Open.
 type Options struct {
@@ -13,6 +13,9 @@ type Options struct {
 
 	// Outside allows paths in tables, and links in folders of images, that lead out of the source's folder.
 	Outside bool
+
+	// Orient is whether image files are turned as EXIF says, where a source compares sizes.
+	Orient bool
 
 	// Seen is called now and then with the number of samples looked at, where Open has to look
 	// at all. It may be nil.

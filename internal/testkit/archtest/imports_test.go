@@ -49,6 +49,7 @@ var layers = [][]place{
 		{"internal/testkit/hdfscluster", "a real HDFS, for tests; it asks Hadoop's own programs"},
 		{"internal/testkit/webtest", "web servers for tests of all that read by HTTP"},
 		{"loader/internal/padding", "elements to fill up records with, for loader and loader/combine"},
+		{"internal/runs", "masks of instances as run lengths, whatever is on them"},
 		{"internal/npy", "headers of .npy files, whatever is in these"},
 		{"internal/kernel", "kernels over slices; decode and transforms both need them"},
 		{"internal/codec/filter", "what filters of chunks compute, over slices"},
@@ -126,6 +127,7 @@ var layers = [][]place{
 		{"loader/internal/fill", "a batch of record numbers out of a Source, in the order of any caller"},
 		{"prepare/source/array", "one kind of source, and arrays for cifar, dataset and archive; --fields selects among them"},
 		{"prepare/source/table", "one kind of source"},
+		{"prepare/source/internal/objects", "images with objects on them, whatever file names these"},
 		{"prepare/source/rows", "files of rows that know their types, whatever the format"},
 		{"prepare/source/parquet", "one kind of source; the only package that knows the format"},
 	},
@@ -135,6 +137,7 @@ var layers = [][]place{
 	},
 	{
 		{"loader/combine", "Sources of slices and functions, and of other Sources"},
+		{"prepare/source/coco", "one kind of source, as objects on images"},
 		{"prepare/source/arrow", "one kind of source, as rows; the only package that knows the format"},
 		{"prepare/source/tfrecord", "one kind of source, as rows"},
 		{"prepare/source/mds", "one kind of source, as rows"},

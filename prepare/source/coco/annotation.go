@@ -1,0 +1,167 @@
+package coco
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/penstock/penstock/internal/runs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/internal/objects"
+)
+
+// annotation is an element of annotations.
+type annotation struct {
+	ID           json.Number     `json:"id"`
+	Category     int64           `json:"category_id"`
+	Box          []float64       `json:"bbox"` // left, top, width and height
+	Area         *float64        `json:"area"`
+	Crowd        truth           `json:"iscrowd"`
+	Segmentation json.RawMessage `json:"segmentation"`
+	Keypoints    []float64       `json:"keypoints"`
+}
+
+// truth is 0 or 1, or false or true.
+type truth bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *truth) UnmarshalJSON(text []byte) error {
+	switch string(text) {
+	case "0", "false", "null":
+		*t = false
+	case "1", "true":
+		*t = true
+	default:
+		return fmt.Errorf("iscrowd is %.20s, neither 0 nor 1", text)
+	}
+	return nil
+}
+
+// objects reads the annotations of an image.
+func (s *set) objects(e *entry) ([]objects.Object, error) {
+	list := make([]objects.Object, 0, len(e.annotations))
+	for i, at := range e.annotations {
+		text := make([]byte, at.size)
+		if err := source.ReadAt(e.file, text, at.at); err != nil {
+			return nil, source.WithoutPath(err)
+		}
+		var a annotation
+		err := json.Unmarshal(text, &a)
+		var o objects.Object
+		if err == nil {
+			o, err = s.object(&a)
+		}
+		if err != nil {
+			return nil, source.ValueError("annotation %d of image %d (id %s): %w", i, e.ID, a.ID, err)
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+func (s *set) object(a *annotation) (o objects.Object, err error) {
+	class, known := s.classes[a.Category]
+	if !known {
+		return o, fmt.Errorf("category_id %d is none of the categories", a.Category)
+	}
+	o.Class, o.Crowd = class, bool(a.Crowd)
+	polygons, err := a.polygons()
+	if err != nil {
+		return o, err
+	}
+	switch {
+	case len(a.Box) == 4:
+		o.Box = [4]float64{a.Box[0], a.Box[1], a.Box[0] + a.Box[2], a.Box[1] + a.Box[3]}
+	case len(a.Box) == 0 && polygons != nil:
+		o.Box = extent(polygons)
+	default:
+		return o, fmt.Errorf("bbox has %d numbers, not 4", len(a.Box))
+	}
+	if o.Area = (o.Box[2] - o.Box[0]) * (o.Box[3] - o.Box[1]); a.Area != nil {
+		o.Area = *a.Area
+	}
+	o.Draw = func(w, h int) (runs.Mask, error) { return draw(a.Segmentation, polygons, w, h) }
+	if s.points > 0 {
+		o.Points, err = points(a.Keypoints, s.points)
+	}
+	return o, err
+}
+
+// polygons returns the outline, nil if it is run lengths or there is none.
+func (a *annotation) polygons() (list [][]float64, err error) {
+	if !bytes.HasPrefix(a.Segmentation, []byte("[")) {
+		return nil, nil
+	}
+	if err = json.Unmarshal(a.Segmentation, &list); err != nil {
+		return nil, fmt.Errorf("segmentation: %w", err)
+	}
+	return list, nil
+}
+
+// extent returns the box around polygons.
+func extent(polygons [][]float64) [4]float64 {
+	b := [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
+	for _, p := range polygons {
+		for i := 0; i+1 < len(p); i += 2 {
+			b = [4]float64{min(b[0], p[i]), min(b[1], p[i+1]), max(b[2], p[i]), max(b[3], p[i+1])}
+		}
+	}
+	return b
+}
+
+// draw returns the pixels of an object.
+func draw(text json.RawMessage, polygons [][]float64, w, h int) (runs.Mask, error) {
+	if len(polygons) > 0 {
+		var parts []runs.Mask
+		for _, p := range polygons {
+			m, err := runs.Polygon(p, h, w)
+			if err != nil {
+				return m, err
+			}
+			parts = append(parts, m)
+		}
+		return runs.Union(parts...), nil
+	}
+	var packed struct {
+		Size   []int           `json:"size"`
+		Counts json.RawMessage `json:"counts"`
+	}
+	if !bytes.HasPrefix(text, []byte("{")) {
+		return runs.Mask{}, errors.New("it has no segmentation")
+	}
+	if err := json.Unmarshal(text, &packed); err != nil {
+		return runs.Mask{}, fmt.Errorf("segmentation: %w", err)
+	}
+	if len(packed.Size) != 2 || packed.Size[0] != h || packed.Size[1] != w {
+		return runs.Mask{}, fmt.Errorf("segmentation of size %v on an image of height %d and width %d", packed.Size, h, w)
+	}
+	var counts []uint32
+	if err := json.Unmarshal(packed.Counts, &counts); err == nil {
+		return runs.New(counts, h, w)
+	}
+	var letters string
+	if err := json.Unmarshal(packed.Counts, &letters); err != nil {
+		return runs.Mask{}, errors.New("segmentation: counts are neither numbers nor a text")
+	}
+	return runs.Parse(letters, h, w)
+}
+
+// points returns keypoints in corner coordinates: COCO names pixels, whose centers they are. One that is not labeled
+// stays 0, 0. An object without any has all of them unlabeled.
+func points(list []float64, n int) ([]float32, error) {
+	out := make([]float32, 3*n)
+	if len(list) == 0 {
+		return out, nil
+	}
+	if len(list) != 3*n {
+		return nil, fmt.Errorf("keypoints have %d numbers, and their category has %d points of 3", len(list), n)
+	}
+	for i := 0; i < len(list); i += 3 {
+		if v := list[i+2]; v != 0 {
+			out[i], out[i+1], out[i+2] = float32(list[i]+.5), float32(list[i+1]+.5), float32(v)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,197 @@
+// Package coco reads COCO's annotations: a JSON file beside a folder of images, with boxes, outlines and keypoints of
+// instances. https://cocodataset.org/#format-data
+package coco
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/internal/objects"
+)
+
+// Open opens annotation files, or the folder that they are in. Images have the order of their ids, and annotations that of the
+// file, as pycocotools has them. Classes are the categories in the order of their ids.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	files, err := source.Files(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := vfs.Stat(files[0]); err == nil && info.IsDir() {
+		if files = source.COCOFiles(files[0]); len(files) == 0 {
+			return nil, fmt.Errorf("source %s: the folder has no annotations/instances_*.json and no _annotations.coco.json; give the file of annotations", path)
+		}
+	}
+	s := &set{categories: make(map[int64]category)}
+	format, err := s.open(ctx, path, files, opts)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, s.Close()))
+	}
+	return objects.New(format, s, opts, selection)
+}
+
+// set is the images of all files.
+type set struct {
+	files      []*file
+	entries    []entry
+	categories map[int64]category
+	classes    map[int64]int64 // by category
+	points     int
+}
+
+// entry is an image.
+type entry struct {
+	file *file
+	imageRecord
+	annotations []span
+}
+
+// open reads what is in the files, beside the annotations of each image.
+func (s *set) open(ctx context.Context, path string, files []string, opts source.Options) (format objects.Format, err error) {
+	splits := splitsOf(files)
+	slices.SortStableFunc(files, func(a, b string) int { return source.CompareSplits(splits.Of[a], splits.Of[b]) })
+	known := make(map[string]int64)
+	for _, name := range files {
+		f, err := openFile(ctx, name)
+		if err != nil {
+			return format, fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
+		}
+		f.split = splits.Of[name]
+		s.files = append(s.files, f)
+		if err := s.add(f, known, opts); err != nil {
+			return format, fmt.Errorf("%s: %w", filepath.Base(name), err)
+		}
+		format.Hints = append(format.Hints, f.hints()...)
+	}
+	s.classes = make(map[int64]int64)
+	ids := make([]int64, 0, len(s.categories))
+	for id := range s.categories {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for i, id := range ids {
+		s.classes[id] = int64(i)
+		format.Classes = append(format.Classes, s.categories[id].Name)
+	}
+	unique(format.Classes, ids)
+	format.Kind, format.Path, format.Splits, format.Points = "coco", path, splits.Names, s.points
+	format.Columns = []string{objects.Images, objects.Boxes, objects.Labels, objects.Area, objects.Crowd, objects.ImageID}
+	if s.points > 0 {
+		format.Columns = append(format.Columns, objects.Keypoints)
+	}
+	format.Default = slices.Clone(format.Columns)
+	format.Columns = append(format.Columns, objects.Masks, objects.Mask)
+	return format, nil
+}
+
+// unique gives categories of one name their ids.
+func unique(names []string, ids []int64) {
+	count := make(map[string]int)
+	for _, n := range names {
+		count[n]++
+	}
+	for i, n := range names {
+		if count[n] > 1 {
+			names[i] = fmt.Sprintf("%s %d", n, ids[i])
+		}
+	}
+}
+
+// add takes the images of a file, and its categories.
+func (s *set) add(f *file, known map[string]int64, opts source.Options) error {
+	found, err := f.scan(opts.Seen)
+	if err != nil {
+		return err
+	}
+	for _, c := range found.categories {
+		if have, is := s.categories[c.ID]; is && have.Name != c.Name {
+			return fmt.Errorf("category %d is called %q and %q", c.ID, have.Name, c.Name)
+		}
+		s.categories[c.ID] = c
+		if n := len(c.Keypoints); n > 0 {
+			if s.points != 0 && s.points != n {
+				return fmt.Errorf("categories have %d and %d keypoints; a dataset has one number of them", s.points, n)
+			}
+			s.points = n
+		}
+	}
+	slices.SortStableFunc(found.images, func(a, b imageRecord) int { return compare(a.ID, b.ID) })
+	if f.dir, err = f.imageFolder(found.images); err != nil {
+		return err
+	}
+	for i, img := range found.images {
+		if i > 0 && found.images[i-1].ID == img.ID {
+			return fmt.Errorf("two images have the id %d", img.ID)
+		}
+		if !filepath.IsLocal(filepath.FromSlash(img.FileName)) {
+			return fmt.Errorf("image %d: file_name %q leads out of the folder", img.ID, img.FileName)
+		}
+		name := path.Join(f.prefix(), filepath.ToSlash(img.FileName))
+		if other, twice := known[name]; twice {
+			return fmt.Errorf("images %d and %d have the file_name %q", other, img.ID, img.FileName)
+		}
+		known[name] = img.ID
+		s.entries = append(s.entries, entry{f, img, found.annotations[img.ID]})
+	}
+	return nil
+}
+
+func compare(a, b int64) int {
+	if a < b {
+		return -1
+	} else if a > b {
+		return 1
+	}
+	return 0
+}
+
+// splitsOf returns the splits of files by the words of their names, such as val2017, or of their folders.
+func splitsOf(files []string) source.FileSplits {
+	plain := make([]string, len(files))
+	for i, f := range files {
+		dir, name := filepath.Split(f)
+		name = strings.Map(func(r rune) rune {
+			if unicode.IsDigit(r) {
+				return -1
+			}
+			return r
+		}, strings.TrimSuffix(name, ".json"))
+		plain[i] = dir + name
+	}
+	s := source.SplitsOfFiles(plain)
+	of := make(map[string]string, len(files))
+	for i, f := range files {
+		of[f] = s.Of[plain[i]]
+	}
+	return source.FileSplits{Names: s.Names, Of: of}
+}
+
+// Len implements objects.Set.
+func (s *set) Len() int { return len(s.entries) }
+
+// Image implements objects.Set.
+func (s *set) Image(i int) objects.Image {
+	e := &s.entries[i]
+	return objects.Image{
+		Name: path.Join(e.file.prefix(), filepath.ToSlash(e.FileName)), File: filepath.Join(e.file.dir, filepath.FromSlash(e.FileName)), Dir: e.file.dir,
+		Split: e.file.split, ID: e.ID, Width: int(e.Width), Height: int(e.Height),
+		Objects: func(w, h int) ([]objects.Object, error) { return s.objects(e) },
+	}
+}
+
+// Close implements objects.Set.
+func (s *set) Close() (err error) {
+	for _, f := range s.files {
+		err = errors.Join(err, f.Close())
+	}
+	s.files = nil
+	return err
+}

@@ -1,0 +1,223 @@
+package coco
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+)
+
+// imageRecord is an element of images.
+type imageRecord struct {
+	ID       int64   `json:"id"`
+	FileName string  `json:"file_name"`
+	Width    float64 `json:"width"` // some write 640.0
+	Height   float64 `json:"height"`
+}
+
+// category is an element of categories.
+type category struct {
+	ID        int64    `json:"id"`
+	Name      string   `json:"name"`
+	Keypoints []string `json:"keypoints"`
+}
+
+// span is where an annotation stands in its file: they are read when their image is, as all of them may be gigabytes.
+type span struct {
+	at   int64
+	size int32
+}
+
+// file is a file of annotations.
+type file struct {
+	vfs.File
+	name  string
+	dir   string // of its images
+	split string
+	stray strayCount
+}
+
+// strayCount is the annotations of images that the file does not list.
+type strayCount struct {
+	count int
+	image int64 // that the first one names
+}
+
+// found is what a pass over a file finds.
+type found struct {
+	images      []imageRecord
+	categories  []category
+	annotations map[int64][]span // by image
+}
+
+func openFile(ctx context.Context, name string) (*file, error) {
+	f, err := source.OpenUntil(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &file{File: f, name: name}, nil
+}
+
+// hints says what looks unusual.
+func (f *file) hints() []string {
+	if f.stray.count == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %d annotations are of images that the file does not list, such as image %d; they are left out", filepath.Base(f.name), f.stray.count, f.stray.image)}
+}
+
+// scan goes through the file.
+func (f *file) scan(seen func(int64)) (*found, error) {
+	out := &found{annotations: make(map[int64][]span)}
+	d := json.NewDecoder(bufio.NewReaderSize(f, 1<<20))
+	if err := delimiter(d, '{'); err != nil {
+		return nil, err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, source.WithoutPath(err)
+		}
+		switch key {
+		case "images":
+			err = each(d, func(text json.RawMessage, _ int64) error {
+				var img imageRecord
+				err := json.Unmarshal(text, &img)
+				out.images = append(out.images, img)
+				seen(1)
+				return err
+			})
+		case "annotations":
+			err = each(d, func(text json.RawMessage, at int64) error {
+				var a struct {
+					Image int64 `json:"image_id"`
+				}
+				err := json.Unmarshal(text, &a)
+				out.annotations[a.Image] = append(out.annotations[a.Image], span{at, int32(len(text))})
+				return err
+			})
+		case "categories":
+			err = each(d, func(text json.RawMessage, _ int64) error {
+				var c category
+				err := json.Unmarshal(text, &c)
+				out.categories = append(out.categories, c)
+				return err
+			})
+		default:
+			var other json.RawMessage
+			err = d.Decode(&other)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", key, source.WithoutPath(err))
+		}
+	}
+	if err := delimiter(d, '}'); err != nil {
+		return nil, err
+	}
+	if len(out.images) == 0 {
+		return nil, errors.New("lists no images; an annotation file of COCO has images, annotations and categories")
+	}
+	f.countStray(out)
+	return out, nil
+}
+
+// countStray finds annotations of images that are not listed.
+func (f *file) countStray(out *found) {
+	listed := make(map[int64]bool, len(out.images))
+	for _, img := range out.images {
+		listed[img.ID] = true
+	}
+	for id, list := range out.annotations {
+		if listed[id] {
+			continue
+		}
+		if f.stray.count == 0 || id < f.stray.image {
+			f.stray.image = id
+		}
+		f.stray.count += len(list)
+	}
+}
+
+func delimiter(d *json.Decoder, want json.Delim) error {
+	t, err := d.Token()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("is not JSON: %w", source.WithoutPath(err))
+	}
+	if t != want {
+		return fmt.Errorf("is not an annotation file of COCO: %v where %v is expected", t, want)
+	}
+	return nil
+}
+
+// maxElement is the most bytes of one annotation.
+const maxElement = 64 << 20
+
+// each calls f with the elements of an array, and where they stand.
+func each(d *json.Decoder, f func(text json.RawMessage, at int64) error) error {
+	if err := delimiter(d, '['); err != nil {
+		return err
+	}
+	var text json.RawMessage
+	for i := 0; d.More(); i++ {
+		err := d.Decode(&text)
+		if err == nil && len(text) > maxElement {
+			err = fmt.Errorf("has %d bytes, more than %d", len(text), maxElement)
+		}
+		if err == nil {
+			err = f(text, d.InputOffset()-int64(len(text)))
+		}
+		if err != nil {
+			return fmt.Errorf("element %d: %w", i, err)
+		}
+	}
+	return delimiter(d, ']')
+}
+
+// looked is how many images are looked for in a folder that may be theirs.
+const looked = 20
+
+// imageFolder returns the folder of the images: beside the file, below it, or called as the file is, such as val2017 for
+// annotations/instances_val2017.json.
+func (f *file) imageFolder(images []imageRecord) (string, error) {
+	here := filepath.Dir(f.name)
+	stem := strings.TrimSuffix(filepath.Base(f.name), ".json")
+	_, split, _ := strings.Cut(stem, "_")
+	up := filepath.Dir(here)
+	best, most := "", 0
+	tried := []string{filepath.Join(up, split), filepath.Join(up, "images", split), filepath.Join(up, "images"), filepath.Join(here, "images"), filepath.Join(here, stem), here, up}
+	for _, dir := range tried {
+		n := 0
+		for _, img := range images[:min(looked, len(images))] {
+			if !filepath.IsLocal(filepath.FromSlash(img.FileName)) {
+				continue
+			}
+			if info, err := vfs.Stat(filepath.Join(dir, filepath.FromSlash(img.FileName))); err == nil && info.Mode().IsRegular() {
+				n++
+			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return "", fmt.Errorf("%s: %w", dir, source.WithoutPath(err))
+			}
+		}
+		if n > most {
+			best, most = dir, n
+		}
+	}
+	if most == 0 {
+		return "", fmt.Errorf("its images, such as %q, are in none of %s; put them into one of these folders, or give another annotation file alone",
+			images[0].FileName, strings.Join(tried[:5], ", "))
+	}
+	return best, nil
+}
+
+// prefix is what names of images begin with.
+func (f *file) prefix() string { return filepath.Base(f.dir) }

@@ -1,0 +1,224 @@
+package objects
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+
+	"github.com/penstock/penstock/internal/pixel"
+	"github.com/penstock/penstock/internal/runs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Names of columns. Rows of all that have any number are of the same instances.
+const (
+	Images    = source.ImagesName
+	Labels    = source.LabelsName
+	Boxes     = "boxes"
+	Area      = "area"
+	Crowd     = "iscrowd"
+	Difficult = "difficult"
+	Truncated = "truncated"
+	Keypoints = "keypoints"
+	Masks     = "masks" // a mask for each object
+	Mask      = "mask"  // a class for each pixel
+	ImageID   = "image_id"
+)
+
+// Instances is the name of those whose rows the fields have.
+const Instances = "objects"
+
+// columnOf is what becomes of the objects of an image.
+type columnOf struct {
+	make func(f Format, name string) source.Field
+	put  func(r *reading, v *source.Values, at int) error
+}
+
+var columns = map[string]columnOf{
+	Images: {
+		func(_ Format, name string) source.Field { return source.ContentField(name, tensor.Image) },
+		func(r *reading, v *source.Values, at int) error {
+			v.Borrow(at, r.file)
+			return nil
+		},
+	},
+	ImageID: {
+		func(_ Format, name string) source.Field { return source.NumberField(name, tensor.Int64) },
+		func(r *reading, v *source.Values, at int) error {
+			source.PutInt(v, at, r.image.ID)
+			return nil
+		},
+	},
+	Labels: {
+		func(f Format, name string) source.Field {
+			field := rows(name, tensor.Int64)
+			field.Classes = f.Classes
+			return field
+		},
+		each(func(b []byte, o *Object) []byte { return binary.LittleEndian.AppendUint64(b, uint64(o.Class)) }),
+	},
+	Boxes: {
+		func(_ Format, name string) source.Field {
+			field := rows(name, tensor.Float32, 4)
+			field.Content = tensor.Boxes
+			return field
+		},
+		each(func(b []byte, o *Object) []byte {
+			for _, x := range o.Box {
+				b = appendFloat(b, float32(x))
+			}
+			return b
+		}),
+	},
+	Keypoints: {
+		func(f Format, name string) source.Field {
+			field := rows(name, tensor.Float32, f.Points, 3)
+			field.Content = tensor.Keypoints
+			return field
+		},
+		each(func(b []byte, o *Object) []byte {
+			for _, x := range o.Points {
+				b = appendFloat(b, x)
+			}
+			return b
+		}),
+	},
+	Area: {
+		func(_ Format, name string) source.Field { return rows(name, tensor.Float32) },
+		each(func(b []byte, o *Object) []byte { return appendFloat(b, float32(o.Area)) }),
+	},
+	Crowd:     flag(func(o *Object) bool { return o.Crowd }),
+	Difficult: flag(func(o *Object) bool { return o.Difficult }),
+	Truncated: flag(func(o *Object) bool { return o.Truncated }),
+	Masks: {
+		func(_ Format, name string) source.Field {
+			field := source.ContentField(name, tensor.Mask)
+			field.Instances = Instances
+			return field
+		},
+		(*reading).putMasks,
+	},
+	Mask: {
+		func(_ Format, name string) source.Field { return source.ContentField(name, tensor.Mask) },
+		(*reading).putMask,
+	},
+}
+
+// rows returns a field with a row for each object.
+func rows(name string, dtype tensor.DType, shape ...int) source.Field {
+	f := source.RaggedField(name, dtype, shape...)
+	f.Instances = Instances
+	return f
+}
+
+// each returns the put of a column that appends a row for each object.
+func each(row func(b []byte, o *Object) []byte) func(r *reading, v *source.Values, at int) error {
+	return func(r *reading, v *source.Values, at int) error {
+		b := v.Buffer(at)
+		for i := range r.objects {
+			b = row(b, &r.objects[i])
+		}
+		v.Keep(at, b)
+		return nil
+	}
+}
+
+// flag returns a column of 0 and 1.
+func flag(is func(o *Object) bool) columnOf {
+	return columnOf{
+		func(_ Format, name string) source.Field { return rows(name, tensor.Uint8) },
+		each(func(b []byte, o *Object) []byte {
+			if is(o) {
+				return append(b, 1)
+			}
+			return append(b, 0)
+		}),
+	}
+}
+
+func appendFloat(b []byte, x float32) []byte {
+	return binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+}
+
+// maxStack bounds the pixels of the masks of an image.
+const maxStack = 1 << 30
+
+// putMasks writes the masks of all objects, one below the other, as a PNG of one bit a pixel; nothing for no object.
+func (r *reading) putMasks(v *source.Values, at int) error {
+	n, size := len(r.objects), r.w*r.h
+	if n == 0 {
+		v.Make(at, 0)
+		return nil
+	}
+	if int64(n)*int64(size) > maxStack {
+		return source.ValueError("%d masks of %dx%d pixels are more than %d pixels", n, r.w, r.h, maxStack)
+	}
+	r.stack = pixel.Grow(r.stack, n*size)
+	clear(r.stack)
+	for i := range r.objects {
+		m, err := r.draw(i)
+		if err != nil {
+			return err
+		}
+		m.Fill(r.stack[i*size:(i+1)*size], 1)
+	}
+	return putPNG(v, at, &image.Paletted{Pix: r.stack, Stride: r.w, Rect: image.Rect(0, 0, r.w, n*r.h), Palette: color.Palette{color.Black, color.White}})
+}
+
+// draw returns the mask of an object.
+func (r *reading) draw(i int) (runs.Mask, error) {
+	if r.objects[i].Draw == nil {
+		return runs.Mask{}, source.ValueError("object %d has a box and no outline", i)
+	}
+	m, err := r.objects[i].Draw(r.w, r.h)
+	if err != nil {
+		return m, source.ValueError("object %d: %w", i, err)
+	}
+	return m, nil
+}
+
+// ignored is the class of a pixel that belongs to several objects.
+const ignored = 255
+
+// putMask writes the class of each pixel: that of the image's own file, or by its objects: 0 where there is none, otherwise
+// the class and 1, and 255 where there are several, as torchvision's reference for segmentation on COCO has it.
+func (r *reading) putMask(v *source.Values, at int) error {
+	if r.image.Mask != nil {
+		b, err := r.image.Mask(v.Buffer(at))
+		v.Keep(at, b)
+		return err
+	}
+	r.stack = pixel.Grow(r.stack, r.w*r.h)
+	clear(r.stack)
+	for i, o := range r.objects {
+		if o.Class+1 >= ignored {
+			return source.ValueError("object %d: class %d, and a mask holds 254", i, o.Class)
+		}
+		m, err := r.draw(i)
+		if err != nil {
+			return err
+		}
+		m.Paint(func(x, y0, y1 int) {
+			for y := y0; y < y1; y++ {
+				if p := &r.stack[y*r.w+x]; *p == 0 {
+					*p = byte(o.Class + 1)
+				} else {
+					*p = ignored
+				}
+			}
+		})
+	}
+	return putPNG(v, at, &image.Gray{Pix: r.stack, Stride: r.w, Rect: image.Rect(0, 0, r.w, r.h)})
+}
+
+// putPNG makes an image file the value of a field.
+func putPNG(v *source.Values, at int, img image.Image) error {
+	b := bytes.NewBuffer(v.Buffer(at))
+	err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(b, img)
+	v.Keep(at, b.Bytes())
+	return err
+}

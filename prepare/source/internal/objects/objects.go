@@ -1,0 +1,169 @@
+// Package objects is the sources of images with objects on them: what COCO, Pascal VOC, YOLO and LabelMe have in
+// common. A format says which images there are and reads the objects of one; fields, checks and masks are decided here.
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/penstock/penstock/internal/runs"
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// Object is what is annotated on an image. Places are in corner coordinates, see [tensor.Boxes].
+type Object struct {
+	Box       [4]float64 // left, top, right and bottom
+	Class     int64
+	Area      float64
+	Crowd     bool
+	Difficult bool
+	Truncated bool
+	Points    []float32 // x, y and visibility of Format.Points points
+
+	// Draw returns the object's pixels on an image of that size; nil means that the format has none.
+	Draw func(w, h int) (runs.Mask, error)
+}
+
+// Image is an image of a set.
+type Image struct {
+	Name   string // inside the source; no other image has it
+	File   string // its path
+	Dir    string // the folder that File has to be in
+	Split  string // one of Format.Splits, if there are any
+	ID     int64
+	Width  int // as the annotations have it; 0 if they do not say
+	Height int
+
+	// Objects returns what is annotated on the image, whose size it gets. It may run beside those of other images.
+	Objects func(w, h int) ([]Object, error)
+
+	// Mask returns the file with the class of each pixel, in the memory of buf if it fits. nil: there is none.
+	Mask func(buf []byte) ([]byte, error)
+}
+
+// Set is the images of a source, in an order that is the same each time.
+type Set interface {
+	Len() int
+	Image(i int) Image
+	Close() error
+}
+
+// Format is what a kind of set says of all its images.
+type Format struct {
+	Kind    string
+	Path    string
+	Classes []string // of the objects
+	Splits  []string
+	Hints   []string
+	Points  int      // keypoints of an object, 0 for none
+	Columns []string // names of the columns that the set has, of those of this package
+	Default []string // those that --fields need not name
+}
+
+// New returns the images of a set as a source.
+func New(f Format, set Set, opts source.Options, selection []column.Selection) (source.Source, error) {
+	s := &samples{Format: f, set: set, orient: opts.Orient, outside: opts.Outside}
+	err := s.choose(selection)
+	if err == nil && set.Len() == 0 {
+		err = errors.New("holds no images")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", f.Path, errors.Join(err, set.Close()))
+	}
+	s.info = source.Info{Kind: f.Kind, Name: source.BaseName(f.Path), Unit: "images", Count: int64(set.Len()), Splits: f.Splits, Hints: f.Hints}
+	for _, c := range s.columns {
+		s.info.Fields = append(s.info.Fields, c.field)
+	}
+	return s, nil
+}
+
+// samples is the source of a Set.
+type samples struct {
+	Format
+	set     Set
+	orient  bool
+	outside bool
+	info    source.Info
+	columns []chosen
+}
+
+// chosen is a column that becomes a field.
+type chosen struct {
+	columnOf
+	field source.Field
+}
+
+// choose finds the columns that are wanted.
+func (s *samples) choose(selection []column.Selection) error {
+	if len(selection) == 0 {
+		for _, name := range s.Default {
+			selection = append(selection, column.Selection{Column: name})
+		}
+	}
+	for _, w := range selection {
+		if !slices.Contains(s.Columns, w.Column) {
+			return fmt.Errorf("--fields %s: there is no %q%s", w, w.Column, suggest.Hint(w.Column, s.Columns))
+		}
+		if w.Type != "" || w.Content.Name != "" {
+			return fmt.Errorf("--fields %s: the source knows the types of its fields; write %s without one", w, w.Column)
+		}
+		c := chosen{columnOf: columns[w.Column]}
+		c.field = c.make(s.Format, w.FieldName())
+		c.field.Origin = w.Column
+		s.columns = append(s.columns, c)
+	}
+	return nil
+}
+
+// Info implements source.Source.
+func (s *samples) Info() source.Info { return s.info }
+
+// Close implements source.Source.
+func (s *samples) Close() error { return s.set.Close() }
+
+// Samples implements source.Source.
+func (s *samples) Samples() iter.Seq2[source.Sample, error] {
+	return func(yield func(source.Sample, error) bool) {
+		for i := range s.set.Len() {
+			if !yield(s.sample(i), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Sample implements source.Indexed.
+func (s *samples) Sample(i int64) (source.Sample, error) { return s.sample(int(i)), nil }
+
+func (s *samples) sample(i int) source.Sample {
+	img := s.set.Image(i)
+	return source.Sample{Name: img.Name, Split: img.Split, Data: data{s, img}}
+}
+
+// data is the Data of an image.
+type data struct {
+	source *samples
+	image  Image
+}
+
+// Read implements source.Data.
+func (d data) Read(v *source.Values) error {
+	r, ok := v.Scratch.(*reading)
+	if !ok {
+		r = new(reading)
+		v.Scratch = r
+	}
+	if err := r.open(d.source, d.image); err != nil {
+		return err
+	}
+	for i, c := range d.source.columns {
+		if err := c.put(r, v, i); err != nil {
+			return fmt.Errorf("%s: %w", c.field.Name, err)
+		}
+	}
+	return nil
+}

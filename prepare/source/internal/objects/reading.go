@@ -1,0 +1,83 @@
+package objects
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/transforms"
+)
+
+// reading is an image that is read, and what a goroutine keeps of it for the next one.
+type reading struct {
+	source  *samples
+	image   Image
+	file    []byte
+	w, h    int
+	objects []Object
+	boxes   []float32
+	stack   []byte // pixels of masks
+}
+
+// open reads the image's file and its objects, and compares them.
+func (r *reading) open(s *samples, img Image) (err error) {
+	r.source, r.image, r.objects = s, img, nil
+	if err = (source.Confinement{Dir: img.Dir, Outside: s.outside}).Check(img.File); err != nil {
+		return fmt.Errorf("file %s: %w", filepath.ToSlash(img.File), err)
+	}
+	if r.file, err = source.File(img.File).Bytes(r.file); err != nil {
+		return fmt.Errorf("file %s: %w", filepath.ToSlash(img.File), err)
+	}
+	c, err := imagefile.ReadConfig(r.file)
+	if err != nil {
+		return err
+	}
+	if r.w, r.h = c.Opened(s.orient); img.Width != 0 && (img.Width != r.w || img.Height != r.h) {
+		return source.ValueError("the image is %dx%d pixels, and %dx%d by its annotations%s", r.w, r.h, img.Width, img.Height,
+			turned(c.Orientation, r.w == img.Height && r.h == img.Width))
+	}
+	if r.objects, err = img.Objects(r.w, r.h); err != nil {
+		return err
+	}
+	return r.check()
+}
+
+// turned is a hint for an image whose sides are those of its annotations the other way round.
+func turned(orientation int, swapped bool) string {
+	switch {
+	case !swapped:
+		return ""
+	case orientation >= 5:
+		return "; its EXIF orientation turns it: --exif-orientation applied or ignored takes it the other way"
+	}
+	return ", the other way round"
+}
+
+// margin is how far an object may be off the picture, in pixels: annotations are rounded.
+const margin = 1
+
+// check returns an error if an object cannot be on the image.
+func (r *reading) check() error {
+	r.boxes = r.boxes[:0]
+	for _, o := range r.objects {
+		for _, x := range o.Box {
+			r.boxes = append(r.boxes, float32(x))
+		}
+	}
+	if err := transforms.CheckBoxes(r.boxes); err != nil {
+		return source.ValueError("%w", err)
+	}
+	for i, o := range r.objects {
+		switch n := len(r.source.Classes); {
+		case o.Box[0] > float64(r.w)+margin || o.Box[1] > float64(r.h)+margin || o.Box[2] < -margin || o.Box[3] < -margin:
+			return source.ValueError("box %d is %v: it is outside of the image, which is %dx%d pixels", i, r.boxes[4*i:4*i+4], r.w, r.h)
+		case o.Class < 0 || n > 0 && o.Class >= int64(n):
+			return source.ValueError("object %d is of class %d, and there are %d", i, o.Class, n)
+		case math.IsNaN(o.Area) || math.IsInf(o.Area, 0) || o.Area < 0:
+			return source.ValueError("object %d has an area of %v", i, o.Area)
+		}
+	}
+	return nil
+}

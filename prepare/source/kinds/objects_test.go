@@ -1,0 +1,141 @@
+package kinds
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/tensor"
+)
+
+// put makes a file and its folders.
+func put(t testing.TB, root, name, text string) {
+	t.Helper()
+	path := filepath.Join(root, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pngOf returns the file of an image.
+func pngOf(t testing.TB, img image.Image) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// picture returns the file of an image of that size.
+func picture(t testing.TB, w, h int) string {
+	t.Helper()
+	img := image.NewNRGBA(image.Rect(0, 0, w, h))
+	img.Set(1, 1, color.White)
+	return pngOf(t, img)
+}
+
+// sampleText writes the values of a sample: numbers by the type of their field, masks as rows of digits, of image files their size.
+func sampleText(t testing.TB, s source.Source, sample source.Sample) string {
+	t.Helper()
+	v := source.NewValues(len(s.Info().Fields))
+	if err := sample.Data.Read(v); err != nil {
+		return sample.Name + ": " + err.Error()
+	}
+	text := sample.Name
+	if sample.Split != "" {
+		text += " (" + sample.Split + ")"
+	}
+	for i, f := range s.Info().Fields {
+		b := v.Get(i)
+		switch {
+		case f.Content == tensor.Mask && len(b) > 0:
+			m, err := imagefile.New(imagefile.Options{}).Numbers(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += " " + f.Name
+			for y := range m.H {
+				text += "|"
+				for x := range m.W {
+					text += fmt.Sprint(m.Pix[(y*m.W+x)*m.DType.Size()])
+				}
+			}
+		case f.Content == tensor.Image:
+			c, err := imagefile.ReadConfig(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += fmt.Sprintf(" %dx%d", c.Width, c.Height)
+		default:
+			text += fmt.Sprintf(" %s=%v", f.Name, numbersOf(b, f.DType))
+		}
+	}
+	return text
+}
+
+func numbersOf(b []byte, dt tensor.DType) (list []float64) {
+	for ; len(b) > 0; b = b[dt.Size():] {
+		switch dt {
+		case tensor.Float32:
+			list = append(list, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+		case tensor.Int64:
+			list = append(list, float64(int64(binary.LittleEndian.Uint64(b))))
+		default:
+			list = append(list, float64(b[0]))
+		}
+	}
+	return list
+}
+
+// checkSamples compares what a source is found to be and its samples with what they should be.
+func checkSamples(t *testing.T, path, kind, fields string, want ...string) source.Info {
+	t.Helper()
+	if found, err := source.Detect(path); found != kind {
+		t.Errorf("is taken for %q, %v", found, err)
+	}
+	s := mustOpen(t, path, source.Options{Fields: fields})
+	defer s.Close()
+	info := s.Info()
+	if info.Count != int64(len(want)) || info.Kind != kind {
+		t.Errorf("%d samples of kind %s, want %d", info.Count, info.Kind, len(want))
+	}
+	i := 0
+	for sample, err := range s.Samples() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := s.(source.Indexed).Sample(int64(i))
+		if err != nil || again.Name != sample.Name {
+			t.Errorf("sample %d is %q, %v and %q", i, again.Name, err, sample.Name)
+		}
+		if got := sampleText(t, s, sample); i < len(want) && got != want[i] {
+			t.Errorf("sample %d:\n%s, want\n%s", i, got, want[i])
+		}
+		i++
+	}
+	return info
+}
+
+// openError returns the text of the error of a source that cannot be opened.
+func openError(t *testing.T, path string, opts source.Options) string {
+	t.Helper()
+	s, err := Open(t.Context(), path, opts)
+	if err == nil {
+		s.Close()
+		t.Fatal("it can be opened")
+	}
+	return err.Error()
+}
