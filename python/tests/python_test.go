@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/pythontest"
@@ -58,19 +60,36 @@ func checkGolden[T any](t *testing.T, name string, entries []T) {
 	}
 }
 
-// TestPython runs the tests of the Python package. PYTHON names another interpreter. With PENSTOCK_TRANSPORT=portable,
-// those of the DataLoader have the transport of macOS and Windows.
+// TestPython runs the tests of the Python package, some modules at a time. PYTHON names another interpreter. With
+// PENSTOCK_TRANSPORT=portable, those of the DataLoader have the transport of macOS and Windows.
 func TestPython(t *testing.T) {
 	python := pythontest.Need(t, "import numpy")
-	var out bytes.Buffer
-	cmd := unittest(t, python, "-W", "error", "-m", "unittest", "discover", "-v", "-t", "..", "-s", ".")
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
-	t.Logf("%s\n%s", python, &out)
-	if err != nil {
-		t.Error(err)
+	modules, err := filepath.Glob("test_*.py")
+	if err != nil || len(modules) == 0 {
+		t.Fatal("no tests of Python here", err)
+	}
+	env := environment(t)
+	for _, module := range modules {
+		name := strings.TrimSuffix(module, ".py")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(python, "-W", "error", "-m", "unittest", "-v", "tests."+name)
+			cmd.Dir, cmd.Env = "..", env
+			out, err := cmd.CombinedOutput()
+			t.Logf("%s\n%s", python, out)
+			if err != nil {
+				t.Error(err)
+			}
+			for _, skipped := range pythonSkips.FindAllSubmatch(out, -1) {
+				t.Run(string(skipped[1]), func(t *testing.T) { t.Skip(string(skipped[2])) })
+			}
+		})
 	}
 }
+
+// pythonSkips finds the tests that "unittest -v" skipped, and why: "test_a (tests.test_b.C.test_a) ... skipped 'no torch'",
+// where the first line of a docstring may stand on a line of its own before the dots.
+var pythonSkips = regexp.MustCompile(`(?m)^ *(\w+) \([^\n]*\)(?:\n[^\n]*)? \.\.\. skipped ['"](.*)['"]$`)
 
 // TestPeers runs the tests of the folder peers, for make test-peers. They print as they go: they may run for an hour.
 func TestPeers(t *testing.T) {
@@ -86,16 +105,17 @@ func TestPeers(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-C", "../..", "-o", many, "./cmd/internal/preprocess/many").CombinedOutput(); err != nil {
 		t.Fatalf("building many: %v\n%s", err, out)
 	}
-	cmd := unittest(t, os.Getenv("PYTHON"), "-m", "unittest", "discover", "-v", "-t", "..", "-s", "peers", "-p", pattern)
-	cmd.Env = append(cmd.Env, "PENSTOCK_TEST_MANY="+many)
+	cmd := exec.Command(os.Getenv("PYTHON"), "-m", "unittest", "discover", "-v", "-t", "..", "-s", "peers", "-p", pattern)
+	cmd.Env = append(environment(t), "PENSTOCK_TEST_MANY="+many)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		t.Error(err)
 	}
 }
 
-// unittest returns a command of Python that has what the tests read: datasets, and the commands feed and preprocess.
-func unittest(t *testing.T, python string, args ...string) *exec.Cmd {
+// environment returns the variables of a Python that runs tests: they name what these read, datasets and the commands feed
+// and preprocess.
+func environment(t *testing.T) []string {
 	t.Helper()
 	data := t.TempDir()
 	if err := write(data); err != nil {
@@ -105,7 +125,5 @@ func unittest(t *testing.T, python string, args ...string) *exec.Cmd {
 	if out, err := exec.Command("go", "build", "-C", "../..", "-o", programs, "./cmd/feed", "./cmd/preprocess").CombinedOutput(); err != nil {
 		t.Fatalf("building feed and preprocess: %v\n%s", err, out)
 	}
-	cmd := exec.Command(python, args...)
-	cmd.Env = append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PYTHONDONTWRITEBYTECODE=1")
-	return cmd
+	return append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PYTHONDONTWRITEBYTECODE=1")
 }

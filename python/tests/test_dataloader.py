@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock import samplers
+from penstock import request, samplers
 from penstock import transforms as T
 
 from . import data
@@ -846,6 +846,16 @@ class DataLoaderTest(data.Copied):
         self.assertEqual(orders, 4 * orders[:1])
         with self.assertWarnsRegex(DeprecationWarning, "pin_memory_device is deprecated"):
             loader("images", 100, pin_memory_device="cuda").close()
+
+    def test_pinned_memory_of_arrays(self):
+        """Is NVIDIA's driver's, where there is one, and not torch's: it is asked of the first device."""
+        for asked in (False, True):
+            with loader("images", 100, output="numpy", pin_memory=asked) as dl:
+                (self.assertNotEqual if asked else self.assertEqual)(dl.stats()["pinned"], "not asked for")
+        with mock.patch("penstock.pinned.Context") as context:
+            pinning, copies = request._pinning(True, "numpy", None)
+        context.assert_called_once_with(0)
+        self.assertEqual((pinning.state, copies, request._pinning(False, "numpy", None)), ("yes", None, (None, None)))
 
     def test_a_fork_gets_an_error_at_once(self):
         with loader("images", 50, True, seed=3) as f:

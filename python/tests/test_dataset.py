@@ -116,6 +116,10 @@ class RecordsTest(unittest.TestCase):
         for key in (n, -n - 1, [0, n], [-n - 1], [0.5], np.ones(3, bool)):
             with self.assertRaises(IndexError, msg=str(key)):
                 self.images[key]
+        for of in (self.images, self.ds):
+            for record in (n, -n - 1):
+                with self.assertRaisesRegex(IndexError, f"record {record} is out of range: there are {n}$"):
+                    of[record]
         with self.assertRaisesRegex(IndexError, r"not by an array of shape \(1, 2\)"):
             self.ds[[[0, 1]]]
 
@@ -541,6 +545,13 @@ class ReplacedTest(data.Copied):
         self.assertEqual(penstock.open(path)["int64"][77], 5)
         with self.assertRaisesRegex(penstock.Error, f"{was.id} then, {32 * '5'} now"):
             len(pickle.loads(pickle.dumps(was)))
+        for values in (was["int64"].numpy()[1:], was["int64"].numpy().astype("<f8")):  # a record less, another type
+            path = self.copy("types.h5")
+            with h5py.File(path, "r+") as f:
+                del f["int64"]
+                f["int64"] = values
+            with self.assertRaisesRegex(penstock.Error, "dataset /int64: .* but the manifest says int64"):
+                penstock.open(path)
 
     @unittest.skipUnless(os.path.isdir("/proc/self/fd"), "no /proc here")
     def test_more_files_than_this_process_may_have_open(self):

@@ -255,6 +255,22 @@ class SubjectTest(TorchTest):
             with self.assertRaisesRegex(ValueError, "the TorchDataset normalizes, and transforms= are given"):
                 self.load(tds, transforms=T.ToTensor())
 
+    def test_normalization_of_a_torch_dataset(self):
+        """As transforms: ToTensor makes CHW of what is CHW; images in HWC stay so."""
+        normalization = types.SimpleNamespace(mean=[0.5], std=[0.25], scale=255)
+        for layout, first in (("CHW", "ToTensor"), ("HWC", "ConvertImageDtype")):
+            f = types.SimpleNamespace(pending=True, normalization=normalization, layout=layout)
+            rest = types.SimpleNamespace(pending=False, normalization=normalization, layout=layout)
+            part = subject._of_torch(types.SimpleNamespace(dataset=self.ds, fields={"images": f, "others": rest}))
+            self.assertEqual(list(part.transforms), ["images"])
+            self.assertEqual([step["op"] for step in T.translate(part.transforms["images"])], [first, "Normalize"])
+
+    def test_an_empty_list_is_a_dataset_without_records(self):
+        """As for torch, and not several datasets."""
+        self.assertFalse(subject.is_prepared([]))
+        with self.load([]) as dl:
+            self.assertEqual((len(dl), list(dl)), (0, []))
+
     def test_samplers_over_fewer_records(self):
         u = self.u
         for sampler, want in (

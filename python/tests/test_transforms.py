@@ -165,6 +165,8 @@ class TransformsTest(unittest.TestCase):
             (T.RandomRotation(3, expand=True), "expand=True: records have one size"),
             (T.GaussianBlur((3, 5)), "the kernel is a square"),
             (T.Pad(1, 0.5), r"fill=0.5: images are bytes"),
+            (T.Pad(1, [3, 0.5]), r"fill=\[3, 0.5\]: images are bytes"),
+            (T.Pad(1, {"images": 3, "others": 4}), "fill=.*: give one color"),
             (T.MixUp(), "MixUp works on batches: give it to batch_transforms="),
             (T.RandomChoice([T.MixUp(), T.ToTensor()]), "ToTensor works on single records"),
         ):
