@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,9 @@ import (
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/store"
 )
+
+// places is at how many bytes of a file TestEveryCorruption flips a bit, at most; .ci/run has more.
+var places = flag.Int("places", 500, "bytes of a file in which TestEveryCorruption flips a bit, at most")
 
 // Every corruption of a file of images, of one of ragged fields in splits, and of compressed ones
 // (of their chunks, the index of these, all), is found or does no harm. Verify reports
@@ -31,7 +35,7 @@ func testEveryCorruption(t *testing.T) {
 		trials := corruption.NewTrials(t, path)
 		trials.Unchecked = true
 		good := read(t, path)
-		for done, data := range corruption.Done(good, max(29, len(good)/2000), 15) {
+		for done, data := range corruption.Done(good, max(29, len(good) / *places), 15) {
 			bad := filepath.Join(dir, "bad.h5")
 			os.Remove(bad)
 			if err := os.WriteFile(bad, data, 0o666); err != nil {
