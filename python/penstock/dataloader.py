@@ -285,6 +285,7 @@ class DataLoader:
             from .workers import UserLoader
 
             engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, on_error=given["on_error"], output=output)
+            rank, world_size = engine.part
         self._signature = signature
         self._held = {"rank": rank, "world_size": world_size}
         if isinstance(dataset, Samples):

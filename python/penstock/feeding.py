@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from . import samplers
 from .batch import LoaderBatch
 from .errors import Error
 from .options import count
@@ -18,8 +19,7 @@ class FeedLoader:
     """The engine of a DataLoader over prepared datasets: each loop over it is an epoch."""
 
     def __init__(self, request: Request) -> None:
-        self._distributed: Any
-        self._distributed, self._said = request.distributed, 0
+        self._distributed = None if request.distributed is None else samplers.Announced(request.distributed)
         self._pinning = request.pinning
         self._loop: object = None  # the one that is under way
         self._wanted: int | None = None  # the epoch of the next loop, said during one
@@ -54,9 +54,9 @@ class FeedLoader:
 
     def _begin(self) -> dict[str, Any]:
         """Return where a loop begins."""
-        if self._distributed is not None and self._distributed.epoch != self._said:
-            self._said = self._distributed.epoch
-            self.set_epoch(self._said)
+        said = None if self._distributed is None else self._distributed.said()
+        if said is not None:
+            self.set_epoch(said)
         if self._wanted is not None:
             return position(self._wanted, 0)
         if self.resumed:

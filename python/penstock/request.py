@@ -74,7 +74,7 @@ class Request:
         order, implied = _order(signature, of, narrowed, batch_size, drop_last)
         rank, world_size = ranks(given.rank, given.world_size, implied)
         workers = None if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_WORKERS)
-        seed = _seed(given.seed if signature.generator is None else drawn(given.seed, signature.generator), implied)
+        seed = seed_of(given.seed if signature.generator is None else drawn(given.seed, signature.generator), implied)
         pipelines, functions = _by_field(_normalizing(of, given.transforms), given, signature)
         if functions is None:
             _without_python(signature)
@@ -200,7 +200,7 @@ def ranks(rank: Any, world_size: Any, implied: Mapping[str, Any]) -> tuple[int, 
     return count("rank", rank or 0, 0, world_size - 1, f", as world_size is {world_size}"), world_size
 
 
-def _seed(seed: Any, implied: Mapping[str, Any]) -> int:
+def seed_of(seed: Any, implied: Mapping[str, Any]) -> int:
     """Return the seed that is given, or that of a DistributedSampler, whose default is 0."""
     if seed is None:
         return count("seed", implied.get("seed", 0), 0, samplers.MAX_SEED)

@@ -328,6 +328,46 @@ class SubjectTest(TorchTest):
                 plain.set_epoch(epoch)
                 self.assertEqual(indices(dl), indices(plain))
             self.assertEqual(indices(dl), indices(plain))  # they count up
+            again = indices(dl)  # epoch 4
+            given.set_epoch(4)
+            self.assertEqual([indices(dl), indices(dl)][0], again)  # the number of the last epoch is an epoch too
+            self.assertNotEqual(indices(dl), again)
+
+    def test_a_distributed_sampler_of_several_loaders(self):
+        given = self.u.DistributedSampler(self.ds, 2, 1, seed=3)
+        with self.load(self.ds, sampler=given) as one, self.load(self.ds, sampler=given) as other:
+            first = [indices(one), indices(other)]
+            self.assertEqual(*first)
+            given.set_epoch(0)
+            self.assertEqual([indices(one), indices(other)], first)
+            self.assertNotEqual(indices(one), first[0])
+
+    def test_a_distributed_sampler_of_a_user_dataset(self):
+        for batch_size in (3, 4):
+            sampler = self.u.DistributedSampler(range(21), 2, 1)
+            with self.code(sampler=sampler, seed=5, batch_size=batch_size) as dl:
+                self.assertEqual((dl.rank, dl.world_size), (1, 2))
+                with self.code(shuffle=True, seed=5, rank=1, world_size=2, batch_size=batch_size) as plain:
+                    for epoch in (0, 1, 1, 4):
+                        sampler.set_epoch(epoch)
+                        plain.set_epoch(epoch)
+                        self.assertEqual([b.tolist() for b in dl], [b.tolist() for b in plain])
+        with self.assertRaisesRegex(ValueError, "rank is 0, and that of the DistributedSampler is 1"):
+            self.code(sampler=self.u.DistributedSampler(range(21), 2, 1), seed=5, rank=0, world_size=2)
+        with self.assertRaisesRegex(ValueError, "seed is 5, and that of the DistributedSampler is 7"):
+            self.code(sampler=self.u.DistributedSampler(range(21), 2, 1, seed=7), seed=5)
+
+    def code(self, **options):
+        """Return a DataLoader of a dataset of Python."""
+
+        class Numbers:
+            def __len__(self):
+                return 21
+
+            def __getitem__(self, i):
+                return i
+
+        return penstock.DataLoader(Numbers(), output="numpy", num_workers=0, **options)
 
 
 class RanksTest(unittest.TestCase):

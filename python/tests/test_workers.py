@@ -83,6 +83,30 @@ class Resumable:
         self.at, self.asked = state["at"], state["asked"]
 
 
+class Stately:
+    """A sampler with a state, which is that of its next epoch once it has given its last record."""
+
+    def __init__(self, n):
+        self.n, self.order, self.at = n, None, 0
+
+    def __len__(self):
+        return self.n
+
+    def __iter__(self):
+        if self.order is None:
+            self.order, self.at = random.sample(range(self.n), self.n), 0
+        while self.at < self.n:
+            self.at += 1
+            yield self.order[self.at - 1]
+        self.order = None
+
+    def state_dict(self):
+        return {"order": self.order, "at": self.at}
+
+    def load_state_dict(self, state):
+        self.order, self.at = state["order"], state["at"]
+
+
 class Fails(Squares):
     """Records some of which do something else."""
 
@@ -545,8 +569,12 @@ class Seeded(unittest.TestCase):
 class States(unittest.TestCase):
     def check(self, make, workers, step, every=1, **arguments):
         arguments = {"num_workers": workers, "batch_size": 3, "snapshot_every_n_steps": every, **arguments}
+
+        def made():
+            return {k: v() if k == "sampler" else v for k, v in arguments.items()}
+
         seed_all(5)
-        of = loader(make(), **arguments)
+        of = loader(make(), **made())
         list(of)
         loop = iter(of)
         for _ in range(step):
@@ -554,7 +582,7 @@ class States(unittest.TestCase):
         state = of.state_dict()
         want = everything(loop)
         seed_all(77)
-        resumed = loader(make(), **arguments)
+        resumed = loader(make(), **made())
         resumed.load_state_dict(state)
         before = random.getstate()
         self.assertEqual(everything(resumed), want)
@@ -573,6 +601,14 @@ class States(unittest.TestCase):
             if workers:
                 self.check(lambda: Stream(40), workers, step, every)
             self.check(lambda: Resumable(40), workers, step, every)
+
+    def test_samplers_with_a_state(self):
+        """In the last step, too: the end of the sampler was seen by a batch that it could not fill, and not by others."""
+        for workers in (0, 2):
+            for n, drop_last in ((20, False), (21, False), (20, True)):
+                for step in range(not workers, n // 3 + (n % 3 > 0 and not drop_last) + 1):  # 0 workers draw in the first step
+                    with self.subTest(workers=workers, n=n, drop_last=drop_last, step=step):
+                        self.check(lambda: Squares(n), workers, step, sampler=lambda: Stately(n), drop_last=drop_last)
 
     def test_state_of_the_dataset_is_loaded(self):
         data = Resumable(10)

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
+from .. import samplers
 from ..errors import Error
 from ..signature import Signature
 from . import collate, randomness, sampling
@@ -39,8 +40,12 @@ class UserLoader:
         _refuse(signature, seed, world_size, on_error)
         self._signature = signature
         self._ordered: Any = None
+        self._announced: samplers.Announced | None = None
         if seed is not None and not signature.iterable:
             self._ordered = sampling.seeded(signature, seed, rank, world_size)
+            self._rank, self._world_size = self._ordered.rank, self._ordered.world_size
+            if type(signature.sampler).__name__ == "DistributedSampler":
+                self._announced = samplers.Announced(signature.sampler)
         self.sampler, self.batch_sampler = sampling.of(signature, self._torch)
         self._persistent: Any = None  # the loop whose workers stay
         self._latest: weakref.ref[Loop] | None = None
@@ -59,6 +64,11 @@ class UserLoader:
     def signature(self, signature: Signature) -> None:
         _refuse(signature, self._seed, self._world_size, self._on_error)
         self._signature = signature
+
+    @property
+    def part(self) -> tuple[int, int]:
+        """Rank and world size."""
+        return self._rank, self._world_size
 
     @property
     def epoch(self) -> int:
@@ -97,6 +107,9 @@ class UserLoader:
         return self.batch_sampler if self._signature.batched else self.sampler
 
     def __iter__(self) -> Iterator[Any]:
+        said = None if self._announced is None else self._announced.said()
+        if said is not None:
+            self.set_epoch(said)
         signature = self._signature
         workers = self._workers()
         persistent = self._persistent

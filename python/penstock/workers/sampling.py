@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from .. import order, samplers
 from ..errors import Error, UnsupportedError
+from ..request import ranks, seed_of
 from ..signature import Signature
 from . import randomness
 from .fetch import stateful
@@ -91,6 +93,12 @@ class _Batches:
         return whole + (1 if rest and not self.drop_last else 0)
 
 
+def _plainly_batches(sampler: Any) -> bool:
+    """Return whether an object puts the records of a sampler together as torch's BatchSampler does: subclasses may do anything."""
+    data = sys.modules.get("torch.utils.data")
+    return type(sampler) in (_Batches, getattr(data, "BatchSampler", _Batches))
+
+
 #: Stands for the same random numbers as before iter(), in a state.
 _SAME = "begun"
 
@@ -112,6 +120,8 @@ class Sampled:
         self.given = 0
         self._initial: dict[str, Any] = {}  # the states that iterator and sampler had then
         self._drawn: list[Any] = []  # what comes next, if it had to be asked for before
+        # Whether the sampler has come to its end: the state that it has then may be that of its next epoch.
+        self._ended = False
 
     @property
     def begun(self) -> bool:
@@ -120,7 +130,7 @@ class Sampled:
 
     def begin(self) -> None:
         """Call iter() of the sampler."""
-        self._begun, self._first, self.given, self._drawn = self._random(), None, 0, []
+        self._begun, self._first, self.given, self._drawn, self._ended = self._random(), None, 0, [], False
         self._iterator = iter(self._sampler)
         self._initial = self._own()
 
@@ -131,7 +141,13 @@ class Sampled:
             self._first = self._begun if now == self._begun else now
         found = self._drawn.pop() if self._drawn else next(self._iterator)
         self.given += 1
+        self._ended = self._cut_short(found)
         return found
+
+    def _cut_short(self, batch: Any) -> bool:
+        """Return whether a batch is shorter than others, so that the batch sampler has seen the end of its sampler."""
+        batches = self._sampler
+        return _plainly_batches(batches) and not batches.drop_last and len(batch) < batches.batch_size
 
     def state(self, given: int | None = None) -> dict[str, Any]:
         """Return the state after what was given last, or, with 0, before anything was given."""
@@ -140,6 +156,8 @@ class Sampled:
         if not own or given == 0:
             first = self._random() if self._first is None and self._generator is not None else self._first
             found["begun"], found["first"] = self._begun, _SAME if first is self._begun else first
+        if own and given is None and self._ended:
+            found["ended"] = True
         return found
 
     def _own(self) -> dict[str, Any]:
@@ -172,6 +190,8 @@ class Sampled:
                     next(self._iterator, None)
             if first is not None and not given:
                 self._drawn = list(itertools.islice(self._iterator, 1))  # now, with those random numbers
+            if state.get("ended"):
+                self._iterator, self._ended = iter(()), True
         self._begun, self._first, self.given = begun or self._begun, first, given
 
     def _random(self) -> Any:
@@ -271,15 +291,22 @@ class _Part:
 
 
 def seeded(signature: Signature, seed: int, rank: int, world_size: int) -> Ordered:
-    """Return the order of a loader with a seed; raise ValueError or UnsupportedError for a sampler that draws by itself."""
+    """Return the order of a loader with a seed; raise ValueError or UnsupportedError for a sampler that draws by itself.
+
+    The part of a DistributedSampler is that of the order, where no other was given.
+    """
     if signature.batch_sampler is not None:
         raise ValueError("seed= with batch_sampler: a batch sampler draws by itself; leave seed out, or give batch_size and sampler")
-    n = len(signature.dataset)
+    n, size, drop_last = len(signature.dataset), signature.batch_size or 1, signature.drop_last
     sampler: Any = signature.sampler
     if sampler is not None:
-        sampler, _ = samplers.translate(sampler, n)
+        sampler, implied = samplers.translate(sampler, n, batch_size=size, drop_last=drop_last)
+        seed_of(seed, implied)  # which refuses another one
+        if "rank" in implied:
+            rank, world_size = ranks(*((rank, world_size) if world_size > 1 else (None, None)), implied)
+        drop_last = implied.get("drop_last", drop_last)
     elif signature.shuffle:
         sampler = samplers.Shuffle()
     else:
         sampler = samplers.Sequential()
-    return Ordered(sampler, n, signature.batch_size or 1, seed, signature.drop_last, rank, world_size)
+    return Ordered(sampler, n, size, seed, drop_last, rank, world_size)
