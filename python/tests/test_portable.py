@@ -19,6 +19,7 @@ import numpy as np
 import penstock
 from penstock import samplers, sharedfile
 from penstock.sharedfile import SharedFile
+from penstock.workers.memory import Reader, Writer, memory_file
 
 from . import data
 from .test_dataloader import gone, loader, records
@@ -48,6 +49,7 @@ class PortableTest(unittest.TestCase):
     """A few tests of the portable transport; with PENSTOCK_TRANSPORT=portable, all others are of it, too."""
 
     def setUp(self):
+        data.folder()  # before TMPDIR is another one
         self.folder = tempfile.mkdtemp(prefix="penstock python ümlaut ")
         self.addCleanup(shutil.rmtree, self.folder)
         names = {sharedfile.TRANSPORT: "portable", "TMPDIR": self.folder, "TEMP": self.folder}
@@ -72,6 +74,24 @@ class PortableTest(unittest.TestCase):
             self.assertEqual(records(dl), list(range(1500)))
             child = dl._engine.session.child
         self.assertEqual(child.returncode, 0)
+
+    def test_memory_of_a_worker_that_grows_while_it_is_mapped(self):
+        """A file on a disk grows in pieces: its end may be within a slot."""
+        file = memory_file()
+        writer, reader = Writer(file), Reader(file)
+        self.addCleanup(reader.close)
+
+        def send(n):
+            room = writer.room(n)
+            room.take(n)[:] = n % 251
+            return room.number, room.at, room.size, writer.end
+
+        for n in (100, 3 << 20):
+            slot = send(n)
+            file.grow(file.size + mmap.ALLOCATIONGRANULARITY)  # the first piece of the next slot
+            self.assertEqual(set(reader.slot(*slot).array(0, n).tolist()), {n % 251})
+        slot = send(5 << 20)
+        self.assertEqual(set(reader.slot(*slot).array(0, 5 << 20).tolist()), {(5 << 20) % 251})
 
     def test_files_have_no_name_and_one_reader(self):
         with loader("images", 100):

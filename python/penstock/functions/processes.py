@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.connection
 import os
 import pickle
 import select
+import selectors
 import signal
 import socket
 import sys
@@ -24,6 +26,7 @@ from .worker import Finished, Worker
 
 #: How many seconds workers have to end by themselves.
 _ENDING = 2.0
+_LOOK = 1.0
 
 
 class Processes:
@@ -140,13 +143,10 @@ class Here:
     def meanwhile(self, wire: socket.socket, deadline: float | None) -> None:
         """Call functions until something is to be received, or until a time of time.monotonic."""
         while True:
-            poll = select.poll()
-            poll.register(wire, select.POLLIN)
-            if self._connection.fileno() >= 0:
-                poll.register(self._connection, select.POLLIN)
-            wait = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1e3
-            ready = poll.poll(0 if self._worker.ready else wait)
-            if wire.fileno() in {fd for fd, _ in ready} or not (ready or self._worker.ready):
+            sockets = [s for s in (wire, self._connection) if s.fileno() >= 0]
+            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready = _readable(sockets, 0 if self._worker.ready else wait)
+            if wire in ready or not (ready or self._worker.ready):
                 return
             try:
                 with kept():
@@ -225,8 +225,29 @@ def _one_thread() -> None:
         cv2.setNumThreads(0)
 
 
+#: Takes descriptors of any number, where the system has it.
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
+
+
+def _readable(sockets: Sequence[socket.socket], seconds: float | None) -> list[Any]:
+    """Return the sockets with something to receive, or that are closed; none after some seconds."""
+    with _Selector() as selector:
+        for each in sockets:
+            selector.register(each, selectors.EVENT_READ)
+        return [key.fileobj for key, _ in selector.select(seconds)]
+
+
 def _watch(connection: socket.socket, parent: int) -> None:
     """End this process soon after the feeding process, or the parent, has gone, whatever its function does."""
+    if hasattr(select, "poll"):
+        _until_gone(connection, parent)
+    else:
+        _until_gone_on_windows(connection)
+    time.sleep(_ENDING / 2)
+    os._exit(1)
+
+
+def _until_gone(connection: socket.socket, parent: int) -> None:
     poll = select.poll()
     poll.register(connection, 0)  # its end is reported always
     starter, pidfd = os.getppid(), -1
@@ -235,5 +256,15 @@ def _watch(connection: socket.socket, parent: int) -> None:
         poll.register(pidfd, select.POLLIN)
     while not poll.poll(None if pidfd >= 0 else 1000) and os.getppid() == starter:
         pass
-    time.sleep(_ENDING / 2)
-    os._exit(1)
+
+
+def _until_gone_on_windows(connection: socket.socket) -> None:
+    """Look each second: no call there waits for the end of a connection whose messages another thread receives."""
+    parent = multiprocessing.parent_process()
+    sentinels = [] if parent is None else [parent.sentinel]
+    while not multiprocessing.connection.wait(sentinels, _LOOK):
+        try:
+            if _readable([connection], 0) and not connection.recv(1, socket.MSG_PEEK):
+                return
+        except OSError:
+            return

@@ -27,6 +27,7 @@ _ALIGNMENT = 64
 _KEPT = 16  # slots that are free, and keep their memory
 _AT_ONCE = 16  # slots by which the file grows, at least
 _LONGEST = 4 << 30  # by which it is doubled, at most
+_LONGEST_ON_DISK = 256 << 20  # by which half of it is added, at most
 _BYTES = Rows(np.dtype(np.uint8))
 
 
@@ -106,11 +107,16 @@ class _Maps:
         self._file, self.areas = file, Areas()
         self._parts: list[tuple[int, mmap.mmap]] = []
 
+    @property
+    def end(self) -> int:
+        """The offset up to which the file is mapped."""
+        return _SLOTS + self.areas.size
+
     def reach(self, end: int) -> None:
-        """Map what is not mapped of the file, if an offset is beyond what is."""
-        start = _SLOTS + self.areas.size
+        """Map the file up to an offset, which must be the end of a slot: no slot is in two parts."""
+        start = self.end
         if end > start:
-            memory = self._file.map(start, self._file.size - start)
+            memory = self._file.map(start, end - start)
             self.areas.add(Mapping(np.frombuffer(memory, np.uint8)))
             self._parts.append((start, memory))
 
@@ -132,6 +138,11 @@ class Writer:
         self._free: dict[int, _Place] = {}  # those that the loader does not refer to, by number; this process may
         self._vacant: list[_Place] = []  # more of them, whose memory was given back to the system
         self._end = _SLOTS
+
+    @property
+    def end(self) -> int:
+        """The end of the last slot that there may be in what is mapped: up to it, the loader can map the file."""
+        return self._maps.end
 
     def give_back(self, numbers: list[int]) -> None:
         """Take slots back that the loader has no use for any more."""
@@ -174,15 +185,22 @@ class Writer:
         """Return a new slot, of a size that others may have, too; make the file longer if it has no room for it."""
         step = max(mmap.ALLOCATIONGRANULARITY, 1 << max(0, nbytes.bit_length() - 4))
         size = -(-max(nbytes, 1) // step) * step
-        if self._end + size > self._file.size:
-            self._end = self._file.size
-            # Pages that nobody writes take no memory, so there is room for many; on a disk they take their place.
-            self._file.grow(self._end + (size if self._file.on_disk else max(_AT_ONCE * size, min(self._end, _LONGEST))))
-            self._maps.reach(self._end + size)
+        if self._end + size > self._maps.end:
+            self._end = self._maps.end
+            end = self._end + self._room_for_more(size)
+            self._file.grow(end)
+            self._maps.reach(end)
         made = _Place(len(self._slots), self._end, size)
         self._slots.append(made)
         self._end += size
         return made
+
+    def _room_for_more(self, size: int) -> int:
+        """Return by how many bytes the file grows for a slot: mappings should be few, as each may keep a descriptor."""
+        if not self._file.on_disk:  # pages that nobody writes take no memory
+            return max(_AT_ONCE * size, min(self._end, _LONGEST))
+        half = self._end // 2 // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        return max(size, min(half, _LONGEST_ON_DISK))
 
 
 class Reader:
@@ -193,9 +211,12 @@ class Reader:
         self._unused: list[int] = []
         self._places: dict[int, tuple[int, int]] = {}
 
-    def slot(self, number: int, at: int, size: int) -> Lease:
-        """Return a slot that a worker has filled."""
-        self._maps.reach(at + size)
+    def slot(self, number: int, at: int, size: int, end: int) -> Lease:
+        """Return a slot that a worker has filled. ``end`` is that of the worker's mapped memory.
+
+        The file may be longer while the worker adds to it, by a part of a slot.
+        """
+        self._maps.reach(end)
         self._places[number] = at, at + size
         return Lease(Slot(self._maps.areas, number, self._freed), at - _SLOTS)
 

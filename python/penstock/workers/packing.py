@@ -22,11 +22,11 @@ _INLINE = 8192
 class Packed(NamedTuple):
     """A result in parts, which is itself to be pickled.
 
-    ``slots`` are (number, offset, size) of slots, ``buffers`` (index of the slot, offset, length) of buffers in them, and ``body``
-    the stream of pickle, or the number of the buffer that has it.
+    ``slots`` are (number, offset, size, end) of slots, ``end`` being that of the worker's mapped memory, ``buffers`` (index of the
+    slot, offset, length) of buffers in them, and ``body`` the stream of pickle, or the number of the buffer that has it.
     """
 
-    slots: tuple[tuple[int, int, int], ...]
+    slots: tuple[tuple[int, int, int, int], ...]
     buffers: tuple[tuple[int, int, int], ...]
     body: Any
 
@@ -69,7 +69,7 @@ def _placed(buffers: list[np.ndarray], room: Room | None, writer: Writer) -> tup
     used = {slot for slot, _, n in places if n}
     writer.give_back([r.number for i, r in enumerate(rooms) if i not in used])
     kept = [i for i in range(len(rooms)) if i in used]
-    slots = tuple((rooms[i].number, rooms[i].at, rooms[i].size) for i in kept)
+    slots = tuple((rooms[i].number, rooms[i].at, rooms[i].size, writer.end) for i in kept)
     return slots, tuple((kept.index(slot) if n else 0, at, n) for slot, at, n in places)
 
 
