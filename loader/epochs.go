@@ -161,8 +161,19 @@ func (ld *Loader) intact() error {
 type pass struct {
 	loop   *schedule.Loop
 	last   *order.Epoch // that the loop knows of
+	reads  reads
 	scouts sync.WaitGroup
 }
+
+// reads is what was read since a loop began.
+type reads struct {
+	tally *tally
+	pool  *pool
+	start resources
+}
+
+// FromStorage reports whether most of the bytes came from storage.
+func (r *reads) FromStorage() bool { return r.tally.fromStorage(r.start, r.pool.cost().Bytes) }
 
 // beginning says where a loop may begin that finds the Loader in the middle of its epoch.
 type beginning int
@@ -181,9 +192,8 @@ func (ld *Loader) begin(ctx context.Context, number, end int, where beginning) (
 	if at.Epoch != number || where == resumed && !isResumed {
 		at = schedule.Position{Epoch: number}
 	}
-	start := used()
-	p := &pass{last: ld.setup.epoch(number)}
-	plan := schedule.Plan{First: p.last, From: at, FromStorage: func() bool { return ld.tally.fromStorage(start, ld.pool.cost().Bytes) }}
+	p := &pass{last: ld.setup.epoch(number), reads: reads{ld.tally, ld.pool, used()}}
+	plan := schedule.Plan{First: p.last, From: at, Reads: &p.reads}
 	if number+1 < end {
 		p.last = ld.setup.epoch(number + 1)
 		plan.Next = p.last
@@ -195,7 +205,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, where beginning) (
 	} else if err != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, err)
 	}
-	ld.tally.enter(start)
+	ld.tally.enter(p.reads.start)
 	if ld.setup.can.LookaheadBytes() > 0 {
 		ctx := p.loop.Context()
 		p.scouts.Go(func() { ld.setup.scout(ctx, p.loop) })

@@ -163,7 +163,7 @@ func (c *setup) jointFunc(f *fill.Field, id int) (fill.JointFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(dst, src []byte, outs, ins [][]byte, r fill.Record) error {
+	return func(dst, src []byte, outs, ins [][]byte, r *fill.Record) error {
 		record := c.record(r)
 		for i := range after {
 			a := &after[i]

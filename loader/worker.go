@@ -77,11 +77,11 @@ func (c *setup) convert(in tensor.Spec, id int) (fill.RecordFunc, fill.Stage, er
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(dst, src []byte, r fill.Record) error { return do(dst, src, c.record(r)) }, nil, nil
+	return func(dst, src []byte, r *fill.Record) error { return do(dst, src, c.record(r)) }, nil, nil
 }
 
 // record returns what a Transform knows of a record.
-func (c *setup) record(r fill.Record) Record {
+func (c *setup) record(r *fill.Record) Record {
 	return Record{Index: r.Index, Position: r.Position, Epoch: r.Epoch, Seed: c.opts.Seed, repeats: c.repeats}
 }
 
@@ -91,7 +91,7 @@ type stage struct {
 	set *setup
 }
 
-func (s stage) Put(ctx context.Context, dst, src []byte, r fill.Record) error {
+func (s stage) Put(ctx context.Context, dst, src []byte, r *fill.Record) error {
 	return ofStage(s.Stage.Put(ctx, dst, src, s.set.record(r)))
 }
 

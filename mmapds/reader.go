@@ -113,19 +113,30 @@ func (r *reader) rangesOfRuns(runs []rowSpan) []Range {
 	return r.rangesOf(nil, len(runs), func(k int) (int, int) { return runs[k].row, runs[k].row + runs[k].n })
 }
 
-// slice returns rows [a, b), which exist.
+// slice returns rows [a, b), which exist. Small records are sliced one by one, so that a call for rows that are all in
+// the files goes the short way.
 func (r *reader) slice(a, b int) (tensor.View, error) {
 	var data []byte
-	err := r.read(context.Background(), func() (request, error) {
+	var err error
+	if r.pager == nil {
+		data, err = r.files.slice(a, b)
+	} else {
+		data, err = r.fetchSlice(a, b)
+	}
+	if err != nil {
+		return tensor.View{}, err
+	}
+	return tensor.Of(r.column.spec, b-a, data), nil
+}
+
+func (r *reader) fetchSlice(a, b int) (data []byte, err error) {
+	err = r.read(context.Background(), func() (request, error) {
 		return request{need: r.ranges(nil, a, b), view: true}, nil
 	}, func(rows answer) (err error) {
 		data, err = rows.slice(a, b)
 		return err
 	})
-	if err != nil {
-		return tensor.View{}, err
-	}
-	return tensor.Of(r.column.spec, b-a, data), nil
+	return data, err
 }
 
 // gather copies rows to dst, one after the other. Rows that do not exist are an error.

@@ -169,15 +169,21 @@ func As[T Element](v View) []T {
 	if want := dtypeOf[T](); want != v.dtype && !(want == Uint8 && v.dtype == Bool) {
 		panic("tensor: As of another type: view is " + v.dtype.String() + ", asked for " + dtypeOf[T]().String())
 	}
-	if len(v.data) == 0 {
+	return Elements[T](v.data)
+}
+
+// Elements returns bytes as elements of a type, over the same memory. It panics if they are not aligned for it; bytes at
+// the end that are less than an element are left out.
+func Elements[T Element](data []byte) []T {
+	if len(data) == 0 {
 		return nil
 	}
-	p := unsafe.Pointer(unsafe.SliceData(v.data))
-	size := int(unsafe.Sizeof(*new(T)))
-	if uintptr(p)%uintptr(size) != 0 {
-		panic("tensor: As of bytes that are not aligned for their type")
+	p := unsafe.Pointer(unsafe.SliceData(data))
+	size := unsafe.Sizeof(*new(T))
+	if uintptr(p)%size != 0 {
+		panic("tensor: bytes that are not aligned for their type")
 	}
-	n := len(v.data) / size
+	n := len(data) / int(size)
 	return unsafe.Slice((*T)(p), n)[:n:n]
 }
 

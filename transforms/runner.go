@@ -147,12 +147,11 @@ func (r *Runner) prepare(in Info, rnd Rand) error {
 func (r *Runner) target(dst []byte) target {
 	s := r.plan.store
 	t := target{dtype: s.dtype, layout: s.layout, norm: &r.norm}
-	n := r.plan.info.W * r.plan.info.H * r.plan.info.C
 	switch s.dtype {
 	case tensor.Float32:
-		t.f32 = tensor.As[float32](tensor.Of(tensor.Spec{DType: s.dtype}, n, dst))
+		t.f32 = tensor.Elements[float32](dst)
 	case tensor.Float16, tensor.BFloat16:
-		t.u16 = tensor.As[uint16](tensor.Of(tensor.Spec{DType: tensor.Uint16}, n, dst))
+		t.u16 = tensor.Elements[uint16](dst)
 	default:
 		t.dst = dst
 	}

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// RecordFunc writes to dst, whose length is that of the field in a batch, what it makes of the stored bytes src.
-type RecordFunc func(dst, src []byte, r Record) error
+// RecordFunc writes to dst, whose length is that of the field in a batch, what it makes of the stored bytes src. It
+// does not keep r.
+type RecordFunc func(dst, src []byte, r *Record) error
 
 // Stage makes records that are done some time after they were put: a loader.Stage.
 type Stage interface {
-	Put(ctx context.Context, dst, src []byte, r Record) error
+	Put(ctx context.Context, dst, src []byte, r *Record) error
 	Flush(ctx context.Context) error
 	Waiting() (record int, on string)
 }
@@ -29,7 +30,7 @@ func (e *StageError) Error() string { return e.Err.Error() }
 
 // JointFunc is a RecordFunc of a field that leads others: it makes these, too, by number, of what is stored of them. A ragged
 // one it appends to outs[k][:0].
-type JointFunc func(dst, src []byte, outs, ins [][]byte, r Record) error
+type JointFunc func(dst, src []byte, outs, ins [][]byte, r *Record) error
 
 // Record says which record a RecordFunc works on.
 type Record struct {
@@ -45,6 +46,7 @@ type converter struct {
 	funcs  []RecordFunc // by field; nil of those that are copied, and of those that lead or are led
 	stages []Stage      // by field; nil of those that have none
 	joints []JointFunc  // by field; nil of those that lead none
+	record Record       // that is converted
 
 	// Of the fields that are led.
 	outs, ins [][]byte
@@ -64,12 +66,12 @@ func (c *converter) join(p *Plan) {
 }
 
 // together converts place i of field f and of the fields that it leads.
-func (c *converter) together(ctx context.Context, b *Batch, f, i int, dst, src []byte, r Record) error {
+func (c *converter) together(ctx context.Context, b *Batch, f, i int, dst, src []byte) error {
 	p := c.reader.plan
 	led := p.Fields[f].Leads
 	for k, at := range led {
 		fd := &p.Fields[at]
-		stored, err := c.reader.storedIn(ctx, fd, r.Index, &c.scratch[k], c.ends[:])
+		stored, err := c.reader.storedIn(ctx, fd, c.record.Index, &c.scratch[k], c.ends[:])
 		if err != nil {
 			return err
 		}
@@ -83,7 +85,7 @@ func (c *converter) together(ctx context.Context, b *Batch, f, i int, dst, src [
 			b.offsets[at][i+1] = c.ends[1]
 		}
 	}
-	if err := c.joints[f](dst, src, c.outs[:len(led)], c.ins[:len(led)], r); err != nil {
+	if err := c.joints[f](dst, src, c.outs[:len(led)], c.ins[:len(led)], &c.record); err != nil {
 		return err
 	}
 	for k, at := range led {
@@ -190,24 +192,41 @@ func (c *converter) timed(ctx context.Context, b *Batch, f, lo, hi int, dst []by
 	return nil
 }
 
-// some converts places [lo, hi) and returns when the first record was there.
+// some converts places [lo, hi) and returns when the first record was there. A record takes little more time than its
+// RecordFunc: what can be is done once for all of them.
 func (c *converter) some(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) (first time.Duration, err error) {
-	fd := &c.reader.plan.Fields[f]
-	r := Record{Epoch: b.epoch.Number}
+	r, fd, do := &c.record, &c.reader.plan.Fields[f], c.funcs[f]
+	r.Epoch = b.epoch.Number
+	defer func() {
+		c.reader.guard.handle(recover(), &err)
+		if _, is := err.(*Error); err != nil && !is {
+			err = &Error{Field: f, Record: r.Index, Alone: true, Err: err}
+		}
+	}()
 	for i := lo; i < hi; i++ {
 		r.Index, r.Position = b.indices[i], b.position+i
 		c.reader.progress.set(b.slot, f, r.Index)
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
 		src := c.queue.take(i)
 		c.queue.advance(b, fd, i)
-		read, err := c.one(ctx, b, f, i, dst[(i-lo)*fd.Size:(i-lo+1)*fd.Size], src, r, i == lo)
-		if failed, ok := err.(*Error); ok {
-			return 0, failed
-		}
-		if err != nil {
-			return 0, &Error{Field: f, Record: r.Index, Alone: true, Err: err}
+		if src == nil {
+			if src, err = c.reader.stored(ctx, fd, r.Index); err != nil {
+				return 0, err
+			}
 		}
 		if i == lo {
-			first = read
+			first = c.reader.watch.clock()
+		}
+		to := dst[(i-lo)*fd.Size : (i-lo+1)*fd.Size]
+		if do == nil {
+			err = c.other(ctx, b, f, i, to, src)
+		} else if err = do(to, src, r); err != nil {
+			err = fmt.Errorf("transform: %w", err)
+		}
+		if err != nil {
+			return 0, err
 		}
 		if fd.In.Ragged {
 			b.offsets[f][i+1] = c.reader.ends[1] // lengths, until Seal adds them up
@@ -216,34 +235,16 @@ func (c *converter) some(ctx context.Context, b *Batch, f, lo, hi int, dst []byt
 	return first, nil
 }
 
-// one converts a record, of place i, which it reads unless src has it, and returns when it was
-// there if that is to be timed.
-func (c *converter) one(ctx context.Context, b *Batch, f, i int, dst, src []byte, r Record, timed bool) (read time.Duration, err error) {
-	defer c.reader.guard.catch(&err)
-	if err := ctx.Err(); err != nil {
-		return read, err
-	}
-	if src == nil {
-		if src, err = c.reader.stored(ctx, &c.reader.plan.Fields[f], r.Index); err != nil {
-			return read, err
+// other converts place i of a field that has no RecordFunc.
+func (c *converter) other(ctx context.Context, b *Batch, f, i int, dst, src []byte) error {
+	if c.stages[f] != nil {
+		if err := c.stages[f].Put(ctx, dst, src, &c.record); err != nil {
+			return stageError(f, c.record.Index, err)
 		}
+		return nil
 	}
-	if timed {
-		read = c.reader.watch.clock()
+	if err := c.together(ctx, b, f, i, dst, src); err != nil {
+		return fmt.Errorf("transform: %w", err)
 	}
-	if stage := c.stages[f]; stage != nil {
-		if err := stage.Put(ctx, dst, src, r); err != nil {
-			return read, stageError(f, r.Index, err)
-		}
-		return read, nil
-	}
-	if c.joints != nil && c.joints[f] != nil {
-		err = c.together(ctx, b, f, i, dst, src, r)
-	} else {
-		err = c.funcs[f](dst, src, r)
-	}
-	if err != nil {
-		return read, fmt.Errorf("transform: %w", err)
-	}
-	return read, nil
+	return nil
 }

@@ -160,7 +160,7 @@ func inverted(p *fill.Plan) []fill.RecordFunc {
 	funcs := make([]fill.RecordFunc, len(p.Fields))
 	for f := range p.Fields {
 		if p.Fields[f].Converts {
-			funcs[f] = func(dst, src []byte, r fill.Record) error {
+			funcs[f] = func(dst, src []byte, r *fill.Record) error {
 				if src[0] != byte(r.Index) || r.Index != r.Position*7%records || r.Epoch != 5 {
 					return fmt.Errorf("record %+v is %d", r, src)
 				}
@@ -314,7 +314,7 @@ func TestBadRecord(t *testing.T) {
 			}
 		}, names...)
 		funcs := inverted(p)
-		funcs[1] = func(dst, src []byte, _ fill.Record) error { // of records at places that are not their own, too
+		funcs[1] = func(dst, src []byte, _ *fill.Record) error { // of records at places that are not their own, too
 			for i := range src {
 				dst[i] = ^src[i]
 			}
@@ -368,7 +368,7 @@ func TestBackfill(t *testing.T) {
 func TestBlankRows(t *testing.T) {
 	s := &source{bad: 7}
 	p, e := plan(s, func(p *fill.Plan) { p.Policy = fill.Blank }, "padded")
-	pad := func(dst, src []byte, _ fill.Record) error { copy(dst, src); return nil }
+	pad := func(dst, src []byte, _ *fill.Record) error { copy(dst, src); return nil }
 	w, b := p.NewFiller(fill.Functions{Records: []fill.RecordFunc{pad}}, fill.Errors), p.NewBatch(0)
 	for step, want := range [][]int64{{0, 0, 3, 5, 6}, {0, 0, 0, 2, 3}} {
 		step = 1 - step                                           // the second one where offsets of the first were
@@ -472,7 +472,7 @@ func TestOwnMemory(t *testing.T) {
 // Panics are errors with a stack, unless they shall pass.
 func TestPanics(t *testing.T) {
 	p, e := plan(&source{bad: -1}, nil, "converted")
-	funcs := []fill.RecordFunc{func(_, _ []byte, r fill.Record) error {
+	funcs := []fill.RecordFunc{func(_, _ []byte, r *fill.Record) error {
 		if r.Index == 14 {
 			panic("no reason")
 		}

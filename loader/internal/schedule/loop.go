@@ -17,10 +17,17 @@ type Loop struct {
 
 // Plan is what a Loop is over.
 type Plan struct {
-	First       *order.Epoch
-	From        Position     // in First
-	Next        *order.Epoch // nil if none follows
-	FromStorage func() bool  // most of what was read since the loop began came from storage; called with the lock held
+	First *order.Epoch
+	From  Position     // in First
+	Next  *order.Epoch // nil if none follows
+	Reads Reads        // of the loop
+}
+
+// Reads knows where records come from.
+type Reads interface {
+	// FromStorage reports whether most of what was read since the loop began came from storage. It is called with the
+	// Schedule's lock held.
+	FromStorage() bool
 }
 
 // NewLoop returns a Loop, which Begin begins.
@@ -36,7 +43,7 @@ func (s *Schedule) NewLoop(plan Plan) *Loop {
 	}
 	p, l := &of.pass, &of.loop
 	*l = Loop{s, p}
-	p.began, p.fromStorage, p.early = s.config.Clock(), plan.FromStorage, plan.From.Early
+	p.began, p.reads, p.early = s.config.Clock(), plan.Reads, plan.From.Early
 	of.first = span{order: plan.First, from: plan.From.Step, taken: plan.From.Early}
 	p.front = front{spans: append(of.spans[:0], &of.first), alone: alone, inline: alone, seen: outlook{cold: -1}}
 	if plan.Next != nil {

@@ -39,11 +39,11 @@ type outlook struct {
 
 // pass is one loop over batches, of one epoch or of several, from its start to its end.
 type pass struct {
-	ctx         context.Context // of the reads; done when the loop is left
-	cancel      context.CancelCauseFunc
-	unwatch     func() bool // ends the wait for ctx
-	began       time.Duration
-	fromStorage func() bool
+	ctx     context.Context // of the reads; done when the loop is left
+	cancel  context.CancelCauseFunc
+	unwatch func() bool // ends the wait for ctx
+	began   time.Duration
+	reads   Reads
 
 	front     front
 	next      int           // tick that the next free slot gets

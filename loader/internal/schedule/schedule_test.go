@@ -565,12 +565,17 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// storage is where all records come from.
+type storage struct{}
+
+func (storage) FromStorage() bool { return true }
+
 // One worker becomes two when batches come from storage, if there is memory for their slots.
 func TestStorageAddsAWorker(t *testing.T) {
 	for _, room := range []int{100, 4} {
 		d := newDriver(t, schedule.Config{Workers: 1, MaxWorkers: 4, Prefetch: 2})
 		d.memory.most = room
-		l := d.begin(schedule.Plan{First: epoch(0, 30), FromStorage: func() bool { return true }})
+		l := d.begin(schedule.Plan{First: epoch(0, 30), Reads: storage{}})
 		d.s.Done(d.task(0, schedule.Batch, 0).Slot, schedule.Low, nil)
 		d.s.Done(d.task(0, schedule.Batch, 1).Slot, schedule.Cold, nil)
 		if got, want := d.memory.live, min(5, room); got != want {

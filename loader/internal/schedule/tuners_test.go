@@ -143,6 +143,11 @@ func TestWorkerTunerOfShortPasses(t *testing.T) {
 	}
 }
 
+// reads says whether all records come from storage.
+type reads bool
+
+func (r reads) FromStorage() bool { return bool(r) }
+
 // Batches that come from storage have a second worker begin, once, where one began.
 func TestWorkerTunerOfStorage(t *testing.T) {
 	for _, c := range []struct {
@@ -156,11 +161,10 @@ func TestWorkerTunerOfStorage(t *testing.T) {
 		{workerTuner{least: 1, most: 1, home: 1, workers: 1}, 1},
 	} {
 		before := c.tuner
-		if c.tuner.storage(func() bool { return false }) || c.tuner != before {
+		if c.tuner.storage(reads(false)) || c.tuner != before {
 			t.Errorf("%+v: changed for memory", before)
 		}
-		yes := func() bool { return true }
-		if got := c.tuner.storage(yes); c.tuner.workers != c.want || got != (before.workers != c.want) || c.tuner.storage(yes) {
+		if got := c.tuner.storage(reads(true)); c.tuner.workers != c.want || got != (before.workers != c.want) || c.tuner.storage(reads(true)) {
 			t.Errorf("%+v: changed is %v, %d workers, want %d", before, got, c.tuner.workers, c.want)
 		}
 	}

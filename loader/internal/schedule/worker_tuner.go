@@ -57,8 +57,8 @@ func (t *workerTuner) restart(skip int) { t.skip, t.seen = max(1, skip), 0 }
 
 // storage has a second worker begin with the first batches that came from storage: one reads on while the other
 // hands over. It asks whether they did only where one worker began. It reports whether the number of workers changed.
-func (t *workerTuner) storage(did func() bool) bool {
-	if t.stored || !t.open() || t.home != 1 || t.workers != 1 || !did() {
+func (t *workerTuner) storage(of Reads) bool {
+	if t.stored || !t.open() || t.home != 1 || t.workers != 1 || !of.FromStorage() {
 		return false
 	}
 	t.stored, t.home, t.workers, t.rest = true, 2, 2, 4

@@ -163,7 +163,7 @@ func (s *Schedule) Done(number int, cost Cost, err error) {
 	b, p := s.slots.all[number], s.pass
 	b.state, b.err = done, err
 	p.filling--
-	if cost == Cold && s.pool.storage(p.fromStorage) {
+	if cost == Cold && s.pool.storage(p.reads) {
 		s.staffLocked(p)
 	}
 	if b.opens && p.opening { // it ended before it began
