@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/prepare"
+	"github.com/penstock/penstock/prepare/source"
 )
 
 // parseFlags returns the prepare.Config of a command line, or its problems.
@@ -44,7 +45,7 @@ func TestFlagProblems(t *testing.T) {
 		{"a -", "DEST -: a dataset is not written to standard output; give the name of a folder, or one that ends in .h5 or .zarr"},
 		{"s3:/b/x b", "s3:/b/x: a URL has two slashes: s3://b/x"},
 		{"a b --max-pixels -3", "--max-pixels -3: must be 1 or more"},
-		{"a b --from lance", "--from lance: must be one of auto, imagefolder, csv, jsonl, tar, zip, parquet, arrow, tfrecord, mds, tokens, zarr, npy, npz, idx, cifar, hdf5, flat, view, stream"},
+		{"a b --from lance", "--from lance: must be one of auto, " + strings.Join(source.Kinds, ", ") + ", stream"},
 		{"a b --format npz", "--format npz: must be one of flat, hdf5, zarr"},
 		{"a b --dtype int4", "--dtype int4: must be one of uint8, uint16, float16, bfloat16, float32"},
 		{"a b --layout nchw", "--layout nchw: must be one of chw, hwc; did you mean \"chw\"?"},
