@@ -110,6 +110,25 @@ func checkMask(t *testing.T, what string, mask []byte, w int, box []float32) {
 // objectSets makes a source of each kind with objects on images.
 var objectSets = map[string]func(t *testing.T) (path, fields string){
 	"coco": func(t *testing.T) (path, fields string) { return cocoSet(t, 7), "" },
+	"voc": func(t *testing.T) (path, fields string) {
+		root := t.TempDir()
+		for i := range 5 {
+			name := fmt.Sprint(i)
+			rawtest.Put(t, root, "JPEGImages/"+name+".png", rawtest.Picture(t, name+".png", 40, 30, i))
+			box := strings.Repeat("<object><name>cat</name><bndbox><xmin>2</xmin><ymin>3</ymin><xmax>9</xmax><ymax>8</ymax></bndbox></object>", i)
+			rawtest.Put(t, root, "Annotations/"+name+".xml", []byte("<annotation>"+box+"</annotation>"))
+		}
+		return root, ""
+	},
+	"yolo": func(t *testing.T) (path, fields string) {
+		root := t.TempDir()
+		for i := range 5 {
+			name := fmt.Sprintf("images/%d.png", i)
+			rawtest.Put(t, root, name, rawtest.Picture(t, name, 40, 30, i))
+			rawtest.Put(t, root, fmt.Sprintf("labels/%d.txt", i), []byte(strings.Repeat("0 .2 .2 .8 .2 .8 .6\n", i)))
+		}
+		return root, "images,boxes,labels,masks"
+	},
 }
 
 // TestObjectSources makes datasets of the sources with objects, in a folder and as HDF5: they are the same.

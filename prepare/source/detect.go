@@ -77,6 +77,12 @@ func DetectFolder(path string) string {
 	if len(COCOFiles(path)) > 0 {
 		return "coco"
 	}
+	if len(VOCFolders(path)) > 0 {
+		return "voc"
+	}
+	if isYOLOFolder(path) {
+		return "yolo"
+	}
 	for _, kind := range contentKinds {
 		if found := filesOf(path, kind); len(found) > 0 && DetectFile(found[0]) == kind {
 			return kind
@@ -158,6 +164,8 @@ func DetectFile(path string) string {
 		return "cifar"
 	case strings.HasSuffix(name, ".json") && IsCOCO(path):
 		return "coco"
+	case (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) && IsYOLO(path):
+		return "yolo"
 	case strings.Contains(name, ".tfrec"): // train.tfrecord-00000-of-00016
 		return "tfrecord"
 	}

@@ -3,6 +3,8 @@ package source
 import (
 	"bytes"
 	"path/filepath"
+	"regexp"
+	"slices"
 
 	"github.com/penstock/penstock/internal/vfs"
 )
@@ -45,6 +47,91 @@ func IsCOCO(path string) bool {
 	}
 	return false
 }
+
+// VOCFolder is where the files of a set of Pascal VOC are.
+type VOCFolder struct{ Annotations, Images, Split string }
+
+// VOCFolders returns the folders of XML annotations in a folder: Annotations and JPEGImages, or XML files next to images, at
+// the top or in folders that are splits.
+func VOCFolders(folder string) (list []VOCFolder) {
+	for _, pair := range [][2]string{{"Annotations", "JPEGImages"}, {"annotations", "images"}} {
+		if f := (VOCFolder{Annotations: filepath.Join(folder, pair[0]), Images: filepath.Join(folder, pair[1])}); f.has() {
+			return []VOCFolder{f}
+		}
+	}
+	if f := (VOCFolder{Annotations: folder, Images: folder}); f.has() {
+		return []VOCFolder{f}
+	}
+	entries, err := vfs.ReadDir(folder)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		dir := filepath.Join(folder, e.Name())
+		if f := (VOCFolder{dir, dir, e.Name()}); IsSplit(e.Name()) && f.has() {
+			list = append(list, f)
+		}
+	}
+	slices.SortFunc(list, func(a, b VOCFolder) int { return CompareSplits(a.Split, b.Split) })
+	return list
+}
+
+// has reports whether the first XML file is one of annotations.
+func (f VOCFolder) has() bool {
+	found, _ := vfs.Glob(filepath.Join(Escape(f.Annotations), "*.xml"))
+	if len(found) == 0 {
+		return false
+	}
+	head := make([]byte, 512)
+	return bytes.Contains(head[:readHead(found[0], head)], []byte("<annotation"))
+}
+
+// YOLOFile returns the YAML file of a folder that describes a set of YOLO; "" if there is none.
+func YOLOFile(folder string) string {
+	for _, pattern := range []string{"*.yaml", "*.yml"} {
+		found, _ := vfs.Glob(filepath.Join(Escape(folder), pattern))
+		for _, f := range found {
+			if IsYOLO(f) {
+				return f
+			}
+		}
+	}
+	return ""
+}
+
+var yoloKeys = regexp.MustCompile(`(?m)^(train|val|names|nc)\s*:`)
+
+// IsYOLO reports whether a YAML file describes a set of YOLO.
+func IsYOLO(path string) bool {
+	head := make([]byte, 64<<10)
+	keys := make(map[string]bool)
+	for _, m := range yoloKeys.FindAllSubmatch(head[:readHead(path, head)], -1) {
+		keys[string(m[1])] = true
+	}
+	return (keys["train"] || keys["val"]) && (keys["names"] || keys["nc"])
+}
+
+// isYOLOFolder reports whether a folder has images and texts with the objects on them.
+func isYOLOFolder(folder string) bool {
+	if YOLOFile(folder) != "" {
+		return true
+	}
+	if info, err := vfs.Stat(filepath.Join(folder, "images")); err != nil || !info.IsDir() {
+		return false
+	}
+	for _, pattern := range []string{"*.txt", filepath.Join("*", "*.txt")} {
+		found, _ := vfs.Glob(filepath.Join(Escape(folder), "labels", pattern))
+		for _, f := range found {
+			head := make([]byte, 64)
+			if yoloRow.Match(head[:readHead(f, head)]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var yoloRow = regexp.MustCompile(`^\d+ [-0-9.e]+ [-0-9.e]+ [-0-9.e]+ `)
 
 // afterColon returns what follows the key of a member.
 func afterColon(text []byte) []byte {

@@ -138,6 +138,8 @@ var layers = [][]place{
 	{
 		{"loader/combine", "Sources of slices and functions, and of other Sources"},
 		{"prepare/source/coco", "one kind of source, as objects on images"},
+		{"prepare/source/voc", "one kind of source, as objects on images"},
+		{"prepare/source/yolo", "one kind of source, as objects on images"},
 		{"prepare/source/arrow", "one kind of source, as rows; the only package that knows the format"},
 		{"prepare/source/tfrecord", "one kind of source, as rows"},
 		{"prepare/source/mds", "one kind of source, as rows"},
@@ -243,7 +245,7 @@ var only = map[string][]string{
 	"github.com/spf13/cobra":            {"cmd/internal/..."},
 	"github.com/schollz/progressbar/v3": {"cmd/internal/cli"},
 	"github.com/parquet-go/parquet-go":  {"prepare/source/parquet"},
-	"go.yaml.in/yaml/v3":                {"cmd/internal/preprocess"},
+	"go.yaml.in/yaml/v3":                {"cmd/internal/preprocess", "prepare/source/yolo"},
 	"gocloud.dev/blob":                  {"remote/cloud"},
 	"gocloud.dev/blob/s3blob":           {"remote/cloud"},
 	"gocloud.dev/blob/gcsblob":          {"remote/cloud"},

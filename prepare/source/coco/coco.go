@@ -182,8 +182,11 @@ func (s *set) Image(i int) objects.Image {
 	e := &s.entries[i]
 	return objects.Image{
 		Name: path.Join(e.file.prefix(), filepath.ToSlash(e.FileName)), File: filepath.Join(e.file.dir, filepath.FromSlash(e.FileName)), Dir: e.file.dir,
-		Split: e.file.split, ID: e.ID, Width: int(e.Width), Height: int(e.Height),
-		Objects: func(w, h int) ([]objects.Object, error) { return s.objects(e) },
+		Split: e.file.split, ID: e.ID,
+		Read: func(int, int) (objects.Annotation, error) {
+			list, err := s.objects(e)
+			return objects.Annotation{Objects: list, Width: int(e.Width), Height: int(e.Height)}, err
+		},
 	}
 }
 

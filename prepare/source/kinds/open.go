@@ -21,6 +21,8 @@ import (
 	"github.com/penstock/penstock/prepare/source/tfrecord"
 	"github.com/penstock/penstock/prepare/source/tokens"
 	"github.com/penstock/penstock/prepare/source/view"
+	"github.com/penstock/penstock/prepare/source/voc"
+	"github.com/penstock/penstock/prepare/source/yolo"
 	"github.com/penstock/penstock/prepare/source/zarr"
 )
 
@@ -56,7 +58,7 @@ var openers = map[string]openFunc{
 	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip, "npy": array.OpenNPY, "npz": array.OpenNPZ,
 	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
 	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": tokens.Open, "zarr": zarr.Open, "view": view.Open,
-	"coco": coco.Open,
+	"coco": coco.Open, "voc": voc.Open, "yolo": yolo.Open,
 }
 
 func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {

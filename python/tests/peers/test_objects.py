@@ -15,11 +15,18 @@ from PIL import Image
 from pycocotools import mask as runs
 from pycocotools.coco import COCO
 
+from torchvision import datasets
+from torchvision.datasets import wrap_dataset_for_transforms_v2
+
 import penstock
 from tests.peers import cases
 
 
 warnings.filterwarnings("ignore", "__array__ implementation", DeprecationWarning)  # of pycocotools
+
+
+_VOC = ("aeroplane bicycle bird boat bottle bus car cat chair cow diningtable dog horse motorbike person pottedplant sheep sofa train "
+        "tvmonitor").split()  # fmt: skip
 
 
 def prepared(source, folder, fields, *options):
@@ -110,6 +117,55 @@ class TestCOCO(unittest.TestCase):
                 size = coco.imgs[i]["height"], coco.imgs[i]["width"]
                 for have, want in zip(masks_of(ds["masks"][at], len(found), size), found, strict=True):
                     np.testing.assert_array_equal(have, coco.annToMask(want), err_msg=json.dumps(want["segmentation"]))
+
+
+class TestVOC(unittest.TestCase):
+    @cases(3)
+    def test_sets(self, rng):
+        """Each case is a set of 20 images, with the objects that torchvision reads; its boxes begin one pixel further right and down."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.check(rng, os.path.join(folder, "VOCdevkit", "VOC2012"), folder)
+
+    def check(self, rng, root, folder):
+        for name in ("Annotations", "JPEGImages", "ImageSets/Main", "ImageSets/Segmentation", "SegmentationClass"):
+            os.makedirs(os.path.join(root, name))
+        classes = rng.sample(_VOC, 7)
+        names = [f"{rng.randint(2007, 2012)}_{i:06}" for i in range(20)]
+        for name in names:
+            width, height = rng.randint(10, 90), rng.randint(10, 90)
+            Image.new("RGB", (width, height)).save(os.path.join(root, "JPEGImages", name + ".jpg"))
+            numbers = np.random.default_rng(rng.getrandbits(32)).choice([0, 1, 15, 20, 255], (height, width)).astype(np.uint8)
+            mask = Image.fromarray(numbers, "P")
+            mask.putpalette([rng.randrange(256) for _ in range(768)])
+            mask.save(os.path.join(root, "SegmentationClass", name + ".png"))
+            objects = ""
+            for _ in range(rng.randint(1, 5)):
+                left, top = rng.randint(1, width), rng.randint(1, height)
+                box = {"xmin": left, "ymin": top, "xmax": rng.randint(left, width), "ymax": rng.randint(top, height)}
+                parts = [f"<name>{rng.choice(classes)}</name>", f"<difficult>{rng.randint(0, 1)}</difficult>", "<pose>Left</pose>", f"<truncated>{rng.randint(0, 1)}</truncated>",
+                         "<bndbox>" + "".join(f"<{k}>{v}</{k}>" for k, v in rng.sample(sorted(box.items()), 4)) + "</bndbox>",
+                         "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>2</xmax><ymax>2</ymax></bndbox></part>"]  # fmt: skip
+                objects += "<object>" + "".join(rng.sample(parts, len(parts))) + "</object>"
+            with open(os.path.join(root, "Annotations", name + ".xml"), "w") as f:
+                f.write(f"<annotation><size><width>{width}</width><height>{height}</height><depth>3</depth></size>{objects}</annotation>")
+        for kind in ("Main", "Segmentation"):
+            rng.shuffle(names)
+            with open(os.path.join(root, "ImageSets", kind, "trainval.txt"), "w") as f:
+                f.write("".join(n + "\n" for n in names))
+        theirs = wrap_dataset_for_transforms_v2(datasets.VOCDetection(folder, "2012", "trainval"), target_keys="all")
+        with prepared(root, folder, "") as ds:
+            self.assertEqual(list(ds.fields["labels"].classes), _VOC)
+            for i, (image, target) in enumerate(theirs):
+                boxes = target["boxes"].numpy().astype(np.float32) - np.array([1, 1, 0, 0], np.float32)
+                np.testing.assert_array_equal(ds["boxes"][i], boxes)
+                np.testing.assert_array_equal(ds["labels"][i], target["labels"].numpy() - 1)
+                found = target["annotation"]["object"]
+                for flag in ("difficult", "truncated"):
+                    self.assertEqual(ds[flag][i].tolist(), [int(o[flag]) for o in found])
+                np.testing.assert_array_equal(np.array(Image.open(io.BytesIO(bytes(ds["images"][i])))), np.array(image))
+        with prepared(root, os.path.join(folder, "masks"), "images,mask") as ds:
+            for i, (_, mask) in enumerate(datasets.VOCSegmentation(folder, "2012", "trainval")):
+                np.testing.assert_array_equal(np.array(Image.open(io.BytesIO(bytes(ds["mask"][i])))), np.array(mask))
 
 
 if __name__ == "__main__":

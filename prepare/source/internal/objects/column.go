@@ -34,40 +34,43 @@ const Instances = "objects"
 
 // columnOf is what becomes of the objects of an image.
 type columnOf struct {
-	make func(f Format, name string) source.Field
-	put  func(r *reading, v *source.Values, at int) error
+	make  func(f Format, name string) source.Field
+	put   func(r *reading, v *source.Values, at int) error
+	alone bool // it needs no objects
 }
 
 var columns = map[string]columnOf{
 	Images: {
-		func(_ Format, name string) source.Field { return source.ContentField(name, tensor.Image) },
-		func(r *reading, v *source.Values, at int) error {
+		make: func(_ Format, name string) source.Field { return source.ContentField(name, tensor.Image) },
+		put: func(r *reading, v *source.Values, at int) error {
 			v.Borrow(at, r.file)
 			return nil
 		},
+		alone: true,
 	},
 	ImageID: {
-		func(_ Format, name string) source.Field { return source.NumberField(name, tensor.Int64) },
-		func(r *reading, v *source.Values, at int) error {
+		make: func(_ Format, name string) source.Field { return source.NumberField(name, tensor.Int64) },
+		put: func(r *reading, v *source.Values, at int) error {
 			source.PutInt(v, at, r.image.ID)
 			return nil
 		},
+		alone: true,
 	},
 	Labels: {
-		func(f Format, name string) source.Field {
+		make: func(f Format, name string) source.Field {
 			field := rows(name, tensor.Int64)
 			field.Classes = f.Classes
 			return field
 		},
-		each(func(b []byte, o *Object) []byte { return binary.LittleEndian.AppendUint64(b, uint64(o.Class)) }),
+		put: each(func(b []byte, o *Object) []byte { return binary.LittleEndian.AppendUint64(b, uint64(o.Class)) }),
 	},
 	Boxes: {
-		func(_ Format, name string) source.Field {
+		make: func(_ Format, name string) source.Field {
 			field := rows(name, tensor.Float32, 4)
 			field.Content = tensor.Boxes
 			return field
 		},
-		each(func(b []byte, o *Object) []byte {
+		put: each(func(b []byte, o *Object) []byte {
 			for _, x := range o.Box {
 				b = appendFloat(b, float32(x))
 			}
@@ -75,12 +78,12 @@ var columns = map[string]columnOf{
 		}),
 	},
 	Keypoints: {
-		func(f Format, name string) source.Field {
+		make: func(f Format, name string) source.Field {
 			field := rows(name, tensor.Float32, f.Points, 3)
 			field.Content = tensor.Keypoints
 			return field
 		},
-		each(func(b []byte, o *Object) []byte {
+		put: each(func(b []byte, o *Object) []byte {
 			for _, x := range o.Points {
 				b = appendFloat(b, x)
 			}
@@ -88,23 +91,23 @@ var columns = map[string]columnOf{
 		}),
 	},
 	Area: {
-		func(_ Format, name string) source.Field { return rows(name, tensor.Float32) },
-		each(func(b []byte, o *Object) []byte { return appendFloat(b, float32(o.Area)) }),
+		make: func(_ Format, name string) source.Field { return rows(name, tensor.Float32) },
+		put:  each(func(b []byte, o *Object) []byte { return appendFloat(b, float32(o.Area)) }),
 	},
 	Crowd:     flag(func(o *Object) bool { return o.Crowd }),
 	Difficult: flag(func(o *Object) bool { return o.Difficult }),
 	Truncated: flag(func(o *Object) bool { return o.Truncated }),
 	Masks: {
-		func(_ Format, name string) source.Field {
+		make: func(_ Format, name string) source.Field {
 			field := source.ContentField(name, tensor.Mask)
 			field.Instances = Instances
 			return field
 		},
-		(*reading).putMasks,
+		put: (*reading).putMasks,
 	},
 	Mask: {
-		func(_ Format, name string) source.Field { return source.ContentField(name, tensor.Mask) },
-		(*reading).putMask,
+		make: func(_ Format, name string) source.Field { return source.ContentField(name, tensor.Mask) },
+		put:  (*reading).putMask,
 	},
 }
 
@@ -130,8 +133,8 @@ func each(row func(b []byte, o *Object) []byte) func(r *reading, v *source.Value
 // flag returns a column of 0 and 1.
 func flag(is func(o *Object) bool) columnOf {
 	return columnOf{
-		func(_ Format, name string) source.Field { return rows(name, tensor.Uint8) },
-		each(func(b []byte, o *Object) []byte {
+		make: func(_ Format, name string) source.Field { return rows(name, tensor.Uint8) },
+		put: each(func(b []byte, o *Object) []byte {
 			if is(o) {
 				return append(b, 1)
 			}
@@ -184,8 +187,8 @@ func (r *reading) draw(i int) (runs.Mask, error) {
 // ignored is the class of a pixel that belongs to several objects.
 const ignored = 255
 
-// putMask writes the class of each pixel: that of the image's own file, or by its objects: 0 where there is none, otherwise
-// the class and 1, and 255 where there are several, as torchvision's reference for segmentation on COCO has it.
+// putMask writes the class of each pixel: that of the image's own file, or 0 where no object is, otherwise its class and 1, and 255 where there are several, as
+// torchvision's reference for segmentation on COCO has it.
 func (r *reading) putMask(v *source.Values, at int) error {
 	if r.image.Mask != nil {
 		b, err := r.image.Mask(v.Buffer(at))

@@ -28,18 +28,24 @@ type Object struct {
 	Draw func(w, h int) (runs.Mask, error)
 }
 
+// Annotation is what a set says of an image.
+type Annotation struct {
+	Objects       []Object
+	Width, Height int  // of the image; 0 if it does not say
+	Upright       bool // places are on the image as its EXIF orientation turns it
+}
+
 // Image is an image of a set.
 type Image struct {
-	Name   string // inside the source; no other image has it
-	File   string // its path
-	Dir    string // the folder that File has to be in
-	Split  string // one of Format.Splits, if there are any
-	ID     int64
-	Width  int // as the annotations have it; 0 if they do not say
-	Height int
+	Name  string // inside the source; no other image has it
+	File  string // its path
+	Dir   string // the folder that File has to be in
+	Split string // one of Format.Splits, if there are any
+	ID    int64
 
-	// Objects returns what is annotated on the image, whose size it gets. It may run beside those of other images.
-	Objects func(w, h int) ([]Object, error)
+	// Read returns what is annotated on the image, whose size it gets. It may run beside those of other images. It is
+	// not called where no field needs it.
+	Read func(w, h int) (Annotation, error)
 
 	// Mask returns the file with the class of each pixel, in the memory of buf if it fits. nil: there is none.
 	Mask func(buf []byte) ([]byte, error)
@@ -59,9 +65,11 @@ type Format struct {
 	Classes []string // of the objects
 	Splits  []string
 	Hints   []string
-	Points  int      // keypoints of an object, 0 for none
-	Columns []string // names of the columns that the set has, of those of this package
-	Default []string // those that --fields need not name
+	Points  int // keypoints of an object, 0 for none
+	// MaskFiles is whether images have files with the class of each pixel.
+	MaskFiles bool
+	Columns   []string // names of the columns that the set has, of those of this package
+	Default   []string // those that --fields need not name
 }
 
 // New returns the images of a set as a source.
@@ -77,6 +85,7 @@ func New(f Format, set Set, opts source.Options, selection []column.Selection) (
 	s.info = source.Info{Kind: f.Kind, Name: source.BaseName(f.Path), Unit: "images", Count: int64(set.Len()), Splits: f.Splits, Hints: f.Hints}
 	for _, c := range s.columns {
 		s.info.Fields = append(s.info.Fields, c.field)
+		s.reads = s.reads || !c.alone && !(f.MaskFiles && c.field.Origin == Mask)
 	}
 	return s, nil
 }
@@ -89,6 +98,7 @@ type samples struct {
 	outside bool
 	info    source.Info
 	columns []chosen
+	reads   bool // a column needs the objects
 }
 
 // chosen is a column that becomes a field.

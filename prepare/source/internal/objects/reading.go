@@ -34,13 +34,21 @@ func (r *reading) open(s *samples, img Image) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.w, r.h = c.Opened(s.orient); img.Width != 0 && (img.Width != r.w || img.Height != r.h) {
-		return source.ValueError("the image is %dx%d pixels, and %dx%d by its annotations%s", r.w, r.h, img.Width, img.Height,
-			turned(c.Orientation, r.w == img.Height && r.h == img.Width))
+	if r.w, r.h = c.Opened(s.orient); !s.reads {
+		return nil
 	}
-	if r.objects, err = img.Objects(r.w, r.h); err != nil {
+	a, err := img.Read(r.w, r.h)
+	if err != nil {
 		return err
 	}
+	if a.Width != 0 && (a.Width != r.w || a.Height != r.h) {
+		return source.ValueError("the image is %dx%d pixels, and %dx%d by its annotations%s", r.w, r.h, a.Width, a.Height,
+			turned(c.Orientation, r.w == a.Height && r.h == a.Width))
+	}
+	if a.Upright && c.Orientation > 1 && !c.Turned(s.orient) {
+		return source.ValueError("its EXIF orientation (%d) turns the image, and annotations are on the image that is turned; --exif-orientation applied turns it", c.Orientation)
+	}
+	r.objects = a.Objects
 	return r.check()
 }
 

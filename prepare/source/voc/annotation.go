@@ -1,0 +1,160 @@
+package voc
+
+import (
+	"cmp"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/internal/objects"
+)
+
+// annotation is what an XML file says. The parts of an object have boxes of their own, which are not its box.
+type annotation struct {
+	XMLName xml.Name `xml:"annotation"`
+	Width   string   `xml:"size>width"`
+	Height  string   `xml:"size>height"`
+	Objects []object `xml:"object"`
+}
+
+type object struct {
+	Name      string `xml:"name"`
+	Difficult string `xml:"difficult"`
+	Truncated string `xml:"truncated"`
+	Box       struct {
+		Left   string `xml:"xmin"`
+		Top    string `xml:"ymin"`
+		Right  string `xml:"xmax"`
+		Bottom string `xml:"ymax"`
+	} `xml:"bndbox"`
+}
+
+// maxXML is the most bytes of an XML file.
+const maxXML = 64 << 20
+
+func parse(path string) (a annotation, err error) {
+	text, err := source.File(path).Bytes(nil)
+	if err != nil {
+		return a, fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
+	}
+	if len(text) > maxXML {
+		return a, fmt.Errorf("file %s: has %d bytes, more than %d", filepath.ToSlash(path), len(text), maxXML)
+	}
+	if err := xml.Unmarshal(text, &a); err != nil {
+		return a, source.ValueError("file %s: %w", filepath.ToSlash(path), err)
+	}
+	return a, nil
+}
+
+// pascal are the classes of Pascal VOC, which keep their numbers in a part of it.
+var pascal = []string{"aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog", "horse",
+	"motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"}
+
+// findClasses looks into all files for the names of classes: those of Pascal VOC if there are no others, otherwise in the
+// order of the names. A file that cannot be read will be a bad sample.
+func (s *set) findClasses(files []string) error {
+	var wait sync.WaitGroup
+	var lock sync.Mutex
+	found := make(map[string]bool)
+	n := runtime.GOMAXPROCS(0)
+	for i := range n {
+		wait.Go(func() {
+			for k := i; k < len(files) && s.ctx.Err() == nil; k += n {
+				a, err := parse(files[k])
+				if s.seen(1); err != nil {
+					continue
+				}
+				lock.Lock()
+				for _, o := range a.Objects {
+					found[strings.TrimSpace(o.Name)] = true
+				}
+				lock.Unlock()
+			}
+		})
+	}
+	if wait.Wait(); s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	delete(found, "")
+	if s.names = slices.Sorted(maps.Keys(found)); !slices.ContainsFunc(s.names, func(n string) bool { return !slices.Contains(pascal, n) }) {
+		s.names = pascal
+	}
+	s.classes = make(map[string]int64, len(s.names))
+	for i, n := range s.names {
+		s.classes[n] = int64(i)
+	}
+	return nil
+}
+
+// read returns the objects of an image. Boxes are the first and the last of their pixels, counted from 1.
+func (s *set) read(path string) (out objects.Annotation, err error) {
+	a, err := parse(path)
+	if err != nil {
+		return out, err
+	}
+	if out.Width, err = size(a.Width); err == nil {
+		out.Height, err = size(a.Height)
+	}
+	if err != nil {
+		return out, source.ValueError("file %s: %w", filepath.ToSlash(path), err)
+	}
+	for i, o := range a.Objects {
+		b, err := s.object(o)
+		if err != nil {
+			return out, source.ValueError("file %s: object %d: %w", filepath.ToSlash(path), i, err)
+		}
+		out.Objects = append(out.Objects, b)
+	}
+	return out, nil
+}
+
+// size reads a side of an image; 0 where it is not known.
+func size(text string) (int, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("size %q is not a number of pixels", source.Clip(text))
+	}
+	return n, nil
+}
+
+func (s *set) object(o object) (b objects.Object, err error) {
+	class, known := s.classes[strings.TrimSpace(o.Name)]
+	if !known {
+		return b, fmt.Errorf("name %q is none of the classes", source.Clip(o.Name))
+	}
+	b.Class = class
+	for i, text := range []string{o.Box.Left, o.Box.Top, o.Box.Right, o.Box.Bottom} {
+		if b.Box[i], err = strconv.ParseFloat(strings.TrimSpace(text), 64); err != nil {
+			return b, fmt.Errorf("bndbox: %q is not a number", source.Clip(text))
+		}
+	}
+	b.Box[0]--
+	b.Box[1]--
+	if b.Difficult, err = flag("difficult", o.Difficult); err == nil {
+		b.Truncated, err = flag("truncated", o.Truncated)
+	}
+	return b, err
+}
+
+// flag reads 0 or 1; an empty one is 0.
+func flag(name, text string) (bool, error) {
+	switch cmp.Or(strings.TrimSpace(text), "0") {
+	case "0":
+		return false, nil
+	case "1":
+		return true, nil
+	}
+	return false, fmt.Errorf("%s is %q, neither 0 nor 1", name, source.Clip(text))
+}

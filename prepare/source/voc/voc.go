@@ -1,0 +1,215 @@
+// Package voc reads annotations of Pascal VOC: an XML file for each image, lists of images, and files with the class of each
+// pixel. http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/
+package voc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/internal/objects"
+)
+
+// Open opens a folder with Annotations and JPEGImages, or with XML files next to their images, also in folders that are splits.
+// Images are those of the lists in ImageSets/Main or, where --fields asks for no objects, of ImageSets/Segmentation.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	s := &set{ctx: ctx, root: path, seen: opts.Seen, dirs: make(map[string]map[string]string)}
+	format, err := s.open(selection)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return objects.New(format, objects.Slice(s.images), opts, selection)
+}
+
+// set is what is found in a folder.
+type set struct {
+	ctx     context.Context
+	root    string
+	seen    func(int64)
+	dirs    map[string]map[string]string // by folder, the files of images by their names without extension
+	images  []objects.Image
+	splits  []string
+	classes map[string]int64
+	names   []string // of the classes
+	masks   bool     // there are files with the class of each pixel
+}
+
+// objectColumns are the columns that come of the XML files.
+var objectColumns = []string{objects.Boxes, objects.Labels, objects.Difficult, objects.Truncated}
+
+func (s *set) open(selection []column.Selection) (format objects.Format, err error) {
+	annotated := len(selection) == 0
+	for _, w := range selection {
+		annotated = annotated || slices.Contains(objectColumns, w.Column)
+	}
+	folders := source.VOCFolders(s.root)
+	if len(folders) == 0 {
+		return format, errors.New("the folder has no XML files of annotations: neither Annotations and JPEGImages, nor a.xml next to a.jpg")
+	}
+	if info, err := vfs.Stat(filepath.Join(s.root, "SegmentationClass")); err == nil && info.IsDir() {
+		s.masks = true
+	}
+	var files []string // of annotations
+	for _, f := range folders {
+		list, err := s.list(f, annotated)
+		if err != nil {
+			return format, err
+		}
+		for _, e := range list {
+			files = append(files, e.xml)
+			s.images = append(s.images, s.image(e))
+		}
+	}
+	if annotated {
+		err = s.findClasses(files)
+	}
+	format = objects.Format{Kind: "voc", Path: s.root, Classes: s.names, Splits: s.splits, MaskFiles: s.masks}
+	format.Default = append([]string{objects.Images}, objectColumns...)
+	if format.Columns = slices.Clone(format.Default); s.masks {
+		format.Columns = append(format.Columns, objects.Mask)
+	}
+	return format, err
+}
+
+// entry is an image of a list, by the name that all its files have.
+type entry struct {
+	source.VOCFolder
+	name, xml, split string
+}
+
+// list returns the images of a folder: those of its lists, or those that have annotations.
+func (s *set) list(f source.VOCFolder, annotated bool) (list []entry, err error) {
+	sets, err := s.imageSets(f, annotated)
+	if err != nil {
+		return nil, err
+	}
+	if len(sets) > 0 {
+		for _, set := range sets {
+			for _, name := range set.names {
+				list = append(list, entry{f, name, filepath.Join(f.Annotations, name+".xml"), set.split})
+			}
+		}
+		return list, nil
+	}
+	files, err := vfs.Glob(filepath.Join(source.Escape(f.Annotations), "*.xml"))
+	for _, file := range files {
+		list = append(list, entry{f, strings.TrimSuffix(filepath.Base(file), ".xml"), file, f.Split})
+	}
+	if f.Split != "" && !slices.Contains(s.splits, f.Split) {
+		s.splits = append(s.splits, f.Split)
+	}
+	return list, err
+}
+
+// imageSet is a list of images.
+type imageSet struct {
+	split string
+	names []string
+}
+
+// imageSets reads the lists of ImageSets: train, val and test, or trainval where these are not there.
+func (s *set) imageSets(f source.VOCFolder, annotated bool) (sets []imageSet, err error) {
+	dir := filepath.Join(s.root, "ImageSets", "Main")
+	if !annotated {
+		dir = filepath.Join(s.root, "ImageSets", "Segmentation")
+	}
+	for _, split := range []string{"train", "val", "test"} {
+		names, err := lines(filepath.Join(dir, split+".txt"))
+		if err != nil {
+			return nil, err
+		}
+		if names != nil {
+			sets = append(sets, imageSet{split, names})
+		}
+	}
+	if sets == nil {
+		names, err := lines(filepath.Join(dir, "trainval.txt"))
+		if names == nil || err != nil {
+			return nil, err
+		}
+		return []imageSet{{"", names}}, nil
+	}
+	if len(sets) == 1 {
+		sets[0].split = ""
+		return sets, nil
+	}
+	seen := make(map[string]string)
+	for _, set := range sets {
+		for _, name := range set.names {
+			if other, twice := seen[name]; twice {
+				return nil, fmt.Errorf("%s: %q is in the lists %s and %s", dir, name, other, set.split)
+			}
+			seen[name] = set.split
+		}
+		s.splits = append(s.splits, set.split)
+	}
+	return sets, nil
+}
+
+// lines returns the first words of the lines of a file, nil if there is no such file.
+func lines(path string) (list []string, err error) {
+	text, err := vfs.ReadFile(path, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 0 {
+			if !filepath.IsLocal(words[0]) {
+				return nil, fmt.Errorf("%s: %q leads out of the folder", path, words[0])
+			}
+			list = append(list, words[0])
+		}
+	}
+	return list, err
+}
+
+// image returns the image of an entry.
+func (s *set) image(e entry) objects.Image {
+	file := filepath.Join(e.Images, e.name+".jpg") // where it should be, if it is nowhere
+	if name, ok := s.files(e.Images)[e.name]; ok {
+		file = filepath.Join(e.Images, name)
+	}
+	rel, err := filepath.Rel(s.root, file)
+	if err != nil {
+		rel = path.Base(file)
+	}
+	img := objects.Image{
+		Name: filepath.ToSlash(rel), File: file, Dir: e.Images, Split: e.split,
+		Read: func(int, int) (objects.Annotation, error) { return s.read(e.xml) },
+	}
+	if s.masks {
+		img.Mask = func(buf []byte) ([]byte, error) {
+			mask := filepath.Join(s.root, "SegmentationClass", e.name+".png")
+			b, err := source.File(mask).Bytes(buf)
+			if err != nil {
+				return b, fmt.Errorf("file %s: %w", filepath.ToSlash(mask), err)
+			}
+			return b, nil
+		}
+	}
+	return img
+}
+
+// files returns the files of images in a folder, by their names without extension.
+func (s *set) files(dir string) map[string]string {
+	if found, ok := s.dirs[dir]; ok {
+		return found
+	}
+	found := make(map[string]string)
+	entries, _ := source.ReadDir(s.ctx, dir) // what is missing is a bad sample
+	for _, e := range entries {
+		if source.IsImageName(e.Name()) {
+			found[strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))] = e.Name()
+		}
+	}
+	s.dirs[dir] = found
+	return found
+}

@@ -1,0 +1,129 @@
+package yolo
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/internal/runs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/internal/objects"
+)
+
+// slack is how far a place may be outside of 0 to 1, as Ultralytics allows it.
+const slack = 0.01
+
+// read returns the objects in a file of labels: a class and its box, polygon, or box and keypoints in each row, as parts of the
+// width and the height. No file is an image without objects. Rows that are there twice count once.
+func (c config) read(path string, w, h int) (out objects.Annotation, err error) {
+	out.Upright = true
+	text, err := source.File(path).Bytes(nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err != nil {
+		return out, fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
+	}
+	var rows [][]float64
+	polygons := false
+	for line := range strings.Lines(string(text)) {
+		row, err := numbers(line)
+		if err != nil {
+			return out, source.ValueError("file %s: row %d: %w", filepath.ToSlash(path), len(rows), err)
+		}
+		if row == nil || slices.ContainsFunc(rows, func(r []float64) bool { return slices.Equal(r, row) }) {
+			continue
+		}
+		rows = append(rows, row)
+		polygons = polygons || len(row) > 6 && c.points == 0
+	}
+	for i, row := range rows {
+		o, err := c.object(row, polygons, float64(w), float64(h))
+		if err != nil {
+			return out, source.ValueError("file %s: row %d: %w", filepath.ToSlash(path), i, err)
+		}
+		out.Objects = append(out.Objects, o)
+	}
+	return out, nil
+}
+
+// numbers reads a row, nil if it is empty.
+func numbers(line string) (row []float64, err error) {
+	for word := range strings.FieldsSeq(line) {
+		x, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a number", source.Clip(word))
+		}
+		row = append(row, x)
+	}
+	return row, nil
+}
+
+// object makes an object of a row. One with more than 6 numbers makes polygons of all rows of a file.
+func (c config) object(row []float64, polygon bool, w, h float64) (o objects.Object, err error) {
+	if o.Class = int64(row[0]); float64(o.Class) != row[0] || o.Class < 0 {
+		return o, fmt.Errorf("class %v is not a whole number from 0 on", row[0])
+	}
+	places := row[1:]
+	switch {
+	case polygon && len(places)%2 != 0:
+		return o, fmt.Errorf("%d numbers; a polygon has x and y for each corner", len(places))
+	case !polygon && len(places) != 4+c.points*c.numbers:
+		return o, fmt.Errorf("%d numbers; a box has 4, and kpt_shape [%d, %d]", len(places), c.points, c.numbers)
+	}
+	if err := c.check(places, polygon); err != nil {
+		return o, err
+	}
+	if polygon {
+		corners := make([]float64, len(places))
+		o.Box = [4]float64{w, h, 0, 0}
+		for i := 0; i < len(places); i += 2 {
+			x, y := places[i]*w, places[i+1]*h
+			corners[i], corners[i+1] = x, y
+			o.Box = [4]float64{min(o.Box[0], x), min(o.Box[1], y), max(o.Box[2], x), max(o.Box[3], y)}
+		}
+		o.Draw = func(w, h int) (runs.Mask, error) { return runs.Polygon(corners, h, w) }
+		return o, nil
+	}
+	x, y, bw, bh := places[0], places[1], places[2], places[3]
+	o.Box = [4]float64{(x - bw/2) * w, (y - bh/2) * h, (x + bw/2) * w, (y + bh/2) * h}
+	if c.points > 0 {
+		o.Points = c.keypoints(places[4:], w, h)
+	}
+	return o, nil
+}
+
+// check returns an error for a place that is outside of the image.
+func (c config) check(places []float64, polygon bool) error {
+	for i, x := range places {
+		if point := i - 4; !polygon && point >= 0 && (c.numbers == 3 && point%3 == 2 || c.numbers == 2 && x < 0) {
+			continue
+		}
+		if !(x >= -slack && x <= 1+slack) {
+			return fmt.Errorf("%v is not from 0 to 1: places are parts of the width and the height", x)
+		}
+	}
+	return nil
+}
+
+// keypoints returns x, y and visibility in pixels. Those of two numbers are hidden where one of them is negative.
+func (c config) keypoints(list []float64, w, h float64) []float32 {
+	out := make([]float32, 0, 3*c.points)
+	for ; len(list) > 0; list = list[c.numbers:] {
+		x, y, seen := list[0], list[1], 2.
+		if c.numbers == 3 {
+			seen = list[2]
+		} else if x < 0 || y < 0 {
+			seen = 0
+		}
+		if seen == 0 {
+			x, y = 0, 0
+		}
+		out = append(out, float32(x*w), float32(y*h), float32(seen))
+	}
+	return out
+}

@@ -1,0 +1,207 @@
+// Package yolo reads sets of YOLO as Ultralytics describes them: a YAML file, folders of images, and a text next to them with
+// the objects of each image. https://docs.ultralytics.com/datasets/
+package yolo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/internal/objects"
+)
+
+// Open opens a YAML file, the folder that it is in, or one with the folders images and labels. Images have the order of their
+// paths, split by split.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	files, err := source.Files(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &set{ctx: ctx, opts: opts, known: make(map[string]string)}
+	if err := s.open(files[0]); err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	format := objects.Format{Kind: "yolo", Path: path, Classes: s.config.classes, Splits: s.splits, Points: s.config.points}
+	format.Columns = []string{objects.Images, objects.Boxes, objects.Labels}
+	if format.Points > 0 {
+		format.Columns = append(format.Columns, objects.Keypoints)
+	}
+	format.Default = slices.Clone(format.Columns)
+	if format.Points == 0 {
+		format.Columns = append(format.Columns, objects.Masks, objects.Mask)
+	}
+	return objects.New(format, objects.Slice(s.images), opts, selection)
+}
+
+// set is what is found.
+type set struct {
+	ctx    context.Context
+	opts   source.Options
+	root   string
+	config config
+	splits []string
+	images []objects.Image
+	known  map[string]string // by name, the split of an image
+}
+
+func (s *set) open(path string) error {
+	s.root = path
+	info, err := vfs.Stat(path)
+	if err != nil {
+		return source.WithoutPath(err)
+	}
+	file := path
+	if info.IsDir() {
+		file = source.YOLOFile(path)
+	} else {
+		s.root = filepath.Dir(path)
+	}
+	if file == "" {
+		return s.openFolder()
+	}
+	if s.config, err = readConfig(file); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Base(file), err)
+	}
+	for _, split := range s.config.splits {
+		s.splits = append(s.splits, split.name)
+		for _, place := range split.places {
+			if err := s.add(split.name, s.config.base(s.root), place); err != nil {
+				return fmt.Errorf("%s: %s: %w", filepath.Base(file), split.name, err)
+			}
+		}
+	}
+	if len(s.splits) == 1 {
+		s.splits = nil
+		for i := range s.images {
+			s.images[i].Split = ""
+		}
+	}
+	return nil
+}
+
+// openFolder opens images and labels, where no YAML file describes them; the classes may have names in classes.txt.
+func (s *set) openFolder() error {
+	entries, err := source.ReadDir(s.ctx, filepath.Join(s.root, "images"))
+	if err != nil {
+		return errors.New("the folder has neither a YAML file with train and names, nor the folders images and labels")
+	}
+	for _, name := range []string{filepath.Join(s.root, "classes.txt"), filepath.Join(s.root, "labels", "classes.txt")} {
+		if text, err := vfs.ReadFile(name, nil); err == nil && s.config.classes == nil {
+			s.config.classes = strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' || r == '\r' })
+		}
+	}
+	var splits []string
+	for _, e := range entries {
+		if e.IsDir() && source.IsSplit(e.Name()) {
+			splits = append(splits, e.Name())
+		}
+	}
+	if len(splits) < 2 {
+		return s.add("", s.root, "images")
+	}
+	slices.SortFunc(splits, source.CompareSplits)
+	s.splits = splits
+	for _, split := range splits {
+		if err := s.add(split, s.root, filepath.Join("images", split)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes the images of a folder, or of a list in a file.
+func (s *set) add(split, base, place string) error {
+	path := filepath.FromSlash(place)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(base, path)
+	}
+	info, err := vfs.Stat(path)
+	if rest, up := strings.CutPrefix(place, "../"); err != nil && up { // as Roboflow writes it, and Ultralytics reads it
+		path = filepath.Join(base, filepath.FromSlash(rest))
+		info, err = vfs.Stat(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s", path)
+	}
+	if err != nil {
+		return source.WithoutPath(err)
+	}
+	if err := (source.Confinement{Dir: s.root, Outside: s.opts.Outside}).Check(path); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if info.IsDir() {
+		return s.addFolder(split, path)
+	}
+	text, err := vfs.ReadFile(path, nil)
+	if err != nil {
+		return source.WithoutPath(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = filepath.FromSlash(strings.TrimSpace(line)); line == "" {
+			continue
+		}
+		if !filepath.IsAbs(line) {
+			line = filepath.Join(filepath.Dir(path), line)
+		}
+		if err := s.addImage(split, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addFolder takes the images in a folder and those below it.
+func (s *set) addFolder(split, dir string) error {
+	before := len(s.images)
+	err := vfs.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return source.WithoutPath(err)
+		case s.ctx.Err() != nil:
+			return context.Cause(s.ctx)
+		case e.IsDir() || source.IsHidden(e.Name()) || !source.IsImageName(e.Name()):
+			return nil
+		}
+		s.opts.Seen(1)
+		return s.addImage(split, path)
+	})
+	if err == nil && len(s.images) == before {
+		err = fmt.Errorf("%s holds no images", dir)
+	}
+	return err
+}
+
+func (s *set) addImage(split, path string) error {
+	rel, err := filepath.Rel(s.root, path)
+	if err != nil {
+		rel = path
+	}
+	name := filepath.ToSlash(rel)
+	if other, twice := s.known[name]; twice {
+		return fmt.Errorf("%s is there twice, in %q and %q", name, other, split)
+	}
+	s.known[name] = split
+	labels := labelFile(path)
+	s.images = append(s.images, objects.Image{
+		Name: name, File: path, Dir: s.root, Split: split,
+		Read: func(w, h int) (objects.Annotation, error) { return s.config.read(labels, w, h) },
+	})
+	return nil
+}
+
+// labelFile returns where the objects of an image are: in labels, where the image is in images.
+func labelFile(image string) string {
+	const from, to = string(filepath.Separator) + "images" + string(filepath.Separator), string(filepath.Separator) + "labels" + string(filepath.Separator)
+	path := strings.TrimSuffix(image, filepath.Ext(image)) + ".txt"
+	if at := strings.LastIndex(path, from); at >= 0 {
+		path = path[:at] + to + path[at+len(from):]
+	}
+	return path
+}
