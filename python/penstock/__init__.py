@@ -39,17 +39,18 @@ from .view import View
 if TYPE_CHECKING:
     from . import transforms
     from .mapping import map_inputs as map
+    from .timing import loadbench
     from .writer import Writer, merge
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
-    "NotFoundError", "Pack", "Ragged", "RaggedRecords", "Records", "UnsupportedError", "View", "Writer", "bfloat16", "map", "merge", "open", "order", "samplers", "transforms",
+    "NotFoundError", "Pack", "Ragged", "RaggedRecords", "Records", "UnsupportedError", "View", "Writer", "bfloat16", "loadbench", "map", "merge", "open", "order", "samplers", "transforms",
 ]  # fmt: skip
 
 
-_LATER = {"Writer": (".writer", "Writer"), "map": (".mapping", "map_inputs"), "merge": (".writer", "merge")}
+_LATER = {"loadbench": (".timing", "loadbench"), "Writer": (".writer", "Writer"), "map": (".mapping", "map_inputs"), "merge": (".writer", "merge")}
 
 
 def __getattr__(name: str) -> Any:

@@ -141,10 +141,7 @@ class UserLoader:
             signature.dataset, signature.iterable, signature.batched, function, signature.drop_last, workers, signature.worker_init_fn,
             seed=self._seed, rank=self._rank, on_error=self._on_error,
         )  # fmt: skip
-        self._measures.workers, self._measures.names = (
-            workers,
-            (type(signature.dataset).__name__, getattr(function, "__qualname__", type(function).__name__)),
-        )
+        self._measures.of(signature, workers, function)
         epoch, plan = self._next_epoch(state), Plan()
         if self._ordered is not None:
             plan = SeededPlan(self._ordered, signature.batched, epoch, *((within["step"], within.get("done", ())) if within else ()))

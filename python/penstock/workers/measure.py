@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .profile import Stack, hottest
+
 #: A wait shorter than this share of the loop is not what limits it.
 _WAITS = 0.05
+#: The share of the time of workers from which there are too few of them.
+_BUSY = 0.7
 
 
 @dataclass
@@ -22,17 +30,35 @@ class Measures:
     collate_ns: int = 0
     copy_ns: int = 0
     skipped: int = 0
-    #: The name of the dataset's class, and of collate_fn.
-    names: tuple[str, str] = field(default=("the dataset", "collate_fn"))
+    _names: tuple[str, str] = ("the dataset", "collate_fn")  # of the method that makes samples, and of collate_fn
+    _stacks: Counter[Stack] = field(default_factory=Counter)
+    _dataset: Any = None  # whose samples may be stored
+    _storing: str = ""  # the code that stores the samples of the dataset; "" if there is none
 
-    def add(self, spent: Any) -> None:
+    def of(self, signature: Any, workers: int, collate: Any) -> None:
+        """Take note of what a loop is over."""
+        dataset = signature.dataset
+        method = "__iter__" if signature.iterable else "__getitems__" if getattr(dataset, "__getitems__", None) else "__getitem__"
+        self.workers = workers
+        self._names = f"{type(dataset).__name__}.{method}", getattr(collate, "__qualname__", type(collate).__name__)
+        self._dataset = None if signature.iterable or signature.collate_fn is not None else dataset
+
+    def add(self, spent: Any, stacks: Mapping[Stack, int] | None = None) -> None:
         """Count the times of a batch."""
         self.dataset_ns += spent[0]
         self.collate_ns += spent[1]
         self.copy_ns += spent[2]
+        if stacks:
+            self._stacks.update(stacks)
+
+    def yielded(self, batch: Any) -> None:
+        """Count a batch."""
+        self.batches += 1
+        if self.batches == 1 and self._dataset is not None:
+            self._storing = storing(self._dataset, batch)
 
     def numbers(self) -> dict[str, Any]:
-        found = {k: v for k, v in self.__dict__.items() if k != "names"}
+        found = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
         return {**found, "diagnose": self.diagnose()}
 
     def diagnose(self) -> str:
@@ -43,14 +69,43 @@ class Measures:
         if share < _WAITS:
             return f"the training step limits the loop: it waits for batches {share:.0%} of the time"
         busy = self.dataset_ns + self.collate_ns + self.copy_ns
-        dataset, collate = self.names
-        parts = {f"{dataset}.__getitem__ or __iter__": self.dataset_ns, collate: self.collate_ns, "copying to shared memory": self.copy_ns}
+        parts = {self._names[0]: self.dataset_ns, self._names[1]: self.collate_ns, "copying to shared memory": self.copy_ns}
         slowest = max(parts, key=lambda name: parts[name])
-        most = parts[slowest] / max(busy, 1)
-        text = f"user code limits the loop: it waits for batches {share:.0%} of the time, and {slowest} takes {most:.0%} of the work"
+        text = f"user code limits the loop: it waits for batches {share:.0%} of the time, and {slowest} takes {parts[slowest] / max(busy, 1):.0%} of the work"
+        inner = hottest(self._stacks)
+        if inner is not None and inner[0].partition(" (")[0].rpartition(".")[2] != slowest.rpartition(".")[2]:
+            text += f", {inner[1]:.0%} of it in {inner[0]}"
+        load, cores = busy / max(self.loop_ns * self.workers, 1), _cores()
         if not self.workers:
-            return f"{text}, in this process; give num_workers"
-        load = busy / max(self.loop_ns * self.workers, 1)
-        if load < 0.7:
-            return f"{text}; {self.workers} workers are busy {load:.0%} of the time: give more prefetch_factor, or find what else uses the CPU"
-        return f"{text}; {self.workers} workers are busy {load:.0%} of the time: give more num_workers where there are cores, or prepare the dataset"
+            text += ", in this process; give num_workers"
+        else:
+            text += f"; {self.workers} worker{'s are' if self.workers > 1 else ' is'} busy {min(load, 1):.0%} of the time"
+            if load < _BUSY:
+                return f"{text}: give more prefetch_factor, or find what else uses the CPU"
+            text += f": num_workers={cores} would use all cores" if self.workers < cores else f", and there are {cores} cores"
+        return text + self._stored(share) if slowest == self._names[0] else text
+
+    def _stored(self, share: float) -> str:
+        """Return what is said of a prepared dataset."""
+        if not self._storing:
+            return ""
+        gain = 1 / max(1 - share, 0.05)
+        return f"; if it draws no random numbers, store its results once: {self._storing}, with which the loop would be up to {gain:.1f} times as fast"
+
+
+def storing(dataset: Any, batch: Any) -> str:
+    """Return the command, or the code, that stores the samples of a dataset, which make such a batch."""
+    root = getattr(dataset, "root", None)
+    if type(dataset).__name__ == "ImageFolder" and isinstance(root, (str, os.PathLike)):
+        return f"penstock preprocess {shlex.quote(os.fspath(root))} NEW --keep-encoded"
+    sample = "{'x': dataset[i]}"
+    if isinstance(batch, Mapping):
+        sample = "dataset[i]"
+    elif isinstance(batch, (list, tuple)) and batch:
+        names = getattr(batch, "_fields", ("x", "y") if len(batch) == 2 else tuple(f"x{k}" for k in range(len(batch))))
+        sample = f"dict(zip({tuple(names)!r}, dataset[i]))"
+    return f"penstock.map(lambda i: {sample}, range(len(dataset)), 'NEW')"
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

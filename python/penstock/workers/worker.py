@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..sharedfile import SharedFile
-from . import collate, failure, info, packing, randomness
+from . import collate, failure, info, packing, profile, randomness
 from .channel import Channel, Closed
 from .fetch import IterableFetcher, MapFetcher, Meter, SeededFetcher, Stopped, Task, Work
 from .memory import DUMP, Board, Writer
@@ -25,6 +25,7 @@ DATA, FAILED, ENDED, RESUMED = range(4)
 #: The parts of a state that a worker sends only when they change.
 CARRIED = ("random", "begun")
 _WATCH_SECONDS = 1.0
+_LOOKS = round(_WATCH_SECONDS / profile.EVERY)
 
 
 class Reply(NamedTuple):
@@ -40,6 +41,8 @@ class Reply(NamedTuple):
     snapshot: bytes | None = None
     #: The records that on_error passed over, and why.
     skipped: tuple[tuple[Any, str], ...] = ()
+    #: How often each stack of user code was seen since the last reply.
+    stacks: dict[profile.Stack, int] = {}
 
 
 def run(work: Work, worker_id: int, file: SharedFile, end: socket.socket, state: Mapping[str, Any] | None, parent: int | None) -> None:
@@ -49,9 +52,10 @@ def run(work: Work, worker_id: int, file: SharedFile, end: socket.socket, state:
     with contextlib.suppress(OSError), open("/proc/self/comm", "w") as comm:
         comm.write("penstock_worker")
     _dump_stacks(file)
-    _end_with(parent)
+    seen = profile.Profile()
+    _watch(parent, seen)
     end.setblocking(True)
-    worker = _Worker(work, worker_id, file)
+    worker = _Worker(work, worker_id, file, seen)
     channel = Channel(end)
     with contextlib.suppress(Closed, Stopped):
         worker.begin(state)
@@ -65,8 +69,8 @@ def run(work: Work, worker_id: int, file: SharedFile, end: socket.socket, state:
 class _Worker:
     """One worker, and what it has of the dataset."""
 
-    def __init__(self, work: Work, worker_id: int, file: SharedFile) -> None:
-        self._work, self._id = work, worker_id
+    def __init__(self, work: Work, worker_id: int, file: SharedFile, seen: profile.Profile) -> None:
+        self._work, self._id, self._profile = work, worker_id, seen
         self._where = f"in DataLoader worker process {worker_id}"
         self._board, self._writer = Board(file), Writer(file)
         self._meter = Meter(self._board.numbers)
@@ -150,7 +154,7 @@ class _Worker:
             self._writer.give_back([room.number])
         self._meter.stop()
         snapshot = self._snapshot() if task.snapshot else None
-        return Reply(task.number, kind, payload, tuple(self._meter.spent), snapshot, tuple(self._fetcher.skipped))
+        return Reply(task.number, kind, payload, tuple(self._meter.spent), snapshot, tuple(self._fetcher.skipped), self._profile.take())
 
     def _caught(self, task: Task, e: Exception) -> Any:
         _, place, phase = self._board.read()
@@ -203,8 +207,11 @@ def _dump_stacks(file: SharedFile) -> None:
             faulthandler.register(signal.SIGUSR1, file=file.fd)
 
 
-def _end_with(parent: int | None) -> None:
-    """End this process when the loader's has ended, whatever it does then: user code that never returns, too."""
+def _watch(parent: int | None, seen: profile.Profile) -> None:
+    """Look at the stack from time to time, and end this process when the loader's has ended, whatever it does then.
+
+    User code that never returns ends, too.
+    """
 
     def alive() -> bool:
         if parent is not None:
@@ -214,7 +221,9 @@ def _end_with(parent: int | None) -> None:
 
     def follow() -> None:
         while alive():
-            time.sleep(_WATCH_SECONDS)
+            for _ in range(_LOOKS):
+                time.sleep(profile.EVERY)
+                seen.look()
         os._exit(1)
 
     threading.Thread(target=follow, daemon=True, name="penstock_watch").start()
