@@ -427,22 +427,29 @@ class Failures(unittest.TestCase):
     def test_forked_loader(self):
         if not hasattr(os, "fork"):
             self.skipTest("there is no fork")
-        of = loader(Squares(100), batch_size=2, num_workers=2)
-        loop = iter(of)
-        first = next(loop)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of threads, from Python 3.12 on
-            pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
-                next(loop)
-            except Error:
-                code = 0 if first["square"].tolist() == [0, 1] else 2
-            finally:
-                os._exit(code)
-        self.assertEqual(os.waitpid(pid, 0)[1], 0)
-        self.assertEqual(len(list(loop)), 49)
+
+        class Late(Squares):
+            def __getitem__(self, i):
+                time.sleep(0.3 * (i == 0))  # so that the second batch comes before the first
+                return super().__getitem__(i)
+
+        for kind in (Squares, Late):
+            of = loader(kind(100), batch_size=2, num_workers=2)
+            loop = iter(of)
+            first = next(loop)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # of threads, from Python 3.12 on
+                pid = os.fork()
+            if pid == 0:
+                code = 1
+                try:
+                    next(loop)
+                except Error as e:
+                    code = 0 if first["square"].tolist() == [0, 1] and "this is process" in str(e) else 2
+                finally:
+                    os._exit(code)
+            self.assertEqual(os.waitpid(pid, 0)[1], 0)
+            self.assertEqual(len(list(loop)), 49)
 
     def test_ends_with_its_parent(self):
         if not LINUX:

@@ -92,7 +92,7 @@ class Loop:
             self._measures.loop_ns += now - self._began
             self._began = now
         self.place.step()
-        self._measures.batches += 1
+        self._measures.yielded(batch)
         if self.promised is not None and self._work.iterable and self.place.yielded > self.promised:
             self._warn_of_more()
         return batch
@@ -309,6 +309,7 @@ class ParallelLoop(Loop):
                     self.close()
                 raise StopIteration
             if self._due in self._ready:
+                self._pool.alive()
                 return self._delivered(self._due, self._ready.pop(self._due))
             timeout = self._options.timeout or None
             needed = {self._worker[self._due]} if self._options.in_order else set(self._worker.values())
@@ -348,7 +349,7 @@ class ParallelLoop(Loop):
         if reply.snapshot is not None:
             self._snapshots[number] = self._decoded(number, reply.snapshot)
         batch = self._batch(task_number, number, reply) if reply.kind == worker.DATA else None
-        self._measures.add(reply.spent)
+        self._measures.add(reply.spent, reply.stacks)
         self._skipped(reply.skipped)
         self._give()
         if reply.kind == worker.FAILED:

@@ -73,7 +73,7 @@ class Pool:
 
     def send(self, number: int, task: Task) -> None:
         """Give a task to a worker, and the slots back that nothing refers to."""
-        self._alive()
+        self.alive()
         at = self._workers[number]
         asked = (task.number, task.records, task.epoch, task.step, task.snapshot)
         try:
@@ -101,7 +101,7 @@ class Pool:
 
     def receive(self, seconds: float | None, needed: Sequence[int] | set[int]) -> tuple[int, Reply]:
         """Return a reply, and the worker that it is from. Raise RuntimeError if none comes in that time, or one that is needed has ended."""
-        self._alive()
+        self.alive()
         deadline = None if seconds is None else time.monotonic() + seconds
         while not self._replies:
             for number in needed:
@@ -116,7 +116,7 @@ class Pool:
 
     def ready(self) -> bool:
         """Return whether there is a reply."""
-        self._alive()
+        self.alive()
         if not self._replies:
             self._listen(0)
         return bool(self._replies)
@@ -137,7 +137,8 @@ class Pool:
         self._replies.clear()
         self._finalizer()
 
-    def _alive(self) -> None:
+    def alive(self) -> None:
+        """Raise Error in a fork of the process that made this, and after the end of the workers."""
         if os.getpid() != self._owner:
             raise Error(
                 f"this loop belongs to process {self._owner}, and this is process {os.getpid()}, forked from it: two processes cannot share workers; "

@@ -303,7 +303,8 @@ def seeded(signature: Signature, seed: int, rank: int, world_size: int) -> Order
         sampler, implied = samplers.translate(sampler, n, batch_size=size, drop_last=drop_last)
         seed_of(seed, implied)  # which refuses another one
         if "rank" in implied:
-            rank, world_size = ranks(*((rank, world_size) if world_size > 1 else (None, None)), implied)
+            given = (rank, world_size) if world_size > 1 else (None, None)
+            rank, world_size = ranks(given[0], given[1], implied)
         drop_last = implied.get("drop_last", drop_last)
     elif signature.shuffle:
         sampler = samplers.Shuffle()
