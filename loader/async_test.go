@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/staged"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 )
@@ -25,7 +26,9 @@ func (t late) Worker(tensor.Spec, int) (loader.RecordFunc, error) {
 	return nil, errors.New("Worker was asked for in place of Stage")
 }
 
-func (t late) Stage(tensor.Spec, int) (loader.Stage, error) { return &lateStage{late: t}, nil }
+func (t late) Stage(tensor.Spec, int) (staged.Stage[loader.Record], error) {
+	return &lateStage{late: t}, nil
+}
 
 type lateStage struct {
 	late
@@ -52,7 +55,7 @@ func (s *lateStage) Flush(context.Context) error {
 			if s.final {
 				record = -1
 			}
-			return &loader.StageError{Record: record, Err: fmt.Errorf("record %d is bad", s.records[i])}
+			return &staged.Error{Record: record, Err: fmt.Errorf("record %d is bad", s.records[i])}
 		}
 		for k := range dst {
 			dst[k] = s.src[i][k] + 1

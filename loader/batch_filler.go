@@ -18,6 +18,7 @@ type BatchFiller struct {
 	w     *fill.Filler
 	costs *costs
 	b     *fill.Batch
+	view  MutableBatch // of b
 	epoch *order.Epoch
 }
 
@@ -27,16 +28,17 @@ func (ld *Loader) BatchFiller() (*BatchFiller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &BatchFiller{set: ld.setup, w: w, costs: &ld.pool.others, b: ld.setup.plan.NewBatch(-1)}, nil
+	c, b := ld.setup, ld.setup.plan.NewBatch(-1)
+	return &BatchFiller{set: c, w: w, costs: &ld.pool.others, b: b, view: c.mutable(b)}, nil
 }
 
 // Fill makes a batch of an epoch. dst has one slice per field, in the order of Loader.Specs,
 // of at least BatchSize records, aligned for the field's elements; of a field of variable
-// length it must have room for the batch's rows. It returns the number of records: what is
-// behind them in dst is arbitrary.
-func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) (n int, err error) {
+// length it must have room for the batch's rows. Bytes of dst behind the records are arbitrary. The batch that it
+// returns is over dst, and valid until the next call.
+func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) (_ *MutableBatch, err error) {
 	if err := f.aim(epoch, step, dst); err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	b, filler := f.b, f.w
@@ -50,10 +52,10 @@ func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) 
 		err = filler.Seal(ctx, b)
 	}
 	if err != nil {
-		return 0, batchError(epoch, step, f.set.located(ctx, b, err))
+		return nil, batchError(epoch, step, f.set.located(ctx, b, err))
 	}
 	f.costs.take(filler)
-	return b.Len(), nil
+	return &f.view, nil
 }
 
 // aim sets what to fill next.
@@ -76,12 +78,3 @@ func (f *BatchFiller) aim(epoch, step int, dst [][]byte) error {
 	f.b.SetMemory(dst)
 	return nil
 }
-
-// Indices returns the numbers of the records of the last batch, valid until the next.
-func (f *BatchFiller) Indices() []int { return f.b.Indices() }
-
-// Offsets returns those of a field of variable length, as Batch.Offsets does.
-func (f *BatchFiller) Offsets(name string) []int64 { return f.b.Offsets(name) }
-
-// Mask returns which of them count, as Batch.Mask does.
-func (f *BatchFiller) Mask() []bool { return f.b.Mask() }

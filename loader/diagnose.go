@@ -6,34 +6,13 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/loader/bottleneck"
 	"github.com/penstock/penstock/loader/internal/schedule"
-)
-
-// Bottleneck is what limits the speed of training.
-type Bottleneck string
-
-// The bottlenecks that Diagnose distinguishes.
-const (
-	TooEarly       Bottleneck = "too early to say"
-	TrainBound     Bottleneck = "train-bound"
-	OtherPrograms  Bottleneck = "other programs"
-	TransformBound Bottleneck = "transform-bound"
-	TransformWaits Bottleneck = "transforms wait"
-	RemoteBound    Bottleneck = "remote-bound"
-	ColdStorage    Bottleneck = "cold storage"
-	ReadsWait      Bottleneck = "reads wait"
-	DecodeBound    Bottleneck = "decode-bound"
-	OrderBound     Bottleneck = "order-bound"
-	CopyBound      Bottleneck = "copy-bound"
-	Straggler      Bottleneck = "a straggler"
-	TooFewWorkers  Bottleneck = "too few workers"
-	TinyBatches    Bottleneck = "tiny batches"
-	Bursts         Bottleneck = "bursts"
 )
 
 // Diagnosis is one thing to do.
 type Diagnosis struct {
-	Bottleneck Bottleneck
+	Bottleneck bottleneck.Kind
 	Text       string  // one sentence with the numbers behind it
 	Gain       float64 // how many times as fast the loop would be that does what Text says; 0 where that cannot be foretold
 }
@@ -65,13 +44,13 @@ func (s Stats) Diagnose() Diagnosis {
 	l := loopTimes{wait, wait + s.Body}
 	switch others := s.others(l.all); {
 	case s.Batches < fewBatches || l.all <= 0:
-		return Diagnosis{TooEarly, fmt.Sprintf("too early to say: %d batches so far, and %d are the least that say something", s.Batches, fewBatches), 0}
+		return Diagnosis{bottleneck.TooEarly, fmt.Sprintf("too early to say: %d batches so far, and %d are the least that say something", s.Batches, fewBatches), 0}
 	case others > 0:
-		return Diagnosis{OtherPrograms, fmt.Sprintf("other programs: they take %.1f of this process's %d cores, and no core of the machine is free; stop them, or run training elsewhere", others, s.Cores), 0}
+		return Diagnosis{bottleneck.OtherPrograms, fmt.Sprintf("other programs: they take %.1f of this process's %d cores, and no core of the machine is free; stop them, or run training elsewhere", others, s.Cores), 0}
 	case schedule.Share(wait, l.all) < schedule.LittleWait && s.crowded(l.all):
 		return s.saturated(l)
 	case schedule.Share(wait, l.all) < schedule.LittleWait:
-		return Diagnosis{TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches; loading faster gains no more than that", percent(wait, l.all)), gain(l.all, wait)}
+		return Diagnosis{bottleneck.TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches; loading faster gains no more than that", percent(wait, l.all)), gain(l.all, wait)}
 	case s.LateBatch.Wait > wait/2 && s.LateBatch.Wait > 10*s.Waits.P50:
 		return s.straggler(l)
 	case s.isTiny(l.all):
@@ -79,7 +58,7 @@ func (s Stats) Diagnose() Diagnosis {
 	case s.busy(l.all) >= muchBusy:
 		return s.saturated(l)
 	}
-	return Diagnosis{Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the workers are busy for only %s; set MaxPrefetch to %d, so that more batches can wait ready",
+	return Diagnosis{bottleneck.Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the workers are busy for only %s; set MaxPrefetch to %d, so that more batches can wait ready",
 		percent(wait, l.all), percentOf(s.busy(l.all)), 8*s.Prefetch), 0}
 }
 
@@ -127,7 +106,7 @@ func (s Stats) straggler(l loopTimes) Diagnosis {
 		}
 	}
 	g := gain(l.all, s.LateBatch.Wait)
-	return Diagnosis{Straggler, fmt.Sprintf("a straggler: %v of the %v that training waited were for one batch: %s; without it the loop would be %s",
+	return Diagnosis{bottleneck.Straggler, fmt.Sprintf("a straggler: %v of the %v that training waited were for one batch: %s; without it the loop would be %s",
 		round(s.LateBatch.Wait), round(l.wait), what, faster(g)), g}
 }
 
@@ -143,31 +122,31 @@ func (s Stats) saturated(l loopTimes) Diagnosis {
 	case s.FetchWait > work/2:
 		return s.remoteBound(l, head)
 	case unpacks:
-		return Diagnosis{DecodeBound, fmt.Sprintf("decode-bound: %s, %s of that with unpacking %q (%s) to %s; store it as it is, for example by %s",
+		return Diagnosis{bottleneck.DecodeBound, fmt.Sprintf("decode-bound: %s, %s of that with unpacking %q (%s) to %s; store it as it is, for example by %s",
 			head, percent(s.Read, work), packed.Field, packed.Why, rate(s.ReadBytes, l.all), shell.Penstock("preprocess OLD.h5 NEW.h5")), 0}
 	case s.SlowRead > work/2 && s.Storage > s.ReadBytes/4:
 		g, says := s.without(l, s.SlowRead)
-		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, %s of that with waiting for storage, which gives %s; what fits into memory is fast from the second epoch on%s",
+		return Diagnosis{bottleneck.ColdStorage, fmt.Sprintf("cold storage: %s, %s of that with waiting for storage, which gives %s; what fits into memory is fast from the second epoch on%s",
 			head, percent(s.SlowRead, work), rate(s.Storage, l.all), says), g}
 	case s.waits(s.SlowRead, l.all) && s.Workers >= s.MaxWorkers:
-		return s.moreAtOnce(l, ReadsWait, "reads wait: the Source", s.Read)
+		return s.moreAtOnce(l, bottleneck.ReadsWait, "reads wait: the Source", s.Read)
 	case s.waits(s.Transform+s.Collate, l.all) && s.Workers >= s.MaxWorkers:
-		return s.moreAtOnce(l, TransformWaits, "transforms wait: Transforms", s.Transform+s.Collate)
+		return s.moreAtOnce(l, bottleneck.TransformWaits, "transforms wait: Transforms", s.Transform+s.Collate)
 	case s.Workers == s.MaxWorkers && s.Workers < s.Cores && s.CPU > 0 && schedule.Share(s.CPU, l.all) < mostCores*float64(s.Cores):
-		return Diagnosis{TooFewWorkers, fmt.Sprintf("too few workers: %s, but only %.1f of %d cores; Workers 0 finds how many make the loop fastest",
+		return Diagnosis{bottleneck.TooFewWorkers, fmt.Sprintf("too few workers: %s, but only %.1f of %d cores; Workers 0 finds how many make the loop fastest",
 			head, schedule.Share(s.CPU, l.all), s.Cores), 0}
 	case s.Sampler > work/2:
 		g, says := s.without(l, s.Sampler)
-		return Diagnosis{OrderBound, fmt.Sprintf("order-bound: %s, %s of that with the Sampler, %v a record%s", head, percent(s.Sampler, work), s.each(s.Sampler), says), g}
+		return Diagnosis{bottleneck.OrderBound, fmt.Sprintf("order-bound: %s, %s of that with the Sampler, %v a record%s", head, percent(s.Sampler, work), s.each(s.Sampler), says), g}
 	case s.Read > work/2:
 		advice := "smaller types take less"
 		if s.Transform+s.Collate == 0 && s.ViewBytes == 0 {
 			advice += ", and Block with blocks of whole batches copies nothing (for records that are not in the order of their labels)"
 		}
-		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, %s of that with reading from memory, %s; %s", head, percent(s.Read, work), rate(s.ReadBytes, l.all), advice), 0}
+		return Diagnosis{bottleneck.CopyBound, fmt.Sprintf("copy-bound: %s, %s of that with reading from memory, %s; %s", head, percent(s.Read, work), rate(s.ReadBytes, l.all), advice), 0}
 	}
 	g, says := s.without(l, s.Transform+s.Collate)
-	return Diagnosis{TransformBound, fmt.Sprintf("transform-bound: %s, %s of that with transforming, %v a record; do steps that are not random once, in preprocess%s",
+	return Diagnosis{bottleneck.TransformBound, fmt.Sprintf("transform-bound: %s, %s of that with transforming, %v a record; do steps that are not random once, in preprocess%s",
 		head, percent(s.Transform+s.Collate, work), s.each(s.Transform+s.Collate), says), g}
 }
 
@@ -204,7 +183,7 @@ func (s Stats) waits(in, loop time.Duration) bool {
 }
 
 // moreAtOnce advises as many workers as keep the consumer busy.
-func (s Stats) moreAtOnce(l loopTimes, b Bottleneck, what string, in time.Duration) Diagnosis {
+func (s Stats) moreAtOnce(l loopTimes, b bottleneck.Kind, what string, in time.Duration) Diagnosis {
 	have := max(1, s.Workers)
 	n := max(have+1, min(moreAtOnce*have, int(s.work()/max(1, s.Body))+1))
 	after := max(s.Body, s.work()/time.Duration(n))
@@ -223,7 +202,7 @@ func (s Stats) isTiny(loop time.Duration) bool {
 func (s Stats) tiny(l loopTimes) Diagnosis {
 	records := max(1, s.Records/s.Batches)
 	larger := max(2, int(tinyBatch/max(1, l.all/time.Duration(s.Batches)))) * records
-	return Diagnosis{TinyBatches, fmt.Sprintf("tiny batches: a batch of %d records takes %v, most of it to hand it over, and training waits %s of the time; BatchSize %d would spread that over more records",
+	return Diagnosis{bottleneck.TinyBatches, fmt.Sprintf("tiny batches: a batch of %d records takes %v, most of it to hand it over, and training waits %s of the time; BatchSize %d would spread that over more records",
 		records, round(l.all/time.Duration(s.Batches)), percent(l.wait, l.all), larger), 0}
 }
 
@@ -271,6 +250,6 @@ func round(d time.Duration) time.Duration {
 // remoteBound says how much of the link is used, where the workers mostly wait for it.
 func (s Stats) remoteBound(l loopTimes, head string) Diagnosis {
 	used := float64(s.Fetched) / max(1e-9, l.all.Seconds())
-	return Diagnosis{RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, %s of that with a wait for the store, which sends %.0f MB/s; the link's peak is %.0f MB/s; use smaller types, a faster link, or a cache that holds the dataset from the second epoch on",
+	return Diagnosis{bottleneck.RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, %s of that with a wait for the store, which sends %.0f MB/s; the link's peak is %.0f MB/s; use smaller types, a faster link, or a cache that holds the dataset from the second epoch on",
 		percentOf(min(1, used/max(1, s.LinkRate))), head, percent(s.FetchWait, s.work()), used/1e6, s.LinkRate/1e6), 0}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/bottleneck"
 	"github.com/penstock/penstock/loader/sampler"
 )
 
@@ -67,29 +68,29 @@ func always(d time.Duration) func(int) time.Duration {
 func TestDiagnose(t *testing.T) {
 	for name, c := range map[string]struct {
 		stage    stage
-		want     loader.Bottleneck
+		want     bottleneck.Kind
 		text     []string
 		min, max float64 // gain
 	}{
 		"slow consumer": {
 			stage{cores: 4, workers: 3, read: each(10 * time.Microsecond), body: 10 * time.Millisecond},
-			loader.TrainBound, []string{"waits 0 % of the time for batches; loading faster gains no more than that"}, 1, 1.01,
+			bottleneck.TrainBound, []string{"waits 0 % of the time for batches; loading faster gains no more than that"}, 1, 1.01,
 		},
 		"slow transform": {
 			stage{cores: 3, workers: 3, transform: always(3 * time.Millisecond), body: 7 * time.Millisecond, burns: true},
-			loader.TransformBound, []string{"3 workers are busy for ", "100 % of that with transforming, 3ms a record", "in preprocess"}, 0, 0,
+			bottleneck.TransformBound, []string{"3 workers are busy for ", "100 % of that with transforming, 3ms a record", "in preprocess"}, 0, 0,
 		},
 		"workers on the cores of training": {
 			stage{cores: 2, workers: 2, transform: always(time.Millisecond), body: 10200 * time.Microsecond, burns: true},
-			loader.TransformBound, []string{"waits 1 % of the time", "2 workers are busy for 97 % and take cores from it, 100 % of that with transforming"}, 0, 0,
+			bottleneck.TransformBound, []string{"waits 1 % of the time", "2 workers are busy for 97 % and take cores from it, 100 % of that with transforming"}, 0, 0,
 		},
 		"waiting transform": {
 			stage{cores: 4, workers: 3, transform: always(3 * time.Millisecond), body: 5 * time.Millisecond},
-			loader.TransformWaits, []string{"Transforms takes 3ms a record, but the process used 0.0 of 4 cores", "Workers 13 would make the loop 4.0x faster"}, 3.5, 4.5,
+			bottleneck.TransformWaits, []string{"Transforms takes 3ms a record, but the process used 0.0 of 4 cores", "Workers 13 would make the loop 4.0x faster"}, 3.5, 4.5,
 		},
 		"waiting reads": {
 			stage{cores: 4, workers: 3, read: each(4 * time.Millisecond), body: 5 * time.Millisecond},
-			loader.ReadsWait, []string{"the Source takes 4ms a record", "Workers 17"}, 4.5, 6.5,
+			bottleneck.ReadsWait, []string{"the Source takes 4ms a record", "Workers 17"}, 4.5, 6.5,
 		},
 		"one straggler": {
 			stage{cores: 4, workers: 3, body: 5 * time.Millisecond, transform: func(r int) time.Duration {
@@ -98,27 +99,27 @@ func TestDiagnose(t *testing.T) {
 				}
 				return 10 * time.Microsecond
 			}},
-			loader.Straggler, []string{`record 1234, whose "x" took 3s`}, 6, 7,
+			bottleneck.Straggler, []string{`record 1234, whose "x" took 3s`}, 6, 7,
 		},
 		"too few workers": {
 			stage{cores: 8, workers: 1, transform: always(time.Millisecond), body: 5 * time.Millisecond, burns: true},
-			loader.TooFewWorkers, []string{"only 1.0 of 8 cores; Workers 0 finds"}, 0, 0,
+			bottleneck.TooFewWorkers, []string{"only 1.0 of 8 cores; Workers 0 finds"}, 0, 0,
 		},
 		"copy-bound": {
 			stage{cores: 1, workers: 1, read: each(4 * time.Microsecond), body: 25 * time.Microsecond},
-			loader.CopyBound, []string{"1 worker is busy for ", "Block"}, 0, 0,
+			bottleneck.CopyBound, []string{"1 worker is busy for ", "Block"}, 0, 0,
 		},
 		"synchronous": {
 			stage{cores: 4, workers: loader.Synchronous, transform: always(time.Millisecond), body: 5 * time.Millisecond, burns: true},
-			loader.TooFewWorkers, []string{"the loop, which makes its batches itself, is busy for 81 %, but only 0.8 of 4 cores; Workers 0 finds"}, 0, 0,
+			bottleneck.TooFewWorkers, []string{"the loop, which makes its batches itself, is busy for 81 %, but only 0.8 of 4 cores; Workers 0 finds"}, 0, 0,
 		},
 		"synchronous, and nothing else to do": {
 			stage{cores: 1, workers: loader.Synchronous, transform: always(time.Millisecond), body: 500 * time.Microsecond, burns: true},
-			loader.TransformBound, []string{"100 % of that with transforming, 1ms a record; do steps that are not random once, in preprocess"}, 0, 0,
+			bottleneck.TransformBound, []string{"100 % of that with transforming, 1ms a record; do steps that are not random once, in preprocess"}, 0, 0,
 		},
 		"slow order": {
 			stage{cores: 1, workers: 1, order: slowly(time.Millisecond), body: 10 * time.Millisecond},
-			loader.OrderBound, []string{"1 worker is busy for 100 %, 100 % of that with the Sampler, 1ms a record; without that the loop would be 99 % faster"}, 1.9, 2.1,
+			bottleneck.OrderBound, []string{"1 worker is busy for 100 %, 100 % of that with the Sampler, 1ms a record; without that the loop would be 99 % faster"}, 1.9, 2.1,
 		},
 		"bursts": {
 			stage{cores: 3, workers: 2, body: 10 * time.Millisecond, transform: func(r int) time.Duration {
@@ -127,7 +128,7 @@ func TestDiagnose(t *testing.T) {
 				}
 				return 0
 			}},
-			loader.Bursts, []string{"set MaxPrefetch to 16"}, 0, 0,
+			bottleneck.Bursts, []string{"set MaxPrefetch to 16"}, 0, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +185,7 @@ func TestDiagnoseTinyBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ld.Diagnose()
-		if got.Bottleneck != loader.TinyBatches || !strings.Contains(got.Text, "a batch of 1 records takes 2.5µs") || !strings.Contains(got.Text, "BatchSize 40") {
+		if got.Bottleneck != bottleneck.TinyBatches || !strings.Contains(got.Text, "a batch of 1 records takes 2.5µs") || !strings.Contains(got.Text, "BatchSize 40") {
 			t.Errorf("%+v, of %+v", got, ld.Stats())
 		}
 	})
@@ -195,15 +196,15 @@ func TestDiagnosePacked(t *testing.T) {
 	reads := []loader.FieldReads{{Field: "y", How: "mapped"}, {Field: "x", How: "inflated", Why: "layout chunked with deflate(4) cannot be mapped"}}
 	st := loader.Stats{Batches: 100, Records: 1000, Workers: 1, Cores: 4, Wait: 9 * time.Second, Body: time.Second, Read: 9 * time.Second, SlowRead: 9 * time.Second, ReadBytes: 9e8, CPU: 9 * time.Second, Reads: reads}
 	got := st.Diagnose()
-	if got.Bottleneck != loader.DecodeBound || got.Gain != 0 || !strings.Contains(got.Text, `100 % of that with unpacking "x" (layout chunked with deflate(4) cannot be mapped) to 90 MB/s`) {
+	if got.Bottleneck != bottleneck.DecodeBound || got.Gain != 0 || !strings.Contains(got.Text, `100 % of that with unpacking "x" (layout chunked with deflate(4) cannot be mapped) to 90 MB/s`) {
 		t.Errorf("%+v", got)
 	}
 	st.CPU, st.Storage = time.Second, 3e8
-	if got := st.Diagnose(); got.Bottleneck != loader.ColdStorage || !strings.Contains(got.Text, "100 % of that with waiting for storage, which gives 30 MB/s") {
+	if got := st.Diagnose(); got.Bottleneck != bottleneck.ColdStorage || !strings.Contains(got.Text, "100 % of that with waiting for storage, which gives 30 MB/s") {
 		t.Errorf("from storage: %+v", got)
 	}
 	st.Reads, st.CPU = reads[:1], 9*time.Second
-	if got := st.Diagnose(); got.Bottleneck != loader.ColdStorage {
+	if got := st.Diagnose(); got.Bottleneck != bottleneck.ColdStorage {
 		t.Errorf("as it is: %+v", got)
 	}
 }
@@ -212,14 +213,14 @@ func TestDiagnosePacked(t *testing.T) {
 // that this process would have.
 func TestDiagnoseOthers(t *testing.T) {
 	st := loader.Stats{Batches: 100, Records: 1000, Workers: 2, MaxWorkers: 4, Cores: 4, HostCores: 4, Wait: 9 * time.Second, Body: time.Second, Transform: 18 * time.Second, CPU: 20 * time.Second}
-	for others, want := range map[time.Duration]loader.Bottleneck{0: loader.TransformBound, 10 * time.Second: loader.TransformBound, 19 * time.Second: loader.OtherPrograms} {
+	for others, want := range map[time.Duration]bottleneck.Kind{0: bottleneck.TransformBound, 10 * time.Second: bottleneck.TransformBound, 19 * time.Second: bottleneck.OtherPrograms} {
 		st.Others = others
 		if got := st.Diagnose(); got.Bottleneck != want {
 			t.Errorf("others run for %v: %+v", others, got)
 		}
 	}
 	st.Others, st.CPU, st.Cores = 19*time.Second, 20*time.Second, 2 // they may have the other two
-	if got := st.Diagnose(); got.Bottleneck != loader.TransformBound {
+	if got := st.Diagnose(); got.Bottleneck != bottleneck.TransformBound {
 		t.Errorf("on cores that are theirs: %+v", got)
 	}
 }
@@ -227,7 +228,7 @@ func TestDiagnoseOthers(t *testing.T) {
 func TestDiagnoseTooEarly(t *testing.T) {
 	ld := open(t, newMemorySource(30, 4), loader.Options{BatchSize: 10})
 	visit(t, ld, 0)
-	if got := ld.Diagnose(); got.Bottleneck != loader.TooEarly || got.Gain != 0 {
+	if got := ld.Diagnose(); got.Bottleneck != bottleneck.TooEarly || got.Gain != 0 {
 		t.Errorf("%+v", got)
 	}
 }

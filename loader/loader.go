@@ -83,10 +83,6 @@ func (ld *Loader) makeWorkers() error {
 // record: after Transforms, and with what Collate adds. It must not be changed.
 func (ld *Loader) Specs() []tensor.Spec { return ld.setup.specs }
 
-// BatchSize returns the number of records of a batch of this process; the last one of an
-// epoch may have fewer.
-func (ld *Loader) BatchSize() int { return ld.setup.opts.BatchSize }
-
 // Batches returns the number of batches of an epoch: the same on every rank.
 func (ld *Loader) Batches(epoch int) int { return ld.setup.batches(epoch) }
 

@@ -405,12 +405,13 @@ func TestFillerWritesToTheCallersMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := f.Fill(t.Context(), 1, b.Step(), x, y)
+		got, err := f.Fill(t.Context(), 1, b.Step(), x, y)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n != b.Len() || !slices.Equal(f.Indices(), b.Indices()) || !slices.Equal(f.Mask(), b.Mask()) {
-			t.Fatalf("batch %d: records %v, not %v", b.Step(), f.Indices(), b.Indices())
+		n := got.Len()
+		if n != b.Len() || !slices.Equal(got.Indices(), b.Indices()) || !slices.Equal(got.Mask(), b.Mask()) {
+			t.Fatalf("batch %d: records %v, not %v", b.Step(), got.Indices(), b.Indices())
 		}
 		if string(x[:len(b.Field("x").Bytes())]) != string(b.Field("x").Bytes()) || string(y[:n*8]) != string(b.Field("y").Bytes()) {
 			t.Fatalf("batch %d: other bytes", b.Step())
@@ -434,10 +435,11 @@ func TestFillerWritesToTheCallersMemory(t *testing.T) {
 			t.Errorf("error %v; want %s", err, want)
 		}
 	}
-	if _, err := f.Fill(t.Context(), 1, 0, x, y); err != nil {
+	b, err := f.Fill(t.Context(), 1, 0, x, y)
+	if err != nil {
 		t.Fatal(err)
 	}
-	m.before = failOn(f.Indices()[0])
+	m.before = failOn(b.Indices()[0])
 	if _, err := f.Fill(t.Context(), 1, 0, x, y); err == nil || !strings.Contains(err.Error(), "batch 0: record") {
 		t.Errorf("failing record: %v", err)
 	}

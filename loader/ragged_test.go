@@ -271,8 +271,8 @@ func TestRaggedThatDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, y, rows := make([]byte, 400), make([]byte, 800), make([]byte, len(w.all))
-	if n, err := f.Fill(t.Context(), 0, 0, x, y, rows); n != 100 || err != nil || int(f.Offsets("t")[100]) != len(w.all)/4 {
-		t.Errorf("%d records: %v", n, err)
+	if b, err := f.Fill(t.Context(), 0, 0, x, y, rows); err != nil || b.Len() != 100 || int(b.Offsets("t")[100]) != len(w.all)/4 {
+		t.Errorf("%+v: %v", b, err)
 	}
 	if _, err := f.Fill(t.Context(), 0, 0, x, y, rows[1:]); err == nil || !strings.Contains(err.Error(), "there is memory for") {
 		t.Errorf("memory too small: %v", err)

@@ -50,7 +50,7 @@ type Stats struct {
 	HostCores  int    // of the machine; 0 where the system does not report
 	RingBytes  int    // memory of the buffers; 0 as long as nothing is copied
 	Pinned     int    // of those, that are page-locked, if the Allocator says so
-	Unpinned   string // why they are not, if the Allocator says so: MlockedMemory does
+	Unpinned   string // why they are not, if the Allocator says so: mlock.Memory does
 	Kept       int    // batches kept now
 
 	Fetched   int64         // bytes that the Source had to get over a network

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -28,42 +27,6 @@ type Transform interface {
 // RecordFunc writes to dst, whose length is that of the output, what it makes of the stored
 // bytes src, which it must not change. It keeps neither, and should not allocate.
 type RecordFunc func(dst, src []byte, r Record) error
-
-// AsyncTransform is a [Transform] whose records are made elsewhere, by another process or a device for example, several
-// at a time. The loader asks for its Stage in place of its Worker.
-type AsyncTransform interface {
-	Transform
-
-	// Stage returns what one goroutine will use.
-	Stage(in tensor.Spec, id int) (Stage, error)
-}
-
-// Stage makes records that are done some time after they were put. It serves one goroutine, but for Waiting.
-type Stage interface {
-	// Put begins to make dst, whose length is that of the output, of the stored bytes src. It has read src when it
-	// returns, and may write to dst until Flush returns. An error is of this record, unless it is a [StageError].
-	Put(ctx context.Context, dst, src []byte, r Record) error
-
-	// Flush waits until all records that were put are made. After an error, also one of Put, it forgets those
-	// that are not: it writes to no dst any more.
-	Flush(ctx context.Context) error
-
-	// Waiting returns the number in the Source of the oldest record that was put and is not made, and who makes it;
-	// -1 if there is none. Any goroutine may call it.
-	Waiting() (record int, on string)
-}
-
-// StageError is an error of a [Stage] that is not of the record that is being put.
-type StageError struct {
-	Record int // its number in the Source; -1 if the Stage makes no record any more, so that none can take its place
-	Err    error
-}
-
-// Error says what happened.
-func (e *StageError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *StageError) Unwrap() error { return e.Err }
 
 // Record says which record a RecordFunc works on.
 type Record struct {
@@ -132,11 +95,15 @@ func (c Collate) add(fields []fill.Field) ([]fill.Field, error) {
 	return fields, nil
 }
 
-// MutableBatch is a batch on which Collate works.
+// MutableBatch is a batch on which Collate works, or that a [BatchFiller] made.
 type MutableBatch struct {
 	b     *fill.Batch
 	seed  uint64
 	world World
+}
+
+func (c *setup) mutable(b *fill.Batch) MutableBatch {
+	return MutableBatch{b: b, seed: c.opts.Seed, world: c.opts.World}
 }
 
 // Field returns the values of a field. The bytes of fields that Collate adds or edits may be

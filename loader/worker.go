@@ -9,6 +9,7 @@ import (
 	"runtime/trace"
 	"sync"
 
+	"github.com/penstock/penstock/internal/staged"
 	"github.com/penstock/penstock/loader/internal/fill"
 	"github.com/penstock/penstock/loader/internal/schedule"
 	"github.com/penstock/penstock/tensor"
@@ -66,7 +67,7 @@ func (c *setup) newFiller(id int) (*fill.Filler, error) {
 
 // convert returns what a worker does with the records of a field: one of the two.
 func (c *setup) convert(in tensor.Spec, id int) (fill.RecordFunc, fill.Stage, error) {
-	if t, ok := c.opts.Transforms[in.Name].(AsyncTransform); ok {
+	if t, ok := c.opts.Transforms[in.Name].(staged.Transform[Record]); ok {
 		s, err := t.Stage(in, id)
 		if err != nil {
 			return nil, nil, err
@@ -87,23 +88,17 @@ func (c *setup) record(r *fill.Record) Record {
 
 // stage is a Stage as a Filler uses it.
 type stage struct {
-	Stage
+	to  staged.Stage[Record]
 	set *setup
 }
 
 func (s stage) Put(ctx context.Context, dst, src []byte, r *fill.Record) error {
-	return ofStage(s.Stage.Put(ctx, dst, src, s.set.record(r)))
+	return s.to.Put(ctx, dst, src, s.set.record(r))
 }
 
-func (s stage) Flush(ctx context.Context) error { return ofStage(s.Stage.Flush(ctx)) }
+func (s stage) Flush(ctx context.Context) error { return s.to.Flush(ctx) }
 
-// ofStage returns an error of a Stage with the record that it is of.
-func ofStage(err error) error {
-	if at := (*StageError)(nil); errors.As(err, &at) {
-		return &fill.StageError{Record: at.Record, Err: at.Err}
-	}
-	return err
-}
+func (s stage) Waiting() (record int, on string) { return s.to.Waiting() }
 
 // collate returns the function for whole batches of a worker, or nil.
 func (c *setup) collate(id int) (func(b *fill.Batch) error, error) {
@@ -114,10 +109,10 @@ func (c *setup) collate(id int) (func(b *fill.Batch) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	draft := &MutableBatch{seed: c.opts.Seed, world: c.opts.World}
+	draft := c.mutable(nil)
 	return func(b *fill.Batch) error {
 		draft.b = b
-		return do(draft)
+		return do(&draft)
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/bottleneck"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -248,11 +249,11 @@ func TestDoctorKnowsTheLink(t *testing.T) {
 	b := images(t, 1500, 3, 224, 224)
 	for _, c := range []struct {
 		step time.Duration
-		want loader.Bottleneck
+		want bottleneck.Kind
 		says *regexp.Regexp
 	}{
-		{0, loader.RemoteBound, regexp.MustCompile(`^remote-bound, at (9\d|100) % of the link: .* workers are busy .* wait for the store, which sends (8|9|10)\d MB/s; the link's peak is (9|10)\d MB/s`)},
-		{200 * time.Millisecond, loader.TrainBound, regexp.MustCompile(`training`)},
+		{0, bottleneck.RemoteBound, regexp.MustCompile(`^remote-bound, at (9\d|100) % of the link: .* workers are busy .* wait for the store, which sends (8|9|10)\d MB/s; the link's peak is (9|10)\d MB/s`)},
+		{200 * time.Millisecond, bottleneck.TrainBound, regexp.MustCompile(`training`)},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := open(t, &shaped{Bucket: b, trip: trip, rate: rate}, "ds", Options{})

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/cuda"
+	"github.com/penstock/penstock/loader/mlock"
 )
 
 // pinned is page-locked memory that is kept from one Loader to the next, as PyTorch keeps
@@ -26,7 +26,7 @@ func newPinned(n int) (m *pinned, why string) {
 	if dev, err := cuda.Open(0); err == nil {
 		return &pinned{from: dev.Allocator(), close: dev.Close}, ""
 	}
-	locked := &loader.MlockedMemory{}
+	locked := &mlock.Memory{}
 	b, err := locked.Alloc(n)
 	if err != nil {
 		return nil, "no page-locked memory: " + err.Error()

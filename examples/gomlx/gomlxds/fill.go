@@ -26,9 +26,9 @@ func (f *filler) fill(ctx context.Context, at position) (train.Batch, error) {
 	all, err := f.allocate()
 	if err == nil {
 		err = f.into(all, func() error {
-			n, err := f.from.Fill(ctx, at.epoch, at.step, f.dst[:len(f.d.fields)]...)
+			b, err := f.from.Fill(ctx, at.epoch, at.step, f.dst[:len(f.d.fields)]...)
 			if err == nil {
-				f.pad(n)
+				f.pad(b)
 			}
 			return err
 		})
@@ -85,21 +85,21 @@ func (f *filler) into(all []*tensors.Tensor, do func() error) error {
 	return open(all)
 }
 
-// pad zeroes what is behind n records, and writes lengths and mask.
-func (f *filler) pad(n int) {
+// pad zeroes what is behind the records of b, and writes lengths and mask.
+func (f *filler) pad(b *loader.MutableBatch) {
 	for i, field := range f.d.fields {
-		clear(f.dst[i][n*field.size:])
+		clear(f.dst[i][b.Len()*field.size:])
 	}
 	extra := f.dst[len(f.d.fields):]
 	for i, name := range f.d.config.Lengths {
-		f.lengths(extra[i], name)
+		f.lengths(extra[i], b.Offsets(name), name)
 	}
 	if !f.d.config.Mask {
 		return
 	}
 	mask := extra[len(f.d.config.Lengths)]
 	clear(mask)
-	for i, valid := range f.from.Mask() {
+	for i, valid := range b.Mask() {
 		if valid {
 			mask[i] = 1
 		}
@@ -108,10 +108,9 @@ func (f *filler) pad(n int) {
 
 // lengths writes the rows that the records of a field have, up to those that there is room
 // for.
-func (f *filler) lengths(dst []byte, name string) {
+func (f *filler) lengths(dst []byte, offsets []int64, name string) {
 	clear(dst)
 	most := f.d.fields[f.d.indexOf(name)].spec.Shape[0]
-	offsets := f.from.Offsets(name)
 	for i, end := range offsets[1:] {
 		binary.NativeEndian.PutUint32(dst[4*i:], uint32(min(int(end-offsets[i]), most)))
 	}

@@ -5,28 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/penstock/penstock/internal/staged"
 )
 
 // RecordFunc writes to dst, whose length is that of the field in a batch, what it makes of the stored bytes src. It
 // does not keep r.
 type RecordFunc func(dst, src []byte, r *Record) error
 
-// Stage makes records that are done some time after they were put: a loader.Stage.
-type Stage interface {
-	Put(ctx context.Context, dst, src []byte, r *Record) error
-	Flush(ctx context.Context) error
-	Waiting() (record int, on string)
-}
-
-// StageError is an error of a Stage that is of a record that was put before, or, if Record is -1, of no record:
-// then no other can take its place.
-type StageError struct {
-	Record int
-	Err    error
-}
-
-// Error says what happened.
-func (e *StageError) Error() string { return e.Err.Error() }
+// Stage makes records that are done some time after they were put.
+type Stage = staged.Stage[*Record]
 
 // JointFunc is a RecordFunc of a field that leads others: it makes these, too, by number, of what is stored of them. A ragged
 // one it appends to outs[k][:0].
@@ -125,7 +113,7 @@ func (c *converter) flush(ctx context.Context, f int) (failed *Error) {
 
 // stageError returns an error of the Stage of field f, which is of a record unless it says of which.
 func stageError(f, record int, err error) *Error {
-	var at *StageError
+	var at *staged.Error
 	if errors.As(err, &at) {
 		record, err = at.Record, at.Err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/permute"
+	"github.com/penstock/penstock/internal/staged"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 )
@@ -46,7 +47,10 @@ type Chain struct {
 	Stats  *Stats
 }
 
-var _ loader.AsyncTransform = (*Chain)(nil)
+var (
+	_ loader.Transform                = (*Chain)(nil)
+	_ staged.Transform[loader.Record] = (*Chain)(nil)
+)
 
 // Stats is what the stages of a Chain did. Times are sums over goroutines, or workers.
 type Stats struct {
@@ -87,7 +91,7 @@ func (c *Chain) Worker(in tensor.Spec, id int) (loader.RecordFunc, error) {
 }
 
 // Stage returns what one goroutine of the loader uses.
-func (c *Chain) Stage(in tensor.Spec, id int) (loader.Stage, error) {
+func (c *Chain) Stage(in tensor.Spec, id int) (staged.Stage[loader.Record], error) {
 	head, err := c.Head.Worker(in, id)
 	if err != nil {
 		return nil, err
@@ -290,7 +294,7 @@ func (s *stage) grow(b *[]byte, at *int64, n int) error {
 	}
 	fresh, err := places.Alloc(n)
 	if err != nil {
-		return &loader.StageError{Record: -1, Err: err}
+		return &staged.Error{Record: -1, Err: err}
 	}
 	*b = fresh
 	*at, _ = places.Find(fresh)
@@ -341,11 +345,11 @@ func (s *stage) call(g *group) error {
 
 // broken returns an error that is not of a record.
 func (s *stage) broken(err error) error {
-	var at *loader.StageError
+	var at *staged.Error
 	if errors.As(err, &at) {
 		return err
 	}
-	return &loader.StageError{Record: -1, Err: err}
+	return &staged.Error{Record: -1, Err: err}
 }
 
 // advance waits for the oldest group that is out, and does what follows: the next call, or what ends the records.
@@ -361,7 +365,7 @@ func (s *stage) advance() error {
 			return s.broken(err)
 		}
 		s.retire()
-		return &loader.StageError{Record: g.records[raised.Done].r.Index, Err: err}
+		return &staged.Error{Record: g.records[raised.Done].r.Index, Err: err}
 	}
 	s.chain.Stats.Inside.Add(int64(g.task.inside))
 	s.chain.Stats.Worker.Add(int64(g.task.all))
@@ -412,7 +416,7 @@ func (s *stage) follow(g *group) error {
 		if s.after[g.call] == nil {
 			copy(dst, src)
 		} else if err := s.after[g.call](dst, src, afterOf(p.r, g.call)); err != nil {
-			return &loader.StageError{Record: p.r.Index, Err: err}
+			return &staged.Error{Record: p.r.Index, Err: err}
 		}
 		if !last {
 			r.key = KeyOf(p.r, g.call+1)

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/penstock/penstock/internal/staged"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -301,7 +302,7 @@ func TestChainFails(t *testing.T) {
 		for want%10 != 7 {
 			want++
 		}
-		var at *loader.StageError
+		var at *staged.Error
 		var raised *Exception
 		if !errors.As(err, &at) || at.Record != want || !errors.As(at.Err, &raised) || raised.Type != "ValueError" {
 			t.Fatalf("from record %d: %v, want an error of %d", first, err, want)
@@ -351,7 +352,7 @@ func TestWorkersThatFail(t *testing.T) {
 		if err == nil {
 			err = stage.Flush(t.Context())
 		}
-		var at *loader.StageError
+		var at *staged.Error
 		if !errors.As(err, &at) || !strings.Contains(err.Error(), c.want) || c.want != "" && at.Record != -1 {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}

@@ -1,0 +1,24 @@
+// Package bottleneck names what Diagnose of a loader can find to limit a training loop.
+package bottleneck
+
+// Kind is what limits the speed of training, in words.
+type Kind string
+
+// Those that Diagnose distinguishes.
+const (
+	TooEarly       Kind = "too early to say"
+	TrainBound     Kind = "train-bound"
+	OtherPrograms  Kind = "other programs"
+	TransformBound Kind = "transform-bound"
+	TransformWaits Kind = "transforms wait"
+	RemoteBound    Kind = "remote-bound"
+	ColdStorage    Kind = "cold storage"
+	ReadsWait      Kind = "reads wait"
+	DecodeBound    Kind = "decode-bound"
+	OrderBound     Kind = "order-bound"
+	CopyBound      Kind = "copy-bound"
+	Straggler      Kind = "a straggler"
+	TooFewWorkers  Kind = "too few workers"
+	TinyBatches    Kind = "tiny batches"
+	Bursts         Kind = "bursts"
+)
