@@ -10,7 +10,8 @@
     for batch in penstock.DataLoader("data/train", 256, shuffle=True):
         ...                      # tensors, ready to train on
 
-    with penstock.Writer("data/train") as w:       # a dataset of what you have
+    penstock.preprocess("photos", "data/train", resize=256, crop=224)      # a dataset of raw samples
+    with penstock.Writer("data/train") as w:       # and of what you have
         w.append({"images": path, "labels": 3})
 
 NumPy is all that is needed. HDF5 files need h5py too, to find where their records are. A DataLoader
@@ -39,6 +40,8 @@ from .view import View
 if TYPE_CHECKING:
     from . import transforms
     from .mapping import map_inputs as map
+    from .prepare import Summary, preprocess
+    from .progress import Progress
     from .timing import loadbench
     from .writer import Writer, merge
 
@@ -46,11 +49,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
-    "NotFoundError", "Pack", "Ragged", "RaggedRecords", "Records", "UnsupportedError", "View", "Writer", "bfloat16", "loadbench", "map", "merge", "open", "order", "samplers", "transforms",
+    "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Summary", "UnsupportedError", "View", "Writer", "bfloat16", "loadbench", "map", "merge", "open", "order", "preprocess", "samplers", "transforms",
 ]  # fmt: skip
 
 
-_LATER = {"loadbench": (".timing", "loadbench"), "Writer": (".writer", "Writer"), "map": (".mapping", "map_inputs"), "merge": (".writer", "merge")}
+_LATER = {
+    "Progress": (".progress", "Progress"), "Summary": (".prepare", "Summary"), "Writer": (".writer", "Writer"),
+    "loadbench": (".timing", "loadbench"), "map": (".mapping", "map_inputs"), "merge": (".writer", "merge"), "preprocess": (".prepare", "preprocess"),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, Union
 import numpy as np
 
 from .errors import Error
-from .field import Field
+from .field import Field, normalization_of
 
 Buffer = Union[bytes, np.ndarray]
 
@@ -110,11 +110,11 @@ def to_json(f: Field) -> dict[str, Any]:
 
 
 def of_json(entry: Mapping[str, Any]) -> Field:
-    """Return the field of which to_json made the entry."""
+    """Return the field that to_json, or a summary of preprocess, describes."""
     return Field(
         entry["name"], entry["dtype"], tuple(entry["shape"]), entry.get("layout", ""), tuple(entry.get("classes") or ()),
         ragged=entry.get("ragged", False), content=entry.get("content", ""),
-        image=entry.get("image", ""), instances=entry.get("instances", ""),
+        image=entry.get("image", ""), instances=entry.get("instances", ""), normalization=normalization_of(entry.get("normalization")),
     )  # fmt: skip
 
 

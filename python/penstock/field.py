@@ -164,13 +164,14 @@ def from_json(entry: Any) -> Field:
         dtype=dtype,
         shape=tuple(shape),
         classes=tuple(classes),
-        normalization=_normalization(entry.get("normalization")),
+        normalization=normalization_of(entry.get("normalization")),
         ragged=bool(entry.get("ragged", False)),
         **words,
     )
 
 
-def _normalization(entry: Any) -> Normalization | None:
+def normalization_of(entry: Any) -> Normalization | None:
+    """Return the normalization that an entry of a manifest describes; None for none."""
     if entry is None:
         return None
     try:

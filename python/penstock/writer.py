@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import subprocess
 import tempfile
 import time
@@ -21,10 +20,10 @@ from typing import IO, Any, Union
 import numpy as np
 
 from . import codec
-from ._program import commands
 from .errors import Error
 from .field import Field
 from .options import count, flag
+from .preprocess_command import DONE, failure, flags, start
 
 VERSION = 2
 
@@ -35,12 +34,6 @@ _SET_PIPE_SIZE, _PIPE = 1031, 1 << 20
 
 #: Seconds for which records may wait in this process for more.
 _FLUSH = 0.05
-
-#: Exit codes of preprocess that are not a failure: done, and done with some samples left out.
-_DONE = (0, 3)
-
-#: Flags without a value, for sentences.
-_SWITCHES = "append|dedup|keep-encoded|overwrite|resume|stratify|view"
 
 
 class Writer:
@@ -121,7 +114,7 @@ class Writer:
             raise ValueError("rank, world_size and total: give all three, so that each rank knows which records are its own")
         if world_size is not None:
             options = {**options, "world_size": count("world_size", world_size, 1), "rank": count("rank", rank, 0, world_size - 1)}
-        arguments = ["--quiet", "--json", "--from", "stream", *_flags({**switches, **options}), "--", "-", self.path]
+        arguments = ["--quiet", "--json", "--from", "stream", *flags({**switches, **options}), "--", "-", self.path]
         self._process = _Process(arguments, command, self.path)
         samples = -1 if total is None else count("total", total)
         begin = {"version": VERSION, "samples": samples, "checkpoint": checkpoint, "splits": self._splits, "inputs": _inputs}
@@ -256,26 +249,8 @@ def merge(path: Path, parts: Sequence[Path] = (), *, command: str | None = None,
         options: Flags of ``penstock preprocess merge``: ``overwrite=True``, ``resume=True``, ``remove_parts=True``.
     """
     names = [os.fspath(p) for p in [*parts, path]]
-    process = _Process(["merge", "--quiet", "--json", *_flags(options), "--", *names], command, names[-1])
+    process = _Process(["merge", "--quiet", "--json", *flags(options), "--", *names], command, names[-1])
     return process.finish(b"")
-
-
-def _flags(options: Mapping[str, Any]) -> list[str]:
-    """Return options as flags of preprocess."""
-    flags = []
-    for name, value in options.items():
-        if value is None:
-            continue
-        flag = "--" + name.replace("_", "-")
-        if isinstance(value, (bool, np.bool_)):  # with its value, as a flag that needs one takes the next argument for it
-            flags.append(f"{flag}={str(value).lower()}")
-        elif isinstance(value, Mapping):
-            flags.append(f"{flag}=" + ",".join(f"{k}={v}" for k, v in value.items()))
-        elif isinstance(value, (list, tuple)):
-            flags.append(f"{flag}=" + ("x" if name in ("resize", "crop") else ",").join(map(str, value)))
-        else:
-            flags.append(f"{flag}={value}")
-    return flags
 
 
 def _names(names: Any) -> list[str]:
@@ -287,13 +262,6 @@ def _names(names: Any) -> list[str]:
     return list(names)
 
 
-def _python(text: str) -> str:
-    """Return what preprocess says in the words of this package."""
-    text = re.sub(r"--stratify=([\w-]+)", r'stratify="\1"', text)
-    text = re.sub(rf"--({_SWITCHES})\b", lambda m: m[1].replace("-", "_") + "=True", text)
-    return re.sub(r"--([a-z][a-z-]*[a-z])", lambda m: m[1].replace("-", "_"), text)
-
-
 class _Process:
     """The command preprocess, and the pipes to it."""
 
@@ -301,7 +269,7 @@ class _Process:
         self._name, self._pid = name, os.getpid()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         try:
-            self._child = self._start(arguments, command)
+            self._child = start(arguments, command, bufsize=_PIPE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
         except BaseException:
             self._errors.close()
             raise
@@ -310,23 +278,6 @@ class _Process:
         self._flushed = 0.0
         _widen(self._in.fileno())
         _open.add(self)
-
-    def _start(self, arguments: Sequence[str], command: str | None) -> subprocess.Popen[bytes]:
-        named = command or os.environ.get("PENSTOCK_PREPROCESS")
-        for program in [[named]] if named else commands("preprocess"):
-            try:
-                # It does not get the signals of a terminal, so that it can keep what it has when this process ends.
-                return subprocess.Popen(
-                    [*program, *arguments], bufsize=_PIPE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True
-                )
-            except FileNotFoundError:  # noqa: PERF203
-                continue
-            except OSError as e:
-                raise Error(f"{program[0]}: cannot be started: {e.strerror}; command= names preprocess") from None
-        raise Error(
-            f"there is no command {named or 'preprocess'!r}, which writes datasets: install the wheel, which has it (make wheel, in a clone), or build "
-            "it (make build) and put it in PATH, name it in PENSTOCK_PREPROCESS or with command="
-        )
 
     def write(self, parts: Sequence[codec.Buffer], now: bool = False) -> None:
         """Send bytes; they may wait in this process for more, unless they shall go now."""
@@ -359,7 +310,7 @@ class _Process:
         except (BrokenPipeError, ConnectionResetError):
             raise self._failure() from None
         text = self._out.read()
-        if self._child.wait() not in _DONE:
+        if self._child.wait() not in DONE:
             raise self._failure()
         self._end()
         summary: dict[str, Any] = json.loads(text)
@@ -381,11 +332,9 @@ class _Process:
             self._in.close()
         code = self._child.wait()
         self._errors.seek(0)
-        text = self._errors.read().decode("utf-8", "replace").strip()
+        text = failure(self._errors.read())
         self._end()
-        text = re.sub(r"^(preprocess|penstock|merge): ", "", text)
-        text = re.sub(r"\nRun '.*' for usage\.$", "", text)
-        return Error(_python(text) or f"{self._name}: preprocess ended with exit code {code} and no message; use resume=True to continue")
+        return Error(text or f"{self._name}: preprocess ended with exit code {code} and no message; use resume=True to continue")
 
     def _end(self) -> None:
         _open.discard(self)

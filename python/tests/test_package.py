@@ -11,8 +11,8 @@ import penstock
 
 PACKAGE = os.path.dirname(penstock.__file__)
 
-#: Public names that are builtins too, as those of tarfile, gzip and multiprocessing.Pool; their modules do not use the builtin.
-PUBLIC = {("__init__", "open"), ("__init__", "map")}
+#: Public names that are builtins too, as those of tarfile, gzip and multiprocessing.Pool, and flags of preprocess; their modules do not use the builtin.
+PUBLIC = {("__init__", "open"), ("__init__", "map"), ("prepare", "filter"), ("prepare", "format")}
 
 
 def trees():

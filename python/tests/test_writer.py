@@ -251,7 +251,7 @@ class TestWriter(Writing):
             with open(names[-1], "wb") as f:
                 f.write(photo(i))
         for i, options in enumerate([{"keep_encoded": True}, {"resize": 24, "crop": 16, "normalize": "imagenet", "dtype": "float32"}]):
-            flags = penstock.writer._flags(options)
+            flags = penstock.preprocess_command.flags(options)
             subprocess.run([data.preprocess(), "--quiet", "--names", "off", *flags, self.path("photos"), self.path(f"go{i}")], check=True)
             for kind, value in (("path", _path), ("bytes", _bytes)):
                 penstock.map(value, names, self.path(f"{kind}{i}"), workers=2, **options)

@@ -9,12 +9,13 @@ import (
 )
 
 // Progress shows how far a long job is: by a bar on a terminal, by a line now and then
-// elsewhere, and not at all if it is quiet. Add may be called by any goroutine
+// elsewhere, by JSON for programs, and not at all if it is quiet. Add may be called by any goroutine
 // and costs next to nothing; Begin and End belong to one.
 type Progress struct {
 	out   io.Writer
 	name  string
 	quiet bool
+	json  bool
 	done  atomic.Int64
 	stop  chan struct{}
 	ended chan struct{}
@@ -34,6 +35,9 @@ func NewProgress(out io.Writer, name string, quiet bool) *Progress {
 	return &Progress{out: out, name: name, quiet: quiet}
 }
 
+// NewJSONProgress returns a Progress for a program that reads out: an [Event] a line.
+func NewJSONProgress(out io.Writer) *Progress { return &Progress{out: out, json: true} }
+
 // Begin starts a stage: what is done ("writing"), to how many (-1 if unknown), of what
 // ("images").
 func (p *Progress) Begin(what string, total int64, unit string) {
@@ -41,14 +45,18 @@ func (p *Progress) Begin(what string, total int64, unit string) {
 	if p.quiet {
 		return
 	}
-	var d display
-	if IsTerminal(p.out) {
-		d = newBar(p.out, what, total, unit)
-	} else {
-		d = newLines(p.out, p.name, what, total, unit)
-	}
 	p.stop, p.ended = make(chan struct{}), make(chan struct{})
-	go p.run(d, time.Now())
+	go p.run(p.display(what, total, unit), time.Now())
+}
+
+func (p *Progress) display(what string, total int64, unit string) display {
+	switch {
+	case p.json:
+		return newEvents(p.out, what, total, unit)
+	case IsTerminal(p.out):
+		return newBar(p.out, what, total, unit)
+	}
+	return newLines(p.out, p.name, what, total, unit)
 }
 
 func (p *Progress) run(d display, begin time.Time) {
@@ -91,6 +99,10 @@ func (p *Progress) Warn(text string) {
 	if p.quiet || last != 0 && now-last < int64(warnEvery) || !p.warned.CompareAndSwap(last, now) {
 		return
 	}
+	if p.json {
+		Event{Warning: text}.write(p.out)
+		return
+	}
 	clear := ""
 	if IsTerminal(p.out) {
 		clear = "\r\x1b[K" // over the bar
@@ -101,6 +113,10 @@ func (p *Progress) Warn(text string) {
 // Note prints lines, unless the Progress is quiet. There must be no stage.
 func (p *Progress) Note(text string) {
 	if p.quiet || text == "" {
+		return
+	}
+	if p.json {
+		Event{Note: strings.TrimRight(text, "\n")}.write(p.out)
 		return
 	}
 	for line := range strings.Lines(text) {

@@ -82,6 +82,9 @@ func (f *flags) run(cmd *cobra.Command) error {
 		return printPipeline(out, f.config)
 	}
 	progress := cli.NewProgress(errOut, cmd.Name(), f.quiet)
+	if f.progress == "json" {
+		progress = cli.NewJSONProgress(errOut)
+	}
 	if f.config.Source == prepare.StreamName {
 		return f.runStream(cmd, progress)
 	}

@@ -36,6 +36,7 @@ type flags struct {
 	workers                            int
 	printPipeline                      bool
 	set                                *pflag.FlagSet
+	progress                           string
 	json, quiet, version               bool
 }
 
@@ -53,6 +54,8 @@ var choices = map[string][]string{
 	"dtype":      {"uint8", "uint16", "float16", "bfloat16", "float32"},
 	"on-error":   {"fail", "skip"},
 	"names":      {prepare.NamesAuto, prepare.NamesOn, prepare.NamesOff},
+
+	"progress": {"auto", "json"},
 
 	"exif-orientation": {"ignored", "applied"},
 	"alpha":            {"dropped", "white", "black", "refused"},
@@ -110,6 +113,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.worldSize, "world-size", "", "number `N` of parts")
 	fs.StringVar(&f.maxErrors, "max-errors", "", "with --on-error skip, fail at more than `N` bad samples, or N%")
 	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records in flight, of large images but JPEG that are decoded, and of one record (default 64MiB, 512MiB, 256MiB)")
+	fs.StringVar(&f.progress, "progress", "auto", "progress on standard error: `FORMAT` is "+of("progress")+"; auto is a bar on a terminal and lines elsewhere, json an object a line for programs")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	fs.BoolVar(&f.version, "version", false, "print versions and build options")
@@ -118,7 +122,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter", "pass-order", "independent")
 	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded", "jpeg-quality", "larger-than")
 	cli.Group(cmd, "Many machines, buckets", "rank", "world-size", "spool")
-	cli.Group(cmd, "Run", "workers", "memory", "on-error", "max-errors", "max-pixels", "resume", "pipeline", "print-pipeline", "json", "quiet")
+	cli.Group(cmd, "Run", "workers", "memory", "on-error", "max-errors", "max-pixels", "resume", "pipeline", "print-pipeline", "progress", "json", "quiet")
 	for name, list := range choices {
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 			panic("preprocess: " + err.Error())
@@ -147,6 +151,7 @@ func (f *flags) check(args []string) error {
 	p.choose("filter", &c.Images.Filter)
 	p.choose("pass-order", &c.Images.PassOrder)
 	p.choose("names", &c.Names)
+	p.choose("progress", &f.progress)
 	p.chooseIf("format", &c.Format)
 	p.chooseIf("fit", &c.Images.Fit)
 	p.choose("exif-orientation", &f.orientation)
@@ -154,6 +159,9 @@ func (f *flags) check(args []string) error {
 	p.choose("sixteen-bit", &f.deep)
 	p.choose("cmyk", &f.cmyk)
 	f.parse(&p)
+	if f.quiet && f.progress != "auto" {
+		p = append(p, "--quiet, --progress "+f.progress+": choose one")
+	}
 	usage.Problems = append(p, c.Problems()...)
 	if usage.Arguments == "" && len(usage.Problems) == 0 {
 		return nil

@@ -46,6 +46,8 @@ func TestFlagProblems(t *testing.T) {
 		{"s3:/b/x b", "s3:/b/x: a URL has two slashes: s3://b/x"},
 		{"a b --max-pixels -3", "--max-pixels -3: must be 1 or more"},
 		{"a b --from lance", "--from lance: must be one of auto, " + strings.Join(source.Kinds, ", ") + ", stream"},
+		{"a b --progress bars", "--progress bars: must be one of auto, json"},
+		{"a b --progress json --quiet", "--quiet, --progress json: choose one"},
 		{"a b --format npz", "--format npz: must be one of flat, hdf5, zarr"},
 		{"a b --dtype int4", "--dtype int4: must be one of uint8, uint16, float16, bfloat16, float32"},
 		{"a b --layout nchw", "--layout nchw: must be one of chw, hwc; did you mean \"chw\"?"},

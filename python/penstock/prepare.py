@@ -1,0 +1,243 @@
+"""preprocess from Python: a dataset of raw samples, and what became of them as values."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, Union
+
+from . import codec
+from .errors import Error
+from .field import SOURCE_NAME, Field
+from .preprocess_command import DONE, failure, flags, start
+from .progress import Display, Progress, Wanted, display
+
+Path = Union[str, "os.PathLike[str]"]
+
+#: Pixels of a side, or (height, width).
+Size = Union[int, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A sample that was left out."""
+
+    sample: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The dataset that ``penstock.preprocess`` made, or the part of a rank."""
+
+    dest: str
+    #: "flat", "hdf5" or "zarr".
+    format: str
+    #: The dataset's id: that of every dataset with the same records.
+    id: str
+    records: int
+    #: Bytes of all files of the dataset.
+    bytes: int
+    fields: tuple[Field, ...]
+    #: The names of the classes; () without labels.
+    classes: tuple[str, ...]
+    #: Records by split; {} if there are none.
+    splits: Mapping[str, int]
+    #: The kind of the source, such as "imagefolder", and how many samples it has.
+    kind: str
+    samples: int
+    #: Samples that were left out, and their number by kind of reason.
+    skipped: tuple[Skipped, ...]
+    skipped_kinds: Mapping[str, int]
+    #: Samples that ``dedup=True`` left out.
+    duplicates: int
+    #: Records that an earlier run had made.
+    resumed: int
+    seconds: float
+    #: All that ``penstock preprocess --json`` prints.
+    json: Mapping[str, Any]
+
+
+def preprocess(
+    source: Path,
+    dest: Path,
+    *,
+    # Source and dataset
+    from_: str | None = None,
+    fields: str | Sequence[str] | None = None,
+    instances: Sequence[str] | None = None,
+    outside: bool | None = None,
+    format: str | None = None,
+    shard_size: int | str | None = None,
+    overwrite: bool | None = None,
+    append: bool | None = None,
+    split: str | Mapping[str, float] | None = None,
+    stratify: bool | str | None = None,
+    shuffle: int | None = None,
+    dedup: bool | None = None,
+    names: str | None = None,
+    view: bool | None = None,
+    # Compression
+    compress: str | None = None,
+    chunk_records: int | None = None,
+    chunk_bytes: int | str | None = None,
+    shuffle_bytes: str | None = None,
+    # Geometry
+    resize: Size | None = None,
+    fit: str | None = None,
+    crop: Size | None = None,
+    filter: str | None = None,
+    pass_order: str | None = None,
+    independent: Sequence[str] | None = None,
+    # Pixels
+    color: str | None = None,
+    layout: str | None = None,
+    dtype: str | None = None,
+    normalize: str | tuple[Sequence[float], Sequence[float]] | None = None,
+    normalize_split: str | None = None,
+    exif_orientation: str | None = None,
+    alpha: str | None = None,
+    sixteen_bit: str | None = None,
+    cmyk: str | None = None,
+    keep_encoded: bool | None = None,
+    jpeg_quality: int | None = None,
+    larger_than: int | None = None,
+    # Many machines, buckets
+    rank: int | str | None = None,
+    world_size: int | None = None,
+    spool: Path | None = None,
+    # Run
+    workers: int | None = None,
+    memory: int | str | None = None,
+    on_error: str | None = None,
+    max_errors: int | str | None = None,
+    max_pixels: int | None = None,
+    resume: bool | None = None,
+    pipeline: Path | None = None,
+    progress: Wanted = None,
+    command: str | None = None,
+) -> Summary:
+    """Turn raw samples into a dataset, as the command ``penstock preprocess SOURCE DEST`` does, and return what was made.
+
+    ::
+
+        done = penstock.preprocess("photos", "ds", resize=256, crop=224, on_error="skip")
+        print(done.records, done.seconds, done.skipped)
+
+    The parameters are the flags of the command, with underscores for dashes, and ``from_`` for ``--from``
+    (docs/sources.md). None is the command's default. ``resize=(240, 320)`` is height and width,
+    ``normalize=(mean, std)`` has a number for each channel, and ``split={"train": 0.9, "val": 0.1}``.
+
+    Ctrl-C, or an exception in ``progress``, ends the run as Ctrl-C ends the command: what a long run has made is kept, and
+    ``resume=True`` continues behind it.
+
+    Args:
+        source: A folder, a file, a glob of files, or a URL.
+        dest: The dataset to make: a folder, an .h5 file, or Zarr. It appears when it is complete.
+        progress: True shows progress by tqdm, or by lines where that is not installed; None does so on
+            a terminal and in a notebook. A function gets a ``penstock.Progress`` about ten times a
+            second, in this thread.
+        command: The program preprocess; by default $PENSTOCK_PREPROCESS, or preprocess or penstock in
+            PATH.
+
+    Raises:
+        Error: The command refused or failed; the text is the command's.
+    """
+    options = {name: value for name, value in locals().items() if name not in ("source", "dest", "progress", "command")}
+    source, dest = os.fspath(source), os.fspath(dest)
+    if source == "-":
+        raise Error("source is '-', the standard input of the command; penstock.Writer writes records of this process")
+    shown = display(progress)
+    try:
+        with tempfile.TemporaryFile() as result:
+            # Progress is read even where it is not shown: a run that cannot send it ends, as it should when this process is killed.
+            arguments = ["--progress=json", "--json", *flags(options), "--", source, dest]
+            child = start(arguments, command, stdin=subprocess.DEVNULL, stdout=result, stderr=subprocess.PIPE)
+            with child:
+                errors = _follow(child, shown, dest)
+            if child.returncode not in DONE:
+                raise Error(failure(errors) or f"{dest}: preprocess ended with exit code {child.returncode} and no message; use resume=True to continue")
+            result.seek(0)
+            return _summary(json.load(result))
+    finally:
+        if shown is not None:
+            shown.close()
+
+
+def _follow(child: subprocess.Popen[bytes], shown: Display | None, dest: str) -> bytes:
+    """Show the progress of a run until it ends, and return what else it printed."""
+    assert child.stderr is not None
+    errors: list[bytes] = []
+    try:
+        _read(child.stderr, shown, errors)
+        child.wait()
+    except BaseException as e:
+        _interrupt(child, errors)
+        if isinstance(e, KeyboardInterrupt):
+            raise KeyboardInterrupt(failure(b"".join(errors)) or f"{dest}: interrupted") from None
+        raise
+    return b"".join(errors)
+
+
+def _read(stderr: IO[bytes], shown: Display | None, errors: list[bytes]) -> None:
+    """Show each event among the lines, and collect the others."""
+    began = time.monotonic()
+    stage = ""
+    for line in stderr:
+        if not line.startswith(b"{"):
+            errors.append(line)
+            continue
+        event = json.loads(line)
+        if "warning" in event:
+            warnings.warn(event["warning"], RuntimeWarning, stacklevel=4)
+        elif "note" in event and shown is not None:
+            shown.say(event["note"])
+        elif "stage" in event and shown is not None:
+            if event["stage"] != stage:
+                began, stage = time.monotonic(), event["stage"]
+            total = event["total"] if event["total"] >= 0 else None
+            shown.show(Progress(stage, event["done"], total, event["unit"], time.monotonic() - began, event.get("ended", False)))
+
+
+def _interrupt(child: subprocess.Popen[bytes], errors: list[bytes]) -> None:
+    """Have a run keep what it has, and wait for its end; a second Ctrl-C ends it at once."""
+    assert child.stderr is not None
+    with contextlib.suppress(ProcessLookupError):
+        child.send_signal(signal.SIGINT if sys.platform != "win32" else signal.SIGTERM)
+    try:
+        _read(child.stderr, None, errors)
+        child.wait()
+    except KeyboardInterrupt:
+        child.kill()
+        child.wait()
+
+
+def _summary(found: dict[str, Any]) -> Summary:
+    source = found["source"]
+    return Summary(
+        dest=found["dest"],
+        format=found["format"],
+        id=found["id"],
+        records=found["records"],
+        bytes=found["bytes"],
+        fields=tuple(f for f in map(codec.of_json, found["fields"] or ()) if f.content != SOURCE_NAME),
+        classes=tuple(found["classes"] or ()),
+        splits={s["name"]: s["records"] for s in found.get("splits", ())},
+        kind=source["kind"],
+        samples=source["samples"],
+        skipped=tuple(Skipped(s["sample"], s["reason"]) for s in found["skipped"]),
+        skipped_kinds=found["skipped_kinds"] or {},
+        duplicates=found["duplicates"],
+        resumed=found["resumed"],
+        seconds=found["seconds"],
+        json=found,
+    )
