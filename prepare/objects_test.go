@@ -1,7 +1,10 @@
 package prepare
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/png"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,6 +120,19 @@ var objectSets = map[string]func(t *testing.T) (path, fields string){
 			rawtest.Put(t, root, "JPEGImages/"+name+".png", rawtest.Picture(t, name+".png", 40, 30, i))
 			box := strings.Repeat("<object><name>cat</name><bndbox><xmin>2</xmin><ymin>3</ymin><xmax>9</xmax><ymax>8</ymax></bndbox></object>", i)
 			rawtest.Put(t, root, "Annotations/"+name+".xml", []byte("<annotation>"+box+"</annotation>"))
+		}
+		return root, ""
+	},
+	"maskfolder": func(t *testing.T) (path, fields string) {
+		root := t.TempDir()
+		for i := range 5 {
+			name := fmt.Sprintf("%d.png", i)
+			rawtest.Put(t, root, "images/"+name, rawtest.Picture(t, name, 40, 30, i))
+			var b bytes.Buffer
+			if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 40, 30))); err != nil {
+				t.Fatal(err)
+			}
+			rawtest.Put(t, root, "masks/"+name, b.Bytes())
 		}
 		return root, ""
 	},

@@ -83,6 +83,9 @@ func DetectFolder(path string) string {
 	if isYOLOFolder(path) {
 		return "yolo"
 	}
+	if MaskPairs(path) != nil {
+		return "maskfolder"
+	}
 	for _, kind := range contentKinds {
 		if found := filesOf(path, kind); len(found) > 0 && DetectFile(found[0]) == kind {
 			return kind

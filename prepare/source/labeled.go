@@ -2,9 +2,11 @@ package source
 
 import (
 	"bytes"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/internal/vfs"
 )
@@ -132,6 +134,64 @@ func isYOLOFolder(folder string) bool {
 }
 
 var yoloRow = regexp.MustCompile(`^\d+ [-0-9.e]+ [-0-9.e]+ [-0-9.e]+ `)
+
+// MaskPair is a folder of images and one with their masks, which may be the same.
+type MaskPair struct{ Images, Masks, Split string }
+
+// pairNames are the names of folders of images and of masks.
+var pairNames = [][2]string{{"leftImg8bit", "gtFine"}, {"images", "masks"}, {"images", "annotations"}, {"imgs", "masks"}, {"image", "mask"},
+	{"img", "mask"}, {"JPEGImages", "SegmentationClass"}, {"images", "labels"}}
+
+// MaskPairs returns the folders of images and masks in a folder, or in folders of it that are splits; nil if there are none.
+func MaskPairs(folder string) (list []MaskPair) {
+	for _, names := range pairNames {
+		p := MaskPair{Images: filepath.Join(folder, names[0]), Masks: filepath.Join(folder, names[1])}
+		if isDir(p.Images) && isDir(p.Masks) && hasMask(p.Masks) {
+			return []MaskPair{p}
+		}
+	}
+	for _, pattern := range []string{"*_mask.*", "*-mask.*"} {
+		if found, _ := vfs.Glob(filepath.Join(Escape(folder), pattern)); len(found) > 0 && IsMaskName(found[0]) {
+			return []MaskPair{{Images: folder, Masks: folder}}
+		}
+	}
+	entries, err := vfs.ReadDir(folder)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !IsSplit(e.Name()) {
+			continue
+		}
+		for _, p := range MaskPairs(filepath.Join(folder, e.Name())) {
+			p.Split = e.Name()
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func isDir(path string) bool {
+	info, err := vfs.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// hasMask reports whether the first file in a folder, or below it, has the name of a mask.
+func hasMask(folder string) (has bool) {
+	_ = vfs.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || IsHidden(e.Name()) || strings.HasSuffix(e.Name(), ".json") {
+			return err
+		}
+		has = IsMaskName(path)
+		return fs.SkipAll
+	})
+	return has
+}
+
+// IsMaskName reports whether a file has the name of an image that can be a mask: one that keeps its numbers.
+func IsMaskName(path string) bool {
+	return slices.Contains([]string{".png", ".tif", ".tiff", ".bmp", ".gif", ".pgm"}, strings.ToLower(filepath.Ext(path)))
+}
 
 // afterColon returns what follows the key of a member.
 func afterColon(text []byte) []byte {

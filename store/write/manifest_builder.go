@@ -176,7 +176,7 @@ func (mb *ManifestBuilder) statistics(i int, f store.Field, list []splitMetadata
 		m := momentsOf(lengths, tensor.Float64)
 		s.Lengths = &m
 	}
-	if len(f.Classes) > 0 {
+	if isLabel(f) {
 		s.Labels = labels
 	}
 	return s

@@ -82,6 +82,7 @@ func (s *set) open(ctx context.Context, path string, files []string, opts source
 		format.Classes = append(format.Classes, s.categories[id].Name)
 	}
 	unique(format.Classes, ids)
+	format.MaskClasses = append([]string{"background"}, format.Classes...)
 	format.Kind, format.Path, format.Splits, format.Points = "coco", path, splits.Names, s.points
 	format.Columns = []string{objects.Images, objects.Boxes, objects.Labels, objects.Area, objects.Crowd, objects.ImageID}
 	if s.points > 0 {

@@ -71,7 +71,7 @@ func (s *set) open(selection []column.Selection) (format objects.Format, err err
 	if annotated {
 		err = s.findClasses(files)
 	}
-	format = objects.Format{Kind: "voc", Path: s.root, Classes: s.names, Splits: s.splits, MaskFiles: s.masks}
+	format = objects.Format{Kind: "voc", Path: s.root, Classes: s.names, Splits: s.splits, MaskFiles: s.masks, MaskClasses: append([]string{"background"}, pascal...)}
 	format.Default = append([]string{objects.Images}, objectColumns...)
 	if format.Columns = slices.Clone(format.Default); s.masks {
 		format.Columns = append(format.Columns, objects.Mask)

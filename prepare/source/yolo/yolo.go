@@ -29,6 +29,9 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	format := objects.Format{Kind: "yolo", Path: path, Classes: s.config.classes, Splits: s.splits, Points: s.config.points}
+	if format.Classes != nil {
+		format.MaskClasses = append([]string{"background"}, format.Classes...)
+	}
 	format.Columns = []string{objects.Images, objects.Boxes, objects.Labels}
 	if format.Points > 0 {
 		format.Columns = append(format.Columns, objects.Keypoints)

@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"math"
 
+	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/pixel"
 	"github.com/penstock/penstock/internal/runs"
 	"github.com/penstock/penstock/prepare/source"
@@ -106,8 +107,12 @@ var columns = map[string]columnOf{
 		put: (*reading).putMasks,
 	},
 	Mask: {
-		make: func(_ Format, name string) source.Field { return source.ContentField(name, tensor.Mask) },
-		put:  (*reading).putMask,
+		make: func(f Format, name string) source.Field {
+			field := source.ContentField(name, tensor.Mask)
+			field.Classes = f.MaskClasses
+			return field
+		},
+		put: (*reading).putMask,
 	},
 }
 
@@ -192,7 +197,13 @@ const ignored = 255
 func (r *reading) putMask(v *source.Values, at int) error {
 	if r.image.Mask != nil {
 		b, err := r.image.Mask(v.Buffer(at))
-		v.Keep(at, b)
+		if v.Keep(at, b); err != nil {
+			return err
+		}
+		c, err := imagefile.ReadConfig(b)
+		if err == nil && (c.Width != r.w || c.Height != r.h) {
+			err = source.ValueError("the mask is %dx%d pixels, and its image %dx%d", c.Width, c.Height, r.w, r.h)
+		}
 		return err
 	}
 	r.stack = pixel.Grow(r.stack, r.w*r.h)

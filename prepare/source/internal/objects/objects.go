@@ -66,6 +66,8 @@ type Format struct {
 	Splits  []string
 	Hints   []string
 	Points  int // keypoints of an object, 0 for none
+	// MaskClasses are the names of the numbers in masks.
+	MaskClasses []string
 	// MaskFiles is whether images have files with the class of each pixel.
 	MaskFiles bool
 	Columns   []string // names of the columns that the set has, of those of this package

@@ -1,0 +1,201 @@
+// Package maskfolder reads folders of images and masks that are matched by their names: Cityscapes, ADE20K, and others like them.
+package maskfolder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/internal/objects"
+)
+
+// Open opens a folder with a folder of images and one of masks, or with masks next to their images. A mask has the path and the name of
+// its image but for a suffix, such as _mask. Folders at their top whose names are those of splits are splits.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	s := &set{ctx: ctx, root: path, seen: opts.Seen}
+	format, err := s.open()
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return objects.New(format, objects.Slice(s.images), opts, selection)
+}
+
+// set is what is found in a folder.
+type set struct {
+	ctx    context.Context
+	root   string
+	seen   func(int64)
+	images []objects.Image
+}
+
+func (s *set) open() (format objects.Format, err error) {
+	pairs := source.MaskPairs(s.root)
+	if pairs == nil {
+		return format, errors.New("the folder has no pair of folders such as images and masks, and no masks next to images, such as a_mask.png next to a.jpg")
+	}
+	format = objects.Format{Kind: "maskfolder", Path: s.root, MaskFiles: true}
+	splits := make(map[string]bool)
+	left := 0
+	for _, p := range pairs {
+		masks, err := s.masks(p)
+		if err != nil {
+			return format, err
+		}
+		if p.Masks == filepath.Join(s.root, "gtFine") {
+			format.MaskClasses = cityscapes
+		}
+		used, err := s.pair(p, masks, splits)
+		if err != nil {
+			return format, err
+		}
+		left += len(masks) - used
+	}
+	if left > 0 {
+		format.Hints = []string{fmt.Sprintf("%d masks have no image; they are left out", left)}
+	}
+	if format.Splits = splitsOf(splits); format.Splits == nil {
+		for i := range s.images {
+			s.images[i].Split = ""
+		}
+	}
+	slices.SortStableFunc(s.images, func(a, b objects.Image) int { return source.CompareSplits(a.Split, b.Split) })
+	format.Columns = []string{objects.Images, objects.Mask}
+	format.Default = format.Columns
+	return format, nil
+}
+
+// splitsOf returns the splits in their order, nil unless there are two or more and all images are in one.
+func splitsOf(found map[string]bool) (list []string) {
+	for name := range found {
+		list = append(list, name)
+	}
+	if len(list) < 2 || found[""] {
+		return nil
+	}
+	slices.SortFunc(list, source.CompareSplits)
+	return list
+}
+
+// suffixes are what names of masks have behind those of their images, the first one before the others.
+var suffixes = []string{"_gtFine_labelTrainIds", "_gtFine_labelIds", "_segmentation", "_groundtruth", "_labelIds", "_labels", "_label", "_masks", "_mask", "_seg", "_gt",
+	"-segmentation", "-masks", "-mask", "-labels", "-label", "-seg", "-gt", ".mask"}
+
+// others are suffixes of files of Cityscapes that are not the mask.
+var others = []string{"_gtFine_color", "_gtFine_instanceIds", "_gtFine_instanceTrainIds"}
+
+// key returns what a mask is called without its suffix, and which suffix that is, -1 for none.
+func key(rel string) (name string, suffix int) {
+	name = strings.TrimSuffix(rel, filepath.Ext(rel))
+	for i, s := range suffixes {
+		if short, has := strings.CutSuffix(name, s); has && filepath.Base(short) != "." && short != "" {
+			return short, i
+		}
+	}
+	return name, -1
+}
+
+// mask is a file of a mask.
+type mask struct {
+	path   string
+	suffix int
+}
+
+// masks returns the masks of a pair by the names of their images.
+func (s *set) masks(p source.MaskPair) (map[string]mask, error) {
+	found := make(map[string]mask)
+	err := s.walk(p.Masks, func(rel string) error {
+		name, suffix := key(rel)
+		if !source.IsMaskName(rel) || p.Images == p.Masks && suffix < 0 {
+			return nil
+		}
+		plain := strings.TrimSuffix(rel, filepath.Ext(rel))
+		if slices.ContainsFunc(others, func(o string) bool { return strings.HasSuffix(plain, o) }) {
+			return nil
+		}
+		have, twice := found[name]
+		switch {
+		case !twice || strings.HasPrefix(plain, name+"_gtFine") && suffix < have.suffix:
+			found[name] = mask{filepath.Join(p.Masks, rel), suffix}
+		case !strings.HasPrefix(plain, name+"_gtFine"):
+			return fmt.Errorf("%s and %s are both masks of %s", have.path, filepath.Join(p.Masks, rel), name)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// pair takes the images of a pair, and returns how many have a mask.
+func (s *set) pair(p source.MaskPair, masks map[string]mask, splits map[string]bool) (used int, err error) {
+	err = s.walk(p.Images, func(rel string) error {
+		if !source.IsImageName(rel) {
+			return nil
+		}
+		name := strings.TrimSuffix(rel, filepath.Ext(rel))
+		if _, suffix := key(rel); p.Images == p.Masks && suffix >= 0 {
+			return nil // a mask
+		}
+		name = strings.TrimSuffix(name, "_leftImg8bit")
+		file := filepath.Join(p.Images, rel)
+		inside, err := filepath.Rel(s.root, file)
+		if err != nil {
+			return err
+		}
+		img := objects.Image{Name: filepath.ToSlash(inside), File: file, Dir: s.root, Split: p.Split}
+		if first, _, deeper := strings.Cut(filepath.ToSlash(rel), "/"); p.Split == "" && deeper && source.IsSplit(first) {
+			img.Split = first
+		}
+		splits[img.Split] = true
+		m, there := masks[name]
+		if there {
+			used++
+		}
+		img.Mask = func(buf []byte) ([]byte, error) {
+			if !there {
+				return buf, source.ValueError("the image has no mask: %s is not there, also with a suffix such as _mask", filepath.ToSlash(filepath.Join(p.Masks, name+".png")))
+			}
+			return m.read(buf)
+		}
+		s.images = append(s.images, img)
+		s.seen(1)
+		return nil
+	})
+	return used, err
+}
+
+// read returns the file of a mask, with the classes of training where it has those of Cityscapes.
+func (m mask) read(buf []byte) ([]byte, error) {
+	b, err := source.File(m.path).Bytes(buf)
+	if err == nil && m.suffix >= 0 && suffixes[m.suffix] == "_gtFine_labelIds" {
+		b, err = trainIDs(b)
+	}
+	if err != nil {
+		return b, fmt.Errorf("file %s: %w", filepath.ToSlash(m.path), err)
+	}
+	return b, nil
+}
+
+// walk calls f with the files in a folder and below it, by their paths in it.
+func (s *set) walk(dir string, f func(rel string) error) error {
+	return vfs.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return source.WithoutPath(err)
+		case s.ctx.Err() != nil:
+			return context.Cause(s.ctx)
+		case e.IsDir() || source.IsHidden(e.Name()):
+			return nil
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		return f(rel)
+	})
+}
