@@ -1,7 +1,8 @@
 // Package penstock is the root of a toolkit that turns raw samples into datasets and feeds them to a training step. It
 // has no code. A training program imports
 //
-//   - [github.com/penstock/penstock/mmapds], which opens a dataset: a folder of memory-mapped arrays, an HDF5 file or a Zarr group
+//   - [github.com/penstock/penstock/mmapds], which opens a dataset: a folder of memory-mapped arrays, an HDF5
+//     file or a Zarr group
 //   - [github.com/penstock/penstock/loader], which makes batches of it in worker goroutines
 //   - [github.com/penstock/penstock/loader/sampler], the order of the records
 //   - [github.com/penstock/penstock/transforms], operations on samples such as decoding, crops and normalization

@@ -24,7 +24,8 @@ const (
 	nextGen = 2
 )
 
-const stale = "loader: a Batch is used after its time: it is valid in the loop body that receives it, and longer only by Keep, until Release"
+const stale = "loader: a Batch is used after its time: it is valid in the loop body that receives it, and longer " +
+	"only by Keep, until Release"
 
 // slot returns where the batch is, and panics if it is there no more.
 func (b Batch) slot() *slot {
@@ -101,7 +102,8 @@ func (b Batch) Keep() error {
 // any goroutine. Only the first Release of a batch has an effect, so that one may always be
 // deferred.
 func (b Batch) Release() {
-	if b.s != nil && (b.s.gen.CompareAndSwap(b.gen, b.gen+nextGen) || b.s.gen.CompareAndSwap(b.gen|keptBit, b.gen+nextGen)) {
+	if b.s != nil && (b.s.gen.CompareAndSwap(b.gen, b.gen+nextGen) ||
+		b.s.gen.CompareAndSwap(b.gen|keptBit, b.gen+nextGen)) {
 		b.ld.schedule.Free(b.s.number)
 	}
 }

@@ -72,7 +72,8 @@ func (f *BatchFiller) aim(epoch, step int, dst [][]byte) error {
 	}
 	for i := range dst {
 		if need := c.opts.BatchSize * c.plan.Fields[i].Size; len(dst[i]) < need {
-			return fmt.Errorf("loader: fill: %d bytes for field %q; %d records need %d", len(dst[i]), c.plan.Fields[i].Out.Name, c.opts.BatchSize, need)
+			return fmt.Errorf("loader: fill: %d bytes for field %q; %d records need %d", len(dst[i]), c.plan.Fields[i].Out.Name,
+				c.opts.BatchSize, need)
 		}
 	}
 	f.b.SetMemory(dst)

@@ -13,8 +13,9 @@ import (
 // Diagnosis is one thing to do.
 type Diagnosis struct {
 	Bottleneck bottleneck.Kind
-	Text       string  // one sentence with the numbers behind it
-	Gain       float64 // how many times as fast the loop would be that does what Text says; 0 where that cannot be foretold
+	Text       string // one sentence with the numbers behind it
+	// how many times as fast the loop would be that does what Text says; 0 where that cannot be foretold
+	Gain float64
 }
 
 // String returns the sentence.
@@ -44,13 +45,16 @@ func (s Stats) Diagnose() Diagnosis {
 	l := loopTimes{wait, wait + s.Body}
 	switch others := s.others(l.all); {
 	case s.Batches < fewBatches || l.all <= 0:
-		return Diagnosis{bottleneck.TooEarly, fmt.Sprintf("too early to say: %d batches so far, and %d are the least that say something", s.Batches, fewBatches), 0}
+		return Diagnosis{bottleneck.TooEarly, fmt.Sprintf("too early to say: %d batches so far, and %d are the least that "+
+			"say something", s.Batches, fewBatches), 0}
 	case others > 0:
-		return Diagnosis{bottleneck.OtherPrograms, fmt.Sprintf("other programs: they take %.1f of this process's %d cores, and no core of the machine is free; stop them, or run training elsewhere", others, s.Cores), 0}
+		return Diagnosis{bottleneck.OtherPrograms, fmt.Sprintf("other programs: they take %.1f of this process's %d cores, "+
+			"and no core of the machine is free; stop them, or run training elsewhere", others, s.Cores), 0}
 	case schedule.Share(wait, l.all) < schedule.LittleWait && s.crowded(l.all):
 		return s.saturated(l)
 	case schedule.Share(wait, l.all) < schedule.LittleWait:
-		return Diagnosis{bottleneck.TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches; loading faster gains no more than that", percent(wait, l.all)), gain(l.all, wait)}
+		return Diagnosis{bottleneck.TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches; "+
+			"loading faster gains no more than that", percent(wait, l.all)), gain(l.all, wait)}
 	case s.LateBatch.Wait > wait/2 && s.LateBatch.Wait > 10*s.Waits.P50:
 		return s.straggler(l)
 	case s.isTiny(l.all):
@@ -58,7 +62,8 @@ func (s Stats) Diagnose() Diagnosis {
 	case s.busy(l.all) >= muchBusy:
 		return s.saturated(l)
 	}
-	return Diagnosis{bottleneck.Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the workers are busy for only %s; set MaxPrefetch to %d, so that more batches can wait ready",
+	return Diagnosis{bottleneck.Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the "+
+		"workers are busy for only %s; set MaxPrefetch to %d, so that more batches can wait ready",
 		percent(wait, l.all), percentOf(s.busy(l.all)), 8*s.Prefetch), 0}
 }
 
@@ -68,7 +73,8 @@ type loopTimes struct{ wait, all time.Duration }
 // others returns how many of this process's cores other programs take, if that is much and no core
 // of the machine is free.
 func (s Stats) others(loop time.Duration) float64 {
-	if loop < leastLoop || s.HostCores == 0 || s.Cores == 0 || schedule.Share(s.CPU+s.Others, loop) < allCores*float64(s.HostCores) {
+	if loop < leastLoop || s.HostCores == 0 || s.Cores == 0 || schedule.Share(s.CPU+s.Others, loop) < allCores*float64(
+		s.HostCores) {
 		return 0
 	}
 	taken := schedule.Share(s.Others, loop) - float64(s.HostCores-s.Cores)
@@ -86,15 +92,18 @@ func (s Stats) without(l loopTimes, less time.Duration) (float64, string) {
 		after = time.Duration(float64(l.all) * (1 - min(1, schedule.Share(less, s.work()))))
 	}
 	g := gain(l.all, l.all-max(s.Body, after))
-	if g > mostGain || schedule.Share(s.CPU, l.all) > mostCores*float64(s.Cores) { // where no core is free, workers slow the body down
+	// where no core is free, workers slow the body down
+	if g > mostGain || schedule.Share(s.CPU, l.all) > mostCores*float64(s.Cores) {
 		return 0, ""
 	}
 	return g, "; without that the loop would be " + faster(g)
 }
 
-// crowded reports whether workers take cores from training: together they are more than there are, and all of them are in use.
+// crowded reports whether workers take cores from training: together they are more than there are, and all of them are
+// in use.
 func (s Stats) crowded(loop time.Duration) bool {
-	return s.Cores > 0 && schedule.Share(s.CPU, loop) > allCores*float64(s.Cores) && 1+schedule.Share(s.work(), loop) > float64(s.Cores)+muchBusy
+	return s.Cores > 0 && schedule.Share(s.CPU, loop) > allCores*float64(s.Cores) &&
+		1+schedule.Share(s.work(), loop) > float64(s.Cores)+muchBusy
 }
 
 func (s Stats) straggler(l loopTimes) Diagnosis {
@@ -102,18 +111,21 @@ func (s Stats) straggler(l loopTimes) Diagnosis {
 	if s.Slowest.Took > s.LateBatch.Wait/2 {
 		what = fmt.Sprintf("record %d, whose %q took %v", s.Slowest.Record, s.Slowest.Field, round(s.Slowest.Took))
 		if s.Slowest.Among > 1 {
-			what = fmt.Sprintf("record %d or one of the %d after it in its batch, whose %q took %v", s.Slowest.Record, s.Slowest.Among-1, s.Slowest.Field, round(s.Slowest.Took))
+			what = fmt.Sprintf("record %d or one of the %d after it in its batch, whose %q took %v", s.Slowest.Record,
+				s.Slowest.Among-1, s.Slowest.Field, round(s.Slowest.Took))
 		}
 	}
 	g := gain(l.all, s.LateBatch.Wait)
-	return Diagnosis{bottleneck.Straggler, fmt.Sprintf("a straggler: %v of the %v that training waited were for one batch: %s; without it the loop would be %s",
+	return Diagnosis{bottleneck.Straggler, fmt.Sprintf("a straggler: %v of the %v that training waited were for one "+
+		"batch: %s; without it the loop would be %s",
 		round(s.LateBatch.Wait), round(l.wait), what, faster(g)), g}
 }
 
 // saturated says which work fills the workers' time.
 func (s Stats) saturated(l loopTimes) Diagnosis {
 	work := s.work()
-	head := fmt.Sprintf("training waits %s of the time, and %s busy for %s", percent(l.wait, l.all), s.makers(), percentOf(min(1, s.busy(l.all))))
+	head := fmt.Sprintf("training waits %s of the time, and %s busy for %s", percent(l.wait, l.all), s.makers(),
+		percentOf(min(1, s.busy(l.all))))
 	if s.crowded(l.all) {
 		head += " and take cores from it"
 	}
@@ -122,31 +134,40 @@ func (s Stats) saturated(l loopTimes) Diagnosis {
 	case s.FetchWait > work/2:
 		return s.remoteBound(l, head)
 	case unpacks:
-		return Diagnosis{bottleneck.DecodeBound, fmt.Sprintf("decode-bound: %s, %s of that with unpacking %q (%s) to %s; store it as it is, for example by %s",
-			head, percent(s.Read, work), packed.Field, packed.Why, rate(s.ReadBytes, l.all), shell.Penstock("preprocess OLD.h5 NEW.h5")), 0}
+		return Diagnosis{bottleneck.DecodeBound,
+			fmt.Sprintf("decode-bound: %s, %s of that with unpacking %q (%s) to %s; store it as it is, for example by %s",
+				head, percent(s.Read, work), packed.Field, packed.Why, rate(s.ReadBytes, l.all),
+				shell.Penstock("preprocess OLD.h5 NEW.h5")), 0}
 	case s.SlowRead > work/2 && s.Storage > s.ReadBytes/4:
 		g, says := s.without(l, s.SlowRead)
-		return Diagnosis{bottleneck.ColdStorage, fmt.Sprintf("cold storage: %s, %s of that with waiting for storage, which gives %s; what fits into memory is fast from the second epoch on%s",
+		return Diagnosis{bottleneck.ColdStorage, fmt.Sprintf("cold storage: %s, %s of that with waiting for storage, which "+
+			"gives %s; what fits into memory is fast from the second epoch on%s",
 			head, percent(s.SlowRead, work), rate(s.Storage, l.all), says), g}
 	case s.waits(s.SlowRead, l.all) && s.Workers >= s.MaxWorkers:
 		return s.moreAtOnce(l, bottleneck.ReadsWait, "reads wait: the Source", s.Read)
 	case s.waits(s.Transform+s.Collate, l.all) && s.Workers >= s.MaxWorkers:
 		return s.moreAtOnce(l, bottleneck.TransformWaits, "transforms wait: Transforms", s.Transform+s.Collate)
-	case s.Workers == s.MaxWorkers && s.Workers < s.Cores && s.CPU > 0 && schedule.Share(s.CPU, l.all) < mostCores*float64(s.Cores):
-		return Diagnosis{bottleneck.TooFewWorkers, fmt.Sprintf("too few workers: %s, but only %.1f of %d cores; Workers 0 finds how many make the loop fastest",
-			head, schedule.Share(s.CPU, l.all), s.Cores), 0}
+	case s.Workers == s.MaxWorkers && s.Workers < s.Cores && s.CPU > 0 &&
+		schedule.Share(s.CPU, l.all) < mostCores*float64(s.Cores):
+		return Diagnosis{bottleneck.TooFewWorkers,
+			fmt.Sprintf("too few workers: %s, but only %.1f of %d cores; Workers 0 finds how many make the loop fastest",
+				head, schedule.Share(s.CPU, l.all), s.Cores), 0}
 	case s.Sampler > work/2:
 		g, says := s.without(l, s.Sampler)
-		return Diagnosis{bottleneck.OrderBound, fmt.Sprintf("order-bound: %s, %s of that with the Sampler, %v a record%s", head, percent(s.Sampler, work), s.each(s.Sampler), says), g}
+		return Diagnosis{bottleneck.OrderBound, fmt.Sprintf("order-bound: %s, %s of that with the Sampler, %v a record%s",
+			head, percent(s.Sampler, work), s.each(s.Sampler), says), g}
 	case s.Read > work/2:
 		advice := "smaller types take less"
 		if s.Transform+s.Collate == 0 && s.ViewBytes == 0 {
-			advice += ", and Block with blocks of whole batches copies nothing (for records that are not in the order of their labels)"
+			advice += ", and Block with blocks of whole batches copies nothing (for records that are not in the order of " +
+				"their labels)"
 		}
-		return Diagnosis{bottleneck.CopyBound, fmt.Sprintf("copy-bound: %s, %s of that with reading from memory, %s; %s", head, percent(s.Read, work), rate(s.ReadBytes, l.all), advice), 0}
+		return Diagnosis{bottleneck.CopyBound, fmt.Sprintf("copy-bound: %s, %s of that with reading from memory, %s; %s",
+			head, percent(s.Read, work), rate(s.ReadBytes, l.all), advice), 0}
 	}
 	g, says := s.without(l, s.Transform+s.Collate)
-	return Diagnosis{bottleneck.TransformBound, fmt.Sprintf("transform-bound: %s, %s of that with transforming, %v a record; do steps that are not random once, in preprocess%s",
+	return Diagnosis{bottleneck.TransformBound, fmt.Sprintf("transform-bound: %s, %s of that with transforming, %v a "+
+		"record; do steps that are not random once, in preprocess%s",
 		head, percent(s.Transform+s.Collate, work), s.each(s.Transform+s.Collate), says), g}
 }
 
@@ -188,7 +209,8 @@ func (s Stats) moreAtOnce(l loopTimes, b bottleneck.Kind, what string, in time.D
 	n := max(have+1, min(moreAtOnce*have, int(s.work()/max(1, s.Body))+1))
 	after := max(s.Body, s.work()/time.Duration(n))
 	g := gain(l.all, l.all-after)
-	return Diagnosis{b, fmt.Sprintf("%s takes %v a record, but the process used %.1f of %d cores: something else is waited for; training waits %s of the time, and Workers %d would make the loop %s",
+	return Diagnosis{b, fmt.Sprintf("%s takes %v a record, but the process used %.1f of %d cores: something else is "+
+		"waited for; training waits %s of the time, and Workers %d would make the loop %s",
 		what, s.each(in), schedule.Share(s.CPU, l.all), s.Cores, percent(l.wait, l.all), n, faster(g)), g}
 }
 
@@ -202,7 +224,8 @@ func (s Stats) isTiny(loop time.Duration) bool {
 func (s Stats) tiny(l loopTimes) Diagnosis {
 	records := max(1, s.Records/s.Batches)
 	larger := max(2, int(tinyBatch/max(1, l.all/time.Duration(s.Batches)))) * records
-	return Diagnosis{bottleneck.TinyBatches, fmt.Sprintf("tiny batches: a batch of %d records takes %v, most of it to hand it over, and training waits %s of the time; BatchSize %d would spread that over more records",
+	return Diagnosis{bottleneck.TinyBatches, fmt.Sprintf("tiny batches: a batch of %d records takes %v, most of it to "+
+		"hand it over, and training waits %s of the time; BatchSize %d would spread that over more records",
 		records, round(l.all/time.Duration(s.Batches)), percent(l.wait, l.all), larger), 0}
 }
 
@@ -250,6 +273,8 @@ func round(d time.Duration) time.Duration {
 // remoteBound says how much of the link is used, where the workers mostly wait for it.
 func (s Stats) remoteBound(l loopTimes, head string) Diagnosis {
 	used := float64(s.Fetched) / max(1e-9, l.all.Seconds())
-	return Diagnosis{bottleneck.RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, %s of that with a wait for the store, which sends %.0f MB/s; the link's peak is %.0f MB/s; use smaller types, a faster link, or a cache that holds the dataset from the second epoch on",
+	return Diagnosis{bottleneck.RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, %s of that with a wait "+
+		"for the store, which sends %.0f MB/s; the link's peak is %.0f MB/s; use smaller types, a faster link, or a cache "+
+		"that holds the dataset from the second epoch on",
 		percentOf(min(1, used/max(1, s.LinkRate))), head, percent(s.FetchWait, s.work()), used/1e6, s.LinkRate/1e6), 0}
 }

@@ -57,7 +57,8 @@ func (c *setup) located(ctx context.Context, b *fill.Batch, err error) error {
 
 // recordError returns why a record of b could not be had.
 func (c *setup) recordError(ctx context.Context, b *fill.Batch, failed *fill.Error) *Error {
-	e := &Error{Epoch: b.Epoch().Number, Batch: b.Step(), Field: c.plan.Fields[failed.Field].In.Name, Record: failed.Record, Err: failed.Err}
+	e := &Error{Epoch: b.Epoch().Number, Batch: b.Step(), Field: c.plan.Fields[failed.Field].In.Name,
+		Record: failed.Record, Err: failed.Err}
 	if failed.Alone {
 		c.place(e)
 	}

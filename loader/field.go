@@ -24,7 +24,8 @@ func (o Options) fields(src Source) ([]fill.Field, error) {
 	_, ragged := src.(RaggedSource)
 	for _, spec := range picked {
 		if spec.Ragged && !ragged {
-			errs = append(errs, fmt.Errorf("field %q: its records have lengths of their own, and the Source has no SliceRagged, Lengths and GatherRagged", spec.Name))
+			errs = append(errs, fmt.Errorf("field %q: its records have lengths of their own, and the Source has no "+
+				"SliceRagged, Lengths and GatherRagged", spec.Name))
 		}
 		f, err := o.field(spec)
 		if err != nil {
@@ -42,7 +43,8 @@ func (o Options) fields(src Source) ([]fill.Field, error) {
 			errs = append(errs, fmt.Errorf("Contents names the field %q, which batches do not have", name))
 		}
 		if !slices.Contains(contents, o.Contents[name]) {
-			errs = append(errs, fmt.Errorf("Contents: field %q: %q is none of %s", name, o.Contents[name], strings.Join(contents, ", ")))
+			errs = append(errs, fmt.Errorf("Contents: field %q: %q is none of %s", name, o.Contents[name],
+				strings.Join(contents, ", ")))
 		}
 	}
 	groups, err := o.checkGeometry(out)
@@ -59,8 +61,8 @@ func (o Options) fields(src Source) ([]fill.Field, error) {
 	return out, errors.Join(append(errs, err)...)
 }
 
-// Independent in Options.Contents is a field that does not show, or lie on, what other image fields show: vectors of four
-// numbers that are not boxes, the picture of another camera. It stays as it is.
+// Independent in Options.Contents is a field that does not show, or lie on, what other image fields show: vectors of
+// four numbers that are not boxes, the picture of another camera. It stays as it is.
 const Independent = "independent"
 
 // contents are the values of Options.Contents.
@@ -137,7 +139,8 @@ func (o Options) field(spec tensor.Spec) (fill.Field, error) {
 // validateRagged reports what cannot be done with records of different lengths.
 func (o Options) validateRagged(spec tensor.Spec) error {
 	if o.OnError == Blank {
-		return fmt.Errorf("field %q: OnError Blank has no length for a record of variable length; take Backfill, or transform by Pad", spec.Name)
+		return fmt.Errorf("field %q: OnError Blank has no length for a record of variable length; take Backfill, or "+
+			"transform by Pad", spec.Name)
 	}
 	return nil
 }
@@ -171,7 +174,8 @@ func (o Options) stride(fields []fill.Field) (int, error) {
 	stride := 0
 	for _, f := range fields {
 		if f.Size > (maxRing/o.mostSlots()-stride)/o.BatchSize {
-			return 0, fmt.Errorf("BatchSize %d: %d batches of %d fields are more than 16 TiB; lower BatchSize, Prefetch or Workers",
+			return 0, fmt.Errorf(
+				"BatchSize %d: %d batches of %d fields are more than 16 TiB; lower BatchSize, Prefetch or Workers",
 				o.BatchSize, o.mostSlots(), len(fields))
 		}
 		stride += memory.WholePages(o.BatchSize * f.Size)

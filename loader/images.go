@@ -37,7 +37,8 @@ type Images struct {
 	Layout   transforms.Layout // of stored pixels, (C, H, W) or (H, W, C), where their Spec does not say
 
 	// Of image files:
-	MaxPixels int  // larger images are refused from their header, before memory is taken for them; 0 means 178,956,970, Pillow's limit
+	// larger images are refused from their header, before memory is taken for them; 0 means 178,956,970, Pillow's limit
+	MaxPixels int
 	Orient    bool // turn and mirror each as its EXIF orientation says; torchvision ignores it
 }
 
@@ -75,26 +76,30 @@ func (t Images) outputOfPixels(in tensor.Spec) (transforms.Info, error) {
 	return p.Output(info)
 }
 
-// pipeline returns the Pipeline for stored pixels. Records keep the layout that they have, unless the Pipeline chooses one.
+// pipeline returns the Pipeline for stored pixels. Records keep the layout that they have, unless the Pipeline chooses
+// one.
 func (t Images) pipeline(stored transforms.Layout) (*transforms.Pipeline, error) {
 	if stored == transforms.HWC {
 		return t.Pipeline, nil
 	}
-	return transforms.Compose(append([]transforms.Transform{transforms.ToLayout{Layout: stored}}, t.Pipeline.Transforms()...)...)
+	return transforms.Compose(append([]transforms.Transform{transforms.ToLayout{Layout: stored}},
+		t.Pipeline.Transforms()...)...)
 }
 
 // info reads width, height and channels off the shape of a record of pixels.
 func (t Images) info(in tensor.Spec) (transforms.Info, error) {
 	s := in.Shape
 	if in.DType != tensor.Uint8 || len(s) != 3 || in.Ragged {
-		return transforms.Info{}, fmt.Errorf("is %s; images are uint8 of shape (C, H, W) or (H, W, C), or files of images", kindOf(in))
+		return transforms.Info{}, fmt.Errorf("is %s; images are uint8 of shape (C, H, W) or (H, W, C), or files of images",
+			kindOf(in))
 	}
 	info := transforms.Info{DType: tensor.Uint8, Layout: t.layout(in), W: s[1], H: s[0], C: s[2]}
 	if info.Layout == transforms.CHW {
 		info.W, info.H, info.C = s[2], s[1], s[0]
 	}
 	if info.C != 1 && info.C != 3 {
-		return info, fmt.Errorf("has shape %v, which in layout %v are %d channels; images have 1 or 3", s, info.Layout, info.C)
+		return info, fmt.Errorf("has shape %v, which in layout %v are %d channels; images have 1 or 3", s,
+			info.Layout, info.C)
 	}
 	return info, nil
 }
@@ -193,7 +198,8 @@ func (t Images) outputOfFiles(tensor.Spec) (out transforms.Info, err error) {
 		case from == [2]int{}:
 			out, from = o, size
 		case o != out:
-			return out, fmt.Errorf("the pipeline makes %v of an image of %dx%d pixels, and %v of one of %dx%d; have it make one size, by RandomResizedCrop, CenterCrop, or Resize to height and width",
+			return out, fmt.Errorf("the pipeline makes %v of an image of %dx%d pixels, and %v of one of %dx%d; have it make "+
+				"one size, by RandomResizedCrop, CenterCrop, or Resize to height and width",
 				out, from[0], from[1], o, size[0], size[1])
 		}
 	}

@@ -42,7 +42,8 @@ func New(src Source, opts Options) (*Loader, error) {
 	ld.pool = &pool{setup: set, slots: ld.slots}
 	ld.schedule = schedule.New(schedule.Config{
 		Slots: ld.slots, Clock: set.plan.Clock,
-		Workers: max(0, opts.Workers), MinWorkers: max(0, opts.fewest), MaxWorkers: opts.maxWorkers(), Cores: cores(opts.World),
+		Workers: max(0, opts.Workers), MinWorkers: max(0, opts.fewest), MaxWorkers: opts.maxWorkers(),
+		Cores:    cores(opts.World),
 		Prefetch: opts.Prefetch, MaxPrefetch: opts.MaxPrefetch, Unordered: opts.Unordered, Timeout: opts.Timeout,
 		Start: ld.pool.start, Stuck: ld.pool.stuck,
 	})

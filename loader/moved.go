@@ -10,13 +10,14 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// Masks is the Transform of masks that are image files, beside an image that Images decodes: DType is what their numbers
-// become. Without it they become uint8.
+// Masks is the Transform of masks that are image files, beside an image that Images decodes: DType is what their
+// numbers become. Without it they become uint8.
 type Masks struct{ DType tensor.DType }
 
 // Output refuses a field that lies on no image of the batch: how large the mask is, only the image says.
 func (t Masks) Output(in tensor.Spec) (tensor.Spec, error) {
-	return in, fmt.Errorf("masks that are files are decoded with the image that they lie on: give that a Transform, Images, and the field the content %q", tensor.Mask)
+	return in, fmt.Errorf("masks that are files are decoded with the image that they lie on: give that a Transform, "+
+		"Images, and the field the content %q", tensor.Mask)
 }
 
 // Worker returns the error of Output.

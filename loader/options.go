@@ -22,8 +22,9 @@ type Options struct {
 	BatchSize int             // records per batch of this process; must be > 0
 	Sampler   sampler.Sampler // which record comes when; nil means Sequential
 	Seed      uint64          // of the order and of the records' random streams
-	World     World           // which slice of the global batch is this process's: see WorldFromEnv; the zero World is one process
-	DropLast  bool            // leave out a last global batch that is not full
+	// which slice of the global batch is this process's: see WorldFromEnv; the zero World is one process
+	World    World
+	DropLast bool // leave out a last global batch that is not full
 
 	Fields     []string             // the fields that batches have, in this order; none means all of the Source
 	Transforms map[string]Transform // what becomes of a field's records; those that are not named stay as they are
@@ -159,10 +160,12 @@ func (o Options) shares() order.Shares {
 	return order.Shares{Batch: o.BatchSize, Rank: o.World.Rank, Ranks: o.World.Size, DropLast: o.DropLast}
 }
 
-// mostStaged is how many bytes of stored records all workers stage together: 32 reads of 2 MiB, which keep storage busy.
+// mostStaged is how many bytes of stored records all workers stage together: 32 reads of 2 MiB, which keep storage
+// busy.
 const mostStaged = 64 << 20
 
-// stage returns how many bytes each worker may stage, and the loop itself: a share of mostStaged, or of what Budget leaves.
+// stage returns how many bytes each worker may stage, and the loop itself: a share of mostStaged, or of what Budget
+// leaves.
 func (o Options) stage(fields []fill.Field, stride int) int {
 	room := mostStaged
 	if o.Budget > 0 {
@@ -196,10 +199,12 @@ func (o Options) validate() error {
 		errs = append(errs, fmt.Errorf("a Budget of %d and a Timeout of %v: neither may be negative", o.Budget, o.Timeout))
 	}
 	if o.MaxWorkers > 0 && o.Workers == Synchronous {
-		errs = append(errs, errors.New("MaxWorkers needs Workers: nothing can be added to a goroutine that fills its own batches"))
+		errs = append(errs,
+			errors.New("MaxWorkers needs Workers: nothing can be added to a goroutine that fills its own batches"))
 	}
 	if o.MaxPrefetch > 0 && o.Workers == Synchronous {
-		errs = append(errs, errors.New("MaxPrefetch needs Workers: a goroutine that fills its own batches has nothing to prefetch"))
+		errs = append(errs,
+			errors.New("MaxPrefetch needs Workers: a goroutine that fills its own batches has nothing to prefetch"))
 	}
 	if o.Timeout > 0 && o.Workers == Synchronous {
 		errs = append(errs, errors.New("a Timeout needs Workers: nobody watches a goroutine that fills its own batches"))
@@ -214,7 +219,8 @@ func (o Options) validateEpoch(src Source) error {
 	}
 	n := o.Sampler.Epoch(src.Len(), o.Seed, 0).Len()
 	if o.DropLast && n > 0 && n < o.shares().Global() {
-		return fmt.Errorf("DropLast leaves no batch at all: an epoch has %d records and a batch of all ranks %d", n, o.shares().Global())
+		return fmt.Errorf("DropLast leaves no batch at all: an epoch has %d records and a batch of all ranks %d", n,
+			o.shares().Global())
 	}
 	return nil
 }
@@ -229,7 +235,8 @@ func (o Options) fit(stride int) (Options, error) {
 		return o, nil
 	}
 	if least*stride > o.Budget {
-		return o, fmt.Errorf("a Budget of %d bytes is too small: a batch has %d, and %d of them are the least that works; lower BatchSize", o.Budget, stride, least)
+		return o, fmt.Errorf("a Budget of %d bytes is too small: a batch has %d, and %d of them are the least that works; "+
+			"lower BatchSize", o.Budget, stride, least)
 	}
 	workers := max(0, o.Workers)
 	o.Prefetch = max(1, min(o.Prefetch, o.Budget/stride-workers-1))
@@ -245,9 +252,10 @@ func (o Options) fit(stride int) (Options, error) {
 // slice of the global batch, BatchSize*Size records, so that what a step trains on is the
 // same for any Size with the same global batch. The zero value is a process by itself.
 type World struct {
-	Rank      int // of this process, from 0
-	Size      int // processes that train together; 0 means 1
-	LocalSize int // of those on this host, who share its cores; 0 means 1, also for processes that are bound to cores of their own
+	Rank int // of this process, from 0
+	Size int // processes that train together; 0 means 1
+	// of those on this host, who share its cores; 0 means 1, also for processes that are bound to cores of their own
+	LocalSize int
 }
 
 // WorldFromEnv returns the World that the launcher of this process put into the

@@ -297,7 +297,8 @@ func incomplete(src Source) error {
 	}
 	for _, m := range methods {
 		if has[m.of] != "" && lacks[m.of] != "" {
-			return fmt.Errorf("%T has the method %s of loader.%s, but no %s with the signature it has there; implement all of its methods, or none", src, has[m.of], m.of, lacks[m.of])
+			return fmt.Errorf("%T has the method %s of loader.%s, but no %s with the signature it has there; implement all of "+
+				"its methods, or none", src, has[m.of], m.of, lacks[m.of])
 		}
 	}
 	return nil

@@ -27,8 +27,9 @@ type State struct {
 	Transforms  string `json:"tf,omitempty"`   // digest of the Transforms that have an ID
 	Collate     string `json:"co,omitempty"`   // the ID of Collate
 	Epoch       int    `json:"epoch"`
-	Step        int    `json:"step"`           // first batch of Epoch that was not handed out
-	Done        string `json:"done,omitempty"` // later ones that were, with Unordered: a hexadecimal number whose bit i is Step+i
+	Step        int    `json:"step"` // first batch of Epoch that was not handed out
+	// later ones that were, with Unordered: a hexadecimal number whose bit i is Step+i
+	Done string `json:"done,omitempty"`
 }
 
 const stateVersion = 1

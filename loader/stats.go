@@ -21,11 +21,13 @@ type Stats struct {
 	ViewBytes   int64 // of the batches, the bytes that are views of the Source
 	CopiedBytes int64 // and the bytes that were written to buffers
 
-	Wait       time.Duration // that the consumer waited for batches, in all
-	Starts     time.Duration // of that, for the first batches of loops
-	Waits      Quantiles     // of the waits for one batch
-	Ready      int           // batches that were there when they were asked for
-	Inline     int           // batches that the loop made itself: with Workers, views of memory that is warm, as they cost less to make than to hand over
+	Wait   time.Duration // that the consumer waited for batches, in all
+	Starts time.Duration // of that, for the first batches of loops
+	Waits  Quantiles     // of the waits for one batch
+	Ready  int           // batches that were there when they were asked for
+	// batches that the loop made itself: with Workers, views of memory that is warm, as they cost less to make than to
+	// hand over
+	Inline     int
 	Body       time.Duration // that the consumer had a batch: its own work
 	FirstBatch time.Duration // from the start of the latest loop to its first batch
 
@@ -35,14 +37,18 @@ type Stats struct {
 	ReadBytes int64         // that were read
 	Transform time.Duration // of workers: in Transforms
 	Collate   time.Duration // of workers: in Collate
-	CPU       time.Duration // that the whole process ran on cores while loops were iterated; 0 where the system does not report
-	Others    time.Duration // that other programs ran on the machine's cores meanwhile, looked at every 50 ms at most; 0 where the system does not report
+	// that the whole process ran on cores while loops were iterated; 0 where the system does not report
+	CPU time.Duration
+	// that other programs ran on the machine's cores meanwhile, looked at every 50 ms at most; 0 where the system does not
+	// report
+	Others    time.Duration
 	Storage   int64         // bytes that the process had read from storage meanwhile; 0 where the system does not report
 	Idle      time.Duration // of workers: waiting for a free buffer, or for the next loop
 	Slowest   Slowest       // the record that took longest to read and transform, of fields with a Transform
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
-	Workers    int    // goroutines that make batches, as found so far where Workers was 0 or MaxWorkers larger; 0 if the consumer makes them
+	// goroutines that make batches, as found so far where Workers was 0 or MaxWorkers larger; 0 if the consumer makes them
+	Workers    int
 	Prefetch   int    // finished batches that may wait: with MaxPrefetch, as many as are needed now
 	MaxWorkers int    // the largest number that the Loader tries; Workers if Options say one
 	Cores      int    // of this process's share when the Loader was made
@@ -68,8 +74,10 @@ type Quantiles struct{ P50, P95, P99, Max time.Duration }
 type Slowest struct {
 	Field  string
 	Record int
-	Among  int // how many records of a batch, from this one on, were timed together: as many as take some 16 µs, at least 1 and at most 64
-	Took   time.Duration
+	// how many records of a batch, from this one on, were timed together: as many as take some 16 µs, at least 1 and at
+	// most 64
+	Among int
+	Took  time.Duration
 }
 
 // LateBatch names a batch.
@@ -260,7 +268,8 @@ func (ld *Loader) Stats() Stats {
 	st.addCost(ld.pool.cost(), c.plan.Fields)
 	st.Reads = reads
 	st.Fetched, st.FetchWait, st.LinkRate = fetched-c.fetched, waited-c.fetchWait, linkRate
-	st.Epochs, st.Wait, st.Starts, st.Waits, st.LateBatch = times.Epochs, times.Wait, times.Starts, Quantiles(times.Waits), LateBatch(times.Late)
+	st.Epochs, st.Wait, st.Starts, st.Waits, st.LateBatch = times.Epochs, times.Wait, times.Starts, Quantiles(times.Waits),
+		LateBatch(times.Late)
 	st.Ready, st.Body, st.FirstBatch, st.Idle = times.Ready, times.Body, times.FirstBatch, times.Idle
 	st.Workers, st.MaxWorkers, st.Prefetch, st.Kept = times.Workers, times.MaxWorkers, times.Prefetch, times.Kept
 	st.RingBytes = c.ring.Bytes()
@@ -302,27 +311,63 @@ var metrics = []metric{
 	{"batches_total", "counter", "batches handed to the consumer", func(s *Stats) float64 { return float64(s.Batches) }},
 	{"records_total", "counter", "records in those", func(s *Stats) float64 { return float64(s.Records) }},
 	{"skipped_total", "counter", "records that OnError passed over", func(s *Stats) float64 { return float64(s.Skipped) }},
-	{"view_bytes_total", "counter", "bytes of batches that are views of the source", func(s *Stats) float64 { return float64(s.ViewBytes) }},
-	{"copied_bytes_total", "counter", "bytes of batches that were written to buffers", func(s *Stats) float64 { return float64(s.CopiedBytes) }},
+	{"view_bytes_total", "counter", "bytes of batches that are views of the source", func(s *Stats) float64 {
+		return float64(s.ViewBytes)
+	}},
+	{"copied_bytes_total", "counter", "bytes of batches that were written to buffers", func(s *Stats) float64 {
+		return float64(s.CopiedBytes)
+	}},
 	{"read_bytes_total", "counter", "bytes that were read", func(s *Stats) float64 { return float64(s.ReadBytes) }},
-	{"ready_total", "counter", "batches that were there when they were asked for", func(s *Stats) float64 { return float64(s.Ready) }},
+	{"ready_total", "counter", "batches that were there when they were asked for", func(s *Stats) float64 {
+		return float64(s.Ready)
+	}},
 	{"inline_total", "counter", "batches that the loop made itself", func(s *Stats) float64 { return float64(s.Inline) }},
-	{"wait_seconds_total", "counter", "time that the consumer waited for batches", func(s *Stats) float64 { return seconds(s.Wait) }},
-	{"start_seconds_total", "counter", "of that, for first batches of loops", func(s *Stats) float64 { return seconds(s.Starts) }},
-	{"body_seconds_total", "counter", "time that the consumer had a batch", func(s *Stats) float64 { return seconds(s.Body) }},
-	{"order_seconds_total", "counter", "time of workers in the order", func(s *Stats) float64 { return seconds(s.Sampler) }},
+	{"wait_seconds_total", "counter", "time that the consumer waited for batches", func(s *Stats) float64 {
+		return seconds(s.Wait)
+	}},
+	{"start_seconds_total", "counter", "of that, for first batches of loops", func(s *Stats) float64 {
+		return seconds(s.Starts)
+	}},
+	{"body_seconds_total", "counter", "time that the consumer had a batch", func(s *Stats) float64 {
+		return seconds(s.Body)
+	}},
+	{"order_seconds_total", "counter", "time of workers in the order", func(s *Stats) float64 {
+		return seconds(s.Sampler)
+	}},
 	{"read_seconds_total", "counter", "time of workers in the source", func(s *Stats) float64 { return seconds(s.Read) }},
-	{"slow_read_seconds_total", "counter", "of that, in reads slower than memory", func(s *Stats) float64 { return seconds(s.SlowRead) }},
-	{"transform_seconds_total", "counter", "time of workers in transforms", func(s *Stats) float64 { return seconds(s.Transform) }},
-	{"collate_seconds_total", "counter", "time of workers in collate", func(s *Stats) float64 { return seconds(s.Collate) }},
+	{"slow_read_seconds_total", "counter", "of that, in reads slower than memory", func(s *Stats) float64 {
+		return seconds(s.SlowRead)
+	}},
+	{"transform_seconds_total", "counter", "time of workers in transforms", func(s *Stats) float64 {
+		return seconds(s.Transform)
+	}},
+	{"collate_seconds_total", "counter", "time of workers in collate", func(s *Stats) float64 {
+		return seconds(s.Collate)
+	}},
 	{"idle_seconds_total", "counter", "time that workers waited", func(s *Stats) float64 { return seconds(s.Idle) }},
-	{"cpu_seconds_total", "counter", "time of the process on cores while loops ran", func(s *Stats) float64 { return seconds(s.CPU) }},
-	{"other_cpu_seconds_total", "counter", "time of other programs on the machine's cores while loops ran", func(s *Stats) float64 { return seconds(s.Others) }},
-	{"storage_bytes_total", "counter", "bytes that the process had read from storage while loops ran", func(s *Stats) float64 { return float64(s.Storage) }},
-	{"wait_seconds_p50", "gauge", "wait that half of the batches do not exceed", func(s *Stats) float64 { return seconds(s.Waits.P50) }},
-	{"wait_seconds_p95", "gauge", "wait that 95 of 100 batches do not exceed", func(s *Stats) float64 { return seconds(s.Waits.P95) }},
-	{"wait_seconds_p99", "gauge", "wait that 99 of 100 batches do not exceed", func(s *Stats) float64 { return seconds(s.Waits.P99) }},
-	{"first_batch_seconds", "gauge", "from the start of the latest loop to its first batch", func(s *Stats) float64 { return seconds(s.FirstBatch) }},
+	{"cpu_seconds_total", "counter", "time of the process on cores while loops ran", func(s *Stats) float64 {
+		return seconds(s.CPU)
+	}},
+	{"other_cpu_seconds_total", "counter", "time of other programs on the machine's cores while loops ran",
+		func(s *Stats) float64 {
+			return seconds(s.Others)
+		}},
+	{"storage_bytes_total", "counter", "bytes that the process had read from storage while loops ran",
+		func(s *Stats) float64 {
+			return float64(s.Storage)
+		}},
+	{"wait_seconds_p50", "gauge", "wait that half of the batches do not exceed", func(s *Stats) float64 {
+		return seconds(s.Waits.P50)
+	}},
+	{"wait_seconds_p95", "gauge", "wait that 95 of 100 batches do not exceed", func(s *Stats) float64 {
+		return seconds(s.Waits.P95)
+	}},
+	{"wait_seconds_p99", "gauge", "wait that 99 of 100 batches do not exceed", func(s *Stats) float64 {
+		return seconds(s.Waits.P99)
+	}},
+	{"first_batch_seconds", "gauge", "from the start of the latest loop to its first batch", func(s *Stats) float64 {
+		return seconds(s.FirstBatch)
+	}},
 	{"workers", "gauge", "goroutines at work", func(s *Stats) float64 { return float64(s.Workers) }},
 	{"ring_bytes", "gauge", "memory of the buffers", func(s *Stats) float64 { return float64(s.RingBytes) }},
 	{"pinned_bytes", "gauge", "of that, page-locked", func(s *Stats) float64 { return float64(s.Pinned) }},

@@ -76,7 +76,8 @@ func (c Collate) add(fields []fill.Field) ([]fill.Field, error) {
 			return nil, fmt.Errorf("Collate edits the field %q, which batches do not have", name)
 		}
 		if fields[i].Ragged {
-			return nil, fmt.Errorf("Collate edits the field %q, whose records have lengths of their own; make another of it by Adds", name)
+			return nil, fmt.Errorf("Collate edits the field %q, whose records have lengths of their own; make another "+
+				"of it by Adds", name)
 		}
 		fields[i].Edited = true
 	}
@@ -130,7 +131,8 @@ func (d *MutableBatch) Step() int { return d.b.Step() }
 
 // Rand returns the batch's own random stream: a function of (seed, epoch, step, rank).
 func (d *MutableBatch) Rand() transforms.Rand {
-	return transforms.NewRand(permute.Mix64(d.seed+draftKey), uint64(d.Epoch()), uint64(d.Step())*uint64(d.world.Size)+uint64(d.world.Rank))
+	return transforms.NewRand(permute.Mix64(d.seed+draftKey), uint64(d.Epoch()), uint64(d.Step())*uint64(d.world.Size)+
+		uint64(d.world.Rank))
 }
 
 // draftKey distinguishes the streams of batches from those of records.

@@ -35,7 +35,8 @@ type worker struct {
 
 // newFiller returns a Filler with its own state of Transforms and Collate.
 func (c *setup) newFiller(id int) (*fill.Filler, error) {
-	do := fill.Functions{Records: make([]fill.RecordFunc, len(c.plan.Fields)), Stages: make([]fill.Stage, len(c.plan.Fields))}
+	do := fill.Functions{Records: make([]fill.RecordFunc, len(c.plan.Fields)),
+		Stages: make([]fill.Stage, len(c.plan.Fields))}
 	var err error
 	for i := range c.plan.Fields {
 		f := &c.plan.Fields[i]

@@ -28,8 +28,8 @@ func (d *Dataset) ChunkShape(field string) []int {
 	return out
 }
 
-// ReadChunk decodes the chunk that is the at[i]-th along axis i to dst, which has the bytes of a chunk. Elements beyond the
-// end of the array may be anything.
+// ReadChunk decodes the chunk that is the at[i]-th along axis i to dst, which has the bytes of a chunk. Elements beyond
+// the end of the array may be anything.
 func (d *Dataset) ReadChunk(ctx context.Context, field string, at []int, dst []byte) error {
 	shape := d.ChunkShape(field)
 	if shape == nil || len(at) != len(shape) {

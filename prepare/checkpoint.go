@@ -28,7 +28,8 @@ func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
 			if left > 0 && err == nil {
 				r.log.pass(sample.Name)
 				if left--; left == 0 && !bytes.Equal(r.log.names.Sum(nil), names) {
-					err = fmt.Errorf("cannot resume: the source is another one than before among its first %d samples; begin anew without --resume", done)
+					err = fmt.Errorf("cannot resume: the source is another one than before among its first %d samples; begin anew "+
+						"without --resume", done)
 				} else {
 					continue
 				}
@@ -38,7 +39,8 @@ func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
 			}
 		}
 		if left > 0 {
-			yield(source.Sample{}, fmt.Errorf("cannot resume: the source has fewer samples than the %d that were done before; begin anew without --resume", done))
+			yield(source.Sample{}, fmt.Errorf("cannot resume: the source has fewer samples than the %d that were done before; "+
+				"begin anew without --resume", done))
 		}
 	}, err
 }

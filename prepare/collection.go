@@ -100,9 +100,11 @@ func (c *collection) origin() (json.RawMessage, error) {
 		return nil, nil
 	}
 	config.Source, config.Dest, config.Format, config.Shuffle, config.View, config.Spool = path, "", "", Seed{}, false, ""
-	config.Workers, config.Memory, config.Overwrite, config.Resume, config.Checkpoint, config.Compress = 0, 0, false, false, 0, Compress{}
+	config.Workers, config.Memory, config.Overwrite, config.Resume, config.Checkpoint, config.Compress = 0, 0, false,
+		false, 0, Compress{}
 	config.Images.DType = tensor.Uint8 // none has no text
-	return json.Marshal([]any{config, int(r.config.Images.DType), r.info.Kind, r.info.Count, stamp, r.task.inputs, program(), imagefile.Backend()})
+	return json.Marshal([]any{config, int(r.config.Images.DType), r.info.Kind, r.info.Count, stamp, r.task.inputs,
+		program(), imagefile.Backend()})
 }
 
 // note notes what the spool was made of.

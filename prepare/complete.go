@@ -37,8 +37,10 @@ func complete(c Config) (*Summary, error) {
 	if err != nil {
 		return nil, nil // that it is there will be the error
 	}
-	if c.producer != nil && m.Source != nil && m.Source.Inputs != "" && c.producer.Begin.Inputs != "" && m.Source.Inputs != c.producer.Begin.Inputs {
-		return nil, fmt.Errorf("%s %w already, made of other inputs, or of these in another order; choose another name, or use --overwrite", c.Dest, store.ErrExist)
+	if c.producer != nil && m.Source != nil && m.Source.Inputs != "" && c.producer.Begin.Inputs != "" &&
+		m.Source.Inputs != c.producer.Begin.Inputs {
+		return nil, fmt.Errorf("%s %w already, made of other inputs, or of these in another order; choose another name, or "+
+			"use --overwrite", c.Dest, store.ErrExist)
 	}
 	if list := c.differences(m); list != nil {
 		return nil, madeOtherwise(c.Dest, list)
@@ -102,7 +104,8 @@ func (b *runLog) restoreFrom(m *store.Manifest) {
 func (c Config) differences(m *store.Manifest) (list []string) {
 	add := func(what, was, is string) {
 		if was != is {
-			list = append(list, fmt.Sprintf("%s: %s there, %s now", what, part.Clipped(cmp.Or(was, "none")), part.Clipped(cmp.Or(is, "none"))))
+			list = append(list, fmt.Sprintf("%s: %s there, %s now", what, part.Clipped(cmp.Or(was, "none")),
+				part.Clipped(cmp.Or(is, "none"))))
 		}
 	}
 	if m.Recipe == nil || m.Source == nil {
@@ -190,14 +193,16 @@ func namesOf(list []step) string {
 
 // madeOtherwise is the error for a dataset that --resume cannot be the end of.
 func madeOtherwise(dest string, differences []string) error {
-	return fmt.Errorf("%s %w already, and --resume cannot continue it: %s; choose another name, or use --overwrite", dest, store.ErrExist, strings.Join(differences, "; "))
+	return fmt.Errorf("%s %w already, and --resume cannot continue it: %s; choose another name, or use --overwrite", dest,
+		store.ErrExist, strings.Join(differences, "; "))
 }
 
-// appended reports whether DEST ends with the records of the source, as a run that was stopped behind the last step of an append
-// leaves it. Of a source of the same name and length, all samples are read and compared.
+// appended reports whether DEST ends with the records of the source, as a run that was stopped behind the last step of
+// an append leaves it. Of a source of the same name and length, all samples are read and compared.
 func (r *run) appended(ctx context.Context) (bool, error) {
 	s := r.base.Source
-	if !r.config.Resume || s == nil || s.Kind != r.info.Kind || s.Name != r.info.Name || r.info.Count >= 0 && s.Samples != r.info.Count {
+	if !r.config.Resume || s == nil || s.Kind != r.info.Kind || s.Name != r.info.Name || r.info.Count >= 0 &&
+		s.Samples != r.info.Count {
 		return false, nil
 	}
 	j, err := r.newJob(ctx, r.config)
@@ -219,7 +224,8 @@ func sameKind(c Config, kind string) bool {
 	return err == nil && is == kind
 }
 
-// RecipeThere returns the recipe of the dataset that c appends to, nil where its records came from another kind of source.
+// RecipeThere returns the recipe of the dataset that c appends to, nil where its records came from another kind of
+// source.
 func (c Config) RecipeThere() *store.Recipe {
 	m, err := openManifest(c.Dest)
 	if err != nil || m.Recipe == nil || m.Source == nil || !sameKind(c, m.Source.Kind) {

@@ -45,7 +45,8 @@ type plannedCompress struct {
 
 // MarshalJSON implements json.Marshaler.
 func (c Compress) MarshalJSON() ([]byte, error) {
-	return json.Marshal(plannedCompress{c.Method == Gzip, c.Method == Zstd, c.Level, c.ChunkRecords, c.ChunkBytes, c.Shuffle})
+	return json.Marshal(plannedCompress{c.Method == Gzip, c.Method == Zstd, c.Level, c.ChunkRecords, c.ChunkBytes,
+		c.Shuffle})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -66,11 +67,14 @@ func (c *Compress) UnmarshalJSON(text []byte) error {
 func (c Compress) problems(all Config) (list []string) {
 	switch asked := c != (Compress{}); {
 	case asked && all.DatasetFormat() == Flat:
-		list = append(list, "--compress: is for HDF5 files and Zarr, such as DEST.h5 or DEST.zarr; a flat dataset is mapped as it is")
+		list = append(list, "--compress: is for HDF5 files and Zarr, such as DEST.h5 or DEST.zarr; a flat dataset is "+
+			"mapped as it is")
 	case asked && all.Append:
-		list = append(list, "--append and --compress: records are stored as those are that are there; leave --compress, --chunk-records, --chunk-bytes and --shuffle-bytes out")
+		list = append(list, "--append and --compress: records are stored as those are that are there; leave --compress, "+
+			"--chunk-records, --chunk-bytes and --shuffle-bytes out")
 	case c.Method != Uncompressed && c.Method != Methods[all.DatasetFormat()]:
-		list = append(list, fmt.Sprintf("--compress %s: %s takes %s", c.Method, choose(c.Method == Zstd, "an HDF5 file", "Zarr"), Methods[all.DatasetFormat()]))
+		list = append(list, fmt.Sprintf("--compress %s: %s takes %s", c.Method,
+			choose(c.Method == Zstd, "an HDF5 file", "Zarr"), Methods[all.DatasetFormat()]))
 	case c.Method == Zstd && c.Shuffle != "":
 		list = append(list, "--shuffle-bytes: is a filter of HDF5 files")
 	case asked && c.Method == Uncompressed:

@@ -84,8 +84,10 @@ type Config struct {
 
 	// Goroutines, memory and time between checkpoints.
 
-	Workers int   // goroutines that decode, each one image at a time
-	Memory  int64 // bytes of records in flight, of large images that are decoded whole, and of one value; 0 means 64 MiB, 512 MiB, and 256 MiB
+	Workers int // goroutines that decode, each one image at a time
+	// bytes of records in flight, of large images that are decoded whole, and of one value; 0 means 64 MiB, 512 MiB, and
+	// 256 MiB
+	Memory int64
 
 	// Checkpoint is how often a run that can be resumed makes sure of what it has; 0 means
 	// every 10 seconds.
@@ -139,7 +141,8 @@ func formatOf(dest string) string {
 var hdf5Extensions = []string{".h5", ".hdf5", ".hdf"}
 
 // otherFiles are the extensions of files that are not datasets.
-var otherFiles = []string{".zip", ".tar", ".gz", ".tgz", ".zst", ".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npy", ".npz", ".pt", ".pkl", ".mat", ".tfrecord"}
+var otherFiles = []string{".zip", ".tar", ".gz", ".tgz", ".zst", ".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npy",
+	".npz", ".pt", ".pkl", ".mat", ".tfrecord"}
 
 func extension(path string) string {
 	if u, err := remote.ParseURL(path); err == nil && remote.IsURL(path) {
@@ -153,7 +156,8 @@ func DestProblem(dest, format string) string {
 	if format != "" || !slices.Contains(otherFiles, extension(dest)) {
 		return ""
 	}
-	return fmt.Sprintf("DEST %s: preprocess does not write %s files; give the name of a folder, or one that ends in .h5 or .zarr, or add --format", dest, extension(dest))
+	return fmt.Sprintf("DEST %s: preprocess does not write %s files; give the name of a folder, or one that ends in .h5 "+
+		"or .zarr, or add --format", dest, extension(dest))
 }
 
 // MaxWorkers bounds --workers: each has buffers of its own.
@@ -167,27 +171,38 @@ func (c Config) Problems() (list []string) {
 		}
 	}
 	add(c.Workers < 1 || c.Workers > MaxWorkers, "--workers %d: must be from 1 to %d", c.Workers, MaxWorkers)
-	add(c.Dest == StreamName, "DEST -: a dataset is not written to standard output; give the name of a folder, or one that ends in .h5 or .zarr")
+	add(c.Dest == StreamName, "DEST -: a dataset is not written to standard output; give the name of a folder, or one "+
+		"that ends in .h5 or .zarr")
 	add(c.Images.MaxPixels < 1, "--max-pixels %d: must be 1 or more", c.Images.MaxPixels)
 	add(c.ShardBytes < 0, "--shard-size %d: must not be negative", c.ShardBytes)
 	add(c.Images.Fit != "" && c.Images.Resize == nil, "--fit %s: says how to --resize, which is not given", c.Images.Fit)
-	add(c.DatasetFormat() == part.HDF5 && c.ShardBytes != 0, "--shard-size: an HDF5 file has no shards; it is for --format flat and zarr")
+	add(c.DatasetFormat() == part.HDF5 && c.ShardBytes != 0,
+		"--shard-size: an HDF5 file has no shards; it is for --format flat and zarr")
 	if n := len(c.Images.Normalize.Mean); n > 1 && n != c.Images.Channels() {
-		add(true, "--normalize %s: has %d channels, but --color %s makes %d", c.Images.Normalize, n, c.Images.Color, c.Images.Channels())
+		add(true, "--normalize %s: has %d channels, but --color %s makes %d", c.Images.Normalize, n, c.Images.Color,
+			c.Images.Channels())
 	}
-	add((c.From == producer.Kind) != (c.Source == StreamName) && c.Source != "", "--from %s: standard input, SOURCE -, is a stream, and nothing else is", producer.Kind)
+	add((c.From == producer.Kind) != (c.Source == StreamName) && c.Source != "",
+		"--from %s: standard input, SOURCE -, is a stream, and nothing else is", producer.Kind)
 	add(c.Memory < 0, "--memory %d: must not be negative", c.Memory)
-	add(c.MaxErrors.Set && !c.Skip, "--max-errors %v: counts samples that are left out, for which --on-error skip asks", c.MaxErrors)
+	add(c.MaxErrors.Set && !c.Skip, "--max-errors %v: counts samples that are left out, for which --on-error skip asks",
+		c.MaxErrors)
 	add(c.Stratify.Wanted && c.Split == nil, "--stratify: says how to --split, which is not given")
 	add(c.Append && c.Overwrite, "--append and --overwrite: choose one")
-	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
-	add(c.NormalizeSplit != "" && !c.Images.Normalize.Dataset, "--normalize-split %s: says what --normalize dataset is computed from, which is not given", c.NormalizeSplit)
-	add(c.Append && c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
+	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while "+
+		"training, or make the whole anew")
+	add(c.NormalizeSplit != "" && !c.Images.Normalize.Dataset,
+		"--normalize-split %s: says what --normalize dataset is computed from, which is not given", c.NormalizeSplit)
+	add(c.Append && c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8,
+		"--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that "+
+			"inspect shows")
 	c.Images.EncodedProblems(add)
 	for _, place := range []string{c.Source, c.Dest} {
 		scheme, _, url := strings.Cut(place, "://")
-		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at %s", remote.Redact(place), scheme, remote.SchemeList())
-		if scheme, rest, found := strings.Cut(place, ":/"); found && !url && remote.IsURL(scheme+"://"+rest) && !vfs.Mounted(place) {
+		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at %s", remote.Redact(place),
+			scheme, remote.SchemeList())
+		if scheme, rest, found := strings.Cut(place, ":/"); found && !url && remote.IsURL(scheme+"://"+rest) &&
+			!vfs.Mounted(place) {
 			add(true, "%s: a URL has two slashes: %s://%s", place, scheme, rest)
 		}
 	}
@@ -223,7 +238,8 @@ func (c Config) Validate() error {
 // hints are sentences for people about what was asked for and looks unusual.
 func (c Config) hints() (list []string) {
 	if c.Inherits {
-		list = append(list, "appended with the recipe of "+c.Dest+" ("+shell.Penstock("inspect show --recipe")+"), but for the flags that were given")
+		list = append(list, "appended with the recipe of "+c.Dest+" ("+shell.Penstock("inspect show --recipe")+
+			"), but for the flags that were given")
 	}
 	if c.Images.Resize == nil || c.Images.Crop == nil || c.Images.Transforms != nil {
 		return list
@@ -323,11 +339,14 @@ func (c Config) options() map[string]string {
 	all := map[string]string{
 		"alpha": c.Images.Rules.AlphaName(), "exif-orientation": choose(c.Images.Rules.Orient, "applied", "ignored"),
 		"sixteen-bit": field.Depths[c.Images.Rules.Deep], "cmyk": choose(c.Images.Rules.RefuseCMYK, "refused", "converted"),
-		"color": c.Images.Color, "normalize": c.Images.Normalize.Name, "normalize-split": c.NormalizeSplit, "max-pixels": strconv.Itoa(c.Images.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
+		"color": c.Images.Color, "normalize": c.Images.Normalize.Name, "normalize-split": c.NormalizeSplit,
+		"max-pixels": strconv.Itoa(c.Images.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
 		"independent": strings.Join(c.Images.Independent, ","), "instances": strings.Join(c.Instances, ","),
-		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.Images.KeepEncoded, "true", ""),
-		"jpeg-quality": choose(c.Images.Shrinks(), strconv.Itoa(c.Images.JPEGQuality()), ""), "larger-than": choose(c.Images.LargerThan != 0, strconv.Itoa(c.Images.LargerThan), ""),
-		"split": samples.SplitText(c.Split), "stratify": c.Stratify.String(), "shuffle": c.Shuffle.String(),
+		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields,
+		"keep-encoded": choose(c.Images.KeepEncoded, "true", ""),
+		"jpeg-quality": choose(c.Images.Shrinks(), strconv.Itoa(c.Images.JPEGQuality()), ""),
+		"larger-than":  choose(c.Images.LargerThan != 0, strconv.Itoa(c.Images.LargerThan), ""),
+		"split":        samples.SplitText(c.Split), "stratify": c.Stratify.String(), "shuffle": c.Shuffle.String(),
 		"names": choose(c.Names == NamesAuto, "", c.Names),
 		"dedup": choose(c.Dedup, "true", ""), "max-errors": c.MaxErrors.String(),
 		"shard-size": choose(c.ShardBytes != 0 && c.DatasetFormat() != part.HDF5, strconv.FormatInt(c.ShardBytes, 10), ""),
@@ -401,7 +420,8 @@ func viewProblems(c Config) []string {
 	case !c.View:
 		return nil
 	case c.Rank.Size > 0:
-		return []string{"--view: a part has none; make it of the whole dataset: " + shell.Penstock("preprocess merge") + ", then " + shell.Penstock("inspect view")}
+		return []string{"--view: a part has none; make it of the whole dataset: " + shell.Penstock("preprocess merge") +
+			", then " + shell.Penstock("inspect view")}
 	case c.DatasetFormat() == part.Zarr:
 		return []string{"--view: a view is for a folder of .npy files, and DEST is Zarr"}
 	case c.DatasetFormat() != part.Flat:
@@ -422,7 +442,8 @@ func newSplitter(c Config) *samples.Splitter {
 	return samples.NewSplitter(c.Split, c.Stratify.Wanted, !c.Dedup)
 }
 
-var errFigures = errors.New("--normalize dataset and --rank: the figures of all samples are needed before the first is written, and no process sees all; give MEAN/STD as numbers, or store uint8")
+var errFigures = errors.New("--normalize dataset and --rank: the figures of all samples are needed before the first " +
+	"is written, and no process sees all; give MEAN/STD as numbers, or store uint8")
 
 // program names this program and its version.
 func program() string { return "penstock " + version.Version() }

@@ -30,8 +30,8 @@ func (p placing) duplicate(s *execute.Slot) (bool, error) {
 	return false, nil
 }
 
-// asRecord says as which record of the dataset the first one of this content is there: of the records of a run, after those
-// that were there. A shuffle gives records other numbers.
+// asRecord says as which record of the dataset the first one of this content is there: of the records of a run, after
+// those that were there. A shuffle gives records other numbers.
 func (p placing) asRecord(n int64) string {
 	if p.run.config.Shuffle.Set || p.run.task.quiet || n >= samples.Unplaced {
 		return ""

@@ -41,7 +41,8 @@ func (c Config) declare(info source.Info) (source.Info, error) {
 			return info, fmt.Errorf("--instances %s: there is no field %q%s", name, name, suggest.Hint(name, names))
 		}
 		if f := info.Fields[i]; !f.Ragged || f.IsBytes() {
-			return info, fmt.Errorf("--instances %s: the field is %v, and instances need any number of rows, such as int64[*]", name, f.Spec)
+			return info, fmt.Errorf("--instances %s: the field is %v, and instances need any number of rows, such as int64[*]",
+				name, f.Spec)
 		}
 		info.Fields[i].Instances = instances
 	}

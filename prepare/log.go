@@ -79,8 +79,8 @@ func (b *runLog) skip(s *execute.Slot) {
 // records returns how many samples became records.
 func (b *runLog) records() int64 { return b.samples - int64(len(b.skipped)) - b.duplicates }
 
-// before reports whether the content of the sample that was entered last was there before, and in which record. It enters
-// the content if not.
+// before reports whether the content of the sample that was entered last was there before, and in which record. It
+// enters the content if not.
 func (b *runLog) before(d samples.Digest) (first int64, repeated bool) {
 	if b.seen == nil {
 		return 0, false
@@ -117,7 +117,8 @@ func kindOf(err error) string {
 	if errors.As(err, &known) {
 		return known.Kind
 	}
-	for _, kind := range []error{imagefile.ErrNotImage, imagefile.ErrCorrupt, imagefile.ErrUnsupported, imagefile.ErrTooLarge, source.ErrValue} {
+	for _, kind := range []error{imagefile.ErrNotImage, imagefile.ErrCorrupt, imagefile.ErrUnsupported,
+		imagefile.ErrTooLarge, source.ErrValue} {
 		if errors.Is(err, kind) {
 			return kind.Error()
 		}
@@ -179,7 +180,8 @@ func (b *runLog) note() (json.RawMessage, error) {
 
 // possible reports whether the counts of a note can be those of a run like this one, and of more samples than b has.
 func (b *runLog) possible(n *note) bool {
-	if n.Samples < b.samples || n.Bytes < 0 || n.Duplicates < 0 || n.Duplicates > n.Samples || len(n.Names) != b.names.Size() {
+	if n.Samples < b.samples || n.Bytes < 0 || n.Duplicates < 0 || n.Duplicates > n.Samples ||
+		len(n.Names) != b.names.Size() {
 		return false
 	}
 	return b.splitter.Possible(n.Strata, n.Placed)
@@ -194,7 +196,8 @@ func (b *runLog) restore(notes []json.RawMessage) (done int64, names []byte, err
 			return 0, nil, fmt.Errorf("cannot resume: the journal's note: %w", err)
 		}
 		if !b.possible(&n) {
-			return 0, nil, fmt.Errorf("cannot resume: the journal's note has counts that cannot be: %w; begin anew without --resume", store.ErrCorrupt)
+			return 0, nil, fmt.Errorf("cannot resume: the journal's note has counts that cannot be: %w; begin anew "+
+				"without --resume", store.ErrCorrupt)
 		}
 		if err := b.print.(encoding.BinaryUnmarshaler).UnmarshalBinary(n.Print); err != nil {
 			return 0, nil, fmt.Errorf("cannot resume: the journal's note: %w", err)

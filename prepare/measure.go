@@ -37,9 +37,12 @@ func (m measuring) setNormalizeSplit() error {
 		c.NormalizeSplit = ""
 	case want == "":
 		c.NormalizeSplit = trainingSplit(names)
-		m.run.info.Hints = append(m.run.info.Hints, fmt.Sprintf("mean and deviation are those of the split %s; --normalize-split all takes every record", c.NormalizeSplit))
+		m.run.info.Hints = append(m.run.info.Hints,
+			fmt.Sprintf("mean and deviation are those of the split %s; --normalize-split all takes every record",
+				c.NormalizeSplit))
 	case want != allRecords && !slices.Contains(names, want):
-		return fmt.Errorf("--normalize-split %s: there is no such split%s", want, suggest.Hint(want, append(names, allRecords)))
+		return fmt.Errorf("--normalize-split %s: there is no such split%s", want,
+			suggest.Hint(want, append(names, allRecords)))
 	}
 	return nil
 }
@@ -65,20 +68,21 @@ func ofSplit(split string) string {
 func (m measuring) measurePass(ctx context.Context, j *execute.Job, add func(*store.Record) error) error {
 	m.run.log = newRunLog(m.run.config)
 	want, measured := m.run.config.NormalizeSplit, false
-	err := m.run.pass(ctx, j, "measuring (1 of 2)", ahead(j, m.run.config.Source, m.run.src.Samples()), func(s *execute.Slot) error {
-		if repeated, err := placing(m).duplicate(s); repeated {
-			return err
-		}
-		split, err := placing(m).splitOf(j, s)
-		if err != nil {
-			return err
-		}
-		if want != "" && want != allRecords && split != want {
-			return nil
-		}
-		measured = true
-		return add(s.Record)
-	})
+	err := m.run.pass(ctx, j, "measuring (1 of 2)",
+		ahead(j, m.run.config.Source, m.run.src.Samples()), func(s *execute.Slot) error {
+			if repeated, err := placing(m).duplicate(s); repeated {
+				return err
+			}
+			split, err := placing(m).splitOf(j, s)
+			if err != nil {
+				return err
+			}
+			if want != "" && want != allRecords && split != want {
+				return nil
+			}
+			measured = true
+			return add(s.Record)
+		})
 	if err == nil && !measured {
 		err = fmt.Errorf("--normalize dataset: the split %s has no records to compute mean and deviation of", want)
 	}
@@ -90,7 +94,8 @@ func (m measuring) measurePass(ctx context.Context, j *execute.Job, add func(*st
 // speaks of, and makes them transforms of these fields.
 func (m measuring) measureArrays(ctx context.Context) error {
 	c := m.run.config
-	if !c.Images.Normalize.Dataset || c.Images.Normalize.Fields == nil && slices.ContainsFunc(m.run.info.Fields, field.HasPixels) {
+	if !c.Images.Normalize.Dataset || c.Images.Normalize.Fields == nil &&
+		slices.ContainsFunc(m.run.info.Fields, field.HasPixels) {
 		return nil
 	}
 	j, err := m.run.newJob(ctx, c)
@@ -102,7 +107,8 @@ func (m measuring) measureArrays(ctx context.Context) error {
 		return err
 	}
 	if m.run.base != nil {
-		return fmt.Errorf("--append and --normalize dataset: the figures would be those of the new records alone; give those of %s, with the recipe that %s prints: --pipeline FILE", c.Dest, shell.Penstock("inspect show --recipe"))
+		return fmt.Errorf("--append and --normalize dataset: the figures would be those of the new records alone; give "+
+			"those of %s, with the recipe that %s prints: --pipeline FILE", c.Dest, shell.Penstock("inspect show --recipe"))
 	}
 	err = m.measurePass(ctx, j, func(rec *store.Record) error {
 		for _, f := range list {
@@ -126,7 +132,8 @@ func (m measuring) standardize(j *execute.Job, list []*field.Moments) error {
 			return fmt.Errorf("--normalize dataset: field %q: %w", name, err)
 		}
 		m.run.config.Images.Own[name] = t
-		m.run.progress.Note(fmt.Sprintf("%s is standardized by its own %s%s\n", name, countFigures(len(t.Mean)), ofSplit(m.run.config.NormalizeSplit)))
+		m.run.progress.Note(fmt.Sprintf("%s is standardized by its own %s%s\n", name, countFigures(len(t.Mean)),
+			ofSplit(m.run.config.NormalizeSplit)))
 	}
 	return nil
 }
@@ -134,7 +141,8 @@ func (m measuring) standardize(j *execute.Job, list []*field.Moments) error {
 // measures reports whether the figures of the dataset are needed before it is written.
 func (m measuring) measures() bool {
 	c := m.run.config
-	return c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8 && c.Images.Transforms == nil && slices.ContainsFunc(m.run.info.Fields, field.HasPixels)
+	return c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8 &&
+		c.Images.Transforms == nil && slices.ContainsFunc(m.run.info.Fields, field.HasPixels)
 }
 
 // measure runs over the source for the mean and deviation of its pixels as they would be

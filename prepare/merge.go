@@ -99,7 +99,9 @@ func mergeParts(ctx context.Context, c MergeConfig, folders []string, progress P
 		return nil, err
 	}
 	if c.KeepShards {
-		parts.Keep, r.task.adopt = true, func() (store.Writer, error) { return parts.Adopt(config.Dest, config.Overwrite, c.take) }
+		parts.Keep, r.task.adopt = true, func() (store.Writer, error) {
+			return parts.Adopt(config.Dest, config.Overwrite, c.take)
+		}
 	}
 	m, err := r.merge(ctx, plan.Ordered)
 	if err != nil {
@@ -135,7 +137,8 @@ func (c MergeConfig) findParts(ctx context.Context, folders []string, progress P
 func (c *MergeConfig) checkKeep(whole Config, plan *part.Plan, folders []string) error {
 	if c.take == nil {
 		if c.take = part.Link; c.uploader != nil || slices.ContainsFunc(folders, vfs.Mounted) {
-			return errors.New("--keep-shards: the parts and DEST must be in one bucket, or both on file systems; merge without it")
+			return errors.New("--keep-shards: the parts and DEST must be in one bucket, or both on file systems; " +
+				"merge without it")
 		}
 	}
 	return plan.KeepProblem(whole.Split != nil, whole.Dedup, whole.Shuffle.Set)
@@ -149,7 +152,8 @@ func configOf(p *part.Plan, m MergeConfig, folders []string) (Config, error) {
 	}
 	c.Source, c.Dest, c.Format = strings.Join(folders, " "), m.Dest, ""
 	if c.DatasetFormat() != p.Format {
-		return c, fmt.Errorf("%s would be %s, but the parts were made for %s; give a name for that", m.Dest, FormatNames[c.DatasetFormat()], FormatNames[p.Format])
+		return c, fmt.Errorf("%s would be %s, but the parts were made for %s; give a name for that", m.Dest,
+			FormatNames[c.DatasetFormat()], FormatNames[p.Format])
 	}
 	c.Workers, c.Memory = m.Workers, m.Memory
 	if c.Workers < 1 {
@@ -165,7 +169,8 @@ func newMerge(c Config, parts *part.Set, progress Progress) (*run, error) {
 	schema := store.Schema{Fields: p.Fields}
 	r := newRun(c, parts, progress)
 	by, err := c.Stratify.Find(schema, c.labels())
-	r.task = task{stage: "merging", inputs: parts.Digest(), job: &execute.Job{Schema: schema, Stratum: by}, recipe: p.Recipe}
+	r.task = task{stage: "merging", inputs: parts.Digest(), job: &execute.Job{Schema: schema, Stratum: by},
+		recipe: p.Recipe}
 	return r, err
 }
 
@@ -195,7 +200,8 @@ func checkMergePlaces(c Config) error {
 	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Keep: true})
 	switch {
 	case err == nil && left && !c.Resume && !c.Overwrite:
-		return errors.Join(fmt.Errorf("a merge that made %s was stopped; continue it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())
+		return errors.Join(fmt.Errorf("a merge that made %s was stopped; continue it with --resume, or begin anew with "+
+			"--overwrite", c.Dest), stage.Release())
 	case errors.Is(err, store.ErrExist) && !c.Overwrite:
 		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
 	case err != nil:

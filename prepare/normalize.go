@@ -16,7 +16,8 @@ func SetNormalization(dataset string, figures Normalize, split string) (*store.M
 	if err != nil {
 		return nil, "", err
 	}
-	m, err := write.SetNormalization(dataset, split, func(f store.Field, own *store.Normalization) (*store.Normalization, error) {
+	m, err := write.SetNormalization(dataset, split, func(f store.Field, own *store.Normalization) (
+		*store.Normalization, error) {
 		return figuresOf(figures, f, own)
 	})
 	return m, split, err

@@ -27,8 +27,8 @@ type Plan struct {
 	took       time.Duration
 }
 
-// NewPlan checks a Config, opens its source and looks at its destination, and writes nothing. Of places in buckets and of the
-// parts of ranks only the Config is checked; Run does the rest. Without a Progress there is none.
+// NewPlan checks a Config, opens its source and looks at its destination, and writes nothing. Of places in buckets and
+// of the parts of ranks only the Config is checked; Run does the rest. Without a Progress there is none.
 func NewPlan(ctx context.Context, c Config, progress Progress) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -55,7 +55,8 @@ func openProduced(c Config) (source.Source, error) {
 			return nil, err
 		}
 		if was, ok := inputs[digestInput]; ok && was != begin.Inputs {
-			return nil, fmt.Errorf("%s: cannot resume: it was begun with other inputs, or with these in another order; give the same, sorted, or use --overwrite to begin again", c.Dest)
+			return nil, fmt.Errorf("%s: cannot resume: it was begun with other inputs, or with these in another order; give "+
+				"the same, sorted, or use --overwrite to begin again", c.Dest)
 		}
 		if n := len(kept.Notes); n > 0 {
 			var last note
@@ -95,10 +96,12 @@ func producedBefore(c Config, turn *part.Turn, progress Progress) (*Summary, err
 			continue // it is made now
 		}
 		if n := c.producer.Begin.Samples; old.Plan.Source.Samples != n {
-			return nil, fmt.Errorf("%s is of %d samples, and not of %d; remove it, or replace it with --overwrite", path, old.Plan.Source.Samples, n)
+			return nil, fmt.Errorf("%s is of %d samples, and not of %d; remove it, or replace it with --overwrite", path,
+				old.Plan.Source.Samples, n)
 		}
 		if old.Plan.Source.Listing != c.producer.Begin.Inputs {
-			return nil, fmt.Errorf("%s is of other inputs, or of these in another order; remove it, or replace it with --overwrite", path)
+			return nil, fmt.Errorf("%s is of other inputs, or of these in another order; remove it, or replace it with "+
+				"--overwrite", path)
 		}
 		r := &rankRun{run: &run{config: c, info: old.Plan.Info(), progress: progress}, turn: turn}
 		m, err := r.made(old, nil)
@@ -114,7 +117,8 @@ func producedBefore(c Config, turn *part.Turn, progress Progress) (*Summary, err
 func (r *run) rest(done int64) iter.Seq2[source.Sample, error] {
 	if sent := r.config.producer.First() - r.task.first; sent != done {
 		return func(yield func(source.Sample, error) bool) {
-			yield(source.Sample{}, fmt.Errorf("%s: %d samples are done, and not %d as a moment ago: does another process write there?", r.config.Dest, done, sent))
+			yield(source.Sample{}, fmt.Errorf("%s: %d samples are done, and not %d as a moment ago: does another process "+
+				"write there?", r.config.Dest, done, sent))
 		}
 	}
 	return r.src.Samples()

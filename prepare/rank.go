@@ -243,7 +243,8 @@ func (r *rankRun) writePart(ctx context.Context) (*store.Manifest, error) {
 		p.ID, p.Records = m.ID, m.Records
 	}
 	if r.run.log.samples != p.To-p.From {
-		return nil, fmt.Errorf("the source has fewer samples than the %d that it had when it was looked at", p.Plan.Source.Samples)
+		return nil, fmt.Errorf("the source has fewer samples than the %d that it had when it was looked at",
+			p.Plan.Source.Samples)
 	}
 	p.Bytes, p.Tail = r.run.log.bytes, r.traces.Tail(nil)
 	return m, p.Publish(r.turn, overwrite)

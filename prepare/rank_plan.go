@@ -32,8 +32,8 @@ func (c Config) shared() (json.RawMessage, error) {
 	return fmt.Appendf(text, `"DType":%q}`, dtype), err
 }
 
-// appendMembers appends the exported fields of a Config as members of a JSON object, the fields of Images and of Rules among
-// them, and without the type of pixels.
+// appendMembers appends the exported fields of a Config as members of a JSON object, the fields of Images and of Rules
+// among them, and without the type of pixels.
 func appendMembers(b []byte, v reflect.Value) ([]byte, error) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -59,7 +59,8 @@ func appendMembers(b []byte, v reflect.Value) ([]byte, error) {
 func (c *Config) setShared(text json.RawMessage) error {
 	var pixels struct{ DType string }
 	var of Config
-	err := errors.Join(json.Unmarshal(text, &pixels), json.Unmarshal(text, &of), unmarshalImages(text, &of.Images), json.Unmarshal(text, &of.Images.Rules))
+	err := errors.Join(json.Unmarshal(text, &pixels), json.Unmarshal(text, &of), unmarshalImages(text, &of.Images),
+		json.Unmarshal(text, &of.Images.Rules))
 	if err == nil && pixels.DType != "" {
 		err = of.Images.DType.UnmarshalText([]byte(pixels.DType))
 	}
@@ -149,7 +150,9 @@ func (p planning) newPlan(ctx context.Context, j *execute.Job, ordered bool) (*p
 	}
 	i := p.run.info
 	return &part.Plan{
-		Version: part.Version, Size: p.run.config.Rank.Size, Config: config, Format: p.run.config.DatasetFormat(), Recipe: recipe, Fields: j.Schema.Fields, Ordered: ordered,
-		Source: part.PlannedSource{Kind: i.Kind, Name: i.Name, Samples: i.Count, Unit: i.Unit, Splits: i.Splits, Ignored: i.Ignored.Count, First: i.Ignored.First, Listing: listing},
+		Version: part.Version, Size: p.run.config.Rank.Size, Config: config, Format: p.run.config.DatasetFormat(),
+		Recipe: recipe, Fields: j.Schema.Fields, Ordered: ordered,
+		Source: part.PlannedSource{Kind: i.Kind, Name: i.Name, Samples: i.Count, Unit: i.Unit, Splits: i.Splits,
+			Ignored: i.Ignored.Count, First: i.Ignored.First, Listing: listing},
 	}, nil
 }

@@ -133,7 +133,8 @@ func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
 		}
 		local.Dest, local.Overwrite, local.uploader = d.Local, !m.Resume || m.Overwrite, d.Uploader(format, replaces)
 		if m.KeepShards && replaces {
-			return nil, fmt.Errorf("--keep-shards: %s is there already and cannot be replaced by files of parts; remove it, or choose another name", d.URL)
+			return nil, fmt.Errorf("--keep-shards: %s is there already and cannot be replaced by files of parts; remove it, "+
+				"or choose another name", d.URL)
 		}
 		if m.KeepShards {
 			local.take, err = b.takeInside(d, folders, local.Parts)
@@ -165,7 +166,8 @@ func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
 	return s, err
 }
 
-// takeInside returns what copies files of parts inside of the bucket that the dataset is in; nil where they are elsewhere.
+// takeInside returns what copies files of parts inside of the bucket that the dataset is in; nil where they are
+// elsewhere.
 func (b remoteRun) takeInside(d *upload.Destination, folders, paths []string) (part.TakeFile, error) {
 	keys := make(map[string]string) // of folders, by path
 	for i, f := range folders {
@@ -219,7 +221,8 @@ func (b remoteRun) removeAll(folders []string, id string) error {
 // one, and --resume is to continue the run that made it, that is done. info describes its source,
 // or says that it was made in another way. Files of the run on this machine are removed.
 // Without such a dataset the error is that of present.
-func (b remoteRun) complete(c Config, d *upload.Destination, present error, info func(*store.Manifest) (source.Info, error)) (*Summary, error) {
+func (b remoteRun) complete(c Config, d *upload.Destination, present error,
+	info func(*store.Manifest) (source.Info, error)) (*Summary, error) {
 	if !errors.Is(present, store.ErrExist) || !c.Resume || c.Rank.Size > 0 || c.DatasetFormat() == part.HDF5 {
 		return nil, present
 	}
@@ -255,7 +258,8 @@ func (c Config) ofMade(m *store.Manifest) (source.Info, error) {
 }
 
 // merged is complete for a merge; its parts, which are in folders, are removed if they are to be.
-func (b remoteRun) merged(m, local MergeConfig, d *upload.Destination, folders []string, present error) (*Summary, error) {
+func (b remoteRun) merged(m, local MergeConfig, d *upload.Destination, folders []string, present error) (
+	*Summary, error) {
 	parts, err := part.Find(local.Parts)
 	if err != nil {
 		return nil, present

@@ -224,7 +224,8 @@ func (r *run) stage() string {
 
 // pass sends every sample through the workers and the good ones, in order, to add. r.log
 // begins with what a run before this one has done.
-func (r *run) pass(ctx context.Context, j *execute.Job, what string, samples iter.Seq2[source.Sample, error], add func(*execute.Slot) error) error {
+func (r *run) pass(ctx context.Context, j *execute.Job, what string, samples iter.Seq2[source.Sample, error],
+	add func(*execute.Slot) error) error {
 	r.progress.Begin(what, r.info.Count, r.info.Unit)
 	defer r.progress.End()
 	r.progress.Add(r.log.samples)
@@ -250,7 +251,8 @@ func (r *run) leaveOut(s *execute.Slot) error {
 	r.log.skip(s)
 	r.commits.skip(s)
 	if n := int64(len(r.log.skipped)); r.config.MaxErrors.exceeded(n, r.log.samples, r.info.Count) {
-		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n, r.log.samples, r.config.MaxErrors, called(s.Sample.Name), s.Err)
+		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n,
+			r.log.samples, r.config.MaxErrors, called(s.Sample.Name), s.Err)
 	}
 	return nil
 }
@@ -306,7 +308,8 @@ func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {
 		return nil, err
 	}
 	field.LimitDecoding(fields, c.Memory)
-	j := &execute.Job{Source: r.info.Fields, Fields: fields, Joints: joints, Options: c.Images, Digest: c.Split != nil || c.Dedup}
+	j := &execute.Job{Source: r.info.Fields, Fields: fields, Joints: joints, Options: c.Images, Digest: c.Split != nil ||
+		c.Dedup}
 	if j.Named, err = (writing{r}).storesNames(c); err != nil {
 		return nil, err
 	}
@@ -339,5 +342,6 @@ func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {
 		return nil, errors.New("there are no samples")
 	}
 	first := r.log.skipped[0]
-	return nil, fmt.Errorf("no usable sample among %d; the first: %s: %s", len(r.log.skipped), shell.Line(first.Sample), shell.Line(first.Reason))
+	return nil, fmt.Errorf("no usable sample among %d; the first: %s: %s", len(r.log.skipped), shell.Line(first.Sample),
+		shell.Line(first.Reason))
 }

@@ -22,14 +22,15 @@ type space struct {
 	folder string // "" where the room is not known
 }
 
-// spaceOf returns what writing that many records takes. Samples that are left out take none, and shards that are sent to a
-// bucket or taken over do not stay.
+// spaceOf returns what writing that many records takes. Samples that are left out take none, and shards that are sent
+// to a bucket or taken over do not stay.
 func spaceOf(c Config, base *store.Manifest, adopts bool, records int64, schema store.Schema) space {
 	s := space{record: int64(schema.RecordBytes())}
 	s.need = product(max(0, records), s.record)
 	s.room = s.need
 	switch {
-	case c.DatasetFormat() == part.Zarr && c.Compress.Method == Uncompressed && base == nil: // collected before they are copied
+	// collected before they are copied
+	case c.DatasetFormat() == part.Zarr && c.Compress.Method == Uncompressed && base == nil:
 		s.room = product(s.need, 2)
 	case c.DatasetFormat() == part.HDF5 && base != nil: // a copy of the file that they are added to, too
 		if info, err := os.Stat(c.Dest); err == nil {
@@ -42,8 +43,8 @@ func spaceOf(c Config, base *store.Manifest, adopts bool, records int64, schema 
 	return s
 }
 
-// check refuses to begin what cannot end: sources can promise any number of records with a few bytes. The kept records are on
-// the disk already.
+// check refuses to begin what cannot end: sources can promise any number of records with a few bytes. The kept records
+// are on the disk already.
 func (s space) check(kept int64) error {
 	if s.folder == "" {
 		return nil

@@ -73,7 +73,8 @@ type FieldSummary struct {
 }
 
 func fieldSummary(f store.Field) FieldSummary {
-	return FieldSummary{f.Name, f.DType.String(), f.Shape, f.Layout, f.Ragged, f.Content, f.Image, f.Instances, f.Classes, f.Normalization}
+	return FieldSummary{f.Name, f.DType.String(), f.Shape, f.Layout, f.Ragged, f.Content, f.Image, f.Instances, f.Classes,
+		f.Normalization}
 }
 
 // Type writes type and shape, with a star for any number of rows.

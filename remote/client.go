@@ -93,7 +93,8 @@ func (c *Client) WriteAll(ctx context.Context, key string, data []byte, opts Wri
 // WriteFrom writes an object of size bytes, which open returns anew for each attempt. An
 // attempt may take any time, as long as the store's own SDK waits. An error of
 // what is read is returned as it is, at once.
-func (c *Client) WriteFrom(ctx context.Context, key string, size int64, open func() (io.ReadCloser, error), opts WriteOptions) error {
+func (c *Client) WriteFrom(ctx context.Context, key string, size int64, open func() (io.ReadCloser, error),
+	opts WriteOptions) error {
 	if part := size / mostParts; part > int64(max(opts.PartBytes, usualPart)) {
 		opts.PartBytes = int(part)
 	}
@@ -119,7 +120,8 @@ const (
 )
 
 // writeOnce makes one attempt; own is an error of what is read.
-func (c *Client) writeOnce(ctx context.Context, key string, open func() (io.ReadCloser, error), opts WriteOptions) (own, err error) {
+func (c *Client) writeOnce(ctx context.Context, key string, open func() (io.ReadCloser, error), opts WriteOptions) (
+	own, err error) {
 	f, err := open()
 	if err != nil {
 		return err, nil
@@ -161,7 +163,8 @@ func (c *Client) Copy(ctx context.Context, from, to string) error {
 const maxEmpty = 1000
 
 // List yields the objects whose keys start with prefix, in order of their keys: see
-// Bucket.ListPage. An error is the last that it yields; a key without the prefix, and a listing that begins again, are ErrInvalid.
+// Bucket.ListPage. An error is the last that it yields; a key without the prefix, and a listing that begins again, are
+// ErrInvalid.
 func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		last, empty := "", 0
@@ -177,15 +180,18 @@ func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[O
 			}
 			for _, o := range page.Objects {
 				if !strings.HasPrefix(o.Key, prefix) {
-					yield(Object{}, NewError("list", c.Name(prefix), ErrInvalid, fmt.Errorf("the listing has the key %.200q, which was not asked for", o.Key)))
+					yield(Object{}, NewError("list", c.Name(prefix), ErrInvalid,
+						fmt.Errorf("the listing has the key %.200q, which was not asked for", o.Key)))
 					return
 				}
 				if !yield(o, nil) {
 					return
 				}
 			}
-			if page.Next != nil && (bytes.Equal(page.Next, token) || len(page.Objects) > 0 && page.Objects[0].Key <= last && last != "" || empty == maxEmpty) {
-				yield(Object{}, NewError("list", c.Name(prefix), ErrInvalid, errors.New("the listing begins again where it was: it would never end")))
+			if page.Next != nil && (bytes.Equal(page.Next, token) || len(page.Objects) > 0 && page.Objects[0].Key <= last &&
+				last != "" || empty == maxEmpty) {
+				yield(Object{}, NewError("list", c.Name(prefix), ErrInvalid,
+					errors.New("the listing begins again where it was: it would never end")))
 				return
 			}
 			empty++
@@ -238,8 +244,8 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 	return data, o, nil
 }
 
-// readBounded reads what there is, or most bytes and one more. Its buffer of a MiB grows fourfold when it is full: a size
-// that a store reports is not believed, and io.ReadAll allocates five times what it returns.
+// readBounded reads what there is, or most bytes and one more. Its buffer of a MiB grows fourfold when it is full: a
+// size that a store reports is not believed, and io.ReadAll allocates five times what it returns.
 func readBounded(r io.Reader, most int64) ([]byte, error) {
 	data := make([]byte, 0, min(most+1, 1<<20))
 	for {
@@ -263,7 +269,8 @@ func (c *Client) retry(ctx context.Context, op, key string, do func(context.Cont
 
 // insist is retry with the time that it may take, 0 for any. Where that is over, the error is
 // what was wrong before.
-func (c *Client) insist(ctx context.Context, limit time.Duration, op, key string, do func(context.Context) error) error {
+func (c *Client) insist(ctx context.Context, limit time.Duration, op, key string,
+	do func(context.Context) error) error {
 	before := fmt.Errorf("no answer within %v", c.policy.Total)
 	for n, left := 1, newDeadline(c.policy, limit); ; n++ {
 		c.counts.requests.Add(1)
@@ -281,7 +288,8 @@ func (c *Client) insist(ctx context.Context, limit time.Duration, op, key string
 			return context.Cause(ctx)
 		case Permanent(err):
 			return c.describe(op, key, err, n)
-		case n == c.policy.Attempts || n >= refusedAttempts && nobodyThere(err) && !c.answered.Load() || over || !left.pause(ctx, n, after(err)):
+		case n == c.policy.Attempts || n >= refusedAttempts && nobodyThere(err) && !c.answered.Load() || over ||
+			!left.pause(ctx, n, after(err)):
 			c.counts.failures.Add(1)
 			return c.describe(op, key, err, n)
 		}

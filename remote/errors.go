@@ -12,8 +12,9 @@ import (
 
 // Errors that callers branch on. Each is also the like error of package io/fs, if there is one.
 var (
-	ErrNotFound    error = sentinel{"there is no such object", fs.ErrNotExist}
-	ErrNoBucket    error = sentinel{"there is no such bucket", nil} // where the store distinguishes that from a missing object
+	ErrNotFound error = sentinel{"there is no such object", fs.ErrNotExist}
+	// where the store distinguishes that from a missing object
+	ErrNoBucket    error = sentinel{"there is no such bucket", nil}
 	ErrPermission  error = sentinel{"access denied", fs.ErrPermission}
 	ErrExists      error = sentinel{"there is an object already", fs.ErrExist}
 	ErrChanged     error = sentinel{"the object was replaced while it was read", nil}
@@ -66,7 +67,8 @@ func NewError(op, object string, kind, cause error) *Error {
 func nobodyThere(err error) bool {
 	var dns *net.DNSError
 	var own *Error
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &own) && own.absent
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &own) &&
+		own.absent
 }
 
 // Error says what failed, where, and why.

@@ -18,16 +18,20 @@ var secrets = []struct {
 	{regexp.MustCompile(`(://)[^/?#\s"'@]*@`), "${1}" + Redacted + "@"},
 	{regexp.MustCompile(`(?i)(%3A%2F%2F)[^&\s"']*%40`), "${1}" + Redacted + "%40"},
 	// elements of XML whose names say so
-	{regexp.MustCompile(`(?is)(<([\w:.-]*(?:secret|token|password|signature|credential|accesskeyid)[\w:.-]*)(?:\s[^<>]*)?>)[^<]*`), "${1}" + Redacted},
+	{regexp.MustCompile(
+		`(?is)(<([\w:.-]*(?:secret|token|password|signature|credential|accesskeyid)[\w:.-]*)(?:\s[^<>]*)?>)[^<]*`),
+		"${1}" + Redacted},
 	// an option whose name says that its value is a secret, in quotes or up to where it ends
 	{regexp.MustCompile(`(?i)(` + secretName + `\\?["']?\s*[=:]\s*\\?")(?:[^"\\]|\\[^"])*`), "${1}" + Redacted},
 	{regexp.MustCompile(`(?i)(` + secretName + `["']?\s*[=:]\s*')[^']*`), "${1}" + Redacted},
-	{regexp.MustCompile(`(?i)(` + secretName + `)(["']?\s*[=:]\s*)(?:(?:Bearer|Basic)\s+)?[^&\s"',;)}>]+`), "${1}${2}" + Redacted},
+	{regexp.MustCompile(`(?i)(` + secretName + `)(["']?\s*[=:]\s*)(?:(?:Bearer|Basic)\s+)?[^&\s"',;)}>]+`),
+		"${1}${2}" + Redacted},
 	// Authorization headers
 	{regexp.MustCompile(`(?i)(authorization["']?\s*[=:]\s*["']?)(?:[\w-]+\s+)?[^\r\n"']+`), "${1}" + Redacted},
 	{regexp.MustCompile(`(?i)\b(bearer\s+)[\w.~+/=-]{8,}`), "${1}" + Redacted},
 	// OAuth tokens of Google and GitHub, and signed tokens (JWT)
-	{regexp.MustCompile(`\bya29\.[\w.-]+|\b1//0[\w-]{10,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}|\bhf_\w{16,}`), Redacted},
+	{regexp.MustCompile(`\bya29\.[\w.-]+|\b1//0[\w-]{10,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}|\bhf_\w{16,}`),
+		Redacted},
 	{regexp.MustCompile(`\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*`), Redacted},
 	// private keys
 	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Redacted},

@@ -61,7 +61,8 @@ func ParseURL(text string) (*URL, error) {
 	if u.Fragment != "" {
 		return nil, fmt.Errorf("remote: %s: write # in a key as %%23", Redact(text))
 	}
-	out := &URL{Scheme: u.Scheme, Bucket: u.Host, Key: strings.Trim(u.Path, "/"), Query: query, user: u.User, raw: u.RawQuery}
+	out := &URL{Scheme: u.Scheme, Bucket: u.Host, Key: strings.Trim(u.Path, "/"), Query: query, user: u.User,
+		raw: u.RawQuery}
 	switch u.Scheme {
 	case "file":
 		err = out.splitFile(u)

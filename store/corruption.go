@@ -31,7 +31,8 @@ func (e *CorruptionError) Error() string {
 	if e.First == e.Last {
 		records = fmt.Sprintf("record %d", e.First)
 	}
-	return fmt.Sprintf("%s: field %q: shard %d: %s: byte %#x on: %v", filepath.Base(e.Path), e.Field, e.Shard, records, e.Offset, e.Err)
+	return fmt.Sprintf("%s: field %q: shard %d: %s: byte %#x on: %v", filepath.Base(e.Path), e.Field, e.Shard, records,
+		e.Offset, e.Err)
 }
 
 // Unwrap returns the cause; for wrong bytes it is ErrCorrupt.

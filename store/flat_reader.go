@@ -66,7 +66,8 @@ func ReadManifest(path string) (*Manifest, error) {
 func readManifest(path, name string) (*Manifest, error) {
 	f, err := os.Open(filepath.Join(path, filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no %s in it (%w), so it is not a dataset of penstock, or its build did not finish; to make a dataset of samples, run: %s", name, fs.ErrNotExist, shell.Penstock("preprocess SOURCE DEST"))
+		return nil, fmt.Errorf("no %s in it (%w), so it is not a dataset of penstock, or its build did not finish; to make "+
+			"a dataset of samples, run: %s", name, fs.ErrNotExist, shell.Penstock("preprocess SOURCE DEST"))
 	}
 	if err != nil {
 		return nil, layout.WithoutPath(err)

@@ -33,7 +33,8 @@ func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
 	file, err := meta.Open(f, info.Size())
 	switch {
 	case errors.Is(err, meta.ErrNotHDF5):
-		return nil, fmt.Errorf("store: open %q: %w: neither a folder nor an HDF5 file%s; to make a dataset of samples, run: %s", path, ErrUnsupported, found(err), shell.Penstock("preprocess SOURCE DEST"))
+		return nil, fmt.Errorf("store: open %q: %w: neither a folder nor an HDF5 file%s; to make a dataset of "+
+			"samples, run: %s", path, ErrUnsupported, found(err), shell.Penstock("preprocess SOURCE DEST"))
 	case err != nil:
 		return nil, fmt.Errorf("store: open %q: %w", path, layout.Mark(err))
 	}
@@ -157,7 +158,8 @@ func sameShape(data *meta.Dataset, spec tensor.Spec, n int64) error {
 func mappable(data *meta.Dataset) error {
 	err := data.Mappable()
 	if err == nil && !data.Aligned() {
-		err = fmt.Errorf("it starts at byte %d, which is no multiple of its element size: %w", data.Layout.Offset, meta.ErrUnsupported)
+		err = fmt.Errorf("it starts at byte %d, which is no multiple of its element size: %w", data.Layout.Offset,
+			meta.ErrUnsupported)
 	}
 	if !errors.Is(err, meta.ErrUnsupported) {
 		return err
@@ -192,7 +194,8 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 		}
 		lengths = append(lengths, fmt.Sprintf("%s has %d", name, data.Records()))
 		if len(lengths) > 1 && data.Records() != d.Records {
-			return fmt.Errorf("its datasets are of several lengths (%s), so they are not fields of one dataset; name those that belong together (mmapds.WithFields): %w",
+			return fmt.Errorf("its datasets are of several lengths (%s), so they are not fields of one dataset; name those "+
+				"that belong together (mmapds.WithFields): %w",
 				strings.Join(lengths, ", "), ErrUnsupported)
 		}
 		d.Records = data.Records()
@@ -216,7 +219,8 @@ func leftOut(others []*meta.Dataset, records int64, known []string) error {
 		}
 		return fmt.Errorf("dataset %q holds a %v for each record, which cannot be mapped, and would be left out; "+
 			"open the others by name (%s), or make a dataset of all of them: %s: %w",
-			strings.TrimPrefix(data.Path, "/"), data.Type.Class, strings.Join(known, ", "), shell.Penstock("preprocess OLD.h5 DEST"), ErrUnsupported)
+			strings.TrimPrefix(data.Path, "/"), data.Type.Class, strings.Join(known, ", "),
+			shell.Penstock("preprocess OLD.h5 DEST"), ErrUnsupported)
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ func (s Schema) ImageOf(f tensor.Spec) (int, error) {
 		return -1, fmt.Errorf("field %q: %s on one of the images %s; name it", f.Name, f.Content,
 			strings.Join(images, ", "))
 	case at < 0 || !s.Fields[at].IsImage():
-		return -1, fmt.Errorf("field %q: there is no field of images %q that its %s could lie on%s", f.Name, f.Image, f.Content,
+		return -1, fmt.Errorf("field %q: there is no field of images %q that its %s could lie on%s", f.Name,
+			f.Image, f.Content,
 			suggest.Hint(f.Image, images))
 	default:
 		return at, nil

@@ -13,21 +13,24 @@ import (
 // Manifest says what a dataset holds and how it came to be. It has no dates in it, so the
 // same input and recipe give the same bytes.
 type Manifest struct {
-	Format       string                 `json:"format"`               // "penstock"
-	Version      int                    `json:"version"`              // 1, or 2 with fields that lie on images
-	Generation   int                    `json:"generation"`           // 1; one more with each change
-	ID           string                 `json:"id"`                   // 32 hex digits over schema and content
-	Records      int64                  `json:"records"`              //
-	Fields       []Field                `json:"fields"`               //
-	Splits       []Split                `json:"splits,omitempty"`     // each record is in one of them, if there are any
-	Shards       []Shard                `json:"shards,omitempty"`     // of a flat dataset; others have none
-	Metadata     map[string]string      `json:"metadata,omitempty"`   // of Zarr: the CRC32Cs of the zarr.json files, by their paths
-	Storage      map[string]*Storage    `json:"storage,omitempty"`    // by array, of those in an HDF5 file or Zarr that are compressed
-	Statistics   map[string]*Statistics `json:"statistics,omitempty"` // by field
-	Recipe       *Recipe                `json:"recipe,omitempty"`     //
-	Source       *SourceInfo            `json:"source,omitempty"`     //
-	Skipped      []Skipped              `json:"skipped,omitempty"`    // in the order of the source
-	BuilderState []byte                 `json:"ledger,omitempty"`     // the state of statistics and identity, from which an append continues
+	Format     string  `json:"format"`           // "penstock"
+	Version    int     `json:"version"`          // 1, or 2 with fields that lie on images
+	Generation int     `json:"generation"`       // 1; one more with each change
+	ID         string  `json:"id"`               // 32 hex digits over schema and content
+	Records    int64   `json:"records"`          //
+	Fields     []Field `json:"fields"`           //
+	Splits     []Split `json:"splits,omitempty"` // each record is in one of them, if there are any
+	Shards     []Shard `json:"shards,omitempty"` // of a flat dataset; others have none
+	// of Zarr: the CRC32Cs of the zarr.json files, by their paths
+	Metadata map[string]string `json:"metadata,omitempty"`
+	// by array, of those in an HDF5 file or Zarr that are compressed
+	Storage    map[string]*Storage    `json:"storage,omitempty"`
+	Statistics map[string]*Statistics `json:"statistics,omitempty"` // by field
+	Recipe     *Recipe                `json:"recipe,omitempty"`     //
+	Source     *SourceInfo            `json:"source,omitempty"`     //
+	Skipped    []Skipped              `json:"skipped,omitempty"`    // in the order of the source
+	// the state of statistics and identity, from which an append continues
+	BuilderState []byte `json:"ledger,omitempty"`
 }
 
 // Split is a part of the records with a name, such as "train".
@@ -49,16 +52,17 @@ func (s Split) Records() int64 {
 // has for every column its payload, then its checksums.
 type Shard = layout.Shard
 
-// File is one file of a flat dataset: the Field that it is of, its Name inside the folder, the Rows of values of a ragged field,
-// and Bytes and CRC32C of the whole file.
+// File is one file of a flat dataset: the Field that it is of, its Name inside the folder, the Rows of values of a
+// ragged field, and Bytes and CRC32C of the whole file.
 type File = layout.File
 
 // Storage says how an array of an HDF5 file or Zarr is compressed. The file itself says it, too;
 // here it stands with the reasons.
 type Storage struct {
-	Filter    string `json:"filter"`     // "gzip" or, of Zarr, "zstd"
-	Level     int    `json:"level"`      // 1 to 9, of zstd to 22
-	Shuffle   bool   `json:"shuffle"`    // before it, the first bytes of all elements were put first, then the second bytes, ...
+	Filter string `json:"filter"` // "gzip" or, of Zarr, "zstd"
+	Level  int    `json:"level"`  // 1 to 9, of zstd to 22
+	// before it, the first bytes of all elements were put first, then the second bytes, ...
+	Shuffle   bool   `json:"shuffle"`
 	ChunkRows int64  `json:"chunk_rows"` // that are compressed together
 	Bytes     int64  `json:"bytes"`      // of all rows
 	Stored    int64  `json:"stored"`     // what became of them
@@ -161,7 +165,8 @@ func parseManifest(data []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("format is %q, not %q: %w", m.Format, layout.FormatName, ErrUnsupported)
 	}
 	if m.Version < 1 || m.Version > layout.FormatVersion {
-		return nil, fmt.Errorf("format version %d; this program reads 1 to %d: %w", m.Version, layout.FormatVersion, ErrUnsupported)
+		return nil, fmt.Errorf("format version %d; this program reads 1 to %d: %w", m.Version, layout.FormatVersion,
+			ErrUnsupported)
 	}
 	return m, nil
 }

@@ -29,8 +29,8 @@ func isNPY(path string) bool {
 // notInName is what a name of a field does not have.
 var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// OpenNPY opens a .npy file as a dataset of one field, which has the name of the file: its records are along the first axis. An array
-// that cannot be mapped, as it is big endian or in Fortran order, is ErrUnsupported.
+// OpenNPY opens a .npy file as a dataset of one field, which has the name of the file: its records are along the first
+// axis. An array that cannot be mapped, as it is big endian or in Fortran order, is ErrUnsupported.
 func OpenNPY(path string) (*Dataset, error) {
 	d, err := openNPY(path)
 	if err != nil {
@@ -62,7 +62,8 @@ func openNPY(path string) (*Dataset, error) {
 	case h.BigEndian:
 		return nil, fmt.Errorf("its numbers are big endian; make a dataset of it: %s: %w", convert, ErrUnsupported)
 	case h.Offset%int64(h.DType.Size()) != 0:
-		return nil, fmt.Errorf("its numbers start at byte %d, which is no multiple of their size; make a dataset of it: %s: %w", h.Offset, convert, ErrUnsupported)
+		return nil, fmt.Errorf("its numbers start at byte %d, which is no multiple of their size; make a dataset "+
+			"of it: %s: %w", h.Offset, convert, ErrUnsupported)
 	}
 	shape := make([]int, len(h.Shape)-1)
 	for i, n := range h.Shape[1:] {
@@ -78,7 +79,8 @@ func openNPY(path string) (*Dataset, error) {
 	}
 	n, size := h.Shape[0], int64(field.RecordBytes())
 	if n > (info.Size()-h.Offset)/size {
-		return nil, fmt.Errorf("it has %d bytes, fewer than %d records of %d bytes need: %w", info.Size(), n, size, ErrCorrupt)
+		return nil, fmt.Errorf("it has %d bytes, fewer than %d records of %d bytes need: %w", info.Size(), n, size,
+			ErrCorrupt)
 	}
 	d := &Dataset{Path: path, Format: "npy", Records: n, Schema: Schema{Fields: []Field{field}}}
 	d.layout.Columns = layout.Columns(d.Schema.Specs())

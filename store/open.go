@@ -25,8 +25,8 @@ type OpenOptions struct {
 	Packed bool
 }
 
-// Open finds out what the dataset at path is, a flat folder, an HDF5 file, a folder of Zarr or a .npy file, and where its
-// records are. It reads metadata only, and maps nothing.
+// Open finds out what the dataset at path is, a flat folder, an HDF5 file, a folder of Zarr or a .npy file, and where
+// its records are. It reads metadata only, and maps nothing.
 //
 // Errors are those of OpenFlat, OpenHDF5, OpenZarr and OpenNPY.
 func Open(path string, opts OpenOptions) (*Dataset, error) {
@@ -68,6 +68,7 @@ func init() {
 	layout.Of = func(dataset any) *layout.Dataset { return &dataset.(*Dataset).layout }
 	layout.OpenFlat = func(path string, manifest []byte) (any, error) { return readFlat(path, manifest) }
 	layout.OpenHDF5 = func(path string, file *meta.File, fields []string, filters layout.Filters) (any, error) {
-		return readHDF5(path, file, OpenOptions{Fields: fields, Packed: filters == layout.Undone}) // of an error, a nil *Dataset
+		// of an error, a nil *Dataset
+		return readHDF5(path, file, OpenOptions{Fields: fields, Packed: filters == layout.Undone})
 	}
 }

@@ -38,7 +38,8 @@ func (f Field) MarshalJSON() ([]byte, error) {
 		Instances     string         `json:"instances,omitempty"`
 		Classes       []string       `json:"classes,omitempty"`
 		Normalization *Normalization `json:"normalization,omitempty"`
-	}{f.Name, f.DType, f.Shape, f.Ragged, f.Storage, f.Content, f.Layout, f.Image, f.Instances, f.Classes, f.Normalization})
+	}{f.Name, f.DType, f.Shape, f.Ragged, f.Storage, f.Content, f.Layout, f.Image, f.Instances, f.Classes,
+		f.Normalization})
 	return b.Bytes(), err
 }
 
@@ -151,7 +152,8 @@ func (n *Normalization) validate(f Field) error {
 	}
 	channels, _ := f.Channels()
 	if len(n.Mean) != channels || len(n.Std) != channels {
-		return fmt.Errorf("field %q: normalization has %d means and %d stds for %d channels", f.Name, len(n.Mean), len(n.Std), channels)
+		return fmt.Errorf("field %q: normalization has %d means and %d stds for %d channels", f.Name, len(n.Mean),
+			len(n.Std), channels)
 	}
 	for _, x := range append(append([]float64{n.Scale}, n.Mean...), n.Std...) {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -163,7 +165,8 @@ func (n *Normalization) validate(f Field) error {
 
 // NewField returns a field of that type and record shape, with its storage filled in.
 func NewField(name string, dtype tensor.DType, shape ...int) Field {
-	return Field{Spec: tensor.Spec{Name: name, DType: dtype, Shape: append(tensor.Shape{}, shape...)}, Storage: dtype.Descr()}
+	return Field{Spec: tensor.Spec{Name: name, DType: dtype, Shape: append(tensor.Shape{}, shape...)},
+		Storage: dtype.Descr()}
 }
 
 // NewRagged returns a field whose records have any number of rows of that type and shape.

@@ -25,7 +25,8 @@ func refuseView(path string, file *meta.File) error {
 		if !filepath.IsAbs(folder) {
 			folder = filepath.Join(filepath.Dir(path), folder)
 		}
-		err := fmt.Errorf("it is a view, which names the records of a flat dataset for programs that read HDF5; open the dataset instead: %s", folder)
+		err := fmt.Errorf("it is a view, which names the records of a flat dataset for programs that read HDF5; open the "+
+			"dataset instead: %s", folder)
 		return layout.WithMark(layout.WithMark(err, ErrView), ErrUnsupported)
 	}
 	return nil

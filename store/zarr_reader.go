@@ -13,9 +13,10 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// OpenZarr finds the arrays of a folder of Zarr, of version 2 or 3: those of its manifest, or in a folder that penstock did
-// not write those that opts names, or all arrays of numbers, which must have one length then. A field has the path of its array; an array that is all there is has the name of
-// the folder. Arrays whose chunks are whole records without a codec can be mapped, others need opts.Packed.
+// OpenZarr finds the arrays of a folder of Zarr, of version 2 or 3: those of its manifest, or in a folder that penstock
+// did not write those that opts names, or all arrays of numbers, which must have one length then. A field has the path
+// of its array; an array that is all there is has the name of the folder. Arrays whose chunks are whole records without
+// a codec can be mapped, others need opts.Packed.
 //
 // Errors are those of OpenFlat.
 func OpenZarr(path string, opts OpenOptions) (*Dataset, error) {
@@ -47,7 +48,8 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 		if err == nil {
 			known = append(known, name)
 		}
-		if opts.Fields != nil && !slices.Contains(opts.Fields, name) || opts.Fields == nil && errors.Is(err, zarr.ErrUnsupported) {
+		if opts.Fields != nil && !slices.Contains(opts.Fields, name) || opts.Fields == nil &&
+			errors.Is(err, zarr.ErrUnsupported) {
 			continue
 		}
 		if err == nil {
@@ -58,7 +60,8 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 		}
 		lengths = append(lengths, fmt.Sprintf("%s has %d", name, a.Records()))
 		if len(lengths) > 1 && a.Records() != d.Records {
-			return fmt.Errorf("its arrays are of several lengths (%s), so they are not fields of one dataset; name those that belong together (mmapds.WithFields): %w",
+			return fmt.Errorf("its arrays are of several lengths (%s), so they are not fields of one dataset; name those that "+
+				"belong together (mmapds.WithFields): %w",
 				strings.Join(lengths, ", "), ErrUnsupported)
 		}
 		d.Records = a.Records()
@@ -172,7 +175,8 @@ func sameArray(a *zarr.Array, spec tensor.Spec, n int64) error {
 		return err
 	}
 	if a.Records() != n || !slices.Equal(got.Shape, spec.Shape) || got.DType.Descr() != spec.DType.Descr() {
-		return fmt.Errorf("%d rows of %v %v, but the manifest says %d of %v %v: %w", a.Records(), got.DType, got.Shape, n, spec.DType, spec.Shape, ErrCorrupt)
+		return fmt.Errorf("%d rows of %v %v, but the manifest says %d of %v %v: %w", a.Records(), got.DType, got.Shape, n,
+			spec.DType, spec.Shape, ErrCorrupt)
 	}
 	return nil
 }
@@ -194,7 +198,8 @@ func (d *Dataset) extentsOf(a *zarr.Array, packed bool) (list []layout.Extent, e
 		err = fmt.Errorf("%s, with chunks that are missing, or not whole: %w", a.How(), ErrCorrupt)
 	}
 	for _, e := range extents {
-		list = append(list, layout.Extent{Path: filepath.Join(d.Path, filepath.FromSlash(e.Name)), Offset: e.Offset, Count: e.Count})
+		list = append(list, layout.Extent{Path: filepath.Join(d.Path, filepath.FromSlash(e.Name)), Offset: e.Offset,
+			Count: e.Count})
 	}
 	return list, err
 }

@@ -57,7 +57,8 @@ func ParseDType(name string) (DType, error) {
 			return d, nil
 		}
 	}
-	return Invalid, fmt.Errorf("unknown dtype %q; known are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, float64", name)
+	return Invalid, fmt.Errorf("unknown dtype %q; known are bool, int8 to int64, uint8 to uint64, float16, bfloat16, "+
+		"float32, float64", name)
 }
 
 func (d DType) info() dtypeInfo {

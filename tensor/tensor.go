@@ -172,8 +172,8 @@ func As[T Element](v View) []T {
 	return Elements[T](v.data)
 }
 
-// Elements returns bytes as elements of a type, over the same memory. It panics if they are not aligned for it; bytes at
-// the end that are less than an element are left out.
+// Elements returns bytes as elements of a type, over the same memory. It panics if they are not aligned for it; bytes
+// at the end that are less than an element are left out.
 func Elements[T Element](data []byte) []T {
 	if len(data) == 0 {
 		return nil

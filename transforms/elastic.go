@@ -70,7 +70,8 @@ func (t ElasticTransform) Build(p *Plan) error {
 	}
 	seed := p.Rand().Uint64()
 	high, low := float64(seed>>32), float64(seed&math.MaxUint32)
-	err = p.apply(elastic, in.W, in.H, t.Alpha[0], t.Alpha[1], t.Sigma[0], t.Sigma[1], float64(f), packFill(fillBytes(t.Fill)), high, low)
+	err = p.apply(elastic, in.W, in.H, t.Alpha[0], t.Alpha[1], t.Sigma[0], t.Sigma[1], float64(f),
+		packFill(fillBytes(t.Fill)), high, low)
 	if err == nil {
 		p.moved(moveElastic, [4]int{}, t.Alpha[0], t.Alpha[1], t.Sigma[0], t.Sigma[1], high, low)
 	}

@@ -22,7 +22,8 @@ type MaskMover struct {
 func (k *MaskMover) Move(dst, src []byte, size int, m *Moves) error {
 	w, h := m.Size()
 	if len(src) != m.w*m.h*size {
-		return fmt.Errorf("the mask has %d bytes, and the image %dx%d pixels, which need %d", len(src), m.w, m.h, m.w*m.h*size)
+		return fmt.Errorf("the mask has %d bytes, and the image %dx%d pixels, which need %d", len(src), m.w, m.h,
+			m.w*m.h*size)
 	}
 	if len(dst) != w*h*size {
 		return fmt.Errorf("the mask becomes %dx%d pixels, and there are %d bytes for it, not %d", w, h, len(dst), w*h*size)
@@ -70,7 +71,8 @@ func identity(line []int32, n int) []int32 {
 	return line
 }
 
-// line writes to memory where the n places along an axis, 0 across or 1 down, come from, if those before came from line.
+// line writes to memory where the n places along an axis, 0 across or 1 down, come from, if those before came from
+// line.
 func (d *move) line(memory, line []int32, axis, n int, resize string) []int32 {
 	out := pixel.Grow(memory, n)
 	last := len(line) - 1
@@ -173,8 +175,8 @@ func copyElement(to, from []byte, size int) {
 	}
 }
 
-// warp makes dst of src, which is w x h, by a warp: for each pixel of dst the number of the pixel in which its center was, in
-// the float32 arithmetic of torchvision's grids.
+// warp makes dst of src, which is w x h, by a warp: for each pixel of dst the number of the pixel in which its center
+// was, in the float32 arithmetic of torchvision's grids.
 func (k *MaskMover) warp(dst, src []byte, size int, d *move, w, h int, fill uint64) {
 	g := newGrid(d, w, h)
 	var dx, dy []float32
@@ -205,8 +207,8 @@ func (k *MaskMover) warp(dst, src []byte, size int, d *move, w, h int, fill uint
 	}
 }
 
-// grid is torchvision's _affine_grid or _perspective_grid: for a pixel after a warp the place before, between -1 and 1, in
-// float32.
+// grid is torchvision's _affine_grid or _perspective_grid: for a pixel after a warp the place before, between -1 and 1,
+// in float32.
 type grid struct {
 	a    [6]float32
 	z    [3]float32

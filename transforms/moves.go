@@ -188,8 +188,8 @@ func unproject(k *[8]float64, x, y float64) (float64, float64) {
 	return ((e-f*h)*x + (c*h-b)*y + (b*f - c*e)) / z, ((f*g-d)*x + (a-c*g)*y + (c*d - a*f)) / z
 }
 
-// elasticPlace returns where elastic move i brings a place, about: the pixel there is taken from a distance, by which the place goes back, as in
-// torchvision.
+// elasticPlace returns where elastic move i brings a place, about: the pixel there is taken from a distance, by which
+// the place goes back, as in torchvision.
 func (m *Moves) elasticPlace(i int, x, y float64) (float64, float64) {
 	d := &m.list[i]
 	n := d.w * d.h

@@ -55,15 +55,15 @@ func (t RandomZoomOut) Build(p *Plan) error {
 
 func (RandomZoomOut) Randomized() {}
 
-// RandomIoUCrop keeps a random part of an image that overlaps a box enough, as SSD is trained (Liu et al. 2016). A box whose
-// center is outside becomes empty: SanitizeBoundingBoxes, later in the pipeline, removes it.
+// RandomIoUCrop keeps a random part of an image that overlaps a box enough, as SSD is trained (Liu et al. 2016). A box
+// whose center is outside becomes empty: SanitizeBoundingBoxes, later in the pipeline, removes it.
 type RandomIoUCrop struct {
 	MinScale  *float64 `json:"min_scale"`        // least share of each side; nil means 0.3
 	MaxScale  *float64 `json:"max_scale"`        // nil means 1
 	MinAspect *float64 `json:"min_aspect_ratio"` // least width / height of the part; nil means 0.5
 	MaxAspect *float64 `json:"max_aspect_ratio"` // nil means 2
-	// least overlaps (intersection over union) of a box and the part, one of which is drawn; with 1 or more the image stays
-	// as it is; nil means 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1
+	// least overlaps (intersection over union) of a box and the part, one of which is drawn; with 1 or more the image
+	// stays as it is; nil means 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1
 	Options []float64 `json:"sampler_options"`
 	Trials  *int      `json:"trials"` // parts that are tried before another overlap is drawn; nil means 40
 }
@@ -206,8 +206,8 @@ func (t ScaleJitter) Build(p *Plan) error {
 
 func (ScaleJitter) Randomized() {}
 
-// RandomShortestSize makes the shorter side of an image one of several lengths, and the longer one at most MaxSize. Lengths
-// are exact, where torchvision's rounding makes 799 pixels of 800 for one size in twenty.
+// RandomShortestSize makes the shorter side of an image one of several lengths, and the longer one at most MaxSize.
+// Lengths are exact, where torchvision's rounding makes 799 pixels of 800 for one size in twenty.
 type RandomShortestSize struct {
 	MinSize       []int     `json:"min_size"`      // one of which is drawn
 	MaxSize       int       `json:"max_size"`      // 0 means none

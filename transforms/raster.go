@@ -31,7 +31,8 @@ func (p *Pipeline) planRaster(plan *Plan, m Raster) (out Info, err error) {
 		switch {
 		case s.pre != colorMode{} || s.post != colorMode{} || s.ops[0] != s.ops[1] || s.flipH || s.flipV ||
 			plan.matrix != nil || len(plan.erased) > 0 || p.random:
-			return out, fmt.Errorf("an image of %v with %d channels can be resized, cropped, converted to float32 and normalized, and no more", m.DType, m.C)
+			return out, fmt.Errorf("an image of %v with %d channels can be resized, cropped, converted to float32 and "+
+				"normalized, and no more", m.DType, m.C)
 		case s.padded:
 			return out, fmt.Errorf("an image of %v with %d channels is smaller than its crop; no border is added to such images",
 				m.DType, m.C)

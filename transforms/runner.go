@@ -61,7 +61,8 @@ func (r *Runner) Moves(in Info, rnd Rand, boxes []float32) (*Moves, error) {
 	r.plan.boxes = nil
 	m := &r.plan.moves
 	if at := m.lost - 1; err == nil && at >= 0 {
-		err = fmt.Errorf("transform %s: masks, boxes and keypoints cannot follow what it does to pixels; leave it out, or these", opName(r.p.ts[at]))
+		err = fmt.Errorf("transform %s: masks, boxes and keypoints cannot follow what it does to pixels; leave it "+
+			"out, or these", opName(r.p.ts[at]))
 	}
 	return m, err
 }

@@ -145,7 +145,8 @@ func (s *scan) checkStrip(y int, strip Image) error {
 		want = s.buf.first + s.buf.n
 	}
 	if y != want || strip.W != s.area.Dx() || strip.C != s.in || y+strip.H > s.area.Max.Y {
-		return fmt.Errorf("source delivered rows %d to %d, %d pixels of %d channels; asked for rows %d to %d, %d pixels of %d channels",
+		return fmt.Errorf("source delivered rows %d to %d, %d pixels of %d channels; asked for rows %d to %d, %d pixels of "+
+			"%d channels",
 			y, y+strip.H, strip.W, strip.C, want, s.area.Max.Y, s.area.Dx(), s.in)
 	}
 	return nil

@@ -31,7 +31,8 @@ func openInflate(path string, batch int) (reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &inflateReader{c: C.libdeflate_alloc_decompressor(), file: b, size: int(table.Bytes), buf: make([]byte, batch*int(table.Bytes))}
+	r := &inflateReader{c: C.libdeflate_alloc_decompressor(), file: b, size: int(table.Bytes),
+		buf: make([]byte, batch*int(table.Bytes))}
 	for _, x := range table.Chunks {
 		r.stored = append(r.stored, b[x.Offset:x.Offset+x.Size])
 	}
@@ -43,7 +44,8 @@ func openInflate(path string, batch int) (reader, error) {
 
 func (r *inflateReader) inflate(dst []byte, i int) error {
 	in, out := unsafe.Pointer(unsafe.SliceData(r.stored[i])), unsafe.Pointer(unsafe.SliceData(dst))
-	if C.libdeflate_zlib_decompress(r.c, in, C.size_t(len(r.stored[i])), out, C.size_t(len(dst)), nil) != C.LIBDEFLATE_SUCCESS {
+	if C.libdeflate_zlib_decompress(r.c, in, C.size_t(len(r.stored[i])), out, C.size_t(len(dst)),
+		nil) != C.LIBDEFLATE_SUCCESS {
 		return errors.New("libdeflate: corrupt")
 	}
 	return nil

@@ -56,7 +56,8 @@ func run(dir, records, only string, rounds int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\npenstock inflates by %s and decodes zstd by %s\n\n", measure.Machine(), chunk.Backend, stream.ZstdBackend)
+	fmt.Printf("%s\npenstock inflates by %s and decodes zstd by %s\n\n", measure.Machine(), chunk.Backend,
+		stream.ZstdBackend)
 	b := &bench{dir: dir, peers: peers, rounds: rounds}
 	rows := [][]string{{"HDF5", "over", "clock", "processor", "fastest", "penstock, a record"}}
 	for _, c := range cases() {

@@ -19,7 +19,8 @@ type memory struct {
 }
 
 func newMemory(d *dataset, size int) *memory {
-	m := &memory{src: make([]byte, d.n*d.size()), small: make([]byte, 1<<15), size: size, n: d.n, batch: d.batch, times: d.times}
+	m := &memory{src: make([]byte, d.n*d.size()), small: make([]byte, 1<<15), size: size, n: d.n, batch: d.batch,
+		times: d.times}
 	for range 4 {
 		m.ring = append(m.ring, make([]byte, d.batch*size))
 	}
@@ -78,17 +79,20 @@ func (b *bench) gather() error {
 	if err != nil {
 		return err
 	}
-	list = append(list, newMemory(d, d.size()).copying(), p.workers("copy() of each record, no loader", 1), p.workers("the same by two goroutines at once", 2))
+	list = append(list, newMemory(d, d.size()).copying(), p.workers("copy() of each record, no loader", 1),
+		p.workers("the same by two goroutines at once", 2))
 	results, err := measure.Rounds(2*b.o.rounds, d.n, d.n, list)
 	if err != nil {
 		return err
 	}
 	measure.Lines(os.Stdout, "Gather/150528", "record", results)
 	ceiling := results[3]
-	rows := [][]string{{"shuffled, 150528-byte records, not touched", "records/s", "GB/s", "of copy()'s bandwidth, fastest rounds", "clock", "of copy()'s bandwidth, a core"}}
+	rows := [][]string{{"shuffled, 150528-byte records, not touched", "records/s", "GB/s",
+		"of copy()'s bandwidth, fastest rounds", "clock", "of copy()'s bandwidth, a core"}}
 	for _, r := range results {
 		row := append([]string{r.Name}, rate(r, d.size())...)
-		rows = append(rows, append(row, fastest(ceiling, r), ceiling.Over(r, measure.Wall).String(), ceiling.Over(r, measure.CPU).String()))
+		rows = append(rows, append(row, fastest(ceiling, r), ceiling.Over(r, measure.Wall).String(),
+			ceiling.Over(r, measure.CPU).String()))
 	}
 	measure.Table(os.Stdout, rows)
 	measure.Table(os.Stdout, [][]string{
@@ -115,7 +119,8 @@ func (b *bench) normalize() error {
 		return err
 	}
 	list, loaders, err := contenders(d, false, []variant{
-		{"penstock, no goroutine", loader.Options{Sampler: sampler.Shuffle{}, Workers: loader.Synchronous, Prefetch: 3, Transforms: ts}},
+		{"penstock, no goroutine", loader.Options{Sampler: sampler.Shuffle{}, Workers: loader.Synchronous, Prefetch: 3,
+			Transforms: ts}},
 		{"penstock, 1 worker", loader.Options{Sampler: sampler.Shuffle{}, Workers: 1, Transforms: ts}},
 		{"penstock, 2 workers", loader.Options{Sampler: sampler.Shuffle{}, Workers: 2, Transforms: ts}},
 	})
@@ -129,10 +134,12 @@ func (b *bench) normalize() error {
 		return err
 	}
 	measure.Lines(os.Stdout, "Normalize/150528", "record", results)
-	rows := [][]string{{"shuffled, normalized to float32, flipped", "records/s", "GB/s written", "of the time of writing, fastest rounds", "clock", "of the time of writing, processor", "of clear(), processor"}}
+	rows := [][]string{{"shuffled, normalized to float32, flipped", "records/s", "GB/s written",
+		"of the time of writing, fastest rounds", "clock", "of the time of writing, processor", "of clear(), processor"}}
 	for _, r := range results {
 		row := append([]string{r.Name}, rate(r, 4*d.size())...)
-		rows = append(rows, append(row, fastest(r, results[3]), r.Over(results[3], measure.Wall).String(), r.Over(results[3], measure.CPU).String(), r.Over(results[4], measure.CPU).String()))
+		rows = append(rows, append(row, fastest(r, results[3]), r.Over(results[3], measure.Wall).String(),
+			r.Over(results[3], measure.CPU).String(), r.Over(results[4], measure.CPU).String()))
 	}
 	measure.Table(os.Stdout, rows)
 	if b.python == nil {

@@ -46,13 +46,16 @@ func (b *bench) cold() error {
 		return err
 	}
 	measure.Lines(os.Stdout, "Cold/150528", "record", results)
-	rows := [][]string{{"shuffled, 150528-byte records, cold", "records/s", "GB/s", "of the bandwidth of the preads, fastest rounds", "clock", "major faults"}}
-	late := [][]string{{"a heartbeat is late by more than asleep", "half of the beats", "95 of 100", "99 of 100", "at most"}}
+	rows := [][]string{{"shuffled, 150528-byte records, cold", "records/s", "GB/s",
+		"of the bandwidth of the preads, fastest rounds", "clock", "major faults"}}
+	late := [][]string{{"a heartbeat is late by more than asleep", "half of the beats", "95 of 100", "99 of 100",
+		"at most"}}
 	idle := c.beats[results[0].Name]
 	late = append(late, append([]string{"asleep it is late by"}, lateness(idle, nil)...))
 	for _, r := range results[1:] {
 		row := append([]string{r.Name}, rate(r, d.size())...)
-		rows = append(rows, append(row, fastest(results[1], r), results[1].Over(r, measure.Wall).String(), fmt.Sprint(c.faults[r.Name])))
+		rows = append(rows, append(row, fastest(results[1], r), results[1].Over(r, measure.Wall).String(),
+			fmt.Sprint(c.faults[r.Name])))
 		late = append(late, append([]string{r.Name}, lateness(c.beats[r.Name], idle)...))
 	}
 	measure.Table(os.Stdout, late)
@@ -173,7 +176,8 @@ func (c *coldBench) epoch(workers int, read mmapds.ReadMode) error {
 	}
 	defer ds.Close()
 	c.round++
-	ld, err := loader.New(ds, loader.Options{BatchSize: c.d.batch, Sampler: sampler.Shuffle{}, Seed: c.round, Workers: workers})
+	ld, err := loader.New(ds, loader.Options{BatchSize: c.d.batch, Sampler: sampler.Shuffle{}, Seed: c.round,
+		Workers: workers})
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,10 @@ func workloads() []workload {
 		list[i].body = read
 	}
 	busy := list[5]
-	busy.name, busy.body = "12288 B, normalized, a step of one core", func(b []byte) { read(b); spinFor(2 * time.Millisecond) }
+	busy.name, busy.body = "12288 B, normalized, a step of one core", func(b []byte) {
+		read(b)
+		spinFor(2 * time.Millisecond)
+	}
 	all := list[5]
 	all.name, all.body = "12288 B, normalized, a step of all cores", func(b []byte) {
 		read(b)
@@ -99,14 +102,16 @@ func normalizedTo(channels int) func() (map[string]loader.Transform, error) {
 		if channels == 1 {
 			n = transforms.Normalize{Mean: []float64{0.1307}, Std: []float64{0.3081}}
 		}
-		p, err := transforms.Compose(transforms.RandomHorizontalFlip{}, transforms.ToLayout{Layout: transforms.CHW}, transforms.ConvertDType{DType: tensor.Float32}, n)
+		p, err := transforms.Compose(transforms.RandomHorizontalFlip{}, transforms.ToLayout{Layout: transforms.CHW},
+			transforms.ConvertDType{DType: tensor.Float32}, n)
 		return map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: transforms.CHW}}, err
 	}
 }
 
 // decoded makes uint8 crops of image files.
 func decoded() (map[string]loader.Transform, error) {
-	p, err := transforms.Compose(transforms.RandomResizedCrop{Size: []int{112, 112}}, transforms.ToLayout{Layout: transforms.CHW})
+	p, err := transforms.Compose(transforms.RandomResizedCrop{Size: []int{112, 112}},
+		transforms.ToLayout{Layout: transforms.CHW})
 	return map[string]loader.Transform{"x": loader.Images{Pipeline: p}}, err
 }
 
@@ -123,7 +128,8 @@ func (b *bench) defaults() error {
 		{"2 workers", loader.Options{Workers: 2}},
 		{"3 workers", loader.Options{Workers: 3}},
 	}
-	rows := [][]string{{"workload", "default, records/s", "Synchronous", "1 worker", "2 workers", "3 workers", "default over the best, fastest rounds", "by the clock", "workers found"}}
+	rows := [][]string{{"workload", "default, records/s", "Synchronous", "1 worker", "2 workers", "3 workers",
+		"default over the best, fastest rounds", "by the clock", "workers found"}}
 	for _, w := range workloads() {
 		if b.o.match != "" && !strings.Contains(w.name, b.o.match) {
 			continue
@@ -243,7 +249,8 @@ func (b *bench) openSet(w workload) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	ds, err := mirror.Open(context.Background(), &link{Bucket: bucket}, "ds", mirror.Options{CacheDir: cache, RequestBytes: 1 << 14})
+	ds, err := mirror.Open(context.Background(), &link{Bucket: bucket}, "ds",
+		mirror.Options{CacheDir: cache, RequestBytes: 1 << 14})
 	if err != nil {
 		return nil, err
 	}

@@ -23,10 +23,11 @@ import (
 // scene is a loop with a bottleneck that is really there. It is measured, and then again as its
 // diagnosis advises.
 type scene struct {
-	name   string
-	want   bottleneck.Kind
-	loop   scenery
-	follow func(s *scenery, advised int) // does what the sentence says; its number is that behind Workers, MaxPrefetch or BatchSize
+	name string
+	want bottleneck.Kind
+	loop scenery
+	// does what the sentence says; its number is that behind Workers, MaxPrefetch or BatchSize
+	follow func(s *scenery, advised int)
 }
 
 // scenery is what a loop is made of.
@@ -51,17 +52,35 @@ func scenes() []scene {
 	found := func(s *scenery, _ int) { s.o.Workers = 0 }
 	ms := time.Millisecond
 	return []scene{
-		{"a slow step", bottleneck.TrainBound, scenery{workload: small, step: 3 * ms}, func(s *scenery, _ int) { s.nobody = true }},
-		{"transforms compute", bottleneck.TransformBound, scenery{workload: small, each: computes(100 * time.Microsecond), step: ms}, without},
-		{"transforms compute, a long step", bottleneck.TransformBound, scenery{workload: small, each: computes(200 * time.Microsecond), step: 2 * ms}, without},
-		{"transforms wait for a network", bottleneck.TransformWaits, scenery{workload: small, each: sleeps(ms), step: 2 * ms}, workers},
-		{"transforms wait, 1 worker", bottleneck.TransformWaits, scenery{workload: small, each: sleeps(ms / 2), step: 5 * ms, o: loader.Options{Workers: 1}}, workers},
-		{"reads wait for a network", bottleneck.ReadsWait, scenery{workload: small, read: func(int) { time.Sleep(20 * ms) }, step: 3 * ms}, workers},
-		{"1 worker, two cores", bottleneck.TooFewWorkers, scenery{workload: small, each: computes(100 * time.Microsecond), o: loader.Options{Workers: 1}}, found},
-		{"no worker, a step", bottleneck.TooFewWorkers, scenery{workload: small, each: computes(100 * time.Microsecond), step: 2 * ms, o: loader.Options{Workers: loader.Synchronous}}, found},
-		{"1 worker, one memory bus", bottleneck.TooFewWorkers, scenery{workload: workload{set: "150528", batch: 32, count: 200, shuffle: true, pass: normalizedTo(3)}, o: loader.Options{Workers: 1}}, found},
-		{"another program", bottleneck.OtherPrograms, scenery{workload: small, each: computes(100 * time.Microsecond), step: ms, others: 2}, func(s *scenery, _ int) { s.others = 0 }},
-		{"another program, a long step", bottleneck.OtherPrograms, scenery{workload: small, each: computes(20 * time.Microsecond), step: 3 * ms, others: 3}, func(s *scenery, _ int) { s.others = 0 }},
+		{"a slow step", bottleneck.TrainBound, scenery{workload: small, step: 3 * ms}, func(s *scenery, _ int) {
+			s.nobody = true
+		}},
+		{"transforms compute", bottleneck.TransformBound, scenery{workload: small, each: computes(100 * time.Microsecond),
+			step: ms}, without},
+		{"transforms compute, a long step", bottleneck.TransformBound,
+			scenery{workload: small, each: computes(200 * time.Microsecond), step: 2 * ms}, without},
+		{"transforms wait for a network", bottleneck.TransformWaits, scenery{workload: small, each: sleeps(ms), step: 2 * ms},
+			workers},
+		{"transforms wait, 1 worker", bottleneck.TransformWaits, scenery{workload: small, each: sleeps(ms / 2), step: 5 * ms,
+			o: loader.Options{Workers: 1}}, workers},
+		{"reads wait for a network", bottleneck.ReadsWait, scenery{workload: small, read: func(int) {
+			time.Sleep(20 * ms)
+		}, step: 3 * ms}, workers},
+		{"1 worker, two cores", bottleneck.TooFewWorkers, scenery{workload: small, each: computes(100 * time.Microsecond),
+			o: loader.Options{Workers: 1}}, found},
+		{"no worker, a step", bottleneck.TooFewWorkers, scenery{workload: small, each: computes(100 * time.Microsecond),
+			step: 2 * ms, o: loader.Options{Workers: loader.Synchronous}}, found},
+		{"1 worker, one memory bus", bottleneck.TooFewWorkers,
+			scenery{workload: workload{set: "150528", batch: 32, count: 200, shuffle: true, pass: normalizedTo(3)},
+				o: loader.Options{Workers: 1}}, found},
+		{"another program", bottleneck.OtherPrograms, scenery{workload: small, each: computes(100 * time.Microsecond),
+			step: ms, others: 2}, func(s *scenery, _ int) {
+			s.others = 0
+		}},
+		{"another program, a long step", bottleneck.OtherPrograms,
+			scenery{workload: small, each: computes(20 * time.Microsecond), step: 3 * ms, others: 3}, func(s *scenery, _ int) {
+				s.others = 0
+			}},
 		{"one record in 500 is slow", bottleneck.Bursts, scenery{workload: small, each: func(r int) {
 			if r%500 == 0 {
 				time.Sleep(20 * ms)
@@ -72,13 +91,37 @@ func scenes() []scene {
 				time.Sleep(700 * ms)
 			}
 		}, step: 2 * ms}, without},
-		{"a slow sampler", bottleneck.OrderBound, scenery{workload: small, step: 2 * ms, o: loader.Options{Sampler: slowSampler(200 * time.Microsecond), Workers: 2}}, func(s *scenery, _ int) { s.o.Sampler = sampler.Sequential{} }},
-		{"copying", bottleneck.CopyBound, scenery{workload: large}, func(s *scenery, _ int) { s.o.Sampler = sampler.Block{Size: s.batch} }},
-		{"copying, smaller records", bottleneck.CopyBound, scenery{workload: workload{set: "12288", batch: 128, count: 800, shuffle: true}}, func(s *scenery, _ int) { s.o.Sampler = sampler.Block{Size: s.batch} }},
-		{"gzip", bottleneck.DecodeBound, scenery{workload: workload{set: "12288.h5", batch: 32, count: 300, shuffle: true}}, func(s *scenery, _ int) { s.set = "12288" }},
-		{"one record a batch", bottleneck.TinyBatches, scenery{workload: workload{set: "784", batch: 1, count: 30_000, shuffle: true}, o: loader.Options{Workers: 1}}, func(s *scenery, n int) { s.batch, s.count = max(1, n), max(30, s.count/max(1, n)) }},
-		{"pages on disk", bottleneck.ColdStorage, scenery{workload: workload{set: "cold", batch: 32, count: 60, shuffle: true}, step: 4 * ms, cold: true}, func(s *scenery, _ int) { s.cold = false }},
-		{"a slow link", bottleneck.RemoteBound, scenery{workload: workload{set: "12288", batch: 32, count: 200, shuffle: true, link: true}, step: ms}, func(s *scenery, _ int) { s.link = false }},
+		{"a slow sampler", bottleneck.OrderBound,
+			scenery{workload: small, step: 2 * ms, o: loader.Options{Sampler: slowSampler(200 * time.Microsecond), Workers: 2}},
+			func(s *scenery, _ int) {
+				s.o.Sampler = sampler.Sequential{}
+			}},
+		{"copying", bottleneck.CopyBound, scenery{workload: large}, func(s *scenery, _ int) {
+			s.o.Sampler = sampler.Block{Size: s.batch}
+		}},
+		{"copying, smaller records", bottleneck.CopyBound,
+			scenery{workload: workload{set: "12288", batch: 128, count: 800, shuffle: true}}, func(s *scenery, _ int) {
+				s.o.Sampler = sampler.Block{Size: s.batch}
+			}},
+		{"gzip", bottleneck.DecodeBound, scenery{workload: workload{set: "12288.h5", batch: 32, count: 300, shuffle: true}},
+			func(s *scenery, _ int) {
+				s.set = "12288"
+			}},
+		{"one record a batch", bottleneck.TinyBatches,
+			scenery{workload: workload{set: "784", batch: 1, count: 30_000, shuffle: true}, o: loader.Options{Workers: 1}},
+			func(s *scenery, n int) {
+				s.batch, s.count = max(1, n), max(30, s.count/max(1, n))
+			}},
+		{"pages on disk", bottleneck.ColdStorage,
+			scenery{workload: workload{set: "cold", batch: 32, count: 60, shuffle: true}, step: 4 * ms,
+				cold: true}, func(s *scenery, _ int) {
+				s.cold = false
+			}},
+		{"a slow link", bottleneck.RemoteBound,
+			scenery{workload: workload{set: "12288", batch: 32, count: 200, shuffle: true, link: true},
+				step: ms}, func(s *scenery, _ int) {
+				s.link = false
+			}},
 	}
 }
 
@@ -139,7 +182,8 @@ func (b *bench) diagnose() error {
 		rows = append(rows, row)
 	}
 	measure.Table(os.Stdout, rows)
-	fmt.Printf("%d of %d bottlenecks are named; %d of %d promises within 15 %%; %d harmful\n", right, len(rows)-1, exact, promised, harmful)
+	fmt.Printf("%d of %d bottlenecks are named; %d of %d promises within 15 %%; %d harmful\n", right, len(rows)-1, exact,
+		promised, harmful)
 	return nil
 }
 

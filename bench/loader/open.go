@@ -23,7 +23,9 @@ func (b *bench) open() error {
 		return err
 	}
 	results, err := measure.Rounds(4*b.o.rounds, 1, 1, []measure.Contender{
-		{Name: "open to first batch, shuffled, 10000000 records", Do: measure.Timed(func(int, int) error { return firstBatch(path, d.batch) })},
+		{Name: "open to first batch, shuffled, 10000000 records", Do: measure.Timed(func(int, int) error {
+			return firstBatch(path, d.batch)
+		})},
 		{Name: "shuffle of 1000000000 records", Do: measure.Timed(func(int, int) error { shuffleSetup(); return nil })},
 	})
 	if err != nil {
@@ -32,7 +34,8 @@ func (b *bench) open() error {
 	measure.Lines(os.Stdout, "Open", "op", results)
 	rows := [][]string{{"set-up", "ms, clock", "ms, processor", "bytes allocated"}}
 	for i, r := range results {
-		row := []string{r.Name, fmt.Sprintf("%.3f", r.Median(measure.Wall)*1e3), fmt.Sprintf("%.3f", r.Median(measure.CPU)*1e3), "-"}
+		row := []string{r.Name, fmt.Sprintf("%.3f", r.Median(measure.Wall)*1e3),
+			fmt.Sprintf("%.3f", r.Median(measure.CPU)*1e3), "-"}
 		if i == 1 {
 			row[3] = fmt.Sprint(allocated(shuffleSetup))
 		}

@@ -49,7 +49,8 @@ type variant struct {
 }
 
 // contenders opens a Loader for each variant. done closes them.
-func contenders(d *dataset, touching bool, list []variant) (out []measure.Contender, loaders []*loader.Loader, err error) {
+func contenders(d *dataset, touching bool, list []variant) (out []measure.Contender, loaders []*loader.Loader,
+	err error) {
 	for _, v := range list {
 		c, ld, err := epochs(v.name, d, v.o, touching)
 		if err != nil {

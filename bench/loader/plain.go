@@ -43,10 +43,11 @@ func (p *plain) reading() measure.Contender {
 // copying copies records in a random order to batches, and touches these.
 func (p *plain) copying() measure.Contender {
 	ring := p.ring(1)
-	return measure.Contender{Name: "copy() of each record and reading, no loader", Do: measure.Repeated(p.d.times, func() error {
-		p.gather(ring, 0, 1, true)
-		return nil
-	})}
+	return measure.Contender{Name: "copy() of each record and reading, no loader",
+		Do: measure.Repeated(p.d.times, func() error {
+			p.gather(ring, 0, 1, true)
+			return nil
+		})}
 }
 
 // workers has some goroutines copy the batches, each to buffers of its own.

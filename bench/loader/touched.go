@@ -58,10 +58,12 @@ func (b *bench) against(d *dataset, order, work string, list []measure.Contender
 		return err
 	}
 	measure.Lines(os.Stdout, "Epoch/"+order+"/"+work+"/"+d.name, "record", results)
-	rows := [][]string{{order + ", " + d.name + "-byte records, " + work, "records/s", "GB/s", "times ours, fastest rounds", "times ours, clock", "times ours, processor", "bytes copied a batch"}}
+	rows := [][]string{{order + ", " + d.name + "-byte records, " + work, "records/s", "GB/s",
+		"times ours, fastest rounds", "times ours, clock", "times ours, processor", "bytes copied a batch"}}
 	for i, r := range results {
 		row := append([]string{r.Name}, rate(r, d.size())...)
-		row = append(row, fastest(r, results[0]), r.Over(results[0], measure.Wall).String(), r.Over(results[0], measure.CPU).String(), "-")
+		row = append(row, fastest(r, results[0]), r.Over(results[0], measure.Wall).String(),
+			r.Over(results[0], measure.CPU).String(), "-")
 		if i < len(loaders) {
 			row[6] = copied(loaders[i])
 		}

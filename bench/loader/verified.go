@@ -12,7 +12,8 @@ import (
 // verified measures what it costs to compare records with their checksums: warm, shuffled epochs,
 // each way by turns, of Loaders that make batches in the goroutine that asks.
 func (b *bench) verified() error {
-	rows := [][]string{{"shuffled, warm, verified, not touched", "ns/record", "times as long as unchecked, processor", "fastest rounds"}}
+	rows := [][]string{{"shuffled, warm, verified, not touched", "ns/record", "times as long as unchecked, processor",
+		"fastest rounds"}}
 	for _, d := range b.sets {
 		more, err := verifying(*d, d.path(b), b.o.rounds)
 		if err != nil {
@@ -41,7 +42,8 @@ func verifying(d dataset, path string, rounds int) (rows [][]string, err error) 
 			return nil, err
 		}
 		defer d.ds.Close() // it was only read
-		c, ld, err := epochs(d.name+"-byte records, "+way.name, &d, loader.Options{Sampler: sampler.Shuffle{}, Workers: loader.Synchronous}, false)
+		c, ld, err := epochs(d.name+"-byte records, "+way.name, &d,
+			loader.Options{Sampler: sampler.Shuffle{}, Workers: loader.Synchronous}, false)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +56,8 @@ func verifying(d dataset, path string, rounds int) (rows [][]string, err error) 
 	}
 	measure.Lines(os.Stdout, "Verified/"+d.name, "record", results)
 	for _, r := range results {
-		rows = append(rows, []string{r.Name, measure.Digits(1e9 * r.Median(measure.CPU)), r.Over(results[0], measure.CPU).String(), measure.Digits(r.Fastest(measure.CPU) / results[0].Fastest(measure.CPU))})
+		rows = append(rows, []string{r.Name, measure.Digits(1e9 * r.Median(measure.CPU)),
+			r.Over(results[0], measure.CPU).String(), measure.Digits(r.Fastest(measure.CPU) / results[0].Fastest(measure.CPU))})
 	}
 	return rows, nil
 }

@@ -70,7 +70,8 @@ func (b *bench) run(levels []string) error {
 		return err
 	}
 	defer b.peer.Close()
-	fmt.Printf("%s\n%s; penstock deflates by %s, %s\n%d records of %d bytes\n\n", measure.Machine(), about, encode.Backend, hdf5.Version(), b.count, b.size)
+	fmt.Printf("%s\n%s; penstock deflates by %s, %s\n%d records of %d bytes\n\n", measure.Machine(), about, encode.Backend,
+		hdf5.Version(), b.count, b.size)
 	rows := [][]string{{"gzip", "penstock", "h5py takes, clock", "processor", "fastest", "file", "penstock, a record"}}
 	for _, level := range levels {
 		more, err := b.level(level)
@@ -145,7 +146,8 @@ func (b *bench) level(level string) ([][]string, error) {
 		rows = append(rows, []string{
 			kind, r.Name, results[0].Over(r, measure.Wall).String(), results[0].Over(r, measure.CPU).String(),
 			measure.Digits(results[0].Fastest(measure.Wall) / r.Fastest(measure.Wall)),
-			measure.Digits(float64(b.sizes[r.Name]) / float64(b.sizes["h5py"])), measure.Digits(1e6*r.Median(measure.CPU)) + " us",
+			measure.Digits(float64(b.sizes[r.Name]) / float64(b.sizes["h5py"])), measure.Digits(1e6*r.Median(measure.CPU)) +
+				" us",
 		})
 	}
 	return rows, nil

@@ -3,8 +3,8 @@
 //
 //	go run ./peers [-only 150528,784,normalize,gzip] [-match NAME] [-rounds 3] [-seconds 1] [-dir FOLDER] [-python PYTHON]
 //
-// Every process is started anew in each round, one at a time: the first batch is timed from its start, with all imports.
-// Memory is what is not of files, of the process and those that it started.
+// Every process is started anew in each round, one at a time: the first batch is timed from its start, with all
+// imports. Memory is what is not of files, of the process and those that it started.
 package main
 
 import (
@@ -51,14 +51,17 @@ type work struct {
 
 var works = []work{
 	{"150528", "150,528 B, shuffled, batches of 64", "150528", 2048, tensor.Shape{3, 224, 224}, 64, 150528, false},
-	{"normalize", "150,528 B, shuffled, mirrored and normalized to float32", "150528", 2048, tensor.Shape{3, 224, 224}, 64, 4 * 150528, true},
+	{"normalize", "150,528 B, shuffled, mirrored and normalized to float32", "150528", 2048, tensor.Shape{3, 224, 224}, 64,
+		4 * 150528, true},
 	{"784", "784 B, shuffled, batches of 256", "784", 1 << 15, tensor.Shape{1, 28, 28}, 256, 784, false},
-	{"gzip", "150,528 B a gzip chunk (HDF5, Zarr), shuffled, batches of 64", "h5py-gzip", 1024, tensor.Shape{3, 224, 224}, 64, 150528, false},
+	{"gzip", "150,528 B a gzip chunk (HDF5, Zarr), shuffled, batches of 64", "h5py-gzip", 1024, tensor.Shape{3, 224, 224},
+		64, 150528, false},
 }
 
 // environments says where each peer of batches.py lives; the others are in that of requirements.txt.
 var environments = map[string]string{
-	"DALI": "dali", "FFCV": "ffcv", "Grain": "grain", "Hugging Face datasets": "hf", "hidefix": "hidefix", "litdata": "litdata", "SPDL": "spdl",
+	"DALI": "dali", "FFCV": "ffcv", "Grain": "grain", "Hugging Face datasets": "hf", "hidefix": "hidefix",
+	"litdata": "litdata", "SPDL": "spdl",
 	"MosaicML streaming": "streaming", "tf.data": "tensorflow", "tensorstore": "tensorstore", "WebDataset": "webdataset",
 }
 
@@ -79,7 +82,8 @@ func main() {
 	flag.StringVar(&b.only, "only", "150528,normalize,784,gzip", "what to measure")
 	flag.StringVar(&b.match, "match", "", "peers whose name has one of these; default: all")
 	flag.BoolVar(&b.add, "add", false, "add rounds to the results of the run before")
-	flag.StringVar(&b.dir, "dir", filepath.Join(os.TempDir(), "bench-peers"), "where the records are, in the format of each, 4 GB; what is there is used")
+	flag.StringVar(&b.dir, "dir", filepath.Join(os.TempDir(), "bench-peers"),
+		"where the records are, in the format of each, 4 GB; what is there is used")
 	flag.StringVar(&b.python, "python", "python3", "Python with NumPy, h5py and torch")
 	flag.StringVar(&b.child, "child", "", "measure ours alone: this work")
 	flag.IntVar(&b.rounds, "rounds", 3, "rounds")
@@ -188,14 +192,22 @@ func (b *bench) measure(w work) error {
 			}
 		}
 	}
-	rows := [][]string{{w.title, "setting", "records/s", "of ours", "rounds", "us of the processor", "first batch, s", "memory, MB"}}
-	slices.SortFunc(names, func(x, y string) int { return cmp.Compare(median(results[y], rate), median(results[x], rate)) })
+	rows := [][]string{{w.title, "setting", "records/s", "of ours", "rounds", "us of the processor", "first batch, s",
+		"memory, MB"}}
+	slices.SortFunc(names, func(x, y string) int {
+		return cmp.Compare(median(results[y], rate), median(results[x], rate))
+	})
 	base := median(results[ours], rate)
 	for _, name := range names {
 		if list := results[name]; len(list) > 0 {
 			v := median(list, rate)
-			rows = append(rows, []string{name, list[0].Setting, fmt.Sprintf("%.0f", v), fmt.Sprintf("%.2f", v/base), fmt.Sprint(len(list)), fmt.Sprintf("%.2f", 1e6*median(list, func(r result) float64 { return r.CPU })),
-				fmt.Sprintf("%.2f", median(list, func(r result) float64 { return r.First })), fmt.Sprintf("%.0f", median(list, func(r result) float64 { return r.Memory })/1e6)})
+			rows = append(rows, []string{name, list[0].Setting, fmt.Sprintf("%.0f", v), fmt.Sprintf("%.2f", v/base),
+				fmt.Sprint(len(list)), fmt.Sprintf("%.2f", 1e6*median(list, func(r result) float64 {
+					return r.CPU
+				})),
+				fmt.Sprintf("%.2f", median(list, func(r result) float64 {
+					return r.First
+				})), fmt.Sprintf("%.0f", median(list, func(r result) float64 { return r.Memory })/1e6)})
 		}
 	}
 	for _, name := range names {
@@ -360,7 +372,8 @@ func (b *bench) serve() error {
 	o := loader.Options{BatchSize: w.batch, Sampler: sampler.Shuffle{}}
 	if w.transforming {
 		p, err := transforms.Compose(
-			transforms.RandomHorizontalFlip{}, transforms.ToLayout{Layout: transforms.CHW}, transforms.ConvertDType{DType: tensor.Float32}, transforms.ImageNet,
+			transforms.RandomHorizontalFlip{}, transforms.ToLayout{Layout: transforms.CHW},
+			transforms.ConvertDType{DType: tensor.Float32}, transforms.ImageNet,
 		)
 		if err != nil {
 			return err
@@ -405,7 +418,8 @@ func (b *bench) epochs(ld *loader.Loader, w work) error {
 		}
 	}
 	slices.Sort(rates)
-	answer := result{Setting: fmt.Sprintf("%d workers found", ld.Stats().Workers), Rate: rates[len(rates)/2], CPU: began.Cost().CPU / float64(records)}
+	answer := result{Setting: fmt.Sprintf("%d workers found", ld.Stats().Workers), Rate: rates[len(rates)/2],
+		CPU: began.Cost().CPU / float64(records)}
 	if err := json.NewEncoder(os.Stdout).Encode(answer); err != nil {
 		return err
 	}

@@ -90,9 +90,11 @@ func (b *bench) run() (err error) {
 	}
 	fmt.Printf("%s\n%s\n%d photos, %d rounds\n\n", measure.Machine(), strings.Join(b.versions, "; "), b.count, b.rounds)
 	measure.Lines(os.Stdout, "Photos", "photo", results)
-	rows := [][]string{{"RandomResizedCrop, flip, float32, 2 threads", "photos/s", "us of the processor", "times ours, by the clock", "by the processor's time"}}
+	rows := [][]string{{"RandomResizedCrop, flip, float32, 2 threads", "photos/s", "us of the processor",
+		"times ours, by the clock", "by the processor's time"}}
 	for _, r := range results {
-		rows = append(rows, []string{r.Name, fmt.Sprintf("%.0f", 1/r.Median(measure.Wall)), fmt.Sprintf("%.0f", r.Median(measure.CPU)*1e6),
+		rows = append(rows, []string{r.Name, fmt.Sprintf("%.0f", 1/r.Median(measure.Wall)),
+			fmt.Sprintf("%.0f", r.Median(measure.CPU)*1e6),
 			r.Over(results[0], measure.Wall).String(), r.Over(results[0], measure.CPU).String()})
 	}
 	measure.Table(os.Stdout, rows)
@@ -186,7 +188,8 @@ func (b *bench) ours() (closing func(), err error) {
 		return nil, err
 	}
 	ld, err := loader.New(ds, loader.Options{
-		BatchSize: batch, Sampler: sampler.Shuffle{}, Workers: threads, Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p}},
+		BatchSize: batch, Sampler: sampler.Shuffle{}, Workers: threads,
+		Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p}},
 	})
 	if err != nil {
 		return nil, err

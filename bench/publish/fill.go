@@ -9,7 +9,8 @@ import (
 )
 
 // place is what stands between two comments of a page, the second with a checksum of it.
-var place = regexp.MustCompile(`(?s)(<!-- (table|rest|text|targets|ratios|summary)( [^\n]*?)? -->\n.*?)<!-- end( [0-9a-f]{8})? -->`)
+var place = regexp.MustCompile(
+	`(?s)(<!-- (table|rest|text|targets|ratios|summary)( [^\n]*?)? -->\n.*?)<!-- end( [0-9a-f]{8})? -->`)
 
 // derived are the places that are computed from the tables of the pages.
 var derived = []string{"targets", "ratios", "summary"}
@@ -55,7 +56,8 @@ func edited(page string) (errs []error) {
 			program, _, _ = strings.Cut(program, "-")
 			again = "ONLY=" + program + " bench/run docs"
 		}
-		errs = append(errs, fmt.Errorf("the numbers of %q are not what was measured, or were edited by hand: undo that, or write them by %s", name, again))
+		errs = append(errs, fmt.Errorf("the numbers of %q are not what was measured, or were edited by hand: undo that, or "+
+			"write them by %s", name, again))
 	}
 	return errs
 }

@@ -79,7 +79,8 @@ func run(folder string, pages []string, notes io.Writer) error {
 		errs = append(errs, os.WriteFile(page, []byte(texts[i]), 0o644))
 	}
 	if len(missing) > 0 {
-		fmt.Fprintln(notes, "publish: not measured, so that what the pages say of it stays:", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
+		fmt.Fprintln(notes, "publish: not measured, so that what the pages say of it stays:",
+			strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}
 	return errors.Join(errs...)
 }

@@ -38,21 +38,31 @@ type ratio struct {
 
 // ratios are what a user would want to know first, against what a user would take instead.
 var ratios = []ratio{
-	{what: "JPEG photo to a 224x224 tensor", language: "Go", instead: "`image/jpeg` and `imaging` in Go", section: "photos-to-records",
-		figure: figure{program: "transforms", head: photosHead, rows: []string{"penstock, Go / photos"}, column: fasterHead}},
-	{what: "JPEG photo to a 224x224 tensor", language: "Go", instead: "torchvision on Pillow", section: "against-pythons-libraries",
-		figure: figure{program: "transforms", head: peersHead, rows: []string{"torchvision on Pillow, BILINEAR / photos"}, column: "times ours with Go"}},
+	{what: "JPEG photo to a 224x224 tensor", language: "Go", instead: "`image/jpeg` and `imaging` in Go",
+		section: "photos-to-records",
+		figure: figure{program: "transforms", head: photosHead, rows: []string{"penstock, Go / photos"},
+			column: fasterHead}},
+	{what: "JPEG photo to a 224x224 tensor", language: "Go", instead: "torchvision on Pillow",
+		section: "against-pythons-libraries",
+		figure: figure{program: "transforms", head: peersHead, rows: []string{"torchvision on Pillow, BILINEAR / photos"},
+			column: "times ours with Go"}},
 	{what: "shuffled batches, records of 784 bytes", language: "Go", instead: byTake, section: "batches",
 		figure: figure{program: "loader", head: touched("shuffled", "784"), rows: []string{wholly}, column: clockHead}},
-	inPython("shuffled batches, records of 784 bytes", "784 B, shuffled, batches of 256", "PyTorch DataLoader / by take", byTake),
+	inPython("shuffled batches, records of 784 bytes", "784 B, shuffled, batches of 256", "PyTorch DataLoader / by take",
+		byTake),
 	{what: "shuffled batches, records of 150,528 bytes", language: "Go", instead: byTake, section: "batches",
 		figure: figure{program: "loader", head: touched("shuffled", "150528"), rows: []string{wholly}, column: clockHead}},
-	inPython("shuffled batches, records of 150,528 bytes", "150,528 B, shuffled, batches of 64", "PyTorch DataLoader / by take", byTake),
+	inPython("shuffled batches, records of 150,528 bytes", "150,528 B, shuffled, batches of 64",
+		"PyTorch DataLoader / by take", byTake),
 	{what: "normalized to float32 and mirrored", language: "Go", instead: "DataLoader and torchvision", section: "batches",
-		figure: figure{program: "loader", head: "shuffled, 150528-byte records, normalize", rows: []string{"DataLoader"}, column: clockHead}},
-	inPython("normalized to float32 and mirrored", "150,528 B, shuffled, mirrored and normalized to float32", "PyTorch DataLoader / by take", byTake),
-	{what: "HDF5 images compressed by gzip, one per chunk", language: "Go", instead: "h5py", section: "hdf5", figure: hdf5("hdf5", "gzip, 1 a chunk, 1 worker / h5py", cpuHead)},
-	inPython("HDF5 images compressed by gzip, one per chunk", "150,528 B a gzip chunk (HDF5, Zarr), shuffled, batches of 64", "h5py", "h5py"),
+		figure: figure{program: "loader", head: "shuffled, 150528-byte records, normalize", rows: []string{"DataLoader"},
+			column: clockHead}},
+	inPython("normalized to float32 and mirrored", "150,528 B, shuffled, mirrored and normalized to float32",
+		"PyTorch DataLoader / by take", byTake),
+	{what: "HDF5 images compressed by gzip, one per chunk", language: "Go", instead: "h5py", section: "hdf5",
+		figure: hdf5("hdf5", "gzip, 1 a chunk, 1 worker / h5py", cpuHead)},
+	inPython("HDF5 images compressed by gzip, one per chunk",
+		"150,528 B a gzip chunk (HDF5, Zarr), shuffled, batches of 64", "h5py", "h5py"),
 }
 
 const byTake = "DataLoader, whole batches by `numpy.take`"
@@ -69,7 +79,8 @@ func inPython(what, head, row, instead string) ratio {
 
 // ratios returns the README's table.
 func (r results) ratios() ([]string, error) {
-	lines := []string{"", "| work | penstock in | instead of | times faster |", "| ---- | ----------- | ---------- | -----------: |"}
+	lines := []string{"", "| work | penstock in | instead of | times faster |",
+		"| ---- | ----------- | ---------- | -----------: |"}
 	for _, x := range ratios {
 		n, err := r.number(x.figure)
 		if err != nil {
@@ -82,7 +93,8 @@ func (r results) ratios() ([]string, error) {
 			}
 			n /= other
 		}
-		lines = append(lines, fmt.Sprintf("| %s | %s | %s | [%s](docs/benchmarks.md#%s) |", x.what, x.language, x.instead, digits(n), x.section))
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s | [%s](docs/benchmarks.md#%s) |", x.what, x.language, x.instead,
+			digits(n), x.section))
 	}
 	return append(lines, ""), nil
 }
@@ -96,44 +108,81 @@ type target struct {
 }
 
 var targets = []target{
-	{"JPEG to tensor against image/jpeg and imaging, without C", figure{"transforms", photosHead, []string{"penstock, Go"}, fasterHead, false}, false, 5},
-	{"JPEG to tensor against a bare libjpeg-turbo decode", figure{"transforms", photosHead, []string{"penstock, Go"}, bareHead, true}, true, 1.1},
-	{"progressive JPEG to RGB, against libjpeg-turbo 2.1.5", figure{"transforms", "progressive JPEG to RGB", []string{"penstock"}, "times as fast as libjpeg-turbo", false}, false, 1},
-	{"resizing against imaging", figure{"transforms", resizeHead, []string{"bilinear", "bicubic", "lanczos"}, "times faster", false}, false, 9},
-	{"normalizing, in memory and in cache, of the bandwidth of copy()", figure{"transforms", copyHead, []string{"float32"}, "of the bandwidth of copy()", false}, false, .9},
-	{"float16 and bfloat16 in the time of float32", figure{"transforms", copyHead, []string{"float16", "bfloat16"}, "of the time of float32", true}, true, 1.5},
-	{"the fastest Python library on photos, in times ours", figure{"transforms", peersHead, []string{"Pillow, BILINEAR", "torchvision", "OpenCV, INTER_AREA"}, "times ours with Go", false}, false, 1},
-	{"preprocess as a whole, of the time of its pipeline, to uint8", figure{"transforms", programHead, []string{"Go, uint8"}, "of the pipeline's processor time", true}, true, 1.15},
-	{"preprocess as a whole, of the time of its pipeline, to float32", figure{"transforms", programHead, []string{"Go, float32"}, "of the pipeline's processor time", true}, true, 1.15},
-	{"batches in order, 784 bytes, against DataLoader record by record", figure{"loader", touched("sequential", "784"), []string{singly}, clockHead, false}, false, 50},
-	{"batches in order, 784 bytes, against DataLoader with whole batches by NumPy's take", figure{"loader", touched("sequential", "784"), []string{wholly}, clockHead, false}, false, 50},
-	{"batches in order, 150,528 bytes, against DataLoader record by record", figure{"loader", touched("sequential", "150528"), []string{singly}, clockHead, false}, false, 5},
-	{"batches in order, 150,528 bytes, against DataLoader with whole batches by NumPy's take", figure{"loader", touched("sequential", "150528"), []string{wholly}, clockHead, false}, false, 5},
-	{"shuffled, 150,528 bytes, against DataLoader record by record", figure{"loader", touched("shuffled", "150528"), []string{singly}, clockHead, false}, false, 4},
-	{"shuffled, 150,528 bytes, against DataLoader with whole batches by NumPy's take", figure{"loader", touched("shuffled", "150528"), []string{wholly}, clockHead, false}, false, 4},
-	{"shuffled, 784 bytes, against h5py record by record", figure{"loader", touched("shuffled", "784"), []string{"h5py, d[i]"}, clockHead, false}, false, 100},
-	{"gathering with one worker, of the bandwidth of copy()", figure{"loader", "shuffled, 150528-byte records, not touched", []string{"penstock, 1 worker"}, "of copy()'s bandwidth, a core", false}, false, .8},
-	{"gathering with two workers against one", figure{"loader", "two workers against one", []string{"shuffled gather"}, "fastest rounds", false}, false, 1.7},
-	{"normalized and mirrored, of the time of writing as much", figure{"loader", "shuffled, normalized to float32, flipped", []string{"penstock, 1 worker"}, "of the time of writing, processor", true}, true, 1.25},
-	{"normalized and mirrored, against DataLoader's best", figure{"loader", "shuffled, 150528-byte records, normalize", []string{"DataLoader"}, clockHead, false}, false, 5},
-	{"cold, of the bandwidth of 32 preads in flight", figure{"loader", "shuffled, 150528-byte records, cold", []string{"penstock"}, "of the bandwidth of the preads, fastest rounds", false}, false, .9},
-	{"batches in Python from feed, 150,528 bytes, against DataLoader's best", figure{"feeder", "150528-byte records", []string{"DataLoader"}, feederHead, false}, false, 5},
-	{"batches in Python from feed, 784 bytes, against DataLoader's best", figure{"feeder", "784-byte records", []string{"DataLoader"}, feederHead, false}, false, 20},
-	{"HDF5, contiguous, in order, copied, against h5py", hdf5("hdf5", "contiguous 150528 B, in order, copy / h5py", cpuHead), false, 1.5},
-	{"HDF5, contiguous, at random, copied, against h5py", hdf5("hdf5", "contiguous 150528 B, random, copy / h5py", cpuHead), false, 1.7},
-	{"HDF5, contiguous, 784 bytes, record by record of an order, against h5py", hdf5("hdf5", "contiguous 784 B, random, Over, copy / h5py", cpuHead), false, 100},
+	{"JPEG to tensor against image/jpeg and imaging, without C", figure{"transforms", photosHead, []string{"penstock, Go"},
+		fasterHead, false}, false, 5},
+	{"JPEG to tensor against a bare libjpeg-turbo decode", figure{"transforms", photosHead, []string{"penstock, Go"},
+		bareHead, true}, true, 1.1},
+	{"progressive JPEG to RGB, against libjpeg-turbo 2.1.5", figure{"transforms", "progressive JPEG to RGB",
+		[]string{"penstock"}, "times as fast as libjpeg-turbo", false}, false, 1},
+	{"resizing against imaging", figure{"transforms", resizeHead, []string{"bilinear", "bicubic", "lanczos"},
+		"times faster", false}, false, 9},
+	{"normalizing, in memory and in cache, of the bandwidth of copy()", figure{"transforms", copyHead, []string{"float32"},
+		"of the bandwidth of copy()", false}, false, .9},
+	{"float16 and bfloat16 in the time of float32", figure{"transforms", copyHead, []string{"float16", "bfloat16"},
+		"of the time of float32", true}, true, 1.5},
+	{"the fastest Python library on photos, in times ours",
+		figure{"transforms", peersHead, []string{"Pillow, BILINEAR", "torchvision", "OpenCV, INTER_AREA"},
+			"times ours with Go", false}, false, 1},
+	{"preprocess as a whole, of the time of its pipeline, to uint8",
+		figure{"transforms", programHead, []string{"Go, uint8"}, "of the pipeline's processor time", true}, true, 1.15},
+	{"preprocess as a whole, of the time of its pipeline, to float32",
+		figure{"transforms", programHead, []string{"Go, float32"}, "of the pipeline's processor time", true}, true, 1.15},
+	{"batches in order, 784 bytes, against DataLoader record by record", figure{"loader", touched("sequential", "784"),
+		[]string{singly}, clockHead, false}, false, 50},
+	{"batches in order, 784 bytes, against DataLoader with whole batches by NumPy's take",
+		figure{"loader", touched("sequential", "784"), []string{wholly}, clockHead, false}, false, 50},
+	{"batches in order, 150,528 bytes, against DataLoader record by record",
+		figure{"loader", touched("sequential", "150528"), []string{singly}, clockHead, false}, false, 5},
+	{"batches in order, 150,528 bytes, against DataLoader with whole batches by NumPy's take",
+		figure{"loader", touched("sequential", "150528"), []string{wholly}, clockHead, false}, false, 5},
+	{"shuffled, 150,528 bytes, against DataLoader record by record", figure{"loader", touched("shuffled", "150528"),
+		[]string{singly}, clockHead, false}, false, 4},
+	{"shuffled, 150,528 bytes, against DataLoader with whole batches by NumPy's take",
+		figure{"loader", touched("shuffled", "150528"), []string{wholly}, clockHead, false}, false, 4},
+	{"shuffled, 784 bytes, against h5py record by record",
+		figure{"loader", touched("shuffled", "784"), []string{"h5py, d[i]"}, clockHead, false}, false, 100},
+	{"gathering with one worker, of the bandwidth of copy()",
+		figure{"loader", "shuffled, 150528-byte records, not touched", []string{"penstock, 1 worker"},
+			"of copy()'s bandwidth, a core", false}, false, .8},
+	{"gathering with two workers against one", figure{"loader", "two workers against one", []string{"shuffled gather"},
+		"fastest rounds", false}, false, 1.7},
+	{"normalized and mirrored, of the time of writing as much",
+		figure{"loader", "shuffled, normalized to float32, flipped", []string{"penstock, 1 worker"},
+			"of the time of writing, processor", true}, true, 1.25},
+	{"normalized and mirrored, against DataLoader's best", figure{"loader", "shuffled, 150528-byte records, normalize",
+		[]string{"DataLoader"}, clockHead, false}, false, 5},
+	{"cold, of the bandwidth of 32 preads in flight", figure{"loader", "shuffled, 150528-byte records, cold",
+		[]string{"penstock"}, "of the bandwidth of the preads, fastest rounds", false}, false, .9},
+	{"batches in Python from feed, 150,528 bytes, against DataLoader's best",
+		figure{"feeder", "150528-byte records", []string{"DataLoader"}, feederHead, false}, false, 5},
+	{"batches in Python from feed, 784 bytes, against DataLoader's best",
+		figure{"feeder", "784-byte records", []string{"DataLoader"}, feederHead, false}, false, 20},
+	{"HDF5, contiguous, in order, copied, against h5py", hdf5("hdf5", "contiguous 150528 B, in order, copy / h5py",
+		cpuHead), false, 1.5},
+	{"HDF5, contiguous, at random, copied, against h5py", hdf5("hdf5", "contiguous 150528 B, random, copy / h5py",
+		cpuHead), false, 1.7},
+	{"HDF5, contiguous, 784 bytes, record by record of an order, against h5py",
+		hdf5("hdf5", "contiguous 784 B, random, Over, copy / h5py", cpuHead), false, 100},
 	{"HDF5, gzip, one record a chunk, against libhdf5", hdf5("hdf5", "gzip, 1 a chunk, 1 worker", cpuHead), false, .75},
-	{"HDF5, gzip, batches of one record a chunk, two workers, against libhdf5", hdf5("hdf5", "gzip, 1 a chunk, batch 32, 2 workers / gonum", "clock"), false, 1.4},
-	{"HDF5, gzip, 32 records a chunk, in order, against libhdf5 with its default cache", hdf5("hdf5", "gzip, 32 a chunk, in order / gonum", cpuHead), false, 25},
-	{"HDF5 with libdeflate, gzip, one record a chunk, against libhdf5", hdf5("hdf5-libdeflate", "gzip, 1 a chunk, 1 worker", cpuHead), false, 1.8},
-	{"HDF5 with libdeflate, batches of one record a chunk, two workers, against libhdf5", hdf5("hdf5-libdeflate", "gzip, 1 a chunk, batch 32, 2 workers / gonum", "clock"), false, 3.2},
-	{"the tutorial's table, last row against its baseline (published: 11.55)", figure{"loadbench-tutorial", "progressive-sleep", []string{"precomputed, zero-copy"}, "speed-up", false}, false, 30},
+	{"HDF5, gzip, batches of one record a chunk, two workers, against libhdf5",
+		hdf5("hdf5", "gzip, 1 a chunk, batch 32, 2 workers / gonum", "clock"), false, 1.4},
+	{"HDF5, gzip, 32 records a chunk, in order, against libhdf5 with its default cache",
+		hdf5("hdf5", "gzip, 32 a chunk, in order / gonum", cpuHead), false, 25},
+	{"HDF5 with libdeflate, gzip, one record a chunk, against libhdf5",
+		hdf5("hdf5-libdeflate", "gzip, 1 a chunk, 1 worker", cpuHead), false, 1.8},
+	{"HDF5 with libdeflate, batches of one record a chunk, two workers, against libhdf5",
+		hdf5("hdf5-libdeflate", "gzip, 1 a chunk, batch 32, 2 workers / gonum", "clock"), false, 3.2},
+	{"the tutorial's table, last row against its baseline (published: 11.55)",
+		figure{"loadbench-tutorial", "progressive-sleep", []string{"precomputed, zero-copy"}, "speed-up", false}, false, 30},
 	{"from a bucket over a link, a shuffled epoch, of what the link can", linked("of the link", false), false, .9},
 	{"from a bucket over a link, opening to the first batch, round trips", linked("round trips", true), true, 5},
-	{"from a bucket over a link, the second epoch, of a local dataset's time", linked("second epoch, of local time (warm)", true), true, 1.05},
+	{"from a bucket over a link, the second epoch, of a local dataset's time",
+		linked("second epoch, of local time (warm)", true), true, 1.05},
 	{"from a bucket over a link, against a loop of GETs, a record each", linked("times a loop of GETs", false), false, 10},
-	{"open to first batch, 10,000,000 records, ms", figure{"loader", "set-up", []string{"open to first batch"}, "ms, clock", true}, true, 20},
-	{"shuffle of 1,000,000,000 records, ms", figure{"loader", "set-up", []string{"shuffle of 1000000000"}, "ms, clock", true}, true, 1},
+	{"open to first batch, 10,000,000 records, ms", figure{"loader", "set-up", []string{"open to first batch"},
+		"ms, clock", true}, true, 20},
+	{"shuffle of 1,000,000,000 records, ms", figure{"loader", "set-up", []string{"shuffle of 1000000000"}, "ms, clock",
+		true}, true, 1},
 }
 
 // sections are where the tables of a program are in docs/benchmarks.md.
@@ -168,7 +217,8 @@ func (r results) summary() ([]string, error) {
 		if n < 0.01 {
 			continue
 		}
-		rows = append(rows, row{ratio, fmt.Sprintf("| %s | [%s](#%s) | %s %g |", x.what, digits(n), sections[x.figure.program], bound, x.goal)})
+		rows = append(rows,
+			row{ratio, fmt.Sprintf("| %s | [%s](#%s) | %s %g |", x.what, digits(n), sections[x.figure.program], bound, x.goal)})
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.ratio, a.ratio) })
 	lines := []string{""}

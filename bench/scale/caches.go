@@ -17,7 +17,8 @@ const (
 // caches simulates one host's cache for some epochs.
 func caches(s scenario) error {
 	share := s.cache / s.bytes()
-	rows := [][]string{{"order, through caches", "randomness of a global batch", "hits, epoch 2", "epoch 5", "epoch 20", "fetched by all hosts, epoch 20", "GETs/s", "each host's link"}}
+	rows := [][]string{{"order, through caches", "randomness of a global batch", "hits, epoch 2", "epoch 5", "epoch 20",
+		"fetched by all hosts, epoch 20", "GETs/s", "each host's link"}}
 	rate := s.rate * float64(s.ranks)
 	batch := simulated / steps
 	for _, p := range []struct {
@@ -28,7 +29,8 @@ func caches(s scenario) error {
 		{"Shuffle", sampler.Shuffle{}, 1},
 		{"Block(64)", sampler.Block{Size: 64}, 64},
 		{fmt.Sprintf("Regions(%d)", s.hosts()), sampler.Regions{Count: s.hosts(), Batch: batch}, 1},
-		{fmt.Sprintf("Regions(%d) of Block(64)", s.hosts()), sampler.Regions{Count: s.hosts(), Batch: batch, Inner: sampler.Block{Size: 64}}, 64},
+		{fmt.Sprintf("Regions(%d) of Block(64)", s.hosts()), sampler.Regions{Count: s.hosts(), Batch: batch,
+			Inner: sampler.Block{Size: 64}}, 64},
 	} {
 		hits := hitRates(s, p.order, p.run, share, 20)
 		miss := 1 - hits[19]
@@ -38,7 +40,8 @@ func caches(s scenario) error {
 			scaled(miss*rate/float64(p.run), ""), size(miss*rate*float64(s.recordBytes)/float64(s.hosts())) + "/s",
 		})
 	}
-	table(fmt.Sprintf("Caches of %d hosts with room for %s, %.0f %% of the data: LRU, each rank its slice of every global batch (simulated with the orders, %d records, %d batches an epoch)",
+	table(fmt.Sprintf("Caches of %d hosts with room for %s, %.0f %% of the data: LRU, each rank its slice of every "+
+		"global batch (simulated with the orders, %d records, %d batches an epoch)",
 		s.hosts(), size(s.cache), 100*share, simulated, steps), rows)
 	return nil
 }

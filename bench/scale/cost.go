@@ -15,7 +15,8 @@ type preparation struct {
 // costs prints what it takes to prepare a dataset: the formula is in docs/scale.md.
 func costs(s scenario) error {
 	const shard, request = 256e6, 8e6
-	rows := [][]string{{"dataset", "merge", "core-hours", "GETs", "PUTs and copies", "price of them", "read", "written", "peak of the store", "disk of a rank"}}
+	rows := [][]string{{"dataset", "merge", "core-hours", "GETs", "PUTs and copies", "price of them", "read", "written",
+		"peak of the store", "disk of a rank"}}
 	for _, p := range []preparation{
 		{"1.28 M photos, 224x224 pixels", 1.28e6, 110e3, 150_528, s.photoCost, s.mergePhoto, 1},
 		{"1.28 M photos, as they are", 1.28e6, 110e3, 110e3, s.keepCost, s.mergePhoto * 110 / 150.528, 1},
@@ -35,7 +36,8 @@ func costs(s scenario) error {
 			}
 			rows = append(rows, []string{
 				p.name, name, fmt.Sprintf("%.1f", core/3600), scaled(gets, ""), scaled(puts, ""),
-				fmt.Sprintf("$%.2f", gets/1000*s.get+puts/1000*s.list), size(reads), size(writes), size(2 * data), size(shard + 1e9),
+				fmt.Sprintf("$%.2f", gets/1000*s.get+puts/1000*s.list), size(reads), size(writes), size(2 * data),
+				size(shard + 1e9),
 			})
 		}
 	}

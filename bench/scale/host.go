@@ -48,7 +48,8 @@ func host(s scenario) error {
 
 // saturation is a row: work of any core, then a serial part.
 func saturation(name string, work, serial float64, unit string) []string {
-	return []string{name, micros(work), micros(serial), fmt.Sprintf("%.0f cores", (work+serial)/serial), scaled(1/serial, unit)}
+	return []string{name, micros(work), micros(serial), fmt.Sprintf("%.0f cores", (work+serial)/serial),
+		scaled(1/serial, unit)}
 }
 
 func micros(seconds float64) string { return fmt.Sprintf("%.3g us", 1e6*seconds) }

@@ -44,7 +44,8 @@ func (s scenario) hosts() int { return s.ranks / s.ranksHost }
 
 func main() {
 	var s scenario
-	only := flag.String("only", "", "parts to do, with commas between: metadata, orders, caches, work, training, cost, host; default: all")
+	only := flag.String("only", "", "parts to do, with commas between: metadata, orders, caches, work, training, cost, "+
+		"host; default: all")
 	flag.IntVar(&s.records, "records", 1e9, "records of the dataset")
 	flag.IntVar(&s.recordBytes, "bytes", 100_000, "bytes of a record")
 	flag.IntVar(&s.workers, "workers", 1000, "workers that preprocess")
@@ -81,7 +82,8 @@ func run(s scenario, only string) error {
 	for _, p := range []struct {
 		name string
 		do   func(scenario) error
-	}{{"metadata", metadata}, {"orders", orders}, {"caches", caches}, {"work", work}, {"training", training}, {"cost", costs}, {"host", host}} {
+	}{{"metadata", metadata}, {"orders", orders}, {"caches", caches}, {"work", work}, {"training", training},
+		{"cost", costs}, {"host", host}} {
 		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {
 			continue
 		}

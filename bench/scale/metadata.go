@@ -111,7 +111,8 @@ func manifest(m store.Manifest, n int) ([]string, error) {
 	runtime.KeepAlive(got)
 	runtime.KeepAlive(text)
 	return []string{
-		fmt.Sprint(n), size(float64(len(text))), encoded.Round(time.Millisecond).String(), decoded.Round(time.Millisecond).String(),
+		fmt.Sprint(n), size(float64(len(text))), encoded.Round(time.Millisecond).String(),
+		decoded.Round(time.Millisecond).String(),
 		size(used), fmt.Sprintf("%.2g s", float64(len(text))/1e9),
 	}, nil
 }
@@ -149,7 +150,8 @@ func opened(dir string) error {
 			return err
 		}
 	}
-	table(fmt.Sprintf("Opening real files, each checked and mapped (measured; a process may have %s mappings here)", limit()), rows)
+	table(fmt.Sprintf("Opening real files, each checked and mapped (measured; a process may have %s mappings here)",
+		limit()), rows)
 	return nil
 }
 

@@ -31,7 +31,8 @@ func orders(s scenario) error {
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"order, no cache", "set-up", "a record", "a jump", "randomness of a batch", "of a global batch", "GETs an epoch", "price of them", "GETs/s at full rate", "bytes of each"}}
+	rows := [][]string{{"order, no cache", "set-up", "a record", "a jump", "randomness of a batch", "of a global batch",
+		"GETs an epoch", "price of them", "GETs/s at full rate", "bytes of each"}}
 	for _, p := range policies {
 		began := time.Now()
 		seq := p.order.Epoch(s.records, seed, 1)
@@ -46,7 +47,8 @@ func orders(s scenario) error {
 			scaled(s.rate*float64(s.ranks)/float64(p.run), ""), size(float64(s.recordBytes * p.run)),
 		})
 	}
-	table(fmt.Sprintf("Orders of %d records (measured), and their requests without any cache (state: %d bytes of JSON)", s.records, len(state)), rows)
+	table(fmt.Sprintf("Orders of %d records (measured), and their requests without any cache (state: %d bytes of JSON)",
+		s.records, len(state)), rows)
 	return nil
 }
 

@@ -21,16 +21,19 @@ const restart = 120
 
 // work simulates workers that make parts of contiguous samples, and are interrupted.
 func work(s scenario) error {
-	rows := [][]string{{"parts", "for each worker", "ideal", "all done, resumed", "over ideal", "all done, begun anew", "over ideal"}}
+	rows := [][]string{{"parts", "for each worker", "ideal", "all done, resumed", "over ideal", "all done, begun anew",
+		"over ideal"}}
 	for _, each := range []int{1, 4, 16, 64} {
 		parts := s.workers * each
 		ideal := float64(s.records) * s.sampleCost / float64(s.workers)
 		resumed, anew := makespan(s, parts, true), makespan(s, parts, false)
 		rows = append(rows, []string{
-			fmt.Sprint(parts), fmt.Sprint(each), hours(ideal), hours(resumed), percent(resumed/ideal - 1), hours(anew), percent(anew/ideal - 1),
+			fmt.Sprint(parts), fmt.Sprint(each), hours(ideal), hours(resumed), percent(resumed/ideal - 1), hours(anew),
+			percent(anew/ideal - 1),
 		})
 	}
-	table(fmt.Sprintf("%d workers of one core, %.3g interruptions an hour each, %d s to start anew (simulated)", s.workers, s.interrupted, restart), rows)
+	table(fmt.Sprintf("%d workers of one core, %.3g interruptions an hour each, %d s to start anew (simulated)", s.workers,
+		s.interrupted, restart), rows)
 	listings(s)
 	return nil
 }
@@ -115,7 +118,8 @@ const (
 // names, and in archives.
 func listings(s scenario) {
 	const page, roundTrip, archive = 1000, 0.1, 1e9
-	rows := [][]string{{"samples are in", "objects", "pages of one listing", "time of one, page after page", "LISTs if each worker lists all", "price of them", "GETs to read all", "price of them"}}
+	rows := [][]string{{"samples are in", "objects", "pages of one listing", "time of one, page after page",
+		"LISTs if each worker lists all", "price of them", "GETs to read all", "price of them"}}
 	records := float64(s.records)
 	for _, o := range []struct {
 		name     string

@@ -34,14 +34,16 @@ func (b *bench) resize() error {
 				return err
 			}
 			measure.Lines(os.Stdout, "Resize/"+s.name+"/"+f.name, "photo", results)
-			rows = append(rows, []string{f.name, s.name, micros(results[0]), micros(results[1]), results[1].Over(results[0], measure.CPU).String()})
+			rows = append(rows, []string{f.name, s.name, micros(results[0]), micros(results[1]),
+				results[1].Over(results[0], measure.CPU).String()})
 		}
 	}
 	measure.Table(os.Stdout, rows)
 	return nil
 }
 
-func (b *bench) resizers(name string, f imaging.ResampleFilter, ours []*transforms.Image, theirs []*image.NRGBA) ([]measure.Result, error) {
+func (b *bench) resizers(name string, f imaging.ResampleFilter, ours []*transforms.Image, theirs []*image.NRGBA) (
+	[]measure.Result, error) {
 	p, err := transforms.Compose(transforms.Resize{Size: []int{shorter}, Interpolation: name})
 	if err != nil {
 		return nil, err
@@ -116,7 +118,8 @@ func decoded(files [][]byte, d *imagefile.Decoder) (ours []*transforms.Image, th
 // normalize compares making records of numbers from bytes with copying as many bytes as
 // that writes.
 func (b *bench) normalize() error {
-	rows := [][]string{{"224x224 bytes to", "from", "destination", "us/record", "of the bandwidth of copy()", "of the time of float32"}}
+	rows := [][]string{{"224x224 bytes to", "from", "destination", "us/record", "of the bandwidth of copy()",
+		"of the time of float32"}}
 	for _, ring := range []int{1, 256} {
 		for _, planar := range []bool{true, false} {
 			results, err := b.normalizers(ring, planar)
@@ -159,12 +162,13 @@ func (b *bench) normalizers(ring int, planar bool) ([]measure.Result, error) {
 	}
 	for _, size := range []int{4, 2} {
 		from, to := make([]byte, 3*pixels*size), records[byte](ring, 3*pixels*size)
-		list = append(list, measure.Contender{Name: fmt.Sprintf("copy of %d bytes each", size), Do: measure.Timed(func(a, z int) error {
-			for i := a; i < z; i++ {
-				copy(to[i%ring], from)
-			}
-			return nil
-		})})
+		list = append(list, measure.Contender{Name: fmt.Sprintf("copy of %d bytes each", size),
+			Do: measure.Timed(func(a, z int) error {
+				for i := a; i < z; i++ {
+					copy(to[i%ring], from)
+				}
+				return nil
+			})})
 	}
 	return measure.Rounds(4*b.o.rounds, 512, 64, list)
 }
@@ -185,7 +189,8 @@ func records[T any](n, size int) [][]T {
 	return list
 }
 
-func measureKernel[T any](name string, ring int, planar bool, src []byte, plane func([]T, []byte, int), rgb func(r, g, b []T, src []byte, step int)) measure.Contender {
+func measureKernel[T any](name string, ring int, planar bool, src []byte, plane func([]T, []byte, int),
+	rgb func(r, g, b []T, src []byte, step int)) measure.Contender {
 	dst := records[T](ring, 3*pixels)
 	one := func(d []T) {
 		if planar {

@@ -36,15 +36,18 @@ func (p *programs) Set(s string) error { *p = append(*p, s); return nil }
 
 func main() {
 	var o options
-	flag.StringVar(&o.data, "data", os.Getenv("PHOTOS"), "tar archive of photos, or folder; default: PHOTOS, else ../shared/data/photos.tar or testdata/raw, whichever is there")
+	flag.StringVar(&o.data, "data", os.Getenv("PHOTOS"), "tar archive of photos, or folder; default: PHOTOS, else "+
+		"../shared/data/photos.tar or testdata/raw, whichever is there")
 	flag.Var(&o.preprocess, "preprocess", "the preprocess command, to be measured as a whole; may be repeated")
 	flag.StringVar(&o.python, "python", "", "Python with Pillow, OpenCV and torchvision, to be measured too")
 	flag.StringVar(&o.peers, "peers", "", "folder of images.py; default: bench/peers")
-	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: pipeline, workers, resize, normalize, preprocess, pixels, peers; default: all")
+	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: pipeline, workers, resize, normalize, "+
+		"preprocess, pixels, peers; default: all")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
 	flag.IntVar(&o.every, "every", 4, "enlarge one photo in this many")
 	flag.StringVar(&o.serve, "serve", "", "answer requests on the photos in this folder (for internal use)")
-	flag.StringVar(&o.order, "pass-order", "", "pass_order of Resize; default: that of the Pillow which is measured, else auto")
+	flag.StringVar(&o.order, "pass-order", "",
+		"pass_order of Resize; default: that of the Pillow which is measured, else auto")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "transforms:", err)
@@ -82,7 +85,8 @@ type part struct {
 
 // parts are what can be measured with what there is.
 func (b *bench) parts() []part {
-	list := []part{{"pipeline", b.pipeline}, {"progressive", b.severalScans}, {"workers", b.workers}, {"resize", b.resize}, {"normalize", b.normalize}}
+	list := []part{{"pipeline", b.pipeline}, {"progressive", b.severalScans}, {"workers", b.workers}, {"resize", b.resize},
+		{"normalize", b.normalize}}
 	if len(b.o.preprocess) > 0 {
 		list = append(list, part{"preprocess", b.preprocess})
 	}
@@ -103,6 +107,7 @@ func (b *bench) describe() string {
 		fmt.Fprintf(&s, "\n%s", set)
 	}
 	fmt.Fprintf(&s, "\nour pass_order: %s", b.o.order)
-	fmt.Fprintf(&s, "\n%d rounds; ratios are median [lowest..highest] of the rounds' processor times, one thread, files in memory", b.o.rounds)
+	fmt.Fprintf(&s, "\n%d rounds; ratios are median [lowest..highest] of the rounds' processor times, one thread, "+
+		"files in memory", b.o.rounds)
 	return s.String()
 }

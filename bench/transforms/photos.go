@@ -31,7 +31,8 @@ func (s set) String() string {
 	for _, f := range s.files {
 		bytes += len(f)
 	}
-	return fmt.Sprintf("%s: %d JPEG files of %d KB on average, %s", s.name, len(s.files), bytes/1000/max(1, len(s.files)), s.text)
+	return fmt.Sprintf("%s: %d JPEG files of %d KB on average, %s", s.name, len(s.files), bytes/1000/max(1, len(s.files)),
+		s.text)
 }
 
 const (
@@ -50,7 +51,8 @@ func prepare(dir, path string, every int) ([]set, error) {
 	if small.files, err = collect(path); err != nil {
 		return nil, err
 	}
-	large := set{name: "enlarged", text: fmt.Sprintf("every %d. of those, longer side %d pixels by imaging's CatmullRom, image/jpeg at quality %d (4:2:0)", every, longer, quality)}
+	large := set{name: "enlarged", text: fmt.Sprintf("every %d. of those, longer side %d pixels by imaging's "+
+		"CatmullRom, image/jpeg at quality %d (4:2:0)", every, longer, quality)}
 	for i := 0; i < len(small.files); i += every {
 		f, err := enlarge(small.files[i])
 		if err != nil {

@@ -13,14 +13,17 @@ const chunk = 16
 // pipeline compares the whole way, from a file's bytes to 224 x 224 float32, with the usual
 // one and with decoding alone.
 func (b *bench) pipeline() error {
-	rows := [][]string{{"JPEG bytes to 224x224 float32 CHW", "set", "us/photo", "times faster than usual", "of a bare libjpeg-turbo decode"}}
+	rows := [][]string{{"JPEG bytes to 224x224 float32 CHW", "set", "us/photo", "times faster than usual",
+		"of a bare libjpeg-turbo decode"}}
 	for _, s := range b.sets {
-		list := []measure.Contender{{Name: "image/jpeg, imaging.Resize(Linear), plain loop", Do: b.usual.Doing("usual", s.name)}}
+		list := []measure.Contender{{Name: "image/jpeg, imaging.Resize(Linear), plain loop",
+			Do: b.usual.Doing("usual", s.name)}}
 		for _, d := range b.decoders() {
 			list = append(list, measure.Contender{Name: "penstock, " + d.name, Do: d.do("bilinear float32", s.name)})
 		}
 		if bare != nil {
-			list = append(list, measure.Contender{Name: "libjpeg-turbo, decode to RGB alone", Do: b.asking("decode alone", s.name)})
+			list = append(list, measure.Contender{Name: "libjpeg-turbo, decode to RGB alone",
+				Do: b.asking("decode alone", s.name)})
 		}
 		results, err := measure.Rounds(b.o.rounds, len(s.files), chunk, list)
 		if err != nil {
@@ -67,7 +70,8 @@ func micros(r measure.Result) string { return fmt.Sprintf("%.0f", r.Median(measu
 // workers compares two workers with one, and two processes with one, which share nothing: what
 // they fall short of twice is the machine's.
 func (b *bench) workers() error {
-	rows := [][]string{{"two workers against one", "set", "fastest rounds", "by the clock", "by what an image costs both", "two processes against one, by the clock", "by what an image costs both"}}
+	rows := [][]string{{"two workers against one", "set", "fastest rounds", "by the clock", "by what an image costs both",
+		"two processes against one, by the clock", "by what an image costs both"}}
 	for _, s := range b.sets {
 		for _, d := range b.decoders() {
 			results, err := b.oneAndTwo(s, d)
@@ -76,9 +80,10 @@ func (b *bench) workers() error {
 			}
 			measure.Lines(os.Stdout, "Workers/"+s.name, "photo", results)
 			one, workers, processes := results[0], results[1], results[2]
-			rows = append(rows, []string{d.name, s.name, measure.Digits(one.Fastest(measure.Wall) / workers.Fastest(measure.Wall)),
-				one.Over(workers, measure.Wall).String(), twice(one.Over(workers, measure.CPU)),
-				one.Over(processes, measure.Wall).String(), twice(one.Over(processes, measure.CPU))})
+			rows = append(rows,
+				[]string{d.name, s.name, measure.Digits(one.Fastest(measure.Wall) / workers.Fastest(measure.Wall)),
+					one.Over(workers, measure.Wall).String(), twice(one.Over(workers, measure.CPU)),
+					one.Over(processes, measure.Wall).String(), twice(one.Over(processes, measure.CPU))})
 		}
 	}
 	measure.Table(os.Stdout, rows)

@@ -106,7 +106,8 @@ func (b *bench) numbers() error {
 					different++
 				}
 			}
-			rows = append(rows, []string{"torchvision: ToTensor, Normalize", s.name, d.name, fmt.Sprintf("%d of %d", different, len(ours)/4)})
+			rows = append(rows, []string{"torchvision: ToTensor, Normalize", s.name, d.name,
+				fmt.Sprintf("%d of %d", different, len(ours)/4)})
 		}
 	}
 	measure.Table(os.Stdout, rows)
@@ -115,7 +116,8 @@ func (b *bench) numbers() error {
 
 // resizedPixels compares all filters at odd sizes with Pillow, by checksums.
 func (b *bench) resizedPixels() error {
-	rows := [][]string{{"decode and resize against Pillow, 5 filters, 9 sizes each", "set", "images with a different byte"}}
+	rows := [][]string{{"decode and resize against Pillow, 5 filters, 9 sizes each", "set",
+		"images with a different byte"}}
 	for _, s := range b.sets {
 		theirs, err := b.records(b.python.Ask, "all sizes", s)
 		if err != nil {

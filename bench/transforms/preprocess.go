@@ -17,7 +17,8 @@ const repeat = 16
 // takes for as many photos in memory, with a plain loop that keeps what the pipeline makes, and with
 // what the system takes to read the files and to write the records.
 func (b *bench) preprocess() error {
-	rows := [][]string{{"preprocess --workers 1, flat dataset", "set", "us/photo", "of the pipeline's processor time", "a loop that keeps its records, of the same", "reading and writing alone, of the same", "files"}}
+	rows := [][]string{{"preprocess --workers 1, flat dataset", "set", "us/photo", "of the pipeline's processor time",
+		"a loop that keeps its records, of the same", "reading and writing alone, of the same", "files"}}
 	for _, s := range b.sets {
 		src := filepath.Join(b.dir, s.name+"-repeated")
 		if err := repeated(filepath.Join(b.dir, s.name), src, len(s.files), repeat); err != nil {
@@ -40,7 +41,8 @@ func (b *bench) preprocess() error {
 				measure.Lines(os.Stdout, "Preprocess/"+s.name, "photo", results)
 				pipeline, loop, system, whole := results[0], results[1], results[2], results[3]
 				rows = append(rows, []string{d.name + ", " + dt, s.name, micros(whole), whole.Over(pipeline, measure.CPU).String(),
-					loop.Over(pipeline, measure.CPU).String(), system.Over(pipeline, measure.CPU).String(), fmt.Sprint(repeat * len(s.files))})
+					loop.Over(pipeline, measure.CPU).String(), system.Over(pipeline, measure.CPU).String(),
+					fmt.Sprint(repeat * len(s.files))})
 			}
 		}
 	}
@@ -82,6 +84,7 @@ func (b *bench) command(program, src, dtype string, times int) func(from, to int
 			return measure.Cost{}, fmt.Errorf("%s: %w: %s", program, err, out)
 		}
 		wall, p := time.Since(began), cmd.ProcessState
-		return measure.Cost{Wall: wall.Seconds() / float64(times), CPU: (p.UserTime() + p.SystemTime()).Seconds() / float64(times)}, nil
+		return measure.Cost{Wall: wall.Seconds() / float64(times), CPU: (p.UserTime() + p.SystemTime()).Seconds() / float64(
+			times)}, nil
 	}
 }

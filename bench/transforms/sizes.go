@@ -13,7 +13,8 @@ import (
 // filters are compared with ours: one row, one column, larger and smaller, all distorted.
 // images.py has the same list.
 func sizes(w, h int) [][]int {
-	return [][]int{{256, 256}, {1, w}, {h, 1}, {h * 137 / 100, w * 137 / 100}, {7, 5}, {333, 77}, {h, w / 3}, {h / 3, w}, {h * 2, w / 2}}
+	return [][]int{{256, 256}, {1, w}, {h, 1}, {h * 137 / 100, w * 137 / 100}, {7, 5}, {333, 77}, {h, w / 3}, {h / 3, w},
+		{h * 2, w / 2}}
 }
 
 var filters = []string{"box", "bilinear", "hamming", "bicubic", "lanczos"}

@@ -143,13 +143,15 @@ func compare(dir, array string, shuffled bool, rounds int, peers []peer) (rows [
 	}
 	base := results[0]
 	for _, r := range results[1:] {
-		rows = append(rows, []string{array + what, r.Name, r.Over(base, measure.Wall).String(), r.Over(base, measure.CPU).String(), fmt.Sprintf("%.1f us", base.Median(measure.Wall)*1e6)})
+		rows = append(rows, []string{array + what, r.Name, r.Over(base, measure.Wall).String(),
+			r.Over(base, measure.CPU).String(), fmt.Sprintf("%.1f us", base.Median(measure.Wall)*1e6)})
 	}
 	return rows, nil
 }
 
 // part is a contender that reads the next part of the order each time.
-func part(name string, order []int, items int, sums *[]uint32, read func(order []int) (measure.Cost, uint32, error)) measure.Contender {
+func part(name string, order []int, items int, sums *[]uint32, read func(order []int) (measure.Cost, uint32,
+	error)) measure.Contender {
 	return measure.Contender{Name: name, Do: func(int, int) (measure.Cost, error) {
 		at := len(*sums) * items % len(order)
 		cost, sum, err := read(order[at : at+items])

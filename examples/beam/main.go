@@ -22,7 +22,8 @@ import (
 )
 
 func main() {
-	program := flag.String("preprocess", "preprocess", "`path` of the command preprocess on the workers and on this machine")
+	program := flag.String("preprocess", "preprocess",
+		"`path` of the command preprocess on the workers and on this machine")
 	parts := flag.Int("parts", 0, "`number` of parts that the dataset is made in")
 	flag.Usage = usage
 	flag.Parse()
@@ -47,7 +48,8 @@ func usage() {
 // run makes all parts with a pipeline, then merges them.
 func run(ctx context.Context, program string, parts int, args []string) error {
 	p, s := beam.NewPipelineWithRoot()
-	beam.ParDo(s, &makePart{Program: program, Args: args, Parts: parts}, beam.Reshuffle(s, beam.Create(s, ranks(parts)...)))
+	beam.ParDo(s, &makePart{Program: program, Args: args, Parts: parts},
+		beam.Reshuffle(s, beam.Create(s, ranks(parts)...)))
 	if err := beamx.Run(ctx, p); err != nil {
 		return err
 	}

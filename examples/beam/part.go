@@ -25,7 +25,8 @@ type makePart struct {
 
 // ProcessElement makes one part, and returns its rank.
 func (m *makePart) ProcessElement(ctx context.Context, rank int64) (int64, error) {
-	args := append(append([]string(nil), m.Args...), "--rank", strconv.FormatInt(rank, 10), "--world-size", strconv.Itoa(m.Parts), "--quiet")
+	args := append(append([]string(nil), m.Args...), "--rank", strconv.FormatInt(rank, 10), "--world-size",
+		strconv.Itoa(m.Parts), "--quiet")
 	if err := runPreprocess(ctx, m.Program, io.Discard, args...); err != nil {
 		return rank, fmt.Errorf("part %d of %d: %w", rank, m.Parts, err)
 	}

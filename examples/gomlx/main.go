@@ -53,7 +53,8 @@ func parse(flags *flag.FlagSet, args []string) (config, error) {
 	flags.Uint64Var(&c.seed, "seed", 1, "the same seed and data give the same network")
 	flags.BoolVar(&c.flip, "flip", true, "mirror images at random")
 	flags.BoolVar(&c.memory, "memory", false, "feed from memory, with code that is not penstock's, to compare with")
-	flags.StringVar(&c.checkpoint, "checkpoint", "", "folder of checkpoints: the run is saved there, and resumes from there")
+	flags.StringVar(&c.checkpoint, "checkpoint", "",
+		"folder of checkpoints: the run is saved there, and resumes from there")
 	flags.IntVar(&c.every, "every", 100, "steps between two checkpoints")
 	flags.StringVar(&c.curve, "curve", "", "file that the loss of every step is written to")
 	if err := flags.Parse(args); err != nil {

@@ -21,7 +21,8 @@ type network struct {
 }
 
 func newNetwork(t *task) network {
-	n := network{layout: t.image.Layout, scale: 255, mean: []float64{0.5, 0.5, 0.5}, std: []float64{0.25, 0.25, 0.25}, classes: len(t.label.Classes)}
+	n := network{layout: t.image.Layout, scale: 255, mean: []float64{0.5, 0.5, 0.5}, std: []float64{0.25, 0.25, 0.25},
+		classes: len(t.label.Classes)}
 	if norm := t.image.Normalization; norm != nil {
 		n.scale, n.mean, n.std = norm.Scale, norm.Mean, norm.Std
 	}

@@ -44,18 +44,21 @@ func run(c config, out io.Writer) (err error) {
 	}
 	right, judged, err := judge(t, backend, store)
 	if err == nil {
-		fmt.Fprintf(out, "right: %d of %d images that were held out, %.2f %%\n", right, judged, 100*float64(right)/float64(judged))
+		fmt.Fprintf(out, "right: %d of %d images that were held out, %.2f %%\n", right, judged,
+			100*float64(right)/float64(judged))
 	}
 	return err
 }
 
 // fed teaches with what the loader reads.
-func fed(c config, t *task, backend compute.Backend, store *model.Store, saved *checkpoints, out io.Writer) (err error) {
+func fed(c config, t *task, backend compute.Backend, store *model.Store, saved *checkpoints, out io.Writer) (
+	err error) {
 	options, err := t.options(c)
 	if err != nil {
 		return err
 	}
-	gomlx := gomlxds.Config{Backend: backend, Inputs: []string{t.image.Name}, Labels: []string{t.label.Name}, Endless: true}
+	gomlx := gomlxds.Config{Backend: backend, Inputs: []string{t.image.Name}, Labels: []string{t.label.Name},
+		Endless: true}
 	var ds *gomlxds.Dataset
 	if state, ok, failed := saved.state(); failed != nil {
 		return failed
@@ -88,7 +91,8 @@ func report(out io.Writer, s gomlxds.Stats, took time.Duration) {
 func ms(d time.Duration) float64 { return d.Seconds() * 1000 }
 
 // teach runs the steps that are left.
-func teach(c config, t *task, backend compute.Backend, store *model.Store, saved *checkpoints, ds train.Dataset, out io.Writer) (err error) {
+func teach(c config, t *task, backend compute.Backend, store *model.Store, saved *checkpoints, ds train.Dataset,
+	out io.Writer) (err error) {
 	trainer := train.NewTrainer(backend, store, newNetwork(t).logits, loss.SparseCategoricalCrossEntropyLogits,
 		optimizer.Adam().LearningRate(c.rate).Done(), nil, nil)
 	loop := train.NewLoop(trainer)

@@ -48,7 +48,8 @@ func (t *task) find() error {
 		}
 	}
 	if t.image.Name == "" || t.label.Name == "" {
-		return errors.New("has no uint8 images, or no labels with classes; make a dataset of a folder of images with one folder a class: preprocess")
+		return errors.New("has no uint8 images, or no labels with classes; make a dataset of a folder of images with one " +
+			"folder a class: preprocess")
 	}
 	if h, w := t.size(); h%8 != 0 || w%8 != 0 {
 		return fmt.Errorf("has images of %d x %d; this network needs multiples of 8: preprocess --resize 32x32", h, w)

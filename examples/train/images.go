@@ -99,7 +99,8 @@ func (d *images) nameClasses() error {
 
 // like reports why a network for d cannot be judged by other.
 func (d *images) like(other *images) error {
-	if d.channels != other.channels || d.height != other.height || d.width != other.width || d.image.DType != other.image.DType {
+	if d.channels != other.channels || d.height != other.height || d.width != other.width ||
+		d.image.DType != other.image.DType {
 		return fmt.Errorf("images are %v %v in one dataset and %v %v in the other",
 			d.image.DType, d.image.Shape, other.image.DType, other.image.Shape)
 	}

@@ -91,7 +91,8 @@ func (c config) validate(rest []string) error {
 		}
 	}
 	fail(c.data == "", "-data is missing")
-	fail(c.judge != "" && c.test == "" && c.split == "", "-test-split of -data needs -split, or what judges would be learnt from")
+	fail(c.judge != "" && c.test == "" && c.split == "",
+		"-test-split of -data needs -split, or what judges would be learnt from")
 	fail(c.judge != "" && c.test == "" && c.judge == c.split, "-split and -test-split are the same")
 	fail(len(rest) > 0, "there are no arguments beside the flags")
 	fail(c.holdout < 2, "-holdout must be at least 2")

@@ -70,7 +70,8 @@ func newSession(c config, d, judge *images) (*session, error) {
 	scale, bias := d.scaling()
 	s.learnIn, s.heldIn = newInput(d, scale, bias, c.batch), newInput(judge, scale, bias, c.batch)
 	s.learnIn.augment, s.learnIn.seed = c.augment, c.seed
-	s.net = cnn.New(cnn.Config{Channels: d.channels, Height: d.height, Width: d.width, Classes: len(d.classes), Seed: c.seed})
+	s.net = cnn.New(cnn.Config{Channels: d.channels, Height: d.height, Width: d.width, Classes: len(d.classes),
+		Seed: c.seed})
 	return s, nil
 }
 
@@ -94,7 +95,8 @@ func (s *session) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		took := time.Since(start)
-		fmt.Fprintf(out, "epoch %3d: loss %.3f, %5.1f %% right in training, %5.1f %% held out; %.1f s, %.1f %% of it waiting for the loader\n",
+		fmt.Fprintf(out, "epoch %3d: loss %.3f, %5.1f %% right in training, %5.1f %% held out; %.1f s, %.1f %% of it "+
+			"waiting for the loader\n",
 			last, learned.MeanLoss(), 100*learned.Accuracy(), 100*judged.Accuracy(),
 			took.Seconds(), 100*float64(s.waited()-waited)/float64(took))
 	}

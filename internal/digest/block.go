@@ -23,7 +23,8 @@ type Block struct {
 // NewBlock returns an empty Block of fields none of which is ragged.
 func NewBlock(fields []tensor.Spec) *Block {
 	n := len(fields)
-	return &Block{fields: fields, Values: make([][]byte, n), sums: make([][]uint32, n), stats: make([][]moments.Moments, n)}
+	return &Block{fields: fields, Values: make([][]byte, n), sums: make([][]uint32, n),
+		stats: make([][]moments.Moments, n)}
 }
 
 // Summarize computes checksums and statistics of the present values, so that AppendBlock has not to. It

@@ -1,5 +1,5 @@
-// Package digest is what records on their way into a dataset know of their values: checksums and statistics. Package store
-// computes them, and the writers enter them into the manifest; users of store do not see them.
+// Package digest is what records on their way into a dataset know of their values: checksums and statistics. Package
+// store computes them, and the writers enter them into the manifest; users of store do not see them.
 package digest
 
 import (
@@ -34,6 +34,6 @@ type Record interface {
 	SetStored(field int, crc uint32, rows int64)
 }
 
-// Of returns what packages of this module ask a *store.Record. Package store, which imports this one, sets it: as a method it
-// would show users types that they cannot name.
+// Of returns what packages of this module ask a *store.Record. Package store, which imports this one, sets it: as a
+// method it would show users types that they cannot name.
 var Of func(record any) Record

@@ -10,8 +10,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Numbers returns the numbers of a mask: the indexes of a palette, or the samples of a gray image as they are in the file,
-// 0 to 3 of one with 2 bits. They are uint8, or uint16 of a file with 16 bits. Color and lossy formats are errors.
+// Numbers returns the numbers of a mask: the indexes of a palette, or the samples of a gray image as they are in the
+// file, 0 to 3 of one with 2 bits. They are uint8, or uint16 of a file with 16 bits. Color and lossy formats are
+// errors.
 func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
 	f, err := Parse(data)
 	if err != nil {
@@ -54,9 +55,11 @@ func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
 
 func notNumbers(c format.Config) error {
 	if c.Format == format.JPEG || c.Format == format.WebP {
-		return format.Unsupported(c.Format, "a mask must be of a format that keeps its numbers: PNG, TIFF, Netpbm, BMP or GIF")
+		return format.Unsupported(c.Format,
+			"a mask must be of a format that keeps its numbers: PNG, TIFF, Netpbm, BMP or GIF")
 	}
-	return format.Unsupported(c.Format, "has colors (%s), and a mask has one number a pixel: make it gray, or of a palette", c.Model)
+	return format.Unsupported(c.Format,
+		"has colors (%s), and a mask has one number a pixel: make it gray, or of a palette", c.Model)
 }
 
 // numbersOf copies the numbers of an image to m.

@@ -67,7 +67,8 @@ func (d *Decoder) tiffSamples(c format.Config, data []byte) (m pixel.Raster, err
 	}
 	for i, p := range pages {
 		if p.Channels != 1 || p.Width != m.W || p.Height != m.H || p.DType != m.DType {
-			return m, fmt.Errorf("it has %d pages; page %d is %dx%d with %d channels of %v, and the first %dx%d with %d of %v: %w",
+			return m, fmt.Errorf(
+				"it has %d pages; page %d is %dx%d with %d channels of %v, and the first %dx%d with %d of %v: %w",
 				len(pages), i, p.Width, p.Height, p.Channels, p.DType, m.W, m.H, m.C, m.DType, errPages)
 		}
 	}
@@ -91,7 +92,8 @@ func (d *Decoder) tiffSamples(c format.Config, data []byte) (m pixel.Raster, err
 
 // errPages says what to do with pages that do not belong together.
 var errPages = tiff.UnsupportedError(
-	"write the one that is meant to a file of its own: python -c \"import tifffile as t; t.imwrite('new.tif', t.imread('old.tif', key=0))\"")
+	"write the one that is meant to a file of its own: python -c \"import tifffile as t; t.imwrite('new.tif', " +
+		"t.imread('old.tif', key=0))\"")
 
 // checkSamples refuses what takes more memory than the largest image of 16-bit RGBA.
 func (d *Decoder) checkSamples(bytes float64) error {
@@ -103,7 +105,8 @@ func (d *Decoder) checkSamples(bytes float64) error {
 		return nil
 	}
 	return &format.Error{Format: format.TIFF, Kind: format.ErrTooLarge,
-		Msg: fmt.Sprintf("image of %.0f bytes exceeds 8 for each of %d pixels; if it is meant to be that large, raise the limit (--max-pixels, Images.MaxPixels)", bytes, limit)}
+		Msg: fmt.Sprintf("image of %.0f bytes exceeds 8 for each of %d pixels; if it is meant to be that large, raise the "+
+			"limit (--max-pixels, Images.MaxPixels)", bytes, limit)}
 }
 
 // dropAlpha leaves out the last channel of an image that declares it to be alpha.

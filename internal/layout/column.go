@@ -67,8 +67,8 @@ func (c *Column) Extent(row int64) (Extent, int) {
 	panic("layout: no such row")
 }
 
-// RowsOf returns how many rows an array of a column must have in a dataset of that many records. Values may be as many as
-// are there.
+// RowsOf returns how many rows an array of a column must have in a dataset of that many records. Values may be as many
+// as are there.
 func (c *Column) RowsOf(records, there int64) int64 {
 	switch c.Part {
 	case Values:

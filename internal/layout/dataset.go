@@ -9,24 +9,25 @@ import (
 	"github.com/penstock/penstock/internal/zarr"
 )
 
-// Dataset says where the columns of a dataset on disk are. Every extent is inside its file. It holds no open files and may
-// be shared.
+// Dataset says where the columns of a dataset on disk are. Every extent is inside its file. It holds no open files and
+// may be shared.
 type Dataset struct {
 	Columns []Column               // in order of the schema, values before offsets
 	Arrays  map[string]*zarr.Array // of a folder of Zarr, by column
 	File    *meta.File             // the metadata of an HDF5 file; nil elsewhere
 }
 
-// Of returns the layout of a *store.Dataset. Package store, which imports this one, sets it: as a method it would show users
-// a type that they cannot name.
+// Of returns the layout of a *store.Dataset. Package store, which imports this one, sets it: as a method it would show
+// users a type that they cannot name.
 var Of func(dataset any) *Dataset
 
-// OpenFlat returns the *store.Dataset of a folder that need not be one of the system's, whose manifest is read already. It looks
-// at no other file: what is read there must be compared with the checksums. Package store sets it.
+// OpenFlat returns the *store.Dataset of a folder that need not be one of the system's, whose manifest is read already.
+// It looks at no other file: what is read there must be compared with the checksums. Package store sets it.
 var OpenFlat func(path string, manifest []byte) (dataset any, err error)
 
-// OpenHDF5 returns the *store.Dataset of a file whose metadata is read already, or those of its datasets that fields names,
-// as store.OpenHDF5 does. Its Extents have that path, which need not be one of the system's. Package store sets it.
+// OpenHDF5 returns the *store.Dataset of a file whose metadata is read already, or those of its datasets that fields
+// names, as store.OpenHDF5 does. Its Extents have that path, which need not be one of the system's. Package store sets
+// it.
 var OpenHDF5 func(path string, file *meta.File, fields []string, filters Filters) (dataset any, err error)
 
 // Filters says whether data that went through filters is opened.

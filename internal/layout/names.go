@@ -103,8 +103,8 @@ func PixelBytes(f tensor.Spec) bool {
 	return f.DType == tensor.Uint8 && !f.Ragged && !f.OnImage() && (f.Layout != "" || len(f.Shape) > 1)
 }
 
-// Channels returns how many channels a record of a field has and how many consecutive elements belong to a channel before the
-// next one starts, see store.Field.Channels.
+// Channels returns how many channels a record of a field has and how many consecutive elements belong to a channel
+// before the next one starts, see store.Field.Channels.
 func Channels(f tensor.Spec) (n, run int) {
 	switch {
 	case f.Layout == tensor.CHW && len(f.Shape) == 3:

@@ -26,7 +26,8 @@ func NewRaggedIndex(offsets, values *Column) RaggedIndex {
 	first := int64(0)
 	for k, e := range offsets.Extents {
 		v := &values.Extents[k]
-		x.Extents[k] = RaggedExtent{First: first, Count: e.Count - 1, Offset: e.First, Row: v.First, Rows: v.Count, Path: e.Path, At: e.Offset}
+		x.Extents[k] = RaggedExtent{First: first, Count: e.Count - 1, Offset: e.First, Row: v.First, Rows: v.Count,
+			Path: e.Path, At: e.Offset}
 		first += e.Count - 1
 	}
 	return x

@@ -44,8 +44,8 @@ func ColumnsOf(fields []tensor.Spec, shards []Shard, dir string) []Column {
 	return columns
 }
 
-// CheckFiles compares the files of a shard with those that shard number of a dataset with these columns must have, and adds
-// its rows to those of the columns.
+// CheckFiles compares the files of a shard with those that shard number of a dataset with these columns must have, and
+// adds its rows to those of the columns.
 func CheckFiles(s Shard, columns []Column, number int) error {
 	if len(s.Files) != 2*len(columns) {
 		return fmt.Errorf("%d files for %d columns", len(s.Files), len(columns))
@@ -81,7 +81,8 @@ func (c *Column) Files(shard int, rows int64) (payload, sums File) {
 	if c.Part == Values {
 		payload.Rows = rows
 	}
-	return payload, File{Field: field, Name: fmt.Sprintf("%s-%05d.crc.npy", c.Name, shard), Bytes: ArrayBytes(Blocks(rows, size), 4)}
+	return payload, File{Field: field, Name: fmt.Sprintf("%s-%05d.crc.npy", c.Name, shard),
+		Bytes: ArrayBytes(Blocks(rows, size), 4)}
 }
 
 // CheckShard compares sizes and headers of the files of a shard in a folder with what they must be.

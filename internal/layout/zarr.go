@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 )
 
-// CheckZarr makes sure that what a folder of Zarr that penstock wrote has beside its rows, and beside what OpenZarr compares with
-// the manifest, is as it was written: the indexes of shards, and padding. It returns how many bytes that is with all metadata,
-// and the files of the folder that are not of the dataset. An error is ErrCorrupt if that is not so.
+// CheckZarr makes sure that what a folder of Zarr that penstock wrote has beside its rows, and beside what OpenZarr
+// compares with the manifest, is as it was written: the indexes of shards, and padding. It returns how many bytes that
+// is with all metadata, and the files of the folder that are not of the dataset. An error is ErrCorrupt if that is not
+// so.
 func (d *Dataset) CheckZarr(path string, metadata map[string]string) (n int64, unknown []string, err error) {
 	known := map[string]bool{ZarrManifest: true}
 	for name := range metadata {

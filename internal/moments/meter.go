@@ -147,8 +147,8 @@ func (m *Meter) MergeEach(spec tensor.Spec, values []byte, into *Moments) {
 	}
 }
 
-// wide returns n numbers, at most piece, every stride-th (of 16-bit floats, every one), as float64s that are valid until
-// the next call.
+// wide returns n numbers, at most piece, every stride-th (of 16-bit floats, every one), as float64s that are valid
+// until the next call.
 func (m *Meter) wide(d tensor.DType, b []byte, n, stride int) []float64 {
 	v := tensor.Of(tensor.Spec{DType: d}, len(b)/d.Size(), b)
 	x := m.buf[:n]
@@ -237,7 +237,8 @@ func (p *pieces) next() bool {
 	return true
 }
 
-func widen[T int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 | float64](dst []float64, src []T, stride int) {
+func widen[T int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 | float64](dst []float64, src []T,
+	stride int) {
 	for i := range dst {
 		dst[i] = float64(src[i*stride])
 	}
@@ -245,7 +246,8 @@ func widen[T int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 |
 
 // measureFloats adds numbers that float32 holds, whose channels change after every run. load returns src as
 // float32s, in buf where that takes memory.
-func measureFloats[T any](m *Meter, taken, record []T, run int, out []Moments, load func(buf []float32, src []T) []float32) {
+func measureFloats[T any](m *Meter, taken, record []T, run int, out []Moments,
+	load func(buf []float32, src []T) []float32) {
 	for p := cut(len(record), run, len(out)); p.next(); {
 		src := record[p.first:]
 		if p.stride > 1 {

@@ -73,7 +73,8 @@ func parse(text string) (h Header, err error) {
 		case "descr":
 			seen |= 1
 			if p.accept("[") {
-				return h, errors.New("is an array of records with named fields; save each as an array: numpy.savez(file, **{n: a[n] for n in a.dtype.names})")
+				return h, errors.New("is an array of records with named fields; save each as an array: numpy.savez(file, **{n: " +
+					"a[n] for n in a.dtype.names})")
 			}
 			h.DType, h.BigEndian, err = parseDescr(p.quoted())
 		case "fortran_order":
@@ -110,7 +111,8 @@ func parseDescr(descr string) (d tensor.DType, big bool, err error) {
 			return d, big && d.Size() > 1, nil
 		}
 	}
-	return 0, false, fmt.Errorf("holds elements of type %q; readable are bool, int8 to int64, uint8 to uint64, float16 to float64", descr)
+	return 0, false, fmt.Errorf("holds elements of type %q; readable are bool, int8 to int64, uint8 to uint64, "+
+		"float16 to float64", descr)
 }
 
 // literal reads a Python literal. After the first thing that is not as expected, err is set.

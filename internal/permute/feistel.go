@@ -86,7 +86,8 @@ func (f *feistel) several(x uint64, dst *[lanes]int) {
 		l0, l1 = half(l0, h0, f.keys[i+1], b), half(l1, h1, f.keys[i+1], b)
 		l2, l3 = half(l2, h2, f.keys[i+1], b), half(l3, h3, f.keys[i+1], b)
 	}
-	*dst = [lanes]int{int(f.inside(h0*b + l0)), int(f.inside(h1*b + l1)), int(f.inside(h2*b + l2)), int(f.inside(h3*b + l3))}
+	*dst = [lanes]int{int(f.inside(h0*b + l0)), int(f.inside(h1*b + l1)), int(f.inside(h2*b + l2)),
+		int(f.inside(h3*b + l3))}
 }
 
 // after returns the halves of the next position.

@@ -9,7 +9,8 @@ import (
 	"slices"
 )
 
-// Mask is a binary mask of H by W pixels: the lengths of runs, column after column, of 0 and 1 in turn. The first run is of 0.
+// Mask is a binary mask of H by W pixels: the lengths of runs, column after column, of 0 and 1 in turn. The first run
+// is of 0.
 type Mask struct {
 	H, W   int
 	Counts []uint32
@@ -27,8 +28,8 @@ func New(counts []uint32, h, w int) (Mask, error) {
 	return Mask{h, w, counts}, nil
 }
 
-// Parse reads the text form of run lengths (rleFrString of cocoapi's common/maskApi.c): base 48, in groups of 5 bits, from
-// the third run on as the difference from the run before the last.
+// Parse reads the text form of run lengths (rleFrString of cocoapi's common/maskApi.c): base 48, in groups of 5 bits,
+// from the third run on as the difference from the run before the last.
 func Parse(text string, h, w int) (Mask, error) {
 	var counts []uint32
 	for i := 0; i < len(text); {

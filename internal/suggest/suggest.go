@@ -31,7 +31,8 @@ func Hint(name string, known []string) string {
 // meant: at most a third of its letters differ.
 func OneOf(value string, known []string) string {
 	text := "must be one of " + list(known)
-	if best := Closest(value, known); best != "" && Distance(strings.ToLower(value), strings.ToLower(best)) <= max(1, len(value)/3) {
+	if best := Closest(value, known); best != "" && Distance(strings.ToLower(value), strings.ToLower(best)) <= max(
+		1, len(value)/3) {
 		text += fmt.Sprintf("; did you mean %q?", best)
 	}
 	return text

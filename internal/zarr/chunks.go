@@ -13,7 +13,8 @@ func (a *Array) Reader(opts chunk.Options) (*chunk.Reader, error) {
 		return nil, a.Err
 	}
 	r, err := chunk.NewArray(chunk.Array{
-		Path: "zarr: array /" + a.Path, Dims: a.Shape, ChunkDims: a.Chunks, Elem: int64(a.number.bytes()), Fill: a.fill, Chunks: chunks{a},
+		Path: "zarr: array /" + a.Path, Dims: a.Shape, ChunkDims: a.Chunks, Elem: int64(a.number.bytes()), Fill: a.fill,
+		Chunks: chunks{a},
 	}, opts)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", err, ErrUnsupported)

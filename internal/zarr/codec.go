@@ -37,9 +37,9 @@ type step struct {
 	decode func(dst, src []byte) error
 }
 
-// The most bytes that one stored byte can stand for: in a stream of deflate 258 bytes take two bits, in LZ4 255 bytes take a byte,
-// in zstd 128 KiB take a block of four bytes; in blosc any of those with as much again for its blocks. bzip2 has
-// 45,899,235 zeros in 45 bytes.
+// The most bytes that one stored byte can stand for: in a stream of deflate 258 bytes take two bits, in LZ4 255 bytes
+// take a byte, in zstd 128 KiB take a block of four bytes; in blosc any of those with as much again for its blocks.
+// bzip2 has 45,899,235 zeros in 45 bytes.
 const (
 	mostDeflate = 1032
 	mostLZ4     = 255
@@ -190,7 +190,9 @@ func (p *pipeline) add(c codec) error {
 // addChecksum adds a checksum, which has 4 bytes.
 func (p *pipeline) addChecksum(name, location string) error {
 	sum := map[string]func([]byte) uint32{
-		"crc32c": func(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }, "crc32": crc32.ChecksumIEEE, "adler32": filter.Adler32,
+		"crc32c": func(b []byte) uint32 {
+			return crc32.Checksum(b, castagnoli)
+		}, "crc32": crc32.ChecksumIEEE, "adler32": filter.Adler32,
 	}[name]
 	atStart := location == "start" || location == "" && name != "crc32c" // as numcodecs has it
 	p.steps = append(p.steps, step{name: name, extra: 4, decode: func(dst, src []byte) error {

@@ -73,8 +73,8 @@ type arrayNode struct {
 	Dimensions  []string `json:"dimension_names,omitempty"`
 }
 
-// EncodeArray returns the metadata of an array of that many rows: zarr.json. A bfloat16 is written as its bits, which are a
-// uint16. dims are the names of its dimensions.
+// EncodeArray returns the metadata of an array of that many rows: zarr.json. A bfloat16 is written as its bits, which
+// are a uint16. dims are the names of its dimensions.
 func EncodeArray(row tensor.Spec, rows int64, g Grid, dims []string, attributes any) ([]byte, error) {
 	along := func(n int64) []int64 {
 		shape := []int64{n}
@@ -151,12 +151,13 @@ func NewEncoder(g Grid, rowBytes int) (*Encoder, error) {
 		return e, nil
 	}
 	var err error
-	e.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(g.Zstd)), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	e.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(g.Zstd)),
+		zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
 	return e, err
 }
 
-// Encode makes a chunk of whole rows: fewer, which the last chunk of an array may have, are followed by zeros. The chunk is
-// valid until the next call, and may be the rows themselves. The mask is 0.
+// Encode makes a chunk of whole rows: fewer, which the last chunk of an array may have, are followed by zeros. The
+// chunk is valid until the next call, and may be the rows themselves. The mask is 0.
 func (e *Encoder) Encode(rows []byte) (chunk []byte, mask uint32, err error) {
 	if len(rows) < e.size {
 		if e.pad == nil {

@@ -22,7 +22,8 @@ const mostExtents = 16 << 10
 func (a *Array) Extents() ([]Extent, error) {
 	p := &a.coding
 	rows := chunksOn(a.Shape[0], a.Chunks[0])
-	if a.Err != nil || len(p.steps) > 0 || p.order != nil || p.swap > 0 || !slices.Equal(a.Chunks[1:], a.Shape[1:]) || rows > 100*mostExtents {
+	if a.Err != nil || len(p.steps) > 0 || p.order != nil || p.swap > 0 || !slices.Equal(a.Chunks[1:], a.Shape[1:]) ||
+		rows > 100*mostExtents {
 		return nil, a.Err
 	}
 	var list []Extent
@@ -134,8 +135,9 @@ func (a *Array) ShardBytes(name string) (n int64, err error) {
 	return n, nil
 }
 
-// CheckPadding makes sure that the bytes of shards that are neither their index, nor chunks, nor rows of chunks that are
-// stored as they are, are zeros, as this package writes them. It returns how many bytes beside chunks it has looked at.
+// CheckPadding makes sure that the bytes of shards that are neither their index, nor chunks, nor rows of chunks that
+// are stored as they are, are zeros, as this package writes them. It returns how many bytes beside chunks it has looked
+// at.
 func (a *Array) CheckPadding() (looked int64, err error) {
 	row := int64(0)
 	for name := range a.ShardNames() {

@@ -102,7 +102,8 @@ func (z *zipped) Open(name string) (File, error) {
 	}
 	const mostInflated = 1032 // bytes out of one
 	if m.UncompressedSize64/mostInflated > m.CompressedSize64 {
-		return nil, fmt.Errorf("%s: %d bytes cannot come out of %d: %w", name, m.UncompressedSize64, m.CompressedSize64, ErrCorrupt)
+		return nil, fmt.Errorf("%s: %d bytes cannot come out of %d: %w", name, m.UncompressedSize64, m.CompressedSize64,
+			ErrCorrupt)
 	}
 	f, err := m.Open()
 	if err != nil {

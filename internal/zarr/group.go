@@ -195,7 +195,8 @@ func (g *Group) addConsolidated2(text []byte) error {
 		if base != arrayName {
 			continue
 		}
-		if err := g.add(strings.TrimSuffix(at, "/"), parseArray2(c.Metadata[name], c.Metadata[at+attributesName])); err != nil {
+		if err := g.add(strings.TrimSuffix(at, "/"),
+			parseArray2(c.Metadata[name], c.Metadata[at+attributesName])); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,8 @@ func parseArray3(text []byte) *Array {
 }
 
 // setUp fills in what follows from the metadata of version 3.
-func (a *Array) setUp(dtype, fill json.RawMessage, codecs []codec, sep func() (func([]int64) string, error)) (err error) {
+func (a *Array) setUp(dtype, fill json.RawMessage, codecs []codec, sep func() (func([]int64) string, error)) (
+	err error) {
 	sharded := len(codecs) == 1 && codecs[0].Name == "sharding_indexed"
 	most := int64(mostElements)
 	if sharded {

@@ -69,7 +69,8 @@ func NewArrays(fields ...Array) (*Arrays, error) {
 			return nil, fmt.Errorf("combine: arrays: %w", err)
 		}
 		if i > 0 && n != a.n {
-			return nil, fmt.Errorf("combine: arrays: field %q has %d records, and field %q has %d", fields[i].Name, n, fields[0].Name, a.n)
+			return nil, fmt.Errorf("combine: arrays: field %q has %d records, and field %q has %d", fields[i].Name, n,
+				fields[0].Name, a.n)
 		}
 		if slices.ContainsFunc(a.specs, func(s tensor.Spec) bool { return s.Name == fields[i].Name }) {
 			return nil, fmt.Errorf("combine: arrays: two fields have the name %q", fields[i].Name)
@@ -192,7 +193,8 @@ func (a *Arrays) Lengths(ctx context.Context, field string, indices []int, offse
 }
 
 // GatherRagged copies the rows of records.
-func (a *Arrays) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+func (a *Arrays) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) (
+	[]byte, error) {
 	f, err := a.checked(ctx, field, indices)
 	if err != nil {
 		return dst, err

@@ -69,7 +69,8 @@ type blockWindow struct {
 	parts  [][]part // by axis
 }
 
-// part is the elements of an axis that a window has in a chunk: element ks[i] of the window is element is[i] of the chunk.
+// part is the elements of an axis that a window has in a chunk: element ks[i] of the window is element is[i] of the
+// chunk.
 type part struct {
 	chunk  int
 	ks, is []int

@@ -98,7 +98,8 @@ func (c *chunkCache) release(e *chunkEntry) {
 	c.evictLocked()
 }
 
-// evictLocked drops chunks that are not in use, those that were used last at the end, until the rest keeps to the limit.
+// evictLocked drops chunks that are not in use, those that were used last at the end, until the rest keeps to the
+// limit.
 func (c *chunkCache) evictLocked() {
 	limit := c.limit
 	if limit == 0 {

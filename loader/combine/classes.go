@@ -28,7 +28,8 @@ func (c *Concat) sameClasses(next loader.ClassedSource) error {
 	for _, spec := range next.Specs() {
 		first, classes := c.Classes(spec.Name), next.Classes(spec.Name)
 		if !slices.Equal(first, classes) {
-			return fmt.Errorf("field %q has the classes %s; source %d has %s, so that a number is not the same class; give both datasets the same classes",
+			return fmt.Errorf("field %q has the classes %s; source %d has %s, so that a number is not the same class; give "+
+				"both datasets the same classes",
 				spec.Name, several(classes), i, several(first))
 		}
 	}

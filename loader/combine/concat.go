@@ -1,6 +1,6 @@
 // Package combine makes Sources. [Arrays] is one of slices in memory, and [Func] one of a function.
-// [View] has some records and fields of Sources, [Windows] pieces of their arrays. [Concat] puts several Sources one after the other, and [Packed] puts records of variable length into
-// rows of one length.
+// [View] has some records and fields of Sources, [Windows] pieces of their arrays. [Concat] puts several Sources one
+// after the other, and [Packed] puts records of variable length into rows of one length.
 package combine
 
 import (
@@ -73,7 +73,8 @@ var _ interface {
 
 func sameSpecs(a, b []tensor.Spec) error {
 	same := func(x, y tensor.Spec) bool {
-		return x.Name == y.Name && x.DType == y.DType && x.Ragged == y.Ragged && x.Content == y.Content && x.Layout == y.Layout && x.Image == y.Image && x.Instances == y.Instances && slices.Equal(x.Shape, y.Shape)
+		return x.Name == y.Name && x.DType == y.DType && x.Ragged == y.Ragged && x.Content == y.Content &&
+			x.Layout == y.Layout && x.Image == y.Image && x.Instances == y.Instances && slices.Equal(x.Shape, y.Shape)
 	}
 	if slices.EqualFunc(a, b, same) {
 		return nil

@@ -76,7 +76,8 @@ type groups struct {
 // group sorts records by source. The result goes back to c.grouped.
 func (c *Concat) group(indices []int) *groups {
 	g, n := c.grouped.Get().(*groups), len(indices)
-	g.part, g.local, g.places = slices.Grow(g.part[:0], n)[:n], slices.Grow(g.local[:0], n)[:n], slices.Grow(g.places[:0], n)[:n]
+	g.part, g.local, g.places = slices.Grow(g.part[:0], n)[:n], slices.Grow(g.local[:0], n)[:n],
+		slices.Grow(g.places[:0], n)[:n]
 	clear(g.starts)
 	for k, r := range indices {
 		g.part[k], _ = c.Locate(r)

@@ -55,7 +55,8 @@ func shifted(offsets []int64, f func(offsets []int64) error) error {
 }
 
 // GatherRagged copies rows of records of any of the sources.
-func (c *Concat) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+func (c *Concat) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) (
+	[]byte, error) {
 	spec := c.spec(field)
 	if err := c.Lengths(ctx, field, indices, offsets); err != nil {
 		return dst, err
@@ -78,7 +79,8 @@ func (c *Concat) GatherRagged(ctx context.Context, field string, indices []int, 
 
 // gatherRows has each source gather the rows of all its records by one call, and copies them to
 // their places.
-func (c *Concat) gatherRows(ctx context.Context, field string, indices []int, offsets []int64, dst []byte, size int) error {
+func (c *Concat) gatherRows(ctx context.Context, field string, indices []int, offsets []int64, dst []byte,
+	size int) error {
 	return c.bySource(indices, func(g *groups, i int, local, places []int) error {
 		own := g.ends(len(local))
 		rows, err := c.members[i].can.Ragged.GatherRagged(ctx, field, local, own, g.buf)

@@ -31,7 +31,8 @@ func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*o
 	}
 	for _, a := range axes {
 		if a.pad == "" && w.Keep == KeepPartial {
-			return nil, fmt.Errorf("Keep is partial, and Pad does not say what is beyond the edges of axis %q; choose constant, reflect or wrap", a.name)
+			return nil, fmt.Errorf("Keep is partial, and Pad does not say what is beyond the edges of axis %q; choose "+
+				"constant, reflect or wrap", a.name)
 		}
 		if a.pad != "" && a.pad != PadWrap && w.Keep == KeepFull {
 			return nil, fmt.Errorf("Keep is full, so that nothing of axis %q is padded; leave its Pad out", a.name)
@@ -52,7 +53,8 @@ func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*o
 			a.first, a.count = a.grid(0, a.n)
 		}
 		if a.count == 0 {
-			return nil, fmt.Errorf("axis %q: no window fits: windows have %d elements, from %d to %d of the origin, and the axis has %d%s",
+			return nil, fmt.Errorf("axis %q: no window fits: windows have %d elements, from %d to %d of the origin, and the "+
+				"axis has %d%s",
 				a.name, a.most-a.least+1, a.least, a.most, a.n, o.longest(i))
 		}
 		if o.n > (1<<62)/a.count {
@@ -108,7 +110,8 @@ func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error 
 			return fmt.Errorf("range %d is [%d, %d); the Source has %d records", i, r[0], r[1], n)
 		}
 		if i > 0 && r[0] < w.Ranges[i-1][1] {
-			return fmt.Errorf("range %d begins at %d, before the end of the one before it, %d; give ranges in ascending order that do not overlap", i, r[0], w.Ranges[i-1][1])
+			return fmt.Errorf("range %d begins at %d, before the end of the one before it, %d; give ranges in ascending order "+
+				"that do not overlap", i, r[0], w.Ranges[i-1][1])
 		}
 	}
 	o.runs = w.Ranges
@@ -200,7 +203,8 @@ func (o *origins) checkTable(w *Window) error {
 				return fmt.Errorf("origin %d is %d on axis %q, which has %d elements%s", i, x, a.name, a.n, o.longest(k))
 			}
 			if a.pad == "" && (x+a.least < lo || x+a.most >= hi) {
-				return fmt.Errorf("origin %d is %d on axis %q: its window has the elements from %d to %d, and those from %d to %d exist; choose a Pad, or leave it out", i, x, a.name, x+a.least, x+a.most, lo, hi-1)
+				return fmt.Errorf("origin %d is %d on axis %q: its window has the elements from %d to %d, and those from %d to "+
+					"%d exist; choose a Pad, or leave it out", i, x, a.name, x+a.least, x+a.most, lo, hi-1)
 			}
 		}
 	}

@@ -17,11 +17,15 @@ import (
 // and each in one piece, so that a batch of rows holds little padding: the packing of
 // sequences for language models. The zero value of every field is usable except Length.
 type Pack struct {
-	Length      int                // elements of a row; must be > 0
-	Fields      []string           // fields of variable length with the same number of elements in each record, such as tokens and their targets; none means all that the Source has
-	Pad         map[string]float64 // what fills a row up, by field; 0 where there is nothing else. It must be exact in the field's type
-	Overflow    Overflow           // what becomes of records that are longer than a row
-	MaxOpenRows int                // rows that are being filled at a time; 0 means 64. More pad less, and put together what is further apart
+	Length int // elements of a row; must be > 0
+	// fields of variable length with the same number of elements in each record, such as tokens and their targets; none
+	// means all that the Source has
+	Fields []string
+	// what fills a row up, by field; 0 where there is nothing else. It must be exact in the field's type
+	Pad      map[string]float64
+	Overflow Overflow // what becomes of records that are longer than a row
+	// rows that are being filled at a time; 0 means 64. More pad less, and put together what is further apart
+	MaxOpenRows int
 
 	Sampler sampler.Sampler // in which records are packed, as it is in Epoch with Seed; nil means Sequential
 	Seed    uint64          // of Sampler
@@ -78,7 +82,8 @@ func (k Pack) validate(src loader.Source) error {
 		errs = append(errs, fmt.Errorf("MaxOpenRows is %d; it must be 1 or more", k.MaxOpenRows))
 	}
 	if k.Overflow < OverflowFail || k.Overflow > OverflowSplit {
-		errs = append(errs, fmt.Errorf("Overflow is %d; it must be OverflowFail, OverflowTruncate or OverflowSplit", int(k.Overflow)))
+		errs = append(errs, fmt.Errorf("Overflow is %d; it must be OverflowFail, OverflowTruncate or OverflowSplit",
+			int(k.Overflow)))
 	}
 	if src.Len() > maxPacked {
 		errs = append(errs, fmt.Errorf("the Source has %d records; %d are the most", src.Len(), uint32(maxPacked)))
@@ -133,7 +138,8 @@ func (k Pack) lengths(ctx context.Context, src loader.Source) ([]int, error) {
 		}
 		for i, n := range other {
 			if n != lengths[i] {
-				return nil, fmt.Errorf("combine: pack: record %d has %d elements in %q and %d in %q; fields that are packed together must have as many", i, lengths[i], k.Fields[0], n, name)
+				return nil, fmt.Errorf("combine: pack: record %d has %d elements in %q and %d in %q; fields that are packed "+
+					"together must have as many", i, lengths[i], k.Fields[0], n, name)
 			}
 		}
 	}

@@ -100,7 +100,8 @@ func (p *Packed) ID() string {
 	if id == "" {
 		return ""
 	}
-	return "packed(" + digest.Of(id, k.Length, k.Fields, k.Pad, k.Overflow, k.MaxOpenRows, sampler.ID(k.Sampler), k.Seed, k.Epoch) + ")"
+	return "packed(" + digest.Of(id, k.Length, k.Fields, k.Pad, k.Overflow, k.MaxOpenRows, sampler.ID(k.Sampler), k.Seed,
+		k.Epoch) + ")"
 }
 
 // Pieces returns what a row is made of. It must not be changed.

@@ -32,7 +32,8 @@ func newPlan(k Pack, lengths []int) (*plan, error) {
 		indices := some[:min(len(some), seq.Len()-pos)]
 		seq.Fill(pos, indices)
 		if i := slices.IndexFunc(indices, func(r int) bool { return r < 0 || r >= len(lengths) }); i >= 0 {
-			return nil, fmt.Errorf("the Sampler puts record %d at position %d, but the Source has %d records", indices[i], pos+i, len(lengths))
+			return nil, fmt.Errorf("the Sampler puts record %d at position %d, but the Source has %d records", indices[i], pos+i,
+				len(lengths))
 		}
 		for _, r := range indices {
 			p.record(r, lengths[r])
@@ -42,7 +43,8 @@ func newPlan(k Pack, lengths []int) (*plan, error) {
 		p.shut(0)
 	}
 	if p.long > 0 && k.Overflow == OverflowFail {
-		return nil, fmt.Errorf("%d records have more than Length %d elements; set Overflow to OverflowTruncate or OverflowSplit, or raise Length", p.long, k.Length)
+		return nil, fmt.Errorf("%d records have more than Length %d elements; set Overflow to OverflowTruncate or "+
+			"OverflowSplit, or raise Length", p.long, k.Length)
 	}
 	p.open, p.spare = nil, nil
 	return p, nil

@@ -60,7 +60,8 @@ func newSelect(src loader.Source, s Select) (*View, error) {
 	}
 	for _, old := range slices.Sorted(maps.Keys(s.Rename)) {
 		if !slices.Contains(fields, old) {
-			return nil, fmt.Errorf("Rename has the field %q, which is not chosen; there are: %s", old, strings.Join(fields, ", "))
+			return nil, fmt.Errorf("Rename has the field %q, which is not chosen; there are: %s", old,
+				strings.Join(fields, ", "))
 		}
 	}
 	return v, nil

@@ -134,7 +134,8 @@ func (v *View) Lengths(ctx context.Context, field string, indices []int, offsets
 }
 
 // GatherRagged copies the rows of records.
-func (v *View) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+func (v *View) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) (
+	[]byte, error) {
 	err := v.t.translated(field, indices, func(p *member, name string, there []int) (err error) {
 		dst, err = p.can.Ragged.GatherRagged(ctx, name, there, offsets, dst)
 		return err

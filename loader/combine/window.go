@@ -146,7 +146,8 @@ func (w *Window) arrays(parts []member) (list []array, err error) {
 				}
 			}
 			if len(a.dims) != len(a.n) {
-				return nil, fmt.Errorf("field %q has %d axes, %v, and Dims names %d: %q", spec.Name, len(a.n), tensor.Shape(a.n), len(a.dims), a.dims)
+				return nil, fmt.Errorf("field %q has %d axes, %v, and Dims names %d: %q", spec.Name, len(a.n), tensor.Shape(a.n),
+					len(a.dims), a.dims)
 			}
 			list = append(list, a)
 		}
@@ -177,7 +178,8 @@ func (p *planner) plan() error {
 		}
 	}
 	if len(outputs) == 0 {
-		return fmt.Errorf("no field has an axis of Sizes (%v); name the axes of fields in Dims", slices.Sorted(maps.Keys(p.w.Sizes)))
+		return fmt.Errorf("no field has an axis of Sizes (%v); name the axes of fields in Dims",
+			slices.Sorted(maps.Keys(p.w.Sizes)))
 	}
 	for i, out := range outputs {
 		if slices.ContainsFunc(outputs[:i], func(o WindowField) bool { return o.Name == out.Name }) {
@@ -194,7 +196,8 @@ func (p *planner) plan() error {
 		what string
 		keys []string
 	}{
-		{"Sizes", slices.Sorted(maps.Keys(p.w.Sizes))}, {"Stride", slices.Sorted(maps.Keys(p.w.Stride))}, {"Dilation", slices.Sorted(maps.Keys(p.w.Dilation))},
+		{"Sizes", slices.Sorted(maps.Keys(p.w.Sizes))}, {"Stride", slices.Sorted(maps.Keys(p.w.Stride))},
+		{"Dilation", slices.Sorted(maps.Keys(p.w.Dilation))},
 		{"Offset", slices.Sorted(maps.Keys(p.w.Offset))}, {"Pad", slices.Sorted(maps.Keys(p.w.Pad))},
 	} {
 		for _, name := range of.keys {
@@ -269,7 +272,8 @@ func (p *planner) axis(name string, c cut, field, of int) (int, error) {
 		a.least, a.most = min(a.least, least), max(a.most, most)
 		return i, nil
 	}
-	a := axis{name: name, n: c.n, size: c.size, dilation: c.dilation, stride: 1, offset: p.w.Offset[name], pad: p.w.Pad[name], least: least, most: most, field: field, of: of}
+	a := axis{name: name, n: c.n, size: c.size, dilation: c.dilation, stride: 1, offset: p.w.Offset[name],
+		pad: p.w.Pad[name], least: least, most: most, field: field, of: of}
 	if s, ok := p.w.Stride[name]; ok {
 		a.stride = s
 	}

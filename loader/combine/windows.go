@@ -140,7 +140,9 @@ func (w *Windows) IsWarm(field string, a, b int) bool {
 
 // Prefetch hints what windows are made of.
 func (w *Windows) Prefetch(field string, a, b int) error {
-	return w.c.each(field, a, b, func(p *member, name string, first, end int) error { return p.Prefetch(name, first, end) })
+	return w.c.each(field, a, b, func(p *member, name string, first, end int) error {
+		return p.Prefetch(name, first, end)
+	})
 }
 
 // Retain takes a lease of every Source, or of none.
@@ -157,8 +159,8 @@ func (w *Windows) SetCache(bytes int64) {
 	w.c.cache.evictLocked()
 }
 
-// Decoded returns how many bytes of chunks were decoded so far, or of records that were read one by one: divided by the bytes
-// of the windows, how many times each element was decoded.
+// Decoded returns how many bytes of chunks were decoded so far, or of records that were read one by one: divided by the
+// bytes of the windows, how many times each element was decoded.
 func (w *Windows) Decoded() int64 {
 	w.c.cache.mu.Lock()
 	defer w.c.cache.mu.Unlock()

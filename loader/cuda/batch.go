@@ -48,7 +48,8 @@ type Tensor struct {
 // Bytes returns the size of the tensor.
 func (t Tensor) Bytes() int { return t.DType.Size() * t.Shape.Elems() }
 
-const stale = "cuda: a Batch is used after its time: it is valid in the loop body that receives it, or from Keep on, until Done"
+const stale = "cuda: a Batch is used after its time: it is valid in the loop body that receives it, or from Keep " +
+	"on, until Done"
 
 // begin makes the slot a batch of the consumer.
 func (s *slot) begin() Batch {

@@ -214,7 +214,8 @@ func (d *Device) Close() error {
 	}
 	errs = append(errs, d.drop())
 	if left > 0 {
-		errs = append(errs, fmt.Errorf("cuda: device %d: close: %d Prefetchers, Streams or buffers of it are still open; close them, and the Loader whose Allocator it gave, first", d.ordinal, left))
+		errs = append(errs, fmt.Errorf("cuda: device %d: close: %d Prefetchers, Streams or buffers of it are still open; "+
+			"close them, and the Loader whose Allocator it gave, first", d.ordinal, left))
 	}
 	return errors.Join(errs...)
 }

@@ -90,7 +90,8 @@ func (b Batch) DLPackVersioned(name string, stream Stream) (*DLManagedTensorVers
 }
 
 // pack holds a slot for a field that manage has made into a managed tensor.
-func pack[T DLManagedTensor | DLManagedTensorVersioned](b Batch, name string, stream Stream, manage func(DLTensor) T) (*T, error) {
+func pack[T DLManagedTensor | DLManagedTensorVersioned](b Batch, name string, stream Stream, manage func(DLTensor) T) (
+	*T, error) {
 	s := b.touch()
 	if err := s.dev.valid(stream); err != nil {
 		return nil, err

@@ -7,15 +7,16 @@ import "unsafe"
 // device addresses uint64. All functions may be called by any thread; those from CtxSynchronize
 // on work in the context that is current on the calling thread, see Device.do.
 type driver struct {
-	Init                    func(flags uint32) Result                                      `symbol:"cuInit"`
-	DriverGetVersion        func(version *int32) Result                                    `symbol:"cuDriverGetVersion"`
-	GetErrorName            func(r Result, name **byte) Result                             `symbol:"cuGetErrorName"`
-	DeviceGetCount          func(count *int32) Result                                      `symbol:"cuDeviceGetCount"`
-	DeviceGet               func(device *int32, ordinal int32) Result                      `symbol:"cuDeviceGet"`
-	DeviceGetName           func(name *byte, size, device int32) Result                    `symbol:"cuDeviceGetName"`
-	DeviceGetUUID           func(uuid *[16]byte, device int32) Result                      `symbol:"cuDeviceGetUuid_v2"`
-	DeviceGetAttribute      func(value *int32, attribute, device int32) Result             `symbol:"cuDeviceGetAttribute"`
-	DevicePrimaryCtxRetain  func(ctx *uintptr, device int32) Result                        `symbol:"cuDevicePrimaryCtxRetain"`
+	Init                   func(flags uint32) Result                          `symbol:"cuInit"`
+	DriverGetVersion       func(version *int32) Result                        `symbol:"cuDriverGetVersion"`
+	GetErrorName           func(r Result, name **byte) Result                 `symbol:"cuGetErrorName"`
+	DeviceGetCount         func(count *int32) Result                          `symbol:"cuDeviceGetCount"`
+	DeviceGet              func(device *int32, ordinal int32) Result          `symbol:"cuDeviceGet"`
+	DeviceGetName          func(name *byte, size, device int32) Result        `symbol:"cuDeviceGetName"`
+	DeviceGetUUID          func(uuid *[16]byte, device int32) Result          `symbol:"cuDeviceGetUuid_v2"`
+	DeviceGetAttribute     func(value *int32, attribute, device int32) Result `symbol:"cuDeviceGetAttribute"`
+	DevicePrimaryCtxRetain func(ctx *uintptr,
+		device int32) Result `symbol:"cuDevicePrimaryCtxRetain"`
 	DevicePrimaryCtxRelease func(device int32) Result                                      `symbol:"cuDevicePrimaryCtxRelease_v2"`
 	CtxPushCurrent          func(ctx uintptr) Result                                       `symbol:"cuCtxPushCurrent_v2"`
 	CtxPopCurrent           func(ctx *uintptr) Result                                      `symbol:"cuCtxPopCurrent_v2"`

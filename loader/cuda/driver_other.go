@@ -9,7 +9,8 @@ import (
 
 // load says that there is no driver that this package can open here.
 func load() (*driver, error) {
-	return nil, fmt.Errorf("this package binds the driver on linux/amd64 and linux/arm64 in builds without -tags nocuda, and this is %s/%s", runtime.GOOS, runtime.GOARCH)
+	return nil, fmt.Errorf("this package binds the driver on linux/amd64 and linux/arm64 in builds without -tags "+
+		"nocuda, and this is %s/%s", runtime.GOOS, runtime.GOARCH)
 }
 
 // newCallback is never called: there is no device here, and so no batch.

@@ -59,7 +59,9 @@ func (m *Imports) Open(h IPC) (Tensor, error) {
 	handle := ipcHandle{h.Handle}
 	at, ok := m.mapped[handle]
 	if !ok {
-		err := m.dev.do("cuIpcOpenMemHandle", func() Result { return m.dev.drv.IpcOpenMemHandle(&at, handle, ipcLazyPeerAccess) })
+		err := m.dev.do("cuIpcOpenMemHandle", func() Result {
+			return m.dev.drv.IpcOpenMemHandle(&at, handle, ipcLazyPeerAccess)
+		})
 		if err != nil {
 			return Tensor{}, fmt.Errorf("%w; %s", err, unmapped)
 		}
@@ -68,7 +70,8 @@ func (m *Imports) Open(h IPC) (Tensor, error) {
 	return Tensor{at + h.Offset, h.DType, h.Shape, m.dev.ordinal}, nil
 }
 
-const unmapped = "has the giving process ended, or closed its Prefetcher? between containers, both need the host's IPC and PID namespaces (docker run --ipc=host --pid=host)"
+const unmapped = "has the giving process ended, or closed its Prefetcher? between containers, both need the host's " +
+	"IPC and PID namespaces (docker run --ipc=host --pid=host)"
 
 // check returns an error if h is invalid, as far as that is known before it is mapped.
 func (m *Imports) check(h IPC) error {
@@ -103,7 +106,8 @@ func (d *driver) elsewhere(uuid string) error {
 			return fmt.Errorf("it is on device %d: make Imports there", i)
 		}
 	}
-	return fmt.Errorf("it is on the device with the UUID %s, which this process does not see; CUDA_VISIBLE_DEVICES must name it in both processes", uuid)
+	return fmt.Errorf("it is on the device with the UUID %s, which this process does not see; CUDA_VISIBLE_DEVICES must "+
+		"name it in both processes", uuid)
 }
 
 // Close unmaps everything, after all that the device still does for this process. Tensors of

@@ -46,7 +46,8 @@ func (n Normalize) validate() error {
 		errs = append(errs, fmt.Errorf("DType is %v; it must be float32, float16 or bfloat16", n.DType))
 	}
 	if len(n.Mean) != len(n.Std) || len(n.Mean) > maxChannels {
-		errs = append(errs, fmt.Errorf("%d means and %d deviations; as many of both, and at most %d", len(n.Mean), len(n.Std), maxChannels))
+		errs = append(errs, fmt.Errorf("%d means and %d deviations; as many of both, and at most %d", len(n.Mean), len(n.Std),
+			maxChannels))
 	}
 	for _, m := range n.Mean {
 		if math.IsNaN(m) || math.IsInf(m, 0) {
@@ -112,7 +113,8 @@ func (n Normalize) of(in tensor.Spec) (tensor.Spec, *normalizer, error) {
 		}
 	}
 	if len(n.Mean) > 1 && len(n.Mean) != channels {
-		return out, nil, fmt.Errorf("field %q has %d channels in layout %v, but there are %d means", in.Name, channels, n.Layout, len(n.Mean))
+		return out, nil, fmt.Errorf("field %q has %d channels in layout %v, but there are %d means", in.Name, channels,
+			n.Layout, len(n.Mean))
 	}
 	return out, n.compile(out.DType, channels, plane), nil
 }

@@ -15,9 +15,13 @@ import (
 // Options configures a Prefetcher. The zero value of every field is usable except Devices
 // and Fields.
 type Options struct {
-	Devices   []*Device            // batch s of an epoch goes to Devices[s % len(Devices)]; at least one
-	Fields    []string             // fields of the Loader's batches that go to the device; "tokens.offsets" is Batch.Offsets of a field "tokens"; none only if Direct has some
-	Prefetch  int                  // batches of a device on their way or ready beside the one in the loop body, and the most of it that can be held; 0 means 2
+	Devices []*Device // batch s of an epoch goes to Devices[s % len(Devices)]; at least one
+	// fields of the Loader's batches that go to the device; "tokens.offsets" is Batch.Offsets of a field "tokens"; none
+	// only if Direct has some
+	Fields []string
+	// batches of a device on their way or ready beside the one in the loop body, and the most of it that can be held; 0
+	// means 2
+	Prefetch  int
 	Normalize map[string]Normalize // fields that the device turns into floats
 	Direct    Direct               // further fields, from the dataset's own memory
 }
@@ -127,7 +131,8 @@ func (p *Prefetcher) openMaps() error {
 		}
 		m := &mapping{spec: src.Specs()[i]}
 		if m.spec.Ragged {
-			return fmt.Errorf("cuda: options: Direct: the records of field %q have lengths of their own; take it from the Loader", name)
+			return fmt.Errorf("cuda: options: Direct: the records of field %q have lengths of their own; take it "+
+				"from the Loader", name)
 		}
 		m.open(src, p.opts.Devices)
 		p.maps = append(p.maps, m)

@@ -125,7 +125,8 @@ func (m *mapping) lock(pieces []piece, devices []*Device) error {
 
 func (d *Device) register(pages []byte) error {
 	err := d.do(fmt.Sprintf("cuMemHostRegister of %d bytes", len(pages)), func() Result {
-		return d.drv.MemHostRegister(unsafe.Pointer(unsafe.SliceData(pages)), uintptr(len(pages)), hostRegisterPortable|hostRegisterReadOnly)
+		return d.drv.MemHostRegister(unsafe.Pointer(unsafe.SliceData(pages)), uintptr(len(pages)),
+			hostRegisterPortable|hostRegisterReadOnly)
 	})
 	if err == nil {
 		locked.add(pages)
@@ -143,7 +144,9 @@ func (m *mapping) close() error {
 	var errs []error
 	for _, p := range m.pieces {
 		locked.remove(p.pages)
-		errs = append(errs, d.free("cuMemHostUnregister", func() Result { return d.drv.MemHostUnregister(unsafe.Pointer(unsafe.SliceData(p.pages))) }))
+		errs = append(errs, d.free("cuMemHostUnregister", func() Result {
+			return d.drv.MemHostUnregister(unsafe.Pointer(unsafe.SliceData(p.pages)))
+		}))
 	}
 	m.pieces = nil
 	return errors.Join(append(errs, d.drop())...)

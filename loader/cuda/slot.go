@@ -107,7 +107,8 @@ func (s *slot) measure(b loader.Batch) error {
 			}
 			s.src[i], r.rows = v.Bytes(), v.Len()
 			if len(s.src[i]) != r.rows*f.in.RecordBytes() {
-				return fmt.Errorf("cuda: batch %d: field %q: %d bytes are not %d rows of shape %v as before", b.Step(), f.in.Name, len(s.src[i]), r.rows, f.in.Shape)
+				return fmt.Errorf("cuda: batch %d: field %q: %d bytes are not %d rows of shape %v as before", b.Step(), f.in.Name,
+					len(s.src[i]), r.rows, f.in.Shape)
 			}
 		}
 		fits = fits && r.rows <= r.room

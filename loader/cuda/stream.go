@@ -15,11 +15,13 @@ import (
 type Stream uintptr
 
 // ErrThreadStream is returned for the per-thread default stream.
-var ErrThreadStream = errors.New("the per-thread default stream (2) orders nothing for a goroutine: use a stream of its own")
+var ErrThreadStream = errors.New(
+	"the per-thread default stream (2) orders nothing for a goroutine: use a stream of its own")
 
 // ErrCapturing is returned for a stream that is being captured into a graph. The graph would
 // hold the wait for one batch, or the end of it, and not those of later ones.
-var ErrCapturing = errors.New("the stream is being captured into a graph: call Wait before the capture, and Done after the launch")
+var ErrCapturing = errors.New("the stream is being captured into a graph: call Wait before the capture, and Done " +
+	"after the launch")
 
 // valid returns an error if work on the stream cannot be ordered.
 func (d *Device) valid(s Stream) error {

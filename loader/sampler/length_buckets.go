@@ -30,7 +30,8 @@ var _ interface {
 // epoch.
 func NewLengthBuckets(lengths []int, batch, buckets int) (*LengthBuckets, error) {
 	if batch < 1 || buckets < 1 || len(lengths) > 1<<32-1 {
-		return nil, fmt.Errorf("sampler: length buckets: %d records in batches of %d and %d buckets; all must be positive, and records fewer than 2^32", len(lengths), batch, buckets)
+		return nil, fmt.Errorf("sampler: length buckets: %d records in batches of %d and %d buckets; all must be positive, "+
+			"and records fewer than 2^32", len(lengths), batch, buckets)
 	}
 	o := &LengthBuckets{
 		sorted: make([]uint32, len(lengths)), batch: batch,

@@ -41,7 +41,8 @@ var _ interface {
 // ratios matter. draws is the number of positions of an epoch, at least 1.
 func NewMix(sizes []int, weights []float64, draws int) (*Mix, error) {
 	if len(weights) != len(sizes) || len(weights) > mixBlock {
-		return nil, fmt.Errorf("sampler: mix: %d weights for %d sources; give one weight per source, for at most %d sources", len(weights), len(sizes), mixBlock)
+		return nil, fmt.Errorf("sampler: mix: %d weights for %d sources; give one weight per source, for at most %d sources",
+			len(weights), len(sizes), mixBlock)
 	}
 	ends, n := make([]int, len(sizes)), 0
 	for i, size := range sizes {
@@ -52,7 +53,8 @@ func NewMix(sizes []int, weights []float64, draws int) (*Mix, error) {
 		ends[i] = n
 	}
 	if draws < 1 {
-		return nil, fmt.Errorf("sampler: mix: %d draws; an epoch must have at least 1: the sum of sizes draws as many as there are records", draws)
+		return nil, fmt.Errorf("sampler: mix: %d draws; an epoch must have at least 1: the sum of sizes draws as many as "+
+			"there are records", draws)
 	}
 	sum, err := checkWeights(weights)
 	if err != nil {
@@ -75,7 +77,8 @@ func NewMix(sizes []int, weights []float64, draws int) (*Mix, error) {
 func (m *Mix) check(weights []float64) error {
 	for i, w := range weights {
 		if w > 0 && m.share[i] == 0 {
-			return errors.New("sampler: mix: a positive weight is so small that its source would never be drawn from; weights must be at least 1/4096 of their sum")
+			return errors.New("sampler: mix: a positive weight is so small that its source would never be drawn from; weights " +
+				"must be at least 1/4096 of their sum")
 		}
 	}
 	return nil

@@ -43,13 +43,15 @@ func (o Regions) Validate(n int) error {
 	case o.Count < 1 || o.Count > n:
 		return fmt.Errorf("Regions: Count is %d; it must be from 1 to the number of records, %d", o.Count, n)
 	case o.Batch < o.Count || o.Batch%o.Count != 0:
-		return fmt.Errorf("Regions: Batch is %d; it must be BatchSize times World.Size, and a multiple of Count, %d", o.Batch, o.Count)
+		return fmt.Errorf("Regions: Batch is %d; it must be BatchSize times World.Size, and a multiple of Count, %d",
+			o.Batch, o.Count)
 	}
 	if err := Validate(o.inner(), n/o.Count); err != nil {
 		return err
 	}
 	if Repeats(o.inner()) || o.inner().Epoch(n/o.Count, 0, 0).Len() != n/o.Count {
-		return fmt.Errorf("Regions: Inner is %s, which does not visit each record once; Shuffle, Block and Sequential do", ID(o.Inner))
+		return fmt.Errorf("Regions: Inner is %s, which does not visit each record once; Shuffle, Block and Sequential do",
+			ID(o.Inner))
 	}
 	return nil
 }

@@ -43,9 +43,11 @@ func NewWeighted(weights []float64, draws int) (*Weighted, error) {
 		return nil, err
 	}
 	if draws < 1 {
-		return nil, fmt.Errorf("sampler: weighted: %d draws; an epoch must have at least 1: len(weights) draws as many as there are records", draws)
+		return nil, fmt.Errorf("sampler: weighted: %d draws; an epoch must have at least 1: len(weights) draws as many as "+
+			"there are records", draws)
 	}
-	return &Weighted{draws: draws, table: newAliases(weights, sum), id: fmt.Sprintf("weighted(%s,%d)", digest.Of(weights), draws)}, nil
+	return &Weighted{draws: draws, table: newAliases(weights, sum), id: fmt.Sprintf("weighted(%s,%d)", digest.Of(weights),
+		draws)}, nil
 }
 
 // checkWeights returns the sum of weights, and reports those that are not weights.

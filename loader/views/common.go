@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Common returns the fields of records of several datasets, which have these names for people. All must mean the same by a
-// number: a label by its class, an image by its layout and normalization.
+// Common returns the fields of records of several datasets, which have these names for people. All must mean the same
+// by a number: a label by its class, an image by its layout and normalization.
 func Common(names []string, fields [][]store.Field) ([]store.Field, error) {
 	out := slices.Clone(fields[0])
 	for i := range fields {
@@ -19,7 +19,9 @@ func Common(names []string, fields [][]store.Field) ([]store.Field, error) {
 		}
 	}
 	for k := range out {
-		if slices.ContainsFunc(fields, func(of []store.Field) bool { return !equal(of[k].Normalization, out[k].Normalization) }) {
+		if slices.ContainsFunc(fields, func(of []store.Field) bool {
+			return !equal(of[k].Normalization, out[k].Normalization)
+		}) {
 			out[k].Normalization = nil
 		}
 	}
@@ -30,18 +32,22 @@ func Common(names []string, fields [][]store.Field) ([]store.Field, error) {
 func agree(first, fields []store.Field) error {
 	same := func(f, g store.Field) bool { return f.Name == g.Name }
 	if !slices.EqualFunc(first, fields, same) {
-		return fmt.Errorf("the fields are %s there, and %s here; name those to load (fields=)", namesOf(first), namesOf(fields))
+		return fmt.Errorf("the fields are %s there, and %s here; name those to load (fields=)", namesOf(first),
+			namesOf(fields))
 	}
 	for i, f := range first {
 		g := fields[i]
 		if kindOf(f) != kindOf(g) {
-			return fmt.Errorf("field %q is %s there, and %s here; preprocess both alike, or leave it out (fields=)", f.Name, kindOf(f), kindOf(g))
+			return fmt.Errorf("field %q is %s there, and %s here; preprocess both alike, or leave it out (fields=)", f.Name,
+				kindOf(f), kindOf(g))
 		}
 		if !slices.Equal(f.Classes, g.Classes) {
-			return fmt.Errorf("field %q has the classes %s there, and %s here, so that a number is not the same class; preprocess both alike, or leave it out (fields=)", f.Name, classes(f), classes(g))
+			return fmt.Errorf("field %q has the classes %s there, and %s here, so that a number is not the same class; "+
+				"preprocess both alike, or leave it out (fields=)", f.Name, classes(f), classes(g))
 		}
 		if n, m := f.Normalization, g.Normalization; applied(n) != applied(m) || applied(n) && !equal(n, m) {
-			return fmt.Errorf("field %q is stored after another normalization, %s there and %s here; preprocess both alike (--normalize)", f.Name, figures(n), figures(m))
+			return fmt.Errorf("field %q is stored after another normalization, %s there and %s here; preprocess both alike "+
+				"(--normalize)", f.Name, figures(n), figures(m))
 		}
 	}
 	return nil
@@ -79,7 +85,8 @@ func classes(f store.Field) string {
 func applied(n *store.Normalization) bool { return n != nil && n.Applied }
 
 func equal(a, b *store.Normalization) bool {
-	return a == b || a != nil && b != nil && a.Applied == b.Applied && a.Scale == b.Scale && slices.Equal(a.Mean, b.Mean) && slices.Equal(a.Std, b.Std)
+	return a == b || a != nil && b != nil && a.Applied == b.Applied && a.Scale == b.Scale &&
+		slices.Equal(a.Mean, b.Mean) && slices.Equal(a.Std, b.Std)
 }
 
 func figures(n *store.Normalization) string {

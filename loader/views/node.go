@@ -136,7 +136,8 @@ func (n *Node) check(depth int) error {
 	}
 	kinds := n.kinds()
 	if len(kinds) != 1 {
-		return fmt.Errorf("each part of a view has one of dataset, select, zip, concat and window, not %d: %q", len(kinds), kinds)
+		return fmt.Errorf("each part of a view has one of dataset, select, zip, concat and window, not %d: %q",
+			len(kinds), kinds)
 	}
 	kind := kinds[0]
 	for _, p := range []struct {
@@ -173,7 +174,8 @@ func (n *Node) kinds() (kinds []string) {
 	for _, k := range []struct {
 		name string
 		is   bool
-	}{{"dataset", n.Dataset != ""}, {"select", n.Select != nil}, {"zip", n.Zip != nil}, {"concat", n.Concat != nil}, {"window", n.Window != nil}} {
+	}{{"dataset", n.Dataset != ""}, {"select", n.Select != nil}, {"zip", n.Zip != nil}, {"concat", n.Concat != nil},
+		{"window", n.Window != nil}} {
 		if k.is {
 			kinds = append(kinds, k.name)
 		}

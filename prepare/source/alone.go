@@ -11,7 +11,8 @@ import (
 )
 
 // filesAtTop are the kinds of folders whose files at the top are the source, and what their names end in.
-var filesAtTop = map[string][]string{"npy": {".npy"}, "parquet": {".parquet"}, "tar": {".tar", ".tar.gz", ".tar.zst", ".tar.bz2", ".tgz"}, "zip": {".zip"}}
+var filesAtTop = map[string][]string{"npy": {".npy"}, "parquet": {".parquet"},
+	"tar": {".tar", ".tar.gz", ".tar.zst", ".tar.bz2", ".tgz"}, "zip": {".zip"}}
 
 // Alone returns an error if a folder that was found to be of a kind also holds other data, which that kind would leave
 // out: images, files of other kinds, or any of them in its folders.
@@ -31,7 +32,8 @@ func Alone(ctx context.Context, path, kind string) error {
 	if err != nil || other == "" {
 		return err
 	}
-	return fmt.Errorf("source %s: the folder holds %s files, and also %s, which would be left out; --from %s takes the %s files alone, --from imagefolder the images; or give one of the files, or a glob",
+	return fmt.Errorf("source %s: the folder holds %s files, and also %s, which would be left out; --from %s takes the "+
+		"%s files alone, --from imagefolder the images; or give one of the files, or a glob",
 		path, endings[0], other, kind, endings[0])
 }
 

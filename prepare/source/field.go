@@ -41,8 +41,8 @@ func LabelField(name string, classes []string) Field {
 // Image reports whether the values are files of images.
 func (f Field) Image() bool { return f.Content == tensor.Image }
 
-// BoxFormat says how the numbers of boxes are written. The zero value is that of datasets: left, top, right and bottom in
-// pixels.
+// BoxFormat says how the numbers of boxes are written. The zero value is that of datasets: left, top, right and bottom
+// in pixels.
 type BoxFormat struct {
 	Layout   string // "xyxy" or "", "xywh" or "cxcywh"
 	Relative bool   // x by the width of the image, y by its height; of keypoints as well

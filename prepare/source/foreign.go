@@ -25,7 +25,8 @@ var foreign = map[string]string{
 }
 
 const (
-	audio = "is a sound, which is not decoded here; write its samples as arrays with numpy.save, or keep files as they are in a tar"
+	audio = "is a sound, which is not decoded here; write its samples as arrays with numpy.save, or keep files as they " +
+		"are in a tar"
 	video = "is a video, which is not decoded here; write its frames as images, or keep files as they are in a tar"
 )
 
@@ -55,7 +56,8 @@ func strange(path string) string {
 	switch {
 	case text == "":
 		return "is empty"
-	case hasPrefix(text, "\xff\xd8\xff", "\x89PNG\r\n", "GIF8", "RIFF", "II*\x00", "MM\x00*", "II+\x00", "MM\x00+"), len(text) > 12 && (text[4:12] == "ftypavif" || text[4:11] == "ftyphei" || text[4:12] == "ftypmif1"):
+	case hasPrefix(text, "\xff\xd8\xff", "\x89PNG\r\n", "GIF8", "RIFF", "II*\x00", "MM\x00*", "II+\x00", "MM\x00+"),
+		len(text) > 12 && (text[4:12] == "ftypavif" || text[4:11] == "ftyphei" || text[4:12] == "ftypmif1"):
 		return "is a file of one image; give the folder that it is in"
 	case strings.HasPrefix(text, "["):
 		return "looks like one JSON array; write an object a line, such as with jq -c '.[]', or --from says what it is"

@@ -18,12 +18,14 @@ import (
 // one after the other what its braces stand for.
 func Files(path string) ([]string, error) {
 	if path == "-" {
-		return nil, fmt.Errorf("source -: standard input can be read only once, and this needs two passes; save it to a file first")
+		return nil, fmt.Errorf("source -: standard input can be read only once, and this needs two passes; save it to " +
+			"a file first")
 	}
 	_, absent := vfs.Lstat(path)
 	if absent == nil {
 		if info, err := vfs.Stat(path); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0 {
-			return nil, fmt.Errorf("source %s: is %s, which is read only once; write what comes of it to a file first", path, describeMode(info.Mode()))
+			return nil, fmt.Errorf("source %s: is %s, which is read only once; write what comes of it to a file first", path,
+				describeMode(info.Mode()))
 		}
 		return []string{path}, nil
 	}

@@ -65,7 +65,9 @@ func SplitsOfFiles(files []string) FileSplits {
 // splitInName returns the word of a name that is a split's, "" where there is none or more
 // than one.
 func splitInName(name string) (found string) {
-	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
 		if !IsSplit(word) {
 			continue
 		}

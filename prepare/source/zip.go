@@ -8,8 +8,8 @@ import (
 	"iter"
 )
 
-// CheckZipName compares the name of a member in the directory of a zip archive with the one before the member's data, as
-// Python's zipfile does: no checksum covers them.
+// CheckZipName compares the name of a member in the directory of a zip archive with the one before the member's data,
+// as Python's zipfile does: no checksum covers them.
 func CheckZipName(archive io.ReaderAt, m *zip.File) error {
 	end, err := m.DataOffset()
 	if err != nil {

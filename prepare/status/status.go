@@ -83,7 +83,8 @@ func Read(ctx context.Context, dest string, now time.Time) (*Status, error) {
 func read(folder string, now time.Time) (*Status, error) {
 	entries, err := vfs.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
-		return nil, fmt.Errorf("%s: there are no parts; every rank makes one: %s", folder, shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
+		return nil, fmt.Errorf("%s: there are no parts; every rank makes one: %s", folder,
+			shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
 	}
 	if err != nil {
 		return nil, err
@@ -170,7 +171,8 @@ func summarize(folder string, parts []*part.Part, signs []*part.Sign, now time.T
 		}
 	}
 	if s.WorldSize == 0 {
-		return nil, fmt.Errorf("%s: there are no parts; every rank makes one: %s", folder, shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
+		return nil, fmt.Errorf("%s: there are no parts; every rank makes one: %s", folder,
+			shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
 	}
 	for _, r := range ranks {
 		s.Ranks = append(s.Ranks, r)

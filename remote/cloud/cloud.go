@@ -125,7 +125,9 @@ func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag s
 	}
 	if begin, known := beginOf(r); known && begin != off {
 		r.Close()
-		return remote.Body{}, remote.NewError("read", b.object(key), nil, fmt.Errorf("asked for the bytes from %d on, it answers with those from %d on", off, begin))
+		return remote.Body{},
+			remote.NewError("read", b.object(key), nil,
+				fmt.Errorf("asked for the bytes from %d on, it answers with those from %d on", off, begin))
 	}
 	o := remote.Object{Key: key, Size: r.Size(), ETag: cmp.Or(etag, tag)}
 	return remote.Body{ReadCloser: body{r, ctx, b, key}, Object: o}, nil
@@ -193,7 +195,8 @@ func (b *bucket) NewWriter(ctx context.Context, key string, opts remote.WriteOpt
 		kind = "application/octet-stream"
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w, err := b.blob.NewWriter(ctx, key, &blob.WriterOptions{ContentType: kind, IfNotExist: opts.IfNotExist, BufferSize: opts.PartBytes, MaxConcurrency: opts.Parts})
+	w, err := b.blob.NewWriter(ctx, key, &blob.WriterOptions{ContentType: kind, IfNotExist: opts.IfNotExist,
+		BufferSize: opts.PartBytes, MaxConcurrency: opts.Parts})
 	if err != nil {
 		cancel()
 		return nil, b.mark(ctx, "write", key, err)

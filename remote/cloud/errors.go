@@ -53,7 +53,8 @@ func ofStatus(err error) error {
 		return remote.ErrNotFound
 	case http.StatusPreconditionFailed:
 		return remote.ErrChanged
-	case http.StatusMovedPermanently, http.StatusMethodNotAllowed, http.StatusRequestURITooLong, http.StatusRequestedRangeNotSatisfiable, http.StatusNotImplemented:
+	case http.StatusMovedPermanently, http.StatusMethodNotAllowed, http.StatusRequestURITooLong,
+		http.StatusRequestedRangeNotSatisfiable, http.StatusNotImplemented:
 		return remote.ErrInvalid
 	case http.StatusBadRequest:
 		var code interface{ ErrorCode() string }
@@ -66,7 +67,8 @@ func ofStatus(err error) error {
 
 // refusals are codes of bad requests of S3 that fail again when retried. A retry fixes others: a body
 // that came corrupt, or too slowly.
-var refusals = []string{"InvalidBucketName", "InvalidArgument", "InvalidRequest", "InvalidURI", "KeyTooLongError", "IllegalLocationConstraintException"}
+var refusals = []string{"InvalidBucketName", "InvalidArgument", "InvalidRequest", "InvalidURI", "KeyTooLongError",
+	"IllegalLocationConstraintException"}
 
 // noBucket is what the stores say where it is the bucket that is missing.
 var noBucket = []string{"NoSuchBucket", "ContainerNotFound", "specified bucket does not exist"}
@@ -86,10 +88,13 @@ type advice struct {
 }
 
 const (
-	forS3     = "; give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws, or ?anonymous=true for a public bucket"
-	forAzure  = "; give credentials: az login, or AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING"
+	forS3 = "; give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws, or " +
+		"?anonymous=true for a public bucket"
+	forAzure = "; give credentials: az login, or AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or " +
+		"AZURE_STORAGE_CONNECTION_STRING"
 	forURL    = "; write the endpoint with its scheme: ?endpoint=https://HOST:PORT"
-	forGoogle = "; give credentials: gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS, or ?anonymous=true for a public bucket"
+	forGoogle = "; give credentials: gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS, or " +
+		"?anonymous=true for a public bucket"
 )
 
 var knownErrors = []advice{
@@ -99,12 +104,15 @@ var knownErrors = []advice{
 	{"MovedPermanently", remote.ErrInvalid, "; the bucket is in another region: name that, ?region=eu-west-1"},
 	{"failed to parse endpoint URL", remote.ErrInvalid, forURL},
 	{"unsupported protocol scheme", remote.ErrInvalid, forURL},
-	{"server gave HTTP response to HTTPS client", remote.ErrInvalid, "; the endpoint speaks HTTP: ?endpoint=http://HOST:PORT"},
-	{"certificate signed by unknown authority", remote.ErrInvalid, "; name a file with its authority: AWS_CA_BUNDLE for S3, SSL_CERT_FILE for any store"},
+	{"server gave HTTP response to HTTPS client", remote.ErrInvalid,
+		"; the endpoint speaks HTTP: ?endpoint=http://HOST:PORT"},
+	{"certificate signed by unknown authority", remote.ErrInvalid,
+		"; name a file with its authority: AWS_CA_BUNDLE for S3, SSL_CERT_FILE for any store"},
 	{"could not find default credentials", remote.ErrPermission, forGoogle},
 	{"GOOGLE_APPLICATION_CREDENTIALS environment variable", remote.ErrPermission, forGoogle},
 	{"DefaultAzureCredential", remote.ErrPermission, forAzure},
-	{"Options.AccountName is required", remote.ErrInvalid, "; name the account: ?storage_account=NAME, or AZURE_STORAGE_ACCOUNT"},
+	{"Options.AccountName is required", remote.ErrInvalid,
+		"; name the account: ?storage_account=NAME, or AZURE_STORAGE_ACCOUNT"},
 }
 
 // adviceFor returns the advice for what an SDK said, or none.

@@ -21,7 +21,8 @@ import (
 // print it and go on. Emulators are left to that.
 func openGoogle(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	q := u.Query()
-	if os.Getenv("STORAGE_EMULATOR_HOST") != "" || os.Getenv("STORAGE_EMULATOR_HOST_GRPC") != "" || q.Has("universe_domain") {
+	if os.Getenv("STORAGE_EMULATOR_HOST") != "" || os.Getenv("STORAGE_EMULATOR_HOST_GRPC") != "" ||
+		q.Has("universe_domain") {
 		return blob.OpenBucket(ctx, u.String())
 	}
 	if isAnonymous(q) {

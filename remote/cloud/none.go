@@ -25,5 +25,6 @@ func Open(_ context.Context, text string) (remote.Bucket, *remote.URL, error) {
 		b, err := web.Open(u)
 		return b, u, err
 	}
-	return nil, nil, fmt.Errorf("open %s: this program was built with -tags nocloud, without %s://; build it without that tag (make build): %w", u, u.Scheme, errors.ErrUnsupported)
+	return nil, nil, fmt.Errorf("open %s: this program was built with -tags nocloud, without %s://; build it without "+
+		"that tag (make build): %w", u, u.Scheme, errors.ErrUnsupported)
 }

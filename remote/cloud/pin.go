@@ -30,7 +30,8 @@ type pin struct {
 // another host is not followed.
 func ownConnections(o *s3.Options) {
 	if b, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
-		o.HTTPClient = &http.Client{Transport: b.WithTransportOptions(web.KeepMany).GetTransport(), Timeout: b.GetTimeout(), CheckRedirect: sameHost}
+		o.HTTPClient = &http.Client{Transport: b.WithTransportOptions(web.KeepMany).GetTransport(), Timeout: b.GetTimeout(),
+			CheckRedirect: sameHost}
 	}
 }
 
@@ -39,7 +40,8 @@ func ownConnections(o *s3.Options) {
 func sameHost(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	switch {
-	case r.Response == nil || r.Response.StatusCode != http.StatusTemporaryRedirect && r.Response.StatusCode != http.StatusPermanentRedirect:
+	case r.Response == nil || r.Response.StatusCode != http.StatusTemporaryRedirect &&
+		r.Response.StatusCode != http.StatusPermanentRedirect:
 		return http.ErrUseLastResponse // others change the method
 	case r.URL.Host != first.Host || r.URL.Scheme != first.Scheme:
 		return fmt.Errorf("the answer leads to another host, %s, which gets no credentials", r.URL.Host)
@@ -84,7 +86,9 @@ func (p *pin) before(as func(any) bool) error {
 		amazon.IfMatch = aws.String(p.etag)
 	case as(&azure):
 		tag := azcore.ETag(p.etag)
-		azure.AccessConditions = &azblob.AccessConditions{ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: &tag}}
+		azure.AccessConditions = &azblob.AccessConditions{
+			ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: &tag},
+		}
 	case as(&google):
 		if n, ok := generationOf(p.etag); ok {
 			*google = (*google).Generation(n)

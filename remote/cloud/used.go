@@ -27,7 +27,8 @@ func (b *bucket) used(kind error) string {
 	case b.scheme == "s3" && b.blob.As(&amazon):
 		return usedByS3(amazon.Options())
 	case b.scheme == "gs":
-		return fmt.Sprintf(" (credentials: %s)", set("those of gcloud auth application-default login", "GOOGLE_APPLICATION_CREDENTIALS"))
+		return fmt.Sprintf(" (credentials: %s)", set("those of gcloud auth application-default login",
+			"GOOGLE_APPLICATION_CREDENTIALS"))
 	case b.scheme == "azblob":
 		return fmt.Sprintf(" (account: %s; credentials: %s)", cmp.Or(os.Getenv("AZURE_STORAGE_ACCOUNT"), "that of the URL"),
 			set("a login", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"))
@@ -43,7 +44,8 @@ func usedByS3(o s3.Options) string {
 	if _, anonymous := o.Credentials.(aws.AnonymousCredentials); o.Credentials == nil || anonymous {
 		return " (" + strings.Join(append(said, "credentials: none"), "; ") + ")"
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // they are known, unless they are what is missing
+	// they are known, unless they are what is missing
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if c, err := o.Credentials.Retrieve(ctx); err == nil && c.Source != "" {
 		source := c.Source

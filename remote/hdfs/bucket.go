@@ -112,7 +112,8 @@ func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, _ []byt
 		return remote.Page{}, err
 	}
 	if delimiter != "" && delimiter != "/" {
-		return remote.Page{}, remote.NewError("list", b.object(prefix), remote.ErrInvalid, fmt.Errorf("folders end with /, and not with %q", delimiter))
+		return remote.Page{}, remote.NewError("list", b.object(prefix), remote.ErrInvalid,
+			fmt.Errorf("folders end with /, and not with %q", delimiter))
 	}
 	var page remote.Page
 	todo := []string{prefix[:strings.LastIndexByte(prefix, '/')+1]}
@@ -129,7 +130,8 @@ func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, _ []byt
 				key += "/"
 			}
 			switch {
-			case isTemporary(info.Name()) || !strings.HasPrefix(key, prefix) && !(info.IsDir() && strings.HasPrefix(prefix, key)):
+			case isTemporary(info.Name()) || !strings.HasPrefix(key, prefix) &&
+				!(info.IsDir() && strings.HasPrefix(prefix, key)):
 			case !info.IsDir():
 				page.Objects = append(page.Objects, objectOf(key, info))
 			case delimiter == "":

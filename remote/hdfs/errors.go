@@ -37,7 +37,8 @@ func (b *bucket) explain(ctx context.Context, op, key string, err *error) {
 // exceptions are Java's for what stays as it is.
 var exceptions = map[string]error{
 	"AccessControlException": remote.ErrPermission, "InvalidToken": remote.ErrPermission,
-	"NSQuotaExceededException": remote.ErrInvalid, "DSQuotaExceededException": remote.ErrInvalid, "InvalidPathException": remote.ErrInvalid,
+	"NSQuotaExceededException": remote.ErrInvalid, "DSQuotaExceededException": remote.ErrInvalid,
+	"InvalidPathException":        remote.ErrInvalid,
 	"ParentNotDirectoryException": remote.ErrInvalid, "FSLimitException$PathComponentTooLongException": remote.ErrInvalid,
 	"SnapshotAccessControlException": remote.ErrPermission,
 }

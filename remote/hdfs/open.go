@@ -53,7 +53,8 @@ func (b *bucket) configure(u *remote.URL, conf hadoopconf.HadoopConf) error {
 	}
 	b.options = hdfs.ClientOptionsFromConf(conf)
 	if b.options.KerberosClient != nil {
-		return errors.New("the cluster of HADOOP_CONF_DIR asks for Kerberos, which is not supported; copy the files: hdfs dfs -get")
+		return errors.New("the cluster of HADOOP_CONF_DIR asks for Kerberos, which is not supported; copy the files: " +
+			"hdfs dfs -get")
 	}
 	b.options.Addresses = namenodes(conf, u.Bucket)
 	b.options.NamenodeDialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {

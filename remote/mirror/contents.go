@@ -46,7 +46,8 @@ func (op *opener) contents(r io.ReaderAt, size int64) (*contents, error) {
 	}
 	c.plain, c.packed, c.known = tidy(c.plain, 0), tidy(c.packed, 0), tidy(c.known, 0)
 	if i := slices.IndexFunc(c.packed, func(p part) bool { return touches(p, c.plain) }); i >= 0 {
-		return nil, fmt.Errorf("chunks at byte %d (%d bytes) lie in another dataset: %w", c.packed[i].off, c.packed[i].n, store.ErrCorrupt)
+		return nil, fmt.Errorf("chunks at byte %d (%d bytes) lie in another dataset: %w", c.packed[i].off, c.packed[i].n,
+			store.ErrCorrupt)
 	}
 	return c, nil
 }

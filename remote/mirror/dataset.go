@@ -87,7 +87,8 @@ func (op *opener) open(ctx context.Context, key string) (*mmapds.Dataset, error)
 	if op.cache.files.root, err = openFolder(op.cache.files.dir); err != nil {
 		return nil, err
 	}
-	op.cache.evictor = newEvictor(op.cache.opts.CacheDir, plan.folder, op.cache.opts.CacheBytes, &op.cache.segments, &op.cache.counts.evicted)
+	op.cache.evictor = newEvictor(op.cache.opts.CacheDir, plan.folder, op.cache.opts.CacheBytes, &op.cache.segments,
+		&op.cache.counts.evicted)
 	whole, err := plan.prepare(ctx)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,8 @@ func (op *opener) open(ctx context.Context, key string) (*mmapds.Dataset, error)
 		return nil, err
 	}
 	defer ends.Release()
-	ds, err := mmapds.Open(op.cache.files.path, mmapds.WithFields(op.cache.opts.Fields...), mmapds.WithSplit(op.cache.opts.Split), mmapds.WithPager(op.cache))
+	ds, err := mmapds.Open(op.cache.files.path, mmapds.WithFields(op.cache.opts.Fields...),
+		mmapds.WithSplit(op.cache.opts.Split), mmapds.WithPager(op.cache))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,8 @@ func (op *opener) settle() {
 func (op *opener) fetchSplit(ctx context.Context, whole *store.Dataset) (*use, error) {
 	var need []blocks
 	for _, c := range layout.Of(whole).Columns {
-		if op.cache.opts.Split == "" || whole.Manifest == nil || c.Part != layout.Offsets || c.Packed || len(c.Extents) != 1 { // shards of a folder have one split each
+		// shards of a folder have one split each
+		if op.cache.opts.Split == "" || whole.Manifest == nil || c.Part != layout.Offsets || c.Packed || len(c.Extents) != 1 {
 			continue
 		}
 		e := c.Extents[0]
@@ -137,7 +140,8 @@ func (op *opener) fetchSplit(ctx context.Context, whole *store.Dataset) (*use, e
 	u, err := op.cache.ensure(ctx, need)
 	if err == nil && !u.InFiles() {
 		u.Release()
-		err = fmt.Errorf("%s: %s; there must be room for the offsets of a split", op.cache.opts.CacheDir, op.cache.memory.reason())
+		err = fmt.Errorf("%s: %s; there must be room for the offsets of a split", op.cache.opts.CacheDir,
+			op.cache.memory.reason())
 	}
 	return u, err
 }

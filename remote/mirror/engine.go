@@ -148,7 +148,9 @@ func (e *engine) bridgeLocked(ranges []blocks) []blocks {
 	if len(ranges) < 2 || !e.d.index.fits || e.d.memory.active() {
 		return ranges
 	}
-	slices.SortFunc(ranges, func(a, b blocks) int { return cmp.Or(cmp.Compare(a.x.base, b.x.base), cmp.Compare(a.from, b.from)) })
+	slices.SortFunc(ranges, func(a, b blocks) int {
+		return cmp.Or(cmp.Compare(a.x.base, b.x.base), cmp.Compare(a.from, b.from))
+	})
 	out := ranges[:1]
 	for _, r := range ranges[1:] {
 		last := &out[len(out)-1]
@@ -337,7 +339,8 @@ func (e *engine) pickLocked() *job {
 // fullLocked reports whether enough is under way: as many requests as the limit says, or, while they
 // are small, as many as bring about as much.
 func (e *engine) fullLocked() bool {
-	return e.running >= e.limit.most || e.flying > flyingBytes || e.running >= e.limit.now && e.flying > int64(e.limit.now)*smallBytes
+	return e.running >= e.limit.most || e.flying > flyingBytes || e.running >= e.limit.now &&
+		e.flying > int64(e.limit.now)*smallBytes
 }
 
 func (e *engine) run(j *job, n int64) {

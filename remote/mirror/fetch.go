@@ -93,7 +93,8 @@ func (f *fetcher) fetchRun(ctx context.Context, j *job, from, to int64) error {
 		}
 		f.c.counts.wrong.Add(1)
 		if try == tries {
-			return fmt.Errorf("mirror: %s: block %d (rows from %d) came %d times with another CRC32C than its checksum file says: %w",
+			return fmt.Errorf("mirror: %s: block %d (rows from %d) came %d times with another CRC32C than its checksum "+
+				"file says: %w",
 				f.client.Name(j.x.object), bad, bad*j.x.per, tries, store.ErrCorrupt)
 		}
 	}
@@ -123,13 +124,15 @@ func (f *fetcher) object(x *extent) remote.Object {
 
 // explain adds the object's fault to an error of the store, if it can be seen.
 func (f *fetcher) explain(ctx context.Context, x *extent, err error) error {
-	if ctx.Err() != nil || errors.Is(err, remote.ErrNotFound) || errors.Is(err, remote.ErrPermission) || errors.Is(err, remote.ErrUnavailable) && f.c.closed() {
+	if ctx.Err() != nil || errors.Is(err, remote.ErrNotFound) || errors.Is(err, remote.ErrPermission) ||
+		errors.Is(err, remote.ErrUnavailable) && f.c.closed() {
 		return err
 	}
 	o, statErr := f.client.Stat(ctx, x.object)
 	end := x.end()
 	if statErr == nil && o.Size < end {
-		return fmt.Errorf("mirror: %s: it has %d bytes, but the manifest says at least %d: %w", f.client.Name(x.object), o.Size, end, store.ErrCorrupt)
+		return fmt.Errorf("mirror: %s: it has %d bytes, but the manifest says at least %d: %w", f.client.Name(x.object),
+			o.Size, end, store.ErrCorrupt)
 	}
 	return err
 }
@@ -221,7 +224,8 @@ func (f *fetcher) fetchLarge(ctx context.Context, x *extent, block int64) error 
 		}
 	}
 	if sums != nil && sums.Compare(block, crc) != nil {
-		return fmt.Errorf("mirror: %s: record %d is not what its checksum says: %w", f.client.Name(x.object), block, store.ErrCorrupt)
+		return fmt.Errorf("mirror: %s: record %d is not what its checksum says: %w", f.client.Name(x.object), block,
+			store.ErrCorrupt)
 	}
 	if err := f.c.sums.writeArrived(x, block, crc); err != nil {
 		return fmt.Errorf("mirror: %s: %w", arrivedName, err)
@@ -247,7 +251,8 @@ func (f *fetcher) ifReplaced(ctx context.Context, err error) error {
 	}
 	data, _, readErr := f.client.ReadAll(ctx, f.version.seal.key, maxManifest)
 	if errors.Is(readErr, remote.ErrNotFound) || readErr == nil && layout.CRC32C(data) != f.version.seal.crc {
-		return fmt.Errorf("mirror: %s: %w: its manifest is another one than when it was opened; open it again", f.c.name, remote.ErrChanged)
+		return fmt.Errorf("mirror: %s: %w: its manifest is another one than when it was opened; open it again", f.c.name,
+			remote.ErrChanged)
 	}
 	return err
 }

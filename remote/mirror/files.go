@@ -133,7 +133,8 @@ func makeCache(dir string) error {
 		return fmt.Errorf("the cache: %w", err)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("the cache %s: others may write to it (%v), so its content cannot be trusted; chmod go-w %s, or name another folder", dir, info.Mode().Perm(), dir)
+		return fmt.Errorf("the cache %s: others may write to it (%v), so its content cannot be trusted; chmod go-w %s, or "+
+			"name another folder", dir, info.Mode().Perm(), dir)
 	}
 	return nil
 }

@@ -44,7 +44,8 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 		}
 		for _, name := range []string{layout.ZarrNode, ".zgroup", ".zarray"} {
 			if _, statErr := op.cache.client.Stat(ctx, path.Join(key, name)); statErr == nil {
-				return nil, fmt.Errorf("it is Zarr that penstock did not write, which is read from files only; make a dataset of it with preprocess: %w", store.ErrUnsupported)
+				return nil, fmt.Errorf("it is Zarr that penstock did not write, which is read from files only; make a dataset of "+
+					"it with preprocess: %w", store.ErrUnsupported)
 			}
 		}
 		return nil, fmt.Errorf("it is not a penstock dataset: %w", err)
@@ -101,7 +102,8 @@ func (op *opener) skeleton(whole *store.Dataset, m *store.Manifest, data []byte)
 			payload, sums := m.Shards[i].Files[2*k], m.Shards[i].Files[2*k+1]
 			err := sparse(op.cache.files.root, payload.Name, payload.Bytes, layout.Header(c.Spec, e.Count))
 			if err == nil {
-				err = sparse(op.cache.files.root, sums.Name, sums.Bytes, layout.SumsHeader(layout.Blocks(e.Count, c.Spec.RecordBytes())))
+				err = sparse(op.cache.files.root, sums.Name, sums.Bytes,
+					layout.SumsHeader(layout.Blocks(e.Count, c.Spec.RecordBytes())))
 			}
 			if err != nil {
 				return fmt.Errorf("the mirror: %w", err)

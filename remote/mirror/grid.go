@@ -26,9 +26,10 @@ const (
 // grid divides the files of a dataset into blocks: what a checksum covers, what is fetched,
 // and what has a bit in the state. Blocks are numbered over all extents.
 type grid struct {
-	extents  []*extent
-	files    map[string][]*extent // those of a file, by its path
-	packed   *extent              // chunks of the columns that are packed; nil if there are none, or they came with the metadata
+	extents []*extent
+	files   map[string][]*extent // those of a file, by its path
+	// chunks of the columns that are packed; nil if there are none, or they came with the metadata
+	packed   *extent
 	blocks   int64
 	segments int64
 	bytes    int64 // of all blocks

@@ -16,7 +16,8 @@ func (op *opener) planHDF5(ctx context.Context, key string) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{file: hdf5Name, folder: folderName("hdf5", op.cache.client.Bucket().String(), key, o.ETag, fmt.Sprint(o.Size, op.cache.opts.Fields))}
+	p := &plan{file: hdf5Name, folder: folderName("hdf5", op.cache.client.Bucket().String(), key, o.ETag,
+		fmt.Sprint(o.Size, op.cache.opts.Fields))}
 	p.prepare = func(ctx context.Context) (*store.Dataset, error) { return op.prepareHDF5(ctx, o) }
 	return p, nil
 }
@@ -29,7 +30,8 @@ func (op *opener) prepareHDF5(ctx context.Context, o remote.Object) (*store.Data
 	if err != nil {
 		return nil, err
 	}
-	opened, err := layout.OpenHDF5(filepath.Join(op.cache.files.dir, hdf5Name), c.file, op.cache.opts.Fields, layout.Undone)
+	opened, err := layout.OpenHDF5(filepath.Join(op.cache.files.dir, hdf5Name), c.file, op.cache.opts.Fields,
+		layout.Undone)
 	if err != nil {
 		return nil, err
 	}

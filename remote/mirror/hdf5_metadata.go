@@ -59,7 +59,8 @@ func (op *opener) hasMetadata(file *os.File, size int64) bool {
 	var list []part
 	for line := range strings.Lines(rest) {
 		var p part
-		if n, err := fmt.Sscanf(line, "%d %d\n", &p.off, &p.n); n != 2 || err != nil || p.off < 0 || p.n <= 0 || p.n > size || p.off > size-p.n {
+		if n, err := fmt.Sscanf(line, "%d %d\n", &p.off, &p.n); n != 2 || err != nil || p.off < 0 || p.n <= 0 || p.n > size ||
+			p.off > size-p.n {
 			return false
 		}
 		list = append(list, p)

@@ -55,8 +55,10 @@ func (d *Dataset) Fits() error {
 	if c.index.fits {
 		return nil
 	}
-	return fmt.Errorf("mirror: %s has %.1f MB, and the cache may hold %.1f MB: raise the cache size (--cache-size) to %.1f MB or more",
-		c.name, float64(c.index.grid.bytes)/1e6, float64(c.evictor.limit)/1e6, math.Ceil(float64(c.index.grid.bytes)/19*20/1e5)/10)
+	return fmt.Errorf("mirror: %s has %.1f MB, and the cache may hold %.1f MB: raise the cache size (--cache-size) to "+
+		"%.1f MB or more",
+		c.name, float64(c.index.grid.bytes)/1e6, float64(c.evictor.limit)/1e6,
+		math.Ceil(float64(c.index.grid.bytes)/19*20/1e5)/10)
 }
 
 // fillBytes is how much Fill waits for at a time, while it has the next as much fetched.

@@ -51,7 +51,8 @@ func (o Options) resolve() (Options, error) {
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"CacheBytes", o.CacheBytes}, {"InFlight", int64(o.InFlight)}, {"RequestBytes", int64(o.RequestBytes)}, {"MemoryBytes", o.MemoryBytes}} {
+	}{{"CacheBytes", o.CacheBytes}, {"InFlight", int64(o.InFlight)}, {"RequestBytes", int64(o.RequestBytes)},
+		{"MemoryBytes", o.MemoryBytes}} {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("options: %s is negative", f.name))
 		}

@@ -28,7 +28,8 @@ func newPlaces(chunks []part) ([]part, error) {
 		case i > 0 && c == last:
 			continue
 		case i > 0 && c.off < last.end():
-			return nil, fmt.Errorf("two chunks share bytes: %d at byte %d, and %d at byte %d: %w", last.n, last.off, c.n, c.off, store.ErrCorrupt)
+			return nil, fmt.Errorf("two chunks share bytes: %d at byte %d, and %d at byte %d: %w", last.n, last.off, c.n, c.off,
+				store.ErrCorrupt)
 		case small && c.n < smallChunk && list[len(list)-1].end() == c.off && list[len(list)-1].n+c.n <= blockBytes:
 			list[len(list)-1].n += c.n
 		default:

@@ -31,7 +31,8 @@ func (op *opener) planZarr(ctx context.Context, key string) (*plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", layout.ZarrManifest, err)
 	}
-	p := &plan{file: zarrName, folder: folderName("zarr", op.cache.client.Bucket().String(), key, string(data), fmt.Sprint(op.cache.opts.Fields))}
+	p := &plan{file: zarrName, folder: folderName("zarr", op.cache.client.Bucket().String(), key, string(data),
+		fmt.Sprint(op.cache.opts.Fields))}
 	p.prepare = func(ctx context.Context) (*store.Dataset, error) {
 		op.cache.fetcher.version.seal = seal{manifest, layout.CRC32C(data)}
 		return op.prepareZarr(ctx, &zarrFiles{op, key, m, data})
@@ -182,7 +183,8 @@ func (z *zarrFiles) write(name string, off int64, from io.Reader, n int64) error
 		err = z.op.cache.evictor.room(pages(off, n))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w; there must be room for the metadata of Zarr and for all that is compressed", z.op.cache.opts.CacheDir, err)
+		return fmt.Errorf("%s: %w; there must be room for the metadata of Zarr and for all that is compressed",
+			z.op.cache.opts.CacheDir, err)
 	}
 	f, err := z.op.cache.files.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -71,7 +71,8 @@ func (b *bucket) check(a *http.Response, op, key string, off int64) (remote.Obje
 	case a.StatusCode != http.StatusOK:
 		return o, b.refused(a, op, key)
 	case off > 0:
-		return fail(remote.ErrInvalid, "the server sends whole files only, as Python's http.server does; use one that answers requests for ranges, such as nginx, or download the file")
+		return fail(remote.ErrInvalid, "the server sends whole files only, as Python's http.server does; use one that "+
+			"answers requests for ranges, such as nginx, or download the file")
 	default:
 		o.Size = a.ContentLength
 	}
@@ -117,8 +118,9 @@ func versionOf(h http.Header, size int64) string {
 
 // kinds are the sentinels of the refusals that stay what they are.
 var kinds = map[int]error{
-	http.StatusUnauthorized: remote.ErrPermission, http.StatusForbidden: remote.ErrPermission, http.StatusProxyAuthRequired: remote.ErrPermission,
-	http.StatusNotFound: remote.ErrNotFound, http.StatusGone: remote.ErrNotFound,
+	http.StatusUnauthorized: remote.ErrPermission, http.StatusForbidden: remote.ErrPermission,
+	http.StatusProxyAuthRequired: remote.ErrPermission,
+	http.StatusNotFound:          remote.ErrNotFound, http.StatusGone: remote.ErrNotFound,
 	http.StatusPreconditionFailed: remote.ErrChanged,
 	http.StatusNotImplemented:     remote.ErrInvalid,
 }

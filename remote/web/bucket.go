@@ -47,7 +47,8 @@ func (b *bucket) Stat(ctx context.Context, key string) (remote.Object, error) {
 	}
 	a.Body.Close()
 	if a.object.Size < 0 {
-		return remote.Object{}, remote.NewError("stat", b.name(key), remote.ErrInvalid, errors.New("the server does not say how many bytes it has; download it, and use the file"))
+		return remote.Object{}, remote.NewError("stat", b.name(key), remote.ErrInvalid,
+			errors.New("the server does not say how many bytes it has; download it, and use the file"))
 	}
 	return a.object, nil
 }
@@ -98,7 +99,8 @@ func (b *bucket) Copy(_ context.Context, _, to string) error { return b.readOnly
 func (b *bucket) Delete(_ context.Context, key string) error { return b.readOnly("delete", key) }
 
 func (b *bucket) readOnly(op, key string) error {
-	return remote.NewError(op, b.name(key), remote.ErrInvalid, errors.New("it is read-only; write to a path, or to s3://, gs://, azblob:// or hdfs://"))
+	return remote.NewError(op, b.name(key), remote.ErrInvalid,
+		errors.New("it is read-only; write to a path, or to s3://, gs://, azblob:// or hdfs://"))
 }
 
 // name returns where an object is, for people.

@@ -45,7 +45,8 @@ func newHub(u *remote.URL, s *site) (*hub, error) {
 	}
 	var err error
 	text := cmp.Or(os.Getenv("HF_ENDPOINT"), defaultEndpoint)
-	if h.endpoint, err = url.Parse(strings.TrimRight(text, "/")); err != nil || h.endpoint.Host == "" || !strings.HasPrefix(h.endpoint.Scheme, "http") {
+	if h.endpoint, err = url.Parse(strings.TrimRight(text, "/")); err != nil || h.endpoint.Host == "" ||
+		!strings.HasPrefix(h.endpoint.Scheme, "http") {
 		return nil, fmt.Errorf("HF_ENDPOINT=%s is not like %s", remote.Redact(text), defaultEndpoint)
 	}
 	h.token, h.from, err = hubToken()
@@ -189,7 +190,8 @@ func (h *hub) explain(a *http.Response, kind error) (todo string, _ error) {
 	case "RepoNotFound":
 		return "there is no such dataset, or it is private; " + token + at, remote.ErrNoBucket
 	case "GatedRepo":
-		return fmt.Sprintf("accept its terms at %s; ", h.endpoint.JoinPath("datasets", h.dataset)) + token, remote.ErrPermission
+		return fmt.Sprintf("accept its terms at %s; ", h.endpoint.JoinPath("datasets", h.dataset)) + token,
+			remote.ErrPermission
 	}
 	if kind == remote.ErrPermission {
 		return token + at, kind

@@ -63,7 +63,8 @@ func (w *server) list(ctx context.Context, prefix, _ string) (remote.Page, error
 			return remote.Page{}, err
 		}
 	}
-	return remote.Page{}, remote.NewError("list", b.name(prefix), remote.ErrNotFound, errors.New("a web server does not list its folders; name a file, or a folder that has a "+manifest))
+	return remote.Page{}, remote.NewError("list", b.name(prefix), remote.ErrNotFound,
+		errors.New("a web server does not list its folders; name a file, or a folder that has a "+manifest))
 }
 
 func (w *server) explain(a *http.Response, kind error) (todo string, _ error) {

@@ -62,7 +62,8 @@ func follow(r *http.Request, via []*http.Request) error {
 	case len(via) >= maxRedirects:
 		return &redirectError{fmt.Sprintf("redirected %d times", maxRedirects)}
 	case r.URL.Scheme != "https" && (first.Scheme == "https" || r.URL.Scheme != "http"):
-		return &redirectError{fmt.Sprintf("the answer leads from https:// to %s://%s, which is not followed", r.URL.Scheme, r.URL.Host)}
+		return &redirectError{fmt.Sprintf("the answer leads from https:// to %s://%s, which is not followed", r.URL.Scheme,
+			r.URL.Host)}
 	case !sameOrigin(r.URL, first):
 		r.Header.Del("Authorization")
 	}
@@ -79,7 +80,8 @@ func (s *site) do(r *http.Request, key string) (*http.Response, error) {
 		again.URL, again.Host = at, ""
 		again.Header.Del("Authorization")
 		a, err := s.client.Do(again)
-		if err != nil || a.StatusCode < 400 || mayPass(a.StatusCode) || a.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+		if err != nil || a.StatusCode < 400 || mayPass(a.StatusCode) ||
+			a.StatusCode == http.StatusRequestedRangeNotSatisfiable {
 			if err != nil {
 				s.forget(key)
 			}

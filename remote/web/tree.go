@@ -119,7 +119,8 @@ func (e entry) object(prefix, delimiter string) (remote.Object, bool) {
 	}
 	rest, ok := strings.CutPrefix(o.Key, prefix)
 	inner := strings.TrimSuffix(rest, "/")
-	return o, ok && o.Size >= 0 && inner != "" && (e.Type == "file" || e.Type == "directory" && delimiter != "") && !(delimiter == "/" && strings.Contains(inner, "/"))
+	return o, ok && o.Size >= 0 && inner != "" && (e.Type == "file" || e.Type == "directory" && delimiter != "") &&
+		!(delimiter == "/" && strings.Contains(inner, "/"))
 }
 
 var nextLink = regexp.MustCompile(`<([^<>]+)>\s*;\s*rel="?next"?`)

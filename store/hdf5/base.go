@@ -73,7 +73,8 @@ func recipeOf(d *meta.Dataset, c *layout.Column) (encode.Recipe, error) {
 		}
 	}
 	if len(d.Filters) == 0 || !sameFilters(d.Filters, r) || r.Level < 1 || r.Level > 9 {
-		return r, fmt.Errorf("its filters %v are not those of this program, which cannot append to it; make a new file of it first: %w", d.Filters, store.ErrUnsupported)
+		return r, fmt.Errorf("its filters %v are not those of this program, which cannot append to it; make a new file of "+
+			"it first: %w", d.Filters, store.ErrUnsupported)
 	}
 	return r, nil
 }

@@ -41,7 +41,8 @@ func (c *Compression) text() string {
 const smallPart = 64
 
 // packs decides for each column how it is compressed; a nil one is not.
-func (c *Compression) packs(columns []layout.Column, sample func(k int, r encode.Recipe) ([]byte, error)) ([]*choice, error) {
+func (c *Compression) packs(columns []layout.Column, sample func(k int, r encode.Recipe) ([]byte, error)) (
+	[]*choice, error) {
 	total := int64(0)
 	for _, column := range columns {
 		total += column.Rows * int64(column.Spec.RecordBytes())
@@ -99,9 +100,11 @@ func (c *choice) note(column layout.Column) string {
 	if c.Records > 1 {
 		rows = fmt.Sprint(c.Records, " rows")
 	}
-	text := fmt.Sprintf("%s: compressed by gzip level %d, %s (%d bytes) a chunk, %d of them", column.Path()[1:], c.Level, rows, c.Bytes(), chunks)
+	text := fmt.Sprintf("%s: compressed by gzip level %d, %s (%d bytes) a chunk, %d of them", column.Path()[1:], c.Level,
+		rows, c.Bytes(), chunks)
 	if c.sample > 0 {
-		text += fmt.Sprintf("; expected to become %.3f of its %d bytes, by a sample of %d", c.Ratio, column.Rows*int64(c.Record), c.sample)
+		text += fmt.Sprintf("; expected to become %.3f of its %d bytes, by a sample of %d", c.Ratio,
+			column.Rows*int64(c.Record), c.sample)
 	}
 	text += ": " + c.Reason
 	if c.sample > 0 && c.Ratio > poorRatio {

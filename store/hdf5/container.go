@@ -47,7 +47,8 @@ type container interface {
 // writtenBy is the option of a build that has the name of its container.
 const writtenBy = "writer of HDF5"
 
-// continuing returns the container that continues the build in a stage: the one that began it, or for a new build the first.
+// continuing returns the container that continues the build in a stage: the one that began it, or for a new build the
+// first.
 func continuing(stage *write.Stage, opts Options) (container, error) {
 	known := opts.containers()
 	name := ""
@@ -62,7 +63,8 @@ func continuing(stage *write.Stage, opts Options) (container, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("cannot resume: %s began the file, and this program has %s only; resume it with a program that has both (one that is built with cgo), or begin anew without resuming", name, known[0].name())
+	return nil, fmt.Errorf("cannot resume: %s began the file, and this program has %s only; resume it with a program "+
+		"that has both (one that is built with cgo), or begin anew without resuming", name, known[0].name())
 }
 
 // completeAttribute is what a file has when all else is in it.

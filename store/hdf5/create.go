@@ -24,7 +24,8 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	if err := check(schema, opts); err != nil {
 		return nil, fmt.Errorf("store: create %q: %w", dest, err)
 	}
-	stage, err := write.OpenStage(dest, write.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
+	stage, err := write.OpenStage(dest, write.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append,
+		Keep: opts.Journal != nil})
 	if err != nil {
 		return nil, fmt.Errorf("store: create: %w", err)
 	}

@@ -24,8 +24,9 @@
 // than 60,000 bytes, which an object header cannot hold, is the dataset
 // /penstock/ATTRIBUTE/FIELD instead.
 //
-// Records are written by pwrite at their offsets, while libhdf5 does not have the file open; where the lengths of the columns are not known before the last record, they wait in
-// .npy files. So writing goes at the speed of the disk, and no record passes through the library.
+// Records are written by pwrite at their offsets, while libhdf5 does not have the file open; where the lengths of the
+// columns are not known before the last record, they wait in .npy files. So writing goes at the speed of the disk, and
+// no record passes through the library.
 //
 // With Options.Compress, the arrays that make up most of the bytes are not contiguous but in
 // chunks of whole records, which go through gzip, and through shuffle where that helps. Several

@@ -59,7 +59,8 @@ func reopen(with container, path string, columns []layout.Column, state json.Raw
 
 func (a *array) restore(state arrayState) error {
 	if state.Values < 0 || state.Values > a.values.room || state.Sums < 0 || state.Sums > a.sums.room {
-		return fmt.Errorf("%s: %d bytes and %d of checksums do not fit: %w", a.meta.Path(), state.Values, state.Sums, store.ErrCorrupt)
+		return fmt.Errorf("%s: %d bytes and %d of checksums do not fit: %w", a.meta.Path(), state.Values, state.Sums,
+			store.ErrCorrupt)
 	}
 	a.values.done, a.sums.done = state.Values, state.Sums
 	return a.blocks.Reopen(state.Block, state.CRC32C)

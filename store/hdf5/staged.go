@@ -197,7 +197,8 @@ func (s *staged) complete(m *store.Manifest) error {
 		return err
 	}
 	root := []encode.Attribute{
-		encode.Text("format", m.Format), encode.Integer("format_version", int64(m.Version)), encode.Integer("num_samples", m.Records),
+		encode.Text("format", m.Format), encode.Integer("format_version", int64(m.Version)),
+		encode.Integer("num_samples", m.Records),
 	}
 	return s.container.complete(s.path, all[:own], all[own:], root)
 }

@@ -84,7 +84,8 @@ func putBack(stage *write.Stage, state json.RawMessage) error {
 	defer f.Close()
 	for _, g := range s.Parts {
 		if g.At < 0 || int64(len(g.Bytes)) > s.Size-g.At {
-			return fmt.Errorf("the structure of the file: %d bytes at %d of %d: %w", len(g.Bytes), g.At, s.Size, store.ErrCorrupt)
+			return fmt.Errorf("the structure of the file: %d bytes at %d of %d: %w", len(g.Bytes), g.At, s.Size,
+				store.ErrCorrupt)
 		}
 		if _, err := f.WriteAt(g.Bytes, g.At); err != nil {
 			return pathless(err)

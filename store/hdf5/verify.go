@@ -89,7 +89,8 @@ func (a *array) checkChunks(f *meta.File, want *encode.Object) error {
 	}
 	chunk := append([]int64{int64(a.object.Chunked.Records)}, want.Dims[1:]...)
 	if !slices.Equal(d.Layout.ChunkDims, chunk) || !sameFilters(d.Filters, a.object.Chunked.Recipe) {
-		return fmt.Errorf("%s has chunks of %v through %v, not of %v through %v", want.Path, d.Layout.ChunkDims, d.Filters, chunk, a.object.Chunked.Filters())
+		return fmt.Errorf("%s has chunks of %v through %v, not of %v through %v", want.Path, d.Layout.ChunkDims, d.Filters,
+			chunk, a.object.Chunked.Filters())
 	}
 	table, err := d.Chunks()
 	if err != nil {
@@ -100,7 +101,8 @@ func (a *array) checkChunks(f *meta.File, want *encode.Object) error {
 		stored, rows = stored+c.Size, rows+int64(a.object.Chunked.Records)
 	}
 	if stored != a.stored || rows < a.meta.Rows || rows-int64(a.object.Chunked.Records) >= a.meta.Rows {
-		return fmt.Errorf("%s has %d chunks of %d bytes for %d rows, but %d bytes were written", want.Path, len(table.Chunks), stored, a.meta.Rows, a.stored)
+		return fmt.Errorf("%s has %d chunks of %d bytes for %d rows, but %d bytes were written", want.Path, len(table.Chunks),
+			stored, a.meta.Rows, a.stored)
 	}
 	return nil
 }

@@ -142,7 +142,8 @@ func (v *verifier) checkIdentity() {
 	v.result.Corruptions++
 	if v.opts.Corrupt != nil {
 		v.opts.Corrupt(&store.CorruptionError{Path: v.data.Path, Last: v.data.Records - 1,
-			Err: fmt.Errorf("its records have the id %s, but its manifest says %s: they do not belong together: %w", got, id.manifest.ID, store.ErrCorrupt)})
+			Err: fmt.Errorf("its records have the id %s, but its manifest says %s: they do not belong together: %w", got,
+				id.manifest.ID, store.ErrCorrupt)})
 	}
 }
 

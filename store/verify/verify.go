@@ -18,9 +18,10 @@ import (
 
 // Options configures Dataset. The zero value is usable.
 type Options struct {
-	Workers  int                          // that read in parallel; 0 means GOMAXPROCS
-	Progress func(n int64)                // called with n more bytes checked, from one goroutine at a time; may be nil
-	Corrupt  func(*store.CorruptionError) // called with each corruption, in no order, from one goroutine at a time; may be nil
+	Workers  int           // that read in parallel; 0 means GOMAXPROCS
+	Progress func(n int64) // called with n more bytes checked, from one goroutine at a time; may be nil
+	// called with each corruption, in no order, from one goroutine at a time; may be nil
+	Corrupt func(*store.CorruptionError)
 }
 
 // Result is what Dataset did.

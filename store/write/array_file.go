@@ -162,7 +162,8 @@ func (a *arrayFile) resume(folder *Folder, name string, rows int64, crc uint32) 
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if got := a.sums.all(); got != crc {
-		return fmt.Errorf("%s: the CRC32C of its first %d rows is %s, not %s: %w", path, rows, layout.HexCRC(got), layout.HexCRC(crc), store.ErrCorrupt)
+		return fmt.Errorf("%s: the CRC32C of its first %d rows is %s, not %s: %w", path, rows, layout.HexCRC(got),
+			layout.HexCRC(crc), store.ErrCorrupt)
 	}
 	if err := f.Truncate(layout.HeaderBytes + size); err != nil {
 		return err

@@ -17,8 +17,10 @@ type Checkpointer struct {
 
 // NewCheckpointer looks for a build in the stage that can be resumed. It must have the same
 // fields, options and inputs; otherwise the error says what differs.
-func NewCheckpointer(stage *Stage, schema store.Schema, options map[string]string, j *store.Journal) (*Checkpointer, error) {
-	k := &Checkpointer{stage: stage, head: &buildEntry{Format: 1, Fields: schema.Fields, Options: options, Inputs: j.Inputs}}
+func NewCheckpointer(stage *Stage, schema store.Schema, options map[string]string, j *store.Journal) (
+	*Checkpointer, error) {
+	k := &Checkpointer{stage: stage, head: &buildEntry{Format: 1, Fields: schema.Fields, Options: options,
+		Inputs: j.Inputs}}
 	if !j.Resume {
 		return k, nil
 	}
@@ -71,7 +73,8 @@ func (k *Checkpointer) Checkpoint(l *ManifestBuilder, state, note json.RawMessag
 	if err := k.stage.Folder.sync(); err != nil {
 		return err
 	}
-	return k.journal.commit(entry{Checkpoint: &checkpoint{Records: l.Records(), BuilderState: l.State(), State: state, Note: note}})
+	return k.journal.commit(
+		entry{Checkpoint: &checkpoint{Records: l.Records(), BuilderState: l.State(), State: state, Note: note}})
 }
 
 // End notes that the build is about to end, and how that can be undone.

@@ -14,7 +14,8 @@ type ChunkWriter interface {
 	Close() error
 }
 
-// ChunkPipeline writes the rows of one array in chunks: several goroutines encode these, and they are written in their order.
+// ChunkPipeline writes the rows of one array in chunks: several goroutines encode these, and they are written in their
+// order.
 type ChunkPipeline struct {
 	records  int64 // of a chunk
 	to       ChunkWriter
@@ -49,7 +50,8 @@ type ChunkPipelineOptions struct {
 	Reported          func(n int64) error          // called with n more bytes of rows written; may be nil
 }
 
-// NewChunkPipeline begins an array whose chunks go to a ChunkWriter, which Close closes. After an error it is the caller's.
+// NewChunkPipeline begins an array whose chunks go to a ChunkWriter, which Close closes. After an error it is the
+// caller's.
 func NewChunkPipeline(to ChunkWriter, opts ChunkPipelineOptions) (*ChunkPipeline, error) {
 	p := &ChunkPipeline{records: int64(opts.Records), row: opts.First, to: to, reported: opts.Reported}
 	bytes := opts.Records * opts.RowBytes

@@ -15,8 +15,9 @@ import (
 // Concatenation is the Container of a flat dataset whose shards are those of other datasets, one after the other. Its
 // records have no values but those that its statistics need, see SetStored of package digest. It keeps no journal.
 type Concatenation struct {
-	Parts func() ([]*store.Manifest, error)                   // of the datasets, once all records were appended
-	Take  func(dataset int, from store.File, to string) error // puts a file of a dataset into the stage, under its new name
+	Parts func() ([]*store.Manifest, error) // of the datasets, once all records were appended
+	// puts a file of a dataset into the stage, under its new name
+	Take func(dataset int, from store.File, to string) error
 
 	stage    *Stage
 	schema   store.Schema
@@ -29,7 +30,8 @@ func Concatenable(f store.Field) bool { return isByte(f.DType) }
 
 // NewConcatenation begins a dataset in a stage.
 func NewConcatenation(stage *Stage, schema store.Schema) *Concatenation {
-	return &Concatenation{stage: stage, schema: schema, manifest: NewManifestBuilder(schema), sums: make([]uint32, len(schema.Fields))}
+	return &Concatenation{stage: stage, schema: schema, manifest: NewManifestBuilder(schema),
+		sums: make([]uint32, len(schema.Fields))}
 }
 
 // Append enters a record, whose files come later.
@@ -89,7 +91,8 @@ func (a *Concatenation) Commit(info store.Info) (*store.Manifest, error) {
 
 // files takes the files of a shard, which gets a new number. Those of fields that are only in the other dataset come
 // last, and stay where they are.
-func (a *Concatenation) files(dataset int, s store.Shard, number int, take func(func() error)) (list []store.File, err error) {
+func (a *Concatenation) files(dataset int, s store.Shard, number int, take func(func() error)) (list []store.File,
+	err error) {
 	for k, c := range layout.Columns(a.schema.Specs()) {
 		if len(s.Files) < 2*k+2 {
 			return nil, fmt.Errorf("a shard has %d files: %w", len(s.Files), store.ErrCorrupt)

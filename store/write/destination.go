@@ -121,7 +121,8 @@ func (d *destination) check() error {
 			return err == nil
 		}
 		if !slices.ContainsFunc(manifests, there) {
-			return fmt.Errorf("%s %w and has no %s, so it is not a dataset; it will not be overwritten: remove it yourself if it can go", d.path, store.ErrExist, layout.ManifestName)
+			return fmt.Errorf("%s %w and has no %s, so it is not a dataset; it will not be overwritten: remove it yourself "+
+				"if it can go", d.path, store.ErrExist, layout.ManifestName)
 		}
 		if err := checkWritable(d.path); err != nil {
 			return fmt.Errorf("the folder %s cannot be changed: %w; choose one that you may write to", d.path, err)

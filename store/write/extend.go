@@ -43,7 +43,8 @@ func Extend(m *store.Manifest, schema store.Schema, splits []string) (store.Sche
 // extend says why values of f are not values of old.
 func extend(old, f store.Field) error {
 	if len(old.Classes) > len(f.Classes) || !slices.Equal(old.Classes, f.Classes[:len(old.Classes)]) {
-		return fmt.Errorf("field %q has the classes %s, which the new ones do not begin with", old.Name, shorten(fmt.Sprintf("%q", old.Classes), 0))
+		return fmt.Errorf("field %q has the classes %s, which the new ones do not begin with", old.Name,
+			shorten(fmt.Sprintf("%q", old.Classes), 0))
 	}
 	f.Classes = old.Classes
 	if f.Normalization == nil {
@@ -53,7 +54,8 @@ func extend(old, f store.Field) error {
 		if old.Name == f.Name && brief(old) != brief(f) {
 			was, is = brief(old), brief(f)
 		}
-		return fmt.Errorf("field %q is %s, and not %s (how it was made: %s)", old.Name, shorten(was, 0), shorten(is, 0), shell.Penstock("inspect show --recipe"))
+		return fmt.Errorf("field %q is %s, and not %s (how it was made: %s)", old.Name, shorten(was, 0), shorten(is, 0),
+			shell.Penstock("inspect show --recipe"))
 	}
 	return nil
 }

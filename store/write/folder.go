@@ -78,8 +78,8 @@ func (f *Folder) Create(name string) (*os.File, error) {
 	return private.Create(f.root, name, 0o666)
 }
 
-// Link gives a finished file of the same user, which must be on disk, a name in the stage, too. Where there are no links,
-// as between file systems, it is copied.
+// Link gives a finished file of the same user, which must be on disk, a name in the stage, too. Where there are no
+// links, as between file systems, it is copied.
 func (f *Folder) Link(path, name string) error {
 	if os.Link(path, f.Through(name)) == nil {
 		return nil

@@ -206,7 +206,8 @@ func (h *history) enter(e entry, size int64) {
 // nextEntry returns the first line of data and its length, which is 0 if it is not good.
 func nextEntry(data []byte) (e entry, n int) {
 	n = bytes.IndexByte(data, '\n') + 1
-	if n < 10 || data[8] != ' ' || string(data[:8]) != layout.HexCRC(layout.CRC32C(data[9:n])) || json.Unmarshal(data[9:n], &e) != nil {
+	if n < 10 || data[8] != ' ' || string(data[:8]) != layout.HexCRC(layout.CRC32C(data[9:n])) ||
+		json.Unmarshal(data[9:n], &e) != nil {
 		return entry{}, 0
 	}
 	return e, n
@@ -238,8 +239,10 @@ func differs(what, was, is string) error {
 	for same < min(len(was), len(is)) && was[same] == is[same] {
 		same++
 	}
-	begin := max(strings.LastIndex(was[:same], `,"`), strings.LastIndex(was[:same], `{"`)) + 1 // of the member of JSON that differs
-	return fmt.Errorf("the build there was begun with another %s: %s, and not %s", what, shorten(was, begin), shorten(is, begin))
+	// of the member of JSON that differs
+	begin := max(strings.LastIndex(was[:same], `,"`), strings.LastIndex(was[:same], `{"`)) + 1
+	return fmt.Errorf("the build there was begun with another %s: %s, and not %s", what, shorten(was, begin),
+		shorten(is, begin))
 }
 
 // shorten returns what is read of a text, from begin on if it is long.

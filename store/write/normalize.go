@@ -40,10 +40,12 @@ func setNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 			return nil, err
 		}
 		return nil, fmt.Errorf("the metadata of an HDF5 file cannot be replaced in one step; write the file again: %s: %w",
-			cmp.Or(shell.Penstock("preprocess", path, "DEST"), shell.Penstock("preprocess SOURCE DEST"))+" --normalize ...", store.ErrUnsupported)
+			cmp.Or(shell.Penstock("preprocess", path, "DEST"), shell.Penstock("preprocess SOURCE DEST"))+" --normalize ...",
+			store.ErrUnsupported)
 	}
 	if Unfinished(path) {
-		return nil, errors.New("an append to it was stopped; finish that with --append --resume, or remove " + stageDir(filepath.Clean(path)))
+		return nil, errors.New("an append to it was stopped; finish that with --append --resume, or remove " +
+			stageDir(filepath.Clean(path)))
 	}
 	stage, err := OpenStage(path, StageOptions{Append: true})
 	if err != nil {

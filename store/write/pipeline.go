@@ -8,17 +8,17 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// This file is the way of a record from a store.Writer to the disk, in the order of the calls: the writer counts records and
-// keeps the first error, the ShardWriter enters the record into the manifest, its section opens and closes shards, and an
-// array file has the bytes of one column.
+// This file is the way of a record from a store.Writer to the disk, in the order of the calls: the writer counts
+// records and keeps the first error, the ShardWriter enters the record into the manifest, its section opens and closes
+// shards, and an array file has the bytes of one column.
 
 // Append implements store.Writer.
 func (w *writer) Append(r *store.Record) error {
 	return w.append(func() error { return w.records.Append(r) })
 }
 
-// AppendBlock adds the records of b to w behind those that came before, as that many calls of Append do. The Block is the
-// caller's again when it returns.
+// AppendBlock adds the records of b to w behind those that came before, as that many calls of Append do. The Block is
+// the caller's again when it returns.
 func AppendBlock(w store.Writer, b *digest.Block) error {
 	if w, ok := w.(blockWriter); ok {
 		return w.AppendBlock(b)

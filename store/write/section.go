@@ -27,7 +27,8 @@ type section struct {
 }
 
 func newSection(schema store.Schema, folder *Folder, size shardSize, prefix string, number int) section {
-	s := section{schema: schema, folder: folder, size: size, prefix: prefix, number: number, columns: layout.Columns(schema.Specs())}
+	s := section{schema: schema, folder: folder, size: size, prefix: prefix, number: number,
+		columns: layout.Columns(schema.Specs())}
 	for _, c := range s.columns {
 		s.arrays = append(s.arrays, newArrayFile(c.Spec))
 	}
@@ -134,7 +135,8 @@ func (s *section) state() sectionState {
 // restore continues after a checkpoint with the section's own shards of those that are
 // finished. It adds the names of all its files to keep.
 func (s *section) restore(state sectionState, shards []store.Shard, keep map[string]bool) error {
-	if state.Shards < 0 || state.Shards > len(shards) || state.Open < 0 || state.Open > 0 && len(state.Arrays) != len(s.arrays) {
+	if state.Shards < 0 || state.Shards > len(shards) || state.Open < 0 || state.Open > 0 &&
+		len(state.Arrays) != len(s.arrays) {
 		return fmt.Errorf("it knows %d shards of %d: %w", len(shards), state.Shards, store.ErrCorrupt)
 	}
 	for _, shard := range shards[:state.Shards] {
@@ -162,8 +164,10 @@ func (s *section) restore(state sectionState, shards []store.Shard, keep map[str
 
 // restoreShard takes a finished shard over whose files are there.
 func (s *section) restoreShard(shard store.Shard, keep map[string]bool) error {
-	if shard.First != s.records || shard.Count < 1 || shard.Count > layout.MaxRecords-s.records || len(shard.Files) != 2*len(s.columns) {
-		return fmt.Errorf("shard %d has records [%d, +%d) in %d files: %w", len(s.shards), shard.First, shard.Count, len(shard.Files), store.ErrCorrupt)
+	if shard.First != s.records || shard.Count < 1 || shard.Count > layout.MaxRecords-s.records ||
+		len(shard.Files) != 2*len(s.columns) {
+		return fmt.Errorf("shard %d has records [%d, +%d) in %d files: %w", len(s.shards), shard.First, shard.Count,
+			len(shard.Files), store.ErrCorrupt)
 	}
 	if err := layout.CheckFiles(shard, s.columns, s.number+len(s.shards)); err != nil {
 		return fmt.Errorf("%w: %w", err, store.ErrCorrupt)

@@ -297,7 +297,8 @@ func (w *ShardWriter) resume() error {
 // head describes this build.
 func (w *ShardWriter) head() *buildEntry {
 	o := w.opts
-	options := map[string]string{"shard size": fmt.Sprint(o.ShardBytes), "splits": fmt.Sprintf("%q", o.Splits), "appended to": "nothing"}
+	options := map[string]string{"shard size": fmt.Sprint(o.ShardBytes), "splits": fmt.Sprintf("%q", o.Splits),
+		"appended to": "nothing"}
 	if o.Base != nil {
 		options["appended to"] = fmt.Sprintf("generation %d of dataset %s", o.Base.Generation, o.Base.ID)
 	}

@@ -177,7 +177,8 @@ func (s *Stage) Abort() error {
 // remove removes the stage.
 func (s *Stage) remove() error {
 	if !published(s.Folder.root) {
-		return errors.Join(removeIfThere(s.Folder.root, movingName), private.Remove(s.dest.parent, s.dest.stage, s.Folder.root))
+		return errors.Join(removeIfThere(s.Folder.root, movingName),
+			private.Remove(s.dest.parent, s.dest.stage, s.Folder.root))
 	}
 	if err := s.dest.retire(); err != nil {
 		return err

@@ -17,7 +17,8 @@ func lockFile(f *os.File) error {
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return store.ErrBusy
-	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.EINVAL):
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK),
+		errors.Is(err, unix.EINVAL):
 		return ErrNoLocks
 	}
 	return err

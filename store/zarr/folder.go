@@ -53,11 +53,12 @@ func (f *folder) write(parts [][]layout.Column) error {
 	return f.sync("")
 }
 
-// writeManifest writes the manifest, as an array of bytes, and the root. It has the checksums of the metadata of both, which
-// depend on its length only.
+// writeManifest writes the manifest, as an array of bytes, and the root. It has the checksums of the metadata of both,
+// which depend on its length only.
 func (f *folder) writeManifest() error {
 	path := metadataGroup + "/manifest"
-	f.manifest.Metadata[layout.ZarrNode], f.manifest.Metadata[path+"/"+layout.ZarrNode] = layout.HexCRC(0), layout.HexCRC(0)
+	f.manifest.Metadata[layout.ZarrNode], f.manifest.Metadata[path+"/"+layout.ZarrNode] = layout.HexCRC(0),
+		layout.HexCRC(0)
 	text, err := f.manifest.Encode()
 	if err != nil {
 		return err
@@ -71,7 +72,8 @@ func (f *folder) writeManifest() error {
 		return err
 	}
 	m := f.manifest
-	root, err := format.EncodeGroup(map[string]any{"format": m.Format, "format_version": m.Version, "num_samples": m.Records}, f.nodes)
+	root, err := format.EncodeGroup(map[string]any{"format": m.Format, "format_version": m.Version,
+		"num_samples": m.Records}, f.nodes)
 	if err != nil {
 		return err
 	}
@@ -172,8 +174,8 @@ func (f *folder) sums(path string, sums []uint32) error {
 	return f.stage.Folder.WriteFile(staged(path+"/"+shardName(0, 0)), b)
 }
 
-// dimensions names the axes of a column, as the Python package does for xarray: those of one array only have its name in
-// theirs, as arrays of a group share dimensions of one name.
+// dimensions names the axes of a column, as the Python package does for xarray: those of one array only have its name
+// in theirs, as arrays of a group share dimensions of one name.
 func dimensions(f store.Field, c *layout.Column) []string {
 	switch c.Part {
 	case layout.Offsets:

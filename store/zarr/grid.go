@@ -7,14 +7,15 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// About as many bytes are in a chunk, at most, unless one row has more: of one that is mapped, as other programs read all
-// of it, and of one that is compressed.
+// About as many bytes are in a chunk, at most, unless one row has more: of one that is mapped, as other programs read
+// all of it, and of one that is compressed.
 const (
 	plainChunk      = 1 << 20
 	compressedChunk = 64 << 10
 )
 
-// Other programs read the index of a shard for each access, so the only shard of a ragged field has at most mostChunks chunks.
+// Other programs read the index of a shard for each access, so the only shard of a ragged field has at most mostChunks
+// chunks.
 const mostChunks = 1 << 16
 
 // smallPart of the bytes of a dataset is not worth compressing.
@@ -30,7 +31,8 @@ func grids(schema store.Schema, columns []layout.Column, opts *Options, base *ba
 	list := make([]format.Grid, len(columns))
 	for k, c := range columns {
 		g, rows := &list[k], int64(plainChunk)/int64(c.Spec.RecordBytes())
-		if pack := opts.Compress; pack != nil && c.Part != layout.Offsets && c.Rows*int64(c.Spec.RecordBytes()) > total/smallPart {
+		if pack := opts.Compress; pack != nil && c.Part != layout.Offsets &&
+			c.Rows*int64(c.Spec.RecordBytes()) > total/smallPart {
 			g.Zstd = pack.Level
 			if g.Zstd == 0 {
 				g.Zstd = defaultLevel
@@ -53,8 +55,8 @@ func grids(schema store.Schema, columns []layout.Column, opts *Options, base *ba
 	return list
 }
 
-// shardRecords returns how many records a full shard has: whole pages of all fields that are not ragged, and a number with
-// many divisors.
+// shardRecords returns how many records a full shard has: whole pages of all fields that are not ragged, and a number
+// with many divisors.
 func shardRecords(schema store.Schema, shardBytes int64) int64 {
 	n := write.ShardRecords(schema, shardBytes)
 	if n > 256 {
@@ -63,8 +65,8 @@ func shardRecords(schema store.Schema, shardBytes int64) int64 {
 	return n
 }
 
-// cut returns how many rows a chunk of a column has, at most, and how many a shard. A column that is shorter than a shard
-// has one that is as long, and a ragged field has one in any case.
+// cut returns how many rows a chunk of a column has, at most, and how many a shard. A column that is shorter than a
+// shard has one that is as long, and a ragged field has one in any case.
 func cut(c *layout.Column, chunk, shard int64) (int64, int64) {
 	n := max(1, c.Rows)
 	if c.Part != layout.Whole {

@@ -32,8 +32,8 @@ type Options struct {
 
 // Compression asks for chunks that go through zstd. The zero value chooses everything by itself.
 //
-// Compressed are the arrays that have 1/64 of the dataset's bytes or more. The others, and the offsets of ragged fields,
-// stay where they can be mapped.
+// Compressed are the arrays that have 1/64 of the dataset's bytes or more. The others, and the offsets of ragged
+// fields, stay where they can be mapped.
 type Compression struct {
 	Level int // of zstd, 1 (fast) to 22 (small); 0 means 3
 

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// container is that of a dataset in Zarr: a write.ShardWriter keeps the records in arrays, and Commit copies these into the
-// chunks of a folder.
+// container is that of a dataset in Zarr: a write.ShardWriter keeps the records in arrays, and Commit copies these into
+// the chunks of a folder.
 type container struct {
 	shards *write.ShardWriter
 	stage  *write.Stage
@@ -22,13 +22,14 @@ type container struct {
 // Create begins a dataset in the folder dest, or with opts.Append one that has what dest has and more, and takes dest's
 // place: shards that are full are in both, so an append copies no more than the last shard, and ragged fields.
 //
-// Records are collected in arrays first, and Commit copies these into the folder: there must be space for both. The Writer
-// holds up to 2 MiB of memory a column and split.
+// Records are collected in arrays first, and Commit copies these into the folder: there must be space for both. The
+// Writer holds up to 2 MiB of memory a column and split.
 func Create(dest string, schema store.Schema, opts Options) (store.Writer, error) {
 	if err := opts.check(schema); err != nil {
 		return nil, fmt.Errorf("store: create %q: %w", dest, err)
 	}
-	stage, err := write.OpenStage(dest, write.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
+	stage, err := write.OpenStage(dest, write.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append,
+		Keep: opts.Journal != nil})
 	if err != nil {
 		return nil, fmt.Errorf("store: create: %w", err)
 	}

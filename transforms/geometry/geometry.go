@@ -120,8 +120,9 @@ type Words struct {
 	Instances   string // says that fields are of the same instances
 }
 
-// Check returns what follows the images that pipelines move, and an error for each field that would no longer fit the images
-// of its record. Fields whose names are in independent stay as they are, or have transforms of their own: the caller knows.
+// Check returns what follows the images that pipelines move, and an error for each field that would no longer fit the
+// images of its record. Fields whose names are in independent stay as they are, or have transforms of their own: the
+// caller knows.
 func Check(fields []Field, independent []string, w Words) ([]Group, error) {
 	var errs []error
 	var left []Field
@@ -202,7 +203,8 @@ func imageOf(s tensor.Spec, fields []Field) (int, error) {
 	case s.Image != "":
 		return -1, nil
 	case len(names) > 1:
-		return -1, fmt.Errorf("the field %q (%s) lies on one of the images %s; name it", s.Name, s.Content, strings.Join(names, ", "))
+		return -1, fmt.Errorf("the field %q (%s) lies on one of the images %s; name it", s.Name, s.Content,
+			strings.Join(names, ", "))
 	}
 	return last, nil
 }
@@ -211,27 +213,31 @@ func imageOf(s tensor.Spec, fields []Field) (int, error) {
 func (w Words) sanitized(image Field, on, fields []Field, independent []string) (rows []int, err error) {
 	boxed := slices.ContainsFunc(on, func(f Field) bool { return f.Spec.Content == tensor.Boxes })
 	if !boxed && has[transforms.RandomIoUCrop](image.Pipeline) {
-		return nil, fmt.Errorf("RandomIoUCrop chooses a part of the field %q by boxes on it, and there are none; "+w.Contents, image.Spec.Name, "boxes", "boxes")
+		return nil, fmt.Errorf("RandomIoUCrop chooses a part of the field %q by boxes on it, and there are none; "+w.Contents,
+			image.Spec.Name, "boxes", "boxes")
 	}
 	if !has[transforms.SanitizeBoundingBoxes](image.Pipeline) {
 		return nil, nil
 	}
 	if !boxed {
-		return nil, fmt.Errorf("SanitizeBoundingBoxes removes boxes on the field %q, and there are none; "+w.Contents, image.Spec.Name, "boxes", "boxes")
+		return nil, fmt.Errorf("SanitizeBoundingBoxes removes boxes on the field %q, and there are none; "+w.Contents,
+			image.Spec.Name, "boxes", "boxes")
 	}
 	for _, b := range on {
 		if b.Spec.Content != tensor.Boxes {
 			continue
 		}
 		if !b.Spec.Ragged {
-			return nil, fmt.Errorf("SanitizeBoundingBoxes cannot remove rows of the field %q, which has %v in every record", b.Spec.Name, b.Spec)
+			return nil, fmt.Errorf("SanitizeBoundingBoxes cannot remove rows of the field %q, which has %v in every record",
+				b.Spec.Name, b.Spec)
 		}
 		for i, f := range fields {
 			s := f.Spec
 			switch {
 			case !s.Ragged || s.IsBytes() || s.Content == tensor.Boxes || slices.Contains(independent, s.Name):
 			case b.Spec.Instances == "" && s.Instances == "":
-				return nil, fmt.Errorf("SanitizeBoundingBoxes removes rows of the field %q, and the field %q (%v) may be of the same instances; "+
+				return nil, fmt.Errorf("SanitizeBoundingBoxes removes rows of the field %q, and the field %q (%v) may be of the "+
+					"same instances; "+
 					w.Instances+"; or, if it is not: "+w.Independent, b.Spec.Name, s.Name, s, b.Spec.Name, s.Name, s.Name)
 			case s.Instances == b.Spec.Instances && s.Instances != "" && !s.OnImage() && f.Pipeline == nil:
 				rows = append(rows, i)
@@ -248,7 +254,8 @@ func (w Words) classes(f Field, several bool) error {
 	if op == "" {
 		return nil
 	}
-	text := fmt.Sprintf("the field %q may be a mask, and %s would make other classes of its values; "+w.Contents, f.Spec.Name, op, f.Spec.Name,
+	text := fmt.Sprintf("the field %q may be a mask, and %s would make other classes of its values; "+w.Contents,
+		f.Spec.Name, op, f.Spec.Name,
 		tensor.Mask)
 	if several || f.Whole {
 		return fmt.Errorf("%s; or, if it is a picture: %s", text, fmt.Sprintf(w.Independent, f.Spec.Name))
@@ -268,12 +275,14 @@ func (w Words) moved(f Field, op string, fields []Field, follows []string) error
 		case g.Spec.IsImage() || MayBeMask(g.Spec, fields):
 			if why := apart(f, g, fields); why != "" {
 				errs = append(errs, fmt.Errorf(
-					"%s moves the field %q, and the field %q %s; give both the same geometry, before all else that is random: %s; or, if they do not show the same: %s",
+					"%s moves the field %q, and the field %q %s; give both the same geometry, before all else that is random: %s; "+
+						"or, if they do not show the same: %s",
 					op, f.Spec.Name, name, why, w.Pipelines, fmt.Sprintf(w.Independent, name)))
 			}
 		case MayBePlaces(g.Spec):
 			errs = append(errs, fmt.Errorf(
-				"%s moves the field %q, and the field %q (%v) may be boxes or points in it, which would stay where they are; "+w.Contents+"; or, if its numbers are not places in the image: %s",
+				"%s moves the field %q, and the field %q (%v) may be boxes or points in it, which would stay where they are; "+
+					w.Contents+"; or, if its numbers are not places in the image: %s",
 				op, f.Spec.Name, name, g.Spec, name, placesName(g.Spec), fmt.Sprintf(w.Independent, name)))
 		}
 	}

@@ -91,8 +91,8 @@ func has[T transforms.Transform](p *transforms.Pipeline) bool {
 	return false
 }
 
-// Begin reads the boxes among what is stored, by follower, and returns those that a part of the image is chosen by; nil if
-// the image has none. Boxes that are none are an error, unless the pipeline removes such.
+// Begin reads the boxes among what is stored, by follower, and returns those that a part of the image is chosen by; nil
+// if the image has none. Boxes that are none are an error, unless the pipeline removes such.
 func (m *Mover) Begin(src [][]byte) (choose []float32, err error) {
 	for i, f := range m.follows {
 		if f.In.Content != tensor.Boxes {
@@ -125,8 +125,8 @@ func floats(to []float32, b []byte) []float32 {
 	return to
 }
 
-// Finish writes what becomes of each follower to dst: what has one length into the bytes that are there, and rows behind
-// none, in memory that grows. It returns how many boxes were removed.
+// Finish writes what becomes of each follower to dst: what has one length into the bytes that are there, and rows
+// behind none, in memory that grows. It returns how many boxes were removed.
 func (m *Mover) Finish(moves *transforms.Moves, dst, src [][]byte) (removed int, err error) {
 	if removed, err = m.moveBoxes(moves, src); err != nil {
 		return removed, err
@@ -336,7 +336,8 @@ func (m *Mover) checkRows(i, n int) error {
 	f := m.follows[i]
 	for k, g := range m.follows {
 		if g.In.Content == tensor.Boxes && g.In.Instances == f.In.Instances && len(m.boxes[k]) != 4*n {
-			return fmt.Errorf("%d masks, and %s has %d rows; fields of the instances %q have one number of rows a record", n, g.In.Name, len(m.boxes[k])/4, f.In.Instances)
+			return fmt.Errorf("%d masks, and %s has %d rows; fields of the instances %q have one number of rows a record", n,
+				g.In.Name, len(m.boxes[k])/4, f.In.Instances)
 		}
 	}
 	return nil

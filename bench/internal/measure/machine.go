@@ -12,7 +12,8 @@ import (
 // Machine says on what the numbers were taken, and what else it did just then.
 func Machine() string {
 	return fmt.Sprintf("%s, %d cores, %s/%s, %s, load %s, %s",
-		processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), load(), time.Now().UTC().Format("2006-01-02 15:04 MST"))
+		processor(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), load(),
+		time.Now().UTC().Format("2006-01-02 15:04 MST"))
 }
 
 func processor() string {

@@ -123,7 +123,8 @@ func Command(cmd *cobra.Command) *cobra.Command {
 func prepare(cmd *cobra.Command, args []string) {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetHelpFunc(help)
-	cmd.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Print the help of a command or topic", Args: cobra.ArbitraryArgs, RunE: helpOf})
+	cmd.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Print the help of a command or topic",
+		Args: cobra.ArbitraryArgs, RunE: helpOf})
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, args, err) })
 }
 

@@ -123,7 +123,8 @@ func unset(kind, value string) string {
 func suggestion(flags *pflag.FlagSet, name string) string {
 	var known []string
 	flags.VisitAll(func(f *pflag.Flag) {
-		near := suggest.Distance(name, f.Name) <= 2 || strings.HasPrefix(name, f.Name+"-") || strings.HasPrefix(f.Name, name+"-")
+		near := suggest.Distance(name, f.Name) <= 2 || strings.HasPrefix(name, f.Name+"-") ||
+			strings.HasPrefix(f.Name, name+"-")
 		if near && !f.Hidden {
 			known = append(known, f.Name)
 		}

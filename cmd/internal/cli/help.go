@@ -62,7 +62,8 @@ func helpOf(cmd *cobra.Command, args []string) error {
 	for _, name := range args {
 		i := slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == name || c.HasAlias(name) })
 		if i < 0 {
-			return Usage(fmt.Sprintf("no help on %q; %s --help lists commands and topics", strings.Join(args, " "), at.CommandPath()))
+			return Usage(fmt.Sprintf("no help on %q; %s --help lists commands and topics", strings.Join(args, " "),
+				at.CommandPath()))
 		}
 		at = at.Commands()[i]
 	}

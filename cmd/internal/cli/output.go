@@ -39,7 +39,8 @@ func Screen(w io.Writer, text func(io.Writer) error) error {
 	return err
 }
 
-// OutputName returns, for Usage, the problem of the name given to -o: an ending other than those listed. No ending is valid, too.
+// OutputName returns, for Usage, the problem of the name given to -o: an ending other than those listed. No ending is
+// valid, too.
 func OutputName(out string, endings ...string) []string {
 	if filepath.Ext(out) == "" {
 		return nil

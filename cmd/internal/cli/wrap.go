@@ -90,7 +90,8 @@ func fitLine(line string, width int) string {
 	var b strings.Builder
 	for len(indent)+len(rest) > width {
 		at, inComment := cut(rest, from, width-len(indent))
-		if gap := lastColumn(rest, width-len(indent)+1); from > 0 && gap > hang && gap < len(rest) && len(rest)-gap <= width-hang {
+		if gap := lastColumn(rest, width-len(indent)+1); from > 0 && gap > hang && gap < len(rest) &&
+			len(rest)-gap <= width-hang {
 			at, inComment = gap-1, false // the last column as a whole
 		}
 		if at < 0 {

@@ -33,13 +33,16 @@ type Cache struct {
 // Flags registers --cache-dir and --cache-size.
 func (c *Cache) Flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Dir, "cache-dir", "", "cache a DATASET from a URL in this `FOLDER` (default the user's cache folder)")
-	f.StringVar(&c.size, "cache-size", "", "limit of the cache in `BYTES`, such as 500GiB (default 90 % of the free space)")
+	f.StringVar(&c.size, "cache-size", "",
+		"limit of the cache in `BYTES`, such as 500GiB (default 90 % of the free space)")
 }
 
-// Settle reads the flags, and returns their problems. A cache is for datasets that are fetched: one of args must be a URL.
+// Settle reads the flags, and returns their problems. A cache is for datasets that are fetched: one of args must be a
+// URL.
 func (c *Cache) Settle(args []string) (problems []string) {
 	if (c.Dir != "" || c.size != "") && len(args) > 0 && !slices.ContainsFunc(args, remote.IsURL) {
-		problems = append(problems, fmt.Sprintf("--cache-dir and --cache-size are for the URL of a dataset: nothing of %s is fetched", args[0]))
+		problems = append(problems,
+			fmt.Sprintf("--cache-dir and --cache-size are for the URL of a dataset: nothing of %s is fetched", args[0]))
 	}
 	if c.size == "" {
 		return problems
@@ -73,10 +76,12 @@ type Options struct {
 // Any opens a DATASET: that of a path or a URL, or a view of several. It fetches no records.
 func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset, error) {
 	node := &views.Node{Dataset: path, Fields: o.Fields, Split: o.Split}
-	return node.Open(ctx, views.Options{Open: func(ctx context.Context, path string, fields []string, split string) (views.Part, error) {
+	return node.Open(ctx, views.Options{Open: func(ctx context.Context, path string, fields []string, split string) (
+		views.Part, error) {
 		if remote.IsURL(path) {
 			if o.Verify != nil {
-				return nil, fmt.Errorf("%s: verify: records of a URL are compared with their checksums when they are fetched; leave verify out", path)
+				return nil, fmt.Errorf("%s: verify: records of a URL are compared with their checksums when they are fetched; "+
+					"leave verify out", path)
 			}
 			ds, err := c.Open(ctx, path, fields, split)
 			if err != nil {
@@ -103,7 +108,8 @@ func (c *Cache) Open(ctx context.Context, url string, fields []string, split str
 		return nil, err
 	}
 	warn := cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false).Warn
-	return mirror.Open(ctx, b, u.Key, mirror.Options{Policy: remote.Policy{Retry: warn}, CacheDir: c.Dir, CacheBytes: c.Size, Fields: fields, Split: split})
+	return mirror.Open(ctx, b, u.Key, mirror.Options{Policy: remote.Policy{Retry: warn}, CacheDir: c.Dir,
+		CacheBytes: c.Size, Fields: fields, Split: split})
 }
 
 // Local replaces each argument that is a URL by the path of a complete copy in the cache, which

@@ -62,7 +62,8 @@ func (d *demo) run() error {
 	}
 	dataset, report := d.path("shapes.h5"), d.path("report.html")
 	for _, args := range [][]string{
-		{"preprocess", "--quiet", "--overwrite", "--resize", fmt.Sprintf("%dx%d", side, side), "--split", "train=0.8,test=0.2", d.path("raw"), dataset},
+		{"preprocess", "--quiet", "--overwrite", "--resize", fmt.Sprintf("%dx%d", side, side), "--split",
+			"train=0.8,test=0.2", d.path("raw"), dataset},
 		{"inspect", dataset},
 		{"inspect", "verify", dataset},
 		{"inspect", "report", "--quiet", "-o", report, dataset},
@@ -76,8 +77,9 @@ func (d *demo) run() error {
 		return err
 	}
 	err := cli.Screen(d.out, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "\nAll of it is in %s: the images in raw, the dataset shapes.h5, and report.html about it.\n"+
-			"Next: penstock preprocess YOUR_IMAGES mine.h5 --resize 256 --crop 224\n", d.folder)
+		_, err := fmt.Fprintf(
+			w, "\nAll of it is in %s: the images in raw, the dataset shapes.h5, and report.html about it.\n"+
+				"Next: penstock preprocess YOUR_IMAGES mine.h5 --resize 256 --crop 224\n", d.folder)
 		return err
 	})
 	if err != nil {

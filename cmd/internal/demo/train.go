@@ -82,7 +82,8 @@ func newNetwork(in, hidden, out int) *network {
 	rng := rand.New(rand.NewPCG(1, 2))
 	return &network{
 		first: newLayer(in, hidden, rng), second: newLayer(hidden, out, rng),
-		hidden: make([]float32, hidden), out: make([]float32, out), dHidden: make([]float32, hidden), dOut: make([]float32, out),
+		hidden: make([]float32, hidden), out: make([]float32, out), dHidden: make([]float32, hidden),
+		dOut: make([]float32, out),
 	}
 }
 

@@ -37,7 +37,8 @@ func examine() (list []finding) {
 			list = append(list, f)
 		}
 	}
-	add(finding{Name: "penstock", Found: fmt.Sprintf("%s, %s, %s/%s", version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)})
+	add(finding{Name: "penstock", Found: fmt.Sprintf("%s, %s, %s/%s", version.Version(), runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)})
 	add(finding{Name: "kernel", Found: firstLine("/proc/sys/kernel/osrelease")})
 	add(processor())
 	add(memory())
@@ -97,7 +98,8 @@ func memory() finding {
 	if total == 0 || !known {
 		return finding{Name: "memory", Found: "this system does not say how much memory there is"}
 	}
-	return finding{Name: "memory", Found: fmt.Sprintf("%s, %s of it available; datasets that fit are read from there after the first epoch", units.Bytes(total), units.Bytes(free))}
+	return finding{Name: "memory", Found: fmt.Sprintf("%s, %s of it available; datasets that fit are read from there "+
+		"after the first epoch", units.Bytes(total), units.Bytes(free))}
 }
 
 // fewFiles is less than a dataset of many shards, or many connections, may need.
@@ -129,7 +131,8 @@ func hugePages() finding {
 	case "always", "madvise":
 		f.Found += ": used for the memory of batches"
 	case "never":
-		f.Advice = "batches are filled somewhat faster with them: echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
+		f.Advice = "batches are filled somewhat faster with them: echo madvise | sudo tee " +
+			"/sys/kernel/mm/transparent_hugepage/enabled"
 	}
 	return f
 }
@@ -154,7 +157,8 @@ func devices() finding {
 
 func clouds() finding {
 	if !cloud.Built {
-		return finding{Name: "buckets", Found: "https:// and hf:// alone in this build", Advice: "build without -tags nocloud for s3://, gs://, azblob:// and hdfs://"}
+		return finding{Name: "buckets", Found: "https:// and hf:// alone in this build",
+			Advice: "build without -tags nocloud for s3://, gs://, azblob:// and hdfs://"}
 	}
 	return finding{Name: "buckets", Found: remote.SchemeList()}
 }
@@ -165,13 +169,15 @@ func python() finding {
 		if err != nil {
 			continue
 		}
-		out, err := exec.Command(path, "-c", "import sys; v = '%d.%d' % sys.version_info[:2]\ntry:\n import penstock; print(v, 'with penstock', penstock.__version__)\nexcept ImportError: print(v)").Output()
+		out, err := exec.Command(path, "-c", "import sys; v = '%d.%d' % sys.version_info[:2]\ntry:\n import penstock; "+
+			"print(v, 'with penstock', penstock.__version__)\nexcept ImportError: print(v)").Output()
 		if err != nil {
 			continue
 		}
 		f := finding{Name: "Python", Found: filepath.Base(path) + " " + strings.TrimSpace(string(out))}
 		if !strings.Contains(f.Found, "penstock") {
-			f.Advice = "to load datasets in Python, install the wheel: make wheel in a clone of penstock, then pip install dist/penstock-*.whl"
+			f.Advice = "to load datasets in Python, install the wheel: make wheel in a clone of penstock, then pip install " +
+				"dist/penstock-*.whl"
 		}
 		return f
 	}

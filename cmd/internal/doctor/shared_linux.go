@@ -13,7 +13,8 @@ const littleShared = 1 << 30
 func sharedMemory() finding {
 	free, known := usage.FreeSpace("/dev/shm")
 	if !known {
-		return finding{Name: "shared memory", Found: "no /dev/shm", Advice: "feed and penstock.DataLoader do not need it; workers of PyTorch's DataLoader do"}
+		return finding{Name: "shared memory", Found: "no /dev/shm",
+			Advice: "feed and penstock.DataLoader do not need it; workers of PyTorch's DataLoader do"}
 	}
 	f := finding{Name: "shared memory", Found: fmt.Sprintf("%s of /dev/shm free", units.Bytes(free))}
 	if free < littleShared {

@@ -7,6 +7,7 @@ import "runtime"
 func sharedMemory() finding {
 	return finding{
 		Name: "shared memory", Found: "not used on " + runtime.GOOS,
-		Advice: "feed and penstock.DataLoader share memory between processes on Linux only; use penstock.open or the Go loader here",
+		Advice: "feed and penstock.DataLoader share memory between processes on Linux only; use penstock.open or the Go " +
+			"loader here",
 	}
 }

@@ -12,8 +12,8 @@ import (
 // page is the size to which areas of an arena are rounded, so that each can be mapped by itself.
 var page = mmap.Granularity()
 
-// arena is memory that another process can map too. It only grows, so that a client that maps it never faults. It is the
-// loader's Memory. It may be used by several goroutines.
+// arena is memory that another process can map too. It only grows, so that a client that maps it never faults. It is
+// the loader's Memory. It may be used by several goroutines.
 type arena struct {
 	memory memory
 

@@ -26,7 +26,8 @@ func read[T any](a arrays, where array, of func(uint64) T) ([]T, error) {
 		return nil, err
 	}
 	if size := info.Size(); where.At < 0 || where.Count < 0 || where.At > size || where.Count > (size-where.At)/8 {
-		return nil, fmt.Errorf("%d numbers at byte %d are not in the %d bytes that came with the hello", where.Count, where.At, size)
+		return nil, fmt.Errorf("%d numbers at byte %d are not in the %d bytes that came with the hello", where.Count,
+			where.At, size)
 	}
 	out := make([]T, where.Count)
 	buffer := make([]byte, 8*min(where.Count, 1<<16))

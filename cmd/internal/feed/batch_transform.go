@@ -64,13 +64,16 @@ func (o *Options) mixing(fields []made) (*mixing, error) {
 		m.classes = len(fields[m.labels].field.Classes)
 	}
 	if m.classes < 2 {
-		return nil, fmt.Errorf("batch_transforms: num_classes is %d, and the field %q names no classes; give num_classes", m.classes, fields[m.labels].field.Name)
+		return nil, fmt.Errorf("batch_transforms: num_classes is %d, and the field %q names no classes; give num_classes",
+			m.classes, fields[m.labels].field.Name)
 	}
 	if m.images >= 0 && m.info.DType != tensor.Float32 {
-		return nil, fmt.Errorf("batch_transforms: the field %q is %v; images are mixed as float32: end their transforms with ToTensor, or ToDtype and Normalize", fields[m.images].field.Name, m.info)
+		return nil, fmt.Errorf("batch_transforms: the field %q is %v; images are mixed as float32: end their transforms "+
+			"with ToTensor, or ToDtype and Normalize", fields[m.images].field.Name, m.info)
 	}
 	if m.images >= 0 && o.OnError == "blank" {
-		return nil, errors.New(`batch_transforms: MixUp and CutMix mix each record with the one before it, and on_error "blank" has zeros of class 0 for a record that cannot be read; take on_error "backfill"`)
+		return nil, errors.New("batch_transforms: MixUp and CutMix mix each record with the one before it, and on_error " +
+			`"blank" has zeros of class 0 for a record that cannot be read; take on_error "backfill"`)
 	}
 	m.result = fields[m.labels].field.Name + "_shares"
 	return m, nil

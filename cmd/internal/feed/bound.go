@@ -129,7 +129,8 @@ func amongFloats(v value, t tensor.DType) bound[float64] {
 
 // largestOf has the largest finite number of each type of floats.
 var largestOf = map[tensor.DType]float64{
-	tensor.Float16: 65504, tensor.BFloat16: float64(tensor.Brain(0x7f7f).Float32()), tensor.Float32: math.MaxFloat32, tensor.Float64: math.MaxFloat64,
+	tensor.Float16: 65504, tensor.BFloat16: float64(tensor.Brain(0x7f7f).Float32()), tensor.Float32: math.MaxFloat32,
+	tensor.Float64: math.MaxFloat64,
 }
 
 // round returns the number of a type that is nearest to f, ties to even.

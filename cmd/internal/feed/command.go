@@ -44,7 +44,8 @@ func Command() *cobra.Command {
 		PreRunE: func(_ *cobra.Command, args []string) error { return c.check(args) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.version {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "feed %s, %s %s/%s\n", version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "feed %s, %s %s/%s\n", version.Version(), runtime.Version(), runtime.GOOS,
+					runtime.GOARCH)
 				return err
 			}
 			return c.run(cmd.Context(), cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet))
@@ -53,9 +54,11 @@ func Command() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.socket, "socket", "", "serve clients of this user on a unix socket at `PATH`")
 	f.IntVar(&c.client.fd, "fd", -1, "serve one client on the open file descriptor `N`")
-	f.StringToIntVar(&c.client.files, "inherit", nil, "with --fd: the client's open files, `NAME=N,...` of memory and arrays")
+	f.StringToIntVar(&c.client.files, "inherit", nil,
+		"with --fd: the client's open files, `NAME=N,...` of memory and arrays")
 	f.IntSliceVar(&c.client.functions, "functions", nil, "with --fd: descriptors `M,N...` for the client's functions")
-	f.IntVar(&c.workers, "workers", 0, "`N` workers for clients that do not choose (default what makes their loops fastest)")
+	f.IntVar(&c.workers, "workers", 0,
+		"`N` workers for clients that do not choose (default what makes their loops fastest)")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")
 	c.cache.Flags(f)
 	f.BoolVar(&c.version, "version", false, "print the version and exit")

@@ -62,19 +62,25 @@ func (c *condition[T]) holds(x T) bool {
 func testOf(t tensor.DType, op string, values []value) (func(v tensor.View, kept []bool), error) {
 	switch t {
 	case tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64:
-		c := newCondition(op, boundsOf(values, func(v value) bound[int64] { return amongIntegers(v, math.MinInt64, int64(math.MaxInt64)) }))
+		c := newCondition(op, boundsOf(values, func(v value) bound[int64] {
+			return amongIntegers(v, math.MinInt64, int64(math.MaxInt64))
+		}))
 		return map[tensor.DType]func(tensor.View, []bool){
 			tensor.Int8: test[int8](c), tensor.Int16: test[int16](c), tensor.Int32: test[int32](c), tensor.Int64: test[int64](c),
 		}[t], nil
 	case tensor.Bool, tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64:
-		c := newCondition(op, boundsOf(values, func(v value) bound[uint64] { return amongIntegers(v, 0, uint64(math.MaxUint64)) }))
+		c := newCondition(op, boundsOf(values, func(v value) bound[uint64] {
+			return amongIntegers(v, 0, uint64(math.MaxUint64))
+		}))
 		return map[tensor.DType]func(tensor.View, []bool){
-			tensor.Bool: testBool(c), tensor.Uint8: test[uint8](c), tensor.Uint16: test[uint16](c), tensor.Uint32: test[uint32](c), tensor.Uint64: test[uint64](c),
+			tensor.Bool: testBool(c), tensor.Uint8: test[uint8](c), tensor.Uint16: test[uint16](c),
+			tensor.Uint32: test[uint32](c), tensor.Uint64: test[uint64](c),
 		}[t], nil
 	case tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64:
 		c := newCondition(op, boundsOf(values, func(v value) bound[float64] { return amongFloats(v, t) }))
 		return map[tensor.DType]func(tensor.View, []bool){
-			tensor.Float16: testSmall[tensor.Half](c), tensor.BFloat16: testSmall[tensor.Brain](c), tensor.Float32: test[float32](c), tensor.Float64: test[float64](c),
+			tensor.Float16: testSmall[tensor.Half](c), tensor.BFloat16: testSmall[tensor.Brain](c),
+			tensor.Float32: test[float32](c), tensor.Float64: test[float64](c),
 		}[t], nil
 	}
 	return nil, fmt.Errorf("its numbers are %v, which no filter compares", t)
@@ -89,7 +95,8 @@ func boundsOf[T int64 | uint64 | float64](values []value, boundOf func(value) bo
 }
 
 // test tests numbers of type S as numbers of the larger type T.
-func test[S uint8 | int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 | float64, T int64 | uint64 | float64](c *condition[T]) func(tensor.View, []bool) {
+func test[S uint8 | int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 | float64,
+	T int64 | uint64 | float64](c *condition[T]) func(tensor.View, []bool) {
 	return func(v tensor.View, kept []bool) {
 		for i, x := range tensor.As[S](v) {
 			kept[i] = kept[i] && c.holds(T(x))

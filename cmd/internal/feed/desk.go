@@ -30,8 +30,8 @@ type desk struct {
 	used []bool
 }
 
-// newDesk returns a desk. Where batches have one size, it has the memory for what is copied of them from the start: a client
-// that page-locks memory does so once.
+// newDesk returns a desk. Where batches have one size, it has the memory for what is copied of them from the start: a
+// client that page-locks memory does so once.
 func newDesk(a *arena, s *subject, direct bool, slots, records int) (*desk, error) {
 	d := &desk{
 		arena: a, fields: s.fields, packed: s.packed, direct: direct, memory: make([][]byte, slots),
@@ -60,7 +60,8 @@ func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) 
 			return nil, err
 		}
 	}
-	out := &batch{Slot: slot, Count: b.Len(), Epoch: b.Epoch(), Step: b.Step(), Next: [2]int{next.Epoch, next.Step}, Done: next.Done}
+	out := &batch{Slot: slot, Count: b.Len(), Epoch: b.Epoch(), Step: b.Step(), Next: [2]int{next.Epoch, next.Step},
+		Done: next.Done}
 	if d.packed != nil {
 		d.ends = d.packed.CuSeqlens(d.ends[:0], b.Indices())
 	}

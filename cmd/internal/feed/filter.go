@@ -29,7 +29,8 @@ func (f *filter) UnmarshalJSON(text []byte) error {
 	if len(parts) != 3 {
 		return fmt.Errorf("a filter of %d parts; it is [field, op, values]", len(parts))
 	}
-	return errors.Join(json.Unmarshal(parts[0], &f.field), json.Unmarshal(parts[1], &f.op), json.Unmarshal(parts[2], &f.values))
+	return errors.Join(json.Unmarshal(parts[0], &f.field), json.Unmarshal(parts[1], &f.op),
+		json.Unmarshal(parts[2], &f.values))
 }
 
 // MarshalJSON writes a list of three.

@@ -112,7 +112,8 @@ func (p recipePart) recipe() json.RawMessage {
 // makeField returns the Transform of a field whose pipeline has functions.
 func (fs *functions) makeField(f store.Field, parts []recipePart, asBytes bool) (made, error) {
 	if fs == nil || fs.pool == nil {
-		return made{field: f}, errors.New("a function needs worker processes: penstock.DataLoader starts them with a feed of its own")
+		return made{field: f},
+			errors.New("a function needs worker processes: penstock.DataLoader starts them with a feed of its own")
 	}
 	chain := &external.Chain{Pool: fs.pool, Batch: fs.batch, Stats: new(external.Stats)}
 	stats := functionStats{field: f.Name, of: chain.Stats}
@@ -219,13 +220,16 @@ func (fs *functions) find(chain *external.Chain, f store.Field, parts []recipePa
 			if e.Output != nil {
 				return nil
 			}
-			return fs.pool.Probe(call, shape, bytes, external.Seeded{Index: r.Index, Epoch: r.Epoch, Seed: r.Seed, Key: external.KeyOf(r, n)})
+			return fs.pool.Probe(call, shape, bytes, external.Seeded{Index: r.Index, Epoch: r.Epoch, Seed: r.Seed,
+				Key: external.KeyOf(r, n)})
 		})
 	})
 }
 
-// settle makes the calls of a chain, whose first function takes in. Probe sets the Out of those that have no output in the recipe.
-func (fs *functions) settle(chain *external.Chain, in tensor.Spec, parts []recipePart, probe func(*external.Call, *functionEntry) error) error {
+// settle makes the calls of a chain, whose first function takes in. Probe sets the Out of those that have no output in
+// the recipe.
+func (fs *functions) settle(chain *external.Chain, in tensor.Spec, parts []recipePart,
+	probe func(*external.Call, *functionEntry) error) error {
 	for i, p := range parts[:len(parts)-1] {
 		call := external.Call{Function: p.function.Function, In: in}
 		if o := p.function.Output; o != nil {
@@ -269,7 +273,8 @@ func afterOf(in tensor.Spec, p recipePart) (loader.Transform, error) {
 	}
 	f, err := external.FloatsOf(in, steps.Transforms())
 	if err != nil {
-		return nil, fmt.Errorf("what follows it works on uint8 pixels of 1 or 3 channels, or, to the end of the pipeline, on float32 ones, and this %w; have it return those, or move it to the end", err)
+		return nil, fmt.Errorf("what follows it works on uint8 pixels of 1 or 3 channels, or, to the end of the pipeline, "+
+			"on float32 ones, and this %w; have it return those, or move it to the end", err)
 	}
 	return f, nil
 }
@@ -323,7 +328,8 @@ type raised struct {
 	Ended  bool   `json:"ended,omitempty"`
 }
 
-// raisedBy returns the exception of a function, or the end of a worker, that is the reason of an error; nil if there is none.
+// raisedBy returns the exception of a function, or the end of a worker, that is the reason of an error; nil if there is
+// none.
 func raisedBy(err error) *raised {
 	var e *external.Exception
 	var ended *external.Ended
@@ -336,7 +342,8 @@ func raisedBy(err error) *raised {
 	return nil
 }
 
-// functionReport is what the functions of a field did. Times are nanoseconds, summed up over the workers, or over the loader's goroutines.
+// functionReport is what the functions of a field did. Times are nanoseconds, summed up over the workers, or over the
+// loader's goroutines.
 type functionReport struct {
 	Field     string   `json:"field"`
 	Functions []string `json:"functions"`
@@ -352,7 +359,8 @@ type functionReport struct {
 func reportsOf(list []functionStats) (out []functionReport) {
 	for _, f := range list {
 		out = append(out, functionReport{
-			Field: f.field, Functions: f.functions, Records: f.of.Records.Load(), Messages: f.of.Messages.Load(), Head: f.of.Head.Load(),
+			Field: f.field, Functions: f.functions, Records: f.of.Records.Load(), Messages: f.of.Messages.Load(),
+			Head:     f.of.Head.Load(),
 			Function: f.of.Inside.Load(), Worker: f.of.Worker.Load(), After: f.of.After.Load(), Waited: f.of.Waited.Load(),
 		})
 	}

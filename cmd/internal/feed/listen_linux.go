@@ -17,7 +17,8 @@ import (
 
 // listen serves every client that connects, until ctx is done.
 func (c *command) listen(ctx context.Context, p *cli.Progress) error {
-	s, err := newSubject(ctx, &c.cache, c.datasets, &Options{BatchSize: 1}, nil, nil) // so that a wrong path is reported here, not to the first client
+	// so that a wrong path is reported here, not to the first client
+	s, err := newSubject(ctx, &c.cache, c.datasets, &Options{BatchSize: 1}, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,8 @@ func (c *command) listen(ctx context.Context, p *cli.Progress) error {
 	}
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
-	p.Note(fmt.Sprintf("serving %s of %s at %s", units.Counted(int64(records), "record"), strings.Join(c.datasets, ", "), c.socket))
+	p.Note(fmt.Sprintf("serving %s of %s at %s", units.Counted(int64(records), "record"), strings.Join(c.datasets, ", "),
+		c.socket))
 	return c.accept(ctx, l, p)
 }
 

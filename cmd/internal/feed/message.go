@@ -38,11 +38,12 @@ type hello struct {
 
 // reply is a message of the feeder: exactly one of its parts, and Number with Started and Stats.
 type reply struct {
-	Welcome *welcome    `json:"welcome,omitempty"`
-	Started *started    `json:"started,omitempty"`
-	Batch   *batch      `json:"batch,omitempty"`
-	Failed  string      `json:"failed,omitempty"`  // why no batch comes until the next start
-	Raised  *raised     `json:"raised,omitempty"`  // with Failed, or Error: the exception of the client's function that is the reason
+	Welcome *welcome `json:"welcome,omitempty"`
+	Started *started `json:"started,omitempty"`
+	Batch   *batch   `json:"batch,omitempty"`
+	Failed  string   `json:"failed,omitempty"` // why no batch comes until the next start
+	// with Failed, or Error: the exception of the client's function that is the reason
+	Raised  *raised     `json:"raised,omitempty"`
 	Skipped string      `json:"skipped,omitempty"` // a record that on_error passed over, and why
 	Stats   *statistics `json:"stats,omitempty"`
 	Error   string      `json:"error,omitempty"` // why nothing comes any more

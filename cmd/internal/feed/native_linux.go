@@ -15,8 +15,8 @@ import (
 	"github.com/penstock/penstock/internal/sys/rank"
 )
 
-// native is the transport over a unix socket that descriptors are passed over: that of the arrays to feed, and that of an
-// anonymous file (memfd) to the client. The client's process is watched by a pidfd.
+// native is the transport over a unix socket that descriptors are passed over: that of the arrays to feed, and that of
+// an anonymous file (memfd) to the client. The client's process is watched by a pidfd.
 type native struct {
 	conn *net.UnixConn
 	vars rank.Lookup
@@ -136,7 +136,9 @@ func peerOf(conn *net.UnixConn) (int, error) {
 	}
 	var cred *unix.Ucred
 	var sockErr error
-	err = raw.Control(func(fd uintptr) { cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	err = raw.Control(func(fd uintptr) {
+		cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
 	if err := errors.Join(err, sockErr); err != nil {
 		return 0, fmt.Errorf("asking for the client's process: %w", err)
 	}
@@ -156,8 +158,8 @@ func awaitReadable(ctx context.Context, fd int) bool {
 	return false
 }
 
-// peerEnviron looks variables up in the environment that the client's process was started with. There are none where the
-// system does not show it.
+// peerEnviron looks variables up in the environment that the client's process was started with. There are none where
+// the system does not show it.
 func peerEnviron(conn *net.UnixConn) rank.Lookup {
 	vars := make(map[string]string)
 	if pid, err := peerOf(conn); err == nil && pid > 0 {

@@ -9,5 +9,6 @@ import (
 )
 
 func newNative(connection, rank.Lookup) (transport, error) {
-	return nil, errors.New("--fd needs Linux without --inherit: here, the client opens the shared memory, as penstock.DataLoader does")
+	return nil, errors.New("--fd needs Linux without --inherit: here, the client opens the shared memory, as " +
+		"penstock.DataLoader does")
 }

@@ -38,7 +38,8 @@ func numbersOf(v tensor.View) (func(i int) float64, error) {
 	return nil, fmt.Errorf("its numbers are %v, which labels cannot be", v.DType())
 }
 
-func convert[T uint8 | int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 | float64](v tensor.View) func(i int) float64 {
+func convert[T uint8 | int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 | float64](
+	v tensor.View) func(i int) float64 {
 	values := tensor.As[T](v)
 	return func(i int) float64 { return float64(values[i]) }
 }

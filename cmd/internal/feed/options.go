@@ -23,18 +23,22 @@ type Options struct {
 	Filters []filter       `json:"filters,omitempty"` // all must hold
 	Pack    *pack          `json:"pack,omitempty"`
 	Sampler *samplerOption `json:"sampler,omitempty"` // null means the order of the dataset
-	Verify  float64        `json:"verify,omitempty"`  // the part of the blocks that are compared with their checksums, or verifyFirst
-	OnError errorPolicy    `json:"on_error,omitempty"`
+	// the part of the blocks that are compared with their checksums, or verifyFirst
+	Verify  float64     `json:"verify,omitempty"`
+	OnError errorPolicy `json:"on_error,omitempty"`
 
-	Transforms      map[string]json.RawMessage `json:"transforms,omitempty"` // pipelines by field; that of "" is for all image fields
-	Contents        map[string]string          `json:"contents,omitempty"`   // boxes and so on, by field, where the dataset does not say so: see loader.Options
-	BatchTransforms []batchTransform           `json:"batch_transforms,omitempty"`
-	AsBytes         bool                       `json:"as_bytes,omitempty"` // the client makes floats of images: see finish
+	// pipelines by field; that of "" is for all image fields
+	Transforms map[string]json.RawMessage `json:"transforms,omitempty"`
+	// boxes and so on, by field, where the dataset does not say so: see loader.Options
+	Contents        map[string]string `json:"contents,omitempty"`
+	BatchTransforms []batchTransform  `json:"batch_transforms,omitempty"`
+	AsBytes         bool              `json:"as_bytes,omitempty"` // the client makes floats of images: see finish
 
-	Slots      int     `json:"slots,omitempty"`       // batches that the client may have at a time; 0 means 4
-	NumWorkers int     `json:"num_workers,omitempty"` // goroutines that fill batches; 0 means as many as are found to be best
-	InOrder    *bool   `json:"in_order,omitempty"`    // null means true
-	Timeout    float64 `json:"timeout,omitempty"`     // seconds; 0 means none
+	Slots int `json:"slots,omitempty"` // batches that the client may have at a time; 0 means 4
+	// goroutines that fill batches; 0 means as many as are found to be best
+	NumWorkers int     `json:"num_workers,omitempty"`
+	InOrder    *bool   `json:"in_order,omitempty"` // null means true
+	Timeout    float64 `json:"timeout,omitempty"`  // seconds; 0 means none
 }
 
 // Limits of Options.Slots. With one, the feeder could not fill the next batch while it is used.
@@ -53,7 +57,8 @@ const maxTimeout = 1e6
 // errorPolicy is a loader.OnError by its name.
 type errorPolicy string
 
-var errorPolicies = map[errorPolicy]loader.OnError{"": loader.Fail, "fail": loader.Fail, "backfill": loader.Backfill, "blank": loader.Blank}
+var errorPolicies = map[errorPolicy]loader.OnError{"": loader.Fail, "fail": loader.Fail, "backfill": loader.Backfill,
+	"blank": loader.Blank}
 
 // slots returns Slots, or its default.
 func (o *Options) slots() int {
@@ -84,7 +89,8 @@ func (o *Options) validate() error {
 		errs = append(errs, fmt.Errorf("on_error is %q; it must be fail, backfill or blank", o.OnError))
 	}
 	if !(o.Verify == verifyFirst || o.Verify >= 0 && o.Verify <= 1) {
-		errs = append(errs, fmt.Errorf("verify is %v; it must be from 0 to 1, or %d for each block once", o.Verify, verifyFirst))
+		errs = append(errs, fmt.Errorf("verify is %v; it must be from 0 to 1, or %d for each block once", o.Verify,
+			verifyFirst))
 	}
 	if !(o.Timeout >= 0 && o.Timeout <= maxTimeout) {
 		errs = append(errs, fmt.Errorf("timeout is %v; it must be from 0 to %v seconds", o.Timeout, maxTimeout))

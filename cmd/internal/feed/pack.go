@@ -21,7 +21,8 @@ type pack struct {
 }
 
 var overflows = map[string]combine.Overflow{
-	"": combine.OverflowFail, "fail": combine.OverflowFail, "truncate": combine.OverflowTruncate, "split": combine.OverflowSplit,
+	"": combine.OverflowFail, "fail": combine.OverflowFail, "truncate": combine.OverflowTruncate,
+	"split": combine.OverflowSplit,
 }
 
 // of packs a source, and returns the fields of its rows too.
@@ -35,7 +36,8 @@ func (p *pack) of(ctx context.Context, s sampled) (*combine.Packed, []store.Fiel
 		return nil, nil, fmt.Errorf("pack: %w", err)
 	}
 	packed, err := combine.NewPacked(ctx, s.src, combine.Pack{
-		Length: p.Length, Fields: p.Fields, Pad: p.Pad, Overflow: overflow, MaxOpenRows: p.MaxOpenRows, Sampler: order, Seed: p.Seed, Epoch: p.Epoch,
+		Length: p.Length, Fields: p.Fields, Pad: p.Pad, Overflow: overflow, MaxOpenRows: p.MaxOpenRows, Sampler: order,
+		Seed: p.Seed, Epoch: p.Epoch,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -61,7 +61,8 @@ func (o *Options) made(fields []store.Field, fs *functions) ([]made, error) {
 		switch {
 		case has:
 		case name == "":
-			errs = append(errs, errors.New("transforms: no field has images; name the field that they are for: {\"field\": ...}"))
+			errs = append(errs,
+				errors.New("transforms: no field has images; name the field that they are for: {\"field\": ...}"))
 		default:
 			errs = append(errs, fmt.Errorf("transforms: there is no field %q%s", name, suggest.Hint(name, names)))
 		}
@@ -121,8 +122,9 @@ func follow(out []made, fields []store.Field, groups []geometry.Group) error {
 // words are what errors of geometry call the options.
 var words = geometry.Words{
 	Independent: "independent=[%q]", Pipelines: `transforms={"image": ..., "mask": ...}`,
-	Contents:  "if so, say contents={%q: %q}",
-	Instances: "if so, write both with penstock.Field(%q, ..., instances=\"objects\") and penstock.Field(%q, ..., instances=\"objects\")",
+	Contents: "if so, say contents={%q: %q}",
+	Instances: "if so, write both with penstock.Field(%q, ..., instances=\"objects\") and penstock.Field(%q, ..., " +
+		"instances=\"objects\")",
 }
 
 // checkGeometry returns which fields go where images go, and refuses to move images away from other fields on them.
@@ -308,7 +310,8 @@ func normalized(f store.Field, recipe json.RawMessage) (json.RawMessage, error) 
 		}
 		n := f.Normalization
 		if n == nil || n.Applied || n.Scale != 255 {
-			return nil, errors.New("Normalize has no mean and std, and the dataset has none to apply, or several datasets have different ones; give them: Normalize(mean, std)")
+			return nil, errors.New("Normalize has no mean and std, and the dataset has none to apply, or several datasets " +
+				"have different ones; give them: Normalize(mean, std)")
 		}
 		var errs [2]error
 		entry["mean"], errs[0] = json.Marshal(n.Mean)

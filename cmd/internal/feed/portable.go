@@ -30,8 +30,8 @@ func (p *portable) watch(ctx context.Context, ended func(error)) bool { return w
 
 func (p *portable) environ() rank.Lookup { return os.LookupEnv }
 
-// sharedFile is a file on a disk. It is written to when it grows, so that a full disk is an error then, and not a fault of
-// the process that touches the memory.
+// sharedFile is a file on a disk. It is written to when it grows, so that a full disk is an error then, and not a fault
+// of the process that touches the memory.
 type sharedFile struct{ f *os.File }
 
 func (s sharedFile) file() *os.File { return s.f }

@@ -158,7 +158,8 @@ func (s sampled) buckets(ctx context.Context, k *samplerOption) (sampler.Sampler
 			}
 		}
 		if len(ragged) != 1 {
-			return nil, fmt.Errorf("length_buckets: %d fields have records of variable length (%s); name one", len(ragged), strings.Join(ragged, ", "))
+			return nil, fmt.Errorf("length_buckets: %d fields have records of variable length (%s); name one", len(ragged),
+				strings.Join(ragged, ", "))
 		}
 		name = ragged[0]
 	}

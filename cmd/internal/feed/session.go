@@ -69,13 +69,14 @@ func (v server) functionPool(o *Options) (*external.Pool, error) {
 	case len(names) == 0:
 		return nil, nil
 	case v.functions == nil:
-		return nil, errors.New("feed: functions need worker processes, which a client hands over when it starts feed (--functions)")
+		return nil, errors.New("feed: functions need worker processes, which a client hands over when it starts feed " +
+			"(--functions)")
 	}
 	return external.New(v.functions.conns, names, shared{v.functions.memory}, nil)
 }
 
-// serve serves the client at the other end of t batches until it closes its end, or ctx is done, and closes the connection.
-// It sends errors to the client if it can, and returns those that it could not send.
+// serve serves the client at the other end of t batches until it closes its end, or ctx is done, and closes the
+// connection. It sends errors to the client if it can, and returns those that it could not send.
 func (v server) serve(ctx context.Context, t transport) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -179,7 +180,8 @@ func (s *session) open(ctx context.Context, q request, numbers *os.File) error {
 		return errors.New("feed: the first message of a client is a hello")
 	}
 	if v := q.Hello.Version; v != protocol {
-		return fmt.Errorf("feed: the client speaks version %d of the protocol, and this feed version %d; install both from the same release", v, protocol)
+		return fmt.Errorf("feed: the client speaks version %d of the protocol, and this feed version %d; install both from "+
+			"the same release", v, protocol)
 	}
 	o := &q.Hello.Options
 	if err := o.validate(); err != nil {
@@ -217,7 +219,8 @@ func (s *session) checkBatch(records int) error {
 		}
 	}
 	if int64(records) > mostBatch/record {
-		return fmt.Errorf("feed: a batch of %d records of %d bytes takes more than %d; lower batch_size", records, record, int64(mostBatch))
+		return fmt.Errorf("feed: a batch of %d records of %d bytes takes more than %d; lower batch_size", records, record,
+			int64(mostBatch))
 	}
 	return nil
 }
@@ -236,7 +239,8 @@ func (s *session) start(o *Options) error {
 	if s.direct = !s.subject.ragged(); s.direct {
 		lo.Allocator = s.arena
 	}
-	lo.Report = func(e *loader.Error) { _ = s.write(reply{Skipped: e.Error()}) } // a client that has gone is noticed elsewhere
+	// a client that has gone is noticed elsewhere
+	lo.Report = func(e *loader.Error) { _ = s.write(reply{Skipped: e.Error()}) }
 	if s.ld, err = loader.New(s.subject.src, lo); err != nil {
 		return err
 	}
@@ -252,7 +256,8 @@ func (s *session) start(o *Options) error {
 		}
 	}
 	return s.send(reply{Welcome: &welcome{
-		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: o.slots(), Fields: fields, Finish: finish, State: s.ld.State(),
+		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: o.slots(), Fields: fields,
+		Finish: finish, State: s.ld.State(),
 	}}, func(message []byte) error { return s.transport.welcome(message, m) })
 }
 
@@ -361,7 +366,8 @@ func (s *session) runFrom(ctx context.Context, q request) error {
 		return s.write(reply{Started: &started{Error: cli.Worded(err.Error())}, Number: q.Number})
 	}
 	at := s.ld.State()
-	if err := s.write(reply{Started: &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done}, Number: q.Number}); err != nil {
+	if err := s.write(reply{Started: &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done},
+		Number: q.Number}); err != nil {
 		return err
 	}
 	if s.ld.Batches(at.Epoch) == 0 {

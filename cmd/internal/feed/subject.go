@@ -54,7 +54,8 @@ type served struct {
 }
 
 // newSubject opens datasets, and resolves what a client asks for.
-func newSubject(ctx context.Context, cache *datasetarg.Cache, paths []string, o *Options, numbers *os.File, pool *external.Pool) (*subject, error) {
+func newSubject(ctx context.Context, cache *datasetarg.Cache, paths []string, o *Options, numbers *os.File,
+	pool *external.Pool) (*subject, error) {
 	s := &subject{pool: pool}
 	if err := s.open(ctx, cache, paths, o, arrays{numbers}); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -94,7 +95,8 @@ func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []str
 		return fmt.Errorf("feed: options: %w", err)
 	}
 	if n := s.positions(o); o.DropLast && n > 0 && n < of.global {
-		return fmt.Errorf("feed: options: drop_last leaves no batch: an epoch has %d records, and a batch of all ranks has %d", n, of.global)
+		return fmt.Errorf("feed: options: drop_last leaves no batch: an epoch has %d records, and a batch of all "+
+			"ranks has %d", n, of.global)
 	}
 	return s.make(ctx, o, fields)
 }
@@ -173,7 +175,8 @@ func (s *subject) Close() error {
 const mostSamples = 16
 
 // sampler returns what gives stored records of a subject to functions that are asked what they make.
-func (s *subject) sampler(ctx context.Context, o *Options) func(f store.Field, try func(src []byte, r loader.Record) error) error {
+func (s *subject) sampler(ctx context.Context, o *Options) func(f store.Field,
+	try func(src []byte, r loader.Record) error) error {
 	return func(f store.Field, try func(src []byte, r loader.Record) error) error {
 		order := s.options.Sampler
 		var at []int
@@ -187,7 +190,8 @@ func (s *subject) sampler(ctx context.Context, o *Options) func(f store.Field, t
 			seq.Fill(0, at)
 		}
 		if len(at) == 0 {
-			return errors.New("there is no record by which to find what a function makes; give output= to penstock.transforms.Function")
+			return errors.New("there is no record by which to find what a function makes; give output= to " +
+				"penstock.transforms.Function")
 		}
 		var first error
 		for position, i := range at {

@@ -10,12 +10,13 @@ import (
 	"github.com/penstock/penstock/internal/sys/rank"
 )
 
-// transport is how a session and its client reach each other. There are two: native, which passes descriptors over a unix
-// socket, and portable, for which the client opens all files before it starts feed.
+// transport is how a session and its client reach each other. There are two: native, which passes descriptors over a
+// unix socket, and portable, for which the client opens all files before it starts feed.
 type transport interface {
 	// connection is for messages. The transport's owner closes it.
 	connection() connection
-	// begin returns a reader of all that the client sends, and the file of arrays that comes with the hello, if there is one.
+	// begin returns a reader of all that the client sends, and the file of arrays that comes with the hello, if there is
+	// one.
 	begin() (io.Reader, *os.File, error)
 	// memory returns the file that the client maps. It is called once.
 	memory() (memory, error)

@@ -90,7 +90,8 @@ func Command() *cobra.Command {
 		return cache.Local(cmd.Context(), args, cli.NewProgress(cmd.ErrOrStderr(), "inspect", quiet).Note)
 	}
 	cmd.PersistentPostRun = func(*cobra.Command, []string) { cache.Close() }
-	cmd.AddCommand(show.Command(), verify.Command(), layout.Command(), preview.Command(), diff.Command(), stats.Command(), report.Command(), view.Command())
+	cmd.AddCommand(show.Command(), verify.Command(), layout.Command(), preview.Command(), diff.Command(), stats.Command(),
+		report.Command(), view.Command())
 	return cmd
 }
 

@@ -67,7 +67,8 @@ func (l *batchLog) add(table, row string, e batchEvent) {
 		return
 	}
 	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 9, 64) }
-	l.err = l.csv.Write([]string{table, row, strconv.Itoa(e.Epoch), strconv.Itoa(e.Batch), strconv.Itoa(e.Records), number(line.At), number(line.Wait), number(line.Body)})
+	l.err = l.csv.Write([]string{table, row, strconv.Itoa(e.Epoch), strconv.Itoa(e.Batch), strconv.Itoa(e.Records),
+		number(line.At), number(line.Wait), number(line.Body)})
 }
 
 // close writes what is left.

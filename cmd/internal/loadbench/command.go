@@ -59,7 +59,8 @@ func Command() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.version {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "loadbench %s, %s %s/%s\n", version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "loadbench %s, %s %s/%s\n", version.Version(), runtime.Version(),
+					runtime.GOOS, runtime.GOARCH)
 				return err
 			}
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -79,20 +80,24 @@ func (c *command) flags(cmd *cobra.Command) {
 	c.Cache.Flags(f)
 	cli.Group(cmd, "Data", "synthetic", "size", "shape", "fields", "split", "cache-dir", "cache-size")
 	f.DurationVar(&c.Delay, "delay", c.Delay, "`TIME` to prepare a record (for a DATASET the default is 0)")
-	f.StringVar(&c.Work, "work", c.Work, "`WHAT` the delay is: sleep, cpu, both (a table each) or replay (sleep, of lengths as in the guide's log)")
+	f.StringVar(&c.Work, "work", c.Work, "`WHAT` the delay is: sleep, cpu, both (a table each) or replay (sleep, of "+
+		"lengths as in the guide's log)")
 	f.IntVar(&c.Batch, "batch", c.Batch, "`N` records per batch")
 	f.IntVar(&c.Batches, "batches", c.Batches, "`N` batches per row, for which total and CPU are given")
-	f.DurationVar(&c.MinTime, "min-time", 500*time.Millisecond, "measure more batches until a row takes `TIME`; 0 if --batches is set")
+	f.DurationVar(&c.MinTime, "min-time", 500*time.Millisecond,
+		"measure more batches until a row takes `TIME`; 0 if --batches is set")
 	f.IntVar(&c.Workers, "workers", c.Workers, "`N` workers")
 	f.IntVar(&c.Prefetch, "prefetch", c.Prefetch, "prefetch `N` batches per worker")
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "`SEED` of the order and the synthetic records")
 	f.StringVar(&c.budget, "budget", "", "limit of a row's buffers in `BYTES` (default half of the free memory)")
 	f.BoolVar(&c.Quick, "quick", false, "measure an eighth of the batches")
-	f.StringSliceVar(&c.Tables, "tables", nil, "`WHAT` to measure: rows, guide, batch, workers, prefetch, sampler, or all; the default is rows, or guide with --train-step")
+	f.StringSliceVar(&c.Tables, "tables", nil, "`WHAT` to measure: rows, guide, batch, workers, prefetch, sampler, or "+
+		"all; the default is rows, or guide with --train-step")
 	f.DurationVar(&c.TrainStep, "train-step", c.TrainStep, "guide: `TIME` of a training step")
 	f.IntVar(&c.Epochs, "epochs", c.Epochs, "guide: `N` epochs of at most --batches batches")
 	f.Float64Var(&c.Scale, "scale", c.Scale, "scale the delay and the training step by `X`")
-	cli.Group(cmd, "Measuring", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "min-time", "workers", "prefetch", "seed", "budget", "quick")
+	cli.Group(cmd, "Measuring", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "min-time",
+		"workers", "prefetch", "seed", "budget", "quick")
 	cli.JSONFlag(cmd, &c.asJSON)
 	f.BoolVar(&c.bench, "bench", false, "print Go benchmark lines for benchstat")
 	f.BoolVar(&c.markdown, "markdown", false, "print tables in Markdown")

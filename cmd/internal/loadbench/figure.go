@@ -25,8 +25,10 @@ const (
 // colors are distinct for people with color blindness, too (Okabe and Ito), on white and on
 // black.
 var colors = []color.Color{
-	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff},
-	color.RGBA{0xcc, 0x79, 0xa7, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0x99, 0x99, 0x99, 0xff}, color.RGBA{0x8c, 0x56, 0x4b, 0xff},
+	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff},
+	color.RGBA{0xd5, 0x5e, 0x00, 0xff},
+	color.RGBA{0xcc, 0x79, 0xa7, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0x99, 0x99, 0x99, 0xff},
+	color.RGBA{0x8c, 0x56, 0x4b, 0xff},
 }
 
 func colorOf(i int) color.Color { return colors[i%len(colors)] }
@@ -47,7 +49,8 @@ func newFigure(title, x string) *figure {
 	p.Add(plotter.NewGrid()) // first, so that it is behind everything
 	f.legend.Top, f.legend.Left, f.legend.Padding = true, true, vg.Points(2)
 	p.Title.Padding = vg.Points(4)
-	for _, s := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &f.legend.TextStyle} {
+	for _, s := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label,
+		&p.Y.Tick.Label, &f.legend.TextStyle} {
 		s.Font.Variant = "Sans"
 	}
 	return f
@@ -238,7 +241,8 @@ func (t *Table) busy() (*figure, error) {
 		}
 	}
 	var below *plotter.BarChart
-	for i, name := range []string{"reading and copying", "work on single records", "work on batches", "idle: batches are ready"} {
+	for i, name := range []string{"reading and copying", "work on single records", "work on batches",
+		"idle: batches are ready"} {
 		bars, err := plotter.NewBarChart(parts[i], vg.Points(11))
 		if err != nil {
 			return nil, err

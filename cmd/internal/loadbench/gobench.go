@@ -10,7 +10,8 @@ import (
 // An operation is a batch.
 func (r *Report) GoBench(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "goos: %s\ngoarch: %s\npkg: github.com/penstock/penstock/cmd/loadbench\n", r.Machine.OS, r.Machine.Arch)
+	fmt.Fprintf(&b, "goos: %s\ngoarch: %s\npkg: github.com/penstock/penstock/cmd/loadbench\n", r.Machine.OS,
+		r.Machine.Arch)
 	if r.Machine.CPU != "" {
 		fmt.Fprintf(&b, "cpu: %s\n", r.Machine.CPU)
 	}
@@ -32,8 +33,10 @@ func (r *Result) goBench(b *strings.Builder, table string, cores int) {
 	if cores > 1 {
 		fmt.Fprintf(b, "-%d", cores)
 	}
-	fmt.Fprintf(b, " %d %d ns/op %.2f MB/s %.1f records/s %d first-ns %d p50-wait-ns %d p95-wait-ns %d p99-wait-ns %d cpu-ns/op %d copied-B/op\n",
-		r.Batches, r.Total.Nanoseconds()/n, float64(r.Bytes)/1e6/max(1e-9, r.Total.Seconds()), r.Rate(), r.FirstBatch.Nanoseconds(),
+	fmt.Fprintf(b, " %d %d ns/op %.2f MB/s %.1f records/s %d first-ns %d p50-wait-ns %d p95-wait-ns %d p99-wait-ns %d "+
+		"cpu-ns/op %d copied-B/op\n",
+		r.Batches, r.Total.Nanoseconds()/n, float64(r.Bytes)/1e6/max(1e-9, r.Total.Seconds()), r.Rate(),
+		r.FirstBatch.Nanoseconds(),
 		r.Wait.P50.Nanoseconds(), r.Wait.P95.Nanoseconds(), r.Wait.P99.Nanoseconds(), r.CPU.Nanoseconds()/n, r.Copied/n)
 }
 

@@ -12,13 +12,16 @@ import (
 func guide(ctx context.Context, o *Options, s *subject, kind string) (Table, []*setup) {
 	o = o.scaled()
 	p := progress{o: o, s: s, m: maker{ctx: ctx, work: newWork(kind, o.Delay), out: s.make, seed: o.Seed}}
-	name, title := tableGuide+"-"+kind, fmt.Sprintf("waiting for batches, %v a training step, %d epochs of up to %d batches of %d records",
-		o.TrainStep, o.Epochs, o.Batches, o.Batch)
+	name, title := tableGuide+"-"+kind,
+		fmt.Sprintf("waiting for batches, %v a training step, %d epochs of up to %d batches of %d records",
+			o.TrainStep, o.Epochs, o.Batches, o.Batch)
 	if o.Delay > 0 {
 		title += ", " + kindText(kind, o.Delay) + " a record"
 	}
-	rows := []*setup{p.baseline(), p.pool("1 worker", 1, 1, false), p.pool(fmt.Sprintf("%d workers", o.Workers), o.Workers, 1, false),
-		p.pool(fmt.Sprintf("%d workers, prefetch %d", o.Workers, o.Prefetch), o.Workers, o.Prefetch, true), p.pool("32 workers, prefetch 3", 32, 3, true)}
+	rows := []*setup{p.baseline(), p.pool("1 worker", 1, 1, false),
+		p.pool(fmt.Sprintf("%d workers", o.Workers), o.Workers, 1, false),
+		p.pool(fmt.Sprintf("%d workers, prefetch %d", o.Workers, o.Prefetch), o.Workers, o.Prefetch, true),
+		p.pool("32 workers, prefetch 3", 32, 3, true)}
 	rows[3].diagnosed = true
 	rows = append(rows, p.precomputed()...)
 	for _, s := range rows {
@@ -39,8 +42,10 @@ func (p *progress) pool(name string, workers, prefetch int, persistent bool) *se
 }
 
 func (p *progress) guideNotes() []string {
-	notes := []string{"Published by the guide, for batches of 4 of cloud data, its best (32 workers, prefetch 3, persistent) against its baseline:",
-		"mean wait 1.384 s to 0.0126 s; epochs 2225.8 s to 168.7 s; set-up 5.6 s to 208.6 s; the whole run 2231 s to 377 s (5.9x; its 35x leaves set-up out)."}
+	notes := []string{"Published by the guide, for batches of 4 of cloud data, its best (32 workers, prefetch 3, " +
+		"persistent) against its baseline:",
+		"mean wait 1.384 s to 0.0126 s; epochs 2225.8 s to 168.7 s; set-up 5.6 s to 208.6 s; the whole run 2231 s to 377 s " +
+			"(5.9x; its 35x leaves set-up out)."}
 	if p.m.work.delay > 0 || p.m.generates() {
 		once := "The precomputed rows leave the preparation out"
 		if p.s.once > 0 {
@@ -68,9 +73,12 @@ func (t *Table) against() string {
 		return "No row is faster than " + base.Name + "."
 	}
 	ratio := func(a, b float64) float64 { return a / max(1e-9, b) }
-	return fmt.Sprintf("%s against %s: mean wait %s to %s (%.1fx), first batch %s to %s, epochs %s to %s (%.2fx), the whole run %s to %s (%.2fx).",
-		best.Name, base.Name, short(base.Wait.Mean), short(best.Wait.Mean), ratio(base.Wait.Mean.Seconds(), best.Wait.Mean.Seconds()),
-		short(base.FirstBatch), short(best.FirstBatch), short(base.epochs()), short(best.epochs()), ratio(base.epochs().Seconds(), best.epochs().Seconds()),
+	return fmt.Sprintf("%s against %s: mean wait %s to %s (%.1fx), first batch %s to %s, epochs %s to %s (%.2fx), the "+
+		"whole run %s to %s (%.2fx).",
+		best.Name, base.Name, short(base.Wait.Mean), short(best.Wait.Mean),
+		ratio(base.Wait.Mean.Seconds(), best.Wait.Mean.Seconds()),
+		short(base.FirstBatch), short(best.FirstBatch), short(base.epochs()), short(best.epochs()),
+		ratio(base.epochs().Seconds(), best.epochs().Seconds()),
 		short(base.Total), short(best.Total), ratio(base.Total.Seconds(), best.Total.Seconds()))
 }
 
@@ -79,10 +87,13 @@ func (r *Result) guideCells() []string {
 	if !r.Ran() {
 		return []string{r.Name, "n/a"}
 	}
-	return []string{r.Name, short(r.Total), fmt.Sprintf("%.2fx", r.SpeedUp), short(r.epochs()), short(r.FirstBatch), short(r.Wait.Mean),
-		short(r.Wait.P50), short(r.Wait.P95), short(r.Wait.P99), fmt.Sprintf("%.0f %%", 100*r.Wait.Sum.Seconds()/max(1e-9, r.Total.Seconds())), fmt.Sprintf("%.0f %%", 100*r.Limit)}
+	return []string{r.Name, short(r.Total), fmt.Sprintf("%.2fx", r.SpeedUp), short(r.epochs()), short(r.FirstBatch),
+		short(r.Wait.Mean),
+		short(r.Wait.P50), short(r.Wait.P95), short(r.Wait.P99),
+		fmt.Sprintf("%.0f %%", 100*r.Wait.Sum.Seconds()/max(1e-9, r.Total.Seconds())), fmt.Sprintf("%.0f %%", 100*r.Limit)}
 }
 
-var guideHead = []string{"", "total", "speed-up", "epochs", "first", "wait mean", "p50", "p95", "p99", "waiting", "of limit"}
+var guideHead = []string{"", "total", "speed-up", "epochs", "first", "wait mean", "p50", "p95", "p99", "waiting",
+	"of limit"}
 
 var _ sampler.Sampler = capped{}

@@ -35,7 +35,9 @@ func labelOrder(ctx context.Context, src loader.Source, batch int) (string, erro
 			return "", err
 		}
 		if together < 0.75*anyhow {
-			return fmt.Sprintf("records are in the order of %s: %d neighbors have %.1f classes, and %d random records %.1f. So settings that keep neighbors together, Block and Sequential, are not recommended, however fast; %s stores records in random order",
+			return fmt.Sprintf("records are in the order of %s: %d neighbors have %.1f classes, and %d random records %.1f. "+
+				"So settings that keep neighbors together, Block and Sequential, are not recommended, however fast; %s stores "+
+				"records in random order",
 				f.Name, batch, together, batch, anyhow, shell.Penstock("preprocess --shuffle SEED")), nil
 		}
 	}
@@ -43,7 +45,8 @@ func labelOrder(ctx context.Context, src loader.Source, batch int) (string, erro
 }
 
 // classesOfBatches returns how many classes batches of neighbors and of random records have on average.
-func classesOfBatches(ctx context.Context, src loader.Source, f store.Field, batch int) (together, anyhow float64, err error) {
+func classesOfBatches(ctx context.Context, src loader.Source, f store.Field, batch int) (together, anyhow float64,
+	err error) {
 	n, r := src.Len(), rand.New(rand.NewPCG(1, 2))
 	records, values := make([]int, batch), make([]byte, batch*f.RecordBytes())
 	count := func() (float64, error) {

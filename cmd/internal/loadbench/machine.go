@@ -25,9 +25,10 @@ type Machine struct {
 	Memcpy   float64 `json:"memcpy_bytes_per_s"`
 	Read     float64 `json:"read_bytes_per_s"`     // reading every cache line of memory
 	Generate float64 `json:"generate_bytes_per_s"` // drawing random float32, where the dataset is synthetic
-	Pread    float64 `json:"pread_bytes_per_s"`    // reading records of the dataset's files, in whatever state the page cache is; 0 if not measured
-	Fault    float64 `json:"page_fault_ns"`        // first touch of a page of new memory
-	Resident float64 `json:"resident"`             // part of the dataset that is in memory at the start; -1 if not known
+	// reading records of the dataset's files, in whatever state the page cache is; 0 if not measured
+	Pread    float64 `json:"pread_bytes_per_s"`
+	Fault    float64 `json:"page_fault_ns"` // first touch of a page of new memory
+	Resident float64 `json:"resident"`      // part of the dataset that is in memory at the start; -1 if not known
 }
 
 // calibrationBytes are more than caches hold.
@@ -35,13 +36,15 @@ const calibrationBytes = 64 << 20
 
 // newMachine measures the machine, apart from what depends on a dataset.
 func newMachine() Machine {
-	m := Machine{CPU: cpuName(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), Load: loadAverage(), Resident: -1}
+	m := Machine{CPU: cpuName(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Go: runtime.Version(), Load: loadAverage(), Resident: -1}
 	src := make([]byte, calibrationBytes)
 	m.Fault = faultTime(src)
 	dst := make([]byte, calibrationBytes)
 	m.Memcpy = bestRate(calibrationBytes, func() { copy(dst, src) })
 	m.Read = bestRate(calibrationBytes, func() { sink.Add(touch(src)) })
-	floats := tensor.As[float32](tensor.Of(tensor.Spec{Name: "x", DType: tensor.Float32, Shape: tensor.Shape{}}, 1<<18, dst[:4<<18]))
+	floats := tensor.As[float32](tensor.Of(tensor.Spec{Name: "x", DType: tensor.Float32, Shape: tensor.Shape{}}, 1<<18,
+		dst[:4<<18]))
 	m.Generate = bestRate(4<<18, func() { normal(floats, 1, 2) })
 	return m
 }
@@ -140,7 +143,8 @@ func (m *Machine) busy() string {
 	if n, _ := fmt.Sscan(m.Load, &now); n == 0 || now < float64(m.Cores)/2 {
 		return ""
 	}
-	return fmt.Sprintf("others use this machine too (load %.1f on %d cores): times are longer than on an idle one, and vary", now, m.Cores)
+	return fmt.Sprintf("others use this machine too (load %.1f on %d cores): times are longer than on an idle "+
+		"one, and vary", now, m.Cores)
 }
 
 // freeMemory returns the bytes that new processes can have, 0 if not known.

@@ -37,7 +37,8 @@ type meter struct {
 // why.
 func measure(ctx context.Context, s *setup, machine *Machine, report func(batchEvent)) (Result, error) {
 	r := Result{Name: s.name, Note: s.note, Unavailable: s.unavailable, Published: s.published,
-		Batch: s.opts.BatchSize, Workers: max(0, s.opts.Workers), Prefetch: s.opts.Prefetch, Sampler: samplerName(s.opts.Sampler), asked: s.batches}
+		Batch: s.opts.BatchSize, Workers: max(0, s.opts.Workers), Prefetch: s.opts.Prefetch,
+		Sampler: samplerName(s.opts.Sampler), asked: s.batches}
 	if !r.Ran() {
 		return r, nil
 	}

@@ -138,7 +138,8 @@ func parseShape(text string) (tensor.Shape, error) {
 func (o *Options) shorten() string {
 	var said []string
 	if o.Scale != 1 {
-		said = append(said, fmt.Sprintf("--scale %g: delays and training steps take %g times as long as asked for", o.Scale, o.Scale))
+		said = append(said, fmt.Sprintf("--scale %g: delays and training steps take %g times as long as asked for",
+			o.Scale, o.Scale))
 	}
 	if o.Quick {
 		batches := o.Batches

@@ -51,7 +51,8 @@ func (r *Report) WriteHTML(path string) error {
 }
 
 func (s *section) write(b *htmlpage.Body) {
-	b.Add("<section>\n<h2>{}</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n<thead><tr>", s.Title, s.Title)
+	b.Add("<section>\n<h2>{}</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "+
+		"aria-label=\"{}\"><table>\n<thead><tr>", s.Title, s.Title)
 	for i, cell := range s.Head {
 		b.Add(`<th scope="col"{}>{}</th>`, numberClass(i), cell)
 	}

@@ -15,7 +15,8 @@ import (
 func warm(ctx context.Context, s *subject, report func(int)) string {
 	size := fileBytes(s.files)
 	if free := int64(freeMemory()); free > 0 && size > free/2 {
-		return "the dataset's files have " + units.Bytes(size) + ", which is much for this machine's memory: rows may differ in what they found there"
+		return "the dataset's files have " + units.Bytes(size) +
+			", which is much for this machine's memory: rows may differ in what they found there"
 	}
 	for _, d := range s.files {
 		for _, c := range layout.Of(d).Columns {

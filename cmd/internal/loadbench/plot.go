@@ -60,7 +60,8 @@ func (r *Report) WritePlot(path string) error {
 		io.WriterTo
 	}
 	if strings.EqualFold(filepath.Ext(path), ".png") {
-		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, height), vgimg.UseDPI(200), vgimg.UseBackgroundColor(color.White))}
+		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, height), vgimg.UseDPI(200),
+			vgimg.UseBackgroundColor(color.White))}
 	} else {
 		c = vgsvg.New(figureWidth, height)
 	}

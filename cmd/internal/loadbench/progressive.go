@@ -70,7 +70,8 @@ func (p *progress) baseline() *setup {
 }
 
 func (p *progress) workers() *setup {
-	return p.row("+ workers, prefetch", fmt.Sprintf("%d workers, %d batches prefetched; made anew for each epoch", p.o.Workers, p.o.queueDepth()), p.o.Workers)
+	return p.row("+ workers, prefetch", fmt.Sprintf("%d workers, %d batches prefetched; made anew for each epoch",
+		p.o.Workers, p.o.queueDepth()), p.o.Workers)
 }
 
 // pinned tries page-locked memory of the size that the ring would have.
@@ -124,8 +125,11 @@ func (p *progress) batched() *setup {
 
 // precomputed are the rows that read what was prepared once and stored.
 func (p *progress) precomputed() []*setup {
-	gathered := &setup{name: "precomputed, shuffled", note: "prepared once and stored; batches are gathered from the mapping", opts: p.o.loader(p.o.Workers)}
-	views := &setup{name: "precomputed, zero-copy", note: "prepared once and stored; batches are views of the mapping, shuffled as runs of a batch", opts: p.o.loader(p.o.Workers)}
+	gathered := &setup{name: "precomputed, shuffled",
+		note: "prepared once and stored; batches are gathered from the mapping", opts: p.o.loader(p.o.Workers)}
+	views := &setup{name: "precomputed, zero-copy",
+		note: "prepared once and stored; batches are views of the mapping, shuffled as runs of a batch",
+		opts: p.o.loader(p.o.Workers)}
 	views.opts.Sampler, views.opts.Budget = sampler.Block{Size: p.o.Batch}, 0
 	views.floor.views = true
 	rows := []*setup{gathered, views}
@@ -134,8 +138,10 @@ func (p *progress) precomputed() []*setup {
 		rows = rows[1:]
 	}
 	if _, err := cuda.Count(); err == nil { // where there is none, the line of deviceRow says so
-		rows = append(rows, &setup{name: storedDeviceRow, note: "prepared once and stored; gathered into page-locked memory, and copied to the device in advance",
-			opts: p.o.loader(p.o.Workers), device: true})
+		rows = append(rows,
+			&setup{name: storedDeviceRow,
+				note: "prepared once and stored; gathered into page-locked memory, and copied to the device in advance",
+				opts: p.o.loader(p.o.Workers), device: true})
 		rows[len(rows)-1].opts.Allocator = p.ram
 	}
 	for _, s := range rows {
@@ -155,9 +161,11 @@ func (p *progress) notes(kind string) []string {
 	if p.m.work.delay > 0 || p.m.generates() {
 		once := "The precomputed rows leave the preparation out: it was done before"
 		if p.s.once > 0 {
-			once += fmt.Sprintf(" (making and storing %d records took %.1f s, without that work)", p.s.info.Records, p.s.once.Seconds())
+			once += fmt.Sprintf(" (making and storing %d records took %.1f s, without that work)", p.s.info.Records,
+				p.s.once.Seconds())
 		}
-		notes = append(notes, once+". They say what a loop gains whose preparation can be stored, not that loading got faster.")
+		notes = append(notes,
+			once+". They say what a loop gains whose preparation can be stored, not that loading got faster.")
 	}
 	if p.m.generates() && kind != workCPU {
 		notes = append(notes, "The batched row sleeps once a batch, as the tutorial's __getitems__ does.")
@@ -167,7 +175,8 @@ func (p *progress) notes(kind string) []string {
 
 // loader returns the options that the rows share.
 func (o *Options) loader(workers int) loader.Options {
-	return loader.Options{BatchSize: o.Batch, Sampler: sampler.Shuffle{}, Seed: o.Seed, Workers: workers, Prefetch: o.queueDepth(), Budget: o.Budget}
+	return loader.Options{BatchSize: o.Batch, Sampler: sampler.Shuffle{}, Seed: o.Seed, Workers: workers,
+		Prefetch: o.queueDepth(), Budget: o.Budget}
 }
 
 // queueDepth is how many batches all workers prefetch. PyTorch's prefetch factor counts those of one worker.
@@ -176,5 +185,6 @@ func (o *Options) queueDepth() int { return max(1, o.Workers*o.Prefetch) }
 // tutorial reports whether the run has the tutorial's own parameters.
 func (o *Options) tutorial() bool {
 	d := Defaults()
-	return o.Synthetic && o.Size == d.Size && slices.Equal(o.Shape, d.Shape) && o.Delay == d.Delay && o.Batch == d.Batch && o.Workers == d.Workers && o.Prefetch == d.Prefetch
+	return o.Synthetic && o.Size == d.Size && slices.Equal(o.Shape, d.Shape) && o.Delay == d.Delay && o.Batch == d.Batch &&
+		o.Workers == d.Workers && o.Prefetch == d.Prefetch
 }

@@ -40,7 +40,8 @@ func (b *bench) openRemote() (*subject, error) {
 // fetchAll trains for an epoch in shuffled order, without any work, and notes what came over the
 // network; what that leaves it fetches, too.
 func (b *bench) fetchAll(ds *mirror.Dataset, began time.Time) error {
-	ld, err := loader.New(ds, loader.Options{BatchSize: min(b.o.Batch, ds.Len()), Workers: b.o.Workers, Seed: b.o.Seed, Sampler: sampler.Shuffle{}})
+	ld, err := loader.New(ds, loader.Options{BatchSize: min(b.o.Batch, ds.Len()), Workers: b.o.Workers, Seed: b.o.Seed,
+		Sampler: sampler.Shuffle{}})
 	if err != nil {
 		return err
 	}
@@ -59,8 +60,10 @@ func (b *bench) fetchAll(ds *mirror.Dataset, began time.Time) error {
 	}
 	took := time.Since(began)
 	st := ds.Stats()
-	b.remote = fmt.Sprintf("the first, shuffled epoch over the network: %s in %s, %s; the first batch after %s; %d requests, %d of them again, %d beside a late one; the link's peak: %s/s",
-		units.Bytes(st.Fetched), units.Duration(took), units.Rate(st.Fetched, took), units.Duration(first), st.Requests, st.Retries, st.Hedges, units.Bytes(int64(st.LinkRate)))
+	b.remote = fmt.Sprintf("the first, shuffled epoch over the network: %s in %s, %s; the first batch after %s; %d "+
+		"requests, %d of them again, %d beside a late one; the link's peak: %s/s",
+		units.Bytes(st.Fetched), units.Duration(took), units.Rate(st.Fetched, took), units.Duration(first), st.Requests,
+		st.Retries, st.Hedges, units.Bytes(int64(st.LinkRate)))
 	return ds.Fill(b.ctx)
 }
 

@@ -20,7 +20,8 @@ func resident(b []byte) float64 {
 	from := at &^ (page - 1)
 	n := at + uintptr(len(b)) - from
 	state := make([]byte, (n+page-1)/page)
-	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, from, n, uintptr(unsafe.Pointer(unsafe.SliceData(state)))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, from, n,
+		uintptr(unsafe.Pointer(unsafe.SliceData(state)))); errno != 0 {
 		return -1
 	}
 	there := 0

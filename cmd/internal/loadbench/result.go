@@ -17,8 +17,9 @@ type Report struct {
 	Interrupted bool    `json:"interrupted,omitempty"` // some rows are missing
 	Bottleneck  string  `json:"bottleneck,omitempty"`  // what limits the best row, and what to do
 
-	Order   string   `json:"order,omitempty"`   // how the records are in the order of their labels
-	Setting *Setting `json:"setting,omitempty"` // the fastest row of a dataset; nil where records were prepared for some rows only
+	Order string `json:"order,omitempty"` // how the records are in the order of their labels
+	// the fastest row of a dataset; nil where records were prepared for some rows only
+	Setting *Setting `json:"setting,omitempty"`
 }
 
 // Dataset is what was loaded.
@@ -66,9 +67,10 @@ type Result struct {
 	Waits      []time.Duration `json:"waits_ns,omitempty"`
 	Busy       Busy            `json:"busy"`
 
-	SpeedUp   float64    `json:"speed_up,omitempty"`          // against the first row that ran
-	Step      float64    `json:"speed_up_previous,omitempty"` // against the row before that ran
-	Limit     float64    `json:"of_limit,omitempty"`          // the least time that this machine needs for it, as part of Total
+	SpeedUp float64 `json:"speed_up,omitempty"`          // against the first row that ran
+	Step    float64 `json:"speed_up_previous,omitempty"` // against the row before that ran
+	// the least time that this machine needs for it, as part of Total
+	Limit     float64    `json:"of_limit,omitempty"`
 	Published *Published `json:"published,omitempty"`
 	Diagnosis string     `json:"diagnosis,omitempty"`
 
@@ -109,7 +111,8 @@ func waitsOf(all []time.Duration) Waits {
 	for _, d := range sorted {
 		sum += d
 	}
-	return Waits{Sum: sum, Mean: sum / time.Duration(len(sorted)), P50: at(.50), P95: at(.95), P99: at(.99), Max: sorted[len(sorted)-1]}
+	return Waits{Sum: sum, Mean: sum / time.Duration(len(sorted)), P50: at(.50), P95: at(.95), P99: at(.99),
+		Max: sorted[len(sorted)-1]}
 }
 
 // Ran reports whether the setup was measured.

@@ -24,7 +24,8 @@ func (r *Report) setting() *Setting {
 			if r.Order != "" && !strings.HasPrefix(row.Sampler, "shuffle") {
 				continue
 			}
-			if row.Ran() && row.Batches >= 8 && row.Name != deviceRow && row.Name != storedDeviceRow && (best == nil || row.Rate() > best.Rate()) {
+			if row.Ran() && row.Batches >= 8 && row.Name != deviceRow && row.Name != storedDeviceRow &&
+				(best == nil || row.Rate() > best.Rate()) {
 				best = row
 			}
 		}

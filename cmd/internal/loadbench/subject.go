@@ -42,7 +42,9 @@ func openSubject(o *Options) (*subject, error) {
 		return nil, err
 	}
 	src := ds.Source
-	s := &subject{info: Dataset{Name: o.Path, Records: src.Len()}, raw: src, stored: src, closers: []func() error{ds.Close}}
+	s := &subject{
+		info: Dataset{Name: o.Path, Records: src.Len()}, raw: src, stored: src, closers: []func() error{ds.Close},
+	}
 	if src.Len() == 0 {
 		return nil, errors.Join(fmt.Errorf("%q has no records", o.Path), s.close())
 	}

@@ -67,7 +67,8 @@ func (p *progress) depths() (rows []*setup) {
 
 // samplers varies the order in which stored records come.
 func (p *progress) samplers() (rows []*setup) {
-	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Block{Size: 4 * p.o.Batch}, sampler.Block{Size: p.o.Batch}, sampler.Block{Size: 8}, sampler.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Block{Size: 4 * p.o.Batch},
+		sampler.Block{Size: p.o.Batch}, sampler.Block{Size: 8}, sampler.Shuffle{}} {
 		s := p.one(samplerName(order), p.o.Workers)
 		s.opts.Transforms, s.opts.Sampler, s.unavailable, s.floor = nil, order, p.s.why, floor{}
 		if _, exact := order.(sampler.Shuffle); !exact && order != (sampler.Block{Size: 8}) {

@@ -139,7 +139,8 @@ func (t *Table) hasty() bool {
 // grid returns the table's head and rows.
 func (t *Table) grid() *cli.Table {
 	published := slices.ContainsFunc(t.Rows, func(r Result) bool { return r.Published != nil })
-	head := []string{t.vary, "total", "records/s", "speed-up", "on prev.", "first", "wait p50", "p95", "p99", "CPU", "copied", "of limit"}
+	head := []string{t.vary, "total", "records/s", "speed-up", "on prev.", "first", "wait p50", "p95", "p99", "CPU",
+		"copied", "of limit"}
 	switch {
 	case t.guide:
 		head = guideHead
@@ -164,7 +165,8 @@ func (r *Result) cells(published bool) []string {
 		cells := []string{r.Name, "n/a", "", "", "", "", "", "", "", "", "", ""}
 		return append(cells, r.Published.cells(published)...)
 	}
-	cells := []string{r.Name, short(r.ofAsked(r.Total)), units.Count(int64(r.Rate())), fmt.Sprintf("%.2fx", r.SpeedUp), fmt.Sprintf("%.2fx", r.Step),
+	cells := []string{r.Name, short(r.ofAsked(r.Total)), units.Count(int64(r.Rate())), fmt.Sprintf("%.2fx", r.SpeedUp),
+		fmt.Sprintf("%.2fx", r.Step),
 		short(r.FirstBatch), short(r.Wait.P50), short(r.Wait.P95), short(r.Wait.P99), short(r.ofAsked(r.CPU)),
 		fmt.Sprintf("%.0f %%", 100*float64(r.Copied)/float64(max(1, r.Bytes))), fmt.Sprintf("%.0f %%", 100*r.Limit)}
 	return append(cells, r.Published.cells(published)...)

@@ -49,7 +49,8 @@ func kindText(kind string, delay time.Duration) string {
 	case workCPU:
 		return fmt.Sprintf("%v of computing", delay)
 	case workReplay:
-		return fmt.Sprintf("a replayed latency of %v in the median (log-normal, p99 %v)", delay, time.Duration(float64(delay)*1.035/0.293).Round(time.Microsecond))
+		return fmt.Sprintf("a replayed latency of %v in the median (log-normal, p99 %v)", delay,
+			time.Duration(float64(delay)*1.035/0.293).Round(time.Microsecond))
 	}
 	return fmt.Sprintf("%v of sleep", delay)
 }

@@ -41,7 +41,8 @@ func write(folder string) error {
 	root := penstock.Command()
 	root.DisableAutoGenTag = true
 	epoch := time.Unix(0, 0).UTC() // the same bytes on any day
-	if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "penstock", Manual: "penstock", Date: &epoch}, pages); err != nil {
+	if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "penstock", Manual: "penstock", Date: &epoch},
+		pages); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(folder, "cli.md"), reference(), 0o666); err != nil {

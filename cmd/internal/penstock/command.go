@@ -42,7 +42,8 @@ func Command() *cobra.Command {
 
 var (
 	examplesOf = regexp.MustCompile(`(^|[\s(])((?:preprocess|inspect|loadbench|feed) )`)
-	namesOf    = regexp.MustCompile(`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|status|normalize|show|stats|preview|report|verify|diff|layout|view)\b))`)
+	namesOf    = regexp.MustCompile(
+		`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|status|normalize|show|stats|preview|report|verify|diff|layout|view)\b))`)
 )
 
 // prefix makes the help of a program that of a subcommand: "name ..." becomes "penstock name ...", also in a pipe.

@@ -20,8 +20,10 @@ type compressFlags struct{ compress, chunkRecords, chunkBytes, shuffle string }
 var compressNames = []string{"compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
 
 func (f *compressFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.compress, "compress", "none", "compress the records: `METHOD` is none; of HDF5 gzip or gzip:LEVEL, 1 (fast) to 9 (small); of Zarr zstd or zstd:LEVEL, 1 to 22")
-	fs.StringVar(&f.chunkRecords, "chunk-records", "", "compress `N` records per chunk (default 1, or 64 KiB of small records)")
+	fs.StringVar(&f.compress, "compress", "none", "compress the records: `METHOD` is none; of HDF5 gzip or gzip:LEVEL, "+
+		"1 (fast) to 9 (small); of Zarr zstd or zstd:LEVEL, 1 to 22")
+	fs.StringVar(&f.chunkRecords, "chunk-records", "",
+		"compress `N` records per chunk (default 1, or 64 KiB of small records)")
 	fs.StringVar(&f.chunkBytes, "chunk-bytes", "", "compress about `BYTES` of records per chunk")
 	fs.StringVar(&f.shuffle, "shuffle-bytes", "auto", "HDF5 shuffle filter before gzip: `WHEN` is auto, on or off")
 }
@@ -41,7 +43,9 @@ func (f *compressFlags) parse(p *problems) (c prepare.Compress) {
 		err = errors.New("must be none, gzip, gzip:1 to gzip:9, zstd, or zstd:1 to zstd:22")
 	}
 	p.add("compress", f.compress, err)
-	c.ChunkRecords = f.positive(p, "chunk-records", f.chunkRecords, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
+	c.ChunkRecords = f.positive(p, "chunk-records", f.chunkRecords, func(s string) (int64, error) {
+		return strconv.ParseInt(s, 10, 64)
+	})
 	c.ChunkBytes = f.positive(p, "chunk-bytes", f.chunkBytes, units.ParseBytes)
 	switch f.shuffle {
 	case "on", "off":
@@ -69,7 +73,8 @@ func (f *compressFlags) positive(p *problems, name, text string, parse func(stri
 // append stores records as those before.
 func (f *compressFlags) forget(fs *pflag.FlagSet, c *prepare.Config) {
 	method, _, _ := strings.Cut(f.compress, ":")
-	if string(prepare.Methods[c.DatasetFormat()]) == method && !c.Append || slices.ContainsFunc(compressNames, fs.Changed) {
+	if string(prepare.Methods[c.DatasetFormat()]) == method && !c.Append ||
+		slices.ContainsFunc(compressNames, fs.Changed) {
 		return
 	}
 	*f = compressFlags{compress: "none", shuffle: "auto"}

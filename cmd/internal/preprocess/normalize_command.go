@@ -41,14 +41,16 @@ type normalizeFlags struct {
 func normalizeCommand() *cobra.Command {
 	n := new(normalizeFlags)
 	cmd := cli.Command(&cobra.Command{
-		Use: "normalize [flags] DATASET FIGURES", Short: "Note mean and deviation of the images in a dataset, without rewriting it",
-		Long: normalizeLong, Example: normalizeExamples,
+		Use:   "normalize [flags] DATASET FIGURES",
+		Short: "Note mean and deviation of the images in a dataset, without rewriting it",
+		Long:  normalizeLong, Example: normalizeExamples,
 		PreRunE: func(_ *cobra.Command, args []string) error { return n.check(args) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return n.run(cmd.OutOrStdout()) },
 	})
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&n.split, "split", "", "`SPLIT` that dataset is computed from, or all (default the training split, all records without splits)")
+	fs.StringVar(&n.split, "split", "", "`SPLIT` that dataset is computed from, or all (default the training split, all "+
+		"records without splits)")
 	fs.BoolVar(&n.json, "json", false, "print the fields as JSON")
 	fs.BoolVarP(&n.quiet, "quiet", "q", false, "print nothing but errors")
 	return cmd
@@ -67,7 +69,8 @@ func (n *normalizeFlags) check(args []string) error {
 	case err != nil:
 		usage.Problems = append(usage.Problems, "FIGURES: "+err.Error())
 	case n.figures.Fields != nil:
-		usage.Problems = append(usage.Problems, "FIGURES: those of arrays are applied when they are written: "+shell.Penstock("preprocess SOURCE DEST --normalize", args[1]))
+		usage.Problems = append(usage.Problems, "FIGURES: those of arrays are applied when they are written: "+
+			shell.Penstock("preprocess SOURCE DEST --normalize", args[1]))
 	case n.figures.None():
 		usage.Problems = append(usage.Problems, "FIGURES: none is nothing to note")
 	}
@@ -99,7 +102,8 @@ func (n *normalizeFlags) run(out io.Writer) error {
 	}
 	for _, f := range m.Fields {
 		if layout.PixelBytes(f.Spec) && f.Normalization != nil && !f.Normalization.Applied {
-			fmt.Fprintf(out, "%s: mean %.4g, standard deviation %.4g of x/255%s\n", f.Name, f.Normalization.Mean, f.Normalization.Std, of)
+			fmt.Fprintf(out, "%s: mean %.4g, standard deviation %.4g of x/255%s\n", f.Name, f.Normalization.Mean,
+				f.Normalization.Std, of)
 		}
 	}
 	_, err = fmt.Fprintf(out, "%s: id %s, generation %d\n", n.dataset, m.ID, m.Generation)

@@ -44,7 +44,9 @@ var pipelineKeys = []string{"program", "decoder", "options", "transforms"}
 // recipeFlags are the flags that a recipe has: all that the bytes of a dataset depend on,
 // transforms aside.
 var recipeFlags = []string{
-	"from", "fields", "instances", "independent", "shard-size", "compress", "chunk-records", "chunk-bytes", "shuffle-bytes", "color", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded", "jpeg-quality", "larger-than",
+	"from", "fields", "instances", "independent", "shard-size", "compress", "chunk-records", "chunk-bytes",
+	"shuffle-bytes", "color", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk",
+	"keep-encoded", "jpeg-quality", "larger-than",
 	"max-pixels", "on-error", "max-errors", "split", "stratify", "shuffle", "dedup",
 }
 
@@ -190,7 +192,8 @@ func (p *pipelineFile) apply(fs *pflag.FlagSet, c *prepare.Config) (problems []s
 	c.Images.Transforms = p.transforms
 	for _, name := range transformFlags {
 		if fs.Changed(name) {
-			problems = append(problems, fmt.Sprintf("the file has transforms, which --%s cannot change; change them there", name))
+			problems = append(problems, fmt.Sprintf("the file has transforms, which --%s cannot change; change them there",
+				name))
 		}
 	}
 	return problems

@@ -27,14 +27,17 @@ func printText(out io.Writer, s *prepare.Summary) error {
 
 func printLines(w io.Writer, s *prepare.Summary) {
 	took := time.Duration(s.Seconds * float64(time.Second))
-	fmt.Fprintf(w, "%s: %s, %s, %s\n", s.Dest, units.Counted(s.Records, "record"), units.Bytes(s.Bytes), prepare.FormatNames[s.Format])
+	fmt.Fprintf(w, "%s: %s, %s, %s\n", s.Dest, units.Counted(s.Records, "record"), units.Bytes(s.Bytes),
+		prepare.FormatNames[s.Format])
 	printFields(w, s)
 	if s.Classes == nil && s.Source.Kind == "imagefolder" {
 		fmt.Fprintf(w, "  %-8s none, as the images are in no class folders\n", "labels")
 	}
-	fmt.Fprintf(w, "  %-8s %s, %s from %s\n", "source", units.Counted(s.Source.Samples, "sample"), units.Bytes(s.Source.Bytes), s.Source.Path)
+	fmt.Fprintf(w, "  %-8s %s, %s from %s\n", "source", units.Counted(s.Source.Samples, "sample"),
+		units.Bytes(s.Source.Bytes), s.Source.Path)
 	if took > 0 {
-		fmt.Fprintf(w, "  %-8s %s, %s, %s\n", "time", units.Duration(took), rate(s.Source.Samples, took, s.Unit), units.Counted(int64(s.Workers), "worker"))
+		fmt.Fprintf(w, "  %-8s %s, %s, %s\n", "time", units.Duration(took), rate(s.Source.Samples, took, s.Unit),
+			units.Counted(int64(s.Workers), "worker"))
 	}
 	if s.PeakMemory > 0 {
 		fmt.Fprintf(w, "  %-8s %s at most\n", "memory", units.Bytes(s.PeakMemory))
@@ -48,7 +51,8 @@ func printLines(w io.Writer, s *prepare.Summary) {
 		fmt.Fprintf(w, "note: %s\n", shell.Line(h))
 	}
 	if s.Part != nil {
-		fmt.Fprintf(w, "When all %d parts are there: %s\n", s.Part.WorldSize, cmp.Or(shell.Penstock("preprocess merge", s.Part.Dest), shell.Penstock("preprocess merge")))
+		fmt.Fprintf(w, "When all %d parts are there: %s\n", s.Part.WorldSize,
+			cmp.Or(shell.Penstock("preprocess merge", s.Part.Dest), shell.Penstock("preprocess merge")))
 		return
 	}
 	fmt.Fprintf(w, "Look at it with: %s\n", cmp.Or(shell.Penstock("inspect", s.Dest), shell.Penstock("inspect")))
@@ -85,7 +89,8 @@ func printIgnored(w io.Writer, s *prepare.Summary) {
 	case n == 1:
 		fmt.Fprintf(w, "  %-8s 1 file that is not an image: %s\n", "ignored", shell.Line(s.Source.FirstIgnored))
 	case n > 1:
-		fmt.Fprintf(w, "  %-8s %s files that are not images, first: %s\n", "ignored", units.Count(n), shell.Line(s.Source.FirstIgnored))
+		fmt.Fprintf(w, "  %-8s %s files that are not images, first: %s\n", "ignored", units.Count(n),
+			shell.Line(s.Source.FirstIgnored))
 	}
 }
 
@@ -93,7 +98,8 @@ func printIgnored(w io.Writer, s *prepare.Summary) {
 func printBuild(w io.Writer, s *prepare.Summary) {
 	var parts []string
 	if p := s.Part; p != nil {
-		fmt.Fprintf(w, "  %-8s %d of %d, made of samples [%d, %d) of %d\n", "part", p.Rank, p.WorldSize, p.From, p.To, p.Samples)
+		fmt.Fprintf(w, "  %-8s %d of %d, made of samples [%d, %d) of %d\n", "part", p.Rank, p.WorldSize, p.From,
+			p.To, p.Samples)
 	}
 	for _, p := range s.Splits {
 		parts = append(parts, p.Name+" "+units.Count(p.Records))
@@ -106,7 +112,8 @@ func printBuild(w io.Writer, s *prepare.Summary) {
 		fmt.Fprintf(w, "  %-8s %s%s\n", "splits", shell.Line(strings.Join(parts, ", ")), by)
 	}
 	if s.Duplicates > 0 {
-		fmt.Fprintf(w, "  %-8s %s left out, as their content is there already; %s.skipped.jsonl lists them\n", "dedup", units.Counted(s.Duplicates, "sample"), filepath.Clean(s.Dest))
+		fmt.Fprintf(w, "  %-8s %s left out, as their content is there already; %s.skipped.jsonl lists them\n", "dedup",
+			units.Counted(s.Duplicates, "sample"), filepath.Clean(s.Dest))
 	}
 	if s.Resumed > 0 {
 		fmt.Fprintf(w, "  %-8s behind %s of a run before\n", "resumed", units.Counted(s.Resumed, "record"))
@@ -119,12 +126,14 @@ func printSkipped(w io.Writer, s *prepare.Summary) {
 	if len(s.Skipped) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "  %-8s %s of %s samples: %s\n", "skipped", units.Count(int64(len(s.Skipped))), units.Count(s.Source.Samples), countKinds(s))
+	fmt.Fprintf(w, "  %-8s %s of %s samples: %s\n", "skipped", units.Count(int64(len(s.Skipped))),
+		units.Count(s.Source.Samples), countKinds(s))
 	for _, k := range s.Skipped[:min(skippedShown, len(s.Skipped))] {
 		fmt.Fprintf(w, "           %s: %s\n", shell.Line(k.Sample), shell.Line(k.Reason))
 	}
 	if more := len(s.Skipped) - skippedShown; more > 0 {
-		fmt.Fprintf(w, "           and %s more; %s.skipped.jsonl lists all\n", units.Count(int64(more)), filepath.Clean(s.Dest))
+		fmt.Fprintf(w, "           and %s more; %s.skipped.jsonl lists all\n", units.Count(int64(more)),
+			filepath.Clean(s.Dest))
 	}
 }
 

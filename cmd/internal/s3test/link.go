@@ -50,7 +50,8 @@ func (l *Link) AddSome(t testing.TB, name, kind string, part float64, attributes
 }
 
 func (l *Link) add(name, kind string, part float64, attributes string) error {
-	text := fmt.Sprintf(`{"name": %q, "type": %q, "stream": "downstream", "toxicity": %g, "attributes": %s}`, name, kind, part, attributes)
+	text := fmt.Sprintf(`{"name": %q, "type": %q, "stream": "downstream", "toxicity": %g, "attributes": %s}`, name, kind,
+		part, attributes)
 	_, err := l.proxy.Toxics.AddToxicJson(bytes.NewBufferString(text))
 	return err
 }

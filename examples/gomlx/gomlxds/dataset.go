@@ -19,10 +19,12 @@ type Config struct {
 	Device  compute.DeviceNum
 	Inputs  []string // the fields that a model gets, in this order
 	Labels  []string // the fields that losses and metrics get, in this order
-	Lengths []string // fields of variable length, padded by loader.Pad: one more input for each, int32 of shape (BatchSize), how many rows are not padding
-	Mask    bool     // one more label, bool of shape (BatchSize): whether a record counts
-	Endless bool     // Iter begins the next epoch after the last batch, for RunSteps
-	Title   string   // what Name returns; empty means "penstock"
+	// fields of variable length, padded by loader.Pad: one more input for each, int32 of shape (BatchSize), how many rows
+	// are not padding
+	Lengths []string
+	Mask    bool   // one more label, bool of shape (BatchSize): whether a record counts
+	Endless bool   // Iter begins the next epoch after the last batch, for RunSteps
+	Title   string // what Name returns; empty means "penstock"
 }
 
 // Dataset is a train.Dataset. One Iter may be under way at a time; everything else may be
@@ -66,7 +68,8 @@ func Resume(src loader.Source, o loader.Options, c Config, st loader.State) (*Da
 	return build(src, o, c, func(o loader.Options) (*loader.Loader, error) { return loader.Resume(src, o, st) })
 }
 
-func build(src loader.Source, o loader.Options, c Config, open func(loader.Options) (*loader.Loader, error)) (*Dataset, error) {
+func build(src loader.Source, o loader.Options, c Config, open func(loader.Options) (*loader.Loader, error)) (
+	*Dataset, error) {
 	if err := c.validate(o); err != nil {
 		return nil, fmt.Errorf("gomlxds: %w", err)
 	}
@@ -155,7 +158,8 @@ func (d *Dataset) begin() (position, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.busy {
-		return position{}, errors.New("gomlxds: another Iter of this Dataset is under way: leave that one first, or make a second Dataset")
+		return position{}, errors.New("gomlxds: another Iter of this Dataset is under way: leave that one first, or make a " +
+			"second Dataset")
 	}
 	d.busy = true
 	return d.at, nil

@@ -30,13 +30,16 @@ func (c Config) validate(o loader.Options) error {
 	fail(c.Backend == nil, "Config.Backend is nil")
 	fail(len(c.Inputs) == 0, "Config.Inputs names no field")
 	fail(len(o.Fields) > 0, "Options.Fields is not empty: Config.Inputs and Config.Labels name the fields")
-	fail(o.Unordered || o.Allocator != nil, "Options.Unordered and Options.Allocator have no meaning here: batches come in order, in tensors")
+	fail(o.Unordered || o.Allocator != nil,
+		"Options.Unordered and Options.Allocator have no meaning here: batches come in order, in tensors")
 	for _, spec := range o.Collate.Adds {
-		fail(!slices.Contains(c.names(), spec.Name), fmt.Sprintf("Collate adds the field %q, which is neither in Config.Inputs nor in Config.Labels", spec.Name))
+		fail(!slices.Contains(c.names(), spec.Name),
+			fmt.Sprintf("Collate adds the field %q, which is neither in Config.Inputs nor in Config.Labels", spec.Name))
 	}
 	for _, name := range c.Lengths {
 		_, padded := o.Transforms[name].(loader.Pad)
-		fail(!padded || !slices.Contains(c.names(), name), fmt.Sprintf("Config.Lengths names %q, which is not a field that loader.Pad makes", name))
+		fail(!padded || !slices.Contains(c.names(), name),
+			fmt.Sprintf("Config.Lengths names %q, which is not a field that loader.Pad makes", name))
 	}
 	return errors.Join(errs...)
 }
@@ -77,7 +80,8 @@ func (c Config) fields(src loader.Source, o loader.Options) ([]field, error) {
 			}
 		}
 		if spec.Ragged {
-			return nil, fmt.Errorf("field %q has records of different lengths, and GoMLX wants batches of one shape: transform it by loader.Pad", name)
+			return nil, fmt.Errorf("field %q has records of different lengths, and GoMLX wants batches of one shape: "+
+				"transform it by loader.Pad", name)
 		}
 		out = append(out, newField(spec, o.BatchSize))
 	}
@@ -105,7 +109,8 @@ var kinds = map[tensor.DType]dtypes.DType{
 	tensor.Bool: dtypes.Bool, tensor.Uint8: dtypes.Uint8, tensor.Int8: dtypes.Int8,
 	tensor.Uint16: dtypes.Uint16, tensor.Int16: dtypes.Int16, tensor.Uint32: dtypes.Uint32, tensor.Int32: dtypes.Int32,
 	tensor.Uint64: dtypes.Uint64, tensor.Int64: dtypes.Int64,
-	tensor.Float16: dtypes.Float16, tensor.BFloat16: dtypes.BFloat16, tensor.Float32: dtypes.Float32, tensor.Float64: dtypes.Float64,
+	tensor.Float16: dtypes.Float16, tensor.BFloat16: dtypes.BFloat16, tensor.Float32: dtypes.Float32,
+	tensor.Float64: dtypes.Float64,
 }
 
 // workers returns how many goroutines fill batches: as many as the loader would have.

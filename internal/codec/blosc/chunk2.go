@@ -177,8 +177,8 @@ func (c *chunk2) undo(dst []byte, first, end int, scratch []byte) error {
 	return nil
 }
 
-// undelta undoes the differences, by exclusive or, of a block from the chunk's first block, or of its elements from each
-// other in that.
+// undelta undoes the differences, by exclusive or, of a block from the chunk's first block, or of its elements from
+// each other in that.
 func undelta(dst []byte, first, end, element int) {
 	switch {
 	case element == 1, element == 2, element == 4, element == 8:

@@ -67,7 +67,8 @@ func parseFrame(b []byte) (f frame, err error) {
 		element: int(be.Uint32(b[frameElement:])),
 	}
 	size := be.Uint64(b[frameSize:])
-	if size > uint64(len(b)) || f.headerSize < frameMetalayers || uint64(f.headerSize) > size || f.stored > size-uint64(f.headerSize) {
+	if size > uint64(len(b)) || f.headerSize < frameMetalayers || uint64(f.headerSize) > size ||
+		f.stored > size-uint64(f.headerSize) {
 		return f, errFrame
 	}
 	f.b = b[:size]
@@ -75,8 +76,8 @@ func parseFrame(b []byte) (f frame, err error) {
 	return f, err
 }
 
-// parseAxes finds the lengths of the axes of a chunk, and those of the blocks in it, in the metalayer b2nd, where there is
-// one.
+// parseAxes finds the lengths of the axes of a chunk, and those of the blocks in it, in the metalayer b2nd, where there
+// is one.
 func parseAxes(b []byte) ([]axis, error) {
 	p := msgpack{b: b[frameMetalayers:]}
 	p.skip(1 + 3) // an array, and a number
@@ -205,7 +206,8 @@ func (f *frame) allZero() error {
 	return nil
 }
 
-// blocks decodes a chunk whose blocks have several axes, and fills dst with it in C order. Blocks at the edge are filled up.
+// blocks decodes a chunk whose blocks have several axes, and fills dst with it in C order. Blocks at the edge are
+// filled up.
 func (f *frame) blocks(dst []byte, c *chunk2) ([]byte, error) {
 	stored, size := uint64(f.element), f.element
 	for _, a := range f.axes {
@@ -230,8 +232,8 @@ func (f *frame) blocks(dst []byte, c *chunk2) ([]byte, error) {
 	return dst, nil
 }
 
-// oneRow reports whether the blocks, one after the other, are the chunk in C order: they are divided on one axis, and those
-// in front of it have one element.
+// oneRow reports whether the blocks, one after the other, are the chunk in C order: they are divided on one axis, and
+// those in front of it have one element.
 func (f *frame) oneRow() bool {
 	whole := true // all axes behind are
 	for i := len(f.axes) - 1; i >= 0; i-- {

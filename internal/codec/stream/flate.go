@@ -203,7 +203,8 @@ func (f *flate) readTables() error {
 		return err
 	}
 	l := f.lengths[:lits+dists]
-	if l[256] == 0 || !buildTable(f.lit[:], litBits, l[:lits], litSymbols[:]) || !buildTable(f.dist[:], distBits, l[lits:], distSymbols[:]) {
+	if l[256] == 0 || !buildTable(f.lit[:], litBits, l[:lits], litSymbols[:]) ||
+		!buildTable(f.dist[:], distBits, l[lits:], distSymbols[:]) {
 		return errTables
 	}
 	return nil

@@ -20,7 +20,8 @@ const maxWindow = 1<<31 + 7<<28
 
 // zstdReader decodes frames that are at most as long as their destination, in any number of goroutines.
 var zstdReader = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(maxWindow))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		panic(err) // these options are right
 	}

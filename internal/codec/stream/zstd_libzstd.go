@@ -40,7 +40,8 @@ func unzstd(dst, src []byte) ([]byte, error) {
 	defer zstdContexts.Put(c)
 	c.src = append(c.src[:0], src...)
 	in, size := unsafe.Pointer(unsafe.SliceData(c.src)), C.size_t(len(src))
-	if c.d == nil || len(src) < 4 || binary.LittleEndian.Uint32(c.src) != zstdMagic || C.ZSTD_findFrameCompressedSize(in, size) != size {
+	if c.d == nil || len(src) < 4 || binary.LittleEndian.Uint32(c.src) != zstdMagic ||
+		C.ZSTD_findFrameCompressedSize(in, size) != size {
 		return unzstdGo(dst, c.src)
 	}
 	n := C.ZSTD_decompressDCtx(c.d, unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)), in, size)

@@ -214,7 +214,8 @@ func (a *Advice) complain(d *dataset, data *meta.Dataset) {
 			count(a.ChunkRecords, "record", "records"), a.Amplification)
 	}
 	if a.PerRecord*a.ChunkBytes > libraryCache && a.ChunkRecords > 1 {
-		a.problem("the chunks of one record, %d bytes, exceed the 1 MiB that libhdf5 before 2.0 keeps: h5py makes them again for every record", a.PerRecord*a.ChunkBytes)
+		a.problem("the chunks of one record, %d bytes, exceed the 1 MiB that libhdf5 before 2.0 keeps: h5py makes them "+
+			"again for every record", a.PerRecord*a.ChunkBytes)
 	}
 	if n, share := undoing(d); share > 0 && a.ChunkBytes > 0 && n > nanosWorthSaying*float64(a.ChunkBytes) {
 		a.problem("%v has to be undone for every read, which takes about %.0f times what copying does",

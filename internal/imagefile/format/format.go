@@ -61,7 +61,8 @@ func (c Config) Check(maxPixels int) error {
 		return nil
 	}
 	return &Error{c.Format, ErrTooLarge, fmt.Sprintf(
-		"image size %dx%d (%d pixels) exceeds limit of %d pixels, could be decompression bomb DOS attack; if it is meant to be that large, raise the limit (--max-pixels, Images.MaxPixels)",
+		"image size %dx%d (%d pixels) exceeds limit of %d pixels, could be decompression bomb DOS attack; if it is meant "+
+			"to be that large, raise the limit (--max-pixels, Images.MaxPixels)",
 		c.Width, c.Height, uint64(c.Width)*uint64(c.Height), maxPixels)}
 }
 

@@ -177,7 +177,8 @@ func (h *header) frame(m byte, seg []byte) error {
 	switch {
 	case m == marker.SOF9 || m == marker.SOF10:
 		return format.Unsupported(format.JPEG,
-			"arithmetic-coded frames are not supported (marker ff%02x); recode it without loss: jpegtran -copy all -optimize IN.jpg > OUT.jpg", m)
+			"arithmetic-coded frames are not supported (marker ff%02x); recode it without loss: jpegtran -copy all -optimize "+
+				"IN.jpg > OUT.jpg", m)
 	case m > marker.SOF2:
 		return format.Unsupported(format.JPEG,
 			"lossless and hierarchical frames are not supported (marker ff%02x); convert it to PNG", m)

@@ -31,6 +31,7 @@ func unsupported(remedy, format string, args ...any) error {
 
 // Commands that make a file that is read.
 const (
-	rewrite = "rewrite it: python -c \"import tifffile as t; t.imwrite('new.tif', t.imread('old.tif'), compression='deflate')\""
-	toRGB   = "convert it to RGB: magick old.tif -colorspace sRGB new.png"
+	rewrite = "rewrite it: python -c \"import tifffile as t; t.imwrite('new.tif', t.imread('old.tif'), " +
+		"compression='deflate')\""
+	toRGB = "convert it to RGB: magick old.tif -colorspace sRGB new.png"
 )

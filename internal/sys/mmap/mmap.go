@@ -1,5 +1,5 @@
-// Package mmap maps files: read-only, or as memory that processes share ([Shared]). A whole file is mapped by github.com/edsrzf/mmap-go;
-// on Linux the pieces of several files can be mapped side by side, so that they are one
+// Package mmap maps files: read-only, or as memory that processes share ([Shared]). A whole file is mapped by
+// github.com/edsrzf/mmap-go; on Linux the pieces of several files can be mapped side by side, so that they are one
 // slice. Advice and population go to the kernel directly.
 //
 // It does not manage lifetimes: see package mmapds. Touching mapped bytes of a file that

@@ -21,7 +21,8 @@ func Stitch(parts []Part) (*Mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := unix.MmapPtr(-1, 0, nil, uintptr(total), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	base, err := unix.MmapPtr(-1, 0, nil, uintptr(total), unix.PROT_NONE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("reserve %d bytes of addresses: %w", total, err)
 	}
@@ -105,7 +106,8 @@ func Resident(b []byte) (resident, pages int, err error) {
 		p := unsafe.Pointer(unsafe.SliceData(b))
 		before := int(uintptr(p) % uintptr(page))
 		n := min((before+len(b)+page-1)/page, len(some))
-		if _, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(p)-uintptr(before), uintptr(n*page), uintptr(unsafe.Pointer(&some))); e != 0 {
+		if _, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(p)-uintptr(before), uintptr(n*page),
+			uintptr(unsafe.Pointer(&some))); e != 0 {
 			return 0, 0, fmt.Errorf("mincore: %w", e)
 		}
 		for _, in := range some[:n] {

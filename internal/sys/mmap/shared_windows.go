@@ -15,12 +15,14 @@ func Granularity() int64 { return 64 << 10 }
 // written. A file that is shorter grows; it cannot shrink while it is mapped. [UnmapShared] gives them back.
 func Shared(f *os.File, offset int64, n int) ([]byte, error) {
 	end := uint64(offset) + uint64(n)
-	section, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, windows.PAGE_READWRITE, uint32(end>>32), uint32(end), nil)
+	section, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, windows.PAGE_READWRITE, uint32(end>>32),
+		uint32(end), nil)
 	if err != nil {
 		return nil, os.NewSyscallError("CreateFileMapping", err)
 	}
 	defer func() { _ = windows.CloseHandle(section) }() // the view keeps it
-	address, err := windows.MapViewOfFile(section, windows.FILE_MAP_WRITE, uint32(uint64(offset)>>32), uint32(offset), uintptr(n))
+	address, err := windows.MapViewOfFile(section, windows.FILE_MAP_WRITE, uint32(uint64(offset)>>32), uint32(offset),
+		uintptr(n))
 	if err != nil {
 		return nil, os.NewSyscallError("MapViewOfFile", err)
 	}

@@ -102,7 +102,8 @@ func openReal(parent *os.Root, name string) (*os.Root, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a folder but a %s: %w; remove it, or choose another name", path, kind(info), ErrForeign)
+		return nil, fmt.Errorf("%s is not a folder but a %s: %w; remove it, or choose another name", path, kind(info),
+			ErrForeign)
 	}
 	folder, err := parent.OpenRoot(name)
 	if err != nil {
@@ -130,7 +131,8 @@ func own(folder *os.Root) error {
 		return err
 	}
 	if !mine(folder, info) {
-		return fmt.Errorf("%s belongs to another user: %w; choose another name, or have it removed", folder.Name(), ErrForeign)
+		return fmt.Errorf("%s belongs to another user: %w; choose another name, or have it removed", folder.Name(),
+			ErrForeign)
 	}
 	return nil
 }
@@ -189,10 +191,12 @@ func OpenLock(folder *os.Root, name string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(fmt.Errorf("%s is not a regular file: %w", filepath.Join(folder.Name(), name), ErrForeign), err, f.Close())
+		return nil, errors.Join(fmt.Errorf("%s is not a regular file: %w", filepath.Join(folder.Name(), name), ErrForeign),
+			err, f.Close())
 	}
 	if !mine(folder, info) {
-		return nil, errors.Join(fmt.Errorf("%s belongs to another user: %w; choose another name, or have it removed", filepath.Join(folder.Name(), name), ErrForeign), f.Close())
+		return nil, errors.Join(fmt.Errorf("%s belongs to another user: %w; choose another name, or have it removed",
+			filepath.Join(folder.Name(), name), ErrForeign), f.Close())
 	}
 	return f, nil
 }
@@ -243,7 +247,8 @@ func Remove(parent *os.Root, name string, folder *os.Root) error {
 		return err
 	}
 	if !Same(parent, name, folder) {
-		return fmt.Errorf("%s was changed by somebody else: %w; it is left as it is", filepath.Join(parent.Name(), name), ErrForeign)
+		return fmt.Errorf("%s was changed by somebody else: %w; it is left as it is", filepath.Join(parent.Name(), name),
+			ErrForeign)
 	}
 	return parent.Remove(name) // of an empty folder only
 }
@@ -309,7 +314,8 @@ func checkShared(folder *os.Root) error {
 	}
 	probe, err := probe(folder)
 	if err == nil && probe.Mode().Perm()&0o077 == 0 { // else modes mean nothing here
-		err = fmt.Errorf("%s: others may rename folders in it (%v): %w; name a folder that only you can write to", folder.Name(), info.Mode(), ErrForeign)
+		err = fmt.Errorf("%s: others may rename folders in it (%v): %w; name a folder that only you can write to",
+			folder.Name(), info.Mode(), ErrForeign)
 	}
 	return err
 }
@@ -369,7 +375,8 @@ func ReadFile(folder *os.Root, name string, owner *os.Root) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || !sameOwner(info, own) || modes && info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("%s is not a file that only this user can write: %w; remove it", filepath.Join(folder.Name(), name), ErrForeign)
+		return nil, fmt.Errorf("%s is not a file that only this user can write: %w; remove it",
+			filepath.Join(folder.Name(), name), ErrForeign)
 	}
 	return io.ReadAll(f)
 }

@@ -31,8 +31,9 @@ type launcher struct {
 }
 
 var (
-	array = launcher{rank: "SLURM_ARRAY_TASK_ID", size: "SLURM_ARRAY_TASK_COUNT", first: "SLURM_ARRAY_TASK_MIN", last: "SLURM_ARRAY_TASK_MAX"}
-	jobs  = []launcher{
+	array = launcher{rank: "SLURM_ARRAY_TASK_ID", size: "SLURM_ARRAY_TASK_COUNT", first: "SLURM_ARRAY_TASK_MIN",
+		last: "SLURM_ARRAY_TASK_MAX"}
+	jobs = []launcher{
 		{rank: "JOB_COMPLETION_INDEX", size: "JOB_COMPLETIONS"},               // Kubernetes Indexed Job
 		{rank: "AWS_BATCH_JOB_ARRAY_INDEX", size: "AWS_BATCH_JOB_ARRAY_SIZE"}, // AWS Batch array job
 		{rank: "BATCH_TASK_INDEX", size: "BATCH_TASK_COUNT"},                  // Google Cloud Batch
@@ -130,7 +131,8 @@ func find(lookup Lookup, launchers []launcher, size int) (Process, error) {
 				err = fmt.Errorf("environment: %s=%s, and not %d", l.size, total, size)
 			}
 			return p, err
-		case hasRank || hasSize && l.rank != "SLURM_PROCID": // Slurm sets the number for a batch script, too, which is not a task
+		// Slurm sets the number for a batch script, too, which is not a task
+		case hasRank || hasSize && l.rank != "SLURM_PROCID":
 			return Process{}, l.half(hasRank)
 		}
 	}
@@ -154,12 +156,14 @@ func (l launcher) parse(lookup Lookup, rank, size string) (Process, error) {
 		}
 		return n
 	}
-	p := Process{Rank: number(l.rank, rank), Size: number(l.size, size), From: l.rank + "=" + rank + " " + l.size + "=" + size}
+	p := Process{Rank: number(l.rank, rank), Size: number(l.size, size), From: l.rank + "=" + rank + " " + l.size +
+		"=" + size}
 	if l.first != "" {
 		first, last := l.limit(lookup, l.first, 0, number), l.limit(lookup, l.last, -1, number)
 		p.Rank -= first
 		if last >= 0 && last-first+1 != p.Size {
-			errs = append(errs, fmt.Errorf("environment: %s=%d, %s=%d, but %s=%s: an array with gaps or steps does not say which part a task is; use one such as --array=0-%d",
+			errs = append(errs, fmt.Errorf("environment: %s=%d, %s=%d, but %s=%s: an array with gaps or steps does not say "+
+				"which part a task is; use one such as --array=0-%d",
 				l.first, first, l.last, last, l.size, size, p.Size-1))
 		}
 	}

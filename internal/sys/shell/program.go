@@ -25,7 +25,8 @@ var started = sync.OnceValue(func() string {
 // before returns "" for the programs that are one command each, and else "penstock ".
 func before(program string, info *debug.BuildInfo) string {
 	name := strings.TrimSuffix(filepath.Base(program), ".exe")
-	if info != nil && info.Main.Path == "github.com/penstock/penstock" && slices.Contains([]string{"preprocess", "inspect", "loadbench", "feed"}, name) {
+	if info != nil && info.Main.Path == "github.com/penstock/penstock" &&
+		slices.Contains([]string{"preprocess", "inspect", "loadbench", "feed"}, name) {
 		return ""
 	}
 	return "penstock "

@@ -11,7 +11,8 @@ import (
 
 // Crashes is the flag that makes every Trial more thorough.
 var Crashes = flag.Int("crashes", 0,
-	"N: try every state, N random power cuts at each step, and a second crash at each step from N states; 0: try one state in sixteen or eight")
+	"N: try every state, N random power cuts at each step, and a second crash at each step from N states; 0: try one "+
+		"state in sixteen or eight")
 
 // Trial is the test of a program that goes on after crashes.
 type Trial struct {

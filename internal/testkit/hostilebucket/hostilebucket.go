@@ -116,7 +116,9 @@ var Reads = []Attack{
 		b.Object.Size = -1
 		return body(b, io.MultiReader(bytes.NewReader(data), endless{bytes.Repeat([]byte("\x89PNG"), 1<<14)}))
 	}},
-	{Name: "silent body", Read: func(ctx context.Context, _ int64, b remote.Body, _ []byte) remote.Body { return body(b, silent{ctx}) }},
+	{Name: "silent body", Read: func(ctx context.Context, _ int64, b remote.Body, _ []byte) remote.Body {
+		return body(b, silent{ctx})
+	}},
 	{Name: "body that breaks", Read: func(_ context.Context, _ int64, b remote.Body, data []byte) remote.Body {
 		return body(b, io.MultiReader(bytes.NewReader(data[:len(data)/2]), broken{}))
 	}},
@@ -144,8 +146,14 @@ var Reads = []Attack{
 	{Name: "size of -2^63", Read: sized(math.MinInt64), Stat: stated(math.MinInt64)},
 	{Name: "size of 0", Read: sized(0), Stat: stated(0)},
 	{Name: "another size each time", Stat: func(n int64, o remote.Object) remote.Object { o.Size += n; return o }},
-	{Name: "another ETag each time", Stat: func(n int64, o remote.Object) remote.Object { o.ETag = fmt.Sprint(n); return o }},
-	{Name: "ETag that is a path", Stat: func(_ int64, o remote.Object) remote.Object { o.ETag = "../../outside\x00"; return o }},
+	{Name: "another ETag each time", Stat: func(n int64, o remote.Object) remote.Object {
+		o.ETag = fmt.Sprint(n)
+		return o
+	}},
+	{Name: "ETag that is a path", Stat: func(_ int64, o remote.Object) remote.Object {
+		o.ETag = "../../outside\x00"
+		return o
+	}},
 	{Name: "another key", Stat: func(_ int64, o remote.Object) remote.Object { o.Key = "../../outside"; return o }},
 }
 
@@ -167,12 +175,17 @@ func (broken) Read([]byte) (int, error) { return 0, errors.New("connection reset
 // Lists are attacks on what is listed: one for each of Names, and others.
 func Lists() []Attack {
 	all := []Attack{
-		{Name: "listing that repeats", List: func(_ int64, _ string, p remote.Page) remote.Page { p.Next = []byte("again"); return p }},
+		{Name: "listing that repeats", List: func(_ int64, _ string, p remote.Page) remote.Page {
+			p.Next = []byte("again")
+			return p
+		}},
 		{Name: "listing that repeats with other tokens", List: func(n int64, _ string, p remote.Page) remote.Page {
 			p.Next = fmt.Append(nil, n)
 			return p
 		}},
-		{Name: "empty pages without end", List: func(n int64, _ string, _ remote.Page) remote.Page { return remote.Page{Next: fmt.Append(nil, n)} }},
+		{Name: "empty pages without end", List: func(n int64, _ string, _ remote.Page) remote.Page {
+			return remote.Page{Next: fmt.Append(nil, n)}
+		}},
 		{Name: "each key twice", List: func(_ int64, _ string, p remote.Page) remote.Page {
 			p.Objects = append(p.Objects, p.Objects...)
 			p.Next = nil

@@ -47,7 +47,8 @@ func Need(t testing.TB, statement string) string {
 	t.Helper()
 	p := Find(statement)
 	if p == "" {
-		t.Skipf("no Python found, nor in $PYTHON, that can %q: nothing to compare with (Debian: apt-get install python3-numpy python3-h5py python3-pil)", statement)
+		t.Skipf("no Python found, nor in $PYTHON, that can %q: nothing to compare with (Debian: apt-get install "+
+			"python3-numpy python3-h5py python3-pil)", statement)
 	}
 	return p
 }

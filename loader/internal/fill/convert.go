@@ -16,8 +16,8 @@ type RecordFunc func(dst, src []byte, r *Record) error
 // Stage makes records that are done some time after they were put.
 type Stage = staged.Stage[*Record]
 
-// JointFunc is a RecordFunc of a field that leads others: it makes these, too, by number, of what is stored of them. A ragged
-// one it appends to outs[k][:0].
+// JointFunc is a RecordFunc of a field that leads others: it makes these, too, by number, of what is stored of them. A
+// ragged one it appends to outs[k][:0].
 type JointFunc func(dst, src []byte, outs, ins [][]byte, r *Record) error
 
 // Record says which record a RecordFunc works on.
@@ -117,7 +117,8 @@ func stageError(f, record int, err error) *Error {
 	if errors.As(err, &at) {
 		record, err = at.Record, at.Err
 	}
-	return &Error{Field: f, Record: record, Alone: record >= 0, Final: at != nil && at.Record < 0, Err: fmt.Errorf("transform: %w", err)}
+	return &Error{Field: f, Record: record, Alone: record >= 0, Final: at != nil && at.Record < 0,
+		Err: fmt.Errorf("transform: %w", err)}
 }
 
 // pieces converts places [lo, hi) of field f from the Source's memory, or as many at a time as are staged.

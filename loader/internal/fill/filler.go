@@ -28,8 +28,8 @@ const (
 	PassThrough               // but for faults in memory of the Source, which are errors
 )
 
-// Functions are those of one Filler, by field: a RecordFunc, a Stage or a JointFunc for each that Converts and is not led;
-// and Collate for whole batches, or nil.
+// Functions are those of one Filler, by field: a RecordFunc, a Stage or a JointFunc for each that Converts and is not
+// led; and Collate for whole batches, or nil.
 type Functions struct {
 	Records []RecordFunc
 	Stages  []Stage
@@ -45,8 +45,9 @@ func (p *Plan) NewFiller(do Functions, panics Panics) *Filler {
 	}
 	w := &Filler{
 		plan: p, reader: r, collate: do.Collate,
-		convert: converter{reader: r, queue: queue{source: &p.Source, guard: &r.guard}, funcs: do.Records, stages: do.Stages, joints: do.Joints},
-		ahead:   readAhead{plan: p, upcoming: make([]int, p.Batch)},
+		convert: converter{reader: r, queue: queue{source: &p.Source, guard: &r.guard}, funcs: do.Records, stages: do.Stages,
+			joints: do.Joints},
+		ahead: readAhead{plan: p, upcoming: make([]int, p.Batch)},
 	}
 	w.convert.join(p)
 	return w
@@ -138,7 +139,8 @@ func (w *Filler) choose(b *Batch) error {
 	copy(b.mask, w.plan.allValid[:n-pad])
 	clear(b.mask[n-pad:])
 	if i := b.outside(); i >= 0 {
-		return fmt.Errorf("the Sampler puts record %d at position %d, but the Source has %d records", b.indices[i], pos+i, w.plan.Source.Records.Len())
+		return fmt.Errorf("the Sampler puts record %d at position %d, but the Source has %d records", b.indices[i], pos+i,
+			w.plan.Source.Records.Len())
 	}
 	return nil
 }
@@ -226,7 +228,9 @@ func (w *Filler) fillRagged(ctx context.Context, b *Batch) error {
 		if w.plan.Policy == Fail || ctx.Err() != nil || round == attempts || !b.has(failed) {
 			return failed
 		}
-		if err := w.repair(ctx, b, 0, len(b.indices), failed, func(i int) error { return w.reader.probeRagged(ctx, b, i) }); err != nil {
+		if err := w.repair(ctx, b, 0, len(b.indices), failed, func(i int) error {
+			return w.reader.probeRagged(ctx, b, i)
+		}); err != nil {
 			return err
 		}
 		failed = w.reader.gatherRagged(ctx, b)

@@ -12,7 +12,8 @@ import (
 // next batch to storage, and queue the next records of a batch to the processor's cache.
 
 // Announce names the records of a step to a Source that fetches them, and reports whether more of them may be named.
-func (p *Plan) Announce(ctx context.Context, fetch func(ctx context.Context, field string, indices []int) error, e *order.Epoch, step int, room []int) (more bool) {
+func (p *Plan) Announce(ctx context.Context, fetch func(ctx context.Context, field string, indices []int) error,
+	e *order.Epoch, step int, room []int) (more bool) {
 	defer func() { _ = recover() }() // of the Source: so does the read that follows
 	next := foresee(e, step, room, p.Source.Records.Len())
 	if next == nil {

@@ -55,7 +55,8 @@ func (w *Filler) replace(ctx context.Context, b *Batch, i int, failed *Error) er
 	for k := range uint64(attempts) {
 		at := permute.Below(permute.Mix64(key+k*0x9e3779b97f4a7c15), uint64(b.epoch.Records))
 		b.epoch.Choose(int(at), 0, b.indices[i:i+1])
-		if order.Outside(b.indices[i:i+1], w.plan.Source.Records.Len()) < 0 && w.fill(ctx, b, i, i+1) == nil && w.reader.probeRagged(ctx, b, i) == nil {
+		if order.Outside(b.indices[i:i+1], w.plan.Source.Records.Len()) < 0 && w.fill(ctx, b, i, i+1) == nil &&
+			w.reader.probeRagged(ctx, b, i) == nil {
 			return nil
 		}
 	}

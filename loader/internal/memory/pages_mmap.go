@@ -27,7 +27,8 @@ func freePages(b []byte) error { return unix.Munmap(b) }
 // Lock keeps the pages of b in memory until they are unmapped, or returns why it cannot.
 func Lock(b []byte) (why string) {
 	if err := unix.Mlock(b); err != nil {
-		return fmt.Sprintf("mlock of %d bytes: %v; this process may lock %s: raise it by ulimit -l, LimitMEMLOCK= of systemd or --ulimit memlock= of a container", len(b), err, lockLimit())
+		return fmt.Sprintf("mlock of %d bytes: %v; this process may lock %s: raise it by ulimit -l, LimitMEMLOCK= of "+
+			"systemd or --ulimit memlock= of a container", len(b), err, lockLimit())
 	}
 	return ""
 }

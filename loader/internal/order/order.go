@@ -88,7 +88,8 @@ func (e *Epoch) RunAt(pos, n, pad int) (first int, ok bool) {
 func (e *Epoch) RunOf(next []int, pos, n, pad int) (first int, is bool) {
 	next = next[:n]
 	if front := next[:min(2, n)]; pad == 0 {
-		e.Choose(pos, 0, front) // the first two show most steps that are not runs: the caller that makes the step lists all of them
+		// the first two show most steps that are not runs: the caller that makes the step lists all of them
+		e.Choose(pos, 0, front)
 		if RunLength(front) < len(front) {
 			return 0, false
 		}

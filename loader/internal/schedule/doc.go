@@ -29,7 +29,8 @@
 //
 // # Invariants
 //
-//   - A slot is in the free list if it is free, in the window at its tick if it is filling or done, and else in neither.
+//   - A slot is in the free list if it is free, in the window at its tick if it is filling or done, and else in
+//     neither.
 //   - The ticks in the window are from low on and before next, and next is not beyond end.
 //   - A loop counts as under way one piece of work for each slot that is filling, or as many as it has pieces left.
 //   - At most Prefetch slots are kept.

@@ -9,7 +9,8 @@ import (
 )
 
 // ErrBusy is returned by a loop that begins while another one of the same Schedule is still being iterated.
-var ErrBusy = errors.New("another epoch of this Loader is still being iterated; a Loader serves one at a time: leave that loop first, or make a second Loader")
+var ErrBusy = errors.New("another epoch of this Loader is still being iterated; a Loader serves one at a time: leave " +
+	"that loop first, or make a second Loader")
 
 // Schedule says who makes which batch in which slot. A method that ends in Locked needs mu; every other one takes it.
 type Schedule struct {
@@ -249,7 +250,8 @@ func (s *Schedule) checkLocked() {
 		if b.state == filling {
 			underWay += max(1, b.pieces.left)
 		}
-		if (b.state == filling || b.state == done) && (s.slots.at(b.tick) != b || p == nil || b.tick < p.front.low || b.tick >= p.next) {
+		if (b.state == filling || b.state == done) && (s.slots.at(b.tick) != b || p == nil || b.tick < p.front.low ||
+			b.tick >= p.next) {
 			panic("loader: schedule: a slot that is filling or done is not in the window at its tick")
 		}
 	}

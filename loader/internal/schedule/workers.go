@@ -36,7 +36,8 @@ type Task struct {
 
 // taskOf returns the task to make the batch of b.
 func taskOf(p *pass, b *slot) Task {
-	return Task{Kind: Batch, Ctx: p.ctx, Slot: b.number, Tick: b.tick, Epoch: b.epoch, Step: b.step, Opens: b.opens, Inline: b.inline, Warm: b.inline && p.front.warm}
+	return Task{Kind: Batch, Ctx: p.ctx, Slot: b.number, Tick: b.tick, Epoch: b.epoch, Step: b.step, Opens: b.opens,
+		Inline: b.inline, Warm: b.inline && p.front.warm}
 }
 
 // Assign waits for a task of a worker, which has a number from 0 on.

@@ -48,7 +48,8 @@ func (w *Worker) doBlock(b source.Block, s *Slot) {
 	}
 	f.Odd = slices.Grow(f.Odd[:0], len(f.rows.Odd))[:len(f.rows.Odd)]
 	for i, o := range f.rows.Odd {
-		f.Odd[i] = Slot{Record: s.Record, Sample: source.Sample{Name: string(f.rows.Name(o.At)), Split: f.rows.Split, Data: o.Data}}
+		f.Odd[i] = Slot{Record: s.Record, Sample: source.Sample{Name: string(f.rows.Name(o.At)), Split: f.rows.Split,
+			Data: o.Data}}
 		w.do(&f.Odd[i])
 		if s.Err = f.Odd[i].fatal(); s.Err != nil {
 			return

@@ -30,7 +30,8 @@ func (j *Job) Guess(name string) error {
 		schemas = append(schemas, j.Schema)
 	}
 	if !reflect.DeepEqual(schemas[0], schemas[1]) {
-		return errors.New("no sample of this rank can be used, and the size of the records' images is that of the first one; give --resize and --crop, or use fewer ranks")
+		return errors.New("no sample of this rank can be used, and the size of the records' images is that of the first " +
+			"one; give --resize and --crop, or use fewer ranks")
 	}
 	return j.Schema.Validate()
 }

@@ -15,8 +15,9 @@ import (
 // ring is a bounded number of slots that go round. Workers draw the samples, one at a time, and
 // fill slots with them in any order; the worker that fills the next one commits it, and those that
 // wait behind it. So the result does not depend on the number of workers, and memory is that of
-// the slots; where values have any length, no sample is drawn while those that wait take more than memory. Most records are committed by the worker that made them, while the processor's caches
-// hold them, and the worker goes on in the same memory.
+// the slots; where values have any length, no sample is drawn while those that wait take more than memory. Most records
+// are committed by the worker that made them, while the processor's caches hold them, and the worker goes on in the
+// same memory.
 type ring struct {
 	schema store.Schema
 	memory int64
@@ -59,11 +60,12 @@ func ringSlots(s store.Schema, workers int, memory int64) int {
 	return workers + int(min(max(memory/int64(s.RecordBytes()), int64(2*workers)), int64(32*workers)))
 }
 
-// Run sends all samples through the workers, which do one job, and commits one after the other by calls of commit, from any
-// goroutine. Slots that wait take no more than memory, if that is not 0. It stops at the first error of the source, of a slot
-// that is not of its sample alone, of commit, or at the end of ctx, whose cause it then returns. When it returns, no goroutine
-// of it is left.
-func Run(ctx context.Context, j *Job, workers int, memory int64, samples iter.Seq2[source.Sample, error], commit func(*Slot) error) error {
+// Run sends all samples through the workers, which do one job, and commits one after the other by calls of commit, from
+// any goroutine. Slots that wait take no more than memory, if that is not 0. It stops at the first error of the source,
+// of a slot that is not of its sample alone, of commit, or at the end of ctx, whose cause it then returns. When it
+// returns, no goroutine of it is left.
+func Run(ctx context.Context, j *Job, workers int, memory int64, samples iter.Seq2[source.Sample, error],
+	commit func(*Slot) error) error {
 	all := make([]*Worker, workers)
 	for i := range all {
 		all[i] = NewWorker(j)

@@ -125,7 +125,9 @@ func (w *Worker) do(s *Slot) {
 // content returns the digest of what a sample is known by.
 func (w *Worker) content() samples.Digest {
 	f := w.job.Source
-	return samples.Content(len(f), func(i int) bool { return f[i].Image() }, func(i int) bool { return !f[i].Derived }, w.values.Get)
+	return samples.Content(len(f), func(i int) bool {
+		return f[i].Image()
+	}, func(i int) bool { return !f[i].Derived }, w.values.Get)
 }
 
 // Probe tries a sample and, if it can be used, makes it the measure for all.

@@ -10,8 +10,8 @@ import (
 // Digest is the first half of the SHA-256 of a sample's content.
 type Digest [16]byte
 
-// Content returns the digest of what a sample is known by: of its n values the images, or all that count where it has none.
-// Labels and names do not count beside an image.
+// Content returns the digest of what a sample is known by: of its n values the images, or all that count where it has
+// none. Labels and names do not count beside an image.
 func Content(n int, image, counts func(i int) bool, value func(i int) []byte) (d Digest) {
 	images, h := false, sha256.New()
 	for i := range n {

@@ -6,9 +6,10 @@ import (
 	"math"
 )
 
-// DigestSet is a set of digests, each with the position of what has it, in 256 tables, by their first byte, each of which
-// grows by itself: so growing never takes the memory of the whole a second time. A digest takes 21 to 43 bytes. It is known
-// by its first 96 bits: among 10^9 samples, two have the same by chance in one of 10^11 runs. The zero value is empty.
+// DigestSet is a set of digests, each with the position of what has it, in 256 tables, by their first byte, each of
+// which grows by itself: so growing never takes the memory of the whole a second time. A digest takes 21 to 43 bytes.
+// It is known by its first 96 bits: among 10^9 samples, two have the same by chance in one of 10^11 runs. The zero
+// value is empty.
 type DigestSet struct {
 	tables [256]digestTable
 	zero   *int64 // position of the digest of zero bytes: a table takes that for a free place

@@ -54,7 +54,8 @@ func (a *archive) groups(ctx context.Context, first int, want func(ext string) b
 	}
 }
 
-func (a *archive) fileGroups(ctx context.Context, name string, want func(ext string) bool, yield func(group, error) bool) (more bool, err error) {
+func (a *archive) fileGroups(ctx context.Context, name string, want func(ext string) bool,
+	yield func(group, error) bool) (more bool, err error) {
 	f, err := source.OpenStream(ctx, name)
 	if err != nil {
 		return false, err

@@ -22,7 +22,8 @@ type classFolders struct {
 // decideFolders makes images of an archive samples, and their folders classes.
 func (a *archive) decideFolders(s *archiveScan) error {
 	a.info.Unit, a.info.Count = "images", s.images
-	a.info.Ignored = source.Ignored{Count: s.ignored.Count + s.others.Count, First: cmp.Or(s.others.First, s.ignored.First)}
+	a.info.Ignored = source.Ignored{Count: s.ignored.Count + s.others.Count,
+		First: cmp.Or(s.others.First, s.ignored.First)}
 	a.info.Fields = []source.Field{source.ContentField(source.ImagesName, "image")}
 	dirs := slices.Sorted(maps.Keys(s.dirs))
 	a.folders = newClassFolders(dirs)
@@ -43,14 +44,16 @@ func (a *archive) decideFolders(s *archiveScan) error {
 	a.folders.classes = slices.Sorted(maps.Keys(classes))
 	switch {
 	case direct != "" && len(classes) > 0:
-		return fmt.Errorf("images beside folders (in %q beside %s); put every image into the folder of its class", strings.TrimPrefix(direct+"/", "./"), source.Enumerate(a.folders.classes, 5))
+		return fmt.Errorf("images beside folders (in %q beside %s); put every image into the folder of its class",
+			strings.TrimPrefix(direct+"/", "./"), source.Enumerate(a.folders.classes, 5))
 	case len(classes) > 0:
 		f := source.LabelField(source.LabelsName, a.folders.classes)
 		f.Derived = true
 		a.info.Fields = append(a.info.Fields, f)
 		if nested {
 			a.info.Hints = append(a.info.Hints, fmt.Sprintf(
-				"the classes are %s, and all their images are in folders further down; if those are the classes, unpack the archive and give %s%s as the source",
+				"the classes are %s, and all their images are in folders further down; if those are the classes, unpack the "+
+					"archive and give %s%s as the source",
 				source.Enumerate(a.folders.classes, 5), a.folders.root, a.folders.classes[0]))
 		}
 	}

@@ -115,7 +115,8 @@ func (c memberColumn) putNPY(v *source.Values, field int, data []byte) error {
 		got = got[1:]
 	}
 	if f.DType != c.field.DType || !slices.Equal(got, want) || c.field.Ragged && len(f.Shape) == 0 {
-		return source.ValueError("the array is %v %v; that of the first sample makes it %v %v", f.DType, f.Shape, c.field.DType, want)
+		return source.ValueError("the array is %v %v; that of the first sample makes it %v %v", f.DType, f.Shape,
+			c.field.DType, want)
 	}
 	elements := data[h.Offset:]
 	size := int64(1)

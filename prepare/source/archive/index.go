@@ -69,7 +69,8 @@ func readIndex(name string, outside bool, samples map[string]int64) (files []str
 	shards := x.Shards
 	for _, d := range x.Datasets {
 		if d.Source != "" || d.Base != "" {
-			return nil, fmt.Errorf("leads to other places (%q); make datasets of these, and join them: %s", d.Source+d.Base, shell.Penstock("preprocess --append"))
+			return nil, fmt.Errorf("leads to other places (%q); make datasets of these, and join them: %s", d.Source+d.Base,
+				shell.Penstock("preprocess --append"))
 		}
 		shards = append(shards, d.Shards...)
 	}
@@ -104,7 +105,8 @@ func (s *shard) file(dir source.Confinement) (string, error) {
 		path = filepath.FromSlash(rest)
 	case remote.IsURL(s.URL):
 		if path = filepath.Clean(path); !vfs.Mounted(path) {
-			return "", errors.New("is in another place than the index; put the index next to its shards, or name these: " + shell.Penstock("preprocess 's3://BUCKET/train-{000..127}.tar' DEST"))
+			return "", errors.New("is in another place than the index; put the index next to its shards, or name these: " +
+				shell.Penstock("preprocess 's3://BUCKET/train-{000..127}.tar' DEST"))
 		}
 	case !filepath.IsAbs(path):
 		path = filepath.Join(dir.Dir, path)

@@ -52,7 +52,8 @@ func readMember(r io.Reader, size int64) ([]byte, error) {
 // memberName returns the name from the archive's root on.
 func memberName(name string) (string, error) {
 	clean := path.Clean(strings.ReplaceAll(name, `\`, "/"))
-	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || len(clean) > 1 && clean[1] == ':' || strings.IndexByte(clean, 0) >= 0 {
+	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || len(clean) > 1 && clean[1] == ':' ||
+		strings.IndexByte(clean, 0) >= 0 {
 		return "", fmt.Errorf("member %q leads outside of the archive; such archives are refused", source.Clip(name))
 	}
 	return clean, nil

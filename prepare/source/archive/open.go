@@ -16,12 +16,14 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	return open(ctx, "tar", path, opts, selection)
 }
 
-func open(ctx context.Context, kind, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+func open(ctx context.Context, kind, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	files, err := source.FilesIn(path, "*."+kind+"*")
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{ctx: ctx, path: path, files: files, splits: source.SplitsOfFiles(files), info: source.Info{Kind: kind, Name: source.BaseName(path)}}
+	a := &archive{ctx: ctx, path: path, files: files, splits: source.SplitsOfFiles(files),
+		info: source.Info{Kind: kind, Name: source.BaseName(path)}}
 	samples, err := a.expand(opts.Outside)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -65,6 +67,7 @@ func (a *archive) scan(kind string, opts source.Options, selection []column.Sele
 
 // OpenZip is Open for zip archives. Their members are taken in the order of their names, so that those of a
 // sample follow each other, and are read when their sample is.
-func OpenZip(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+func OpenZip(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	return open(ctx, "zip", path, opts, selection)
 }

@@ -44,7 +44,8 @@ type memberScan struct {
 }
 
 func newArchiveScan(kind string, selection []column.Selection) *archiveScan {
-	return &archiveScan{selection: selection, remake: remakes[kind], members: make(map[string]*memberScan), dirs: make(map[string]bool)}
+	return &archiveScan{selection: selection, remake: remakes[kind], members: make(map[string]*memberScan),
+		dirs: make(map[string]bool)}
 }
 
 // smallMembers are extensions whose content says what type they are of.
@@ -93,8 +94,8 @@ func (s *archiveScan) add(g group) error {
 	return nil
 }
 
-// check says why a group is not one sample: of two members with one extension, and of two groups with one key, one would
-// be lost.
+// check says why a group is not one sample: of two members with one extension, and of two groups with one key, one
+// would be lost.
 func (s *archiveScan) check(g group) error {
 	for i, m := range g.members {
 		first := slices.IndexFunc(g.members[:i], func(o member) bool { return o.ext == m.ext })
@@ -104,20 +105,24 @@ func (s *archiveScan) check(g group) error {
 		if before := g.members[first].name; before != m.name {
 			return fmt.Errorf("has two members with the extension .%s, %s and %s; rename one of them", m.ext, before, m.name)
 		}
-		return fmt.Errorf("has the member %s twice; unpack the archive, which keeps the last of them, and make it again: %s", m.name, s.remake)
+		return fmt.Errorf("has the member %s twice; unpack the archive, which keeps the last of them, and make it again: %s",
+			m.name, s.remake)
 	}
 	switch s.keys.add(g) {
 	case keyAgain:
-		return fmt.Errorf("comes again with %s after other samples, and the members of a sample have to follow each other; unpack the archive and make it again: %s",
+		return fmt.Errorf("comes again with %s after other samples, and the members of a sample have to follow each other; "+
+			"unpack the archive and make it again: %s",
 			g.members[0].name, s.remake)
 	case keyApart:
-		return fmt.Errorf("has %s in another archive of the file than its other members; unpack both and make one: %s", g.members[0].name, s.remake)
+		return fmt.Errorf("has %s in another archive of the file than its other members; unpack both and make one: %s",
+			g.members[0].name, s.remake)
 	}
 	return nil
 }
 
 // remakes are the commands that put members in their order.
-var remakes = map[string]string{"tar": "tar --sort=name -cf NEW.tar -C FOLDER .", "zip": "(cd FOLDER && zip -r ../NEW.zip .)"}
+var remakes = map[string]string{"tar": "tar --sort=name -cf NEW.tar -C FOLDER .",
+	"zip": "(cd FOLDER && zip -r ../NEW.zip .)"}
 
 // keySet has the keys of the samples of a file: their hashes, which take 30 bytes or so each.
 type keySet struct {
@@ -162,7 +167,9 @@ func (k *keySet) add(g group) keyState {
 // setOf returns the number of a group's extensions.
 func (k *keySet) setOf(g group) int32 {
 	same := func(list []string) bool {
-		return len(list) == len(g.members) && !slices.ContainsFunc(g.members, func(m member) bool { return !slices.Contains(list, m.ext) })
+		return len(list) == len(g.members) && !slices.ContainsFunc(g.members, func(m member) bool {
+			return !slices.Contains(list, m.ext)
+		})
 	}
 	i := slices.IndexFunc(k.sets, same)
 	if i < 0 && len(k.sets) < mostSets {
@@ -247,7 +254,8 @@ func (s *memberScan) addNPY(data []byte) {
 		s.arrays = &f
 	case a.DType == f.DType && slices.Equal(a.Shape, f.Shape):
 	case a.DType == f.DType && a.Ragged && len(f.Shape) > 0 && slices.Equal(a.Shape, f.Shape[1:]):
-	case a.DType == f.DType && !a.Ragged && len(a.Shape) > 0 && len(a.Shape) == len(f.Shape) && slices.Equal(a.Shape[1:], f.Shape[1:]):
+	case a.DType == f.DType && !a.Ragged && len(a.Shape) > 0 && len(a.Shape) == len(f.Shape) &&
+		slices.Equal(a.Shape[1:], f.Shape[1:]):
 		ragged := source.RaggedField("x", a.DType, a.Shape[1:]...)
 		s.arrays = &ragged
 	default:
@@ -285,7 +293,8 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 	for _, ext := range s.order {
 		if m := s.members[ext]; m.count < s.samples && (s.several || !plainImage(ext)) {
 			a.info.Hints = append(a.info.Hints, fmt.Sprintf(
-				"only %d of %d samples have a .%s; the members of a sample must follow each other, as tar --sort=name writes them", m.count, s.samples, ext))
+				"only %d of %d samples have a .%s; the members of a sample must follow each other, as tar --sort=name writes them",
+				m.count, s.samples, ext))
 		}
 	}
 	return nil
@@ -296,7 +305,8 @@ func (s *archiveScan) imagesOnly() []string {
 	if slices.ContainsFunc(s.order, func(ext string) bool { return !source.IsImageName("x." + ext) }) {
 		return nil
 	}
-	return []string{fmt.Sprintf("files whose names agree up to the first dot are one sample, as in WebDataset: %s and %s are; if each image is a sample, unpack the archive and give the folder as the source",
+	return []string{fmt.Sprintf("files whose names agree up to the first dot are one sample, as in WebDataset: %s and "+
+		"%s are; if each image is a sample, unpack the archive and give the folder as the source",
 		s.pair[0], s.pair[1])}
 }
 

@@ -49,12 +49,14 @@ func (z *zipFile) readDirectory() error {
 	if err != nil {
 		return err
 	}
-	r.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor(zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20)))
+	r.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor(zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxWindow(128<<20)))
 	r.RegisterDecompressor(12, func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) })
 	packed := uint64(0)
 	for _, m := range r.File {
 		if packed += m.CompressedSize64; m.CompressedSize64 > uint64(info.Size()) || packed > uint64(info.Size()) {
-			return errors.New("its members have more bytes than the archive: some are stored over others, as in a decompression bomb")
+			return errors.New("its members have more bytes than the archive: some are stored over others, as in a " +
+				"decompression bomb")
 		}
 	}
 	z.members = r.File
@@ -80,7 +82,8 @@ func (z *zipFile) together() {
 }
 
 // groups yields what follows each other under one key.
-func (z *zipFile) groups(ctx context.Context, name string, want func(ext string) bool, yield func(group, error) bool) (more bool, err error) {
+func (z *zipFile) groups(ctx context.Context, name string, want func(ext string) bool, yield func(group, error) bool) (
+	more bool, err error) {
 	g := group{file: name}
 	for n, f := range z.members {
 		if n%1024 == 0 && ctx.Err() != nil {
@@ -145,7 +148,8 @@ func (m member) load() ([]byte, error) {
 	}
 	r, err := m.packed.Open()
 	if errors.Is(err, zip.ErrAlgorithm) {
-		return nil, fmt.Errorf("is compressed by method %d of zip, which is not read; unzip the archive first", m.packed.Method)
+		return nil, fmt.Errorf("is compressed by method %d of zip, which is not read; unzip the archive first",
+			m.packed.Method)
 	}
 	if err != nil {
 		return nil, err

@@ -15,8 +15,9 @@ const block = 256 << 10
 
 // Fixed is an array of values of one size, one after the other.
 type Fixed struct {
-	Size    int                 // bytes of a value in the file
-	convert func([]byte) []byte // makes values of the field of values of the file, in place or not; nil if they are the same
+	Size int // bytes of a value in the file
+	// makes values of the field of values of the file, in place or not; nil if they are the same
+	convert func([]byte) []byte
 }
 
 // column returns the column whose values are in r from offset on.

@@ -25,7 +25,8 @@ const (
 func (h Header) fortranColumn(field source.Field, count int64, r io.ReaderAt) Column {
 	return Column{Field: field, Count: count, Open: func() (Cursor, error) {
 		size := int64(h.DType.Size())
-		s := &fortranReader{Header: h, r: r, count: count, record: field.RecordBytes(), order: cOrder(field.Shape), turn: turns[h.DType.Size()]}
+		s := &fortranReader{Header: h, r: r, count: count, record: field.RecordBytes(), order: cOrder(field.Shape),
+			turn: turns[h.DType.Size()]}
 		s.most = min(count, max(1, stripBytes/int64(s.record)))
 		s.whole = abreast*count*size <= wholeBytes
 		strip := s.most * size

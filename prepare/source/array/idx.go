@@ -20,7 +20,8 @@ import (
 
 // idxTypes are the element types of IDX, big endian: http://yann.lecun.com/exdb/mnist/
 var idxTypes = map[byte]tensor.DType{
-	0x08: tensor.Uint8, 0x09: tensor.Int8, 0x0b: tensor.Int16, 0x0c: tensor.Int32, 0x0d: tensor.Float32, 0x0e: tensor.Float64,
+	0x08: tensor.Uint8, 0x09: tensor.Int8, 0x0b: tensor.Int16, 0x0c: tensor.Int32, 0x0d: tensor.Float32,
+	0x0e: tensor.Float64,
 }
 
 // readIDX reads a header: two zero bytes, the type, the number of axes, their lengths.
@@ -75,7 +76,9 @@ func idxFiles(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	images := slices.DeleteFunc(slices.Clone(files), func(name string) bool { return !strings.Contains(filepath.Base(name), "images") })
+	images := slices.DeleteFunc(slices.Clone(files), func(name string) bool {
+		return !strings.Contains(filepath.Base(name), "images")
+	})
 	switch {
 	case len(images) > 1:
 		return nil, fmt.Errorf("source %s: holds several sets; give one of %s", path, source.Enumerate(images, 10))

@@ -151,7 +151,8 @@ func npzColumn(ctx context.Context, f vfs.File, m *zip.File, name string) (Colum
 	const deflateMost = 1032 // bytes out of one byte in
 	need := count * int64(field.RecordBytes())
 	if size := int64(m.CompressedSize64); need/deflateMost > size || m.Method == zip.Store && need > size {
-		return Column{}, fmt.Errorf("the header promises %d bytes of elements, more than %d stored bytes can hold", need, size)
+		return Column{}, fmt.Errorf("the header promises %d bytes of elements, more than %d stored bytes can hold",
+			need, size)
 	}
 	return h.layout(field).stream(field, count, func() (io.ReadCloser, error) {
 		_, r, err := open()

@@ -37,7 +37,8 @@ func readAnyNPY(r io.Reader) (Header, error) {
 	return Header{h.DType, h.BigEndian, h.Fortran, h.Shape, h.Offset}, err
 }
 
-var errFortran = errors.New("is in Fortran order, which is read of .npy files that are by themselves; rewrite it with numpy.save(file, numpy.ascontiguousarray(a))")
+var errFortran = errors.New("is in Fortran order, which is read of .npy files that are by themselves; rewrite it " +
+	"with numpy.save(file, numpy.ascontiguousarray(a))")
 
 // field returns the field whose records are along the first axis, and their number.
 func (h Header) field(name, origin string) (source.Field, int64, error) {
@@ -74,7 +75,8 @@ func (h Header) checkSize(need, size int64) error {
 	case need > there:
 		return fmt.Errorf("is cut short: the header promises %d bytes of elements, there are %d", need, there)
 	case need < there:
-		return fmt.Errorf("has %d bytes after the array of its header, as of a second numpy.save into one file; write each array to a file of its own", there-need)
+		return fmt.Errorf("has %d bytes after the array of its header, as of a second numpy.save into one file; write each "+
+			"array to a file of its own", there-need)
 	}
 	return nil
 }

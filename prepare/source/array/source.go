@@ -72,7 +72,8 @@ func (s *arrays) check() error {
 	same, named := true, make(map[string]Column, len(s.columns))
 	for _, c := range s.columns {
 		if other, twice := named[c.Field.Name]; twice {
-			return fmt.Errorf("%s and %s would both be the field %q; name them with --fields", other.Field.Origin, c.Field.Origin, c.Field.Name)
+			return fmt.Errorf("%s and %s would both be the field %q; name them with --fields", other.Field.Origin,
+				c.Field.Origin, c.Field.Name)
 		}
 		named[c.Field.Name] = c
 		if err := c.Field.Validate(); err != nil {
@@ -84,7 +85,8 @@ func (s *arrays) check() error {
 	}
 	switch {
 	case !same:
-		return fmt.Errorf("arrays of several lengths: %s; choose those of one length with --fields%s", source.Enumerate(lengths, 8), s.listCommand())
+		return fmt.Errorf("arrays of several lengths: %s; choose those of one length with --fields%s",
+			source.Enumerate(lengths, 8), s.listCommand())
 	case s.info.Count < 1:
 		return errors.New("holds no records")
 	}
@@ -211,7 +213,8 @@ func findColumn(columns []Column, w column.Selection) (Column, error) {
 	for _, c := range columns {
 		if c.Field.Origin == w.Column || c.Field.Name == w.Column {
 			if w.Type != "" {
-				return c, fmt.Errorf("--fields %s: an array has a type of its own; leave :%s out, and change it with a transform", w, w.Type)
+				return c, fmt.Errorf("--fields %s: an array has a type of its own; leave :%s out, and change it with a transform",
+					w, w.Type)
 			}
 			c.Field.Name = w.FieldName()
 			return c, nil

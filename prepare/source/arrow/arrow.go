@@ -39,7 +39,8 @@ func filesOf(path string, names []string) ([]string, *source.FileSplits, error) 
 	var dict struct {
 		Splits []string `json:"splits"`
 	}
-	if err := source.ReadJSON(filepath.Join(folder, "dataset_dict.json"), "dictionary of datasets", maxJSON, &dict); err != nil {
+	if err := source.ReadJSON(filepath.Join(folder, "dataset_dict.json"), "dictionary of datasets", maxJSON,
+		&dict); err != nil {
 		names, err := saved(path, folder)
 		return names, nil, err
 	}
@@ -72,7 +73,8 @@ func saved(path, folder string) (names []string, err error) {
 			Name string `json:"filename"`
 		} `json:"_data_files"`
 	}
-	if source.ReadJSON(filepath.Join(folder, "state.json"), "state of a dataset", maxJSON, &state) != nil || len(state.Files) == 0 {
+	if source.ReadJSON(filepath.Join(folder, "state.json"), "state of a dataset", maxJSON, &state) != nil ||
+		len(state.Files) == 0 {
 		return source.FilesOf(source.Escape(folder), "arrow")
 	}
 	for _, f := range state.Files {

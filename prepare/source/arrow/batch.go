@@ -65,7 +65,8 @@ func newBatch(f *file, nodes []*node, t *table, body span) (*batch, error) {
 		}
 		most *= 1 << 15 // of what zstd makes of zeros
 	}
-	empty := !slices.ContainsFunc(nodes, func(n *node) bool { return n.kind != others || n.width != 0 }) // nulls take no bytes
+	// nulls take no bytes
+	empty := !slices.ContainsFunc(nodes, func(n *node) bool { return n.kind != others || n.width != 0 })
 	if b.rows < 0 || b.rows > most && !empty {
 		return nil, fmt.Errorf("%d rows in %d bytes: %w", b.rows, body.size, store.ErrCorrupt)
 	}
@@ -318,7 +319,8 @@ func inflate(b []byte, c codec) ([]byte, error) {
 		z, _ := decoders.Get().(*zstd.Decoder)
 		if z == nil {
 			var err error
-			if z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20)); err != nil {
+			if z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+				zstd.WithDecoderMaxWindow(128<<20)); err != nil {
 				return nil, err
 			}
 		}

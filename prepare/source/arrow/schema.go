@@ -43,16 +43,19 @@ type node struct {
 
 // Numbers of the types in Arrow's Schema.fbs.
 const (
-	typeNull, typeInt, typeFloat, typeBinary, typeUTF8, typeBool, typeDecimal, typeDate, typeTime, typeTimestamp = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-
-	typeList, typeStruct, typeFixedBinary, typeFixedList, typeDuration, typeLargeBinary, typeLargeUTF8, typeLargeList, typeBinaryView, typeUTF8View = 12, 13, 15, 16, 18, 19, 20, 21, 23, 24
+	typeNull, typeInt, typeFloat, typeBinary, typeUTF8          = 1, 2, 3, 4, 5
+	typeBool, typeDecimal, typeDate, typeTime, typeTimestamp    = 6, 7, 8, 9, 10
+	typeList, typeStruct, typeFixedBinary, typeFixedList        = 12, 13, 15, 16
+	typeDuration, typeLargeBinary, typeLargeUTF8, typeLargeList = 18, 19, 20, 21
+	typeBinaryView, typeUTF8View                                = 23, 24
 )
 
 // otherTypes are types that make no field: their names and how many buffers they have.
 var otherTypes = map[int64]struct {
 	name    string
 	buffers int
-}{11: {"interval", 2}, 14: {"union", 1}, 17: {"map", 2}, 22: {"run_end_encoded", 0}, 25: {"list_view", 3}, 26: {"large_list_view", 3}}
+}{11: {"interval", 2}, 14: {"union", 1}, 17: {"map", 2}, 22: {"run_end_encoded", 0}, 25: {"list_view", 3},
+	26: {"large_list_view", 3}}
 
 // maxNodes bounds a schema, in which many fields may lead to one place.
 const maxNodes, maxDepth = 20_000, 16
@@ -66,7 +69,8 @@ type schema struct {
 // newSchema reads a Schema.
 func newSchema(t *table) (*schema, error) {
 	if t.number(0, 2, 0) != 0 {
-		return nil, errors.New("big-endian Arrow files are not supported; write the file with pyarrow on a little-endian machine")
+		return nil, errors.New(
+			"big-endian Arrow files are not supported; write the file with pyarrow on a little-endian machine")
 	}
 	s, left := new(schema), maxNodes
 	for _, f := range t.tables(1) {
@@ -175,7 +179,8 @@ func (n *node) take(typ int64, t *table) {
 		n.kind = structs
 	default:
 		other, known := otherTypes[typ]
-		if n.kind, n.width, n.refused = others, other.buffers, fmt.Errorf("a %s makes no field", other.name); typ == 14 && t.number(0, 2, 0) == 1 {
+		if n.kind, n.width, n.refused = others, other.buffers, fmt.Errorf("a %s makes no field", other.name); typ == 14 &&
+			t.number(0, 2, 0) == 1 {
 			n.width = 2 // a dense union
 		}
 		if !known {
@@ -217,7 +222,8 @@ func (s *schema) appendLeaves(list []*leaf, n *node, name string, path []int) []
 		return list
 	}
 	l := newLeaf(n, name, path)
-	if f := s.features[name]; f.Type == "ClassLabel" && l.DType != tensor.Invalid && !l.DType.IsFloat() && !l.List && l.Shape == nil {
+	if f := s.features[name]; f.Type == "ClassLabel" && l.DType != tensor.Invalid && !l.DType.IsFloat() && !l.List &&
+		l.Shape == nil {
 		l.Classes = f.Names
 	}
 	return append(list, l)

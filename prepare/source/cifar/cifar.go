@@ -92,7 +92,8 @@ func cifarFiles(path string) ([]string, error) {
 			return found, nil
 		}
 	}
-	return nil, fmt.Errorf("source %s: the folder holds none of data_batch_*.bin, test_batch.bin, train.bin and test.bin; give the file that is meant", path)
+	return nil, fmt.Errorf("source %s: the folder holds none of data_batch_*.bin, test_batch.bin, train.bin and "+
+		"test.bin; give the file that is meant", path)
 }
 
 // cifarClasses are the class names; coarse is nil for CIFAR-10.
@@ -181,7 +182,8 @@ func openParts(ctx context.Context, names []string, record int) (p *parts, open 
 		}
 		n := info.Size() / int64(record)
 		if n*int64(record) != info.Size() || n == 0 {
-			return nil, open, fmt.Errorf("%s: %d bytes are not whole records of %d, as CIFAR's binary files are; if it is something else, --from says so", filepath.Base(name), info.Size(), record)
+			return nil, open, fmt.Errorf("%s: %d bytes are not whole records of %d, as CIFAR's binary files are; if it is "+
+				"something else, --from says so", filepath.Base(name), info.Size(), record)
 		}
 		p.files, p.counts, p.total = append(p.files, f), append(p.counts, n), p.total+n
 	}
@@ -203,7 +205,9 @@ func (p *parts) column(field source.Field, place, size int, convert func([]byte)
 		}
 		return buf, err
 	}
-	return array.Column{Field: field, Count: p.total, At: at, Open: func() (array.Cursor, error) { return &atCursor{at: at}, nil }}
+	return array.Column{Field: field, Count: p.total, At: at, Open: func() (array.Cursor, error) {
+		return &atCursor{at: at}, nil
+	}}
 }
 
 // atCursor reads one value after the other by its place.

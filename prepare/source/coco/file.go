@@ -71,7 +71,8 @@ func (f *file) hints() []string {
 	if f.stray.count == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: %d annotations are of images that the file does not list, such as image %d; they are left out", filepath.Base(f.name), f.stray.count, f.stray.image)}
+	return []string{fmt.Sprintf("%s: %d annotations are of images that the file does not list, such as image %d; they "+
+		"are left out", filepath.Base(f.name), f.stray.count, f.stray.image)}
 }
 
 // scan goes through the file.
@@ -187,22 +188,24 @@ func each(d *json.Decoder, f func(text json.RawMessage, at int64) error) error {
 // looked is how many images are looked for in a folder that may be theirs.
 const looked = 20
 
-// imageFolder returns the folder of the images: beside the file, below it, or called as the file is, such as val2017 for
-// annotations/instances_val2017.json.
+// imageFolder returns the folder of the images: beside the file, below it, or called as the file is, such as val2017
+// for annotations/instances_val2017.json.
 func (f *file) imageFolder(images []imageRecord) (string, error) {
 	here := filepath.Dir(f.name)
 	stem := strings.TrimSuffix(filepath.Base(f.name), ".json")
 	_, split, _ := strings.Cut(stem, "_")
 	up := filepath.Dir(here)
 	best, most := "", 0
-	tried := []string{filepath.Join(up, split), filepath.Join(up, "images", split), filepath.Join(up, "images"), filepath.Join(here, "images"), filepath.Join(here, stem), here, up}
+	tried := []string{filepath.Join(up, split), filepath.Join(up, "images", split), filepath.Join(up, "images"),
+		filepath.Join(here, "images"), filepath.Join(here, stem), here, up}
 	for _, dir := range tried {
 		n := 0
 		for _, img := range images[:min(looked, len(images))] {
 			if !filepath.IsLocal(filepath.FromSlash(img.FileName)) {
 				continue
 			}
-			if info, err := vfs.Stat(filepath.Join(dir, filepath.FromSlash(img.FileName))); err == nil && info.Mode().IsRegular() {
+			if info, err := vfs.Stat(filepath.Join(dir, filepath.FromSlash(img.FileName))); err == nil &&
+				info.Mode().IsRegular() {
 				n++
 			} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return "", fmt.Errorf("%s: %w", dir, source.WithoutPath(err))
@@ -213,7 +216,8 @@ func (f *file) imageFolder(images []imageRecord) (string, error) {
 		}
 	}
 	if most == 0 {
-		return "", fmt.Errorf("its images, such as %q, are in none of %s; put them into one of these folders, or give another annotation file alone",
+		return "", fmt.Errorf("its images, such as %q, are in none of %s; put them into one of these folders, or give "+
+			"another annotation file alone",
 			images[0].FileName, strings.Join(tried[:5], ", "))
 	}
 	return best, nil

@@ -19,8 +19,8 @@ type Content struct {
 	Points int // of keypoints: how many a row has; 0 means one
 }
 
-// parseContent reads mask, boxes or keypoints, with brackets: boxes[xywh], boxes[cxcywh,relative,on=left], keypoints[17],
-// mask[on=left]. It returns false for other types.
+// parseContent reads mask, boxes or keypoints, with brackets: boxes[xywh], boxes[cxcywh,relative,on=left],
+// keypoints[17], mask[on=left]. It returns false for other types.
 func parseContent(text string) (c Content, is bool, err error) {
 	name, more, has := strings.Cut(text, "[")
 	if name != tensor.Mask && name != tensor.Boxes && name != tensor.Keypoints {
@@ -52,7 +52,8 @@ func parseContent(text string) (c Content, is bool, err error) {
 				tensor.Mask: {"on=IMAGE"}, tensor.Keypoints: {"17 (a number of points)", "relative", "on=IMAGE"},
 				tensor.Boxes: append(layouts, "relative", "on=IMAGE"),
 			}[name]
-			return c, true, fmt.Errorf("type %q: %q is none of %s%s", text, word, strings.Join(words, ", "), suggest.Hint(word, words))
+			return c, true, fmt.Errorf("type %q: %q is none of %s%s", text, word, strings.Join(words, ", "),
+				suggest.Hint(word, words))
 		}
 	}
 	return c, true, nil
@@ -104,7 +105,8 @@ func (c Content) Declare(f *source.Field) error {
 	}
 	switch {
 	case c.Name == tensor.Mask && f.IsBytes(), c.Name == tensor.Mask && f.Content == "" && !f.DType.IsFloat():
-	case c.Name == tensor.Boxes && last == 4 && f.Content == "", c.Name == tensor.Keypoints && (last == 2 || last == 3) && f.Content == "":
+	case c.Name == tensor.Boxes && last == 4 && f.Content == "", c.Name == tensor.Keypoints && (last == 2 || last == 3) &&
+		f.Content == "":
 	default:
 		return fmt.Errorf("--fields %s:%s: the field is %v and cannot be %s", f.Name, c, f.Spec, map[string]string{
 			tensor.Mask: "a mask: integers for each pixel, or an image file", tensor.Boxes: "boxes: rows of 4 numbers",

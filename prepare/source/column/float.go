@@ -74,7 +74,8 @@ func parseDecimal(word string, bits int) (float64, error) {
 }
 
 // wholePowersOf10 are those that lastDigits needs.
-var wholePowersOf10 = [...]uint64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16}
+var wholePowersOf10 = [...]uint64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
+	1e15, 1e16}
 
 // lastDigits returns the number that the last count bytes of word are, if all of them are digits. Count is at most 16,
 // and word has eight bytes or more.

@@ -38,12 +38,13 @@ type Guess struct {
 	notWhole, notUint            bool // of any size; of 64 bits without a sign
 	notBool                      bool
 	notList, isList, listsDiffer bool
-	floats                       bool  // the lists hold others than whole numbers
-	wide                         bool  // float32 does not hold some number: it is too large, too small, or an integer beyond 2^24
-	inexact                      bool  // float64 does not hold some integer
-	words                        bool  // the lists are numbers with blanks between
-	dims                         []int // of the first list
-	scratch                      []byte
+	floats                       bool // the lists hold others than whole numbers
+	// float32 does not hold some number: it is too large, too small, or an integer beyond 2^24
+	wide    bool
+	inexact bool  // float64 does not hold some integer
+	words   bool  // the lists are numbers with blanks between
+	dims    []int // of the first list
+	scratch []byte
 }
 
 // Add takes one more cell into account.
@@ -59,7 +60,8 @@ func (g *Guess) Add(c Cell) {
 	}
 	c.Text = Trimmed(c.Text)
 	g.notBool = g.notBool || !isBool(c.Text)
-	if kind, whole := plain(c.Text); kind != notPlain && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1})) {
+	if kind, whole := plain(c.Text); kind != notPlain &&
+		(g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1})) {
 		g.numbers = true
 		if whole > 7 { // fewer digits are below 2^24
 			g.addSize(c.Text)
@@ -249,7 +251,8 @@ func plainNumbers(text string) bool {
 	words := strings.FieldsFunc(text, isBlank)
 	for _, w := range words {
 		digits := strings.TrimLeft(w, "+-")
-		if len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' || digits == "" || !strings.Contains("0123456789.", digits[:1]) {
+		if len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' || digits == "" ||
+			!strings.Contains("0123456789.", digits[:1]) {
 			return false
 		}
 	}

@@ -57,8 +57,8 @@ func (w Selection) FieldName() string {
 	return source.FieldName(w.Column)
 }
 
-// quoted returns the name of a column as --fields takes it: between double quotes, as CSV has them, if it has a character
-// that would end it.
+// quoted returns the name of a column as --fields takes it: between double quotes, as CSV has them, if it has a
+// character that would end it.
 func quoted(column string) string {
 	if !strings.ContainsAny(column, `,=:[]`) && !strings.HasPrefix(column, `"`) && strings.TrimSpace(column) == column {
 		return column

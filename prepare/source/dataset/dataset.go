@@ -26,7 +26,8 @@ import (
 
 // OpenFlat opens a flat dataset of this module: its fields are those of the source, with
 // all that is known of them. Records are checked against the dataset's checksums.
-func OpenFlat(_ context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+func OpenFlat(_ context.Context, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	d, err := ReadFlat(path)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -78,7 +79,9 @@ func newDataset(d *store.Dataset, opts source.Options, selection []column.Select
 	if err != nil {
 		return nil, errors.Join(err, closeEach(closers))
 	}
-	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 && !slices.ContainsFunc(chosen, func(c array.Column) bool { return c.Field.Content == tensor.SourceName }) {
+	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 && !slices.ContainsFunc(chosen, func(c array.Column) bool {
+		return c.Field.Content == tensor.SourceName
+	}) {
 		chosen = append(chosen, columns[i]) // whichever fields are chosen, records keep their names
 	}
 	columns = chosen
@@ -91,7 +94,8 @@ func newDataset(d *store.Dataset, opts source.Options, selection []column.Select
 
 // datasetColumn returns a field of a dataset.
 func datasetColumn(d *store.Dataset, i int, f store.Field, readers chunkReaders, files *openFiles) array.Column {
-	c := array.Column{Field: source.Field{Field: f, Origin: f.Name, Derived: f.Content == tensor.SourceName}, Count: d.Records}
+	c := array.Column{Field: source.Field{Field: f, Origin: f.Name, Derived: f.Content == tensor.SourceName},
+		Count: d.Records}
 	if !f.Ragged {
 		whole, size := layout.Of(d).Column(i, layout.Whole), f.RecordBytes()
 		fixed := array.Fixed{Size: size}
@@ -105,7 +109,8 @@ func datasetColumn(d *store.Dataset, i int, f store.Field, readers chunkReaders,
 		}
 		return c
 	}
-	r := &ragged{values: layout.Of(d).Column(i, layout.Values), offsets: layout.Of(d).Column(i, layout.Offsets), size: f.RecordBytes(), files: files}
+	r := &ragged{values: layout.Of(d).Column(i, layout.Values), offsets: layout.Of(d).Column(i, layout.Offsets),
+		size: f.RecordBytes(), files: files}
 	r.index = layout.NewRaggedIndex(r.offsets, r.values)
 	r.chunked = readers[r.values.Name]
 	c.Open = func() (array.Cursor, error) { return r.cursor(), nil }
@@ -211,7 +216,8 @@ func (r *extentReader) check(b []byte) error {
 			return nil
 		}
 		if err := r.sums.Compare(0, r.crc); err != nil {
-			return fmt.Errorf("%s is not what its checksum says: %w; %s reports where", r.path, err, shell.Penstock("inspect verify"))
+			return fmt.Errorf("%s is not what its checksum says: %w; %s reports where", r.path, err,
+				shell.Penstock("inspect verify"))
 		}
 		r.sums, r.crc, r.room = r.sums[4:], 0, r.block()
 	}
@@ -327,7 +333,8 @@ func (c *raggedCursor) offset() (int64, error) {
 
 func (c *raggedCursor) Close() error { return errors.Join(c.values.Close(), c.offsets.Close()) }
 
-// OpenRecords opens some fields, by their positions, of a flat dataset that must have the fields of schema, and no splits.
+// OpenRecords opens some fields, by their positions, of a flat dataset that must have the fields of schema, and no
+// splits.
 func OpenRecords(d *store.Dataset, schema store.Schema, fields []int) (source.Source, error) {
 	same := len(d.Manifest.Splits) == 0 && len(d.Schema.Fields) == len(schema.Fields)
 	for i := 0; same && i < len(schema.Fields); i++ {

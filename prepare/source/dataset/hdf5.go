@@ -18,7 +18,8 @@ import (
 
 // OpenHDF5 opens any HDF5 file: a dataset of this module with all that is known of it, of
 // another file every dataset that makes a field, see package hdf5.
-func OpenHDF5(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+func OpenHDF5(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	f, err := source.OpenUntil(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))

@@ -24,9 +24,9 @@ import (
 // Where all subfolders are called as splits are (train, val, test), they are splits, and each
 // is a folder of images of that kind. Classes are those of all, by name.
 //
-// Without any image, NumPy's .npy files are the samples: a record each. The content of a file shows whether it is an image. Hidden files and folders are skipped. A file
-// whose name promises no image and whose content is none is ignored, and counted. A file
-// whose name promises an image is a sample, whatever it holds.
+// Without any image, NumPy's .npy files are the samples: a record each. The content of a file shows whether it is an
+// image. Hidden files and folders are skipped. A file whose name promises no image and whose content is none is
+// ignored, and counted. A file whose name promises an image is a sample, whatever it holds.
 type Folder struct {
 	ctx      context.Context
 	root     string
@@ -84,7 +84,8 @@ type Options struct {
 // leads back into its own folder. Samples lists it again, one folder at a time. At the end of
 // ctx, its cause is the error.
 func Open(ctx context.Context, path string, opts Options) (*Folder, error) {
-	s := &Folder{ctx: ctx, root: path, isImage: opts.IsImage, seen: opts.Seen, alone: opts.Alone, fence: source.Confinement{Dir: path, Outside: opts.Outside}}
+	s := &Folder{ctx: ctx, root: path, isImage: opts.IsImage, seen: opts.Seen, alone: opts.Alone,
+		fence: source.Confinement{Dir: path, Outside: opts.Outside}}
 	if s.seen == nil {
 		s.seen = func(int64) {}
 	}
@@ -126,7 +127,8 @@ func (s *Folder) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.info = source.Info{Kind: "imagefolder", Name: filepath.Base(name), Unit: "images", Fields: []source.Field{source.ContentField(source.ImagesName, tensor.Image)}}
+	s.info = source.Info{Kind: "imagefolder", Name: filepath.Base(name), Unit: "images",
+		Fields: []source.Field{source.ContentField(source.ImagesName, tensor.Image)}}
 	top, err := s.list("")
 	if err != nil {
 		return err
@@ -194,7 +196,8 @@ func (s *Folder) scanClasses(ctx context.Context, classes []string) error {
 	}
 	if s.info.Count > 0 && nested {
 		s.info.Hints = append(s.info.Hints, fmt.Sprintf(
-			"the classes are %s, and all their images are in folders further down; if those are the classes, give %s as the source",
+			"the classes are %s, and all their images are in folders further down; if those are the classes, give %s "+
+				"as the source",
 			source.Enumerate(classes, 5), filepath.Join(s.root, classes[0])))
 	}
 	return nil

@@ -22,8 +22,8 @@ type leftOut struct {
 	read   int    // texts that were looked into
 }
 
-// maxRead is how many texts are looked into, as a bucket is asked for each image that they name. Where there are more, the first
-// ones show what they are.
+// maxRead is how many texts are looked into, as a bucket is asked for each image that they name. Where there are more,
+// the first ones show what they are.
 const maxRead = 20
 
 // add looks at what a folder inside the source holds.
@@ -61,8 +61,8 @@ func isText(name string) bool {
 	return false
 }
 
-// imageIn returns the first image that the beginning of a text names and that exists, by its path in the text's folder or in
-// root; "" if there is none.
+// imageIn returns the first image that the beginning of a text names and that exists, by its path in the text's folder
+// or in root; "" if there is none.
 func imageIn(path, root string) string {
 	if info, err := vfs.Stat(path); err != nil || !info.Mode().IsRegular() { // a pipe would block
 		return ""
@@ -75,7 +75,9 @@ func imageIn(path, root string) string {
 	b := make([]byte, 4096)
 	n, _ := io.ReadFull(f, b)
 	tried := 0
-	for word := range strings.FieldsFuncSeq(string(b[:n]), func(r rune) bool { return strings.ContainsRune(" \t\r\n,;|=\"'<>()[]{}", r) }) {
+	for word := range strings.FieldsFuncSeq(string(b[:n]), func(r rune) bool {
+		return strings.ContainsRune(" \t\r\n,;|=\"'<>()[]{}", r)
+	}) {
 		if word = filepath.FromSlash(word); !source.IsImageName(word) || !filepath.IsLocal(word) {
 			continue
 		}
@@ -101,13 +103,17 @@ func (l *leftOut) err(root, unit string) error {
 		if l.count > 1 {
 			others = fmt.Sprintf(", as would others, %d in all", l.count)
 		}
-		return fmt.Errorf("%s has the name of %s, and would be left out%s; labels, boxes and texts of images are read from a csv or jsonl table "+
-			"that names the images, or from tar and zip archives; --from imagefolder takes the %s alone", l.named, l.image, others, unit)
+		return fmt.Errorf("%s has the name of %s, and would be left out%s; labels, boxes and texts of images are read from "+
+			"a csv or jsonl table "+
+			"that names the images, or from tar and zip archives; --from imagefolder takes the %s alone", l.named, l.image,
+			others, unit)
 	case l.data != "":
-		return fmt.Errorf("%s would be left out; if it names the images, with their labels or texts, give %s as the source; --from imagefolder takes the %s alone",
+		return fmt.Errorf("%s would be left out; if it names the images, with their labels or texts, give %s as the "+
+			"source; --from imagefolder takes the %s alone",
 			l.data, filepath.Join(root, filepath.FromSlash(l.data)), unit)
 	case l.lists != "":
-		return fmt.Errorf("%s names %s, and would be left out; labels, boxes and texts of images are read from a csv or jsonl table "+
+		return fmt.Errorf("%s names %s, and would be left out; labels, boxes and texts of images are read from a csv or "+
+			"jsonl table "+
 			"that names the images; --from imagefolder takes the %s alone", l.lists, l.listed, unit)
 	}
 	return nil

@@ -43,7 +43,8 @@ func (s *Folder) scanSplits(ctx context.Context, splits []string) error {
 	case len(classed) == 0:
 		return s.checkSplits()
 	case len(plain) > 0:
-		return fmt.Errorf("the images in %s are in class folders, those in %s in none; make a dataset of each", source.Enumerate(classed, 3), source.Enumerate(plain, 3))
+		return fmt.Errorf("the images in %s are in class folders, those in %s in none; make a dataset of each",
+			source.Enumerate(classed, 3), source.Enumerate(plain, 3))
 	}
 	return s.scanSplitClasses(ctx, inside, slices.Sorted(maps.Keys(all)))
 }
@@ -56,7 +57,8 @@ func halfSplits(names []string) error {
 	if len(splits) < 2 || len(others) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the folders %s have names of splits, and %s do not; move the others elsewhere, or, if all are classes, put them into one folder called train",
+	return fmt.Errorf("the folders %s have names of splits, and %s do not; move the others elsewhere, or, if all are "+
+		"classes, put them into one folder called train",
 		source.Enumerate(splits, 3), source.Enumerate(others, 3))
 }
 
@@ -99,7 +101,8 @@ func (s *Folder) setClasses(classes []string, filled map[string]bool) error {
 	s.info.Fields = append(s.info.Fields, label)
 	empty := slices.DeleteFunc(slices.Clone(classes), func(c string) bool { return filled[c] })
 	if s.info.Count > 0 && len(empty) > 0 {
-		return fmt.Errorf("found no images for the classes %s; remove these folders or fill them", source.Enumerate(empty, 10))
+		return fmt.Errorf("found no images for the classes %s; remove these folders or fill them",
+			source.Enumerate(empty, 10))
 	}
 	return nil
 }
@@ -116,6 +119,7 @@ func (s *Folder) checkSplits() error {
 
 // beside is the error for images and class folders in one folder.
 func (s *Folder) beside(rel string, l listing) error {
-	return fmt.Errorf("images beside folders (%s beside %s%c); put every image into the folder of its class, or the folders elsewhere",
+	return fmt.Errorf("images beside folders (%s beside %s%c); put every image into the folder of its class, or the "+
+		"folders elsewhere",
 		slashed(rel, l.files[0].name), slashed(rel, l.folders[0]), filepath.Separator)
 }

@@ -19,8 +19,8 @@ import (
 func trim(path string) string { return strings.Trim(path, "/") }
 
 // Columns returns the columns that are wanted, by default all that make a field, and
-// datasets and links that make none. One that has records and is not read is an error then, unless it has no numbers and another
-// length than those have.
+// datasets and links that make none. One that has records and is not read is an error then, unless it has no numbers
+// and another length than those have.
 func (f *File) Columns(selection []column.Selection) (columns []array.Column, bad array.Rejections, err error) {
 	var unread []unreadDataset
 	whole := make(map[string]bool) // columns that are all of a dataset of numbers
@@ -132,12 +132,14 @@ func lengthOf(columns []array.Column, whole map[string]bool) int64 {
 	return length
 }
 
-// ofOneLength leaves out what is not a dataset of numbers and has another length than those have: lists of names, and the like.
+// ofOneLength leaves out what is not a dataset of numbers and has another length than those have: lists of names, and
+// the like.
 func ofOneLength(columns []array.Column, whole map[string]bool) (list []array.Column, bad array.Rejections) {
 	length := lengthOf(columns, whole)
 	for _, c := range columns {
 		if length >= 0 && c.Count != length && !whole[c.Field.Origin] {
-			bad = append(bad, array.Rejection{Name: "/" + c.Field.Origin, Err: fmt.Errorf("%d records, not %d", c.Count, length)})
+			bad = append(bad,
+				array.Rejection{Name: "/" + c.Field.Origin, Err: fmt.Errorf("%d records, not %d", c.Count, length)})
 			continue
 		}
 		list = append(list, c)
@@ -174,7 +176,8 @@ func (f *File) columns(d *meta.Dataset) ([]array.Column, error) {
 	heap := d.Heap()
 	var columns []array.Column
 	for _, p := range list {
-		columns = append(columns, (&partColumn{part: p, blocks: b, heap: heap, native: d.Type.Class != meta.Compound}).column(d.Records()))
+		columns = append(columns, (&partColumn{part: p, blocks: b, heap: heap, native: d.Type.Class != meta.Compound}).column(
+			d.Records()))
 	}
 	return columns, nil
 }

@@ -19,8 +19,8 @@ type derivedColumns struct {
 	columns []array.Column
 }
 
-// Encoding says what the datasets of a group are together, as AnnData notes: "categorical", "csr_matrix" and others; "" for
-// other groups.
+// Encoding says what the datasets of a group are together, as AnnData notes: "categorical", "csr_matrix" and others; ""
+// for other groups.
 func Encoding(attrs meta.Attrs) string {
 	if a, ok := attrs.Get("encoding-type"); ok {
 		text, _ := a.Value.Text()
@@ -166,7 +166,8 @@ func numberText(t *meta.Datatype, b []byte) []byte {
 	}
 }
 
-// sparse returns the rows of a matrix that is compressed by rows: for each the values that are not zero, and their columns.
+// sparse returns the rows of a matrix that is compressed by rows: for each the values that are not zero, and their
+// columns.
 func (f *File) sparse(path string) (list []array.Column, err error) {
 	_, ends, err := f.one(path + "/indptr")
 	if err != nil {

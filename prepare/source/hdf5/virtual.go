@@ -72,7 +72,8 @@ func (f *File) virtual(d *meta.Dataset) (Records, error) {
 			err = noPattern(m.VirtualSource)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("its part of %s:%s: %w; write it as one dataset: h5repack -l CONTI OLD.h5 NEW.h5", m.File, m.Path, err)
+			return nil, fmt.Errorf("its part of %s:%s: %w; write it as one dataset: h5repack -l CONTI OLD.h5 NEW.h5", m.File,
+				m.Path, err)
 		}
 		v.parts = append(v.parts, mapping{m.VirtualSource, m.From, to})
 	}
@@ -141,9 +142,10 @@ func (m *mapping) read(ctx context.Context, v *virtual, dst []byte, a, b int64) 
 	return nil
 }
 
-// readRows copies elements from number from of the part on, as far as records of its source are side by side, and returns how
-// many.
-func (m *mapping) readRows(ctx context.Context, v *virtual, o *origin, src *selection, dst []byte, first, from, end int64) (int64, error) {
+// readRows copies elements from number from of the part on, as far as records of its source are side by side, and
+// returns how many.
+func (m *mapping) readRows(ctx context.Context, v *virtual, o *origin, src *selection, dst []byte, first, from,
+	end int64) (int64, error) {
 	row := src.row()
 	k := from / row
 	place, run := src.axes[0].at(k)
@@ -206,7 +208,8 @@ func (v *virtual) Close() error {
 func (v *virtual) openOrigin(s meta.VirtualSource) (*origin, error) {
 	if s.File == "." {
 		f := v.file
-		return v.originIn(&File{ctx: f.ctx, path: f.path, f: f.f, meta: f.meta, pool: f.pool, outside: f.outside, depth: f.depth + 1}, s.Path)
+		return v.originIn(&File{ctx: f.ctx, path: f.path, f: f.f, meta: f.meta, pool: f.pool, outside: f.outside,
+			depth: f.depth + 1}, s.Path)
 	}
 	file, err := v.file.other(s.File)
 	if err != nil {
@@ -224,7 +227,8 @@ func (v *virtual) openOrigin(s meta.VirtualSource) (*origin, error) {
 func (v *virtual) originIn(file *File, path string) (*origin, error) {
 	d, err := file.meta.Dataset(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w; libhdf5 would read fill values: write the dataset there, or leave this one out with --fields", err)
+		return nil, fmt.Errorf("%w; libhdf5 would read fill values: write the dataset there, or leave this one out "+
+			"with --fields", err)
 	}
 	if len(d.Dims) == 0 {
 		return nil, fmt.Errorf("a single value as a source: %w", meta.ErrUnsupported)

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// widened reads the numbers of other records as a type that has all their values, as libhdf5 converts the sources of a virtual
-// dataset.
+// widened reads the numbers of other records as a type that has all their values, as libhdf5 converts the sources of a
+// virtual dataset.
 type widened struct {
 	narrow   Records
 	from, to *meta.Datatype
@@ -29,7 +29,8 @@ func widen(r Records, from, to *meta.Datatype) (Records, error) {
 	case holds(b, a):
 		return &widened{r, from, to}, nil
 	}
-	return nil, fmt.Errorf("it is %v, not %v, which has not all its values: %w; write the virtual dataset as one that is converted: h5repack -l CONTI OLD.h5 NEW.h5", from, to, meta.ErrUnsupported)
+	return nil, fmt.Errorf("it is %v, not %v, which has not all its values: %w; write the virtual dataset as one that "+
+		"is converted: h5repack -l CONTI OLD.h5 NEW.h5", from, to, meta.ErrUnsupported)
 }
 
 // integerBits are the bits of the magnitude of numbers, and whether they have a sign.

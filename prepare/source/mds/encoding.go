@@ -56,13 +56,15 @@ func newEncoding(text string) (e encoding) {
 
 // scalars are the types of numbers. Arrays have the same.
 var scalars = map[string]tensor.DType{
-	"uint8": tensor.Uint8, "uint16": tensor.Uint16, "uint32": tensor.Uint32, "uint64": tensor.Uint64, "int8": tensor.Int8, "int16": tensor.Int16, "int32": tensor.Int32,
+	"uint8": tensor.Uint8, "uint16": tensor.Uint16, "uint32": tensor.Uint32, "uint64": tensor.Uint64, "int8": tensor.Int8,
+	"int16": tensor.Int16, "int32": tensor.Int32,
 	"int64": tensor.Int64, "float16": tensor.Float16, "float32": tensor.Float32, "float64": tensor.Float64,
 }
 
 // dynamic are the types of arrays that say their own.
 var dynamic = map[byte]tensor.DType{
-	8: tensor.Uint8, 9: tensor.Int8, 16: tensor.Uint16, 17: tensor.Int16, 18: tensor.Float16, 32: tensor.Uint32, 33: tensor.Int32, 34: tensor.Float32,
+	8: tensor.Uint8, 9: tensor.Int8, 16: tensor.Uint16, 17: tensor.Int16, 18: tensor.Float16, 32: tensor.Uint32,
+	33: tensor.Int32, 34: tensor.Float32,
 	64: tensor.Uint64, 65: tensor.Int64, 66: tensor.Float64,
 }
 
@@ -125,8 +127,8 @@ func number(n uint64, d tensor.DType, err error, buf *[]byte) (x rows.Value, _ e
 	return rows.Value{DType: d, Data: (*buf)[begin:]}, nil
 }
 
-// arrayValue reads [type] [axes<<2 | log of the bytes of a length] [lengths] and the numbers; the first two are not there
-// where the name of the encoding says them.
+// arrayValue reads [type] [axes<<2 | log of the bytes of a length] [lengths] and the numbers; the first two are not
+// there where the name of the encoding says them.
 func (e *encoding) arrayValue(b []byte) (x rows.Value, err error) {
 	if x.DType = e.static; x.DType == tensor.Invalid {
 		if len(b) == 0 || dynamic[b[0]] == tensor.Invalid {
@@ -185,7 +187,8 @@ func pixels(b []byte) (x rows.Value, err error) {
 	if len(b) < 12 {
 		return x, errArray
 	}
-	width, height, n := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:]), int64(binary.LittleEndian.Uint32(b[8:]))
+	width, height, n := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:]),
+		int64(binary.LittleEndian.Uint32(b[8:]))
 	if b = b[12:]; n > int64(len(b)) || width > 1<<30 || height > 1<<30 {
 		return x, errArray
 	}

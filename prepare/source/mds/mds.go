@@ -55,7 +55,8 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	if err := s.add(files); err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	format := rows.Format{Kind: "mds", Unit: "samples", Splits: &s.splits, Open: func(ctx context.Context, name string) (rows.File, error) {
+	format := rows.Format{Kind: "mds", Unit: "samples", Splits: &s.splits, Open: func(ctx context.Context, name string) (
+		rows.File, error) {
 		return s.shards[name].open(ctx, name)
 	}}
 	return rows.Open(ctx, path, s.names, format, opts, selection)
@@ -107,7 +108,8 @@ func (s *set) index(name string) (files []string, err error) {
 		return nil, err
 	}
 	if x.Version != 2 || len(x.Shards) == 0 {
-		return nil, fmt.Errorf("is an index of version %d with %d shards; one of version 2 with shards is expected", x.Version, len(x.Shards))
+		return nil, fmt.Errorf("is an index of version %d with %d shards; one of version 2 with shards is expected",
+			x.Version, len(x.Shards))
 	}
 	for i := range x.Shards {
 		h := &x.Shards[i]

@@ -13,15 +13,18 @@ import (
 	"github.com/penstock/penstock/prepare/source/rows"
 )
 
-// A shard is uint32 samples, uint32 offset of each sample and of the end, JSON that is in the index too, and the samples:
+// A shard is uint32 samples, uint32 offset of each sample and of the end, JSON that is in the index too, and the
+// samples:
 //
 //	uint32 size of each column that has no fixed one, and the bytes of all columns
 //
 // A shard may be compressed as a whole. It is read from its begin to its end.
 
 func (h *shard) open(ctx context.Context, path string) (rows.File, error) {
-	if method, _, _ := strings.Cut(h.Method, ":"); h.Packed != nil && strings.HasSuffix(path, "."+method) && (method == "br" || method == "snappy") {
-		return nil, fmt.Errorf("is compressed with %s, which is not read; keep its raw file: StreamingDataset(..., keep_zip=False) writes it where it is first read", method)
+	if method, _, _ := strings.Cut(h.Method, ":"); h.Packed != nil && strings.HasSuffix(path, "."+method) &&
+		(method == "br" || method == "snappy") {
+		return nil, fmt.Errorf("is compressed with %s, which is not read; keep its raw file: StreamingDataset(..., "+
+			"keep_zip=False) writes it where it is first read", method)
 	}
 	var list []rows.Column
 	for i, e := range h.columns {

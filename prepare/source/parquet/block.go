@@ -92,7 +92,8 @@ func (s *reader) Blocks() iter.Seq2[source.Block, error] {
 	}
 }
 
-func (s *reader) fileBlocks(file int, p *parquet.File, yield func(source.Block, error) bool) (done int64, more bool, err error) {
+func (s *reader) fileBlocks(file int, p *parquet.File, yield func(source.Block, error) bool) (done int64, more bool,
+	err error) {
 	prefix, split := "", ""
 	if len(s.parts) > 1 {
 		prefix, split = filepath.ToSlash(s.files[file].Name())+":", s.splits.Of[s.names[file]]

@@ -62,7 +62,8 @@ func checkParquetChunks(p *parquet.File, size int64) error {
 				return fmt.Errorf("row group %d, column %d: %w", i, k, err)
 			}
 			if m.NumValues < 0 || m.TotalUncompressedSize < 0 {
-				return fmt.Errorf("row group %d, column %d: %d values in %d bytes: %w", i, k, m.NumValues, m.TotalUncompressedSize, store.ErrCorrupt)
+				return fmt.Errorf("row group %d, column %d: %d values in %d bytes: %w", i, k, m.NumValues, m.TotalUncompressedSize,
+					store.ErrCorrupt)
 			}
 		}
 	}
@@ -80,10 +81,12 @@ func checkParquetCodec(c format.CompressionCodec) error {
 	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd:
 		return nil
 	}
-	return fmt.Errorf("compressed with %v, which is not read; rewrite the file, such as with pyarrow.parquet.write_table(pyarrow.parquet.read_table(FILE), OTHER, compression='zstd')", c)
+	return fmt.Errorf("compressed with %v, which is not read; rewrite the file, such as with "+
+		"pyarrow.parquet.write_table(pyarrow.parquet.read_table(FILE), OTHER, compression='zstd')", c)
 }
 
-var errRuns = errors.New("its booleans are encoded in runs (RLE), which are not read; rewrite the file with data_page_version='1.0', or the column as int8")
+var errRuns = errors.New("its booleans are encoded in runs (RLE), which are not read; rewrite the file with " +
+	"data_page_version='1.0', or the column as int8")
 
 // noteRuns notes columns of booleans that are encoded in runs: the library makes
 // other values of them.
@@ -106,5 +109,6 @@ func valuesInRuns(m format.ColumnMetaData) bool {
 			return true
 		}
 	}
-	return len(m.EncodingStats) == 0 && slices.Contains(m.Encoding, format.RLE) && !slices.Contains(m.Encoding, format.Plain)
+	return len(m.EncodingStats) == 0 && slices.Contains(m.Encoding, format.RLE) &&
+		!slices.Contains(m.Encoding, format.Plain)
 }

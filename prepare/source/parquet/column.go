@@ -102,7 +102,8 @@ func parquetDType(t parquet.Type) tensor.DType {
 
 var parquetInts = map[string]tensor.DType{
 	"INT(8,true)": tensor.Int8, "INT(16,true)": tensor.Int16, "INT(32,true)": tensor.Int32, "INT(64,true)": tensor.Int64,
-	"INT(8,false)": tensor.Uint8, "INT(16,false)": tensor.Uint16, "INT(32,false)": tensor.Uint32, "INT(64,false)": tensor.Uint64,
+	"INT(8,false)": tensor.Uint8, "INT(16,false)": tensor.Uint16, "INT(32,false)": tensor.Uint32,
+	"INT(64,false)": tensor.Uint64,
 }
 
 // values returns the column's values of a row.
@@ -134,7 +135,8 @@ func (c *leafColumn) isBytes() bool {
 // fixedBytes returns how many bytes each value has, 0 if they are not plain bytes.
 func (c *leafColumn) fixedBytes() int {
 	t := c.leaf.Node.Type()
-	if l := t.LogicalType(); t.Kind() != parquet.FixedLenByteArray || c.DType != tensor.Invalid || l != nil && l.String() != "UUID" {
+	if l := t.LogicalType(); t.Kind() != parquet.FixedLenByteArray || c.DType != tensor.Invalid || l != nil &&
+		l.String() != "UUID" {
 		return 0
 	}
 	return t.Length()
@@ -234,7 +236,8 @@ func (c *leafColumn) several(name string) (source.Field, error) {
 	case rank == 2 && c.inner > 0:
 		return source.RaggedField(name, c.DType, c.inner), nil
 	}
-	return source.Field{}, fmt.Errorf("lists nested more than two deep, or empty in the first %d rows, are not supported", looked)
+	return source.Field{}, fmt.Errorf("lists nested more than two deep, or empty in the first %d rows, are not supported",
+		looked)
 }
 
 // force takes a type of --fields over what was found.
@@ -254,10 +257,12 @@ func (c *leafColumn) force(typ string) error {
 	t, err := column.ParseType(typ)
 	rank := c.leaf.MaxRepetitionLevel
 	switch {
-	case err != nil || t.Kind != column.Numbers || c.DType == tensor.Invalid || rank == 0 && (t.Ragged || t.Shape != nil) || t.Ragged && len(t.Shape) != rank-1:
+	case err != nil || t.Kind != column.Numbers || c.DType == tensor.Invalid || rank == 0 &&
+		(t.Ragged || t.Shape != nil) || t.Ragged && len(t.Shape) != rank-1:
 		return fmt.Errorf("is of type %v and cannot be read as %s", c.leaf.Node.Type(), typ)
 	case t.DType != c.DType:
-		return fmt.Errorf("holds %v, which :%s does not change; leave :%s out, and convert it with the transform Cast", c.DType, typ, typ)
+		return fmt.Errorf("holds %v, which :%s does not change; leave :%s out, and convert it with the transform Cast",
+			c.DType, typ, typ)
 	case t.Ragged && rank == 2:
 		c.inner = t.Shape[0]
 	case !t.Ragged && rank > 0:
@@ -343,13 +348,14 @@ func (c *leafColumn) appendNumber(b []byte, v parquet.Value) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(column.Decimal(n, c.scale))), nil
 }
 
-// sinceEpoch returns the nanoseconds since 1970 of a time of type INT96, as pyarrow reads it: the nanoseconds of a day, and that
-// day's Julian number.
+// sinceEpoch returns the nanoseconds since 1970 of a time of type INT96, as pyarrow reads it: the nanoseconds of a day,
+// and that day's Julian number.
 func sinceEpoch(t deprecated.Int96) (int64, error) {
 	const day, epoch = int64(24 * time.Hour), 2440588
 	ns, days := int64(t[1])<<32|int64(t[0]), int64(t[2])-epoch
 	if ns < 0 || ns > day || days < math.MinInt64/day || days >= math.MaxInt64/day {
-		return 0, source.ValueError("a time of type INT96 that nanoseconds since 1970 in 64 bits do not have: Julian day %d", t[2])
+		return 0, source.ValueError("a time of type INT96 that nanoseconds since 1970 in 64 bits do not have: Julian day %d",
+			t[2])
 	}
 	return days*day + ns, nil
 }
@@ -374,7 +380,8 @@ func (c *leafColumn) blocked() bool {
 	if c.parts != nil || c.leaf.MaxRepetitionLevel == 0 {
 		return !c.field.Ragged
 	}
-	return c.shape != nil && c.selection.Type == "" && c.DType != tensor.Bool && c.DType != tensor.Float16 // all lists were looked at
+	// all lists were looked at
+	return c.shape != nil && c.selection.Type == "" && c.DType != tensor.Bool && c.DType != tensor.Float16
 }
 
 // converted reports whether the numbers of the field are not those that are stored.
@@ -397,7 +404,8 @@ func (c *leafColumn) list(values []parquet.Value) (b []byte, err error) {
 		return b, err
 	}
 	if n := len(b) / c.DType.Size(); n != c.field.Shape.Elems() {
-		return nil, source.ValueError("a list of %d numbers where %v is expected", n, column.Type{DType: c.DType, Shape: c.shape})
+		return nil, source.ValueError("a list of %d numbers where %v is expected", n,
+			column.Type{DType: c.DType, Shape: c.shape})
 	}
 	return b, nil
 }

@@ -35,7 +35,8 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	if err != nil {
 		return nil, err
 	}
-	s := &reader{path: path, names: names, splits: source.SplitsOfFiles(names), info: source.Info{Kind: "parquet", Name: source.BaseName(path), Unit: "rows"}}
+	s := &reader{path: path, names: names, splits: source.SplitsOfFiles(names),
+		info: source.Info{Kind: "parquet", Name: source.BaseName(path), Unit: "rows"}}
 	s.info.Splits = s.splits.Names
 	err = guardParquet(func() error { return s.open(ctx, names, opts, selection) })
 	if err != nil {
@@ -73,7 +74,8 @@ func (s *reader) open(ctx context.Context, names []string, opts source.Options, 
 	named := make(map[string]string, len(s.columns))
 	for _, c := range s.columns {
 		if other, twice := named[c.field.Name]; twice {
-			return fmt.Errorf("columns %s and %s would both be the field %q; name them with --fields", other, c.name, c.field.Name)
+			return fmt.Errorf("columns %s and %s would both be the field %q; name them with --fields", other, c.name,
+				c.field.Name)
 		}
 		named[c.field.Name] = c.name
 		s.info.Fields = append(s.info.Fields, c.field)

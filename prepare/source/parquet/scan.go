@@ -102,7 +102,8 @@ func (s *columnScan) finish() error {
 		return nil
 	}
 	if len(s.classes) > column.MaxClasses {
-		return fmt.Errorf("column %s: more than %d classes; words that are not classes are of type text", s.column.name, column.MaxClasses)
+		return fmt.Errorf("column %s: more than %d classes; words that are not classes are of type text", s.column.name,
+			column.MaxClasses)
 	}
 	s.column.setWords(slices.Sorted(maps.Keys(s.classes)))
 	return nil

@@ -104,7 +104,8 @@ func concat(columns []*leafColumn, names []string, w column.Selection) (*leafCol
 		case c.leaf.MaxRepetitionLevel > 0 || c.DType == tensor.Invalid || c.image:
 			return nil, fmt.Errorf("column %q holds no single numbers", name)
 		case len(all.parts) > 0 && c.DType != all.DType:
-			return nil, fmt.Errorf("column %q holds %v, and %q %v; an array has numbers of one type", all.parts[0].name, all.DType, name, c.DType)
+			return nil, fmt.Errorf("column %q holds %v, and %q %v; an array has numbers of one type", all.parts[0].name,
+				all.DType, name, c.DType)
 		}
 		all.DType, all.parts = c.DType, append(all.parts, &c)
 	}
@@ -122,7 +123,8 @@ func concat(columns []*leafColumn, names []string, w column.Selection) (*leafCol
 	case t.Kind != column.Numbers || t.Ragged || tensor.Shape(all.shape).Elems() != len(wanted):
 		return nil, fmt.Errorf("%d columns of single numbers make no %v", len(wanted), t)
 	case t.DType != all.DType:
-		return nil, fmt.Errorf("the columns hold %v, which :%s does not change; leave :%s out, and convert the field with the transform Cast", all.DType, w.Type, w.Type)
+		return nil, fmt.Errorf("the columns hold %v, which :%s does not change; leave :%s out, and convert the field with "+
+			"the transform Cast", all.DType, w.Type, w.Type)
 	}
 	return all, nil
 }

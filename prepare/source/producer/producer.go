@@ -36,7 +36,8 @@ type Begin struct {
 	Samples    int64    `json:"samples"`    // of all ranks together; -1 if the producer does not know
 	Checkpoint float64  `json:"checkpoint"` // seconds between two; 0 for the default
 	Splits     []string `json:"splits,omitempty"`
-	Inputs     string   `json:"inputs,omitempty"` // digest of what the samples are made of, in order; "" if the producer has none
+	// digest of what the samples are made of, in order; "" if the producer has none
+	Inputs string `json:"inputs,omitempty"`
 }
 
 // Every returns the time between two checkpoints, 0 for the default.
@@ -92,9 +93,12 @@ func Open(ctx context.Context, in io.Reader, out io.Writer) (*Producer, error) {
 	b := p.Begin
 	switch {
 	case b.Version != Version:
-		return nil, fmt.Errorf("stream: the producer speaks version %d of docs/producer.md, and this program %d; install the two of one release", b.Version, Version)
-	case b.Samples < -1 || b.Checkpoint < 0 || math.IsNaN(b.Checkpoint) || b.Checkpoint > 1e6 || len(b.Splits) > maxSplits || len(b.Inputs) > maxText:
-		return nil, fmt.Errorf("stream: %d samples, %d splits, a checkpoint every %v s, a digest of %d bytes: out of range", b.Samples, len(b.Splits), b.Checkpoint, len(b.Inputs))
+		return nil, fmt.Errorf("stream: the producer speaks version %d of docs/producer.md, and this program %d; install "+
+			"the two of one release", b.Version, Version)
+	case b.Samples < -1 || b.Checkpoint < 0 || math.IsNaN(b.Checkpoint) || b.Checkpoint > 1e6 ||
+		len(b.Splits) > maxSplits || len(b.Inputs) > maxText:
+		return nil, fmt.Errorf("stream: %d samples, %d splits, a checkpoint every %v s, a digest of %d bytes: out of range",
+			b.Samples, len(b.Splits), b.Checkpoint, len(b.Inputs))
 	}
 	return p, nil
 }
@@ -133,7 +137,8 @@ func (p *Producer) ReadFields() error {
 	if err := json.Unmarshal(p.declared, &p.fields); err != nil {
 		return fmt.Errorf("stream: fields: %w", err)
 	}
-	p.info = source.Info{Kind: Kind, Name: "-", Count: p.Begin.Samples, Unit: "samples", Splits: p.Begin.Splits, Inputs: p.Begin.Inputs}
+	p.info = source.Info{Kind: Kind, Name: "-", Count: p.Begin.Samples, Unit: "samples", Splits: p.Begin.Splits,
+		Inputs: p.Begin.Inputs}
 	var schema store.Schema
 	for _, f := range p.fields {
 		s := store.NewField(f.Name, f.DType, f.Shape...)
@@ -166,7 +171,8 @@ func (p *Producer) Samples() iter.Seq2[source.Sample, error] {
 	pass, heads := p.pass, p.heads
 	return func(yield func(source.Sample, error) bool) {
 		if pass > 2 {
-			yield(source.Sample{}, errors.New("a stream of samples can be read only once, and what was asked for needs a pass before the one that writes; write the dataset first, then preprocess it"))
+			yield(source.Sample{}, errors.New("a stream of samples can be read only once, and what was asked for needs a pass "+
+				"before the one that writes; write the dataset first, then preprocess it"))
 			return
 		}
 		for _, s := range heads {
@@ -205,7 +211,8 @@ func (p *Producer) sample() (source.Sample, error) {
 		return source.Sample{}, gone(err)
 	}
 	if kind != 'E' && p.start.End >= 0 && p.next >= p.start.End {
-		return source.Sample{}, fmt.Errorf("stream: received sample %d, but only %d were announced; set samples to the total", p.next, p.start.End)
+		return source.Sample{}, fmt.Errorf("stream: received sample %d, but only %d were announced; set samples to the total",
+			p.next, p.start.End)
 	}
 	var s source.Sample
 	switch kind {
@@ -267,7 +274,8 @@ func (p *Producer) record() (s source.Sample, err error) {
 		}
 		name, content, ok := bytes.Cut(v.bytes, []byte{0})
 		if !ok || len(name) > maxText {
-			return s, fmt.Errorf("stream: sample %d: %s: %d bytes without the name of a file and a zero byte in front", p.next, p.info.Fields[i].Name, v.size)
+			return s, fmt.Errorf("stream: sample %d: %s: %d bytes without the name of a file and a zero byte in front", p.next,
+				p.info.Fields[i].Name, v.size)
 		}
 		s.Name += " " + string(name)
 		v.bytes = content
@@ -302,7 +310,8 @@ func (p *Producer) message(kind byte, to any) error {
 		return gone(err)
 	}
 	if got != kind {
-		return fmt.Errorf("stream: %q instead of %q: standard input is not what docs/producer.md says; use penstock.Writer", got, kind)
+		return fmt.Errorf("stream: %q instead of %q: standard input is not what docs/producer.md says; use penstock.Writer",
+			got, kind)
 	}
 	n, err := p.in.uint64()
 	if err != nil {

@@ -106,7 +106,8 @@ func (c *Column) wordLabel(w column.Selection) bool {
 	if c.DType != tensor.Invalid || c.Image || len(c.Classes) > 0 {
 		return false
 	}
-	return w.Type == "label" || w.Type == "" && (c.Text || c.Sniff) && column.LabelName(strings.ReplaceAll(c.Name, "/", "."))
+	return w.Type == "label" || w.Type == "" && (c.Text || c.Sniff) &&
+		column.LabelName(strings.ReplaceAll(c.Name, "/", "."))
 }
 
 // finish decides what the pass leaves open.
@@ -129,7 +130,8 @@ func (c *Column) finish() {
 
 // fieldNames are the fields' names for columns that have usual ones.
 var fieldNames = map[string]string{
-	"image": source.ImagesName, "image/encoded": source.ImagesName, "label": source.LabelsName, "image/class/label": source.LabelsName, "cls": source.LabelsName,
+	"image": source.ImagesName, "image/encoded": source.ImagesName, "label": source.LabelsName,
+	"image/class/label": source.LabelsName, "cls": source.LabelsName,
 }
 
 // target is a column as a field: what is made of its values.
@@ -159,7 +161,8 @@ func newTarget(c *Column, w column.Selection) (*target, error) {
 	t := &target{Column: c}
 	name := w.Field
 	if name == "" {
-		if name = source.FieldName(c.Name); fieldNames[c.Name] != "" && (w.Type == "" || w.Type == "image" || w.Type == "label") {
+		if name = source.FieldName(c.Name); fieldNames[c.Name] != "" &&
+			(w.Type == "" || w.Type == "image" || w.Type == "label") {
 			name = fieldNames[c.Name]
 		}
 	}
@@ -206,7 +209,8 @@ func (t *target) numbers(name string, w column.Selection, given column.Type) err
 	case given.Kind != column.Numbers:
 		return fmt.Errorf("holds %v and cannot be read as %s", t.typ, w.Type)
 	case given.DType != c.DType:
-		return fmt.Errorf("holds %v, which :%s does not change; leave :%s out, and convert it with the transform Cast", c.DType, w.Type, w.Type)
+		return fmt.Errorf("holds %v, which :%s does not change; leave :%s out, and convert it with the transform Cast",
+			c.DType, w.Type, w.Type)
 	default:
 		t.typ = given
 	}

@@ -48,7 +48,8 @@ func newScan(files []File, names []string, selection []column.Selection, opts so
 		}
 		for k, c := range columns {
 			first := s.columns[k]
-			if c.Name != first.Name || c.DType != first.DType || !slices.Equal(c.Shape, first.Shape) || c.List != first.List || c.Text != first.Text || !slices.Equal(c.Classes, first.Classes) {
+			if c.Name != first.Name || c.DType != first.DType || !slices.Equal(c.Shape, first.Shape) || c.List != first.List ||
+				c.Text != first.Text || !slices.Equal(c.Classes, first.Classes) {
 				return nil, fmt.Errorf("%s: column %s is not as in %s", names[i], c.Name, names[0])
 			}
 		}

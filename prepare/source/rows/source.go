@@ -30,8 +30,10 @@ type rows struct {
 
 // Open opens files of one format. Where they do not say enough of their columns, it goes through all rows
 // once, to find types, lengths, classes and the number of rows.
-func Open(ctx context.Context, path string, names []string, format Format, opts source.Options, selection []column.Selection) (source.Source, error) {
-	s := &rows{path: path, names: names, splits: source.SplitsOfFiles(names), info: source.Info{Kind: format.Kind, Name: source.BaseName(path), Unit: format.Unit}}
+func Open(ctx context.Context, path string, names []string, format Format, opts source.Options,
+	selection []column.Selection) (source.Source, error) {
+	s := &rows{path: path, names: names, splits: source.SplitsOfFiles(names),
+		info: source.Info{Kind: format.Kind, Name: source.BaseName(path), Unit: format.Unit}}
 	if format.Splits != nil {
 		s.splits = *format.Splits
 	}
@@ -111,7 +113,8 @@ func (s *rows) decide(scan *scan, selection []column.Selection) error {
 		}
 		good = append(good, w.Column)
 		if other, twice := named[t.field.Name]; twice {
-			return fmt.Errorf("columns %s and %s would both be the field %q; name them with --fields", other, w.Column, t.field.Name)
+			return fmt.Errorf("columns %s and %s would both be the field %q; name them with --fields", other, w.Column,
+				t.field.Name)
 		}
 		named[t.field.Name] = w.Column
 		t.at = len(s.info.Fields)
@@ -153,7 +156,8 @@ func (s *rows) From(n int64) iter.Seq2[source.Sample, error] {
 					yield(source.Sample{}, fmt.Errorf("source %s: %s:%d: %w", s.path, s.short[i], at, err))
 					return
 				}
-				if !yield(source.Sample{Name: s.short[i] + ":" + strconv.FormatInt(at, 10), Split: split, Data: rowData{s, row}}, nil) {
+				if !yield(source.Sample{Name: s.short[i] + ":" + strconv.FormatInt(at, 10), Split: split, Data: rowData{s, row}},
+					nil) {
 					return
 				}
 				at++

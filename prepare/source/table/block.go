@@ -122,7 +122,8 @@ func (b *block) count() int64 {
 	n, at := int64(len(b.rows)), b.at
 	for line := range strings.Lines(b.text) {
 		at++
-		if c := line[0]; c > ' ' && c < utf8.RuneSelf || b.file.rows.row(line, at, new(tableRow)) { // else it is blank, perhaps
+		// else it is blank, perhaps
+		if c := line[0]; c > ' ' && c < utf8.RuneSelf || b.file.rows.row(line, at, new(tableRow)) {
 			n++
 		}
 	}

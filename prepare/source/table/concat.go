@@ -38,7 +38,8 @@ func (s *tableScan) concat(w column.Selection) (tableColumn, error) {
 			}
 		}
 		if g := all.Result("x"); some && (g.Kind != column.Numbers || g.Shape != nil) {
-			return fail("no type holds the numbers of all columns; name one, such as :float64, which rounds integers beyond 2^53")
+			return fail("no type holds the numbers of all columns; name one, such as :float64, which rounds integers " +
+				"beyond 2^53")
 		} else if some {
 			typ.DType = g.DType
 		}
@@ -91,5 +92,6 @@ func (t *table) hintConcat() {
 	if slices.ContainsFunc(names, func(n string) bool { return !strings.HasPrefix(n, prefix) }) || prefix == "" {
 		example = strings.Join(names[:2], "+") + "+..."
 	}
-	t.info.Hints = append(t.info.Hints, fmt.Sprintf("%d columns of numbers became a field each; one array of them is made faster, and is what training takes: --fields '%s=x,...'", len(names), example))
+	t.info.Hints = append(t.info.Hints, fmt.Sprintf("%d columns of numbers became a field each; one array of them is "+
+		"made faster, and is what training takes: --fields '%s=x,...'", len(names), example))
 }

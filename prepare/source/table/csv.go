@@ -17,7 +17,8 @@ import (
 // first row names the columns.
 type csvFormat struct{}
 
-func OpenCSV(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+func OpenCSV(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	return openTable(ctx, "csv", path, csvFormat{}, opts, selection)
 }
 
@@ -63,7 +64,8 @@ func (csvFormat) open(r io.Reader) (rowReader, error) {
 
 // otherUnicode returns the encoding that a byte order mark names, other than UTF-8.
 func otherUnicode(head []byte) string {
-	for _, mark := range [][2]string{{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"}} {
+	for _, mark := range [][2]string{{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"},
+		{"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"}} {
 		if bytes.HasPrefix(head, []byte(mark[0])) {
 			return mark[1]
 		}
@@ -193,7 +195,8 @@ func (c *csvRows) quoted(row *tableRow, line string) error {
 	return nil
 }
 
-var errBareQuote = errors.New(`a " in a cell that is not in quotes; put the cell in quotes, and "" for each that is in it`)
+var errBareQuote = errors.New(
+	`a " in a cell that is not in quotes; put the cell in quotes, and "" for each that is in it`)
 
 // quotedRow reads the cells of a row (RFC 4180), one after the other.
 type quotedRow struct {

@@ -17,7 +17,8 @@ import (
 // columns too, named with a dot between.
 type jsonlFormat struct{}
 
-func OpenJSONL(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+func OpenJSONL(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	return openTable(ctx, "jsonl", path, jsonlFormat{}, opts, selection)
 }
 

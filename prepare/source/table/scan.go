@@ -120,7 +120,8 @@ func (w *rowWork) begin(format tableFormat, selection []column.Selection) {
 			for b := range w.rows {
 				for i, row := range b.rows {
 					at := b.first + int64(i)
-					_ = format.each(row, func(k int, column string, c column.Cell) { s.add(at, k, column, c) }) // a bad row will be a bad sample
+					// a bad row will be a bad sample
+					_ = format.each(row, func(k int, column string, c column.Cell) { s.add(at, k, column, c) })
 				}
 			}
 		})
@@ -160,7 +161,8 @@ func (t *table) first(row *tableRow, s *tableScan) error {
 		return fmt.Errorf("%s: %w; the first row must be good: it says which columns there are", t.name(row), err)
 	}
 	if n := len(s.order); len(s.selection) == 0 && n > layout.MaxFields {
-		return fmt.Errorf("%d columns, and a dataset has at most %d fields; choose some with --fields, or make one field of columns that follow each other", n, layout.MaxFields)
+		return fmt.Errorf("%d columns, and a dataset has at most %d fields; choose some with --fields, or make one field "+
+			"of columns that follow each other", n, layout.MaxFields)
 	}
 	for _, w := range s.selection {
 		if row.file.header != nil && s.named[w.Column] == nil {
@@ -183,7 +185,8 @@ func (s *tableScan) idle(header bool) bool {
 			continue
 		}
 		names, missing := column.Matching(w.Column, s.order)
-		if typ, _ := column.ParseType(w.CellType()); missing != "" || typ.Shape == nil || tensor.Shape(typ.Shape).Elems() != len(names) {
+		if typ, _ := column.ParseType(w.CellType()); missing != "" || typ.Shape == nil ||
+			tensor.Shape(typ.Shape).Elems() != len(names) {
 			return false
 		}
 	}
@@ -198,7 +201,9 @@ func (s *tableScan) add(row int64, k int, name string, c column.Cell) {
 	} else if g = s.named[name]; g == nil {
 		name = strings.Clone(name)
 		g = &columnScan{name: name, at: [2]int64{row, int64(k)}, skip: !asks(s.selection, name)}
-		if !g.skip && (column.LabelName(name) || slices.ContainsFunc(s.selection, func(w column.Selection) bool { return w.Column == name && w.CellType() == "label" })) {
+		if !g.skip && (column.LabelName(name) || slices.ContainsFunc(s.selection, func(w column.Selection) bool {
+			return w.Column == name && w.CellType() == "label"
+		})) {
 			g.classes = make(map[string]bool)
 		}
 		s.columns, s.order, s.named[name] = append(s.columns, g), append(s.order, name), g
@@ -331,7 +336,8 @@ func (t *table) checkNames() error {
 	first := make(map[string]string, len(t.columns))
 	for _, c := range t.columns {
 		if other, twice := first[c.field.Name]; twice {
-			return fmt.Errorf("columns %q and %q would both be the field %q; name them with --fields", other, c.name, c.field.Name)
+			return fmt.Errorf("columns %q and %q would both be the field %q; name them with --fields", other, c.name,
+				c.field.Name)
 		}
 		first[c.field.Name] = c.name
 	}

@@ -94,12 +94,14 @@ type tableRow struct {
 }
 
 // openTable finds out types, classes and the number of rows in a pass over all files.
-func openTable(ctx context.Context, kind, path string, format tableFormat, opts source.Options, selection []column.Selection) (source.Source, error) {
+func openTable(ctx context.Context, kind, path string, format tableFormat, opts source.Options,
+	selection []column.Selection) (source.Source, error) {
 	files, err := source.FilesIn(path, "*."+kind+"*")
 	if err != nil {
 		return nil, err
 	}
-	t := &table{ctx: ctx, format: format, path: path, files: files, splits: source.SplitsOfFiles(files), outside: opts.Outside, info: source.Info{Kind: kind, Name: source.BaseName(path), Unit: "rows"}}
+	t := &table{ctx: ctx, format: format, path: path, files: files, splits: source.SplitsOfFiles(files),
+		outside: opts.Outside, info: source.Info{Kind: kind, Name: source.BaseName(path), Unit: "rows"}}
 	t.info.Splits = t.splits.Names
 	s, err := t.scan(ctx, opts.Seen, selection)
 	if err == nil {

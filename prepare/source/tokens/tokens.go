@@ -20,8 +20,8 @@ import (
 // name is that of the column.
 const name = "tokens"
 
-// Open opens files of tokens. Those of Megatron have sequences, which are the records. For other files, --fields says how
-// many tokens a record has.
+// Open opens files of tokens. Those of Megatron have sequences, which are the records. For other files, --fields says
+// how many tokens a record has.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
 	names, err := source.FilesOf(path, "tokens")
 	if err != nil {
@@ -44,9 +44,10 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 			files = append(files, n)
 		}
 	}
-	return rows.Open(ctx, path, files, rows.Format{Kind: "tokens", Unit: "records", Open: func(ctx context.Context, path string) (rows.File, error) {
-		return open(ctx, path, given)
-	}}, opts, selection)
+	return rows.Open(ctx, path, files,
+		rows.Format{Kind: "tokens", Unit: "records", Open: func(ctx context.Context, path string) (rows.File, error) {
+			return open(ctx, path, given)
+		}}, opts, selection)
 }
 
 // file is an open file of tokens.
@@ -91,7 +92,8 @@ func (f *file) open(ctx context.Context, path string, given *column.Type) error 
 
 // types are the numbers of types in an index of Megatron (megatron/core/datasets/indexed_dataset.py).
 var types = map[byte]tensor.DType{
-	1: tensor.Uint8, 2: tensor.Int8, 3: tensor.Int16, 4: tensor.Int32, 5: tensor.Int64, 6: tensor.Float64, 7: tensor.Float32, 8: tensor.Uint16,
+	1: tensor.Uint8, 2: tensor.Int8, 3: tensor.Int16, 4: tensor.Int32, 5: tensor.Int64, 6: tensor.Float64,
+	7: tensor.Float32, 8: tensor.Uint16,
 }
 
 // headBytes is the header of an index: magic, uint64 version, byte type, uint64 sequences, uint64 documents. Behind
@@ -101,7 +103,8 @@ const headBytes = 34
 // megatron reads the header of an index.
 func (f *file) megatron(size int64, given *column.Type) error {
 	var head [headBytes]byte
-	if err := source.ReadAt(f.index, head[:], 0); err != nil || string(head[:9]) != source.MegatronMagic || binary.LittleEndian.Uint64(head[9:]) != 1 {
+	if err := source.ReadAt(f.index, head[:], 0); err != nil || string(head[:9]) != source.MegatronMagic ||
+		binary.LittleEndian.Uint64(head[9:]) != 1 {
 		return errors.New("its .idx is not an index of Megatron, version 1")
 	}
 	info, err := f.index.Stat()
@@ -109,11 +112,14 @@ func (f *file) megatron(size int64, given *column.Type) error {
 		return err
 	}
 	d := types[head[17]]
-	if f.count = int64(binary.LittleEndian.Uint64(head[18:])); d == tensor.Invalid || f.count < 0 || f.count > (info.Size()-headBytes)/12 {
-		return fmt.Errorf("its .idx is corrupt or cut short: %d sequences of type %d in %d bytes", f.count, head[17], info.Size())
+	if f.count = int64(binary.LittleEndian.Uint64(head[18:])); d == tensor.Invalid || f.count < 0 ||
+		f.count > (info.Size()-headBytes)/12 {
+		return fmt.Errorf("its .idx is corrupt or cut short: %d sequences of type %d in %d bytes", f.count, head[17],
+			info.Size())
 	}
 	if given != nil && (given.DType != d || !given.Ragged) {
-		return fmt.Errorf("holds sequences of %v, which :%v does not change; PadTruncate and Cast make others of them", d, given)
+		return fmt.Errorf("holds sequences of %v, which :%v does not change; PadTruncate and Cast make others of them",
+			d, given)
 	}
 	f.size, f.lengths, f.at = int64(d.Size()), headBytes, headBytes+4*f.count
 	f.column.DType, f.column.Ragged = d, true
@@ -126,11 +132,13 @@ func (f *file) check(size int64) error {
 	lengths, places := make([]byte, 4*block), make([]byte, 8*block)
 	for i := int64(0); i < f.count; i += block {
 		n := min(block, f.count-i)
-		if err := errors.Join(source.ReadAt(f.index, lengths[:4*n], f.lengths+4*i), source.ReadAt(f.index, places[:8*n], f.at+8*i)); err != nil {
+		if err := errors.Join(source.ReadAt(f.index, lengths[:4*n], f.lengths+4*i),
+			source.ReadAt(f.index, places[:8*n], f.at+8*i)); err != nil {
 			return source.WithoutPath(err)
 		}
 		for k := range n {
-			at, length := int64(binary.LittleEndian.Uint64(places[8*k:])), int64(int32(binary.LittleEndian.Uint32(lengths[4*k:])))
+			at, length := int64(binary.LittleEndian.Uint64(places[8*k:])),
+				int64(int32(binary.LittleEndian.Uint32(lengths[4*k:])))
 			if at < 0 || length < 0 || at > size || length > (size-at)/f.size {
 				return fmt.Errorf("sequence %d of %d tokens from byte %d is not in the .bin of %d bytes", i+k, length, at, size)
 			}
@@ -149,11 +157,14 @@ func (f *file) raw(size int64, given *column.Type) error {
 	}
 	switch {
 	case d == tensor.Invalid && (given == nil || given.Ragged || len(given.Shape) != 1):
-		return errors.New("is a file of tokens that says nothing of them; --fields says their type and how many a record has: --fields 'tokens:uint16[1024]'")
+		return errors.New("is a file of tokens that says nothing of them; --fields says their type and how many a record " +
+			"has: --fields 'tokens:uint16[1024]'")
 	case given == nil || given.Ragged || len(given.Shape) != 1:
-		return fmt.Errorf("is one sequence of %d tokens; --fields says how many a record has: --fields 'tokens:%v[1024]'", (size-f.begin)/int64(d.Size()), d)
+		return fmt.Errorf("is one sequence of %d tokens; --fields says how many a record has: --fields 'tokens:%v[1024]'",
+			(size-f.begin)/int64(d.Size()), d)
 	case d != tensor.Invalid && given.DType != d:
-		return fmt.Errorf("holds %v, which :%v does not change; leave the type as it is, and convert it with the transform Cast", d, given)
+		return fmt.Errorf("holds %v, which :%v does not change; leave the type as it is, and convert it with the "+
+			"transform Cast", d, given)
 	}
 	f.column.DType, f.column.Shape = given.DType, given.Shape
 	f.size, f.length = int64(given.DType.Size()), int64(given.Shape[0])
@@ -212,7 +223,8 @@ func (r record) Each(buf *[]byte, v rows.Visitor) error {
 	place, length := f.begin+r.i*f.length*f.size, f.length
 	if f.index != nil {
 		var b [12]byte
-		if err := errors.Join(source.ReadAt(f.index, b[:4], f.lengths+4*r.i), source.ReadAt(f.index, b[4:], f.at+8*r.i)); err != nil {
+		if err := errors.Join(source.ReadAt(f.index, b[:4], f.lengths+4*r.i),
+			source.ReadAt(f.index, b[4:], f.at+8*r.i)); err != nil {
 			return source.WithoutPath(err)
 		}
 		place, length = int64(binary.LittleEndian.Uint64(b[4:])), int64(binary.LittleEndian.Uint32(b[:]))

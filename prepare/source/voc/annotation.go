@@ -55,11 +55,12 @@ func parse(path string) (a annotation, err error) {
 }
 
 // pascal are the classes of Pascal VOC, which keep their numbers in a part of it.
-var pascal = []string{"aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog", "horse",
+var pascal = []string{"aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow",
+	"diningtable", "dog", "horse",
 	"motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"}
 
-// findClasses looks into all files for the names of classes: those of Pascal VOC if there are no others, otherwise in the
-// order of the names. A file that cannot be read will be a bad sample.
+// findClasses looks into all files for the names of classes: those of Pascal VOC if there are no others, otherwise in
+// the order of the names. A file that cannot be read will be a bad sample.
 func (s *set) findClasses(files []string) error {
 	var wait sync.WaitGroup
 	var lock sync.Mutex
@@ -84,7 +85,9 @@ func (s *set) findClasses(files []string) error {
 		return context.Cause(s.ctx)
 	}
 	delete(found, "")
-	if s.names = slices.Sorted(maps.Keys(found)); !slices.ContainsFunc(s.names, func(n string) bool { return !slices.Contains(pascal, n) }) {
+	if s.names = slices.Sorted(maps.Keys(found)); !slices.ContainsFunc(s.names, func(n string) bool {
+		return !slices.Contains(pascal, n)
+	}) {
 		s.names = pascal
 	}
 	s.classes = make(map[string]int64, len(s.names))

@@ -17,8 +17,8 @@ import (
 // slack is how far a place may be outside of 0 to 1, as Ultralytics allows it.
 const slack = 0.01
 
-// read returns the objects in a file of labels: a class and its box, polygon, or box and keypoints in each row, as parts of the
-// width and the height. No file is an image without objects. Rows that are there twice count once.
+// read returns the objects in a file of labels: a class and its box, polygon, or box and keypoints in each row, as
+// parts of the width and the height. No file is an image without objects. Rows that are there twice count once.
 func (c config) read(path string, w, h int) (out objects.Annotation, err error) {
 	out.Upright = true
 	text, err := source.File(path).Bytes(nil)

@@ -20,8 +20,8 @@ import (
 	"github.com/penstock/penstock/prepare/source/dataset"
 )
 
-// Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of its
-// manifest.
+// Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of
+// its manifest.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
 	if !vfs.Mounted(path) && layout.IsZarr(path) {
 		return dataset.OpenZarr(path, opts, selection)
@@ -47,9 +47,10 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	return s, err
 }
 
-// columns returns the arrays that are wanted, by default all that have records, and the others. One that has records and
-// cannot be read is an error then: people would miss it.
-func columns(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool, selection []column.Selection) (list []array.Column, bad array.Rejections, err error) {
+// columns returns the arrays that are wanted, by default all that have records, and the others. One that has records
+// and cannot be read is an error then: people would miss it.
+func columns(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool, selection []column.Selection) (
+	list []array.Column, bad array.Rejections, err error) {
 	var missed array.Rejections
 	for _, a := range g.Arrays {
 		c, err := newColumn(ctx, path, a, pool)
@@ -115,7 +116,8 @@ func Remedy(path string, err error) string {
 	if !errors.Is(err, zarr.ErrUnsupported) || !ok {
 		return ""
 	}
-	return "; if it holds numbers, write it without that: python3 -c 'import sys, zarr; zarr.create_array(\"NEW.zarr\", data=zarr.open_array(sys.argv[1])[...])' " + word
+	return "; if it holds numbers, write it without that: python3 -c 'import sys, zarr; zarr.create_array(\"NEW.zarr\", " +
+		"data=zarr.open_array(sys.argv[1])[...])' " + word
 }
 
 // Files returns the files of a folder or zip file, which are read until the end of ctx, and what is to be closed

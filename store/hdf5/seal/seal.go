@@ -65,14 +65,16 @@ func Check(f io.ReaderAt, size int64) (covered int64, err error) {
 		return 0, ErrNone
 	}
 	if v := binary.LittleEndian.Uint32(seal[8:]); v != version {
-		return 0, fmt.Errorf("the checksum of its metadata is of version %d, this program knows %d: %w", v, version, store.ErrUnsupported)
+		return 0, fmt.Errorf("the checksum of its metadata is of version %d, this program knows %d: %w", v, version,
+			store.ErrUnsupported)
 	}
 	sum, n, err := sumMetadata(f, size-sealBytes)
 	if err != nil {
 		return 0, fmt.Errorf("its metadata is not as it was written: %w", layout.Mark(err))
 	}
 	if want := binary.LittleEndian.Uint32(seal[12:]); sum != want {
-		return 0, fmt.Errorf("its metadata is not as it was written: CRC32C %s, want %s: %w", layout.HexCRC(sum), layout.HexCRC(want), store.ErrCorrupt)
+		return 0, fmt.Errorf("its metadata is not as it was written: CRC32C %s, want %s: %w", layout.HexCRC(sum),
+			layout.HexCRC(want), store.ErrCorrupt)
 	}
 	return n, nil
 }

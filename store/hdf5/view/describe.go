@@ -39,7 +39,8 @@ func Describe(objects []encode.Object, schema store.Schema) ([]encode.Object, er
 		}
 	}
 	if len(long) > 0 && schema.Index(metadata) >= 0 {
-		return nil, fmt.Errorf("field %q: HDF5 files keep what is too long for attributes under that name, here %s; choose another one", metadata, long[0].Path)
+		return nil, fmt.Errorf("field %q: HDF5 files keep what is too long for attributes under that name, here %s; choose "+
+			"another one", metadata, long[0].Path)
 	}
 	return append(objects, long...), nil
 }

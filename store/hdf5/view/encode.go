@@ -84,11 +84,13 @@ func column(c *layout.Column, file func(string) string) (encode.Object, error) {
 	}
 	for _, e := range c.Extents {
 		if e.Count > 0 {
-			o.Files = append(o.Files, encode.Piece{Name: file(e.Path), Offset: e.Offset, Size: e.Count * int64(c.Spec.RecordBytes())})
+			o.Files = append(o.Files, encode.Piece{Name: file(e.Path), Offset: e.Offset,
+				Size: e.Count * int64(c.Spec.RecordBytes())})
 		}
 	}
 	if len(o.Files) > encode.MaxFiles {
-		return o, fmt.Errorf("%d shards are more than the %d that an HDF5 file can name; use a larger --shard-size", len(o.Files), encode.MaxFiles)
+		return o, fmt.Errorf("%d shards are more than the %d that an HDF5 file can name; use a larger --shard-size",
+			len(o.Files), encode.MaxFiles)
 	}
 	return o, nil
 }

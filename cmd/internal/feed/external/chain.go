@@ -22,8 +22,8 @@ type Head interface {
 	Worker(in tensor.Spec, id int) (HeadFunc, error)
 }
 
-// HeadFunc writes the result for the stored bytes src to the memory that room returns, which it calls once, and returns the
-// lengths of the axes that the record has of its own.
+// HeadFunc writes the result for the stored bytes src to the memory that room returns, which it calls once, and returns
+// the lengths of the axes that the record has of its own.
 type HeadFunc func(room func(n int) ([]byte, error), src []byte, r loader.Record) (axes [2]int, err error)
 
 // Call is a function of a Chain.
@@ -115,8 +115,8 @@ func (c *Chain) Stage(in tensor.Spec, id int) (staged.Stage[loader.Record], erro
 	return s, nil
 }
 
-// Limits of a task: with more records its two messages would take no less of the time, and with more bytes the records would have left the
-// cache when the other process reads them.
+// Limits of a task: with more records its two messages would take no less of the time, and with more bytes the records
+// would have left the cache when the other process reads them.
 const (
 	mostTogether = 64
 	taskBytes    = 2 << 20
@@ -162,8 +162,8 @@ func afterOf(r loader.Record, n int) loader.Record {
 	return r
 }
 
-// stage is a Chain at work for one goroutine. Its records are in groups, each of which is a task at a time: while workers have some,
-// it fills others.
+// stage is a Chain at work for one goroutine. Its records are in groups, each of which is a task at a time: while
+// workers have some, it fills others.
 //
 //	free -> filling -> out (of Calls[0]) -> out (of Calls[1]) ... -> free
 type stage struct {
@@ -257,8 +257,8 @@ func (g *group) reset() {
 	}
 }
 
-// room returns memory for the next record of the group that is being filled. One that does not fit any more is the first of
-// another group.
+// room returns memory for the next record of the group that is being filled. One that does not fit any more is the
+// first of another group.
 func (s *stage) room(n int) ([]byte, error) {
 	if a := &s.filling.areas[0]; a.used+n > len(a.in) && len(s.filling.records) > 0 {
 		if err := s.submit(); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Stored is the Head of a function that takes records as they are stored. A field of variable length has rows of its own number.
+// Stored is the Head of a function that takes records as they are stored. A field of variable length has rows of its
+// own number.
 type Stored struct{}
 
 // Output returns in, with the rows of a record as its first axis.
@@ -111,8 +112,10 @@ func (d Decoded) Worker(tensor.Spec, int) (HeadFunc, error) {
 	}, nil
 }
 
-// Sample makes the input of the first function of one record, in memory of the Pool's, to be given back, and returns its shape.
-func (p *Pool) Sample(head Head, in tensor.Spec, src []byte, r loader.Record) (bytes []byte, shape tensor.Shape, err error) {
+// Sample makes the input of the first function of one record, in memory of the Pool's, to be given back, and returns
+// its shape.
+func (p *Pool) Sample(head Head, in tensor.Spec, src []byte, r loader.Record) (bytes []byte, shape tensor.Shape,
+	err error) {
 	out, err := head.Output(in)
 	if err != nil {
 		return nil, nil, err
@@ -142,8 +145,8 @@ func (p *Pool) Sample(head Head, in tensor.Spec, src []byte, r loader.Record) (b
 	return bytes, shape, nil
 }
 
-// Floats is the Transform of pixels that are floats already, by the steps that end a pipeline: the order of axes, mean and std, and
-// another type of floats. It computes in float32, as torchvision does.
+// Floats is the Transform of pixels that are floats already, by the steps that end a pipeline: the order of axes, mean
+// and std, and another type of floats. It computes in float32, as torchvision does.
 type Floats struct {
 	DType     tensor.DType // of the result
 	Layout    string

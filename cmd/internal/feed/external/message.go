@@ -28,9 +28,10 @@ const unknown = -1
 
 // hello is the first message to a worker. Its answer is ready.
 type hello struct {
-	Version int   `json:"version"`
-	Worker  int   `json:"worker"`
-	At      int64 `json:"at"` // where in the shared memory it says which record it is at: 1 more than the number, as a uint64, and 0 for none
+	Version int `json:"version"`
+	Worker  int `json:"worker"`
+	// where in the shared memory it says which record it is at: 1 more than the number, as a uint64, and 0 for none
+	At int64 `json:"at"`
 }
 
 // setup says what a function takes and makes. It comes before the first task of the function, and has no answer.
@@ -116,8 +117,8 @@ const (
 	taskRecord = 8 + 8 + 8 + 8 + 8 + 4 + 4
 )
 
-// appendTask appends the message of a task: a head of kind, function, count, epoch and seed, and each record as index, key, in, out, where
-// and two axes.
+// appendTask appends the message of a task: a head of kind, function, count, epoch and seed, and each record as index,
+// key, in, out, where and two axes.
 func appendTask(b []byte, function, epoch int, seed uint64, records []record) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint32(b, uint32(taskHead+len(records)*taskRecord))

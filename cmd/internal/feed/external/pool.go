@@ -53,8 +53,8 @@ const lineBytes = 64
 // inFlight is how many tasks a worker has at a time: one that it works on, and the next.
 const inFlight = 2
 
-// New returns a Pool of the workers at the other ends of connections, which have the functions of these names. It closes the
-// connections. Batches may be nil.
+// New returns a Pool of the workers at the other ends of connections, which have the functions of these names. It
+// closes the connections. Batches may be nil.
 func New(conns []io.ReadWriteCloser, names []string, shared, batches Memory) (*Pool, error) {
 	line, err := shared.Alloc(lineBytes * len(conns))
 	if err != nil {
@@ -302,7 +302,8 @@ func (w *worker) take(d done, m fromWorker) error {
 
 // isGone reports whether an error is the end of the other end.
 func isGone(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, net.ErrClosed)
 }
 
 // lost returns why a worker does not work any more.
@@ -359,7 +360,8 @@ func (e *workerError) Error() string {
 	return fmt.Sprintf("%s cannot begin: %s: %s\n%s", e.worker, e.raised.Type, e.raised.Text, e.raised.Traceback)
 }
 
-// Probe has a worker run the function of a Call on one record, whose bytes are memory of Places, and sets what it makes.
+// Probe has a worker run the function of a Call on one record, whose bytes are memory of Places, and sets what it
+// makes.
 func (p *Pool) Probe(c *Call, shape tensor.Shape, bytes []byte, of Seeded) error {
 	at, ok := p.places.Find(bytes)
 	if !ok {
@@ -367,7 +369,8 @@ func (p *Pool) Probe(c *Call, shape tensor.Shape, bytes []byte, of Seeded) error
 	}
 	t := newTask()
 	t.function = c.Function
-	t.probe = &probe{Function: c.Function, In: c.In, At: at, Shape: shape, Index: of.Index, Epoch: of.Epoch, Seed: of.Seed, Key: of.Key}
+	t.probe = &probe{Function: c.Function, In: c.In, At: at, Shape: shape, Index: of.Index, Epoch: of.Epoch, Seed: of.Seed,
+		Key: of.Key}
 	if err := p.submit(t); err != nil {
 		return err
 	}
@@ -379,7 +382,8 @@ func (p *Pool) Probe(c *Call, shape tensor.Shape, bytes []byte, of Seeded) error
 	return c.Out.Validate()
 }
 
-// Follow has the last of some calls made for one record, whose input is in bytes, and returns the input of the next call in their place.
+// Follow has the last of some calls made for one record, whose input is in bytes, and returns the input of the next
+// call in their place.
 func (p *Pool) Follow(calls []Call, bytes []byte, shape tensor.Shape, r loader.Record) (_ []byte, err error) {
 	n := len(calls) - 1
 	c := &calls[n]

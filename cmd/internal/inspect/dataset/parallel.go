@@ -10,7 +10,8 @@ import (
 // InParts cuts n records into parts and works on them with several goroutines; workers 0 means
 // GOMAXPROCS. start gives each of them a function of its own, which gets the number of a
 // part and its records [a, b). The parts do not depend on the workers.
-func InParts(ctx context.Context, n, parts, workers int, start func() func(ctx context.Context, part, a, b int) error) error {
+func InParts(ctx context.Context, n, parts, workers int, start func() func(ctx context.Context, part, a,
+	b int) error) error {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}

@@ -28,7 +28,8 @@ func notDataset(path string, read error) error {
 	dest, parts := strings.CutSuffix(filepath.Clean(path), ".parts")
 	switch {
 	case folder && parts:
-		return fmt.Errorf("%w; it holds the parts of one: %s", err, cmp.Or(shell.Penstock("preprocess merge", dest), shell.Penstock("preprocess merge DEST")))
+		return fmt.Errorf("%w; it holds the parts of one: %s", err, cmp.Or(shell.Penstock("preprocess merge", dest),
+			shell.Penstock("preprocess merge DEST")))
 	case statErr != nil:
 		return err
 	case isZarr(path):
@@ -58,5 +59,6 @@ func notDataset(path string, read error) error {
 	if kind != "imagefolder" { // as any folder is that nothing else is known of
 		err = fmt.Errorf("%w, but samples of kind %s", err, kind)
 	}
-	return fmt.Errorf("%w; run: %s", err, cmp.Or(shell.Penstock("preprocess", path, made), shell.Penstock("preprocess SOURCE DEST")))
+	return fmt.Errorf("%w; run: %s", err, cmp.Or(shell.Penstock("preprocess", path, made),
+		shell.Penstock("preprocess SOURCE DEST")))
 }

@@ -63,7 +63,8 @@ func refused(path string, err error) error {
 	dir := filepath.Dir(path)
 	switch {
 	case errors.Is(err, meta.ErrNotHDF5) && layout.IsFlat(dir):
-		return fmt.Errorf("%s is a file of the dataset %s; run %s", path, dir, cmp.Or(shell.Penstock("inspect", dir), shell.Penstock("inspect")+" on that folder"))
+		return fmt.Errorf("%s is a file of the dataset %s; run %s", path, dir,
+			cmp.Or(shell.Penstock("inspect", dir), shell.Penstock("inspect")+" on that folder"))
 	case errors.Is(err, meta.ErrNotHDF5):
 		return notDataset(path, err)
 	case errors.Is(err, meta.ErrCorrupt):
@@ -114,7 +115,8 @@ func (p *Target) LocatePacked() *store.Dataset {
 // WithAdvice adds to an error of a corrupt flat dataset the command that lists everything that is corrupt.
 func (p *Target) WithAdvice(err error) error {
 	if p.Flat && errors.Is(err, store.ErrCorrupt) {
-		return fmt.Errorf("%w (all that is wrong: %s)", err, cmp.Or(shell.Penstock("inspect verify", p.Path), shell.Penstock("inspect verify")))
+		return fmt.Errorf("%w (all that is wrong: %s)", err, cmp.Or(shell.Penstock("inspect verify", p.Path),
+			shell.Penstock("inspect verify")))
 	}
 	return err
 }
@@ -124,13 +126,15 @@ func Innermost(err error) string {
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner
 	}
-	text, _, _ := strings.Cut(forFlags(err.Error()), "; make a file that can be: ") // the report prints the command in full
+	// the report prints the command in full
+	text, _, _ := strings.Cut(forFlags(err.Error()), "; make a file that can be: ")
 	return strings.TrimSuffix(text, ": "+store.ErrUnsupported.Error())
 }
 
 // forFlags words for users of commands what package store says to those of its Go API.
 func forFlags(text string) string {
-	return strings.ReplaceAll(text, "name those that belong together (mmapds.WithFields)", "name those that belong together by --field")
+	return strings.ReplaceAll(text, "name those that belong together (mmapds.WithFields)",
+		"name those that belong together by --field")
 }
 
 // ForFlags replaces names of the Go API in the text of err by flags of the command.

@@ -56,7 +56,8 @@ func zarrArrays(path string) error {
 			lines = append(lines, fmt.Sprintf("  %s: %v", shell.Line(name), err))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("  %s: %d records of %v %v, %s", shell.Line(name), a.Records(), spec.DType, spec.Shape, a.How()))
+		lines = append(lines, fmt.Sprintf("  %s: %d records of %v %v, %s", shell.Line(name), a.Records(), spec.DType,
+			spec.Shape, a.How()))
 		sizes[a.Records()] += a.Records() * int64(spec.RecordBytes())
 		if sizes[a.Records()] > sizes[best] || best == 0 {
 			best = a.Records()
@@ -72,5 +73,6 @@ func zarrArrays(path string) error {
 	if len(names) < len(g.Arrays) && line != "" {
 		line = column.FieldsCommand(line, names)
 	}
-	return fmt.Errorf("%s: Zarr, version %d, with %d arrays; make a dataset: %s\n%s", path, g.Format, len(g.Arrays), cmp.Or(line, shell.Penstock("preprocess SOURCE DEST")), strings.Join(lines, "\n"))
+	return fmt.Errorf("%s: Zarr, version %d, with %d arrays; make a dataset: %s\n%s", path, g.Format, len(g.Arrays),
+		cmp.Or(line, shell.Penstock("preprocess SOURCE DEST")), strings.Join(lines, "\n"))
 }

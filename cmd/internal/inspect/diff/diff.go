@@ -55,7 +55,8 @@ type Options struct {
 // Compare compares two datasets. How they are on disk makes no difference: a flat folder and an
 // HDF5 file of the same data are the same. It holds about 8 MiB a worker.
 func Compare(ctx context.Context, a, b string, opts Options) (*Comparison, error) {
-	c := &Comparison{A: a, B: b, Tolerance: opts.Tolerance, Differences: []Difference{}, Values: []ValueDiff{}, Notes: []string{}}
+	c := &Comparison{A: a, B: b, Tolerance: opts.Tolerance, Differences: []Difference{}, Values: []ValueDiff{},
+		Notes: []string{}}
 	var err error
 	if c.a, err = opts.Open(a); err != nil {
 		return nil, err

@@ -23,7 +23,8 @@ func (c *Comparison) manifests(opts Options) {
 		m    *store.Manifest
 	}{{c.A, a}, {c.B, b}} {
 		if side.m == nil {
-			c.Notes = append(c.Notes, fmt.Sprintf("%s was not made by penstock: layouts, classes, splits, statistics and recipes are not compared", side.path))
+			c.Notes = append(c.Notes, fmt.Sprintf("%s was not made by penstock: layouts, classes, splits, statistics and "+
+				"recipes are not compared", side.path))
 		}
 	}
 	if a == nil || b == nil {
@@ -42,7 +43,8 @@ func (c *Comparison) manifests(opts Options) {
 	}
 	if !opts.Data {
 		c.recipes(a.Recipe, b.Recipe)
-		c.differ("skipped", "", units.Counted(int64(len(a.Skipped)), "sample"), units.Counted(int64(len(b.Skipped)), "sample"))
+		c.differ("skipped", "", units.Counted(int64(len(a.Skipped)), "sample"),
+			units.Counted(int64(len(b.Skipped)), "sample"))
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 
 // records compares the same records of two datasets.
 func (v *ValueDiff) records(a, b dataset.Batch, tolerance float64) {
-	if a.Values.DType() == b.Values.DType() && slices.Equal(a.Offsets, b.Offsets) && bytes.Equal(a.Values.Bytes(), b.Values.Bytes()) {
+	if a.Values.DType() == b.Values.DType() && slices.Equal(a.Offsets, b.Offsets) &&
+		bytes.Equal(a.Values.Bytes(), b.Values.Bytes()) {
 		return
 	}
 	for i := range a.N {

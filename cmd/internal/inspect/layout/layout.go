@@ -100,12 +100,14 @@ func (l *Layout) shard(c layout.Column, e layout.Extent) {
 	payload, sums, head := l.relative(e.Path), l.relative(e.SumsPath), heads[l.Format]
 	l.Pieces = append(l.Pieces,
 		Piece{File: payload, Size: e.Offset, What: head, Field: c.Name},
-		Piece{File: payload, Offset: e.Offset, Size: e.Count * int64(c.Spec.RecordBytes()), What: "records", Field: c.Name, First: &e.First, Count: &e.Count},
+		Piece{File: payload, Offset: e.Offset, Size: e.Count * int64(c.Spec.RecordBytes()), What: "records", Field: c.Name,
+			First: &e.First, Count: &e.Count},
 	)
 	if l.Format == "flat" {
 		l.Pieces = append(l.Pieces, Piece{File: sums, Size: e.SumsOffset, What: head, Field: c.Name})
 	}
 	l.Pieces = append(l.Pieces,
-		Piece{File: sums, Offset: e.SumsOffset, Size: 4 * layout.Blocks(e.Count, c.Spec.RecordBytes()), What: "checksums", Field: c.Name},
+		Piece{File: sums, Offset: e.SumsOffset, Size: 4 * layout.Blocks(e.Count, c.Spec.RecordBytes()), What: "checksums",
+			Field: c.Name},
 	)
 }

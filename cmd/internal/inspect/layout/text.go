@@ -43,7 +43,8 @@ func large(n int64) string {
 
 func (p Piece) describe() string {
 	text := shell.Line(p.What)
-	if p.Field != "" && !strings.HasPrefix(p.File, p.Field+"-") && !strings.HasPrefix(p.File, p.Field+"/") { // which the file is called by
+	// which the file is called by
+	if p.Field != "" && !strings.HasPrefix(p.File, p.Field+"-") && !strings.HasPrefix(p.File, p.Field+"/") {
 		text = shell.Line(p.Field) + ": " + text
 	}
 	if p.First != nil && p.Count != nil && *p.Count > 0 {

@@ -20,7 +20,8 @@ func newFonts() (f fonts, err error) {
 		ttf  []byte
 		size float64
 	}{
-		{&f.title, gobold.TTF, 24}, {&f.text, goregular.TTF, 14}, {&f.label, goregular.TTF, 14}, {&f.number, goregular.TTF, 11},
+		{&f.title, gobold.TTF, 24}, {&f.text, goregular.TTF, 14}, {&f.label, goregular.TTF, 14},
+		{&f.number, goregular.TTF, 11},
 	} {
 		parsed, err := opentype.Parse(want.ttf)
 		if err != nil {

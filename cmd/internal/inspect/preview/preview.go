@@ -105,7 +105,8 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Sheet{Path: s.path(), Field: s.images.Name, Records: records, Values: tone.Text, Columns: s.columns(len(records))}
+	out := &Sheet{Path: s.path(), Field: s.images.Name, Records: records, Values: tone.Text,
+		Columns: s.columns(len(records))}
 	cells := make([]cell, len(records))
 	for i, r := range records {
 		name, err := s.ds.SourceName(ctx, r)
@@ -172,7 +173,8 @@ func (s *sheetBuilder) choose() error {
 		}
 	}
 	if s.images.Name == "" {
-		return errors.New("it has no field of images: neither image files nor arrays of shape (h, w), (c, h, w) or (h, w, c) with 1, 3 or 4 channels")
+		return errors.New("it has no field of images: neither image files nor arrays of shape (h, w), (c, h, w) or (h, w, " +
+			"c) with 1, 3 or 4 channels")
 	}
 	return nil
 }

@@ -58,7 +58,8 @@ func undo(n *store.Normalization) Brightness {
 // BrightnessOf chooses how the values of a field are shown: bytes as they are, normalized values as they were
 // before, numbers between 0 and 1 as shares of white, and anything else stretched over the
 // range that it has.
-func BrightnessOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, p PixelLayout, records []int) (Brightness, error) {
+func BrightnessOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, p PixelLayout, records []int) (
+	Brightness, error) {
 	c, norm := p.C, f.Normalization
 	switch {
 	case f.Content == tensor.Image:

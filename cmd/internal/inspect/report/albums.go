@@ -50,7 +50,8 @@ func (c *builder) pictures(ctx context.Context) (err error) {
 	if c.labels, err = stats.ClassesOf(ctx, c.ds); err != nil {
 		return err
 	}
-	if err := c.album(ctx, "Random samples", "", dataset.Sample(c.rng, c.ds.Len(), min(randomSamples, c.ds.Len()))); err != nil {
+	if err := c.album(ctx, "Random samples", "",
+		dataset.Sample(c.rng, c.ds.Len(), min(randomSamples, c.ds.Len()))); err != nil {
 		return err
 	}
 	if err := c.classAlbums(ctx); err != nil {
@@ -90,7 +91,9 @@ func (c *builder) oneOfEach(ctx context.Context, groups [][]int) error {
 	if len(chosen) < len(groups) {
 		note = fmt.Sprintf("%d of %s", len(chosen), classes(len(groups)))
 	}
-	return c.album(ctx, "One of each class", note, dataset.Map(chosen, func(k int) int { return groups[k][c.rng.IntN(len(groups[k]))] }))
+	return c.album(ctx, "One of each class", note, dataset.Map(chosen, func(k int) int {
+		return groups[k][c.rng.IntN(len(groups[k]))]
+	}))
 }
 
 // extremes shows the darkest, the brightest, and pairs that look alike.
@@ -98,7 +101,8 @@ func (c *builder) extremes(ctx context.Context) error {
 	count := c.opts.scans(c.ds)
 	c.report.Scanned = "all records"
 	if count < c.ds.Len() {
-		c.report.Scanned = fmt.Sprintf("%s of %s records, evenly spread", units.Count(int64(count)), units.Count(int64(c.ds.Len())))
+		c.report.Scanned = fmt.Sprintf("%s of %s records, evenly spread", units.Count(int64(count)),
+			units.Count(int64(c.ds.Len())))
 	}
 	all, err := scan(ctx, c.ds, c.renderer, count, c.opts.Workers, c.opts.progress)
 	if err != nil {
@@ -147,7 +151,8 @@ func (c *builder) duplicates(ctx context.Context, pairs []pair) error {
 		c.report.Pairs = append(c.report.Pairs, found)
 	}
 	if len(c.report.Summary.Splits) > 1 && c.opts.Split == "" {
-		c.report.check(crossing == 0, fmt.Sprintf("%s of records look alike and are in different splits", pairsText(crossing)))
+		c.report.check(crossing == 0, fmt.Sprintf("%s of records look alike and are in different splits",
+			pairsText(crossing)))
 	}
 	if len(pairs) == 0 {
 		return nil

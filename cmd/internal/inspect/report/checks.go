@@ -36,7 +36,8 @@ func (c *builder) verify(ctx context.Context) error {
 		c.report.pass("Every record is as it was written: %s match", units.Counted(v.Checksums, "checksum"))
 		return nil
 	}
-	c.report.fail("The dataset is corrupt in %s; the first: %s", units.Counted(int64(len(v.Corruptions)), "place"), v.Corruptions[0])
+	c.report.fail("The dataset is corrupt in %s; the first: %s", units.Counted(int64(len(v.Corruptions)), "place"),
+		v.Corruptions[0])
 	return nil
 }
 
@@ -44,7 +45,8 @@ func (c *builder) verify(ctx context.Context) error {
 func (r *Report) checkFigures() {
 	for _, f := range r.Stats.Fields {
 		if f.Agrees != nil {
-			r.check(*f.Agrees, fmt.Sprintf("%s: the statistics of the manifest %s those of the values", f.Name, choose(*f.Agrees, "are", "are not")))
+			r.check(*f.Agrees, fmt.Sprintf("%s: the statistics of the manifest %s those of the values", f.Name,
+				choose(*f.Agrees, "are", "are not")))
 		}
 		if f.Moments != nil && f.DType.IsFloat() {
 			r.check(f.Moments.NonFinite == 0, fmt.Sprintf("%s: %s not finite", f.Name, countedAre(f.Moments.NonFinite, "value")))
@@ -86,7 +88,8 @@ func (r *Report) checkLabels(f stats.FieldStats) {
 	case low == high:
 		r.pass("%s: every class has %s", f.Name, units.Counted(low, "record"))
 	default:
-		r.check(high <= 10*low, fmt.Sprintf("%s: the largest class has %.3g times the records of the smallest", f.Name, float64(high)/float64(low)))
+		r.check(high <= 10*low, fmt.Sprintf("%s: the largest class has %.3g times the records of the smallest", f.Name,
+			float64(high)/float64(low)))
 	}
 }
 

@@ -30,7 +30,8 @@ type flagValues struct {
 func Command() *cobra.Command {
 	var f flagValues
 	cmd := cli.Command(&cobra.Command{
-		Use: "report [flags] -o FILE.html DATASET", Short: "Write an HTML report about the data", Long: long, Example: examples,
+		Use: "report [flags] -o FILE.html DATASET", Short: "Write an HTML report about the data", Long: long,
+		Example: examples,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Usage(append(datasetarg.One(cmd, args), f.problems()...)...)
 		},
@@ -91,6 +92,7 @@ func (f *flagValues) run(cmd *cobra.Command, path string) error {
 		return nil
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s of %s, %d of %s good\n", shell.Line(f.out),
-		units.Counted(r.Stats.Records, "record"), shell.Line(path), len(r.Checks)-r.Failed(), units.Counted(int64(len(r.Checks)), "check"))
+		units.Counted(r.Stats.Records, "record"), shell.Line(path), len(r.Checks)-r.Failed(),
+		units.Counted(int64(len(r.Checks)), "check"))
 	return err
 }

@@ -35,7 +35,8 @@ func (r *Report) HTML(w io.Writer) error {
 	if err := r.writeRecipe(b); err != nil {
 		return err
 	}
-	b.Add("<footer>Made by penstock inspect report, {}. One file: it fetches nothing and runs no script.</footer>", version.Version())
+	b.Add("<footer>Made by penstock inspect report, {}. One file: it fetches nothing and runs no script.</footer>",
+		version.Version())
 	return htmlpage.Write(w, r.Name()+": dataset report", htmlpage.HTML(style), b)
 }
 
@@ -100,7 +101,8 @@ func closeTable(b *htmlpage.Body) { b.Add("</tbody>\n</table></div>\n") }
 
 func (r *Report) writeFields(b *htmlpage.Body) {
 	b.Add("<section id=\"fields\"><h2>Fields</h2>\n")
-	openTable(b, "Fields", column{"name", false}, column{"type", false}, column{"shape", false}, column{"a record", true}, column{"all", true})
+	openTable(b, "Fields", column{"name", false}, column{"type", false}, column{"shape", false}, column{"a record", true},
+		column{"all", true})
 	for _, f := range r.Summary.Fields {
 		b.Add(`<tr><td class="name">{}</td><td>{}</td><td>{}</td><td class="n">{}</td><td class="n">{}</td></tr>`,
 			f.Name, f.DType, f.ShapeText(), r.Summary.RecordText(f), units.Bytes(f.Bytes))
@@ -162,16 +164,19 @@ func writeLabels(b *htmlpage.Body, labels []stats.Label) {
 	b.Add("<table class=\"bars\"><thead><tr><th scope=\"col\">label</th><th scope=\"col\" class=\"n\">records</th>" +
 		"<th scope=\"col\"><span class=\"note\">share of the largest</span></th></tr></thead>\n<tbody>")
 	for _, l := range labels[:min(len(labels), shownLabels)] {
-		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td><td class="grow">{}</td></tr>`, labelText(l), units.Count(l.Records), barPlot(l.Records, largest))
+		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td><td class="grow">{}</td></tr>`, labelText(l),
+			units.Count(l.Records), barPlot(l.Records, largest))
 	}
 	b.Add("</tbody></table>\n")
 	if len(labels) > shownLabels {
-		b.Add("<p class=\"note\">The first {} of {}; penstock inspect stats --classes 0 lists all.</p>\n", shownLabels, len(labels))
+		b.Add("<p class=\"note\">The first {} of {}; penstock inspect stats --classes 0 lists all.</p>\n", shownLabels,
+			len(labels))
 	}
 }
 
 func writeChannels(b *htmlpage.Body, f stats.FieldStats) {
-	openTable(b, "Statistics of "+f.Name, column{"channel", false}, column{"min", true}, column{"max", true}, column{"mean", true}, column{"std", true}, column{"not finite", true})
+	openTable(b, "Statistics of "+f.Name, column{"channel", false}, column{"min", true}, column{"max", true},
+		column{"mean", true}, column{"std", true}, column{"not finite", true})
 	for _, c := range f.Channels {
 		b.Add(`<tr><td>{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td></tr>`,
 			c.Name, cli.Number(c.Min), cli.Number(c.Max), cli.Decimal(c.Mean), cli.Decimal(c.Std), units.Count(c.NonFinite))
@@ -201,7 +206,8 @@ func (r *Report) writeSamples(b *htmlpage.Body) {
 	if len(r.Albums) == 0 {
 		return
 	}
-	b.Add("<section id=\"samples\"><h2>Samples</h2>\n<p class=\"note\">Brightness: {}. Extremes and near-duplicates are of {}.</p>\n", r.Pictures, r.Scanned)
+	b.Add("<section id=\"samples\"><h2>Samples</h2>\n<p class=\"note\">Brightness: {}. Extremes and near-duplicates are "+
+		"of {}.</p>\n", r.Pictures, r.Scanned)
 	for _, a := range r.Albums {
 		b.Add("<h3>{}", a.Title)
 		if a.Note != "" {
@@ -235,7 +241,8 @@ func (r *Report) writePairs(b *htmlpage.Body) {
 		return
 	}
 	b.Add("<details><summary>Pairs of near-duplicates</summary>\n")
-	openTable(b, "Pairs of near-duplicates", column{"difference", true}, column{"record", false}, column{"looks like", false})
+	openTable(b, "Pairs of near-duplicates", column{"difference", true}, column{"record", false},
+		column{"looks like", false})
 	for _, p := range r.Pairs[:min(len(r.Pairs), pairsListed)] {
 		b.Add(`<tr><td class="n">{}</td>`, cli.Decimal(p.Distance))
 		for k, record := range p.Records {
@@ -251,7 +258,8 @@ func (r *Report) writePairs(b *htmlpage.Body) {
 	}
 	closeTable(b)
 	if n := len(r.Pairs); n > pairsListed {
-		b.Add("<p class=\"note\">The first {} of {}; penstock inspect report --json lists all.</p>\n", pairsListed, units.Count(int64(n)))
+		b.Add("<p class=\"note\">The first {} of {}; penstock inspect report --json lists all.</p>\n", pairsListed,
+			units.Count(int64(n)))
 	}
 	b.Add("</details>\n")
 }
@@ -279,7 +287,8 @@ func (r *Report) writeSplits(b *htmlpage.Body) {
 		return
 	}
 	all := r.Summary.Records
-	b.Add("<section id=\"splits\"><h2>Splits</h2>\n<table class=\"bars\"><thead><tr><th scope=\"col\">split</th><th scope=\"col\" class=\"n\">records</th>" +
+	b.Add("<section id=\"splits\"><h2>Splits</h2>\n<table class=\"bars\"><thead><tr><th scope=\"col\">split</th><th " +
+		"scope=\"col\" class=\"n\">records</th>" +
 		"<th scope=\"col\" class=\"n\">share</th><th scope=\"col\"></th></tr></thead>\n<tbody>")
 	for _, s := range r.Summary.Splits {
 		share := strconv.FormatFloat(100*float64(s.Records)/float64(max(1, all)), 'f', 1, 64)
@@ -296,7 +305,8 @@ func (r *Report) writeSkipped(b *htmlpage.Body) {
 	b.Add("<section id=\"skipped\"><h2>Skipped samples</h2>\n")
 	openTable(b, "Skipped samples", column{"samples", true}, column{"reason", false}, column{"for example", false})
 	for _, s := range r.Reasons {
-		b.Add(`<tr><td class="n">{}</td><td class="wide">{}</td><td class="wide">{}</td></tr>`, units.Count(s.Count), s.Text, s.Example)
+		b.Add(`<tr><td class="n">{}</td><td class="wide">{}</td><td class="wide">{}</td></tr>`, units.Count(s.Count),
+			s.Text, s.Example)
 	}
 	closeTable(b)
 	b.Add("</section>\n")
@@ -326,7 +336,8 @@ func (r *Report) writeRecipe(b *htmlpage.Body) error {
 		}
 		b.Add("</ol>\n")
 	}
-	b.Add("<details><summary>As penstock preprocess --pipeline reads it</summary><pre tabindex=\"0\">{}</pre></details>\n</section>\n", string(text))
+	b.Add("<details><summary>As penstock preprocess --pipeline reads it</summary><pre "+
+		"tabindex=\"0\">{}</pre></details>\n</section>\n", string(text))
 	return nil
 }
 
@@ -336,7 +347,8 @@ func (r *Report) Name() string { return shell.Line(filepath.Base(filepath.Clean(
 // Facts are what stands at the top of the page: names and values.
 func (r *Report) Facts() [][2]string {
 	s := r.Summary
-	facts := [][2]string{{"records", units.Count(r.Stats.Records)}, {"fields", strconv.Itoa(len(s.Fields))}, {"size", s.SizeText()}, {"format", s.FormatText()}}
+	facts := [][2]string{{"records", units.Count(r.Stats.Records)}, {"fields", strconv.Itoa(len(s.Fields))},
+		{"size", s.SizeText()}, {"format", s.FormatText()}}
 	if r.Stats.Split != "" {
 		facts = append(facts, [2]string{"split", shell.Line(r.Stats.Split)})
 	}

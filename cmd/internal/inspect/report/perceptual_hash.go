@@ -30,9 +30,11 @@ type imageHash struct {
 }
 
 // scan looks at count records, evenly spread.
-func scan(ctx context.Context, ds *mmapds.Dataset, g *render.Renderer, count, workers int, progress func(int64)) ([]imageHash, error) {
+func scan(ctx context.Context, ds *mmapds.Dataset, g *render.Renderer, count, workers int, progress func(int64)) (
+	[]imageHash, error) {
 	out := make([]imageHash, count)
-	err := dataset.InParts(ctx, count, max(1, min(count, 256)), workers, func() func(context.Context, int, int, int) error {
+	err := dataset.InParts(ctx, count, max(1, min(count, 256)), workers, func() func(context.Context, int, int,
+		int) error {
 		reader, d := dataset.NewBatchReader(ds, g.Field), imagefile.New(imagefile.Options{})
 		return func(ctx context.Context, _, a, b int) error {
 			for i := a; i < b; i++ {

@@ -125,5 +125,6 @@ func legend(names []string) string {
 // barPlot draws a share of a whole as a bar as wide as the place that it has.
 func barPlot(n, largest int64) htmlpage.HTML {
 	share := 100 * float64(n) / float64(max(1, largest))
-	return htmlpage.HTML(fmt.Sprintf(`<svg class="bar" aria-hidden="true"><rect width="%.2f%%" height="100%%"/></svg>`, share))
+	return htmlpage.HTML(fmt.Sprintf(`<svg class="bar" aria-hidden="true"><rect width="%.2f%%" height="100%%"/></svg>`,
+		share))
 }

@@ -119,9 +119,10 @@ func Make(ctx context.Context, path string, opts Options) (*Report, error) {
 		r.Summary.Fields = nil
 		r.Summary.DescribeFields(ds.Files())
 	}
-	surveyed := stats.Options{Selection: opts.Selection, Workers: opts.Workers, Progress: opts.progress, Begin: func(n int64) {
-		opts.begin(n + int64(opts.scans(ds)))
-	}}
+	surveyed := stats.Options{Selection: opts.Selection, Workers: opts.Workers, Progress: opts.progress,
+		Begin: func(n int64) {
+			opts.begin(n + int64(opts.scans(ds)))
+		}}
 	if r.Stats, err = stats.ComputeOpen(ctx, path, ds, surveyed); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,8 @@ type flagValues struct {
 func Command() *cobra.Command {
 	var f flagValues
 	cmd := cli.Command(&cobra.Command{
-		Use: "show [flags] DATASET [RECORDS...]", Short: "Print the values of records, or the recipe", Long: long, Example: examples,
+		Use: "show [flags] DATASET [RECORDS...]", Short: "Print the values of records, or the recipe", Long: long,
+		Example: examples,
 		PreRunE: func(cmd *cobra.Command, args []string) error { return cli.Usage(f.problems(cmd, args)...) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.recipe || f.manifest {

@@ -18,9 +18,13 @@ func elements(v tensor.View, most int) []string {
 	case tensor.Uint64:
 		return textOf(tensor.As[uint64](v), most, func(x uint64) string { return strconv.FormatUint(x, 10) })
 	case tensor.Float16:
-		return textOf(tensor.As[tensor.Half](v), most, func(x tensor.Half) string { return floatText(float64(x.Float32()), 32) })
+		return textOf(tensor.As[tensor.Half](v), most, func(x tensor.Half) string {
+			return floatText(float64(x.Float32()), 32)
+		})
 	case tensor.BFloat16:
-		return textOf(tensor.As[tensor.Brain](v), most, func(x tensor.Brain) string { return floatText(float64(x.Float32()), 32) })
+		return textOf(tensor.As[tensor.Brain](v), most, func(x tensor.Brain) string {
+			return floatText(float64(x.Float32()), 32)
+		})
 	case tensor.Float32:
 		return textOf(tensor.As[float32](v), most, func(x float32) string { return floatText(float64(x), 32) })
 	case tensor.Float64:

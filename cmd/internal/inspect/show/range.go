@@ -44,7 +44,8 @@ func (s recordRange) within(n int) (first, end int, err error) {
 		end = max(n, s.first)
 	}
 	if end > n {
-		return 0, 0, fmt.Errorf("RECORDS %s: out of range: it has %s, 0 to %d", s.text, units.Counted(int64(n), "record"), n-1)
+		return 0, 0, fmt.Errorf("RECORDS %s: out of range: it has %s, 0 to %d", s.text, units.Counted(int64(n), "record"),
+			n-1)
 	}
 	return s.first, end, nil
 }

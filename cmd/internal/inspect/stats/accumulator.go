@@ -142,7 +142,9 @@ func (t *accumulator) channel(f store.Field, x []float64, c int) []float64 {
 // histograms reads the values again, now that their limits are known.
 func (c *computation) histograms(ctx context.Context, f store.Field, out *FieldStats) error {
 	empty := func() []Histogram {
-		return dataset.Map(out.Channels, func(s ChannelStats) Histogram { return newHistogram(s.Min, s.Max, !f.DType.IsFloat()) })
+		return dataset.Map(out.Channels, func(s ChannelStats) Histogram {
+			return newHistogram(s.Min, s.Max, !f.DType.IsFloat())
+		})
 	}
 	parts := make([][]Histogram, max(1, min(64, c.ds.Len())))
 	err := dataset.InParts(ctx, c.ds.Len(), len(parts), c.opts.Workers, func() func(context.Context, int, int, int) error {

@@ -42,7 +42,9 @@ func Command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error { return s.Render(w, classes, cli.TerminalWidth(cmd.OutOrStdout())) })
+			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error {
+				return s.Render(w, classes, cli.TerminalWidth(cmd.OutOrStdout()))
+			})
 		},
 	})
 	opts.Register(cmd)

@@ -86,7 +86,8 @@ func (c *computation) fill(out *FieldStats, f store.Field, sum *accumulator) {
 	}
 	out.ClassField = c.labels.field.Name
 	for i, channels := range sum.classes {
-		out.Classes = append(out.Classes, ClassStats{Label: c.labels.Values[i], Channels: dataset.Map(channels, dataset.Moments)})
+		out.Classes = append(out.Classes,
+			ClassStats{Label: c.labels.Values[i], Channels: dataset.Map(channels, dataset.Moments)})
 	}
 }
 

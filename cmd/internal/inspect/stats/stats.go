@@ -41,7 +41,8 @@ type FieldStats struct {
 }
 
 func (s FieldStats) spec() tensor.Spec {
-	return tensor.Spec{Name: s.Name, DType: s.DType, Shape: s.Shape, Ragged: s.Ragged, Layout: s.Layout, Content: s.Content}
+	return tensor.Spec{Name: s.Name, DType: s.DType, Shape: s.Shape, Ragged: s.Ragged, Layout: s.Layout,
+		Content: s.Content}
 }
 
 // LengthName says what Lengths counts.
@@ -123,7 +124,8 @@ func ComputeOpen(ctx context.Context, path string, ds *mmapds.Dataset, opts Opti
 }
 
 func statsOf(f store.Field) FieldStats {
-	return FieldStats{Name: f.Name, DType: f.DType, Shape: dataset.ShapeOf(f), Ragged: f.Ragged, Layout: f.Layout, Content: f.Content}
+	return FieldStats{Name: f.Name, DType: f.DType, Shape: dataset.ShapeOf(f), Ragged: f.Ragged, Layout: f.Layout,
+		Content: f.Content}
 }
 
 func (s *FieldStats) takeOver(f store.Field, st *store.Statistics) {

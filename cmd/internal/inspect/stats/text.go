@@ -74,7 +74,9 @@ func (s *FieldStats) renderChannels(b *strings.Builder, width int) {
 		t.Add(row...)
 	}
 	b.WriteString(t.String())
-	renderHistograms(b, dataset.Map(s.Channels, func(c ChannelStats) string { return c.Name }), dataset.Map(s.Channels, func(c ChannelStats) *Histogram { return c.Histogram }), width)
+	renderHistograms(b, dataset.Map(s.Channels, func(c ChannelStats) string {
+		return c.Name
+	}), dataset.Map(s.Channels, func(c ChannelStats) *Histogram { return c.Histogram }), width)
 }
 
 // renderHistograms draws each in a line, over its own range. Lines that would be longer than width have fewer bins.
@@ -139,7 +141,8 @@ func (s *FieldStats) renderLabels(b *strings.Builder, classes int) {
 	}
 	t := cli.Table{Indent: 2, Align: "rlr"}
 	for _, l := range labels {
-		t.Add(fmt.Sprint(l.Value), cli.Shorten(shell.Line(l.Name), 32), units.Count(l.Records), cli.Bar(l.Records, most, cli.BarWidth))
+		t.Add(fmt.Sprint(l.Value), cli.Shorten(shell.Line(l.Name), 32), units.Count(l.Records),
+			cli.Bar(l.Records, most, cli.BarWidth))
 	}
 	b.WriteString(t.String())
 	renderRest(b, rest)
@@ -171,8 +174,11 @@ func (s *FieldStats) renderClasses(b *strings.Builder, classes, width int) {
 	}
 	t.Add(head...)
 	for _, c := range shown {
-		row := []string{strings.TrimSpace(fmt.Sprintf("%d %s", c.Value, cli.Shorten(shell.Line(c.Name), 32))), units.Count(c.Records)}
-		t.Add(append(row, dataset.Map(c.Channels, func(m store.Moments) string { return cli.Decimal(m.Mean) + " (" + cli.Decimal(m.Std) + ")" })...)...)
+		row := []string{strings.TrimSpace(fmt.Sprintf("%d %s", c.Value, cli.Shorten(shell.Line(c.Name), 32))),
+			units.Count(c.Records)}
+		t.Add(append(row, dataset.Map(c.Channels, func(m store.Moments) string {
+			return cli.Decimal(m.Mean) + " (" + cli.Decimal(m.Std) + ")"
+		})...)...)
 	}
 	for _, part := range t.Parts(width) {
 		b.WriteString(part.String())

@@ -31,7 +31,8 @@ func renderClasses(b *strings.Builder, f Field, most int) {
 		}
 		t.Add(row...)
 	}
-	fmt.Fprintf(b, "\nClasses of %s: %s%s\n%s", shell.Line(f.Name), units.Count(int64(len(f.Classes))), balance(low, high), &t)
+	fmt.Fprintf(b, "\nClasses of %s: %s%s\n%s", shell.Line(f.Name), units.Count(int64(len(f.Classes))),
+		balance(low, high), &t)
 	if rest := len(f.Classes) - len(shown); rest > 0 {
 		fmt.Fprintf(b, "  ... and %s more\n", units.Count(int64(rest)))
 	}

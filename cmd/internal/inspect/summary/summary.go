@@ -52,12 +52,13 @@ type Container struct {
 
 // Field is a field of a dataset.
 type Field struct {
-	Name          string               `json:"name"`
-	DType         tensor.DType         `json:"dtype"`
-	Shape         tensor.Shape         `json:"shape"`             // of one record, of one row if Ragged
-	Ragged        bool                 `json:"ragged,omitempty"`  // records have lengths of their own
-	Content       string               `json:"content,omitempty"` // tensor.Text or tensor.Image: what the bytes of ragged records are
-	Rows          int64                `json:"rows"`              // of all records; as many as records unless Ragged
+	Name   string       `json:"name"`
+	DType  tensor.DType `json:"dtype"`
+	Shape  tensor.Shape `json:"shape"`            // of one record, of one row if Ragged
+	Ragged bool         `json:"ragged,omitempty"` // records have lengths of their own
+	// tensor.Text or tensor.Image: what the bytes of ragged records are
+	Content       string               `json:"content,omitempty"`
+	Rows          int64                `json:"rows"` // of all records; as many as records unless Ragged
 	Layout        string               `json:"layout,omitempty"`
 	Image         string               `json:"image,omitempty"`     // that a mask, boxes or keypoints lie on
 	Instances     string               `json:"instances,omitempty"` // the group of fields with one number of rows a record
@@ -67,8 +68,9 @@ type Field struct {
 	Classes       []Class              `json:"classes,omitempty"`
 	Normalization *store.Normalization `json:"normalization,omitempty"`
 	Statistics    *store.Statistics    `json:"statistics,omitempty"`
-	Python        string               `json:"python"`                   // an expression that opens the field, or the rows of all its records
-	Offsets       string               `json:"python_offsets,omitempty"` // of a ragged field: where its records start in them
+	// an expression that opens the field, or the rows of all its records
+	Python  string `json:"python"`
+	Offsets string `json:"python_offsets,omitempty"` // of a ragged field: where its records start in them
 }
 
 // Split is a part of the records that has a name.
@@ -132,7 +134,8 @@ func (s *Summary) DescribeFields(d *store.Dataset) {
 		rows, bytes := dataset.ExtentOf(d, i)
 		s.Fields = append(s.Fields, Field{
 			Name: f.Name, DType: f.DType, Shape: dataset.ShapeOf(f), Ragged: f.Ragged, Content: f.Content, Rows: rows,
-			Layout: f.Layout, Image: f.Image, Instances: f.Instances, Storage: f.Storage, RecordBytes: int64(f.RecordBytes()), Bytes: bytes,
+			Layout: f.Layout, Image: f.Image, Instances: f.Instances, Storage: f.Storage, RecordBytes: int64(f.RecordBytes()),
+			Bytes:         bytes,
 			Normalization: f.Normalization, Python: dataset.Python(d, i, valuesPart(f)),
 		})
 		if f.Ragged {
@@ -145,7 +148,8 @@ func (s *Summary) DescribeFields(d *store.Dataset) {
 		s.statistics(m)
 		s.shards(m)
 		for _, split := range m.Splits {
-			s.Splits = append(s.Splits, Split{Name: split.Name, Records: split.Records(), Ranges: append([][2]int64{}, split.Ranges...)})
+			s.Splits = append(s.Splits, Split{Name: split.Name, Records: split.Records(),
+				Ranges: append([][2]int64{}, split.Ranges...)})
 		}
 	}
 }

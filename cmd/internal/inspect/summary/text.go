@@ -50,7 +50,8 @@ func (s *Summary) renderHead(b *strings.Builder) {
 	}
 	t.Add("size", s.SizeText())
 	if s.HDF5 != nil && s.HDF5.WriteOpen {
-		t.Add("writer", "at work, or it ended without closing the file, which h5py then opens after: "+cmp.Or(shell.Command("h5clear -s", s.Path), "h5clear -s FILE"))
+		t.Add("writer", "at work, or it ended without closing the file, which h5py then opens after: "+
+			cmp.Or(shell.Command("h5clear -s", s.Path), "h5clear -s FILE"))
 	}
 	if s.Generation > 1 {
 		t.Add("generation", fmt.Sprintf("%s, so it was added to %s", units.Count(int64(s.Generation)), times(s.Generation-1)))
@@ -116,8 +117,9 @@ func (f Field) ShapeText() string {
 }
 
 func (f Field) spec() tensor.Spec {
-	return tensor.Spec{Name: f.Name, DType: f.DType, Shape: f.Shape, Ragged: f.Ragged, Layout: f.Layout, Content: f.Content,
-		Image: f.Image, Instances: f.Instances}
+	return tensor.Spec{Name: f.Name, DType: f.DType, Shape: f.Shape, Ragged: f.Ragged, Layout: f.Layout,
+		Content: f.Content,
+		Image:   f.Image, Instances: f.Instances}
 }
 
 // RecordText is the size of a record, of an average one where they differ.

@@ -28,7 +28,9 @@ type Conversion struct {
 func Conversions(path string, nodes []Node, meta *meta.File, unread bool) (list []Conversion) {
 	groups := groupsOf(nodes, meta)
 	for i, group := range groups {
-		if !slices.ContainsFunc(group, func(n *Node) bool { return n.Storage.Reading == nil || n.Storage.Reading.cannotBeUsed }) {
+		if !slices.ContainsFunc(group, func(n *Node) bool {
+			return n.Storage.Reading == nil || n.Storage.Reading.cannotBeUsed
+		}) {
 			continue
 		}
 		m := Conversion{Records: group[0].Shape[0]}
@@ -134,7 +136,9 @@ func readableNodes(nodes []Node, meta *meta.File) (list []*Node) {
 // fieldList is what --fields has to say: nothing, if all datasets are wanted and are at the
 // root.
 func fieldList(group []*Node, all bool) string {
-	nested := slices.ContainsFunc(group, func(n *Node) bool { return strings.Contains(n.Path[1:], "/") || !plainName(n.Path[1:]) })
+	nested := slices.ContainsFunc(group, func(n *Node) bool {
+		return strings.Contains(n.Path[1:], "/") || !plainName(n.Path[1:])
+	})
 	if all && !nested {
 		return ""
 	}

@@ -50,7 +50,8 @@ func (l *fieldsOf) command(path string) string {
 	if len(l.parts) == 0 {
 		return ""
 	}
-	return chunk.ConvertCommand(path, filepath.Join(filepath.Dir(path), stem(path)+"-mapped.h5"), strings.Join(l.parts, ","))
+	return chunk.ConvertCommand(path, filepath.Join(filepath.Dir(path), stem(path)+"-mapped.h5"),
+		strings.Join(l.parts, ","))
 }
 
 func textAttr(attrs meta.Attrs, name string) string {
@@ -88,7 +89,8 @@ func sorted(m map[string]*meta.Link) []string {
 // annData describes .h5ad: a row of X and of obs is a record.
 func annData(path string, f *meta.File) *Origin {
 	root := children(f, "/")
-	if textAttr(f.Root.Attrs, "encoding-type") != "anndata" && (root["X"] == nil || root["obs"] == nil || root["var"] == nil) {
+	if textAttr(f.Root.Attrs, "encoding-type") != "anndata" && (root["X"] == nil || root["obs"] == nil ||
+		root["var"] == nil) {
 		return nil
 	}
 	o := &Origin{Program: "AnnData", Notes: []string{"a record is an observation: a row of X, and of each column of obs"}}
@@ -103,7 +105,8 @@ func annData(path string, f *meta.File) *Origin {
 			fields.add("X", "X")
 			o.note("X is sparse: its rows become X_data and X_indices, of variable length")
 		default:
-			o.note("X is a %s, whose rows are not together; write it by rows: a.X = a.X.tocsr(); a.write(%q)", strings.ReplaceAll(kind, "_", " "), stem(path)+"-rows.h5ad")
+			o.note("X is a %s, whose rows are not together; write it by rows: a.X = a.X.tocsr(); a.write(%q)",
+				strings.ReplaceAll(kind, "_", " "), stem(path)+"-rows.h5ad")
 		}
 	}
 	o.observations(f, &fields, records)
@@ -142,12 +145,15 @@ func (o *Origin) observations(f *meta.File, fields *fieldsOf, records int64) {
 // keras describes the weights of a network.
 func keras(_ string, f *meta.File) *Origin {
 	root := children(f, "/")
-	three := root["_layer_checkpoint_dependencies"] != nil || root["layers"] != nil && (root["vars"] != nil || root["optimizer"] != nil)
-	if textAttr(f.Root.Attrs, "keras_version") == "" && textAttr(f.Root.Attrs, "model_config") == "" && root["model_weights"] == nil && !three {
+	three := root["_layer_checkpoint_dependencies"] != nil || root["layers"] != nil &&
+		(root["vars"] != nil || root["optimizer"] != nil)
+	if textAttr(f.Root.Attrs, "keras_version") == "" && textAttr(f.Root.Attrs, "model_config") == "" &&
+		root["model_weights"] == nil && !three {
 		return nil
 	}
 	o := &Origin{Program: "Keras", NoData: true}
-	o.note("these are the weights of a network, which have no records: nothing can be a dataset. keras.models.load_model or model.load_weights reads them")
+	o.note("these are the weights of a network, which have no records: nothing can be a dataset. " +
+		"keras.models.load_model or model.load_weights reads them")
 	return o
 }
 
@@ -172,7 +178,8 @@ func matlab(_ string, f *meta.File) *Origin {
 		return nil
 	}
 	o := &Origin{Program: "MATLAB 7.3"}
-	o.note("MATLAB stores axes in reverse: records are along the last axis of an array there. Of one whose first axis has the records, save permute(x, ndims(x):-1:1)")
+	o.note("MATLAB stores axes in reverse: records are along the last axis of an array there. Of one whose first axis " +
+		"has the records, save permute(x, ndims(x):-1:1)")
 	if len(cells) > 0 {
 		o.note("not taken as texts or lists: %s; save them as numeric arrays", strings.Join(cells[:min(len(cells), 5)], ", "))
 	}
@@ -198,7 +205,8 @@ func pandas(path string, f *meta.File) *Origin {
 		key := strings.Trim(l.Path, "/")
 		table, err := f.Dataset(l.Path + "/table")
 		if err != nil {
-			o.note("%s is in the fixed format: values by blocks of columns of one type, such as %s/block0_values, with the names in %s/block0_items; texts are pickled, which is not read; write it with format=\"table\"", key, key, key)
+			o.note("%s is in the fixed format: values by blocks of columns of one type, such as %s/block0_values, with the "+
+				"names in %s/block0_items; texts are pickled, which is not read; write it with format=\"table\"", key, key, key)
 			continue
 		}
 		list, err := hdf5.Fields(table)
@@ -243,7 +251,8 @@ func netCDF(_ string, f *meta.File) *Origin {
 	o := &Origin{Program: "netCDF-4"}
 	o.note("variables of one first dimension make a dataset; records are along it")
 	if len(packed) > 0 {
-		o.note("packed: %s. Values are stored as they are; the numbers that are meant are VALUE*scale_factor + add_offset, see the attributes", strings.Join(packed[:min(len(packed), 5)], ", "))
+		o.note("packed: %s. Values are stored as they are; the numbers that are meant are VALUE*scale_factor + add_offset, "+
+			"see the attributes", strings.Join(packed[:min(len(packed), 5)], ", "))
 	}
 	return o
 }
@@ -254,7 +263,8 @@ func pyTables(_ string, f *meta.File) *Origin {
 		return nil
 	}
 	o := &Origin{Program: "PyTables"}
-	o.note("a table makes a field of each column, a VLArray of numbers one of variable length; pickled objects are not read")
+	o.note("a table makes a field of each column, a VLArray of numbers one of variable length; pickled objects " +
+		"are not read")
 	return o
 }
 

@@ -72,11 +72,13 @@ type Reading struct {
 	convertedRecords int64
 }
 
-var fillStates = map[meta.FillState]string{meta.FillDefault: "default", meta.FillUser: "user", meta.FillUndefined: "undefined"}
+var fillStates = map[meta.FillState]string{meta.FillDefault: "default", meta.FillUser: "user",
+	meta.FillUndefined: "undefined"}
 
 // storageOf describes a dataset; data that cannot be judged has no Reading.
 func storageOf(d *meta.Dataset, links int) *Storage {
-	s := &Storage{Header: d.HeaderAt, Links: links, FillFrom: fillStates[d.Fill.State], FillTime: d.Fill.Write, Alloc: d.Fill.Alloc}
+	s := &Storage{Header: d.HeaderAt, Links: links, FillFrom: fillStates[d.Fill.State], FillTime: d.Fill.Write,
+		Alloc: d.Fill.Alloc}
 	if fill, ok := d.FillValue(); ok {
 		s.Fill = asJSON(fill)
 	}
@@ -101,8 +103,8 @@ func storageOf(d *meta.Dataset, links int) *Storage {
 	return s
 }
 
-// fieldTexts describes the fields that preprocess makes of a dataset that is not read as it is, because of its type or as its
-// elements are in other files.
+// fieldTexts describes the fields that preprocess makes of a dataset that is not read as it is, because of its type or
+// as its elements are in other files.
 func fieldTexts(d *meta.Dataset) (list []string) {
 	if _, err := d.Spec(); err == nil && len(d.External) == 0 && d.Layout.Kind != meta.Virtual {
 		return nil

@@ -176,7 +176,8 @@ func (m Conversion) promise() string {
 	if m.Gain < 1.5 {
 		return "reading a record at random takes about as long, but in place, with no copy, and checksums are kept"
 	}
-	return fmt.Sprintf("a record at random then takes about %s instead of %s: %s times as fast", nanos(m.ConvertedNanos), nanos(m.Nanos), rounded(m.Gain))
+	return fmt.Sprintf("a record at random then takes about %s instead of %s: %s times as fast", nanos(m.ConvertedNanos),
+		nanos(m.Nanos), rounded(m.Gain))
 }
 
 func factor(x float64) string { return rounded(x) + "x" }

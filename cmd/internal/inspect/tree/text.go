@@ -101,7 +101,8 @@ func (n Node) verdict() string {
 		return "maps"
 	}
 	if s := n.Storage; s != nil && len(s.Fields) > 0 {
-		return "preprocess reads it: " + shell.Line(strings.Join(s.Fields[:min(len(s.Fields), 3)], ", ")) + more(len(s.Fields)-3)
+		return "preprocess reads it: " + shell.Line(strings.Join(s.Fields[:min(len(s.Fields), 3)], ", ")) +
+			more(len(s.Fields)-3)
 	}
 	if s := n.Storage; s != nil && s.Unread != "" {
 		return "is not read: " + shell.Line(s.Unread)

@@ -129,7 +129,8 @@ func (n *Node) dataset(d *meta.Dataset) {
 	n.mappable(d)
 }
 
-var paddings = map[meta.Padding]string{meta.NullTerm: "null-terminated", meta.NullPad: "null-padded", meta.SpacePad: "space-padded"}
+var paddings = map[meta.Padding]string{meta.NullTerm: "null-terminated", meta.NullPad: "null-padded",
+	meta.SpacePad: "space-padded"}
 
 // paddingOf names how strings end, "" for other types.
 func paddingOf(t *meta.Datatype) string {

@@ -44,7 +44,8 @@ func (v *Verification) salvage(ctx context.Context, path string, m *store.Manife
 
 // salvageField looks at the files of a field in a shard. It reports whether all have the
 // sizes that they must have, and returns the payloads that have.
-func (v *Verification) salvageField(path string, s store.Shard, shard int, columns []layout.Column, field int) (whole bool, files []wholeFile) {
+func (v *Verification) salvageField(path string, s store.Shard, shard int, columns []layout.Column, field int) (
+	whole bool, files []wholeFile) {
 	whole = true
 	for k, c := range columns {
 		if c.Field != field {
@@ -139,7 +140,8 @@ func (v *Verification) whole(ctx context.Context, path string, w wholeFile) erro
 	if got == w.file.CRC32C {
 		return nil
 	}
-	d := Corruption{Field: w.field, Shard: w.shard, First: w.records.First, Last: w.records.First + w.records.Count - 1, File: w.file.Name}
+	d := Corruption{Field: w.field, Shard: w.shard, First: w.records.First, Last: w.records.First + w.records.Count - 1,
+		File: w.file.Name}
 	d.Problem = fmt.Sprintf("CRC32C of the file is %s, was %s when it was written", got, w.file.CRC32C)
 	if w.blocks {
 		d.Problem = "its header is not what was written; the records are"

@@ -41,7 +41,8 @@ func (v *Verification) renderNotes(b *strings.Builder) {
 		fmt.Fprintf(b, "%s is whole: %s, %s match %s%s\n", shell.Line(v.Path),
 			units.Counted(v.Records, "record"), units.Bytes(v.Bytes), units.Counted(v.Checksums, "checksum"), v.metadataText())
 	} else if v.Whole && v.Chunks > 0 {
-		fmt.Fprintf(b, "%s: its structure is sound; %s match the checksums of their filters\n", shell.Line(v.Path), units.Counted(v.Chunks, "chunk"))
+		fmt.Fprintf(b, "%s: its structure is sound; %s match the checksums of their filters\n", shell.Line(v.Path),
+			units.Counted(v.Chunks, "chunk"))
 	} else if v.Whole {
 		fmt.Fprintf(b, "%s: its structure is sound; there are no checksums to compare its content with\n", shell.Line(v.Path))
 	}
@@ -64,7 +65,8 @@ func (d Corruption) String() string {
 	if d.First == d.Last {
 		records = fmt.Sprintf("record %d", d.First)
 	}
-	return fmt.Sprintf("field %q, shard %d, %s: %s at byte %d: %s", d.Field, d.Shard, records, shell.Line(d.File), d.Offset, shell.Line(d.Problem))
+	return fmt.Sprintf("field %q, shard %d, %s: %s at byte %d: %s", d.Field, d.Shard, records, shell.Line(d.File),
+		d.Offset, shell.Line(d.Problem))
 }
 
 // Err returns what the command fails with, nil if nothing is corrupt.

@@ -22,14 +22,16 @@ import (
 
 // Verification is what Verify found out.
 type Verification struct {
-	Path        string       `json:"path"`
-	Format      string       `json:"format"` // "flat", "hdf5" or "zarr"
-	Whole       bool         `json:"whole"`  // nothing is corrupt
-	Records     int64        `json:"records"`
-	Bytes       int64        `json:"bytes"`         // of records that were compared with their checksums
-	Checksums   int64        `json:"checksums"`     // compared
-	Metadata    int64        `json:"metadata"`      // bytes of an HDF5 file or Zarr beside its records that are as they were written
-	Chunks      int64        `json:"chunks"`        // of an HDF5 file that another program wrote, compared with the checksums of their filters
+	Path      string `json:"path"`
+	Format    string `json:"format"` // "flat", "hdf5" or "zarr"
+	Whole     bool   `json:"whole"`  // nothing is corrupt
+	Records   int64  `json:"records"`
+	Bytes     int64  `json:"bytes"`     // of records that were compared with their checksums
+	Checksums int64  `json:"checksums"` // compared
+	// bytes of an HDF5 file or Zarr beside its records that are as they were written
+	Metadata int64 `json:"metadata"`
+	// of an HDF5 file that another program wrote, compared with the checksums of their filters
+	Chunks      int64        `json:"chunks"`
 	Corruptions []Corruption `json:"corruptions"`   // by field, shard and record
 	Unchecked   []string     `json:"unchecked"`     // sentences: what nothing vouches for
 	Unknown     []string     `json:"unknown_files"` // in a dataset's folder, but not of the dataset
@@ -77,7 +79,8 @@ func Dataset(ctx context.Context, path string, opts Options) (*Verification, err
 		return nil, err
 	}
 	slices.SortStableFunc(v.Corruptions, func(a, b Corruption) int {
-		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.First, b.First), cmp.Compare(a.Offset, b.Offset))
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.First, b.First),
+			cmp.Compare(a.Offset, b.Offset))
 	})
 	v.Whole = len(v.Corruptions) == 0
 	return v, nil

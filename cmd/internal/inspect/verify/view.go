@@ -34,5 +34,6 @@ func viewProblem(d *store.Dataset) (string, error) {
 	if bytes.Equal(got, relative) || bytes.Equal(got, absolute) {
 		return "", nil
 	}
-	return fmt.Sprintf("it is not the view of this dataset as it is now; make it again: %s", cmp.Or(shell.Penstock("inspect view", d.Path), shell.Penstock("inspect view"))), nil
+	return fmt.Sprintf("it is not the view of this dataset as it is now; make it again: %s",
+		cmp.Or(shell.Penstock("inspect view", d.Path), shell.Penstock("inspect view"))), nil
 }

@@ -49,9 +49,11 @@ func Command() *cobra.Command {
 // Render prints how the file is opened.
 func (v *File) Render(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s of %s, %s of HDF5\n\nIn Python\n", shell.Line(v.Path), strings.Join(v.Datasets, ", "), units.Counted(v.Records, "record"), units.Bytes(v.Bytes))
+	fmt.Fprintf(&b, "%s: %s of %s, %s of HDF5\n\nIn Python\n", shell.Line(v.Path), strings.Join(v.Datasets, ", "),
+		units.Counted(v.Records, "record"), units.Bytes(v.Bytes))
 	if !v.Absolute {
-		b.WriteString("  os.environ[\"HDF5_EXTFILE_PREFIX\"] = \"${ORIGIN}\"  # the .npy files are found from where the file is\n")
+		b.WriteString("  os.environ[\"HDF5_EXTFILE_PREFIX\"] = \"${ORIGIN}\"  # the .npy files are found from where " +
+			"the file is\n")
 	}
 	t := cli.Table{Indent: 2}
 	for _, name := range v.Datasets {

@@ -1,6 +1,8 @@
-// Many runs the command preprocess for each line of stdin, in one process: tests of thousands of small sources start it once.
+// Many runs the command preprocess for each line of stdin, in one process: tests of thousands of small sources start it
+// once.
 //
-// A line is the JSON array of the arguments. The answer is a line of JSON with the exit code and what was printed on stderr.
+// A line is the JSON array of the arguments. The answer is a line of JSON with the exit code and what was printed on
+// stderr.
 package main
 
 import (

@@ -75,7 +75,8 @@ func printStatus(w io.Writer, s *status.Status, dest string) error {
 		fmt.Fprintf(&b, "  missing  %s\n", ranges(s.Missing))
 	}
 	if s.Complete == s.WorldSize {
-		fmt.Fprintf(&b, "Join them: %s\n", cmp.Or(shell.Penstock("preprocess merge", dest), shell.Penstock("preprocess merge")))
+		fmt.Fprintf(&b, "Join them: %s\n", cmp.Or(shell.Penstock("preprocess merge", dest),
+			shell.Penstock("preprocess merge")))
 	}
 	_, err := io.WriteString(w, cli.Printable(b.String()))
 	return err

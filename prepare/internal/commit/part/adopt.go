@@ -16,8 +16,8 @@ func Link(p *Part, f store.File, stage *write.Stage, name string) error {
 	return stage.Folder.Link(filepath.Join(p.Path, f.Name), name)
 }
 
-// Adopt returns the Writer of a dataset whose files are those of the parts, which s must have Keep set for. It needs the
-// records as the samples of s have them.
+// Adopt returns the Writer of a dataset whose files are those of the parts, which s must have Keep set for. It needs
+// the records as the samples of s have them.
 func (s *Set) Adopt(dest string, overwrite bool, take TakeFile) (store.Writer, error) {
 	stage, err := write.OpenStage(dest, write.StageOptions{Overwrite: overwrite})
 	if err != nil {

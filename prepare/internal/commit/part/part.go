@@ -106,7 +106,8 @@ func (p *Part) check() error {
 	}
 	from, to := Rank{Index: p.Rank, Size: p.Plan.Size}.Span(p.Plan.Source.Samples)
 	if p.From != from || p.To != to || p.Records < 0 || p.Records > to-from || (p.ID == "") != (p.Records == 0) {
-		return fmt.Errorf("has %d records of the samples [%d, %d), and not of [%d, %d): %w", p.Records, p.From, p.To, from, to, store.ErrCorrupt)
+		return fmt.Errorf("has %d records of the samples [%d, %d), and not of [%d, %d): %w", p.Records, p.From, p.To, from,
+			to, store.ErrCorrupt)
 	}
 	return nil
 }
@@ -126,7 +127,8 @@ func (p *Part) There() error {
 		return err
 	}
 	if d.Manifest.ID != p.ID || d.Records != p.Records {
-		return fmt.Errorf("%s holds %d records of dataset %s, and not the %d of %s that its part has: %w", p.Path, d.Records, d.Manifest.ID, p.Records, p.ID, store.ErrCorrupt)
+		return fmt.Errorf("%s holds %d records of dataset %s, and not the %d of %s that its part has: %w", p.Path, d.Records,
+			d.Manifest.ID, p.Records, p.ID, store.ErrCorrupt)
 	}
 	p.dataset = d
 	return nil

@@ -40,13 +40,14 @@ func Find(folders []string) (*Set, error) {
 		return nil, err
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("%s: there are no parts in it that are whole; every rank makes one: %s", strings.Join(folders, " "), shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
+		return nil, fmt.Errorf("%s: there are no parts in it that are whole; every rank makes one: %s",
+			strings.Join(folders, " "), shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
 	}
 	return &Set{Plan: parts[0].Plan, parts: parts}, checkParts(parts)
 }
 
-// Await is Find where parts may be missing: the samples of a part come when it is there. Between two looks for one, wait
-// is called, whose error ends it.
+// Await is Find where parts may be missing: the samples of a part come when it is there. Between two looks for one,
+// wait is called, whose error ends it.
 func Await(folders []string, wait func(missing string) error) (*Set, error) {
 	for {
 		for _, folder := range folders {
@@ -131,7 +132,8 @@ func List(folder string) (list []string, err error) {
 type noFolder struct{ folder string }
 
 func (e *noFolder) Error() string {
-	return e.folder + ": there is no such folder of parts; every rank makes one: " + shell.Penstock("preprocess SOURCE DEST --rank R --world-size N")
+	return e.folder + ": there is no such folder of parts; every rank makes one: " +
+		shell.Penstock("preprocess SOURCE DEST --rank R --world-size N")
 }
 
 func (*noFolder) Unwrap() error { return fs.ErrNotExist }
@@ -148,7 +150,8 @@ func checkParts(parts []*Part) error {
 		}
 	}
 	if len(parts) < first.Plan.Size {
-		return fmt.Errorf("%d of %d parts are missing: %s; run these ranks, then merge again", first.Plan.Size-len(parts), first.Plan.Size, missing(parts, first.Plan.Size))
+		return fmt.Errorf("%d of %d parts are missing: %s; run these ranks, then merge again", first.Plan.Size-len(parts),
+			first.Plan.Size, missing(parts, first.Plan.Size))
 	}
 	var errs []error
 	for _, p := range parts {

@@ -63,7 +63,8 @@ func (t *Turn) Tidy(path string) error {
 // agree compares the part with the one that another machine has published.
 func (p *Part) agree(old *Part) error {
 	if p.ID != old.ID || p.Records != old.Records {
-		return fmt.Errorf("rank %d was made twice, with different records (%s, and %s now): does its source change? To replace the part, run the rank with --overwrite",
+		return fmt.Errorf("rank %d was made twice, with different records (%s, and %s now): does its source change? To "+
+			"replace the part, run the rank with --overwrite",
 			p.Rank, describe(old), describe(p))
 	}
 	return nil

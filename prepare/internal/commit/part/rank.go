@@ -44,7 +44,8 @@ func parseRank(lookup rank.Lookup, number, size string) (w Rank, err error) {
 		case err != nil:
 			return Rank{}, fmt.Errorf("--rank auto: %w", err)
 		case p.Size == 0:
-			return Rank{}, errors.New("--rank auto: the environment has none of the variables that a launcher sets (such as SLURM_ARRAY_TASK_ID, JOB_COMPLETION_INDEX, RANK); give numbers")
+			return Rank{}, errors.New("--rank auto: the environment has none of the variables that a launcher sets (such as " +
+				"SLURM_ARRAY_TASK_ID, JOB_COMPLETION_INDEX, RANK); give numbers")
 		case p.Size > MaxRanks:
 			return Rank{}, fmt.Errorf("--rank auto: %s: more than %d processes", p.From, MaxRanks)
 		}
@@ -84,7 +85,8 @@ func (w Rank) Path(dest string) string { return filepath.Join(Folder(dest), Name
 // Named returns an error that says which part it is of.
 func (w Rank) Named(err error) error {
 	text := fmt.Sprintf("part %d of %d", w.Index, w.Size)
-	if err == nil || w.Size == 0 || strings.Contains(err.Error(), text) || strings.Contains(err.Error(), Name(w.Index, w.Size)) {
+	if err == nil || w.Size == 0 || strings.Contains(err.Error(), text) ||
+		strings.Contains(err.Error(), Name(w.Index, w.Size)) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", text, err)

@@ -77,12 +77,13 @@ func (d *Destination) Present(overwrite bool, format string) (bool, error) {
 	return true, fmt.Errorf("%s %w already; choose another name, or use --overwrite", d.URL, store.ErrExist)
 }
 
-// noOtherZarr checks that there is no hierarchy of Zarr that penstock did not write. One without a manifest is what is left of
-// a run that was killed.
+// noOtherZarr checks that there is no hierarchy of Zarr that penstock did not write. One without a manifest is what is
+// left of a run that was killed.
 func (d *Destination) noOtherZarr() error {
 	var root struct{ Attributes struct{ Format string } }
 	text, _, err := d.Client.ReadAll(d.Context, d.URL.Key+"/"+layout.ZarrNode, part.MaxFile)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(text, &root) == nil && root.Attributes.Format == layout.FormatName {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(text, &root) == nil &&
+		root.Attributes.Format == layout.FormatName {
 		return nil
 	}
 	if err == nil {
@@ -195,7 +196,8 @@ func (d *Destination) SendPart(w part.Rank, records int64, overwrite bool, progr
 		if err := d.sendShards(path, key, progress); err != nil {
 			return err
 		}
-		if err := d.sendFile(filepath.Join(path, layout.ManifestName), key+"/"+layout.ManifestName, remote.WriteOptions{}); err != nil {
+		if err := d.sendFile(filepath.Join(path, layout.ManifestName), key+"/"+layout.ManifestName,
+			remote.WriteOptions{}); err != nil {
 			return err
 		}
 	}
@@ -231,11 +233,12 @@ func (d *Destination) SendDataset(format string, overwrite bool, progress progre
 	return d.sendLast(last, key, !overwrite)
 }
 
-// Adopt copies an object of this bucket, which has a file of a part, into the dataset, and leaves a marker for it in the
-// stage. A small one is read, and sent with the manifest.
+// Adopt copies an object of this bucket, which has a file of a part, into the dataset, and leaves a marker for it in
+// the stage. A small one is read, and sent with the manifest.
 func (d *Destination) Adopt(from string, f store.File, stage *write.Stage, name string) error {
 	if f.Bytes > mostCopied {
-		return fmt.Errorf("%s has %s, more than stores copy in one request; merge without --keep-shards", d.Client.Name(from), units.Bytes(f.Bytes))
+		return fmt.Errorf("%s has %s, more than stores copy in one request; merge without --keep-shards", d.Client.Name(from),
+			units.Bytes(f.Bytes))
 	}
 	o, err := d.Client.Stat(d.Context, from)
 	if err != nil {
@@ -298,7 +301,9 @@ func (d *Destination) sendShards(folder, key string, progress progress) error {
 	if err := d.sendAll(unsent(files), progress); err != nil {
 		return err
 	}
-	return d.arrived(files, key, func(name string) bool { return strings.HasSuffix(name, ".npy") && !strings.Contains(name, "/") }, progress)
+	return d.arrived(files, key, func(name string) bool {
+		return strings.HasSuffix(name, ".npy") && !strings.Contains(name, "/")
+	}, progress)
 }
 
 // sendZarr is sendShards for a dataset in Zarr. Of one that it replaces, nothing is left.
@@ -315,7 +320,8 @@ func (d *Destination) sendZarr(overwrite bool, progress progress) error {
 		folders[path.Dir(f.key)] = true
 	}
 	return d.arrived(files, d.URL.Key, func(name string) bool {
-		return zarrName.MatchString(path.Base(name)) && name != layout.ZarrManifest && (overwrite || folders[d.URL.Key+"/"+path.Dir(name)])
+		return zarrName.MatchString(path.Base(name)) && name != layout.ZarrManifest &&
+			(overwrite || folders[d.URL.Key+"/"+path.Dir(name)])
 	}, progress)
 }
 
@@ -334,7 +340,8 @@ func shardFiles(folder, key string) (list []item, err error) {
 	}
 	for _, s := range m.Shards {
 		for _, f := range s.Files {
-			list = append(list, item{path: filepath.Join(folder, f.Name), key: key + "/" + f.Name, size: f.Bytes, crc: f.CRC32C, keep: f.Bytes < leastMarker})
+			list = append(list, item{path: filepath.Join(folder, f.Name), key: key + "/" + f.Name, size: f.Bytes, crc: f.CRC32C,
+				keep: f.Bytes < leastMarker})
 		}
 	}
 	return list, nil
@@ -381,7 +388,8 @@ func (d *Destination) sendAll(list []item, progress progress) error {
 		progress.Add(sum>>10 - before)
 	}
 	large := func(p item) bool { return p.size >= leastMarker }
-	node := func(p item) bool { return path.Base(p.key) == layout.ZarrNode } // to readers of Zarr, a chunk that is missing is zeros
+	// to readers of Zarr, a chunk that is missing is zeros
+	node := func(p item) bool { return path.Base(p.key) == layout.ZarrNode }
 	err := d.sendSome(Uploads, list, func(p item) bool { return large(p) && !node(p) }, sent)
 	if err == nil {
 		err = d.sendSome(smallUploads, list, func(p item) bool { return !large(p) && !node(p) }, sent)
@@ -430,7 +438,8 @@ func (d *Destination) arrived(files []item, key string, stray func(name string) 
 		}
 	}
 	if len(strays) > 0 {
-		progress.Note(fmt.Sprintf("%s of a run before this one are removed from %s\n", units.Counted(int64(len(strays)), "object"), d.Client.Name(key)))
+		progress.Note(fmt.Sprintf("%s of a run before this one are removed from %s\n",
+			units.Counted(int64(len(strays)), "object"), d.Client.Name(key)))
 	}
 	for _, stray := range strays {
 		if err := d.remove(stray); err != nil {

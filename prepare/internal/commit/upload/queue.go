@@ -131,13 +131,15 @@ func (s *queue) done(p item, err error) {
 func (s *queue) send(p item) error {
 	if was, ok := readMarker(p.path); ok {
 		if p.crc != "" && p.crc != was.CRC32C {
-			return fmt.Errorf("%s was sent with the CRC32C %s, and not %s: %w; %w", s.client.Name(was.Key), was.CRC32C, p.crc, store.ErrCorrupt, ErrLost)
+			return fmt.Errorf("%s was sent with the CRC32C %s, and not %s: %w; %w", s.client.Name(was.Key), was.CRC32C, p.crc,
+				store.ErrCorrupt, ErrLost)
 		}
 		return s.move(p, was)
 	}
 	crc, err := sendFile(s.ctx, s.client, p.path, p.key, remote.WriteOptions{PartBytes: partBytes, Parts: partsAtOnce})
 	if err == nil && p.crc != "" && p.crc != crc {
-		err = fmt.Errorf("%s has the CRC32C %s, and not %s with which it was written: %w", p.path, crc, p.crc, store.ErrCorrupt)
+		err = fmt.Errorf("%s has the CRC32C %s, and not %s with which it was written: %w", p.path, crc, p.crc,
+			store.ErrCorrupt)
 	}
 	if err != nil || p.keep {
 		return err
@@ -225,7 +227,8 @@ func CRCOf(path string) (string, error) {
 }
 
 // sendFile sends one file and returns the CRC32C of what was sent.
-func sendFile(ctx context.Context, c *remote.Client, path, key string, opts remote.WriteOptions) (crc string, err error) {
+func sendFile(ctx context.Context, c *remote.Client, path, key string, opts remote.WriteOptions) (crc string,
+	err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err

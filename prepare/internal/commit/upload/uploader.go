@@ -148,7 +148,8 @@ func (o *Uploader) Explain(err error) error {
 	if count == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; %s of it (%s) are in %s, without a manifest: --resume keeps them and continues, and a run without it replaces them",
+	return fmt.Errorf("%w; %s of it (%s) are in %s, without a manifest: --resume keeps them and continues, and a run "+
+		"without it replaces them",
 		err, units.Counted(count, "file"), units.Bytes(size), o.to.Client.Name(o.key))
 }
 

@@ -66,7 +66,8 @@ func (f arrayField) output() (store.Field, error) {
 func (f arrayField) extends() error {
 	out, err := f.output()
 	if err == nil && f.field.Classes != nil && out.Classes == nil {
-		err = errors.New("transforms make class numbers something else, so that --append cannot match the classes by name; make the whole dataset anew")
+		err = errors.New("transforms make class numbers something else, so that --append cannot match the classes by name; " +
+			"make the whole dataset anew")
 	}
 	return err
 }

@@ -45,5 +45,6 @@ func (c Options) checkUsed(fields []source.Field) error {
 	if idle == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: the source has no images that this could be done to; it has %s, which the transforms of --pipeline change", strings.Join(idle, ", "), fieldNames(fields))
+	return fmt.Errorf("%s: the source has no images that this could be done to; it has %s, which the transforms of "+
+		"--pipeline change", strings.Join(idle, ", "), fieldNames(fields))
 }

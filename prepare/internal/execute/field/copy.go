@@ -36,7 +36,8 @@ func (f copyField) check(value []byte) error {
 	size := f.field.RecordBytes()
 	switch {
 	case f.field.Content == tensor.Text && !utf8.Valid(value):
-		return fmt.Errorf("%s: %w", f.field.Name, source.ValueError("text that is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts a table in Latin-1)"))
+		return fmt.Errorf("%s: %w", f.field.Name,
+			source.ValueError("text that is not UTF-8 (iconv -f LATIN1 -t UTF-8 converts a table in Latin-1)"))
 	case !f.field.Ragged && len(value) != size:
 		return fmt.Errorf("%s: %w", f.field.Name, source.ValueError("%d bytes instead of %d", len(value), size))
 	case f.field.Ragged && len(value)%size != 0:

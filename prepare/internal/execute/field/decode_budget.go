@@ -7,8 +7,8 @@ import (
 	"github.com/penstock/penstock/internal/imagefile"
 )
 
-// decodeBudget limits what the pixels of large images take that are decoded whole, in all workers together: images of formats
-// but JPEG, which is decoded by rows.
+// decodeBudget limits what the pixels of large images take that are decoded whole, in all workers together: images of
+// formats but JPEG, which is decoded by rows.
 type decodeBudget struct {
 	mu   sync.Mutex
 	more sync.Cond
@@ -27,8 +27,8 @@ func newDecodeBudget(memory int64) *decodeBudget {
 	return b
 }
 
-// take waits until the pixels of an image have room, and returns how to give it back. An image that is larger than all there is
-// is decoded alone.
+// take waits until the pixels of an image have room, and returns how to give it back. An image that is larger than all
+// there is is decoded alone.
 func (b *decodeBudget) take(v imageValue) (done func()) {
 	n := int64(0)
 	if b != nil {
@@ -60,7 +60,8 @@ func pixelBytes(v imageValue) int64 {
 	return int64(c.Width) * int64(c.Height) * int64(max(4, c.Channels)) * int64(max(1, (c.Bits+7)/8))
 }
 
-// LimitDecoding has the jobs for images hold at most memory bytes of pixels that are decoded whole, or one image; 0 is a default.
+// LimitDecoding has the jobs for images hold at most memory bytes of pixels that are decoded whole, or one image; 0 is
+// a default.
 func LimitDecoding(jobs []Job, memory int64) {
 	b := newDecodeBudget(memory)
 	for _, j := range jobs {

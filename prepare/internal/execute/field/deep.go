@@ -80,7 +80,8 @@ func (o *fileOpener) samples(v imageValue) (d deep, err error) {
 	}
 	elements := value[h.Offset:]
 	if n != int64(len(elements)) || n == 0 {
-		return d, fmt.Errorf("is cut short, or empty: the header says %v %v, and there are %d bytes", h.DType, h.Shape, len(elements))
+		return d, fmt.Errorf("is cut short, or empty: the header says %v %v, and there are %d bytes", h.DType, h.Shape,
+			len(elements))
 	}
 	d.raster.DType, d.raster.Pix = h.DType, elements
 	if h.BigEndian {
@@ -141,16 +142,19 @@ func (w *imageWorker) deepField(name string, in tensor.DType, out transforms.Inf
 func (w *imageWorker) suits(d *deep) error {
 	c := w.asked
 	if d.array && (c.ChangesPixels() || w.ownRecipe) {
-		return errors.New("NumPy arrays are stored as they are; resize, crop and convert them before, or as a source of kind npy with --pipeline")
+		return errors.New("NumPy arrays are stored as they are; resize, crop and convert them before, or as a source of " +
+			"kind npy with --pipeline")
 	}
 	if d.array {
 		return nil
 	}
 	switch {
 	case c.Color != "" && c.Channels() != d.raster.C:
-		return fmt.Errorf("has %s, and --color %s converts images of 8 bits only; --sixteen-bit high-byte makes such of 16", d, c.Color)
+		return fmt.Errorf("has %s, and --color %s converts images of 8 bits only; --sixteen-bit high-byte makes such of 16",
+			d, c.Color)
 	case c.Normalize.OfImages():
-		return fmt.Errorf("has %s, and --normalize dataset is for images of 8 bits; give figures of x/%d: --dtype float32 --normalize MEAN/STD", d, 1<<16-1)
+		return fmt.Errorf("has %s, and --normalize dataset is for images of 8 bits; give figures of x/%d: --dtype float32 "+
+			"--normalize MEAN/STD", d, 1<<16-1)
 	case c.Normalize.Mean != nil && c.DType != tensor.Float32 && !w.ownRecipe:
 		return fmt.Errorf("has %s, which --normalize changes only with --dtype float32", d)
 	case c.DType == tensor.Uint16 && d.raster.DType != tensor.Uint16:
@@ -160,7 +164,8 @@ func (w *imageWorker) suits(d *deep) error {
 }
 
 // doDeep makes a record of a file where it, or the first one, is not an image of 8 bits.
-func (w *imageWorker) doDeep(files *fileOpener, isDeep bool, name string, dst []byte, v imageValue) (out []byte, err error) {
+func (w *imageWorker) doDeep(files *fileOpener, isDeep bool, name string, dst []byte, v imageValue) (out []byte,
+	err error) {
 	if w.deep == nil || !isDeep {
 		return dst, ofSample(w.mixed(v))
 	}
@@ -168,7 +173,8 @@ func (w *imageWorker) doDeep(files *fileOpener, isDeep bool, name string, dst []
 	if err != nil {
 		return dst, &SampleError{err}
 	}
-	if d.array != w.deep.array || d.raster.DType != w.deep.raster.DType || d.raster.C != w.deep.raster.C || !slices.Equal(d.shape, w.deep.shape) {
+	if d.array != w.deep.array || d.raster.DType != w.deep.raster.DType || d.raster.C != w.deep.raster.C ||
+		!slices.Equal(d.shape, w.deep.shape) {
 		return dst, &SampleError{fmt.Errorf("has %s, and the first sample, %s, has %s", &d, w.first.name, w.deep)}
 	}
 	if d.array {

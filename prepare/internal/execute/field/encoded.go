@@ -18,7 +18,8 @@ func (c Options) keptField(f source.Field, recipe json.RawMessage) (Job, error) 
 		return keep, err
 	}
 	resize := p.Transforms()[0].(transforms.Resize)
-	return &shrinkField{encodedField: keep, pipeline: p, longer: resize.Fit == "longer", limit: max(c.LargerThan, resize.Size[0]), quality: c.JPEGQuality()}, nil
+	return &shrinkField{encodedField: keep, pipeline: p, longer: resize.Fit == "longer",
+		limit: max(c.LargerThan, resize.Size[0]), quality: c.JPEGQuality()}, nil
 }
 
 // ShrinkPipeline returns the pipeline for photos that are too large: a Resize of one side. It is nil
@@ -28,7 +29,8 @@ func (c Options) ShrinkPipeline(recipe json.RawMessage) (p *transforms.Pipeline,
 	case recipe != nil:
 		p, err = transforms.Parse(recipe)
 	case c.Resize != nil:
-		p, err = transforms.Compose(transforms.Resize{Size: c.Resize, Fit: c.Fit, Interpolation: c.Filter, PassOrder: c.PassOrder})
+		p, err = transforms.Compose(transforms.Resize{Size: c.Resize, Fit: c.Fit, Interpolation: c.Filter,
+			PassOrder: c.PassOrder})
 	default:
 		return nil, nil
 	}
@@ -40,7 +42,8 @@ func (c Options) ShrinkPipeline(recipe json.RawMessage) (p *transforms.Pipeline,
 			return p, nil
 		}
 	}
-	return nil, errors.New("--keep-encoded: files can only be made smaller, by --resize to one number, with --fit shorter or longer")
+	return nil, errors.New("--keep-encoded: files can only be made smaller, by --resize to one number, with --fit " +
+		"shorter or longer")
 }
 
 // Shrinks reports whether files are made smaller.
@@ -70,11 +73,13 @@ func (c Options) EncodedProblems(add func(wrong bool, format string, args ...any
 	}
 	others := c
 	others.Resize = nil
-	add(others.ChangesPixels() || !c.Rules.keepPixels(), "--keep-encoded: files stay as they are, or are made smaller by --resize; no other flag can change their pixels")
+	add(others.ChangesPixels() || !c.Rules.keepPixels(),
+		"--keep-encoded: files stay as they are, or are made smaller by --resize; no other flag can change their pixels")
 	if c.Resize != nil {
 		_, err := c.ShrinkPipeline(nil)
 		add(err != nil, "%v", err)
-		add(err == nil && c.LargerThan != 0 && c.LargerThan < c.Resize[0], "--larger-than %d: is less than what --resize %d makes, and no photo is enlarged", c.LargerThan, c.Resize[0])
+		add(err == nil && c.LargerThan != 0 && c.LargerThan < c.Resize[0],
+			"--larger-than %d: is less than what --resize %d makes, and no photo is enlarged", c.LargerThan, c.Resize[0])
 	}
 	add(c.Quality < 0 || c.Quality > 100, "--jpeg-quality %d: must be from 1 to 100", c.Quality)
 }

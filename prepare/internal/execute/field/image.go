@@ -114,7 +114,9 @@ func (w *imageWorker) checkClasses(v imageValue) error {
 	}
 	c, err := v.file.Config, v.err
 	if err == nil && c.Model == "palette" {
-		err = &imagefile.Error{Format: c.Format, Kind: imagefile.ErrUnsupported, Msg: "has a palette, and is in a field that may be a mask: its colors would be stored, not its class numbers; convert it to gray, with Pillow: Image.fromarray(numpy.array(image)); or, if it is a picture: --independent FIELD"}
+		err = &imagefile.Error{Format: c.Format, Kind: imagefile.ErrUnsupported, Msg: "has a palette, and is in a field " +
+			"that may be a mask: its colors would be stored, not its class numbers; convert it to gray, with Pillow: " +
+			"Image.fromarray(numpy.array(image)); or, if it is a picture: --independent FIELD"}
 	}
 	return err
 }

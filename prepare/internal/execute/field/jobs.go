@@ -16,7 +16,8 @@ import (
 )
 
 // Jobs returns how each field of the source becomes one of the dataset, or of the one
-// that is appended to, and which fields go where the pixels of an image go. Such a field has a job, too, that nobody asks.
+// that is appended to, and which fields go where the pixels of an image go. Such a field has a job, too, that nobody
+// asks.
 func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, together []*Joint, err error) {
 	if err := c.checkUsed(fields); err != nil {
 		return nil, nil, err
@@ -97,8 +98,11 @@ func (c Options) recipes(fields []source.Field) (fieldTransforms, error) {
 			return nil, fmt.Errorf("transforms: there is no field %q%s", name, suggest.Hint(name, names))
 		}
 	}
-	if len(recipes[""]) > 0 && !slices.ContainsFunc(fields, func(f source.Field) bool { return HasPixels(f) && len(recipes[f.Name]) == 0 }) {
-		return nil, fmt.Errorf("transforms: %s names no field, and every image is named by others, or there is none; write of which field it is, such as field: %s", recipes[""][0], names[0])
+	if len(recipes[""]) > 0 && !slices.ContainsFunc(fields, func(f source.Field) bool {
+		return HasPixels(f) && len(recipes[f.Name]) == 0
+	}) {
+		return nil, fmt.Errorf("transforms: %s names no field, and every image is named by others, or there is none; write "+
+			"of which field it is, such as field: %s", recipes[""][0], names[0])
 	}
 	return recipes, nil
 }
@@ -160,7 +164,8 @@ func (c Options) pipelineOr(recipe json.RawMessage, ts ...transforms.Transform) 
 func (c Options) pixelField(f source.Field, recipe json.RawMessage) (Job, error) {
 	info := pixels(f.Field)
 	if f.DType != tensor.Uint8 || len(f.Shape) != 3 || info.C != 1 && info.C != 3 {
-		return nil, fmt.Errorf("%v of shape %v: only uint8 pixels with 1 or 3 channels can be resized, cropped, converted or normalized as images", f.DType, f.Shape)
+		return nil, fmt.Errorf("%v of shape %v: only uint8 pixels with 1 or 3 channels can be resized, cropped, converted "+
+			"or normalized as images", f.DType, f.Shape)
 	}
 	if c.Layout == "" {
 		c.Layout = f.Layout

@@ -73,8 +73,8 @@ func (j *Joint) follower(k int) geometry.Follower {
 	return geometry.Follower{In: j.fields[k].Spec, DType: j.dtypes[k], Kept: j.keeps}
 }
 
-// Probe returns the fields of the dataset that follow, where its image is one that Probe has made. It makes the files of masks
-// of a first sample the measure for all.
+// Probe returns the fields of the dataset that follow, where its image is one that Probe has made. It makes the files
+// of masks of a first sample the measure for all.
 func (w *JointWorker) Probe(image store.Field, get func(field int) []byte) (list []store.Field, err error) {
 	j := w.joint
 	out := pixels(image)

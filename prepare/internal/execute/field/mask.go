@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// maskField makes the numbers of masks of files that no image of the sample leads: all of one size. With kept they stay files,
-// as those of instances do.
+// maskField makes the numbers of masks of files that no image of the sample leads: all of one size. With kept they stay
+// files, as those of instances do.
 type maskField struct {
 	copyField
 	kept  bool
@@ -60,7 +60,8 @@ func (w *maskWorker) Do(name string, dst, value []byte) (out []byte, err error) 
 		return append(dst[:0], value...), nil
 	}
 	if m.W != w.first.W || m.H != w.first.H {
-		return dst, &SampleError{fmt.Errorf("the mask is %dx%d pixels and the first one %dx%d; keep masks of several sizes as files, with --keep-encoded", m.W, m.H, w.first.W, w.first.H)}
+		return dst, &SampleError{fmt.Errorf("the mask is %dx%d pixels and the first one %dx%d; keep masks of several sizes "+
+			"as files, with --keep-encoded", m.W, m.H, w.first.W, w.first.H)}
 	}
 	if m.DType != w.first.DType {
 		if m.Pix, err = geometry.Widen(&w.numbers, m, w.first.DType); err != nil {

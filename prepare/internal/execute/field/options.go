@@ -63,7 +63,8 @@ func (c Options) WithImageDefaults() Options {
 
 // ChangesPixels reports whether anything was asked for that changes pixels.
 func (c Options) ChangesPixels() bool {
-	return c.Resize != nil || c.Crop != nil || c.Color != "" || c.Layout != "" || c.DType != tensor.Invalid || !c.Normalize.None()
+	return c.Resize != nil || c.Crop != nil || c.Color != "" || c.Layout != "" || c.DType != tensor.Invalid ||
+		!c.Normalize.None()
 }
 
 // Channels returns how many the records have.

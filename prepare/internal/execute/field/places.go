@@ -12,8 +12,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Places makes boxes and keypoints of samples what datasets have: float32, in pixels, of boxes left, top, right and bottom.
-// It serves one goroutine.
+// Places makes boxes and keypoints of samples what datasets have: float32, in pixels, of boxes left, top, right and
+// bottom. It serves one goroutine.
 type Places struct {
 	fields []source.Field
 	images []int // by field, where its image is; -1 for none
@@ -22,10 +22,11 @@ type Places struct {
 	x      []float64
 }
 
-// NewPlaces returns one for the fields of a source; nil if all are as datasets have them. orient is whether image files are
-// turned as EXIF says.
+// NewPlaces returns one for the fields of a source; nil if all are as datasets have them. orient is whether image files
+// are turned as EXIF says.
 func (c Options) NewPlaces(fields []source.Field) *Places {
-	p := &Places{fields: fields, images: make([]int, len(fields)), orient: c.Rules.Orient, values: make([][]byte, len(fields))}
+	p := &Places{fields: fields, images: make([]int, len(fields)), orient: c.Rules.Orient,
+		values: make([][]byte, len(fields))}
 	needed := false
 	var schema store.Schema
 	for _, f := range fields {

@@ -37,6 +37,7 @@ func checkRecord(name string, spec tensor.Spec, memory int64) error {
 	if n <= limit {
 		return nil
 	}
-	return fmt.Errorf("field %q: a record of shape %v takes %s, more than %s; if this machine has the memory, allow it with --memory, or give the array another first axis",
+	return fmt.Errorf("field %q: a record of shape %v takes %s, more than %s; if this machine has the memory, allow it "+
+		"with --memory, or give the array another first axis",
 		name, spec.Shape, units.Bytes(n), units.Bytes(limit))
 }

@@ -22,7 +22,8 @@ func (f relabel) Do(name string, dst, value []byte) (out []byte, err error) {
 	if err == nil {
 		v := tensor.As[int64](tensor.Of(f.field.Spec, 1, dst))
 		if v[0] < 0 || v[0] >= int64(len(f.numbers)) {
-			return dst, &SampleError{fmt.Errorf("%s: %w", f.field.Name, source.ValueError("label %d of %d classes", v[0], len(f.numbers)))}
+			return dst, &SampleError{fmt.Errorf("%s: %w", f.field.Name, source.ValueError("label %d of %d classes", v[0],
+				len(f.numbers)))}
 		}
 		v[0] = f.numbers[v[0]]
 	}

@@ -16,8 +16,8 @@ type Rules struct {
 	RefuseCMYK  bool // CMYK images are bad samples; otherwise they become RGB by Pillow's formula
 }
 
-// Depth says what becomes of images that 8-bit gray or RGB cannot hold: of more bits, of floats, of channels that are no
-// colors.
+// Depth says what becomes of images that 8-bit gray or RGB cannot hold: of more bits, of floats, of channels that are
+// no colors.
 type Depth uint8
 
 // The values of Depth.
@@ -31,7 +31,8 @@ const (
 var Depths = []string{KeepDeep: "kept", HighByte: "high-byte", RefuseDeep: "refused"}
 
 // Alphas are the values of the flag --alpha that take images with transparency.
-var Alphas = map[string]imagefile.Alpha{"dropped": imagefile.DropAlpha, "white": imagefile.OnWhite, "black": imagefile.OnBlack}
+var Alphas = map[string]imagefile.Alpha{"dropped": imagefile.DropAlpha, "white": imagefile.OnWhite,
+	"black": imagefile.OnBlack}
 
 // AlphaName returns the value of the flag.
 func (r Rules) AlphaName() string {
@@ -65,5 +66,6 @@ func (r rules) check(c imagefile.Config) error {
 }
 
 func refused(c imagefile.Config, what, flag string) error {
-	return &imagefile.Error{Format: c.Format, Kind: imagefile.ErrUnsupported, Msg: fmt.Sprintf("%s, which is refused; --%s takes such images", what, flag)}
+	return &imagefile.Error{Format: c.Format, Kind: imagefile.ErrUnsupported,
+		Msg: fmt.Sprintf("%s, which is refused; --%s takes such images", what, flag)}
 }

@@ -69,7 +69,8 @@ func (c Options) Measures(jobs []Job, source []source.Field, schema store.Schema
 		}
 	}
 	if len(list) == 0 && !known {
-		return nil, errors.New("--normalize dataset: the source has no images and no arrays of floats; the transform Cast makes floats of integers, and dataset:FIELD names fields of variable length")
+		return nil, errors.New("--normalize dataset: the source has no images and no arrays of floats; the transform Cast " +
+			"makes floats of integers, and dataset:FIELD names fields of variable length")
 	}
 	return list, nil
 }
@@ -82,16 +83,19 @@ func (c Options) askedFigures(jobs []Job, source []source.Field, schema store.Sc
 	for _, want := range c.Normalize.Fields {
 		at := slices.Index(names, want.Field)
 		if at < 0 {
-			return nil, fmt.Errorf("--normalize %s: there is no field %q%s", c.Normalize, want.Field, suggest.Hint(want.Field, names))
+			return nil, fmt.Errorf("--normalize %s: there is no field %q%s", c.Normalize, want.Field,
+				suggest.Hint(want.Field, names))
 		}
 		f := schema.Fields[at]
 		switch {
 		case HasPixels(source[at]):
 			return nil, fmt.Errorf("--normalize %s: %s is of images, which dataset alone is for", c.Normalize, want.Field)
 		case !f.DType.IsFloat():
-			return nil, fmt.Errorf("--normalize %s: %s is of %v; make floats of it with the transform Cast", c.Normalize, want.Field, f.DType)
+			return nil, fmt.Errorf("--normalize %s: %s is of %v; make floats of it with the transform Cast", c.Normalize,
+				want.Field, f.DType)
 		case want.Set && want.Axis >= len(f.Shape):
-			return nil, fmt.Errorf("--normalize %s: %s has no axis %d in records of shape %v", c.Normalize, want.Field, want.Axis, f.Shape)
+			return nil, fmt.Errorf("--normalize %s: %s has no axis %d in records of shape %v", c.Normalize, want.Field,
+				want.Axis, f.Shape)
 		case !standardizes(jobs[at]):
 			list = append(list, newMoments(at, f.Spec, want))
 		}

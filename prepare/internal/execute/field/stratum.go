@@ -65,7 +65,8 @@ func (t Stratum) CheckNumber(n int) error {
 	if t.Name == "" || t.named || n < MaxStrata {
 		return nil
 	}
-	return fmt.Errorf("--stratify: the field %s has more than %d different values, which are not classes; leave --stratify out, or make a label of some ranges of values", t.Name, MaxStrata)
+	return fmt.Errorf("--stratify: the field %s has more than %d different values, which are not classes; leave "+
+		"--stratify out, or make a label of some ranges of values", t.Name, MaxStrata)
 }
 
 // Of returns the class that a value of the field is.
@@ -105,11 +106,14 @@ func (s Strata) Find(schema store.Schema, declared []string) (Stratum, error) {
 	case len(labels) == 1:
 		return stratumNamed(schema, labels[0])
 	case len(labels) > 1:
-		return Stratum{}, fmt.Errorf("--stratify: several fields hold classes, %s; choose one: --stratify=%s", list(labels), labels[0])
+		return Stratum{}, fmt.Errorf("--stratify: several fields hold classes, %s; choose one: --stratify=%s",
+			list(labels), labels[0])
 	case len(integers) > 0:
-		return Stratum{}, fmt.Errorf("--stratify: no field is known to hold classes, but %s could: --stratify=%s", list(integers), integers[0])
+		return Stratum{}, fmt.Errorf("--stratify: no field is known to hold classes, but %s could: --stratify=%s",
+			list(integers), integers[0])
 	}
-	return Stratum{}, fmt.Errorf("--stratify: no field holds classes, which are integers; there are %s; leave --stratify out, or make a column of a table a label: --fields 'COLUMN:label'", list(names))
+	return Stratum{}, fmt.Errorf("--stratify: no field holds classes, which are integers; there are %s; leave "+
+		"--stratify out, or make a column of a table a label: --fields 'COLUMN:label'", list(names))
 }
 
 // stratumNamed returns the field of that name.
@@ -124,7 +128,8 @@ func stratumNamed(s store.Schema, name string) (Stratum, error) {
 	}
 	f := s.Fields[at]
 	if !holdsClasses(f) {
-		return Stratum{}, fmt.Errorf("--stratify=%s: the field is not one integer a record, as classes are; make it a label: --fields '%s:label'", name, name)
+		return Stratum{}, fmt.Errorf("--stratify=%s: the field is not one integer a record, as classes are; make it a "+
+			"label: --fields '%s:label'", name, name)
 	}
 	return Stratum{name, at, f.DType.Size(), f.Classes != nil}, nil
 }

@@ -46,7 +46,8 @@ func (r *reading) open(s *samples, img Image) (err error) {
 			turned(c.Orientation, r.w == a.Height && r.h == a.Width))
 	}
 	if a.Upright && c.Orientation > 1 && !c.Turned(s.orient) {
-		return source.ValueError("its EXIF orientation (%d) turns the image, and annotations are on the image that is turned; --exif-orientation applied turns it", c.Orientation)
+		return source.ValueError("its EXIF orientation (%d) turns the image, and annotations are on the image that is "+
+			"turned; --exif-orientation applied turns it", c.Orientation)
 	}
 	r.objects = a.Objects
 	return r.check()
@@ -80,7 +81,8 @@ func (r *reading) check() error {
 	for i, o := range r.objects {
 		switch n := len(r.source.Classes); {
 		case o.Box[0] > float64(r.w)+margin || o.Box[1] > float64(r.h)+margin || o.Box[2] < -margin || o.Box[3] < -margin:
-			return source.ValueError("box %d is %v: it is outside of the image, which is %dx%d pixels", i, r.boxes[4*i:4*i+4], r.w, r.h)
+			return source.ValueError("box %d is %v: it is outside of the image, which is %dx%d pixels", i,
+				r.boxes[4*i:4*i+4], r.w, r.h)
 		case o.Class < 0 || n > 0 && o.Class >= int64(n):
 			return source.ValueError("object %d is of class %d, and there are %d", i, o.Class, n)
 		case math.IsNaN(o.Area) || math.IsInf(o.Area, 0) || o.Area < 0:
