@@ -148,6 +148,26 @@ class ResultsTest(FunctionsTest):
 
         self.check([noisy], want, shuffle=True)
 
+    def test_random_numbers_that_are_drawn_late(self):
+        """Generators are seeded for a record only where a function draws from them, which most records of a task may not."""
+
+        def drawn(label, way):
+            found = np.array([int(label) + 1, 0.0])
+            if label % 20 == 17:
+                found[1] = way()
+                label[...] = 0  # which the record is made of again
+            return found
+
+        for way in (random.random, np.random.standard_normal, lambda: random.gauss(0, 1), lambda: np.random.randint(1 << 30)):
+
+            def want(r, way=way):
+                self.seeded(r)
+                return drawn(np.array(r), way)
+
+            for workers in (0, 1, 3):
+                with self.subTest(workers=workers):
+                    self.check({"label": functools.partial(drawn, way=way)}, want, "label", ["label"], num_workers=workers, batch_size=40)
+
     def test_between_steps_of_the_engine(self):
         def want(r):
             x = half(self.ds[r]["image"][2:7, 2:7]).astype(np.float32) / np.float32(255)

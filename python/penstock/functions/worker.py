@@ -18,7 +18,7 @@ import numpy as np
 
 from ..field import STORAGE
 from .call import Call, Value, WrongOutput, layout_of
-from .random_state import seed_random
+from .random_state import Seeds, seed_random
 
 VERSION = 1
 
@@ -29,6 +29,7 @@ _DONE = struct.Struct("<IBxxxIQQ")
 _TASK_KIND, _DONE_KIND = 1, 2
 _TEXT = "utf-8"
 _MOST_TEXT = 1 << 16  # of an exception and its traceback
+_SMALL = 1 << 13  # bytes of a record that are copied in less time than generators are seeded
 
 
 class Finished(Exception):
@@ -43,7 +44,7 @@ class Worker:
 
     def __init__(self, connection: socket.socket, memory: int, calls: Sequence[Call]) -> None:
         self._connection, self._calls = connection, calls
-        self._memory = _File(memory)
+        self._memory, self._random = _File(memory), Seeds()
         self._pending = b""
         self._makers: dict[int, _Maker] = {}
         self._number = 0
@@ -76,15 +77,15 @@ class Worker:
         asked = json.loads(message)
         if "setup" in asked:
             setup = asked["setup"]
-            self._makers[setup["function"]] = _Maker(self._calls[setup["function"]], setup, self._memory)
+            self._makers[setup["function"]] = _Maker(self._calls[setup["function"]], setup, self._memory, self._random)
         elif "probe" in asked:
             self._probe(asked["probe"])
 
     def _probe(self, probe: dict[str, Any]) -> None:
         self._at[0] = probe["index"] + 1
         try:
-            maker = _Maker(self._calls[probe["function"]], {"in": probe["in"], "out": None}, self._memory)
-            made = maker.probe(probe["at"], probe["shape"], probe["key"])
+            maker = _Maker(self._calls[probe["function"]], {"in": probe["in"], "out": None}, self._memory, self._random)
+            made = maker.probe(probe["at"], probe["shape"] or (), probe["key"])
         except Exception as e:
             self._report(e, 0)
         else:
@@ -97,9 +98,11 @@ class Worker:
         _, function, count, _, _ = _TASK.unpack_from(message)
         make, at, inside, done = self._makers[function].make, self._at, 0, 0
         try:
-            for index, key, source, target, where, first, second in _RECORD.iter_unpack(memoryview(message)[_TASK.size :]):
+            for index, key, source, target, _, first, second in _RECORD.iter_unpack(memoryview(message)[_TASK.size :]):
                 at[0] = index + 1
-                inside += make(key, source, target, where, first, second)
+                if not done:
+                    self._random.begin(key)
+                inside += make(key, source, target, first, second, done == 0)
                 done += 1
         except Exception as e:
             self._report(e, done)
@@ -178,9 +181,9 @@ class _File:
 class _Maker:
     """Makes records by one Call."""
 
-    def __init__(self, call: Call, setup: dict[str, Any], memory: _File) -> None:
+    def __init__(self, call: Call, setup: dict[str, Any], memory: _File, seeds: Seeds) -> None:
         given, made = setup["in"], setup["out"]
-        self._call, self._memory = call, memory
+        self._call, self._memory, self._random = call, memory, seeds
         self._dtype, self._shape = np.dtype(STORAGE[given["dtype"]]), tuple(given["shape"] or ())
         self._open = [i for i, n in enumerate(self._shape) if n < 0]
         self._fixed = 0 if self._open else _bytes(self._dtype, self._shape)
@@ -194,8 +197,8 @@ class _Maker:
             self._out_bytes = _bytes(self._out_dtype, self._out_shape)
             self._made = f"{made['dtype']} {self._out_shape}"
 
-    def make(self, key: int, source: int, target: int, where: int, first: int, second: int) -> int:
-        """Make a record, and return how many nanoseconds its functions took."""
+    def make(self, key: int, source: int, target: int, first: int, second: int, seeded: bool) -> int:
+        """Make a record, and return how many nanoseconds its functions took. ``seeded`` says that all generators are seeded for it."""
         shape, size = self._shape, self._fixed
         if self._open:
             shape = self._filled((first, second))
@@ -204,15 +207,7 @@ class _Maker:
         if self._copies:
             x = x.copy()
         began = perf_counter_ns()
-        seed_random(key)
-        for seed in self._seeds:
-            seed(key)
-        if self._plain is not None:
-            result = self._plain.call(x)
-            if type(result) is not np.ndarray:
-                result = Value(result, "").array()
-        else:
-            result = self._through(x).array()
+        result = self._seeded_result(x, key, size, seeded)
         took = perf_counter_ns() - began
         if result.dtype != self._out_dtype or result.shape != self._out_shape:
             raise WrongOutput(
@@ -227,6 +222,38 @@ class _Maker:
                 "it keeps a reference to its input, whose memory the next record gets; have it keep a copy: numpy.copy(x), or tensor.clone()"
             )
         return took
+
+    def _seeded_result(self, x: np.ndarray, key: int, size: int, seeded: bool) -> np.ndarray:
+        """Return the result for a record, with its random numbers."""
+        seeds = self._random
+        if seeded or size > _SMALL or seeds.certain:
+            if not seeded:
+                seeds.all(key)
+            result = self._result(x, key)
+            seeds.drawn()
+            return result
+        seeds.next(key)
+        original = x.copy()  # a function may change its input
+        try:
+            result = self._result(x, key)
+        except Exception:
+            if not seeds.drawn():
+                raise
+        else:
+            if not seeds.drawn():
+                return result
+            del result
+        x[...] = original
+        seeds.all(key)
+        return self._result(x, key)
+
+    def _result(self, x: np.ndarray, key: int) -> np.ndarray:
+        for seed in self._seeds:
+            seed(key)
+        if self._plain is None:
+            return self._through(x).array()
+        result = self._plain.call(x)
+        return result if type(result) is np.ndarray else Value(result, "").array()
 
     def probe(self, at: int, shape: Sequence[int], key: int) -> dict[str, Any]:
         """Return what the functions make of one record."""

@@ -269,11 +269,12 @@ func (s *stage) room(n int) ([]byte, error) {
 		}
 	}
 	a := &s.filling.areas[0]
-	need := n
-	if in := s.chain.Calls[0].In; !isOpen(in) {
-		need = s.most * aligned(n)
-	} else if n > len(a.in) {
-		need = n + n/2
+	need := s.most * aligned(n)
+	if isOpen(s.chain.Calls[0].In) { // the next ones may be longer or shorter
+		need = n
+		if n > len(a.in) {
+			need = max(n+n/2, min(taskBytes, s.most*aligned(n)))
+		}
 	}
 	if err := s.grow(&a.in, &a.inAt, need); err != nil {
 		return nil, err
