@@ -53,6 +53,24 @@ class ExamplesTest(unittest.TestCase):
             rest = module.train(data.path("images"), 40, file, num_workers=1)
             self.assertEqual(rest.seen, whole.seen[steps:])
 
+    def test_own_datasets(self):
+        """The losses are those of torch's DataLoader."""
+        for name, *libraries in (
+            ("classification", "torch", "torchvision"),
+            ("lightning_trainer", "torch", "lightning"),
+            ("accelerate_prepare", "torch", "accelerate"),
+            ("transformers_trainer", "torch", "transformers", "accelerate"),
+            ("timm_prefetcher", "torch", "timm"),
+            ("keras_pydataset", "torch", "keras"),
+        ):
+            with self.subTest(name):
+                module = example(f"own_dataset/{name}", *libraries)
+                from torch.utils.data import DataLoader
+
+                losses = module.train()
+                self.assertEqual(losses, module.train(DataLoader))
+                self.assertGreater(len(set(losses)), 2)
+
     def test_jax(self):
         losses = example("jax_sharded", "jax").train(data.path("images"), epochs=3)
         self.assertEqual(len(losses), 3 * (1500 // 64))
