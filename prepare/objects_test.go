@@ -123,6 +123,16 @@ var objectSets = map[string]func(t *testing.T) (path, fields string){
 		}
 		return root, ""
 	},
+	"labelme": func(t *testing.T) (path, fields string) {
+		root := t.TempDir()
+		for i := range 5 {
+			name := fmt.Sprint(i)
+			rawtest.Put(t, root, name+".png", rawtest.Picture(t, name+".png", 40, 30, i))
+			shapes := strings.Repeat(`, {"label": "cat", "points": [[1, 2], [9, 2], [9, 8]]}`, i)
+			rawtest.Put(t, root, name+".json", []byte(`{"imagePath": "`+name+`.png", "shapes": [`+strings.TrimPrefix(shapes, ",")+`]}`))
+		}
+		return root, "images,boxes,labels,masks"
+	},
 	"maskfolder": func(t *testing.T) (path, fields string) {
 		root := t.TempDir()
 		for i := range 5 {

@@ -242,7 +242,7 @@ func (o writing) storesNames(c Config) (bool, error) {
 // just numbers.
 func filesAreRecords(info source.Info) bool {
 	switch info.Kind {
-	case "imagefolder", "tar", "zip", "coco", "voc", "yolo", "maskfolder":
+	case "imagefolder", "tar", "zip", "coco", "voc", "yolo", "maskfolder", "labelme":
 		return true
 	case "csv", "jsonl":
 		return slices.ContainsFunc(info.Fields, source.Field.Image)

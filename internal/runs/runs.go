@@ -28,6 +28,23 @@ func New(counts []uint32, h, w int) (Mask, error) {
 	return Mask{h, w, counts}, nil
 }
 
+// Bits returns the mask of the pixels that is reports.
+func Bits(h, w int, is func(x, y int) bool) Mask {
+	m := Mask{H: h, W: w}
+	last, n := false, uint32(0)
+	for x := range w {
+		for y := range h {
+			if is(x, y) != last {
+				m.Counts = append(m.Counts, n)
+				last, n = !last, 0
+			}
+			n++
+		}
+	}
+	m.Counts = append(m.Counts, n)
+	return m
+}
+
 // Parse reads the text form of run lengths (rleFrString of cocoapi's common/maskApi.c): base 48, in groups of 5 bits,
 // from the third run on as the difference from the run before the last.
 func Parse(text string, h, w int) (Mask, error) {

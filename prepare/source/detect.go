@@ -86,6 +86,9 @@ func DetectFolder(path string) string {
 	if MaskPairs(path) != nil {
 		return "maskfolder"
 	}
+	if isLabelMe(path) {
+		return "labelme"
+	}
 	for _, kind := range contentKinds {
 		if found := filesOf(path, kind); len(found) > 0 && DetectFile(found[0]) == kind {
 			return kind

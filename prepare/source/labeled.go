@@ -193,6 +193,17 @@ func IsMaskName(path string) bool {
 	return slices.Contains([]string{".png", ".tif", ".tiff", ".bmp", ".gif", ".pgm"}, strings.ToLower(filepath.Ext(path)))
 }
 
+// isLabelMe reports whether a folder, or one in it, has a JSON file of LabelMe.
+func isLabelMe(folder string) bool {
+	for _, pattern := range []string{"*.json", filepath.Join("*", "*.json")} {
+		if found, _ := vfs.Glob(filepath.Join(Escape(folder), pattern)); len(found) > 0 {
+			text, err := vfs.ReadFile(found[0], nil)
+			return err == nil && bytes.Contains(text, []byte(`"shapes"`)) && bytes.Contains(text, []byte(`"imagePath"`))
+		}
+	}
+	return false
+}
+
 // afterColon returns what follows the key of a member.
 func afterColon(text []byte) []byte {
 	text, _ = bytes.CutPrefix(bytes.TrimSpace(text), []byte(":"))

@@ -144,6 +144,7 @@ var layers = [][]place{
 		{"prepare/source/voc", "one kind of source, as objects on images"},
 		{"prepare/source/yolo", "one kind of source, as objects on images"},
 		{"prepare/source/maskfolder", "one kind of source, as images with masks"},
+		{"prepare/source/labelme", "one kind of source, as objects on images"},
 		{"prepare/source/arrow", "one kind of source, as rows; the only package that knows the format"},
 		{"prepare/source/tfrecord", "one kind of source, as rows"},
 		{"prepare/source/mds", "one kind of source, as rows"},

@@ -222,7 +222,7 @@ func (s *schema) appendLeaves(list []*leaf, n *node, name string, path []int) []
 		return list
 	}
 	l := newLeaf(n, name, path)
-	if f := s.features[name]; f.Type == "ClassLabel" && l.DType != tensor.Invalid && !l.DType.IsFloat() && !l.List &&
+	if f := s.features[name]; f.Type == "ClassLabel" && l.DType != tensor.Invalid && !l.DType.IsFloat() &&
 		l.Shape == nil {
 		l.Classes = f.Names
 	}

@@ -21,6 +21,15 @@ type annotation struct {
 	Crowd        truth           `json:"iscrowd"`
 	Segmentation json.RawMessage `json:"segmentation"`
 	Keypoints    []float64       `json:"keypoints"`
+	panoptic
+}
+
+// called names the annotation, if it has an id.
+func (a *annotation) called() string {
+	if a.ID == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (id %s)", a.ID)
 }
 
 // truth is 0 or 1, or false or true.
@@ -49,14 +58,20 @@ func (s *set) objects(e *entry) ([]objects.Object, error) {
 		}
 		var a annotation
 		err := json.Unmarshal(text, &a)
-		var o objects.Object
-		if err == nil {
+		switch {
+		case err != nil:
+		case a.Segments != nil:
+			var more []objects.Object
+			more, err = s.segments(e, a.panoptic)
+			list = append(list, more...)
+		default:
+			var o objects.Object
 			o, err = s.object(&a)
+			list = append(list, o)
 		}
 		if err != nil {
-			return nil, source.ValueError("annotation %d of image %d (id %s): %w", i, e.ID, a.ID, err)
+			return nil, source.ValueError("annotation %d of image %d%s: %w", i, e.ID, a.called(), err)
 		}
-		list = append(list, o)
 	}
 	return list, nil
 }
@@ -82,7 +97,7 @@ func (s *set) object(a *annotation) (o objects.Object, err error) {
 	if o.Area = (o.Box[2] - o.Box[0]) * (o.Box[3] - o.Box[1]); a.Area != nil {
 		o.Area = *a.Area
 	}
-	o.Draw = func(w, h int) (runs.Mask, error) { return draw(a.Segmentation, polygons, w, h) }
+	o.Draw = func(w, h int) (runs.Mask, error) { return pixelsOf(a.Segmentation, polygons, w, h) }
 	if s.points > 0 {
 		o.Points, err = points(a.Keypoints, s.points)
 	}
@@ -111,8 +126,8 @@ func extent(polygons [][]float64) [4]float64 {
 	return b
 }
 
-// draw returns the pixels of an object.
-func draw(text json.RawMessage, polygons [][]float64, w, h int) (runs.Mask, error) {
+// pixelsOf returns the pixels of an object.
+func pixelsOf(text json.RawMessage, polygons [][]float64, w, h int) (runs.Mask, error) {
 	if len(polygons) > 0 {
 		var parts []runs.Mask
 		for _, p := range polygons {

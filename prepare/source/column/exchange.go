@@ -22,12 +22,35 @@ func HubFeatures(text string) map[string]Feature {
 	}
 	_ = json.Unmarshal([]byte(text), &meta)
 	features := make(map[string]Feature)
-	for name, raw := range meta.Info.Features {
-		var f Feature
-		_ = json.Unmarshal(raw, &f)
-		features[name] = f
-	}
+	addFeatures(features, "", meta.Info.Features)
 	return features
+}
+
+// addFeatures adds features, and those of the members of structs, also of lists of them: objects.category.
+func addFeatures(features map[string]Feature, prefix string, list map[string]json.RawMessage) {
+	for name, raw := range list {
+		var f struct {
+			Feature
+			Inner json.RawMessage `json:"feature"`
+		}
+		if json.Unmarshal(raw, &f) == nil && f.Type != "" {
+			features[prefix+name] = f.Feature
+			raw = f.Inner
+		}
+		var several []json.RawMessage
+		if json.Unmarshal(raw, &several) == nil && len(several) == 1 { // as older ones have lists
+			raw = several[0]
+		}
+		var inner map[string]json.RawMessage
+		if json.Unmarshal(raw, &inner) != nil {
+			continue
+		}
+		if json.Unmarshal(raw, &f.Feature) == nil && f.Type == "ClassLabel" { // a list of labels
+			features[prefix+name] = f.Feature
+		} else if inner["_type"] == nil {
+			addFeatures(features, prefix+name+".", inner)
+		}
+	}
 }
 
 // TwosComplement returns a big-endian integer.

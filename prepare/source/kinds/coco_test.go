@@ -1,6 +1,8 @@
 package kinds
 
 import (
+	"image"
+	"image/color"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -142,4 +144,26 @@ func TestBadCOCO(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
+}
+
+// Segments of panoptic annotations are objects, and their pixels those of the PNG that have their id.
+func TestCOCOPanoptic(t *testing.T) {
+	root := t.TempDir()
+	put(t, root, "annotations/panoptic_val2017.json", `{"images": [{"id": 1, "file_name": "a.jpg", "width": 3, "height": 1}, {"id": 2, "file_name": "b.jpg", "width": 3, "height": 1}],
+	"annotations": [{"image_id": 1, "file_name": "a.png", "segments_info": [{"id": 197121, "category_id": 200, "area": 1, "bbox": [0, 0, 1, 1], "iscrowd": 0},
+		{"id": 5, "category_id": 1, "area": 1, "bbox": [2, 0, 1, 1], "iscrowd": 1}]},
+		{"image_id": 2, "file_name": "../b.png", "segments_info": []}],
+	"categories": [{"id": 1, "name": "person", "isthing": 1}, {"id": 200, "name": "rug", "isthing": 0}]}`)
+	for _, name := range []string{"a.jpg", "b.jpg"} {
+		put(t, root, "val2017/"+name, picture(t, 3, 1))
+	}
+	segments := image.NewNRGBA(image.Rect(0, 0, 3, 1))
+	segments.Set(0, 0, color.NRGBA{1, 2, 3, 255})
+	segments.Set(1, 0, color.NRGBA{0, 0, 0, 255})
+	segments.Set(2, 0, color.NRGBA{5, 0, 0, 255})
+	put(t, root, "annotations/panoptic_val2017/a.png", pngOf(t, segments))
+	checkSamples(t, root, "coco", "boxes,labels,area,iscrowd,masks,mask",
+		"val2017/a.jpg boxes=[0 0 1 1 2 0 3 1] labels=[1 0] area=[1 1] iscrowd=[0 1] masks|100|001 mask|201",
+		`val2017/b.jpg: annotation 0 of image 2: file_name "../b.png" leads out of the folder`,
+	)
 }

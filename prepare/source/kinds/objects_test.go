@@ -3,6 +3,7 @@ package kinds
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -10,7 +11,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/prepare/source"
@@ -138,4 +142,53 @@ func openError(t *testing.T, path string, opts source.Options) string {
 		t.Fatal("it can be opened")
 	}
 	return err.Error()
+}
+
+// Objects in datasets of the Hugging Face Hub are lists of boxes and classes, whose names the features have.
+func TestHubObjects(t *testing.T) {
+	type image struct {
+		Bytes []byte `parquet:"bytes"`
+		Path  string `parquet:"path"`
+	}
+	type objects struct {
+		Box      [][]float32 `parquet:"bbox,list"`
+		Category []int64     `parquet:"category,list"`
+	}
+	type row struct {
+		Image   image   `parquet:"image"`
+		Objects objects `parquet:"objects"`
+	}
+	for name, features := range map[string]string{
+		"sequence": `{"feature": {"bbox": {"feature": {"dtype": "float32", "_type": "Value"}, "length": 4, "_type": "Sequence"}, "category": {"names": ["cat", "dog"], "_type": "ClassLabel"}}, "_type": "Sequence"}`,
+		"struct":   `{"bbox": {"feature": {"dtype": "float32", "_type": "Value"}, "_type": "List"}, "category": {"feature": {"names": ["cat", "dog"], "_type": "ClassLabel"}, "_type": "List"}}`,
+		"list":     `[{"bbox": [{"dtype": "float32", "_type": "Value"}], "category": {"names": ["cat", "dog"], "_type": "ClassLabel"}}]`,
+	} {
+		path := filepath.Join(t.TempDir(), "x.parquet")
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := parquet.NewGenericWriter[row](f, parquet.KeyValueMetadata("huggingface", `{"info": {"features": {"image": {"_type": "Image"}, "objects": `+features+`}}}`))
+		_, err = w.Write([]row{
+			{image{[]byte(picture(t, 6, 5)), "a.png"}, objects{[][]float32{{1, 2, 3, 1}, {0, 0, 1, 1}}, []int64{1, 0}}},
+			{image{[]byte(picture(t, 6, 5)), "b.png"}, objects{[][]float32{{1, 2, 3, 4}}, []int64{0}}}, {Image: image{[]byte(picture(t, 7, 5)), "c.png"}},
+		})
+		if err = errors.Join(err, w.Close(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		s := mustOpen(t, path, source.Options{Fields: "image=images,objects.bbox=boxes:boxes[xywh],objects.category=labels", IsImage: func([]byte) bool { return true }})
+		var got []string
+		for sample := range s.Samples() {
+			got = append(got, sampleText(t, s, sample))
+		}
+		if want := []string{"0 6x5 boxes=[1 2 3 1 0 0 1 1] labels=[1 0]", "1 6x5 boxes=[1 2 3 4] labels=[0]", "2 7x5 boxes=[] labels=[]"}; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		if got := classesOf(s.Info()); !slices.Equal(got, []string{"cat", "dog"}) {
+			t.Errorf("%s: classes %q", name, got)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

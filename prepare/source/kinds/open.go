@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/dataset"
 	"github.com/penstock/penstock/prepare/source/folder"
+	"github.com/penstock/penstock/prepare/source/labelme"
 	"github.com/penstock/penstock/prepare/source/maskfolder"
 	"github.com/penstock/penstock/prepare/source/mds"
 	"github.com/penstock/penstock/prepare/source/parquet"
@@ -60,6 +61,7 @@ var openers = map[string]openFunc{
 	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
 	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": tokens.Open, "zarr": zarr.Open, "view": view.Open,
 	"coco": coco.Open, "voc": voc.Open, "yolo": yolo.Open, "maskfolder": maskfolder.Open,
+	"labelme": labelme.Open,
 }
 
 func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {

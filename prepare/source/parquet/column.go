@@ -232,7 +232,11 @@ func (c *leafColumn) several(name string) (source.Field, error) {
 	case c.shape != nil:
 		return source.NumberField(name, c.DType, c.shape...), nil
 	case rank == 1:
-		return source.RaggedField(name, c.DType), nil
+		field := source.RaggedField(name, c.DType)
+		if c.DType == tensor.Int64 {
+			field.Classes = c.classes
+		}
+		return field, nil
 	case rank == 2 && c.inner > 0:
 		return source.RaggedField(name, c.DType, c.inner), nil
 	}

@@ -214,7 +214,9 @@ func (t *target) numbers(name string, w column.Selection, given column.Type) err
 	default:
 		t.typ = given
 	}
-	t.field = t.typ.FieldOf(name)
+	if t.field = t.typ.FieldOf(name); t.typ.Ragged && len(t.typ.Shape) == 0 && t.typ.DType == tensor.Int64 {
+		t.field.Classes = c.Classes
+	}
 	return nil
 }
 

@@ -43,6 +43,9 @@ type Image struct {
 	Split string // one of Format.Splits, if there are any
 	ID    int64
 
+	// Failed is why the image cannot be read, if that is known.
+	Failed error
+
 	// Read returns what is annotated on the image, whose size it gets. It may run beside those of other images. It is
 	// not called where no field needs it.
 	Read func(w, h int) (Annotation, error)

@@ -24,6 +24,9 @@ type reading struct {
 // open reads the image's file and its objects, and compares them.
 func (r *reading) open(s *samples, img Image) (err error) {
 	r.source, r.image, r.objects = s, img, nil
+	if img.Failed != nil {
+		return img.Failed
+	}
 	if err = (source.Confinement{Dir: img.Dir, Outside: s.outside}).Check(img.File); err != nil {
 		return fmt.Errorf("file %s: %w", filepath.ToSlash(img.File), err)
 	}

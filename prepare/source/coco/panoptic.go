@@ -1,0 +1,97 @@
+package coco
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/png"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/runs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/internal/objects"
+)
+
+// panoptic is an annotation of an image whose segments are in a PNG.
+type panoptic struct {
+	File     string    `json:"file_name"`
+	Segments []segment `json:"segments_info"`
+}
+
+// segment is a part of an image; its pixels have its id.
+type segment struct {
+	ID       uint32    `json:"id"`
+	Category int64     `json:"category_id"`
+	Area     float64   `json:"area"`
+	Box      []float64 `json:"bbox"`
+	Crowd    truth     `json:"iscrowd"`
+}
+
+// segments returns the objects of a panoptic annotation of e.
+func (s *set) segments(e *entry, p panoptic) (list []objects.Object, err error) {
+	if !filepath.IsLocal(filepath.FromSlash(p.File)) {
+		return nil, fmt.Errorf("file_name %q leads out of the folder", p.File)
+	}
+	file := filepath.Join(strings.TrimSuffix(e.file.name, ".json"), filepath.FromSlash(p.File))
+	ids := sync.OnceValues(func() (idMap, error) { return readIDs(file) })
+	for _, g := range p.Segments {
+		class, known := s.classes[g.Category]
+		if !known {
+			return nil, fmt.Errorf("segment %d: category_id %d is none of the categories", g.ID, g.Category)
+		}
+		if len(g.Box) != 4 {
+			return nil, fmt.Errorf("segment %d: bbox has %d numbers, not 4", g.ID, len(g.Box))
+		}
+		list = append(list, objects.Object{
+			Class: class, Area: g.Area, Crowd: bool(g.Crowd), Box: [4]float64{g.Box[0], g.Box[1], g.Box[0] + g.Box[2], g.Box[1] + g.Box[3]},
+			Draw: func(w, h int) (runs.Mask, error) {
+				m, err := ids()
+				if err != nil {
+					return runs.Mask{}, fmt.Errorf("file %s: %w", filepath.ToSlash(file), err)
+				}
+				if m.w != w || m.h != h {
+					return runs.Mask{}, fmt.Errorf("file %s: is %dx%d pixels, and the image %dx%d", filepath.ToSlash(file), m.w, m.h, w, h)
+				}
+				return runs.Bits(h, w, func(x, y int) bool { return m.ids[y*w+x] == g.ID }), nil
+			},
+		})
+	}
+	return list, nil
+}
+
+// idMap is the id of the segment of each pixel.
+type idMap struct {
+	w, h int
+	ids  []uint32
+}
+
+// readIDs reads a PNG of panoptic segments, whose ids are in its colors: red + 256 green + 65536 blue.
+func readIDs(file string) (m idMap, err error) {
+	data, err := source.File(file).Bytes(nil)
+	if err != nil {
+		return m, err
+	}
+	c, err := imagefile.ReadConfig(data)
+	if err == nil {
+		err = c.Check(0)
+	}
+	if err != nil {
+		return m, err
+	}
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return m, source.ValueError("%w", err)
+	}
+	rgba := image.NewRGBA(image.Rect(0, 0, c.Width, c.Height))
+	draw.Draw(rgba, rgba.Rect, img, img.Bounds().Min, draw.Src)
+	m = idMap{c.Width, c.Height, make([]uint32, c.Width*c.Height)}
+	for i := range m.ids {
+		p := rgba.Pix[4*i:]
+		m.ids[i] = uint32(p[0]) | uint32(p[1])<<8 | uint32(p[2])<<16
+	}
+	return m, nil
+}

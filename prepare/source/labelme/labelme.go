@@ -1,0 +1,119 @@
+// Package labelme reads the files of LabelMe: a JSON file for each image. https://github.com/wkentaro/labelme
+package labelme
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/prepare/source/internal/objects"
+)
+
+// Open opens a folder of JSON files, also in folders. Those at the top may be splits. Classes are the labels, by name.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	s := &set{ctx: ctx, root: path, seen: opts.Seen, classes: make(map[string]int64)}
+	format, err := s.open()
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return objects.New(format, objects.Slice(s.images), opts, selection)
+}
+
+// set is what is found in a folder.
+type set struct {
+	ctx     context.Context
+	root    string
+	seen    func(int64)
+	images  []objects.Image
+	classes map[string]int64
+}
+
+func (s *set) open() (format objects.Format, err error) {
+	labels, splits := make(map[string]bool), make(map[string]bool)
+	err = vfs.WalkDir(s.root, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return source.WithoutPath(err)
+		case s.ctx.Err() != nil:
+			return context.Cause(s.ctx)
+		case e.IsDir() || source.IsHidden(e.Name()) || filepath.Ext(e.Name()) != ".json":
+			return nil
+		}
+		return s.add(path, labels, splits)
+	})
+	if err == nil && len(s.images) == 0 {
+		err = errors.New("the folder has no JSON files of LabelMe")
+	}
+	if err != nil {
+		return format, err
+	}
+	format = objects.Format{Kind: "labelme", Path: s.root, Classes: slices.Sorted(maps.Keys(labels)), Splits: slices.Collect(maps.Keys(splits))}
+	for i, name := range format.Classes {
+		s.classes[name] = int64(i)
+	}
+	if len(format.Splits) < 2 || splits[""] {
+		format.Splits = nil
+		for i := range s.images {
+			s.images[i].Split = ""
+		}
+	}
+	slices.SortFunc(format.Splits, source.CompareSplits)
+	slices.SortStableFunc(s.images, func(a, b objects.Image) int { return source.CompareSplits(a.Split, b.Split) })
+	format.MaskClasses = append([]string{"background"}, format.Classes...)
+	format.Default = []string{objects.Images, objects.Boxes, objects.Labels}
+	format.Columns = append(slices.Clone(format.Default), objects.Masks, objects.Mask)
+	return format, nil
+}
+
+// add takes a JSON file. One that cannot be read will be a bad sample.
+func (s *set) add(path string, labels, splits map[string]bool) error {
+	rel, err := filepath.Rel(s.root, path)
+	if err != nil {
+		return err
+	}
+	s.seen(1)
+	split := ""
+	if first, _, deeper := strings.Cut(filepath.ToSlash(rel), "/"); deeper && source.IsSplit(first) {
+		split = first
+	}
+	a, err := parse(path)
+	img := objects.Image{Name: filepath.ToSlash(rel), Dir: s.root, Split: split, File: path}
+	if err != nil {
+		img.Failed = err
+	} else {
+		img.File = a.image(path)
+	}
+	for _, shape := range a.Shapes {
+		labels[shape.Label] = true
+	}
+	splits[split] = true
+	img.Read = func(w, h int) (objects.Annotation, error) { return s.read(path) }
+	s.images = append(s.images, img)
+	return nil
+}
+
+// read returns the objects of an image.
+func (s *set) read(path string) (out objects.Annotation, err error) {
+	a, err := parse(path)
+	if err != nil {
+		return out, err
+	}
+	out.Width, out.Height, out.Upright = a.Width, a.Height, true
+	for _, g := range a.groups() {
+		o, err := object(g)
+		if err != nil {
+			return out, err
+		}
+		o.Class = s.classes[g[0].Label]
+		out.Objects = append(out.Objects, o)
+	}
+	return out, nil
+}

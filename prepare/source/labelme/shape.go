@@ -1,0 +1,174 @@
+package labelme
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/runs"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/internal/objects"
+)
+
+// annotation is a JSON file.
+type annotation struct {
+	Path   string  `json:"imagePath"`
+	Width  int     `json:"imageWidth"`
+	Height int     `json:"imageHeight"`
+	Shapes []shape `json:"shapes"`
+}
+
+// shape is a part of an object.
+type shape struct {
+	Label  string       `json:"label"`
+	Points [][2]float64 `json:"points"`
+	Group  *int64       `json:"group_id"`
+	Type   string       `json:"shape_type"` // a polygon in old files, which have none
+	Mask   string       `json:"mask"`       // a PNG in base64, whose top left is the first point
+}
+
+func parse(path string) (a annotation, err error) {
+	text, err := source.File(path).Bytes(nil)
+	if err != nil {
+		return a, err
+	}
+	if err := json.Unmarshal(text, &a); err != nil {
+		return a, source.ValueError("is not a JSON file of LabelMe: %w", err)
+	}
+	if a.Shapes == nil || a.Path == "" {
+		return a, source.ValueError("is not a JSON file of LabelMe: it has no shapes and imagePath")
+	}
+	return a, nil
+}
+
+// image returns the path of the image, which programs on Windows write with backslashes.
+func (a annotation) image(path string) string {
+	return filepath.Join(filepath.Dir(path), filepath.FromSlash(strings.ReplaceAll(a.Path, `\`, "/")))
+}
+
+// groups returns the shapes of each object: those of one label and group_id are one.
+func (a annotation) groups() (list [][]shape) {
+	type key struct {
+		label string
+		group int64
+	}
+	at := make(map[key]int)
+	for _, s := range a.Shapes {
+		if s.Group == nil {
+			list = append(list, []shape{s})
+			continue
+		}
+		k := key{s.Label, *s.Group}
+		i, known := at[k]
+		if !known {
+			i = len(list)
+			at[k], list = i, append(list, nil)
+		}
+		list[i] = append(list[i], s)
+	}
+	return list
+}
+
+// object makes one of its shapes; the box is around all of them.
+func object(shapes []shape) (o objects.Object, err error) {
+	o.Box = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
+	for _, s := range shapes {
+		b, err := s.box()
+		if err != nil {
+			return o, source.ValueError("shape %q: %w", source.Clip(s.Label), err)
+		}
+		o.Box = [4]float64{min(o.Box[0], b[0]), min(o.Box[1], b[1]), max(o.Box[2], b[2]), max(o.Box[3], b[3])}
+	}
+	o.Area = (o.Box[2] - o.Box[0]) * (o.Box[3] - o.Box[1])
+	o.Draw = func(w, h int) (runs.Mask, error) {
+		var parts []runs.Mask
+		for _, s := range shapes {
+			m, err := s.draw(w, h)
+			if err != nil {
+				return m, err
+			}
+			parts = append(parts, m)
+		}
+		return runs.Union(parts...), nil
+	}
+	return o, nil
+}
+
+// needs is how many points a shape has at least.
+var needs = map[string]int{"polygon": 3, "rectangle": 2, "circle": 2, "line": 2, "linestrip": 2, "point": 1, "points": 1, "mask": 2}
+
+// box returns what is around a shape.
+func (s shape) box() (b [4]float64, err error) {
+	kind := cmp.Or(s.Type, "polygon")
+	n, known := needs[kind]
+	if !known {
+		return b, fmt.Errorf("is of the unknown type %q", source.Clip(kind))
+	}
+	if len(s.Points) < n {
+		return b, fmt.Errorf("a %s of %d points", kind, len(s.Points))
+	}
+	b = [4]float64{s.Points[0][0], s.Points[0][1], s.Points[0][0], s.Points[0][1]}
+	for _, p := range s.Points {
+		b = [4]float64{min(b[0], p[0]), min(b[1], p[1]), max(b[2], p[0]), max(b[3], p[1])}
+	}
+	if kind == "circle" {
+		c, r := s.Points[0], s.radius()
+		b = [4]float64{c[0] - r, c[1] - r, c[0] + r, c[1] + r}
+	}
+	return b, nil
+}
+
+// radius is that of a circle: from its center to the second point.
+func (s shape) radius() float64 {
+	return math.Hypot(s.Points[1][0]-s.Points[0][0], s.Points[1][1]-s.Points[0][1])
+}
+
+// circleCorners are those of the polygon that stands for a circle.
+const circleCorners = 256
+
+// draw returns the pixels of a shape, as COCO's tools fill a polygon.
+func (s shape) draw(w, h int) (runs.Mask, error) {
+	var corners []float64
+	switch kind := cmp.Or(s.Type, "polygon"); kind {
+	case "polygon":
+		for _, p := range s.Points {
+			corners = append(corners, p[0], p[1])
+		}
+	case "rectangle":
+		a, b := s.Points[0], s.Points[1]
+		corners = []float64{a[0], a[1], b[0], a[1], b[0], b[1], a[0], b[1]}
+	case "circle":
+		for i := range circleCorners {
+			sin, cos := math.Sincos(2 * math.Pi * float64(i) / circleCorners)
+			corners = append(corners, s.Points[0][0]+s.radius()*cos, s.Points[0][1]+s.radius()*sin)
+		}
+	case "mask":
+		return s.bitmap(w, h)
+	default:
+		return runs.Mask{}, fmt.Errorf("a %s has no area", kind)
+	}
+	return runs.Polygon(corners, h, w)
+}
+
+// bitmap returns the pixels of a shape that is a PNG.
+func (s shape) bitmap(w, h int) (runs.Mask, error) {
+	file, err := base64.StdEncoding.DecodeString(s.Mask)
+	if err != nil {
+		return runs.Mask{}, fmt.Errorf("mask: %w", err)
+	}
+	m, err := new(imagefile.Decoder).Numbers(bytes.Clone(file))
+	if err != nil {
+		return runs.Mask{}, fmt.Errorf("mask: %w", err)
+	}
+	left, top := int(math.Round(s.Points[0][0])), int(math.Round(s.Points[0][1]))
+	return runs.Bits(h, w, func(x, y int) bool {
+		x, y = x-left, y-top
+		return x >= 0 && y >= 0 && x < m.W && y < m.H && m.Pix[(y*m.W+x)*m.DType.Size()] != 0
+	}), nil
+}
