@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/hdfscluster"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/loader"
@@ -65,7 +66,7 @@ func TestHDFS(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSame(t, filepath.Join(fetchBucket(t, bucket, "lab/merged/"), "lab/merged"), local)
-	for o, err := range remote.NewClient(bucket, remote.Policy{}).List(t.Context(), "lab/", "/") {
+	for o, err := range requests.NewClient(bucket, remote.Policy{}).List(t.Context(), "lab/", "/") {
 		if err != nil || o.Key != "lab/built/" && o.Key != "lab/merged/" {
 			t.Errorf("%s is left, %v", o.Key, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
@@ -50,13 +51,13 @@ func (b remoteRun) markMerged(folders, paths []string, s *Summary, last string) 
 	if err != nil {
 		return err
 	}
-	return b.eachMark(folders, func(c *remote.Client, key string) error {
+	return b.eachMark(folders, func(c *requests.Client, key string) error {
 		return c.WriteAll(b.Context, key, text, remote.WriteOptions{ContentType: "application/json"})
 	})
 }
 
 // eachMark calls f for the marks of those folders that are in buckets.
-func (b remoteRun) eachMark(folders []string, f func(c *remote.Client, key string) error) error {
+func (b remoteRun) eachMark(folders []string, f func(c *requests.Client, key string) error) error {
 	for _, folder := range folders {
 		if !upload.InBucket(folder) {
 			continue
@@ -119,7 +120,7 @@ func (b remoteRun) removeLeft(m MergeConfig, d *upload.Destination, folders, pat
 
 // mark returns the first mark of some folders; nil if there is none.
 func (b remoteRun) mark(folders []string) (mark *mergedMark, err error) {
-	err = b.eachMark(folders, func(c *remote.Client, key string) error {
+	err = b.eachMark(folders, func(c *requests.Client, key string) error {
 		if mark != nil {
 			return nil
 		}
@@ -138,7 +139,7 @@ func (b remoteRun) mark(folders []string) (mark *mergedMark, err error) {
 
 // unmark removes the marks of some folders.
 func (b remoteRun) unmark(folders []string) error {
-	return b.eachMark(folders, func(c *remote.Client, key string) error {
+	return b.eachMark(folders, func(c *requests.Client, key string) error {
 		if err := c.Delete(b.Context, key); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/remote"
@@ -63,7 +64,7 @@ func (b *mortalBucket) copied(t *testing.T) *mortalBucket {
 	t.Helper()
 	out := &mortalBucket{Memory: &remote.Memory{Name: b.Name, Pages: b.Pages}, deletes: -1}
 	for _, key := range keysOf(t, b, "") {
-		data, _, err := remote.NewClient(b, remote.Policy{}).ReadAll(t.Context(), key, 1<<30)
+		data, _, err := requests.NewClient(b, remote.Policy{}).ReadAll(t.Context(), key, 1<<30)
 		if err != nil {
 			t.Fatal(err)
 		}

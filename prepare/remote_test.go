@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
@@ -80,7 +81,7 @@ func useURLs(t *testing.T, b remote.Bucket) {
 
 func fillBucket(t *testing.T, b remote.Bucket, folder, key string) {
 	t.Helper()
-	c := remote.NewClient(b, remote.Policy{})
+	c := requests.NewClient(b, remote.Policy{})
 	for name, data := range foldertest.Files(t, folder) {
 		at := key
 		if name != "." {
@@ -96,7 +97,7 @@ func fillBucket(t *testing.T, b remote.Bucket, folder, key string) {
 func fetchBucket(t *testing.T, b remote.Bucket, key string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
-	c := remote.NewClient(b, remote.Policy{})
+	c := requests.NewClient(b, remote.Policy{})
 	for _, name := range keysOf(t, b, key) {
 		data, _, err := c.ReadAll(t.Context(), name, 1<<30)
 		if err != nil {
@@ -109,7 +110,7 @@ func fetchBucket(t *testing.T, b remote.Bucket, key string) (folder string) {
 
 func keysOf(t *testing.T, b remote.Bucket, prefix string) (keys []string) {
 	t.Helper()
-	for o, err := range remote.NewClient(b, remote.Policy{}).List(t.Context(), prefix, "") {
+	for o, err := range requests.NewClient(b, remote.Policy{}).List(t.Context(), prefix, "") {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
@@ -276,7 +277,7 @@ func TestSentIsLookedAt(t *testing.T) {
 		k, local := streamed(t, 60, nil)
 		b.refuse(t, k)
 		key := "ds/images-00000.npy"
-		data, _, err := remote.NewClient(b, remote.Policy{}).ReadAll(t.Context(), key, 1<<20)
+		data, _, err := requests.NewClient(b, remote.Policy{}).ReadAll(t.Context(), key, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"io"
+	"strings"
 )
 
 // Bucket is a store of objects: bytes under a key. Keys are UTF-8 with "/" between their parts,
@@ -79,4 +80,15 @@ type Writer interface {
 	io.Writer
 	Commit() error
 	Close() error
+}
+
+// NameOf returns where an object of a bucket is, for people: the key comes before the options
+// of the bucket's name.
+func NameOf(b Bucket, key string) string {
+	name, options, ok := strings.Cut(b.String(), "?")
+	name = strings.TrimSuffix(name, "/") + "/" + key
+	if ok {
+		name += "?" + options
+	}
+	return name
 }

@@ -2,7 +2,6 @@
 // Cloud Storage, Azure, or anything else that a Bucket is written for.
 //
 //	Bucket   what a store has to offer: stat, ranged reads, listing by page, writers
-//	Client   a Bucket with retries, deadlines and hedged reads; what programs use
 //	URL      s3://bucket/key?region=..., taken apart, and printed without its secrets
 //
 // The package itself speaks no protocol and needs the standard library only. Package

@@ -42,8 +42,9 @@ type Error struct {
 	// Policy.Total.
 	After time.Duration
 
-	cause  error // of a context
-	absent bool  // nothing listens there, or the host has no address
+	Absent bool // nothing listens there, or the host has no address
+
+	cause error // of a context
 }
 
 // NewError describes a failed request. Of cause it keeps the text, redacted, and whether it
@@ -52,7 +53,7 @@ func NewError(op, object string, kind, cause error) *Error {
 	e := &Error{Op: op, Object: Redact(object), Kind: kind}
 	if cause != nil {
 		e.Detail = Redact(cause.Error())
-		e.absent = nobodyThere(cause)
+		e.Absent = isAbsent(cause)
 	}
 	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(cause, end) {
@@ -62,13 +63,13 @@ func NewError(op, object string, kind, cause error) *Error {
 	return e
 }
 
-// nobodyThere reports whether a request failed as nothing listens at the address, or the host's
+// isAbsent reports whether a request failed as nothing listens at the address, or the host's
 // name has none.
-func nobodyThere(err error) bool {
+func isAbsent(err error) bool {
 	var dns *net.DNSError
 	var own *Error
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &own) &&
-		own.absent
+		own.Absent
 }
 
 // Error says what failed, where, and why.
@@ -95,23 +96,4 @@ func (e *Error) Unwrap() []error {
 		}
 	}
 	return list
-}
-
-// after returns the pause that a store asks for.
-func after(err error) time.Duration {
-	var own *Error
-	if errors.As(err, &own) {
-		return own.After
-	}
-	return 0
-}
-
-// Permanent reports whether trying again cannot help.
-func Permanent(err error) bool {
-	for _, kind := range []error{ErrNotFound, ErrNoBucket, ErrPermission, ErrExists, ErrChanged, ErrInvalid} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
 }

@@ -3,11 +3,10 @@ package remote
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
-// Policy says how a Client treats a store that does not answer as it should. The zero value of
+// Policy says how package mirror treats a store that does not answer as it should. The zero value of
 // every field is usable.
 type Policy struct {
 	Attempts int // of one request; 0 means 8
@@ -23,26 +22,6 @@ type Policy struct {
 	Retry func(text string)
 }
 
-// refusedAttempts is how often a request is made, beside the SDK's own attempts, where nothing listens, or the host has
-// no address, as long as the store has answered nothing yet: then its name is wrong, or it is not running. A store that
-// has answered may come back, and is asked as often as any other.
-const refusedAttempts = 1
-
-func (p Policy) withDefaults() Policy {
-	set := func(d *time.Duration, to time.Duration) {
-		if *d == 0 {
-			*d = to
-		}
-	}
-	if p.Attempts == 0 {
-		p.Attempts = 8
-	}
-	set(&p.Total, time.Minute)
-	set(&p.Stall, 10*time.Second)
-	set(&p.Backoff, 50*time.Millisecond)
-	return p
-}
-
 // Validate reports every field that cannot be.
 func (p Policy) Validate() error {
 	var errs []error
@@ -56,17 +35,4 @@ func (p Policy) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-const maxBackoff = 5 * time.Second
-
-// pause returns how long to wait before attempt n, 1 being the second: somewhere between half
-// and all of what doubles each time, so that clients that failed together do not come back
-// together.
-func (p Policy) pause(n int) time.Duration {
-	d := min(maxBackoff, p.Backoff<<min(n-1, 20))
-	if d <= 0 {
-		d = maxBackoff
-	}
-	return d/2 + time.Duration(rand.Int64N(int64(d/2)+1))
 }

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// Schemes are those of the URLs that name objects.
-var Schemes = []string{"s3", "gs", "azblob", "hdfs", "https", "http", "hf", "file"}
+// schemes are those of the URLs that name objects.
+var schemes = []string{"s3", "gs", "azblob", "hdfs", "https", "http", "hf", "file"}
 
-// SchemeList names the Schemes, for people.
+// SchemeList names the schemes of URLs, for people.
 func SchemeList() string {
-	last := len(Schemes) - 1
-	return strings.Join(Schemes[:last], "://, ") + ":// and " + Schemes[last] + "://"
+	last := len(schemes) - 1
+	return strings.Join(schemes[:last], "://, ") + ":// and " + schemes[last] + "://"
 }
 
 // URL is where an object or a folder of objects is: s3://bucket/key?options. The opener of the
@@ -35,10 +35,10 @@ type URL struct {
 }
 
 // IsURL reports whether text is to be taken for a URL and not for a path: it starts with one
-// of the Schemes and "://".
+// of the known schemes and "://".
 func IsURL(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
-	return ok && slices.Contains(Schemes, scheme)
+	return ok && slices.Contains(schemes, scheme)
 }
 
 // ParseURL takes a URL apart. Its errors have no secrets in them.
@@ -51,7 +51,7 @@ func ParseURL(text string) (*URL, error) {
 		}
 		return nil, fmt.Errorf("remote: %s: %s", Redact(text), Redact(err.Error()))
 	}
-	if !slices.Contains(Schemes, u.Scheme) {
+	if !slices.Contains(schemes, u.Scheme) {
 		return nil, fmt.Errorf("remote: %s: its scheme is none of %s", Redact(text), SchemeList())
 	}
 	query, err := url.ParseQuery(u.RawQuery)

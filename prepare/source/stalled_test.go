@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/remote"
@@ -43,7 +44,7 @@ func (b *stalledBody) Read([]byte) (int, error) {
 // A server that sends headers and no bytes is given up once: detection does not ask it again under each name and format.
 func TestStalledServer(t *testing.T) {
 	b := &stalling{Memory: &remote.Memory{Name: "mem://lab", Pages: 3}}
-	c := remote.NewClient(b, remote.Policy{Attempts: 3, Stall: 10 * time.Millisecond, Backoff: time.Millisecond, Hedge: -1})
+	c := requests.NewClient(b, remote.Policy{Attempts: 3, Stall: 10 * time.Millisecond, Backoff: time.Millisecond, Hedge: -1})
 	if err := c.WriteAll(t.Context(), "x.tar.gz", make([]byte, 5000), remote.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -30,7 +31,7 @@ func openDir(t *testing.T) (remote.Bucket, string) {
 
 func TestFilesAsABucket(t *testing.T) {
 	b, dir := openDir(t)
-	c := remote.NewClient(b, remote.Policy{})
+	c := requests.NewClient(b, remote.Policy{})
 	data := bytes.Repeat([]byte("penstock"), 1000)
 	if err := c.WriteAll(t.Context(), "ds/a/b.bin", data, remote.WriteOptions{}); err != nil {
 		t.Fatal(err)

@@ -25,15 +25,23 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	c := remote.NewClient(bucket, remote.Policy{})
-	defer c.Close()
-	if err := c.WriteAll(ctx, u.Key+"/hello.txt", []byte("hello"), remote.WriteOptions{}); err != nil {
+	defer bucket.Close()
+	w, err := bucket.NewWriter(ctx, u.Join("hello.txt").Key, remote.WriteOptions{})
+	if err != nil {
 		log.Fatal(err)
 	}
-	for o, err := range c.List(ctx, u.Key+"/", "") {
-		if err != nil {
-			log.Fatal(err)
-		}
+	defer w.Close()
+	if _, err := w.Write([]byte("hello")); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Commit(); err != nil {
+		log.Fatal(err)
+	}
+	page, err := bucket.ListPage(ctx, u.Key+"/", "", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, o := range page.Objects {
 		fmt.Println(o.Key, o.Size)
 	}
 	// Output:

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -80,7 +81,7 @@ func TestHostileEndpoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(attack))
 			defer s.Close()
-			c := remote.NewClient(openS3(t, s.URL), remote.Policy{Attempts: 3, Backoff: time.Millisecond, Stall: 2 * time.Second, Total: 10 * time.Second, Hedge: -1})
+			c := requests.NewClient(openS3(t, s.URL), remote.Policy{Attempts: 3, Backoff: time.Millisecond, Stall: 2 * time.Second, Total: 10 * time.Second, Hedge: -1})
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			var before, after runtime.MemStats
@@ -116,7 +117,7 @@ func TestRedirectsGetNoCredentials(t *testing.T) {
 			http.Redirect(w, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1)+r.URL.Path, code)
 		}))
 		defer s.Close()
-		c := remote.NewClient(openS3(t, s.URL), remote.Policy{Attempts: 1, Total: 10 * time.Second})
+		c := requests.NewClient(openS3(t, s.URL), remote.Policy{Attempts: 1, Total: 10 * time.Second})
 		for what, do := range map[string]func() error{
 			"stat":   func() error { _, err := c.Stat(t.Context(), "x"); return err },
 			"read":   func() error { _, _, err := c.ReadAll(t.Context(), "x", 1<<20); return err },
@@ -144,7 +145,7 @@ func TestListingWithoutParts(t *testing.T) {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, "<ListBucketResult>%s</ListBucketResult>", text)
 		}))
-		c := remote.NewClient(openS3(t, s.URL), remote.Policy{Attempts: 1})
+		c := requests.NewClient(openS3(t, s.URL), remote.Policy{Attempts: 1})
 		var err error
 		for _, err = range c.List(t.Context(), "", "") {
 		}
@@ -161,7 +162,7 @@ func TestListingThatRepeats(t *testing.T) {
 		fmt.Fprint(w, `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>again</NextContinuationToken><Contents><Key>a</Key><Size>1</Size><LastModified>2020-01-01T00:00:00Z</LastModified><ETag>"1"</ETag></Contents></ListBucketResult>`)
 	}))
 	defer s.Close()
-	c := remote.NewClient(openS3(t, s.URL), remote.Policy{})
+	c := requests.NewClient(openS3(t, s.URL), remote.Policy{})
 	n := 0
 	var err error
 	for _, err = range c.List(t.Context(), "", "") {

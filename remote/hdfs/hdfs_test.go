@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/hdfscluster"
 	"github.com/penstock/penstock/remote"
 )
@@ -46,7 +47,7 @@ func content(n, seed int) []byte {
 func TestCluster(t *testing.T) {
 	cluster := hdfscluster.Start(t, 2)
 	b := open(t, cluster.URL(""))
-	c := remote.NewClient(b, remote.Policy{Hedge: -1})
+	c := requests.NewClient(b, remote.Policy{Hedge: -1})
 	ctx := t.Context()
 	big := content(5<<20+777, 1) // six blocks
 	write := func(key string, data []byte) {
@@ -240,12 +241,12 @@ func TestHostileNamenode(t *testing.T) {
 		}
 	}()
 	policy := remote.Policy{Attempts: 2, Backoff: time.Millisecond, Total: 10 * time.Second}
-	c := remote.NewClient(open(t, "hdfs://"+address), policy)
+	c := requests.NewClient(open(t, "hdfs://"+address), policy)
 	if _, err := c.Stat(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "user somebody, namenode "+address) {
 		t.Errorf("a server of HTTP: %v", err)
 	}
 	l.Close()
-	c = remote.NewClient(open(t, "hdfs://"+address), policy)
+	c = requests.NewClient(open(t, "hdfs://"+address), policy)
 	if _, err := c.Stat(t.Context(), "x"); !errors.Is(err, remote.ErrUnavailable) || !strings.Contains(err.Error(), "connection refused") || c.Stats().Requests != 1 {
 		t.Errorf("nobody there: %v after %d requests", err, c.Stats().Requests)
 	}

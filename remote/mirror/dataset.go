@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -25,7 +26,7 @@ type Dataset struct {
 // cache is the mirror of a dataset and what fetches into it: the Pager of package mmapds.
 type cache struct {
 	opts   Options
-	client *remote.Client
+	client *requests.Client
 	name   string        // where the dataset lies, for people
 	trip   time.Duration // what the first answer of the store took
 
@@ -59,7 +60,7 @@ func Open(ctx context.Context, b remote.Bucket, key string, opts Options) (*Data
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mirror: %w", err), b.Close())
 	}
-	c := &cache{opts: opts, client: remote.NewClient(b, opts.Policy)}
+	c := &cache{opts: opts, client: requests.NewClient(b, opts.Policy)}
 	c.name = c.client.Name(key)
 	c.sums = checksums{files: &c.files, client: c.client, counts: &c.counts}
 	c.index.files, c.index.sums, c.index.counts = &c.files, &c.sums, &c.counts

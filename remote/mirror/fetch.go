@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -20,7 +21,7 @@ const waitOther = 30 * time.Second
 // fetcher brings blocks of one version of a dataset from its bucket into the mirror.
 type fetcher struct {
 	c       *cache
-	client  *remote.Client
+	client  *requests.Client
 	version version
 }
 

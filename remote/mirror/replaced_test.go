@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -49,7 +50,7 @@ func replace(t *testing.T, b *remote.Memory, other bool, gone func(key string) b
 		if err := b.Delete(t.Context(), o.Key); err != nil {
 			t.Fatal(err)
 		}
-		data, _, err := remote.NewClient(with, remote.Policy{}).ReadAll(t.Context(), o.Key, 1<<30)
+		data, _, err := requests.NewClient(with, remote.Policy{}).ReadAll(t.Context(), o.Key, 1<<30)
 		if err == nil && other {
 			for i := range data {
 				data[i] ^= byte(i % 7) // bytes of other records

@@ -6,7 +6,7 @@ import (
 	"path"
 
 	"github.com/penstock/penstock/internal/layout"
-	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/store"
 )
 
@@ -14,7 +14,7 @@ import (
 // first needed, or of blocks without one, what they had when they came.
 type checksums struct {
 	files  *files
-	client *remote.Client
+	client *requests.Client
 	counts *counts
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/webtest"
 	"github.com/penstock/penstock/remote"
 )
@@ -60,7 +61,7 @@ func TestHub(t *testing.T) {
 	if b.String() != "hf://datasets/lab/birds@refs/convert/parquet" {
 		t.Error(b)
 	}
-	c := remote.NewClient(b, quick)
+	c := requests.NewClient(b, quick)
 	for name, f := range hubFiles {
 		readAll(t, c, name, f.Data)
 	}
@@ -204,7 +205,7 @@ func TestHostileHub(t *testing.T) {
 			b := openHub(t, start(t, http.HandlerFunc(attack)), "hf://datasets/lab/birds@"+commit, "HF_TOKEN", hfToken)
 			n := 0
 			var err error
-			for _, err = range remote.NewClient(b, quick).List(t.Context(), "d/", "/") {
+			for _, err = range requests.NewClient(b, quick).List(t.Context(), "d/", "/") {
 				if err == nil {
 					n++
 				}
@@ -226,7 +227,7 @@ func TestFaultyHub(t *testing.T) {
 	cdn := start(t, webtest.Faulty(webtest.Files(hubFiles), &faults))
 	h := &webtest.Hub{Dataset: "lab/birds", Branch: "main", Commit: commit, Files: hubFiles, Token: hfToken, CDN: cdn, Page: 2}
 	b := openHub(t, start(t, webtest.Faulty(h, &faults)), "hf://datasets/lab/birds", "HF_TOKEN", hfToken)
-	c := remote.NewClient(b, remote.Policy{Backoff: time.Millisecond, Hedge: -1})
+	c := requests.NewClient(b, remote.Policy{Backoff: time.Millisecond, Hedge: -1})
 	var keys []string
 	for o, err := range c.List(t.Context(), "", "") {
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/webtest"
 	"github.com/penstock/penstock/remote"
 )
@@ -61,7 +62,7 @@ func TestFilesOfAServer(t *testing.T) {
 	files := fstest.MapFS{"a/big.bin": {Data: big}, "a/empty": {}, "ä b%.txt": {Data: []byte("name")}, "ds/manifest.json": {Data: []byte("{}")}}
 	url := start(t, webtest.Files(files))
 	b, _ := open(t, url+"/a/big.bin")
-	c := remote.NewClient(b, quick)
+	c := requests.NewClient(b, quick)
 	o, err := c.Stat(t.Context(), "a/big.bin")
 	if err != nil || o.Size != int64(len(big)) || !strings.HasPrefix(o.ETag, `"`) {
 		t.Fatalf("%+v, %v", o, err)
@@ -123,7 +124,7 @@ func TestReplacedFiles(t *testing.T) {
 			header(w.Header(), v)
 			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content(1000+v)))
 		})))
-		c := remote.NewClient(b, quick)
+		c := requests.NewClient(b, quick)
 		o, err := c.Stat(t.Context(), "x")
 		if err != nil || o.ETag == "" {
 			t.Errorf("%s: %+v, %v", name, o, err)
@@ -145,7 +146,7 @@ func TestServerWithoutRanges(t *testing.T) {
 		w.Header().Set("Content-Length", fmt.Sprint(len(data)))
 		_, _ = w.Write(data)
 	})))
-	c := remote.NewClient(b, quick)
+	c := requests.NewClient(b, quick)
 	o, err := c.Stat(t.Context(), "x")
 	got := make([]byte, 100)
 	if err == nil {
@@ -236,7 +237,7 @@ func TestRedirects(t *testing.T) {
 		}
 	}))
 	b, _ := open(t, strings.Replace(url, "http://", "http://me:hunter2@", 1)+"/y?sig=hunter2")
-	c := remote.NewClient(b, quick)
+	c := requests.NewClient(b, quick)
 	for _, key := range []string{"same", "away", "away", "away"} {
 		got := make([]byte, 100)
 		if err := c.ReadAt(t.Context(), remote.Object{Key: key}, 50, got); err != nil || !bytes.Equal(got, content(1000)[50:150]) {
@@ -398,7 +399,7 @@ func TestHostileServer(t *testing.T) {
 			b, _ := open(t, start(t, http.HandlerFunc(attack)))
 			policy := quick
 			policy.Stall = 200 * time.Millisecond
-			c := remote.NewClient(b, policy)
+			c := requests.NewClient(b, policy)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
 			var before, after runtime.MemStats
@@ -427,7 +428,7 @@ func TestFaultyServer(t *testing.T) {
 	var faults atomic.Int64
 	data := content(200_000)
 	b, _ := open(t, start(t, webtest.Faulty(webtest.Files(fstest.MapFS{"x": {Data: data}}), &faults)))
-	c := remote.NewClient(b, remote.Policy{Backoff: time.Millisecond, Hedge: -1})
+	c := requests.NewClient(b, remote.Policy{Backoff: time.Millisecond, Hedge: -1})
 	readAll(t, c, "x", data)
 	if st := c.Stats(); faults.Load() < 20 || st.Retries < 15 {
 		t.Errorf("%d faults, %+v", faults.Load(), st)
@@ -435,7 +436,7 @@ func TestFaultyServer(t *testing.T) {
 }
 
 // readAll reads an object in several ways, and compares it.
-func readAll(t *testing.T, c *remote.Client, key string, want []byte) {
+func readAll(t *testing.T, c *requests.Client, key string, want []byte) {
 	t.Helper()
 	o, err := c.Stat(t.Context(), key)
 	if err != nil {

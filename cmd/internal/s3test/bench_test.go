@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -211,7 +212,7 @@ func plainLoop(b *testing.B, url string, d *mirror.Dataset, n int) time.Duration
 	defer bucket.Close()
 	size := d.Specs()[0].RecordBytes()
 	buf := make([]byte, size)
-	c := remote.NewClient(bucket, remote.Policy{Hedge: -1})
+	c := requests.NewClient(bucket, remote.Policy{Hedge: -1})
 	o := remote.Object{Key: u.Key + "/images-00000.npy"}
 	began := time.Now()
 	for i := range n {
@@ -229,7 +230,7 @@ func download(b *testing.B, url string, local *mmapds.Dataset) float64 {
 		b.Fatal(err)
 	}
 	defer bucket.Close()
-	c := remote.NewClient(bucket, remote.Policy{Hedge: -1})
+	c := requests.NewClient(bucket, remote.Policy{Hedge: -1})
 	type piece struct {
 		key    string
 		off, n int64

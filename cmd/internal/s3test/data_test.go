@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/remote"
@@ -94,7 +95,7 @@ func digest(t testing.TB, src loader.Source, opts loader.Options, epoch int) (su
 // upload writes the files of a folder, or a file, to a bucket with its writers.
 func upload(t testing.TB, b remote.Bucket, dir, key string) {
 	t.Helper()
-	c := remote.NewClient(b, remote.Policy{})
+	c := requests.NewClient(b, remote.Policy{})
 	for name, data := range foldertest.Files(t, dir) {
 		if err := c.WriteAll(t.Context(), path.Join(key, filepath.ToSlash(name)), []byte(data), remote.WriteOptions{}); err != nil {
 			t.Fatal(err)
@@ -110,7 +111,7 @@ func fetch(t *testing.T, url string) (dir string) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	c := remote.NewClient(b, remote.Policy{})
+	c := requests.NewClient(b, remote.Policy{})
 	dir = t.TempDir()
 	for o, err := range c.List(t.Context(), u.Key+"/", "") {
 		if err != nil {

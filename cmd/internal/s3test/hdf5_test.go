@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -56,7 +57,7 @@ func put(t *testing.T, url string, data []byte) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if err := remote.NewClient(b, remote.Policy{}).WriteAll(t.Context(), u.Key, data, remote.WriteOptions{}); err != nil {
+	if err := requests.NewClient(b, remote.Policy{}).WriteAll(t.Context(), u.Key, data, remote.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

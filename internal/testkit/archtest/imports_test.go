@@ -44,6 +44,7 @@ var layers = [][]place{
 	{
 		{"internal/testkit/crash", "records what a program does to files, for tests, whatever is in them"},
 		{"internal/testkit/h5test", "asks h5py, for tests of every package that reads or writes HDF5"},
+		{"internal/requests", "requests to a bucket that are repeated, whatever they are for"},
 		{"internal/testkit/hostilebucket", "a bucket that answers wrongly, for tests of all that read and write buckets"},
 		{"remote/web", "files of web servers behind package remote's Bucket; it needs the standard library only"},
 		{"remote/hdfs", "files of a Hadoop cluster behind package remote's Bucket"},

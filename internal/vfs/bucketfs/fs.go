@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -18,14 +19,14 @@ import (
 // They hold up to 128 MiB of blocks of objects, for all open files together.
 type FS struct {
 	ctx    context.Context
-	client *remote.Client
+	client *requests.Client
 	prefix string // with a slash at its end, or empty
 	cache  *cache
 }
 
 // New returns the objects whose keys begin with prefix and a slash, or all for an empty
 // prefix. Its requests end with ctx.
-func New(ctx context.Context, c *remote.Client, prefix string) *FS {
+func New(ctx context.Context, c *requests.Client, prefix string) *FS {
 	if prefix = strings.Trim(prefix, "/"); prefix != "" {
 		prefix += "/"
 	}

@@ -13,11 +13,12 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/remote"
 )
 
-func put(t testing.TB, c *remote.Client, key string, data []byte) {
+func put(t testing.TB, c *requests.Client, key string, data []byte) {
 	t.Helper()
 	if err := c.WriteAll(context.Background(), key, data, remote.WriteOptions{}); err != nil {
 		t.Fatal(err)
@@ -34,9 +35,9 @@ func noise(n int) []byte {
 }
 
 // mounted returns the paths of a bucket with some objects, three names a page.
-func mounted(t *testing.T) (*remote.Client, *FS) {
+func mounted(t *testing.T) (*requests.Client, *FS) {
 	t.Helper()
-	c := remote.NewClient(&remote.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
+	c := requests.NewClient(&remote.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
 	for _, key := range []string{"top.txt", "photos/cat/1.jpg", "photos/cat/2.jpg", "photos/cat/3.jpg", "photos/cat/4.jpg", "photos/dog/1.jpg", "photos/read.me", "photosynthesis"} {
 		put(t, c, key, []byte(key))
 	}
@@ -151,7 +152,7 @@ func (c *counting) ReadRange(ctx context.Context, key string, off, n int64, etag
 // replaced is found out.
 func TestBlocksAreSharedAndOfOneVersion(t *testing.T) {
 	b := &counting{Memory: &remote.Memory{}}
-	c := remote.NewClient(b, remote.Policy{Hedge: -1})
+	c := requests.NewClient(b, remote.Policy{Hedge: -1})
 	data := noise(1000)
 	put(t, c, "x", data)
 	f, err := New(t.Context(), c, "").Open("x")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/prepare/source"
@@ -22,7 +23,7 @@ func mount(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	defer z.Close()
-	c := remote.NewClient(&remote.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
+	c := requests.NewClient(&remote.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
 	put := func(key string, data []byte) {
 		if err := c.WriteAll(t.Context(), key, data, remote.WriteOptions{}); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
@@ -97,12 +98,12 @@ func (b *Buckets) Close() {
 }
 
 // Client opens the bucket of a URL.
-func (b *Buckets) Client(text string) (*remote.Client, *remote.URL, error) {
+func (b *Buckets) Client(text string) (*requests.Client, *remote.URL, error) {
 	bucket, u, err := OpenURL(b.Context, text)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := remote.NewClient(bucket, remote.Policy{Retry: b.Warn})
+	c := requests.NewClient(bucket, remote.Policy{Retry: b.Warn})
 	b.open = append(b.open, func() { _ = c.Close() })
 	return c, u, nil
 }
@@ -135,7 +136,7 @@ func (b *Buckets) MountAll(texts []string) (paths []string, err error) {
 
 // mountBucket mounts a bucket that is not mounted yet. Its path has its name, with a number
 // where another one of that name is.
-func (b *Buckets) mountBucket(c *remote.Client, u *remote.URL) string {
+func (b *Buckets) mountBucket(c *requests.Client, u *remote.URL) string {
 	root := u.Scheme + ":/" + u.Bucket
 	for n := 2; vfs.Mounted(root); n++ {
 		root = fmt.Sprintf("%s:/%s~%d", u.Scheme, u.Bucket, n)

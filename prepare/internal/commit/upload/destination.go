@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
@@ -25,7 +26,7 @@ import (
 // Destination is a dataset in a bucket, and where it is built.
 type Destination struct {
 	Context context.Context
-	Client  *remote.Client
+	Client  *requests.Client
 	URL     *remote.URL
 	Text    string // as it was given: with the options, and perhaps secrets
 	spool   string // folder of our own

@@ -10,13 +10,14 @@ import (
 	"sync"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
 
 // queue sends files to a bucket, some at a time. The first error ends it.
 type queue struct {
-	client *remote.Client
+	client *requests.Client
 	ctx    context.Context
 	cancel context.CancelFunc
 	sent   func(bytes int64) // called by one goroutine at a time
@@ -38,7 +39,7 @@ type item struct {
 	keep      bool   // the file, when it is sent; otherwise a marker takes its place
 }
 
-func newQueue(ctx context.Context, c *remote.Client, workers int, sent func(int64)) *queue {
+func newQueue(ctx context.Context, c *requests.Client, workers int, sent func(int64)) *queue {
 	s := &queue{client: c, sent: sent}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.change = sync.NewCond(&s.mu)
@@ -201,7 +202,7 @@ func lost(name string) error {
 }
 
 // SameObject reads an object and makes sure that it has a checksum.
-func SameObject(ctx context.Context, c *remote.Client, o remote.Object, crc string) error {
+func SameObject(ctx context.Context, c *requests.Client, o remote.Object, crc string) error {
 	r := c.NewReader(ctx, o, 0, -1)
 	defer r.Close()
 	var sent layout.CRCWriter
@@ -227,7 +228,7 @@ func CRCOf(path string) (string, error) {
 }
 
 // sendFile sends one file and returns the CRC32C of what was sent.
-func sendFile(ctx context.Context, c *remote.Client, path, key string, opts remote.WriteOptions) (crc string,
+func sendFile(ctx context.Context, c *requests.Client, path, key string, opts remote.WriteOptions) (crc string,
 	err error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,4 +1,6 @@
-package remote
+// Package requests makes requests to a remote.Bucket as programs do: those that fail are repeated,
+// and those that stall are given up.
+package requests
 
 import (
 	"bytes"
@@ -10,14 +12,16 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/penstock/penstock/remote"
 )
 
 // Client is a Bucket as programs use it: what fails is tried again, after a pause that grows;
 // what stalls is given up, or asked for a second time beside the first; a body that ends too
 // early goes on where it ended. Its methods may be called from any goroutine.
 type Client struct {
-	bucket Bucket
-	policy Policy
+	bucket remote.Bucket
+	policy remote.Policy
 	pace   pace
 	counts counts
 
@@ -25,36 +29,25 @@ type Client struct {
 }
 
 // NewClient returns a Client of a bucket. It panics if the policy is not valid.
-func NewClient(b Bucket, p Policy) *Client {
+func NewClient(b remote.Bucket, p remote.Policy) *Client {
 	if err := p.Validate(); err != nil {
 		panic(err.Error())
 	}
-	return &Client{bucket: b, policy: p.withDefaults()}
+	return &Client{bucket: b, policy: withDefaults(p)}
 }
 
 // Bucket returns what the Client speaks to.
-func (c *Client) Bucket() Bucket { return c.bucket }
+func (c *Client) Bucket() remote.Bucket { return c.bucket }
 
 // Name returns where an object is, for people.
-func (c *Client) Name(key string) string { return NameOf(c.bucket, key) }
-
-// NameOf returns where an object of a bucket is, for people: the key comes before the options
-// of the bucket's name.
-func NameOf(b Bucket, key string) string {
-	name, options, ok := strings.Cut(b.String(), "?")
-	name = strings.TrimSuffix(name, "/") + "/" + key
-	if ok {
-		name += "?" + options
-	}
-	return name
-}
+func (c *Client) Name(key string) string { return remote.NameOf(c.bucket, key) }
 
 // Close closes the bucket.
 func (c *Client) Close() error { return c.bucket.Close() }
 
 // Stat returns an object's size and version.
-func (c *Client) Stat(ctx context.Context, key string) (Object, error) {
-	var o Object
+func (c *Client) Stat(ctx context.Context, key string) (remote.Object, error) {
+	var o remote.Object
 	err := c.retry(ctx, "stat", key, func(ctx context.Context) (err error) {
 		o, err = c.bucket.Stat(ctx, key)
 		return err
@@ -67,7 +60,7 @@ func (c *Client) Delete(ctx context.Context, key string) error {
 	tried := false
 	return c.retry(ctx, "delete", key, func(ctx context.Context) error {
 		err := c.bucket.Delete(ctx, key)
-		if tried && errors.Is(err, ErrNotFound) {
+		if tried && errors.Is(err, remote.ErrNotFound) {
 			return nil // the attempt before has done it, and its answer was lost
 		}
 		tried = true
@@ -76,7 +69,7 @@ func (c *Client) Delete(ctx context.Context, key string) error {
 }
 
 // WriteAll writes an object.
-func (c *Client) WriteAll(ctx context.Context, key string, data []byte, opts WriteOptions) error {
+func (c *Client) WriteAll(ctx context.Context, key string, data []byte, opts remote.WriteOptions) error {
 	return c.retry(ctx, "write", key, func(ctx context.Context) error {
 		w, err := c.bucket.NewWriter(ctx, key, opts)
 		if err != nil {
@@ -94,7 +87,7 @@ func (c *Client) WriteAll(ctx context.Context, key string, data []byte, opts Wri
 // attempt may take any time, as long as the store's own SDK waits. An error of
 // what is read is returned as it is, at once.
 func (c *Client) WriteFrom(ctx context.Context, key string, size int64, open func() (io.ReadCloser, error),
-	opts WriteOptions) error {
+	opts remote.WriteOptions) error {
 	if part := size / mostParts; part > int64(max(opts.PartBytes, usualPart)) {
 		opts.PartBytes = int(part)
 	}
@@ -120,7 +113,7 @@ const (
 )
 
 // writeOnce makes one attempt; own is an error of what is read.
-func (c *Client) writeOnce(ctx context.Context, key string, open func() (io.ReadCloser, error), opts WriteOptions) (
+func (c *Client) writeOnce(ctx context.Context, key string, open func() (io.ReadCloser, error), opts remote.WriteOptions) (
 	own, err error) {
 	f, err := open()
 	if err != nil {
@@ -165,22 +158,22 @@ const maxEmpty = 1000
 // List yields the objects whose keys start with prefix, in order of their keys: see
 // Bucket.ListPage. An error is the last that it yields; a key without the prefix, and a listing that begins again, are
 // ErrInvalid.
-func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[Object, error] {
-	return func(yield func(Object, error) bool) {
+func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[remote.Object, error] {
+	return func(yield func(remote.Object, error) bool) {
 		last, empty := "", 0
 		for token, more := []byte(nil), true; more; {
-			var page Page
+			var page remote.Page
 			err := c.retry(ctx, "list", prefix, func(ctx context.Context) (err error) {
 				page, err = c.bucket.ListPage(ctx, prefix, delimiter, token)
 				return err
 			})
 			if err != nil {
-				yield(Object{}, err)
+				yield(remote.Object{}, err)
 				return
 			}
 			for _, o := range page.Objects {
 				if !strings.HasPrefix(o.Key, prefix) {
-					yield(Object{}, NewError("list", c.Name(prefix), ErrInvalid,
+					yield(remote.Object{}, remote.NewError("list", c.Name(prefix), remote.ErrInvalid,
 						fmt.Errorf("the listing has the key %.200q, which was not asked for", o.Key)))
 					return
 				}
@@ -190,7 +183,7 @@ func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[O
 			}
 			if page.Next != nil && (bytes.Equal(page.Next, token) || len(page.Objects) > 0 && page.Objects[0].Key <= last &&
 				last != "" || empty == maxEmpty) {
-				yield(Object{}, NewError("list", c.Name(prefix), ErrInvalid,
+				yield(remote.Object{}, remote.NewError("list", c.Name(prefix), remote.ErrInvalid,
 					errors.New("the listing begins again where it was: it would never end")))
 				return
 			}
@@ -209,7 +202,7 @@ const maxUnsized = 64 << 20
 
 // ReadAll returns an object in one request. One of more than limit bytes is ErrInvalid, and so is a body that is longer
 // than the store says, or than 64 MiB where it does not say.
-func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []byte, o Object, err error) {
+func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []byte, o remote.Object, err error) {
 	err = c.retry(ctx, "read", key, func(ctx context.Context) error {
 		watch := newWatch(ctx, c.policy.Stall)
 		defer watch.stop()
@@ -220,7 +213,7 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 		defer body.Close()
 		o = body.Object
 		if o.Size > limit {
-			return NewError("read", c.Name(key), ErrInvalid, fmt.Errorf("%d bytes; no more than %d are expected", o.Size, limit))
+			return remote.NewError("read", c.Name(key), remote.ErrInvalid, fmt.Errorf("%d bytes; no more than %d are expected", o.Size, limit))
 		}
 		most := o.Size
 		if most < 0 {
@@ -231,7 +224,7 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 		case err != nil:
 			return watch.explain(err)
 		case int64(len(data)) > most:
-			return NewError("read", c.Name(key), ErrInvalid, fmt.Errorf("more than the %d bytes that are expected", most))
+			return remote.NewError("read", c.Name(key), remote.ErrInvalid, fmt.Errorf("more than the %d bytes that are expected", most))
 		case o.Size >= 0 && int64(len(data)) != o.Size:
 			return fmt.Errorf("the body ended after %d of %d bytes", len(data), o.Size)
 		}
@@ -275,10 +268,10 @@ func (c *Client) insist(ctx context.Context, limit time.Duration, op, key string
 	for n, left := 1, newDeadline(c.policy, limit); ; n++ {
 		c.counts.requests.Add(1)
 		over, err := left.attempt(ctx, do)
-		if over && err != nil && !Permanent(err) {
+		if over && err != nil && !permanent(err) {
 			err = before
 		}
-		if err == nil || Permanent(err) {
+		if err == nil || permanent(err) {
 			c.answered.Store(true)
 		}
 		switch {
@@ -286,9 +279,9 @@ func (c *Client) insist(ctx context.Context, limit time.Duration, op, key string
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case Permanent(err):
+		case permanent(err):
 			return c.describe(op, key, err, n)
-		case n == c.policy.Attempts || n >= refusedAttempts && nobodyThere(err) && !c.answered.Load() || over ||
+		case n == c.policy.Attempts || n >= refusedAttempts && isAbsent(err) && !c.answered.Load() || over ||
 			!left.pause(ctx, n, after(err)):
 			c.counts.failures.Add(1)
 			return c.describe(op, key, err, n)
@@ -303,14 +296,16 @@ func (c *Client) insist(ctx context.Context, limit time.Duration, op, key string
 
 // describe returns the error of a request that was tried n times.
 func (c *Client) describe(op, key string, err error, n int) error {
-	var known *Error
+	var known *remote.Error
 	if !errors.As(err, &known) {
-		known = NewError(op, c.Name(key), nil, err)
+		known = remote.NewError(op, c.Name(key), nil, err)
 	}
-	out := *known
-	out.Tries = n
-	if !Permanent(err) {
-		out.Kind, out.cause = ErrUnavailable, nil // the context was ours
+	if permanent(err) {
+		out := *known
+		out.Tries = n
+		return &out
 	}
-	return &out
+	// Without the end of a context, which was ours.
+	return &remote.Error{Op: known.Op, Object: known.Object, Kind: remote.ErrUnavailable, Detail: known.Detail, Tries: n,
+		After: known.After, Absent: known.Absent}
 }

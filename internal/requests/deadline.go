@@ -1,9 +1,11 @@
-package remote
+package requests
 
 import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/penstock/penstock/remote"
 )
 
 // maxAsked bounds the pauses that a store asks for, of one request together: the Hub of Hugging Face counts
@@ -12,12 +14,12 @@ const maxAsked = 10 * time.Minute
 
 // deadline is the time that a request may take, with all its attempts.
 type deadline struct {
-	policy Policy
+	policy remote.Policy
 	end    time.Time // zero is never
 	asked  time.Duration
 }
 
-func newDeadline(p Policy, limit time.Duration) *deadline {
+func newDeadline(p remote.Policy, limit time.Duration) *deadline {
 	w := &deadline{policy: p}
 	if limit > 0 {
 		w.end = time.Now().Add(limit)
@@ -39,7 +41,7 @@ func (w *deadline) attempt(ctx context.Context, do func(context.Context) error) 
 // pause waits before the attempt that follows attempt n, as long as the store asks for, and reports false if ctx
 // ended before, or the time will.
 func (w *deadline) pause(ctx context.Context, n int, asked time.Duration) bool {
-	d := w.policy.pause(n)
+	d := pause(w.policy, n)
 	if asked > d {
 		if w.asked += asked; w.asked > maxAsked || w.asked < 0 {
 			return false

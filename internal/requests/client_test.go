@@ -1,4 +1,4 @@
-package remote
+package requests
 
 import (
 	"bytes"
@@ -15,16 +15,18 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/penstock/penstock/remote"
 )
 
 // script answers the reads of a bucket one after the other.
 type script struct {
-	Memory
+	remote.Memory
 	n    atomic.Int32
-	acts []func(ctx context.Context, b Body) (Body, error)
+	acts []func(ctx context.Context, b remote.Body) (remote.Body, error)
 }
 
-func (s *script) ReadRange(ctx context.Context, key string, off, n int64, etag string) (Body, error) {
+func (s *script) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
 	b, err := s.Memory.ReadRange(ctx, key, off, n, etag)
 	if i := int(s.n.Add(1)) - 1; err == nil && i < len(s.acts) && s.acts[i] != nil {
 		return s.acts[i](ctx, b)
@@ -32,29 +34,31 @@ func (s *script) ReadRange(ctx context.Context, key string, off, n int64, etag s
 	return b, err
 }
 
-func refuse(_ context.Context, _ Body) (Body, error) { return Body{}, errors.New("503") }
+func refuse(_ context.Context, _ remote.Body) (remote.Body, error) {
+	return remote.Body{}, errors.New("503")
+}
 
-func cutAt(n int64) func(context.Context, Body) (Body, error) {
-	return func(_ context.Context, b Body) (Body, error) {
+func cutAt(n int64) func(context.Context, remote.Body) (remote.Body, error) {
+	return func(_ context.Context, b remote.Body) (remote.Body, error) {
 		b.ReadCloser = io.NopCloser(io.LimitReader(b.ReadCloser, n))
 		return b, nil
 	}
 }
 
-func hang(ctx context.Context, _ Body) (Body, error) {
+func hang(ctx context.Context, _ remote.Body) (remote.Body, error) {
 	<-ctx.Done()
-	return Body{}, ctx.Err()
+	return remote.Body{}, ctx.Err()
 }
 
 var content = bytes.Repeat([]byte("0123456789"), 1000)
 
 func TestReadAtGoesOnWhereItBroke(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{acts: []func(context.Context, Body) (Body, error){refuse, cutAt(10), hang, cutAt(0), nil}}
+		s := &script{acts: []func(context.Context, remote.Body) (remote.Body, error){refuse, cutAt(10), hang, cutAt(0), nil}}
 		s.Put("k", content)
-		c := NewClient(s, Policy{})
+		c := NewClient(s, remote.Policy{})
 		dst := make([]byte, 5000)
-		if err := c.ReadAt(t.Context(), Object{Key: "k"}, 3, dst); err != nil || !bytes.Equal(dst, content[3:5003]) {
+		if err := c.ReadAt(t.Context(), remote.Object{Key: "k"}, 3, dst); err != nil || !bytes.Equal(dst, content[3:5003]) {
 			t.Errorf("%v", err)
 		}
 		if st := c.Stats(); st.Requests != 5 || st.Retries != 4 || st.Bytes != 5000 {
@@ -65,10 +69,10 @@ func TestReadAtGoesOnWhereItBroke(t *testing.T) {
 
 func TestStreamGoesOnWhereItBroke(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{acts: []func(context.Context, Body) (Body, error){cutAt(4000), refuse, cutAt(1), nil}}
+		s := &script{acts: []func(context.Context, remote.Body) (remote.Body, error){cutAt(4000), refuse, cutAt(1), nil}}
 		s.Put("k", content)
-		c := NewClient(s, Policy{})
-		r := c.NewReader(t.Context(), Object{Key: "k", Size: int64(len(content))}, 100, -1)
+		c := NewClient(s, remote.Policy{})
+		r := c.NewReader(t.Context(), remote.Object{Key: "k", Size: int64(len(content))}, 100, -1)
 		defer r.Close()
 		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content[100:]) {
 			t.Errorf("%d bytes, %v", len(got), err)
@@ -78,12 +82,12 @@ func TestStreamGoesOnWhereItBroke(t *testing.T) {
 
 func TestHedge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{acts: []func(context.Context, Body) (Body, error){hang}}
+		s := &script{acts: []func(context.Context, remote.Body) (remote.Body, error){hang}}
 		s.Put("k", content)
-		c := NewClient(s, Policy{Hedge: 30 * time.Millisecond})
+		c := NewClient(s, remote.Policy{Hedge: 30 * time.Millisecond})
 		began := time.Now()
 		dst := make([]byte, 100)
-		if err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, dst); err != nil || !bytes.Equal(dst, content[:100]) {
+		if err := c.ReadAt(t.Context(), remote.Object{Key: "k"}, 0, dst); err != nil || !bytes.Equal(dst, content[:100]) {
 			t.Errorf("%v", err)
 		}
 		if took := time.Since(began); took > 40*time.Millisecond || c.Stats().Hedges != 1 {
@@ -100,10 +104,10 @@ func TestGivesUpInTime(t *testing.T) {
 		}
 		s.Put("k", content)
 		for stall, says := range map[time.Duration]string{0: "no byte came for 10s", time.Minute: "no answer within 20s"} {
-			c := NewClient(s, Policy{Total: 20 * time.Second, Stall: stall, Hedge: -1})
+			c := NewClient(s, remote.Policy{Total: 20 * time.Second, Stall: stall, Hedge: -1})
 			began := time.Now()
-			err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, make([]byte, 10))
-			if took := time.Since(began); took > 20*time.Second || !errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), says) {
+			err := c.ReadAt(t.Context(), remote.Object{Key: "k"}, 0, make([]byte, 10))
+			if took := time.Since(began); took > 20*time.Second || !errors.Is(err, remote.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), says) {
 				t.Errorf("after %v: %v", took, err)
 			}
 		}
@@ -114,17 +118,17 @@ func TestGivesUpInTime(t *testing.T) {
 func TestPausesThatAreAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for pause, ok := range map[time.Duration]bool{0: true, 5 * time.Minute: true, time.Hour: false} {
-			busy := func(context.Context, Body) (Body, error) {
-				err := NewError("read", "k", nil, errors.New("429"))
+			busy := func(context.Context, remote.Body) (remote.Body, error) {
+				err := remote.NewError("read", "k", nil, errors.New("429"))
 				err.After = pause
-				return Body{}, err
+				return remote.Body{}, err
 			}
-			s := &script{acts: []func(context.Context, Body) (Body, error){busy, cutAt(10), nil, busy, cutAt(10), nil}}
+			s := &script{acts: []func(context.Context, remote.Body) (remote.Body, error){busy, cutAt(10), nil, busy, cutAt(10), nil}}
 			s.Put("k", content)
-			c := NewClient(s, Policy{Hedge: -1})
+			c := NewClient(s, remote.Policy{Hedge: -1})
 			began := time.Now()
 			dst := make([]byte, 100)
-			if err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, dst); (err == nil) != ok || ok && !bytes.Equal(dst, content[:100]) {
+			if err := c.ReadAt(t.Context(), remote.Object{Key: "k"}, 0, dst); (err == nil) != ok || ok && !bytes.Equal(dst, content[:100]) {
 				t.Errorf("a pause of %v: %v", pause, err)
 			}
 			took := time.Since(began)
@@ -134,7 +138,7 @@ func TestPausesThatAreAskedFor(t *testing.T) {
 			if !ok {
 				continue
 			}
-			r := c.NewReader(t.Context(), Object{Key: "k", Size: int64(len(content))}, 0, -1)
+			r := c.NewReader(t.Context(), remote.Object{Key: "k", Size: int64(len(content))}, 0, -1)
 			if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content) {
 				t.Errorf("a stream with a pause of %v: %d bytes, %v", pause, len(got), err)
 			}
@@ -146,22 +150,22 @@ func TestPausesThatAreAskedFor(t *testing.T) {
 func TestWhatIsNotRetried(t *testing.T) {
 	s := new(script)
 	s.Put("k", content)
-	o, err := NewClient(s, Policy{}).Stat(t.Context(), "k")
+	o, err := NewClient(s, remote.Policy{}).Stat(t.Context(), "k")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Put("k", content[1:])
-	c := NewClient(s, Policy{})
-	if err := c.ReadAt(t.Context(), o, 0, make([]byte, 10)); !errors.Is(err, ErrChanged) {
+	c := NewClient(s, remote.Policy{})
+	if err := c.ReadAt(t.Context(), o, 0, make([]byte, 10)); !errors.Is(err, remote.ErrChanged) {
 		t.Errorf("a changed object: %v", err)
 	}
-	if _, err := c.Stat(t.Context(), "no"); !errors.Is(err, ErrNotFound) || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "mem://memory/no") {
+	if _, err := c.Stat(t.Context(), "no"); !errors.Is(err, remote.ErrNotFound) || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "mem://memory/no") {
 		t.Errorf("a missing one: %v", err)
 	}
-	if err := c.WriteAll(t.Context(), "k", nil, WriteOptions{IfNotExist: true}); !errors.Is(err, ErrExists) {
+	if err := c.WriteAll(t.Context(), "k", nil, remote.WriteOptions{IfNotExist: true}); !errors.Is(err, remote.ErrExists) {
 		t.Errorf("one that is there: %v", err)
 	}
-	if _, _, err := c.ReadAll(t.Context(), "k", 100); !errors.Is(err, ErrInvalid) {
+	if _, _, err := c.ReadAll(t.Context(), "k", 100); !errors.Is(err, remote.ErrInvalid) {
 		t.Errorf("one that is too large: %v", err)
 	}
 	if st := c.Stats(); st.Retries != 0 {
@@ -178,7 +182,7 @@ func TestWhatIsNotRetried(t *testing.T) {
 	if _, err := c.Stat(ctx, "k"); err != why {
 		t.Errorf("one that was stopped: %v", err)
 	}
-	r := c.NewReader(ctx, Object{Key: "k"}, 0, 10)
+	r := c.NewReader(ctx, remote.Object{Key: "k"}, 0, 10)
 	defer r.Close()
 	if _, err := r.Read(make([]byte, 10)); err != why {
 		t.Errorf("a stream that was stopped: %v", err)
@@ -188,8 +192,10 @@ func TestWhatIsNotRetried(t *testing.T) {
 // Where nothing listens, or the host has no address, a request fails at once; a store that has
 // answered before may come back, and the client calls Policy.Retry for every attempt.
 func TestNobodyThere(t *testing.T) {
-	dial := func(err error) func(context.Context, Body) (Body, error) {
-		return func(context.Context, Body) (Body, error) { return Body{}, NewError("read", "k", nil, err) }
+	dial := func(err error) func(context.Context, remote.Body) (remote.Body, error) {
+		return func(context.Context, remote.Body) (remote.Body, error) {
+			return remote.Body{}, remote.NewError("read", "k", nil, err)
+		}
 	}
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	for _, err := range []error{refused, &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}} {
@@ -197,11 +203,11 @@ func TestNobodyThere(t *testing.T) {
 			var reported []string
 			s := new(script)
 			s.Put("k", content)
-			c := NewClient(s, Policy{Backoff: time.Microsecond, Retry: func(text string) { reported = append(reported, text) }})
+			c := NewClient(s, remote.Policy{Backoff: time.Microsecond, Retry: func(text string) { reported = append(reported, text) }})
 			want := refusedAttempts
 			if answers {
 				want = 8
-				if err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, make([]byte, 9)); err != nil {
+				if err := c.ReadAt(t.Context(), remote.Object{Key: "k"}, 0, make([]byte, 9)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -210,8 +216,8 @@ func TestNobodyThere(t *testing.T) {
 				s.acts = append(s.acts, dial(err))
 			}
 			before := c.Stats().Requests
-			err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, make([]byte, 9))
-			if n := int(c.Stats().Requests - before); !errors.Is(err, ErrUnavailable) || n != want || len(reported) != want-1 {
+			err := c.ReadAt(t.Context(), remote.Object{Key: "k"}, 0, make([]byte, 9))
+			if n := int(c.Stats().Requests - before); !errors.Is(err, remote.ErrUnavailable) || n != want || len(reported) != want-1 {
 				t.Errorf("answered before: %v: %d requests, want %d; reported %q; error %v", answers, n, want, reported, err)
 			}
 		}
@@ -219,14 +225,14 @@ func TestNobodyThere(t *testing.T) {
 }
 
 func TestListByPage(t *testing.T) {
-	m := &Memory{Pages: 3}
+	m := &remote.Memory{Pages: 3}
 	for i := range 10 {
 		m.Put(fmt.Sprintf("a/%d/x", i), nil)
 	}
 	m.Put("b", nil)
 	for delimiter, want := range map[string]int{"": 10, "/": 10} {
 		n := 0
-		for o, err := range NewClient(m, Policy{}).List(t.Context(), "a/", delimiter) {
+		for o, err := range NewClient(m, remote.Policy{}).List(t.Context(), "a/", delimiter) {
 			if err != nil || o.Folder != (delimiter == "/") {
 				t.Errorf("%+v, %v", o, err)
 			}
@@ -239,10 +245,10 @@ func TestListByPage(t *testing.T) {
 }
 
 func TestFileIsAReaderAt(t *testing.T) {
-	m := new(Memory)
+	m := new(remote.Memory)
 	m.Put("k", content)
-	c := NewClient(m, Policy{})
-	f := c.File(t.Context(), Object{Key: "k", Size: int64(len(content))})
+	c := NewClient(m, remote.Policy{})
+	f := c.File(t.Context(), remote.Object{Key: "k", Size: int64(len(content))})
 	got, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()+10))
 	if err != nil || !bytes.Equal(got, content) {
 		t.Errorf("%d bytes, %v", len(got), err)
@@ -250,11 +256,11 @@ func TestFileIsAReaderAt(t *testing.T) {
 }
 
 func Example() {
-	bucket := new(Memory) // or cloud.Open(ctx, "s3://lab/notes?region=eu-west-1")
-	client := NewClient(bucket, Policy{})
+	bucket := new(remote.Memory) // or cloud.Open(ctx, "s3://lab/notes?region=eu-west-1")
+	client := NewClient(bucket, remote.Policy{})
 	defer client.Close()
 	ctx := context.Background()
-	if err := client.WriteAll(ctx, "notes/today", []byte("read by range"), WriteOptions{}); err != nil {
+	if err := client.WriteAll(ctx, "notes/today", []byte("read by range"), remote.WriteOptions{}); err != nil {
 		fmt.Println(err)
 		return
 	}

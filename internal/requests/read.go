@@ -1,4 +1,4 @@
-package remote
+package requests
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/penstock/penstock/remote"
 )
 
 // ReadAt fills dst with the bytes of an object from off on. Bytes that arrived before an attempt
@@ -13,7 +15,7 @@ import (
 // has been replaced is ErrChanged, so that no mixture of two versions is ever returned. Where
 // the answer is late by what this bucket has shown so far, a second request is sent, and the
 // first to be complete counts.
-func (c *Client) ReadAt(ctx context.Context, o Object, off int64, dst []byte) error {
+func (c *Client) ReadAt(ctx context.Context, o remote.Object, off int64, dst []byte) error {
 	if len(dst) == 0 {
 		return nil
 	}
@@ -31,7 +33,7 @@ func (c *Client) ReadAt(ctx context.Context, o Object, off int64, dst []byte) er
 }
 
 // once makes one attempt, and returns how many bytes came.
-func (c *Client) once(ctx context.Context, o Object, off int64, dst []byte) (int, error) {
+func (c *Client) once(ctx context.Context, o remote.Object, off int64, dst []byte) (int, error) {
 	watch := newWatch(ctx, c.policy.Stall)
 	defer watch.stop()
 	body, err := c.bucket.ReadRange(watch.ctx, o.Key, off, int64(len(dst)), o.ETag)
@@ -47,7 +49,7 @@ func (c *Client) once(ctx context.Context, o Object, off int64, dst []byte) (int
 }
 
 // hedged is once, with a second attempt beside it if it is late.
-func (c *Client) hedged(ctx context.Context, o Object, off int64, dst []byte) (int, error) {
+func (c *Client) hedged(ctx context.Context, o remote.Object, off int64, dst []byte) (int, error) {
 	wait, ok := c.lateAfter(len(dst))
 	if !ok {
 		return c.once(ctx, o, off, dst)
@@ -81,7 +83,7 @@ type attempt struct {
 	err    error
 }
 
-func (a *attempt) start(ctx context.Context, c *Client, o Object, off int64) {
+func (a *attempt) start(ctx context.Context, c *Client, o remote.Object, off int64) {
 	ctx, a.cancel = context.WithCancel(ctx)
 	a.done = make(chan struct{})
 	go func() {
@@ -136,7 +138,7 @@ func (c *Client) lateAfter(n int) (time.Duration, bool) {
 // NewReader returns the bytes [off, off+n) of an object as a stream; n of -1 means all that
 // follow, and then o.Size must be known. A connection that breaks is made anew, from where it
 // broke. The reader is for one goroutine, and must be closed.
-func (c *Client) NewReader(ctx context.Context, o Object, off, n int64) io.ReadCloser {
+func (c *Client) NewReader(ctx context.Context, o remote.Object, off, n int64) io.ReadCloser {
 	if n < 0 {
 		n = max(0, o.Size-off)
 	}
@@ -147,7 +149,7 @@ func (c *Client) NewReader(ctx context.Context, o Object, off, n int64) io.ReadC
 type stream struct {
 	ctx    context.Context
 	client *Client
-	object Object
+	object remote.Object
 	off    int64
 	left   int64
 	body   io.ReadCloser
@@ -225,7 +227,7 @@ func (c *Client) resume(ctx context.Context, key string, do func() error) error 
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case Permanent(err) || n == c.policy.Attempts || !left.pause(ctx, n, after(err)):
+		case permanent(err) || n == c.policy.Attempts || !left.pause(ctx, n, after(err)):
 			return c.describe("read", key, err, n)
 		}
 		c.counts.retries.Add(1)
@@ -237,12 +239,12 @@ func (c *Client) resume(ctx context.Context, key string, do func() error) error 
 type File struct {
 	ctx    context.Context
 	client *Client
-	object Object
+	object remote.Object
 }
 
 // File returns an object for random access; each ReadAt is a request. The context is that of
 // all of them.
-func (c *Client) File(ctx context.Context, o Object) *File { return &File{ctx, c, o} }
+func (c *Client) File(ctx context.Context, o remote.Object) *File { return &File{ctx, c, o} }
 
 // Size returns the length of the object.
 func (f *File) Size() int64 { return f.object.Size }
