@@ -75,7 +75,7 @@ func (m *mapped) gather(ctx context.Context, rows []int, dst []byte, arrived arr
 	case cold >= 0:
 		return m.gatherCold(ctx, rows, cold, dst, arrived)
 	}
-	return m.gatherMapped(ctx, rows, dst, hot, arrived)
+	return m.gatherMapped(ctx, rows, dst, warmth(hot), arrived)
 }
 
 // ask starts to read the rows whose pages were not brought in before. hot says that there are
@@ -144,7 +144,7 @@ func (m *mapped) gatherCold(ctx context.Context, rows []int, first int, dst []by
 		if len(cold) > 0 {
 			to, cold = cold[0], cold[1:]
 		}
-		if err := m.gatherMapped(ctx, rows[from:to], dst[from*size:to*size], false, arrived); err != nil {
+		if err := m.gatherMapped(ctx, rows[from:to], dst[from*size:to*size], unknown, arrived); err != nil {
 			return err
 		}
 		from = to + 1
@@ -152,8 +152,16 @@ func (m *mapped) gatherCold(ctx context.Context, rows []int, first int, dst []by
 	return nil
 }
 
-// gatherMapped copies rows from the mapping; hot says that nothing is to be done before.
-func (m *mapped) gatherMapped(ctx context.Context, rows []int, dst []byte, hot bool, arrived arrival) error {
+// warmth says what is known of rows that are to be copied.
+type warmth bool
+
+const (
+	unknown  warmth = false
+	inMemory warmth = true // so that nothing is to be done before
+)
+
+// gatherMapped copies rows from the mapping.
+func (m *mapped) gatherMapped(ctx context.Context, rows []int, dst []byte, are warmth, arrived arrival) error {
 	if len(rows) > 0 && !m.copied.Load() {
 		m.copied.Store(true)
 	}
@@ -162,7 +170,7 @@ func (m *mapped) gatherMapped(ctx context.Context, rows []int, dst []byte, hot b
 			return err
 		}
 		n := min(len(rows), m.c.perStep())
-		if err := m.copyRows(rows[:n], dst, hot, arrived); err != nil {
+		if err := m.copyRows(rows[:n], dst, are, arrived); err != nil {
 			return err
 		}
 		rows, dst = rows[n:], dst[n*m.c.size:]
@@ -170,17 +178,16 @@ func (m *mapped) gatherMapped(ctx context.Context, rows []int, dst []byte, hot b
 	return nil
 }
 
-// copyRows copies rows; hot says that nothing is to be done before.
-func (m *mapped) copyRows(rows []int, dst []byte, hot bool, arrived arrival) (err error) {
+func (m *mapped) copyRows(rows []int, dst []byte, are warmth, arrived arrival) (err error) {
 	defer catch(&err, debug.SetPanicOnFault(true), m.memory)
-	if hot && arrived == nil {
+	if are == inMemory && arrived == nil {
 		m.memory.copyRows(rows, dst)
 		return nil
 	}
 	memory, size := m.memory, m.c.size
 	distance, part := memory.prefetchDistance(), memory.prefix()
 	for k, i := range rows {
-		if hot && k+distance < len(rows) {
+		if are == inMemory && k+distance < len(rows) {
 			memory.load(rows[k+distance], part)
 		}
 		s, at := memory.find(i)

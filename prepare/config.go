@@ -178,10 +178,9 @@ func (c Config) Problems() (list []string) {
 	add(c.Images.Fit != "" && c.Images.Resize == nil, "--fit %s: says how to --resize, which is not given", c.Images.Fit)
 	add(c.DatasetFormat() == part.HDF5 && c.ShardBytes != 0,
 		"--shard-size: an HDF5 file has no shards; it is for --format flat and zarr")
-	if n := len(c.Images.Normalize.Mean); n > 1 && n != c.Images.Channels() {
-		add(true, "--normalize %s: has %d channels, but --color %s makes %d", c.Images.Normalize, n, c.Images.Color,
-			c.Images.Channels())
-	}
+	n, channels := len(c.Images.Normalize.Mean), c.Images.Channels()
+	add(n > 1 && n != channels, "--normalize %s: has %d channels, but --color %s makes %d", c.Images.Normalize, n,
+		c.Images.Color, channels)
 	add((c.From == producer.Kind) != (c.Source == StreamName) && c.Source != "",
 		"--from %s: standard input, SOURCE -, is a stream, and nothing else is", producer.Kind)
 	add(c.Memory < 0, "--memory %d: must not be negative", c.Memory)
@@ -201,13 +200,12 @@ func (c Config) Problems() (list []string) {
 		scheme, _, url := strings.Cut(place, "://")
 		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at %s", remote.Redact(place),
 			scheme, remote.SchemeList())
-		if scheme, rest, found := strings.Cut(place, ":/"); found && !url && remote.IsURL(scheme+"://"+rest) &&
-			!vfs.Mounted(place) {
-			add(true, "%s: a URL has two slashes: %s://%s", place, scheme, rest)
-		}
+		scheme, rest, found := strings.Cut(place, ":/")
+		add(found && !url && remote.IsURL(scheme+"://"+rest) && !vfs.Mounted(place), "%s: a URL has two slashes: %s://%s",
+			place, scheme, rest)
 	}
-	if u, err := remote.ParseURL(c.Dest); err == nil && u.ReadOnly() {
-		add(true, "%s: %s:// is read-only; write to a path, or to s3://, gs://, azblob:// or hdfs://", u, u.Scheme)
+	if u, err := remote.ParseURL(c.Dest); err == nil {
+		add(u.ReadOnly(), "%s: %s:// is read-only; write to a path, or to s3://, gs://, azblob:// or hdfs://", u, u.Scheme)
 	}
 	list = append(list, rankProblems(c)...)
 	list = append(list, c.Compress.problems(c)...)

@@ -53,5 +53,5 @@ func figuresOf(figures Normalize, f store.Field, own *store.Normalization) (*sto
 	if channels := len(own.Mean); len(figures.Mean) != 1 && len(figures.Mean) != channels {
 		return nil, fmt.Errorf("%s has %d channels, and its images have %d", figures, len(figures.Mean), channels)
 	}
-	return figures.Field(len(own.Mean), false), nil
+	return figures.Field(len(own.Mean)), nil
 }

@@ -59,7 +59,7 @@ func (t ConvertDType) Resolve() (Transform, error) {
 }
 
 // Build adds the conversion.
-func (t ConvertDType) Build(p *Plan) error { return p.Convert(t.DType, !t.NoScale) }
+func (t ConvertDType) Build(p *Plan) error { return p.convert(t.DType, scaling(!t.NoScale)) }
 
 // Normalize is torchvision's: (x - Mean) / Std for each channel, bit for bit.
 type Normalize struct {
@@ -101,7 +101,7 @@ func (t Grayscale) Resolve() (Transform, error) {
 }
 
 // Build adds the conversion.
-func (t Grayscale) Build(p *Plan) error { return p.Color(true, *t.Channels) }
+func (t Grayscale) Build(p *Plan) error { return p.Gray(*t.Channels) }
 
 // RGB gives a gray image three channels and leaves others alone.
 type RGB struct{}
@@ -110,7 +110,7 @@ type RGB struct{}
 func (t RGB) Resolve() (Transform, error) { return t, nil }
 
 // Build adds the conversion.
-func (RGB) Build(p *Plan) error { return p.Color(false, 3) }
+func (RGB) Build(p *Plan) error { return p.Channels(3) }
 
 // LinearTransformation multiplies the finished record by a matrix, as whitening does:
 // torchvision's. It comes last, on float32. The record is the row of its numbers, in the order

@@ -75,7 +75,7 @@ func ownDraws(t *testing.T, n, kinds int) [][]float64 {
 	var p Plan
 	for record := range uint64(n) {
 		r := NewRand(3, 1, record)
-		c := drawPart(&r, 500, 375, []float64{0.08, 1}, []float64{3.0 / 4, 4.0 / 3}, true)
+		c := drawPart(&r, 500, 375, []float64{0.08, 1}, []float64{3.0 / 4, 4.0 / 3}, anyPart)
 		w, h := float64(c.Dx()), float64(c.Dy())
 		values := []float64{w * h, w / h, float64(c.Min.X), float64(c.Min.Y), w, h}
 		if err := p.reset(Info{W: 500, H: 375, C: 3}, r); err != nil {

@@ -65,7 +65,7 @@ func (t RandomErasing) Build(p *Plan) error {
 		return nil
 	}
 	in := p.Info()
-	r := drawPart(p.Rand(), in.H, in.W, t.Scale, t.Ratio, false) // x and y exchanged
+	r := drawPart(p.Rand(), in.H, in.W, t.Scale, t.Ratio, smallerPart) // x and y exchanged
 	if r.Empty() {
 		return nil
 	}

@@ -17,7 +17,7 @@ func (t HorizontalFlip) Resolve() (Transform, error) { return t, nil }
 
 // Build adds the flip.
 func (HorizontalFlip) Build(p *Plan) error {
-	p.Flip(true, false)
+	p.FlipHorizontal()
 	return nil
 }
 
@@ -29,7 +29,7 @@ func (t VerticalFlip) Resolve() (Transform, error) { return t, nil }
 
 // Build adds the flip.
 func (VerticalFlip) Build(p *Plan) error {
-	p.Flip(false, true)
+	p.FlipVertical()
 	return nil
 }
 
@@ -46,7 +46,9 @@ func (t RandomHorizontalFlip) Resolve() (Transform, error) {
 
 // Build draws whether to mirror.
 func (t RandomHorizontalFlip) Build(p *Plan) error {
-	p.Flip(p.Rand().Float64() < *t.P, false)
+	if p.Rand().Float64() < *t.P {
+		p.FlipHorizontal()
+	}
 	return nil
 }
 
@@ -65,7 +67,9 @@ func (t RandomVerticalFlip) Resolve() (Transform, error) {
 
 // Build draws whether to mirror.
 func (t RandomVerticalFlip) Build(p *Plan) error {
-	p.Flip(false, p.Rand().Float64() < *t.P)
+	if p.Rand().Float64() < *t.P {
+		p.FlipVertical()
+	}
 	return nil
 }
 

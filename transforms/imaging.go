@@ -23,22 +23,30 @@ func init() {
 	Register[AdjustSaturation]()
 }
 
-// viaImaging replaces m by what f makes of it. If flat, f sees all pixels in one row.
-func viaImaging(m *Image, flat bool, f func(image.Image) *image.NRGBA) {
-	in := image.NewNRGBA(image.Rect(0, 0, m.W, m.H))
-	if flat {
-		in = image.NewNRGBA(image.Rect(0, 0, m.W*m.H, 1))
-	}
-	for i := range m.W * m.H {
+// viaImaging replaces m by what f makes of it.
+func viaImaging(m *Image, f func(image.Image) *image.NRGBA) {
+	out := f(opaque(m, m.W, m.H))
+	m.Reshape(out.Rect.Dx(), out.Rect.Dy(), m.C)
+	take(m, out)
+}
+
+// inOneRow is viaImaging for an f that looks at each pixel alone, and sees all of them in one row.
+func inOneRow(m *Image, f func(image.Image) *image.NRGBA) { take(m, f(opaque(m, m.W*m.H, 1))) }
+
+// opaque returns the pixels of m as an image of w by h.
+func opaque(m *Image, w, h int) *image.NRGBA {
+	in := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for i := range w * h {
 		p := in.Pix[4*i:][:4]
 		p[0], p[1], p[2], p[3] = m.Pix[i*m.C], m.Pix[i*m.C+m.C/2], m.Pix[i*m.C+m.C-1], 255
 	}
-	out := f(in)
-	if !flat {
-		m.Reshape(out.Rect.Dx(), out.Rect.Dy(), m.C)
-	}
+	return in
+}
+
+// take copies pixels to m.
+func take(m *Image, from *image.NRGBA) {
 	for i := range m.W * m.H {
-		copy(m.Pix[i*m.C:(i+1)*m.C], out.Pix[4*i:])
+		copy(m.Pix[i*m.C:(i+1)*m.C], from.Pix[4*i:])
 	}
 }
 
@@ -89,7 +97,7 @@ func (t Rotate) Build(p *Plan) error {
 
 func rotate(m, _ *Image, args OpArgs) {
 	f := unpackFill(args[1])
-	viaImaging(m, false, func(in image.Image) *image.NRGBA {
+	viaImaging(m, func(in image.Image) *image.NRGBA {
 		return imaging.Rotate(in, args[0], color.NRGBA{f[0], f[1], f[2], 255})
 	})
 }
@@ -130,7 +138,7 @@ func (t Blur) Resolve() (Transform, error) { return t, positive("sigma", t.Sigma
 // Build adds the blur.
 func (t Blur) Build(p *Plan) error {
 	return addChange(p, func(m, _ *Image, args OpArgs) {
-		viaImaging(m, false, func(in image.Image) *image.NRGBA { return imaging.Blur(in, args[0]) })
+		viaImaging(m, func(in image.Image) *image.NRGBA { return imaging.Blur(in, args[0]) })
 	}, t.Sigma)
 }
 
@@ -145,7 +153,7 @@ func (t Sharpen) Resolve() (Transform, error) { return t, positive("sigma", t.Si
 // Build adds the operation.
 func (t Sharpen) Build(p *Plan) error {
 	return addChange(p, func(m, _ *Image, args OpArgs) {
-		viaImaging(m, false, func(in image.Image) *image.NRGBA { return imaging.Sharpen(in, args[0]) })
+		viaImaging(m, func(in image.Image) *image.NRGBA { return imaging.Sharpen(in, args[0]) })
 	}, t.Sigma)
 }
 
@@ -160,7 +168,7 @@ func (t AdjustGamma) Resolve() (Transform, error) { return t, positive("gamma", 
 // Build adds the operation.
 func (t AdjustGamma) Build(p *Plan) error {
 	return addChange(p, func(m, _ *Image, args OpArgs) {
-		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustGamma(in, args[0]) })
+		inOneRow(m, func(in image.Image) *image.NRGBA { return imaging.AdjustGamma(in, args[0]) })
 	}, t.Gamma)
 }
 
@@ -175,7 +183,7 @@ func (t AdjustBrightness) Resolve() (Transform, error) { return t, percentage(t.
 // Build adds the operation.
 func (t AdjustBrightness) Build(p *Plan) error {
 	return addChange(p, func(m, _ *Image, args OpArgs) {
-		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustBrightness(in, args[0]) })
+		inOneRow(m, func(in image.Image) *image.NRGBA { return imaging.AdjustBrightness(in, args[0]) })
 	}, t.Percentage)
 }
 
@@ -190,7 +198,7 @@ func (t AdjustContrast) Resolve() (Transform, error) { return t, percentage(t.Pe
 // Build adds the operation.
 func (t AdjustContrast) Build(p *Plan) error {
 	return addChange(p, func(m, _ *Image, args OpArgs) {
-		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustContrast(in, args[0]) })
+		inOneRow(m, func(in image.Image) *image.NRGBA { return imaging.AdjustContrast(in, args[0]) })
 	}, t.Percentage)
 }
 
@@ -205,6 +213,6 @@ func (t AdjustSaturation) Resolve() (Transform, error) { return t, percentage(t.
 // Build adds the operation.
 func (t AdjustSaturation) Build(p *Plan) error {
 	return addChange(p, func(m, _ *Image, args OpArgs) {
-		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustSaturation(in, args[0]) })
+		inOneRow(m, func(in image.Image) *image.NRGBA { return imaging.AdjustSaturation(in, args[0]) })
 	}, t.Percentage)
 }

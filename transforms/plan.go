@@ -197,9 +197,17 @@ func ParseInterpolation(name string) (Interpolation, error) { return kernel.Pars
 
 // Resize makes the image w by h pixels: first the width, then, of the result rounded to
 // bytes, the height.
-func (p *Plan) Resize(w, h int, f Interpolation) error { return p.resize(w, h, f, false) }
+func (p *Plan) Resize(w, h int, f Interpolation) error { return p.resize(w, h, f, widthFirst) }
 
-func (p *Plan) resize(w, h int, f Interpolation, verticalFirst bool) error {
+// passOrder says which side is resized first.
+type passOrder bool
+
+const (
+	widthFirst  passOrder = false
+	heightFirst passOrder = true
+)
+
+func (p *Plan) resize(w, h int, f Interpolation, first passOrder) error {
 	if err := p.bytes(); err != nil {
 		return err
 	}
@@ -213,7 +221,7 @@ func (p *Plan) resize(w, h int, f Interpolation, verticalFirst bool) error {
 	if s.resize || s.flipH || s.flipV || s.padded {
 		s = p.next()
 	}
-	s.resize, s.w, s.h, s.filter, s.vfirst = true, w, h, f, verticalFirst
+	s.resize, s.w, s.h, s.filter, s.vfirst = true, w, h, f, first == heightFirst
 	s.crop = image.Rect(0, 0, w, h)
 	s.pre, s.post = s.post, colorMode{}
 	p.info.W, p.info.H = w, h
@@ -264,25 +272,28 @@ func mirror(r image.Rectangle, w, h int, horizontal, vertical bool) image.Rectan
 	return r
 }
 
-// Flip mirrors the image left to right, or upside down.
-func (p *Plan) Flip(horizontal, vertical bool) {
-	if !horizontal && !vertical {
-		return
-	}
+// FlipHorizontal mirrors the image left to right.
+func (p *Plan) FlipHorizontal() {
 	for i := range p.erased {
-		p.erased[i].r = mirror(p.erased[i].r, p.info.W, p.info.H, horizontal, vertical)
+		r := &p.erased[i].r
+		r.Min.X, r.Max.X = p.info.W-r.Max.X, p.info.W-r.Min.X
 	}
 	s := p.open()
-	if horizontal {
-		s.flipH = !s.flipH
-		p.moved(moveFlipH, [4]int{})
-		s.pad[0], s.pad[2] = s.pad[2], s.pad[0]
+	s.flipH = !s.flipH
+	p.moved(moveFlipH, [4]int{})
+	s.pad[0], s.pad[2] = s.pad[2], s.pad[0]
+}
+
+// FlipVertical turns the image upside down.
+func (p *Plan) FlipVertical() {
+	for i := range p.erased {
+		r := &p.erased[i].r
+		r.Min.Y, r.Max.Y = p.info.H-r.Max.Y, p.info.H-r.Min.Y
 	}
-	if vertical {
-		s.flipV = !s.flipV
-		p.moved(moveFlipV, [4]int{})
-		s.pad[1], s.pad[3] = s.pad[3], s.pad[1]
-	}
+	s := p.open()
+	s.flipV = !s.flipV
+	p.moved(moveFlipV, [4]int{})
+	s.pad[1], s.pad[3] = s.pad[3], s.pad[1]
 }
 
 // Pad adds rows and columns around the image.
@@ -308,37 +319,56 @@ func (p *Plan) Pad(left, top, right, bottom int, mode PadMode, fill [3]byte) err
 	return nil
 }
 
-// Color makes the image gray, and gives it channels (1 or 3) channels.
-func (p *Plan) Color(gray bool, channels int) error {
+// Gray makes the image gray, with that many channels, 1 or 3.
+func (p *Plan) Gray(channels int) error {
+	return p.recolor(colorMode{gray: p.info.C == 3, out: channels})
+}
+
+// Channels gives the image that many channels, 1 or 3.
+func (p *Plan) Channels(channels int) error { return p.recolor(colorMode{out: channels}) }
+
+func (p *Plan) recolor(to colorMode) error {
 	if err := p.bytes(); err != nil {
 		return err
 	}
-	gray = gray && p.info.C == 3
-	if !gray && channels == p.info.C {
+	if !to.gray && to.out == p.info.C {
 		return nil
 	}
 	s := p.open()
 	if s.padded {
 		s = p.next()
 	}
-	s.post.gray = s.post.gray || gray
-	s.post.out, s.c = channels, channels
-	p.info.C = channels
+	s.post.gray = s.post.gray || to.gray
+	s.post.out, s.c = to.out, to.out
+	p.info.C = to.out
 	return nil
 }
 
 // SetLayout sets the order of the record's axes.
 func (p *Plan) SetLayout(l Layout) { p.info.Layout = l }
 
-// Convert makes the elements dt, divided by 255 if scale.
-func (p *Plan) Convert(dt tensor.DType, scale bool) error {
+// Convert makes the elements dt.
+func (p *Plan) Convert(dt tensor.DType) error { return p.convert(dt, unscaled) }
+
+// ConvertScaled makes the elements dt, divided by 255.
+func (p *Plan) ConvertScaled(dt tensor.DType) error { return p.convert(dt, scaled) }
+
+// scaling says whether numbers are divided by 255.
+type scaling bool
+
+const (
+	unscaled scaling = false
+	scaled   scaling = true
+)
+
+func (p *Plan) convert(dt tensor.DType, by scaling) error {
 	if dt == p.info.DType {
 		return nil
 	}
 	if p.info.DType != tensor.Uint8 {
 		return fmt.Errorf("input is %v already; convert once, and to the final type", p.info.DType)
 	}
-	p.info.DType, p.store.scale = dt, scale
+	p.info.DType, p.store.scale = dt, bool(by)
 	return p.whole()
 }
 

@@ -108,7 +108,7 @@ func (t RandomGrayscale) Build(p *Plan) error {
 	if p.Rand().Float64() >= *t.P {
 		return p.bytes()
 	}
-	return p.Color(true, p.Info().C)
+	return p.Gray(p.Info().C)
 }
 
 func (RandomGrayscale) Randomized() {}

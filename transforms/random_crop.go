@@ -57,7 +57,7 @@ func checkRange(name string, r []float64, most float64) error {
 // Build draws the part.
 func (t RandomResizedCrop) Build(p *Plan) error {
 	in := p.Info()
-	if err := p.Crop(drawPart(p.Rand(), in.W, in.H, t.Scale, t.Ratio, true)); err != nil {
+	if err := p.Crop(drawPart(p.Rand(), in.W, in.H, t.Scale, t.Ratio, anyPart)); err != nil {
 		return err
 	}
 	f, err := kernel.ParseFilter(t.Interpolation)
@@ -69,14 +69,18 @@ func (t RandomResizedCrop) Build(p *Plan) error {
 
 func (RandomResizedCrop) Randomized() {}
 
-// drawPart is torchvision's RandomResizedCrop.get_params; without whole, the part must be
-// smaller than the image, and an empty rectangle says that ten draws had none, as in
-// RandomErasing.get_params.
-func drawPart(rnd *Rand, w, h int, scale, ratio []float64, whole bool) image.Rectangle {
-	most := 0
-	if whole {
-		most = 1
-	}
+// partSize is how much larger than one less than the image a part may be.
+type partSize int
+
+const (
+	smallerPart partSize = iota // than the image
+	anyPart                     // also the image
+)
+
+// drawPart is torchvision's RandomResizedCrop.get_params; if the part must be smaller than the image, an empty rectangle
+// says that ten draws had none, as in RandomErasing.get_params.
+func drawPart(rnd *Rand, w, h int, scale, ratio []float64, size partSize) image.Rectangle {
+	most := int(size)
 	for range 10 {
 		area := float64(w*h) * rnd.Between(scale[0], scale[1])
 		aspect := math.Exp(rnd.Between(math.Log(ratio[0]), math.Log(ratio[1])))
@@ -87,7 +91,7 @@ func drawPart(rnd *Rand, w, h int, scale, ratio []float64, whole bool) image.Rec
 			return image.Rect(x, y, x+pw, y+ph)
 		}
 	}
-	if !whole {
+	if size == smallerPart {
 		return image.Rectangle{}
 	}
 	return nearestAspect(w, h, ratio)

@@ -71,7 +71,7 @@ func TestDrawPart(t *testing.T) {
 	const n = 20000
 	for record := range uint64(n) {
 		r := NewRand(1, 0, record)
-		got := drawPart(&r, 500, 375, scale, ratio, true)
+		got := drawPart(&r, 500, 375, scale, ratio, anyPart)
 		if got.Empty() || !got.In(image.Rect(0, 0, 500, 375)) {
 			t.Fatalf("record %d: %v", record, got)
 		}
@@ -90,7 +90,7 @@ func TestDrawPart(t *testing.T) {
 		w, h int
 		want image.Rectangle
 	}{{100, 1, image.Rect(49, 0, 50, 1)}, {9, 300, image.Rect(0, 144, 9, 156)}} {
-		if got := drawPart(&r, tt.w, tt.h, []float64{.99, 1}, ratio, true); got != tt.want {
+		if got := drawPart(&r, tt.w, tt.h, []float64{.99, 1}, ratio, anyPart); got != tt.want {
 			t.Errorf("%dx%d: fell back to %v, want %v", tt.w, tt.h, got, tt.want)
 		}
 	}
@@ -232,7 +232,7 @@ func TestWarpMoves(t *testing.T) {
 	}
 	square := testImage(16, 16, 3)
 	got = apply(t, square, do(func(p *Plan) error { return addWarp(p, rotation(180, 16, 16), 0, [3]byte{}) }))
-	if !bytes.Equal(got, apply(t, square, do(func(p *Plan) error { p.Flip(true, true); return nil }))) {
+	if !bytes.Equal(got, apply(t, square, do(func(p *Plan) error { p.FlipHorizontal(); p.FlipVertical(); return nil }))) {
 		t.Error("half a turn is not both flips")
 	}
 }

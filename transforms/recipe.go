@@ -201,7 +201,7 @@ func (t ToTensor) Resolve() (Transform, error) { return t, nil }
 // Build sets the layout and adds the conversion.
 func (ToTensor) Build(p *Plan) error {
 	p.SetLayout(CHW)
-	return p.Convert(tensor.Float32, true)
+	return p.ConvertScaled(tensor.Float32)
 }
 
 // PILToTensor is ToLayout to CHW.
@@ -234,7 +234,7 @@ func (t ToDtype) Resolve() (Transform, error) {
 }
 
 // Build adds the conversion.
-func (t ToDtype) Build(p *Plan) error { return p.Convert(t.DType, t.Scale) }
+func (t ToDtype) Build(p *Plan) error { return p.convert(t.DType, scaling(t.Scale)) }
 
 // ConvertImageDtype is ConvertDType.
 type ConvertImageDtype struct {
@@ -250,4 +250,4 @@ func (t ConvertImageDtype) Resolve() (Transform, error) {
 }
 
 // Build adds the conversion.
-func (t ConvertImageDtype) Build(p *Plan) error { return p.Convert(t.DType, true) }
+func (t ConvertImageDtype) Build(p *Plan) error { return p.ConvertScaled(t.DType) }

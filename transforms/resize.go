@@ -108,7 +108,7 @@ func resolvePassOrder(order *string) error {
 // resizeBy resizes in the pass order of that name.
 func resizeBy(p *Plan, order string, w, h int, f kernel.Filter) error {
 	less := p.info.H - h
-	return p.resize(w, h, f, order == "auto" && less > 0 && less > 2*(p.info.W-w))
+	return p.resize(w, h, f, passOrder(order == "auto" && less > 0 && less > 2*(p.info.W-w)))
 }
 
 // Build adds the resize, and what cover and pad do behind it.

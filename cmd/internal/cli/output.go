@@ -19,6 +19,11 @@ func Print(w io.Writer, asJSON bool, v any, text func(io.Writer) error) error {
 	if !asJSON {
 		return Screen(w, text)
 	}
+	return PrintJSON(w, v)
+}
+
+// PrintJSON writes v as indented JSON.
+func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")

@@ -18,10 +18,10 @@ func guide(ctx context.Context, o *Options, s *subject, kind string) (Table, []*
 	if o.Delay > 0 {
 		title += ", " + kindText(kind, o.Delay) + " a record"
 	}
-	rows := []*setup{p.baseline(), p.pool("1 worker", 1, 1, false),
-		p.pool(fmt.Sprintf("%d workers", o.Workers), o.Workers, 1, false),
-		p.pool(fmt.Sprintf("%d workers, prefetch %d", o.Workers, o.Prefetch), o.Workers, o.Prefetch, true),
-		p.pool("32 workers, prefetch 3", 32, 3, true)}
+	rows := []*setup{p.baseline(), p.pool("1 worker", 1, 1, eachEpoch),
+		p.pool(fmt.Sprintf("%d workers", o.Workers), o.Workers, 1, eachEpoch),
+		p.pool(fmt.Sprintf("%d workers, prefetch %d", o.Workers, o.Prefetch), o.Workers, o.Prefetch, forAll),
+		p.pool("32 workers, prefetch 3", 32, 3, forAll)}
 	rows[3].diagnosed = true
 	rows = append(rows, p.precomputed()...)
 	for _, s := range rows {
@@ -31,11 +31,19 @@ func guide(ctx context.Context, o *Options, s *subject, kind string) (Table, []*
 	return Table{Name: name, Title: title, guide: true, Notes: p.guideNotes()}, rows
 }
 
+// lifetime says how long the workers of a setup live.
+type lifetime int
+
+const (
+	eachEpoch lifetime = iota // they are made anew for each
+	forAll
+)
+
 // pool returns a setup of that many workers.
-func (p *progress) pool(name string, workers, prefetch int, persistent bool) *setup {
+func (p *progress) pool(name string, workers, prefetch int, life lifetime) *setup {
 	s := p.row(name, "", workers)
-	s.opts.Prefetch, s.persistent = workers*prefetch, persistent
-	if !persistent {
+	s.opts.Prefetch, s.persistent = workers*prefetch, life == forAll
+	if life == eachEpoch {
 		s.note = "made anew for each epoch"
 	}
 	return s

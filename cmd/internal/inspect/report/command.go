@@ -80,7 +80,7 @@ func (f *flagValues) run(cmd *cobra.Command, path string) error {
 		if err := cli.WriteFile(f.out, r.HTML); err != nil {
 			return err
 		}
-		return cli.Print(cmd.OutOrStdout(), true, r.findings(), nil)
+		return cli.PrintJSON(cmd.OutOrStdout(), r.findings())
 	}
 	if f.out == "-" {
 		return r.HTML(cmd.OutOrStdout())

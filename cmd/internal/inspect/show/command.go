@@ -97,7 +97,7 @@ func printRecipe(w io.Writer, path string, m *store.Manifest) error {
 	if m.Recipe == nil {
 		return fmt.Errorf("%s: its manifest has no recipe", path)
 	}
-	return cli.Print(w, true, m.Recipe, nil)
+	return cli.PrintJSON(w, m.Recipe)
 }
 
 func (f *flagValues) records(cmd *cobra.Command, args []string) error {

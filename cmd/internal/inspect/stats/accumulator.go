@@ -143,7 +143,7 @@ func (t *accumulator) channel(f store.Field, x []float64, c int) []float64 {
 func (c *computation) histograms(ctx context.Context, f store.Field, out *FieldStats) error {
 	empty := func() []Histogram {
 		return dataset.Map(out.Channels, func(s ChannelStats) Histogram {
-			return newHistogram(s.Min, s.Max, !f.DType.IsFloat())
+			return newHistogram(s.Min, s.Max, numbers(!f.DType.IsFloat()))
 		})
 	}
 	parts := make([][]Histogram, max(1, min(64, c.ds.Len())))

@@ -109,7 +109,7 @@ func (c *computation) lengths(ctx context.Context, f store.Field) (LengthStats, 
 		}
 	}
 	m := moments.Of(lengths)
-	h := newHistogram(m.Min, m.Max, true)
+	h := newHistogram(m.Min, m.Max, wholeNumbers)
 	h.add(lengths)
 	return LengthStats{Moments: dataset.Moments(m), Histogram: &h}, nil
 }

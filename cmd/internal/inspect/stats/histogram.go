@@ -27,10 +27,15 @@ func (h *Histogram) Largest() float64 {
 // histogramBins is how many bins a histogram has, if its values are not fewer.
 const histogramBins = 64
 
+// numbers says whether values are whole numbers.
+type numbers bool
+
+const wholeNumbers numbers = true
+
 // newHistogram returns an empty one for values from low to high; those that are whole get bins
 // of a whole width where there are few of them.
-func newHistogram(low, high float64, whole bool) Histogram {
-	bins, whole := histogramBins, whole && low != high && high-low < histogramBins
+func newHistogram(low, high float64, of numbers) Histogram {
+	bins, whole := histogramBins, of == wholeNumbers && low != high && high-low < histogramBins
 	switch {
 	case low == high:
 		bins = 1

@@ -151,7 +151,7 @@ func TestHistogramLimits(t *testing.T) {
 		{0, math.MaxFloat64, false, []float64{math.MaxFloat64}, append(make([]int64, 63), 1)},
 		{-math.MaxFloat64, math.MaxFloat64, false, []float64{0}, append(append(make([]int64, 32), 1), make([]int64, 31)...)},
 	} {
-		h := newHistogram(c.low, c.high, c.whole)
+		h := newHistogram(c.low, c.high, numbers(c.whole))
 		h.add(c.values)
 		if !reflect.DeepEqual(h.Counts, c.want) {
 			t.Errorf("%+v: %v", c, h.Counts)

@@ -14,7 +14,7 @@ func FuzzTraces(f *testing.F) {
 	f.Add(l.Record(nil, Trace{Size: 3}), true)
 	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 1}, true)
 	f.Fuzz(func(t *testing.T, data []byte, record bool) {
-		list, err := readTraces(data, record)
+		list, err := readTraces(data, traceEnd(record))
 		if err != nil {
 			return
 		}
@@ -30,7 +30,7 @@ func FuzzTraces(f *testing.F) {
 		if !record {
 			out = again.Tail(nil)
 		}
-		if back, err := readTraces(out, record); err != nil || len(back) != len(list) {
+		if back, err := readTraces(out, traceEnd(record)); err != nil || len(back) != len(list) {
 			t.Errorf("%d traces come back as %d, %v", len(list), len(back), err)
 		}
 	})

@@ -229,7 +229,7 @@ func (p *Part) samples(fields []int, yield func(source.Sample, error) bool) bool
 		return true
 	}
 	more, err := p.records(fields, func(data source.Data, traces []byte) (bool, error) {
-		list, err := readTraces(traces, true)
+		list, err := readRecord(traces)
 		if n := len(list); err == nil && len(list[n-1].Values) != len(p.Plan.Fields) {
 			err = errTrace
 		}
@@ -237,7 +237,7 @@ func (p *Part) samples(fields []int, yield func(source.Sample, error) bool) bool
 	})
 	if err == nil && more {
 		var tail []Trace
-		if tail, err = readTraces(p.Tail, false); err == nil {
+		if tail, err = readTail(p.Tail); err == nil {
 			more = send(tail, nil)
 		}
 	}

@@ -96,16 +96,28 @@ func appendText(b []byte, text string) []byte {
 
 var errTrace = fmt.Errorf("its list of samples is corrupt: %w", store.ErrCorrupt)
 
-// readTraces reads what traceLog.record wrote or, of a part's end, traceLog.tail; then there is no record
-// behind those that were left out.
-func readTraces(b []byte, record bool) (list []Trace, err error) {
+// readRecord reads what TraceLog.Record wrote: the samples that were left out before a record, and its own.
+func readRecord(b []byte) ([]Trace, error) { return readTraces(b, endsInRecord) }
+
+// readTail reads what TraceLog.Tail wrote: the samples that were left out at the end of a part.
+func readTail(b []byte) ([]Trace, error) { return readTraces(b, endsInNone) }
+
+// traceEnd says what is behind the samples that were left out.
+type traceEnd bool
+
+const (
+	endsInNone   traceEnd = false
+	endsInRecord traceEnd = true
+)
+
+func readTraces(b []byte, end traceEnd) (list []Trace, err error) {
 	r := &traceReader{b: b}
 	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
 		t := r.sample()
 		t.Bad = &SkipReason{Kind: r.text(), Text: r.text()}
 		list = append(list, t)
 	}
-	if record {
+	if end == endsInRecord {
 		t := r.sample()
 		copy(t.Digest[:], r.text())
 		for n := r.uvarint(); n > 0 && r.err == nil; n-- {

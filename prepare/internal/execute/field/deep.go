@@ -128,7 +128,7 @@ func (w *imageWorker) deepField(name string, in tensor.DType, out transforms.Inf
 		f.Layout = tensor.CHW
 	}
 	if n := applied(w.pipeline); n.Mean != nil {
-		f.Normalization = n.Field(out.C, true)
+		f.Normalization = n.Applied(out.C)
 		if in == tensor.Uint16 {
 			f.Normalization.Scale = 1<<16 - 1
 		} else if in != tensor.Uint8 {

@@ -215,9 +215,9 @@ func (c Options) storeField(name string, p *transforms.Pipeline, out transforms.
 	}
 	switch {
 	case out.DType != tensor.Uint8:
-		f.Normalization = applied(p).Field(out.C, true)
+		f.Normalization = applied(p).Applied(out.C)
 	case c.Normalize.Mean != nil:
-		f.Normalization = c.Normalize.Field(out.C, false)
+		f.Normalization = c.Normalize.Field(out.C)
 	}
 	return f
 }

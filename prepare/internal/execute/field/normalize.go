@@ -122,9 +122,9 @@ func (n Normalize) None() bool { return !n.OfImages() && n.Mean == nil }
 func (n Normalize) OfImages() bool { return n.Dataset && n.Fields == nil }
 
 // Field returns the normalization of a field with that many channels. Without any it is the
-// identity on x/255.
-func (n Normalize) Field(channels int, applied bool) *store.Normalization {
-	f := &store.Normalization{Applied: applied, Scale: 255}
+// identity on x/255. The records are as they were: see [Normalize.Applied].
+func (n Normalize) Field(channels int) *store.Normalization {
+	f := &store.Normalization{Scale: 255}
 	for c := range channels {
 		mean, std := 0.0, 1.0
 		if !n.None() {
@@ -132,5 +132,12 @@ func (n Normalize) Field(channels int, applied bool) *store.Normalization {
 		}
 		f.Mean, f.Std = append(f.Mean, mean), append(f.Std, std)
 	}
+	return f
+}
+
+// Applied is Field for records to which it was applied.
+func (n Normalize) Applied(channels int) *store.Normalization {
+	f := n.Field(channels)
+	f.Applied = true
 	return f
 }
