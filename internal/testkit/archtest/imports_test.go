@@ -180,9 +180,11 @@ var layers = [][]place{
 	},
 	{
 		{"cmd/internal/datasetarg", "lets commands take URLs and views"},
+		{"cmd/internal/inspect/boxes", "boxes and the images that they lie on"},
 	},
 	{
 		{"cmd/internal/inspect/render", "records as pictures"},
+		{"cmd/internal/inspect/overlay", "masks, boxes and keypoints over pictures"},
 		{"cmd/internal/inspect/tree", "the objects of an HDF5 file that another program wrote"},
 		{"cmd/internal/inspect/stats", "figures of all values"},
 		{"cmd/internal/inspect/diff", "whether two datasets are the same"},
@@ -251,7 +253,7 @@ var only = map[string][]string{
 	"github.com/spf13/cobra":            {"cmd/internal/..."},
 	"github.com/schollz/progressbar/v3": {"cmd/internal/cli"},
 	"github.com/parquet-go/parquet-go":  {"prepare/source/parquet"},
-	"go.yaml.in/yaml/v3":                {"cmd/internal/preprocess", "prepare/source/yolo"},
+	"go.yaml.in/yaml/v3":                {"cmd/internal/preprocess", "cmd/internal/inspect/preview", "prepare/source/yolo"},
 	"gocloud.dev/blob":                  {"remote/cloud"},
 	"gocloud.dev/blob/s3blob":           {"remote/cloud"},
 	"gocloud.dev/blob/gcsblob":          {"remote/cloud"},

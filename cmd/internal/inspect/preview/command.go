@@ -19,19 +19,25 @@ const long = `Draw samples in a grid as a PNG file, with class name and record n
 name of its file where the dataset has it (preprocess --names). Samples are drawn at random
 from all classes alike; the same --seed draws the same samples. Normalization is undone.
 Other values are stretched from their minimum (black) to their maximum (white), and the
-sheet says so.`
+sheet says so.
+
+Masks, boxes and keypoints are drawn over the images that they lie on, with a legend of the
+classes. --pipeline draws what training will see, with its random crops and flips.`
 
 const examples = `  inspect preview -o grid.png out/flat
   inspect preview -o grid.png --count 24 --columns 6 --seed 7 out/photos.h5
   inspect preview -o - --first out/flat | display
+  inspect preview -o grid.png --pipeline train.json --count 24 out/coco
   inspect preview -o grid.png --field train/x --label-field train/y other.h5`
 
 // flagValues is the command line of preview.
 type flagValues struct {
 	Options
-	out   string
-	json  bool
-	quiet bool
+	out  string
+	json bool
+
+	pipeline string
+	quiet    bool
 }
 
 func Command() *cobra.Command {
@@ -51,9 +57,10 @@ func Command() *cobra.Command {
 	flags.BoolVar(&f.First, "first", false, "show the first records instead of random ones")
 	flags.StringVar(&f.Field, "field", "", "`FIELD` that holds the images (default: the first that does)")
 	flags.StringVar(&f.LabelField, "label-field", "", "`FIELD` that holds the labels (default: the first that does)")
+	flags.StringVar(&f.pipeline, "pipeline", "", "YAML or JSON `FILE` with the transforms of training: show what it sees")
 	cli.JSONFlag(cmd, &f.json)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
-	cli.Group(cmd, "Samples", "count", "columns", "seed", "first", "field", "label-field")
+	cli.Group(cmd, "Samples", "count", "columns", "seed", "first", "field", "label-field", "pipeline")
 	cli.Group(cmd, "Output", "output", "json", "quiet")
 	return cmd
 }
@@ -86,6 +93,12 @@ func (f *flagValues) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	f.Even = !cmd.Flags().Changed("count")
+	if f.pipeline != "" {
+		var err error
+		if f.Pipeline, err = readPipeline(f.pipeline); err != nil {
+			return err
+		}
+	}
 	sheet, err := Draw(cmd.Context(), path, f.Options)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
 	"github.com/penstock/penstock/cmd/internal/inspect/render"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/sys/shell"
@@ -19,16 +20,19 @@ import (
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
 )
 
 // Options configures Preview. The zero value of every field but Count is usable.
 type Options struct {
-	Count      int    // samples at most; must be > 0
-	Columns    int    // 0 chooses
-	Seed       uint64 // of the choice
-	First      bool   // take the first records instead of a choice
-	Even       bool   // rather fewer than Count than a number that is no multiple of the classes
-	Field      string // of images; "" means the first there is
+	Count   int    // samples at most; must be > 0
+	Columns int    // 0 chooses
+	Seed    uint64 // of the choice
+	First   bool   // take the first records instead of a choice
+	Even    bool   // rather fewer than Count than a number that is no multiple of the classes
+	Field   string // of images; "" means the first there is
+	// Pipeline is what training does to the images; nil shows them as they are stored.
+	Pipeline   *transforms.Pipeline
 	LabelField string // "" means the first field with class names, or of whole numbers
 }
 
@@ -84,8 +88,9 @@ type sheetBuilder struct {
 	opts   Options
 	images store.Field
 	planes render.PixelLayout
-	labels *store.Field // nil if there is none
-	groups int          // classes that the records were drawn from, 0 if they were not drawn by class
+	marks  *overlay.Reader // nil if nothing lies on the images
+	labels *store.Field    // nil if there is none
+	groups int             // classes that the records were drawn from, 0 if they were not drawn by class
 }
 
 func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
@@ -95,6 +100,15 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.path(), err)
+	}
+	s.marks = overlay.NewReader(s.ds.Schema().Fields, s.images.Name)
+	if s.marked() {
+		if s.opts.Even {
+			s.opts.Count = min(s.opts.Count, markedCount)
+		}
+		if s.labels != nil && s.labels.Classes == nil && s.opts.LabelField == "" {
+			s.labels = nil // it is a number of the image
+		}
 	}
 	values, err := dataset.ReadLabels(ctx, s.ds, s.labels)
 	if err != nil {
@@ -122,17 +136,40 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 			out.Labels = append(out.Labels, cells[i].label)
 		}
 	}
-	d, err := newDrawing(s.title(), s.subtitle(len(records), tone), out.Columns, s.planes, cells)
+	var pictures []*image.RGBA
+	thumb, legend := thumbSize(s.planes.W, s.planes.H), []overlay.Entry(nil)
+	if s.marked() {
+		if pictures, err = s.pictures(ctx, records, tone); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.path(), err)
+		}
+		thumb = image.Point{}
+		for _, p := range pictures {
+			thumb = image.Pt(max(thumb.X, p.Rect.Dx()), max(thumb.Y, p.Rect.Dy()))
+		}
+	}
+	if s.marks != nil {
+		legend = s.marks.Legend()
+	}
+	d, err := newDrawing(s.title(), s.subtitle(len(records), tone), legend, out.Columns, thumb, cells)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.path(), err)
 	}
-	if err := s.draw(ctx, d, records, tone); err != nil {
+	if pictures == nil {
+		err = s.draw(ctx, d, records, tone)
+	}
+	for i, p := range pictures {
+		d.place(i, p)
+	}
+	if err != nil {
 		return nil, err
 	}
 	out.Picture = d.canvas
 	out.Width, out.Height = d.canvas.Rect.Dx(), d.canvas.Rect.Dy()
 	return out, nil
 }
+
+// marked reports whether pictures are shown larger, one by one: something lies on them, or they come out of a pipeline.
+func (s *sheetBuilder) marked() bool { return s.marks != nil || s.opts.Pipeline != nil }
 
 // draw places the pictures. An encoded image that cannot be decoded leaves its frame empty.
 func (s *sheetBuilder) draw(ctx context.Context, d *drawing, records []int, t render.Brightness) error {
@@ -216,6 +253,9 @@ func (s *sheetBuilder) subtitle(shown int, t render.Brightness) string {
 	if s.labels != nil && len(s.labels.Classes) > 0 {
 		n := int64(len(s.labels.Classes))
 		parts = append(parts, strings.Replace(units.Counted(n, "classe"), "1 classe", "1 class", 1))
+	}
+	if s.opts.Pipeline != nil {
+		return strings.Join(append(parts, "after the pipeline"), "   ·   ")
 	}
 	if !t.Plain {
 		parts = append(parts, t.Text)

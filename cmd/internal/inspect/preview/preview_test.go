@@ -17,11 +17,12 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
-	"github.com/penstock/penstock/cmd/internal/inspect/render"
+	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
 )
 
 func preview(t *testing.T, path string, opts Options) *Sheet {
@@ -270,7 +271,7 @@ func TestSheetKeepsItsMargins(t *testing.T) {
 		for i := range cells {
 			cells[i] = cell{long, "#12345678"}
 		}
-		d, err := newDrawing(long+long, long+long, min(n, 4), render.PixelLayout{W: 32, H: 40, C: 1}, cells)
+		d, err := newDrawing(long+long, long+long, nil, min(n, 4), thumbSize(32, 40), cells)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +290,7 @@ func TestSheetKeepsItsMargins(t *testing.T) {
 }
 
 func TestSheetHasALimit(t *testing.T) {
-	if _, err := newDrawing("", "", 100, render.PixelLayout{W: 100, H: 100, C: 1}, make([]cell, 100000)); err == nil || !strings.Contains(err.Error(), "too large") {
+	if _, err := newDrawing("", "", nil, 100, thumbSize(100, 100), make([]cell, 100000)); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -345,5 +346,50 @@ func TestWritePNG(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
 		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// Boxes are drawn over their images, as they are stored and as a pipeline moves them.
+func TestPreviewDrawsWhatLiesOnImages(t *testing.T) {
+	boxes, labels := store.NewRagged("boxes", tensor.Float32, 4), store.NewRagged("kinds", tensor.Int64)
+	boxes.Content, boxes.Instances, labels.Instances, labels.Classes = tensor.Boxes, "objects", "objects", []string{"cat", "dog"}
+	schema := datasettest.SchemaOf(tensor.Uint8, tensor.HWC, "a")
+	schema.Fields = append(schema.Fields, boxes, labels)
+	h, w := schema.Fields[0].Shape[0], schema.Fields[0].Shape[1]
+	path := datasettest.Build(t, schema, 3, store.Info{}, func(i int, values [][]byte) {
+		clear(values[0])
+		for _, v := range []float32{0, 0, float32(w) / 2, float32(h)} {
+			values[2] = binary.LittleEndian.AppendUint32(values[2], math.Float32bits(v))
+		}
+		values[3] = append(values[3], 1, 0, 0, 0, 0, 0, 0, 0)
+	})
+	flip, err := transforms.Compose(transforms.HorizontalFlip{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*transforms.Pipeline{nil, flip} {
+		s := preview(t, path, Options{Count: 3, Pipeline: p})
+		top, dog := margin+titleLine+textLine+headGap+legendLine, overlay.Color(1)
+		left, right := s.Picture.RGBAAt(margin+1, top+markedSize/2), s.Picture.RGBAAt(margin+markedSize-1, top+markedSize/2)
+		if p == nil && (left != dog || right == dog) || p != nil && (left == dog || right != dog) {
+			t.Errorf("pipeline %v: the edges of the picture are %v and %v, and a box is %v", p, left, right, dog)
+		}
+		if swatch := s.Picture.RGBAAt(margin+2, margin+titleLine+textLine+legendGap+2); swatch != dog {
+			t.Errorf("the legend begins with %v", swatch)
+		}
+	}
+}
+
+func TestReadPipeline(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{"op": "HorizontalFlip"}]`: "", "transforms:\n- {op: HorizontalFlip}\n": "", "resize: 3": "is neither a list of transforms", "[{op: Flop}]": "Flop", "[": "x.yaml",
+	} {
+		path := filepath.Join(t.TempDir(), "x.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readPipeline(path); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
 	}
 }

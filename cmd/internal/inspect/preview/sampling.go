@@ -77,7 +77,11 @@ func spread(rng *rand.Rand, classes [][]int, count int) []int {
 // columns returns how many pictures stand side by side. Where every class has the same
 // number of them, a row ends with its class.
 func (s *sheetBuilder) columns(shown int) int {
-	const usual, most = 8, 12
+	const most = 12
+	usual := 8
+	if s.marked() {
+		usual = 4
+	}
 	switch {
 	case s.opts.Columns > 0:
 		return min(s.opts.Columns, shown)

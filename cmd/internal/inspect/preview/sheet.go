@@ -9,7 +9,8 @@ import (
 	"golang.org/x/image/font"
 	"golang.org/x/image/math/fixed"
 
-	"github.com/penstock/penstock/cmd/internal/inspect/render"
+	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // Measures of a contact sheet, in pixels.
@@ -28,6 +29,11 @@ const (
 	largest    = 160 // of a longer side; larger pictures are reduced to it
 	narrowest  = 88  // of a cell, so that its label can be read
 	mostPixels = 1 << 26
+
+	legendGap   = 4  // below the second line of the head
+	legendLine  = 22 // from a line of the legend to the next
+	legendLines = 6  // at most
+	swatchSize  = 12 // of the color of a class
 )
 
 var (
@@ -54,12 +60,13 @@ type drawing struct {
 }
 
 // newDrawing returns a sheet with all its text, to place pictures on.
-func newDrawing(title, subtitle string, columns int, p render.PixelLayout, cells []cell) (*drawing, error) {
+func newDrawing(title, subtitle string, legend []overlay.Entry, columns int, thumb image.Point, cells []cell) (
+	*drawing, error) {
 	f, err := newFonts()
 	if err != nil {
 		return nil, err
 	}
-	d := &drawing{fonts: f, columns: columns, thumb: thumbSize(p.W, p.H), cells: cells}
+	d := &drawing{fonts: f, columns: columns, thumb: thumb, cells: cells}
 	d.head = margin + titleLine + textLine + headGap
 	d.cell.X = max(d.thumb.X, narrowest) + columnGap
 	d.cell.Y = d.thumb.Y + numberLine + belowLine + rowGap
@@ -68,6 +75,8 @@ func newDrawing(title, subtitle string, columns int, p render.PixelLayout, cells
 	}
 	rows := (len(cells) + columns - 1) / columns
 	w := max(2*margin+columns*d.cell.X-columnGap, d.textWidth(title, subtitle)+2*margin)
+	swatches, lines := d.swatches(legend, w-2*margin)
+	d.head += lines * legendLine
 	h := d.head + rows*d.cell.Y - rowGap + margin
 	if w > mostPixels/h {
 		return nil, fmt.Errorf("a sheet of %d x %d pixels is too large; ask for fewer samples or other columns", w, h)
@@ -76,10 +85,41 @@ func newDrawing(title, subtitle string, columns int, p render.PixelLayout, cells
 	draw.Draw(d.canvas, d.canvas.Rect, image.NewUniform(paper), image.Point{}, draw.Src)
 	d.text(f.title, ink, margin, margin+titleLine-6, fit(f.title, title, w-2*margin))
 	d.text(f.text, faint, margin, margin+titleLine+textLine-6, fit(f.text, subtitle, w-2*margin))
+	for _, s := range swatches {
+		at := image.Pt(margin+s.at.X, margin+titleLine+textLine+legendGap+s.at.Y*legendLine)
+		draw.Draw(d.canvas, image.Rectangle{at, at.Add(image.Pt(swatchSize, swatchSize))},
+			image.NewUniform(overlay.Color(s.Color)), image.Point{}, draw.Src)
+		d.text(f.text, ink, at.X+swatchSize+6, at.Y+swatchSize-1, s.Name)
+	}
 	for i := range cells {
 		d.caption(i)
 	}
 	return d, nil
+}
+
+// swatch is an entry of the legend: at is its distance from the left, and its line.
+type swatch struct {
+	overlay.Entry
+	at image.Point
+}
+
+// swatches places the legend in lines of that width.
+func (d *drawing) swatches(legend []overlay.Entry, width int) (list []swatch, lines int) {
+	const between = 20
+	x := 0
+	for _, e := range legend {
+		e.Name = fit(d.fonts.text, shell.Line(e.Name), min(width, 200))
+		w := swatchSize + 6 + font.MeasureString(d.fonts.text, e.Name).Ceil()
+		if lines == 0 || x+w > width {
+			if lines == legendLines {
+				break
+			}
+			x, lines = 0, lines+1
+		}
+		list = append(list, swatch{e, image.Pt(x, lines-1)})
+		x += w + between
+	}
+	return list, lines
 }
 
 // textWidth is what the head needs, within reason: a sheet of two pictures is not made as
@@ -113,7 +153,10 @@ func (d *drawing) corner(i int) image.Point {
 // place draws the picture of cell i, in the middle of the cell where it has another aspect.
 func (d *drawing) place(i int, picture image.Image) {
 	at := image.Rectangle{Max: d.thumb}.Add(d.corner(i))
-	if w, h := picture.Bounds().Dx(), picture.Bounds().Dy(); w*d.thumb.Y != h*d.thumb.X && thumbSize(w, h) != d.thumb {
+	if w, h := picture.Bounds().Dx(), picture.Bounds().Dy(); w <= d.thumb.X && h <= d.thumb.Y && max(w, h) == markedSize {
+		left := image.Pt((d.thumb.X-w)/2, d.thumb.Y-h) // at the bottom, next to its caption
+		at = image.Rectangle{Max: image.Pt(w, h)}.Add(at.Min.Add(left))
+	} else if w*d.thumb.Y != h*d.thumb.X && thumbSize(w, h) != d.thumb {
 		size := image.Pt(d.thumb.X, max(1, h*d.thumb.X/w))
 		if size.Y > d.thumb.Y {
 			size = image.Pt(max(1, w*d.thumb.Y/h), d.thumb.Y)

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
 )
 
 // Brightness turns a stored value of a channel into a brightness: value*gain[c] + offset[c], 0 black
@@ -106,4 +107,30 @@ func limitsOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, records []
 		low, high = 0, 0
 	}
 	return low, high, nil
+}
+
+// AfterPipeline returns how to show what a pipeline makes of images.
+func AfterPipeline(spec tensor.Spec, p *transforms.Pipeline) (PixelLayout, Brightness, error) {
+	layout, err := PixelLayoutOf(store.Field{Spec: spec})
+	if err != nil {
+		return layout, Brightness{}, err
+	}
+	for _, t := range p.Transforms() {
+		if n, ok := t.(transforms.Normalize); ok {
+			norm := store.Normalization{Mean: repeated(n.Mean, layout.C), Std: repeated(n.Std, layout.C), Scale: 1}
+			return layout, undo(&norm), nil
+		}
+	}
+	if spec.DType == tensor.Uint8 {
+		return layout, linear(layout.C, 0, 255, "after the pipeline"), nil
+	}
+	return layout, linear(layout.C, 0, 1, "0 black, 1 white"), nil
+}
+
+// repeated returns one number for each of n channels.
+func repeated(list []float64, n int) []float64 {
+	for len(list) < n {
+		list = append(list[:len(list):len(list)], list[0])
+	}
+	return list
 }

@@ -25,6 +25,7 @@ type builder struct {
 	opts     Options
 	rng      *rand.Rand
 	renderer *render.Renderer
+	marks    *marks // nil if nothing lies on the pictures
 	labels   stats.Classes
 	decoder  *imagefile.Decoder
 }
@@ -47,6 +48,9 @@ func (c *builder) pictures(ctx context.Context) (err error) {
 	}
 	c.report.Pictures = c.renderer.Brightness.Text
 	c.decoder = imagefile.New(imagefile.Options{})
+	if c.marks, err = newMarks(c.ds, c.renderer.Field.Name); err != nil {
+		return err
+	}
 	if c.labels, err = stats.ClassesOf(ctx, c.ds); err != nil {
 		return err
 	}
@@ -57,7 +61,11 @@ func (c *builder) pictures(ctx context.Context) (err error) {
 	if err := c.classAlbums(ctx); err != nil {
 		return err
 	}
-	return c.extremes(ctx)
+	err = c.extremes(ctx)
+	if c.marks != nil {
+		c.report.Legend = c.marks.reader.Legend()
+	}
+	return err
 }
 
 // classAlbums shows some samples of each class, or one where there are many.
@@ -200,6 +208,9 @@ func (c *builder) album(ctx context.Context, title, note string, records []int) 
 		img, err := c.renderer.Draw(c.decoder, s.Record(0))
 		if err != nil {
 			continue // a check says that there are such
+		}
+		if img, err = c.marks.draw(ctx, i, img); err != nil {
+			return err
 		}
 		thumbnail, err := newThumbnail(img)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/htmlpage"
+	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
 	"github.com/penstock/penstock/cmd/internal/inspect/stats"
 	"github.com/penstock/penstock/cmd/internal/inspect/summary"
 	"github.com/penstock/penstock/internal/sys/shell"
@@ -121,7 +122,11 @@ func (r *Report) writeValues(b *htmlpage.Body) {
 		b.Add("</small></h3>\n")
 		switch {
 		case len(f.Labels) > 0:
-			writeLabels(b, f.Labels)
+			unit := "record"
+			if f.Ragged {
+				unit = "row"
+			}
+			writeLabels(b, f.Labels, unit)
 		case len(f.Channels) > 0:
 			b.Add("{}\n", histogramPlot(f))
 			writeChannels(b, f)
@@ -152,17 +157,18 @@ func labelText(l stats.Label) string {
 	return strconv.FormatInt(l.Value, 10)
 }
 
-func writeLabels(b *htmlpage.Body, labels []stats.Label) {
+// writeLabels writes how many units, records or rows, have each label.
+func writeLabels(b *htmlpage.Body, labels []stats.Label, unit string) {
 	largest, smallest := int64(0), labels[0].Records
 	for _, l := range labels {
 		largest, smallest = max(largest, l.Records), min(smallest, l.Records)
 	}
 	if largest == smallest && len(labels) > evenClasses {
-		b.Add("<p>{} classes of {} each.</p>\n", units.Count(int64(len(labels))), units.Counted(largest, "record"))
+		b.Add("<p>{} classes of {} each.</p>\n", units.Count(int64(len(labels))), units.Counted(largest, unit))
 		return
 	}
-	b.Add("<table class=\"bars\"><thead><tr><th scope=\"col\">label</th><th scope=\"col\" class=\"n\">records</th>" +
-		"<th scope=\"col\"><span class=\"note\">share of the largest</span></th></tr></thead>\n<tbody>")
+	b.Add("<table class=\"bars\"><thead><tr><th scope=\"col\">label</th><th scope=\"col\" class=\"n\">{}</th>"+
+		"<th scope=\"col\"><span class=\"note\">share of the largest</span></th></tr></thead>\n<tbody>", unit+"s")
 	for _, l := range labels[:min(len(labels), shownLabels)] {
 		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td><td class="grow">{}</td></tr>`, labelText(l),
 			units.Count(l.Records), barPlot(l.Records, largest))
@@ -202,18 +208,34 @@ func writeClasses(b *htmlpage.Body, f stats.FieldStats) {
 	b.Add("</details>\n")
 }
 
+// writeLegend names the colors of classes on pictures.
+func (r *Report) writeLegend(b *htmlpage.Body) {
+	b.Add("<p class=\"legend\">")
+	for _, e := range r.Legend {
+		c := overlay.Color(e.Color)
+		b.Add(`<span><svg viewBox="0 0 1 1" aria-hidden="true"><rect width="1" height="1" fill="{}"/></svg>{}</span>`,
+			fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), e.Name)
+	}
+	b.Add("</p>\n")
+}
+
 func (r *Report) writeSamples(b *htmlpage.Body) {
 	if len(r.Albums) == 0 {
 		return
 	}
 	b.Add("<section id=\"samples\"><h2>Samples</h2>\n<p class=\"note\">Brightness: {}. Extremes and near-duplicates are "+
 		"of {}.</p>\n", r.Pictures, r.Scanned)
+	class := "album"
+	if r.Legend != nil {
+		class = "album marked"
+		r.writeLegend(b)
+	}
 	for _, a := range r.Albums {
 		b.Add("<h3>{}", a.Title)
 		if a.Note != "" {
 			b.Add(" <small>{}</small>", a.Note)
 		}
-		b.Add("</h3>\n<ul class=\"album\">")
+		b.Add("</h3>\n<ul class=\"{}\">", class)
 		for _, t := range a.Thumbnails {
 			class := htmlpage.HTML("")
 			if t.Pixels {

@@ -13,6 +13,7 @@ import (
 // Sizes of pictures in a report, in pixels of the longer side.
 const (
 	thumbnailPixels = 160 // larger ones are reduced to it
+	markedPixels    = 280 // of those with boxes and masks on them
 	smallPixels     = 64  // up to this size pixels are kept as they are
 )
 
@@ -24,7 +25,7 @@ func newThumbnail(img *image.RGBA) (Thumbnail, error) {
 		err := png.Encode(&b, img)
 		return Thumbnail{Src: dataURL("image/png", b.Bytes()), Pixels: true}, err
 	}
-	if long := max(w, h); long > thumbnailPixels {
+	if long := max(w, h); long > thumbnailPixels && long != markedPixels {
 		small := image.NewRGBA(image.Rect(0, 0, max(1, w*thumbnailPixels/long), max(1, h*thumbnailPixels/long)))
 		draw.CatmullRom.Scale(small, small.Rect, img, img.Rect, draw.Src, nil)
 		img = small

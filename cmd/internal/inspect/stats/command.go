@@ -10,8 +10,9 @@ import (
 )
 
 const long = `Compute statistics from every value: minimum, maximum, mean and deviation per field, channel
-and class, histograms, records per class, and lengths of variable-length records. Differences
-from the manifest's statistics are reported.`
+and class, histograms, records per class, and lengths of variable-length records; of boxes their
+sizes, aspect ratios and how many reach out of their images. Differences from the manifest's
+statistics are reported.`
 
 const examples = `  inspect stats out/flat
   inspect stats --field images --split train out/photos.h5

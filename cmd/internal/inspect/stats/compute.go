@@ -3,6 +3,7 @@ package stats
 import (
 	"context"
 
+	"github.com/penstock/penstock/cmd/internal/inspect/boxes"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/mmapds"
@@ -34,8 +35,8 @@ func (c *computation) progress(n int) {
 	}
 }
 
-func (c *computation) field(ctx context.Context, f store.Field) (FieldStats, error) {
-	out := statsOf(f)
+func (c *computation) field(ctx context.Context, f store.Field) (out FieldStats, err error) {
+	out = statsOf(f)
 	if f.Ragged {
 		lengths, err := c.lengths(ctx, f)
 		if err != nil {
@@ -49,6 +50,18 @@ func (c *computation) field(ctx context.Context, f store.Field) (FieldStats, err
 	}
 	if c.labels.field != nil && f.Name == c.labels.field.Name {
 		out.Labels = c.labels.Values
+	}
+	if f.Content == tensor.Boxes {
+		found, err := boxes.Of(ctx, c.ds, f)
+		if err != nil {
+			return out, err
+		}
+		out.Boxes = newBoxStats(found)
+	}
+	if f.Ragged && f.Classes != nil {
+		if out.Labels, err = c.instances(ctx, f); err != nil {
+			return out, err
+		}
 	}
 	sum, err := c.accumulate(ctx, f)
 	if err != nil {

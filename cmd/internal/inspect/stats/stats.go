@@ -33,6 +33,7 @@ type FieldStats struct {
 	Lengths  *LengthStats   `json:"lengths,omitempty"`  // of a ragged field: rows a record
 	Labels   []Label        `json:"labels,omitempty"`   // of the field of labels
 	Classes  []ClassStats   `json:"classes,omitempty"`  // by label, see ClassField
+	Boxes    *BoxStats      `json:"boxes,omitempty"`    // of a field of boxes
 	// ClassField is the field of labels that Classes goes by.
 	ClassField string `json:"class_field,omitempty"`
 	// Agrees says whether the manifest has the same figures; nil where it has none, or where

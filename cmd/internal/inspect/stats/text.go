@@ -49,6 +49,7 @@ func (s *FieldStats) render(b *strings.Builder, classes, width int) {
 		b.WriteString(t.String())
 		renderHistograms(b, []string{s.LengthName()}, []*Histogram{s.Lengths.Histogram}, width)
 	}
+	s.Boxes.render(b)
 	s.renderClasses(b, classes, width)
 }
 

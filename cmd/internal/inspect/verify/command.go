@@ -13,6 +13,9 @@ corruption. Nothing is changed. An HDF5 file of preprocess has one more checksum
 that is not a record, and of Zarr the metadata and the padding are compared, too. In HDF5 files written by other programs, verify checks the structure, and
 chunks that have checksums of the filters deflate and fletcher32.
 
+Boxes that reach out of their images are noted; they are not corruption, and SanitizeBoundingBoxes or
+ClampBoundingBoxes treats them.
+
 Exit codes: 0 whole, 1 corrupt or unreadable, 2 wrong usage, 130 interrupted.`
 
 const examples = `  inspect verify out/flat

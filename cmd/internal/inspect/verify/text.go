@@ -34,6 +34,9 @@ func (v *Verification) renderNotes(b *strings.Builder) {
 	for _, u := range v.Unchecked {
 		fmt.Fprintf(b, "not checked: %s\n", shell.Line(u))
 	}
+	for _, u := range v.Boxes {
+		fmt.Fprintf(b, "note: %s\n", shell.Line(u))
+	}
 	for _, u := range v.Unknown {
 		fmt.Fprintf(b, "note: %s is not a file of the dataset\n", shell.Line(u))
 	}

@@ -11,13 +11,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/cmd/internal/inspect/boxes"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5/seal"
 	"github.com/penstock/penstock/store/hdf5/view"
 	"github.com/penstock/penstock/store/verify"
+	"github.com/penstock/penstock/tensor"
 )
 
 // Verification is what Verify found out.
@@ -34,6 +38,7 @@ type Verification struct {
 	Chunks      int64        `json:"chunks"`
 	Corruptions []Corruption `json:"corruptions"`   // by field, shard and record
 	Unchecked   []string     `json:"unchecked"`     // sentences: what nothing vouches for
+	Boxes       []string     `json:"boxes"`         // sentences: boxes that do not fit their images
 	Unknown     []string     `json:"unknown_files"` // in a dataset's folder, but not of the dataset
 }
 
@@ -64,7 +69,8 @@ func Dataset(ctx context.Context, path string, opts Options) (*Verification, err
 		return nil, err
 	}
 	defer p.Close()
-	v := &Verification{Path: path, Format: "hdf5", Corruptions: []Corruption{}, Unchecked: []string{}, Unknown: []string{}}
+	v := &Verification{Path: path, Format: "hdf5", Corruptions: []Corruption{}, Unchecked: []string{}, Boxes: []string{},
+		Unknown: []string{}}
 	switch {
 	case p.Flat:
 		v.Format = "flat"
@@ -82,8 +88,33 @@ func Dataset(ctx context.Context, path string, opts Options) (*Verification, err
 		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.First, b.First),
 			cmp.Compare(a.Offset, b.Offset))
 	})
-	v.Whole = len(v.Corruptions) == 0
-	return v, nil
+	if v.Whole = len(v.Corruptions) == 0; v.Whole {
+		err = v.boxes(ctx, path)
+	}
+	return v, err
+}
+
+// boxes compares the boxes of a whole dataset with their images.
+func (v *Verification) boxes(ctx context.Context, path string) error {
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		return nil // it has fields that only other programs read, and no boxes
+	}
+	defer ds.Close()
+	for _, f := range ds.Schema().Fields {
+		if f.Content != tensor.Boxes {
+			continue
+		}
+		s, err := boxes.Of(ctx, ds, f)
+		if err != nil {
+			return err
+		}
+		if n := s.Outside + s.Inverted; n > 0 {
+			v.Boxes = append(v.Boxes, fmt.Sprintf("field %q: %s of %s reach out of their images or are not boxes, in %s; the first is record %d",
+				f.Name, units.Count(n), units.Counted(s.Count, "row"), units.Counted(s.Records, "record"), s.First))
+		}
+	}
+	return nil
 }
 
 func (v *Verification) flat(ctx context.Context, p *dataset.Target, opts Options) error {

@@ -1,0 +1,127 @@
+// Package boxes compares the boxes of a dataset with the images that they lie on.
+package boxes
+
+import (
+	"context"
+	"math"
+
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Survey is what the boxes of a field are like.
+type Survey struct {
+	Count    int64 `json:"count"`
+	Outside  int64 `json:"outside"`         // reach out of their image
+	Inverted int64 `json:"inverted"`        // are not boxes: left is right of right, or a number is not finite
+	Empty    int64 `json:"empty"`           // have no area
+	Unknown  int64 `json:"images_unread"`   // records whose image has no size that can be read
+	Records  int64 `json:"records_outside"` // with boxes that are outside or inverted
+	First    int   `json:"first_outside"`   // the first such record, -1 for none
+
+	Widths, Heights, Aspects []float64 `json:"-"` // of those that are boxes; aspects of those that have an area
+	Shares                   []float64 `json:"-"` // of the areas of their images
+}
+
+// slack is how far a box may reach out of its image by rounding, in pixels.
+const slack = 0.01
+
+// Of looks at all boxes of a field.
+func Of(ctx context.Context, ds *mmapds.Dataset, field store.Field) (*Survey, error) {
+	s := &Survey{First: -1}
+	sizes, err := newSizes(ds, field)
+	if err != nil {
+		return nil, err
+	}
+	reader := dataset.NewBatchReader(ds, field)
+	err = reader.Each(ctx, 0, ds.Len(), func(b dataset.Batch) error {
+		for i := range b.N {
+			list := dataset.Floats(b.Record(i))
+			if len(list) == 0 {
+				continue
+			}
+			w, h, err := sizes.of(ctx, b.First+i)
+			if err != nil {
+				return err
+			}
+			s.add(list, w, h, b.First+i)
+		}
+		return nil
+	})
+	return s, err
+}
+
+// add takes the boxes of a record; a size of 0 is not known.
+func (s *Survey) add(list []float64, w, h float64, record int) {
+	wrong := s.Outside + s.Inverted
+	if w == 0 {
+		s.Unknown++
+	}
+	for ; len(list) >= 4; list = list[4:] {
+		s.Count++
+		width, height := list[2]-list[0], list[3]-list[1]
+		if !(width >= 0 && height >= 0) || math.IsInf(width, 0) || math.IsInf(height, 0) {
+			s.Inverted++
+			continue
+		}
+		if w > 0 && (list[0] < -slack || list[1] < -slack || list[2] > w+slack || list[3] > h+slack) {
+			s.Outside++
+		}
+		s.Widths, s.Heights = append(s.Widths, width), append(s.Heights, height)
+		if width*height == 0 {
+			s.Empty++
+			continue
+		}
+		s.Aspects = append(s.Aspects, width/height)
+		if w > 0 {
+			s.Shares = append(s.Shares, width*height/(w*h))
+		}
+	}
+	if s.Outside+s.Inverted > wrong {
+		if s.Records++; s.First < 0 {
+			s.First = record
+		}
+	}
+}
+
+// sizes are those of the images that boxes lie on.
+type sizes struct {
+	w, h  float64              // of all images
+	files *dataset.BatchReader // of images that have sizes of their own; nil for none
+}
+
+func newSizes(ds *mmapds.Dataset, field store.Field) (s sizes, err error) {
+	schema := ds.Schema()
+	at, err := schema.ImageOf(field.Spec)
+	if err != nil || at < 0 {
+		return s, nil // nothing says how large the images are
+	}
+	switch f := schema.Fields[at]; {
+	case f.Content == tensor.Image:
+		s.files = dataset.NewBatchReader(ds, f)
+	case f.Layout == tensor.CHW:
+		s.w, s.h = float64(f.Shape[2]), float64(f.Shape[1])
+	default:
+		s.w, s.h = float64(f.Shape[1]), float64(f.Shape[0])
+	}
+	return s, nil
+}
+
+// of returns the size of the image of a record, 0 if it is not known.
+func (s sizes) of(ctx context.Context, record int) (w, h float64, err error) {
+	if s.files == nil {
+		return s.w, s.h, nil
+	}
+	b, err := s.files.Read(ctx, record, record+1)
+	if err != nil {
+		return 0, 0, err
+	}
+	c, err := imagefile.ReadConfig(b.Record(0).Bytes())
+	if err != nil {
+		return 0, 0, nil // which decoding it reports
+	}
+	return float64(c.Width), float64(c.Height), nil
+}

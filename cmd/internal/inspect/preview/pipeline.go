@@ -1,0 +1,41 @@
+package preview
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/penstock/penstock/transforms"
+)
+
+// readPipeline reads transforms from a file of YAML or JSON: a list of them, or one under transforms, as preprocess
+// --pipeline takes it.
+func readPipeline(path string) (*transforms.Pipeline, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var file any
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	list, is := file.([]any)
+	if top, object := file.(map[string]any); object {
+		list, is = top["transforms"].([]any)
+	}
+	if !is {
+		return nil, fmt.Errorf("%s: %w", path, errors.New("is neither a list of transforms nor has one under transforms"))
+	}
+	recipe, err := json.Marshal(list)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	p, err := transforms.Parse(recipe)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return p, nil
+}

@@ -1,0 +1,72 @@
+package stats
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/boxes"
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/moments"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// BoxStats is what the boxes of a field are like.
+type BoxStats struct {
+	*boxes.Survey
+	Width  store.Moments `json:"width"` // in pixels
+	Height store.Moments `json:"height"`
+	Aspect store.Moments `json:"aspect"` // width by height
+	Share  store.Moments `json:"share"`  // of the area of the image
+}
+
+func newBoxStats(s *boxes.Survey) *BoxStats {
+	of := func(list []float64) store.Moments { return dataset.Moments(moments.Of(list)) }
+	return &BoxStats{s, of(s.Widths), of(s.Heights), of(s.Aspects), of(s.Shares)}
+}
+
+// render prints nothing for nil.
+func (s *BoxStats) render(b *strings.Builder) {
+	if s == nil || s.Count == 0 {
+		return
+	}
+	t := cli.Table{Indent: 2, Align: "lrrrr"}
+	t.Add("of a box", "min", "max", "mean", "std")
+	type figures struct {
+		name string
+		m    store.Moments
+	}
+	list := []figures{{"width", s.Width}, {"height", s.Height}, {"width/height", s.Aspect}}
+	if len(s.Shares) > 0 {
+		list = append(list, figures{"part of the image", s.Share})
+	}
+	for _, row := range list {
+		t.Add(row.name, cli.Decimal(row.m.Min), cli.Decimal(row.m.Max), cli.Decimal(row.m.Mean), cli.Decimal(row.m.Std))
+	}
+	b.WriteString(t.String())
+	fmt.Fprintf(b, "  %s rows: %s reach out of their image, %s have no area, %s are not boxes\n",
+		units.Count(s.Count), units.Count(s.Outside), units.Count(s.Empty), units.Count(s.Inverted))
+	if s.Unknown > 0 {
+		fmt.Fprintf(b, "  The size of the image is not known in %s.\n", units.Counted(s.Unknown, "record"))
+	}
+}
+
+// instances counts the classes of all rows of a field.
+func (c *computation) instances(ctx context.Context, f store.Field) (list []Label, err error) {
+	counts := make([]int64, len(f.Classes))
+	err = dataset.NewBatchReader(c.ds, f).Each(ctx, 0, c.ds.Len(), func(b dataset.Batch) error {
+		for _, v := range dataset.AppendInts(nil, tensor.Of(f.Spec, int(b.Offsets[b.N]), b.Values.Bytes())) {
+			if v >= 0 && v < int64(len(counts)) {
+				counts[v]++
+			}
+		}
+		return nil
+	})
+	for i, n := range counts {
+		list = append(list, Label{Value: int64(i), Name: dataset.ClassName(f, int64(i)), Records: n})
+	}
+	return list, err
+}
