@@ -385,3 +385,50 @@ func TestBucketsAreTested(t *testing.T) {
 		t.Error("clusters.md and .ci/run differ on the tests with versitygw")
 	}
 }
+
+// What the walks of the page about the architecture name exists in the code, under the type that they name it with.
+func TestWalksAreTrue(t *testing.T) {
+	page, err := os.ReadFile("architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, all := goNames(t), make(map[string]bool)
+	for pkg, members := range names {
+		all[pkg] = true
+		for name := range members {
+			all[name] = true
+		}
+	}
+	if got := unknownSteps("1. `Loader.Epochs` has a `sheduler`, and `store/flat` a `Container`.", all); !slices.Equal(got, []string{"sheduler"}) {
+		t.Errorf("this test finds %q", got)
+	}
+	n := 0
+	for _, section := range strings.Split(string(page), "\n## ")[1:] {
+		title, text, _ := strings.Cut(section, "\n")
+		if title != "The way of one record" && title != "The way of one batch" && title != "The way of one opened file" {
+			continue
+		}
+		n++
+		for _, name := range unknownSteps(text, all) {
+			t.Errorf("architecture.md: %s: there is no %s", title, name)
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d walks", n)
+	}
+}
+
+var step = regexp.MustCompile("`([A-Za-z][A-Za-z0-9.]*)`")
+
+// unknownSteps returns the names in a walk of which a part does not exist. Paths have slashes, and are not names.
+func unknownSteps(text string, all map[string]bool) (list []string) {
+	for _, m := range step.FindAllStringSubmatch(text, -1) {
+		for part := range strings.SplitSeq(m[1], ".") {
+			if !all[part] {
+				list = append(list, m[1])
+				break
+			}
+		}
+	}
+	return list
+}
