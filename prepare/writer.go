@@ -37,7 +37,8 @@ func (o writing) create(j *execute.Job) (store.Writer, error) {
 		return nil, err
 	}
 	w, err := o.newWriter(j, journal)
-	if err != nil && !o.run.config.Resume && !errors.Is(err, store.ErrBusy) { // what another process builds is its own, also if it ends now
+	// what another process builds is its own, also if it ends now
+	if err != nil && !o.run.config.Resume && !errors.Is(err, store.ErrBusy) {
 		err = errors.Join(err, o.run.config.discard())
 	}
 	return w, err
@@ -50,7 +51,8 @@ func (o writing) newWriter(j *execute.Job, journal *store.Journal) (store.Writer
 	c, splits := o.run.config, o.splits()
 	if c.DatasetFormat() == part.HDF5 {
 		return newCompressing(o.run.progress, o.run.space.need, c.Append).createHDF5(c, j.Schema, hdf5.Options{
-			Records: max(0, o.run.info.Count-o.run.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
+			Records: max(0, o.run.info.Count-o.run.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits,
+			Journal: journal,
 		})
 	}
 	if c.DatasetFormat() == part.Zarr {
@@ -101,7 +103,8 @@ func (o writing) journal(j *execute.Job) (*store.Journal, error) {
 	}
 	inputs := map[string]string{
 		"source": path, "kind of source": o.run.info.Kind, "number of samples": fmt.Sprint(o.run.info.Count),
-		"version": recipe.Program, "decoder": imagefile.Backend(), "options": string(options), "transforms": string(recipe.Transforms),
+		"version": recipe.Program, "decoder": imagefile.Backend(), "options": string(options),
+		"transforms": string(recipe.Transforms),
 	}
 	if o.run.task.inputs != "" {
 		inputs["part of the work"] = o.run.task.inputs
@@ -233,7 +236,8 @@ func (o writing) storesNames(c Config) (bool, error) {
 		}
 	}
 	if wanted && taken && !named {
-		return false, fmt.Errorf("the source has a field %q, as names of records are called; use --names off, or give the field another name with --fields", layout.SourceNameField)
+		return false, fmt.Errorf("the source has a field %q, as names of records are called; use --names off, or give the "+
+			"field another name with --fields", layout.SourceNameField)
 	}
 	return wanted && !named, nil
 }
@@ -254,6 +258,7 @@ func filesAreRecords(info source.Info) bool {
 // variable length cannot be.
 func inPlace(c Config, info source.Info, splits []string) bool {
 	ragged := func(f source.Field) bool { return f.Image() && c.Images.KeepEncoded || !f.Image() && f.Ragged }
-	return c.DatasetFormat() == part.HDF5 && info.Count > 0 && !c.Append && len(splits) == 0 && c.Compress.Method != Gzip &&
+	return c.DatasetFormat() == part.HDF5 && info.Count > 0 && !c.Append && len(splits) == 0 &&
+		c.Compress.Method != Gzip &&
 		!slices.ContainsFunc(info.Fields, ragged)
 }

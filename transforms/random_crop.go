@@ -77,8 +77,8 @@ const (
 	anyPart                     // also the image
 )
 
-// drawPart is torchvision's RandomResizedCrop.get_params; if the part must be smaller than the image, an empty rectangle
-// says that ten draws had none, as in RandomErasing.get_params.
+// drawPart is torchvision's RandomResizedCrop.get_params; if the part must be smaller than the image, an empty
+// rectangle says that ten draws had none, as in RandomErasing.get_params.
 func drawPart(rnd *Rand, w, h int, scale, ratio []float64, size partSize) image.Rectangle {
 	most := int(size)
 	for range 10 {

@@ -113,7 +113,8 @@ const (
 )
 
 // writeOnce makes one attempt; own is an error of what is read.
-func (c *Client) writeOnce(ctx context.Context, key string, open func() (io.ReadCloser, error), opts remote.WriteOptions) (
+func (c *Client) writeOnce(ctx context.Context, key string, open func() (io.ReadCloser, error),
+	opts remote.WriteOptions) (
 	own, err error) {
 	f, err := open()
 	if err != nil {
@@ -213,7 +214,8 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 		defer body.Close()
 		o = body.Object
 		if o.Size > limit {
-			return remote.NewError("read", c.Name(key), remote.ErrInvalid, fmt.Errorf("%d bytes; no more than %d are expected", o.Size, limit))
+			return remote.NewError("read", c.Name(key), remote.ErrInvalid, fmt.Errorf("%d bytes; no more than %d are expected",
+				o.Size, limit))
 		}
 		most := o.Size
 		if most < 0 {
@@ -224,7 +226,8 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 		case err != nil:
 			return watch.explain(err)
 		case int64(len(data)) > most:
-			return remote.NewError("read", c.Name(key), remote.ErrInvalid, fmt.Errorf("more than the %d bytes that are expected", most))
+			return remote.NewError("read", c.Name(key), remote.ErrInvalid,
+				fmt.Errorf("more than the %d bytes that are expected", most))
 		case o.Size >= 0 && int64(len(data)) != o.Size:
 			return fmt.Errorf("the body ended after %d of %d bytes", len(data), o.Size)
 		}

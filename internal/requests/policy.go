@@ -53,7 +53,8 @@ func after(err error) time.Duration {
 
 // permanent reports whether trying again cannot help.
 func permanent(err error) bool {
-	for _, kind := range []error{remote.ErrNotFound, remote.ErrNoBucket, remote.ErrPermission, remote.ErrExists, remote.ErrChanged, remote.ErrInvalid} {
+	for _, kind := range []error{remote.ErrNotFound, remote.ErrNoBucket, remote.ErrPermission, remote.ErrExists,
+		remote.ErrChanged, remote.ErrInvalid} {
 		if errors.Is(err, kind) {
 			return true
 		}

@@ -62,7 +62,8 @@ func DetectFolder(path string) string {
 	for _, try := range []struct{ pattern, kind string }{
 		{"zarr.json", "zarr"}, {".zgroup", "zarr"}, {".zarray", "zarr"}, {".zmetadata", "zarr"},
 		{"data_batch_*.bin", "cifar"}, {"test_batch.bin", "cifar"}, {"fine_label_names.txt", "cifar"},
-		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.parquet", "parquet"}, {"*.tar", "tar"}, {"*.tar.gz", "tar"}, {"*.tar.zst", "tar"}, {"*.zip", "zip"},
+		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.parquet", "parquet"}, {"*.tar", "tar"}, {"*.tar.gz", "tar"},
+		{"*.tar.zst", "tar"}, {"*.zip", "zip"},
 		{"dataset_dict.json", "arrow"}, {"*.arrow", "arrow"}, {"*.feather", "arrow"},
 	} {
 		if found, _ := vfs.Glob(filepath.Join(Escape(path), try.pattern)); len(found) > 0 {
@@ -116,7 +117,8 @@ func filesOf(folder, kind string) (files []string) {
 	slices.Sort(files)
 	return slices.DeleteFunc(slices.Compact(files), func(f string) bool {
 		name := filepath.Base(f)
-		return IsHidden(name) || slices.Contains([]string{".json", ".txt", ".idx", ".index", ".md", ".lock"}, strings.ToLower(filepath.Ext(name)))
+		return IsHidden(name) || slices.Contains([]string{".json", ".txt", ".idx", ".index", ".md", ".lock"},
+			strings.ToLower(filepath.Ext(name)))
 	})
 }
 
@@ -160,7 +162,9 @@ func DetectFile(path string) string {
 		return "tar"
 	case strings.Contains(name, "-idx"):
 		return "idx"
-	case (strings.HasSuffix(name, ".zip") || bytes.HasPrefix(head, []byte("MZ")) || bytes.HasPrefix(head, []byte("#!"))) && isZip(path): // behind a program that unpacks it
+	// behind a program that unpacks it
+	case (strings.HasSuffix(name, ".zip") || bytes.HasPrefix(head, []byte("MZ")) || bytes.HasPrefix(head, []byte("#!"))) &&
+		isZip(path):
 		return "zip"
 	case strings.HasSuffix(name, ".bin"):
 		index := make([]byte, len(MegatronMagic))
@@ -237,7 +241,8 @@ func detectHead(head []byte, name string) string {
 		return "tokens"
 	case isWids(text):
 		return "tar"
-	case strings.HasPrefix(text, "{") && strings.Contains(text, `"column_encodings"`) && strings.Contains(text, `"shards"`):
+	case strings.HasPrefix(text, "{") && strings.Contains(text, `"column_encodings"`) &&
+		strings.Contains(text, `"shards"`):
 		return "mds"
 	}
 	return ""
@@ -245,7 +250,8 @@ func detectHead(head []byte, name string) string {
 
 // isWids reports whether a file begins as an index of wids does: a list of the shards of a WebDataset.
 func isWids(text string) bool {
-	return strings.HasPrefix(text, "{") && (strings.Contains(text, `"wids_version"`) || strings.Contains(text, `"shardlist"`))
+	return strings.HasPrefix(text, "{") && (strings.Contains(text, `"wids_version"`) ||
+		strings.Contains(text, `"shardlist"`))
 }
 
 // IsWids reports whether a file is an index of wids.
@@ -319,7 +325,8 @@ func MaskedCRC(b []byte) uint32 {
 func isTarHead(head []byte) bool { return len(head) >= 262 && string(head[257:262]) == "ustar" }
 
 var ByExtension = map[string]string{
-	".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".h5": "hdf5", ".hdf5": "hdf5", ".hdf": "hdf5", ".arrow": "arrow", ".feather": "arrow",
+	".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".h5": "hdf5", ".hdf5": "hdf5", ".hdf": "hdf5",
+	".arrow": "arrow", ".feather": "arrow",
 }
 
 const hdf5Magic = "\x89HDF\r\n\x1a\n"

@@ -11,11 +11,12 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// COCOFiles returns the annotation files of a folder, as COCO itself and Roboflow lay them out. Those of instances stand for
-// the others of the same images.
+// COCOFiles returns the annotation files of a folder, as COCO itself and Roboflow lay them out. Those of instances
+// stand for the others of the same images.
 func COCOFiles(folder string) []string {
 	for _, pattern := range []string{
-		filepath.Join("annotations", "instances_*.json"), "_annotations.coco.json", filepath.Join("*", "_annotations.coco.json"),
+		filepath.Join("annotations", "instances_*.json"), "_annotations.coco.json",
+		filepath.Join("*", "_annotations.coco.json"),
 		filepath.Join("annotations", "person_keypoints_*.json"), filepath.Join("annotations", "*.json"), "*.json",
 	} {
 		var files []string
@@ -53,8 +54,8 @@ func IsCOCO(path string) bool {
 // VOCFolder is where the files of a set of Pascal VOC are.
 type VOCFolder struct{ Annotations, Images, Split string }
 
-// VOCFolders returns the folders of XML annotations in a folder: Annotations and JPEGImages, or XML files next to images, at
-// the top or in folders that are splits.
+// VOCFolders returns the folders of XML annotations in a folder: Annotations and JPEGImages, or XML files next to
+// images, at the top or in folders that are splits.
 func VOCFolders(folder string) (list []VOCFolder) {
 	for _, pair := range [][2]string{{"Annotations", "JPEGImages"}, {"annotations", "images"}} {
 		if f := (VOCFolder{Annotations: filepath.Join(folder, pair[0]), Images: filepath.Join(folder, pair[1])}); f.has() {
@@ -139,10 +140,12 @@ var yoloRow = regexp.MustCompile(`^\d+ [-0-9.e]+ [-0-9.e]+ [-0-9.e]+ `)
 type MaskPair struct{ Images, Masks, Split string }
 
 // pairNames are the names of folders of images and of masks.
-var pairNames = [][2]string{{"leftImg8bit", "gtFine"}, {"images", "masks"}, {"images", "annotations"}, {"imgs", "masks"}, {"image", "mask"},
+var pairNames = [][2]string{{"leftImg8bit", "gtFine"}, {"images", "masks"}, {"images", "annotations"},
+	{"imgs", "masks"}, {"image", "mask"},
 	{"img", "mask"}, {"JPEGImages", "SegmentationClass"}, {"images", "labels"}}
 
-// MaskPairs returns the folders of images and masks in a folder, or in folders of it that are splits; nil if there are none.
+// MaskPairs returns the folders of images and masks in a folder, or in folders of it that are splits; nil if there are
+// none.
 func MaskPairs(folder string) (list []MaskPair) {
 	for _, names := range pairNames {
 		p := MaskPair{Images: filepath.Join(folder, names[0]), Masks: filepath.Join(folder, names[1])}

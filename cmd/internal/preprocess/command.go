@@ -111,7 +111,8 @@ func report(cmd *cobra.Command, s *prepare.Summary, asJSON, quiet bool) error {
 		return err
 	}
 	if n := int64(len(s.Skipped)); n > 0 {
-		return &cli.SkippedError{Message: fmt.Sprintf("skipped %s of %s", units.Count(n), units.Counted(s.Source.Samples, "sample"))}
+		return &cli.SkippedError{Message: fmt.Sprintf("skipped %s of %s", units.Count(n),
+			units.Counted(s.Source.Samples, "sample"))}
 	}
 	return nil
 }
@@ -125,7 +126,8 @@ func printSummary(w io.Writer, s *prepare.Summary, asJSON, quiet bool) error {
 
 func printVersion(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "preprocess %s\n%s %s/%s\nJPEG decoder %s\n%s\ngzip in HDF5 by %s\nzstd by %s\n",
-		version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, imagefile.Backend(), hdf5.Version(), chunk.Backend, stream.ZstdBackend)
+		version.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, imagefile.Backend(), hdf5.Version(),
+		chunk.Backend, stream.ZstdBackend)
 	return err
 }
 
@@ -170,9 +172,11 @@ func mergeCommand() *cobra.Command {
 	fs.BoolVar(&c.Resume, "resume", false, "continue a stopped merge, or start if there is none")
 	fs.BoolVar(&c.RemoveParts, "remove-parts", false, "remove the parts when DEST is complete")
 	fs.BoolVar(&c.Wait, "wait", false, "wait for parts that are missing, and merge the others meanwhile")
-	fs.BoolVar(&c.KeepShards, "keep-shards", false, "link the parts' files, or copy them inside the bucket; the dataset has their shards")
+	fs.BoolVar(&c.KeepShards, "keep-shards", false,
+		"link the parts' files, or copy them inside the bucket; the dataset has their shards")
 	fs.IntVar(&c.Workers, "workers", 0, "`N` goroutines for checksums (default one per core)")
-	fs.StringVar(&c.Spool, "spool", "", "`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)")
+	fs.StringVar(&c.Spool, "spool", "",
+		"`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)")
 	fs.StringVar(&m.memory, "memory", "", "`BYTES` of records in flight (default 64MiB)")
 	fs.BoolVar(&m.json, "json", false, "print the summary as JSON")
 	fs.BoolVarP(&m.quiet, "quiet", "q", false, "print errors only")

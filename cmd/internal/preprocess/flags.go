@@ -70,61 +70,88 @@ func (f *flags) register(cmd *cobra.Command) {
 	of := func(name string) string { return strings.Join(choices[name], ", ") }
 	fs.StringVar(&c.From, "from", c.From, "`KIND` of source: "+of("from"))
 	fs.BoolVar(&c.Outside, "outside", false, "read files outside of the source's folder, if a table or a link names them")
-	fs.StringVar(&c.Fields, "fields", "", "columns to read: `COLUMN=FIELD:TYPE,...`; =FIELD and :TYPE are optional; TYPE is "+column.TypeNames+"; A+B*=FIELD joins numeric columns")
-	fs.StringSliceVar(&c.Instances, "instances", nil, "`FIELDS` whose rows are of the same instances: boxes, their labels, areas")
-	fs.StringSliceVar(&c.Images.Independent, "independent", nil, "`FIELDS` that do not lie on the images, so that they need not follow --resize and --crop: numbers that are not boxes or points, pictures of another camera")
+	fs.StringVar(&c.Fields, "fields", "", "columns to read: `COLUMN=FIELD:TYPE,...`; =FIELD and :TYPE are "+
+		"optional; TYPE is "+column.TypeNames+"; A+B*=FIELD joins numeric columns")
+	fs.StringSliceVar(&c.Instances, "instances", nil,
+		"`FIELDS` whose rows are of the same instances: boxes, their labels, areas")
+	fs.StringSliceVar(&c.Images.Independent, "independent", nil, "`FIELDS` that do not lie on the images, so that they "+
+		"need not follow --resize and --crop: numbers that are not boxes or points, pictures of another camera")
 	fs.StringVar(&c.Format, "format", "", "output `FORMAT`: "+of("format")+" (default from the name of DEST)")
 	fs.StringVar(&f.resize, "resize", "", "resize images to `SIZE` pixels: one number, or HEIGHTxWIDTH")
-	fs.StringVar(&c.Images.Fit, "fit", "", "what `FIT` to SIZE: "+of("fit")+" (default shorter for one number, exact for two)")
+	fs.StringVar(&c.Images.Fit, "fit", "", "what `FIT` to SIZE: "+of("fit")+
+		" (default shorter for one number, exact for two)")
 	fs.StringVar(&f.crop, "crop", "", "crop the center to `SIZE` after resizing")
 	fs.StringVar(&c.Images.Filter, "filter", c.Images.Filter, "resampling `FILTER` of Pillow: "+of("filter"))
-	fs.StringVar(&c.Images.PassOrder, "pass-order", c.Images.PassOrder, "`ORDER` of the two passes of a resize: "+of("pass-order")+"; auto is that of Pillow 13 and newer, horizontal (first) that of Pillow up to 12")
+	fs.StringVar(&c.Images.PassOrder, "pass-order", c.Images.PassOrder, "`ORDER` of the two passes of a resize: "+
+		of("pass-order")+"; auto is that of Pillow 13 and newer, horizontal (first) that of Pillow up to 12")
 	fs.StringVar(&f.color, "color", "", "`CHANNELS` of images: "+of("color")+" (default rgb)")
 	fs.StringVar(&f.layout, "layout", "", "`ORDER` of image axes: "+of("layout")+" (default chw)")
-	fs.StringVar(&f.dtype, "dtype", "", "`TYPE` of images: "+of("dtype")+"; floats hold x/255 like torchvision's ToTensor (default uint8, or that of 16-bit and float files)")
-	fs.StringVar(&f.orientation, "exif-orientation", "ignored", "EXIF `ORIENTATION`: "+of("exif-orientation")+"; Pillow and torchvision ignore it, OpenCV applies it")
+	fs.StringVar(&f.dtype, "dtype", "", "`TYPE` of images: "+of("dtype")+
+		"; floats hold x/255 like torchvision's ToTensor (default uint8, or that of 16-bit and float files)")
+	fs.StringVar(&f.orientation, "exif-orientation", "ignored", "EXIF `ORIENTATION`: "+of("exif-orientation")+
+		"; Pillow and torchvision ignore it, OpenCV applies it")
 	fs.StringVar(&f.alpha, "alpha", "dropped", "`ALPHA` channel: "+of("alpha")+"; white and black blend onto that color")
-	fs.StringVar(&f.deep, "sixteen-bit", "kept", "images of 16 bits, floats or other channels than gray and RGB: `DEPTH` is "+of("sixteen-bit")+"; kept stores their type and channels")
-	fs.StringVar(&f.cmyk, "cmyk", "converted", "`CMYK` images: "+of("cmyk")+"; the conversion is Pillow's and ignores color profiles")
-	fs.BoolVar(&c.Images.KeepEncoded, "keep-encoded", false, "store image files instead of pixels; the loader decodes them; --resize shrinks large ones")
+	fs.StringVar(&f.deep, "sixteen-bit", "kept",
+		"images of 16 bits, floats or other channels than gray and RGB: `DEPTH` is "+of("sixteen-bit")+
+			"; kept stores their type and channels")
+	fs.StringVar(&f.cmyk, "cmyk", "converted", "`CMYK` images: "+of("cmyk")+
+		"; the conversion is Pillow's and ignores color profiles")
+	fs.BoolVar(&c.Images.KeepEncoded, "keep-encoded", false,
+		"store image files instead of pixels; the loader decodes them; --resize shrinks large ones")
 	fs.IntVar(&c.Images.Quality, "jpeg-quality", 0, "JPEG `QUALITY` of shrunk files, 1 to 100 (default 90)")
-	fs.IntVar(&c.Images.LargerThan, "larger-than", 0, "shrink only files of more than `N` pixels on the side that --fit names (default SIZE)")
-	fs.StringVar(&f.normalize, "normalize", "none", "normalize images and arrays by `MEAN/STD`: figures such as 0.5,0.5,0.5/0.25,0.25,0.25, or none, imagenet, inception, clip, dataset; uint8 images only record it for the loader")
-	fs.StringVar(&c.NormalizeSplit, "normalize-split", "", "compute --normalize dataset over `SPLIT`, or all (default the training split)")
+	fs.IntVar(&c.Images.LargerThan, "larger-than", 0,
+		"shrink only files of more than `N` pixels on the side that --fit names (default SIZE)")
+	fs.StringVar(&f.normalize, "normalize", "none", "normalize images and arrays by `MEAN/STD`: figures such as "+
+		"0.5,0.5,0.5/0.25,0.25,0.25, or none, imagenet, inception, clip, dataset; uint8 images only record it for the loader")
+	fs.StringVar(&c.NormalizeSplit, "normalize-split", "",
+		"compute --normalize dataset over `SPLIT`, or all (default the training split)")
 	fs.IntVar(&f.workers, "workers", 0, "`N` images decoded at a time; does not change the result (default one per core)")
 	fs.StringVar(&f.shardSize, "shard-size", "", "`BYTES` per file of a flat dataset or Zarr (default 256MiB)")
 	f.packing.register(fs)
 	fs.StringVar(&f.onError, "on-error", "fail", "what to do at an unreadable sample: `ACTION` is "+of("on-error"))
 	fs.IntVar(&c.Images.MaxPixels, "max-pixels", c.Images.MaxPixels, "refuse images of more than `N` pixels")
 	fs.BoolVar(&c.Overwrite, "overwrite", false, "replace DEST if it exists")
-	fs.StringVar(&f.pipeline, "pipeline", "", "read options and transforms from a YAML `FILE`, or from a dataset's recipe; flags take precedence")
+	fs.StringVar(&f.pipeline, "pipeline", "",
+		"read options and transforms from a YAML `FILE`, or from a dataset's recipe; flags take precedence")
 	fs.BoolVar(&f.printPipeline, "print-pipeline", false, "print the options and transforms as YAML and exit")
 	fs.StringVar(&f.split, "split", "", "split records by content: `NAME=SHARE,...`, such as train=0.9,val=0.1")
-	fs.Var(&c.Stratify, "stratify", "give every class the same shares with --split; `[=FIELD]` names the field of the classes, where there are several")
+	fs.Var(&c.Stratify, "stratify", "give every class the same shares with --split; `[=FIELD]` names the field of the "+
+		"classes, where there are several")
 	fs.Lookup("stratify").NoOptDefVal = prepare.AnyField
 	fs.StringVar(&f.shuffle, "shuffle", "", "store records in a random order given by `SEED`")
-	fs.BoolVar(&c.Dedup, "dedup", false, "skip samples with the content of an earlier one, with --append also of one in DEST")
-	fs.StringVar(&c.Names, "names", c.Names, "store the name of each record's file: `WHEN` is "+of("names")+"; auto: of files and members of archives, but not in HDF5 files that are written in place")
-	fs.BoolVar(&c.Append, "append", false, "add records to DEST, made by its recipe unless flags say otherwise; open readers keep their snapshot")
+	fs.BoolVar(&c.Dedup, "dedup", false,
+		"skip samples with the content of an earlier one, with --append also of one in DEST")
+	fs.StringVar(&c.Names, "names", c.Names, "store the name of each record's file: `WHEN` is "+of("names")+
+		"; auto: of files and members of archives, but not in HDF5 files that are written in place")
+	fs.BoolVar(&c.Append, "append", false, "add records to DEST, made by its recipe unless flags say otherwise; open "+
+		"readers keep their snapshot")
 	fs.BoolVar(&c.View, "view", false, "also write view.h5, through which h5py reads the .npy files")
 	fs.BoolVar(&c.Resume, "resume", false, "continue a stopped run, or start if there is none")
-	fs.StringVar(&c.Spool, "spool", "", "`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)")
-	fs.StringVar(&f.rank, "rank", "", "build part `R` of --world-size, from 0; auto reads the launcher's environment; see merge --help")
+	fs.StringVar(&c.Spool, "spool", "",
+		"`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)")
+	fs.StringVar(&f.rank, "rank", "",
+		"build part `R` of --world-size, from 0; auto reads the launcher's environment; see merge --help")
 	fs.StringVar(&f.worldSize, "world-size", "", "number `N` of parts")
 	fs.StringVar(&f.maxErrors, "max-errors", "", "with --on-error skip, fail at more than `N` bad samples, or N%")
-	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records in flight, of large images but JPEG that are decoded, and of one record (default 64MiB, 512MiB, 256MiB)")
-	fs.StringVar(&f.progress, "progress", "auto", "progress on standard error: `FORMAT` is "+of("progress")+"; auto is a bar on a terminal and lines elsewhere, json an object a line for programs")
+	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records in flight, of large images but JPEG that are decoded, and "+
+		"of one record (default 64MiB, 512MiB, 256MiB)")
+	fs.StringVar(&f.progress, "progress", "auto", "progress on standard error: `FORMAT` is "+of("progress")+
+		"; auto is a bar on a terminal and lines elsewhere, json an object a line for programs")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	fs.BoolVar(&f.version, "version", false, "print versions and build options")
-	cli.Group(cmd, "Source and dataset", "from", "fields", "outside", "format", "shard-size", "overwrite", "append", "split", "stratify", "shuffle", "dedup", "names", "view")
+	cli.Group(cmd, "Source and dataset", "from", "fields", "outside", "format", "shard-size", "overwrite", "append",
+		"split", "stratify", "shuffle", "dedup", "names", "view")
 	cli.Group(cmd, "Compression", compressNames...)
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter", "pass-order", "independent")
-	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded", "jpeg-quality", "larger-than")
+	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "normalize-split", "exif-orientation", "alpha",
+		"sixteen-bit", "cmyk", "keep-encoded", "jpeg-quality", "larger-than")
 	cli.Group(cmd, "Many machines, buckets", "rank", "world-size", "spool")
-	cli.Group(cmd, "Run", "workers", "memory", "on-error", "max-errors", "max-pixels", "resume", "pipeline", "print-pipeline", "progress", "json", "quiet")
+	cli.Group(cmd, "Run", "workers", "memory", "on-error", "max-errors", "max-pixels", "resume", "pipeline",
+		"print-pipeline", "progress", "json", "quiet")
 	for name, list := range choices {
-		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		if err := cmd.RegisterFlagCompletionFunc(
+			name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 			panic("preprocess: " + err.Error())
 		}
 	}
@@ -178,7 +205,9 @@ func (f *flags) parse(p *problems) {
 	if f.dtype != "" {
 		p.add("dtype", f.dtype, c.Images.DType.UnmarshalText([]byte(f.dtype)))
 	}
-	c.Images.Rules = prepare.Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", Alpha: prepare.Alphas()[f.alpha], Deep: prepare.Depth(slices.Index(prepare.Depths(), f.deep)), RefuseCMYK: f.cmyk == "refused"}
+	c.Images.Rules = prepare.Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused",
+		Alpha: prepare.Alphas()[f.alpha], Deep: prepare.Depth(slices.Index(prepare.Depths(), f.deep)),
+		RefuseCMYK: f.cmyk == "refused"}
 	if c.Images.DType == tensor.Uint8 && c.Images.Rules.Deep == prepare.KeepDeep {
 		c.Images.Rules.Deep = prepare.HighByte // which was asked for in other words
 	}

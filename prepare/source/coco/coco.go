@@ -18,8 +18,8 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// Open opens annotation files, or the folder that they are in. Images have the order of their ids, and annotations that of the
-// file, as pycocotools has them. Classes are the categories in the order of their ids.
+// Open opens annotation files, or the folder that they are in. Images have the order of their ids, and annotations that
+// of the file, as pycocotools has them. Classes are the categories in the order of their ids.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
 	files, err := source.Files(path)
 	if err != nil {
@@ -27,7 +27,8 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	}
 	if info, err := vfs.Stat(files[0]); err == nil && info.IsDir() {
 		if files = source.COCOFiles(files[0]); len(files) == 0 {
-			return nil, fmt.Errorf("source %s: the folder has no annotations/instances_*.json and no _annotations.coco.json; give the file of annotations", path)
+			return nil, fmt.Errorf("source %s: the folder has no annotations/instances_*.json and no _annotations.coco.json; "+
+				"give the file of annotations", path)
 		}
 	}
 	s := &set{categories: make(map[int64]category)}
@@ -55,7 +56,8 @@ type entry struct {
 }
 
 // open reads what is in the files, beside the annotations of each image.
-func (s *set) open(ctx context.Context, path string, files []string, opts source.Options) (format objects.Format, err error) {
+func (s *set) open(ctx context.Context, path string, files []string, opts source.Options) (format objects.Format,
+	err error) {
 	splits := splitsOf(files)
 	slices.SortStableFunc(files, func(a, b string) int { return source.CompareSplits(splits.Of[a], splits.Of[b]) })
 	known := make(map[string]int64)
@@ -182,7 +184,8 @@ func (s *set) Len() int { return len(s.entries) }
 func (s *set) Image(i int) objects.Image {
 	e := &s.entries[i]
 	return objects.Image{
-		Name: path.Join(e.file.prefix(), filepath.ToSlash(e.FileName)), File: filepath.Join(e.file.dir, filepath.FromSlash(e.FileName)), Dir: e.file.dir,
+		Name: path.Join(e.file.prefix(), filepath.ToSlash(e.FileName)),
+		File: filepath.Join(e.file.dir, filepath.FromSlash(e.FileName)), Dir: e.file.dir,
 		Split: e.file.split, ID: e.ID,
 		Read: func(int, int) (objects.Annotation, error) {
 			list, err := s.objects(e)

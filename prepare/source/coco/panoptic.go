@@ -47,14 +47,16 @@ func (s *set) segments(e *entry, p panoptic) (list []objects.Object, err error) 
 			return nil, fmt.Errorf("segment %d: bbox has %d numbers, not 4", g.ID, len(g.Box))
 		}
 		list = append(list, objects.Object{
-			Class: class, Area: g.Area, Crowd: bool(g.Crowd), Box: [4]float64{g.Box[0], g.Box[1], g.Box[0] + g.Box[2], g.Box[1] + g.Box[3]},
+			Class: class, Area: g.Area, Crowd: bool(g.Crowd), Box: [4]float64{g.Box[0], g.Box[1], g.Box[0] + g.Box[2],
+				g.Box[1] + g.Box[3]},
 			Draw: func(w, h int) (runs.Mask, error) {
 				m, err := ids()
 				if err != nil {
 					return runs.Mask{}, fmt.Errorf("file %s: %w", filepath.ToSlash(file), err)
 				}
 				if m.w != w || m.h != h {
-					return runs.Mask{}, fmt.Errorf("file %s: is %dx%d pixels, and the image %dx%d", filepath.ToSlash(file), m.w, m.h, w, h)
+					return runs.Mask{}, fmt.Errorf("file %s: is %dx%d pixels, and the image %dx%d", filepath.ToSlash(file),
+						m.w, m.h, w, h)
 				}
 				return runs.Bits(h, w, func(x, y int) bool { return m.ids[y*w+x] == g.ID }), nil
 			},

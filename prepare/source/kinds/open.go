@@ -57,25 +57,30 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 }
 
 var openers = map[string]openFunc{
-	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip, "npy": array.OpenNPY, "npz": array.OpenNPZ,
+	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip,
+	"npy": array.OpenNPY, "npz": array.OpenNPZ,
 	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
-	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": tokens.Open, "zarr": zarr.Open, "view": view.Open,
+	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": tokens.Open, "zarr": zarr.Open,
+	"view": view.Open,
 	"coco": coco.Open, "voc": voc.Open, "yolo": yolo.Open, "maskfolder": maskfolder.Open,
 	"labelme": labelme.Open,
 }
 
-func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	if selection != nil {
 		return nil, fmt.Errorf("source %s: --fields: a folder of images has no columns", path)
 	}
-	s, err := folder.Open(ctx, path, folder.Options{IsImage: opts.IsImage, Seen: opts.Seen, Outside: opts.Outside, Alone: opts.Kind == "imagefolder"})
+	s, err := folder.Open(ctx, path, folder.Options{IsImage: opts.IsImage, Seen: opts.Seen, Outside: opts.Outside,
+		Alone: opts.Kind == "imagefolder"})
 	if err != nil {
 		return nil, err // not s, which would be a Source that is not nil
 	}
 	return s, nil
 }
 
-type openFunc func(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error)
+type openFunc func(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error)
 
 // Check makes sure that there is something of that kind at path, as far as a look says.
 func Check(path, kind string) error {

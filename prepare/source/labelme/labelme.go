@@ -55,7 +55,8 @@ func (s *set) open() (format objects.Format, err error) {
 	if err != nil {
 		return format, err
 	}
-	format = objects.Format{Kind: "labelme", Path: s.root, Classes: slices.Sorted(maps.Keys(labels)), Splits: slices.Collect(maps.Keys(splits))}
+	format = objects.Format{Kind: "labelme", Path: s.root, Classes: slices.Sorted(maps.Keys(labels)),
+		Splits: slices.Collect(maps.Keys(splits))}
 	for i, name := range format.Classes {
 		s.classes[name] = int64(i)
 	}

@@ -101,7 +101,8 @@ func object(shapes []shape) (o objects.Object, err error) {
 }
 
 // needs is how many points a shape has at least.
-var needs = map[string]int{"polygon": 3, "rectangle": 2, "circle": 2, "line": 2, "linestrip": 2, "point": 1, "points": 1, "mask": 2}
+var needs = map[string]int{"polygon": 3, "rectangle": 2, "circle": 2, "line": 2, "linestrip": 2, "point": 1,
+	"points": 1, "mask": 2}
 
 // box returns what is around a shape.
 func (s shape) box() (b [4]float64, err error) {

@@ -11,7 +11,8 @@ import (
 )
 
 // cityscapes are the classes that Cityscapes is trained with (cityscapesScripts, helpers/labels.py), by their trainId.
-var cityscapes = []string{"road", "sidewalk", "building", "wall", "fence", "pole", "traffic light", "traffic sign", "vegetation", "terrain", "sky",
+var cityscapes = []string{"road", "sidewalk", "building", "wall", "fence", "pole", "traffic light", "traffic sign",
+	"vegetation", "terrain", "sky",
 	"person", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle"}
 
 // labelIDs are the ids of these classes in the files labelIds.
@@ -43,6 +44,7 @@ func trainIDs(file []byte) ([]byte, error) {
 		m.Pix[i] = toTrainID[v]
 	}
 	var b bytes.Buffer
-	err = (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, &image.Gray{Pix: m.Pix, Stride: m.W, Rect: image.Rect(0, 0, m.W, m.H)})
+	err = (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(
+		&b, &image.Gray{Pix: m.Pix, Stride: m.W, Rect: image.Rect(0, 0, m.W, m.H)})
 	return b.Bytes(), err
 }

@@ -1,4 +1,5 @@
-// Package maskfolder reads folders of images and masks that are matched by their names: Cityscapes, ADE20K, and others like them.
+// Package maskfolder reads folders of images and masks that are matched by their names: Cityscapes, ADE20K, and others
+// like them.
 package maskfolder
 
 import (
@@ -16,8 +17,9 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// Open opens a folder with a folder of images and one of masks, or with masks next to their images. A mask has the path and the name of
-// its image but for a suffix, such as _mask. Folders at their top whose names are those of splits are splits.
+// Open opens a folder with a folder of images and one of masks, or with masks next to their images. A mask has the path
+// and the name of its image but for a suffix, such as _mask. Folders at their top whose names are those of splits are
+// splits.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
 	s := &set{ctx: ctx, root: path, seen: opts.Seen}
 	format, err := s.open()
@@ -38,7 +40,8 @@ type set struct {
 func (s *set) open() (format objects.Format, err error) {
 	pairs := source.MaskPairs(s.root)
 	if pairs == nil {
-		return format, errors.New("the folder has no pair of folders such as images and masks, and no masks next to images, such as a_mask.png next to a.jpg")
+		return format, errors.New("the folder has no pair of folders such as images and masks, and no masks next to " +
+			"images, such as a_mask.png next to a.jpg")
 	}
 	format = objects.Format{Kind: "maskfolder", Path: s.root, MaskFiles: true}
 	splits := make(map[string]bool)
@@ -84,7 +87,8 @@ func splitsOf(found map[string]bool) (list []string) {
 }
 
 // suffixes are what names of masks have behind those of their images, the first one before the others.
-var suffixes = []string{"_gtFine_labelTrainIds", "_gtFine_labelIds", "_segmentation", "_groundtruth", "_labelIds", "_labels", "_label", "_masks", "_mask", "_seg", "_gt",
+var suffixes = []string{"_gtFine_labelTrainIds", "_gtFine_labelIds", "_segmentation", "_groundtruth", "_labelIds",
+	"_labels", "_label", "_masks", "_mask", "_seg", "_gt",
 	"-segmentation", "-masks", "-mask", "-labels", "-label", "-seg", "-gt", ".mask"}
 
 // others are suffixes of files of Cityscapes that are not the mask.
@@ -158,7 +162,8 @@ func (s *set) pair(p source.MaskPair, masks map[string]mask, splits map[string]b
 		}
 		img.Mask = func(buf []byte) ([]byte, error) {
 			if !there {
-				return buf, source.ValueError("the image has no mask: %s is not there, also with a suffix such as _mask", filepath.ToSlash(filepath.Join(p.Masks, name+".png")))
+				return buf, source.ValueError("the image has no mask: %s is not there, also with a suffix such as _mask",
+					filepath.ToSlash(filepath.Join(p.Masks, name+".png")))
 			}
 			return m.read(buf)
 		}

@@ -1,5 +1,5 @@
-// Package voc reads annotations of Pascal VOC: an XML file for each image, lists of images, and files with the class of each
-// pixel. http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/
+// Package voc reads annotations of Pascal VOC: an XML file for each image, lists of images, and files with the class of
+// each pixel. http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/
 package voc
 
 import (
@@ -18,8 +18,9 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// Open opens a folder with Annotations and JPEGImages, or with XML files next to their images, also in folders that are splits.
-// Images are those of the lists in ImageSets/Main or, where --fields asks for no objects, of ImageSets/Segmentation.
+// Open opens a folder with Annotations and JPEGImages, or with XML files next to their images, also in folders that are
+// splits. Images are those of the lists in ImageSets/Main or, where --fields asks for no objects, of
+// ImageSets/Segmentation.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
 	s := &set{ctx: ctx, root: path, seen: opts.Seen, dirs: make(map[string]map[string]string)}
 	format, err := s.open(selection)
@@ -52,7 +53,8 @@ func (s *set) open(selection []column.Selection) (format objects.Format, err err
 	}
 	folders := source.VOCFolders(s.root)
 	if len(folders) == 0 {
-		return format, errors.New("the folder has no XML files of annotations: neither Annotations and JPEGImages, nor a.xml next to a.jpg")
+		return format, errors.New("the folder has no XML files of annotations: neither Annotations and JPEGImages, nor " +
+			"a.xml next to a.jpg")
 	}
 	if info, err := vfs.Stat(filepath.Join(s.root, "SegmentationClass")); err == nil && info.IsDir() {
 		s.masks = true
@@ -71,7 +73,8 @@ func (s *set) open(selection []column.Selection) (format objects.Format, err err
 	if annotated {
 		err = s.findClasses(files)
 	}
-	format = objects.Format{Kind: "voc", Path: s.root, Classes: s.names, Splits: s.splits, MaskFiles: s.masks, MaskClasses: append([]string{"background"}, pascal...)}
+	format = objects.Format{Kind: "voc", Path: s.root, Classes: s.names, Splits: s.splits, MaskFiles: s.masks,
+		MaskClasses: append([]string{"background"}, pascal...)}
 	format.Default = append([]string{objects.Images}, objectColumns...)
 	if format.Columns = slices.Clone(format.Default); s.masks {
 		format.Columns = append(format.Columns, objects.Mask)

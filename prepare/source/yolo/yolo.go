@@ -1,5 +1,5 @@
-// Package yolo reads sets of YOLO as Ultralytics describes them: a YAML file, folders of images, and a text next to them with
-// the objects of each image. https://docs.ultralytics.com/datasets/
+// Package yolo reads sets of YOLO as Ultralytics describes them: a YAML file, folders of images, and a text next to
+// them with the objects of each image. https://docs.ultralytics.com/datasets/
 package yolo
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// Open opens a YAML file, the folder that it is in, or one with the folders images and labels. Images have the order of their
-// paths, split by split.
+// Open opens a YAML file, the folder that it is in, or one with the folders images and labels. Images have the order of
+// their paths, split by split.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
 	files, err := source.Files(path)
 	if err != nil {
@@ -28,7 +28,8 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	if err := s.open(files[0]); err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	format := objects.Format{Kind: "yolo", Path: path, Classes: s.config.classes, Splits: s.splits, Points: s.config.points}
+	format := objects.Format{Kind: "yolo", Path: path, Classes: s.config.classes, Splits: s.splits,
+		Points: s.config.points}
 	if format.Classes != nil {
 		format.MaskClasses = append([]string{"background"}, format.Classes...)
 	}
@@ -201,7 +202,8 @@ func (s *set) addImage(split, path string) error {
 
 // labelFile returns where the objects of an image are: in labels, where the image is in images.
 func labelFile(image string) string {
-	const from, to = string(filepath.Separator) + "images" + string(filepath.Separator), string(filepath.Separator) + "labels" + string(filepath.Separator)
+	const from, to = string(filepath.Separator) + "images" + string(filepath.Separator), string(filepath.Separator) +
+		"labels" + string(filepath.Separator)
 	path := strings.TrimSuffix(image, filepath.Ext(image)) + ".txt"
 	if at := strings.LastIndex(path, from); at >= 0 {
 		path = path[:at] + to + path[at+len(from):]

@@ -12,10 +12,14 @@ import (
 
 // palette is that of Ultralytics (ultralytics/utils/plotting.py), whose colors are far from each other.
 var palette = []color.RGBA{
-	{0xff, 0x38, 0x38, 255}, {0xff, 0x9d, 0x97, 255}, {0xff, 0x70, 0x1f, 255}, {0xff, 0xb2, 0x1d, 255}, {0xcf, 0xd2, 0x31, 255},
-	{0x48, 0xf9, 0x0a, 255}, {0x92, 0xcc, 0x17, 255}, {0x3d, 0xdb, 0x86, 255}, {0x1a, 0x93, 0x34, 255}, {0x00, 0xd4, 0xbb, 255},
-	{0x2c, 0x99, 0xa8, 255}, {0x00, 0xc2, 0xff, 255}, {0x34, 0x45, 0x93, 255}, {0x64, 0x73, 0xff, 255}, {0x00, 0x18, 0xec, 255},
-	{0x84, 0x38, 0xff, 255}, {0x52, 0x00, 0x85, 255}, {0xcb, 0x38, 0xff, 255}, {0xff, 0x95, 0xc8, 255}, {0xff, 0x37, 0xc7, 255},
+	{0xff, 0x38, 0x38, 255}, {0xff, 0x9d, 0x97, 255}, {0xff, 0x70, 0x1f, 255}, {0xff, 0xb2, 0x1d, 255},
+	{0xcf, 0xd2, 0x31, 255},
+	{0x48, 0xf9, 0x0a, 255}, {0x92, 0xcc, 0x17, 255}, {0x3d, 0xdb, 0x86, 255}, {0x1a, 0x93, 0x34, 255},
+	{0x00, 0xd4, 0xbb, 255},
+	{0x2c, 0x99, 0xa8, 255}, {0x00, 0xc2, 0xff, 255}, {0x34, 0x45, 0x93, 255}, {0x64, 0x73, 0xff, 255},
+	{0x00, 0x18, 0xec, 255},
+	{0x84, 0x38, 0xff, 255}, {0x52, 0x00, 0x85, 255}, {0xcb, 0x38, 0xff, 255}, {0xff, 0x95, 0xc8, 255},
+	{0xff, 0x37, 0xc7, 255},
 }
 
 // Color returns the color of a class.
@@ -26,8 +30,10 @@ var skeleton = []struct {
 	a, b  int
 	color color.RGBA
 }{
-	{15, 13, legs}, {13, 11, legs}, {16, 14, legs}, {14, 12, legs}, {11, 12, trunk}, {5, 11, trunk}, {6, 12, trunk}, {5, 6, trunk},
-	{5, 7, arms}, {6, 8, arms}, {7, 9, arms}, {8, 10, arms}, {1, 2, head}, {0, 1, head}, {0, 2, head}, {1, 3, head}, {2, 4, head}, {3, 5, head}, {4, 6, head},
+	{15, 13, legs}, {13, 11, legs}, {16, 14, legs}, {14, 12, legs}, {11, 12, trunk}, {5, 11, trunk}, {6, 12, trunk},
+	{5, 6, trunk},
+	{5, 7, arms}, {6, 8, arms}, {7, 9, arms}, {8, 10, arms}, {1, 2, head}, {0, 1, head}, {0, 2, head}, {1, 3, head},
+	{2, 4, head}, {3, 5, head}, {4, 6, head},
 }
 
 var (
@@ -39,7 +45,8 @@ var (
 
 // Draw draws the marks over a picture of the image that fills at.
 func (m *Marks) Draw(dst *image.RGBA, at image.Rectangle, face font.Face) {
-	c := canvas{dst: dst, at: at, sx: float64(at.Dx()) / float64(max(m.W, 1)), sy: float64(at.Dy()) / float64(max(m.H, 1)), face: face}
+	c := canvas{dst: dst, at: at, sx: float64(at.Dx()) / float64(max(m.W, 1)), sy: float64(at.Dy()) / float64(max(m.H, 1)),
+		face: face}
 	c.pixels(m, func(p int) (color.RGBA, bool) {
 		if m.classes == nil || m.classes[p] == 0 {
 			return color.RGBA{}, false

@@ -1,5 +1,5 @@
-// Package overlay draws what lies on images over their pictures: masks in the colors of their classes, boxes with the names of
-// theirs, and keypoints.
+// Package overlay draws what lies on images over their pictures: masks in the colors of their classes, boxes with the
+// names of theirs, and keypoints.
 package overlay
 
 import (
@@ -74,7 +74,8 @@ func NewReader(fields []store.Field, imageField string) *Reader {
 	for _, on := range []*store.Field{r.boxes, r.masks, r.points} {
 		for i := range fields {
 			f := &fields[i]
-			if on != nil && on.Instances != "" && f.Instances == on.Instances && f.Ragged && len(f.Shape) == 0 && !f.DType.IsFloat() && !f.IsBytes() &&
+			if on != nil && on.Instances != "" && f.Instances == on.Instances && f.Ragged && len(f.Shape) == 0 &&
+				!f.DType.IsFloat() && !f.IsBytes() &&
 				(r.labels == nil || r.labels.Classes == nil && f.Classes != nil) {
 				r.labels = f
 			}
@@ -261,7 +262,9 @@ func (r *Reader) Legend() (list []Entry) {
 	for name, c := range r.seen {
 		list = append(list, Entry{name, c})
 	}
-	slices.SortFunc(list, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Color, b.Color), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(list, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Color, b.Color), cmp.Compare(a.Name, b.Name))
+	})
 	return list
 }
 

@@ -110,8 +110,9 @@ func (v *Verification) boxes(ctx context.Context, path string) error {
 			return err
 		}
 		if n := s.Outside + s.Inverted; n > 0 {
-			v.Boxes = append(v.Boxes, fmt.Sprintf("field %q: %s of %s reach out of their images or are not boxes, in %s; the first is record %d",
-				f.Name, units.Count(n), units.Counted(s.Count, "row"), units.Counted(s.Records, "record"), s.First))
+			v.Boxes = append(v.Boxes,
+				fmt.Sprintf("field %q: %s of %s reach out of their images or are not boxes, in %s; the first is record %d",
+					f.Name, units.Count(n), units.Counted(s.Count, "row"), units.Counted(s.Records, "record"), s.First))
 		}
 	}
 	return nil

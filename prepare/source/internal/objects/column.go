@@ -174,7 +174,8 @@ func (r *reading) putMasks(v *source.Values, at int) error {
 		}
 		m.Fill(r.stack[i*size:(i+1)*size], 1)
 	}
-	return putPNG(v, at, &image.Paletted{Pix: r.stack, Stride: r.w, Rect: image.Rect(0, 0, r.w, n*r.h), Palette: color.Palette{color.Black, color.White}})
+	return putPNG(v, at, &image.Paletted{Pix: r.stack, Stride: r.w, Rect: image.Rect(0, 0, r.w, n*r.h),
+		Palette: color.Palette{color.Black, color.White}})
 }
 
 // draw returns the mask of an object.
@@ -192,8 +193,8 @@ func (r *reading) draw(i int) (runs.Mask, error) {
 // ignored is the class of a pixel that belongs to several objects.
 const ignored = 255
 
-// putMask writes the class of each pixel: that of the image's own file, or 0 where no object is, otherwise its class and 1, and 255 where there are several, as
-// torchvision's reference for segmentation on COCO has it.
+// putMask writes the class of each pixel: that of the image's own file, or 0 where no object is, otherwise its class
+// and 1, and 255 where there are several, as torchvision's reference for segmentation on COCO has it.
 func (r *reading) putMask(v *source.Values, at int) error {
 	if r.image.Mask != nil {
 		b, err := r.image.Mask(v.Buffer(at))

@@ -87,7 +87,8 @@ func New(f Format, set Set, opts source.Options, selection []column.Selection) (
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", f.Path, errors.Join(err, set.Close()))
 	}
-	s.info = source.Info{Kind: f.Kind, Name: source.BaseName(f.Path), Unit: "images", Count: int64(set.Len()), Splits: f.Splits, Hints: f.Hints}
+	s.info = source.Info{Kind: f.Kind, Name: source.BaseName(f.Path), Unit: "images", Count: int64(set.Len()),
+		Splits: f.Splits, Hints: f.Hints}
 	for _, c := range s.columns {
 		s.info.Fields = append(s.info.Fields, c.field)
 		s.reads = s.reads || !c.alone && !(f.MaskFiles && c.field.Origin == Mask)
