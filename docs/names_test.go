@@ -386,7 +386,7 @@ func TestBucketsAreTested(t *testing.T) {
 	}
 }
 
-// What the walks of the page about the architecture name exists in the code, under the type that they name it with.
+// The names in the walks of the page about the architecture exist in the code.
 func TestWalksAreTrue(t *testing.T) {
 	page, err := os.ReadFile("architecture.md")
 	if err != nil {
@@ -420,7 +420,7 @@ func TestWalksAreTrue(t *testing.T) {
 
 var step = regexp.MustCompile("`([A-Za-z][A-Za-z0-9.]*)`")
 
-// unknownSteps returns the names in a walk of which a part does not exist. Paths have slashes, and are not names.
+// unknownSteps returns the names in a walk that have a part that does not exist. Paths have slashes, and are not names.
 func unknownSteps(text string, all map[string]bool) (list []string) {
 	for _, m := range step.FindAllStringSubmatch(text, -1) {
 		for part := range strings.SplitSeq(m[1], ".") {

@@ -190,7 +190,7 @@ func (d *Device) drop() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.users--
-	return d.releaseIfIdle()
+	return d.releaseIfIdleLocked()
 }
 
 // Close releases the device. Close everything that was made with it first: otherwise
@@ -220,12 +220,12 @@ func (d *Device) Close() error {
 	return errors.Join(errs...)
 }
 
-// releaseIfIdle gives the context back once nobody needs it. The caller holds mu.
-func (d *Device) releaseIfIdle() error {
+// releaseIfIdleLocked gives the context back once nobody needs it.
+func (d *Device) releaseIfIdleLocked() error {
 	if !d.closed || d.users > 0 {
 		return nil
 	}
-	err := d.unloadKernels()
+	err := d.unloadKernelsLocked()
 	if r := d.drv.DevicePrimaryCtxRelease(d.handle); r != 0 {
 		err = errors.Join(err, d.failure("cuDevicePrimaryCtxRelease", r))
 	}

@@ -195,8 +195,8 @@ func (d *Device) kernel(name string) (f uintptr, err error) {
 	return f, err
 }
 
-// unloadKernels ends the module. The caller holds mu.
-func (d *Device) unloadKernels() error {
+// unloadKernelsLocked ends the module.
+func (d *Device) unloadKernelsLocked() error {
 	if d.module == 0 {
 		return nil
 	}

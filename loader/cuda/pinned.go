@@ -124,9 +124,8 @@ func rangeOf(b []byte) memoryRange {
 	return memoryRange{start, start + uintptr(len(b))}
 }
 
-// at returns where in the list a range that starts there is, or belongs. The caller holds
-// mu.
-func (r *ranges) at(start uintptr) (int, bool) {
+// atLocked returns where in the list a range that starts there is, or belongs.
+func (r *ranges) atLocked(start uintptr) (int, bool) {
 	return slices.BinarySearchFunc(r.list, start, func(m memoryRange, s uintptr) int { return cmp.Compare(m.start, s) })
 }
 
@@ -134,7 +133,7 @@ func (r *ranges) add(b []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := rangeOf(b)
-	i, _ := r.at(m.start)
+	i, _ := r.atLocked(m.start)
 	r.list = slices.Insert(r.list, i, m)
 	r.bytes += len(b)
 }
@@ -142,7 +141,7 @@ func (r *ranges) add(b []byte) {
 func (r *ranges) remove(b []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if i, found := r.at(rangeOf(b).start); found {
+	if i, found := r.atLocked(rangeOf(b).start); found {
 		r.list = slices.Delete(r.list, i, i+1)
 		r.bytes -= len(b)
 	}
@@ -153,7 +152,7 @@ func (r *ranges) holds(b []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := rangeOf(b)
-	i, found := r.at(m.start)
+	i, found := r.atLocked(m.start)
 	if !found {
 		i--
 	}

@@ -43,7 +43,7 @@ func (f *remoteReader) ReadAt(p []byte, off int64) (int, error) {
 	if len(minus([]part{want}, f.have)) > 0 {
 		from := off / aheadPiece * aheadPiece
 		to := min(f.o.Size, (want.end()+aheadPiece-1)/aheadPiece*aheadPiece)
-		if err := f.fetch([]part{{from, to - from}}); err != nil {
+		if err := f.fetchLocked([]part{{from, to - from}}); err != nil {
 			return 0, err
 		}
 	}
@@ -58,11 +58,18 @@ func (f *remoteReader) Announce(parts []meta.Extent) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_ = f.fetch(tidy(list, 0))
+	_ = f.fetchLocked(tidy(list, 0))
 }
 
-// fetch fetches what is missing of tidy parts, many at a time. The caller holds mu.
+// fetch fetches what is missing of tidy parts, many at a time.
 func (f *remoteReader) fetch(list []part) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fetchLocked(list)
+}
+
+// fetchLocked fetches what is missing of tidy parts, many at a time.
+func (f *remoteReader) fetchLocked(list []part) error {
 	list = pieces(tidy(minus(list, f.have), gapBytes), metadataPiece)
 	workers := min(f.d.opts.InFlight, len(list), int(int64(len(list))*bookFlight/max(1, total(list)))+1)
 	if err := together(f.ctx, workers, slices.Values(list), f.fetchPart); err != nil {

@@ -111,10 +111,10 @@ func newCache(load func(remote.Object, int64, []byte) error) *cache {
 // the object is read in order, and fetches the following blocks, too.
 func (c *cache) get(o remote.Object, number int64) ([]byte, error) {
 	c.mu.Lock()
-	b := c.want(o, number)
+	b := c.wantLocked(o, number)
 	if _, ok := c.blocks[blockKey{o.Key, o.ETag, number - 1}]; ok {
 		for k := number + 1; k <= number+readaheadBlocks && k*blockBytes < o.Size; k++ {
-			c.want(o, k)
+			c.wantLocked(o, k)
 		}
 	}
 	c.mu.Unlock()
@@ -126,8 +126,8 @@ func (c *cache) get(o remote.Object, number int64) ([]byte, error) {
 	return nil, b.err
 }
 
-// want returns a block, which is read if it is not there. The caller holds the lock.
-func (c *cache) want(o remote.Object, number int64) *block {
+// wantLocked returns a block, which is read if it is not there.
+func (c *cache) wantLocked(o remote.Object, number int64) *block {
 	key := blockKey{o.Key, o.ETag, number}
 	c.clock++
 	if b := c.blocks[key]; b != nil {
