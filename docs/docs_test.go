@@ -183,6 +183,7 @@ var imports = map[string]string{
 	"context": "context", "fmt": "fmt", "log": "log", "os": "os", "time": "time", "signal": "os/signal",
 	"mmapds":     "github.com/penstock/penstock/mmapds",
 	"loader":     "github.com/penstock/penstock/loader",
+	"prepare":    "github.com/penstock/penstock/prepare",
 	"sampler":    "github.com/penstock/penstock/loader/sampler",
 	"combine":    "github.com/penstock/penstock/loader/combine",
 	"transforms": "github.com/penstock/penstock/transforms",

@@ -1,10 +1,13 @@
 package prepare
 
 import (
+	"context"
+
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/internal/samples"
+	"github.com/penstock/penstock/prepare/raw"
 )
 
 // Formats of a dataset.
@@ -60,4 +63,13 @@ func ParseRank(rank, size string) (Rank, error) { return part.ParseRank(rank, si
 func CheckTransforms(text []byte) error {
 	_, err := field.SplitTransforms(text)
 	return err
+}
+
+// OpenOptions says how Open reads a source. The zero value is usable.
+type OpenOptions = raw.Options
+
+// Open opens raw samples as a loader.Source, without making a dataset: records are read when the loader asks for them, and are
+// those of the dataset that preprocess --keep-encoded makes. A loader.Images transform decodes image files.
+func Open(ctx context.Context, path string, o OpenOptions) (*raw.Source, error) {
+	return raw.Open(ctx, path, o)
 }

@@ -16,8 +16,8 @@ import (
 
 const imageFiles = "../internal/imagefile/testdata/kinds/"
 
-// raw reads a file of the repository.
-func raw(t *testing.T, path string) []byte {
+// rawFile reads a file of the repository.
+func rawFile(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -75,8 +75,8 @@ func pngOfSize(data []byte, w, h uint32) []byte {
 // is for it. An empty want says that it is taken, as it is by Pillow: corruption inside of the
 // entropy-coded data that leads back to valid codes looks like a picture.
 func TestOddImages(t *testing.T) {
-	baseline, progressive := raw(t, imageFiles+"large-420.jpg"), raw(t, imageFiles+"large-420-progressive.jpg")
-	restart, png := raw(t, imageFiles+"large-restart.jpg"), raw(t, imageFiles+"RGB.png")
+	baseline, progressive := rawFile(t, imageFiles+"large-420.jpg"), rawFile(t, imageFiles+"large-420-progressive.jpg")
+	restart, png := rawFile(t, imageFiles+"large-restart.jpg"), rawFile(t, imageFiles+"RGB.png")
 	cut := func(data []byte, percent int) []byte { return data[:len(data)*percent/100] }
 	middle := func(data []byte) int { return (scanOf(t, data) + len(data)) / 2 }
 	replace := func(data []byte, at int, with ...byte) []byte {
@@ -98,17 +98,17 @@ func TestOddImages(t *testing.T) {
 		{"restart markers, flipped bits.jpg", flipped(t, restart, 5), "corrupt near row"},
 		{"garbage behind.jpg", slices.Concat(baseline, []byte("garbage")), ""},
 		{"lossless coding.jpg", replace(baseline, sof, 0xff, 0xc3), "unsupported image"},
-		{"cmyk.jpg", raw(t, imageFiles+"cmyk.jpg"), ""},
+		{"cmyk.jpg", rawFile(t, imageFiles+"cmyk.jpg"), ""},
 		{"turned.jpg", oriented(baseline), ""},
 		{"profile.jpg", profiled(baseline), ""},
-		{"bomb.jpg", raw(t, "../testdata/corrupt/bomb.jpg"), "image is too large"},
+		{"bomb.jpg", rawFile(t, "../testdata/corrupt/bomb.jpg"), "image is too large"},
 		{"bomb.png", pngOfSize(png, 20000, 20000), "image is too large"},
 		{"bad checksum.png", replace(png, len(png)-14, 0, 0), "corrupt image"},
 		{"cut.png", cut(png, 60), "corrupt image"},
-		{"color of 16 bits.png", raw(t, imageFiles+"RGB16.png"), "has 3 channels of uint16, and the first sample, a.png, has 8-bit pixels; --sixteen-bit high-byte makes 8 bits of 16"},
-		{"gray of 16 bits.png", raw(t, imageFiles+"I16.png"), "has 1 channel of uint16, and the first sample"},
-		{"alpha.png", raw(t, imageFiles+"RGBA.png"), ""},
-		{"gray with alpha.png", raw(t, imageFiles+"LA.png"), ""},
+		{"color of 16 bits.png", rawFile(t, imageFiles+"RGB16.png"), "has 3 channels of uint16, and the first sample, a.png, has 8-bit pixels; --sixteen-bit high-byte makes 8 bits of 16"},
+		{"gray of 16 bits.png", rawFile(t, imageFiles+"I16.png"), "has 1 channel of uint16, and the first sample"},
+		{"alpha.png", rawFile(t, imageFiles+"RGBA.png"), ""},
+		{"gray with alpha.png", rawFile(t, imageFiles+"LA.png"), ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestRules(t *testing.T) {
 		{"CMYK.tiff", func(c *Config) { c.Images.Rules.RefuseCMYK = true }, "is CMYK"},
 		{"420.jpg", func(c *Config) { c.Images.Rules.RefuseCMYK = true }, ""},
 	} {
-		got := reasonOf(t, "x"+filepath.Ext(c.file), raw(t, imageFiles+c.file), c.change)
+		got := reasonOf(t, "x"+filepath.Ext(c.file), rawFile(t, imageFiles+c.file), c.change)
 		if c.want == "" && got != "" || c.want != "" && !strings.Contains(got, c.want) {
 			t.Errorf("%s: reason %q, want %q in it", c.file, got, c.want)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/prepare/source/producer"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
@@ -67,7 +68,7 @@ type committer interface {
 // newRun returns a run that makes a whole dataset.
 func newRun(c Config, src source.Source, p Progress) *run {
 	r := &run{config: c, src: src, progress: p}
-	r.info, r.undeclared = c.declare(src.Info())
+	r.info, r.undeclared = kinds.Declare(src.Info(), c.Fields, c.Instances)
 	r.commits = datasetCommitter{r}
 	return r
 }

@@ -101,3 +101,11 @@ type Data interface {
 	// name neither sample nor path; one about a value is ErrValue.
 	Read(v *Values) error
 }
+
+// Parted is Data with values that are known without a read of the others, and that need no conversion.
+type Parted interface {
+	Data
+
+	// ReadField fills in the value of a field alone, or returns false if it takes Read.
+	ReadField(v *Values, field int) bool
+}

@@ -39,6 +39,7 @@ _FED = {
     "independent": (),
     "contents": None,
     "batch_transforms": None,
+    "splits": None,
     "filters": None,
     "pack": None,
     "verify": "off",
@@ -65,8 +66,9 @@ class DataLoader:
             dataset that preprocess made, or a penstock.Dataset; or several with the same fields and classes,
             whose records follow each other: see samplers.Mix. Of torch's, it may be a Subset, what
             random_split returns, or a ConcatDataset of these, and a TorchDataset without transform:
-            its records alone are loaded, in its order or, with ``shuffle``, in another one each time.
-            The feeding process reads the files. (2) Arrays or tensors in memory: one, a tuple or a dict of them with as many rows
+            its records alone are loaded, in its order or, with ``shuffle``, in another one each time. Or raw: the path of
+            a folder of images, an archive or a table that nobody prepared, whose records are those that
+            ``penstock.preprocess(path, dest, keep_encoded=True)`` makes of it. The feeding process reads the files. (2) Arrays or tensors in memory: one, a tuple or a dict of them with as many rows
             each, torch's TensorDataset or a StackDataset of these, Subsets of these, a data frame or an Arrow table of numbers. They
             are gathered in this process. (3) Any other object with ``__getitem__`` and ``__len__``, with ``__getitems__`` or with
             ``__iter__``: its code runs in ``num_workers`` processes. A prepared dataset with a ``collate_fn``, a
@@ -131,6 +133,9 @@ class DataLoader:
         batch_type: Of a prepared dataset: tuple, or dict for batches that are dicts. See LoaderBatch. Other datasets yield what
             torch makes of their samples.
         fields, split: The fields and the split to load; None means all.
+        splits: Of raw samples, shares of splits: ``splits={"train": 0.8, "val": 0.2}, split="train"``. The name of a
+            sample decides in which it is, so that it stays there when others are added. Without it, folders named train,
+            val and test are splits.
         filters: Records to keep: a list of (field, op, value) that must all hold, with one of ==, !=,
             <, <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named. Integers
             compare exactly. On a field of floats the value is rounded to the field's type, as NumPy does.
@@ -196,6 +201,7 @@ class DataLoader:
         batch_type: type = tuple,
         fields: Iterable[str] | None = None,
         split: str | None = None,
+        splits: Mapping[str, float] | None = None,
         filters: Iterable[tuple[str, str, Any]] | None = None,
         pack: Pack | None = None,
         verify: str | float = "off",

@@ -81,7 +81,7 @@ class Request:
         _valid(signature)
         options: dict[str, Any] = {
             "batch_size": batch_size, "num_workers": 0 if workers is None else max(1, workers), "slots": _slots(given.prefetch_factor, workers or 1), "rank": rank, "world_size": world_size,
-            "seed": seed, "fields": of.fields, "split": of.split or "",
+            "seed": seed, "fields": of.fields, "split": of.split or "", "splits": _shares(given.splits),
             "drop_last": implied.get("drop_last", drop_last), "in_order": signature.in_order,
             "filters": to_json(given.filters), "timeout": float(signature.timeout),
             "transforms": pipelines, "batch_transforms": _of_batches(given.batch_transforms),
@@ -287,6 +287,15 @@ def _verify(verify: str | float) -> float:
     if not 0 <= verify <= 1:
         raise ValueError(f"verify is {verify}; it must be from 0 to 1")
     return float(verify)
+
+
+def _shares(splits: Mapping[str, float] | None) -> str:
+    """Return shares of splits as text."""
+    if splits is None:
+        return ""
+    if not isinstance(splits, Mapping):
+        raise TypeError(f'splits is {splits!r:.60}; it is a dict of shares: {{"train": 0.8, "val": 0.2}}')
+    return ",".join(f"{name}={share}" for name, share in splits.items())
 
 
 def _slots(prefetch_factor: Any, workers: int) -> int:

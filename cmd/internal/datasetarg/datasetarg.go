@@ -13,10 +13,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
@@ -70,6 +72,7 @@ func Map(path string, options ...mmapds.Option) (*mmapds.Dataset, error) {
 type Options struct {
 	Fields []string      // nil means all
 	Split  string        // "" means all
+	Shares string        // of raw samples: divides them into splits by their names, see raw.Options
 	Verify mmapds.Option // of the datasets here; nil is not to verify
 }
 
@@ -78,6 +81,9 @@ func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset
 	node := &views.Node{Dataset: path, Fields: o.Fields, Split: o.Split}
 	return node.Open(ctx, views.Options{Open: func(ctx context.Context, path string, fields []string, split string) (
 		views.Part, error) {
+		if o.Shares != "" && !raw.Is(path) {
+			return nil, fmt.Errorf("%s: splits: the splits of a dataset are made with it; name one of them as split", path)
+		}
 		if remote.IsURL(path) {
 			if o.Verify != nil {
 				return nil, fmt.Errorf("%s: verify: records of a URL are compared with their checksums when they are fetched; "+
@@ -89,6 +95,9 @@ func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset
 			}
 			return ds, nil
 		}
+		if raw.Is(path) {
+			return openRaw(ctx, path, fields, split, o)
+		}
 		options := []mmapds.Option{mmapds.WithFields(fields...), mmapds.WithSplit(split)}
 		if o.Verify != nil {
 			options = append(options, o.Verify)
@@ -99,6 +108,20 @@ func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset
 		}
 		return ds, nil
 	}})
+}
+
+func openRaw(ctx context.Context, path string, fields []string, split string, o Options) (views.Part, error) {
+	if o.Verify != nil {
+		return nil, fmt.Errorf("%s: verify: raw samples have no checksums to compare with; leave verify out", path)
+	}
+	src, err := raw.Open(ctx, path, raw.Options{Fields: fields, Split: split, Shares: o.Shares})
+	if err == nil {
+		return src, nil
+	}
+	if info, missing := os.Stat(path); missing == nil && info.IsDir() {
+		err = fmt.Errorf("%w (and it is not a dataset: there is no %s in it)", err, layout.ManifestName)
+	}
+	return nil, err
 }
 
 // Open opens the dataset of a URL. It fetches no records.

@@ -20,6 +20,7 @@ type Options struct {
 
 	Fields  []string       `json:"fields,omitempty"` // null means all
 	Split   string         `json:"split,omitempty"`
+	Splits  string         `json:"splits,omitempty"`  // of raw samples: shares by name, such as train=0.8,val=0.2
 	Filters []filter       `json:"filters,omitempty"` // all must hold
 	Pack    *pack          `json:"pack,omitempty"`
 	Sampler *samplerOption `json:"sampler,omitempty"` // null means the order of the dataset

@@ -20,10 +20,11 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/view"
 	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/loader/views"
+	"github.com/penstock/penstock/prepare/raw"
 )
 
 const long = `Show fields, classes, statistics and the recipe of a dataset, and how to open it. DATASET is
-a folder, Zarr or an HDF5 file. For an HDF5 file that preprocess did not write, inspect shows how
+a folder, Zarr or an HDF5 file. Of raw samples, such as a folder of images, inspect shows the fields. For an HDF5 file that preprocess did not write, inspect shows how
 its data are stored, what reading a record costs, and the command that makes it fast. Times
 are estimates for one core and a file in memory.
 
@@ -32,6 +33,7 @@ Exit codes: 0 done, 1 failed or corrupt, 2 wrong usage, 130 interrupted.`
 const examples = `  inspect out/flat                             a summary
   inspect out/flat --json | jq .records        the same for programs
   inspect half.view.json                       the records and datasets of a view
+  inspect photos                               raw samples: the fields that they would have
   inspect show out/flat 0 5:8                  values of records
   inspect show --recipe out/flat               how it was made, for preprocess --pipeline
   inspect stats out/flat                       statistics and histograms of every value
@@ -68,6 +70,13 @@ func Command() *cobra.Command {
 					return err
 				}
 				return cli.Print(cmd.OutOrStdout(), asJSON, v, v.Render)
+			}
+			if raw.Is(args[0]) {
+				s, err := summary.DescribeRaw(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return cli.Print(cmd.OutOrStdout(), asJSON, s, s.Render)
 			}
 			s, err := summary.Describe(args[0])
 			if err != nil {

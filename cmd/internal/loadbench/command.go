@@ -32,6 +32,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (after printing the
 const examples = `  loadbench --synthetic                    the tutorial's own parameters (about 5 minutes)
   loadbench --synthetic --quick            an eighth of that
   loadbench out/flat                       the rows on a dataset
+  loadbench photos                         the rows on raw samples that are not prepared
   loadbench out/flat --train-step 100ms    waits in a training loop, as in the configuration guide
   loadbench out/flat --tables all          all tables: batch, workers, prefetch, sampler varied, too
   loadbench out/flat --delay 2ms --work cpu     with 2 ms of computing a record

@@ -179,7 +179,18 @@ var layers = [][]place{
 		{"cmd/internal/inspect/dataset", "opens what inspect looks at, and reads values"},
 	},
 	{
-		{"cmd/internal/datasetarg", "lets commands take URLs and views"},
+		{"prepare/internal/execute/field", "values of samples to values of records"},
+		{"prepare/internal/commit/part", "what a rank makes, and a merge reads"},
+	},
+	{
+		{"prepare/internal/execute", "samples to records, by any number of workers, in order; parts have samples that are done"},
+		{"prepare/internal/commit/upload", "datasets and parts into buckets, while they are made"},
+	},
+	{
+		{"prepare/raw", "raw samples as a Source of the loader, which it does not know; it needs no C, as writers of HDF5 files do"},
+	},
+	{
+		{"cmd/internal/datasetarg", "lets commands take URLs, views and raw samples"},
 		{"cmd/internal/inspect/boxes", "boxes and the images that they lie on"},
 	},
 	{
@@ -196,14 +207,6 @@ var layers = [][]place{
 		{"cmd/internal/inspect/summary", "what a dataset holds; its tree, if another program wrote it"},
 		{"cmd/internal/inspect/show", "the values of records, and their pictures"},
 		{"cmd/internal/inspect/preview", "a contact sheet of samples"},
-	},
-	{
-		{"prepare/internal/execute/field", "values of samples to values of records"},
-		{"prepare/internal/commit/part", "what a rank makes, and a merge reads"},
-	},
-	{
-		{"prepare/internal/execute", "samples to records, by any number of workers, in order; parts have samples that are done"},
-		{"prepare/internal/commit/upload", "datasets and parts into buckets, while they are made"},
 	},
 	{
 		{"prepare/status", "what the ranks of a dataset have done and do"},

@@ -16,6 +16,7 @@ var large = map[string]string{
 	"prepare.Summary":                      "a table of statistics",
 	"prepare.Config":                       "a table of options",
 	"cmd/internal/preprocess.flags":        "a table of options",
+	"cmd/internal/feed.Options":            "a table of options",
 	"cmd/internal/inspect/summary.Summary": "a table that is printed as JSON",
 	"cmd/internal/inspect/tree.Node":       "a table that is printed as JSON",
 }

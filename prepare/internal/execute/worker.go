@@ -122,6 +122,12 @@ func (w *Worker) do(s *Slot) {
 	s.Record.Summarize(w.job.Schema)
 }
 
+// Make makes the record of the sample of s, and returns its error.
+func (w *Worker) Make(s *Slot) error {
+	w.do(s)
+	return s.Err
+}
+
 // content returns the digest of what a sample is known by.
 func (w *Worker) content() samples.Digest {
 	f := w.job.Source

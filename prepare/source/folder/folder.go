@@ -305,3 +305,11 @@ func (l labeled) Read(v *source.Values) error {
 	source.PutInt(v, 1, l.label)
 	return l.file.Read(v)
 }
+
+// ReadField implements source.Parted: the class is that of the folder.
+func (l labeled) ReadField(v *source.Values, field int) bool {
+	if field == 1 {
+		source.PutInt(v, 1, l.label)
+	}
+	return field == 1
+}

@@ -1,4 +1,4 @@
-package prepare
+package kinds
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// declare returns a source's Info with the meanings that --fields and --instances give its fields.
-func (c Config) declare(info source.Info) (source.Info, error) {
+// Declare returns a source's Info with the meanings that --fields and --instances give its fields.
+func Declare(info source.Info, selection string, rowsOf []string) (source.Info, error) {
 	info.Fields = slices.Clone(info.Fields)
-	list, err := column.ParseFields(c.Fields)
+	list, err := column.ParseFields(selection)
 	if err != nil {
 		return info, err
 	}
@@ -35,7 +35,7 @@ func (c Config) declare(info source.Info) (source.Info, error) {
 			}
 		}
 	}
-	for _, name := range c.Instances {
+	for _, name := range rowsOf {
 		i := slices.Index(names, name)
 		if i < 0 {
 			return info, fmt.Errorf("--instances %s: there is no field %q%s", name, name, suggest.Hint(name, names))

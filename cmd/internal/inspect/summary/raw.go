@@ -1,0 +1,71 @@
+package summary
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+)
+
+// Raw is a source of raw samples, as the loader reads it.
+type Raw struct {
+	Path    string        `json:"path"`
+	Kind    string        `json:"kind"` // such as "imagefolder"
+	Records int           `json:"records"`
+	Splits  []string      `json:"splits,omitempty"`
+	Fields  []store.Field `json:"fields"`
+	Ignored int64         `json:"ignored"` // files that are not samples
+	Hints   []string      `json:"hints,omitempty"`
+}
+
+// DescribeRaw lists a source and reads its first sample.
+func DescribeRaw(ctx context.Context, path string) (*Raw, error) {
+	src, err := raw.Open(ctx, path, raw.Options{})
+	if err != nil {
+		return nil, err
+	}
+	info := src.Info()
+	return &Raw{Path: path, Kind: info.Kind, Records: src.Len(), Splits: info.Splits, Fields: src.Schema().Fields, Ignored: info.Ignored.Count, Hints: info.Hints}, src.Close()
+}
+
+// Render prints the source for people.
+func (r *Raw) Render(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", shell.Line(r.Path))
+	t := cli.Table{Indent: 2}
+	t.Add("format", "raw samples ("+r.Kind+"), not prepared")
+	t.Add("records", units.Count(int64(r.Records)))
+	if r.Splits != nil {
+		t.Add("splits", shell.Line(source.Enumerate(r.Splits, 8)))
+	}
+	if r.Ignored > 0 {
+		t.Add("ignored", units.Counted(r.Ignored, "other file"))
+	}
+	b.WriteString(t.String())
+	b.WriteString("\nFIELDS\n")
+	fields := cli.Table{Indent: 2}
+	for _, f := range r.Fields {
+		shape, about := f.Shape.String(), strings.TrimSpace(f.Content+" "+f.Layout)
+		if f.Ragged {
+			shape += " rows"
+		}
+		if f.Classes != nil {
+			about = units.Count(int64(len(f.Classes))) + " classes: " + shell.Line(source.Enumerate(f.Classes, 5))
+		}
+		fields.Add(f.Name, f.DType.String(), shape, about)
+	}
+	b.WriteString(fields.String())
+	for _, h := range r.Hints {
+		fmt.Fprintf(&b, "\nnote: %s\n", shell.Line(h))
+	}
+	fmt.Fprintf(&b, "\nIt can be loaded as it is. To make a dataset of it: %s\n", shell.Penstock("preprocess --keep-encoded", r.Path, "DATASET"))
+	_, err := io.WriteString(w, b.String())
+	return err
+}

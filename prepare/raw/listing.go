@@ -1,0 +1,85 @@
+package raw
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/prepare/source"
+)
+
+// listing is the samples of a source by number. It may be used by several goroutines.
+type listing interface {
+	len() int64
+	sample(i int64) (source.Sample, error)
+}
+
+// indexed is the listing of a source that finds samples by itself.
+type indexed struct{ source.Indexed }
+
+func (l indexed) len() int64                            { return l.Info().Count }
+func (l indexed) sample(i int64) (source.Sample, error) { return l.Sample(i) }
+
+// held is a listing in memory.
+type held []source.Sample
+
+func (l held) len() int64                            { return int64(len(l)) }
+func (l held) sample(i int64) (source.Sample, error) { return l[i], nil }
+
+// mostHeld is how many bytes the files of a source may have whose samples are held in memory with their values.
+const mostHeld = 1 << 30
+
+// list returns the samples of a source. A source that is read from its beginning is held in memory: the places of
+// members of a zip archive, and otherwise the values.
+func list(ctx context.Context, path string, src source.Source) (listing, error) {
+	if s, ok := src.(source.Indexed); ok {
+		return indexed{s}, nil
+	}
+	if src.Info().Kind != "zip" {
+		if n, err := sourceBytes(path); err != nil || n > mostHeld {
+			if err != nil {
+				return nil, err
+			}
+			return nil, fmt.Errorf("source %s: its %s of type %s can be read in their order only; prepare it: %s",
+				path, units.Bytes(n), src.Info().Kind, shell.Penstock("preprocess", path, "DATASET"))
+		}
+	}
+	var l held
+	for sample, err := range src.Samples() {
+		if err == nil && len(l)%1024 == 0 {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		l = append(l, sample)
+	}
+	return l, nil
+}
+
+// sourceBytes returns the bytes of all files of a source.
+func sourceBytes(path string) (total int64, err error) {
+	files, err := source.Files(path)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range files {
+		err := vfs.WalkDir(f, func(_ string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			info, err := e.Info()
+			if err == nil {
+				total += info.Size()
+			}
+			return err
+		})
+		if err != nil {
+			return 0, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
+		}
+	}
+	return total, nil
+}

@@ -1,0 +1,160 @@
+// Package raw reads raw samples as the loader reads datasets: by number, in any order. A [Source] is a loader.Source over a
+// folder of images, an archive or a table that nobody prepared. Its records are those of the dataset that
+// preprocess --keep-encoded makes of it, in the same order: image files stay files, which the loader decodes.
+package raw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/prepare/internal/execute"
+	"github.com/penstock/penstock/prepare/internal/execute/field"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/kinds"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+)
+
+// Options says how Open reads a source. The zero value is usable.
+type Options struct {
+	From      string   // kind of source, one of source.Kinds; "" finds out
+	Columns   string   // which columns become which fields, as preprocess --fields has it; "" for all
+	Instances []string // fields whose rows are of the same instances
+	Outside   bool     // files that tables and links name may lie outside of the source's folder
+
+	Fields []string // those that the Source shall have, in this order; nil means all
+
+	// Split is the split to load: one that the source's folders or files are, or one of Shares; "" means all records.
+	Split string
+
+	// Shares divides records by their names, such as train=0.8,val=0.2: a record stays in its split when others are added.
+	Shares string
+
+	// Seen is called now and then with the number of samples found so far, while the source is listed. It may be nil.
+	Seen func(n int64)
+}
+
+// datasets are the kinds of sources that package mmapds opens as they are.
+var datasets = []string{"flat", "hdf5", "zarr", "view"}
+
+// Is reports whether there are raw samples at path, and not a dataset. Arrays in a folder are none: they may be what is left of
+// one.
+func Is(path string) bool {
+	if remote.IsURL(path) || strings.HasSuffix(path, ".npy") {
+		return false
+	}
+	kind, err := source.Detect(path)
+	return err == nil && !slices.Contains(datasets, kind) && kind != "npy"
+}
+
+// Open lists a source and looks at its first usable sample, which says the types of all. At the end of ctx, its cause is the
+// error, also of reads of the Source.
+func Open(ctx context.Context, path string, o Options) (*Source, error) {
+	src, err := kinds.Open(ctx, path, source.Options{
+		NoNames: true, Kind: o.From, Fields: o.Columns, Outside: o.Outside, Seen: o.Seen,
+		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
+	})
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSource(ctx, path, src, o)
+	if err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	return s, nil
+}
+
+func newSource(ctx context.Context, path string, src source.Source, o Options) (*Source, error) {
+	info, err := kinds.Declare(src.Info(), o.Columns, o.Instances)
+	if err != nil {
+		return nil, err
+	}
+	list, err := list(ctx, path, src)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{src: src, records: records{info: info, listing: list}}
+	if err := s.settle(o); err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// settle finds out which records the Source has, and what they look like.
+func (s *Source) settle(o Options) (err error) {
+	l := &s.records
+	if l.job, err = newJob(l.listing, l.info); err != nil {
+		return err
+	}
+	if err := l.sort(); err != nil {
+		return err
+	}
+	if err := l.choose(o.Split, o.Shares); err != nil {
+		return err
+	}
+	if s.schema, err = only(l.job.Schema, o.Fields); err != nil {
+		return err
+	}
+	for _, f := range s.schema.Fields {
+		s.specs = append(s.specs, f.Spec)
+	}
+	s.id, err = l.identity(o.Split, o.Shares)
+	return err
+}
+
+// newJob returns what makes records of samples: files of images stay files, as with preprocess --keep-encoded.
+func newJob(l listing, info source.Info) (*execute.Job, error) {
+	options := field.DefaultOptions()
+	options.KeepEncoded = slices.ContainsFunc(info.Fields, source.Field.Image)
+	read := field.Read(info.Fields)
+	fields, joints, err := options.Jobs(read, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := field.CheckSizes(fields, read, 0); err != nil {
+		return nil, err
+	}
+	j := &execute.Job{Source: info.Fields, Fields: fields, Joints: joints, Options: options}
+	w := execute.NewWorker(j)
+	var first error
+	for i := range l.len() {
+		sample, err := l.sample(i)
+		if err == nil {
+			err = w.Probe(&execute.Slot{Sample: sample})
+		}
+		if err == nil {
+			return j, j.Schema.Validate()
+		}
+		if first == nil {
+			first = fmt.Errorf("%s: %w", shell.Line(sample.Name), err)
+		}
+	}
+	if first == nil {
+		return nil, errors.New("there are no samples")
+	}
+	return nil, fmt.Errorf("no usable sample among %d; the first: %w", l.len(), first)
+}
+
+// only returns the fields of those names; nil means all.
+func only(schema store.Schema, fields []string) (out store.Schema, err error) {
+	if fields == nil {
+		return schema, nil
+	}
+	for _, name := range fields {
+		i := schema.Index(name)
+		if i < 0 {
+			var names []string
+			for _, f := range schema.Fields {
+				names = append(names, f.Name)
+			}
+			return out, fmt.Errorf("there is no field %q; the fields are %s", name, source.Enumerate(names, 12))
+		}
+		out.Fields = append(out.Fields, schema.Fields[i])
+	}
+	return out, nil
+}

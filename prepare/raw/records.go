@@ -1,0 +1,209 @@
+package raw
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/penstock/penstock/prepare/internal/execute"
+	"github.com/penstock/penstock/prepare/internal/samples"
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+)
+
+// records are the samples of a source as records, by number.
+type records struct {
+	info    source.Info
+	listing listing
+	order   []int64 // samples in the order of the records of a dataset; nil means their own
+	chosen  []int64 // places in order of the records that were asked for; nil means all
+	job     *execute.Job
+	readers sync.Pool // of *reader
+}
+
+func (l *records) len() int {
+	if l.chosen != nil {
+		return len(l.chosen)
+	}
+	return int(l.listing.len())
+}
+
+// place returns the number that a record has in a dataset of all samples.
+func (l *records) place(record int) int {
+	if l.chosen != nil {
+		return int(l.chosen[record])
+	}
+	return record
+}
+
+func (l *records) sample(record int) (source.Sample, error) {
+	if record < 0 || record >= l.len() {
+		return source.Sample{}, fmt.Errorf("raw: record %d is out of range: there are %d", record, l.len())
+	}
+	return l.at(int64(l.place(record)))
+}
+
+// at returns the sample that is a record of a dataset of all.
+func (l *records) at(place int64) (source.Sample, error) {
+	if l.order != nil {
+		place = l.order[place]
+	}
+	return l.listing.sample(place)
+}
+
+// sort puts the samples into the order of a dataset's records: one split after the other.
+func (l *records) sort() error {
+	if len(l.info.Splits) == 0 {
+		return nil
+	}
+	of := make(map[string][]int64)
+	for i := range l.listing.len() {
+		s, err := l.listing.sample(i)
+		if err != nil {
+			return err
+		}
+		of[s.Split] = append(of[s.Split], i)
+	}
+	for _, split := range l.info.Splits {
+		l.order = append(l.order, of[split]...)
+	}
+	if int64(len(l.order)) != l.listing.len() {
+		return fmt.Errorf("some of its %s are in none of the splits %s", l.info.Unit, source.Enumerate(l.info.Splits, 8))
+	}
+	return nil
+}
+
+// choose leaves the records of a split: one of those that samples are in already or, with shares, one by names.
+func (l *records) choose(split, text string) error {
+	shares, err := samples.ParseSplit(text)
+	if err != nil {
+		return fmt.Errorf("shares of splits: %w", err)
+	}
+	names := l.info.Splits
+	if shares != nil {
+		names = nil
+		for _, s := range shares {
+			names = append(names, s.Name)
+		}
+	}
+	switch {
+	case split == "":
+		return nil
+	case len(names) == 0:
+		return fmt.Errorf("split %q: it has no splits; give their shares (train=0.8,val=0.2) as splits, or load all records", split)
+	case !slices.Contains(names, split):
+		return fmt.Errorf("split %q: the splits are %s", split, source.Enumerate(names, 8))
+	}
+	by := samples.NewSplitter(shares, false, false)
+	l.chosen = []int64{}
+	for i := range l.listing.len() {
+		s, err := l.at(i)
+		if err != nil {
+			return err
+		}
+		in := s.Split
+		if shares != nil {
+			d := samples.Content(1, func(int) bool { return true }, nil, func(int) []byte { return []byte(s.Name) })
+			in = by.Choose(d, d, 0)
+		}
+		if in == split {
+			l.chosen = append(l.chosen, i)
+		}
+	}
+	if len(l.chosen) == 0 {
+		return fmt.Errorf("split %q: it has no records", split)
+	}
+	return nil
+}
+
+// identity returns a digest of the names of all samples, of fields and classes, and of the split.
+func (l *records) identity(split, shares string) (string, error) {
+	h := sha256.New()
+	about, err := json.Marshal([]any{l.info.Kind, l.job.Schema.Fields, split, shares})
+	if err != nil {
+		return "", err
+	}
+	h.Write(about)
+	for i := range l.listing.len() {
+		s, err := l.listing.sample(i)
+		if err != nil {
+			return "", err
+		}
+		h.Write([]byte(s.Name))
+		h.Write([]byte{0})
+	}
+	return "raw/" + hex.EncodeToString(h.Sum(nil)[:16]), nil
+}
+
+// each calls f with the value of a field of each record. The value is valid in f.
+func (l *records) each(ctx context.Context, name string, indices []int, f func(i int, value []byte) error) error {
+	at := l.job.Schema.Index(name)
+	if at < 0 {
+		return fmt.Errorf("raw: there is no field %q", name)
+	}
+	r, _ := l.readers.Get().(*reader)
+	if r == nil {
+		r = newReader(l.job)
+	}
+	defer l.readers.Put(r)
+	for i, record := range indices {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sample, err := l.sample(record)
+		if err == nil {
+			err = r.read(sample, at)
+		}
+		if err != nil {
+			return &RecordError{record, sample.Name, err}
+		}
+		if err := f(i, r.slot.Record.Values[at]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RecordError is the error of a record that cannot be read.
+type RecordError struct {
+	record int
+	name   string
+	err    error
+}
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("record %d (%s): %v", e.record, e.name, e.err)
+}
+
+// Record returns the number of the record.
+func (e *RecordError) Record() int { return e.record }
+
+func (e *RecordError) Unwrap() error { return e.err }
+
+// reader makes records for one goroutine at a time.
+type reader struct {
+	worker *execute.Worker
+	slot   execute.Slot
+	values *source.Values
+}
+
+func newReader(j *execute.Job) *reader {
+	return &reader{worker: execute.NewWorker(j), slot: execute.Slot{Record: store.NewRecord(j.Schema)}, values: source.NewValues(len(j.Source))}
+}
+
+// read makes the record of a sample, or as much of it as one field needs.
+func (r *reader) read(sample source.Sample, field int) error {
+	if d, ok := sample.Data.(source.Parted); ok && d.ReadField(r.values, field) {
+		values := r.slot.Record.Values
+		values[field] = append(values[field][:0], r.values.Get(field)...)
+		return nil
+	}
+	r.slot.Sample = sample
+	err := r.worker.Make(&r.slot)
+	r.slot.Sample = source.Sample{}
+	return err
+}

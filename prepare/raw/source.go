@@ -1,0 +1,163 @@
+package raw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// ErrClosed is returned by methods of a Source after Close.
+var ErrClosed = errors.New("raw: closed")
+
+// Source is a raw source as a loader.Source. Records are read when they are asked for.
+type Source struct {
+	src     source.Source
+	records records
+	schema  store.Schema // with the fields that were asked for
+	specs   []tensor.Spec
+	id      string
+	leases  leases
+}
+
+// Len returns the number of records.
+func (s *Source) Len() int { return s.records.len() }
+
+// Specs returns the fields. It must not be changed.
+func (s *Source) Specs() []tensor.Spec { return s.specs }
+
+// Schema returns the fields with what the source says of them.
+func (s *Source) Schema() store.Schema { return s.schema }
+
+// Info describes the source: its kind, its unit, its splits, and hints for people.
+func (s *Source) Info() source.Info { return s.records.info }
+
+// Classes returns the names of the values 0, 1, ... of a field; nil if it has none. It must not be changed.
+func (s *Source) Classes(field string) []string {
+	if i := s.schema.Index(field); i >= 0 {
+		return s.schema.Fields[i].Classes
+	}
+	return nil
+}
+
+// ID identifies the records: it is a digest of the names of all samples, of fields and classes, and of the split. Files whose
+// content changed have the same names.
+func (s *Source) ID() string { return s.id }
+
+// SourceName returns the name of the sample that a record is: the path of its file, the member of its archive, the row
+// of its table.
+func (s *Source) SourceName(_ context.Context, record int) (string, error) {
+	sample, err := s.records.sample(record)
+	return sample.Name, err
+}
+
+// Location is not known beside the name.
+func (s *Source) Location(string, int) string { return "" }
+
+// DescribeReads says that records are read from the source.
+func (s *Source) DescribeReads(string) (how, why string, resident float64) {
+	return "raw", fmt.Sprintf("%s of a source (%s) that is not prepared", s.records.info.Unit, s.records.info.Kind), -1
+}
+
+// Contiguous reports that records are not memory of the Source.
+func (s *Source) Contiguous(string, int, int) bool { return false }
+
+// Prefetch has nothing to do: records are read side by side, each when it is asked for.
+func (s *Source) Prefetch(string, int, int) error { return nil }
+
+// Retain takes a lease: until Release, Close waits.
+func (s *Source) Retain() error { return s.leases.take() }
+
+// Release gives a lease back.
+func (s *Source) Release() { s.leases.giveBack() }
+
+// Guard calls f. A Source has no mapped memory that could fault.
+func (s *Source) Guard(f func() error) error { return f() }
+
+// Close waits for all leases, and closes the files of the source.
+func (s *Source) Close() error {
+	if !s.leases.end() {
+		return nil
+	}
+	return s.src.Close()
+}
+
+// Gather reads records of a field with a fixed size.
+func (s *Source) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	return s.records.each(ctx, field, indices, func(i int, value []byte) error {
+		size := len(dst) / len(indices)
+		if len(value) != size {
+			return fmt.Errorf("raw: field %q is of variable length", field)
+		}
+		copy(dst[i*size:], value)
+		return nil
+	})
+}
+
+// GatherRagged reads records of a field of variable length.
+func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+	at, row := 0, rowBytes(s.schema, field)
+	offsets[0] = 0
+	err := s.records.each(ctx, field, indices, func(i int, value []byte) error {
+		dst = append(dst[:at], value...)
+		at += len(value)
+		offsets[i+1] = int64(at / row)
+		return nil
+	})
+	return dst[:min(at, len(dst))], err
+}
+
+// Lengths reads records, and says how many rows each has.
+func (s *Source) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
+	row := rowBytes(s.schema, field)
+	offsets[0] = 0
+	return s.records.each(ctx, field, indices, func(i int, value []byte) error {
+		offsets[i+1] = offsets[i] + int64(len(value)/row)
+		return nil
+	})
+}
+
+// Slice reads records [a, b) of a field with a fixed size into new memory.
+func (s *Source) Slice(field string, a, b int) (tensor.View, error) {
+	i := s.schema.Index(field)
+	if i < 0 || a < 0 || b < a || b > s.Len() {
+		return tensor.View{}, fmt.Errorf("raw: records [%d, %d) of field %q: there are %d", a, b, field, s.Len())
+	}
+	dst := make([]byte, (b-a)*s.specs[i].RecordBytes())
+	if err := s.Gather(context.Background(), field, consecutive(a, b), dst); err != nil {
+		return tensor.View{}, err
+	}
+	return tensor.Of(s.specs[i], b-a, dst), nil
+}
+
+// SliceRagged reads records [a, b) of a field of variable length into new memory.
+func (s *Source) SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
+	i := s.schema.Index(field)
+	if i < 0 || a < 0 || b < a || b > s.Len() {
+		return tensor.View{}, fmt.Errorf("raw: records [%d, %d) of field %q: there are %d", a, b, field, s.Len())
+	}
+	rows, err := s.GatherRagged(context.Background(), field, consecutive(a, b), offsets, nil)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	return tensor.Of(s.specs[i], int(offsets[b-a]), rows), nil
+}
+
+// rowBytes returns the bytes of a row of a field of variable length.
+func rowBytes(schema store.Schema, field string) int {
+	if i := schema.Index(field); i >= 0 {
+		return max(1, schema.Fields[i].RecordBytes())
+	}
+	return 1
+}
+
+func consecutive(a, b int) []int {
+	list := make([]int, b-a)
+	for i := range list {
+		list[i] = a + i
+	}
+	return list
+}

@@ -1,0 +1,363 @@
+package prepare
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+var _ interface {
+	loader.RaggedSource
+	loader.ChunkedSource
+	loader.DescribedSource
+	loader.NamedSource
+	loader.ClassedSource
+	loader.Identifier
+} = (*raw.Source)(nil)
+
+// tarOf packs the files below a folder.
+func tarOf(t *testing.T, folder string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "photos.tar")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(f)
+	if err := errors.Join(w.AddFS(os.DirFS(folder)), w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// rawSources makes sources of several kinds.
+func rawSources(t *testing.T) map[string]string {
+	photos := rawtest.Folder(t, 12)
+	splits := t.TempDir()
+	for i := range 12 {
+		name := []string{"train", "val", "test"}[i%3] + "/" + []string{"cat", "dog"}[i/6] + fmt.Sprintf("/%d.png", i)
+		rawtest.Put(t, splits, name, rawtest.Picture(t, name, 20+i, 30, i))
+	}
+	table := filepath.Join(filepath.Dir(photos), "photos.csv")
+	rows := []string{"file,label,boxes"}
+	err := fs.WalkDir(os.DirFS(filepath.Dir(photos)), "photos", func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			rows = append(rows, fmt.Sprintf(`%s,%s,"[[1,2,%d,9]]"`, path, filepath.Base(filepath.Dir(path)), 3+len(rows)))
+		}
+		return err
+	})
+	if err := errors.Join(err, os.WriteFile(table, []byte(strings.Join(rows, "\n")), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"folder": photos, "splits": splits, "csv": rawtest.Rows(t, 40), "csv of images": table, "tar": tarOf(t, photos)}
+}
+
+// foreignSources returns sources that other programs wrote: the first of each N.
+func foreignSources(t *testing.T, every int) map[string]string {
+	all, err := filepath.Glob("source/kinds/testdata/*/*")
+	if err != nil || len(all) < 300 {
+		t.Fatal(len(all), err)
+	}
+	found := make(map[string]string)
+	for i, path := range all {
+		if i%every == 0 && !strings.HasSuffix(path, ".json") && raw.Is(path) {
+			found[path] = path
+		}
+	}
+	return found
+}
+
+// samplesOf is how many of the sources of other programs are tried.
+var samplesOf = flag.Int("every", 5, "try one in `N` sources that other programs wrote")
+
+// The records of a raw source are those of the dataset that preprocess --keep-encoded makes of it, whole and by number.
+func TestOpenIsThePreparedDataset(t *testing.T) {
+	sources := foreignSources(t, *samplesOf)
+	maps.Copy(sources, rawSources(t))
+	compared := 0
+	for name, path := range sources {
+		t.Run(name, func(t *testing.T) {
+			c := plain(t, path)
+			src, err := Open(t.Context(), path, OpenOptions{})
+			if err == nil {
+				defer src.Close()
+				c.Images.KeepEncoded = slices.ContainsFunc(src.Specs(), func(s tensor.Spec) bool { return s.Content == tensor.Image })
+			}
+			if _, failed := Run(t.Context(), c, nil); failed != nil { // as it should, of many in testdata
+				return
+			}
+			if err != nil {
+				t.Fatal("preprocess reads it: ", err)
+			}
+			compared++
+			ds, err := mmapds.Open(c.Dest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ds.Close()
+			compare(t, src, ds)
+			for i := range src.Len() {
+				want, err := ds.SourceName(t.Context(), i)
+				got, failed := src.SourceName(t.Context(), i)
+				if err != nil || failed != nil || want != "" && got != want {
+					t.Errorf("record %d is of %q, want %q: %v, %v", i, got, want, failed, err)
+				}
+			}
+		})
+	}
+	if compared < len(sources)/3 {
+		t.Errorf("%d of %d sources were compared", compared, len(sources))
+	}
+}
+
+// compare compares all records of two Sources, in an order that is not theirs.
+func compare(t *testing.T, got, want loader.RaggedSource) {
+	t.Helper()
+	if got.Len() != want.Len() || fmt.Sprint(got.Specs()) != fmt.Sprint(want.Specs()) {
+		t.Fatalf("%d records of %v, want %d of %v", got.Len(), got.Specs(), want.Len(), want.Specs())
+	}
+	n := got.Len()
+	indices := make([]int, n)
+	for i := range indices {
+		indices[i] = (7*i + 3) % n
+	}
+	if n%7 == 0 {
+		slices.Reverse(indices)
+	}
+	for _, spec := range got.Specs() {
+		a, b := values(t, got, spec, indices), values(t, want, spec, indices)
+		if !bytes.Equal(a, b) {
+			t.Errorf("field %q differs", spec.Name)
+		}
+	}
+}
+
+// values returns the offsets and bytes of records.
+func values(t *testing.T, src loader.RaggedSource, spec tensor.Spec, indices []int) []byte {
+	t.Helper()
+	if !spec.Ragged {
+		dst := make([]byte, len(indices)*spec.RecordBytes())
+		if err := src.Gather(t.Context(), spec.Name, indices, dst); err != nil {
+			t.Fatal(err)
+		}
+		return dst
+	}
+	offsets, lengths := make([]int64, len(indices)+1), make([]int64, len(indices)+1)
+	rows, err := src.GatherRagged(t.Context(), spec.Name, indices, offsets, nil)
+	if err := errors.Join(err, src.Lengths(t.Context(), spec.Name, indices, lengths)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(offsets, lengths) {
+		t.Errorf("field %q: offsets %v, lengths %v", spec.Name, offsets, lengths)
+	}
+	return fmt.Append(bytes.Clone(rows), offsets)
+}
+
+// batches returns the bytes of an epoch of shuffled, cropped batches.
+func batches(t *testing.T, src loader.Source) (all []byte) {
+	t.Helper()
+	p, err := transforms.Compose(transforms.RandomResizedCrop{Size: []int{16}}, transforms.RandomHorizontalFlip{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ld, err := loader.New(src, loader.Options{BatchSize: 5, Sampler: sampler.Shuffle{}, Seed: 3, Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	for b, err := range ld.Epoch(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(append(all, tensor.As[byte](b.Field("images"))...), fmt.Sprint(tensor.As[int64](b.Field("labels")))...)
+	}
+	return all
+}
+
+// A loader over files makes the batches of one over the dataset.
+func TestBatchesOfFiles(t *testing.T) {
+	path := rawtest.Folder(t, 33)
+	src, err := Open(t.Context(), path, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	c := plain(t, path)
+	c.Images.KeepEncoded = true
+	mustRun(t, c)
+	ds, err := mmapds.Open(c.Dest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	if got, want := batches(t, src), batches(t, ds); len(want) == 0 || !bytes.Equal(got, want) {
+		t.Error("the batches differ")
+	}
+	if !slices.Equal(src.Classes("labels"), []string{"cat", "dog"}) {
+		t.Errorf("classes %q", src.Classes("labels"))
+	}
+}
+
+// Splits are those of folders, or shares by names, which stay when files are added.
+func TestSplitsOfFiles(t *testing.T) {
+	open := func(path string, o OpenOptions) *raw.Source {
+		t.Helper()
+		src, err := Open(t.Context(), path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { src.Close() })
+		return src
+	}
+	name := func(src *raw.Source, i int) string {
+		s, err := src.SourceName(t.Context(), i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	folders := open(rawSources(t)["splits"], OpenOptions{Split: "val", Fields: []string{"labels"}})
+	if folders.Len() != 4 || name(folders, 3) != "val/dog/7.png" || len(folders.Specs()) != 1 {
+		t.Errorf("%d records, the last %s, of %v", folders.Len(), name(folders, 3), folders.Specs())
+	}
+	photos, seen := rawtest.Folder(t, 52), make(map[string]string)
+	for _, split := range []string{"train", "val"} {
+		src := open(photos, OpenOptions{Split: split, Shares: "train=0.7,val=0.3"})
+		for i := range src.Len() {
+			seen[name(src, i)] = split
+		}
+	}
+	if len(seen) != 52 {
+		t.Errorf("the splits have %d of 52 files", len(seen))
+	}
+	rawtest.Put(t, photos, "cat/0new.png", rawtest.Picture(t, ".png", 9, 9, 1))
+	after := open(photos, OpenOptions{Split: "val", Shares: "train=0.7,val=0.3"})
+	for i := range after.Len() {
+		if n := name(after, i); n != "cat/0new.png" && seen[n] != "val" {
+			t.Errorf("%s left its split", n)
+		}
+	}
+	if a, b := open(photos, OpenOptions{}), after; a.ID() == b.ID() {
+		t.Error("a split has the identity of all records")
+	}
+}
+
+func TestOpenRefusals(t *testing.T) {
+	photos := rawtest.Folder(t, 4)
+	for want, o := range map[string]OpenOptions{
+		`split "val": it has no splits`:                       {Split: "val"},
+		`split "test": the splits are train, val`:             {Split: "test", Shares: "train=0.5,val=0.5"},
+		`shares of splits: `:                                  {Shares: "train=0.5"},
+		`there is no field "boxes"; the fields are images`:    {Fields: []string{"boxes"}},
+		`--fields: a folder of images has no columns`:         {Columns: "a=b"},
+		`unknown kind "lance"`:                                {From: "lance"},
+		`--instances labels: the field is int64, and instanc`: {Instances: []string{"labels"}},
+	} {
+		src, err := Open(t.Context(), photos, o)
+		if err == nil {
+			src.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %s", o, err, want)
+		}
+	}
+}
+
+// A file without an image is the error of its record, with its number and name; the others are read.
+func TestBadFileOfAnOpenSource(t *testing.T) {
+	photos := rawtest.Folder(t, 6)
+	rawtest.Put(t, photos, "dog/x.png", []byte("words"))
+	src, err := Open(t.Context(), photos, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var record loader.RecordError
+	_, err = src.GatherRagged(t.Context(), "images", []int{0, 6}, make([]int64, 3), nil)
+	if !errors.As(err, &record) || record.Record() != 6 || !strings.Contains(err.Error(), "record 6 (dog/x.png)") {
+		t.Errorf("error %v", err)
+	}
+	if err := os.Remove(filepath.Join(photos, "cat/a.png")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.GatherRagged(t.Context(), "images", []int{0}, make([]int64, 2), nil); err == nil || !strings.Contains(err.Error(), "cat/a.png") {
+		t.Errorf("a file that was removed: %v", err)
+	}
+}
+
+// Close waits for leases, and nothing is read after it.
+func TestCloseOfAnOpenSource(t *testing.T) {
+	src, err := Open(t.Context(), rawtest.Folder(t, 4), OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	if err := errors.Join(src.Retain(), src.Retain()); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	wg.Go(func() {
+		defer close(closed)
+		src.Close()
+	})
+	for src.Retain() == nil { // until Close has begun
+		src.Release()
+	}
+	src.Release()
+	select {
+	case <-closed:
+		t.Error("Close did not wait for a lease")
+	case <-time.After(20 * time.Millisecond):
+	}
+	src.Release()
+	wg.Wait()
+	if err := errors.Join(src.Close(), src.Close()); err != nil || !errors.Is(src.Retain(), raw.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestIsRaw(t *testing.T) {
+	photos := rawtest.Folder(t, 4)
+	c := plain(t, photos)
+	c.Images.KeepEncoded = true
+	mustRun(t, c)
+	npy := filepath.Join(t.TempDir(), "a.npy")
+	for path, want := range map[string]bool{
+		photos: true, tarOf(t, photos): true, rawtest.Rows(t, 3): true, c.Dest: false, filepath.Join(c.Dest, "images-00000.npy"): false,
+		"s3://lab/photos": false, npy: false, filepath.Join(photos, "none"): false,
+	} {
+		if raw.Is(path) != want {
+			t.Errorf("%s: %v", path, !want)
+		}
+	}
+}
+
+// At the end of the context, listing ends with its cause.
+func TestOpenIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	if _, err := Open(ctx, rawtest.Rows(t, 5000), OpenOptions{}); !errors.Is(err, stopped) {
+		t.Errorf("got %v", err)
+	}
+}
