@@ -28,6 +28,7 @@ from torch.utils.data import get_worker_info
 
 from .batch import Batch
 from .dataset import Dataset
+from .detection import detection
 from .device import Prefetcher
 from .errors import Error
 from .field import Field, Normalization
@@ -36,7 +37,7 @@ from .options import count
 from .ragged import Ragged, RaggedRecords
 from .records import Records
 
-__all__ = ["Jagged", "Prefetcher", "TorchDataset", "collate", "convert", "tensor"]
+__all__ = ["Jagged", "Prefetcher", "TorchDataset", "collate", "convert", "detection", "tensor"]
 
 
 class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):

@@ -24,7 +24,8 @@ def gray_png(pixels):
         return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
 
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 class TestLabels(unittest.TestCase):
@@ -221,6 +222,38 @@ class TestLabelsMove(unittest.TestCase):
         with self.assertRaisesRegex(penstock.Error, "2 masks, and boxes has 1 rows"):
             with penstock.DataLoader(os.path.join(os.path.dirname(self.path), "odd"), 1, transforms=moves, output="numpy") as loader:
                 next(iter(loader))
+
+    @unittest.skipIf(importlib.util.find_spec("torch") is None, "no torch, whose tensors targets are")
+    def test_detection(self):
+        import penstock.torch
+
+        with penstock.DataLoader(self.path, 8, transforms=Compose([Resize((40, 60)), ToTensor()])) as loader:
+            batch = next(iter(loader))
+            images, targets = penstock.torch.detection(batch)
+            self.assertEqual((len(images), tuple(images[0].shape), len(targets)), (8, (3, 40, 60), 8))
+            for i, target in enumerate(targets):
+                self.assertEqual(list(target), ["mask", "boxes", "points", "labels"])
+                np.testing.assert_array_equal(target["boxes"].numpy(), self.boxes[i] * 2)
+                self.assertEqual(target["labels"].tolist(), [10 * i + k + 1 for k in range(i % 4)])
+                self.assertEqual(tuple(target["mask"].shape), (40, 60))
+            _, targets = penstock.torch.detection(batch, fields={"boxes": "boxes", "labels": "labels"}, first_label=0)
+            self.assertEqual([list(t) for t in targets[:1]], [["boxes", "labels"]])
+            self.assertEqual(targets[3]["labels"].tolist(), [30, 31, 32])
+            for options, error, message in (
+                ({"images": "pictures"}, KeyError, "no field 'pictures'; there are: images, mask"), ({"fields": {"boxes": "box"}}, KeyError, "no field 'box'"),
+                ({"images": "boxes"}, TypeError, "field 'boxes' is a Jagged; a tensor of images of one size"),
+            ):  # fmt: skip
+                with self.subTest(message), self.assertRaisesRegex(error, message):
+                    penstock.torch.detection(batch, **options)
+            if importlib.util.find_spec("torchvision") is None:
+                self.skipTest("no torchvision, whose tv_tensors are the rest of this test")
+            from torchvision import tv_tensors
+
+            images, targets = penstock.torch.detection(batch, fields={"boxes": "boxes", "mask": "mask", "keypoints": "points"}, tv_tensors=True)
+            self.assertIsInstance(images[1], tv_tensors.Image)
+            self.assertIsInstance(targets[1]["mask"], tv_tensors.Mask)
+            self.assertIsInstance(targets[1]["keypoints"], tv_tensors.KeyPoints)
+            self.assertEqual((targets[1]["boxes"].canvas_size, targets[1]["boxes"].format.value), ((40, 60), "XYXY"))
 
     def test_contents(self):
         path = os.path.join(os.path.dirname(self.path), "old")

@@ -1,0 +1,84 @@
+"""Batches as torchvision's detection models take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from .jagged import Jagged
+
+
+def detection(
+    batch: Any, images: str = "images", fields: Mapping[str, str] | None = None, first_label: int = 1, tv_tensors: bool = False
+) -> tuple[list[torch.Tensor], list[dict[str, Any]]]:
+    """Return the images of a batch as a list, and a list of dicts with what lies on each.
+
+    ::
+
+        for batch in loader:
+            images, targets = penstock.torch.detection(batch)
+            losses = model(images, targets)                 # fasterrcnn_resnet50_fpn, maskrcnn, keypointrcnn
+
+    Tensors are views of the batch, but for labels, and flags as int64.
+
+    Args:
+        batch: A batch of a DataLoader with output="torch", or a penstock.Batch of tensors.
+        images: The field of images, all of one size.
+        fields: The fields of the targets by their names there: ``{"boxes": "bbox", "labels": "category"}``. None is every other
+            field, by its own name.
+        first_label: The number of the first class: torchvision's models take 0 for the background.
+        tv_tensors: Make images, boxes, masks and keypoints those of ``torchvision.tv_tensors``, for transforms of torchvision.
+
+    Raise KeyError for a field that the batch does not have, TypeError for one that is not a tensor.
+    """
+    names = [name for name, _ in batch.items()] if hasattr(batch, "items") else list(batch.arrays)
+    chosen = {name: name for name in names if name != images} if fields is None else dict(fields)
+    for name in [images, *chosen.values()]:
+        if name not in names:
+            raise KeyError(f"no field {name!r}; there are: {', '.join(names)}")
+    pictures = batch[images]
+    if not isinstance(pictures, torch.Tensor) or pictures.ndim != 4:
+        wanted = 'a tensor of images of one size is expected, as output="torch" and transforms make it'
+        raise TypeError(f"field {images!r} is {_kind(pictures)}; {wanted}")
+    columns: dict[str, list[Any]] = {}
+    for key, name in chosen.items():
+        values = batch[name]
+        if isinstance(values, (torch.Tensor, Jagged)):
+            columns[key] = _target(key, values, first_label)
+        elif fields is not None:
+            raise TypeError(f"field {name!r} is {_kind(values)}, not a tensor")
+    wrap = _wrappers((int(pictures.shape[-2]), int(pictures.shape[-1]))) if tv_tensors else {}
+    listed = [wrap.get("image", _same)(picture) for picture in pictures.unbind()]
+    return listed, [{key: wrap.get(key, _same)(values[i]) for key, values in columns.items()} for i in range(len(listed))]
+
+
+def _target(key: str, values: torch.Tensor | Jagged, first_label: int) -> list[Any]:
+    """Return the value of each record, with the type that torchvision's models have for it."""
+    if key == "labels" and first_label:
+        values = Jagged(values.values + first_label, values.offsets) if isinstance(values, Jagged) else values + first_label
+    if key == "iscrowd":
+        values = values.to(torch.int64)
+    return list(values) if isinstance(values, Jagged) else list(values.unbind())
+
+
+def _wrappers(size: tuple[int, int]) -> dict[str, Callable[[torch.Tensor], Any]]:
+    """Return what makes tv_tensors of an image of that height and width, and of what lies on it."""
+    from torchvision import tv_tensors as tv  # noqa: PLC0415: only who asks for it needs torchvision
+
+    def keypoints(values: torch.Tensor) -> Any:
+        return tv.KeyPoints(values[..., :2], canvas_size=size)
+
+    return {
+        "image": tv.Image, "mask": tv.Mask, "masks": tv.Mask, "keypoints": keypoints,
+        "boxes": lambda values: tv.BoundingBoxes(values, format="XYXY", canvas_size=size),
+    }  # fmt: skip
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _kind(value: Any) -> str:
+    return f"a {type(value).__name__}" + (f" of shape {tuple(value.shape)}" if hasattr(value, "shape") else "")
