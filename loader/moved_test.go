@@ -3,6 +3,7 @@ package loader_test
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"image"
 	"image/color"
@@ -314,11 +315,13 @@ func TestLabelsAsk(t *testing.T) {
 	}
 }
 
+var hostileBoxes = flag.Int("hostile.boxes", 1000, "records with odd boxes that TestHostileBoxes moves")
+
 // Boxes that are none are an error of their record, or are removed by SanitizeBoundingBoxes; nothing crashes.
 func TestHostileBoxes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 9))
 	odd := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -math.MaxFloat32, 0, -1, 5, 1e9, 1e-40}
-	const n = 1000
+	n := *hostileBoxes
 	var boxes []float32
 	ends := []int64{0}
 	valid := make([]bool, n)

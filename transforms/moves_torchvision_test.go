@@ -238,7 +238,7 @@ func TestMovesAgainstTorchvision(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := json.NewDecoder(bytes.NewReader(pythontest.Run(t, "import torchvision.transforms.v2", "-c", movesScript, file)))
-	far, wrong, all, others := 0.0, 0, 0, 0
+	far, wrong, atLimit := 0.0, 0, 0
 	for n, c := range cases {
 		var want struct {
 			Mask          []uint64
@@ -264,19 +264,30 @@ func TestMovesAgainstTorchvision(t *testing.T) {
 		}
 		// In float32 a center between two pixels is of either: torch's product of matrices rounds some rows otherwise.
 		warped := slices.ContainsFunc(c.moves.list, func(d move) bool { return d.kind == movePerspective })
-		if wrong += different; different > 0 && (!warped || different > max(2, len(want.Mask)/100)) {
+		// Turned by 90 degrees, all centers of an image of odd and even sides are between two pixels, and torch turns such with
+		// a grid of float32.
+		tied := slices.ContainsFunc(c.ts, func(t Transform) bool {
+			r, is := t.(RandomRotation)
+			return is && math.Mod(r.Degrees[0], 90) == 0
+		})
+		if wrong += different; different > 0 && !(warped && different <= 2+len(want.Mask)/1000 || tied && different <= 2+len(want.Mask)/100) {
 			t.Errorf("%s: %d of %d numbers of the mask differ", name, different, len(want.Mask))
 		}
-		keep := make([]bool, len(c.Boxes)/4)
+		keep, given := make([]bool, len(c.Boxes)/4), slices.Clone(c.Boxes)
 		c.moves.Boxes(c.Boxes, keep)
 		c.moves.Points(c.Points, 2)
 		if !c.exact {
 			continue
 		}
-		for i := range keep {
-			if all++; keep[i] != want.Keep[i] {
-				others++ // whose size is the limit but for the last bit
-				t.Logf("%s: box %d is left: %v, want %v", name, i, keep[i], want.Keep[i])
+		if !slices.Equal(keep, want.Keep) {
+			less, more := keptWithin(&c.moves, given, 1-1e-5), keptWithin(&c.moves, given, 1+1e-5)
+			for i := range keep {
+				if keep[i] == want.Keep[i] {
+					continue
+				}
+				if atLimit++; less[i] == more[i] {
+					t.Errorf("%s: box %d is left: %v, want %v", name, i, keep[i], want.Keep[i])
+				}
 			}
 		}
 		for i, v := range append(c.Boxes, c.Points...) {
@@ -286,8 +297,20 @@ func TestMovesAgainstTorchvision(t *testing.T) {
 			}
 		}
 	}
-	if others > 1+all/200 {
-		t.Errorf("%d of %d boxes are left, or not, otherwise", others, all)
+	t.Logf("%d pipelines: %d numbers of masks differ, places are at most %.2g pixels apart, %d boxes have the size of the limit but for the last bit",
+		len(cases), wrong, far, atLimit)
+}
+
+// keptWithin returns which boxes are left if the limits of size and area are others by a factor.
+func keptWithin(m *Moves, boxes []float32, factor float64) []bool {
+	other := Moves{w: m.w, h: m.h, list: slices.Clone(m.list), options: m.options}
+	for i := range other.list {
+		if d := &other.list[i]; d.kind == moveSanitize {
+			d.a[0] *= factor
+			d.a[1] *= factor
+		}
 	}
-	t.Logf("%d pipelines: %d numbers of masks differ, places are at most %.2g pixels apart", len(cases), wrong, far)
+	keep := make([]bool, len(boxes)/4)
+	other.Boxes(slices.Clone(boxes), keep)
+	return keep
 }

@@ -142,8 +142,8 @@ class TestVOC(unittest.TestCase):
             for _ in range(rng.randint(1, 5)):
                 left, top = rng.randint(1, width), rng.randint(1, height)
                 box = {"xmin": left, "ymin": top, "xmax": rng.randint(left, width), "ymax": rng.randint(top, height)}
-                parts = [f"<name>{rng.choice(classes)}</name>", f"<difficult>{rng.randint(0, 1)}</difficult>", "<pose>Left</pose>", f"<truncated>{rng.randint(0, 1)}</truncated>",
-                         "<bndbox>" + "".join(f"<{k}>{v}</{k}>" for k, v in rng.sample(sorted(box.items()), 4)) + "</bndbox>",
+                parts = [f"<name>{rng.choice(classes)}</name>", f"<difficult>{rng.randint(0, 1)}</difficult>",
+                         "<pose>Left</pose>", f"<truncated>{rng.randint(0, 1)}</truncated>", "<bndbox>" + "".join(f"<{k}>{v}</{k}>" for k, v in rng.sample(sorted(box.items()), 4)) + "</bndbox>",
                          "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>2</xmax><ymax>2</ymax></bndbox></part>"]  # fmt: skip
                 objects += "<object>" + "".join(rng.sample(parts, len(parts))) + "</object>"
             with open(os.path.join(root, "Annotations", name + ".xml"), "w") as f:
