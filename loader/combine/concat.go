@@ -36,21 +36,21 @@ func NewConcat(sources ...loader.Source) (*Concat, error) {
 	c := &Concat{}
 	n := 0
 	for i, src := range sources {
-		can, err := loader.CapabilitiesOf(src)
+		m, err := newMember(src)
 		if err != nil {
 			return nil, fmt.Errorf("combine: concat: source %d: %w", i, err)
 		}
 		if err := sameSpecs(sources[0].Specs(), src.Specs()); err != nil {
 			return nil, fmt.Errorf("combine: concat: source %d: %w", i, err)
 		}
-		if can.Ragged == nil && slices.ContainsFunc(src.Specs(), func(s tensor.Spec) bool { return s.Ragged }) {
+		if m.can.Ragged == nil && slices.ContainsFunc(src.Specs(), func(s tensor.Spec) bool { return s.Ragged }) {
 			return nil, fmt.Errorf("combine: concat: source %d has fields of variable length, but is no loader.RaggedSource", i)
 		}
-		if err := c.sameClasses(can.Classed); err != nil {
+		if err := c.sameClasses(m.can.Classed); err != nil {
 			return nil, fmt.Errorf("combine: concat: source %d: %w", i, err)
 		}
 		n += src.Len()
-		c.members, c.ends = append(c.members, member{src, can}), append(c.ends, n)
+		c.members, c.ends = append(c.members, m), append(c.ends, n)
 	}
 	c.scratch.New = func() any { return new([]int) }
 	c.grouped.New = func() any { return &groups{starts: make([]int, len(sources)+1)} }

@@ -16,6 +16,12 @@ type member struct {
 	can loader.Capabilities
 }
 
+// newMember returns src with what it can do; it fails for one that has some methods of an interface only.
+func newMember(src loader.Source) (member, error) {
+	can, err := loader.CapabilitiesOf(src)
+	return member{src, can}, err
+}
+
 // retain takes a lease of every member, or of none.
 func retain(members []member) error {
 	for i, m := range members {

@@ -29,11 +29,11 @@ func NewSelect(src loader.Source, s Select) (*View, error) {
 }
 
 func newSelect(src loader.Source, s Select) (*View, error) {
-	can, err := loader.CapabilitiesOf(src)
+	m, err := newMember(src)
 	if err != nil {
 		return nil, err
 	}
-	v := &View{t: table{kind: "select", parts: []member{{src, can}}}}
+	v := &View{t: table{kind: "select", parts: []member{m}}}
 	if v.t.rows, err = newRows(src.Len(), s.Records, s.Ranges); err != nil {
 		return nil, err
 	}
@@ -84,14 +84,14 @@ func newZip(sources []loader.Source) (*View, error) {
 	}
 	v := &View{t: table{kind: "zip", rows: rows{n: sources[0].Len()}}}
 	for i, src := range sources {
-		can, err := loader.CapabilitiesOf(src)
+		m, err := newMember(src)
 		if err != nil {
 			return nil, fmt.Errorf("source %d: %w", i, err)
 		}
 		if src.Len() != v.t.rows.n {
 			return nil, fmt.Errorf("source %d has %d records, and the first one has %d", i, src.Len(), v.t.rows.n)
 		}
-		v.t.parts = append(v.t.parts, member{src, can})
+		v.t.parts = append(v.t.parts, m)
 		for _, spec := range src.Specs() {
 			if err := v.t.add(i, spec, ""); err != nil {
 				return nil, fmt.Errorf("source %d: %w", i, err)

@@ -48,11 +48,11 @@ func newWindows(ctx context.Context, w Window, sources []loader.Source) (*Window
 	}
 	ws := &Windows{}
 	for i, src := range sources {
-		can, err := loader.CapabilitiesOf(src)
+		m, err := newMember(src)
 		if err != nil {
 			return nil, fmt.Errorf("source %d: %w", i, err)
 		}
-		ws.c.parts = append(ws.c.parts, member{src, can})
+		ws.c.parts = append(ws.c.parts, m)
 	}
 	arrays, err := w.arrays(ws.c.parts)
 	if err != nil {
