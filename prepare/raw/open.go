@@ -1,5 +1,5 @@
-// Package raw reads raw samples as the loader reads datasets: by number, in any order. A [Source] is a loader.Source over a
-// folder of images, an archive or a table that nobody prepared. Its records are those of the dataset that
+// Package raw reads raw samples as the loader reads datasets: by number, in any order. A [Source] is a loader.Source
+// over a folder of images, an archive or a table that nobody prepared. Its records are those of the dataset that
 // preprocess --keep-encoded makes of it, in the same order: image files stay files, which the loader decodes.
 package raw
 
@@ -42,8 +42,8 @@ type Options struct {
 // datasets are the kinds of sources that package mmapds opens as they are.
 var datasets = []string{"flat", "hdf5", "zarr", "view"}
 
-// Is reports whether there are raw samples at path, and not a dataset. Arrays in a folder are none: they may be what is left of
-// one.
+// Is reports whether there are raw samples at path, and not a dataset. Arrays in a folder are none: they may be what is
+// left of one.
 func Is(path string) bool {
 	if remote.IsURL(path) || strings.HasSuffix(path, ".npy") {
 		return false
@@ -52,8 +52,8 @@ func Is(path string) bool {
 	return err == nil && !slices.Contains(datasets, kind) && kind != "npy"
 }
 
-// Open lists a source and looks at its first usable sample, which says the types of all. At the end of ctx, its cause is the
-// error, also of reads of the Source.
+// Open lists a source and looks at its first usable sample, which says the types of all. At the end of ctx, its cause
+// is the error, also of reads of the Source.
 func Open(ctx context.Context, path string, o Options) (*Source, error) {
 	src, err := kinds.Open(ctx, path, source.Options{
 		NoNames: true, Kind: o.From, Fields: o.Columns, Outside: o.Outside, Seen: o.Seen,

@@ -94,7 +94,8 @@ func (l *records) choose(split, text string) error {
 	case split == "":
 		return nil
 	case len(names) == 0:
-		return fmt.Errorf("split %q: it has no splits; give their shares (train=0.8,val=0.2) as splits, or load all records", split)
+		return fmt.Errorf("split %q: it has no splits; give their shares (train=0.8,val=0.2) as splits, or load all records",
+			split)
 	case !slices.Contains(names, split):
 		return fmt.Errorf("split %q: the splits are %s", split, source.Enumerate(names, 8))
 	}
@@ -192,7 +193,8 @@ type reader struct {
 }
 
 func newReader(j *execute.Job) *reader {
-	return &reader{worker: execute.NewWorker(j), slot: execute.Slot{Record: store.NewRecord(j.Schema)}, values: source.NewValues(len(j.Source))}
+	return &reader{worker: execute.NewWorker(j), slot: execute.Slot{Record: store.NewRecord(j.Schema)},
+		values: source.NewValues(len(j.Source))}
 }
 
 // read makes the record of a sample, or as much of it as one field needs.

@@ -43,8 +43,8 @@ func (s *Source) Classes(field string) []string {
 	return nil
 }
 
-// ID identifies the records: it is a digest of the names of all samples, of fields and classes, and of the split. Files whose
-// content changed have the same names.
+// ID identifies the records: it is a digest of the names of all samples, of fields and classes, and of the split. Files
+// whose content changed have the same names.
 func (s *Source) ID() string { return s.id }
 
 // SourceName returns the name of the sample that a record is: the path of its file, the member of its archive, the row
@@ -98,7 +98,8 @@ func (s *Source) Gather(ctx context.Context, field string, indices []int, dst []
 }
 
 // GatherRagged reads records of a field of variable length.
-func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) (
+	[]byte, error) {
 	at, row := 0, rowBytes(s.schema, field)
 	offsets[0] = 0
 	err := s.records.each(ctx, field, indices, func(i int, value []byte) error {

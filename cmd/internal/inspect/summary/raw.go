@@ -32,7 +32,8 @@ func DescribeRaw(ctx context.Context, path string) (*Raw, error) {
 		return nil, err
 	}
 	info := src.Info()
-	return &Raw{Path: path, Kind: info.Kind, Records: src.Len(), Splits: info.Splits, Fields: src.Schema().Fields, Ignored: info.Ignored.Count, Hints: info.Hints}, src.Close()
+	return &Raw{Path: path, Kind: info.Kind, Records: src.Len(), Splits: info.Splits, Fields: src.Schema().Fields,
+		Ignored: info.Ignored.Count, Hints: info.Hints}, src.Close()
 }
 
 // Render prints the source for people.
@@ -65,7 +66,8 @@ func (r *Raw) Render(w io.Writer) error {
 	for _, h := range r.Hints {
 		fmt.Fprintf(&b, "\nnote: %s\n", shell.Line(h))
 	}
-	fmt.Fprintf(&b, "\nIt can be loaded as it is. To make a dataset of it: %s\n", shell.Penstock("preprocess --keep-encoded", r.Path, "DATASET"))
+	fmt.Fprintf(&b, "\nIt can be loaded as it is. To make a dataset of it: %s\n",
+		shell.Penstock("preprocess --keep-encoded", r.Path, "DATASET"))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
