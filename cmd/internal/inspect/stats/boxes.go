@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/tensor"
 )
 
 // BoxStats is what the boxes of a field are like.
@@ -52,21 +50,4 @@ func (s *BoxStats) render(b *strings.Builder) {
 	if s.Unknown > 0 {
 		fmt.Fprintf(b, "  The size of the image is not known in %s.\n", units.Counted(s.Unknown, "record"))
 	}
-}
-
-// instances counts the classes of all rows of a field.
-func (c *computation) instances(ctx context.Context, f store.Field) (list []Label, err error) {
-	counts := make([]int64, len(f.Classes))
-	err = dataset.NewBatchReader(c.ds, f).Each(ctx, 0, c.ds.Len(), func(b dataset.Batch) error {
-		for _, v := range dataset.AppendInts(nil, tensor.Of(f.Spec, int(b.Offsets[b.N]), b.Values.Bytes())) {
-			if v >= 0 && v < int64(len(counts)) {
-				counts[v]++
-			}
-		}
-		return nil
-	})
-	for i, n := range counts {
-		list = append(list, Label{Value: int64(i), Name: dataset.ClassName(f, int64(i)), Records: n})
-	}
-	return list, err
 }

@@ -126,3 +126,20 @@ func (c *computation) lengths(ctx context.Context, f store.Field) (LengthStats, 
 	h.add(lengths)
 	return LengthStats{Moments: dataset.Moments(m), Histogram: &h}, nil
 }
+
+// instances counts the classes of all rows of a field.
+func (c *computation) instances(ctx context.Context, f store.Field) (list []Label, err error) {
+	counts := make([]int64, len(f.Classes))
+	err = dataset.NewBatchReader(c.ds, f).Each(ctx, 0, c.ds.Len(), func(b dataset.Batch) error {
+		for _, v := range dataset.AppendInts(nil, tensor.Of(f.Spec, int(b.Offsets[b.N]), b.Values.Bytes())) {
+			if v >= 0 && v < int64(len(counts)) {
+				counts[v]++
+			}
+		}
+		return nil
+	})
+	for i, n := range counts {
+		list = append(list, Label{Value: int64(i), Name: dataset.ClassName(f, int64(i)), Records: n})
+	}
+	return list, err
+}
