@@ -120,7 +120,13 @@ func readAllOf(t *testing.T, kind, name string, data []byte) {
 // readAll reads all that a source has, and compares it with what its description promises.
 func readAll(t *testing.T, kind, path string) {
 	t.Helper()
-	s, err := Open(t.Context(), path, source.Options{Kind: kind, IsImage: func([]byte) bool { return false }})
+	readFields(t, path, source.Options{Kind: kind, IsImage: func([]byte) bool { return false }})
+}
+
+// readFields is readAll with options.
+func readFields(t *testing.T, path string, opts source.Options) {
+	t.Helper()
+	s, err := Open(t.Context(), path, opts)
 	if err != nil {
 		return
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -189,6 +191,42 @@ func TestHubObjects(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+var objectMutations = flag.Int("object.mutations", 60, "corrupt annotation files a kind that TestCorruptAnnotations reads")
+
+// Annotation files with other bytes are errors or bad samples, or have the values that the source promises.
+func TestCorruptAnnotations(t *testing.T) {
+	for kind, files := range map[string]map[string]string{
+		"coco": {"annotations/instances_val2017.json": `{"images": [{"id": 1, "file_name": "a.png", "width": 6, "height": 5}], "annotations": [
+			{"id": 1, "image_id": 1, "category_id": 3, "bbox": [1, 1, 3, 2], "area": 6, "iscrowd": 0, "segmentation": [[1, 1, 4, 1, 4, 3, 1, 3]]},
+			{"id": 2, "image_id": 1, "category_id": 3, "bbox": [1, 1, 3, 2], "iscrowd": 1, "segmentation": {"size": [5, 6], "counts": "6230009"}},
+			{"id": 3, "image_id": 1, "category_id": 3, "bbox": [1, 1, 3, 2], "segmentation": {"size": [5, 6], "counts": [6, 2, 22]}}], ` + cocoCategories + `}`},
+		"voc":  {"Annotations/a.xml": vocXML(vocObject("dog", "1 1 6 5", vocPart+"<truncated>1</truncated>"))},
+		"yolo": {"data.yaml": "train: images\nnames:\n  0: cat\n  1: dog\nkpt_shape: [1, 3]\n", "labels/a.txt": "1 0.5 0.5 0.5 0.4 0.1 0.2 2\n0 0.5 0.5 1 1 0 0 0\n"},
+		"labelme": {"a.json": `{"imagePath": "images/a.png", "imageHeight": 5, "imageWidth": 6, "shapes": [{"label": "dog", "points": [[4, 3], [1, 1]], "shape_type": "rectangle"},
+			{"label": "cat", "group_id": 7, "points": [[0, 0], [1, 0], [1, 1], [0, 1]]}, {"label": "x", "points": [[3, 2], [3, 4]], "shape_type": "circle"}]}`},
+	} {
+		r := rand.New(rand.NewPCG(5, uint64(len(kind))))
+		root := t.TempDir()
+		for _, name := range []string{"val2017/a.png", "JPEGImages/a.png", "images/a.png"} {
+			put(t, root, name, picture(t, 6, 5))
+		}
+		for range *objectMutations {
+			for name, text := range files {
+				b := []byte(text)
+				for range r.IntN(3) {
+					b[r.IntN(len(b))] = `0123456789-.eE{}[]",: nxa`[r.IntN(25)]
+				}
+				if r.IntN(8) == 0 {
+					b = b[:r.IntN(len(b))]
+				}
+				put(t, root, name, string(b))
+			}
+			readFields(t, root, source.Options{Kind: kind})
+			readFields(t, root, source.Options{Kind: kind, Fields: "images,masks,labels"})
 		}
 	}
 }

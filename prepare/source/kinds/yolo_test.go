@@ -1,6 +1,9 @@
 package kinds
 
 import (
+	"bytes"
+	"image"
+	"image/jpeg"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,5 +84,39 @@ func TestYOLOFolders(t *testing.T) {
 		if got := openError(t, filepath.Join(root, "x.yaml"), source.Options{Kind: "yolo"}); !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// Places of YOLO and LabelMe are on the picture as its EXIF orientation turns it: one that is not turned is a bad sample.
+func TestTurnedImages(t *testing.T) {
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 10, 20)), nil); err != nil {
+		t.Fatal(err)
+	}
+	exif := "Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00"
+	photo := b.String()[:2] + "\xff\xe1\x00" + string(rune(len(exif)+2)) + exif + b.String()[2:]
+	root := t.TempDir()
+	put(t, root, "images/a.jpg", photo)
+	put(t, root, "labels/a.txt", "0 .5 .5 .5 .5\n")
+	sized := t.TempDir()
+	put(t, sized, "a.jpg", photo)
+	put(t, sized, "a.json", `{"imagePath": "a.jpg", "imageWidth": 20, "imageHeight": 10, "shapes": [{"label": "x", "points": [[1, 2], [15, 8]], "shape_type": "rectangle"}]}`)
+	for _, c := range []struct {
+		path   string
+		orient bool
+		want   string
+	}{
+		{root, true, "images/a.jpg boxes=[5 2.5 15 7.5]"},
+		{root, false, "images/a.jpg: its EXIF orientation (6) turns the image, and annotations are on the image that is turned; --exif-orientation applied turns it"},
+		{sized, true, "a.json boxes=[1 2 15 8]"},
+		{sized, false, "a.json: the image is 10x20 pixels, and 20x10 by its annotations; its EXIF orientation turns it: --exif-orientation applied or ignored takes it the other way"},
+	} {
+		s := mustOpen(t, c.path, source.Options{Fields: "boxes", Orient: c.orient})
+		for sample := range s.Samples() {
+			if got := sampleText(t, s, sample); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		}
+		s.Close()
 	}
 }
