@@ -301,6 +301,9 @@ class _Loop:
             self._drawn.extend(batch for _, batch in zip(range(s.num_workers * (s.prefetch_factor or 0)), indices))
             self._batches = self._run((indices, known))
 
+    #: As torch's iterators have them: no process makes batches.
+    _workers: tuple[Any, ...] = ()
+
     def __iter__(self) -> _Loop:
         return self
 

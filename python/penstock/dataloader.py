@@ -22,7 +22,7 @@ from dataclasses import replace
 from types import GenericAlias
 from typing import Any
 
-from . import frameworks, subject
+from . import frameworks, samplers, subject
 from .attributes import PROTECTED, Shown
 from .dataset import Samples, open_dataset
 from .errors import Error
@@ -30,7 +30,7 @@ from .feeding import FeedLoader
 from .options import count
 from .pack import Pack
 from .request import Request, ranks
-from .samplers import MAX_SEED
+from .samplers import MAX_SEED, Sampler
 from .signature import Signature, context
 
 #: Parameters that say what a feeding process does; nothing else does it.
@@ -266,6 +266,8 @@ class DataLoader:
         if given["output"] not in ("torch", "numpy", "jax"):
             raise ValueError(f'output is {given["output"]!r}; it is "torch", "numpy" or "jax"')
         seed = None if given["seed"] is None else count("seed", given["seed"], 0, MAX_SEED)
+        if isinstance(given["sampler"], Sampler):
+            samplers.check_for_own(given["sampler"], None if kind == "arrays" else seed)
         dataset = self._own_dataset()
         rank, world_size = (0, 1) if given["rank"] is None and given["world_size"] is None else ranks(given["rank"], given["world_size"], {})
         signature = Signature.of(
@@ -290,6 +292,7 @@ class DataLoader:
         else:
             from .workers import UserLoader
 
+            _warn_of_many(signature.num_workers)
             engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, on_error=given["on_error"], output=output)
             rank, world_size = engine.part
         self._signature = signature
@@ -624,6 +627,18 @@ def _again(cls: type[DataLoader], arguments: dict[str, Any], state: tuple[dict[s
         if state[1] is not None:
             loader._engine.resumed = state[1]
     return loader
+
+
+def _warn_of_many(workers: int | None) -> None:
+    """Warn, in torch's words, of more processes than cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if workers is not None and workers > cores:
+        warnings.warn(
+            f"This DataLoader will create {workers} worker processes in total. Our suggested max number of worker in current system is {cores}, which is "
+            "smaller than what this DataLoader is going to create. Please be aware that excessive worker creation might get DataLoader running slow or "
+            "even freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
+            stacklevel=4,
+        )
 
 
 def _cores() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,6 +14,15 @@ from .options import count
 from .request import Request
 from .session import POSITION, Session, position
 from .wire import Malformed
+
+
+class _Epoch(itertools.chain[LoaderBatch]):
+    """The iterator over an epoch, whose len() is that of the loader. No code of Python hands batches on: an interrupt could lose one."""
+
+    loader: FeedLoader
+
+    def __len__(self) -> int:
+        return len(self.loader)
 
 
 class FeedLoader:
@@ -46,7 +56,9 @@ class FeedLoader:
         return self.session.batches
 
     def __iter__(self) -> Iterator[LoaderBatch]:
-        return self.staged(self.stage, self._ahead)
+        epoch = _Epoch(self.staged(self.stage, self._ahead))
+        epoch.loader = self
+        return epoch
 
     def staged(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
         """Return an iterator over the next epoch whose batches go through a Stage: what a Prefetcher is."""

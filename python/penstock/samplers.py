@@ -213,6 +213,31 @@ def translate(
     )
 
 
+#: The replacements of samplers that only the feeding process draws, for a dataset of Python code or arrays in memory.
+_OF_TORCH = {
+    "Sequential": "leave sampler out",
+    "Shuffle": "give shuffle=True",
+    "Weighted": "give torch.utils.data.WeightedRandomSampler(weights, num_samples), without seed=",
+    "Mix": "give torch.utils.data.ConcatDataset with a WeightedRandomSampler of a weight for each record, without seed=",
+    "Subset": "give the numbers: sampler=[...], without seed=",
+    "Split": "give torch.utils.data.random_split",
+    "Regions": "give a torch.utils.data.Subset for each rank",
+    "LengthBuckets": "give a batch_sampler that yields lists of records of similar length, without seed=",
+}
+
+
+def check_for_own(sampler: Sampler, seed: int | None) -> None:
+    """Raise UnsupportedError if a sampler is not for a dataset of Python code, or, without a seed, for arrays in memory."""
+    name = type(sampler).__name__
+    if seed is not None and isinstance(sampler, (Sequential, Shuffle, Block, Split, Subset)):
+        return
+    if isinstance(sampler, (Sequential, Shuffle, Block, Split, Subset)):
+        how = f"for a dataset of Python code it needs seed=; for arrays and without seed=, {_OF_TORCH.get(name, 'give the numbers: sampler=[...]')}"
+    else:
+        how = f"for a dataset of Python code or arrays, {_OF_TORCH.get(name, 'give a sampler of torch')}"
+    raise UnsupportedError(f"{name} of penstock.samplers is drawn in the feeding process, for datasets that preprocess made; {how}")
+
+
 def _wrapped(sampler: Any) -> Mapping[str, Any]:
     """Return the options that a DistributedSampler over a sampler implies."""
     if type(sampler).__name__.startswith("Unrepeated"):

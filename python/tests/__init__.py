@@ -1,0 +1,6 @@
+"""Tests of the package, by unittest."""
+
+import warnings
+
+# Some tests have more workers than a small machine has cores, and -W error makes errors of warnings.
+warnings.filterwarnings("ignore", message="This DataLoader will create")

@@ -614,6 +614,13 @@ class DataLoaderTest(data.Copied):
                     del batch
         self.assertEqual(count(), before)
 
+    def test_length_of_an_epoch(self):
+        with loader("images", 100) as dl:
+            epoch = iter(dl)
+            self.assertEqual(len(epoch), 15)
+            next(epoch)
+            self.assertEqual((len(epoch), len(list(epoch))), (15, 14))
+
     def test_a_dataset_behind_a_url(self):
         cache = tempfile.mkdtemp(prefix="penstock-python-")
         self.addCleanup(shutil.rmtree, cache)

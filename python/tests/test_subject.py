@@ -357,6 +357,20 @@ class SubjectTest(TorchTest):
         with self.assertRaisesRegex(ValueError, "seed is 5, and that of the DistributedSampler is 7"):
             self.code(sampler=self.u.DistributedSampler(range(21), 2, 1, seed=7), seed=5)
 
+    def test_samplers_of_penstock_for_user_datasets(self):
+        for options in ({}, {"seed": 1}):
+            for sampler, how in (
+                (samplers.Weighted([1.0] * 21), "WeightedRandomSampler"), (samplers.Mix([1.0]), "ConcatDataset"), (samplers.Regions(2), "Subset for each rank"),
+                (samplers.LengthBuckets(2), "batch_sampler"),
+            ):  # fmt: skip
+                with self.subTest(sampler), self.assertRaisesRegex(penstock.UnsupportedError, how):
+                    self.code(sampler=sampler, **options)
+        with self.assertRaisesRegex(penstock.UnsupportedError, "needs seed=.*shuffle=True"):
+            self.code(sampler=samplers.Shuffle())
+        with self.assertRaisesRegex(penstock.UnsupportedError, "for arrays.*shuffle=True"):
+            penstock.DataLoader(np.zeros(4), sampler=samplers.Shuffle(), seed=1, output="numpy")
+        self.assertEqual(sorted(i for b in self.code(sampler=samplers.Shuffle(), seed=1) for i in b.tolist()), list(range(21)))
+
     def code(self, **options):
         """Return a DataLoader of a dataset of Python."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
 from .. import samplers
-from ..errors import Error
+from ..errors import Error, UnsupportedError
 from ..signature import Signature
 from . import collate, randomness, sampling
 from .fetch import Work
@@ -279,6 +279,11 @@ def _within(state: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 def _refuse(signature: Signature, seed: int | None, world_size: int, on_error: str) -> None:
     """Refuse what a dataset of Python code cannot have."""
+    if any(base.__name__ in ("IterDataPipe", "MapDataPipe") and base.__module__.startswith("torch.") for base in type(signature.dataset).__mro__):
+        raise UnsupportedError(
+            f"{type(signature.dataset).__name__} is a DataPipe, which torch's own DataLoader shuffles and divides over workers; give an IterableDataset or "
+            "a Dataset, or take torch.utils.data.DataLoader for it"
+        )
     if on_error not in ("fail", "backfill", "blank"):
         raise ValueError(f'on_error is {on_error!r}; it must be "fail", "backfill" or "blank"')
     if on_error != "fail" and (seed is None or signature.iterable):

@@ -196,6 +196,7 @@ class ParallelLoop(Loop):
         self._factor = options.prefetch_factor or 2
         states: list[Any] = (state or {}).get("workers") or [None] * work.num_workers
         self._pool = Pool(work, options.multiprocessing_context, states)
+        self._workers = list(self._pool)  # as torch's iterators have them
         self._snapshots: list[dict[str, Any]] = [dict(s or {}) for s in states]  # after the batches that were yielded
         self._carried = [{name: s[name] for name in CARRIED if name in s} for s in self._snapshots]  # what workers send when it changes
         try:

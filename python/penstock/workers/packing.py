@@ -93,7 +93,7 @@ class _Pickler(pickle.Pickler):
         if torch is None or tensor is None:
             return NotImplemented
         if isinstance(value, tensor):
-            return _reduced_tensor(torch, value)
+            return NotImplemented if value.is_nested else _reduced_tensor(torch, value)
         if kind is torch.UntypedStorage:
             return _storage, (_storage_bytes(torch, value), None)
         if kind is torch.storage.TypedStorage:

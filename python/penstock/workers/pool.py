@@ -29,11 +29,49 @@ _LOOK = 1.0
 _DUMP_SECONDS = 5.0
 
 
+class Process:
+    """A worker process as programs look at it, which they may do after its end, too: then nothing of the system is kept for it."""
+
+    def __init__(self, process: Any) -> None:
+        self._process: Any = process
+        self.pid: int = process.pid
+        self.name: str = process.name
+        self.daemon = True
+        self._code: int | None = None
+
+    @property
+    def exitcode(self) -> int | None:
+        """The exit code; None while it is running."""
+        return self._code if self._process is None else self._process.exitcode
+
+    def is_alive(self) -> bool:
+        return self._process is not None and bool(self._process.is_alive())
+
+    def join(self, timeout: float | None = None) -> None:
+        if self._process is not None:
+            self._process.join(timeout)
+
+    def terminate(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+    def close(self) -> None:
+        """Keep the exit code of a process that has ended, and nothing else."""
+        if self._process is not None:
+            code = self._process.exitcode
+            self._process.close()
+            self._process, self._code = None, code
+
+
 class _Handle:
     """One worker process, as the loader has it."""
 
     def __init__(self, process: Any, end: Channel, file: SharedFile) -> None:
-        self.process, self.channel = process, end
+        self.process, self.channel = Process(process), end
         self.file, self.board, self.reader = file, Board(file), Reader(file)
         #: The tasks that it has not answered, in order.
         self.tasks: deque[Task] = deque()
@@ -216,7 +254,7 @@ class Pool:
             before = now
         return before
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Process]:
         """Iterate over the processes."""
         return (w.process for w in self._workers)
 
@@ -285,7 +323,7 @@ def _after_fork_in_child() -> None:
     for pool in list(_pools):
         for at in pool._workers:
             at.close()
-            multiprocessing.process._children.discard(at.process)  # type: ignore[attr-defined] # or it would end them at its exit
+            multiprocessing.process._children.discard(at.process._process)  # type: ignore[attr-defined] # or it would end them at its exit
 
 
 if hasattr(os, "register_at_fork"):
