@@ -112,6 +112,7 @@ func exampleInputs(t *testing.T) string {
 	files := map[string]string{
 		"photos.csv":     "file,boxes\nfiles/000.jpg,\"[[1,2,3,4],[5,6,7,8]]\"\nfiles/001.jpg,[]\n",
 		"half.view.json": `{"penstock": "view", "version": 1, "select": {"dataset": "out/flat"}, "ranges": [[0, 100]]}` + "\n",
+		"train.json":     `[{"op": "RandomResizedCrop", "size": [16, 16]}, {"op": "RandomHorizontalFlip"}]` + "\n",
 		"mnist.csv":      "label," + strings.Join(pixels, ",") + "\n7," + strings.Join(numbers, ",") + "\n",
 	}
 	for name, text := range files {

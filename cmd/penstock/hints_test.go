@@ -35,7 +35,8 @@ func TestHintsRun(t *testing.T) {
 			shell(t, dir, "ln -s "+raw+" photos")
 			for _, step := range []struct{ line, hint, want string }{
 				{"preprocess photos 'my ds' --resize 8x8 2>&1", `Look at it with: (.*)`, "inspect 'my ds'"},
-				{"inspect photos 2>&1 || true", `run: (.*)`, "preprocess photos photos.h5"},
+				{"inspect layout photos 2>&1 || true", `run: (.*)`, "preprocess photos photos.h5"},
+				{"inspect photos 2>&1", `make a dataset of it: (.*)`, "preprocess --keep-encoded photos DATASET"},
 				{"preprocess photos parts --resize 8x8 --rank 0 --world-size 1 2>&1", `are there: (.*)`, "preprocess merge parts"},
 				{"preprocess status parts 2>&1", `Join them: (.*)`, "preprocess merge parts"},
 			} {

@@ -100,7 +100,7 @@ class Program:
         rng, n = self.rng, len(self.theirs)
         over = rng.choice((n, n, n, rng.randint(0, n), n + rng.randint(1, 3)))
         if over > n:
-            self.refusals += ("and the dataset has", "is out of range")
+            self.refusals += ("and the dataset has", "is out of range", "; there are")
         source = range(over)
         kind = rng.choice(("distributed",) if ranks else ("none", "shuffle", "sequential", "random", "subset", "weighted", "list", "batch"))
         if kind == "none":
@@ -202,6 +202,17 @@ def ordered(sampler, arrays, n, seed, epoch):
     return [("draw", named[i[1]]) if isinstance(i, tuple) else named[i] for i in inner]
 
 
+class Kept:
+    """The arrays that would go to the feeding process."""
+
+    def __init__(self):
+        self.values = []
+
+    def add(self, values):
+        self.values.append(values)
+        return {"at": len(self.values) - 1, "count": values.size}
+
+
 class Loaders(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -218,33 +229,12 @@ class Loaders(unittest.TestCase):
 
     def asked(self, program, sampler):
         """Return the batches that penstock asks the feeding process for, without a process."""
-        got = {}
-
-        def stop(loader, options, arrays, *_):
-            got["options"] = options
-            raise Asked
-
-        class Kept:
-            def __init__(self):
-                self.values = []
-
-            def __enter__(self):
-                return self
-
-            def __exit__(self, *_):
-                pass
-
-            def add(self, values):
-                self.values.append(values)
-                return {"at": len(self.values) - 1, "count": values.size}
-
-            def descriptor(self):
-                return None
-
         arrays = Kept()
-        with mock.patch.object(dataloader.DataLoader, "_open", stop), mock.patch.object(dataloader, "_ArrayFile", lambda: arrays), self.assertRaises(Asked):
+        with mock.patch.object(dataloader, "FeedLoader", mock.Mock(side_effect=Asked)) as feed, self.assertRaises(Asked):
             penstock.DataLoader(program.ours, sampler=sampler, output="numpy", **program.options)
-        return modelled(json.loads(json.dumps(got["options"])), arrays.values, program.n)
+        (request,) = feed.call_args.args
+        options = {**request.options, "sampler": request.order.to_json(arrays)}
+        return modelled(json.loads(json.dumps(options)), arrays.values, program.n)
 
     def run_program(self, rng, batches, ranks=False):
         program = Program(rng, self.datasets, ranks)

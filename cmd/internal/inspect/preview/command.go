@@ -27,7 +27,7 @@ classes. --pipeline draws what training will see, with its random crops and flip
 const examples = `  inspect preview -o grid.png out/flat
   inspect preview -o grid.png --count 24 --columns 6 --seed 7 out/photos.h5
   inspect preview -o - --first out/flat | display
-  inspect preview -o grid.png --pipeline train.json --count 24 out/coco
+  inspect preview -o grid.png --pipeline train.json --count 24 out/flat
   inspect preview -o grid.png --field train/x --label-field train/y other.h5`
 
 // flagValues is the command line of preview.
