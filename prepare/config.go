@@ -437,7 +437,14 @@ const (
 
 // newSplitter returns the Splitter that a run begins with. Copies are not looked for where none become records.
 func newSplitter(c Config) *samples.Splitter {
-	return samples.NewSplitter(c.Split, c.Stratify.Wanted, !c.Dedup)
+	strata := samples.NoStrata
+	if c.Stratify.Wanted {
+		strata = samples.WithCopies
+		if c.Dedup {
+			strata = samples.ByClass
+		}
+	}
+	return samples.NewSplitter(c.Split, strata)
 }
 
 var errFigures = errors.New("--normalize dataset and --rank: the figures of all samples are needed before the first " +

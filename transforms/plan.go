@@ -14,9 +14,9 @@ import (
 type Plan struct {
 	info   Info
 	rnd    Rand
-	passes []pass
+	passes passes
 	ops    []opCall
-	erased []erasure
+	erased erasures
 	store  store
 	matrix [][]float64 // multiplies the record at last; nil for none
 	mean   []float64   // is subtracted before
@@ -103,14 +103,12 @@ func (p *Plan) Info() Info { return p.info }
 // Rand returns the random stream of the record.
 func (p *Plan) Rand() *Rand { return &p.rnd }
 
-func (p *Plan) last() *pass { return &p.passes[len(p.passes)-1] }
-
 // open returns a pass that more can be added to.
 func (p *Plan) open() *pass {
-	if s := p.last(); s.ops[0] == s.ops[1] {
+	if s := p.passes.last(); s.ops[0] == s.ops[1] {
 		return s
 	}
-	return p.next()
+	return p.passes.next(p.info)
 }
 
 // Apply has op change the image, which becomes w by h pixels. It costs a pass of its own. Masks, boxes and
@@ -134,12 +132,12 @@ func (p *Plan) apply(op ImageOp, w, h int, args ...float64) error {
 	if err := p.bytes(); err != nil {
 		return err
 	}
-	if err := p.becomes(w, h); err != nil {
+	if err := canBecome(p.info, w, h); err != nil {
 		return err
 	}
 	call := opCall{op: op}
 	copy(call.args[:], args)
-	s := p.last()
+	s := p.passes.last()
 	if s.ops[0] == s.ops[1] {
 		s.ops = [2]int{len(p.ops), len(p.ops)}
 	}
@@ -149,12 +147,16 @@ func (p *Plan) apply(op ImageOp, w, h int, args ...float64) error {
 	return nil
 }
 
-// next begins a new pass over what the passes so far make.
-func (p *Plan) next() *pass {
-	in := p.info
+// passes are made one after the other.
+type passes []pass
+
+func (l passes) last() *pass { return &l[len(l)-1] }
+
+// next begins a pass over what the passes so far make, which is in.
+func (l *passes) next(in Info) *pass {
 	in.Layout = HWC
-	p.passes = append(p.passes, newPass(in))
-	return p.last()
+	*l = append(*l, newPass(in))
+	return l.last()
 }
 
 var errNotBytes = errors.New("input is not uint8 any more; put this transform before ConvertDType")
@@ -163,12 +165,15 @@ func (p *Plan) bytes() error {
 	if p.info.DType != tensor.Uint8 {
 		return errNotBytes
 	}
-	return p.whole()
+	return p.erased.none()
 }
 
-// whole reports that pixels of the record are fixed already.
-func (p *Plan) whole() error {
-	if len(p.erased) > 0 {
+// erasures fix pixels of the record.
+type erasures []erasure
+
+// none reports that there are some already.
+func (e erasures) none() error {
+	if len(e) > 0 {
 		return errErased
 	}
 	return nil
@@ -177,13 +182,13 @@ func (p *Plan) whole() error {
 // maxPixels limits what an operation makes: 1.5 times what Pillow takes for an attack.
 const maxPixels = 1 << 28
 
-// becomes reports a size that cannot be.
-func (p *Plan) becomes(w, h int) error {
+// canBecome reports a size that cannot be.
+func canBecome(in Info, w, h int) error {
 	if w <= 0 || h <= 0 {
-		return fmt.Errorf("input of %dx%d pixels would become %dx%d", p.info.W, p.info.H, w, h)
+		return fmt.Errorf("input of %dx%d pixels would become %dx%d", in.W, in.H, w, h)
 	}
 	if w > maxPixels/h {
-		return fmt.Errorf("input of %dx%d pixels would become %dx%d, more than %d pixels", p.info.W, p.info.H, w, h,
+		return fmt.Errorf("input of %dx%d pixels would become %dx%d, more than %d pixels", in.W, in.H, w, h,
 			maxPixels)
 	}
 	return nil
@@ -211,7 +216,7 @@ func (p *Plan) resize(w, h int, f Interpolation, first passOrder) error {
 	if err := p.bytes(); err != nil {
 		return err
 	}
-	if err := p.becomes(w, h); err != nil {
+	if err := canBecome(p.info, w, h); err != nil {
 		return err
 	}
 	if w == p.info.W && h == p.info.H {
@@ -219,7 +224,7 @@ func (p *Plan) resize(w, h int, f Interpolation, first passOrder) error {
 	}
 	s := p.open()
 	if s.resize || s.flipH || s.flipV || s.padded {
-		s = p.next()
+		s = p.passes.next(p.info)
 	}
 	s.resize, s.w, s.h, s.filter, s.vfirst = true, w, h, f, first == heightFirst
 	s.crop = image.Rect(0, 0, w, h)
@@ -238,7 +243,7 @@ func (p *Plan) Crop(r image.Rectangle) error {
 	if r == all {
 		return nil
 	}
-	if err := p.whole(); err != nil {
+	if err := p.erased.none(); err != nil {
 		return err
 	}
 	s := p.open()
@@ -246,7 +251,7 @@ func (p *Plan) Crop(r image.Rectangle) error {
 		if err := p.bytes(); err != nil {
 			return err
 		}
-		s = p.next()
+		s = p.passes.next(p.info)
 	}
 	p.info.W, p.info.H = r.Dx(), r.Dy()
 	p.moved(moveCrop, [4]int{r.Min.X, r.Min.Y, r.Max.X, r.Max.Y})
@@ -304,12 +309,12 @@ func (p *Plan) Pad(left, top, right, bottom int, mode PadMode, fill [3]byte) err
 	if min(left, top, right, bottom) < 0 {
 		return fmt.Errorf("padding %v must not be negative; crop instead", [4]int{left, top, right, bottom})
 	}
-	if err := p.becomes(p.info.W+left+right, p.info.H+top+bottom); err != nil {
+	if err := canBecome(p.info, p.info.W+left+right, p.info.H+top+bottom); err != nil {
 		return err
 	}
 	s := p.open()
 	if s.padded {
-		s = p.next()
+		s = p.passes.next(p.info)
 	}
 	s.padded, s.pad, s.padMode, s.padFill = true, [4]int{left, top, right, bottom}, mode, fill
 	p.info.W += left + right
@@ -336,7 +341,7 @@ func (p *Plan) recolor(to colorMode) error {
 	}
 	s := p.open()
 	if s.padded {
-		s = p.next()
+		s = p.passes.next(p.info)
 	}
 	s.post.gray = s.post.gray || to.gray
 	s.post.out, s.c = to.out, to.out
@@ -369,7 +374,7 @@ func (p *Plan) convert(dt tensor.DType, by scaling) error {
 		return fmt.Errorf("input is %v already; convert once, and to the final type", p.info.DType)
 	}
 	p.info.DType, p.store.scale = dt, bool(by)
-	return p.whole()
+	return p.erased.none()
 }
 
 // Normalize subtracts mean and divides by std, which have 1 or 3 values.
@@ -383,7 +388,7 @@ func (p *Plan) Normalize(mean, std []float64) error {
 	if len(mean) != 1 && len(mean) != p.info.C {
 		return fmt.Errorf("%d means for an input of %d channels", len(mean), p.info.C)
 	}
-	if err := p.whole(); err != nil {
+	if err := p.erased.none(); err != nil {
 		return err
 	}
 	p.store.normal = true

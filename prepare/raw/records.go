@@ -99,7 +99,7 @@ func (l *records) choose(split, text string) error {
 	case !slices.Contains(names, split):
 		return fmt.Errorf("split %q: the splits are %s", split, source.Enumerate(names, 8))
 	}
-	by := samples.NewSplitter(shares, false, false)
+	by := samples.NewSplitter(shares, samples.NoStrata)
 	l.chosen = []int64{}
 	for i := range l.listing.len() {
 		s, err := l.at(i)

@@ -26,15 +26,23 @@ type Splitter struct {
 // groupBytes is the length of a digest and the number of its split.
 const groupBytes = len(Digest{}) + 4
 
-// NewSplitter returns a Splitter into shares, which strata have each for itself. With copies it
-// remembers each content of a sample, so that its copies follow it.
-func NewSplitter(shares []Share, strata, copies bool) *Splitter {
-	s := &Splitter{shares: shares, strata: strata, counts: make(map[int64][]int64)}
+// Strata are the classes whose samples are divided each for itself.
+type Strata uint8
+
+const (
+	NoStrata   Strata = iota
+	ByClass           // where no content comes twice
+	WithCopies        // by class, where a content may come again: it is remembered, so that its copies follow it
+)
+
+// NewSplitter returns a Splitter into shares.
+func NewSplitter(shares []Share, strata Strata) *Splitter {
+	s := &Splitter{shares: shares, strata: strata != NoStrata, counts: make(map[int64][]int64)}
 	for i := range shares {
 		s.bySize = append(s.bySize, i)
 	}
 	slices.SortStableFunc(s.bySize, func(a, b int) int { return cmp.Compare(shares[b].Share, shares[a].Share) })
-	if strata && copies {
+	if strata == WithCopies {
 		s.first = new(DigestSet)
 	}
 	return s

@@ -39,7 +39,7 @@ func TestSplitterStrata(t *testing.T) {
 	for seed := range uint64(*cases) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		shares := randomShares(r)
-		s := NewSplitter(shares, true, true)
+		s := NewSplitter(shares, WithCopies)
 		var noted []byte
 		classes, contents := 1+r.IntN(8), 1+r.IntN(60)
 		side, counts, totals := make(map[uint64]string), make(map[int64]map[string]float64), make(map[int64]float64)
@@ -78,7 +78,7 @@ func TestSplitterStrata(t *testing.T) {
 // resumed returns what a run has that takes over what s noted.
 func resumed(t *testing.T, s *Splitter, shares []Share, noted []byte) *Splitter {
 	t.Helper()
-	out := NewSplitter(shares, true, true)
+	out := NewSplitter(shares, WithCopies)
 	if !out.Possible(s.Counts(), noted) {
 		t.Fatal("an honest note is refused")
 	}
@@ -89,7 +89,7 @@ func resumed(t *testing.T, s *Splitter, shares []Share, noted []byte) *Splitter 
 // Without strata the split is a function of the content, and copies make no difference.
 func TestSplitterPlain(t *testing.T) {
 	shares := []Share{{"train", 0.8}, {"val", 0.2}}
-	a, b := NewSplitter(shares, false, true), NewSplitter(shares, false, true)
+	a, b := NewSplitter(shares, NoStrata), NewSplitter(shares, NoStrata)
 	n := 0
 	for i := range uint64(5000) {
 		if a.Choose(digestOf(i), digestOf(i), 0) == "val" {
@@ -108,7 +108,7 @@ func TestSplitterPlain(t *testing.T) {
 
 // Of two splits, each record is as likely to be in one as its share says, wherever it stands. Of three it is nearly so.
 func TestSplitterHasNoPeriod(t *testing.T) {
-	two := NewSplitter([]Share{{"train", 0.8}, {"val", 0.2}}, true, false)
+	two := NewSplitter([]Share{{"train", 0.8}, {"val", 0.2}}, ByClass)
 	var val [5]int
 	for i := range uint64(20000) {
 		if two.Choose(digestOf(i), Digest{}, 0) == "val" {
@@ -120,7 +120,7 @@ func TestSplitterHasNoPeriod(t *testing.T) {
 			t.Errorf("of the records %d, %d, ... are %d in val, want about 800", i, i+5, n)
 		}
 	}
-	s := NewSplitter([]Share{{"train", 0.7}, {"val", 0.2}, {"test", 0.1}}, true, false)
+	s := NewSplitter([]Share{{"train", 0.7}, {"val", 0.2}, {"test", 0.1}}, ByClass)
 	var by [10]map[string]int
 	for i := range uint64(20000) {
 		if by[i%10] == nil {
@@ -136,7 +136,7 @@ func TestSplitterHasNoPeriod(t *testing.T) {
 }
 
 func TestSplitterAdd(t *testing.T) {
-	s := NewSplitter([]Share{{"train", 0.5}, {"val", 0.5}}, true, true)
+	s := NewSplitter([]Share{{"train", 0.5}, {"val", 0.5}}, WithCopies)
 	for i := range uint64(10) {
 		s.Add(digestOf(i), 3, "val")
 		s.Add(digestOf(i), 3, "val") // a copy of it
