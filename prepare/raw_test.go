@@ -33,6 +33,8 @@ var _ interface {
 	loader.NamedSource
 	loader.ClassedSource
 	loader.Identifier
+	loader.MappedSource
+	loader.FaultSource
 } = (*raw.Source)(nil)
 
 // tarOf packs the files below a folder.
@@ -359,5 +361,152 @@ func TestOpenIsCancelled(t *testing.T) {
 	cancel(stopped)
 	if _, err := Open(ctx, rawtest.Rows(t, 5000), OpenOptions{}); !errors.Is(err, stopped) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A Source that uses a dataset has the same records, before and after, whole and of a split.
+func TestUse(t *testing.T) {
+	path := rawSources(t)["splits"]
+	c := plain(t, path)
+	c.Images.KeepEncoded = true
+	mustRun(t, c)
+	for _, o := range []OpenOptions{{}, {Split: "val"}, {Split: "b", Shares: "a=0.5,b=0.5"}, {Fields: []string{"labels"}}} {
+		src, err := Open(t.Context(), path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		indices := make([]int, src.Len())
+		for i := range indices {
+			indices[i] = src.Len() - 1 - i
+		}
+		var before [][]byte
+		for _, spec := range src.Specs() {
+			before = append(before, values(t, src, spec, indices))
+		}
+		ds, err := mmapds.Open(c.Dest, mmapds.WithFields(o.Fields...))
+		if err == nil {
+			err = src.Use(ds)
+		}
+		if err != nil || !src.InUse() {
+			t.Fatal(err)
+		}
+		for i, spec := range src.Specs() {
+			if !bytes.Equal(values(t, src, spec, indices), before[i]) {
+				t.Errorf("%+v: field %q differs", o, spec.Name)
+			}
+		}
+		v, err := src.Slice("labels", 0, src.Len())
+		if err != nil || !bytes.Equal(v.Bytes(), values(t, src, src.Specs()[len(src.Specs())-1], slices.Sorted(slices.Values(indices)))) {
+			t.Errorf("%+v: a slice of labels: %v", o, err)
+		}
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := ds.Slice("labels", 0, 1); !errors.Is(err, mmapds.ErrClosed) {
+			t.Errorf("the dataset was not closed: %v", err)
+		}
+	}
+}
+
+// A dataset of other samples is not used.
+func TestUseOfAnotherDataset(t *testing.T) {
+	src, err := Open(t.Context(), rawtest.Folder(t, 6), OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	for want, other := range map[string]string{"has 8 records, and the source has 6": rawtest.Folder(t, 8), "has the fields": rawtest.Rows(t, 6)} {
+		c := plain(t, other)
+		c.Images.KeepEncoded = filepath.Ext(other) == ""
+		mustRun(t, c)
+		ds, err := mmapds.Open(c.Dest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := src.Use(ds); err == nil || !strings.Contains(err.Error(), want) || src.InUse() {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		ds.Close()
+	}
+}
+
+// A fingerprint is that of the listing: it stays, and differs after any change.
+func TestFingerprintOfFiles(t *testing.T) {
+	print := func(path string) string {
+		t.Helper()
+		src, err := Open(t.Context(), path, OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		p, err := src.Fingerprint(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	sources := rawSources(t)
+	first := filepath.Join(sources["folder"], "cat/a.png")
+	change := func(path string) {
+		t.Helper()
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, append(data, ' '), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ source, file string }{
+		{sources["folder"], first}, {sources["csv of images"], first}, {sources["csv"], sources["csv"]}, {sources["tar"], ""},
+	} {
+		before := print(c.source)
+		if print(c.source) != before {
+			t.Errorf("%s: two fingerprints of one source", c.source)
+		}
+		if c.file == "" {
+			continue
+		}
+		if change(c.file); print(c.source) == before {
+			t.Errorf("%s: the fingerprint stayed when %s changed", c.source, c.file)
+		}
+		before = print(c.source)
+		later := time.Now().Add(time.Hour)
+		if err := os.Chtimes(c.file, later, later); err != nil {
+			t.Fatal(err)
+		}
+		if print(c.source) == before {
+			t.Errorf("%s: the fingerprint stayed when %s got another time", c.source, c.file)
+		}
+	}
+	before := print(sources["folder"])
+	if err := os.Rename(first, filepath.Join(sources["folder"], "cat/0.png")); err != nil {
+		t.Fatal(err)
+	}
+	if print(sources["folder"]) == before {
+		t.Error("the fingerprint stayed when a file was renamed")
+	}
+}
+
+// Sources that may be made of files anywhere have no fingerprint.
+func TestFingerprintOfFilesIsUnknown(t *testing.T) {
+	sources := rawSources(t)
+	outside, err := Open(t.Context(), sources["folder"], OpenOptions{Outside: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outside.Close()
+	if err := os.Symlink(t.TempDir(), filepath.Join(filepath.Dir(sources["csv of images"]), "link")); err != nil {
+		t.Fatal(err)
+	}
+	table, err := Open(t.Context(), sources["csv of images"], OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	for _, src := range []*raw.Source{outside, table} {
+		if _, err := src.Fingerprint(t.Context()); !errors.Is(err, raw.ErrUnknown) {
+			t.Errorf("%s: error %v", src.Path(), err)
+		}
 	}
 }

@@ -92,7 +92,7 @@ func examplesOf(cmd *cobra.Command) []string {
 func destOf(line string) string {
 	words := strings.Fields(line)
 	i := slices.Index(words, "preprocess")
-	if i < 0 || len(words) < i+3 || words[i+1] == "normalize" || strings.Contains(line, "--pipeline") {
+	if i < 0 || len(words) < i+3 || words[i+1] == "normalize" || words[i+1] == "cache" || strings.Contains(line, "--pipeline") {
 		return ""
 	}
 	return words[i+2]

@@ -32,7 +32,8 @@ type Options struct {
 	// Split is the split to load: one that the source's folders or files are, or one of Shares; "" means all records.
 	Split string
 
-	// Shares divides records by their names, such as train=0.8,val=0.2: a record stays in its split when others are added.
+	// Shares divides records by their names, such as train=0.8,val=0.2: a record stays in its split when others are
+	// added.
 	Shares string
 
 	// Seen is called now and then with the number of samples found so far, while the source is listed. It may be nil.
@@ -42,8 +43,8 @@ type Options struct {
 // datasets are the kinds of sources that package mmapds opens as they are.
 var datasets = []string{"flat", "hdf5", "zarr", "view"}
 
-// Is reports whether there are raw samples at path, and not a dataset. Arrays in a folder are none: they may be what is
-// left of one.
+// Is reports whether there are raw samples at path, and not a dataset. Arrays in a folder are none: they may be what
+// is left of one.
 func Is(path string) bool {
 	if remote.IsURL(path) || strings.HasSuffix(path, ".npy") {
 		return false
@@ -52,8 +53,8 @@ func Is(path string) bool {
 	return err == nil && !slices.Contains(datasets, kind) && kind != "npy"
 }
 
-// Open lists a source and looks at its first usable sample, which says the types of all. At the end of ctx, its cause
-// is the error, also of reads of the Source.
+// Open lists a source and looks at its first usable sample, which says the types of all. At the end of ctx, its
+// cause is the error, also of reads of the Source.
 func Open(ctx context.Context, path string, o Options) (*Source, error) {
 	src, err := kinds.Open(ctx, path, source.Options{
 		NoNames: true, Kind: o.From, Fields: o.Columns, Outside: o.Outside, Seen: o.Seen,
@@ -78,7 +79,7 @@ func newSource(ctx context.Context, path string, src source.Source, o Options) (
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{src: src, records: records{info: info, listing: list}}
+	s := &Source{src: src, records: records{path: path, outside: o.Outside, info: info, listing: list}}
 	if err := s.settle(o); err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}

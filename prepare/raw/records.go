@@ -17,6 +17,8 @@ import (
 
 // records are the samples of a source as records, by number.
 type records struct {
+	path    string
+	outside bool // files that the source names may lie anywhere
 	info    source.Info
 	listing listing
 	order   []int64 // samples in the order of the records of a dataset; nil means their own
@@ -38,6 +40,18 @@ func (l *records) place(record int) int {
 		return int(l.chosen[record])
 	}
 	return record
+}
+
+// places returns the numbers that records have in a dataset of all samples.
+func (l *records) places(indices []int) []int {
+	if l.chosen == nil {
+		return indices
+	}
+	out := make([]int, len(indices))
+	for i, record := range indices {
+		out[i] = l.place(record)
+	}
+	return out
 }
 
 func (l *records) sample(record int) (source.Sample, error) {
@@ -94,8 +108,8 @@ func (l *records) choose(split, text string) error {
 	case split == "":
 		return nil
 	case len(names) == 0:
-		return fmt.Errorf("split %q: it has no splits; give their shares (train=0.8,val=0.2) as splits, or load all records",
-			split)
+		return fmt.Errorf("split %q: it has no splits; give their shares (train=0.8,val=0.2) as splits, "+
+			"or load all records", split)
 	case !slices.Contains(names, split):
 		return fmt.Errorf("split %q: the splits are %s", split, source.Enumerate(names, 8))
 	}
@@ -193,8 +207,10 @@ type reader struct {
 }
 
 func newReader(j *execute.Job) *reader {
-	return &reader{worker: execute.NewWorker(j), slot: execute.Slot{Record: store.NewRecord(j.Schema)},
-		values: source.NewValues(len(j.Source))}
+	return &reader{
+		worker: execute.NewWorker(j), slot: execute.Slot{Record: store.NewRecord(j.Schema)},
+		values: source.NewValues(len(j.Source)),
+	}
 }
 
 // read makes the record of a sample, or as much of it as one field needs.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -21,6 +23,8 @@ type Source struct {
 	specs   []tensor.Spec
 	id      string
 	leases  leases
+
+	prepared atomic.Pointer[mmapds.Dataset] // of all samples; nil if records are read from the source
 }
 
 // Len returns the number of records.
@@ -35,6 +39,9 @@ func (s *Source) Schema() store.Schema { return s.schema }
 // Info describes the source: its kind, its unit, its splits, and hints for people.
 func (s *Source) Info() source.Info { return s.records.info }
 
+// Path returns the path that was opened.
+func (s *Source) Path() string { return s.records.path }
+
 // Classes returns the names of the values 0, 1, ... of a field; nil if it has none. It must not be changed.
 func (s *Source) Classes(field string) []string {
 	if i := s.schema.Index(field); i >= 0 {
@@ -43,12 +50,12 @@ func (s *Source) Classes(field string) []string {
 	return nil
 }
 
-// ID identifies the records: it is a digest of the names of all samples, of fields and classes, and of the split. Files
-// whose content changed have the same names.
+// ID identifies the records: it is a digest of the names of all samples, of fields and classes, and of the split.
+// Files whose content changed have the same names.
 func (s *Source) ID() string { return s.id }
 
-// SourceName returns the name of the sample that a record is: the path of its file, the member of its archive, the row
-// of its table.
+// SourceName returns the name of the sample that a record is: the path of its file, the member of its archive, the
+// row of its table.
 func (s *Source) SourceName(_ context.Context, record int) (string, error) {
 	sample, err := s.records.sample(record)
 	return sample.Name, err
@@ -58,15 +65,26 @@ func (s *Source) SourceName(_ context.Context, record int) (string, error) {
 func (s *Source) Location(string, int) string { return "" }
 
 // DescribeReads says that records are read from the source.
-func (s *Source) DescribeReads(string) (how, why string, resident float64) {
+func (s *Source) DescribeReads(field string) (how, why string, resident float64) {
+	if ds := s.prepared.Load(); ds != nil {
+		return ds.DescribeReads(field)
+	}
 	return "raw", fmt.Sprintf("%s of a source (%s) that is not prepared", s.records.info.Unit, s.records.info.Kind), -1
 }
 
-// Contiguous reports that records are not memory of the Source.
-func (s *Source) Contiguous(string, int, int) bool { return false }
+// Contiguous reports whether records are one piece of the dataset that the Source uses.
+func (s *Source) Contiguous(field string, a, b int) bool {
+	ds := s.whole()
+	return ds != nil && ds.Contiguous(field, a, b)
+}
 
 // Prefetch has nothing to do: records are read side by side, each when it is asked for.
-func (s *Source) Prefetch(string, int, int) error { return nil }
+func (s *Source) Prefetch(field string, a, b int) error {
+	if ds := s.whole(); ds != nil {
+		return ds.Prefetch(field, a, b)
+	}
+	return nil
+}
 
 // Retain takes a lease: until Release, Close waits.
 func (s *Source) Retain() error { return s.leases.take() }
@@ -74,19 +92,31 @@ func (s *Source) Retain() error { return s.leases.take() }
 // Release gives a lease back.
 func (s *Source) Release() { s.leases.giveBack() }
 
-// Guard calls f. A Source has no mapped memory that could fault.
-func (s *Source) Guard(f func() error) error { return f() }
+// Guard calls f, which reads memory of the dataset that the Source uses, and returns faults of that as errors.
+func (s *Source) Guard(f func() error) error {
+	if ds := s.prepared.Load(); ds != nil {
+		return ds.Guard(f)
+	}
+	return f()
+}
 
 // Close waits for all leases, and closes the files of the source.
 func (s *Source) Close() error {
 	if !s.leases.end() {
 		return nil
 	}
-	return s.src.Close()
+	err := s.src.Close()
+	if ds := s.prepared.Load(); ds != nil {
+		err = errors.Join(err, ds.Close())
+	}
+	return err
 }
 
 // Gather reads records of a field with a fixed size.
 func (s *Source) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	if ds := s.prepared.Load(); ds != nil {
+		return ds.Gather(ctx, field, s.records.places(indices), dst)
+	}
 	return s.records.each(ctx, field, indices, func(i int, value []byte) error {
 		size := len(dst) / len(indices)
 		if len(value) != size {
@@ -100,6 +130,9 @@ func (s *Source) Gather(ctx context.Context, field string, indices []int, dst []
 // GatherRagged reads records of a field of variable length.
 func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) (
 	[]byte, error) {
+	if ds := s.prepared.Load(); ds != nil {
+		return ds.GatherRagged(ctx, field, s.records.places(indices), offsets, dst)
+	}
 	at, row := 0, rowBytes(s.schema, field)
 	offsets[0] = 0
 	err := s.records.each(ctx, field, indices, func(i int, value []byte) error {
@@ -113,6 +146,9 @@ func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, 
 
 // Lengths reads records, and says how many rows each has.
 func (s *Source) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
+	if ds := s.prepared.Load(); ds != nil {
+		return ds.Lengths(ctx, field, s.records.places(indices), offsets)
+	}
 	row := rowBytes(s.schema, field)
 	offsets[0] = 0
 	return s.records.each(ctx, field, indices, func(i int, value []byte) error {
@@ -121,8 +157,11 @@ func (s *Source) Lengths(ctx context.Context, field string, indices []int, offse
 	})
 }
 
-// Slice reads records [a, b) of a field with a fixed size into new memory.
+// Slice returns records [a, b) of a field with a fixed size: a view of the dataset in use, or else new memory.
 func (s *Source) Slice(field string, a, b int) (tensor.View, error) {
+	if ds := s.whole(); ds != nil {
+		return ds.Slice(field, a, b)
+	}
 	i := s.schema.Index(field)
 	if i < 0 || a < 0 || b < a || b > s.Len() {
 		return tensor.View{}, fmt.Errorf("raw: records [%d, %d) of field %q: there are %d", a, b, field, s.Len())
@@ -134,8 +173,11 @@ func (s *Source) Slice(field string, a, b int) (tensor.View, error) {
 	return tensor.Of(s.specs[i], b-a, dst), nil
 }
 
-// SliceRagged reads records [a, b) of a field of variable length into new memory.
+// SliceRagged returns records [a, b) of a field of variable length, as Slice does.
 func (s *Source) SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
+	if ds := s.whole(); ds != nil {
+		return ds.SliceRagged(field, a, b, offsets)
+	}
 	i := s.schema.Index(field)
 	if i < 0 || a < 0 || b < a || b > s.Len() {
 		return tensor.View{}, fmt.Errorf("raw: records [%d, %d) of field %q: there are %d", a, b, field, s.Len())

@@ -24,7 +24,7 @@ from typing import Any
 
 from . import frameworks, samplers, subject
 from .attributes import PROTECTED, Shown
-from .dataset import Samples, open_dataset
+from .dataset import Samples, open_dataset, open_prepared
 from .errors import Error
 from .feeding import FeedLoader
 from .options import count
@@ -40,6 +40,7 @@ _FED = {
     "contents": None,
     "batch_transforms": None,
     "splits": None,
+    "prepare": "auto",
     "filters": None,
     "pack": None,
     "verify": "off",
@@ -136,6 +137,8 @@ class DataLoader:
         splits: Of raw samples, shares of splits: ``splits={"train": 0.8, "val": 0.2}, split="train"``. The name of a
             sample decides in which it is, so that it stays there when others are added. Without it, folders named train,
             val and test are splits.
+        prepare: Of raw samples: "auto" makes a dataset of them in the cache while they are read, and reads that once it is complete, with
+            the same batches; "encoded" makes it first; "off" never does. See docs/raw.md.
         filters: Records to keep: a list of (field, op, value) that must all hold, with one of ==, !=,
             <, <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named. Integers
             compare exactly. On a field of floats the value is rounded to the field's type, as NumPy does.
@@ -148,7 +151,7 @@ class DataLoader:
             CutMix, which would mix them into others). Those that were passed over are logged (logger
             "penstock") and counted in stats(), and ``mask`` is False for them.
         cache_dir, cache_size: Where records of a URL are kept that were fetched, and how many bytes of
-            them ("500GiB").
+            them ("500GiB"); cache_dir is also where raw samples are prepared.
         socket: The path where a ``penstock feed DATASET --socket PATH`` listens, in place of a dataset:
             processes of one host share it.
         command: The program feed; by default $PENSTOCK_FEED, or feed or penstock in PATH.
@@ -202,6 +205,7 @@ class DataLoader:
         fields: Iterable[str] | None = None,
         split: str | None = None,
         splits: Mapping[str, float] | None = None,
+        prepare: str = "auto",
         filters: Iterable[tuple[str, str, Any]] | None = None,
         pack: Pack | None = None,
         verify: str | float = "off",
@@ -414,7 +418,10 @@ class DataLoader:
         if len(self._paths) != 1:
             return given
         try:
-            self._given = open_dataset(self._paths[0], split=self._split)
+            if self._arguments["prepare"] == "off":
+                self._given = open_prepared(self._paths[0], split=self._split)
+            else:
+                self._given = open_dataset(self._paths[0], split=self._split, cache_dir=self._arguments["cache_dir"])
         except Error:  # of a URL, for example
             return given
         return self._given

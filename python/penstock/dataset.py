@@ -136,7 +136,7 @@ class Dataset(Source):
     @property
     def opener(self) -> Any:
         """The function that opens a dataset again in another process."""
-        return _open
+        return open_prepared
 
     @property
     def state_id(self) -> str:
@@ -261,6 +261,8 @@ def open_dataset(
     fields: Iterable[str] | None = None,
     split: str | None = None,
     mode: str = "r",
+    *,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> Dataset | View:
     """Open a dataset: a flat folder, Zarr that preprocess wrote uncompressed, an HDF5 file (with h5py), or a view (.view.json).
 
@@ -274,6 +276,8 @@ def open_dataset(
         split: Open that part of the dataset alone.
         mode: With "c" arrays can be written to, and what is written stays in this process. "r" is
             read-only. A view is read-only.
+        cache_dir: Raw samples, such as a folder of images, are made a dataset in this folder, or in the
+            user's cache folder, and that is opened: see docs/raw.md.
 
     Returns:
         The Dataset or View: ``ds["images"]`` is a field, ``ds[7]`` a record.
@@ -282,10 +286,23 @@ def open_dataset(
         Error: The path is not a dataset; CorruptError and UnsupportedError are kinds of it.
         KeyError: There is no such field or split.
     """
-    return _open(path, fields, split, mode)
+    try:
+        return open_prepared(path, fields, split, mode)
+    except NotFoundError:
+        raise
+    except Error as e:
+        from .prepare import cached
+
+        try:
+            made = cached(os.fsdecode(path), cache_dir)
+        except Error as of_samples:
+            raise Error(f"{e}; as raw samples: {of_samples}") from None
+        if made is None:
+            raise e from None
+        return open_prepared(made, fields, split, mode)
 
 
-def _open(path: Any, fields: Any = None, split: str | None = None, mode: str = "r", depth: int = 0) -> Dataset | View:
+def open_prepared(path: Any, fields: Any = None, split: str | None = None, mode: str = "r", depth: int = 0) -> Dataset | View:
     """Open a dataset, or a view that is in the file of as many others, one in the other."""
     if not isinstance(path, (str, bytes, os.PathLike)) or not is_view(os.fsdecode(path)):
         return Dataset(path, fields, split, mode)
@@ -298,4 +315,4 @@ def _open(path: Any, fields: Any = None, split: str | None = None, mode: str = "
         raise Error(f"view {name}: more than {_MOST_FILES} views, each in the file of another")
     if not os.path.exists(name):
         raise NotFoundError(f"{name}: there is no such file")
-    return read(name, chosen(fields), _open, depth)
+    return read(name, chosen(fields), open_prepared, depth)

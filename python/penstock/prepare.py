@@ -18,10 +18,13 @@ from typing import IO, Any, Union
 from . import codec
 from .errors import Error
 from .field import SOURCE_NAME, Field
-from .preprocess_command import DONE, failure, flags, start
+from .preprocess_command import DONE, USAGE, NoProgramError, failure, flags, start
 from .progress import Display, Progress, Wanted, display
 
 Path = Union[str, "os.PathLike[str]"]
+
+#: Flags for progress and results that a program reads.
+_OUTPUT = ("--progress=json", "--json")
 
 #: Pixels of a side, or (height, width).
 Size = Union[int, Sequence[int]]
@@ -156,18 +159,38 @@ def preprocess(
     source, dest = os.fspath(source), os.fspath(dest)
     if source == "-":
         raise Error("source is '-', the standard input of the command; penstock.Writer writes records of this process")
+    return _summary(_run([*_OUTPUT, *flags(options), "--", source, dest], dest, progress, command))
+
+
+def cached(source: Path, cache_dir: Path | None = None, progress: Wanted = None) -> str | None:
+    """Make the dataset of raw samples in the cache, if it is not there, and return its path; None for what is not raw samples."""
+    try:
+        found = _run(["cache", *_OUTPUT, *flags({"cache_dir": cache_dir}), "--", os.fspath(source)], os.fspath(source), progress, None)
+    except (_UsageError, NoProgramError):
+        return None
+    path: str = found["dest"]
+    return path
+
+
+class _UsageError(Error):
+    """The command refused its arguments."""
+
+
+def _run(arguments: Sequence[str], name: str, progress: Wanted, command: str | None) -> dict[str, Any]:
+    """Run preprocess, and return its summary."""
     shown = display(progress)
     try:
         with tempfile.TemporaryFile() as result:
             # Progress is read even where it is not shown: a run that cannot send it ends, as it should when this process is killed.
-            arguments = ["--progress=json", "--json", *flags(options), "--", source, dest]
             child = start(arguments, command, stdin=subprocess.DEVNULL, stdout=result, stderr=subprocess.PIPE)
             with child:
-                errors = _follow(child, shown, dest)
+                errors = _follow(child, shown, name)
             if child.returncode not in DONE:
-                raise Error(failure(errors) or f"{dest}: preprocess ended with exit code {child.returncode} and no message; use resume=True to continue")
+                kind = _UsageError if child.returncode == USAGE else Error
+                raise kind(failure(errors) or f"{name}: preprocess ended with exit code {child.returncode} and no message; use resume=True to continue")
             result.seek(0)
-            return _summary(json.load(result))
+            summary: dict[str, Any] = json.load(result)
+            return summary
     finally:
         if shown is not None:
             shown.close()

@@ -16,8 +16,15 @@ from .errors import Error
 #: Exit codes of preprocess that are not a failure: done, and done with some samples left out.
 DONE = (0, 3)
 
+#: The exit code of arguments that are refused.
+USAGE = 2
+
 #: Flags without a value, for sentences.
 _SWITCHES = "append|dedup|keep-encoded|outside|overwrite|resume|stratify|view"
+
+
+class NoProgramError(Error):
+    """The program is not installed, or cannot be started."""
 
 
 def start(arguments: Sequence[str], command: str | None, **pipes: Any) -> subprocess.Popen[bytes]:
@@ -32,8 +39,8 @@ def start(arguments: Sequence[str], command: str | None, **pipes: Any) -> subpro
         except FileNotFoundError:  # noqa: PERF203
             continue
         except OSError as e:
-            raise Error(f"{program[0]}: cannot be started: {e.strerror}; command= names preprocess") from None
-    raise Error(
+            raise NoProgramError(f"{program[0]}: cannot be started: {e.strerror}; command= names preprocess") from None
+    raise NoProgramError(
         f"there is no command {named or 'preprocess'!r}, which writes datasets: install the wheel, which has it (make wheel, in a clone), or build "
         "it (make build) and put it in PATH, name it in PENSTOCK_PREPROCESS or with command="
     )
@@ -62,7 +69,7 @@ def flags(options: Mapping[str, Any]) -> list[str]:
 def failure(stderr: bytes) -> str:
     """Return the error that preprocess printed, in the words of this package; "" if it printed none."""
     text = stderr.decode("utf-8", "replace").strip()
-    text = re.sub(r"^(preprocess|penstock|merge): ", "", text)
+    text = re.sub(r"^(preprocess|penstock|merge|cache): ", "", text)
     return _python(re.sub(r"\nRun '.*' for usage\.$", "", text))
 
 

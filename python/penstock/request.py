@@ -82,6 +82,7 @@ class Request:
         options: dict[str, Any] = {
             "batch_size": batch_size, "num_workers": 0 if workers is None else max(1, workers), "slots": _slots(given.prefetch_factor, workers or 1), "rank": rank, "world_size": world_size,
             "seed": seed, "fields": of.fields, "split": of.split or "", "splits": _shares(given.splits),
+            "prepare": _prepare(given.prepare),
             "drop_last": implied.get("drop_last", drop_last), "in_order": signature.in_order,
             "filters": to_json(given.filters), "timeout": float(signature.timeout),
             "transforms": pipelines, "batch_transforms": _of_batches(given.batch_transforms),
@@ -98,7 +99,7 @@ class Request:
                 raise ValueError(
                     "cache_dir and cache_size belong to the feed that listens: penstock feed URL --socket PATH --cache-dir FOLDER --cache-size BYTES"
                 )
-            if not any("://" in path for path in of.paths):
+            if not any("://" in path for path in of.paths) and given.cache_size is not None:
                 raise ValueError(f"cache_dir and cache_size are for the URL of a dataset: nothing of {of.paths[0]} is fetched; leave them out")
         flags, socket, command = _cache(given.cache_dir, given.cache_size), given.socket, given.command
         return cls(
@@ -287,6 +288,13 @@ def _verify(verify: str | float) -> float:
     if not 0 <= verify <= 1:
         raise ValueError(f"verify is {verify}; it must be from 0 to 1")
     return float(verify)
+
+
+def _prepare(prepare: str) -> str:
+    """Return when raw samples are prepared."""
+    if prepare not in ("auto", "encoded", "off"):
+        raise ValueError(f'prepare is {prepare!r}; it is "auto", "encoded" or "off"')
+    return prepare
 
 
 def _shares(splits: Mapping[str, float] | None) -> str:

@@ -1,6 +1,8 @@
 """Raw samples that nobody prepared, as the dataset of a DataLoader."""
 
+import glob
 import os
+import time
 import unittest
 import zipfile
 
@@ -10,13 +12,14 @@ import penstock
 from penstock.transforms import RandomHorizontalFlip, RandomResizedCrop, ToTensor
 
 from . import data
-from .test_writer import Writing, photo
+from .test_writer import Writing, files, photo
 
 
 class Raw(Writing):
     def setUp(self):
         super().setUp()
         os.environ["PENSTOCK_FEED"] = data.feed()
+        os.environ["PENSTOCK_PREPROCESS"] = data.preprocess()
 
     def photos(self, n=20, root="photos"):
         for i in range(n):
@@ -27,7 +30,7 @@ class Raw(Writing):
         return self.path(root)
 
     def loader(self, dataset, **options):
-        given = {"transforms": [RandomResizedCrop(16), RandomHorizontalFlip(), ToTensor()], "shuffle": True, "seed": 7, "output": "numpy"}
+        given = {"prepare": "off", "transforms": [RandomResizedCrop(16), RandomHorizontalFlip(), ToTensor()], "shuffle": True, "seed": 7, "output": "numpy"}
         return penstock.DataLoader(dataset, 6, **{**given, **options})
 
     def batches(self, dataset, epochs=2, **options):
@@ -103,8 +106,108 @@ class TestRawSamples(Raw):
     def test_a_table(self):
         with open(self.path("rows.csv"), "w") as f:
             f.write("x,label\n" + "".join(f"{i / 4},{'ab'[i % 2]}\n" for i in range(50)))
-        got = [(x.tolist(), y.tolist()) for x, y in penstock.DataLoader(self.path("rows.csv"), 25, output="numpy")]
+        got = [(x.tolist(), y.tolist()) for x, y in penstock.DataLoader(self.path("rows.csv"), 25, output="numpy", prepare="off")]
         self.assertEqual(got, [([i / 4 for i in range(k, k + 25)], [i % 2 for i in range(k, k + 25)]) for k in (0, 25)])
+
+class TestCache(Raw):
+    def setUp(self):
+        super().setUp()
+        self.cache = self.path("cache")
+
+    def cached(self):
+        """Return the names of complete datasets in the cache."""
+        found = glob.glob(os.path.join(self.cache, "penstock-*", "*", "manifest.json"))
+        return sorted(os.path.basename(os.path.dirname(p)) for p in found if ".building" not in p and ".new" not in p)
+
+    def wait(self, n):
+        """Wait until there are n datasets in the cache."""
+        end = time.monotonic() + 60
+        while len(self.cached()) < n:
+            self.assertLess(time.monotonic(), end, f"{self.cached()} in the cache")
+            time.sleep(0.02)
+
+    def test_batches_while_and_after_it_is_prepared(self):
+        photos = self.photos()
+        want = self.batches(photos, epochs=3)
+        loader = self.loader(photos, prepare="auto", cache_dir=self.cache)
+        got = [(a.copy(), b.copy()) for a, b in loader]
+        self.wait(1)
+        got += [(a.copy(), b.copy()) for _ in range(2) for a, b in loader]
+        self.same(got, want)
+        penstock.preprocess(photos, self.path("ds"), keep_encoded=True, progress=False)
+        made = glob.glob(os.path.join(self.cache, "penstock-*", "photos-*[0-9a-f]"))
+        self.assertEqual(files(made[0]), files(self.path("ds")))
+        for name in os.listdir(os.path.join(photos, "cat")):  # the next one reads the dataset, and no file
+            path = os.path.join(photos, "cat", name)
+            times = os.stat(path)
+            with open(path, "r+b") as f:
+                f.write(bytes(times.st_size))
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        self.same(self.batches(photos, epochs=1, prepare="auto", cache_dir=self.cache), want[:4])
+        shares = {"train": 0.5, "val": 0.5}
+        self.assertEqual(
+            sum(len(b) for split in shares for _, b in self.batches(photos, 1, prepare="encoded", cache_dir=self.cache, splits=shares, split=split)), 20
+        )
+
+    def test_a_source_that_changed(self):
+        photos = self.photos()
+        self.batches(photos, 1, prepare="encoded", cache_dir=self.cache)
+        self.assertEqual(len(self.cached()), 1)
+        with open(os.path.join(photos, "cat", "0000.bmp"), "wb") as f:
+            f.write(photo(99, (50, 50)))
+        want = self.batches(photos, 1)
+        self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
+        self.assertEqual(len(self.cached()), 2)
+
+    def test_what_cannot_be_prepared(self):
+        photos = self.photos()
+        with open(os.path.join(photos, "dog", "0001.bmp"), "r+b") as f:
+            f.truncate(20)
+        with self.assertRaisesRegex(penstock.Error, "dog/0001.bmp"):
+            self.loader(photos, prepare="encoded", cache_dir=self.cache)
+        self.assertEqual(sum(len(b) for _, b in self.batches(photos, 1, prepare="auto", cache_dir=self.cache, on_error="backfill")), 20)
+        with open(self.path("file"), "w"):
+            pass
+        self.assertEqual(len(self.batches(self.photos(6, "good"), 1, prepare="auto", cache_dir=self.path("file"))), 1)
+        with self.assertRaisesRegex(ValueError, "prepare is 'pixels'"):
+            self.loader(photos, prepare="pixels")
+        with self.assertRaisesRegex(ValueError, "cache_size"):
+            self.loader(photos, cache_size=1000)
+
+    def test_processes_share_one(self):
+        photos = self.photos(60)
+        loaders = [self.loader(photos, prepare="auto", cache_dir=self.cache, rank=r, world_size=4, drop_last=True) for r in range(4)]
+        self.assertEqual([sum(len(b) for _, b in loader) for loader in loaders], [12, 12, 12, 12])
+        self.wait(1)
+        self.assertEqual(len(self.cached()), 1)
+
+    def test_a_run_that_was_killed_is_continued(self):
+        photos = self.photos(200)
+        want = self.batches(photos, 1)
+        for delay in (0, 0.02, 0.05, 0.1):
+            loader = self.loader(photos, prepare="auto", cache_dir=self.cache)
+            next(iter(loader))
+            time.sleep(delay)
+            loader._engine.session.child.kill()
+            del loader
+        self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
+        self.assertEqual(len(self.cached()), 1)
+
+    def test_open(self):
+        photos = self.photos()
+        ds = penstock.open(photos, cache_dir=self.cache)
+        self.assertEqual((len(ds), ds.source_name(0)), (20, "cat/0000.bmp"))
+        with open(os.path.join(photos, "cat", "0000.bmp"), "rb") as f:
+            self.assertEqual(bytes(ds["images"][0]), f.read())
+        self.assertEqual(ds[19]["labels"], 1)
+        self.assertEqual(len(self.cached()), 1)
+        os.mkdir(self.path("empty"))
+        with self.assertRaisesRegex(penstock.Error, "holds no images"):
+            penstock.open(self.path("empty"), cache_dir=self.cache)
+        with open(self.path("words.h5"), "w") as f:
+            f.write("words")
+        with self.assertRaises(penstock.Error):
+            penstock.open(self.path("words.h5"), cache_dir=self.cache)
 
 
 if __name__ == "__main__":

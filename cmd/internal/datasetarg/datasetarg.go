@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/units"
@@ -34,7 +35,8 @@ type Cache struct {
 
 // Flags registers --cache-dir and --cache-size.
 func (c *Cache) Flags(f *pflag.FlagSet) {
-	f.StringVar(&c.Dir, "cache-dir", "", "cache a DATASET from a URL in this `FOLDER` (default the user's cache folder)")
+	f.StringVar(&c.Dir, "cache-dir", "",
+		"cache a DATASET from a URL, or what is made of raw samples, in this `FOLDER` (default the user's cache folder)")
 	f.StringVar(&c.size, "cache-size", "",
 		"limit of the cache in `BYTES`, such as 500GiB (default 90 % of the free space)")
 }
@@ -42,7 +44,8 @@ func (c *Cache) Flags(f *pflag.FlagSet) {
 // Settle reads the flags, and returns their problems. A cache is for datasets that are fetched: one of args must be a
 // URL.
 func (c *Cache) Settle(args []string) (problems []string) {
-	if (c.Dir != "" || c.size != "") && len(args) > 0 && !slices.ContainsFunc(args, remote.IsURL) {
+	cached := func(arg string) bool { return remote.IsURL(arg) || c.size == "" && raw.Is(arg) }
+	if (c.Dir != "" || c.size != "") && len(args) > 0 && !slices.ContainsFunc(args, cached) {
 		problems = append(problems,
 			fmt.Sprintf("--cache-dir and --cache-size are for the URL of a dataset: nothing of %s is fetched", args[0]))
 	}
@@ -70,10 +73,11 @@ func Map(path string, options ...mmapds.Option) (*mmapds.Dataset, error) {
 
 // Options says which part of a DATASET is opened, and how.
 type Options struct {
-	Fields []string      // nil means all
-	Split  string        // "" means all
-	Shares string        // of raw samples: divides them into splits by their names, see raw.Options
-	Verify mmapds.Option // of the datasets here; nil is not to verify
+	Fields  []string      // nil means all
+	Split   string        // "" means all
+	Shares  string        // of raw samples: divides them into splits by their names, see raw.Options
+	Prepare rawcache.Mode // of raw samples
+	Verify  mmapds.Option // of the datasets here; nil is not to verify
 }
 
 // Any opens a DATASET: that of a path or a URL, or a view of several. It fetches no records.
@@ -96,7 +100,7 @@ func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset
 			return ds, nil
 		}
 		if raw.Is(path) {
-			return openRaw(ctx, path, fields, split, o)
+			return c.openRaw(ctx, path, fields, split, o)
 		}
 		options := []mmapds.Option{mmapds.WithFields(fields...), mmapds.WithSplit(split)}
 		if o.Verify != nil {
@@ -110,12 +114,18 @@ func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset
 	}})
 }
 
-func openRaw(ctx context.Context, path string, fields []string, split string, o Options) (views.Part, error) {
+func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split string, o Options) (
+	views.Part, error) {
 	if o.Verify != nil {
 		return nil, fmt.Errorf("%s: verify: raw samples have no checksums to compare with; leave verify out", path)
 	}
 	src, err := raw.Open(ctx, path, raw.Options{Fields: fields, Split: split, Shares: o.Shares})
 	if err == nil {
+		warn := cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false).Warn
+		err = rawcache.Keep(ctx, src, rawcache.Options{Dir: c.Dir, Mode: o.Prepare, Fields: fields, Warn: warn})
+		if err != nil {
+			return nil, errors.Join(err, src.Close())
+		}
 		return src, nil
 	}
 	if info, missing := os.Stat(path); missing == nil && info.IsDir() {

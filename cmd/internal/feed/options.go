@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 )
@@ -21,6 +23,7 @@ type Options struct {
 	Fields  []string       `json:"fields,omitempty"` // null means all
 	Split   string         `json:"split,omitempty"`
 	Splits  string         `json:"splits,omitempty"`  // of raw samples: shares by name, such as train=0.8,val=0.2
+	Prepare rawcache.Mode  `json:"prepare,omitempty"` // of raw samples: "" is off
 	Filters []filter       `json:"filters,omitempty"` // all must hold
 	Pack    *pack          `json:"pack,omitempty"`
 	Sampler *samplerOption `json:"sampler,omitempty"` // null means the order of the dataset
@@ -88,6 +91,9 @@ func (o *Options) validate() error {
 	}
 	if _, ok := errorPolicies[o.OnError]; !ok {
 		errs = append(errs, fmt.Errorf("on_error is %q; it must be fail, backfill or blank", o.OnError))
+	}
+	if o.Prepare != "" && !slices.Contains(rawcache.Modes, o.Prepare) {
+		errs = append(errs, fmt.Errorf("prepare is %q; it must be auto, encoded or off", o.Prepare))
 	}
 	if !(o.Verify == verifyFirst || o.Verify >= 0 && o.Verify <= 1) {
 		errs = append(errs, fmt.Errorf("verify is %v; it must be from 0 to 1, or %d for each block once", o.Verify,

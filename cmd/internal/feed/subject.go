@@ -23,7 +23,7 @@ type dataset struct {
 
 // open opens a dataset or a view by its path or its URL.
 func open(ctx context.Context, cache *datasetarg.Cache, path string, o *Options) (*dataset, error) {
-	of := datasetarg.Options{Fields: o.Fields, Split: o.Split, Shares: o.Splits}
+	of := datasetarg.Options{Fields: o.Fields, Split: o.Split, Shares: o.Splits, Prepare: o.Prepare}
 	if o.Verify != 0 {
 		of.Verify = o.verify()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock/penstock/cmd/internal/cachecmd"
 	"github.com/penstock/penstock/cmd/internal/demo"
 	"github.com/penstock/penstock/cmd/internal/doctor"
 	"github.com/penstock/penstock/cmd/internal/feed"
@@ -35,7 +36,7 @@ func Command() *cobra.Command {
 		prefix(c)
 	}
 	root.AddCommand(commands...)
-	root.AddCommand(demo.Command(Command), doctor.Command())
+	root.AddCommand(cachecmd.Command(), demo.Command(Command), doctor.Command())
 	root.AddCommand(topics()...)
 	return root
 }
@@ -43,7 +44,7 @@ func Command() *cobra.Command {
 var (
 	examplesOf = regexp.MustCompile(`(^|[\s(])((?:preprocess|inspect|loadbench|feed) )`)
 	namesOf    = regexp.MustCompile(
-		`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|status|normalize|show|stats|preview|report|verify|diff|layout|view)\b))`)
+		`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|status|normalize|cache|show|stats|preview|report|verify|diff|layout|view)\b))`)
 )
 
 // prefix makes the help of a program that of a subcommand: "name ..." becomes "penstock name ...", also in a pipe.

@@ -69,7 +69,7 @@ func Command() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	})
 	f.register(cmd)
-	cmd.AddCommand(mergeCommand(), status.Command(), normalizeCommand())
+	cmd.AddCommand(mergeCommand(), status.Command(), normalizeCommand(), cacheCommand())
 	return cmd
 }
 

@@ -23,6 +23,10 @@ var touching = map[string][]string{
 // touches are all uses in product code, by package, function and call, with the reason for which a path is good enough.
 var touches = map[string]string{
 	"cmd/internal/cli writeFile os.OpenFile":                    "what the user names and is not a regular file, such as /dev/null: nothing is made or cut",
+	"cmd/internal/rawcache Entry.Publish os.Rename":             "in the folder of the cache, to which nobody else may write, see Folder",
+	"cmd/internal/rawcache Entry.Remove os.Remove":              "in the folder of the cache: unlink follows no link",
+	"cmd/internal/rawcache Entry.note os.WriteFile":             "in the folder of the cache, to which nobody else may write, see Folder",
+	"cmd/internal/rawcache Entry.run exec.CommandContext":       "the program of this release, or the one that the user names; no shell",
 	"cmd/internal/demo openFolder os.MkdirAll":                  "the folders above that of the demo, which the user names",
 	"cmd/internal/demo show exec.Command":                       "the desktop's program to open the page that was just written; no shell",
 	"cmd/internal/doctor python exec.Command":                   "the Python of PATH, with a program of ours; no shell",

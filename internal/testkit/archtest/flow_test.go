@@ -30,6 +30,7 @@ var manyMethods = map[string]string{
 	"loader/combine.Concat": "a Source with every capability that its sources have: the methods of twelve interfaces of package loader",
 	"loader/cuda.Device":    "one context of the driver: what streams, events, kernels and memory ask of it under its lock",
 	"mmapds.Dataset":        "what users open: the methods of nine interfaces of package loader, and little more",
+	"prepare/raw.Source":    "what users open: the methods of nine interfaces of package loader, and little more",
 	"remote/mirror.Dataset": "a mmapds.Dataset with what a mirror adds",
 }
 

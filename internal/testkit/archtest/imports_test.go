@@ -190,6 +190,9 @@ var layers = [][]place{
 		{"prepare/raw", "raw samples as a Source of the loader, which it does not know; it needs no C, as writers of HDF5 files do"},
 	},
 	{
+		{"cmd/internal/rawcache", "datasets of raw samples in the user's cache folder, which a program of its own makes"},
+	},
+	{
 		{"cmd/internal/datasetarg", "lets commands take URLs, views and raw samples"},
 		{"cmd/internal/inspect/boxes", "boxes and the images that they lie on"},
 	},
@@ -221,6 +224,7 @@ var layers = [][]place{
 		{"cmd/internal/feed/external", "records of the loader made by functions of another process; it knows no dataset and no client"},
 		{"cmd/internal/inspect", "the root of its subcommands"},
 		{"cmd/internal/preprocess", "flags to what is prepared, progress, summary"},
+		{"cmd/internal/cachecmd", "lists, checks and removes what rawcache keeps"},
 		{"cmd/internal/demo", "runs other commands, and trains as a user's program would"},
 		{"cmd/internal/doctor", "asks every package what it found on this machine"},
 		{"cmd/internal/loadbench", "measures all ways to load as a program would use them, a device's too"},

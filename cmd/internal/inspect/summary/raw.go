@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
@@ -12,6 +14,7 @@ import (
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // Raw is a source of raw samples, as the loader reads it.
@@ -32,8 +35,10 @@ func DescribeRaw(ctx context.Context, path string) (*Raw, error) {
 		return nil, err
 	}
 	info := src.Info()
-	return &Raw{Path: path, Kind: info.Kind, Records: src.Len(), Splits: info.Splits, Fields: src.Schema().Fields,
-		Ignored: info.Ignored.Count, Hints: info.Hints}, src.Close()
+	return &Raw{
+		Path: path, Kind: info.Kind, Records: src.Len(), Splits: info.Splits, Fields: src.Schema().Fields,
+		Ignored: info.Ignored.Count, Hints: info.Hints,
+	}, src.Close()
 }
 
 // Render prints the source for people.
@@ -66,8 +71,16 @@ func (r *Raw) Render(w io.Writer) error {
 	for _, h := range r.Hints {
 		fmt.Fprintf(&b, "\nnote: %s\n", shell.Line(h))
 	}
-	fmt.Fprintf(&b, "\nIt can be loaded as it is. To make a dataset of it: %s\n",
-		shell.Penstock("preprocess --keep-encoded", r.Path, "DATASET"))
+	fmt.Fprintf(&b, "\nIt can be loaded as it is; to make a dataset of it, run: %s\n", r.preparing())
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// preparing returns the command that makes a dataset of the source, in this folder.
+func (r *Raw) preparing() string {
+	command, base := "preprocess", filepath.Base(r.Path)
+	if slices.ContainsFunc(r.Fields, func(f store.Field) bool { return f.Content == tensor.Image }) {
+		command += " --keep-encoded"
+	}
+	return shell.Penstock(command, r.Path, strings.TrimSuffix(base, filepath.Ext(base))+"-ds")
 }

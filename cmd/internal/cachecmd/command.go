@@ -1,0 +1,160 @@
+// Package cachecmd is the command penstock cache: datasets that loaders made of raw samples.
+package cachecmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/rawcache"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
+)
+
+const long = `List, check and remove the datasets that were made of raw samples in the cache.
+
+penstock.DataLoader(SOURCE) makes one with prepare="auto", and so does penstock preprocess cache SOURCE. A source that
+changed has another dataset; the old one stays until it is removed.`
+
+// flags are those of all subcommands.
+type flags struct {
+	dir  string
+	json bool
+	all  bool
+}
+
+// Command returns the command cache.
+func Command() *cobra.Command {
+	f := new(flags)
+	root := &cobra.Command{
+		Use: "cache", Short: "List, check and remove datasets of raw samples", Long: long, DisableFlagsInUseLine: true,
+	}
+	root.PersistentFlags().StringVar(&f.dir, "cache-dir", "", "`FOLDER` of the cache (default the user's cache folder)")
+	list := cli.Command(&cobra.Command{
+		Use: "list [flags]", Short: "List datasets, their sources and sizes",
+		Example: "  penstock cache list --cache-dir out/cache",
+		PreRunE: func(_ *cobra.Command, args []string) error { return none(args) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.list(cmd.OutOrStdout()) },
+	})
+	cli.JSONFlag(list, &f.json)
+	check := cli.Command(&cobra.Command{
+		Use: "verify [flags] [NAME...]", Short: "Compare every record with its checksum",
+		Example: "  penstock cache verify --cache-dir out/cache",
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.verify(cmd, args) },
+	})
+	remove := cli.Command(&cobra.Command{
+		Use: "remove [flags] NAME...", Short: "Remove datasets",
+		Example: "  penstock cache remove --all --cache-dir out/cache",
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if f.all == (len(args) > 0) {
+				return cli.Usage("give the names of datasets, or --all")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.remove(cmd.OutOrStdout(), args) },
+	})
+	remove.Flags().BoolVar(&f.all, "all", false, "remove all datasets")
+	root.AddCommand(list, check, remove)
+	return root
+}
+
+func none(args []string) error {
+	if len(args) > 0 {
+		return cli.Usage(fmt.Sprintf("it takes no arguments, not %q", args))
+	}
+	return nil
+}
+
+// chosen returns the entries of those names, or all.
+func (f *flags) chosen(names []string) ([]rawcache.Entry, error) {
+	all, err := rawcache.List(f.dir)
+	if err != nil || len(names) == 0 {
+		return all, err
+	}
+	var some []rawcache.Entry
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(e rawcache.Entry) bool { return e.Name == name || e.Path == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%s: there is no such dataset in the cache; penstock cache list names them", name)
+		}
+		some = append(some, all[i])
+	}
+	return some, nil
+}
+
+func (f *flags) list(w io.Writer) error {
+	all, err := f.chosen(nil)
+	if err != nil {
+		return err
+	}
+	if all == nil {
+		all = []rawcache.Entry{}
+	}
+	return cli.Print(w, f.json, all, func(w io.Writer) error {
+		t := cli.Table{}
+		for _, e := range all {
+			state := "complete"
+			if !e.Ready {
+				state = "being made, or stopped"
+			}
+			used := "never"
+			if !e.Used.IsZero() {
+				used = e.Used.Format("2006-01-02 15:04")
+			}
+			t.Add(shell.Line(e.Name), units.Bytes(e.Bytes), state, "used "+used, shell.Line(e.Source))
+		}
+		_, err := io.WriteString(w, t.String())
+		return err
+	})
+}
+
+func (f *flags) verify(cmd *cobra.Command, names []string) error {
+	entries, err := f.chosen(names)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if !e.Ready {
+			continue
+		}
+		d, err := store.Open(e.Path, store.OpenOptions{})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		found, err := verify.Dataset(cmd.Context(), d, verify.Options{})
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case found.Corruptions > 0:
+			errs = append(errs,
+				fmt.Errorf("%s is corrupt; remove it: penstock cache remove %s", e.Path, shell.Line(e.Name)))
+		default:
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: ok\n", shell.Line(e.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (f *flags) remove(w io.Writer, names []string) error {
+	entries, err := f.chosen(names)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if err := e.Remove(); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		fmt.Fprintf(w, "removed %s, %s\n", shell.Line(e.Name), units.Bytes(e.Bytes))
+	}
+	return errors.Join(errs...)
+}

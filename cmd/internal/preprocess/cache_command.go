@@ -1,0 +1,115 @@
+package preprocess
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/rawcache"
+	"github.com/penstock/penstock/prepare"
+	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/prepare/source"
+)
+
+const cacheLong = `Make the dataset of a source in the cache, where penstock.DataLoader(SOURCE) finds it.
+
+The dataset is that of preprocess --keep-encoded. Its name has a digest of the names, sizes and times of all files, so
+that a source that changed has another dataset. A stopped run is continued. DataLoader runs this command with
+prepare="auto"; penstock cache lists, checks and removes what is in the cache.
+
+` + exits
+
+// cacheFlags are the flags of cache.
+type cacheFlags struct {
+	source, dir string
+	workers     int
+	progress    string
+	json, quiet bool
+}
+
+func cacheCommand() *cobra.Command {
+	c := new(cacheFlags)
+	cmd := cli.Command(&cobra.Command{
+		Use: "cache [flags] SOURCE", Short: "Make the dataset of a source in the cache",
+		Long: cacheLong, Example: "  preprocess cache photos --cache-dir out/cache",
+		PreRunE: func(_ *cobra.Command, args []string) error { return c.check(args) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
+	})
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&c.dir, "cache-dir", "", "`FOLDER` of the cache (default the user's cache folder)")
+	fs.IntVar(&c.workers, "workers", 0, "`N` images read at a time; does not change the result (default one per core)")
+	fs.StringVar(&c.progress, "progress", "auto", "progress on standard error: `FORMAT` is auto, json")
+	fs.BoolVar(&c.json, "json", false, "print the summary as JSON")
+	fs.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")
+	return cmd
+}
+
+func (c *cacheFlags) check(args []string) error {
+	var p problems
+	p.choose("progress", &c.progress)
+	if c.workers < 0 || c.workers > prepare.MaxWorkers {
+		p = append(p, fmt.Sprintf("--workers %d: must be from 1 to %d", c.workers, prepare.MaxWorkers))
+	}
+	if c.quiet && c.progress != "auto" {
+		p = append(p, "--quiet, --progress "+c.progress+": choose one")
+	}
+	if len(args) != 1 || args[0] == "" {
+		return &cli.UsageError{Arguments: fmt.Sprintf("needs one argument, SOURCE, not %d", len(args)), Problems: p}
+	}
+	if _, missing := os.Lstat(args[0]); missing == nil && !raw.Is(args[0]) {
+		p = append(p, fmt.Sprintf("SOURCE %s: it is not raw samples on this machine, such as a folder of images", args[0]))
+	}
+	c.source = args[0]
+	return cli.Usage(p...)
+}
+
+func (c *cacheFlags) run(cmd *cobra.Command) error {
+	progress := cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet)
+	if c.progress == "json" {
+		progress = cli.NewJSONProgress(cmd.ErrOrStderr())
+	}
+	s, err := c.make(cmd.Context(), progress)
+	if err != nil {
+		return err
+	}
+	return report(cmd, s, c.json, c.quiet)
+}
+
+// make makes the dataset, or finds it complete.
+func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prepare.Summary, error) {
+	src, err := raw.Open(ctx, c.source, raw.Options{})
+	if err != nil {
+		return nil, err
+	}
+	entry, err := rawcache.Find(ctx, c.dir, src)
+	config := prepare.DefaultConfig()
+	config.Images.Normalize = prepare.Normalize{Name: "none"}
+	config.Images.KeepEncoded = slices.ContainsFunc(src.Info().Fields, source.Field.Image)
+	if err := src.Close(); err != nil {
+		return nil, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	config.Source, config.Dest, config.Resume = c.source, entry.Building(), true
+	if c.workers > 0 {
+		config.Workers = c.workers
+	}
+	if entry.Ready {
+		config.Dest = entry.Path
+	}
+	s, err := prepare.Run(ctx, config, progress)
+	if err == nil && !entry.Ready {
+		err = entry.Publish(ctx, raw.Options{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.Dest = entry.Path
+	return s, nil
+}

@@ -1,0 +1,209 @@
+// Package rawcache keeps datasets that were made of raw samples, one for each state of a source, in a folder of this
+// user alone. Their names have a fingerprint of the source: a source that changed has another dataset.
+package rawcache
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/store"
+)
+
+// building and about are the ends of names next to a dataset: the one that is made, and what is known of it.
+const (
+	building = ".new"
+	about    = ".source.json"
+)
+
+// ends are those of all names that an entry may have in the folder, the longest first.
+var ends = []string{about, building + ".building.lock", building + ".building", building + ".skipped.jsonl", building}
+
+// Entry is the dataset of a source in the cache.
+type Entry struct {
+	Name   string    `json:"name"`
+	Path   string    `json:"path"`   // of the dataset
+	Source string    `json:"source"` // the path of the source
+	Used   time.Time `json:"used"`
+	Bytes  int64     `json:"bytes"`
+	Ready  bool      `json:"ready"` // the dataset is complete
+}
+
+// Folder makes the folder of the cache and returns its path; "" as dir is the user's cache folder. One in which
+// others could change something is an error.
+func Folder(dir string) (string, error) {
+	if dir == "" {
+		home, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("%w; name a folder for the cache", err)
+		}
+		dir = filepath.Join(home, "penstock-raw")
+	}
+	root, err := private.UserFolder(dir)
+	if err != nil {
+		return "", err
+	}
+	return root.Name(), root.Close()
+}
+
+// Find returns the entry of a source as it is now, complete or not.
+func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
+	folder, err := Folder(dir)
+	if err != nil {
+		return nil, err
+	}
+	print, err := src.Fingerprint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(src.Path())
+	if err != nil {
+		return nil, err
+	}
+	name := src.Info().Name + "-" + print
+	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path}
+	_, err = os.Stat(e.Path)
+	e.Ready = err == nil
+	return e, nil
+}
+
+// Building is where the dataset is made.
+func (e *Entry) Building() string { return e.Path + building }
+
+// Publish gives the dataset that was made its name, if the source is still what the name says. Another process may
+// have done so.
+func (e *Entry) Publish(ctx context.Context, o raw.Options) error {
+	src, err := raw.Open(ctx, e.Source, o)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	now, err := src.Fingerprint(ctx)
+	if err != nil {
+		return err
+	}
+	if !strings.HasSuffix(e.Name, "-"+now) {
+		err := fmt.Errorf("%s: files were changed while it was read", e.Source)
+		return errors.Join(err, private.RemoveOwn(e.Building()))
+	}
+	if err := e.note(); err != nil {
+		return err
+	}
+	err = os.Rename(e.Building(), e.Path)
+	if _, there := os.Stat(e.Path); err != nil && there == nil {
+		return private.RemoveOwn(e.Building())
+	}
+	return err
+}
+
+// note writes which source the dataset is of, and that it is used now.
+func (e *Entry) note() error {
+	text, err := json.Marshal(map[string]string{"source": e.Source})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(e.Path+about, text, 0o600)
+}
+
+// Open opens the dataset, those of its fields that are named, or all.
+func (e *Entry) Open(fields []string) (*mmapds.Dataset, error) {
+	ds, err := mmapds.Open(e.Path, mmapds.WithFields(fields...))
+	if err != nil {
+		return nil, err
+	}
+	if err := e.note(); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return nil, errors.Join(err, ds.Close())
+	}
+	return ds, nil
+}
+
+// List returns all entries, by name.
+func List(dir string) ([]Entry, error) {
+	folder, err := Folder(dir)
+	if err != nil {
+		return nil, err
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range files {
+		name := strings.TrimPrefix(f.Name(), ".")
+		for _, end := range ends {
+			name = strings.TrimSuffix(name, end)
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var list []Entry
+	for _, name := range slices.Compact(names) {
+		list = append(list, look(folder, name))
+	}
+	return list, nil
+}
+
+// look describes the entry of that name.
+func look(folder, name string) Entry {
+	e := Entry{Name: name, Path: filepath.Join(folder, name)}
+	if text, err := os.ReadFile(e.Path + about); err == nil {
+		var known struct{ Source string }
+		if json.Unmarshal(text, &known) == nil {
+			e.Source = known.Source
+		}
+		if info, err := os.Stat(e.Path + about); err == nil {
+			e.Used = info.ModTime()
+		}
+	}
+	_, err := store.Open(e.Path, store.OpenOptions{})
+	e.Ready = err == nil
+	for _, path := range e.paths() {
+		_ = filepath.WalkDir(path, func(_ string, f fs.DirEntry, err error) error {
+			if err == nil && !f.IsDir() {
+				if info, err := f.Info(); err == nil {
+					e.Bytes += info.Size()
+				}
+			}
+			return nil // of what is removed just now
+		})
+	}
+	return e
+}
+
+// paths are all that an entry may have in the folder.
+func (e *Entry) paths() []string {
+	folder, name := filepath.Split(e.Path)
+	list := []string{e.Path}
+	for _, end := range ends {
+		list = append(list, e.Path+end, filepath.Join(folder, "."+name+end))
+	}
+	return list
+}
+
+// Remove removes an entry. Loaders that have its dataset open keep what they have mapped.
+func (e *Entry) Remove() error {
+	var errs []error
+	for _, path := range e.paths() {
+		info, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			errs = append(errs, err)
+		case info.IsDir():
+			errs = append(errs, private.RemoveOwn(path))
+		default:
+			errs = append(errs, os.Remove(path))
+		}
+	}
+	return errors.Join(errs...)
+}

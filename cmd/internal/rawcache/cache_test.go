@@ -1,0 +1,125 @@
+package rawcache
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/prepare/raw"
+)
+
+// entryOf returns the entry of a source in a cache.
+func entryOf(t *testing.T, dir, path string) *Entry {
+	t.Helper()
+	src, err := raw.Open(t.Context(), path, raw.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	e, err := Find(t.Context(), dir, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// makeDataset makes a dataset; of what does not matter here.
+func makeDataset(t *testing.T, path string) {
+	t.Helper()
+	if err := os.CopyFS(path, os.DirFS(datasettest.Animals(t))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A dataset gets its name when the source is still what it was made of; then it is found, listed and removed.
+func TestPublish(t *testing.T) {
+	dir, path := t.TempDir(), rawtest.Folder(t, 4)
+	e := entryOf(t, dir, path)
+	if e.Ready || !strings.HasPrefix(e.Name, "photos-") {
+		t.Fatalf("entry %+v", e)
+	}
+	makeDataset(t, e.Building())
+	if err := e.Publish(t.Context(), raw.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if e = entryOf(t, dir, path); !e.Ready {
+		t.Error("it is not found")
+	}
+	makeDataset(t, e.Building())
+	if err := e.Publish(t.Context(), raw.Options{}); err != nil { // as another process did before
+		t.Error(err)
+	}
+	list, err := List(dir)
+	if err != nil || len(list) != 1 || !list[0].Ready || list[0].Source != e.Source || list[0].Bytes < 1000 || list[0].Used.IsZero() {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	ds, err := e.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds.Close()
+	if err := list[0].Remove(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(filepath.Dir(e.Path))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A dataset that was made while files changed is not published.
+func TestPublishOfAChangedSource(t *testing.T) {
+	dir, path := t.TempDir(), rawtest.Folder(t, 4)
+	e := entryOf(t, dir, path)
+	makeDataset(t, e.Building())
+	rawtest.Put(t, path, "cat/new.png", rawtest.Picture(t, ".png", 9, 9, 1))
+	if err := e.Publish(t.Context(), raw.Options{}); err == nil || !strings.Contains(err.Error(), "files were changed") {
+		t.Errorf("error %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(e.Path)); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A folder of the cache that others can use, or a link in its place, is refused, and nothing is read or made there.
+func TestFolderIsPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes of files are those of Unix")
+	}
+	dir := t.TempDir()
+	folder, err := Folder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := os.Chmod(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Folder(dir); err == nil || !strings.Contains(err.Error(), "others may use it") {
+		t.Errorf("error %v", err)
+	}
+	elsewhere := t.TempDir()
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, folder); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Folder(dir); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Programs print progress before their last words.
+func TestProgram(t *testing.T) {
+	t.Setenv("PENSTOCK_PREPROCESS", "/x/preprocess")
+	if words, err := program(); err != nil || strings.Join(words, " ") != "/x/preprocess" {
+		t.Errorf("%q, %v", words, err)
+	}
+}

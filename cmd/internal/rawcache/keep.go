@@ -1,0 +1,183 @@
+package rawcache
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/penstock/penstock/prepare/raw"
+)
+
+// Mode says when a source is prepared.
+type Mode string
+
+// Modes.
+const (
+	Off     Mode = "off"     // never; a dataset in the cache is not used either
+	Auto    Mode = "auto"    // while records are read from the source; if that fails, they still are
+	Encoded Mode = "encoded" // before the first record is read
+)
+
+// Modes are all of them.
+var Modes = []Mode{Auto, Encoded, Off}
+
+// retryBusy is how often a dataset is looked for that another process makes.
+const retryBusy = 2 * time.Second
+
+// Options says how Keep finds and makes datasets.
+type Options struct {
+	Dir    string   // of the cache; "" is the user's cache folder
+	Mode   Mode     // "" is Off
+	Fields []string // of src; nil means all
+	Warn   func(text string)
+}
+
+// Keep has src read its records from the dataset in the cache, and makes that in the background, by the command
+// preprocess cache, if it is not there. The end of ctx ends this; what a run has made is kept for the next.
+func Keep(ctx context.Context, src *raw.Source, o Options) error {
+	if o.Mode == Off || o.Mode == "" {
+		return nil
+	}
+	entry, err := Find(ctx, o.Dir, src)
+	if err == nil && entry.Ready {
+		if err = entry.use(src, o.Fields); err == nil {
+			return nil
+		}
+	}
+	switch {
+	case o.Mode == Encoded && err == nil:
+		return entry.make(ctx, src, o)
+	case o.Mode == Encoded:
+		return err
+	case err != nil:
+		o.Warn(notPrepared(src.Path(), err))
+		return nil
+	}
+	go func() {
+		if err := entry.make(ctx, src, o); err != nil && ctx.Err() == nil && !errors.Is(err, raw.ErrClosed) {
+			o.Warn(notPrepared(src.Path(), err))
+		}
+	}()
+	return nil
+}
+
+func notPrepared(path string, err error) string {
+	return fmt.Sprintf("%s is read as it is, as it could not be prepared: %v", path, err)
+}
+
+// use has src read from the dataset.
+func (e *Entry) use(src *raw.Source, fields []string) error {
+	ds, err := e.Open(fields)
+	if err != nil {
+		return err
+	}
+	if err := src.Use(ds); err != nil {
+		return errors.Join(err, ds.Close())
+	}
+	return nil
+}
+
+// errBusy says that another process makes the dataset.
+var errBusy = errors.New("another process is building it")
+
+// make runs the command until the dataset is there, and has src use it.
+func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
+	for {
+		err := e.run(ctx, o.Dir)
+		if _, missing := os.Stat(e.Path); missing == nil {
+			return e.use(src, o.Fields)
+		}
+		if err == nil {
+			return fmt.Errorf("%s: files were changed meanwhile", e.Source)
+		}
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		select {
+		case <-time.After(retryBusy):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// run runs the command once, at the lowest priority. It ends with this process, as it then cannot print its progress.
+func (e *Entry) run(ctx context.Context, dir string) error {
+	args, err := program()
+	if err != nil {
+		return err
+	}
+	args = append(args, "cache", "--progress", "json", "--json", "--cache-dir", dir, "--", e.Source)
+	if nice, err := exec.LookPath("nice"); err == nil {
+		args = append([]string{nice, "-n", "19"}, args...)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	said := lastLine(bufio.NewScanner(stderr))
+	if err := cmd.Wait(); err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case strings.Contains(said, errBusy.Error()):
+			return errBusy
+		case said != "":
+			return errors.New(said)
+		}
+		return fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+// lastLine returns the last line that is not progress, without the name of the program.
+func lastLine(lines *bufio.Scanner) (last string) {
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if text := bytes.TrimSpace(lines.Bytes()); len(text) > 0 && text[0] != '{' {
+			last = string(text)
+		}
+	}
+	_, last, _ = strings.Cut(last, ": ")
+	return last
+}
+
+// program returns the words that run preprocess: $PENSTOCK_PREPROCESS, this program if it has it, one next to this
+// program, or one in PATH.
+func program() ([]string, error) {
+	if named := os.Getenv("PENSTOCK_PREPROCESS"); named != "" {
+		return []string{named}, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSuffix(filepath.Base(self), ".exe") == "penstock" {
+		return []string{self, "preprocess"}, nil
+	}
+	near := filepath.Join(filepath.Dir(self), "preprocess"+filepath.Ext(self))
+	if _, err := os.Stat(near); err == nil {
+		return []string{near}, nil
+	}
+	if found, err := exec.LookPath("preprocess"); err == nil {
+		return []string{found}, nil
+	}
+	if found, err := exec.LookPath("penstock"); err == nil {
+		return []string{found, "preprocess"}, nil
+	}
+	return nil, errors.New("there is no program preprocess: put it next to this one, or name it in PENSTOCK_PREPROCESS")
+}

@@ -1,0 +1,60 @@
+package raw
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/penstock/penstock/mmapds"
+)
+
+// Use has records read from a dataset from now on, which preprocess --keep-encoded made of all samples. It may be
+// called while records are read: they have the same bytes in both. The Source closes the dataset.
+func (s *Source) Use(ds *mmapds.Dataset) error {
+	if err := s.Retain(); err != nil {
+		return err
+	}
+	defer s.Release()
+	if n := s.records.listing.len(); int64(ds.Len()) != n {
+		return fmt.Errorf("%s has %d records, and the source has %d", ds.Files().Path, ds.Len(), n)
+	}
+	if got := ds.Specs(); !reflect.DeepEqual(got, s.specs) {
+		return fmt.Errorf("%s has the fields %v, and the source has %v", ds.Files().Path, got, s.specs)
+	}
+	if !s.prepared.CompareAndSwap(nil, ds) {
+		return fmt.Errorf("%s: a dataset is in use already", ds.Files().Path)
+	}
+	return nil
+}
+
+// InUse reports whether records are read from a dataset.
+func (s *Source) InUse() bool { return s.prepared.Load() != nil }
+
+// whole returns the dataset in use if its records are those of the Source; nil if not.
+func (s *Source) whole() *mmapds.Dataset {
+	if s.records.chosen != nil {
+		return nil
+	}
+	return s.prepared.Load()
+}
+
+// Warm reads records [a, b) of the dataset in use into memory.
+func (s *Source) Warm(field string, a, b int) error {
+	if ds := s.whole(); ds != nil {
+		return ds.Warm(field, a, b)
+	}
+	return nil
+}
+
+// IsWarm reports whether records [a, b) are memory of the dataset in use that needs no reading.
+func (s *Source) IsWarm(field string, a, b int) bool {
+	ds := s.whole()
+	return ds != nil && ds.IsWarm(field, a, b)
+}
+
+// Fault returns why a read at addr failed, if addr is memory of the dataset in use.
+func (s *Source) Fault(addr uintptr) error {
+	if ds := s.prepared.Load(); ds != nil {
+		return ds.Fault(addr)
+	}
+	return nil
+}
