@@ -86,7 +86,7 @@ class Loadbench(unittest.TestCase):
             self.measured(iter(batches), epochs=2)
 
     def test_a_prepared_dataset(self):
-        report, text = self.measured(data.path("images"), 0.0, 100, shuffle=True, seed=1, output="numpy")
+        report, text = self.measured(data.path("images"), 0.0, 100, shuffle=True, seed=1, output="numpy", command=data.feed())
         self.assertEqual(report.records, 1500)
         if os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
             self.assertIn("feed", report.cpu, text)
