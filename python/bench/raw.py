@@ -1,0 +1,159 @@
+"""Raw photographs in class folders: penstock.DataLoader beside torchvision's ImageFolder, and beside a prepared dataset.
+
+    python3 raw.py PHOTOS FOLDER [IMAGES] [CLASSES]
+
+PHOTOS is a tar or a folder of photographs. IMAGES of them (8,000), re-encoded with different quality where there are fewer,
+go into CLASSES folders (1,000) in FOLDER, once. Each way runs in a process of its own, two workers each, on a warm page cache:
+
+- the first batch: seconds from the start of the process;
+- epoch 1 of penstock over the folder, with an empty cache, and epoch 2, when the dataset in the cache is complete;
+- ImageFolder in torch's DataLoader with two workers;
+- preprocess --keep-encoded and an epoch of its dataset, one after the other.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BATCH = 64
+
+PENSTOCK = """
+import json, os, sys, time
+begun = float(sys.argv[1])
+import penstock
+from penstock.transforms import IMAGENET_MEAN, IMAGENET_STD, Normalize, RandomHorizontalFlip, RandomResizedCrop, ToTensor
+train = [RandomResizedCrop(224), RandomHorizontalFlip(), ToTensor(), Normalize(IMAGENET_MEAN, IMAGENET_STD)]
+loader = penstock.DataLoader(sys.argv[2], {batch}, shuffle=True, transforms=train, seed=1, num_workers=2, **json.loads(sys.argv[6]))
+"""
+
+TORCHVISION = """
+import json, os, sys, time
+begun = float(sys.argv[1])
+import torch
+from torchvision import datasets, transforms as T
+train = T.Compose([T.RandomResizedCrop(224), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize((.485, .456, .406), (.229, .224, .225))])
+loader = torch.utils.data.DataLoader(datasets.ImageFolder(sys.argv[2], train), {batch}, shuffle=True, num_workers=2)
+"""
+
+EPOCHS = """
+first, epochs = None, []
+for epoch in range(int(sys.argv[5])):
+    start, records = time.time(), 0
+    for images, labels in loader:
+        first = first or time.time() - begun
+        records += len(labels)
+    epochs.append(time.time() - start)
+    end = time.time() + 600
+    while epoch == 0 and sys.argv[3] == "auto" and time.time() < end and not any("manifest.json" in names for path, _, names in os.walk(sys.argv[4]) if ".new" not in path):
+        time.sleep(0.2)
+print(json.dumps({{"first": first, "epochs": epochs, "records": records, "complete": time.time() - begun}}))
+"""
+
+
+def photographs(source: str) -> list[bytes]:
+    """Return the files of the photographs in a tar or a folder."""
+    found = []
+    if os.path.isdir(source):
+        for base, _, names in os.walk(source):
+            for name in sorted(names):
+                if name.lower().endswith((".jpg", ".jpeg")):
+                    with open(os.path.join(base, name), "rb") as f:
+                        found.append(f.read())
+        return found
+    with tarfile.open(source) as tar:
+        for member in tar:
+            file = tar.extractfile(member)
+            if member.name.lower().endswith((".jpg", ".jpeg")) and file is not None:
+                found.append(file.read())
+    return found
+
+
+def make(source: str, folder: str, images: int, classes: int) -> str:
+    """Make the class folders, unless they are there."""
+    from PIL import Image
+
+    root = os.path.join(folder, f"photos-{images}-{classes}")
+    if os.path.isdir(root):
+        return root
+    files = photographs(source)
+    if not files:
+        sys.exit(f"{source}: there are no .jpg files in it")
+    for i in range(images):
+        target = os.path.join(root + ".new", f"class{i % classes:04}")
+        os.makedirs(target, exist_ok=True)
+        again, at = divmod(i, len(files))
+        data = files[at]
+        if again:
+            out = io.BytesIO()
+            Image.open(io.BytesIO(data)).convert("RGB").save(out, "JPEG", quality=95 - 3 * (again % 16))
+            data = out.getvalue()
+        with open(os.path.join(target, f"{i:06}.jpg"), "wb") as f:
+            f.write(data)
+    os.rename(root + ".new", root)
+    return root
+
+
+def run(program: str, dataset: str, prepare: str, cache: str, epochs: int, output: str = "") -> dict[str, float]:
+    """Run a way in a process of its own."""
+    text = (program + EPOCHS).format(batch=BATCH)
+    environment = {**os.environ, "PYTHONPATH": os.path.join(HERE, "..")}
+    options = {"prepare": prepare, **({} if prepare == "off" else {"cache_dir": cache}), **({"output": output} if output else {})}
+    words = [sys.executable, "-c", text, str(time.time()), dataset, prepare, cache, str(epochs), json.dumps(options)]
+    done = subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def prepared(photos: str, path: str) -> float:
+    """Make the dataset, and return the seconds that it took."""
+    sys.path.insert(0, os.path.join(HERE, ".."))
+    import penstock
+
+    start = time.time()
+    penstock.preprocess(photos, path, keep_encoded=True, overwrite=True, progress=False)
+    return time.time() - start
+
+
+def main() -> None:
+    """Print a line a figure."""
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    source, folder = sys.argv[1:3]
+    images, classes = (int(a) for a in [*sys.argv[3:], *("8000", "1000")[len(sys.argv) - 3 :]])
+    photos = make(source, folder, images, classes)
+    cache, dataset = os.path.join(folder, "cache"), os.path.join(folder, "dataset")
+    photographs(photos)  # into the page cache
+    shutil.rmtree(cache, ignore_errors=True)
+    off = run(PENSTOCK, photos, "off", cache, 1)
+    auto = run(PENSTOCK, photos, "auto", cache, 2)
+    later = run(PENSTOCK, photos, "auto", cache, 1)
+    numpy = run(PENSTOCK, photos, "off", cache, 1, "numpy")
+    took = prepared(photos, dataset)
+    whole = run(PENSTOCK, dataset, "off", cache, 1)
+    torch = run(TORCHVISION, photos, "off", cache, 1)
+    rows = [
+        ("first batch, empty cache, s (at most 1.0)", auto["first"]),
+        ("first batch, output='numpy', which imports no torch, s", numpy["first"]),
+        ("first batch, dataset in the cache, s", later["first"]),
+        ("epoch 1 while it prepares, s", auto["epochs"][0]),
+        ("epoch 1, prepare='off', s", off["epochs"][0]),
+        ("epoch 1 of ImageFolder, 2 workers, s", torch["epochs"][0]),
+        ("ImageFolder / epoch 1 (at least 2)", torch["epochs"][0] / auto["epochs"][0]),
+        ("preprocess, s", took),
+        ("epoch of its dataset, s", whole["epochs"][0]),
+        ("epoch 1 / (preprocess + epoch) (at most 1.05)", auto["epochs"][0] / (took + whole["epochs"][0])),
+        ("epoch 2 / epoch of the dataset (at most 1.03)", auto["epochs"][1] / whole["epochs"][0]),
+    ]
+    for name, value in rows:
+        print(f"{name:55} {value:8.3f}")
+
+
+if __name__ == "__main__":
+    main()
