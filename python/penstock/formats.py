@@ -29,6 +29,19 @@ def _stamped(path: str) -> str:
     return zarr if os.path.exists(zarr) else os.path.join(path, "manifest.json")
 
 
+def is_dataset(path: str) -> bool:
+    """Return whether a local path is that of a dataset or a view, by a look at it, and not that of raw samples."""
+    if os.path.isdir(path):
+        return stamp(path) is not None
+    if path.endswith((".npy", ".view.json")):
+        return True
+    try:
+        with open(path, "rb") as f:
+            return f.read(8) == b"\x89HDF\r\n\x1a\n"
+    except OSError:
+        return True  # its error is reported by the one who opens it
+
+
 def locate(path: str, fields: Sequence[str] | None = None) -> Layout:
     """Find out what the dataset at path is and where its records are. No record is read.
 

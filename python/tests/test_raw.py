@@ -171,8 +171,10 @@ class TestCache(Raw):
         self.assertEqual(len(self.batches(self.photos(6, "good"), 1, prepare="auto", cache_dir=self.path("file"))), 1)
         with self.assertRaisesRegex(ValueError, "prepare is 'pixels'"):
             self.loader(photos, prepare="pixels")
-        with self.assertRaisesRegex(ValueError, "cache_size"):
-            self.loader(photos, cache_size=1000)
+        penstock.preprocess(self.path("good"), self.path("ds"), keep_encoded=True, progress=False)
+        for dataset, options in ((photos, {"cache_size": 1000}), (self.path("ds"), {"cache_dir": self.cache})):
+            with self.assertRaisesRegex(ValueError, "cache_dir and cache_size are for"):
+                self.loader(dataset, **options)
 
     def test_processes_share_one(self):
         photos = self.photos(60)
