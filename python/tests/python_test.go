@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 )
@@ -74,7 +75,7 @@ func TestPython(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(python, "-W", "error", "-m", "unittest", "-v", "tests."+name)
-			cmd.Dir, cmd.Env = "..", env
+			cmd.Dir, cmd.Env, cmd.WaitDelay = "..", env, time.Minute // for a process that is left behind and has its output
 			out, err := cmd.CombinedOutput()
 			t.Logf("%s\n%s", python, out)
 			if err != nil {

@@ -181,7 +181,7 @@ class PortableTest(unittest.TestCase):
         """
         env = {**os.environ, "PYTHONPATH": os.path.join(data.HERE, "..")}
         for noted, wait in ((1, 0), (1, 0.02), (1, 0.05), (2, 0), (3, 0), (3, 0.1)):
-            with subprocess.Popen([sys.executable, "-c", code], env=env) as trainer:
+            with subprocess.Popen([sys.executable, "-c", code], env=env, start_new_session=True) as trainer:
                 numbers, end = [], time.monotonic() + 300
                 while len(numbers) < noted and time.monotonic() < end:
                     with contextlib.suppress(FileNotFoundError), open(pids) as f:
@@ -194,9 +194,8 @@ class PortableTest(unittest.TestCase):
             try:
                 self.assertTrue(all(map(gone, others[:1])), "the feeding process outlives the trainer")
             finally:
-                for pid in others:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(trainer.pid, signal.SIGKILL)  # also a fork that had not noted its number yet
             os.unlink(pids)
         self.assertEqual(os.listdir(self.folder), [], "a file stays in the temporary folder")
 
