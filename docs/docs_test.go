@@ -117,7 +117,7 @@ func TestPagesRun(t *testing.T) {
 		}
 		t.Run(strings.TrimPrefix(page, "../"), func(t *testing.T) {
 			dir := folder(t)
-			env := append(os.Environ(), "PATH="+path, "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1")
+			env := append(os.Environ(), "PATH="+path, "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME="+t.TempDir())
 			if text, ok := prepared[filepath.Base(page)]; ok {
 				cmd := exec.Command("bash", "-euo", "pipefail", "-c", text)
 				cmd.Dir, cmd.Env = dir, env

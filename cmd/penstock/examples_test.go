@@ -43,6 +43,7 @@ func TestExamplesOfHelp(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // which examples fill and remove
 	inputs := exampleInputs(t)
 	ran := 0
 	for _, line := range examplesOf(penstock.Command()) {

@@ -31,6 +31,7 @@ func TestHintsRun(t *testing.T) {
 	for _, c := range []struct{ name, bin, prefix string }{{"one program", one, "penstock "}, {"a program a command", all, ""}} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
 			t.Setenv("PATH", c.bin+string(os.PathListSeparator)+"/usr/bin"+string(os.PathListSeparator)+"/bin")
 			shell(t, dir, "ln -s "+raw+" photos")
 			for _, step := range []struct{ line, hint, want string }{

@@ -126,5 +126,5 @@ func environment(t *testing.T) []string {
 	if out, err := exec.Command("go", "build", "-C", "../..", "-o", programs, "./cmd/feed", "./cmd/preprocess").CombinedOutput(); err != nil {
 		t.Fatalf("building feed and preprocess: %v\n%s", err, out)
 	}
-	return append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PYTHONDONTWRITEBYTECODE=1")
+	return append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME="+t.TempDir())
 }
