@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
@@ -94,7 +95,7 @@ func (w child) config() Config {
 func TestMain(m *testing.M) {
 	is, err := asChild()
 	if !is {
-		os.Exit(m.Run())
+		os.Exit(crash.Main(m))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

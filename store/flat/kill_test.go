@@ -137,7 +137,7 @@ var crashBuilder func(dest, kind string) error
 func TestMain(m *testing.M) {
 	dest := os.Getenv(builder)
 	if dest == "" {
-		os.Exit(m.Run())
+		os.Exit(crash.Main(m))
 	}
 	if kind := os.Getenv(builder + "_CRASH"); kind != "" {
 		if err := crashBuilder(dest, kind); err != nil {
