@@ -30,8 +30,8 @@ func MemoryDir(t testing.TB) string {
 // mainBytes is what a memory must have free for all temporary folders of a package's tests.
 const mainBytes = 2 << 30
 
-// Main runs the tests of a package that sync thousands of small files, with their temporary folders in memory where that has
-// room: a disk takes milliseconds for each. It returns the exit code.
+// Main runs the tests of a package that sync thousands of small files, with their temporary folders in memory where
+// that has room: a disk takes milliseconds for each. It returns the exit code.
 func Main(m *testing.M) int {
 	const memory = "/dev/shm"
 	if free, known := usage.FreeSpace(memory); !known || free < mainBytes {
