@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
@@ -186,4 +187,12 @@ func createDirect(t *testing.T, dest string, s store.Schema, opts Options) (stor
 		t.Fatal(errors.Join(err, stage.Leave()))
 	}
 	return write.NewWriter(stage, c, c), c
+}
+
+// TestMain runs the tests, in memory where there is room. A child, which may be killed, takes no folder there.
+func TestMain(m *testing.M) {
+	if os.Getenv(child) != "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(crash.Main(m))
 }
