@@ -18,8 +18,15 @@ from .test_writer import Writing, files, photo
 class Raw(Writing):
     def setUp(self):
         super().setUp()
+        self.addCleanup(self.settle)
         os.environ["PENSTOCK_FEED"] = data.feed()
         os.environ["PENSTOCK_PREPROCESS"] = data.preprocess()
+
+    def settle(self):
+        """Wait for what prepares in the background: it goes on when its loader was closed, in a folder that is removed now."""
+        end = time.monotonic() + 60
+        while any(name.endswith(".building") for _, names, _ in os.walk(self.folder) for name in names) and time.monotonic() < end:
+            time.sleep(0.01)
 
     def photos(self, n=20, root="photos"):
         for i in range(n):
