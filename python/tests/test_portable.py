@@ -197,7 +197,9 @@ class PortableTest(unittest.TestCase):
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(trainer.pid, signal.SIGKILL)  # also a fork that had not noted its number yet
             os.unlink(pids)
-        self.assertEqual(os.listdir(self.folder), [], "a file stays in the temporary folder")
+        # Python tries the folder with a file of a random name, which stays if it is killed then.
+        left = [name for name in os.listdir(self.folder) if name.startswith("penstock")]
+        self.assertEqual(left, [], "a file stays in the temporary folder")
 
 
 if __name__ == "__main__":
