@@ -1,8 +1,8 @@
 """Images with boxes and masks through penstock.DataLoader and through torchvision's transforms v2: images per second, and CPU time.
 
-    PYTHONPATH=python python bench/peers/labels.py [--runs 5] [--workers 2] [--images 400] PHOTOS
+    PYTHONPATH=python python bench/peers/labels.py [--runs 5] [--workers 2] [--images 400] FOLDER
 
-PHOTOS is a folder of class folders of JPEG files. Random boxes and polygons are annotated on them as COCO does, and prepared
+The argument is a folder of class folders of JPEG files. Random boxes and polygons are annotated on them as COCO does, and prepared
 once by penstock. Each run of one is followed by a run of the other, in one process; medians are printed. The rate is from the first batch on.
 """
 
