@@ -3,7 +3,7 @@
 //
 //	go run ./peers [-only 150528,784,normalize,gzip] [-match NAME] [-rounds 3] [-seconds 1] [-dir FOLDER] [-python PYTHON]
 //
-// Every process is started anew in each round, one at a time: the first batch is timed from its start, with all
+// Each round starts new processes, one at a time: the first batch is timed from its start, with all
 // imports. Memory is what is not of files, of the process and those that it started.
 package main
 

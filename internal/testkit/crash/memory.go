@@ -11,15 +11,14 @@ import (
 // have there at a time. Containers often have 64 MiB in all.
 const roomBytes = 48 << 20
 
+// mainBytes is what a memory must have free for all temporary folders of a package's tests.
+const mainBytes = 2 << 30
+
 // MemoryDir makes a folder in memory, where there is one with room: waiting for a disk says nothing
 // about crashes. It goes when the test ends.
 func MemoryDir(t testing.TB) string {
 	t.Helper()
-	const memory = "/dev/shm"
-	if free, known := usage.FreeSpace(memory); !known || free < roomBytes {
-		return t.TempDir()
-	}
-	dir, err := os.MkdirTemp(memory, "penstock")
+	dir, err := inMemory(roomBytes)
 	if err != nil {
 		return t.TempDir()
 	}
@@ -27,17 +26,10 @@ func MemoryDir(t testing.TB) string {
 	return dir
 }
 
-// mainBytes is what a memory must have free for all temporary folders of a package's tests.
-const mainBytes = 2 << 30
-
 // Main runs the tests of a package that sync thousands of small files, with their temporary folders in memory where
 // that has room: a disk takes milliseconds for each. It returns the exit code.
 func Main(m *testing.M) int {
-	const memory = "/dev/shm"
-	if free, known := usage.FreeSpace(memory); !known || free < mainBytes {
-		return m.Run()
-	}
-	dir, err := os.MkdirTemp(memory, "penstock")
+	dir, err := inMemory(mainBytes)
 	if err != nil {
 		return m.Run()
 	}
@@ -46,4 +38,13 @@ func Main(m *testing.M) int {
 		panic(err)
 	}
 	return m.Run()
+}
+
+// inMemory makes a folder in memory, if that has so much room.
+func inMemory(room int64) (string, error) {
+	const memory = "/dev/shm"
+	if free, known := usage.FreeSpace(memory); !known || free < room {
+		return "", os.ErrNotExist
+	}
+	return os.MkdirTemp(memory, "penstock")
 }

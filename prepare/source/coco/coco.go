@@ -3,6 +3,7 @@
 package coco
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +127,7 @@ func (s *set) add(f *file, known map[string]int64, opts source.Options) error {
 			s.points = n
 		}
 	}
-	slices.SortStableFunc(found.images, func(a, b imageRecord) int { return compare(a.ID, b.ID) })
+	slices.SortStableFunc(found.images, func(a, b imageRecord) int { return cmp.Compare(a.ID, b.ID) })
 	if f.dir, err = f.imageFolder(found.images); err != nil {
 		return err
 	}
@@ -145,15 +146,6 @@ func (s *set) add(f *file, known map[string]int64, opts source.Options) error {
 		s.entries = append(s.entries, entry{f, img, found.annotations[img.ID]})
 	}
 	return nil
-}
-
-func compare(a, b int64) int {
-	if a < b {
-		return -1
-	} else if a > b {
-		return 1
-	}
-	return 0
 }
 
 // splitsOf returns the splits of files by the words of their names, such as val2017, or of their folders.
