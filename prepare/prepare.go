@@ -11,7 +11,8 @@ import (
 	"context"
 )
 
-// Progress receives the progress of Run. *cli.Progress implements it.
+// Progress receives the progress of Run. *cli.Progress implements it. All methods but Warn are called by one
+// goroutine at a time.
 type Progress interface {
 	Begin(what string, total int64, unit string)
 	Add(n int64)

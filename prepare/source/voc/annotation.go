@@ -70,12 +70,12 @@ func (s *set) findClasses(files []string) error {
 		wait.Go(func() {
 			for k := i; k < len(files) && s.ctx.Err() == nil; k += n {
 				a, err := parse(files[k])
-				if s.seen(1); err != nil {
-					continue
-				}
 				lock.Lock()
-				for _, o := range a.Objects {
-					found[strings.TrimSpace(o.Name)] = true
+				s.seen(1)
+				if err == nil {
+					for _, o := range a.Objects {
+						found[strings.TrimSpace(o.Name)] = true
+					}
 				}
 				lock.Unlock()
 			}
