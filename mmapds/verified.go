@@ -21,6 +21,7 @@ type verified struct {
 	checks verification
 	sums   []sums // by extent
 	onRows arrival
+	left   atomic.Int64 // blocks that were not found right yet
 
 	bytes atomic.Int64 // that were compared
 	spent atomic.Int64 // how long that took, in ns
@@ -36,14 +37,28 @@ type sums struct {
 
 // newVerified returns rows with their checks; nil where the column has no checksums, or nobody wants them.
 func newVerified(c *column, rows answer, m *memory, checks verification) *verified {
+	v := &verified{c: c, rows: rows, memory: m, checks: checks, sums: make([]sums, len(c.meta.Extents))}
+	v.onRows = v.arrived
 	for _, e := range c.meta.Extents {
-		if checks.mode != VerifyOff && e.SumsPath != "" {
-			v := &verified{c: c, rows: rows, memory: m, checks: checks, sums: make([]sums, len(c.meta.Extents))}
-			v.onRows = v.arrived
-			return v
+		if e.SumsPath != "" {
+			v.left.Add(layout.Blocks(e.Count, c.size))
 		}
 	}
-	return nil
+	if checks.mode == VerifyOff || v.left.Load() == 0 {
+		return nil
+	}
+	return v
+}
+
+// done reports whether no block is to be compared any more.
+func (v *verified) done() bool { return v.checks.mode == VerifyFirstTouch && v.left.Load() == 0 }
+
+// arrival returns what looks at rows that are copied: nil if they were all found right.
+func (v *verified) arrival() arrival {
+	if v.done() {
+		return nil
+	}
+	return v.onRows
 }
 
 // slice checks rows once even with VerifyAlways if they are a view: Warm has just checked the records of a batch.
@@ -71,18 +86,18 @@ func (v *verified) read(a, b int, buf []byte) ([]byte, error) {
 }
 
 func (v *verified) gather(ctx context.Context, rows []int, dst []byte, _ arrival) error {
-	return v.rows.gather(ctx, rows, dst, v.onRows)
+	return v.rows.gather(ctx, rows, dst, v.arrival())
 }
 
 func (v *verified) copy(ctx context.Context, runs []rowSpan, dst []byte, _ arrival) error {
-	return v.rows.copy(ctx, runs, dst, v.onRows)
+	return v.rows.copy(ctx, runs, dst, v.arrival())
 }
 
 func (v *verified) prefetch(a, b int) error { return v.rows.prefetch(a, b) }
 
 // warm checks rows that need not be decoded for it.
 func (v *verified) warm(a, b int) error {
-	if err := v.rows.warm(a, b); err != nil || v.memory == nil {
+	if err := v.rows.warm(a, b); err != nil || v.memory == nil || v.done() {
 		return err
 	}
 	return v.check(a, b, nil, v.checks)
@@ -168,7 +183,9 @@ func (v *verified) checkBlock(b block, row int, data []byte) (err error) {
 	v.bytes.Add(int64(len(data)))
 	v.spent.Add(int64(time.Since(began)))
 	if err == nil {
-		sums.right.Add(int64(b.n))
+		if sums.right.Add(int64(b.n)) {
+			v.left.Add(-1)
+		}
 		return nil
 	}
 	asked := v.c.recordOf(row)
