@@ -35,16 +35,15 @@ const examples = `  loadbench --synthetic                    the tutorial's own 
   loadbench photos                         the rows on raw samples that are not prepared
   loadbench out/flat --train-step 100ms    waits in a training loop, as in the configuration guide
   loadbench out/flat --tables all          all tables: batch, workers, prefetch, sampler varied, too
-  loadbench out/flat --delay 2ms --work cpu     with 2 ms of computing a record
-  loadbench out/flat --bench | tee new.txt      for benchstat old.txt new.txt`
+  loadbench out/flat --delay 2ms --work cpu     with 2 ms of computing a record`
 
 // command is the command line.
 type command struct {
 	Options
-	shape, budget           string
-	html, plot              string // files
-	asJSON, bench, markdown bool
-	quiet, version          bool
+	shape, budget    string
+	html, plot       string // files
+	asJSON, markdown bool
+	quiet, version   bool
 }
 
 // Command returns the command loadbench, for cli.Main.
@@ -100,14 +99,13 @@ func (c *command) flags(cmd *cobra.Command) {
 	cli.Group(cmd, "Measuring", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "min-time",
 		"workers", "prefetch", "seed", "budget", "quick")
 	cli.JSONFlag(cmd, &c.asJSON)
-	f.BoolVar(&c.bench, "bench", false, "print Go benchmark lines for benchstat")
 	f.BoolVar(&c.markdown, "markdown", false, "print tables in Markdown")
 	f.StringVar(&c.Log, "log", "", "write one line per batch to `FILE` (.csv or .jsonl)")
 	f.StringVar(&c.html, "out", "", "write an HTML report with plots to `FILE`")
 	f.StringVar(&c.plot, "plot", "", "write the main plot of each table to `FILE` (.svg or .png)")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
 	f.BoolVar(&c.version, "version", false, "print the version and exit")
-	cli.Group(cmd, "Output", "json", "bench", "markdown", "out", "plot", "log", "quiet")
+	cli.Group(cmd, "Output", "json", "markdown", "out", "plot", "log", "quiet")
 }
 
 // settle takes over arguments and those flags that need reading, and says what is wrong.
@@ -134,8 +132,8 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	if slices.Contains(c.Tables, "all") {
 		c.Tables = allTables
 	}
-	if c.asJSON && c.bench || c.bench && c.markdown || c.markdown && c.asJSON {
-		problems = append(problems, "one of --json, --bench and --markdown")
+	if c.markdown && c.asJSON {
+		problems = append(problems, "one of --json and --markdown")
 	}
 	for _, f := range c.outputs() {
 		if f.name != "" {
@@ -203,10 +201,7 @@ func (c *command) files(r *Report) error {
 
 func (c *command) print(w io.Writer, r *Report) error {
 	text := r.Text
-	switch {
-	case c.bench:
-		text = r.GoBench
-	case c.markdown:
+	if c.markdown {
 		text = r.Markdown
 	}
 	return cli.Print(w, c.asJSON, r, text)

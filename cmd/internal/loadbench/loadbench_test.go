@@ -276,14 +276,11 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-func TestTimesAndNames(t *testing.T) {
+func TestTimes(t *testing.T) {
 	for d, want := range map[time.Duration]string{5: "5 ns", 1500: "1.50 us", 12 * time.Millisecond: "12.0 ms", 320 * time.Second: "320 s"} {
 		if got := short(d); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)
 		}
-	}
-	if got := benchName("+ workers, prefetch (4)"); got != "workers_prefetch_4" {
-		t.Errorf("%q", got)
 	}
 }
 
