@@ -32,6 +32,7 @@ type slowBucket struct {
 	refuse string // keys that end so
 	under  atomic.Int64
 	most   atomic.Int64
+	reads  atomic.Int64
 	listed atomic.Int64 // objects
 }
 
@@ -43,6 +44,7 @@ func (b *slowBucket) ListPage(ctx context.Context, prefix, delimiter string, tok
 
 func (b *slowBucket) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
 	now := b.under.Add(1)
+	b.reads.Add(1)
 	defer b.under.Add(-1)
 	for most := b.most.Load(); now > most && !b.most.CompareAndSwap(most, now); most = b.most.Load() {
 	}

@@ -35,6 +35,10 @@ type FS interface {
 	ReadFile(name string, buf []byte) ([]byte, error)
 }
 
+// Version names the version of a file of a mounted file system, such as the ETag of an object: [fs.FileInfo.Sys]
+// returns it. It is "" if that is not known.
+type Version string
+
 var (
 	mu     sync.Mutex
 	mounts atomic.Pointer[[]mount] // nil or empty: there is none

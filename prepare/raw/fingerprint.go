@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
 
@@ -26,26 +27,35 @@ const recipe = "keep-encoded 1"
 func (s *Source) Fingerprint(ctx context.Context) (string, error) {
 	l, h := &s.records, sha256.New()
 	if l.outside {
-		return "", fmt.Errorf("source %s: it may name files anywhere: %w", l.path, ErrUnknown)
+		return "", fmt.Errorf("source %s: it may name files anywhere: %w", s.Name(), ErrUnknown)
 	}
 	id, err := l.identity("", "")
 	if err != nil {
 		return "", err
 	}
 	fmt.Fprintf(h, "%s %s\n", recipe, id)
-	if l.info.Kind == "imagefolder" {
+	if l.info.Kind == "imagefolder" && s.place.fsys == nil {
 		err = l.stampSamples(ctx, h)
 	} else {
 		err = l.stampFiles(ctx, h)
 	}
 	if err != nil {
-		return "", fmt.Errorf("source %s: %w", l.path, err)
+		return "", s.place.buckets.Explain(fmt.Errorf("source %s: %w", l.path, err))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
 
-func stamp(h hash.Hash, name string, info fs.FileInfo) {
+// stamp enters a file. The version of one in a bucket is what the bucket says.
+func stamp(h hash.Hash, name string, info fs.FileInfo) error {
+	if version, ok := info.Sys().(vfs.Version); ok {
+		if version == "" {
+			return fmt.Errorf("%s: the server does not say which version of the file it has: %w", name, ErrUnknown)
+		}
+		fmt.Fprintf(h, "%q %d %q\n", name, info.Size(), version)
+		return nil
+	}
 	fmt.Fprintf(h, "%q %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+	return nil
 }
 
 // stampSamples enters the file of each sample, wherever links lead.
@@ -62,7 +72,9 @@ func (l *records) stampSamples(ctx context.Context, h hash.Hash) error {
 		if err != nil {
 			return source.WithoutPath(err)
 		}
-		stamp(h, sample.Name, info)
+		if err := stamp(h, sample.Name, info); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -76,25 +88,27 @@ func (l *records) stampFiles(ctx context.Context, h hash.Hash) error {
 	named := slices.Contains([]string{"csv", "jsonl", "coco"}, l.info.Kind) &&
 		slices.ContainsFunc(l.info.Fields, func(f source.Field) bool { return f.IsBytes() })
 	for _, file := range files {
-		if info, err := os.Stat(file); named && err == nil && !info.IsDir() {
+		if info, err := vfs.Stat(file); named && err == nil && !info.IsDir() {
 			file = filepath.Dir(file)
 		}
-		if err := stampTree(ctx, h, file); err != nil {
+		if err := stampTree(ctx, h, file, filepath.Dir(l.path)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func stampTree(ctx context.Context, h hash.Hash, root string) error {
-	return filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+// stampTree enters a file, or all files below a folder. Files of buckets have names from base on, as the path of a
+// bucket is that of a process.
+func stampTree(ctx context.Context, h hash.Hash, root, base string) error {
+	return vfs.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err == nil {
 			err = context.Cause(ctx)
 		}
 		if err != nil || e.IsDir() {
 			return err
 		}
-		info, err := os.Stat(path)
+		info, err := statEntry(path, e)
 		if errors.Is(err, fs.ErrNotExist) { // a link that leads nowhere
 			return nil
 		}
@@ -104,7 +118,19 @@ func stampTree(ctx context.Context, h hash.Hash, root string) error {
 		if info.IsDir() && path != root {
 			return fmt.Errorf("%s is a link to a folder: %w", path, ErrUnknown)
 		}
-		stamp(h, path, info)
-		return nil
+		if vfs.Mounted(path) {
+			if path, err = filepath.Rel(base, path); err != nil {
+				return err
+			}
+		}
+		return stamp(h, path, info)
 	})
+}
+
+// statEntry returns what a path leads to; of a bucket that is in the listing.
+func statEntry(path string, e fs.DirEntry) (fs.FileInfo, error) {
+	if vfs.Mounted(path) {
+		return e.Info()
+	}
+	return os.Stat(path)
 }

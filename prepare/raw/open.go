@@ -38,13 +38,16 @@ type Options struct {
 
 	// Seen is called now and then with the number of samples found so far, while the source is listed. It may be nil.
 	Seen func(n int64)
+
+	// Warn is called with a line for each request to a bucket that is repeated. It may be nil.
+	Warn func(text string)
 }
 
 // datasets are the kinds of sources that package mmapds opens as they are.
 var datasets = []string{"flat", "hdf5", "zarr", "view"}
 
-// Is reports whether there are raw samples at path, and not a dataset. Arrays in a folder are none: they may be what
-// is left of one.
+// Is reports whether there are raw samples at a path on this machine, and not a dataset. Arrays in a folder are none:
+// they may be what is left of one.
 func Is(path string) bool {
 	if remote.IsURL(path) || strings.HasSuffix(path, ".npy") {
 		return false
@@ -53,35 +56,53 @@ func Is(path string) bool {
 	return err == nil && !slices.Contains(datasets, kind) && kind != "npy"
 }
 
-// Open lists a source and looks at its first usable sample, which says the types of all. At the end of ctx, its
-// cause is the error, also of reads of the Source.
+// Open lists a source, which is a path or a URL, and looks at its first usable sample, which says the types of all. At
+// the end of ctx, its cause is the error, also of reads of the Source.
 func Open(ctx context.Context, path string, o Options) (*Source, error) {
-	src, err := kinds.Open(ctx, path, source.Options{
+	at, err := openPlace(ctx, path, o.Warn)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openAt(ctx, at, o)
+	if err != nil {
+		at.close()
+		return nil, at.buckets.Explain(err)
+	}
+	return s, nil
+}
+
+func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
+	src, err := kinds.Open(ctx, at.path, source.Options{
 		NoNames: true, Kind: o.From, Fields: o.Columns, Outside: o.Outside, Seen: o.Seen,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSource(ctx, path, src, o)
+	if kind := src.Info().Kind; remote.IsURL(at.text) && slices.Contains(datasets, kind) {
+		err = fmt.Errorf("source %s: it is a dataset of kind %s, and not raw samples", at.path, kind)
+		return nil, errors.Join(err, src.Close())
+	}
+	s, err := newSource(ctx, at, src, o)
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
 	return s, nil
 }
 
-func newSource(ctx context.Context, path string, src source.Source, o Options) (*Source, error) {
+func newSource(ctx context.Context, at *place, src source.Source, o Options) (*Source, error) {
 	info, err := kinds.Declare(src.Info(), o.Columns, o.Instances)
 	if err != nil {
 		return nil, err
 	}
-	list, err := list(ctx, path, src)
+	list, err := list(ctx, at.path, src)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{src: src, records: records{path: path, outside: o.Outside, info: info, listing: list}}
+	s := &Source{src: src, place: at,
+		records: records{path: at.path, outside: o.Outside, info: info, listing: list}}
 	if err := s.settle(o); err != nil {
-		return nil, fmt.Errorf("source %s: %w", path, err)
+		return nil, fmt.Errorf("source %s: %w", at.path, err)
 	}
 	return s, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 
 	"github.com/penstock/penstock/mmapds"
@@ -18,6 +19,7 @@ var ErrClosed = errors.New("raw: closed")
 // Source is a raw source as a loader.Source. Records are read when they are asked for.
 type Source struct {
 	src     source.Source
+	place   *place
 	records records
 	schema  store.Schema // with the fields that were asked for
 	specs   []tensor.Spec
@@ -39,8 +41,18 @@ func (s *Source) Schema() store.Schema { return s.schema }
 // Info describes the source: its kind, its unit, its splits, and hints for people.
 func (s *Source) Info() source.Info { return s.records.info }
 
-// Path returns the path that was opened.
-func (s *Source) Path() string { return s.records.path }
+// Path returns the path or the URL that was opened.
+func (s *Source) Path() string { return s.place.text }
+
+// Name returns the path or the URL for people, without secrets.
+func (s *Source) Name() string { return s.place.name() }
+
+// Mounted returns the path where the source can be read until Close: that of a URL's bucket is one of this process.
+func (s *Source) Mounted() string { return s.place.path }
+
+// Keep has what is fetched of a URL stored in a folder, which processes share, and read from it when it is needed
+// again.
+func (s *Source) Keep(folder *os.Root) { s.place.keep(folder) }
 
 // Classes returns the names of the values 0, 1, ... of a field; nil if it has none. It must not be changed.
 func (s *Source) Classes(field string) []string {
@@ -78,10 +90,20 @@ func (s *Source) Contiguous(field string, a, b int) bool {
 	return ds != nil && ds.Contiguous(field, a, b)
 }
 
-// Prefetch has nothing to do: records are read side by side, each when it is asked for.
+// Prefetch begins to fetch records of a bucket, as far as not too many are under way. Those of this machine are read
+// side by side, each when it is asked for.
 func (s *Source) Prefetch(field string, a, b int) error {
 	if ds := s.whole(); ds != nil {
 		return ds.Prefetch(field, a, b)
+	}
+	if !s.place.early || s.prepared.Load() != nil {
+		return nil
+	}
+	for i := a; i < b; i++ {
+		s.place.fetch(func() {
+			ignore := func(int, []byte) error { return nil }
+			_ = s.records.each(context.Background(), field, []int{i}, ignore) // the read that follows reports what is wrong
+		})
 	}
 	return nil
 }
@@ -105,7 +127,9 @@ func (s *Source) Close() error {
 	if !s.leases.end() {
 		return nil
 	}
+	s.place.reading.Wait()
 	err := s.src.Close()
+	s.place.close()
 	if ds := s.prepared.Load(); ds != nil {
 		err = errors.Join(err, ds.Close())
 	}

@@ -415,14 +415,14 @@ class DataLoader:
         """Return the dataset that was given or, of a path, opened in this process too: for its length, its classes or single records."""
         if self._given is not None:
             return self._given
-        if len(self._paths) != 1:
+        if len(self._paths) != 1 or "://" in self._paths[0]:
             return given
         try:
             if self._arguments["prepare"] == "off":
                 self._given = open_prepared(self._paths[0], split=self._split)
             else:
                 self._given = open_dataset(self._paths[0], split=self._split, cache_dir=self._arguments["cache_dir"])
-        except Error:  # of a URL, for example
+        except Error:
             return given
         return self._given
 

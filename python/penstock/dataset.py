@@ -276,7 +276,7 @@ def open_dataset(
         split: Open that part of the dataset alone.
         mode: With "c" arrays can be written to, and what is written stays in this process. "r" is
             read-only. A view is read-only.
-        cache_dir: Raw samples, such as a folder of images, are made a dataset in this folder, or in the
+        cache_dir: Raw samples, such as a folder of images or the URL of one, are made a dataset in this folder, or in the
             user's cache folder, and that is opened: see docs/raw.md.
 
     Returns:
@@ -288,9 +288,9 @@ def open_dataset(
     """
     try:
         return open_prepared(path, fields, split, mode)
-    except NotFoundError:
-        raise
     except Error as e:
+        if isinstance(e, NotFoundError) and "://" not in os.fsdecode(path):
+            raise
         from .prepare import cached
 
         try:

@@ -1,10 +1,15 @@
 """Raw samples that nobody prepared, as the dataset of a DataLoader."""
 
+import functools
 import glob
+import http.server
 import os
+import tarfile
+import threading
 import time
 import unittest
 import zipfile
+import zlib
 
 import numpy as np
 
@@ -115,6 +120,48 @@ class TestRawSamples(Raw):
             f.write("x,label\n" + "".join(f"{i / 4},{'ab'[i % 2]}\n" for i in range(50)))
         got = [(x.tolist(), y.tolist()) for x, y in penstock.DataLoader(self.path("rows.csv"), 25, output="numpy", prepare="off")]
         self.assertEqual(got, [([i / 4 for i in range(k, k + 25)], [i % 2 for i in range(k, k + 25)]) for k in (0, 25)])
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    """Serves the files of a folder, in ranges."""
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        try:
+            with open(self.translate_path(self.path), "rb") as f:
+                content = f.read()
+        except OSError:
+            return self.send_error(404)
+        first, _, last = self.headers.get("Range", "bytes=0-").partition("=")[2].partition("-")
+        part = content[int(first) : int(last) + 1 if last else None]
+        self.send_response(206)
+        self.send_header("ETag", f'"{zlib.crc32(content):08x}"')
+        self.send_header("Content-Length", str(len(part)))
+        self.send_header("Content-Range", f"bytes {first}-{int(first) + len(part) - 1}/{len(content)}")
+        self.end_headers()
+        self.wfile.write(part)
+
+
+class TestURL(Raw):
+    def test_an_archive_on_a_web_server(self):
+        photos = self.photos()
+        with tarfile.open(self.path("photos.tar"), "w") as tar:
+            tar.add(photos, "photos")
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=self.folder))
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever).start()
+        url, cache = f"http://127.0.0.1:{server.server_port}/photos.tar", self.path("cache")
+        want = self.batches(self.path("photos.tar"))
+        self.same(self.batches(url), want)
+        self.same(self.batches(url, prepare="encoded", cache_dir=cache), want)
+        ds = penstock.open(url, cache_dir=cache)
+        self.assertEqual((len(ds), bytes(ds["images"][3])[:2]), (20, b"BM"))
+        self.assertEqual([n for n in os.listdir(os.path.join(cache, os.listdir(cache)[0])) if n.endswith(".objects")], [])
+        with self.assertRaisesRegex(penstock.Error, "none.tar.*as raw samples"):
+            self.batches(url.replace("photos.tar", "none.tar"))
+
 
 class TestCache(Raw):
     def setUp(self):

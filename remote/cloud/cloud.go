@@ -161,7 +161,7 @@ func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, token [
 	}
 	page := remote.Page{Objects: make([]remote.Object, 0, len(list))}
 	for _, o := range list {
-		page.Objects = append(page.Objects, remote.Object{Key: o.Key, Size: o.Size, Folder: o.IsDir})
+		page.Objects = append(page.Objects, remote.Object{Key: o.Key, Size: o.Size, ETag: listedTag(o), Folder: o.IsDir})
 	}
 	if len(next) > 0 {
 		page.Next = next

@@ -6,14 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/storage"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	azblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"gocloud.dev/blob"
 
 	"github.com/penstock/penstock/remote/web"
@@ -116,6 +119,27 @@ func tagOf(r *blob.Reader) string {
 	return fileTag(r)
 }
 
+// listedTag returns the ETag of an object in a listing, as a body has it; empty where there is none.
+func listedTag(o *blob.ListObject) string {
+	var amazon types.Object
+	var azure container.BlobItem
+	var google storage.ObjectAttrs
+	switch {
+	case o.IsDir:
+	case o.As(&amazon):
+		return aws.ToString(amazon.ETag)
+	case o.As(&azure):
+		if azure.Properties != nil && azure.Properties.ETag != nil {
+			return `"` + strings.Trim(string(*azure.Properties.ETag), `"`) + `"` // only headers have the quotes
+		}
+	case o.As(&google):
+		return generationTag(google.Generation)
+	default:
+		return versionTag(o.ModTime, o.Size)
+	}
+	return ""
+}
+
 // beginOf returns the place of a body's first byte in the object, where the answer has it. An answer without a range
 // is the whole object.
 func beginOf(r *blob.Reader) (begin int64, known bool) {
@@ -146,9 +170,9 @@ func rangeBegin(header *string) int64 {
 }
 
 // fileTag is the ETag that fileblob makes of a file's time and size.
-func fileTag(r *blob.Reader) string {
-	return fmt.Sprintf("\"%x-%x\"", r.ModTime().UnixNano(), r.Size())
-}
+func fileTag(r *blob.Reader) string { return versionTag(r.ModTime(), r.Size()) }
+
+func versionTag(t time.Time, size int64) string { return fmt.Sprintf("\"%x-%x\"", t.UnixNano(), size) }
 
 // generationTag names a version of an object of Google's: reads take the number of a version
 // and no ETag.

@@ -91,6 +91,9 @@ func (h *hub) addPage(ctx context.Context, t *tree, prefix, delimiter string) er
 	}
 	for _, e := range page {
 		if o, ok := e.object(prefix, delimiter); ok {
+			if !o.Folder {
+				o.ETag = h.tag(nil, o.Size)
+			}
 			t.objects = append(t.objects, o)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
+	"github.com/penstock/penstock/store"
 )
 
 // Cache is where the commands keep what they fetched.
@@ -85,19 +86,11 @@ func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset
 	node := &views.Node{Dataset: path, Fields: o.Fields, Split: o.Split}
 	return node.Open(ctx, views.Options{Open: func(ctx context.Context, path string, fields []string, split string) (
 		views.Part, error) {
-		if o.Shares != "" && !raw.Is(path) {
-			return nil, fmt.Errorf("%s: splits: the splits of a dataset are made with it; name one of them as split", path)
-		}
 		if remote.IsURL(path) {
-			if o.Verify != nil {
-				return nil, fmt.Errorf("%s: verify: records of a URL are compared with their checksums when they are fetched; "+
-					"leave verify out", path)
-			}
-			ds, err := c.Open(ctx, path, fields, split)
-			if err != nil {
-				return nil, err
-			}
-			return ds, nil
+			return c.openURL(ctx, path, fields, split, o)
+		}
+		if o.Shares != "" && !raw.Is(path) {
+			return nil, madeSplits(path)
 		}
 		if raw.Is(path) {
 			return c.openRaw(ctx, path, fields, split, o)
@@ -114,14 +107,58 @@ func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset
 	}})
 }
 
+// MayBeRaw reports whether the error of opening the dataset of a URL leaves open that it is raw samples: the server
+// answers, and what is there is not a dataset.
+func MayBeRaw(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, other := range []error{remote.ErrPermission, remote.ErrNoBucket, remote.ErrUnavailable, context.Canceled,
+		context.DeadlineExceeded, store.ErrCorrupt, store.ErrUnsupported, errors.ErrUnsupported} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	var request *remote.Error
+	return !errors.As(err, &request) || request.Kind != nil
+}
+
+func madeSplits(path string) error {
+	return fmt.Errorf("%s: splits: the splits of a dataset are made with it; name one of them as split",
+		remote.Redact(path))
+}
+
+// openURL opens the dataset of a URL or, where there is none, the raw samples.
+func (c *Cache) openURL(ctx context.Context, url string, fields []string, split string, o Options) (
+	views.Part, error) {
+	ds, err := c.Open(ctx, url, fields, split)
+	switch {
+	case MayBeRaw(err):
+		part, ofRaw := c.openRaw(ctx, url, fields, split, o)
+		if ofRaw != nil {
+			return nil, fmt.Errorf("%w (and as raw samples: %w)", err, ofRaw)
+		}
+		return part, nil
+	case err != nil:
+		return nil, err
+	case o.Shares != "":
+		return nil, errors.Join(madeSplits(url), ds.Close())
+	case o.Verify != nil:
+		err := fmt.Errorf("%s: verify: records of a URL are compared with their checksums when they are fetched; "+
+			"leave verify out", remote.Redact(url))
+		return nil, errors.Join(err, ds.Close())
+	}
+	return ds, nil
+}
+
 func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split string, o Options) (
 	views.Part, error) {
 	if o.Verify != nil {
 		return nil, fmt.Errorf("%s: verify: raw samples have no checksums to compare with; leave verify out", path)
 	}
-	src, err := raw.Open(ctx, path, raw.Options{Fields: fields, Split: split, Shares: o.Shares})
+	warn := cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false).Warn
+	src, err := raw.Open(ctx, path, raw.Options{Fields: fields, Split: split, Shares: o.Shares, Warn: warn})
 	if err == nil {
-		warn := cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false).Warn
 		err = rawcache.Keep(ctx, src, rawcache.Options{Dir: c.Dir, Mode: o.Prepare, Fields: fields, Warn: warn})
 		if err != nil {
 			return nil, errors.Join(err, src.Close())
@@ -145,8 +182,8 @@ func (c *Cache) Open(ctx context.Context, url string, fields []string, split str
 		CacheBytes: c.Size, Fields: fields, Split: split})
 }
 
-// Local replaces each argument that is a URL by the path of a complete copy in the cache, which
-// stays there until Close. Before it fetches one, it calls note with a line that has its path.
+// Local replaces each argument that is the URL of a dataset by the path of a complete copy in the cache, which
+// stays there until Close. An error of a URL without one is one of MayBeRaw. Before it fetches one, it calls note with a line that has its path.
 func (c *Cache) Local(ctx context.Context, args []string, note func(text string)) error {
 	for i, a := range args {
 		if !remote.IsURL(a) {

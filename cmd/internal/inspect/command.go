@@ -21,6 +21,7 @@ import (
 	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/remote"
 )
 
 const long = `Show fields, classes, statistics and the recipe of a dataset, and how to open it. DATASET is
@@ -71,7 +72,7 @@ func Command() *cobra.Command {
 				}
 				return cli.Print(cmd.OutOrStdout(), asJSON, v, v.Render)
 			}
-			if raw.Is(args[0]) {
+			if raw.Is(args[0]) || remote.IsURL(args[0]) { // of a dataset, it was replaced by a path
 				s, err := summary.DescribeRaw(cmd.Context(), args[0])
 				if err != nil {
 					return err
@@ -96,7 +97,11 @@ func Command() *cobra.Command {
 			return err
 		}
 		quiet, _ := cmd.Flags().GetBool("quiet") // not all have it
-		return cache.Local(cmd.Context(), args, cli.NewProgress(cmd.ErrOrStderr(), "inspect", quiet).Note)
+		err := cache.Local(cmd.Context(), args, cli.NewProgress(cmd.ErrOrStderr(), "inspect", quiet).Note)
+		if cmd.HasSubCommands() && datasetarg.MayBeRaw(err) {
+			return nil // raw samples, which this command describes and no other
+		}
+		return err
 	}
 	cmd.PersistentPostRun = func(*cobra.Command, []string) { cache.Close() }
 	cmd.AddCommand(show.Command(), verify.Command(), layout.Command(), preview.Command(), diff.Command(), stats.Command(),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -18,6 +19,9 @@ func (b *bench) openRemote() (*subject, error) {
 	url := b.o.Path
 	began := time.Now()
 	ds, err := b.o.Cache.Open(b.ctx, url, b.o.Fields, b.o.Split)
+	if datasetarg.MayBeRaw(err) {
+		return openSubject(b.o) // raw samples, which are read where they are
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (c *cacheFlags) check(args []string) error {
 		return &cli.UsageError{Arguments: fmt.Sprintf("needs one argument, SOURCE, not %d", len(args)), Problems: p}
 	}
 	if _, missing := os.Lstat(args[0]); missing == nil && !raw.Is(args[0]) {
-		p = append(p, fmt.Sprintf("SOURCE %s: it is not raw samples on this machine, such as a folder of images", args[0]))
+		p = append(p, fmt.Sprintf("SOURCE %s: it is not raw samples, such as a folder of images", args[0]))
 	}
 	c.source = args[0]
 	return cli.Usage(p...)
@@ -82,34 +82,38 @@ func (c *cacheFlags) run(cmd *cobra.Command) error {
 
 // make makes the dataset, or finds it complete.
 func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prepare.Summary, error) {
-	src, err := raw.Open(ctx, c.source, raw.Options{})
+	src, err := raw.Open(ctx, c.source, raw.Options{Warn: progress.Warn})
 	if err != nil {
 		return nil, err
 	}
+	defer src.Close()
 	entry, err := rawcache.Find(ctx, c.dir, src)
+	if err != nil {
+		return nil, err
+	}
 	config := prepare.DefaultConfig()
 	config.Images.Normalize = prepare.Normalize{Name: "none"}
 	config.Images.KeepEncoded = slices.ContainsFunc(src.Info().Fields, source.Field.Image)
-	if err := src.Close(); err != nil {
-		return nil, err
-	}
-	if err != nil {
-		return nil, err
-	}
-	config.Source, config.Dest, config.Resume = c.source, entry.Building(), true
+	config.Source, config.Dest, config.Resume = src.Mounted(), entry.Building(), true
 	if c.workers > 0 {
 		config.Workers = c.workers
 	}
 	if entry.Ready {
 		config.Dest = entry.Path
+	} else {
+		kept, err := entry.Keep(src)
+		if err != nil {
+			return nil, err
+		}
+		defer kept.Close()
 	}
 	s, err := prepare.Run(ctx, config, progress)
 	if err == nil && !entry.Ready {
-		err = entry.Publish(ctx, raw.Options{})
+		err = entry.Publish(ctx, c.source)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.Dest = entry.Path
+	s.Dest, s.Source.Path = entry.Path, c.source
 	return s, nil
 }

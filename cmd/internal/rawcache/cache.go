@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,23 +18,26 @@ import (
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
 
-// building and about are the ends of names next to a dataset: the one that is made, and what is known of it.
+// Ends of names next to a dataset: the one that is made, and what is known of it.
 const (
 	building = ".new"
 	about    = ".source.json"
+	fetched  = ".objects" // parts of objects of a bucket, until the dataset is complete
 )
 
 // ends are those of all names that an entry may have in the folder, the longest first.
-var ends = []string{about, building + ".building.lock", building + ".building", building + ".skipped.jsonl", building}
+var ends = []string{about, building + ".building.lock", building + ".building", building + ".skipped.jsonl", building,
+	fetched}
 
 // Entry is the dataset of a source in the cache.
 type Entry struct {
 	Name   string    `json:"name"`
 	Path   string    `json:"path"`   // of the dataset
-	Source string    `json:"source"` // the path of the source
+	Source string    `json:"source"` // the path or URL of the source
 	Used   time.Time `json:"used"`
 	Bytes  int64     `json:"bytes"`
 	Ready  bool      `json:"ready"` // the dataset is complete
@@ -66,9 +70,11 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := filepath.Abs(src.Path())
-	if err != nil {
-		return nil, err
+	path := src.Name()
+	if !remote.IsURL(path) {
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
 	}
 	name := src.Info().Name + "-" + print
 	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path}
@@ -80,10 +86,29 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 // Building is where the dataset is made.
 func (e *Entry) Building() string { return e.Path + building }
 
-// Publish gives the dataset that was made its name, if the source is still what the name says. Another process may
-// have done so.
-func (e *Entry) Publish(ctx context.Context, o raw.Options) error {
-	src, err := raw.Open(ctx, e.Source, o)
+// Keep has what is fetched of a source in a bucket stored next to the dataset, where all processes that read or prepare
+// it find it. Close the folder after the source.
+func (e *Entry) Keep(src *raw.Source) (io.Closer, error) {
+	if !remote.IsURL(e.Source) {
+		return io.NopCloser(nil), nil
+	}
+	parent, name, err := private.Parent(e.Path + fetched)
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	folder, err := private.Make(parent, name)
+	if err != nil {
+		return nil, err
+	}
+	src.Keep(folder)
+	return folder, nil
+}
+
+// Publish gives the dataset that was made of a source its name, if that is still what the name says. Another process
+// may have done so.
+func (e *Entry) Publish(ctx context.Context, path string) error {
+	src, err := raw.Open(ctx, path, raw.Options{})
 	if err != nil {
 		return err
 	}
@@ -101,9 +126,9 @@ func (e *Entry) Publish(ctx context.Context, o raw.Options) error {
 	}
 	err = os.Rename(e.Building(), e.Path)
 	if _, there := os.Stat(e.Path); err != nil && there == nil {
-		return private.RemoveOwn(e.Building())
+		err = private.RemoveOwn(e.Building())
 	}
-	return err
+	return errors.Join(err, private.RemoveOwn(e.Path+fetched))
 }
 
 // note writes which source the dataset is of, and that it is used now.

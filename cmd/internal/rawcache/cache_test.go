@@ -43,14 +43,14 @@ func TestPublish(t *testing.T) {
 		t.Fatalf("entry %+v", e)
 	}
 	makeDataset(t, e.Building())
-	if err := e.Publish(t.Context(), raw.Options{}); err != nil {
+	if err := e.Publish(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
 	if e = entryOf(t, dir, path); !e.Ready {
 		t.Error("it is not found")
 	}
 	makeDataset(t, e.Building())
-	if err := e.Publish(t.Context(), raw.Options{}); err != nil { // as another process did before
+	if err := e.Publish(t.Context(), path); err != nil { // as another process did before
 		t.Error(err)
 	}
 	list, err := List(dir)
@@ -77,7 +77,7 @@ func TestPublishOfAChangedSource(t *testing.T) {
 	e := entryOf(t, dir, path)
 	makeDataset(t, e.Building())
 	rawtest.Put(t, path, "cat/new.png", rawtest.Picture(t, ".png", 9, 9, 1))
-	if err := e.Publish(t.Context(), raw.Options{}); err == nil || !strings.Contains(err.Error(), "files were changed") {
+	if err := e.Publish(t.Context(), path); err == nil || !strings.Contains(err.Error(), "files were changed") {
 		t.Errorf("error %v", err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(e.Path)); err != nil || len(left) != 0 {

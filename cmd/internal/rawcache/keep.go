@@ -58,12 +58,16 @@ func Keep(ctx context.Context, src *raw.Source, o Options) error {
 	case o.Mode == Encoded:
 		return err
 	case err != nil:
-		o.Warn(notPrepared(src.Path(), err))
+		o.Warn(notPrepared(src.Name(), err))
+		return nil
+	}
+	if _, err := entry.Keep(src); err != nil { // the folder is open as long as the source may be read
+		o.Warn(notPrepared(src.Name(), err))
 		return nil
 	}
 	go func() {
 		if err := entry.make(ctx, src, o); err != nil && ctx.Err() == nil && !errors.Is(err, raw.ErrClosed) {
-			o.Warn(notPrepared(src.Path(), err))
+			o.Warn(notPrepared(src.Name(), err))
 		}
 	}()
 	return nil
@@ -91,7 +95,7 @@ var errBusy = errors.New("another process is building it")
 // make runs the command until the dataset is there, and has src use it.
 func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
 	for {
-		err := e.run(ctx, o.Dir)
+		err := e.run(ctx, src.Path(), o.Dir)
 		if _, missing := os.Stat(e.Path); missing == nil {
 			return e.use(src, o.Fields)
 		}
@@ -110,12 +114,12 @@ func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
 }
 
 // run runs the command once, at the lowest priority. It ends with this process, as it then cannot print its progress.
-func (e *Entry) run(ctx context.Context, dir string) error {
+func (e *Entry) run(ctx context.Context, path, dir string) error {
 	args, err := program()
 	if err != nil {
 		return err
 	}
-	args = append(args, "cache", "--progress", "json", "--json", "--cache-dir", dir, "--", e.Source)
+	args = append(args, "cache", "--progress", "json", "--json", "--cache-dir", dir, "--", path)
 	if nice, err := exec.LookPath("nice"); err == nil {
 		args = append([]string{nice, "-n", "19"}, args...)
 	}

@@ -8,20 +8,26 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/remote"
 )
 
 // FS is the objects of a bucket below a prefix. Its methods may be called from any goroutine.
-// They hold up to 128 MiB of blocks of objects, for all open files together.
+// They hold up to 128 MiB of blocks of objects, for all open files together, and as much of whole objects.
 type FS struct {
 	ctx    context.Context
 	client *requests.Client
 	prefix string // with a slash at its end, or empty
-	cache  *cache
+	blocks *cache
+	wholes *cache
+	listed atomic.Pointer[snapshot] // nil until List
+	kept   atomic.Pointer[kept]     // nil until Keep
 }
 
 // New returns the objects whose keys begin with prefix and a slash, or all for an empty
@@ -31,7 +37,7 @@ func New(ctx context.Context, c *requests.Client, prefix string) *FS {
 		prefix += "/"
 	}
 	f := &FS{ctx: ctx, client: c, prefix: prefix}
-	f.cache = newCache(f.load)
+	f.blocks, f.wholes = newCache(f.load), newCache(f.load)
 	return f
 }
 
@@ -68,10 +74,16 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	if err := check("stat", name); err != nil {
 		return nil, err
 	}
+	if i, known := f.known(name); known {
+		if i.name == "" {
+			return nil, failed("stat", name, fs.ErrNotExist)
+		}
+		return i, nil
+	}
 	if key := f.key(name); key != "" {
 		o, err := f.client.Stat(f.ctx, key)
 		if err == nil {
-			return info{name: path.Base(name), size: o.Size}, nil
+			return info{name: path.Base(name), size: o.Size, tag: o.ETag}, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, failed("stat", name, err)
@@ -91,6 +103,12 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := check("open", name); err != nil {
 		return nil, err
 	}
+	if s := f.listed.Load(); s.has(name) {
+		if list := s.folders[name]; list != nil {
+			return slices.Clone(list), nil
+		}
+		return nil, failed("open", name, fs.ErrNotExist)
+	}
 	prefix := f.folder(name)
 	var list []fs.DirEntry
 	for o, err := range f.client.List(f.ctx, prefix, "/") {
@@ -102,7 +120,7 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 		if !ok || base == "" || !fs.ValidPath(base) || strings.Contains(base, "/") {
 			continue // the mark of an empty folder, or a key that is not a path
 		}
-		list = append(list, fs.FileInfoToDirEntry(info{name: base, size: o.Size, dir: o.Folder}))
+		list = append(list, fs.FileInfoToDirEntry(info{name: base, size: o.Size, tag: o.ETag, dir: o.Folder}))
 	}
 	if len(list) == 0 {
 		return nil, failed("open", name, fs.ErrNotExist)
@@ -115,6 +133,9 @@ func (f *FS) ReadFile(name string, buf []byte) ([]byte, error) {
 	if err := check("open", name); err != nil {
 		return buf, err
 	}
+	if i, known := f.known(name); known && i.size <= maxWhole {
+		return f.readKnown(name, i, buf)
+	}
 	data, _, err := f.client.ReadAll(f.ctx, f.key(name), maxWhole)
 	if err != nil {
 		return buf, failed("read", name, err)
@@ -125,10 +146,40 @@ func (f *FS) ReadFile(name string, buf []byte) ([]byte, error) {
 	return append(buf, data...), nil
 }
 
+// readKnown appends the object that List found to buf. One that was replaced since is an error.
+func (f *FS) readKnown(name string, i info, buf []byte) ([]byte, error) {
+	if i.name == "" || i.dir {
+		return buf, failed("read", name, fs.ErrNotExist)
+	}
+	o := remote.Object{Key: f.key(name), Size: i.size, ETag: i.tag}
+	if i.size <= maxCached {
+		data, err := f.wholes.get(o, wholeObject)
+		if err != nil {
+			return buf, failed("read", name, err)
+		}
+		return append(buf, data...), nil
+	}
+	at := len(buf)
+	buf = slices.Grow(buf, int(i.size))[:at+int(i.size)]
+	if err := f.load(o, 0, buf[at:]); err != nil {
+		return buf[:at], failed("read", name, err)
+	}
+	return buf, nil
+}
+
 // Open implements fs.FS. It returns a vfs.File; that of a folder can only be listed.
 func (f *FS) Open(name string) (fs.File, error) {
 	if err := check("open", name); err != nil {
 		return nil, err
+	}
+	if i, known := f.known(name); known {
+		switch {
+		case i.name == "":
+			return nil, failed("open", name, fs.ErrNotExist)
+		case i.dir:
+			return folder{i}, nil
+		}
+		return &file{fsys: f, object: remote.Object{Key: f.key(name), Size: i.size, ETag: i.tag}, name: name}, nil
 	}
 	o, err := f.client.Stat(f.ctx, f.key(name))
 	if err != nil {
@@ -140,15 +191,27 @@ func (f *FS) Open(name string) (fs.File, error) {
 	return &file{fsys: f, object: o, name: name}, nil
 }
 
-// load reads a block of an object.
+// load reads a part of an object, from the folder of Keep if it is there.
 func (f *FS) load(o remote.Object, off int64, dst []byte) error {
-	return f.client.ReadAt(f.ctx, o, off, dst)
+	k := f.kept.Load()
+	name := ""
+	if k != nil && o.ETag != "" {
+		if name = partName(f.client.Name(o.Key), o, off, len(dst)); k.read(name, dst) {
+			return nil
+		}
+	}
+	err := f.client.ReadAt(f.ctx, o, off, dst)
+	if err == nil && name != "" {
+		k.write(name, dst)
+	}
+	return err
 }
 
 // info describes an object or folder.
 type info struct {
 	name string
 	size int64
+	tag  string // names the version of an object; "" if it is not known
 	dir  bool
 }
 
@@ -156,7 +219,7 @@ func (i info) Name() string       { return i.name }
 func (i info) Size() int64        { return i.size }
 func (i info) ModTime() time.Time { return time.Time{} }
 func (i info) IsDir() bool        { return i.dir }
-func (i info) Sys() any           { return nil }
+func (i info) Sys() any           { return vfs.Version(i.tag) }
 
 func (i info) Mode() fs.FileMode {
 	if i.dir {

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -197,7 +200,112 @@ func TestCacheIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(c.blocks) > maxBlocks {
+	if len(c.blocks) > cacheBytes/blockBytes {
 		t.Errorf("%d blocks", len(c.blocks))
 	}
+}
+
+// A folder that was listed is what it was before, without a request for names or sizes; what is elsewhere is asked for.
+func TestList(t *testing.T) {
+	c, f := mounted(t)
+	before := walk(t)
+	if err := f.List("photos"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, c, "photos/cat/5.jpg", []byte("later"))
+	if after := walk(t); !slices.Equal(before, after) {
+		t.Errorf("%v, and %v before it was listed", after, before)
+	}
+	for path, want := range map[string]string{"mem:/lab/photos/cat/3.jpg": "photos/cat/3.jpg", "mem:/lab/top.txt": "top.txt"} {
+		if data, err := vfs.ReadFile(path, nil); err != nil || string(data) != want {
+			t.Errorf("%s: %q, %v", path, data, err)
+		}
+	}
+	put(t, c, "photos/cat/2.jpg", []byte("photos/cat/2.gif"))
+	if _, err := vfs.ReadFile("mem:/lab/photos/cat/2.jpg", nil); !errors.Is(err, remote.ErrChanged) {
+		t.Errorf("an object that was replaced: %v", err)
+	}
+	for _, path := range []string{"mem:/lab/photos/cat/5.jpg", "mem:/lab/photos/cow"} {
+		if _, err := vfs.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if info, err := vfs.Stat("mem:/lab/photos"); err != nil || !info.IsDir() || info.Name() != "photos" {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := f.List("nothing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+func walk(t *testing.T) (names []string) {
+	t.Helper()
+	err := vfs.WalkDir("mem:/lab/photos", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		names = append(names, fmt.Sprint(path, info.Size(), info.Sys()))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// Parts that were kept are read only as they were written.
+func TestKeep(t *testing.T) {
+	b := &counting{Memory: &remote.Memory{}}
+	c := requests.NewClient(b, remote.Policy{Hedge: -1})
+	data := noise(1000)
+	put(t, c, "x", data)
+	dir := t.TempDir()
+	read := func(want int64) {
+		t.Helper()
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		fsys := New(t.Context(), c, "")
+		fsys.Keep(root)
+		b.reads.Store(0)
+		f, err := fsys.Open("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(data))
+		if _, err := f.(vfs.File).ReadAt(got, 0); err != nil || !bytes.Equal(got, data) || b.reads.Load() != want {
+			t.Errorf("%v; %d reads, want %d", err, b.reads.Load(), want)
+		}
+	}
+	read(1)
+	read(0)
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	path := filepath.Join(dir, files[0].Name())
+	for _, damage := range []func(file []byte) []byte{
+		func(file []byte) []byte { file[500] ^= 1; return file },
+		func(file []byte) []byte { return file[:999] },
+		func([]byte) []byte { return nil },
+	} {
+		file, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(path, damage(file), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		read(1)
+		read(0)
+	}
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	data = noise(999)
+	put(t, c, "x", data)
+	read(1) // a folder that takes nothing
 }

@@ -36,7 +36,7 @@ func DescribeRaw(ctx context.Context, path string) (*Raw, error) {
 	}
 	info := src.Info()
 	return &Raw{
-		Path: path, Kind: info.Kind, Records: src.Len(), Splits: info.Splits, Fields: src.Schema().Fields,
+		Path: src.Name(), Kind: info.Kind, Records: src.Len(), Splits: info.Splits, Fields: src.Schema().Fields,
 		Ignored: info.Ignored.Count, Hints: info.Hints,
 	}, src.Close()
 }

@@ -87,14 +87,20 @@ type Buckets struct {
 	Context context.Context
 	Warn    func(text string) // of requests that are repeated
 	open    []func()
-	roots   map[string]string // where buckets are mounted, by name
-	names   []string          // pairs: what places are called here, and for people
+	roots   map[string]mounted // by the name of the bucket
+	names   []string           // pairs: what places are called here, and for people
 }
 
 func (b *Buckets) Close() {
 	for _, f := range slices.Backward(b.open) {
 		f()
 	}
+}
+
+// mounted is a bucket that is mounted.
+type mounted struct {
+	path string
+	fsys *bucketfs.FS
 }
 
 // Client opens the bucket of a URL.
@@ -110,18 +116,24 @@ func (b *Buckets) Client(text string) (*requests.Client, *remote.URL, error) {
 
 // Mount returns a path for what a URL names; of what is on this machine it is the path itself.
 func (b *Buckets) Mount(text string) (string, error) {
+	path, _, _, err := b.MountFS(text)
+	return path, err
+}
+
+// MountFS is Mount that also returns the file system, and the key there; nil of what is on this machine.
+func (b *Buckets) MountFS(text string) (path string, fsys *bucketfs.FS, key string, err error) {
 	if !InBucket(text) {
-		return LocalPath(text), nil
+		return LocalPath(text), nil, "", nil
 	}
 	c, u, err := b.Client(text)
 	if err != nil {
-		return "", err
+		return "", nil, "", err
 	}
-	root, ok := b.roots[u.Name()]
+	m, ok := b.roots[u.Name()]
 	if !ok {
-		root = b.mountBucket(c, u)
+		m = b.mountBucket(c, u)
 	}
-	return filepath.Join(root, filepath.FromSlash(u.Key)), nil
+	return filepath.Join(m.path, filepath.FromSlash(u.Key)), m.fsys, u.Key, nil
 }
 
 func (b *Buckets) MountAll(texts []string) (paths []string, err error) {
@@ -136,18 +148,19 @@ func (b *Buckets) MountAll(texts []string) (paths []string, err error) {
 
 // mountBucket mounts a bucket that is not mounted yet. Its path has its name, with a number
 // where another one of that name is.
-func (b *Buckets) mountBucket(c *requests.Client, u *remote.URL) string {
+func (b *Buckets) mountBucket(c *requests.Client, u *remote.URL) mounted {
 	root := u.Scheme + ":/" + u.Bucket
 	for n := 2; vfs.Mounted(root); n++ {
 		root = fmt.Sprintf("%s:/%s~%d", u.Scheme, u.Bucket, n)
 	}
-	b.open = append(b.open, vfs.Mount(root, bucketfs.New(b.Context, c, "")))
+	m := mounted{root, bucketfs.New(b.Context, c, "")}
+	b.open = append(b.open, vfs.Mount(root, m.fsys))
 	b.names = append([]string{root, u.Scheme + "://" + u.Bucket}, b.names...)
 	if b.roots == nil {
-		b.roots = make(map[string]string)
+		b.roots = make(map[string]mounted)
 	}
-	b.roots[u.Name()] = root
-	return root
+	b.roots[u.Name()] = m
+	return m
 }
 
 // Text gives places the names that the user knows.

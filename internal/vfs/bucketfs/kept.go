@@ -1,0 +1,73 @@
+package bucketfs
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/remote"
+)
+
+// kept is a folder of parts of objects that were fetched, which the processes of a host share. A file is a part, and
+// its checksum.
+type kept struct{ root *os.Root }
+
+// Keep has what is fetched from now on stored in a folder, and read from it when it is needed again, also by other
+// processes. Only objects whose versions are known are stored. A folder that is full stores no more.
+func (f *FS) Keep(root *os.Root) { f.kept.Store(&kept{root}) }
+
+// partName names a part of a version of an object.
+func partName(object string, o remote.Object, off int64, n int) string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d", object, o.ETag, off, n))
+	return hex.EncodeToString(h[:16])
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const sumBytes = 4
+
+// read fills dst from a file. It reports whether that is there, whole and as it was written.
+func (k *kept) read(name string, dst []byte) bool {
+	f, err := k.root.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var sum [sumBytes]byte
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(dst)+sumBytes) {
+		return false
+	}
+	if _, err := io.ReadFull(f, dst); err != nil {
+		return false
+	}
+	_, err = io.ReadFull(f, sum[:])
+	return err == nil && binary.LittleEndian.Uint32(sum[:]) == crc32.Checksum(dst, castagnoli)
+}
+
+// write makes a file, unless something fails, such as a full disk.
+func (k *kept) write(name string, data []byte) {
+	temporary := name + "." + rand.Text()
+	f, err := k.root.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		_, err = f.Write(binary.LittleEndian.AppendUint32(nil, crc32.Checksum(data, castagnoli)))
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = private.Move(k.root, temporary, k.root, name)
+	}
+	if err != nil {
+		_ = k.root.Remove(temporary)
+	}
+}

@@ -1,0 +1,104 @@
+package raw
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/penstock/penstock/internal/vfs/bucketfs"
+	"github.com/penstock/penstock/prepare/internal/commit/upload"
+	"github.com/penstock/penstock/remote"
+)
+
+// place is where a source is read: a path here or, of a URL, where its bucket is mounted.
+type place struct {
+	text    string // as it was given
+	path    string
+	buckets *upload.Buckets
+	fsys    *bucketfs.FS  // nil of what is on this machine
+	early   bool          // what is read stays in memory for a while, so that it can be read before it is needed
+	ahead   chan struct{} // holds a value for each record that is read before it is needed
+	reading sync.WaitGroup
+}
+
+// mostAhead is how many records of a bucket are read at a time before they are needed: at 50 ms a request, and
+// 100 KB an image, that is 128 MB/s.
+const mostAhead = 64
+
+// openPlace mounts the bucket of a URL. Folders are listed at once.
+func openPlace(ctx context.Context, text string, warn func(string)) (*place, error) {
+	if warn == nil {
+		warn = func(string) {}
+	}
+	p := &place{text: text, buckets: &upload.Buckets{Context: ctx, Warn: warn}, ahead: make(chan struct{}, mostAhead)}
+	key, err := "", error(nil)
+	p.path, p.fsys, key, err = p.buckets.MountFS(text)
+	if err == nil && p.fsys != nil {
+		err = p.list(key)
+	}
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// namingFiles are the ends of names of files that name images next to them.
+var namingFiles = []string{".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".yaml", ".yml"}
+
+// list lists the folder that a source is, or that its files are in. A web server lists nothing.
+func (p *place) list(key string) error {
+	if key == "" {
+		key = "."
+	}
+	if p.early = true; strings.ContainsAny(key, "*?[{") {
+		return nil
+	}
+	if slices.Contains(namingFiles, strings.ToLower(path.Ext(key))) {
+		key = path.Dir(key)
+	} else if info, err := p.fsys.Stat(key); err != nil || !info.IsDir() {
+		return nil // its opener reports what is wrong
+	}
+	err := p.fsys.List(key)
+	if p.early = err == nil; err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return p.buckets.Explain(err)
+	}
+	return nil
+}
+
+// name returns the place for people, without secrets.
+func (p *place) name() string {
+	if p.fsys == nil {
+		return p.text
+	}
+	return remote.Redact(p.text)
+}
+
+// fetch calls read in a goroutine of its own, unless too many of them are under way.
+func (p *place) fetch(read func()) {
+	select {
+	case p.ahead <- struct{}{}:
+		p.reading.Go(func() {
+			defer func() { <-p.ahead }()
+			read()
+		})
+	default:
+	}
+}
+
+func (p *place) close() {
+	p.reading.Wait()
+	p.buckets.Close()
+}
+
+// keep has what is fetched of a bucket stored in a folder.
+func (p *place) keep(root *os.Root) {
+	if p.fsys != nil {
+		p.fsys.Keep(root)
+	}
+}

@@ -1,0 +1,171 @@
+package prepare
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/internal/testkit/webtest"
+	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/remote"
+)
+
+// openRaw opens a source until the end of the test.
+func openRaw(t *testing.T, path string, o OpenOptions) *raw.Source {
+	t.Helper()
+	src, err := Open(t.Context(), path, o)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return src
+}
+
+// allValues returns the values of all records, field by field.
+func allValues(t *testing.T, src *raw.Source) (all [][]byte) {
+	t.Helper()
+	indices := make([]int, src.Len())
+	for i := range indices {
+		indices[i] = len(indices) - 1 - i
+	}
+	for _, spec := range src.Specs() {
+		all = append(all, values(t, src, spec, indices))
+	}
+	return all
+}
+
+func fingerprint(t *testing.T, src *raw.Source) string {
+	t.Helper()
+	print, err := src.Fingerprint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return print
+}
+
+// A source in a bucket has the records of the same one here, and a fingerprint that changes with any object.
+func TestOpenInBucket(t *testing.T) {
+	for name, path := range rawSources(t) {
+		b := &slowBucket{Memory: &remote.Memory{Name: "s3://lab", Pages: 7}}
+		useURLs(t, b)
+		folder := path
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			folder = filepath.Dir(path) // a table names files next to it
+		}
+		fillBucket(t, b, folder, "raw")
+		url := "s3://lab/raw"
+		if folder != path {
+			url += "/" + filepath.Base(path)
+		}
+		here, there := openRaw(t, path, OpenOptions{}), openRaw(t, url, OpenOptions{})
+		if there.Path() != url || there.Len() != here.Len() || !slices.EqualFunc(allValues(t, here), allValues(t, there), bytes.Equal) {
+			t.Errorf("%s: %d records of %s, and %d of %s", name, there.Len(), url, here.Len(), path)
+		}
+		before := fingerprint(t, there)
+		if again := fingerprint(t, openRaw(t, url, OpenOptions{})); again != before {
+			t.Errorf("%s: two fingerprints of one source", name)
+		}
+		key := slices.Sorted(slices.Values(keysOf(t, b, "raw")))[0]
+		if folder != path {
+			key = "raw/" + filepath.Base(path)
+		}
+		data, err := os.ReadFile(filepath.Join(folder, strings.TrimPrefix(key, "raw")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Put(key, data) // the same bytes, and another version
+		if again := fingerprint(t, openRaw(t, url, OpenOptions{})); again == before {
+			t.Errorf("%s: the fingerprint stayed when %s was replaced", name, key)
+		}
+	}
+}
+
+// A part that was fetched into a folder is not fetched again by another process; an object that was replaced is an error, and
+// never the bytes of another version.
+func TestOpenInBucketKeeps(t *testing.T) {
+	path := rawtest.Folder(t, 12)
+	b := useBucket(t, path)
+	dir := t.TempDir()
+	var want [][]byte
+	for run := range 2 {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		src := openRaw(t, "s3://lab/photos", OpenOptions{})
+		src.Keep(root)
+		reads := b.reads.Load()
+		got := allValues(t, src)
+		if run == 0 {
+			want = got
+		} else if n := b.reads.Load() - reads; n > 0 || !slices.EqualFunc(got, want, bytes.Equal) {
+			t.Errorf("%d requests for what is in the folder", n)
+		}
+	}
+	src := openRaw(t, "s3://lab/photos", OpenOptions{})
+	key := keysOf(t, b, "photos/cat")[1]
+	b.Put(key, rawtest.Picture(t, ".png", 9, 9, 1))
+	if _, err := src.GatherRagged(t.Context(), "images", []int{1}, make([]int64, 2), nil); err == nil ||
+		!strings.Contains(err.Error(), "was replaced while it was read") || !strings.Contains(err.Error(), strings.TrimPrefix(key, "photos/")) {
+		t.Errorf("an object that was replaced: %v", err)
+	}
+}
+
+// Records of a bucket are fetched before they are needed, each once.
+func TestOpenInBucketPrefetches(t *testing.T) {
+	path := rawtest.Folder(t, 12)
+	b := useBucket(t, path)
+	src := openRaw(t, "s3://lab/photos", OpenOptions{})
+	before := b.reads.Load()
+	for i := range src.Len() {
+		if err := src.Prefetch("images", i, i+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allValues(t, src)
+	if n := b.reads.Load() - before; n > 12 {
+		t.Errorf("%d requests for 12 files", n)
+	}
+}
+
+// Sources on a web server and on the Hub are those of the files, and have fingerprints.
+func TestOpenOnTheWeb(t *testing.T) {
+	dir := t.TempDir()
+	photos := rawtest.Folder(t, 6)
+	if err := os.CopyFS(filepath.Join(dir, "photos"), os.DirFS(photos)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(dir, os.DirFS(filepath.Dir(tarOf(t, photos)))); err != nil {
+		t.Fatal(err)
+	}
+	var faults atomic.Int64
+	files := httptest.NewServer(webtest.Faulty(webtest.Files(os.DirFS(dir)), &faults))
+	defer files.Close()
+	hub := httptest.NewServer(webtest.Faulty(&webtest.Hub{
+		Dataset: "lab/ds", Branch: "main", Commit: strings.Repeat("12345678", 5), Files: os.DirFS(dir), CDN: files.URL, Page: 3,
+	}, &faults))
+	defer hub.Close()
+	t.Setenv("HF_ENDPOINT", hub.URL)
+	tars, err := filepath.Glob(filepath.Join(dir, "*.tar"))
+	if err != nil || len(tars) != 1 {
+		t.Fatal(tars, err)
+	}
+	tar := filepath.Base(tars[0])
+	for url, here := range map[string]string{files.URL + "/" + tar: tars[0], "hf://datasets/lab/ds/" + tar: tars[0], "hf://datasets/lab/ds/photos": photos} {
+		src := openRaw(t, url, OpenOptions{})
+		if !slices.EqualFunc(allValues(t, openRaw(t, here, OpenOptions{})), allValues(t, src), bytes.Equal) {
+			t.Errorf("%s has other records", url)
+		}
+		fingerprint(t, src)
+	}
+	if _, err := Open(t.Context(), files.URL+"/photos", OpenOptions{}); err == nil || !strings.Contains(err.Error(), files.URL+"/photos") {
+		t.Errorf("a folder of a web server: %v", err)
+	}
+}
