@@ -49,7 +49,10 @@ func (o Options) fields(src Source) ([]fill.Field, error) {
 	}
 	groups, err := o.checkGeometry(out)
 	if errs = append(errs, err); errors.Join(errs...) == nil {
-		errs = append(errs, o.lead(out, groups))
+		if err = o.lead(out, groups); err == nil {
+			out, err = o.padded(out)
+		}
+		errs = append(errs, err)
 	}
 	for _, f := range out {
 		if t, is := o.Transforms[f.In.Name].(Masks); is && !f.Led {
@@ -97,8 +100,8 @@ func (o Options) checkGeometry(fields []fill.Field) ([]geometry.Group, error) {
 		if t, ok := o.Transforms[f.In.Name].(mover); ok {
 			g.Pipeline = t.geometry()
 		}
-		if t, ok := o.Transforms[f.In.Name].(Images); ok && g.Spec.Layout == "" && len(g.Spec.Shape) == 3 {
-			g.Spec.Layout = strings.ToUpper(t.Layout.String())
+		if t, ok := o.Transforms[f.In.Name].(mover); ok && g.Spec.Layout == "" && len(g.Spec.Shape) == 3 {
+			g.Spec.Layout = axes(t.options().Layout)
 		}
 		list = append(list, g)
 	}
@@ -134,15 +137,6 @@ func (o Options) field(spec tensor.Spec) (fill.Field, error) {
 	}
 	f.Size = f.Out.RecordBytes()
 	return f, nil
-}
-
-// validateRagged reports what cannot be done with records of different lengths.
-func (o Options) validateRagged(spec tensor.Spec) error {
-	if o.OnError == Blank {
-		return fmt.Errorf("field %q: OnError Blank has no length for a record of variable length; take Backfill, or "+
-			"transform by Pad", spec.Name)
-	}
-	return nil
 }
 
 // pick returns the fields that o names.

@@ -53,14 +53,19 @@ func (t Images) Output(in tensor.Spec) (tensor.Spec, error) {
 	if err != nil {
 		return tensor.Spec{}, err
 	}
-	spec := tensor.Spec{Name: in.Name, DType: out.DType, Shape: out.Shape(), Layout: tensor.HWC}
+	spec := tensor.Spec{Name: in.Name, DType: out.DType, Shape: out.Shape(), Layout: axes(out.Layout)}
 	if out.DType == tensor.Invalid {
 		spec.DType = tensor.Uint8
 	}
-	if out.Layout == transforms.CHW {
-		spec.Layout = tensor.CHW
-	}
 	return spec, nil
+}
+
+// axes returns a layout as a Spec has it.
+func axes(l transforms.Layout) string {
+	if l == transforms.CHW {
+		return tensor.CHW
+	}
+	return tensor.HWC
 }
 
 func (t Images) outputOfPixels(in tensor.Spec) (transforms.Info, error) {
@@ -73,8 +78,39 @@ func (t Images) outputOfPixels(in tensor.Spec) (transforms.Info, error) {
 		return info, err
 	}
 	info.Layout = transforms.HWC
-	return p.Output(info)
+	out, err := p.Output(info)
+	if err != nil {
+		return out, err
+	}
+	return out, oneSize(p, info, out)
 }
+
+// someDraws are random streams for which a pipeline must make one size.
+const someDraws = 16
+
+// oneSize reports a pipeline that makes of images of one size some of another size than out.
+func oneSize(p *transforms.Pipeline, in, out transforms.Info) error {
+	if !p.Random() {
+		return nil
+	}
+	run, w, h := p.Runner(), float32(in.W), float32(in.H)
+	middle := []float32{w / 4, h / 4, 3 * w / 4, 3 * h / 4} // a box, by which some transforms choose a part
+	for i := range uint64(someDraws) {
+		moves, err := run.Moves(in, transforms.NewRand(1, 0, i), middle)
+		if err != nil {
+			return nil // labels cannot follow, or a record fails: both are reported where they matter
+		}
+		if w, h := moves.Size(); w != out.W || h != out.H {
+			return fmt.Errorf("the pipeline makes %dx%d pixels of some images, but %dx%d of another; %s", out.W, out.H, w, h,
+				oneSizeBy)
+		}
+	}
+	return nil
+}
+
+// oneSizeBy says what to do about a pipeline that makes several sizes.
+const oneSizeBy = "have it make one size, by RandomResizedCrop, CenterCrop, or Resize to height and width, or pad " +
+	"each batch to its largest: PadImages in Go, batch_transforms=PadToLargest() in Python"
 
 // pipeline returns the Pipeline for stored pixels. Records keep the layout that they have, unless the Pipeline chooses
 // one.
@@ -198,9 +234,8 @@ func (t Images) outputOfFiles(tensor.Spec) (out transforms.Info, err error) {
 		case from == [2]int{}:
 			out, from = o, size
 		case o != out:
-			return out, fmt.Errorf("the pipeline makes %v of an image of %dx%d pixels, and %v of one of %dx%d; have it make "+
-				"one size, by RandomResizedCrop, CenterCrop, or Resize to height and width",
-				out, from[0], from[1], o, size[0], size[1])
+			return out, fmt.Errorf("the pipeline makes %v of an image of %dx%d pixels, and %v of one of %dx%d; %s", out, from[0],
+				from[1], o, size[0], size[1], oneSizeBy)
 		}
 	}
 	if from != [2]int{} {

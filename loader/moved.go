@@ -33,48 +33,62 @@ func (t Masks) ID() string { return "masks(" + t.DType.String() + ")" }
 type mover interface {
 	Transform
 	geometry() *transforms.Pipeline
+	options() Images
+	sized() bool // its images have sizes of their own
 	joint(in tensor.Spec, m *geometry.Mover) (jointFunc, error)
 }
 
 var _ mover = Images{}
 
 // jointFunc makes the record of an image and, by a Mover, of what lies on it.
-type jointFunc func(dst, src []byte, outs, ins [][]byte, r Record) error
+//
+// It returns dst, or longer memory in place of it if the image's size is only known when it is made.
+type jointFunc func(dst, src []byte, outs, ins [][]byte, r Record) ([]byte, error)
 
 func (t Images) geometry() *transforms.Pipeline { return t.Pipeline }
 
+func (t Images) options() Images { return t }
+
+func (t Images) sized() bool { return false }
+
+// opener returns a Runner, and what makes of a record what it reads: for image files, with a decoder of its own.
+func (t Images) opener(in tensor.Spec) (*transforms.Runner, func(src []byte) (transforms.Source, error), error) {
+	if isEncoded(in) {
+		d := imagefile.New(imagefile.Options{MaxPixels: t.MaxPixels, Orient: t.Orient})
+		return t.Pipeline.Runner(), func(src []byte) (transforms.Source, error) { return d.Open(src) }, nil
+	}
+	info, err := t.info(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := t.pipeline(info.Layout)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.Runner(), func(src []byte) (transforms.Source, error) { return transforms.SourceOf(info, src) }, nil
+}
+
 // joint returns a function with a Runner of its own and, for image files, a decoder.
 func (t Images) joint(in tensor.Spec, m *geometry.Mover) (jointFunc, error) {
-	var open func(src []byte) (transforms.Source, error)
-	p := t.Pipeline
-	if isEncoded(in) {
-		open = imagefile.New(imagefile.Options{MaxPixels: t.MaxPixels, Orient: t.Orient}).Open
-	} else {
-		info, err := t.info(in)
-		if err != nil {
-			return nil, err
-		}
-		if p, err = t.pipeline(info.Layout); err != nil {
-			return nil, err
-		}
-		open = func(src []byte) (transforms.Source, error) { return transforms.SourceOf(info, src) }
+	run, open, err := t.opener(in)
+	if err != nil {
+		return nil, err
 	}
-	run := p.Runner()
-	return func(dst, src []byte, outs, ins [][]byte, r Record) error {
+	return func(dst, src []byte, outs, ins [][]byte, r Record) ([]byte, error) {
 		boxes, err := m.Begin(ins)
 		if err != nil {
-			return err
+			return dst, err
 		}
 		image, err := open(src)
 		if err != nil {
-			return err
+			return dst, err
 		}
 		moves, err := run.DoMoves(dst, image, r.Rand(), boxes)
 		if err != nil {
-			return err
+			return dst, err
 		}
 		_, err = m.Finish(moves, outs, ins)
-		return err
+		return dst, err
 	}, nil
 }
 
@@ -83,11 +97,18 @@ func (o Options) lead(fields []fill.Field, groups []geometry.Group) error {
 	for _, g := range groups {
 		image := &fields[g.Image]
 		out := sizeOf(image.Out)
+		padded := o.Transforms[image.In.Name].(mover).sized()
+		if padded {
+			out = transforms.Info{H: fill.Height, W: fill.Width}
+		}
 		for _, k := range g.Follows {
 			f := &fields[k]
-			moved := o.follower(f.In).Output(out)
+			moved := o.follower(f.In, padded).Output(out)
 			f.Led, f.Converts, f.Out = true, true, moved
 			if t := o.own(f.In); t != nil {
+				if padded && f.In.Content == tensor.Mask {
+					return fmt.Errorf("field %q: masks that PadImages pads take no other Transform than Masks", f.In.Name)
+				}
 				var err error
 				if f.Out, err = t.Output(moved); err != nil {
 					return fmt.Errorf("field %q: transform: %w", f.In.Name, err)
@@ -107,10 +128,19 @@ func (o Options) lead(fields []fill.Field, groups []geometry.Group) error {
 	return nil
 }
 
-// follower returns how a field follows an image.
-func (o Options) follower(in tensor.Spec) geometry.Follower {
+// validateRagged reports what cannot be done with records of different lengths.
+func (o Options) validateRagged(spec tensor.Spec) error {
+	if o.OnError == Blank {
+		return fmt.Errorf("field %q: OnError Blank has no length for a record of variable length; take Backfill, or "+
+			"transform by Pad", spec.Name)
+	}
+	return nil
+}
+
+// follower returns how a field follows an image, which may have a size that is known when it is made.
+func (o Options) follower(in tensor.Spec, sized bool) geometry.Follower {
 	m, _ := o.Transforms[in.Name].(Masks)
-	return geometry.Follower{In: in, DType: m.DType}
+	return geometry.Follower{In: in, DType: m.DType, Sized: sized}
 }
 
 // own returns the Transform that works on a field after it was moved; nil for none.
@@ -140,7 +170,10 @@ func (c *setup) jointFunc(f *fill.Field, id int) (fill.JointFunc, error) {
 	var after []afterMove
 	for k, at := range f.Leads {
 		led := &c.plan.Fields[at]
-		follows = append(follows, c.opts.follower(led.In))
+		if led.Made() { // the sizes of images
+			continue
+		}
+		follows = append(follows, c.opts.follower(led.In, f.Padding != nil))
 		own := c.opts.own(led.In)
 		if own == nil {
 			continue
@@ -156,31 +189,28 @@ func (c *setup) jointFunc(f *fill.Field, id int) (fill.JointFunc, error) {
 		}
 		after = append(after, a)
 	}
-	maxPixels := 0
-	if images, ok := c.opts.Transforms[f.In.Name].(Images); ok {
-		maxPixels = images.MaxPixels
-	}
-	do, err := t.joint(f.In, geometry.NewMover(t.geometry(), follows, maxPixels))
+	do, err := t.joint(f.In, geometry.NewMover(t.geometry(), follows, t.options().MaxPixels))
 	if err != nil {
 		return nil, err
 	}
-	return func(dst, src []byte, outs, ins [][]byte, r *fill.Record) error {
+	return func(dst, src []byte, outs, ins [][]byte, r *fill.Record) ([]byte, error) {
 		record := c.record(r)
 		for i := range after {
 			a := &after[i]
 			a.dst, outs[a.led] = outs[a.led], a.moved
 		}
-		if err := do(dst, src, outs, ins, record); err != nil {
-			return err
+		dst, err := do(dst, src, outs, ins, record)
+		if err != nil {
+			return dst, err
 		}
 		for i := range after {
 			a := &after[i]
 			a.moved, outs[a.led] = outs[a.led], a.dst
 			if err := a.do(a.dst, a.moved, record); err != nil {
-				return fmt.Errorf("%s: %w", follows[a.led].In.Name, err)
+				return dst, fmt.Errorf("%s: %w", follows[a.led].In.Name, err)
 			}
 		}
-		return nil
+		return dst, nil
 	}, nil
 }
 

@@ -252,7 +252,7 @@ func (t AugMix) Build(p *Plan) error {
 			return err
 		}
 	}
-	p.moves.lost = p.at + 1 // the image is there several times, each moved otherwise
+	p.moves.lost = p.at // the image is there several times, each moved otherwise
 	return addMix(p, mixEnd, 0)
 }
 

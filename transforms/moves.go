@@ -17,7 +17,7 @@ type Moves struct {
 	options LabelOptions
 	masks   MaskMover // its memory of the fields of elastic moves
 	field   int       // 1 + the number of the move whose field masks has; 0 for none
-	lost    int       // 1 + the number of the transform that moves pixels in a way that is not known; 0 for none
+	lost    Transform // moves pixels in a way that is not known; nil for none
 }
 
 // A move is what one operation does.
@@ -46,7 +46,7 @@ const (
 )
 
 func (m *Moves) reset(w, h int) {
-	m.w, m.h, m.list, m.options, m.lost, m.field = w, h, m.list[:0], LabelOptions{}, 0, 0
+	m.w, m.h, m.list, m.options, m.lost, m.field = w, h, m.list[:0], LabelOptions{}, nil, 0
 }
 
 // add enters what was done to the image, which is w by h pixels now.
@@ -57,6 +57,15 @@ func (m *Moves) add(kind moveKind, w, h int, at [4]int, a ...float64) {
 
 // Still returns the Moves of an image of w x h pixels that stays as it is.
 func Still(w, h int) *Moves { return &Moves{w: w, h: h} }
+
+// Err returns an error if a transform moved pixels in a way that is not known, which labels cannot follow.
+func (m *Moves) Err() error {
+	if m.lost == nil {
+		return nil
+	}
+	return fmt.Errorf("transform %s: masks, boxes and keypoints cannot follow what it does to pixels; leave it "+
+		"out, or these", opName(m.lost))
+}
 
 // IsStill reports whether nothing moves.
 func (m *Moves) IsStill() bool { return len(m.list) == 0 }

@@ -60,8 +60,8 @@ func (p *Pipeline) build(plan *Plan, in Info, rnd Rand) error {
 	if err := plan.reset(in, rnd); err != nil {
 		return err
 	}
-	for i, t := range p.ts {
-		plan.at = i
+	for _, t := range p.ts {
+		plan.at = t
 		err := errMultiplied
 		if plan.matrix == nil {
 			err = t.Build(plan)

@@ -22,7 +22,7 @@ type Plan struct {
 	mean   []float64   // is subtracted before
 	moves  Moves       // where pixels go
 	boxes  []float32   // that lie on the image, before all; nil if it has none
-	at     int         // the number of the transform that is built
+	at     Transform   // that is built
 }
 
 // An ImageOp changes an image as a whole: m has no gaps. It works in place, or shapes other
@@ -114,7 +114,7 @@ func (p *Plan) open() *pass {
 // Apply has op change the image, which becomes w by h pixels. It costs a pass of its own. Masks, boxes and
 // keypoints cannot follow, as nothing says where the pixels go: see Recolor.
 func (p *Plan) Apply(op ImageOp, w, h int, args ...float64) error {
-	p.moves.lost = p.at + 1
+	p.moves.lost = p.at
 	return p.apply(op, w, h, args...)
 }
 

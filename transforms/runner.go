@@ -60,11 +60,27 @@ func (r *Runner) Moves(in Info, rnd Rand, boxes []float32) (*Moves, error) {
 	err := r.prepare(in, rnd)
 	r.plan.boxes = nil
 	m := &r.plan.moves
-	if at := m.lost - 1; err == nil && at >= 0 {
-		err = fmt.Errorf("transform %s: masks, boxes and keypoints cannot follow what it does to pixels; leave it "+
-			"out, or these", opName(r.p.ts[at]))
+	if err == nil {
+		err = m.Err()
 	}
 	return m, err
+}
+
+// DoSized is DoMoves for a pipeline whose images have sizes of their own: it returns the record in the memory of dst,
+// or in new memory if that is too short, and what it is. Moves.Err says whether labels can follow.
+func (r *Runner) DoSized(dst []byte, src Source, rnd Rand, boxes []float32) ([]byte, Info, *Moves, error) {
+	r.plan.boxes = boxes
+	err := r.prepare(InfoOf(src), rnd)
+	r.plan.boxes = nil
+	if err != nil {
+		return dst, Info{}, nil, err
+	}
+	if n := r.plan.info.Bytes(); cap(dst) < n {
+		dst = make([]byte, n)
+	} else {
+		dst = dst[:n]
+	}
+	return dst, r.plan.info, &r.plan.moves, r.do(dst, src)
 }
 
 // DoRand is Do with the random stream of the record.

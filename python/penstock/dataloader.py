@@ -112,7 +112,7 @@ class DataLoader:
         contents: The contents of fields, where the dataset does not say so: {"boxes": "boxes", "seg": "mask"}.
         independent: Names of fields that do not lie on what other image fields show: numbers that are
             not boxes or points, the picture of another camera.
-        batch_transforms: MixUp, CutMix, LabelSmoothing or RandomChoice of penstock.transforms, or a
+        batch_transforms: MixUp, CutMix, LabelSmoothing, RandomChoice or PadToLargest of penstock.transforms, or a
             list of them.
         rank, world_size: Which slice of the global batch, ``batch_size * world_size`` records, this
             process gets: what a DistributedSampler is for. ``rank="auto"`` takes both from

@@ -21,11 +21,12 @@ def detection(
             images, targets = penstock.torch.detection(batch)
             losses = model(images, targets)                 # fasterrcnn_resnet50_fpn, maskrcnn, keypointrcnn
 
-    Tensors are views of the batch, but for labels, and flags as int64.
+    Tensors are views of the batch, but for labels, and flags as int64. Of images that ``PadToLargest`` has padded, and
+    masks on them, they are the parts that were there before.
 
     Args:
         batch: A batch of a DataLoader with output="torch", or a penstock.Batch of tensors.
-        images: The field of images, all of one size.
+        images: The field of images.
         fields: The fields of the targets by their names there: ``{"boxes": "bbox", "labels": "category"}``. None is every other
             field, by its own name.
         first_label: The number of the first class: torchvision's models take 0 for the background.
@@ -34,13 +35,14 @@ def detection(
     Raise KeyError for a field that the batch does not have, TypeError for one that is not a tensor.
     """
     names = [name for name, _ in batch.items()] if hasattr(batch, "items") else list(batch.arrays)
-    chosen = {name: name for name in names if name != images} if fields is None else dict(fields)
+    sizes = f"{images}_sizes"
+    chosen = {name: name for name in names if name not in (images, sizes)} if fields is None else dict(fields)
     for name in [images, *chosen.values()]:
         if name not in names:
             raise KeyError(f"no field {name!r}; there are: {', '.join(names)}")
     pictures = batch[images]
     if not isinstance(pictures, torch.Tensor) or pictures.ndim != 4:
-        wanted = 'a tensor of images of one size is expected, as output="torch" and transforms make it'
+        wanted = 'a tensor of images of one size, or padded to one, is expected, as output="torch" and transforms make it'
         raise TypeError(f"field {images!r} is {_kind(pictures)}; {wanted}")
     columns: dict[str, list[Any]] = {}
     for key, name in chosen.items():
@@ -49,9 +51,25 @@ def detection(
             columns[key] = _target(key, values, first_label)
         elif fields is not None:
             raise TypeError(f"field {name!r} is {_kind(values)}, not a tensor")
-    wrap = _wrappers((int(pictures.shape[-2]), int(pictures.shape[-1]))) if tv_tensors else {}
-    listed = [wrap.get("image", _same)(picture) for picture in pictures.unbind()]
-    return listed, [{key: wrap.get(key, _same)(values[i]) for key, values in columns.items()} for i in range(len(listed))]
+    whole = (int(pictures.shape[-2]), int(pictures.shape[-1]))
+    of = [(int(h), int(w)) for h, w in batch[sizes]] if sizes in names else [whole] * len(pictures)
+    if sizes in names:
+        for key in columns.keys() & {"mask", "masks"}:
+            columns[key] = [mask[..., :h, :w] for mask, (h, w) in zip(columns[key], of)]
+    wraps = [_wrappers(size) if tv_tensors else {} for size in of]
+    listed = [wrap.get("image", _same)(picture[..., :h, :w]) for wrap, picture, (h, w) in zip(wraps, pictures, of)]
+    return listed, [{key: wrap.get(key, _same)(values[i]) for key, values in columns.items()} for i, wrap in enumerate(wraps)]
+
+
+def padding_mask(batch: Any, images: str = "images") -> torch.Tensor:
+    """Return which pixels of images that ``PadToLargest`` has padded are not theirs, as a bool of shape (records, height, width).
+
+    It is the mask of DETR's NestedTensor; ``~padding_mask(batch)`` is the pixel_mask of transformers.
+    """
+    pictures, sizes = batch[images], batch[f"{images}_sizes"]
+    height, width = torch.arange(pictures.shape[-2]), torch.arange(pictures.shape[-1])
+    within = (height < sizes[:, :1].cpu())[:, :, None] & (width < sizes[:, 1:].cpu())[:, None, :]
+    return ~within.to(pictures.device)
 
 
 def _target(key: str, values: torch.Tensor | Jagged, first_label: int) -> list[Any]:

@@ -152,9 +152,7 @@ def from_json(entry: Any) -> Field:
         raise CorruptError(f"field {name!r}: a name is 1 to 100 letters, digits, _ and -, not starting with -")
     if dtype not in STORAGE or entry.get("storage") != STORAGE[dtype]:
         raise CorruptError(f"field {name!r}: unknown dtype {dtype!r} with storage {entry.get('storage')!r}")
-    shape = entry.get("shape")
-    if not isinstance(shape, list) or len(shape) > 7 or not all(type(n) is int and n > 0 for n in shape) or math.prod(shape) > _MAX_VALUES:
-        raise CorruptError(f"field {name!r}: {shape!r:.200} is no shape")
+    shape = shape_of(entry.get("shape"), name)
     classes = entry.get("classes") or []
     words = {key: entry.get(key, "") for key in ("layout", "content", "image", "instances")}
     if not all(isinstance(text, str) for text in [*words.values(), *(classes if isinstance(classes, list) else [None])]):
@@ -162,12 +160,19 @@ def from_json(entry: Any) -> Field:
     return Field(
         name=name,
         dtype=dtype,
-        shape=tuple(shape),
+        shape=shape,
         classes=tuple(classes),
         normalization=normalization_of(entry.get("normalization")),
         ragged=bool(entry.get("ragged", False)),
         **words,
     )
+
+
+def shape_of(shape: Any, name: str) -> tuple[int, ...]:
+    """Return the shape that an entry or a message says, if it is one."""
+    if not isinstance(shape, list) or len(shape) > 7 or not all(type(n) is int and n > 0 for n in shape) or math.prod(shape) > _MAX_VALUES:
+        raise CorruptError(f"field {name!r}: {shape!r:.200} is no shape")
+    return tuple(shape)
 
 
 def normalization_of(entry: Any) -> Normalization | None:

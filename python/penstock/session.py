@@ -17,8 +17,8 @@ import numpy as np
 
 from . import process
 from .batch import LoaderBatch, made
-from .errors import Error, NotFoundError
-from .field import STORAGE, Field, from_json
+from .errors import CorruptError, Error, NotFoundError
+from .field import STORAGE, Field, from_json, shape_of
 from .ragged import Ragged
 from .request import MAX_SLOTS, Request
 from .shared import Lent, Rows, SharedMemory, Slot
@@ -369,6 +369,11 @@ class Session:
 
 def _values(slot: Slot, f: Field, rows: Rows, count: int, place: Any) -> np.ndarray | Ragged:
     at = number(place, "at")
+    if "shape" in place:  # which this batch has of its own
+        try:
+            rows = Rows(f.storage, shape_of(place["shape"], f.name))
+        except CorruptError as e:
+            raise Malformed(str(e)) from None
     if not f.ragged:
         return slot.array(at, rows, count)
     total = number(place, "rows") if "rows" in place else 0

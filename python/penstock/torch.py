@@ -28,7 +28,7 @@ from torch.utils.data import get_worker_info
 
 from .batch import Batch
 from .dataset import Dataset
-from .detection import detection
+from .detection import detection, padding_mask
 from .device import Prefetcher
 from .errors import Error
 from .field import Field, Normalization
@@ -37,7 +37,7 @@ from .options import count
 from .ragged import Ragged, RaggedRecords
 from .records import Records
 
-__all__ = ["Jagged", "Prefetcher", "TorchDataset", "collate", "convert", "detection", "tensor"]
+__all__ = ["Jagged", "Prefetcher", "TorchDataset", "collate", "convert", "detection", "padding_mask", "tensor"]
 
 
 class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):

@@ -532,6 +532,29 @@ class LabelSmoothing(BatchTransform):
 
 
 @dataclass(frozen=True)
+class PadToLargest(BatchTransform):
+    """Pads images of several sizes at the right and at the bottom to the largest of their batch, and the masks on them.
+
+    It is for transforms that do not make one size: RandomShortestSize, ScaleJitter, Resize to a shorter side. A field
+    ``images_sizes`` has height and width of each image before. Boxes and keypoints stay where they are.
+
+    Args:
+        multiple_of: Height and width of a batch are multiples of it, such as 32 for feature pyramids.
+        fill: The value of images there, after all transforms.
+        mask_fill: That of masks: 255 is the class that losses ignore. Masks of instances have 0.
+        field: The images; None means all that have transforms.
+    """
+
+    multiple_of: int = 1
+    fill: float = 0
+    mask_fill: int = 255
+    field: str | None = None
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [{"op": "PadToLargest", **{name: v for name, v in vars(self).items() if v is not None}}]
+
+
+@dataclass(frozen=True)
 class RandomChoice(BatchTransform):
     """One of several batch transforms, drawn for each batch, with probabilities ``p``."""
 
@@ -554,7 +577,7 @@ def _one(choice: RandomChoice, t: Any) -> dict[str, Any]:
 
 
 _NOTHING = {"Identity", "ToPureTensor"}
-BATCH = {c.__name__: c for c in (MixUp, CutMix, LabelSmoothing, RandomChoice)}
+BATCH = {c.__name__: c for c in (MixUp, CutMix, LabelSmoothing, PadToLargest, RandomChoice)}
 _RECORD: dict[str, type[Transform]] = {
     c.__name__: c
     for c in globals().values()

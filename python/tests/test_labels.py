@@ -11,7 +11,10 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock.transforms import ColorJitter, Compose, Pad, RandomHorizontalFlip, RandomIoUCrop, RandomResizedCrop, Resize, SanitizeBoundingBoxes, ToTensor
+from penstock.transforms import (
+    ColorJitter, Compose, MixUp, Pad, PadToLargest, RandomHorizontalFlip, RandomIoUCrop, RandomResizedCrop, RandomShortestSize, Resize, SanitizeBoundingBoxes,
+    ToTensor,
+)  # fmt: skip
 
 from . import data
 
@@ -217,6 +220,17 @@ class TestLabelsMove(unittest.TestCase):
                         at = np.argwhere(mask)
                         self.assertLess(np.abs(np.concatenate([at.min(0)[::-1], at.max(0)[::-1] + 1]) - box).max(), 3)
         self.assertGreater(left, 20)
+        moves = Compose([RandomIoUCrop(), SanitizeBoundingBoxes()])
+        with penstock.DataLoader(path, 16, shuffle=True, seed=5, transforms=moves, batch_transforms=PadToLargest(), output="numpy") as loader:
+            for batch in loader:
+                self.assertEqual(batch["masks"].values.shape[1:], batch["images"].shape[1:3])
+                for masks, boxes, (h, w) in zip(batch["masks"], batch["boxes"], batch["images_sizes"], strict=True):
+                    self.assertEqual(len(masks), len(boxes))
+                    self.assertFalse(masks[:, h:].any() or masks[:, :, w:].any())
+                    for mask, box in zip(masks, boxes):
+                        at = np.argwhere(mask)
+                        np.testing.assert_array_equal(np.concatenate([at.min(0)[::-1], at.max(0)[::-1] + 1]), box)
+        moves = Compose([Resize((40, 60)), SanitizeBoundingBoxes(min_size=2)])
         with penstock.Writer(os.path.join(os.path.dirname(self.path), "odd"), fields) as w:
             w.append({"images": np.zeros((20, 30, 3), np.uint8), "boxes": [[1, 2, 3, 4]], "masks": gray_png(np.zeros((40, 30), np.uint8))})
         with self.assertRaisesRegex(penstock.Error, "2 masks, and boxes has 1 rows"):
@@ -254,6 +268,54 @@ class TestLabelsMove(unittest.TestCase):
             self.assertIsInstance(targets[1]["mask"], tv_tensors.Mask)
             self.assertIsInstance(targets[1]["keypoints"], tv_tensors.KeyPoints)
             self.assertEqual((targets[1]["boxes"].canvas_size, targets[1]["boxes"].format.value), ((40, 60), "XYXY"))
+
+    def test_sizes(self):
+        """Images of several sizes are padded to the largest of their batch, with the masks on them; the rest stays in place."""
+        moves = Compose([RandomHorizontalFlip(1.0), RandomShortestSize([10, 16, 20], interpolation="nearest")])
+        pad = PadToLargest(multiple_of=4, fill=7, mask_fill=-1)
+        shapes = set()
+        with penstock.DataLoader(self.path, 3, shuffle=True, seed=1, transforms=moves, batch_transforms=pad, output="numpy") as loader:
+            self.assertEqual(list(loader.fields), ["images", "mask", "boxes", "points", "labels", "images_sizes"])
+            for batch in loader:
+                height, width = batch["images"].shape[1:3]
+                sizes = batch["images_sizes"]
+                shapes.add((height, width))
+                self.assertEqual((height, width), tuple(-(-sizes.max(0) // 4) * 4))
+                self.assertEqual((batch["mask"].shape, batch["mask"].dtype), ((len(sizes), height, width), np.int32))
+                for i, (h, w) in enumerate(sizes):
+                    image, mask = batch["images"][i], batch["mask"][i]
+                    record, scale = int(image[0, 0, 2]), h / 20
+                    self.assertEqual(w, h * 3 // 2)
+                    np.testing.assert_array_equal(mask[:h, :w], image[:h, :w, 0].astype(int) * 100000 + image[:h, :w, 1])
+                    self.assertEqual((np.unique(image[h:]).tolist(), np.unique(image[:, w:]).tolist()), ([7] * int(h < height), [7] * int(w < width)))
+                    self.assertEqual((np.unique(mask[h:]).tolist(), np.unique(mask[:, w:]).tolist()), ([-1] * int(h < height), [-1] * int(w < width)))
+                    want = self.boxes[record][:, [2, 1, 0, 3]] * [-1, 1, -1, 1] + [30, 0, 30, 0]
+                    np.testing.assert_allclose(batch["boxes"][i], want * scale, atol=1e-4)
+        self.assertGreater(len(shapes), 1)
+        for options, message in (
+            ({"transforms": moves}, r"batch_transforms=PadToLargest\(\)"), ({"transforms": moves, "batch_transforms": PadToLargest(fill=0.5)}, "0.5, which uint8 does not hold"),
+            ({"batch_transforms": pad}, "no images with transforms"), ({"transforms": moves, "batch_transforms": [pad, MixUp(num_classes=4)]}, "MixUp mixes images of one size"),
+            ({"transforms": RandomHorizontalFlip(), "batch_transforms": PadToLargest(field="image")}, 'no images with transforms that it could pad in the field "image"'),
+            ({"transforms": moves, "batch_transforms": pad, "on_error": "blank"}, "Blank has no length"),
+        ):  # fmt: skip
+            with self.subTest(message), self.assertRaisesRegex(penstock.Error, message):
+                penstock.DataLoader(self.path, 3, output="numpy", **options)
+
+    @unittest.skipIf(importlib.util.find_spec("torch") is None, "no torch, whose tensors targets are")
+    def test_sizes_in_detection(self):
+        import penstock.torch
+
+        moves = Compose([RandomShortestSize([10, 15, 20]), ToTensor()])
+        with penstock.DataLoader(self.path, 16, transforms=moves, batch_transforms=PadToLargest()) as loader:
+            batch = next(iter(loader))
+        images, targets = penstock.torch.detection(batch)
+        outside = penstock.torch.padding_mask(batch)
+        self.assertEqual(list(targets[0]), ["mask", "boxes", "points", "labels"])
+        self.assertEqual(len({tuple(image.shape) for image in images}), 3)
+        for i, (image, target, (h, w)) in enumerate(zip(images, targets, batch["images_sizes"].tolist(), strict=True)):
+            self.assertEqual((tuple(image.shape), tuple(target["mask"].shape)), ((3, h, w), (h, w)))
+            self.assertEqual((int((~outside[i]).sum()), bool(outside[i, :h, :w].any())), (h * w, False))
+            self.assertEqual(float(batch["images"][i][:, outside[i]].sum()), 0)
 
     def test_contents(self):
         path = os.path.join(os.path.dirname(self.path), "old")

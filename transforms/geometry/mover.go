@@ -29,6 +29,7 @@ type Follower struct {
 	In    tensor.Spec  // as it is stored
 	DType tensor.DType // of masks that are files: what their numbers become; Invalid means Uint8
 	Kept  bool         // masks that are files stay files: PNG, where they move
+	Sized bool         // its image has a size that is known when it is made: memory of masks grows
 }
 
 // Output returns what a Follower becomes where its image becomes out.
@@ -235,8 +236,11 @@ func (m *Mover) mask(moves *transforms.Moves, dst, src []byte, i int) ([]byte, e
 		if err != nil {
 			return dst, err
 		}
-		return dst, m.masks.Move(dst, numbers, cmp.Or(f.DType, tensor.Uint8).Size(), moves)
+		size = cmp.Or(f.DType, tensor.Uint8).Size()
+		dst = f.whole(dst, moves, size)
+		return dst, m.masks.Move(dst, numbers, size, moves)
 	case !f.In.Ragged:
+		dst = f.whole(dst, moves, size)
 		return dst, m.masks.Move(dst, src, size, moves)
 	}
 	w, h := moves.Size()
@@ -252,6 +256,15 @@ func (m *Mover) mask(moves *transforms.Moves, dst, src []byte, i int) ([]byte, e
 		}
 	}
 	return dst, nil
+}
+
+// whole returns the memory of a mask of elements of that size.
+func (f Follower) whole(dst []byte, moves *transforms.Moves, size int) []byte {
+	if !f.Sized {
+		return dst
+	}
+	w, h := moves.Size()
+	return grown(dst[:0], w*h*size)
 }
 
 // file moves a mask that stays a file.

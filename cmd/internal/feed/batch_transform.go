@@ -24,6 +24,9 @@ type batchTransform struct {
 	Labels     string           `json:"labels,omitempty"`      // "" means the only field of single integers
 	Transforms []batchTransform `json:"transforms,omitempty"`  // RandomChoice
 	P          []float64        `json:"p,omitempty"`           // RandomChoice: in proportion
+	MultipleOf int              `json:"multiple_of,omitempty"` // PadToLargest: of which height and width are; 0 means 1
+	Fill       float64          `json:"fill,omitempty"`        // PadToLargest, of images
+	MaskFill   *int             `json:"mask_fill,omitempty"`   // PadToLargest; nil means 255
 }
 
 func (t batchTransform) alpha() float64 {
@@ -51,11 +54,16 @@ func (o *Options) mixesImages() bool {
 
 // mixing returns what the batch transforms do; nil if there are none.
 func (o *Options) mixing(fields []made) (*mixing, error) {
-	if len(o.BatchTransforms) == 0 {
+	if err := o.checkPadding(fields); err != nil {
+		return nil, err
+	}
+	pads := func(t batchTransform) bool { return t.Op == padToLargest }
+	mixes := slices.DeleteFunc(slices.Clone(o.BatchTransforms), pads)
+	if len(mixes) == 0 {
 		return nil, nil
 	}
 	m := &mixing{images: -1, labels: -1}
-	for _, t := range o.BatchTransforms {
+	for _, t := range mixes {
 		if err := m.add(t, fields); err != nil {
 			return nil, fmt.Errorf("batch_transforms: %s: %w", t.Op, err)
 		}

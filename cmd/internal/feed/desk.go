@@ -87,13 +87,17 @@ func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) 
 // place says where a field of a batch is, and copies it if it has to be.
 func (d *desk) place(w *areaWriter, f served, b loader.Batch) place {
 	v := b.Field(f.source)
+	var shape []int
+	if f.padded {
+		shape = v.Shape()[1:]
+	}
 	switch {
 	case f.Ragged:
-		return place{Offsets: w.put(bytesOf(b.Offsets(f.source))), Rows: v.Len(), At: w.put(v.Bytes())}
+		return place{Offsets: w.put(bytesOf(b.Offsets(f.source))), Rows: v.Len(), At: w.put(v.Bytes()), Shape: shape}
 	case d.direct:
 		return place{At: d.arena.offset(v.Bytes())}
 	}
-	return place{At: w.put(v.Bytes())}
+	return place{At: w.put(v.Bytes()), Shape: shape}
 }
 
 // writer returns the memory of a slot, with room for the copied fields of b. Memory that grows

@@ -90,6 +90,7 @@ type place struct {
 	At      int64 `json:"at"`
 	Rows    int   `json:"rows,omitempty"`    // of all records, if the field is ragged
 	Offsets int64 `json:"offsets,omitempty"` // of count+1 int64, if it is ragged
+	Shape   []int `json:"shape,omitempty"`   // of a record, or of a row if it is ragged, where batches have shapes of their own
 }
 
 // statistics is what the loader did since the session began.

@@ -21,6 +21,8 @@ type made struct {
 	field     store.Field      // as batches have it
 	image     transforms.Info  // the record, if it is an image
 	finish    *finish          // nil if nothing is left to the client
+	padded    bool             // each batch has a shape of its own
+	sizes     *store.Field     // that batches have of the images before they were padded; nil for none
 }
 
 // finish is what a client makes of images that it gets as bytes: of the field's normalization, numbers of this type,
@@ -113,6 +115,9 @@ func follow(out []made, fields []store.Field, groups []geometry.Group) error {
 					return fmt.Errorf("field %q: %w", spec.Name, err)
 				}
 			}
+			if out[g.Image].padded && spec.Content == tensor.Mask {
+				spec.Shape, m.padded = tensor.Shape{}, true
+			}
 			m.field.Spec, m.field.Storage = spec, spec.DType.Descr()
 		}
 	}
@@ -185,10 +190,18 @@ func (o *Options) makeField(f store.Field, recipe json.RawMessage, fs *functions
 	if err != nil {
 		return made{}, err
 	}
+	pads := o.padding(f)
 	if len(parts) > 1 {
+		if pads != nil && isImage(f) {
+			return made{}, errors.New("a function makes images of one size, and PadToLargest pads those of several; leave one " +
+				"of the two out")
+		}
 		return fs.makeField(f, parts, asBytes)
 	}
 	if isImage(f) {
+		if pads != nil {
+			return padded(f, recipe, pads)
+		}
 		return makeImages(f, recipe, asBytes)
 	}
 	m := made{field: f}
@@ -247,6 +260,17 @@ func makeImages(f store.Field, recipe json.RawMessage, asBytes bool) (made, erro
 	m.finish = &finish{whole.field.DType, whole.field.Layout}
 	m.transform = front{loader.Images{Pipeline: p}.ID(), loader.Images{Pipeline: pixels}}
 	return m, nil
+}
+
+// padded returns what becomes of images of several sizes.
+func padded(f store.Field, recipe json.RawMessage, pads *batchTransform) (made, error) {
+	m := made{field: f}
+	p, err := transforms.Parse(recipe)
+	if err != nil {
+		return m, err
+	}
+	m.field.Normalization = nil
+	return m, pads.pad(&m, loader.Images{Pipeline: p}, f)
 }
 
 // front is the part of a pipeline that is not left to the client. Its ID is that of the whole pipeline, so that a

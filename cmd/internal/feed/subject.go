@@ -51,6 +51,7 @@ type served struct {
 	store.Field
 	source string // its name in the loader's batches
 	finish *finish
+	padded bool // each batch has a shape of its own
 }
 
 // newSubject opens datasets, and resolves what a client asks for.
@@ -128,14 +129,19 @@ func (s *subject) make(ctx context.Context, o *Options, fields []store.Field) er
 	}
 	s.options.Transforms = make(map[string]loader.Transform)
 	for i, m := range becomes {
-		f := served{m.field, m.field.Name, m.finish}
+		f := served{m.field, m.field.Name, m.finish, m.padded}
 		if m.transform != nil {
 			s.options.Transforms[m.field.Name] = m.transform
 		}
 		if mix != nil && i == mix.labels {
-			f = served{mix.labelField(m.field), mix.result, nil}
+			f = served{mix.labelField(m.field), mix.result, nil, false}
 		}
 		s.fields = append(s.fields, f)
+	}
+	for _, m := range becomes {
+		if m.sizes != nil {
+			s.fields = append(s.fields, served{*m.sizes, m.sizes.Name, nil, false})
+		}
 	}
 	if mix != nil {
 		s.options.Collate = mix.collate(becomes)
@@ -152,10 +158,10 @@ func (s *subject) guard(f func() error) error {
 	return f()
 }
 
-// ragged reports whether batches have fields of variable length.
+// ragged reports whether batches have fields of variable length, or of a size that each batch has of its own.
 func (s *subject) ragged() bool {
 	for _, f := range s.fields {
-		if f.Ragged {
+		if f.Ragged || f.padded {
 			return true
 		}
 	}

@@ -46,10 +46,10 @@ func (p *Plan) NewBatch(slot int) *Batch {
 		views: make([]tensor.View, f), viewing: make([]bool, f), offsets: make([][]int64, f), rows: make([][]byte, f),
 	}
 	for i := range p.Fields {
-		if p.Fields[i].In.Ragged {
+		if p.Fields[i].In.Ragged || p.Fields[i].Ragged {
 			b.offsets[i] = make([]int64, n+1)
 		}
-		if p.Fields[i].Led && p.Fields[i].Ragged {
+		if p.Fields[i].Grown() {
 			if b.made == nil {
 				b.made = make([][][]byte, f)
 			}
@@ -100,7 +100,8 @@ func (b *Batch) Field(name string) tensor.View {
 // Offsets returns the offsets of a field of variable length.
 func (b *Batch) Offsets(name string) []int64 {
 	for i := range b.plan.Fields {
-		if b.plan.Fields[i].Out.Name == name && b.offsets[i] != nil {
+		f := &b.plan.Fields[i]
+		if f.Out.Name == name && b.offsets[i] != nil && (f.Padding == nil || f.Padding.Instances) {
 			return b.offsets[i][:len(b.indices)+1]
 		}
 	}
@@ -202,6 +203,19 @@ func (b *Batch) Clear() {
 		invariants.Poison(b.mem)
 		for _, rows := range b.rows {
 			invariants.Poison(rows)
+		}
+	}
+}
+
+// recycle gives back the memory of records that were padded.
+func (b *Batch) recycle() {
+	for f, records := range b.made {
+		if b.plan.Fields[f].Padding == nil {
+			continue
+		}
+		for i, record := range records {
+			b.plan.spare.put(record)
+			records[i] = nil
 		}
 	}
 }

@@ -17,8 +17,8 @@ type RecordFunc func(dst, src []byte, r *Record) error
 type Stage = staged.Stage[*Record]
 
 // JointFunc is a RecordFunc of a field that leads others: it makes these, too, by number, of what is stored of them. A
-// ragged one it appends to outs[k][:0].
-type JointFunc func(dst, src []byte, outs, ins [][]byte, r *Record) error
+// ragged one it appends to outs[k][:0]. It returns dst, which it appends to if the field itself is ragged.
+type JointFunc func(dst, src []byte, outs, ins [][]byte, r *Record) ([]byte, error)
 
 // Record says which record a RecordFunc works on.
 type Record struct {
@@ -59,13 +59,15 @@ func (c *converter) together(ctx context.Context, b *Batch, f, i int, dst, src [
 	led := p.Fields[f].Leads
 	for k, at := range led {
 		fd := &p.Fields[at]
-		stored, err := c.reader.storedIn(ctx, fd, c.record.Index, &c.scratch[k], c.ends[:])
-		if err != nil {
-			return err
+		if !fd.Made() {
+			stored, err := c.reader.storedIn(ctx, fd, c.record.Index, &c.scratch[k], c.ends[:])
+			if err != nil {
+				return err
+			}
+			c.ins[k] = stored
 		}
-		c.ins[k] = stored
 		if fd.Ragged {
-			c.outs[k] = b.made[at][i]
+			c.outs[k] = c.grown(b, at, i)
 			continue
 		}
 		c.outs[k] = b.buffer(at)[i*fd.Size : (i+1)*fd.Size]
@@ -73,8 +75,15 @@ func (c *converter) together(ctx context.Context, b *Batch, f, i int, dst, src [
 			b.offsets[at][i+1] = c.ends[1]
 		}
 	}
-	if err := c.joints[f](dst, src, c.outs[:len(led)], c.ins[:len(led)], &c.record); err != nil {
+	if p.Fields[f].Ragged {
+		dst = c.grown(b, f, i)
+	}
+	dst, err := c.joints[f](dst, src, c.outs[:len(led)], c.ins[:len(led)], &c.record)
+	if err != nil {
 		return err
+	}
+	if p.Fields[f].Ragged {
+		b.made[f][i] = dst
 	}
 	for k, at := range led {
 		if p.Fields[at].Ragged {
@@ -82,6 +91,14 @@ func (c *converter) together(ctx context.Context, b *Batch, f, i int, dst, src [
 		}
 	}
 	return nil
+}
+
+// grown returns the memory for place i of a field that a function makes, of any length.
+func (c *converter) grown(b *Batch, f, i int) []byte {
+	if b.made[f][i] == nil && c.reader.plan.Fields[f].Padding != nil {
+		b.made[f][i] = c.reader.plan.spare.take()
+	}
+	return b.made[f][i]
 }
 
 // fill converts places [lo, hi) of field f.

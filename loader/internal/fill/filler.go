@@ -178,7 +178,7 @@ func (w *Filler) fill(ctx context.Context, b *Batch, lo, hi int) error {
 	w.reader.watch.begin()
 	for f := range w.plan.Fields {
 		fd := &w.plan.Fields[f]
-		if b.viewing[f] || fd.Made() || fd.Ragged || fd.Led {
+		if b.viewing[f] || fd.Made() || fd.Ragged && !fd.Grown() || fd.Led {
 			continue
 		}
 		var err error
@@ -235,6 +235,7 @@ func (w *Filler) fillRagged(ctx context.Context, b *Batch) error {
 		}
 		failed = w.reader.gatherRagged(ctx, b)
 	}
+	b.recycle()
 	for f := range w.plan.Fields {
 		if fd := &w.plan.Fields[f]; fd.In.Ragged && !fd.Ragged {
 			ends := b.offsets[f][:len(b.indices)+1]

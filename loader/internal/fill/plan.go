@@ -69,10 +69,14 @@ type Field struct {
 	Ragged   bool        // batches have its rows and their offsets
 	Leads    []int       // the fields that its function makes as well; only if it Converts
 	Led      bool        // by another field's function
+	Padding  *Padding    // of a Ragged field whose records have sizes of their own, not lengths; nil for none
 }
 
 // Made reports whether the field is none of the Source's.
 func (f *Field) Made() bool { return f.In.Name == "" }
+
+// Grown reports whether a JointFunc makes the field's records, of lengths that only it knows.
+func (f *Field) Grown() bool { return f.Ragged && (f.Led || f.Leads != nil) }
 
 // Viewable reports whether the field may be a view of the Source.
 func (f *Field) Viewable() bool { return !f.Made() && !f.Converts && !f.Edited }
@@ -110,6 +114,7 @@ type Plan struct {
 	viewable bool   // all fields may be views
 	ragged   bool   // a field has records of different lengths
 	allValid []bool // of a batch in which all records count
+	spare    spare  // memory of records before they are padded
 }
 
 // Init settles what follows from the exported fields. It is called once, before all other methods.
@@ -117,7 +122,7 @@ func (p *Plan) Init() {
 	p.viewable, p.allValid = true, slices.Repeat([]bool{true}, p.Batch)
 	for i := range p.Fields {
 		p.viewable = p.viewable && p.Fields[i].Viewable()
-		p.ragged = p.ragged || p.Fields[i].In.Ragged
+		p.ragged = p.ragged || p.Fields[i].In.Ragged || p.Fields[i].Ragged
 	}
 }
 

@@ -14,8 +14,12 @@ func (r *reader) gatherRagged(ctx context.Context, b *Batch) *Error {
 		fd := &r.plan.Fields[f]
 		switch {
 		case !fd.Ragged || b.viewing[f]:
-		case fd.Led:
-			if err := r.joinRows(b, f); err != nil {
+		case fd.Grown():
+			join := r.joinRows
+			if fd.Padding != nil {
+				join = r.padRows
+			}
+			if err := join(b, f); err != nil {
 				return &Error{Field: f, Record: -1, Err: err}
 			}
 		default:
@@ -30,7 +34,7 @@ func (r *reader) gatherRagged(ctx context.Context, b *Batch) *Error {
 // probeRagged reads those fields of place i that are gathered when all places are settled.
 func (r *reader) probeRagged(ctx context.Context, b *Batch, i int) error {
 	for f := range r.plan.Fields {
-		if r.plan.Fields[f].Ragged && !r.plan.Fields[f].Led {
+		if r.plan.Fields[f].Ragged && !r.plan.Fields[f].Grown() {
 			if err := r.probe(ctx, f, b.indices[i]); err != nil {
 				return r.locate(ctx, b, f, i, i+1, err)
 			}
@@ -83,6 +87,49 @@ func (r *reader) joinRows(b *Batch, f int) error {
 		b.rows[f] = at
 	}
 	b.views[f] = tensor.Of(fd.Out, int(offsets[n]), at)
+	return nil
+}
+
+// padRows makes the array of a padded field of what a function made for each place.
+func (r *reader) padRows(b *Batch, f int) error {
+	fd, n := &r.plan.Fields[f], len(b.indices)
+	p, sizes := fd.Padding, b.buffer(fd.Padding.Sizes)
+	height, width := p.largest(sizes, n)
+	spec := fd.Out
+	spec.Shape = p.shape(height, width)
+	planes, elements := p.planes()
+	pixel := elements * spec.DType.Size()
+	rows := n
+	if p.Instances {
+		offsets := b.offsets[f][:n+1]
+		offsets[0] = 0
+		for i, record := range b.made[f][:n] {
+			h, w := sizeAt(sizes, i)
+			offsets[i+1] = offsets[i] + int64(len(record)/(h*w*planes*pixel))
+		}
+		rows = int(offsets[n])
+	}
+	need := rows * spec.RecordBytes()
+	dst, err := r.plan.room(b, f, need)
+	if err != nil {
+		return err
+	}
+	if cap(dst) < need {
+		dst = make([]byte, need)
+	}
+	dst = dst[:need]
+	at := dst
+	for i, record := range b.made[f][:n] {
+		h, w := sizeAt(sizes, i)
+		for ; len(record) > 0; record = record[h*w*pixel:] {
+			padPlane(at, record, [2]int{h, w * pixel}, [2]int{height, width * pixel}, p.Value)
+			at = at[height*width*pixel:]
+		}
+	}
+	if b.own == nil {
+		b.rows[f] = dst
+	}
+	b.views[f] = tensor.Of(spec, rows, dst)
 	return nil
 }
 

@@ -1,0 +1,66 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/store"
+)
+
+// padToLargest is the Op of the batchTransform that pads images of several sizes.
+const padToLargest = "PadToLargest"
+
+// padding returns what pads a field of images; nil if nothing does.
+func (o *Options) padding(f store.Field) *batchTransform {
+	i := slices.IndexFunc(o.BatchTransforms, func(t batchTransform) bool {
+		return t.Op == padToLargest && (t.Field == "" || t.Field == f.Name)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &o.BatchTransforms[i]
+}
+
+// checkPadding reports batch transforms that cannot pad images, or work on those that are padded.
+func (o *Options) checkPadding(fields []made) error {
+	for _, t := range o.BatchTransforms {
+		switch {
+		case t.Op == padToLargest && !slices.ContainsFunc(fields, func(m made) bool { return m.padding(t) }):
+			return errors.New("batch_transforms: PadToLargest: there are no images with transforms that it could pad" +
+				named(t))
+		case (t.Op == "MixUp" || t.Op == "CutMix" || t.Op == "RandomChoice") &&
+			slices.ContainsFunc(fields, func(m made) bool { return m.sizes != nil }):
+			return fmt.Errorf("batch_transforms: %s mixes images of one size, and PadToLargest pads those of several; leave "+
+				"one of the two out", t.Op)
+		}
+	}
+	return nil
+}
+
+func named(t batchTransform) string {
+	if t.Field == "" {
+		return ""
+	}
+	return fmt.Sprintf(" in the field %q", t.Field)
+}
+
+// padding reports whether t pads the field.
+func (m *made) padding(t batchTransform) bool {
+	return m.sizes != nil && (t.Field == "" || t.Field == m.field.Name)
+}
+
+// pad has images of several sizes padded.
+func (t *batchTransform) pad(m *made, images loader.Images, f store.Field) error {
+	p := loader.PadImages{Images: images, Multiple: t.MultipleOf, Fill: t.Fill, MaskFill: t.MaskFill}
+	m.transform = p
+	if err := m.settle(f); err != nil {
+		return err
+	}
+	m.field.Ragged = false
+	sizes := p.Sizes(f.Spec)
+	field := store.NewField(sizes.Name, sizes.DType, sizes.Shape...)
+	m.sizes, m.padded = &field, true
+	return nil
+}
