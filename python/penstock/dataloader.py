@@ -105,7 +105,8 @@ class DataLoader:
         in_order: False yields batches as they are ready.
         snapshot_every_n_steps: Of a user's own dataset without ``seed``, how often workers send the state of the dataset.
         transforms: A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields;
-            or a dict of those by field. Image files that a dataset keeps are decoded by it. Fields whose
+            or a dict of those by field. Functions may be steps: of a field's value, or of whole records
+            (``transforms.Record``). Image files that a dataset keeps are decoded by it. Fields whose
             content is mask, boxes or keypoints go where the pixels of their image go, and those of the same
             instances lose the rows that SanitizeBoundingBoxes removes. A field that may be one of these and
             has no content is an error next to an image that is resized, cropped or flipped.
@@ -251,11 +252,19 @@ class DataLoader:
         self._given = None if request.subject.records is None or self._several else self._arguments["dataset"]  # an object that says what it has
         # Python's pickle gets the values that hold.
         self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
-        engine = FeedLoader(request)
+        engine = self._fed(request)
         self._held["fields"] = engine.session.fields
         if self._of_torch:
             self._held["collate_fn"] = frameworks.not_collated
         return engine
+
+    def _fed(self, request: Request) -> FeedLoader:
+        """Return the engine of a request, which may have functions of whole records."""
+        if request.recording is None:
+            return FeedLoader(request)
+        from .recording import RecordLoader
+
+        return RecordLoader(request)
 
     def _own(self, kind: str) -> Any:
         """Return the engine for arrays in memory, or for the user's own code."""
@@ -583,7 +592,7 @@ class DataLoader:
         """
         if not hasattr(self._engine, "session"):
             raise Error("explain is for a prepared dataset with transforms; the code of this dataset runs in its own workers")
-        text: str = self._engine.session.explain()
+        text: str = self._engine.explain()
         return text
 
     def close(self) -> None:

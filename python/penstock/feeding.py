@@ -92,7 +92,7 @@ class FeedLoader:
                     if received > self.session.batches:
                         self.session.refuse(Malformed(f"more than {self.session.batches} batches of epoch {epoch}"))
                     try:
-                        batch, at = self.session.next_batch(at)
+                        batch, at = self._next_batch(at)
                         waiting.append((batch if stage is None else stage.put(batch), at))
                         del batch
                     except Error as e:
@@ -118,6 +118,10 @@ class FeedLoader:
             failure = None  # whose traceback has this frame
             if self._loop is loop:
                 self._loop = None
+
+    def _next_batch(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
+        """Return the batch at a position, and the position after it."""
+        return self.session.next_batch(at)
 
     def _wants(self, waiting: int, ahead: int) -> bool:
         """Return whether to receive a batch now: the one that the loop needs, or one ahead of it that is there."""
@@ -151,6 +155,10 @@ class FeedLoader:
         pinned = "not asked for" if self._pinning is None else self._pinning.state
         session = self.session
         return {**session.stats(), "copied": session.copied, "skipped": session.skipped, "pinned": pinned}
+
+    def explain(self) -> str:
+        """Return a table of the steps of pipelines, where each runs, and its cost."""
+        return self.session.explain()
 
     @property
     def pid(self) -> int | None:

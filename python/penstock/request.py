@@ -55,6 +55,7 @@ class Request:
     sampler: Any  # as it was given or, without one, that of penstock.samplers which stands for it
     distributed: Any  # the DistributedSampler that says the epoch; None if there is none
     functions: Any  # of transforms, with who calls them; None if there are none
+    recording: Any  # functions of whole records, which come after the engine's steps; None if there are none
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any], signature: Signature) -> Request:
@@ -76,8 +77,9 @@ class Request:
         rank, world_size = ranks(given.rank, given.world_size, implied)
         workers = None if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_WORKERS)
         seed = seed_of(given.seed if signature.generator is None else drawn(given.seed, signature.generator), implied)
-        pipelines, functions = _by_field(_normalizing(of, given.transforms), given, signature)
-        if functions is None:
+        transforms, recording = _of_records(_normalizing(of, given.transforms), given, signature)
+        pipelines, functions = _by_field(transforms, given, signature)
+        if functions is None and recording is None:
             _without_python(signature)
         _valid(signature)
         options: dict[str, Any] = {
@@ -89,7 +91,7 @@ class Request:
             "transforms": pipelines, "batch_transforms": _of_batches(given.batch_transforms),
             "contents": _contents(given.contents, given.independent), "verify": _verify(given.verify), "on_error": given.on_error,
         }  # fmt: skip
-        if functions is not None:
+        if functions is not None or recording is not None:
             options["num_workers"] = 0  # as many as suit the workers of functions
         if device is not None:
             options["as_bytes"] = True
@@ -106,7 +108,7 @@ class Request:
         return cls(
             of, of.ordered(order), implied, given.pack, options, exact, convert, device, ahead, pinning, copies,
             None if socket is None else os.fspath(socket), flags, None if command is None else os.fspath(command), given.timeout, batch_kind(given.batch_type),
-            order if given.sampler is None else given.sampler, given.sampler if "rank" in implied else None, functions,
+            order if given.sampler is None else given.sampler, given.sampler if "rank" in implied else None, functions, recording,
         )  # fmt: skip
 
 
@@ -256,6 +258,28 @@ def _by_field(transforms: Any, given: Any, signature: Signature) -> tuple[dict[s
 
     workers = None if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_FUNCTION_WORKERS)
     return found.pipelines, Functions(found.calls, workers, signature.multiprocessing_context, signature.worker_init_fn)
+
+
+def _of_records(transforms: Any, given: Any, signature: Signature) -> tuple[Any, Any]:
+    """Return the transforms before functions of whole records, and these with who calls them; None if there are none."""
+    if transforms is None:
+        return None, None
+    from .functions.plan import divided
+
+    before, steps, after = divided(transforms)
+    if not steps:
+        return before, None
+    for name in ("batch_transforms", "pack"):
+        if getattr(given, name) is not None:
+            raise ValueError(f"{name} comes before functions of whole records ({steps[0].label}); apply it to the batches that the DataLoader yields")
+    from .functions.ends import Ends
+    from .functions.record import Recording
+    from .functions.running import cores
+
+    workers = cores() if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_FUNCTION_WORKERS)
+    context = signature.multiprocessing_context
+    recording = Recording(steps, Ends(after), workers, context, signature.worker_init_fn, signature.pin_memory, signature.prefetch_factor)
+    return before, recording
 
 
 def _of_batches(transforms: Any) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -50,7 +50,7 @@ class Session:
     def __init__(self, request: Request) -> None:
         self._paths, self._copies, self._convert = request.subject.paths, request.copies, request.convert
         self._batch_size, self._in_order, self._timeout = request.options["batch_size"], request.options["in_order"], request.timeout
-        self._kind = request.kind
+        self.kind = request.kind
         self._pipelines = request.options["transforms"]
         self._process = os.getpid()
         self._talking = threading.RLock()
@@ -171,12 +171,12 @@ class Session:
 
         return {**stats, "diagnose": diagnose(stats, self._workers.number)}
 
-    def explain(self) -> str:
-        """Return a table of the steps of pipelines, where each runs, and its cost."""
+    def explain(self, more: Sequence[tuple[str, str, str, str]] = ()) -> str:
+        """Return a table of the steps of pipelines, where each runs, and its cost; ``more`` are rows of what runs after them."""
         from .functions.costs import table
 
         device = [] if self.stage is None else [f.name for f in self.fields.values() if f.pending]
-        return table(self._pipelines, self.stats(), 0 if self._workers is None else self._workers.number, device)
+        return table(self._pipelines, self.stats(), 0 if self._workers is None else self._workers.number, device, more)
 
     # Where batches come from is known, by stream, while nothing is under way: whatever is asked of the feeding process
     # sets it to None until it is done. So after an interrupt (Ctrl-C) the next batch begins with a start, which numbers
@@ -269,7 +269,7 @@ class Session:
             self.copied += 1
             values = {name: v.copy() for name, v in values.items()}
             numbers = {"epoch": message["epoch"], "step": message["step"], "indices": indices.copy(), "mask": mask.copy()}
-        batch: LoaderBatch = made(self._kind, self._convert(self.fields, values), numbers, None if copy else slot)
+        batch: LoaderBatch = made(self.kind, self._convert(self.fields, values), numbers, None if copy else slot)
         return batch
 
     def _fail(self) -> None:

@@ -26,7 +26,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Union
 
 from .errors import UnsupportedError
-from .functions import Function
+from .functions import Function, Record
 
 __all__ = [
     "IMAGENET_MEAN",
@@ -73,6 +73,7 @@ __all__ = [
     "RandomSolarize",
     "RandomVerticalFlip",
     "RandomZoomOut",
+    "Record",
     "Resize",
     "SanitizeBoundingBoxes",
     "ScaleJitter",

@@ -148,7 +148,30 @@ func (o *Options) checkGeometry(fields []store.Field) ([]geometry.Group, error) 
 		}
 		list = append(list, g)
 	}
-	return geometry.Check(list, o.independent(), words)
+	groups, err := geometry.Check(list, o.independent(), words)
+	if err != nil {
+		return nil, err
+	}
+	return groups, checkFunctions(list, groups)
+}
+
+// checkFunctions refuses functions of an image that has fields on it, which stay where they are.
+func checkFunctions(fields []geometry.Field, groups []geometry.Group) error {
+	for _, g := range groups {
+		image := fields[g.Image]
+		if image.Pipeline == nil || len(g.Follows) == 0 {
+			continue
+		}
+		for _, t := range image.Pipeline.Transforms() {
+			if f, ok := t.(Function); ok {
+				on := fields[g.Follows[0]].Spec.Name
+				return fmt.Errorf("%s may move the field %q, and not the field %q, which lies on it; give a function of both, "+
+					"penstock.transforms.Record(f, takes=[%q, %q]); or, if it does not lie on it: "+words.Independent,
+					f.name, image.Spec.Name, on, image.Spec.Name, on, on)
+			}
+		}
+	}
+	return nil
 }
 
 // independent returns the fields that lie on no image.

@@ -2,5 +2,6 @@
 
 from .call import Function, WrongOutput
 from .random_state import record_seed, seed_random
+from .record import PLACE, Record
 
-__all__ = ["Function", "WrongOutput", "record_seed", "seed_random"]
+__all__ = ["PLACE", "Function", "Record", "WrongOutput", "record_seed", "seed_random"]

@@ -107,9 +107,9 @@ def step_of(f: Any, kind: str | None = None) -> Step:
     """Return how a function is called; ``kind`` is what it takes if neither it nor its annotation says that."""
     given = f if isinstance(f, Function) else Function(f)
     f, takes, name = given.function, given.takes, given.name or name_of(given.function)
-    library = _library(f)
+    library = library_of(f)
     if library == "albumentations":
-        return Step(_Image(f, "image"), "array", "HWC", True, name, _seeding(f))
+        return Step(_Image(f, "image"), "array", "HWC", True, name, seeding(f))
     if library == "imgaug":
         return Step(_Image(f), "array", "HWC", True, name, _seed_imgaug)
     if library == "kornia":
@@ -131,7 +131,7 @@ def stated(output: Any) -> dict[str, Any] | None:
     return {"dtype": dtype, "shape": [int(n) for n in shape], "layout": output[2] if len(output) == 3 else ""}
 
 
-def _library(f: Any) -> str:
+def library_of(f: Any) -> str:
     """Return whose function f is, where that says how it is called."""
     for base in type(f).__mro__:
         for library in ("albumentations", "imgaug", "kornia", "torch.nn"):
@@ -140,8 +140,8 @@ def _library(f: Any) -> str:
     return ""
 
 
-def _annotated(f: Any) -> str | None:
-    """Return what the annotation of a function's first parameter says that it takes."""
+def annotation_of(f: Any) -> Any:
+    """Return the annotation of a function's first parameter; None if it has none."""
     if not (inspect.isfunction(f) or inspect.ismethod(f)):
         f = getattr(f, "func", None) or (type(f).__call__ if callable(f) and not isinstance(f, type) else f)
     try:
@@ -151,17 +151,19 @@ def _annotated(f: Any) -> str | None:
     if not parameters or parameters[0].annotation is inspect.Parameter.empty:
         return None
     annotation = parameters[0].annotation
-    text = annotation if isinstance(annotation, str) else f"{getattr(annotation, '__module__', '')}.{getattr(annotation, '__qualname__', '')}"
-    names = [kind for kind, names in KINDS.items() if text in names or (text.startswith(("numpy.typing.", "npt.")) and kind == "array")]
-    if names:
-        return names[0]
     if not isinstance(annotation, str):
-        return None
-    found = getattr(f, "__globals__", {}).get(text.partition(".")[0])  # a name that was imported
-    for part in text.split(".")[1:]:
+        return annotation
+    found = getattr(f, "__globals__", {}).get(annotation.partition(".")[0])  # a name that was imported
+    for part in annotation.split(".")[1:]:
         found = getattr(found, part, None)
-    text = f"{getattr(found, '__module__', '')}.{getattr(found, '__qualname__', '')}"
-    return next((kind for kind, names in KINDS.items() if text in names), None)
+    return annotation if found is None else found
+
+
+def _annotated(f: Any) -> str | None:
+    """Return what the annotation of a function's first parameter says that it takes."""
+    annotation = annotation_of(f)
+    text = annotation if isinstance(annotation, str) else f"{getattr(annotation, '__module__', '')}.{getattr(annotation, '__qualname__', '')}"
+    return next((kind for kind, names in KINDS.items() if text in names or (text.startswith(("numpy.typing.", "npt.")) and kind == "array")), None)
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ class _Batch:
         return self.module(image.unsqueeze(0)).squeeze(0)
 
 
-def _seeding(pipeline: Any) -> Callable[[int], None] | None:
+def seeding(pipeline: Any) -> Callable[[int], None] | None:
     """Return what seeds a pipeline of albumentations, which has random numbers of its own since 1.4.19."""
     seed = getattr(pipeline, "set_random_seed", None)
     return None if seed is None else _Seeding(pipeline)

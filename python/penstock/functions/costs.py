@@ -13,8 +13,8 @@ _TOO_EARLY = 8  # batches
 _BUSY = 0.7
 
 
-def table(pipelines: Mapping[str, Sequence[Mapping[str, Any]]], stats: Mapping[str, Any], workers: int, device: Sequence[str] = ()) -> str:
-    """Return a table of pipelines by field: the steps, where they run and, of functions, microseconds a record."""
+def table(pipelines: Mapping[str, Sequence[Mapping[str, Any]]], stats: Mapping[str, Any], workers: int, device: Sequence[str] = (), more: Sequence[tuple[str, str, str, str]] = ()) -> str:
+    """Return a table of pipelines by field: the steps, where they run and, of functions, microseconds a record. ``more`` are rows at its end."""
     reports = {report["field"]: report for report in stats.get("functions") or ()}
     lines = [("field", "where", "us/record", "steps")]
     for name, pipeline in pipelines.items():
@@ -27,6 +27,7 @@ def table(pipelines: Mapping[str, Sequence[Mapping[str, Any]]], stats: Mapping[s
     lines.append(("all", "engine", total, "goroutines, waiting for workers included"))
     if device:
         lines.append((", ".join(device), "device", "", "the steps at the end that make floats of bytes"))
+    lines += more
     widths = [max(len(line[i]) for line in lines) for i in range(3)]
     indent = sum(widths) + 6
     out = []

@@ -9,6 +9,7 @@ from typing import Any
 from .. import transforms as T
 from ..errors import UnsupportedError
 from .call import Call, Function, Step, after, name_of, stated, step_of
+from .record import Record, is_record
 
 #: Steps at the end of a pipeline of torchvision which the engine does alike, if they begin with an image of bytes.
 _ENDS = {"ToTensor", "PILToTensor", "ToImage", "ToDtype", "ConvertImageDtype", "Normalize"}
@@ -34,6 +35,39 @@ def plan(transforms: Any) -> Plan:
     else:
         found.pipelines[""] = _pipeline(transforms, found.calls)
     return found
+
+
+def divided(transforms: Any) -> tuple[Any, tuple[Record, ...], list[dict[str, Any]]]:
+    """Return the transforms before functions of whole records, these, and the steps after them as JSON.
+
+    They are steps of a list, of a Compose, or of the entry "" of a dict, which is for all image fields.
+    """
+    if isinstance(transforms, Mapping) and "op" not in transforms:
+        for name, t in transforms.items():
+            if name and any(is_record(step) for step, _ in _steps(t)):
+                raise UnsupportedError(f"transforms of {name!r}: {_said(_first_record(t))} takes whole records; put it in the list of all fields: transforms={{'': [...]}}")
+        before, records, after = divided(transforms.get(""))
+        if not records:
+            return transforms, (), []
+        others = {name: t for name, t in transforms.items() if name}
+        return (others if before is None else {"": before, **others}) or None, records, after
+    if transforms is None or not any(is_record(step) for step, _ in _steps(transforms)):
+        return transforms, (), []
+    steps = [step for step, _ in _steps(transforms)]
+    places = [i for i, step in enumerate(steps) if is_record(step)]
+    first, last = places[0], places[-1] + 1
+    if len(places) < last - first:
+        between = next(step for i, step in enumerate(steps[first:last], first) if i not in places)
+        raise UnsupportedError(f"{_said(between)} stands between functions of whole records; put it before them, or call it in one of them")
+    records = tuple(step if isinstance(step, Record) else Record(step) for step in steps[first:last])
+    for step in steps[last:]:
+        if _is_function(step):
+            raise UnsupportedError(f"{_said(step)} follows a function of whole records; call it there, or put it before it")
+    return steps[:first] or None, records, T.translate(steps[last:])
+
+
+def _first_record(t: Any) -> Any:
+    return next(step for step, _ in _steps(t) if is_record(step))
 
 
 def _pipeline(t: Any, calls: list[Call]) -> list[dict[str, Any]]:
@@ -110,7 +144,7 @@ def _is_torchvision(t: Any) -> bool:
 
 def _is_function(t: Any) -> bool:
     """Return whether a step is neither one of penstock nor one of torchvision that may be translated."""
-    if isinstance(t, Function):
+    if isinstance(t, (Function, Record)):
         return True
     if isinstance(t, (T.Transform, Mapping)) or not callable(t) or isinstance(t, type):
         return False
@@ -133,7 +167,7 @@ def _taken(kind: str) -> str:
 
 
 def _said(step: Any) -> str:
-    return type(step).__name__ if _is_torchvision(step) else name_of(step)
+    return step.label if isinstance(step, Record) else type(step).__name__ if _is_torchvision(step) else name_of(step)
 
 
 def _rest(steps: Sequence[tuple[Any, bool]], i: int, kind: str) -> int:

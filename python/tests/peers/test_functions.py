@@ -1,5 +1,6 @@
 """Functions in a DataLoader's transforms, compared with torchvision, albumentations and Kornia by hand."""
 
+import io
 import os
 import random
 import shutil
@@ -14,11 +15,12 @@ import torch
 import torchvision.transforms as v1
 from albumentations.pytorch import ToTensorV2
 from PIL import Image
+from torchvision import tv_tensors
 from torchvision.transforms import v2
 
 import penstock
 from penstock import transforms as T
-from penstock.functions import record_seed, seed_random
+from penstock.functions import PLACE, record_seed, seed_random
 
 from .. import data
 
@@ -85,7 +87,7 @@ class FunctionsTest(unittest.TestCase):
             v1.Compose([v1.FiveCrop(16), v1.Lambda(five)]),
             v2.Compose([v2.ToImage(), v2.RandomPhotometricDistort(), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True)]),
             v2.Compose([v2.CenterCrop(20), v2.ToImage(), noise, v2.Normalize([0.5] * 3, [0.2] * 3)]),
-            v2.Compose([v2.RandomZoomOut(p=1.0, side_range=(1, 1.5)), v2.Resize((24, 24)), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]),
+            v2.Compose([v2.RandomPhotometricDistort(p=1.0), v2.Resize((24, 24)), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]),
         ):
             with self.subTest(t=t):
                 self.compose(t, last_bit=6e-8 if isinstance(t, v2.Compose) else 0)
@@ -145,6 +147,83 @@ class FunctionsTest(unittest.TestCase):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.check([lambda x: x // 2], lambda image, _: image // 2, multiprocessing_context="spawn", num_workers=1)
+
+
+def flipped(record: dict):
+    """Return a record flipped by torchvision."""
+    box = tv_tensors.BoundingBoxes(record["boxes"], format="XYXY", canvas_size=record["image"].shape[:2])
+    image, box = v2.RandomHorizontalFlip()(Image.fromarray(record["image"]), box)
+    return {"image": image, "boxes": box}
+
+
+class RecordsTest(unittest.TestCase):
+    """Functions of whole records, compared with calls by hand."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.base = tempfile.mkdtemp(prefix="penstock-records-")
+        cls.path = os.path.join(cls.base, "ds")
+        rng = np.random.default_rng(2)
+        cls.records = []
+        for i in range(RECORDS):
+            corners = rng.integers(0, 24, (i % 4, 2))
+            boxes = np.concatenate([corners, corners + rng.integers(4, 16, corners.shape)], 1).astype(np.float32)
+            image = Image.fromarray(rng.integers(0, 256, (40 + i % 9, 48, 3), np.uint8))
+            file = io.BytesIO()
+            image.save(file, "PNG")
+            cls.records.append({"image": file.getvalue(), "boxes": boxes, "labels": np.arange(len(boxes))})
+        schema = [
+            penstock.Field("image", "uint8", content="image", ragged=True),
+            penstock.Field("boxes", "float32", content="boxes", instances="objects"),
+            penstock.Field("labels", "int64", ragged=True, instances="objects"),
+        ]
+        with penstock.Writer(cls.path, schema=schema, command=data.preprocess(), keep_encoded=True) as w:
+            for record in cls.records:
+                w.append(record)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.base)
+
+    def check(self, transforms, want, **options):
+        made = penstock.DataLoader(
+            self.path, 16, shuffle=True, transforms=transforms, command=data.feed(), **{"num_workers": random.randint(0, 2), **options}
+        )
+        self.addCleanup(made.close)
+        for b in made:
+            for i, r in enumerate(b.indices):
+                key, record = record_seed(0, 0, int(r), place=PLACE), self.records[int(r)]
+                seed_random(key)
+                image = np.array(Image.open(io.BytesIO(record["image"])))
+                for name, expected in want({**record, "image": image}, key).items():
+                    np.testing.assert_array_equal(np.asarray(b[name][i]), np.asarray(expected), f"{name} of record {r}")
+
+    def test_albumentations_with_boxes(self):
+        pipeline = A.Compose(
+            [A.RandomSizedBBoxSafeCrop(24, 24), A.HorizontalFlip(), A.RandomBrightnessContrast(), A.Normalize(), ToTensorV2()],
+            bbox_params=A.BboxParams(format="pascal_voc", label_fields=["labels"], min_visibility=0.2),
+        )
+
+        def want(record, key):
+            pipeline.set_random_seed(key & 0xFFFFFFFF)
+            made = pipeline(image=record["image"], bboxes=record["boxes"], labels=record["labels"])
+            return {"image": made["image"], "boxes": np.asarray(made["bboxes"], np.float32).reshape(-1, 4), "labels": made["labels"]}
+
+        self.check([pipeline], want)
+        self.check(T.Record(pipeline, takes={"image": "image", "bboxes": "boxes", "labels": "labels"}), want)
+        yolo = A.Compose([A.HorizontalFlip()], bbox_params=A.BboxParams(format="yolo", label_fields=["labels"]))
+        with self.assertRaisesRegex(ValueError, "format 'yolo'.*give it format='pascal_voc'"):
+            self.check([yolo], want)
+
+    def test_torchvision(self):
+        def want(record, _):
+            made = flipped({**record, "image": record["image"][:40]})
+            return {"image": np.array(made["image"]).transpose(2, 0, 1) / np.float32(255), "boxes": made["boxes"]}
+
+        def cut(record: dict):
+            return {**record, "image": record["image"][:40]}
+
+        self.check([cut, flipped, T.ToTensor()], want)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,343 @@
+"""Functions of whole records: what they take of a record, and what becomes of their results."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Union, get_origin
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from ..field import STORAGE, Field
+from .call import Value, WrongOutput, annotation_of, library_of, name_of, seeding
+from .ends import Ends
+from .random_state import kept, seed_random
+
+#: The place of functions of records among those of a pipeline, for record_seed.
+PLACE = 1 << 16
+
+#: Parameters of a pipeline of albumentations, by the content of the fields that it takes.
+_ALBUMENTATIONS = {"image": "image", "mask": "mask", "boxes": "bboxes", "keypoints": "keypoints"}
+_FORMATS = {"bboxes": "pascal_voc", "keypoints": "xy"}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A function of a whole record as a step of a pipeline: of an image and its boxes, of two fields, of all of them.
+
+    ::
+
+        def function(record: dict):           # the annotation says that it takes records
+            record["image"] = record["image"][:, ::-1]
+            return record
+
+        transforms=[Resize((256, 256)), function]
+        transforms=[Resize((256, 256)), Record(lambda image, label: (image // 2, label), takes=("image", "label"))]
+        transforms=[Record(albumentations.Compose([...], bbox_params=...))]
+
+    Args:
+        function: Takes values of a record, and returns what takes their place: arrays, tensors, PIL images, numbers or strings.
+        takes: None for a dict of all fields: the dict that is returned is the record from then on. A list of fields for as many positional
+            arguments, and as many results. A dict of parameters by name, {"image": "photos", "bboxes": "boxes"}, for keyword arguments
+            and a dict of results. Of a pipeline of albumentations, None takes the image, mask, boxes and keypoints that the
+            pipeline has parameters for, and fields by the names of its label_fields.
+        name: Its name in errors.
+    """
+
+    function: Callable[..., Any]
+    takes: Union[Sequence[str], Mapping[str, str], None] = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"function is {self.function!r:.60}; it must be callable")
+        if isinstance(self.takes, str):
+            raise TypeError(f"takes is {self.takes!r}; it is a list of fields: [{self.takes!r}]")
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        return self.function(*values, **named)
+
+    @property
+    def label(self) -> str:
+        """Its name in errors and tables."""
+        return self.name or name_of(self.function)
+
+    def of(self, fields: Mapping[str, Field]) -> Record:
+        """Return it with what it takes of records of these fields."""
+        if self.takes is None and library_of(self.function) == "albumentations":
+            return replace(self, takes=_of_albumentations(self.function, fields))
+        if self.takes is None:
+            return self
+        missing = [name for name in _names(self.takes) if name not in fields]
+        if missing:
+            raise ValueError(f"{self.label} takes the field {missing[0]!r}, and there are {', '.join(fields)}")
+        return self
+
+    def apply(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record with the function's results."""
+        takes = self.takes
+        if takes is None:
+            return dict(self._checked(self.function(record), Mapping, "a dict of fields"))
+        if isinstance(takes, Mapping):
+            made = self._checked(self.function(**{parameter: record[name] for parameter, name in takes.items()}), Mapping, "a dict of its parameters")
+            return {**record, **{name: made[parameter] for parameter, name in takes.items() if parameter in made}}
+        made = self.function(*(record[name] for name in takes))
+        if len(takes) == 1:
+            made = (made,)
+        if len(self._checked(made, (tuple, list), f"a tuple of {len(takes)} values")) != len(takes):
+            raise WrongOutput(f"{self.label} returns {len(made)} values, and takes {len(takes)}: {', '.join(takes)}; have it return as many")
+        return {**record, **dict(zip(takes, made))}
+
+    def _checked(self, made: Any, kinds: Any, wanted: str) -> Any:
+        if not isinstance(made, kinds):
+            raise WrongOutput(f"{self.label} returns {type(made).__name__}; have it return {wanted}")
+        return made
+
+
+def is_record(f: Any) -> bool:
+    """Return whether a step of a pipeline is a function of whole records: it, or its annotation, says so."""
+    if isinstance(f, Record):
+        return True
+    if library_of(f) == "albumentations":
+        return bool(getattr(f, "processors", None))  # of boxes and keypoints
+    annotation = annotation_of(f)
+    if isinstance(annotation, str):
+        return annotation.rpartition(".")[2].partition("[")[0] in ("dict", "Dict", "Mapping", "MutableMapping")
+    kind = get_origin(annotation) or annotation
+    return isinstance(kind, type) and issubclass(kind, Mapping)
+
+
+def _names(takes: Sequence[str] | Mapping[str, str]) -> Iterable[str]:
+    return takes.values() if isinstance(takes, Mapping) else takes
+
+
+def _of_albumentations(pipeline: Any, fields: Mapping[str, Field]) -> dict[str, str]:
+    """Return the parameters of a pipeline of albumentations, each with the field that it takes."""
+    processors = getattr(pipeline, "processors", {})
+    found: dict[str, str] = {}
+    for f in fields.values():
+        parameter = _ALBUMENTATIONS.get("image" if f.layout or f.content == "image" else f.content)
+        if parameter is None or (parameter in _FORMATS and parameter not in processors):
+            continue
+        if parameter in found:
+            raise ValueError(
+                f"the fields {found[parameter]!r} and {f.name!r} may both be {parameter}; give Record(pipeline, takes={{{parameter!r}: {f.name!r}}})"
+            )
+        found[parameter] = f.name
+    for parameter, processor in processors.items():
+        has, wanted = getattr(processor.params, "format", ""), _FORMATS.get(parameter, "")
+        if parameter in found and has != wanted:
+            raise ValueError(
+                f"the pipeline has {parameter} in the format {has!r}, and fields of {parameter} are {wanted!r}; give it format={wanted!r}"
+            )
+        for label in processor.params.label_fields or ():
+            if label not in fields:
+                raise ValueError(f"the pipeline has the label field {label!r}, and there are {', '.join(fields)}; name one of these")
+            found[label] = label
+    return found
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Functions of records that a DataLoader asks for, and the workers that call them."""
+
+    steps: Sequence[Record]
+    ends: Ends
+    workers: int  # 0 is none: this process
+    context: Any = None  # of multiprocessing, or its name
+    init: Any = None
+    pin_memory: bool = False
+    prefetch_factor: int | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [step.label for step in self.steps]
+
+
+class Given:
+    """Records of a batch on their way to functions. Those for a worker are pickled at once, so that their slot is free."""
+
+    def __init__(self, values: Mapping[str, Any], fields: Mapping[str, Field], indices: Sequence[int], keys: Sequence[int], pickled: bool) -> None:
+        self.fields, self.indices, self.keys = fields, indices, keys
+        self._values: Mapping[str, Any] | None = None if pickled else values
+        self._pickled = pickle.dumps(values, 5) if pickled else b""
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The fields of the batch."""
+        values = self._values
+        if values is None:
+            values = self._values = pickle.loads(self._pickled)
+            self._pickled = b""
+        return values
+
+    def records(self) -> list[Sent]:
+        return [Sent(self, place) for place in range(len(self.indices))]
+
+
+class Sent:
+    """A record of those."""
+
+    def __init__(self, given: Given, place: int) -> None:
+        self.given, self.place = given, place
+
+    def __repr__(self) -> str:
+        return str(self.given.indices[self.place])
+
+
+class Made:
+    """The results of functions for a record; ``why`` says that they failed."""
+
+    def __init__(self, sent: Sent, values: dict[str, Any], why: str = "") -> None:
+        self.sent, self.values, self.why = sent, values, why
+
+
+class Recorder:
+    """The dataset of workers that call functions of records: ``recorder[sent]`` is what they make of one."""
+
+    def __init__(self, steps: Sequence[Record], ends: Ends, on_error: str, here: bool) -> None:
+        self._steps, self._ends, self._on_error, self._here = steps, ends, on_error, here
+        self._resolved: list[Record] | None = None
+
+    def check(self, fields: Mapping[str, Field]) -> None:
+        """Raise ValueError if the first function takes what there is not."""
+        self._steps[0].of(fields)
+
+    def __getitem__(self, sent: Sent) -> Made:
+        if self._here:
+            with kept():
+                return self._made(sent)
+        return self._made(sent)
+
+    def _made(self, sent: Sent) -> Made:
+        try:
+            return Made(sent, self._values(sent))
+        except Exception as e:
+            if self._on_error == "fail":
+                raise
+            return Made(sent, {}, f"{type(e).__name__}: {e}")
+
+    def _values(self, sent: Sent) -> dict[str, Any]:
+        given, place = sent.given, sent.place
+        if self._resolved is None:
+            self._resolved = [step.of(given.fields) for step in self._steps]
+        record = {name: _decoded(given.fields.get(name), values[place]) for name, values in given.values.items()}
+        layouts = {f.name: f.layout or "HWC" for f in given.fields.values() if f.layout or f.content == "image"}
+        key = given.keys[place]
+        seed_random(key)
+        for step in self._resolved:
+            seed = seeding(step.function) if library_of(step.function) == "albumentations" else None
+            if seed is not None:
+                seed(key)
+                record = {name: _rows_last(x, layouts, name) for name, x in record.items()}
+            record = step.apply(record)
+        return {name: self._plain(name, x, given.fields.get(name), layouts.get(name, "")) for name, x in record.items()}
+
+    def _plain(self, name: str, x: Any, f: Field | None, layout: str) -> Any:
+        """Return a result as a batch takes it: an array, or a string."""
+        if isinstance(x, str):
+            return x
+        tensor = hasattr(x, "detach")
+        if isinstance(x, (list, tuple)):
+            x = np.asarray(x, f.storage if f is not None else None)
+        x = Value(x, "").array()
+        if layout and x.ndim == 3:
+            x = self._ends(x, "CHW" if tensor else layout, f)
+        elif f is not None and is_rows(f):  # rows keep their type, which pipelines of albumentations change
+            x = x.reshape(0, *f.shape) if x.size == 0 else x
+            x = x.astype(f.storage, copy=False) if x.dtype.kind == f.storage.kind or x.size == 0 else x
+        if x.dtype.name not in STORAGE or x.dtype.byteorder == ">":
+            raise WrongOutput(f"{name} is {x.dtype}, which batches cannot have; have the function return arrays of {', '.join(STORAGE)}, or strings")
+        return x
+
+
+def _decoded(f: Field | None, value: Any) -> Any:
+    """Return a value of a record as functions take it: image files as pixels."""
+    if f is None or f.content != "image":
+        return value
+    from PIL import Image
+
+    with Image.open(io.BytesIO(value.tobytes())) as image:
+        return np.array(image.convert("RGB"))
+
+
+def _rows_last(x: Any, layouts: dict[str, str], name: str) -> Any:
+    """Return an image as albumentations takes it: (H, W, C)."""
+    if layouts.get(name) != "CHW" or not isinstance(x, np.ndarray) or x.ndim != 3:
+        return x
+    layouts[name] = "HWC"
+    return np.ascontiguousarray(x.transpose(1, 2, 0))
+
+
+def is_rows(f: Field | None) -> bool:
+    """Return whether records of a field have any number of rows of numbers."""
+    return f is not None and f.ragged and not f.is_bytes
+
+
+def collate(made: Sequence[Made], on_error: str) -> tuple[dict[str, Any], list[tuple[int, str]]]:
+    """Return the records of a batch together, and the places of those that failed, with why.
+
+    A field is an array, a pair of rows and offsets, or a list of strings.
+    """
+    failed = [(place, m.why) for place, m in enumerate(made) if m.why]
+    good = [m for m in made if not m.why]
+    if not good:
+        raise UnsupportedError(
+            f"record {made[0].sent!r}: {failed[0][1]}; all records of the batch failed, so that none can take the place of another"
+        )
+    if failed:
+        made = [_other(m, good, on_error) if m.why else m for m in made]
+    fields = made[0].sent.given.fields
+    return {name: _together(name, made, fields.get(name)) for name in made[0].values}, failed
+
+
+def _other(failed: Made, good: Sequence[Made], on_error: str) -> Made:
+    """Return what takes the place of a record that failed: another one of its batch, which its random numbers choose, or zeros."""
+    sent = failed.sent
+    other = good[sent.given.keys[sent.place] % len(good)]
+    if on_error == "backfill":
+        return other
+    fields = sent.given.fields
+    return Made(sent, {name: _zeros(x, fields.get(name)) for name, x in other.values.items()})
+
+
+def _zeros(x: Any, f: Field | None) -> Any:
+    if isinstance(x, str):
+        return ""
+    return x[:0] if is_rows(f) else np.zeros_like(x)
+
+
+def _together(name: str, made: Sequence[Made], f: Field | None) -> Any:
+    first = made[0].values[name]
+    for m in made:
+        if name not in m.values:
+            raise WrongOutput(
+                f"record {m.sent!r} has no {name}, and record {made[0].sent!r} has one; have the function return the same fields for all records"
+            )
+    values = [m.values[name] for m in made]
+    if isinstance(first, str):
+        return values
+    skip = int(is_rows(f))
+    for m, x in zip(made, values):
+        if isinstance(x, str) or x.dtype != first.dtype or x.shape[skip:] != first.shape[skip:] or x.ndim < skip:
+            got = "a string" if isinstance(x, str) else f"{x.dtype} {x.shape}"
+            raise WrongOutput(
+                f"{name} is {got} in record {m.sent!r}, and {first.dtype} {first.shape} in record {made[0].sent!r}; have the function return one type and "
+                "shape for all records: resize, crop or pad before it, or in it"
+            )
+    if not skip:
+        return np.stack(values)
+    return np.concatenate(values), np.cumsum([0, *map(len, values)], dtype=np.int64)
+
+
+class Collate:
+    """The collate function of those workers."""
+
+    def __init__(self, on_error: str) -> None:
+        self._on_error = on_error
+
+    def __call__(self, made: Sequence[Made]) -> Any:
+        return collate(made, self._on_error)

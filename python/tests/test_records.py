@@ -1,0 +1,264 @@
+import gc
+import logging
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import tempfile
+import unittest
+from collections.abc import Mapping
+
+import numpy as np
+
+import penstock
+from penstock import transforms as T
+from penstock.functions import PLACE, record_seed, seed_random
+
+from . import data
+
+RECORDS = 70
+FIELDS = ("image", "boxes", "labels", "text", "label")
+
+
+def changed(record: dict):
+    """Return a record whose values depend on all random numbers, with a field more and one less, and fewer boxes."""
+    keep = np.random.rand(len(record["boxes"])) < 0.5
+    made = {name: record[name] for name in ("image", "boxes", "labels", "label")}
+    made["image"] = made["image"][:, ::-1] ^ np.uint8(random.randrange(256))
+    made["boxes"], made["labels"] = made["boxes"][keep], made["labels"][keep]
+    made["twice"], made["words"] = 2 * record["label"], record["text"].split()
+    made["words"] = made["words"][1]
+    return made
+
+
+def two(image, label):
+    return image // 2, label + 1
+
+
+def third(record: Mapping):
+    if record["label"] % 3 == 1:
+        raise LookupError(f"the label {record['label']}")
+    return record
+
+
+def shortened(record: "dict[str, object]"):
+    record["image"] = record["image"][: 4 + record["label"] % 2]
+    return record
+
+
+def killed(record: dict):
+    if record["label"] == 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return record
+
+
+def described(image):
+    return {"text": "no field"}
+
+
+class RecordsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.base = tempfile.mkdtemp(prefix="penstock-records-")
+        cls.path = os.path.join(cls.base, "ds")
+        rng = np.random.default_rng(1)
+        schema = [
+            penstock.Field("image", "uint8", (8, 9, 3), layout="HWC"),
+            penstock.Field("boxes", "float32", content="boxes", instances="objects"),
+            penstock.Field("labels", "int64", ragged=True, instances="objects"),
+            penstock.Field("text", "uint8", ragged=True, content="utf-8"),
+            penstock.Field("label", "int64"),
+        ]
+        with penstock.Writer(cls.path, schema=schema, command=data.preprocess()) as w:
+            for i in range(RECORDS):
+                boxes = np.tile(np.float32([1, 2, 6, 7]), (i % 4, 1))
+                image = rng.integers(0, 256, (8, 9, 3), np.uint8)
+                w.append({"image": image, "boxes": boxes, "labels": np.arange(i % 4), "text": f"text {i}", "label": i})
+        cls.ds = penstock.open(cls.path)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.base)
+
+    def loader(self, transforms, batch_size=16, **options):
+        made = penstock.DataLoader(self.path, batch_size, output="numpy", transforms=transforms, command=data.feed(), **{"num_workers": 2, **options})
+        self.addCleanup(made.close)
+        return made
+
+    def record(self, r, f, seed=0, epoch=0):
+        """Return what a function makes of a record, by hand."""
+        record = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in self.ds[r].items()}
+        seed_random(record_seed(seed, epoch, r, place=PLACE))
+        return f(record)
+
+    def same(self, batch, i, record):
+        self.assertEqual(list(batch.keys()), list(record))
+        for name, want in record.items():
+            got = batch[name][i]
+            if isinstance(want, str):
+                self.assertEqual(got, want)
+                continue
+            self.assertEqual((got.dtype, got.shape), (np.asarray(want).dtype, np.shape(want)), name)
+            np.testing.assert_array_equal(got, want, name)
+
+
+class ResultsTest(RecordsTest):
+    def test_as_by_hand(self):
+        for options in (
+            {"num_workers": 0},
+            {"num_workers": 2, "seed": 7, "shuffle": True},
+            {"num_workers": 3, "batch_size": 5, "prefetch_factor": 1},
+        ):
+            made = self.loader([changed], **options)
+            for epoch in range(2):
+                seen = []
+                for b in made:
+                    for i, r in enumerate(b.indices):
+                        self.same(b, i, self.record(int(r), changed, options.get("seed", 0), epoch))
+                    seen += b.indices.tolist()
+                self.assertEqual(sorted(seen), list(range(RECORDS)))
+        self.assertRegex(made.explain(), r"(?m)^records  3 Python workers +\d+  changed$")
+
+    def test_after_the_engine_and_before_a_conversion(self):
+        steps = [T.RandomHorizontalFlip(), T.CenterCrop(6)]
+        pairs = zip(
+            self.loader(steps), self.loader([*steps, T.Record(two, takes=["image", "label"]), T.ToTensor(), T.Normalize([0.5] * 3, [0.2] * 3)])
+        )
+        for plain, b in pairs:
+            want = ((plain["image"] // 2).transpose(0, 3, 1, 2) / np.float32(255) - np.float32(0.5)) / np.float32(0.2)
+            np.testing.assert_array_equal(b["image"], want)
+            np.testing.assert_array_equal(b["label"], plain["label"] + 1)
+            np.testing.assert_array_equal(b["boxes"].values, plain["boxes"].values)
+
+    def test_conversions_are_the_engines(self):
+        ends = [
+            [T.ToTensor()],
+            [T.ToImage(), T.ToDtype("float32", scale=True)],
+            [T.ToImage()],
+            [T.ToTensor(), T.Normalize(T.IMAGENET_MEAN, T.IMAGENET_STD)],
+        ]
+        ends += [[T.ToImage(), T.ToDtype("float16", scale=True)], [T.ToDtype("float32")], [T.ConvertImageDtype()]]
+        for end in ends:
+            with self.subTest(end=end):
+                for plain, b in zip(self.loader(end), self.loader([T.Record(lambda image: image, takes=["image"]), *end], num_workers=0)):
+                    self.assertEqual(b["image"].dtype, plain["image"].dtype)
+                    np.testing.assert_array_equal(b["image"], plain["image"])
+
+    def test_parameters_by_name(self):
+        def f(image, y):
+            return {"image": image[:4], "y": np.float32(y)}
+
+        for b in self.loader({"": [T.Record(f, takes={"image": "image", "y": "label"})]}, num_workers=1):
+            self.assertEqual((b["image"].shape[1:], b["label"].dtype), ((4, 9, 3), np.float32))
+            self.assertEqual(b["label"].tolist(), b.indices.tolist())
+
+    def test_states(self):
+        options = {"shuffle": True, "seed": 3, "batch_size": 8}
+        want = [dict(b.items()) | {"at": b.step} for b in self.loader([changed], **options)]
+        for step in (0, 4, 9):
+            made = self.loader([changed], **options)
+            loop = iter(made)
+            for _ in range(step):
+                next(loop)
+            state = made.state_dict()
+            del loop
+            again = self.loader([changed], **{**options, "num_workers": random.randint(0, 3)})
+            again.load_state_dict(state)
+            rest = list(again)
+            self.assertEqual([b.step for b in rest], list(range(step, len(want))))
+            for b in rest:
+                np.testing.assert_array_equal(b["image"], want[b.step]["image"])
+        with self.assertRaisesRegex(penstock.Error, "functions changed, and this one has third"):
+            self.loader([third], **options).load_state_dict(state)
+
+    def test_ranks_together_are_one(self):
+        whole = [b["image"] for b in self.loader([changed], batch_size=8, seed=5, shuffle=True, drop_last=True)]
+        parts = [
+            [b["image"] for b in self.loader([changed], batch_size=4, seed=5, shuffle=True, drop_last=True, rank=r, world_size=2)] for r in range(2)
+        ]
+        for image, *of_ranks in zip(whole, *parts):
+            np.testing.assert_array_equal(image, np.concatenate(of_ranks))
+
+    def test_a_loop_that_is_left(self):
+        made = self.loader([changed], batch_size=4)
+        for _ in made:
+            break
+        self.assertEqual([(b.epoch, b.step) for b in made], [(1, k) for k in range(18)])
+
+    def test_a_record_that_is_drawn_twice(self):
+        made = self.loader([changed], sampler=penstock.samplers.Weighted([1.0] * 2 + [0.0] * (RECORDS - 2)), batch_size=RECORDS)
+        (b,) = made
+        self.assertGreater(len({b["image"][i].tobytes() for i in range(RECORDS)}), 20)
+
+
+class FailuresTest(RecordsTest):
+    def test_exceptions_name_the_record(self):
+        for workers in (0, 2):
+            with self.assertRaisesRegex(LookupError, "the label 1" if workers == 0 else r"the label 1(?s:.)*\(record 1, batch 0\)"):
+                list(self.loader([third], num_workers=workers))
+
+    def test_records_that_fail(self):
+        logging.disable(logging.WARNING)
+        self.addCleanup(logging.disable, logging.NOTSET)
+        for on_error in ("backfill", "blank"):
+            made = self.loader([third], on_error=on_error, fields=["image", "label"] if on_error == "blank" else FIELDS)
+            for b in made:
+                for i, r in enumerate(b.indices):
+                    self.assertEqual(b.mask[i], r % 3 != 1)
+                    if b.mask[i]:
+                        self.same(b, i, {name: self.ds[int(r)][name] for name in made.fields})
+                    elif on_error == "blank":
+                        self.assertFalse(b["image"][i].any() or b["label"][i])
+                    else:
+                        self.assertTrue(any(np.array_equal(b["image"][i], b["image"][k]) for k in range(len(b.mask)) if b.mask[k]))
+            self.assertEqual(made.stats()["skipped"], sum(r % 3 == 1 for r in range(RECORDS)))
+
+    def test_a_worker_that_is_killed(self):
+        made = self.loader([killed])
+        with self.assertRaisesRegex(RuntimeError, "killed by signal: Killed"):
+            list(made)
+        with self.assertRaises((RuntimeError, penstock.Error)):
+            list(made)
+
+    def test_nothing_is_left(self):
+        def left():
+            gc.collect()
+            return len(multiprocessing.active_children()), len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+        def loop(k):
+            with self.loader([changed], num_workers=k % 3) as made:
+                for _, _ in zip(range(k), made):
+                    pass
+
+        loop(1)
+        before = left()
+        for k in range(6):
+            loop(k)
+        self.assertEqual(left(), before)
+
+    def test_wrong_results(self):
+        for f, text in (
+            (shortened, r"image is uint8 \(5, 9, 3\) in record 1, and uint8 \(4, 9, 3\) in record 0"),
+            (T.Record(lambda record: None), "returns NoneType; have it return a dict of fields"),
+            (T.Record(lambda image: (image, image), takes=["image", "label"]), "takes 1 positional"),
+            (T.Record(lambda image, label: image, takes=["image", "label"]), "returns ndarray; have it return a tuple of 2 values"),
+            (T.Record(lambda record: {"image": record["image"].astype(complex)}), "complex128, which batches cannot have"),
+        ):
+            with self.subTest(text=text), self.assertRaisesRegex(TypeError, text):
+                list(self.loader([f], num_workers=0))
+
+    def test_refused(self):
+        for transforms, options, text in (
+            ([changed, T.CenterCrop(5)], {}, "CenterCrop follows a function of whole records"),
+            ([changed, lambda x: x], {}, "<lambda> follows a function of whole records"),
+            ([changed, T.CenterCrop(5), changed], {}, "CenterCrop stands between"),
+            ([lambda image: image], {}, r'not the field "boxes", which lies on it; give a function of both, .*Record\(f, takes='),
+            ({"label": changed}, {}, "'label': changed takes whole records"),
+            (T.Record(two, takes=["image", "y"]), {}, "takes the field 'y', and there are image, boxes"),
+            ([changed], {"batch_transforms": T.MixUp(num_classes=9)}, "batch_transforms comes before functions"),
+        ):
+            with self.subTest(text=text), self.assertRaisesRegex((ValueError, penstock.Error), text):
+                self.loader(transforms, **options)
+        with self.assertRaisesRegex(TypeError, r"it is a list of fields: \['image'\]"):
+            T.Record(two, takes="image")
