@@ -34,7 +34,7 @@ func testSealFindsEveryFlip(t *testing.T) {
 			t.Fatalf("%s: %d of %d bytes sealed, %v", name, covered, len(good), err)
 		}
 		missed := int64(0)
-		step := max(1, len(good)/4000)
+		step := max(1, len(good)/1000)
 		for at := 0; at < len(good); at += step {
 			good[at] ^= 1 << (at % 8)
 			if _, err := checkSeal(good); err == nil {

@@ -12,7 +12,10 @@ import (
 // Crashes is the flag that makes every Trial more thorough.
 var Crashes = flag.Int("crashes", 0,
 	"N: try every state, N random power cuts at each step, and a second crash at each step from N states; 0: try one "+
-		"state in sixteen or eight")
+		"state in 48 or eight")
+
+// few states are tried without the flag, one in this many.
+const few = 48
 
 // Trial is the test of a program that goes on after crashes.
 type Trial struct {
@@ -38,13 +41,13 @@ type Trial struct {
 
 // Run records the program, and has it go on after a crash at any of its steps; from the state
 // that Twice picks, and with the flag -crashes N from N others, also after a second crash at any
-// of the steps that it makes when it goes on. Without that flag it tries one state in sixteen, or in eight for Twice.
+// of the steps that it makes when it goes on. Without that flag it tries one state in 48, or in eight for Twice.
 func (c *Trial) Run(t *testing.T) {
 	t.Helper()
 	log := c.record(t, c.Folder)
 	c.Done()
 	if c.every = 1; *Crashes == 0 {
-		c.every = 16
+		c.every = few
 		if c.Twice != nil {
 			c.every = 8 // it has to meet some of those
 		}
@@ -58,6 +61,9 @@ func (c *Trial) Run(t *testing.T) {
 			twice = append(twice, s)
 		}
 	})
+	if c.every > 1 {
+		c.every = few
+	}
 	first := picked.states
 	if len(twice) > 0 {
 		first = append(first, twice[len(twice)/2])
