@@ -42,7 +42,7 @@ func allValues(t *testing.T, src *raw.Source) (all [][]byte) {
 
 func fingerprint(t *testing.T, src *raw.Source) string {
 	t.Helper()
-	print, err := src.Fingerprint(t.Context())
+	print, _, err := src.Fingerprint(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -385,7 +385,7 @@ func TestUse(t *testing.T) {
 		}
 		ds, err := mmapds.Open(c.Dest, mmapds.WithFields(o.Fields...))
 		if err == nil {
-			err = src.Use(ds)
+			err = src.Use(ds, nil)
 		}
 		if err != nil || !src.InUse() {
 			t.Fatal(err)
@@ -423,7 +423,7 @@ func TestUseOfAnotherDataset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := src.Use(ds); err == nil || !strings.Contains(err.Error(), want) || src.InUse() {
+		if err := src.Use(ds, nil); err == nil || !strings.Contains(err.Error(), want) || src.InUse() {
 			t.Errorf("error %v, want %s", err, want)
 		}
 		ds.Close()
@@ -439,7 +439,7 @@ func TestFingerprintOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer src.Close()
-		p, err := src.Fingerprint(t.Context())
+		p, _, err := src.Fingerprint(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -505,7 +505,7 @@ func TestFingerprintOfFilesIsUnknown(t *testing.T) {
 	}
 	defer table.Close()
 	for _, src := range []*raw.Source{outside, table} {
-		if _, err := src.Fingerprint(t.Context()); !errors.Is(err, raw.ErrUnknown) {
+		if _, _, err := src.Fingerprint(t.Context()); !errors.Is(err, raw.ErrUnknown) {
 			t.Errorf("%s: error %v", src.Path(), err)
 		}
 	}

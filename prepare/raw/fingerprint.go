@@ -22,16 +22,22 @@ var ErrUnknown = errors.New("its changes could not be noticed")
 // recipe names the way from samples to records. It changes where the same samples become other records.
 const recipe = "keep-encoded 1"
 
+// stamps is a digest of files, and the number of their bytes.
+type stamps struct {
+	hash.Hash
+	bytes int64
+}
+
 // Fingerprint returns a digest of the source's listing: names, sizes and times of all files, and the fields that are
-// made of them. It differs after a file was changed, added or removed.
-func (s *Source) Fingerprint(ctx context.Context) (string, error) {
-	l, h := &s.records, sha256.New()
+// made of them. It differs after a file was changed, added or removed. The files have that many bytes.
+func (s *Source) Fingerprint(ctx context.Context) (digest string, bytes int64, err error) {
+	l, h := &s.records, &stamps{Hash: sha256.New()}
 	if l.outside {
-		return "", fmt.Errorf("source %s: it may name files anywhere: %w", s.Name(), ErrUnknown)
+		return "", 0, fmt.Errorf("source %s: it may name files anywhere: %w", s.Name(), ErrUnknown)
 	}
 	id, err := l.identity("", "")
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	fmt.Fprintf(h, "%s %s\n", recipe, id)
 	if l.info.Kind == "imagefolder" && s.place.fsys == nil {
@@ -40,13 +46,14 @@ func (s *Source) Fingerprint(ctx context.Context) (string, error) {
 		err = l.stampFiles(ctx, h)
 	}
 	if err != nil {
-		return "", s.place.buckets.Explain(fmt.Errorf("source %s: %w", l.path, err))
+		return "", 0, s.place.buckets.Explain(fmt.Errorf("source %s: %w", l.path, err))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+	return hex.EncodeToString(h.Sum(nil)[:8]), h.bytes, nil
 }
 
 // stamp enters a file. The version of one in a bucket is what the bucket says.
-func stamp(h hash.Hash, name string, info fs.FileInfo) error {
+func stamp(h *stamps, name string, info fs.FileInfo) error {
+	h.bytes += info.Size()
 	if version, ok := info.Sys().(vfs.Version); ok {
 		if version == "" {
 			return fmt.Errorf("%s: the server does not say which version of the file it has: %w", name, ErrUnknown)
@@ -59,7 +66,7 @@ func stamp(h hash.Hash, name string, info fs.FileInfo) error {
 }
 
 // stampSamples enters the file of each sample, wherever links lead.
-func (l *records) stampSamples(ctx context.Context, h hash.Hash) error {
+func (l *records) stampSamples(ctx context.Context, h *stamps) error {
 	for i := range l.listing.len() {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -80,7 +87,7 @@ func (l *records) stampSamples(ctx context.Context, h hash.Hash) error {
 }
 
 // stampFiles enters the files of the source. A table that names image files is stamped with its folder, which has them.
-func (l *records) stampFiles(ctx context.Context, h hash.Hash) error {
+func (l *records) stampFiles(ctx context.Context, h *stamps) error {
 	files, err := source.Files(l.path)
 	if err != nil {
 		return err
@@ -100,7 +107,7 @@ func (l *records) stampFiles(ctx context.Context, h hash.Hash) error {
 
 // stampTree enters a file, or all files below a folder. Files of buckets have names from base on, as the path of a
 // bucket is that of a process.
-func stampTree(ctx context.Context, h hash.Hash, root, base string) error {
+func stampTree(ctx context.Context, h *stamps, root, base string) error {
 	return vfs.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err == nil {
 			err = context.Cause(ctx)

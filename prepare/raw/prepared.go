@@ -1,15 +1,17 @@
 package raw
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"reflect"
 
 	"github.com/penstock/penstock/mmapds"
 )
 
 // Use has records read from a dataset from now on, which preprocess --keep-encoded made of all samples. It may be
-// called while records are read: they have the same bytes in both. The Source closes the dataset.
-func (s *Source) Use(ds *mmapds.Dataset) error {
+// called while records are read: they have the same bytes in both. The Source closes the dataset, and then held.
+func (s *Source) Use(ds *mmapds.Dataset, held io.Closer) error {
 	if err := s.Retain(); err != nil {
 		return err
 	}
@@ -20,8 +22,30 @@ func (s *Source) Use(ds *mmapds.Dataset) error {
 	if got := ds.Specs(); !reflect.DeepEqual(got, s.specs) {
 		return fmt.Errorf("%s has the fields %v, and the source has %v", ds.Files().Path, got, s.specs)
 	}
-	if !s.prepared.CompareAndSwap(nil, ds) {
+	if !s.prepared.CompareAndSwap(nil, &prepared{ds, held}) {
 		return fmt.Errorf("%s: a dataset is in use already", ds.Files().Path)
+	}
+	return nil
+}
+
+// prepared is a dataset of all samples, and what is closed after it.
+type prepared struct {
+	dataset *mmapds.Dataset
+	held    io.Closer
+}
+
+func (p *prepared) close() error {
+	err := p.dataset.Close()
+	if p.held != nil {
+		err = errors.Join(err, p.held.Close())
+	}
+	return err
+}
+
+// dataset returns the dataset in use; nil if there is none.
+func (s *Source) dataset() *mmapds.Dataset {
+	if p := s.prepared.Load(); p != nil {
+		return p.dataset
 	}
 	return nil
 }
@@ -34,7 +58,7 @@ func (s *Source) whole() *mmapds.Dataset {
 	if s.records.chosen != nil {
 		return nil
 	}
-	return s.prepared.Load()
+	return s.dataset()
 }
 
 // Warm reads records [a, b) of the dataset in use into memory.
@@ -53,7 +77,7 @@ func (s *Source) IsWarm(field string, a, b int) bool {
 
 // Fault returns why a read at addr failed, if addr is memory of the dataset in use.
 func (s *Source) Fault(addr uintptr) error {
-	if ds := s.prepared.Load(); ds != nil {
+	if ds := s.dataset(); ds != nil {
 		return ds.Fault(addr)
 	}
 	return nil

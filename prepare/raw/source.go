@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -26,7 +25,7 @@ type Source struct {
 	id      string
 	leases  leases
 
-	prepared atomic.Pointer[mmapds.Dataset] // of all samples; nil if records are read from the source
+	prepared atomic.Pointer[prepared] // nil if records are read from the source
 }
 
 // Len returns the number of records.
@@ -78,7 +77,7 @@ func (s *Source) Location(string, int) string { return "" }
 
 // DescribeReads says that records are read from the source.
 func (s *Source) DescribeReads(field string) (how, why string, resident float64) {
-	if ds := s.prepared.Load(); ds != nil {
+	if ds := s.dataset(); ds != nil {
 		return ds.DescribeReads(field)
 	}
 	return "raw", fmt.Sprintf("%s of a source (%s) that is not prepared", s.records.info.Unit, s.records.info.Kind), -1
@@ -116,7 +115,7 @@ func (s *Source) Release() { s.leases.giveBack() }
 
 // Guard calls f, which reads memory of the dataset that the Source uses, and returns faults of that as errors.
 func (s *Source) Guard(f func() error) error {
-	if ds := s.prepared.Load(); ds != nil {
+	if ds := s.dataset(); ds != nil {
 		return ds.Guard(f)
 	}
 	return f()
@@ -130,15 +129,15 @@ func (s *Source) Close() error {
 	s.place.reading.Wait()
 	err := s.src.Close()
 	s.place.close()
-	if ds := s.prepared.Load(); ds != nil {
-		err = errors.Join(err, ds.Close())
+	if p := s.prepared.Load(); p != nil {
+		err = errors.Join(err, p.close())
 	}
 	return err
 }
 
 // Gather reads records of a field with a fixed size.
 func (s *Source) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
-	if ds := s.prepared.Load(); ds != nil {
+	if ds := s.dataset(); ds != nil {
 		return ds.Gather(ctx, field, s.records.places(indices), dst)
 	}
 	return s.records.each(ctx, field, indices, func(i int, value []byte) error {
@@ -154,7 +153,7 @@ func (s *Source) Gather(ctx context.Context, field string, indices []int, dst []
 // GatherRagged reads records of a field of variable length.
 func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) (
 	[]byte, error) {
-	if ds := s.prepared.Load(); ds != nil {
+	if ds := s.dataset(); ds != nil {
 		return ds.GatherRagged(ctx, field, s.records.places(indices), offsets, dst)
 	}
 	at, row := 0, rowBytes(s.schema, field)
@@ -170,7 +169,7 @@ func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, 
 
 // Lengths reads records, and says how many rows each has.
 func (s *Source) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
-	if ds := s.prepared.Load(); ds != nil {
+	if ds := s.dataset(); ds != nil {
 		return ds.Lengths(ctx, field, s.records.places(indices), offsets)
 	}
 	row := rowBytes(s.schema, field)

@@ -152,7 +152,7 @@ class DataLoader:
             CutMix, which would mix them into others). Those that were passed over are logged (logger
             "penstock") and counted in stats(), and ``mask`` is False for them.
         cache_dir, cache_size: Where records of a URL are kept that were fetched, and how many bytes of
-            them ("500GiB"); cache_dir is also where raw samples are prepared.
+            them ("500GiB"); also those of raw samples that were prepared.
         socket: The path where a ``penstock feed DATASET --socket PATH`` listens, in place of a dataset:
             processes of one host share it.
         command: The program feed; by default $PENSTOCK_FEED, or feed or penstock in PATH.

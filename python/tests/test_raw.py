@@ -4,6 +4,8 @@ import functools
 import glob
 import http.server
 import os
+import shutil
+import subprocess
 import tarfile
 import threading
 import time
@@ -211,7 +213,59 @@ class TestCache(Raw):
             f.write(photo(99, (50, 50)))
         want = self.batches(photos, 1)
         self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
-        self.assertEqual(len(self.cached()), 2)
+        self.assertEqual(len(self.cached()), 1)  # that of the earlier state is removed
+        self.photos(30)
+        want = self.batches(photos, 1)
+        self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
+
+    def test_a_source_that_changes_during_an_epoch(self):
+        photos = self.photos(60)
+        slow = self.loader(photos, prepare="auto", cache_dir=self.cache)
+        it = iter(slow)
+        next(it)
+        self.photos(62)  # with two more files, and newer times of all
+        rest = [b.copy() for _, b in it]
+        self.assertEqual(sum(map(len, rest)), 54)
+        want = self.batches(photos, 1)
+        self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
+        self.assertEqual(len(self.cached()), 1)
+
+    def test_a_cache_that_is_deleted_under_a_loader(self):
+        photos = self.photos(60)
+        want = self.batches(photos)
+        self.batches(photos, 1, prepare="encoded", cache_dir=self.cache)
+        for before in (True, False):  # it is complete, or being made
+            loader = self.loader(photos, prepare="auto", cache_dir=self.cache)
+            it = iter(loader)
+            got = [tuple(x.copy() for x in next(it))]
+            shutil.rmtree(self.cache, ignore_errors=not before)
+            got += [(a.copy(), b.copy()) for a, b in it]
+            got += [(a.copy(), b.copy()) for a, b in loader]
+            self.same(got, want)
+            self.settle()
+        self.same(self.batches(photos, prepare="encoded", cache_dir=self.cache), want)
+
+    def test_a_full_disk(self):
+        photos = self.photos(60)
+        want = self.batches(photos, 1)
+        os.mkdir(self.cache)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", self.cache], stderr=subprocess.DEVNULL).returncode:
+            print("not tested: a full disk, as a small file system cannot be mounted here")
+            return
+        self.addCleanup(subprocess.run, ["umount", "-l", self.cache], check=True)
+        self.same(self.batches(photos, 1, prepare="auto", cache_dir=self.cache), want)
+        with self.assertRaisesRegex(penstock.Error, "no space left on device"):
+            self.loader(photos, prepare="encoded", cache_dir=self.cache)
+
+    def test_a_small_cache(self):
+        photos = self.photos()
+        want = self.batches(photos, 1)
+        with self.assertRaisesRegex(penstock.Error, "raise the cache size"):
+            self.loader(photos, prepare="encoded", cache_dir=self.cache, cache_size=1000)
+        self.same(self.batches(photos, 1, prepare="auto", cache_dir=self.cache, cache_size=1000), want)
+        self.loader(photos, prepare="encoded", cache_dir=self.cache, cache_size="300kB").close()
+        self.loader(self.photos(30, "others"), prepare="encoded", cache_dir=self.cache, cache_size="200kB").close()
+        self.assertRegex(" ".join(self.cached()), "^others-[0-9a-f]+$")
 
     def test_what_cannot_be_prepared(self):
         photos = self.photos()
@@ -226,9 +280,9 @@ class TestCache(Raw):
         with self.assertRaisesRegex(ValueError, "prepare is 'pixels'"):
             self.loader(photos, prepare="pixels")
         penstock.preprocess(self.path("good"), self.path("ds"), keep_encoded=True, progress=False)
-        for dataset, options in ((photos, {"cache_size": 1000}), (self.path("ds"), {"cache_dir": self.cache})):
+        for options in ({"cache_size": 1000}, {"cache_dir": self.cache}):
             with self.assertRaisesRegex(ValueError, "cache_dir and cache_size are for"):
-                self.loader(dataset, **options)
+                self.loader(self.path("ds"), **options)
 
     def test_processes_share_one(self):
         photos = self.photos(60)

@@ -17,10 +17,11 @@ import (
 	"github.com/penstock/penstock/store/verify"
 )
 
-const long = `List, check and remove the datasets that were made of raw samples in the cache.
+const long = `List, check, pin and remove the datasets that were made of raw samples in the cache.
 
-penstock.DataLoader(SOURCE) makes one with prepare="auto", and so does penstock preprocess cache SOURCE. A source that
-changed has another dataset; the old one stays until it is removed.`
+penstock.DataLoader(SOURCE) makes one with prepare="auto", and so does penstock preprocess cache SOURCE. The dataset of a
+source that changed is made again, and replaces the old one. With a limit (--cache-size, cache_size), datasets that were
+not used for longest make room. Pinned ones stay, and those that are in use.`
 
 // flags are those of all subcommands.
 type flags struct {
@@ -33,7 +34,7 @@ type flags struct {
 func Command() *cobra.Command {
 	f := new(flags)
 	root := &cobra.Command{
-		Use: "cache", Short: "List, check and remove datasets of raw samples", Long: long, DisableFlagsInUseLine: true,
+		Use: "cache", Short: "List, check, pin and remove datasets of raw samples", Long: long, DisableFlagsInUseLine: true,
 	}
 	root.PersistentFlags().StringVar(&f.dir, "cache-dir", "", "`FOLDER` of the cache (default the user's cache folder)")
 	list := cli.Command(&cobra.Command{
@@ -59,9 +60,35 @@ func Command() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.remove(cmd.OutOrStdout(), args) },
 	})
+	pin := marking("pin", "Keep datasets when others are removed to make room, or as their source changed", f,
+		(*rawcache.Entry).Pin)
+	unpin := marking("unpin", "Let datasets be removed again", f, (*rawcache.Entry).Unpin)
 	remove.Flags().BoolVar(&f.all, "all", false, "remove all datasets")
-	root.AddCommand(list, check, remove)
+	root.AddCommand(list, check, remove, pin, unpin)
 	return root
+}
+
+// marking returns a command that does something to datasets of the cache.
+func marking(name, short string, f *flags, mark func(*rawcache.Entry) error) *cobra.Command {
+	return cli.Command(&cobra.Command{
+		Use: name + " [flags] NAME...", Short: short,
+		Example: "  penstock cache list --cache-dir out/cache",
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usage("give the names of datasets; penstock cache list has them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			entries, err := f.chosen(args)
+			for _, e := range entries {
+				if err = errors.Join(err, mark(&e)); err == nil {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %sned\n", shell.Line(e.Name), name)
+				}
+			}
+			return err
+		},
+	})
 }
 
 func none(args []string) error {
@@ -102,6 +129,9 @@ func (f *flags) list(w io.Writer) error {
 			state := "complete"
 			if !e.Ready {
 				state = "being made, or stopped"
+			}
+			if e.Pinned {
+				state += ", pinned"
 			}
 			used := "never"
 			if !e.Used.IsZero() {

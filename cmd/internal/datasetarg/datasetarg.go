@@ -45,7 +45,7 @@ func (c *Cache) Flags(f *pflag.FlagSet) {
 // Settle reads the flags, and returns their problems. A cache is for datasets that are fetched: one of args must be a
 // URL.
 func (c *Cache) Settle(args []string) (problems []string) {
-	cached := func(arg string) bool { return remote.IsURL(arg) || c.size == "" && raw.Is(arg) }
+	cached := func(arg string) bool { return remote.IsURL(arg) || raw.Is(arg) }
 	if (c.Dir != "" || c.size != "") && len(args) > 0 && !slices.ContainsFunc(args, cached) {
 		problems = append(problems,
 			fmt.Sprintf("--cache-dir and --cache-size are for the URL of a dataset: nothing of %s is fetched", args[0]))
@@ -114,7 +114,7 @@ func MayBeRaw(err error) bool {
 		return false
 	}
 	for _, other := range []error{remote.ErrPermission, remote.ErrNoBucket, remote.ErrUnavailable, context.Canceled,
-		context.DeadlineExceeded, store.ErrCorrupt, store.ErrUnsupported, errors.ErrUnsupported} {
+		context.DeadlineExceeded, store.ErrCorrupt, errors.ErrUnsupported} {
 		if errors.Is(err, other) {
 			return false
 		}
@@ -159,7 +159,8 @@ func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split
 	warn := cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false).Warn
 	src, err := raw.Open(ctx, path, raw.Options{Fields: fields, Split: split, Shares: o.Shares, Warn: warn})
 	if err == nil {
-		err = rawcache.Keep(ctx, src, rawcache.Options{Dir: c.Dir, Mode: o.Prepare, Fields: fields, Warn: warn})
+		err = rawcache.Keep(ctx, src, rawcache.Options{Dir: c.Dir, Limit: c.Size, Mode: o.Prepare, Fields: fields,
+			Warn: warn})
 		if err != nil {
 			return nil, errors.Join(err, src.Close())
 		}
@@ -183,7 +184,8 @@ func (c *Cache) Open(ctx context.Context, url string, fields []string, split str
 }
 
 // Local replaces each argument that is the URL of a dataset by the path of a complete copy in the cache, which
-// stays there until Close. An error of a URL without one is one of MayBeRaw. Before it fetches one, it calls note with a line that has its path.
+// stays there until Close. An error of a URL without one is one of MayBeRaw. Before it fetches one, it calls note with
+// a line that has its path.
 func (c *Cache) Local(ctx context.Context, args []string, note func(text string)) error {
 	for i, a := range args {
 		if !remote.IsURL(a) {

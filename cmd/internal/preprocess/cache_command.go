@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/rawcache"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/prepare/source"
@@ -18,7 +19,7 @@ import (
 const cacheLong = `Make the dataset of a source in the cache, where penstock.DataLoader(SOURCE) finds it.
 
 The dataset is that of preprocess --keep-encoded. Its name has a digest of the names, sizes and times of all files, so
-that a source that changed has another dataset. A stopped run is continued. DataLoader runs this command with
+that a source that changed has another dataset, which replaces the old one. A stopped run is continued. DataLoader runs this command with
 prepare="auto"; penstock cache lists, checks and removes what is in the cache.
 
 ` + exits
@@ -26,6 +27,8 @@ prepare="auto"; penstock cache lists, checks and removes what is in the cache.
 // cacheFlags are the flags of cache.
 type cacheFlags struct {
 	source, dir string
+	size        string
+	limit       int64
 	workers     int
 	progress    string
 	json, quiet bool
@@ -42,6 +45,8 @@ func cacheCommand() *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&c.dir, "cache-dir", "", "`FOLDER` of the cache (default the user's cache folder)")
+	fs.StringVar(&c.size, "cache-size", "", "limit of the cache in `BYTES`, such as 500GiB; datasets that were not used "+
+		"for longest are removed (default the free space)")
 	fs.IntVar(&c.workers, "workers", 0, "`N` images read at a time; does not change the result (default one per core)")
 	fs.StringVar(&c.progress, "progress", "auto", "progress on standard error: `FORMAT` is auto, json")
 	fs.BoolVar(&c.json, "json", false, "print the summary as JSON")
@@ -52,6 +57,12 @@ func cacheCommand() *cobra.Command {
 func (c *cacheFlags) check(args []string) error {
 	var p problems
 	p.choose("progress", &c.progress)
+	if c.size != "" {
+		var err error
+		if c.limit, err = units.ParseBytes(c.size); err != nil || c.limit <= 0 {
+			p = append(p, fmt.Sprintf("--cache-size: %q is not a size; write it like 500GiB", c.size))
+		}
+	}
 	if c.workers < 0 || c.workers > prepare.MaxWorkers {
 		p = append(p, fmt.Sprintf("--workers %d: must be from 1 to %d", c.workers, prepare.MaxWorkers))
 	}
@@ -101,6 +112,9 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 	if entry.Ready {
 		config.Dest = entry.Path
 	} else {
+		if err := entry.MakeRoom(c.limit, progress.Note); err != nil {
+			return nil, err
+		}
 		kept, err := entry.Keep(src)
 		if err != nil {
 			return nil, err
@@ -110,6 +124,9 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 	s, err := prepare.Run(ctx, config, progress)
 	if err == nil && !entry.Ready {
 		err = entry.Publish(ctx, c.source)
+	}
+	if err == nil {
+		err = entry.Replace(progress.Note)
 	}
 	if err != nil {
 		return nil, err

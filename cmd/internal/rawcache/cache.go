@@ -26,12 +26,13 @@ import (
 const (
 	building = ".new"
 	about    = ".source.json"
+	used     = ".used"    // locked by those who have the dataset open
 	fetched  = ".objects" // parts of objects of a bucket, until the dataset is complete
 )
 
 // ends are those of all names that an entry may have in the folder, the longest first.
 var ends = []string{about, building + ".building.lock", building + ".building", building + ".skipped.jsonl", building,
-	fetched}
+	fetched, used}
 
 // Entry is the dataset of a source in the cache.
 type Entry struct {
@@ -41,6 +42,8 @@ type Entry struct {
 	Used   time.Time `json:"used"`
 	Bytes  int64     `json:"bytes"`
 	Ready  bool      `json:"ready"` // the dataset is complete
+	Pinned bool      `json:"pinned"`
+	need   int64     // bytes of the source's files
 }
 
 // Folder makes the folder of the cache and returns its path; "" as dir is the user's cache folder. One in which
@@ -66,7 +69,7 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	print, err := src.Fingerprint(ctx)
+	print, bytes, err := src.Fingerprint(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +80,7 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 		}
 	}
 	name := src.Info().Name + "-" + print
-	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path}
+	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path, need: bytes}
 	_, err = os.Stat(e.Path)
 	e.Ready = err == nil
 	return e, nil
@@ -113,7 +116,7 @@ func (e *Entry) Publish(ctx context.Context, path string) error {
 		return err
 	}
 	defer src.Close()
-	now, err := src.Fingerprint(ctx)
+	now, _, err := src.Fingerprint(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,25 +134,70 @@ func (e *Entry) Publish(ctx context.Context, path string) error {
 	return errors.Join(err, private.RemoveOwn(e.Path+fetched))
 }
 
+// known is the file next to a dataset that says more of it. Its time is that of the last use.
+type known struct {
+	Source string `json:"source"`
+	Pinned bool   `json:"pinned,omitempty"`
+}
+
+func readKnown(path string) (k known, used time.Time) {
+	text, err := os.ReadFile(path + about)
+	if err != nil || json.Unmarshal(text, &k) != nil {
+		return known{}, used
+	}
+	if info, err := os.Stat(path + about); err == nil {
+		used = info.ModTime()
+	}
+	return k, used
+}
+
 // note writes which source the dataset is of, and that it is used now.
 func (e *Entry) note() error {
-	text, err := json.Marshal(map[string]string{"source": e.Source})
+	k, _ := readKnown(e.Path)
+	return e.write(known{e.Source, k.Pinned})
+}
+
+func (e *Entry) write(k known) error {
+	text, err := json.Marshal(k)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(e.Path+about, text, 0o600)
 }
 
-// Open opens the dataset, those of its fields that are named, or all.
-func (e *Entry) Open(fields []string) (*mmapds.Dataset, error) {
-	ds, err := mmapds.Open(e.Path, mmapds.WithFields(fields...))
+// Pin keeps a dataset from being removed to make room for others, or as its source changed; with Unpin it may be.
+func (e *Entry) Pin() error { return e.write(known{e.Source, true}) }
+
+// Unpin undoes Pin.
+func (e *Entry) Unpin() error { return e.write(known{e.Source, false}) }
+
+// Open opens the dataset, those of its fields that are named, or all. Close held after the dataset: until then, it is
+// not removed to make room.
+func (e *Entry) Open(fields []string) (ds *mmapds.Dataset, held io.Closer, err error) {
+	f, err := e.hold()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	ds, err = mmapds.Open(e.Path, mmapds.WithFields(fields...))
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
 	}
 	if err := e.note(); err != nil && !errors.Is(err, fs.ErrPermission) {
-		return nil, errors.Join(err, ds.Close())
+		return nil, nil, errors.Join(err, ds.Close(), f.Close())
 	}
-	return ds, nil
+	return ds, f, nil
+}
+
+// hold marks the dataset as in use, until the file is closed.
+func (e *Entry) hold() (*os.File, error) {
+	f, err := os.OpenFile(e.Path+used, os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = lock(f, shared)
+	}
+	if err != nil && f != nil {
+		err = errors.Join(err, f.Close())
+	}
+	return f, err
 }
 
 // List returns all entries, by name.
@@ -158,6 +206,10 @@ func List(dir string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	return listIn(folder)
+}
+
+func listIn(folder string) ([]Entry, error) {
 	files, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, err
@@ -181,15 +233,8 @@ func List(dir string) ([]Entry, error) {
 // look describes the entry of that name.
 func look(folder, name string) Entry {
 	e := Entry{Name: name, Path: filepath.Join(folder, name)}
-	if text, err := os.ReadFile(e.Path + about); err == nil {
-		var known struct{ Source string }
-		if json.Unmarshal(text, &known) == nil {
-			e.Source = known.Source
-		}
-		if info, err := os.Stat(e.Path + about); err == nil {
-			e.Used = info.ModTime()
-		}
-	}
+	k, at := readKnown(e.Path)
+	e.Source, e.Pinned, e.Used = k.Source, k.Pinned, at
 	_, err := store.Open(e.Path, store.OpenOptions{})
 	e.Ready = err == nil
 	for _, path := range e.paths() {

@@ -1,11 +1,14 @@
 package rawcache
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
@@ -57,11 +60,13 @@ func TestPublish(t *testing.T) {
 	if err != nil || len(list) != 1 || !list[0].Ready || list[0].Source != e.Source || list[0].Bytes < 1000 || list[0].Used.IsZero() {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	ds, err := e.Open(nil)
+	ds, held, err := e.Open(nil)
+	if err == nil {
+		err = errors.Join(ds.Close(), held.Close())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	ds.Close()
 	if err := list[0].Remove(); err != nil {
 		t.Fatal(err)
 	}
@@ -121,5 +126,85 @@ func TestProgram(t *testing.T) {
 	t.Setenv("PENSTOCK_PREPROCESS", "/x/preprocess")
 	if words, err := program(); err != nil || strings.Join(words, " ") != "/x/preprocess" {
 		t.Errorf("%q, %v", words, err)
+	}
+}
+
+// made makes the dataset of a source in a cache, as the command does.
+func made(t *testing.T, dir, path string) *Entry {
+	t.Helper()
+	e := entryOf(t, dir, path)
+	makeDataset(t, e.Building())
+	if err := e.Publish(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	return entryOf(t, dir, path)
+}
+
+// there returns which entries are still there.
+func there(entries ...*Entry) (out []bool) {
+	for _, e := range entries {
+		_, err := os.Stat(e.Path)
+		out = append(out, err == nil)
+	}
+	return out
+}
+
+// Room is made by the dataset that was not used for longest, but for pinned ones and those in use.
+func TestMakeRoom(t *testing.T) {
+	dir := t.TempDir()
+	pinned, inUse, old, recent := made(t, dir, rawtest.Folder(t, 4)), made(t, dir, rawtest.Folder(t, 6)), made(t, dir, rawtest.Folder(t, 8)), made(t, dir, rawtest.Folder(t, 10))
+	for i, e := range []*Entry{pinned, inUse, old, recent} {
+		at := time.Now().Add(time.Duration(i-100) * time.Hour)
+		if err := os.Chtimes(e.Path+about, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := pinned.Pin(); err != nil {
+		t.Fatal(err)
+	}
+	held, err := inUse.hold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := int64(0)
+	for _, e := range list {
+		total += e.Bytes
+	}
+	next := entryOf(t, dir, rawtest.Folder(t, 12))
+	var said []string
+	say := func(text string) { said = append(said, text) }
+	if err := next.MakeRoom(total+next.need, say); err != nil || len(said) > 0 {
+		t.Errorf("with room for all: %v, %q", err, said)
+	}
+	if err := next.MakeRoom(total, say); err != nil || !slices.Equal(there(pinned, inUse, old, recent), []bool{true, true, false, true}) {
+		t.Errorf("%v, %q", err, said)
+	}
+	if err := next.MakeRoom(next.need, say); err == nil || !strings.Contains(err.Error(), "are in use or pinned; raise the cache size") {
+		t.Errorf("error %v", err)
+	}
+	if !slices.Equal(there(pinned, inUse, recent), []bool{true, true, false}) || len(said) != 2 {
+		t.Errorf("%q", said)
+	}
+	if err := errors.Join(held.Close(), pinned.Unpin(), next.MakeRoom(next.need, say)); err != nil || !slices.Equal(there(pinned, inUse), []bool{false, false}) {
+		t.Errorf("%v, %q", err, said)
+	}
+}
+
+// The dataset of a source that changed replaces that of its earlier state.
+func TestReplace(t *testing.T) {
+	dir, path := t.TempDir(), rawtest.Folder(t, 4)
+	before, other := made(t, dir, path), made(t, dir, rawtest.Folder(t, 6))
+	rawtest.Put(t, path, "cat/new.png", rawtest.Picture(t, ".png", 9, 9, 1))
+	after := made(t, dir, path)
+	var said []string
+	if err := after.Replace(func(text string) { said = append(said, text) }); err != nil || len(said) != 1 || !strings.Contains(said[0], path+" changed") {
+		t.Errorf("%v, %q", err, said)
+	}
+	if !slices.Equal(there(before, other, after), []bool{false, true, true}) {
+		t.Error(there(before, other, after))
 	}
 }

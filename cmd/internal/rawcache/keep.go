@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -36,6 +38,7 @@ const retryBusy = 2 * time.Second
 type Options struct {
 	Dir    string   // of the cache; "" is the user's cache folder
 	Mode   Mode     // "" is Off
+	Limit  int64    // bytes of the cache; 0 means as many as the disk has
 	Fields []string // of src; nil means all
 	Warn   func(text string)
 }
@@ -79,12 +82,12 @@ func notPrepared(path string, err error) string {
 
 // use has src read from the dataset.
 func (e *Entry) use(src *raw.Source, fields []string) error {
-	ds, err := e.Open(fields)
+	ds, held, err := e.Open(fields)
 	if err != nil {
 		return err
 	}
-	if err := src.Use(ds); err != nil {
-		return errors.Join(err, ds.Close())
+	if err := src.Use(ds, held); err != nil {
+		return errors.Join(err, ds.Close(), held.Close())
 	}
 	return nil
 }
@@ -95,7 +98,7 @@ var errBusy = errors.New("another process is building it")
 // make runs the command until the dataset is there, and has src use it.
 func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
 	for {
-		err := e.run(ctx, src.Path(), o.Dir)
+		err := e.run(ctx, src.Path(), o)
 		if _, missing := os.Stat(e.Path); missing == nil {
 			return e.use(src, o.Fields)
 		}
@@ -114,12 +117,16 @@ func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
 }
 
 // run runs the command once, at the lowest priority. It ends with this process, as it then cannot print its progress.
-func (e *Entry) run(ctx context.Context, path, dir string) error {
+func (e *Entry) run(ctx context.Context, path string, o Options) error {
 	args, err := program()
 	if err != nil {
 		return err
 	}
-	args = append(args, "cache", "--progress", "json", "--json", "--cache-dir", dir, "--", path)
+	args = append(args, "cache", "--progress", "json", "--json", "--cache-dir", o.Dir)
+	if o.Limit > 0 {
+		args = append(args, "--cache-size", strconv.FormatInt(o.Limit, 10))
+	}
+	args = append(args, "--", path)
 	if nice, err := exec.LookPath("nice"); err == nil {
 		args = append([]string{nice, "-n", "19"}, args...)
 	}
@@ -133,7 +140,7 @@ func (e *Entry) run(ctx context.Context, path, dir string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	said := lastLine(bufio.NewScanner(stderr))
+	said := lastLine(bufio.NewScanner(stderr), o.Warn)
 	if err := cmd.Wait(); err != nil {
 		switch {
 		case ctx.Err() != nil:
@@ -148,12 +155,17 @@ func (e *Entry) run(ctx context.Context, path, dir string) error {
 	return nil
 }
 
-// lastLine returns the last line that is not progress, without the name of the program.
-func lastLine(lines *bufio.Scanner) (last string) {
+// lastLine returns the last line that is not progress, without the name of the program. It calls note with notes.
+func lastLine(lines *bufio.Scanner, note func(text string)) (last string) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if text := bytes.TrimSpace(lines.Bytes()); len(text) > 0 && text[0] != '{' {
+		var event struct{ Note string }
+		switch text := bytes.TrimSpace(lines.Bytes()); {
+		case len(text) == 0:
+		case text[0] != '{':
 			last = string(text)
+		case json.Unmarshal(text, &event) == nil && event.Note != "":
+			note(event.Note)
 		}
 	}
 	_, last, _ = strings.Cut(last, ": ")

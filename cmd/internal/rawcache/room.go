@@ -1,0 +1,95 @@
+package rawcache
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/internal/units"
+)
+
+// MakeRoom removes datasets until that of this entry fits into a cache of limit bytes: those first that were not used
+// for longest. Pinned ones, and those that a process has open or makes, stay. A limit of 0 is none.
+func (e *Entry) MakeRoom(limit int64, say func(text string)) error {
+	if limit == 0 || e.Ready {
+		return nil
+	}
+	list, err := listIn(filepath.Dir(e.Path))
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(o Entry) bool { return o.Name == e.Name })
+	slices.SortStableFunc(list, func(a, b Entry) int { return a.Used.Compare(b.Used) })
+	total := e.need
+	for _, o := range list {
+		total += o.Bytes
+	}
+	for _, o := range list {
+		if total <= limit {
+			break
+		}
+		removed, err := o.evict()
+		if err != nil {
+			return err
+		}
+		if removed {
+			total -= o.Bytes
+			say(fmt.Sprintf("the dataset of %s was removed from the cache to make room, %s", o.label(), units.Bytes(o.Bytes)))
+		}
+	}
+	if total > limit {
+		return fmt.Errorf("%s needs %s, and the cache may have %s, and %s are in use or pinned; raise the cache size "+
+			"(--cache-size)", e.Source, units.Bytes(e.need), units.Bytes(limit), units.Bytes(total-e.need))
+	}
+	return nil
+}
+
+// Replace removes the datasets of earlier states of the source, unless they are pinned or in use.
+func (e *Entry) Replace(say func(text string)) error {
+	list, err := listIn(filepath.Dir(e.Path))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, o := range list {
+		if o.Source != e.Source || o.Name == e.Name {
+			continue
+		}
+		removed, err := o.evict()
+		if removed {
+			say(fmt.Sprintf("%s changed: the dataset of its earlier state was removed, %s", e.Source, units.Bytes(o.Bytes)))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (e *Entry) label() string {
+	if e.Source != "" {
+		return e.Source
+	}
+	return e.Name
+}
+
+// evict removes the entry, unless it is pinned or in use. It reports whether it did.
+func (e *Entry) evict() (removed bool, err error) {
+	if e.Pinned {
+		return false, nil
+	}
+	for _, path := range []string{e.Path + used, e.Path + building + ".building.lock"} {
+		f, err := os.OpenFile(path, os.O_RDWR, 0o600)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		defer f.Close() // after the removal, so that nobody opens the dataset meanwhile
+		if lock(f, exclusive) != nil {
+			return false, nil
+		}
+	}
+	return true, e.Remove()
+}
