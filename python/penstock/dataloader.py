@@ -228,7 +228,7 @@ class DataLoader:
         self._engine: Any = self._prepared() if kind == "prepared" else self._own(kind)
         self.__initialized = True
 
-    dataset, sampler, fields, collate_fn, num_workers = Shown(), Shown(), Shown(), Shown(), Shown()
+    dataset, sampler, batch_sampler, fields, collate_fn, num_workers = Shown(), Shown(), Shown(), Shown(), Shown(), Shown()
     rank, world_size, seed, drop_last = Shown(), Shown(), Shown(), Shown()
 
     def _prepared(self) -> FeedLoader:
@@ -414,6 +414,8 @@ class DataLoader:
             return self._held.get(name, given)
         if name == "dataset":
             return self._opened(given)
+        if name == "batch_sampler" and self._of_torch:
+            return frameworks.batch_sampler_of(self)
         if name == "sampler" and self._of_torch:
             if "sampler" not in self._held:
                 self._held["sampler"] = frameworks.sampler_of(self, given, self.rank, self.world_size)

@@ -13,6 +13,7 @@ from typing import Any
 from .errors import Error
 from .samplers import Sampler, Sequential, Shuffle
 
+_LIGHTNING = {"lightning.pytorch", "pytorch_lightning"}
 _classes: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
 
 
@@ -63,6 +64,33 @@ def sampler_of(loader: Any, order: Any, rank: int, world_size: int) -> Any:
         found = Ordered()
     found.penstock_order = order
     return found
+
+
+def batch_sampler_of(loader: Any) -> Any:
+    """Return the batch sampler that Accelerate finds at a prepared dataset; None in programs without it.
+
+    Its skip_first_batches makes torch's DataLoader of it, which would have none of the batches here: iterating says how to skip instead.
+    Lightning would make another DataLoader of it to predict.
+    """
+    states = sys.modules.get("accelerate.state")
+    if states is None or not states.PartialState._shared_state or not _LIGHTNING.isdisjoint(sys.modules):
+        return None
+    from torch.utils.data import BatchSampler
+
+    class Drawn(BatchSampler):
+        """Stands for the batches that the feeding process makes."""
+
+        def __len__(self) -> int:
+            return len(loader)
+
+        def __iter__(self) -> Iterator[Any]:
+            raise Error(
+                "skip_first_batches of Accelerate makes torch's DataLoader of a penstock.DataLoader, which has none of its batches; take the "
+                'penstock.DataLoader as it is, and write loader.load_state_dict({**loader.state_dict(), "step": n}): its next loop is the rest of '
+                "the epoch after n batches, of which nothing is read again"
+            )
+
+    return Drawn(loader.sampler, loader.batch_size, loader.drop_last)
 
 
 class Progress:

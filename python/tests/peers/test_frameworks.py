@@ -255,6 +255,26 @@ class Rebuilt(unittest.TestCase):
             self.assertEqual(dl.epoch, 3)
 
 
+#: A program with Accelerate alone, as Lightning looks at batch samplers too.
+SKIPS = """
+import sys, accelerate, penstock, torch
+
+accelerator = accelerate.Accelerator(cpu=True)
+dl = accelerator.prepare(penstock.DataLoader(sys.argv[1], 100, shuffle=True, seed=4, command=sys.argv[2]))
+whole = [b.indices.tolist() for b in dl]
+for skip in (accelerate.skip_first_batches, accelerator.skip_first_batches):
+    try:
+        list(skip(dl, 4))
+    except penstock.Error as e:
+        print("write loader.load_state_dict({**loader.state_dict()" in str(e))
+dl.set_epoch(0)
+dl.load_state_dict({**dl.state_dict(), "step": 4})
+print([b.indices.tolist() for b in dl] == whole[4:])
+own = penstock.DataLoader(torch.utils.data.TensorDataset(torch.arange(103)), 10)
+print([x.tolist() for x, in accelerate.skip_first_batches(own, 3)] == [x.tolist() for x, in own][3:])
+"""
+
+
 class Accelerate(unittest.TestCase):
     def test_gradient_accumulation(self):
         accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=4)
@@ -287,6 +307,13 @@ class Accelerate(unittest.TestCase):
             self.assertEqual(sorted(got[0]["records"] + got[1]["records"]), list(range(1500)))
             self.assertEqual(got[0]["metrics"], 1500)
             self.assertEqual(sorted(got[0]["arrays"] + got[1]["arrays"]), sorted([*range(103), *range(17)]))  # even batches, by Accelerate's own
+
+    def test_skip_first_batches(self):
+        out = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", SKIPS, data.path("images"), data.feed()], capture_output=True, text=True, timeout=120,
+            env={**os.environ, "PYTHONPATH": os.path.dirname(data.HERE)},
+        )  # fmt: skip
+        self.assertEqual((out.returncode, out.stdout), (0, "True\n" * 4), out.stderr)
 
     def test_prepare(self):
         accelerator = accelerate.Accelerator(cpu=True)
