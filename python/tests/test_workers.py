@@ -1,6 +1,7 @@
 """Datasets of Python code: batches, order, states, failures and what is left, without torch."""
 
 import collections
+import dataclasses
 import gc
 import logging
 import multiprocessing
@@ -633,6 +634,33 @@ class States(unittest.TestCase):
         next(loop)
         with self.assertRaisesRegex(Error, "num_workers=2, or"):
             loader(Squares(40, noise=True), num_workers=1).load_state_dict(of.state_dict())
+
+    def test_more_workers_than_the_state_says_something_of(self):
+        """Without workers there is nothing to say of them, and at the begin nothing yet."""
+        for had, step, have in ((0, 3, 3), (0, 1, 2), (1, 0, 2), (3, 0, 2)):
+            with self.subTest(had=had, step=step, have=have):
+                loop = iter(of := loader(Squares(40), batch_size=4, num_workers=had))
+                for _ in range(step):
+                    next(loop)
+                state = of.state_dict()
+                resumed = loader(Squares(40), batch_size=4, num_workers=have)
+                resumed.load_state_dict(state)
+                self.assertEqual(everything(resumed), everything(loop))
+
+    def test_workers_set_after_loading(self):
+        of = loader(Squares(40, noise=True), num_workers=1)
+        next(iter(of))
+        resumed = loader(Squares(40, noise=True), num_workers=1)
+        resumed.load_state_dict(of.state_dict())
+        resumed.signature = dataclasses.replace(resumed.signature, num_workers=2)
+        with self.assertRaisesRegex(Error, "num_workers=1, or"):
+            iter(resumed)
+
+    def test_other_shuffle(self):
+        of = loader(Squares(40))
+        next(iter(of))
+        with self.assertRaisesRegex(Error, "shuffle False, and this one has True; make it with the same"):
+            loader(Squares(40), shuffle=True).load_state_dict(of.state_dict())
 
     def test_not_a_state(self):
         of = loader(Squares(40))

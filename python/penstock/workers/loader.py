@@ -112,6 +112,8 @@ class UserLoader:
             self.set_epoch(said)
         signature = self._signature
         workers = self._workers()
+        if self._state is not None:
+            self._check_workers(self._state)  # again, as num_workers may have been set since
         persistent = self._persistent
         if persistent is not None and signature.persistent_workers and self._state is None and persistent.open:
             self._begin_again(persistent)
@@ -215,7 +217,7 @@ class UserLoader:
     def _size(self) -> dict[str, Any]:
         signature = self._signature
         if self._ordered is None:
-            return {"batch_size": signature.batch_size, "drop_last": signature.drop_last}
+            return {"shuffle": bool(signature.shuffle), "batch_size": signature.batch_size, "drop_last": signature.drop_last}
         return {
             "records": len(signature.dataset), "sampler": self._ordered.name,
             "global_batch": (signature.batch_size or 1) * self._world_size, "drop_last": signature.drop_last,

@@ -194,7 +194,7 @@ class ParallelLoop(Loop):
         if options.prefetch_factor is not None and options.prefetch_factor <= 0:
             raise AssertionError("prefetch_factor must be greater than 0 with workers")
         self._factor = options.prefetch_factor or 2
-        states: list[Any] = (state or {}).get("workers") or [None] * work.num_workers
+        states = _of_workers(state, work.num_workers)
         self._pool = Pool(work, options.multiprocessing_context, states)
         self._workers = list(self._pool)  # as torch's iterators have them
         self._snapshots: list[dict[str, Any]] = [dict(s or {}) for s in states]  # after the batches that were yielded
@@ -373,6 +373,12 @@ class ParallelLoop(Loop):
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self.close()
+
+
+def _of_workers(state: Mapping[str, Any] | None, number: int) -> list[Any]:
+    """Return the states of a number of workers. Those of another number are empty, as load_state_dict refuses others."""
+    found: list[Any] = list((state or {}).get("workers", ()))
+    return found if len(found) == number else [None] * number
 
 
 def _seeded(number: int) -> tuple[Any, ...]:
