@@ -510,3 +510,70 @@ func TestFingerprintOfFilesIsUnknown(t *testing.T) {
 		}
 	}
 }
+
+// Members of an archive that is not compressed are read from their places, and those of one that was written to since
+// are an error.
+func TestOpenArchiveByPlace(t *testing.T) {
+	photos := rawtest.Folder(t, 12)
+	path := tarOf(t, photos)
+	src := openRaw(t, path, OpenOptions{})
+	here := openRaw(t, photos, OpenOptions{})
+	if !slices.EqualFunc(allValues(t, src), allValues(t, here), bytes.Equal) {
+		t.Error("the archive has other records than the folder")
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, 512)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.GatherRagged(t.Context(), "images", []int{3}, make([]int64, 2), nil); err == nil || !strings.Contains(err.Error(), "the archive was written to") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// An archive that is larger than memory should hold is opened, and a table is refused with what to do. The files have
+// holes, and take no space.
+func TestOpenLargeFiles(t *testing.T) {
+	const hole = 600 << 20
+	picture := rawtest.Picture(t, ".png", 20, 20, 1)
+	path := filepath.Join(t.TempDir(), "large.tar")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	at := int64(0)
+	for i, size := range []int64{int64(len(picture)), hole, hole} {
+		var header bytes.Buffer
+		h := &tar.Header{Name: fmt.Sprintf("cat/%d.png", i), Size: size, Mode: 0o600, Typeflag: tar.TypeReg}
+		if err := tar.NewWriter(&header).WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		_, err := f.WriteAt(header.Bytes(), at)
+		if err == nil && i == 0 {
+			_, err = f.WriteAt(picture, at+512)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		at += 512 + (size+511)/512*512
+	}
+	if err := f.Truncate(at + 1024); err != nil {
+		t.Fatal(err)
+	}
+	src := openRaw(t, path, OpenOptions{})
+	got, err := src.GatherRagged(t.Context(), "images", []int{0}, make([]int64, 2), nil)
+	if err != nil || src.Len() != 3 || !bytes.Equal(got, picture) {
+		t.Errorf("%d records, %v", src.Len(), err)
+	}
+	table := rawtest.Rows(t, 40)
+	if err := os.Truncate(table, 2*hole); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), table, OpenOptions{}); err == nil || !strings.Contains(err.Error(), "penstock preprocess "+table) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -32,19 +32,15 @@ func (l held) sample(i int64) (source.Sample, error) { return l[i], nil }
 // mostHeld is how many bytes the files of a source may have whose samples are held in memory with their values.
 const mostHeld = 1 << 30
 
-// list returns the samples of a source. A source that is read from its beginning is held in memory: the places of
-// members of a zip archive, and otherwise the values.
+// list returns the samples of a source. One that is read from its beginning is held in memory: the places of members of
+// archives that are not compressed, and otherwise the values.
 func list(ctx context.Context, path string, src source.Source) (listing, error) {
 	if s, ok := src.(source.Indexed); ok {
 		return indexed{s}, nil
 	}
-	if src.Info().Kind != "zip" {
-		if n, err := sourceBytes(path); err != nil || n > mostHeld {
-			if err != nil {
-				return nil, err
-			}
-			return nil, fmt.Errorf("source %s: its %s of type %s can be read in their order only; prepare it: %s",
-				path, units.Bytes(n), src.Info().Kind, shell.Penstock("preprocess", path, "DATASET"))
+	if placed, ok := src.(source.Placed); !ok || !placed.Places() {
+		if err := checkHeld(path, src.Info().Kind); err != nil {
+			return nil, err
 		}
 	}
 	var l held
@@ -58,6 +54,19 @@ func list(ctx context.Context, path string, src source.Source) (listing, error) 
 		l = append(l, sample)
 	}
 	return l, nil
+}
+
+// readInOrder are the kinds whose values are held in memory.
+var readInOrder = []string{"csv", "jsonl", "parquet", "arrow", "tfrecord", "mds"}
+
+// checkHeld returns an error if a source is too large to be held in memory.
+func checkHeld(path, kind string) error {
+	n, err := sourceBytes(path)
+	if err == nil && n > mostHeld {
+		err = fmt.Errorf("source %s: its %s of type %s can be read in their order only; prepare it: %s",
+			path, units.Bytes(n), kind, shell.Penstock("preprocess", path, "DATASET"))
+	}
+	return err
 }
 
 // sourceBytes returns the bytes of all files of a source.

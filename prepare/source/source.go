@@ -39,6 +39,14 @@ type Indexed interface {
 	Sample(i int64) (Sample, error)
 }
 
+// Placed is a Source that may know where its values are, with Options.Places.
+type Placed interface {
+	Source
+
+	// Places reports whether samples hold no values, and read them from their places.
+	Places() bool
+}
+
 // Info describes a source.
 type Info struct {
 	Kind    string   // such as "imagefolder"

@@ -26,6 +26,8 @@ type archive struct {
 	counts  []fileCount    // by file
 	zips    []*zipFile     // the files, where they are zip archives
 	splits  source.FileSplits
+	tars    []*tarFile // the files, where members are read from their places; nil where they are read in order
+	packed  bool       // some tar archive is compressed
 }
 
 // fileCount says how many samples an archive has: groups, or images in class folders.
@@ -61,7 +63,12 @@ func (a *archive) fileGroups(ctx context.Context, name string, want func(ext str
 		return false, err
 	}
 	defer f.Close()
-	r := newMemberReader(f.Seekable(), want)
+	plain := f.Seekable()
+	r := newMemberReader(plain, want)
+	_, seekable := plain.(io.Seeker)
+	if a.packed = a.packed || !seekable; seekable {
+		r.file = a.tar(name)
+	}
 	g := group{file: name}
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
@@ -108,9 +115,15 @@ func (a *archive) Close() (err error) {
 	for _, z := range a.zips {
 		err = errors.Join(err, z.file.Close())
 	}
-	a.zips = nil
+	for _, f := range a.tars {
+		err = errors.Join(err, f.close())
+	}
+	a.zips, a.tars = nil, nil
 	return err
 }
+
+// Places implements source.Placed.
+func (a *archive) Places() bool { return a.zips != nil || a.tars != nil && !a.packed }
 
 // Samples implements Source.
 func (a *archive) Samples() iter.Seq2[source.Sample, error] { return a.From(0) }
@@ -162,6 +175,14 @@ func (m imageMember) Read(v *source.Values) error {
 	return err
 }
 
+// ReadField implements source.Parted: the class is that of the folder.
+func (m imageMember) ReadField(v *source.Values, field int) bool {
+	if field == 1 {
+		source.PutInt(v, 1, m.label)
+	}
+	return field == 1
+}
+
 // groupData is the Data of a sample.
 type groupData struct {
 	archive *archive
@@ -176,4 +197,10 @@ func (d groupData) Read(v *source.Values) error {
 		}
 	}
 	return nil
+}
+
+// ReadField implements source.Parted, for numbers that stand in a member of their own.
+func (d groupData) ReadField(v *source.Values, field int) bool {
+	c := d.archive.columns[field]
+	return c.kind == cellMember && !c.field.Ragged && c.put(v, field, d.group) == nil
 }

@@ -20,7 +20,8 @@ type group struct {
 // add adds a member. The data of all takes no more memory than that of one may.
 func (g *group) add(m member) {
 	if g.bytes += m.size(); g.bytes > source.MaxValue {
-		m.data, m.packed, m.err = nil, nil, fmt.Errorf("is behind %d bytes of other members of its sample", source.MaxValue)
+		m.data, m.packed, m.placed = nil, nil, nil
+		m.err = fmt.Errorf("is behind %d bytes of other members of its sample", source.MaxValue)
 	}
 	g.members = append(g.members, m)
 }

@@ -18,6 +18,7 @@ type member struct {
 	err  error  // why it cannot be used
 
 	packed *zipMember // where it is read by load
+	placed *tarPlace  // the same
 }
 
 // fileMember returns the member that a file is, "" as key where it is not part of a sample.
@@ -77,8 +78,11 @@ type zipMember struct {
 
 // size returns how many bytes load takes.
 func (m member) size() int64 {
-	if m.packed != nil {
+	switch {
+	case m.packed != nil:
 		return int64(m.packed.UncompressedSize64)
+	case m.placed != nil:
+		return m.placed.bytes
 	}
 	return int64(len(m.data))
 }

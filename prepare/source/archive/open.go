@@ -35,6 +35,9 @@ func open(ctx context.Context, kind, path string, opts source.Options, selection
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, a.Close()))
 	}
+	if opts.Places && kind == "tar" {
+		a.tars = newTarFiles(files)
+	}
 	return a, nil
 }
 

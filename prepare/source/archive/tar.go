@@ -73,6 +73,7 @@ type memberReader struct {
 	part  int  // number of the archive in the file
 	empty bool // nothing was read of it yet
 	want  func(ext string) bool
+	file  *tarFile // members are read from it by their places; nil if they are read now
 }
 
 func newMemberReader(r io.Reader, want func(ext string) bool) *memberReader {
@@ -142,12 +143,23 @@ func (r *memberReader) next(ignored *[]string) (m member, key string, err error)
 		}
 		m.err = checkMember(h)
 		if m.err == nil && r.want(m.ext) {
-			if m.data, err = readMember(r.tar, h.Size); err != nil {
+			if err := r.read(&m, h.Size); err != nil {
 				return m, "", r.wrong(err)
 			}
 		}
 		return m, key, nil
 	}
+}
+
+// read reads a member, or notes where it is.
+func (r *memberReader) read(m *member, size int64) (err error) {
+	if r.file == nil {
+		m.data, err = readMember(r.tar, size)
+		return err
+	}
+	at, err := r.bytes.r.(io.Seeker).Seek(0, io.SeekCurrent)
+	m.placed = &tarPlace{file: r.file, at: at, bytes: size}
+	return err
 }
 
 // checkMember says why a member cannot be read into memory.

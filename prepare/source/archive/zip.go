@@ -140,6 +140,9 @@ func checkZipped(f *zip.File) error {
 
 // load returns the bytes of a member, in the memory that holds them already or in that of a new slice.
 func (m member) load() ([]byte, error) {
+	if m.placed != nil && m.err == nil {
+		return m.placed.load()
+	}
 	if m.packed == nil || m.err != nil {
 		return m.data, m.err
 	}
