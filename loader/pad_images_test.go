@@ -150,8 +150,8 @@ func TestPadImagesMistakes(t *testing.T) {
 		opts loader.Options
 		want string
 	}{
-		{with(func(_ *loader.Options, p *loader.PadImages) { p.Fill = .5 }), "0.5, which uint8 does not hold"},
-		{with(func(_ *loader.Options, p *loader.PadImages) { p.MaskFill = &big }), `masks "mask": padding with 256, which uint8 does not hold`},
+		{with(func(_ *loader.Options, p *loader.PadImages) { p.Fill = .5 }), "Pad with 0.5"},
+		{with(func(_ *loader.Options, p *loader.PadImages) { p.MaskFill = &big }), `masks "mask": Pad with 256`},
 		{with(func(_ *loader.Options, p *loader.PadImages) { p.Multiple = -1 }), "a multiple of -1 pixels"},
 		{with(func(o *loader.Options, _ *loader.PadImages) { o.OnError = loader.Blank }), "OnError Blank has no length"},
 		{with(func(o *loader.Options, _ *loader.PadImages) { o.Transforms["mask"] = loader.Pad{Length: 3} }), "take no other Transform"},

@@ -172,7 +172,7 @@ func (g golden) transforms() []Transform {
 	case "affine":
 		return g.warp(matrix(g.v), [3]byte{9, 8, 7})
 	case "rotate":
-		return g.warp(rotation(g.v[0], n[1], n[2]), [3]byte{})
+		return g.warp(rotation(g.v[0], float64(n[1])/2, float64(n[2])/2), [3]byte{})
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package transforms
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/internal/suggest"
 )
@@ -11,6 +12,9 @@ func init() {
 	Register[LabelOptions]()
 	Register[ClampBoundingBoxes]()
 	Register[SanitizeBoundingBoxes]()
+	Register[ConvertBoundingBoxFormat]()
+	Register[ClampKeyPoints]()
+	Register[SanitizeKeyPoints]()
 }
 
 // LabelOptions says how masks, boxes and keypoints follow the transforms after it. It does nothing to pixels.
@@ -93,5 +97,48 @@ func (t SanitizeBoundingBoxes) Resolve() (Transform, error) {
 // Build adds the operation.
 func (t SanitizeBoundingBoxes) Build(p *Plan) error {
 	p.moved(moveSanitize, [4]int{}, *t.MinSize, *t.MinArea)
+	return nil
+}
+
+// ConvertBoundingBoxFormat is torchvision's for the format that boxes have here, which is XYXY, and does nothing.
+type ConvertBoundingBoxFormat struct {
+	Format string `json:"format"`
+}
+
+// Resolve refuses other formats.
+func (t ConvertBoundingBoxFormat) Resolve() (Transform, error) {
+	if strings.EqualFold(t.Format, "XYXY") {
+		return t, nil
+	}
+	return nil, fmt.Errorf("format %q: boxes of batches are XYXY, in which all transforms move them; convert the boxes of a "+
+		"batch, as by torchvision.ops.box_convert(batch[\"boxes\"].values, \"xyxy\", %q). Boxes that are stored in another "+
+		"format are converted by preprocess: --fields 'bbox=boxes:boxes[xywh]'", t.Format, strings.ToLower(t.Format))
+}
+
+// Build does nothing.
+func (ConvertBoundingBoxFormat) Build(*Plan) error { return nil }
+
+// ClampKeyPoints brings keypoints outside of the image to its edge. Those that are not labeled stay as they are.
+type ClampKeyPoints struct{}
+
+// Resolve returns t.
+func (t ClampKeyPoints) Resolve() (Transform, error) { return t, nil }
+
+// Build adds the operation.
+func (ClampKeyPoints) Build(p *Plan) error {
+	p.moved(moveClampPoints, [4]int{})
+	return nil
+}
+
+// SanitizeKeyPoints removes keypoints outside of the image, and the rows of all fields of the same instances. Of instances
+// that have several keypoints each it removes those of which one is outside. Keypoints that are not labeled are nowhere.
+type SanitizeKeyPoints struct{}
+
+// Resolve returns t.
+func (t SanitizeKeyPoints) Resolve() (Transform, error) { return t, nil }
+
+// Build adds the operation.
+func (SanitizeKeyPoints) Build(p *Plan) error {
+	p.moved(moveSanitizePoints, [4]int{})
 	return nil
 }

@@ -46,7 +46,7 @@ func (k *MaskMover) Move(dst, src []byte, size int, m *Moves) error {
 			src, w = k.room(1, d.w*d.h*size), d.w
 			k.warp(src, whole, size, d, cw, ch, fill)
 			k.cols, k.rows = identity(k.cols, d.w), identity(k.rows, d.h)
-		case moveClamp, moveSanitize:
+		case moveClamp, moveSanitize, moveClampPoints, moveSanitizePoints:
 		default:
 			k.cols, k.more = d.line(k.more, k.cols, 0, d.w, m.options.MaskResize), k.cols
 			k.rows, k.more = d.line(k.more, k.rows, 1, d.h, m.options.MaskResize), k.rows

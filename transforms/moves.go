@@ -43,6 +43,9 @@ const (
 	moveIoUCrop     // a crop that also empties boxes whose center is outside of it
 	moveClamp       // cuts boxes off at the edges
 	moveSanitize    // removes boxes: a0 is the least side, a1 the least area
+
+	moveClampPoints    // brings keypoints to the edges
+	moveSanitizePoints // removes keypoints outside
 )
 
 func (m *Moves) reset(w, h int) {
@@ -127,6 +130,7 @@ func (m *Moves) box(b *box) bool {
 			kept = kept && b.sane(w, h, d.a[0], d.a[1])
 		case moveClamp:
 			b.clamp(ow, oh)
+		case moveClampPoints, moveSanitizePoints:
 		default:
 			b.hull(func(x, y float64) (float64, float64) { return m.place(i, w, h, x, y) })
 			b.clamp(ow, oh)
@@ -137,11 +141,15 @@ func (m *Moves) box(b *box) bool {
 }
 
 // Points moves points of n numbers each, in place: x, y and, with n = 3, whether a point is visible. One whose
-// visibility is 0, which is not labeled, stays as it is. Points outside of the image are not cut off.
-func (m *Moves) Points(points []float32, n int) {
+// visibility is 0, which is not labeled, stays as it is. Points outside of the image are not cut off. keep, which is as
+// long as there are points, or nil, becomes whether a SanitizeKeyPoints leaves each.
+func (m *Moves) Points(points []float32, n int, keep []bool) {
 	edge := 0.0
 	if m.options.Keypoints == "pixels" {
 		edge = 1
+	}
+	for i := range keep {
+		keep[i] = true
 	}
 	for i := 0; i+n <= len(points); i += n {
 		if n > 2 && points[i+2] == 0 {
@@ -163,6 +171,12 @@ func (m *Moves) Points(points []float32, n int) {
 				x, y = x-float64(d.at[0]), y-float64(d.at[1])
 			case movePad:
 				x, y = x+float64(d.at[0]), y+float64(d.at[1])
+			case moveClampPoints:
+				x, y = min(max(x, 0), w-edge), min(max(y, 0), h-edge)
+			case moveSanitizePoints:
+				if keep != nil && !(x >= 0 && x < w && y >= 0 && y < h) {
+					keep[i/n] = false
+				}
 			case moveClamp, moveSanitize:
 			default:
 				x, y = m.place(k, w, h, x, y)

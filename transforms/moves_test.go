@@ -82,7 +82,7 @@ func TestMovesKnown(t *testing.T) {
 		m := movesOf(t, 10, 8, c.ts...)
 		b, p := slices.Clone(c.box), slices.Clone(c.points)
 		m.Boxes(b, nil)
-		m.Points(p, 2)
+		m.Points(p, 2, nil)
 		if !near(b, c.want) || !near(p, c.moved) {
 			t.Errorf("%s: %v, want %v; %v, want %v", c.name, b, c.want, p, c.moved)
 		}
@@ -94,7 +94,7 @@ func TestMovesKnown(t *testing.T) {
 		t.Errorf("rotate makes %dx%d", w, h)
 	}
 	hidden := []float32{0, 0, 0, 3, 3, 1}
-	if movesOf(t, 10, 8, flipH).Points(hidden, 3); !near(hidden, []float32{0, 0, 0, 7, 3, 1}) {
+	if movesOf(t, 10, 8, flipH).Points(hidden, 3, nil); !near(hidden, []float32{0, 0, 0, 7, 3, 1}) {
 		t.Errorf("a point that is not labeled moves: %v", hidden)
 	}
 }

@@ -30,7 +30,7 @@ for line in open(sys.argv[1]):
     mask = tv.Mask(torch.tensor(c["mask"], dtype=dtype).reshape(h, w))
     boxes = tv.BoundingBoxes(torch.tensor(c["boxes"]).reshape(-1, 4), format="XYXY", canvas_size=(h, w))
     points = tv.KeyPoints(torch.tensor(c["points"]).reshape(-1, 2), canvas_size=(h, w))
-    kept = torch.ones(len(boxes), dtype=torch.bool)
+    kept, seen = torch.ones(len(boxes), dtype=torch.bool), torch.ones(len(points), dtype=torch.bool)
     near = I.NEAREST if c["nearest"] else I.NEAREST_EXACT
     for call in c["calls"]:
         name, args = call["name"], dict(call["args"])
@@ -41,9 +41,12 @@ for line in open(sys.argv[1]):
         if name == "resize":
             if args["size"] != list(mask.shape[-2:]):
                 mask, boxes, points = do(mask, interpolation=near, **args), do(boxes, **args), do(points, **args)
-        elif name in ("horizontal_flip", "vertical_flip", "crop", "clamp_bounding_boxes"):
+        elif name in ("horizontal_flip", "vertical_flip", "crop", "clamp_bounding_boxes", "clamp_keypoints"):
             if name == "clamp_bounding_boxes":
                 boxes = do(boxes)
+                continue
+            if name == "clamp_keypoints":
+                points = do(points)
                 continue
             mask, boxes, points = each()
         elif name == "pad":
@@ -57,11 +60,17 @@ for line in open(sys.argv[1]):
             mask = do(mask, field, fill=c["fill"])
             boxes, points = do(boxes, field), do(points, field)
         elif name == "sanitize":
+            if args["min_size"] < 1:  # of FixedSizeCrop in torchvision's references
+                kept &= (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
+                continue
             _, valid = F.sanitize_bounding_boxes(boxes, **args)
             kept &= valid
+        elif name == "sanitize_keypoints":
+            _, valid = F.sanitize_keypoints(points)
+            seen &= valid
         else:
             mask, boxes, points = each(fill=True)
-    print(json.dumps({"mask": mask.flatten().tolist(), "shape": list(mask.shape[-2:]), "boxes": boxes.flatten().tolist(), "points": points.flatten().tolist(), "keep": kept.tolist()}))
+    print(json.dumps({"mask": mask.flatten().tolist(), "shape": list(mask.shape[-2:]), "boxes": boxes.flatten().tolist(), "points": points.flatten().tolist(), "keep": kept.tolist(), "seen": seen.tolist()}))
 `
 
 type torchCall struct {
@@ -106,6 +115,10 @@ func callsOf(m *Moves, warps []torchCall) []torchCall {
 			add("pad", map[string]any{"padding": d.at[:], "padding_mode": d.mode.String()})
 		case moveClamp:
 			add("clamp_bounding_boxes", map[string]any{})
+		case moveClampPoints:
+			add("clamp_keypoints", map[string]any{})
+		case moveSanitizePoints:
+			add("sanitize_keypoints", map[string]any{})
 		case moveSanitize:
 			add("sanitize", map[string]any{"min_size": d.a[0], "min_area": d.a[1]})
 		case movePerspective: // of a least squares solution some last bits are others
@@ -125,7 +138,7 @@ func callsOf(m *Moves, warps []torchCall) []torchCall {
 func randomMoves(r *rand.Rand, w, h int) (Transform, []torchCall) {
 	side := func() int { return 5 + r.IntN(60) }
 	near := func() float64 { return math.Round((r.Float64()*2-1)*1e4) / 100 }
-	switch r.IntN(21) {
+	switch r.IntN(23) {
 	case 0:
 		return Resize{Size: []int{side(), side()}}, nil
 	case 1:
@@ -145,7 +158,7 @@ func randomMoves(r *rand.Rand, w, h int) (Transform, []torchCall) {
 	case 8:
 		most := []int{20, 5}[r.IntN(2)]
 		mode := PadMode(0)
-		if most == 5 { // torchvision repeats no image several times
+		if most == 5 && min(w, h) > 5 { // torchvision repeats no image several times
 			mode = PadMode(r.IntN(4))
 		}
 		return Pad{Padding: []int{r.IntN(most), r.IntN(most), r.IntN(most), r.IntN(most)}, Mode: mode}, nil
@@ -162,6 +175,9 @@ func randomMoves(r *rand.Rand, w, h int) (Transform, []torchCall) {
 		if r.IntN(4) == 0 {
 			angle = float64(90 * (r.IntN(9) - 4))
 		}
+		if c := []float64{float64(r.IntN(40)), float64(r.IntN(40))}; r.IntN(3) == 0 && math.Mod(angle, 90) != 0 {
+			return RandomRotation{Degrees: []float64{angle, angle}, Center: c}, []torchCall{{"rotate", map[string]any{"angle": angle, "center": c}}}
+		}
 		return turned(angle), []torchCall{{"rotate", map[string]any{"angle": angle}}}
 	case 15, 16:
 		f := fixedWarp{near(), float64(r.IntN(20) - 10), float64(r.IntN(20) - 10), .5 + r.Float64(), near() / 4, nil}
@@ -175,6 +191,10 @@ func randomMoves(r *rand.Rand, w, h int) (Transform, []torchCall) {
 		return ElasticTransform{Alpha: []float64{20}, Sigma: []float64{1}}, nil
 	case 19:
 		return ClampBoundingBoxes{}, nil
+	case 20:
+		return FixedSizeCrop{Size: []int{side(), side()}}, nil
+	case 21:
+		return []Transform{ClampKeyPoints{}, SanitizeKeyPoints{}}[r.IntN(2)], nil
 	}
 	return SanitizeBoundingBoxes{MinSize: new(1 + float64(r.IntN(5))), MinArea: new(1 + float64(r.IntN(20)))}, nil
 }
@@ -244,7 +264,7 @@ func TestMovesAgainstTorchvision(t *testing.T) {
 			Mask          []uint64
 			Shape         [2]int
 			Boxes, Points []float32
-			Keep          []bool
+			Keep, Seen    []bool
 		}
 		if err := out.Decode(&want); err != nil {
 			t.Fatal(err)
@@ -275,9 +295,13 @@ func TestMovesAgainstTorchvision(t *testing.T) {
 		}
 		keep, given := make([]bool, len(c.Boxes)/4), slices.Clone(c.Boxes)
 		c.moves.Boxes(c.Boxes, keep)
-		c.moves.Points(c.Points, 2)
+		seen := make([]bool, len(c.Points)/2)
+		c.moves.Points(c.Points, 2, seen)
 		if !c.exact {
 			continue
+		}
+		if !slices.Equal(seen, want.Seen) {
+			t.Errorf("%s: of the points are left %v, want %v", name, seen, want.Seen)
 		}
 		if !slices.Equal(keep, want.Keep) {
 			less, more := keptWithin(&c.moves, given, 1-1e-5), keptWithin(&c.moves, given, 1+1e-5)

@@ -77,7 +77,8 @@ var augmentations = []augmentation{
 		}},
 	{signed: true, level: func(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.rotate) },
 		do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
-			return addRotation(p, v, f, fill)
+			x, y := centerOr(nil, p.info.W, p.info.H)
+			return addRotation(p, v, x, y, f, fill)
 		}},
 	enhancement(brightness),
 	enhancement(saturation),

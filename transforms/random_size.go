@@ -15,6 +15,7 @@ func init() {
 	Register[ScaleJitter]()
 	Register[RandomShortestSize]()
 	Register[RandomResize]()
+	Register[FixedSizeCrop]()
 }
 
 // The transforms of this file are those of torchvision's detection references. All but RandomZoomOut and RandomIoUCrop
@@ -281,3 +282,42 @@ func (t RandomResize) Build(p *Plan) error {
 }
 
 func (RandomResize) Randomized() {}
+
+// FixedSizeCrop keeps a random part of a given size of an image. A smaller one is padded at the right and at the bottom.
+// Boxes of which nothing is left are removed, as by SanitizeBoundingBoxes. It is that of torchvision's detection
+// references.
+type FixedSizeCrop struct {
+	Size []int   `json:"size"` // one for a square, or height and width
+	Fill []int   `json:"fill"` // as in Pad; nil means 0
+	Mode PadMode `json:"padding_mode"`
+}
+
+// Resolve spells out Size and Fill.
+func (t FixedSizeCrop) Resolve() (Transform, error) {
+	if err := checkSize(t.Size); err != nil {
+		return nil, err
+	}
+	t.Size = []int{t.Size[0], t.Size[len(t.Size)-1]}
+	var err error
+	t.Fill, err = resolveFill(t.Fill)
+	return t, err
+}
+
+// Build draws the part.
+func (t FixedSizeCrop) Build(p *Plan) error {
+	in, r := p.Info(), p.Rand().Float64()
+	h, w := min(in.H, t.Size[0]), min(in.W, t.Size[1])
+	if h < in.H || w < in.W {
+		y, x := int(float64(in.H-h)*r), int(float64(in.W-w)*r)
+		if err := p.Crop(image.Rect(x, y, x+w, y+h)); err != nil {
+			return err
+		}
+		p.moved(moveSanitize, [4]int{}, math.SmallestNonzeroFloat64, 0)
+	}
+	if h < t.Size[0] || w < t.Size[1] {
+		return p.Pad(0, 0, t.Size[1]-w, t.Size[0]-h, t.Mode, fillBytes(t.Fill))
+	}
+	return nil
+}
+
+func (FixedSizeCrop) Randomized() {}

@@ -231,7 +231,7 @@ func TestWarpMoves(t *testing.T) {
 		t.Error("not moved by 3 and 2")
 	}
 	square := testImage(16, 16, 3)
-	got = apply(t, square, do(func(p *Plan) error { return addWarp(p, rotation(180, 16, 16), 0, [3]byte{}) }))
+	got = apply(t, square, do(func(p *Plan) error { return addWarp(p, rotation(180, 8, 8), 0, [3]byte{}) }))
 	if !bytes.Equal(got, apply(t, square, do(func(p *Plan) error { p.FlipHorizontal(); p.FlipVertical(); return nil }))) {
 		t.Error("half a turn is not both flips")
 	}

@@ -13,20 +13,47 @@ func init() {
 	Register[RandomAffine]()
 }
 
-// RandomRotation turns an image about its center; the size stays.
+// RandomRotation turns an image about its center; the size stays, unless Expand.
 type RandomRotation struct {
 	Degrees       []float64 `json:"degrees"`       // range, counter-clockwise; one number v means -v to v
 	Interpolation string    `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
+	Expand        bool      `json:"expand"`        // the image grows, so that nothing is cut off
+	Center        []float64 `json:"center"`        // x and y from the upper left corner; nil means the middle
 	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
 }
 
 // Resolve spells out all.
 func (t RandomRotation) Resolve() (Transform, error) {
-	var errs [3]error
+	var errs [4]error
 	t.Degrees, errs[0] = symmetricRange("degrees", t.Degrees)
 	t.Interpolation, errs[1] = resolveWarpFilter(t.Interpolation)
 	t.Fill, errs[2] = resolveFill(t.Fill)
+	errs[3] = checkCenter(t.Center)
+	if t.Expand && t.Center != nil {
+		errs[3] = errors.New("expand turns about the middle; leave center out")
+	}
 	return t, errors.Join(errs[:]...)
+}
+
+// checkCenter reports a center of a warp that is none.
+func checkCenter(c []float64) error {
+	for _, v := range c {
+		if math.IsNaN(v) || math.Abs(v) > 1<<20 {
+			return fmt.Errorf("center %v must be two numbers of pixels", c)
+		}
+	}
+	if c != nil && len(c) != 2 {
+		return fmt.Errorf("center %v must be two numbers of pixels", c)
+	}
+	return nil
+}
+
+// centerOr returns a center, or the middle of w x h pixels.
+func centerOr(c []float64, w, h int) (x, y float64) {
+	if c == nil {
+		return float64(w) * 0.5, float64(h) * 0.5
+	}
+	return c[0], c[1]
 }
 
 // Build draws the angle.
@@ -35,7 +62,12 @@ func (t RandomRotation) Build(p *Plan) error {
 	if err != nil {
 		return err
 	}
-	return addRotation(p, p.Rand().Between(t.Degrees[0], t.Degrees[1]), f, fillBytes(t.Fill))
+	angle := p.Rand().Between(t.Degrees[0], t.Degrees[1])
+	if t.Expand {
+		return addExpandedRotation(p, angle, f, fillBytes(t.Fill))
+	}
+	x, y := centerOr(t.Center, p.Info().W, p.Info().H)
+	return addRotation(p, angle, x, y, f, fillBytes(t.Fill))
 }
 
 func (RandomRotation) Randomized() {}
@@ -70,11 +102,12 @@ type RandomAffine struct {
 	Shear         []float64 `json:"shear"`
 	Interpolation string    `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
+	Center        []float64 `json:"center"`        // x and y from the upper left corner; nil means the middle
 }
 
 // Resolve spells out all.
 func (t RandomAffine) Resolve() (Transform, error) {
-	var errs [6]error
+	var errs [7]error
 	t.Degrees, errs[0] = symmetricRange("degrees", t.Degrees)
 	if t.Translate == nil {
 		t.Translate = []float64{0, 0}
@@ -89,6 +122,7 @@ func (t RandomAffine) Resolve() (Transform, error) {
 	t.Shear, errs[3] = resolveShear(t.Shear)
 	t.Interpolation, errs[4] = resolveWarpFilter(t.Interpolation)
 	t.Fill, errs[5] = resolveFill(t.Fill)
+	errs[6] = checkCenter(t.Center)
 	return t, errors.Join(errs[:]...)
 }
 
@@ -121,8 +155,9 @@ func (t RandomAffine) Build(p *Plan) error {
 	ty := math.RoundToEven(r.Between(-dy, dy))
 	scale := r.Between(t.Scale[0], t.Scale[1])
 	sx, sy := r.Between(t.Shear[0], t.Shear[1]), r.Between(t.Shear[2], t.Shear[3])
-	return addCentered(p, warp(angle, tx, ty, scale, sx, sy, w*0.5, h*0.5), warp(angle, tx, ty, scale, sx, sy, 0, 0), f,
-		fillBytes(t.Fill))
+	cx, cy := centerOr(t.Center, in.W, in.H)
+	return addCentered(p, warp(angle, tx, ty, scale, sx, sy, cx, cy),
+		warp(angle, tx, ty, scale, sx, sy, cx-w*0.5, cy-h*0.5), f, fillBytes(t.Fill))
 }
 
 func (RandomAffine) Randomized() {}

@@ -13,11 +13,12 @@ import (
 type matrix [6]float64
 
 // affine resamples the image by a matrix, as Pillow's transform(AFFINE) does: args are the
-// matrix, the filter (nearest, bilinear or bicubic) and the color of what is outside.
+// matrix, the filter (nearest, bilinear or bicubic), the color of what is outside, and the width and the height that
+// come out.
 func affine(m, other *Image, args OpArgs) {
 	a := matrix(args[:6])
 	fill := unpackFill(args[7])
-	other.Reshape(m.W, m.H, m.C)
+	other.Reshape(int(args[8]), int(args[9]), m.C)
 	switch {
 	case kernel.Filter(args[6]) != kernel.Nearest:
 		affineSmooth(other, m, a, samplerOf(args[6]), fill)
@@ -181,12 +182,11 @@ func radians(degrees float64) float64 {
 	return float64(degrees * (pi / 180))
 }
 
-// rotation is the matrix of Pillow's rotate, counter-clockwise about the center.
-func rotation(angle float64, w, h int) matrix {
+// rotation is the matrix of Pillow's rotate, counter-clockwise about (cx, cy).
+func rotation(angle, cx, cy float64) matrix {
 	rad := -radians(math.Mod(math.Mod(angle, 360)+360, 360))
 	cos, sin := round15(math.Cos(rad)), round15(math.Sin(rad))
 	m := matrix{cos, sin, 0, -sin, cos, 0}
-	cx, cy := float64(w)/2, float64(h)/2
 	m[2] = float64(m[0]*-cx) + float64(m[1]*-cy) + cx
 	m[5] = float64(m[3]*-cx) + float64(m[4]*-cy) + cy
 	return m
@@ -212,8 +212,12 @@ func addWarp(p *Plan, m matrix, f kernel.Filter, fill [3]byte) error {
 // addCentered is addWarp. centered is the same matrix for positions from the center of the image, without the rounding
 // that the other has from its offsets.
 func addCentered(p *Plan, m, centered matrix, f kernel.Filter, fill [3]byte) error {
-	w, h := p.info.W, p.info.H
-	err := p.apply(affine, w, h, m[0], m[1], m[2], m[3], m[4], m[5], float64(f), packFill(fill))
+	return addSized(p, m, centered, p.info.W, p.info.H, f, fill)
+}
+
+// addSized is addCentered of an image that becomes w x h pixels; centered maps positions from the center of that.
+func addSized(p *Plan, m, centered matrix, w, h int, f kernel.Filter, fill [3]byte) error {
+	err := p.apply(affine, w, h, m[0], m[1], m[2], m[3], m[4], m[5], float64(f), packFill(fill), float64(w), float64(h))
 	if err == nil {
 		p.moved(moveAffine, [4]int{}, centered[:]...)
 	}
@@ -228,10 +232,45 @@ func (m matrix) fromCenter(w, h int) matrix {
 	return m
 }
 
-// addRotation turns the image counter-clockwise about its center.
-func addRotation(p *Plan, angle float64, f kernel.Filter, fill [3]byte) error {
-	centered := warp(-math.Mod(math.Mod(angle, 360)+360, 360), 0, 0, 1, 0, 0, 0, 0)
-	return addCentered(p, rotation(angle, p.info.W, p.info.H), centered, f, fill)
+// addRotation turns the image counter-clockwise about (cx, cy).
+func addRotation(p *Plan, angle, cx, cy float64, f kernel.Filter, fill [3]byte) error {
+	x, y := cx-float64(p.info.W)/2, cy-float64(p.info.H)/2
+	centered := warp(-math.Mod(math.Mod(angle, 360)+360, 360), 0, 0, 1, 0, 0, x, y)
+	return addCentered(p, rotation(angle, cx, cy), centered, f, fill)
+}
+
+// addExpandedRotation turns the image counter-clockwise about its center, with the size that Pillow's rotate gives it so
+// that nothing is cut off.
+func addExpandedRotation(p *Plan, angle float64, f kernel.Filter, fill [3]byte) error {
+	w, h := float64(p.info.W), float64(p.info.H)
+	m := rotation(angle, w/2, h/2)
+	nw, nh := expanded(m, angle, p.info.W, p.info.H)
+	dx, dy := -float64(nw-p.info.W)/2, -float64(nh-p.info.H)/2
+	m[2], m[5] = m.at(dx, dy)
+	return addSized(p, m, warp(-math.Mod(math.Mod(angle, 360)+360, 360), 0, 0, 1, 0, 0, 0, 0), nw, nh, f, fill)
+}
+
+// at returns the input position of an output position, in Pillow's order of additions.
+func (m matrix) at(x, y float64) (float64, float64) {
+	return float64(m[0]*x) + float64(m[1]*y) + m[2], float64(m[3]*x) + float64(m[4]*y) + m[5]
+}
+
+// expanded returns the size of w x h pixels that a matrix turns by an angle.
+func expanded(m matrix, angle float64, w, h int) (int, int) {
+	switch math.Mod(math.Mod(angle, 360)+360, 360) {
+	case 0, 180:
+		return w, h
+	case 90, 270:
+		return h, w
+	}
+	fw, fh := float64(w), float64(h)
+	x, y := m.at(0, 0)
+	left, right, top, bottom := x, x, y, y
+	for _, corner := range [3][2]float64{{fw, 0}, {fw, fh}, {0, fh}} {
+		x, y := m.at(corner[0], corner[1])
+		left, right, top, bottom = min(left, x), max(right, x), min(top, y), max(bottom, y)
+	}
+	return int(math.Ceil(right) - math.Floor(left)), int(math.Ceil(bottom) - math.Floor(top))
 }
 
 // parseWarpFilter returns the filter of that name, if affine has it.

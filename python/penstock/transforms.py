@@ -36,11 +36,14 @@ __all__ = [
     "AutoAugment",
     "CenterCrop",
     "ClampBoundingBoxes",
+    "ClampKeyPoints",
     "ColorJitter",
     "Compose",
+    "ConvertBoundingBoxFormat",
     "ConvertImageDtype",
     "CutMix",
     "ElasticTransform",
+    "FixedSizeCrop",
     "Function",
     "GaussianBlur",
     "Grayscale",
@@ -52,6 +55,7 @@ __all__ = [
     "PILToTensor",
     "Pad",
     "PadTo",
+    "PadToLargest",
     "RandAugment",
     "RandomAdjustSharpness",
     "RandomAffine",
@@ -76,6 +80,7 @@ __all__ = [
     "Record",
     "Resize",
     "SanitizeBoundingBoxes",
+    "SanitizeKeyPoints",
     "ScaleJitter",
     "ToDtype",
     "ToImage",
@@ -135,7 +140,6 @@ class Compose(Transform):
 
 
 _ANTIALIAS = {"antialias": (True, "filters always widen when they reduce an image, as Pillow's do; leave antialias out")}
-_CENTER = {"center": (None, "images are rotated about their center only; leave center out")}
 
 
 @dataclass(frozen=True)
@@ -255,6 +259,35 @@ class SanitizeBoundingBoxes(Transform):
 
 
 @dataclass(frozen=True)
+class ConvertBoundingBoxFormat(Transform):
+    """Boxes of batches are XYXY, in which all transforms move them; other formats are refused, with what to write."""
+
+    format: str
+
+
+@dataclass(frozen=True)
+class ClampKeyPoints(Transform):
+    """Brings keypoints outside of the image to its edge. Those that are not labeled stay as they are."""
+
+
+@dataclass(frozen=True)
+class SanitizeKeyPoints(Transform):
+    """Removes keypoints outside of the image, or instances with one outside, and their rows in all fields of the same ``instances``."""
+
+    labels_getter: Any = None
+    _fixed: ClassVar = {"labels_getter": (None, "rows go with the fields of the same instances: penstock.Field(..., instances=...); leave labels_getter out")}
+
+
+@dataclass(frozen=True)
+class FixedSizeCrop(Transform):
+    """A random part of that size; smaller images are padded at the right and at the bottom, as in torchvision's detection references."""
+
+    size: Size
+    fill: Fill = 0
+    padding_mode: str = "constant"
+
+
+@dataclass(frozen=True)
 class LabelOptions(Transform):
     """How masks, boxes and keypoints follow the transforms after it.
 
@@ -321,7 +354,6 @@ class RandomRotation(Transform):
     expand: bool = False
     center: Sequence[float] | None = None
     fill: Fill = 0
-    _fixed: ClassVar = {**_CENTER, "expand": (False, "records have one size; leave expand out")}
 
 
 @dataclass(frozen=True)
@@ -333,7 +365,6 @@ class RandomAffine(Transform):
     interpolation: str = "nearest"
     fill: Fill = 0
     center: Sequence[float] | None = None
-    _fixed: ClassVar = _CENTER
 
 
 @dataclass(frozen=True)
@@ -736,6 +767,10 @@ def _of_torchvision(c: type[Transform], t: Any, kind: str) -> Transform:
         raise UnsupportedError(f"{name}{': hue' if c is ColorJitter else ''} {_BEFORE}")
     if tensor and c in (RandomRotation, RandomAffine) and values["degrees"][0] == values["degrees"][1] != 0:
         raise UnsupportedError(f"{name}: a fixed angle {_BEFORE}")  # pixels between two are rounded to either
+    if tensor and c is RandomRotation and values["expand"]:
+        raise UnsupportedError(f"{name}: expand {_BEFORE}")  # of another size by a pixel
+    if tensor and c in (RandomRotation, RandomAffine) and values["center"] is not None:
+        raise UnsupportedError(f"{name}: center {_BEFORE}")
     if tensor and c is Grayscale and values["num_output_channels"] == 3 and not v2:
         return RandomGrayscale(1.0)  # v1 leaves a tensor of one channel as it is
     return c(**values)
@@ -764,7 +799,7 @@ def _parameters(c: type[Transform], t: Any) -> dict[str, Any]:
         if p.name == "self" or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
         if p.name == "labels_getter":
-            if "default" not in getattr(t._labels_getter, "__name__", ""):
+            if getattr(t, "labels_getter", "") is not None and "default" not in getattr(t._labels_getter, "__name__", ""):
                 raise UnsupportedError(f"{c.__name__}: labels_getter: batches are fields here; write penstock.transforms.{c.__name__}(labels=...)")
             continue
         if not hasattr(t, p.name):

@@ -12,8 +12,8 @@ import numpy as np
 
 import penstock
 from penstock.transforms import (
-    ColorJitter, Compose, MixUp, Pad, PadToLargest, RandomHorizontalFlip, RandomIoUCrop, RandomResizedCrop, RandomShortestSize, Resize, SanitizeBoundingBoxes,
-    ToTensor,
+    ClampKeyPoints, ColorJitter, Compose, ConvertBoundingBoxFormat, FixedSizeCrop, MixUp, Pad, PadToLargest, RandomHorizontalFlip, RandomIoUCrop, RandomResizedCrop, RandomShortestSize, Resize, SanitizeBoundingBoxes,
+    SanitizeKeyPoints, ToTensor,
 )  # fmt: skip
 
 from . import data
@@ -293,7 +293,7 @@ class TestLabelsMove(unittest.TestCase):
                     np.testing.assert_allclose(batch["boxes"][i], want * scale, atol=1e-4)
         self.assertGreater(len(shapes), 1)
         for options, message in (
-            ({"transforms": moves}, r"batch_transforms=PadToLargest\(\)"), ({"transforms": moves, "batch_transforms": PadToLargest(fill=0.5)}, "0.5, which uint8 does not hold"),
+            ({"transforms": moves}, r"batch_transforms=PadToLargest\(\)"), ({"transforms": moves, "batch_transforms": PadToLargest(fill=0.5)}, "Pad with 0.5"),
             ({"batch_transforms": pad}, "no images with transforms"), ({"transforms": moves, "batch_transforms": [pad, MixUp(num_classes=4)]}, "MixUp mixes images of one size"),
             ({"transforms": RandomHorizontalFlip(), "batch_transforms": PadToLargest(field="image")}, 'no images with transforms that it could pad in the field "image"'),
             ({"transforms": moves, "batch_transforms": pad, "on_error": "blank"}, "Blank has no length"),
@@ -330,6 +330,32 @@ class TestLabelsMove(unittest.TestCase):
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 with penstock.DataLoader(path, 1, transforms=RandomHorizontalFlip(1.0), contents=contents, output="numpy") as loader:
                     next(iter(loader))
+
+    def test_keypoints(self):
+        """Points outside are brought to the edge, or removed with all rows of their instances."""
+        cut = {"op": "Crop", "top": 0, "left": 0, "height": 12, "width": 15}
+        with penstock.DataLoader(self.path, 48, transforms=[cut, *ClampKeyPoints().to_json()], output="numpy") as loader:
+            batch = next(iter(loader))
+        for points, boxes in zip(batch["points"], self.boxes):
+            np.testing.assert_array_equal(points[:, :2], np.minimum(boxes[:, :2], [15, 12]))
+        with penstock.DataLoader(self.path, 48, transforms=[cut, *SanitizeKeyPoints().to_json()], output="numpy") as loader:
+            batch = next(iter(loader))
+        for i, boxes in enumerate(self.boxes):
+            left = np.flatnonzero((boxes[:, 0] < 15) & (boxes[:, 1] < 12))
+            self.assertEqual(batch["labels"][i].tolist(), (10 * i + left).tolist())
+            np.testing.assert_array_equal(batch["points"][i][:, :2], boxes[left, :2])
+            np.testing.assert_array_equal(batch["boxes"][i], np.minimum(boxes[left], [15, 12, 15, 12]))
+        with penstock.DataLoader(self.path, 48, transforms=FixedSizeCrop((12, 40), fill=9), output="numpy") as loader:
+            batch = next(iter(loader))
+        self.assertEqual((batch["images"].shape[1:3], batch["images"][0, 3, 35].tolist()), ((12, 40), [9, 9, 9]))
+        for i, (boxes, image) in enumerate(zip(self.boxes, batch["images"])):
+            top = int(image[0, 0, 0])
+            moved = np.clip(boxes - [0, top, 0, top], 0, [40, 12, 40, 12])
+            left = np.flatnonzero(moved[:, 3] > moved[:, 1])
+            self.assertEqual(batch["labels"][i].tolist(), (10 * i + left).tolist())
+            np.testing.assert_array_equal(batch["boxes"][i], moved[left])
+        with self.assertRaisesRegex(penstock.Error, 'boxes of batches are XYXY.*box_convert\\(batch\\["boxes"\\].values, "xyxy", "cxcywh"'):
+            penstock.DataLoader(self.path, 4, transforms=[RandomHorizontalFlip(), ConvertBoundingBoxFormat("CXCYWH")], output="numpy")
 
     def test_fill_of_masks(self):
         with penstock.DataLoader(self.path, 4, fields=["images", "mask"], transforms=Pad(2, fill={"image": 9, "mask": 255}), output="numpy") as loader:

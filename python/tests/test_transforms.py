@@ -22,14 +22,14 @@ OPS = [
     T.Resize(9), T.Resize((9, 12), "bicubic"), T.Resize(8, max_size=20), T.Resize(None, max_size=20), T.CenterCrop((8, 9)),
     T.Pad((1, 2), 3, "edge"), T.Pad(2, (1, 2, 3)), T.RandomCrop(8, (2, 3, 4, 5), True, 7), T.RandomResizedCrop(7, (0.2, 0.9), (1, 1.5)),
     T.RandomHorizontalFlip(1.0), T.RandomVerticalFlip(0.2), T.ColorJitter(0.4, (0.5, 1.5), 0.3, 0.1), T.Grayscale(3), T.RandomGrayscale(0.3),
-    T.RGB(), T.GaussianBlur(3, 0.7), T.GaussianBlur((5, 5)), T.RandomRotation(20, "bilinear", fill=5),
+    T.RGB(), T.GaussianBlur(3, 0.7), T.GaussianBlur((5, 5)), T.RandomRotation(20, "bilinear", fill=5), T.RandomRotation(20, center=(3, 4)),
     T.RandomAffine((-10, 20), (0.1, 0.1), (0.8, 1.2), 10, "bilinear"), T.RandomPerspective(0.3, 1.0), T.ElasticTransform(20.0, 0.5),
     T.RandomInvert(0.9), T.RandomPosterize(3), T.RandomSolarize(100.0), T.RandomAdjustSharpness(2.0), T.RandomAutocontrast(),
     T.RandomEqualize(), T.AutoAugment("cifar10"), T.RandAugment(1, 5), T.TrivialAugmentWide(), T.AugMix(2), T.ToImage(), T.PILToTensor(),
 ]  # fmt: skip
-#: Those that make other sizes, and those of boxes; test_labels has RandomIoUCrop and SanitizeBoundingBoxes.
-SIZES = [T.RandomZoomOut(3, (1, 2), 0.9), T.ScaleJitter((30, 20), (0.5, 1)), T.RandomShortestSize([9, 12], 20), T.RandomResize(9, 12)]
-BOXES = [T.LabelOptions(255, "nearest", "pixels"), T.ClampBoundingBoxes()]
+#: Those that make other sizes, and those of boxes; test_labels has RandomIoUCrop, SanitizeBoundingBoxes and SanitizeKeyPoints.
+SIZES = [T.RandomZoomOut(3, (1, 2), 0.9), T.ScaleJitter((30, 20), (0.5, 1)), T.RandomShortestSize([9, 12], 20), T.RandomResize(9, 12), T.RandomRotation(9, expand=True)]
+BOXES = [T.LabelOptions(255, "nearest", "pixels"), T.ClampBoundingBoxes(), T.ClampKeyPoints(), T.ConvertBoundingBoxFormat("XYXY"), T.FixedSizeCrop(8, 3, "edge")]
 LAST = [T.ToTensor(), T.ToDtype("float16", True), T.ConvertImageDtype("bfloat16"), T.ToDtype("uint8")]
 
 
@@ -46,7 +46,7 @@ def imitation(name, module="torchvision.transforms.v2._misc", **defaults):
 class TransformsTest(unittest.TestCase):
     def test_go_knows_them(self):
         tried = {type(t).__name__ for t in [*OPS, *SIZES, *BOXES, *LAST]} | {"Normalize", "RandomErasing", "LinearTransformation", "PadTo"}
-        tried |= {"RandomIoUCrop", "SanitizeBoundingBoxes"}
+        tried |= {"RandomIoUCrop", "SanitizeBoundingBoxes", "SanitizeKeyPoints"}
         self.assertEqual(tried, set(T._RECORD))
         tails = {t: [t, T.Normalize([0.5], [0.2]), T.RandomErasing(1.0, value="random")] for t in LAST[:3]}
         for i, last in enumerate(LAST):
@@ -162,7 +162,7 @@ class TransformsTest(unittest.TestCase):
         for t, text in (
             (lambda x: x, "builtins.function cannot run in the feeding process, .*; leave it out here, and apply it in Python"),
             (T.Resize(8, antialias=False), "antialias=False: filters always widen"),
-            (T.RandomRotation(3, expand=True), "expand=True: records have one size"),
+            ([imitation("ToImage")(), imitation("RandomRotation", degrees=(-9, 9), interpolation="nearest", expand=True, center=None, fill=0)()], "RandomRotation: expand makes other"),
             (T.GaussianBlur((3, 5)), "the kernel is a square"),
             (T.Pad(1, 0.5), r"fill=0.5: images are bytes"),
             (T.Pad(1, [3, 0.5]), r"fill=\[3, 0.5\]: images are bytes"),
@@ -203,7 +203,7 @@ class TransformsTest(unittest.TestCase):
     @unittest.skipIf(v2 is None, "no torchvision")
     def test_names_and_defaults_are_torchvisions(self):
         for name, ours in {**T._RECORD, "MixUp": T.MixUp, "CutMix": T.CutMix}.items():
-            if name in ("PadTo", "Normalize", "LabelOptions"):
+            if name in ("PadTo", "Normalize", "LabelOptions", "FixedSizeCrop"):  # which it does not have
                 continue
             theirs = inspect.signature(getattr(v2, name).__init__).parameters
             for f in dataclasses.fields(ours):

@@ -61,7 +61,8 @@ var effects = map[string]Effect{
 	"RandomIoUCrop": moves, "RandomZoomOut": moves, "RandomResize": blends, "RandomShortestSize": blends,
 	"ScaleJitter": blends,
 
-	"ClampBoundingBoxes": Labels, "SanitizeBoundingBoxes": Labels, "LabelOptions": 0,
+	"ClampBoundingBoxes": Labels, "SanitizeBoundingBoxes": Labels, "LabelOptions": 0, "FixedSizeCrop": moves,
+	"ClampKeyPoints": Labels, "SanitizeKeyPoints": Labels, "ConvertBoundingBoxFormat": 0,
 
 	"Grayscale": 0, "PILToTensor": 0, "RGB": 0, "ToImage": 0, "ToLayout": 0, // a gray image keeps its values in each
 }
@@ -209,43 +210,60 @@ func imageOf(s tensor.Spec, fields []Field) (int, error) {
 	return last, nil
 }
 
-// sanitized returns the fields that lose the rows that boxes on an image lose.
+// sanitized returns the fields that lose the rows that boxes and keypoints on an image lose.
 func (w Words) sanitized(image Field, on, fields []Field, independent []string) (rows []int, err error) {
 	boxed := slices.ContainsFunc(on, func(f Field) bool { return f.Spec.Content == tensor.Boxes })
 	if !boxed && has[transforms.RandomIoUCrop](image.Pipeline) {
 		return nil, fmt.Errorf("RandomIoUCrop chooses a part of the field %q by boxes on it, and there are none; "+w.Contents,
 			image.Spec.Name, "boxes", "boxes")
 	}
-	if !has[transforms.SanitizeBoundingBoxes](image.Pipeline) {
-		return nil, nil
+	for _, op := range []struct {
+		name, content string
+		in            bool
+	}{
+		{"SanitizeBoundingBoxes", tensor.Boxes, has[transforms.SanitizeBoundingBoxes](image.Pipeline)},
+		{"FixedSizeCrop", tensor.Boxes, boxed && has[transforms.FixedSizeCrop](image.Pipeline)},
+		{"SanitizeKeyPoints", tensor.Keypoints, has[transforms.SanitizeKeyPoints](image.Pipeline)},
+	} {
+		if op.in {
+			lost, err := w.removed(op.name, op.content, image, on, fields, independent)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, lost...)
+		}
 	}
-	if !boxed {
-		return nil, fmt.Errorf("SanitizeBoundingBoxes removes boxes on the field %q, and there are none; "+w.Contents,
-			image.Spec.Name, "boxes", "boxes")
+	slices.Sort(rows)
+	return slices.Compact(rows), nil
+}
+
+// removed returns the fields that lose the rows that an operation removes of fields of that content.
+func (w Words) removed(op, content string, image Field, on, fields []Field, independent []string) (rows []int, err error) {
+	if !slices.ContainsFunc(on, func(f Field) bool { return f.Spec.Content == content }) {
+		return nil, fmt.Errorf("%s removes %s on the field %q, and there are none; "+w.Contents, op, content,
+			image.Spec.Name, content, content)
 	}
 	for _, b := range on {
-		if b.Spec.Content != tensor.Boxes {
+		if b.Spec.Content != content {
 			continue
 		}
 		if !b.Spec.Ragged {
-			return nil, fmt.Errorf("SanitizeBoundingBoxes cannot remove rows of the field %q, which has %v in every record",
-				b.Spec.Name, b.Spec)
+			return nil, fmt.Errorf("%s cannot remove rows of the field %q, which has %v in every record", op, b.Spec.Name,
+				b.Spec)
 		}
 		for i, f := range fields {
 			s := f.Spec
 			switch {
-			case !s.Ragged || s.IsBytes() || s.Content == tensor.Boxes || slices.Contains(independent, s.Name):
+			case !s.Ragged || s.IsBytes() || s.Content == content || slices.Contains(independent, s.Name):
 			case b.Spec.Instances == "" && s.Instances == "":
-				return nil, fmt.Errorf("SanitizeBoundingBoxes removes rows of the field %q, and the field %q (%v) may be of the "+
-					"same instances; "+
-					w.Instances+"; or, if it is not: "+w.Independent, b.Spec.Name, s.Name, s, b.Spec.Name, s.Name, s.Name)
+				return nil, fmt.Errorf("%s removes rows of the field %q, and the field %q (%v) may be of the same instances; "+
+					w.Instances+"; or, if it is not: "+w.Independent, op, b.Spec.Name, s.Name, s, b.Spec.Name, s.Name, s.Name)
 			case s.Instances == b.Spec.Instances && s.Instances != "" && !s.OnImage() && f.Pipeline == nil:
 				rows = append(rows, i)
 			}
 		}
 	}
-	slices.Sort(rows)
-	return slices.Compact(rows), nil
+	return rows, nil
 }
 
 // classes returns an error for a mask whose values change.

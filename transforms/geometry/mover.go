@@ -61,7 +61,8 @@ func isStack(s tensor.Spec) bool {
 // [transforms.Runner.DoMoves], then Finish.
 type Mover struct {
 	follows   []Follower
-	sanitizes bool
+	sanitizes bool            // boxes that are none are removed
+	removes   map[string]bool // by content: rows of which the pipeline may remove
 	decoder   *imagefile.Decoder
 	masks     transforms.MaskMover
 	boxes     [][]float32 // by follower, of boxes
@@ -75,8 +76,13 @@ type Mover struct {
 // NewMover returns a Mover for what follows the images of a pipeline.
 func NewMover(p *transforms.Pipeline, follows []Follower, maxPixels int) *Mover {
 	n := len(follows)
+	sanitizes := has[transforms.SanitizeBoundingBoxes](p)
 	return &Mover{
-		follows: follows, sanitizes: has[transforms.SanitizeBoundingBoxes](p),
+		follows: follows, sanitizes: sanitizes,
+		removes: map[string]bool{
+			tensor.Boxes:     sanitizes || has[transforms.FixedSizeCrop](p),
+			tensor.Keypoints: has[transforms.SanitizeKeyPoints](p),
+		},
 		decoder: imagefile.New(imagefile.Options{MaxPixels: maxPixels}),
 		boxes:   make([][]float32, n), good: make([][]bool, n), keep: make([][]bool, n),
 	}
@@ -129,7 +135,7 @@ func floats(to []float32, b []byte) []float32 {
 // Finish writes what becomes of each follower to dst: what has one length into the bytes that are there, and rows
 // behind none, in memory that grows. It returns how many boxes were removed.
 func (m *Mover) Finish(moves *transforms.Moves, dst, src [][]byte) (removed int, err error) {
-	if removed, err = m.moveBoxes(moves, src); err != nil {
+	if removed, err = m.movePlaces(moves, src); err != nil {
 		return removed, err
 	}
 	for i, f := range m.follows {
@@ -140,8 +146,6 @@ func (m *Mover) Finish(moves *transforms.Moves, dst, src [][]byte) (removed int,
 		case tensor.Boxes:
 			dst[i] = m.put(dst[i], i, m.boxes[i], 4)
 		case tensor.Keypoints:
-			m.boxes[i] = floats(m.boxes[i][:0], src[i])
-			moves.Points(m.boxes[i], f.In.Shape[len(f.In.Shape)-1])
 			dst[i] = m.put(dst[i], i, m.boxes[i], f.In.Shape.Elems())
 		case tensor.Mask:
 			dst[i], err = m.mask(moves, dst[i], src[i], i)
@@ -155,38 +159,77 @@ func (m *Mover) Finish(moves *transforms.Moves, dst, src [][]byte) (removed int,
 	return removed, nil
 }
 
-// moveBoxes moves all boxes, and finds out which rows are left.
-func (m *Mover) moveBoxes(moves *transforms.Moves, src [][]byte) (removed int, err error) {
+// movePlaces moves all boxes and keypoints, and finds out which rows are left.
+func (m *Mover) movePlaces(moves *transforms.Moves, src [][]byte) (removed int, err error) {
 	clear(m.keep)
 	for i, f := range m.follows {
-		if f.In.Content != tensor.Boxes {
+		each := 1 // places of a row
+		switch f.In.Content {
+		case tensor.Boxes:
+			m.rows = pixel.Grow(m.rows, len(m.boxes[i])/4)
+			moves.Boxes(m.boxes[i], m.rows)
+			for k := range m.rows {
+				m.rows[k] = m.rows[k] && m.good[i][k]
+			}
+		case tensor.Keypoints:
+			m.boxes[i] = floats(m.boxes[i][:0], src[i])
+			n := f.In.Shape[len(f.In.Shape)-1]
+			m.rows = pixel.Grow(m.rows, len(m.boxes[i])/n)
+			moves.Points(m.boxes[i], n, m.rows)
+			each = f.In.Shape.Elems() / n
+		default:
 			continue
 		}
-		n := len(m.boxes[i]) / 4
-		m.rows = pixel.Grow(m.rows, n)
-		moves.Boxes(m.boxes[i], m.rows)
-		if !m.sanitizes {
+		if !f.In.Ragged || !m.removes[f.In.Content] {
 			continue
 		}
-		for k := range m.rows {
-			if m.rows[k] = m.rows[k] && m.good[i][k]; !m.rows[k] {
-				removed++
-			}
-		}
-		copy(m.good[i], m.rows)
-		m.keep[i] = m.good[i]
-		for k, g := range m.follows {
-			if g.In.Instances == "" || g.In.Instances != f.In.Instances || k == i {
-				continue
-			}
-			if rows := len(src[k]) / g.In.RecordBytes(); rows != n && !isStack(g.In) {
-				return 0, fmt.Errorf("%s has %d rows and %s has %d; fields of the instances %q have one number of rows a record",
-					f.In.Name, n, g.In.Name, rows, f.In.Instances)
-			}
-			m.keep[k] = m.good[i]
+		lost, err := m.drop(i, each, src)
+		if removed += lost; err != nil {
+			return removed, err
 		}
 	}
 	return removed, nil
+}
+
+// drop removes the rows of field i that have a place that is not left, and those of the same instances. It returns how
+// many there are.
+func (m *Mover) drop(i, each int, src [][]byte) (removed int, err error) {
+	n := len(m.rows) / each
+	keep := m.keep[i]
+	if keep == nil {
+		m.good[i] = pixel.Grow(m.good[i], n)
+		keep = m.good[i]
+		for k := range keep {
+			keep[k] = true
+		}
+		if err := m.share(i, n, keep, src); err != nil {
+			return 0, err
+		}
+	}
+	for k := range keep {
+		if keep[k] && slices.Contains(m.rows[k*each:(k+1)*each], false) {
+			keep[k] = false
+			removed++
+		}
+	}
+	return removed, nil
+}
+
+// share has the n rows of field i, and those of the same instances, be kept alike.
+func (m *Mover) share(i, n int, keep []bool, src [][]byte) error {
+	f := m.follows[i]
+	m.keep[i] = keep
+	for k, g := range m.follows {
+		if g.In.Instances == "" || g.In.Instances != f.In.Instances || k == i {
+			continue
+		}
+		if rows := len(src[k]) / g.In.RecordBytes(); rows != n && !isStack(g.In) {
+			return fmt.Errorf("%s has %d rows and %s has %d; fields of the instances %q have one number of rows a record",
+				f.In.Name, n, g.In.Name, rows, f.In.Instances)
+		}
+		m.keep[k] = keep
+	}
+	return nil
 }
 
 // put writes rows of n floats that are left.

@@ -28,7 +28,7 @@ func Element(dt tensor.DType, v float64) ([]byte, error) {
 		bits, back = integer(dt, v)
 	}
 	if back != v && !(v != v && dt.IsFloat()) {
-		return nil, fmt.Errorf("padding with %v, which %v does not hold", v, dt)
+		return nil, fmt.Errorf("Pad with %v, which is no %v", v, dt)
 	}
 	return binary.LittleEndian.AppendUint64(nil, bits)[:dt.Size():dt.Size()], nil
 }
