@@ -110,9 +110,9 @@ func (t ConvertBoundingBoxFormat) Resolve() (Transform, error) {
 	if strings.EqualFold(t.Format, "XYXY") {
 		return t, nil
 	}
-	return nil, fmt.Errorf("format %q: boxes of batches are XYXY, in which all transforms move them; convert the boxes of a "+
-		"batch, as by torchvision.ops.box_convert(batch[\"boxes\"].values, \"xyxy\", %q). Boxes that are stored in another "+
-		"format are converted by preprocess: --fields 'bbox=boxes:boxes[xywh]'", t.Format, strings.ToLower(t.Format))
+	return nil, fmt.Errorf("format %q: boxes of batches are XYXY, in which all transforms move them; convert the boxes "+
+		"of a batch, as by torchvision.ops.box_convert(batch[\"boxes\"].values, \"xyxy\", %q). Boxes that are stored in "+
+		"another format are converted by preprocess: --fields 'bbox=boxes:boxes[xywh]'", t.Format, strings.ToLower(t.Format))
 }
 
 // Build does nothing.
@@ -130,8 +130,9 @@ func (ClampKeyPoints) Build(p *Plan) error {
 	return nil
 }
 
-// SanitizeKeyPoints removes keypoints outside of the image, and the rows of all fields of the same instances. Of instances
-// that have several keypoints each it removes those of which one is outside. Keypoints that are not labeled are nowhere.
+// SanitizeKeyPoints removes keypoints outside of the image, and the rows of all fields of the same instances. An
+// instance that has several keypoints is removed if one of them is outside. Keypoints that are not labeled do not
+// count.
 type SanitizeKeyPoints struct{}
 
 // Resolve returns t.

@@ -283,9 +283,9 @@ func (t RandomResize) Build(p *Plan) error {
 
 func (RandomResize) Randomized() {}
 
-// FixedSizeCrop keeps a random part of a given size of an image. A smaller one is padded at the right and at the bottom.
-// Boxes of which nothing is left are removed, as by SanitizeBoundingBoxes. It is that of torchvision's detection
-// references.
+// FixedSizeCrop keeps a random part of a given size of an image. A smaller one is padded at the right and at the
+// bottom. Boxes that have no area in the part are removed, as by SanitizeBoundingBoxes. It is a transform of
+// torchvision's detection references.
 type FixedSizeCrop struct {
 	Size []int   `json:"size"` // one for a square, or height and width
 	Fill []int   `json:"fill"` // as in Pad; nil means 0

@@ -239,8 +239,8 @@ func addRotation(p *Plan, angle, cx, cy float64, f kernel.Filter, fill [3]byte) 
 	return addCentered(p, rotation(angle, cx, cy), centered, f, fill)
 }
 
-// addExpandedRotation turns the image counter-clockwise about its center, with the size that Pillow's rotate gives it so
-// that nothing is cut off.
+// addExpandedRotation turns the image counter-clockwise about its center, with the size that Pillow's rotate gives it
+// so that nothing is cut off.
 func addExpandedRotation(p *Plan, angle float64, f kernel.Filter, fill [3]byte) error {
 	w, h := float64(p.info.W), float64(p.info.H)
 	m := rotation(angle, w/2, h/2)

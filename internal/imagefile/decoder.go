@@ -29,6 +29,7 @@ type Options struct {
 // largest needed. It serves one goroutine.
 type Decoder struct {
 	opt     Options
+	bits    []byte // memory of Bits
 	raster  raster
 	jpeg    jpeg.Source
 	pix     []byte // of a decoded image, if it is not the library's

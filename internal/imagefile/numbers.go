@@ -29,6 +29,11 @@ func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
 		return m, err
 	}
 	m = pixel.Raster{W: c.Width, H: c.Height, C: 1, DType: tensor.Uint8}
+	if b, ok := d.Bits(data); ok {
+		m.Pix = make([]byte, m.W*m.H)
+		b.Bytes(m.Pix, 0, m.H)
+		return m, nil
+	}
 	err = format.Guard(c.Format, func() (err error) {
 		var img image.Image
 		switch {
@@ -51,6 +56,36 @@ func (d *Decoder) Numbers(data []byte) (m pixel.Raster, err error) {
 		m = turnSamples(m, c.Orientation)
 	}
 	return m, err
+}
+
+// Bitmap is a mask of 0 and 1, or several, with a bit a pixel.
+type Bitmap = png.Bitmap
+
+// NewBitmap returns a Bitmap of zeros in memory that it may take.
+func NewBitmap(memory []byte, w, h int) Bitmap { return png.NewBitmap(memory, w, h) }
+
+// maxBits limits the pixels of a Bitmap, which takes one byte for eight of them.
+const maxBits = 1 << 30
+
+// Bits is Numbers for a PNG of a bit a pixel, which has less memory and takes less time. It returns false for all
+// others, and for what is corrupt: Numbers says why. The Bitmap is valid until the next call.
+func (d *Decoder) Bits(data []byte) (Bitmap, bool) {
+	f, err := Parse(data)
+	if err != nil || f.Config.Format != format.PNG || f.Config.Turned(d.opt.Orient) {
+		return Bitmap{}, false
+	}
+	most := d.opt.MaxPixels
+	if most == 0 {
+		most = maxBits
+	}
+	if f.Config.Check(most) != nil {
+		return Bitmap{}, false
+	}
+	m, ok := png.Bits(f.Config, data, d.bits)
+	if ok {
+		d.bits = m.Rows
+	}
+	return m, ok
 }
 
 func notNumbers(c format.Config) error {

@@ -238,7 +238,8 @@ func (w Words) sanitized(image Field, on, fields []Field, independent []string) 
 }
 
 // removed returns the fields that lose the rows that an operation removes of fields of that content.
-func (w Words) removed(op, content string, image Field, on, fields []Field, independent []string) (rows []int, err error) {
+func (w Words) removed(op, content string, image Field, on, fields []Field, independent []string) (rows []int,
+	err error) {
 	if !slices.ContainsFunc(on, func(f Field) bool { return f.Spec.Content == content }) {
 		return nil, fmt.Errorf("%s removes %s on the field %q, and there are none; "+w.Contents, op, content,
 			image.Spec.Name, content, content)

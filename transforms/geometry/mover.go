@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	"image/png"
 	"math"
 	"slices"
@@ -62,7 +61,7 @@ func isStack(s tensor.Spec) bool {
 type Mover struct {
 	follows   []Follower
 	sanitizes bool            // boxes that are none are removed
-	removes   map[string]bool // by content: rows of which the pipeline may remove
+	removes   map[string]bool // by content: the pipeline may remove rows
 	decoder   *imagefile.Decoder
 	masks     transforms.MaskMover
 	boxes     [][]float32 // by follower, of boxes
@@ -71,6 +70,7 @@ type Mover struct {
 	rows      []bool      // memory for keep of boxes
 	numbers   []byte      // of a mask that was a file
 	rowsOf    []byte      // memory for the masks of a file
+	plane     []byte      // one of them
 }
 
 // NewMover returns a Mover for what follows the images of a pipeline.
@@ -337,9 +337,14 @@ func (m *Mover) stack(moves *transforms.Moves, dst, src []byte, i int) ([]byte, 
 	f := m.follows[i]
 	w, h := moves.Before()
 	r, n := transforms.Raster{DType: tensor.Uint8}, 0
+	var bits imagefile.Bitmap
+	ofBits := false
 	if len(src) > 0 {
 		var err error
-		if r, err = m.decoder.Numbers(src); err != nil {
+		if bits, ofBits = m.decoder.Bits(src); ofBits {
+			r.W, r.H = bits.W, bits.H
+			m.plane = pixel.Grow(m.plane, w*h)
+		} else if r, err = m.decoder.Numbers(src); err != nil {
 			return dst, err
 		}
 		if n = r.H / max(h, 1); r.W != w || n*h != r.H {
@@ -365,7 +370,12 @@ func (m *Mover) stack(moves *transforms.Moves, dst, src []byte, i int) ([]byte, 
 		if m.keep[i] != nil && !m.keep[i][k] {
 			continue
 		}
-		numbers := r.Pix[k*row : (k+1)*row]
+		numbers := m.plane
+		if ofBits {
+			bits.Bytes(numbers, k*h, (k+1)*h)
+		} else {
+			numbers = r.Pix[k*row : (k+1)*row]
+		}
 		if r.DType != dt {
 			var err error
 			if numbers, err = Widen(&m.numbers, transforms.Raster{W: w, H: h, DType: r.DType, Pix: numbers}, dt); err != nil {
@@ -401,6 +411,13 @@ func (m *Mover) checkRows(i, n int) error {
 
 // appendPNG appends a gray PNG of numbers of that size; one of 0 and 1 has a bit a pixel.
 func appendPNG(dst, numbers []byte, w, h, size int) ([]byte, error) {
+	if size == 1 && len(numbers) > 0 && slices.Max(numbers) <= 1 {
+		m := imagefile.NewBitmap(nil, w, h)
+		for y := range h {
+			m.Pack(y, numbers[y*w:(y+1)*w])
+		}
+		return m.Append(dst)
+	}
 	rect := image.Rect(0, 0, w, h)
 	var img image.Image = &image.Gray{Pix: numbers, Stride: w, Rect: rect}
 	if size == 2 {
@@ -408,8 +425,6 @@ func appendPNG(dst, numbers []byte, w, h, size int) ([]byte, error) {
 			numbers[i], numbers[i+1] = numbers[i+1], numbers[i]
 		}
 		img = &image.Gray16{Pix: numbers, Stride: 2 * w, Rect: rect}
-	} else if len(numbers) > 0 && slices.Max(numbers) <= 1 {
-		img = &image.Paletted{Pix: numbers, Stride: w, Rect: rect, Palette: color.Palette{color.Black, color.White}}
 	}
 	var b bytes.Buffer
 	if err := png.Encode(&b, img); err != nil {

@@ -104,7 +104,7 @@ RANDOM = {"AutoAugment", "AugMix"}
 #: These come at the end.
 TAIL = {"ToImage", "PILToTensor", "ToTensor", "ToDtype", "ConvertImageDtype", "Normalize", "LinearTransformation", "Identity", "ToPureTensor"}
 CONTAINERS = {"Compose"}
-#: Those of detection and of labels, which TestMovesAgainstTorchvision of Go's package transforms compares; LabelOptions and FixedSizeCrop are no class of torchvision's.
+#: Those of detection and of labels, which TestMovesAgainstTorchvision of Go's package transforms compares; torchvision has neither LabelOptions nor FixedSizeCrop.
 LABELS = {"ClampBoundingBoxes", "ClampKeyPoints", "ConvertBoundingBoxFormat", "FixedSizeCrop", "LabelOptions", "RandomIoUCrop", "RandomResize", "RandomShortestSize",
           "RandomZoomOut", "SanitizeBoundingBoxes", "SanitizeKeyPoints", "ScaleJitter"}  # fmt: skip
 BATCHES = {"MixUp", "CutMix", "RandomChoice"}

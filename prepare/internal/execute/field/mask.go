@@ -34,8 +34,11 @@ func (w *maskWorker) Probe(_ string, value []byte) (store.Field, error) {
 	if w.kept && w.none(value) {
 		return w.field.Field, nil
 	}
+	if w.kept {
+		return w.field.Field, w.check(value)
+	}
 	m, err := w.decoder.Numbers(value)
-	if err != nil || w.kept {
+	if err != nil {
 		return w.field.Field, err
 	}
 	w.first = transforms.Raster{W: m.W, H: m.H, DType: m.DType}
@@ -45,6 +48,15 @@ func (w *maskWorker) Probe(_ string, value []byte) (store.Field, error) {
 	return out, nil
 }
 
+// check reports a file that is no mask.
+func (w *maskWorker) check(value []byte) error {
+	if _, ok := w.decoder.Bits(value); ok {
+		return nil
+	}
+	_, err := w.decoder.Numbers(value)
+	return err
+}
+
 // none reports whether a value is the masks of no instance.
 func (w *maskWorker) none(value []byte) bool { return w.field.Instances != "" && len(value) == 0 }
 
@@ -52,12 +64,15 @@ func (w *maskWorker) Do(name string, dst, value []byte) (out []byte, err error) 
 	if w.kept && w.none(value) {
 		return dst[:0], nil
 	}
+	if w.kept {
+		if err := w.check(value); err != nil {
+			return dst, &SampleError{err}
+		}
+		return append(dst[:0], value...), nil
+	}
 	m, err := w.decoder.Numbers(value)
 	if err != nil {
 		return dst, &SampleError{err}
-	}
-	if w.kept {
-		return append(dst[:0], value...), nil
 	}
 	if m.W != w.first.W || m.H != w.first.H {
 		return dst, &SampleError{fmt.Errorf("the mask is %dx%d pixels and the first one %dx%d; keep masks of several sizes "+

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"image"
-	"image/color"
 	"image/png"
 	"math"
 
@@ -165,17 +164,22 @@ func (r *reading) putMasks(v *source.Values, at int) error {
 	if int64(n)*int64(size) > maxStack {
 		return source.ValueError("%d masks of %dx%d pixels are more than %d pixels", n, r.w, r.h, maxStack)
 	}
-	r.stack = pixel.Grow(r.stack, n*size)
-	clear(r.stack)
+	stack := imagefile.NewBitmap(r.stack, r.w, n*r.h)
+	r.stack = stack.Rows
 	for i := range r.objects {
 		m, err := r.draw(i)
 		if err != nil {
 			return err
 		}
-		m.Fill(r.stack[i*size:(i+1)*size], 1)
+		m.Paint(func(x, y0, y1 int) {
+			for y := y0; y < y1; y++ {
+				stack.Set(x, i*r.h+y)
+			}
+		})
 	}
-	return putPNG(v, at, &image.Paletted{Pix: r.stack, Stride: r.w, Rect: image.Rect(0, 0, r.w, n*r.h),
-		Palette: color.Palette{color.Black, color.White}})
+	b, err := stack.Append(v.Buffer(at))
+	v.Keep(at, b)
+	return err
 }
 
 // draw returns the mask of an object.

@@ -1,0 +1,201 @@
+package png
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"math/bits"
+
+	"github.com/penstock/penstock/internal/imagefile/format"
+	"github.com/penstock/penstock/internal/pixel"
+)
+
+// Bitmap is an image of a bit a pixel. Each row begins with a byte that is 0; then come eight pixels a byte, the first
+// in the highest bit.
+type Bitmap struct {
+	W, H int
+	Rows []byte
+}
+
+// NewBitmap returns one of zeros in memory that it may take.
+func NewBitmap(memory []byte, w, h int) Bitmap {
+	m := Bitmap{W: w, H: h, Rows: pixel.Grow(memory, (1+(w+7)/8)*h)}
+	clear(m.Rows)
+	return m
+}
+
+// Stride returns the bytes of a row.
+func (m Bitmap) Stride() int { return 1 + (m.W+7)/8 }
+
+// Set makes a pixel 1.
+func (m Bitmap) Set(x, y int) { m.Rows[y*m.Stride()+1+x/8] |= 0x80 >> (x & 7) }
+
+// spread has a byte of 0 or 1 for each bit of a byte, the highest first.
+var spread = func() (t [256][8]byte) {
+	for v := range t {
+		for i := range t[v] {
+			t[v][i] = byte(v >> (7 - i) & 1)
+		}
+	}
+	return t
+}()
+
+// Bytes writes rows y0 to y1 to dst, with a byte a pixel.
+func (m Bitmap) Bytes(dst []byte, y0, y1 int) {
+	stride := m.Stride()
+	for y := y0; y < y1; y++ {
+		row, src := dst[:m.W], m.Rows[y*stride+1:(y+1)*stride]
+		dst = dst[m.W:]
+		for len(row) >= 8 {
+			*(*[8]byte)(row) = spread[src[0]]
+			row, src = row[8:], src[1:]
+		}
+		if len(row) > 0 {
+			copy(row, spread[src[0]][:])
+		}
+	}
+}
+
+// Pack sets the pixels of row y that are not 0 in src.
+func (m Bitmap) Pack(y int, src []byte) {
+	row := m.Rows[y*m.Stride()+1:]
+	for i, v := range src {
+		if v != 0 {
+			row[i/8] |= 0x80 >> (i & 7)
+		}
+	}
+}
+
+const signature = "\x89PNG\r\n\x1a\n"
+
+// Append appends a file of the image, with a palette of black and white.
+func (m Bitmap) Append(dst []byte) ([]byte, error) {
+	var header [13]byte
+	binary.BigEndian.PutUint32(header[:], uint32(m.W))
+	binary.BigEndian.PutUint32(header[4:], uint32(m.H))
+	header[8], header[9] = 1, 3 // a bit of a palette
+	var packed bytes.Buffer
+	z, err := zlib.NewWriterLevel(&packed, zlib.BestSpeed)
+	if err == nil {
+		_, err = z.Write(m.Rows)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		return dst, err
+	}
+	dst = appendChunk(append(dst, signature...), "IHDR", header[:])
+	dst = appendChunk(dst, "PLTE", []byte{0, 0, 0, 255, 255, 255})
+	return appendChunk(appendChunk(dst, "IDAT", packed.Bytes()), "IEND", nil), nil
+}
+
+func appendChunk(dst []byte, id string, payload []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(payload)))
+	at := len(dst)
+	dst = append(append(dst, id...), payload...)
+	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[at:]))
+}
+
+// Bits decodes a file of a bit a pixel, in memory that it may take. It returns false for all that Decode is for: other
+// files, those whose rows are interlaced, and those that are corrupt.
+func Bits(c format.Config, data, memory []byte) (m Bitmap, ok bool) {
+	const interlace = 8 + 8 + 12
+	m = Bitmap{W: c.Width, H: c.Height}
+	if c.Bits != 1 || c.Channels != 1 || len(data) <= interlace || data[interlace] != 0 || data[26]|data[27] != 0 {
+		return m, false
+	}
+	if carry, size := bits.Mul64(uint64(m.Stride()), uint64(m.H)); carry != 0 || size > 1032*uint64(len(data)) {
+		return m, false
+	}
+	pixels, ok := pixelsOf(data[len(signature):])
+	if !ok {
+		return m, false
+	}
+	z, err := zlib.NewReader(pixels)
+	if err != nil {
+		return m, false
+	}
+	m.Rows = pixel.Grow(memory, m.Stride()*m.H)
+	if _, err := io.ReadFull(z, m.Rows); err != nil {
+		return m, false
+	}
+	if n, err := z.Read(make([]byte, 1)); n > 0 || err != io.EOF { // which is where its checksum is compared
+		return m, false
+	}
+	return m, m.unfilter()
+}
+
+// pixelsOf returns what IDAT chunks have, if all chunks are as they must be.
+func pixelsOf(chunks []byte) (io.Reader, bool) {
+	var parts []io.Reader
+	for len(chunks) >= 12 {
+		n := uint64(binary.BigEndian.Uint32(chunks))
+		if n > uint64(len(chunks)-12) {
+			return nil, false
+		}
+		if crc32.ChecksumIEEE(chunks[4:8+n]) != binary.BigEndian.Uint32(chunks[8+n:]) {
+			return nil, false
+		}
+		switch id := string(chunks[4:8]); {
+		case id == "IDAT":
+			parts = append(parts, bytes.NewReader(chunks[8:8+n]))
+		case id == "IEND":
+			return io.MultiReader(parts...), len(parts) > 0
+		case id != "IHDR" && id != "PLTE" && id[0]&0x20 == 0: // a chunk that one must know
+			return nil, false
+		}
+		chunks = chunks[12+n:]
+	}
+	return nil, false
+}
+
+// unfilter makes bytes of the pixels of each row of differences from pixels before (PNG 9.2).
+func (m Bitmap) unfilter() bool {
+	stride := m.Stride()
+	above := make([]byte, stride)
+	for y := range m.H {
+		row := m.Rows[y*stride : (y+1)*stride]
+		filter := row[0]
+		row[0] = 0
+		switch filter {
+		case 0:
+		case 1, 2, 3, 4:
+			for i := 1; i < stride; i++ {
+				left, corner := row[i-1], above[i-1] // which are 0 before the first
+				switch filter {
+				case 1:
+					row[i] += left
+				case 2:
+					row[i] += above[i]
+				case 3:
+					row[i] += byte((int(left) + int(above[i])) / 2)
+				default:
+					row[i] += paeth(left, above[i], corner)
+				}
+			}
+		default:
+			return false
+		}
+		above = row
+	}
+	return true
+}
+
+// paeth returns which of three bytes is nearest to left + above - corner (PNG 9.4).
+func paeth(left, above, corner byte) byte {
+	a, b, c := int(left), int(above), int(corner)
+	p := a + b - c
+	pa, pb, pc := abs(p-a), abs(p-b), abs(p-c)
+	switch {
+	case pa <= pb && pa <= pc:
+		return left
+	case pb <= pc:
+		return above
+	}
+	return corner
+}
+
+func abs(v int) int { return max(v, -v) }

@@ -1,0 +1,124 @@
+package png
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"math/rand/v2"
+	"testing"
+)
+
+// numbers returns those of an image of two colors.
+func numbers(t *testing.T, img image.Image) []byte {
+	t.Helper()
+	p, ok := img.(*image.Paletted)
+	if !ok {
+		t.Fatalf("%T", img)
+	}
+	var out []byte
+	for y := range p.Rect.Dy() {
+		out = append(out, p.Pix[y*p.Stride:][:p.Rect.Dx()]...)
+	}
+	return out
+}
+
+// A file of bits is what image/png reads, and what that writes is read.
+func TestBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var memory, back []byte
+	for range 200 {
+		w, h := 1+r.IntN(40), 1+r.IntN(20)
+		m := NewBitmap(back, w, h)
+		want := make([]byte, w*h)
+		for range r.IntN(60) {
+			x, y := r.IntN(w), r.IntN(h)
+			m.Set(x, y)
+			want[y*w+x] = 1
+		}
+		file, err := m.Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := png.Decode(bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(numbers(t, img), want) {
+			t.Fatalf("%dx%d: image/png reads other pixels", w, h)
+		}
+		var theirs bytes.Buffer
+		level := []png.CompressionLevel{png.DefaultCompression, png.NoCompression, png.BestCompression}[r.IntN(3)]
+		pal := &image.Paletted{Pix: want, Stride: w, Rect: image.Rect(0, 0, w, h), Palette: color.Palette{color.White, color.Black}}
+		if err := (&png.Encoder{CompressionLevel: level}).Encode(&theirs, pal); err != nil {
+			t.Fatal(err)
+		}
+		for _, data := range [][]byte{file, theirs.Bytes()} {
+			c, err := Config(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, ok := Bits(c, data, memory)
+			if !ok {
+				t.Fatalf("%dx%d is not read", w, h)
+			}
+			memory = got.Rows
+			pixels := make([]byte, w*h)
+			if got.Bytes(pixels, 0, h); !bytes.Equal(pixels, want) {
+				t.Fatalf("%dx%d: other pixels", w, h)
+			}
+			packed := NewBitmap(nil, w, h)
+			for y := range h {
+				packed.Pack(y, want[y*w:(y+1)*w])
+			}
+			if !bytes.Equal(packed.Rows, got.Rows) {
+				t.Fatalf("%dx%d: packed otherwise", w, h)
+			}
+		}
+	}
+}
+
+// Rows that are differences are added up as image/png does; a file with a wrong bit is not read.
+func TestBitsFilters(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	read := 0
+	for range 300 {
+		w, h := 1+r.IntN(40), 1+r.IntN(20)
+		m := NewBitmap(nil, w, h)
+		for i := range m.Rows {
+			if m.Rows[i] = byte(r.IntN(256)); i%m.Stride() == 0 {
+				m.Rows[i] = byte(r.IntN(6))
+			}
+		}
+		file, err := m.Append(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Config(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, wrong := png.Decode(bytes.NewReader(file))
+		got, ok := Bits(c, file, nil)
+		if ok != (wrong == nil) {
+			t.Fatalf("read %v, where image/png says %v", ok, wrong)
+		}
+		if ok {
+			read++
+			pixels := make([]byte, w*h)
+			if got.Bytes(pixels, 0, h); !bytes.Equal(pixels, numbers(t, img)) {
+				t.Fatalf("%dx%d: other pixels", w, h)
+			}
+		}
+		file[r.IntN(len(file)-8)+8] ^= 1 << r.IntN(8)
+		if c, err := Config(file); err == nil {
+			_, wrong := png.Decode(bytes.NewReader(file))
+			if _, ok := Bits(c, file, nil); ok && wrong != nil {
+				t.Fatalf("a corrupt file is read: %v", wrong)
+			}
+		}
+	}
+	if read < 50 {
+		t.Errorf("only %d files of 300 are read", read)
+	}
+}
