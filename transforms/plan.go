@@ -159,7 +159,8 @@ func (l *passes) next(in Info) *pass {
 	return l.last()
 }
 
-var errNotBytes = errors.New("input is not uint8 any more; put this transform before ConvertDType")
+var errNotBytes = errors.New("input is not uint8 any more; put this transform before the one that makes floats, " +
+	"such as ToTensor")
 
 func (p *Plan) bytes() error {
 	if p.info.DType != tensor.Uint8 {

@@ -508,10 +508,23 @@ class Normalize(Transform):
         return [entry]
 
 
+#: The longest side of a matrix: as JSON, its numbers fit into a message to the feeding process.
+_LARGEST_MATRIX = 192
+
+
 @dataclass(frozen=True)
 class LinearTransformation(Transform):
     transformation_matrix: Any
     mean_vector: Any
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        side = len(entry["mean_vector"])
+        if side > _LARGEST_MATRIX:
+            raise UnsupportedError(
+                f"LinearTransformation: a matrix of {side} x {side} numbers is more than the feeding process takes, which is {_LARGEST_MATRIX} x "
+                f"{_LARGEST_MATRIX}; give torchvision's, which runs in worker processes"
+            )
+        return [entry]
 
 
 @dataclass(frozen=True)
@@ -625,6 +638,8 @@ _KINDS: dict[str, tuple[str, ...]] = {
 }
 _TO_KIND = {"ToImage": "Image", "PILToTensor": "Tensor", "ToTensor": "Tensor"}
 _OF_TENSORS = {"ToDtype", "ConvertImageDtype", "Normalize", "LinearTransformation", "RandomErasing"}
+#: Operations that the engine does on floats, too, and those that leave images as they are.
+_OF_FLOATS = {"CenterCrop", "RandomHorizontalFlip", "RandomVerticalFlip", "Normalize", "LinearTransformation", "RandomErasing"} | _NOTHING | set(_TO_KIND)
 
 
 def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[dict[str, Any]]:
@@ -674,6 +689,7 @@ class Kinds:
         names = {_name(step) for step in steps}
         self._known = _RECORD if known is None else known
         self._tensors = False
+        self._floats = False  # after a step that makes floats of bytes
         if not _TO_KIND.keys().isdisjoint(names):
             self.kind = "PIL images"
         elif _OF_TENSORS.isdisjoint(names):
@@ -688,7 +704,11 @@ class Kinds:
 
     def entries(self, step: Any) -> list[dict[str, Any]]:
         """Return the JSON of the next step."""
-        return _entries(step, self._known, self.kind)
+        if self._floats and type(step).__module__.startswith("torchvision.transforms") and not _works_on_floats(step):
+            raise UnsupportedError(f"{_name(step)} works on uint8 images, and a step before it makes floats; put it before that step")
+        entries = _entries(step, self._known, self.kind)
+        self._floats = self._floats or any(map(_makes_floats, entries))
+        return entries
 
     def after(self, step: Any) -> str:
         """Go on to the kind after a step, and return it."""
@@ -697,6 +717,18 @@ class Kinds:
             self.kind = "Tensor"
         self.kind = _TO_KIND.get(name, self.kind)
         return self.kind
+
+
+def _makes_floats(entry: Mapping[str, Any]) -> bool:
+    op = entry["op"]
+    return op == "ToTensor" or op in ("ToDtype", "ConvertImageDtype") and entry.get("dtype") != "uint8"
+
+
+def _works_on_floats(step: Any) -> bool:
+    """Return whether the engine has an operation for images of floats, too: moving, erasing and normalizing pixels."""
+    if _name(step) == "RandomCrop":
+        return step.padding is None and not step.pad_if_needed
+    return _name(step) in _OF_FLOATS
 
 
 def _name(step: Any) -> str:

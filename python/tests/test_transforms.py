@@ -1,5 +1,6 @@
 import dataclasses
 import inspect
+import json
 import sys
 import types
 import unittest
@@ -141,9 +142,28 @@ class TransformsTest(unittest.TestCase):
             ([to_image, rotation(degrees=[90, 90])], "RandomRotation: a fixed angle makes other pixels"),
             ([to_image, imitation("ColorJitter", brightness=None, contrast=None, saturation=None, hue=None)(hue=(-0.1, 0.1))], "ColorJitter: hue makes other pixels"),
             ([resize(interpolation="cubic"), to_image], "interpolation='cubic': there are nearest, lanczos, bilinear"),
+            ([to_tensor, resize()], "Resize works on uint8 images, and a step before it makes floats; put it before that step"),
+            ([to_image, to_dtype(dtype="float32"), pad()], "Pad works on uint8 images"),
+            ([to_tensor, imitation("RandomCrop", size=8, padding=None, pad_if_needed=True, fill=0, padding_mode="constant")()], "RandomCrop works on uint8 images"),
+            ([to_tensor, imitation("ConvertImageDtype", dtype="float16")()], "ConvertImageDtype works on uint8 images"),
         ):  # fmt: skip
             with self.assertRaisesRegex(penstock.UnsupportedError, text):
                 T.translate(given)
+
+    def test_floats(self):
+        """Operations that the engine has for floats stay in it, and so do those that follow a conversion to bytes."""
+        to_tensor, to_dtype = imitation("ToTensor")(), imitation("ToDtype", dtype=None, scale=True)
+        crop = imitation("RandomCrop", size=8, padding=None, pad_if_needed=False, fill=0, padding_mode="constant")()
+        resize = imitation("Resize", size=8, interpolation="bilinear", max_size=None, antialias=True)()
+        flip = imitation("RandomHorizontalFlip", p=0.5)()
+        self.assertEqual([t["op"] for t in T.translate([to_tensor, crop, flip])], ["ToTensor", "RandomCrop", "RandomHorizontalFlip"])
+        self.assertEqual([t["op"] for t in T.translate([imitation("ToImage")(), to_dtype(dtype="uint8"), resize])], ["ToImage", "ToDtype", "Resize"])
+
+    def test_a_matrix_that_is_too_large(self):
+        n = T._LARGEST_MATRIX
+        self.assertLess(len(json.dumps(T.LinearTransformation([[-1 / 3] * n] * n, [0.0] * n).to_json())), (1 << 20) - 65536)
+        with self.assertRaisesRegex(penstock.UnsupportedError, "a matrix of 193 x 193 numbers .* give torchvision's"):
+            T.LinearTransformation([[0.0] * (n + 1)] * (n + 1), [0.0] * (n + 1)).to_json()
 
     def test_pass_order(self):
         self.assertEqual(T.Resize(8, pass_order="horizontal").to_json()[0]["pass_order"], "horizontal")

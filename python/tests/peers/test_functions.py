@@ -79,12 +79,16 @@ class FunctionsTest(unittest.TestCase):
         return self.check(t, lambda image, _: t(Image.fromarray(image)), **options)
 
     def test_torchvision(self):
+        seeded = torch.Generator().manual_seed(1)
         normalize = v1.Normalize([0.5] * 3, [0.2] * 3)
         for t in (
             v1.Compose([v1.CenterCrop(20), v1.Lambda(turned), v1.ToTensor(), normalize]),
             v1.Compose([turned, v1.RandomHorizontalFlip(), v1.ToTensor(), normalize]),
             v1.Compose([v1.ToTensor(), v1.Lambda(noise), normalize]),
             v1.Compose([v1.FiveCrop(16), v1.Lambda(five)]),
+            v1.Compose([v1.ToTensor(), v1.Resize((24, 20)), v1.RandomCrop(24, padding=2), normalize]),
+            v1.Compose([v1.CenterCrop(9), v1.ToTensor(), v1.LinearTransformation(torch.rand(243, 243, generator=seeded), torch.zeros(243))]),
+            v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Pad(2), v2.RandomGrayscale(0.0)]),
             v2.Compose([v2.ToImage(), v2.RandomPhotometricDistort(), v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True)]),
             v2.Compose([v2.CenterCrop(20), v2.ToImage(), noise, v2.Normalize([0.5] * 3, [0.2] * 3)]),
             v2.Compose([v2.RandomPhotometricDistort(p=1.0), v2.Resize((24, 24)), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]),
