@@ -12,8 +12,9 @@ type Options struct {
 	// NoNames leaves out the field of source names that a dataset has.
 	NoNames bool
 
-	// Places has members of archives that are not compressed read when their sample is, as often as it is read. Without
-	// it, they are read in the order of the archive, and held by their sample.
+	// Places prepares for samples in any order: names in folders are held from the first listing on, and members of
+	// archives that are not compressed are read when their sample is, as often as it is read. Without it, these are read
+	// in the order of the archive, and held by their sample.
 	Places bool
 
 	// Outside allows paths in tables, and links in folders of images, that lead out of the source's folder.

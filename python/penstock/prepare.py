@@ -162,10 +162,10 @@ def preprocess(
     return _summary(_run([*_OUTPUT, *flags(options), "--", source, dest], dest, progress, command))
 
 
-def cached(source: Path, cache_dir: Path | None = None, progress: Wanted = None) -> str | None:
+def cached(source: Path, cache_dir: Path | None = None, cache_size: int | str | None = None, progress: Wanted = None) -> str | None:
     """Make the dataset of raw samples in the cache, if it is not there, and return its path; None for what is not raw samples."""
     try:
-        found = _run(["cache", *_OUTPUT, *flags({"cache_dir": cache_dir}), "--", os.fspath(source)], os.fspath(source), progress, None)
+        found = _run(["cache", *_OUTPUT, *flags({"cache_dir": cache_dir, "cache_size": cache_size}), "--", os.fspath(source)], os.fspath(source), progress, None)
     except (_UsageError, NoProgramError):
         return None
     path: str = found["dest"]

@@ -65,7 +65,7 @@ class Display(Protocol):
 def display(wanted: Wanted) -> Display | None:
     """Return what shows progress; None if that is nobody's wish."""
     if wanted is None:
-        wanted = sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
+        wanted = sys.stderr is not None and (sys.stderr.isatty() or in_notebook())
     if callable(wanted):
         return _Callback(wanted)
     if not isinstance(wanted, bool):
@@ -75,7 +75,7 @@ def display(wanted: Wanted) -> Display | None:
     return _Bar() if importlib.util.find_spec("tqdm") else _Lines()
 
 
-def _in_notebook() -> bool:
+def in_notebook() -> bool:
     """Whether this process is the kernel of a notebook."""
     return "ipykernel" in sys.modules
 

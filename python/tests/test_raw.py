@@ -1,9 +1,12 @@
 """Raw samples that nobody prepared, as the dataset of a DataLoader."""
 
+import contextlib
 import functools
 import glob
 import http.server
+import io
 import os
+import random
 import shutil
 import subprocess
 import tarfile
@@ -12,6 +15,7 @@ import time
 import unittest
 import zipfile
 import zlib
+from unittest import mock
 
 import numpy as np
 
@@ -228,7 +232,6 @@ class TestCache(Raw):
         self.assertEqual(sum(map(len, rest)), 54)
         want = self.batches(photos, 1)
         self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
-        self.assertEqual(len(self.cached()), 1)
 
     def test_a_cache_that_is_deleted_under_a_loader(self):
         photos = self.photos(60)
@@ -267,6 +270,13 @@ class TestCache(Raw):
         self.loader(self.photos(30, "others"), prepare="encoded", cache_dir=self.cache, cache_size="200kB").close()
         self.assertRegex(" ".join(self.cached()), "^others-[0-9a-f]+$")
 
+    def test_progress_in_a_notebook(self):
+        photos, shown = self.photos(), io.StringIO()
+        with mock.patch.dict("sys.modules", {"ipykernel": mock.Mock(), "tqdm": None}), mock.patch("importlib.util.find_spec", return_value=None):
+            with contextlib.redirect_stderr(shown):
+                self.assertEqual(len(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache)), 4)
+        self.assertRegex(shown.getvalue(), "writing.*20")
+
     def test_what_cannot_be_prepared(self):
         photos = self.photos()
         with open(os.path.join(photos, "dog", "0001.bmp"), "r+b") as f:
@@ -277,7 +287,7 @@ class TestCache(Raw):
         with open(self.path("file"), "w"):
             pass
         self.assertEqual(len(self.batches(self.photos(6, "good"), 1, prepare="auto", cache_dir=self.path("file"))), 1)
-        with self.assertRaisesRegex(ValueError, "prepare is 'pixels'"):
+        with self.assertRaisesRegex(ValueError, "prepare is 'pixels'.*penstock.preprocess"):
             self.loader(photos, prepare="pixels")
         penstock.preprocess(self.path("good"), self.path("ds"), keep_encoded=True, progress=False)
         for options in ({"cache_size": 1000}, {"cache_dir": self.cache}):
@@ -302,6 +312,63 @@ class TestCache(Raw):
             del loader
         self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
         self.assertEqual(len(self.cached()), 1)
+
+    def test_kills(self):
+        """Four processes make one dataset, and are killed at random moments; $PENSTOCK_TEST_KILLS says how often."""
+        photos, random_ = self.photos(60), random.Random(1)
+        want = self.batches(photos, 1)
+        penstock.preprocess(photos, self.path("ds"), keep_encoded=True, progress=False)
+        made = files(self.path("ds"))
+        command = [data.preprocess(), "cache", "--quiet", "--cache-dir", self.cache, "--", photos]
+        left, complete = int(os.environ.get("PENSTOCK_TEST_KILLS", "6")), 0
+        while left > 0:
+            four = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
+            time.sleep(random_.uniform(0, 0.1))
+            for process in random_.sample(four, 4):
+                left -= process.poll() is None
+                process.kill()
+                process.wait()
+            if self.cached():
+                complete += 1
+                self.assertEqual(files(glob.glob(os.path.join(self.cache, "*", self.cached()[0]))[0]), made)
+                shutil.rmtree(self.cache)
+            if random_.random() < 0.1:
+                self.same(self.batches(photos, 1, prepare="auto", cache_dir=self.cache), want)
+                self.settle()
+        self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
+        self.assertEqual(files(glob.glob(os.path.join(self.cache, "*", self.cached()[0]))[0]), made)
+        left_over = [n for n in os.listdir(os.path.join(self.cache, os.listdir(self.cache)[0])) if ".new" in n and not n.endswith(".lock")]
+        self.assertEqual(left_over, [])
+        if "PENSTOCK_TEST_KILLS" in os.environ:
+            print(f"{complete} datasets were complete when their processes were killed")
+
+    def test_a_hostile_cache_folder(self):
+        photos = self.photos()
+        want = self.batches(photos, 1)
+        penstock.open(photos, cache_dir=self.cache)
+        folder = os.path.join(self.cache, os.listdir(self.cache)[0])
+        self.assertEqual(os.stat(folder).st_mode & 0o077, 0)  # no other user reads it
+        name = self.cached()[0]
+        for ending in ("", ".source.json", ".used", ".new", ".objects"):
+            shutil.rmtree(folder)
+            os.mkdir(folder, 0o700)
+            outside = self.path("outside")
+            os.makedirs(outside, exist_ok=True)
+            with open(os.path.join(outside, "precious"), "w") as f:
+                f.write("precious")
+            os.symlink(outside if ending in ("", ".new", ".objects") else os.path.join(outside, "precious"), os.path.join(folder, name + ending))
+            self.same(self.batches(photos, 1, prepare="auto", cache_dir=self.cache), want)
+            self.settle()
+            penstock_cache = subprocess.run([data.preprocess(), "cache", "--quiet", "--cache-dir", self.cache, photos], stderr=subprocess.PIPE, text=True)
+            self.assertIn(penstock_cache.returncode, (0, 1))
+            with open(os.path.join(outside, "precious")) as f:
+                self.assertEqual((ending, f.read()), (ending, "precious"))
+            self.assertEqual((ending, os.listdir(outside)), (ending, ["precious"]))
+        shutil.rmtree(folder)
+        os.mkdir(folder)
+        os.chmod(folder, 0o777)
+        with self.assertRaisesRegex(penstock.Error, "others may use it"):
+            self.loader(photos, prepare="encoded", cache_dir=self.cache)
 
     def test_open(self):
         photos = self.photos()

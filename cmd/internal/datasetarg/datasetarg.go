@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
@@ -156,11 +157,14 @@ func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split
 	if o.Verify != nil {
 		return nil, fmt.Errorf("%s: verify: raw samples have no checksums to compare with; leave verify out", path)
 	}
-	warn := cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false).Warn
-	src, err := raw.Open(ctx, path, raw.Options{Fields: fields, Split: split, Shares: o.Shares, Warn: warn})
+	progress := cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false)
+	warn, seen := progress.Warn, listing{progress: progress}
+	src, err := raw.Open(ctx, path, raw.Options{Fields: fields, Split: split, Shares: o.Shares, Warn: warn,
+		Seen: seen.add})
+	progress.End()
 	if err == nil {
 		err = rawcache.Keep(ctx, src, rawcache.Options{Dir: c.Dir, Limit: c.Size, Mode: o.Prepare, Fields: fields,
-			Warn: warn})
+			Warn: warn, Progress: progress})
 		if err != nil {
 			return nil, errors.Join(err, src.Close())
 		}
@@ -170,6 +174,25 @@ func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split
 		err = fmt.Errorf("%w (and it is not a dataset: there is no %s in it)", err, layout.ManifestName)
 	}
 	return nil, err
+}
+
+// listing shows how many samples were found, where there are many.
+type listing struct {
+	progress *cli.Progress
+	found    int64
+}
+
+func (l *listing) add(n int64) {
+	before := l.found
+	l.found += n
+	switch {
+	case l.found < source.QuickScan:
+	case before < source.QuickScan:
+		l.progress.Begin("listing", -1, "samples")
+		l.progress.Add(l.found)
+	default:
+		l.progress.Add(n)
+	}
 }
 
 // Open opens the dataset of a URL. It fetches no records.

@@ -4,6 +4,7 @@ package rawcache
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,7 +163,24 @@ func (e *Entry) write(k known) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(e.Path+about, text, 0o600)
+	folder, name, err := private.Parent(e.Path + about)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	temporary := name + "." + rand.Text()
+	f, err := folder.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = private.Move(folder, temporary, folder, name)
+	}
+	if err != nil {
+		_ = folder.Remove(temporary)
+	}
+	return err
 }
 
 // Pin keeps a dataset from being removed to make room for others, or as its source changed; with Unpin it may be.
@@ -190,7 +208,12 @@ func (e *Entry) Open(fields []string) (ds *mmapds.Dataset, held io.Closer, err e
 
 // hold marks the dataset as in use, until the file is closed.
 func (e *Entry) hold() (*os.File, error) {
-	f, err := os.OpenFile(e.Path+used, os.O_CREATE|os.O_RDWR, 0o600)
+	folder, name, err := private.Parent(e.Path + used)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	f, err := folder.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {
 		err = lock(f, shared)
 	}
@@ -217,6 +240,9 @@ func listIn(folder string) ([]Entry, error) {
 	var names []string
 	for _, f := range files {
 		name := strings.TrimPrefix(f.Name(), ".")
+		if before, _, cut := strings.Cut(name, about+"."); cut { // a file that a killed process was writing
+			name = before
+		}
 		for _, end := range ends {
 			name = strings.TrimSuffix(name, end)
 		}

@@ -41,6 +41,16 @@ type Options struct {
 	Limit  int64    // bytes of the cache; 0 means as many as the disk has
 	Fields []string // of src; nil means all
 	Warn   func(text string)
+
+	// Progress shows how far Encoded is. It may be nil.
+	Progress Progress
+}
+
+// Progress shows how far a long job is, as cli.Progress does.
+type Progress interface {
+	Begin(what string, total int64, unit string)
+	Add(n int64)
+	End()
 }
 
 // Keep has src read its records from the dataset in the cache, and makes that in the background, by the command
@@ -140,7 +150,11 @@ func (e *Entry) run(ctx context.Context, path string, o Options) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	said := lastLine(bufio.NewScanner(stderr), o.Warn)
+	events := follower{note: o.Warn}
+	if o.Mode == Encoded { // somebody waits
+		events.progress = o.Progress
+	}
+	said := events.lastLine(bufio.NewScanner(stderr))
 	if err := cmd.Wait(); err != nil {
 		switch {
 		case ctx.Err() != nil:
@@ -155,17 +169,55 @@ func (e *Entry) run(ctx context.Context, path string, o Options) error {
 	return nil
 }
 
-// lastLine returns the last line that is not progress, without the name of the program. It calls note with notes.
-func lastLine(lines *bufio.Scanner, note func(text string)) (last string) {
+// follower reads the events of a run.
+type follower struct {
+	note     func(text string)
+	progress Progress // nil if nobody waits
+	stage    string
+	done     int64
+}
+
+// event is a line of --progress json.
+type event struct {
+	Note, Stage, Unit string
+	Done, Total       int64
+}
+
+// show shows an event.
+func (f *follower) show(e event) {
+	if e.Note != "" {
+		f.note(e.Note)
+	}
+	if f.progress == nil || e.Stage == "" {
+		return
+	}
+	if e.Stage != f.stage {
+		f.end()
+		f.progress.Begin(e.Stage, e.Total, e.Unit)
+		f.stage, f.done = e.Stage, 0
+	}
+	f.progress.Add(e.Done - f.done)
+	f.done = e.Done
+}
+
+func (f *follower) end() {
+	if f.progress != nil && f.stage != "" {
+		f.progress.End()
+	}
+}
+
+// lastLine returns the last line that is not progress, without the name of the program.
+func (f *follower) lastLine(lines *bufio.Scanner) (last string) {
+	defer f.end()
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var event struct{ Note string }
+		var e event
 		switch text := bytes.TrimSpace(lines.Bytes()); {
 		case len(text) == 0:
 		case text[0] != '{':
 			last = string(text)
-		case json.Unmarshal(text, &event) == nil && event.Note != "":
-			note(event.Note)
+		case json.Unmarshal(text, &e) == nil:
+			f.show(e)
 		}
 	}
 	_, last, _ = strings.Cut(last, ": ")

@@ -26,8 +26,6 @@ var touches = map[string]string{
 	"cmd/internal/rawcache Entry.Publish os.Rename":             "in the folder of the cache, to which nobody else may write, see Folder",
 	"cmd/internal/rawcache Entry.Remove os.Remove":              "in the folder of the cache: unlink follows no link",
 	"cmd/internal/rawcache Entry.evict os.OpenFile":             "in the folder of the cache, to which nobody else may write, see Folder",
-	"cmd/internal/rawcache Entry.hold os.OpenFile":              "in the folder of the cache, to which nobody else may write, see Folder",
-	"cmd/internal/rawcache Entry.write os.WriteFile":            "in the folder of the cache, to which nobody else may write, see Folder",
 	"cmd/internal/rawcache Entry.run exec.CommandContext":       "the program of this release, or the one that the user names; no shell",
 	"cmd/internal/demo openFolder os.MkdirAll":                  "the folders above that of the demo, which the user names",
 	"cmd/internal/demo show exec.Command":                       "the desktop's program to open the page that was just written; no shell",

@@ -42,7 +42,8 @@ type Folder struct {
 	arrays   bool // NumPy arrays are the samples, as there are no images
 	hasArray bool // there is one
 
-	once    sync.Once // for Sample
+	held    map[string][]entry // samples by folder, from the first listing until index; nil if they are not to be held
+	once    sync.Once          // for Sample
 	indexed []indexedFolder
 	failed  error
 }
@@ -74,6 +75,9 @@ type Options struct {
 	// a.jpg; without it, these are an error.
 	Alone bool
 
+	// Hold has names held in memory from the first listing on, for calls of Sample.
+	Hold bool
+
 	// Seen is called now and then with the number of images found, once listing takes long.
 	// It may be nil.
 	Seen func(n int64)
@@ -86,6 +90,9 @@ type Options struct {
 func Open(ctx context.Context, path string, opts Options) (*Folder, error) {
 	s := &Folder{ctx: ctx, root: path, isImage: opts.IsImage, seen: opts.Seen, alone: opts.Alone,
 		fence: source.Confinement{Dir: path, Outside: opts.Outside}}
+	if opts.Hold {
+		s.held = make(map[string][]entry)
+	}
 	if s.seen == nil {
 		s.seen = func(int64) {}
 	}
@@ -273,14 +280,19 @@ func (s *Folder) Sample(i int64) (source.Sample, error) {
 func (s *Folder) index() {
 	first := int64(0)
 	for _, f := range s.folders {
-		l, err := s.list(f.rel)
-		if err != nil {
-			s.failed = fmt.Errorf("source %s: %w", s.root, err)
-			return
+		files, held := s.held[f.rel]
+		if !held {
+			l, err := s.list(f.rel)
+			if err != nil {
+				s.failed = fmt.Errorf("source %s: %w", s.root, err)
+				return
+			}
+			files = l.files
 		}
-		s.indexed = append(s.indexed, indexedFolder{f, first, l.files})
-		first += int64(len(l.files))
+		s.indexed = append(s.indexed, indexedFolder{f, first, files})
+		first += int64(len(files))
 	}
+	s.held = nil
 	if first != s.info.Count {
 		s.failed = fmt.Errorf("source %s: holds %d images, and held %d a moment ago", s.root, first, s.info.Count)
 	}

@@ -154,6 +154,9 @@ func (w *walker) walk(rel string) error {
 	w.source.found(len(l.files))
 	if len(l.files) > 0 {
 		w.found = append(w.found, rel)
+		if w.source.held != nil {
+			w.source.held[rel] = l.files
+		}
 	}
 	w.above = append(w.above, info)
 	for _, name := range l.folders {

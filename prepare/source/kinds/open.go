@@ -72,7 +72,7 @@ func openFolder(ctx context.Context, path string, opts source.Options, selection
 		return nil, fmt.Errorf("source %s: --fields: a folder of images has no columns", path)
 	}
 	s, err := folder.Open(ctx, path, folder.Options{IsImage: opts.IsImage, Seen: opts.Seen, Outside: opts.Outside,
-		Alone: opts.Kind == "imagefolder"})
+		Alone: opts.Kind == "imagefolder", Hold: opts.Places})
 	if err != nil {
 		return nil, err // not s, which would be a Source that is not nil
 	}
