@@ -1,6 +1,7 @@
 """Raw photographs in class folders: penstock.DataLoader beside torchvision's ImageFolder, and beside a prepared dataset.
 
     python3 raw.py PHOTOS FOLDER [IMAGES] [CLASSES]
+    PEERS=huggingface,litdata,monai python3 raw.py ...    also these, which have to be installed
 
 PHOTOS is a tar or a folder of photographs. IMAGES of them (8,000), re-encoded with different quality where there are fewer,
 go into CLASSES folders (1,000) in FOLDER, once. Each way runs in a process of its own, two workers each, on a warm page cache:
@@ -8,7 +9,9 @@ go into CLASSES folders (1,000) in FOLDER, once. Each way runs in a process of i
 - the first batch: seconds from the start of the process;
 - epoch 1 of penstock over the folder, with an empty cache, and epoch 2, when the dataset in the cache is complete;
 - ImageFolder in torch's DataLoader with two workers;
-- preprocess --keep-encoded and an epoch of its dataset, one after the other.
+- preprocess --keep-encoded and an epoch of its dataset, one after the other;
+- of PEERS, epochs 1 and 2 in torch's DataLoader with two workers: Hugging Face's imagefolder with its cache, litdata's StreamingRawDataset,
+  MONAI's PersistentDataset of decoded photographs.
 """
 
 from __future__ import annotations
@@ -34,14 +37,46 @@ train = [RandomResizedCrop(224), RandomHorizontalFlip(), ToTensor(), Normalize(I
 loader = penstock.DataLoader(sys.argv[2], {batch}, shuffle=True, transforms=train, seed=1, num_workers=2, **json.loads(sys.argv[6]))
 """
 
-TORCHVISION = """
-import json, os, sys, time
+TORCH = """
+import io, json, os, sys, time
 begun = float(sys.argv[1])
 import torch
+from PIL import Image
 from torchvision import datasets, transforms as T
 train = T.Compose([T.RandomResizedCrop(224), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize((.485, .456, .406), (.229, .224, .225))])
-loader = torch.utils.data.DataLoader(datasets.ImageFolder(sys.argv[2], train), {batch}, shuffle=True, num_workers=2)
 """
+
+TORCHVISION = "loader = torch.utils.data.DataLoader(datasets.ImageFolder(sys.argv[2], train), {batch}, shuffle=True, num_workers=2)\n"
+
+PEERS = {
+    "huggingface": """
+from datasets import load_dataset
+ds = load_dataset("imagefolder", data_dir=sys.argv[2], split="train", cache_dir=sys.argv[4])
+ds.set_transform(lambda rows: {{"image": [train(i.convert("RGB")) for i in rows["image"]], "label": rows["label"]}})
+collate = lambda rows: (torch.stack([r["image"] for r in rows]), torch.tensor([r["label"] for r in rows]))
+loader = torch.utils.data.DataLoader(ds, {batch}, shuffle=True, num_workers=2, collate_fn=collate)
+""",
+    "litdata": """
+from litdata import StreamingRawDataset
+ds = StreamingRawDataset(sys.argv[2], cache_dir=sys.argv[4], transform=lambda data: (train(Image.open(io.BytesIO(data)).convert("RGB")), 0))
+loader = torch.utils.data.DataLoader(ds, {batch}, shuffle=True, num_workers=2)
+""",
+    "monai": """
+from monai.data import PersistentDataset
+from monai.transforms import RandomizableTransform, Transform
+class Decode(Transform):
+    def __call__(self, sample):
+        import numpy
+        return {{**sample, "image": torch.from_numpy(numpy.asarray(Image.open(sample["path"]).convert("RGB")).copy())}}
+class Train(RandomizableTransform):
+    def __call__(self, sample):
+        return {{**sample, "image": train(Image.fromarray(sample["image"].numpy()))}}
+samples = [{{"path": path, "label": label}} for path, label in datasets.ImageFolder(sys.argv[2]).samples]
+ds = PersistentDataset(samples, [Decode(), Train()], sys.argv[4])
+collate = lambda rows: (torch.stack([r["image"] for r in rows]), torch.tensor([r["label"] for r in rows]))
+loader = torch.utils.data.DataLoader(ds, {batch}, shuffle=True, num_workers=2, collate_fn=collate)
+""",
+}
 
 EPOCHS = """
 first, epochs = None, []
@@ -137,7 +172,12 @@ def main() -> None:
     numpy = run(PENSTOCK, photos, "off", cache, 1, "numpy")
     took = prepared(photos, dataset)
     whole = run(PENSTOCK, dataset, "off", cache, 1)
-    torch = run(TORCHVISION, photos, "off", cache, 1)
+    torch = run(TORCH + TORCHVISION, photos, "off", cache, 1)
+    peers = {}
+    for name in filter(None, os.environ.get("PEERS", "").split(",")):
+        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+        peers[name] = run(TORCH + PEERS[name], photos, "off", os.path.join(folder, name), 2)
+        shutil.rmtree(os.path.join(folder, name))
     rows = [
         ("first batch, empty cache, s (at most 1.0)", auto["first"]),
         ("first batch, output='numpy', which imports no torch, s", numpy["first"]),
@@ -151,6 +191,9 @@ def main() -> None:
         ("epoch 1 / (preprocess + epoch) (at most 1.05)", auto["epochs"][0] / (took + whole["epochs"][0])),
         ("epoch 2 / epoch of the dataset (at most 1.03)", auto["epochs"][1] / whole["epochs"][0]),
     ]
+    for name, got in peers.items():
+        rows += [(f"{name}, epoch {k + 1} / ours", got["epochs"][k] / auto["epochs"][k]) for k in range(2)]
+        rows.append((f"{name}, first batch, s", got["first"]))
     for name, value in rows:
         print(f"{name:55} {value:8.3f}")
 
