@@ -173,7 +173,7 @@ class TestVOC(unittest.TestCase):
 class TestWrappedCOCO(unittest.TestCase):
     @cases(4)
     def test_sets(self, rng):
-        """Each case is a set of 12 photographs, of which one file is missing, some are turned by EXIF, and some have no objects."""
+        """Each case is a set of 12 photographs. One file is missing, some are turned by EXIF, and some have no objects."""
         with tempfile.TemporaryDirectory() as folder:
             self.check(rng, os.path.join(folder, "set"), folder)
 
