@@ -28,7 +28,7 @@ func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
 			if left > 0 && err == nil {
 				r.log.pass(sample.Name)
 				if left--; left == 0 && !bytes.Equal(r.log.names.Sum(nil), names) {
-					err = fmt.Errorf("cannot resume: the source is another one than before among its first %d samples; begin anew "+
+					err = fmt.Errorf("cannot resume: the source is another one than before among its first %d samples; start over "+
 						"without --resume", done)
 				} else {
 					continue
@@ -40,7 +40,7 @@ func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
 		}
 		if left > 0 {
 			yield(source.Sample{}, fmt.Errorf("cannot resume: the source has fewer samples than the %d that were done before; "+
-				"begin anew without --resume", done))
+				"start over without --resume", done))
 		}
 	}, err
 }

@@ -196,7 +196,7 @@ func (b *runLog) restore(notes []json.RawMessage) (done int64, names []byte, err
 			return 0, nil, fmt.Errorf("cannot resume: the journal's note: %w", err)
 		}
 		if !b.possible(&n) {
-			return 0, nil, fmt.Errorf("cannot resume: the journal's note has counts that cannot be: %w; begin anew "+
+			return 0, nil, fmt.Errorf("cannot resume: the journal's note has counts that cannot be: %w; start over "+
 				"without --resume", store.ErrCorrupt)
 		}
 		if err := b.print.(encoding.BinaryUnmarshaler).UnmarshalBinary(n.Print); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -200,8 +201,8 @@ func checkMergePlaces(c Config) error {
 	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Keep: true})
 	switch {
 	case err == nil && left && !c.Resume && !c.Overwrite:
-		return errors.Join(fmt.Errorf("a merge that made %s was stopped; continue it with --resume, or begin anew with "+
-			"--overwrite", c.Dest), stage.Release())
+		return errors.Join(fmt.Errorf("a merge that made %s was stopped; continue it with --resume, or start over with "+
+			"--overwrite, which removes %s", c.Dest, filepath.Base(write.StageDir(c.Dest))), stage.Release())
 	case errors.Is(err, store.ErrExist) && !c.Overwrite:
 		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
 	case err != nil:

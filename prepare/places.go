@@ -45,8 +45,8 @@ func checkPlaces(c Config) error {
 	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Append: c.Append, Keep: true})
 	switch {
 	case err == nil && left && !c.Resume && !c.Overwrite:
-		return errors.Join(fmt.Errorf("a run that made %s was stopped; continue it with --resume, or begin anew with "+
-			"--overwrite", c.Dest), stage.Release())
+		return errors.Join(fmt.Errorf("a run that made %s was stopped; continue it with --resume, or start over with "+
+			"--overwrite, which removes %s", c.Dest, filepath.Base(write.StageDir(c.Dest))), stage.Release())
 	case errors.Is(err, fs.ErrNotExist) && c.Append:
 		return fmt.Errorf("%s is not there, so nothing can be appended to it; make it first, without --append", c.Dest)
 	case errors.Is(err, store.ErrExist) && !c.Overwrite:

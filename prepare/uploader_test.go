@@ -268,9 +268,9 @@ func TestSentIsLookedAt(t *testing.T) {
 		change func(b *busyBucket, key string, data []byte)
 		says   string
 	}{
-		"gone":       {func(b *busyBucket, key string, _ []byte) { _ = b.Delete(context.Background(), key) }, "is not there any more; begin anew, without --resume"},
-		"cut":        {func(b *busyBucket, key string, data []byte) { b.Put(key, data[:len(data)-1]) }, "is not there any more; begin anew, without --resume"},
-		"other":      {func(b *busyBucket, key string, data []byte) { data[5000] ^= 1; b.Put(key, data) }, "has been replaced by other bytes; begin anew"},
+		"gone":       {func(b *busyBucket, key string, _ []byte) { _ = b.Delete(context.Background(), key) }, "is not there any more; start over, without --resume"},
+		"cut":        {func(b *busyBucket, key string, data []byte) { b.Put(key, data[:len(data)-1]) }, "is not there any more; start over, without --resume"},
+		"other":      {func(b *busyBucket, key string, data []byte) { data[5000] ^= 1; b.Put(key, data) }, "has been replaced by other bytes; start over"},
 		"made again": {func(b *busyBucket, key string, data []byte) { b.Put(key, data) }, ""},
 	} {
 		b := useBusyBucket(t)

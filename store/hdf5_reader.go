@@ -195,7 +195,7 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 		lengths = append(lengths, fmt.Sprintf("%s has %d", name, data.Records()))
 		if len(lengths) > 1 && data.Records() != d.Records {
 			return fmt.Errorf("its datasets are of several lengths (%s), so they are not fields of one dataset; name those "+
-				"that belong together (mmapds.WithFields): %w",
+				"that belong together (fields=[...] in Python, mmapds.WithFields in Go): %w",
 				strings.Join(lengths, ", "), ErrUnsupported)
 		}
 		d.Records = data.Records()

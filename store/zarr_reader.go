@@ -61,7 +61,7 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 		lengths = append(lengths, fmt.Sprintf("%s has %d", name, a.Records()))
 		if len(lengths) > 1 && a.Records() != d.Records {
 			return fmt.Errorf("its arrays are of several lengths (%s), so they are not fields of one dataset; name those that "+
-				"belong together (mmapds.WithFields): %w",
+				"belong together (fields=[...] in Python, mmapds.WithFields in Go): %w",
 				strings.Join(lengths, ", "), ErrUnsupported)
 		}
 		d.Records = a.Records()

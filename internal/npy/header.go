@@ -111,6 +111,10 @@ func parseDescr(descr string) (d tensor.DType, big bool, err error) {
 			return d, big && d.Size() > 1, nil
 		}
 	}
+	if strings.HasSuffix(descr, "O") {
+		return 0, false, errors.New("has elements of type \"|O\", Python objects; write them as records with " +
+			"penstock.Writer, or save arrays of numbers")
+	}
 	return 0, false, fmt.Errorf("holds elements of type %q; readable are bool, int8 to int64, uint8 to uint64, "+
 		"float16 to float64", descr)
 }

@@ -43,8 +43,8 @@ func newPlan(k Pack, lengths []int) (*plan, error) {
 		p.shut(0)
 	}
 	if p.long > 0 && k.Overflow == OverflowFail {
-		return nil, fmt.Errorf("%d records have more than Length %d elements; set Overflow to OverflowTruncate or "+
-			"OverflowSplit, or raise Length", p.long, k.Length)
+		return nil, fmt.Errorf("%d records have more than Length %d elements; let overflow be \"truncate\" or "+
+			"\"split\" (in Go OverflowTruncate or OverflowSplit), or raise the length", p.long, k.Length)
 	}
 	p.open, p.spare = nil, nil
 	return p, nil

@@ -175,8 +175,14 @@ def _infer(name: str, value: Any) -> Field:
         return Field(name, "uint8", ragged=True, content="utf-8")
     a, dtype = _array(value)
     ragged = isinstance(value, (list, tuple))
+    if isinstance(value, Mapping):
+        raise Error(f"field {name!r}: a dict cannot be stored; make a field of each of its values, or text of it by json.dumps")
+    if isinstance(value, (list, tuple)) and not value:
+        raise Error(f"field {name!r}: an empty list has no type; name it: schema=[penstock.Field({name!r}, 'int64', ragged=True), ...]")
+    if isinstance(value, (list, tuple)) and isinstance(value[0], str):
+        raise Error(f"field {name!r}: a list of strings cannot be stored; join them to one string, or store class numbers")
     if dtype == "" or a.size == 0:
-        raise Error(f"field {name!r}: the type of {_called(value)} cannot be inferred; say it: schema=[penstock.Field({name!r}, ...), ...]")
+        raise Error(f"field {name!r}: the type of {_called(value)} cannot be inferred; name it: schema=[penstock.Field({name!r}, ...), ...]")
     shape = a.shape[1:] if ragged else a.shape
     layout = "HWC" if dtype == "uint8" and len(shape) == 3 and shape[2] in (1, 3) else ""
     return Field(name, dtype, tuple(shape), layout, ragged=ragged)

@@ -38,8 +38,11 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 class Normalization:
     """``(x/scale - mean[c]) / std[c]`` for channel c of an image.
 
-    With ``applied`` the stored values went through it already; without, the reader has to do
-    it: see ``Field.float32``.
+    Args:
+        applied: The stored values went through it already; otherwise the reader has to do it: see ``Field.float32``.
+        scale: The divisor of stored values, 255 for bytes.
+        mean: One number for each channel.
+        std: One number for each channel.
     """
 
     applied: bool
@@ -52,10 +55,21 @@ class Normalization:
 class Field:
     """One field of a dataset.
 
-    ``shape`` is that of one record or, if ``ragged``, of one of its rows; a record has
-    any number of them. ``content`` is "utf-8" for text, "image" for encoded image files and "source-name" for what
-    the source called the record, all of them ragged bytes; ``layout`` is "CHW" or "HWC" for images; ``classes`` names the values 0, 1, ... of a
-    label.
+    Args:
+        name: Its name, the key in a record.
+        dtype: The type of its elements, such as "uint8", "int64", "float32" or "bfloat16".
+        shape: Shape of one record or, if ``ragged``, of one of its rows.
+        layout: "CHW" or "HWC" for images, else "".
+        classes: Names of the values 0, 1, ... of a label.
+        normalization: The mean and std of an image field, or None.
+        ragged: A record has any number of rows.
+        content: "utf-8" for text, "image" for encoded image files, "source-name" for the record's name in the source, all of
+            them ragged uint8; "mask", "boxes" or "keypoints", see below.
+        image: The field of images that it lies on; "" if there is one only.
+        instances: Fields with the same name here have the same number of rows in each record.
+
+    Example:
+        ``Field("tokens", "int32", ragged=True)``
 
     Fields that lie on an image have a ``content``, too, and move with its pixels: "mask" for integers of shape (h, w),
     "boxes" for float32 rows of left, top, right and bottom in pixels, "keypoints" for float32 rows of x, y and

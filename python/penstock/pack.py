@@ -18,11 +18,18 @@ class Pack:
     padding), both int32, and "cu_seqlens": where the records of all rows start, if rows are one
     after the other, and where the last one ends. Attention kernels for variable lengths take it.
 
-    ``fields`` go together, such as tokens and their targets; None means all of variable length.
-    ``pad`` fills rows up, by field; 0 without it. ``overflow`` says what becomes of records longer
-    than a row: "fail", "truncate" (at their end) or "split" (into rows, and the rest).
-    ``max_open_rows`` are filled at a time: more pad less. ``sampler`` is the order in which records are packed, by
-    ``seed`` and ``epoch``; rows are then ordered by the DataLoader's sampler.
+    Args:
+        length: Elements of a row.
+        fields: The fields that are packed together, such as tokens and their targets; None means all of variable length.
+        pad: The number that fills a row up, by field: ``{"targets": -100}``. It is 0 for others.
+        overflow: A record longer than a row is an error ("fail"), cut at its end ("truncate"), or spread over rows ("split").
+        max_open_rows: Rows that are filled at the same time; more of them pad less.
+        sampler: The order in which records are packed; None is the dataset's. The DataLoader's sampler then orders the rows.
+        seed: Seed of ``sampler``.
+        epoch: Epoch of ``sampler``.
+
+    Example:
+        ``penstock.DataLoader("corpus", 8, pack=penstock.Pack(2048, overflow="split"))``
     """
 
     length: int

@@ -19,6 +19,11 @@ class Ragged:
     Record i is ``values[offsets[i]:offsets[i+1]]``. ``offsets`` are int64, one more than there
     are records, from 0 on: the cumulative lengths (cu_seqlens) that attention kernels for
     variable lengths want. ``len`` is the number of records, and iteration goes over them.
+
+    Args:
+        values: The rows of all records, one after the other.
+        offsets: Where records begin, and the last one ends: int64, of shape (records + 1,).
+        content: "utf-8" for text; otherwise as in ``Field``.
     """
 
     __slots__ = ("content", "offsets", "values")

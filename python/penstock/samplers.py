@@ -40,7 +40,13 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Sequential(Sampler):
-    """The order of the dataset."""
+    """The order of the dataset.
+
+    It has no parameters.
+
+    Example:
+        ``Sequential()``
+    """
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
         return {"kind": "sequential"}
@@ -48,7 +54,13 @@ class Sequential(Sampler):
 
 @dataclass(frozen=True)
 class Shuffle(Sampler):
-    """Every record once, in random order. It takes no memory."""
+    """Every record once, in random order.
+
+    It takes no memory, and has no parameters.
+
+    Example:
+        ``Shuffle()``
+    """
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
         return {"kind": "shuffle"}
@@ -56,11 +68,16 @@ class Shuffle(Sampler):
 
 @dataclass(frozen=True)
 class Block(Sampler):
-    """Shuffles blocks of ``size`` consecutive records, and leaves each in the dataset's order.
+    """Shuffle blocks of consecutive records, and leave each in the dataset's order.
 
-    Reads are fewer and larger. Records that are neighbors in the dataset stay neighbors: of a dataset
-    that is in the order of its classes, batches have one class. Use it where records were stored in
-    random order (``penstock preprocess --shuffle SEED``).
+    Reads are fewer and larger. Neighbors in the dataset stay neighbors: if it is in the order of its classes, batches have one
+    class. Store records in random order for it (``penstock preprocess --shuffle SEED``).
+
+    Args:
+        size: Records of a block, at least 1.
+
+    Example:
+        ``Block(1024)``
     """
 
     size: int
@@ -71,9 +88,14 @@ class Block(Sampler):
 
 @dataclass(frozen=True)
 class Weighted(Sampler):
-    """Draws records with replacement, in proportion to ``weights``: one number a record.
+    """Draw records with replacement, in proportion to weights: torch's WeightedRandomSampler.
 
-    ``num_samples`` are the draws of an epoch; None means as many as there are weights.
+    Args:
+        weights: One number for each record, not negative.
+        num_samples: Draws of an epoch; None means one for each weight.
+
+    Example:
+        ``Weighted([1.0, 1.0, 4.0], 300)``
     """
 
     weights: Any
@@ -85,10 +107,16 @@ class Weighted(Sampler):
 
 @dataclass(frozen=True)
 class Mix(Sampler):
-    """Draws from several datasets in proportion to ``weights``, one for each.
+    """Draw from several datasets in proportion to weights.
 
-    ``num_samples`` are the draws of an epoch; None means as many as there are records. The records
-    of each dataset come in shuffled passes.
+    The records of each come in shuffled passes.
+
+    Args:
+        weights: One number for each dataset.
+        num_samples: Draws of an epoch; None means one for each record.
+
+    Example:
+        ``Mix([0.7, 0.3])``
     """
 
     weights: Sequence[float]
@@ -100,9 +128,14 @@ class Mix(Sampler):
 
 @dataclass(frozen=True)
 class LengthBuckets(Sampler):
-    """Batches of records of similar length: each is drawn from one of ``buckets`` buckets.
+    """Batches of records of similar length: each is drawn from one bucket.
 
-    Lengths are those of ``field``, which has records of variable length; None means the only such field.
+    Args:
+        buckets: Number of buckets, at least 1.
+        field: The field whose lengths count; None means the only one of variable length.
+
+    Example:
+        ``LengthBuckets(8)``
     """
 
     buckets: int
@@ -114,9 +147,16 @@ class LengthBuckets(Sampler):
 
 @dataclass(frozen=True)
 class Regions(Sampler):
-    """Shuffles ``count`` regions of the dataset each by itself; every global batch has as many records of each.
+    """Shuffle regions of the dataset one by one; every global batch has equally many records of each.
 
-    With a region for each host, a host reads one region alone. ``inner`` orders a region; None means Shuffle.
+    With a region for each host, a host reads one region only.
+
+    Args:
+        count: Number of regions, at least 1.
+        inner: Sampler of a region; None means Shuffle.
+
+    Example:
+        ``Regions(4)``
     """
 
     count: int
@@ -128,9 +168,15 @@ class Regions(Sampler):
 
 @dataclass(frozen=True)
 class Subset(Sampler):
-    """Some of the records: numbers in ``indices``, each as often as it shall come, or ``ranges`` [first, end).
+    """Some of the records.
 
-    ``inner`` orders them; None means the order in which they are named.
+    Args:
+        indices: Numbers of records, one array; a number comes as often as it is in there.
+        ranges: In place of indices, pairs (first, end) without the end.
+        inner: Sampler of these records; None means the order in which they are given.
+
+    Example:
+        ``Subset(ranges=[(0, 1000)], inner=Shuffle())``
     """
 
     indices: Any = None
@@ -153,10 +199,18 @@ class Subset(Sampler):
 
 @dataclass(frozen=True)
 class Split(Sampler):
-    """A random part of the records, the same in every epoch: places [start, stop) of a permutation by ``seed``.
+    """A random part of the records, the same in every epoch.
 
-    ``Split(0, 0.9)`` and ``Split(0.9, 1)`` with the same seed are a training and a validation set.
-    ``inner`` orders the part; None means as the permutation has it.
+    ``Split(0, 0.9)`` and ``Split(0.9, 1)`` with one seed have no record in common.
+
+    Args:
+        start: Where the part begins in a permutation of the records, from 0 to 1.
+        stop: Where it ends, from 0 to 1.
+        seed: Seed of the permutation.
+        inner: Sampler of the part; None means the permutation's order.
+
+    Example:
+        ``Split(0, 0.9, inner=Shuffle())``
     """
 
     start: float

@@ -127,7 +127,17 @@ class Transform:
 
 @dataclass(frozen=True)
 class Compose(Transform):
-    """Transforms, one after the other."""
+    """Transforms, one after the other.
+
+    A torchvision Compose has the same effect, with torchvision's pixels: see ``translate``.
+
+    Args:
+        transforms: A list of transforms: classes of this module, those of torchvision that they are named for, dicts of JSON, and
+            functions of yours.
+
+    Example:
+        ``Compose([RandomResizedCrop(224), RandomHorizontalFlip(), ToTensor()])``
+    """
 
     transforms: Sequence[Any]
 
@@ -144,6 +154,21 @@ _ANTIALIAS = {"antialias": (True, "filters always widen when they reduce an imag
 
 @dataclass(frozen=True)
 class Resize(Transform):
+    """Scale an image to a size.
+
+    Args:
+        size: A number for the shorter side, the other in proportion; or (height, width). None needs ``max_size``, which is then
+            the longer side.
+        interpolation: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming", or a
+            torchvision.transforms.InterpolationMode.
+        max_size: The longer side is at most this; only with a number as ``size``.
+        antialias: True only: filters widen when they reduce an image, as in Pillow. False is refused.
+        pass_order: "horizontal" for the pixels of Pillow up to 12; None for those of Pillow 13.
+
+    Example:
+        ``Resize(256)``
+    """
+
     size: Size | None
     interpolation: str = "bilinear"
     max_size: int | None = None
@@ -163,11 +188,31 @@ class Resize(Transform):
 
 @dataclass(frozen=True)
 class CenterCrop(Transform):
+    """Cut out the middle of an image.
+
+    Args:
+        size: (height, width) in pixels; a number makes a square. A smaller image is filled with 0 at its sides.
+
+    Example:
+        ``CenterCrop(224)``
+    """
+
     size: Size
 
 
 @dataclass(frozen=True)
 class Pad(Transform):
+    """Add pixels at the sides of an image.
+
+    Args:
+        padding: Pixels: a number for all sides, (left and right, top and bottom), or (left, top, right, bottom).
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel.
+        padding_mode: "constant", "edge", "reflect" or "symmetric".
+
+    Example:
+        ``Pad(4, padding_mode="reflect")``
+    """
+
     padding: Size
     fill: Fill = 0
     padding_mode: str = "constant"
@@ -175,6 +220,19 @@ class Pad(Transform):
 
 @dataclass(frozen=True)
 class RandomCrop(Transform):
+    """Cut out a random place of an image.
+
+    Args:
+        size: (height, width) in pixels; a number makes a square.
+        padding: Pixels to add before, as in ``Pad``; None for none.
+        pad_if_needed: Fill up images that are smaller than ``size``; otherwise they are errors.
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel.
+        padding_mode: As in ``Pad``.
+
+    Example:
+        ``RandomCrop(32, padding=4)``
+    """
+
     size: Size
     padding: Size | None = None
     pad_if_needed: bool = False
@@ -184,6 +242,21 @@ class RandomCrop(Transform):
 
 @dataclass(frozen=True)
 class RandomResizedCrop(Transform):
+    """Cut out a random part of an image and scale it to a size.
+
+    Args:
+        size: (height, width) in pixels; a number makes a square.
+        scale: Range of the part's area, as a share of the image.
+        ratio: Range of the part's width divided by its height.
+        interpolation: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming", or a
+            torchvision.transforms.InterpolationMode.
+        antialias: True only: filters widen when they reduce an image, as in Pillow. False is refused.
+        pass_order: "horizontal" for the pixels of Pillow up to 12; None for those of Pillow 13.
+
+    Example:
+        ``RandomResizedCrop(224)``
+    """
+
     size: Size
     scale: Sequence[float] = (0.08, 1.0)
     ratio: Sequence[float] = (3 / 4, 4 / 3)
@@ -195,6 +268,17 @@ class RandomResizedCrop(Transform):
 
 @dataclass(frozen=True)
 class RandomZoomOut(Transform):
+    """Place an image at random on a larger one, and its boxes, masks and keypoints with it.
+
+    Args:
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel.
+        side_range: Range of how many times larger the sides become; both at least 1.
+        p: Probability for each image, from 0 to 1.
+
+    Example:
+        ``RandomZoomOut(side_range=(1.0, 2.0))``
+    """
+
     fill: Fill = 0
     side_range: Sequence[float] = (1.0, 4.0)
     p: float = 0.5
@@ -202,6 +286,20 @@ class RandomZoomOut(Transform):
 
 @dataclass(frozen=True)
 class RandomIoUCrop(Transform):
+    """Cut out a random part that overlaps boxes, as SSD's training does; boxes whose center is outside are removed.
+
+    Args:
+        min_scale: Smallest side of the part, as a share of the image.
+        max_scale: Largest side of the part, as a share of the image.
+        min_aspect_ratio: Smallest width divided by height.
+        max_aspect_ratio: Largest width divided by height.
+        sampler_options: Overlaps (IoU) to draw from; 1 or more keeps the image whole. None is those of torchvision.
+        trials: Attempts for each drawn overlap.
+
+    Example:
+        ``RandomIoUCrop()``
+    """
+
     min_scale: float = 0.3
     max_scale: float = 1.0
     min_aspect_ratio: float = 0.5
@@ -212,7 +310,19 @@ class RandomIoUCrop(Transform):
 
 @dataclass(frozen=True)
 class ScaleJitter(Transform):
-    """``target_size`` is (width, height), as in torchvision."""
+    """Scale an image by a random factor, with its proportions.
+
+    Args:
+        target_size: (width, height), as in torchvision, that a factor of 1 fits in.
+        scale_range: Range of the factor.
+        interpolation: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming", or a
+            torchvision.transforms.InterpolationMode.
+        antialias: True only: filters widen when they reduce an image, as in Pillow. False is refused.
+        pass_order: "horizontal" for the pixels of Pillow up to 12; None for those of Pillow 13.
+
+    Example:
+        ``ScaleJitter((640, 480))``
+    """
 
     target_size: Size
     scale_range: Sequence[float] = (0.1, 2.0)
@@ -224,6 +334,20 @@ class ScaleJitter(Transform):
 
 @dataclass(frozen=True)
 class RandomShortestSize(Transform):
+    """Scale the shorter side to one of several sizes.
+
+    Args:
+        min_size: Sizes to draw from: a number or several.
+        max_size: The longer side is at most this; None for no limit.
+        interpolation: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming", or a
+            torchvision.transforms.InterpolationMode.
+        antialias: True only: filters widen when they reduce an image, as in Pillow. False is refused.
+        pass_order: "horizontal" for the pixels of Pillow up to 12; None for those of Pillow 13.
+
+    Example:
+        ``RandomShortestSize([480, 512, 544], max_size=800)``
+    """
+
     min_size: Size
     max_size: int | None = None
     interpolation: str = "bilinear"
@@ -234,6 +358,20 @@ class RandomShortestSize(Transform):
 
 @dataclass(frozen=True)
 class RandomResize(Transform):
+    """Scale the shorter side to a random size.
+
+    Args:
+        min_size: Smallest size, included.
+        max_size: Largest size, excluded.
+        interpolation: "nearest", "bilinear", "bicubic", "lanczos", "box" or "hamming", or a
+            torchvision.transforms.InterpolationMode.
+        antialias: True only: filters widen when they reduce an image, as in Pillow. False is refused.
+        pass_order: "horizontal" for the pixels of Pillow up to 12; None for those of Pillow 13.
+
+    Example:
+        ``RandomResize(256, 480)``
+    """
+
     min_size: int
     max_size: int
     interpolation: str = "bilinear"
@@ -244,13 +382,31 @@ class RandomResize(Transform):
 
 @dataclass(frozen=True)
 class ClampBoundingBoxes(Transform):
+    """Cut boxes off at the image.
+
+    Args:
+        clamping_mode: "auto" only: boxes are not rotated here.
+
+    Example:
+        ``ClampBoundingBoxes()``
+    """
+
     clamping_mode: str | None = "auto"
     _fixed: ClassVar = {"clamping_mode": ("auto", "boxes are not rotated here; leave clamping_mode out")}
 
 
 @dataclass(frozen=True)
 class SanitizeBoundingBoxes(Transform):
-    """The rows of all fields of the same ``instances`` are removed with their box."""
+    """Remove boxes that are too small or outside the image, and the rows of all fields of the same ``instances``.
+
+    Args:
+        min_size: Smallest width and height to keep, in pixels.
+        min_area: Smallest area to keep, in pixels.
+        labels_getter: "default" only: rows go with the fields of the same ``instances``.
+
+    Example:
+        ``SanitizeBoundingBoxes(min_size=2)``
+    """
 
     min_size: float = 1.0
     min_area: float = 1.0
@@ -260,7 +416,14 @@ class SanitizeBoundingBoxes(Transform):
 
 @dataclass(frozen=True)
 class ConvertBoundingBoxFormat(Transform):
-    """Boxes of batches are XYXY, in which all transforms move them; other formats are refused, with what to write."""
+    """Boxes of batches are XYXY, in which all transforms move them; other formats are refused, with what to write.
+
+    Args:
+        format: "XYXY".
+
+    Example:
+        ``ConvertBoundingBoxFormat("XYXY")``
+    """
 
     format: str
 
@@ -272,7 +435,14 @@ class ClampKeyPoints(Transform):
 
 @dataclass(frozen=True)
 class SanitizeKeyPoints(Transform):
-    """Removes keypoints outside of the image, or instances with one outside, and their rows in all fields of the same ``instances``."""
+    """Removes keypoints outside of the image, or instances with one outside, and their rows in all fields of the same ``instances``.
+
+    Args:
+        labels_getter: None only: rows go with the fields of the same ``instances``.
+
+    Example:
+        ``SanitizeKeyPoints()``
+    """
 
     labels_getter: Any = None
     _fixed: ClassVar = {"labels_getter": (None, "rows go with the fields of the same instances: penstock.Field(..., instances=...); leave labels_getter out")}
@@ -280,7 +450,16 @@ class SanitizeKeyPoints(Transform):
 
 @dataclass(frozen=True)
 class FixedSizeCrop(Transform):
-    """A random part of that size; smaller images are padded at the right and at the bottom, as in torchvision's detection references."""
+    """A random part of that size; smaller images are padded at the right and at the bottom, as in torchvision's detection references.
+
+    Args:
+        size: (height, width) in pixels; a number makes a square.
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel.
+        padding_mode: "constant", "edge", "reflect" or "symmetric".
+
+    Example:
+        ``FixedSizeCrop(224)``
+    """
 
     size: Size
     fill: Fill = 0
@@ -289,10 +468,17 @@ class FixedSizeCrop(Transform):
 
 @dataclass(frozen=True)
 class LabelOptions(Transform):
-    """How masks, boxes and keypoints follow the transforms after it.
+    """How masks, boxes and keypoints follow the transforms after it (docs/labels.md).
 
-    ``mask_fill`` is the number of masks where an image is filled. ``mask_resize="nearest"`` and ``keypoints="pixels"`` are
-    torchvision's arithmetic: see docs/labels.md.
+    torchvision has no such transform.
+
+    Args:
+        mask_fill: The number of masks where an image is filled.
+        mask_resize: "nearest-exact" or "nearest"; the second is torchvision's arithmetic.
+        keypoints: "corners" or "pixels"; the second is torchvision's arithmetic.
+
+    Example:
+        ``LabelOptions(mask_fill=255)``
     """
 
     mask_fill: int = 0
@@ -302,16 +488,46 @@ class LabelOptions(Transform):
 
 @dataclass(frozen=True)
 class RandomHorizontalFlip(Transform):
+    """Mirror an image left to right.
+
+    Args:
+        p: Probability for each image, from 0 to 1.
+
+    Example:
+        ``RandomHorizontalFlip()``
+    """
+
     p: float = 0.5
 
 
 @dataclass(frozen=True)
 class RandomVerticalFlip(Transform):
+    """Mirror an image top to bottom.
+
+    Args:
+        p: Probability for each image, from 0 to 1.
+
+    Example:
+        ``RandomVerticalFlip(0.2)``
+    """
+
     p: float = 0.5
 
 
 @dataclass(frozen=True)
 class ColorJitter(Transform):
+    """Change brightness, contrast, saturation and hue at random, in random order.
+
+    Args:
+        brightness: A number x for factors from max(0, 1 - x) to 1 + x, or a range; None leaves it.
+        contrast: As brightness.
+        saturation: As brightness.
+        hue: A number x of at most 0.5 for shifts from -x to x, or a range in that; None leaves it.
+
+    Example:
+        ``ColorJitter(0.4, 0.4, 0.4, 0.1)``
+    """
+
     brightness: Range = None
     contrast: Range = None
     saturation: Range = None
@@ -320,21 +536,55 @@ class ColorJitter(Transform):
 
 @dataclass(frozen=True)
 class Grayscale(Transform):
+    """Turn colors into gray.
+
+    Args:
+        num_output_channels: 1, or 3 equal channels.
+
+    Example:
+        ``Grayscale(3)``
+    """
+
     num_output_channels: int = 1
 
 
 @dataclass(frozen=True)
 class RandomGrayscale(Transform):
+    """Turn colors into gray at random; the number of channels stays.
+
+    Args:
+        p: Probability for each image, from 0 to 1.
+
+    Example:
+        ``RandomGrayscale()``
+    """
+
     p: float = 0.1
 
 
 @dataclass(frozen=True)
 class RGB(Transform):
-    pass
+    """Make three channels of gray images; RGB images stay.
+
+    It has no parameters.
+
+    Example:
+        ``RGB()``
+    """
 
 
 @dataclass(frozen=True)
 class GaussianBlur(Transform):
+    """Blur an image with a square kernel.
+
+    Args:
+        kernel_size: Side of the kernel, odd, at most 63. torchvision also takes two different sides, which are refused here.
+        sigma: Standard deviation in pixels, or the range to draw it from.
+
+    Example:
+        ``GaussianBlur(5)``
+    """
+
     kernel_size: Size
     sigma: Range = (0.1, 2.0)
 
@@ -349,6 +599,19 @@ class GaussianBlur(Transform):
 
 @dataclass(frozen=True)
 class RandomRotation(Transform):
+    """Rotate an image.
+
+    Args:
+        degrees: A number x for angles from -x to x, or a range.
+        interpolation: "nearest", "bilinear" or "bicubic", or an InterpolationMode of torchvision.
+        expand: Make the image large enough for all of the rotated one; False keeps its size.
+        center: (x, y) in pixels to rotate about, from the upper left corner; None is the middle.
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel.
+
+    Example:
+        ``RandomRotation(10)``
+    """
+
     degrees: Range
     interpolation: str = "nearest"
     expand: bool = False
@@ -358,6 +621,21 @@ class RandomRotation(Transform):
 
 @dataclass(frozen=True)
 class RandomAffine(Transform):
+    """Rotate, shift, scale and shear an image.
+
+    Args:
+        degrees: A number x for angles from -x to x, or a range.
+        translate: Largest shifts, as shares of (width, height); None for none.
+        scale: Range of the factor; None for none.
+        shear: Degrees: a number, a range for x, or four numbers for x and y; None for none.
+        interpolation: "nearest", "bilinear" or "bicubic", or an InterpolationMode of torchvision.
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel.
+        center: (x, y) in pixels to rotate about, from the upper left corner; None is the middle.
+
+    Example:
+        ``RandomAffine(10, translate=(0.1, 0.1), scale=(0.9, 1.1))``
+    """
+
     degrees: Range
     translate: Sequence[float] | None = None
     scale: Sequence[float] | None = None
@@ -369,6 +647,18 @@ class RandomAffine(Transform):
 
 @dataclass(frozen=True)
 class RandomPerspective(Transform):
+    """Move the corners of an image at random.
+
+    Args:
+        distortion_scale: How far, from 0 to 1 (half of a side).
+        p: Probability for each image, from 0 to 1.
+        interpolation: "nearest", "bilinear" or "bicubic", or an InterpolationMode of torchvision.
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel.
+
+    Example:
+        ``RandomPerspective(0.3)``
+    """
+
     distortion_scale: float = 0.5
     p: float = 0.5
     interpolation: str = "bilinear"
@@ -377,6 +667,18 @@ class RandomPerspective(Transform):
 
 @dataclass(frozen=True)
 class ElasticTransform(Transform):
+    """Move pixels by a smooth random field.
+
+    Args:
+        alpha: Strength of the displacement, or a range to draw it from.
+        sigma: Smoothness of the displacement in pixels, or a range to draw it from.
+        interpolation: "nearest" or "bilinear", or an InterpolationMode of torchvision.
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel.
+
+    Example:
+        ``ElasticTransform(50.0, 5.0)``
+    """
+
     alpha: Range = 50.0
     sigma: Range = 5.0
     interpolation: str = "bilinear"
@@ -385,7 +687,18 @@ class ElasticTransform(Transform):
 
 @dataclass(frozen=True)
 class RandomErasing(Transform):
-    """``value`` may be "random", for noise."""
+    """Overwrite a random rectangle.
+
+    Args:
+        p: Probability for each image, from 0 to 1.
+        scale: Range of the rectangle's area, as a share of the image.
+        ratio: Range of the rectangle's width divided by its height.
+        value: The new value, one for each channel, or "random" (or None) for noise.
+        inplace: Without effect; batches are always penstock's own memory.
+
+    Example:
+        ``RandomErasing(value="random")``
+    """
 
     p: float = 0.5
     scale: Sequence[float] = (0.02, 0.33)
@@ -402,39 +715,109 @@ class RandomErasing(Transform):
 
 @dataclass(frozen=True)
 class RandomInvert(Transform):
+    """Invert the values.
+
+    Args:
+        p: Probability for each image, from 0 to 1.
+
+    Example:
+        ``RandomInvert()``
+    """
+
     p: float = 0.5
 
 
 @dataclass(frozen=True)
 class RandomPosterize(Transform):
+    """Keep the upper bits of each value.
+
+    Args:
+        bits: Bits to keep, from 1 to 8.
+        p: Probability for each image, from 0 to 1.
+
+    Example:
+        ``RandomPosterize(4)``
+    """
+
     bits: int
     p: float = 0.5
 
 
 @dataclass(frozen=True)
 class RandomSolarize(Transform):
+    """Invert the values from a threshold on.
+
+    Args:
+        threshold: First value to invert, from 0 to 255.
+        p: Probability for each image, from 0 to 1.
+
+    Example:
+        ``RandomSolarize(128)``
+    """
+
     threshold: float
     p: float = 0.5
 
 
 @dataclass(frozen=True)
 class RandomAdjustSharpness(Transform):
+    """Blur or sharpen an image.
+
+    Args:
+        sharpness_factor: Not negative: 0 blurs, 1 leaves the image, 2 doubles its sharpness.
+        p: Probability for each image, from 0 to 1.
+
+    Example:
+        ``RandomAdjustSharpness(2)``
+    """
+
     sharpness_factor: float
     p: float = 0.5
 
 
 @dataclass(frozen=True)
 class RandomAutocontrast(Transform):
+    """Stretch the values of each channel to the full range.
+
+    Args:
+        p: Probability for each image, from 0 to 1.
+
+    Example:
+        ``RandomAutocontrast()``
+    """
+
     p: float = 0.5
 
 
 @dataclass(frozen=True)
 class RandomEqualize(Transform):
+    """Equalize the histogram of each channel.
+
+    Args:
+        p: Probability for each image, from 0 to 1.
+
+    Example:
+        ``RandomEqualize()``
+    """
+
     p: float = 0.5
 
 
 @dataclass(frozen=True)
 class AutoAugment(Transform):
+    """One of the learned pairs of operations of AutoAugment (Cubuk et al.
+
+    2019).
+
+    Args:
+        policy: "imagenet", "cifar10" or "svhn".
+        interpolation: "nearest", "bilinear" or "bicubic", or an InterpolationMode of torchvision.
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel. None is 0.
+
+    Example:
+        ``AutoAugment("cifar10")``
+    """
+
     policy: str = "imagenet"
     interpolation: str = "nearest"
     fill: Fill = None
@@ -442,6 +825,21 @@ class AutoAugment(Transform):
 
 @dataclass(frozen=True)
 class RandAugment(Transform):
+    """Random operations of one strength (Cubuk et al.
+
+    2020).
+
+    Args:
+        num_ops: Operations, one after the other.
+        magnitude: Strength, below ``num_magnitude_bins``.
+        num_magnitude_bins: Number of strengths.
+        interpolation: "nearest", "bilinear" or "bicubic", or an InterpolationMode of torchvision.
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel. None is 0.
+
+    Example:
+        ``RandAugment(2, 9)``
+    """
+
     num_ops: int = 2
     magnitude: int = 9
     num_magnitude_bins: int = 31
@@ -451,6 +849,17 @@ class RandAugment(Transform):
 
 @dataclass(frozen=True)
 class TrivialAugmentWide(Transform):
+    """One random operation of a random strength (Müller and Hutter 2021).
+
+    Args:
+        num_magnitude_bins: Number of strengths.
+        interpolation: "nearest", "bilinear" or "bicubic", or an InterpolationMode of torchvision.
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel. None is 0.
+
+    Example:
+        ``TrivialAugmentWide()``
+    """
+
     num_magnitude_bins: int = 31
     interpolation: str = "nearest"
     fill: Fill = None
@@ -458,6 +867,23 @@ class TrivialAugmentWide(Transform):
 
 @dataclass(frozen=True)
 class AugMix(Transform):
+    """A mixture of chains of operations with the image (Hendrycks et al.
+
+    2020).
+
+    Args:
+        severity: Strength, from 1 to 10.
+        mixture_width: Number of chains.
+        chain_depth: Operations of a chain; -1 draws 1 to 3.
+        alpha: Parameter of the Beta and Dirichlet distributions.
+        all_ops: Include brightness, contrast, saturation and sharpness.
+        interpolation: "nearest", "bilinear" or "bicubic", or an InterpolationMode of torchvision.
+        fill: The value of new pixels, from 0 to 255: a number, or one for each channel. None is 0.
+
+    Example:
+        ``AugMix()``
+    """
+
     severity: int = 3
     mixture_width: int = 3
     chain_depth: int = -1
@@ -469,22 +895,48 @@ class AugMix(Transform):
 
 @dataclass(frozen=True)
 class ToImage(Transform):
-    """The record becomes (C, H, W)."""
+    """Turn an image into (C, H, W), uint8 as it is.
+
+    It has no parameters.
+
+    Example:
+        ``ToImage()``
+    """
 
 
 @dataclass(frozen=True)
 class ToTensor(Transform):
-    """The record becomes (C, H, W), float32 from 0 to 1."""
+    """Turn an image into (C, H, W), float32 from 0 to 1.
+
+    It has no parameters.
+
+    Example:
+        ``ToTensor()``
+    """
 
 
 @dataclass(frozen=True)
 class PILToTensor(Transform):
-    """The record becomes (C, H, W)."""
+    """Turn an image into (C, H, W), uint8 as it is.
+
+    It has no parameters.
+
+    Example:
+        ``PILToTensor()``
+    """
 
 
 @dataclass(frozen=True)
 class ToDtype(Transform):
-    """``dtype`` is a torch.dtype or its name: "uint8", "float16", "bfloat16" or "float32"."""
+    """Convert the values.
+
+    Args:
+        dtype: A torch.dtype or its name: "uint8", "float16", "bfloat16" or "float32".
+        scale: Map the range of integers to 0 to 1, and back; False keeps the numbers.
+
+    Example:
+        ``ToDtype("float32", scale=True)``
+    """
 
     dtype: Any
     scale: bool = False
@@ -492,12 +944,31 @@ class ToDtype(Transform):
 
 @dataclass(frozen=True)
 class ConvertImageDtype(Transform):
+    """Convert the values, and map the range of integers to 0 to 1: ``ToDtype`` with ``scale=True``.
+
+    Args:
+        dtype: As in ``ToDtype``.
+
+    Example:
+        ``ConvertImageDtype()``
+    """
+
     dtype: Any = "float32"
 
 
 @dataclass(frozen=True)
 class Normalize(Transform):
-    """Without mean and std, the dataset's own: those that ``penstock preprocess --normalize`` has noted."""
+    """Subtract the mean and divide by the standard deviation, by channel, after ToTensor or ToDtype.
+
+    Args:
+        mean: One number for each channel. None takes those of the dataset, which ``penstock preprocess --normalize`` records;
+            torchvision requires it.
+        std: As mean.
+        inplace: Without effect; batches are always penstock's own memory.
+
+    Example:
+        ``Normalize(IMAGENET_MEAN, IMAGENET_STD)``
+    """
 
     mean: Sequence[float] | None = None
     std: Sequence[float] | None = None
@@ -514,6 +985,16 @@ _LARGEST_MATRIX = 192
 
 @dataclass(frozen=True)
 class LinearTransformation(Transform):
+    """Multiply the flattened record, less a vector, by a matrix, such as for whitening.
+
+    Args:
+        transformation_matrix: Shape (D, D), with D values a record. D is at most 192; more is refused.
+        mean_vector: Shape (D,).
+
+    Example:
+        ``LinearTransformation([[1.0, 0.0], [0.0, 1.0]], [0.0, 0.0])``
+    """
+
     transformation_matrix: Any
     mean_vector: Any
 
@@ -529,9 +1010,16 @@ class LinearTransformation(Transform):
 
 @dataclass(frozen=True)
 class PadTo(Transform):
-    """Records of variable length become ``length`` rows: cut at their end, or filled up with ``value``.
+    """Cut records of variable length at ``length`` rows, or fill them up.
 
-    It is for a field that is not of images: ``transforms={"tokens": PadTo(512)}``.
+    It is for fields that are not images: ``transforms={"tokens": PadTo(512)}``. torchvision has no such transform.
+
+    Args:
+        length: Rows of each record after it.
+        value: The number to fill up with.
+
+    Example:
+        ``PadTo(512)``
     """
 
     length: int
@@ -549,7 +1037,19 @@ class BatchTransform(Transform):
 
 @dataclass(frozen=True)
 class MixUp(BatchTransform):
-    """Blends each record with the one before it in the batch (Zhang et al. 2017)."""
+    """Blend each record with the one before it in the batch (Zhang et al.
+
+    2017), and its labels.
+
+    Args:
+        alpha: Parameter of the Beta distribution.
+        num_classes: Number of classes; None takes the class names of the dataset.
+        field: The field of float32 images; None is the only one.
+        labels: The field of labels; None is the only one. It becomes float32 (num_classes,).
+
+    Example:
+        ``MixUp(0.2, num_classes=10)``
+    """
 
     alpha: float = 1.0
     num_classes: int | None = None
@@ -559,7 +1059,19 @@ class MixUp(BatchTransform):
 
 @dataclass(frozen=True)
 class CutMix(BatchTransform):
-    """Replaces a rectangle by that of the record before it in the batch (Yun et al. 2019)."""
+    """Replace a rectangle by that of the record before it in the batch (Yun et al.
+
+    2019), and mix the labels by area.
+
+    Args:
+        alpha: Parameter of the Beta distribution.
+        num_classes: Number of classes; None takes the class names of the dataset.
+        field: The field of float32 images; None is the only one.
+        labels: The field of labels; None is the only one. It becomes float32 (num_classes,).
+
+    Example:
+        ``CutMix(num_classes=10)``
+    """
 
     alpha: float = 1.0
     num_classes: int | None = None
@@ -569,7 +1081,16 @@ class CutMix(BatchTransform):
 
 @dataclass(frozen=True)
 class LabelSmoothing(BatchTransform):
-    """Makes labels ``(1 - smoothing) * y + smoothing / num_classes``, as CrossEntropyLoss's does."""
+    """Make labels ``(1 - smoothing) * y + smoothing / num_classes``, as CrossEntropyLoss's ``label_smoothing`` does.
+
+    Args:
+        smoothing: Share that is spread over all classes, from 0 to 1.
+        num_classes: Number of classes; None takes the class names of the dataset.
+        labels: The field of labels; None is the only one. It becomes float32 (num_classes,).
+
+    Example:
+        ``LabelSmoothing(0.1, num_classes=10)``
+    """
 
     smoothing: float = 0.1
     num_classes: int | None = None
@@ -601,7 +1122,15 @@ class PadToLargest(BatchTransform):
 
 @dataclass(frozen=True)
 class RandomChoice(BatchTransform):
-    """One of several batch transforms, drawn for each batch, with probabilities ``p``."""
+    """One of several batch transforms, drawn for each batch.
+
+    Args:
+        transforms: A list of batch transforms of this module.
+        p: Their weights, as many as transforms; None makes them equal.
+
+    Example:
+        ``RandomChoice([MixUp(num_classes=10), CutMix(num_classes=10)])``
+    """
 
     transforms: Sequence[Any]
     p: Sequence[float] | None = None

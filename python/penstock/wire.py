@@ -188,7 +188,7 @@ class Wire:
         except socket.timeout:
             if deadline is None or time.monotonic() < deadline:
                 return
-            raise Error(f"{self.name}: no answer of the feeding process in time; is it stopped? End it, and start it anew") from None
+            raise Error(f"{self.name}: no answer of the feeding process in time; is it stopped? End it, and start it again") from None
         except OSError as e:
             raise self._lost(e.strerror) from None
         if not parts[before]:

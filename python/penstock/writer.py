@@ -219,7 +219,7 @@ class Writer:
     def _expect(self) -> None:
         if self.complete:
             raise Error(
-                f"{self.path}: it is complete already, with {self.start} records; use append=True to add to it, or overwrite=True to begin anew"
+                f"{self.path}: it is complete already, with {self.start} records; use append=True to add to it, or overwrite=True to start over"
             )
         if self.end is not None and self._next >= self.end:
             raise Error(f"{self.path}: record {self._next}: this Writer has all of its records, {self.start} to {self.end - 1}; is total right?")
@@ -228,7 +228,7 @@ class Writer:
         if self._schema is not None and [codec.to_json(f) for f in self._schema] != [codec.to_json(f) for f in fields]:
             self.close()
             raise Error(
-                f"{self.path}: cannot resume: it was begun with other fields, {fields}, and not {self._schema}; use overwrite=True to begin anew"
+                f"{self.path}: cannot resume: it was begun with other fields, {fields}, and not {self._schema}; use overwrite=True to start over"
             )
         self._declare(fields)
 

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import os
+import re
 import unittest
 
 import penstock
+from penstock import samplers, transforms
 
 PACKAGE = os.path.dirname(penstock.__file__)
 
 #: Public names that are builtins too, as those of tarfile, gzip and multiprocessing.Pool, and flags of preprocess; their modules do not use the builtin.
 PUBLIC = {("__init__", "open"), ("__init__", "map"), ("prepare", "filter"), ("prepare", "format")}
+
+
+#: Classes that penstock makes, and that nobody calls.
+GIVEN = {
+    "Batch", "CorruptError", "Dataset", "Error", "LoaderBatch", "NotFoundError", "Progress", "RaggedRecords", "Records", "Summary", "UnsupportedError", "View",
+}  # fmt: skip
+
+#: Classes that others extend.
+BASES = {"BatchTransform", "Sampler", "Transform", "Kinds"}
 
 
 def trees():
@@ -79,6 +91,41 @@ class TestPackage(unittest.TestCase):
             if hasattr(builtins, name) and not name.startswith("__")
         }
         self.assertEqual(found, PUBLIC)
+
+    def test_every_parameter_is_described(self):
+        public = {name: getattr(penstock, name) for name in penstock.__all__ if callable(getattr(penstock, name))}
+        for module in (transforms, samplers):
+            found = {name: value for name, value in vars(module).items() if isinstance(value, type) and value.__module__ == module.__name__}
+            public |= {name: value for name, value in found.items() if hasattr(value, "to_json") and name not in BASES}
+        checked = 0
+        for name in public.keys() - GIVEN - {"preprocess"}:
+            described = inspect.getdoc(public[name]) + inspect.cleandoc(getattr(public[name].__init__, "__doc__", None) or "")
+            named = re.findall(r"\w+", " ".join(re.findall(r"(?m)^ +([*\w, ]+): ", described[described.find("Args:") :])))
+            parameters = [p for p in inspect.signature(public[name]).parameters if not p.startswith("_")]
+            with self.subTest(name=name):
+                self.assertEqual([p for p in parameters if p not in named], [])
+            checked += len(parameters)
+        self.assertGreater(checked, 250)
+
+    def test_examples_of_transforms_and_samplers(self):
+        checked = 0
+        for module in (transforms, samplers):
+            for name, value in list(vars(module).items()):
+                example = re.search(r"Example:\n +``(.*)``", value.__doc__ or "") if isinstance(value, type) else None
+                if example and value.__module__ == module.__name__:
+                    with self.subTest(example=example[1]):
+                        made = eval(example[1], vars(module))
+                        self.assertIsInstance(made, value)
+                        self.assertTrue(made.to_json(Kept()) if module is samplers else made.to_json())
+                    checked += 1
+        self.assertGreater(checked, 55)
+
+
+class Kept:
+    """The arrays of a sampler, which go nowhere."""
+
+    def add(self, values):
+        return {"elements": len(values)}
 
 
 def fields_removed(tree):

@@ -110,7 +110,7 @@ func TestResumeByAnother(t *testing.T) {
 			}
 			opts.by = by[1:]
 			_, err = Create(dest, s, opts)
-			for _, part := range []string{"cannot resume: " + by[0].name() + " began the file", by[1].name() + " only", "begin anew without resuming"} {
+			for _, part := range []string{"cannot resume: " + by[0].name() + " began the file", by[1].name() + " only", "start over without resuming"} {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Errorf("error %v does not say %q", err, part)
 				}

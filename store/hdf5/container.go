@@ -64,7 +64,7 @@ func continuing(stage *write.Stage, opts Options) (container, error) {
 		}
 	}
 	return nil, fmt.Errorf("cannot resume: %s began the file, and this program has %s only; resume it with a program "+
-		"that has both (one that is built with cgo), or begin anew without resuming", name, known[0].name())
+		"that has both (one that is built with cgo), or start over without resuming", name, known[0].name())
 }
 
 // completeAttribute is what a file has when all else is in it.

@@ -31,7 +31,8 @@ type destination struct {
 
 func (d *destination) name() string { return filepath.Base(d.path) }
 
-func stageDir(dest string) string {
+// StageDir returns the folder in which dest is built, which becomes dest or is removed.
+func StageDir(dest string) string {
 	return filepath.Join(filepath.Dir(dest), "."+filepath.Base(dest)+".building")
 }
 
@@ -40,7 +41,7 @@ func (d *destination) acquire() (err error) {
 	d.lock, err = Lock(d.parent, lockName(d.stage))
 	switch {
 	case errors.Is(err, store.ErrBusy):
-		return fmt.Errorf("%s is %w: another process is building it in %s", d.path, store.ErrBusy, stageDir(d.path))
+		return fmt.Errorf("%s is %w: another process is building it in %s", d.path, store.ErrBusy, StageDir(d.path))
 	case errors.Is(err, ErrNoLocks):
 		return nil
 	}
@@ -182,7 +183,7 @@ func (d *destination) replace(from *os.Root, name string) error {
 // dataset has none and a build that is killed there can still be resumed.
 func parkedName(stage string) string { return stage + ".journal" }
 
-func parkedJournal(dest string) string { return parkedName(stageDir(dest)) }
+func parkedJournal(dest string) string { return parkedName(StageDir(dest)) }
 
 // spentName is the name of the stage when all is published, while it is removed.
 func spentName(stage string) string { return stage + ".done" }

@@ -50,8 +50,11 @@ func extend(old, f store.Field) error {
 	if f.Normalization == nil {
 		f.Normalization = old.Normalization
 	}
+	if old.Name != f.Name {
+		return fmt.Errorf("its field is %s %s, and the record has %s %s there", old.Name, brief(old), f.Name, brief(f))
+	}
 	if was, is := compact([]store.Field{old}), compact([]store.Field{f}); was != is {
-		if old.Name == f.Name && brief(old) != brief(f) {
+		if brief(old) != brief(f) {
 			was, is = brief(old), brief(f)
 		}
 		return fmt.Errorf("field %q is %s, and not %s (how it was made: %s)", old.Name, shorten(was, 0), shorten(is, 0),

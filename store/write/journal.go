@@ -304,5 +304,5 @@ func readHistory(folder *Folder, head *buildEntry) (*history, error) {
 }
 
 func notResumed(err error) error {
-	return fmt.Errorf("cannot resume: %w; begin anew without resuming", err)
+	return fmt.Errorf("cannot resume: %w; start over without resuming", err)
 }

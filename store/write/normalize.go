@@ -45,7 +45,7 @@ func setNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 	}
 	if Unfinished(path) {
 		return nil, errors.New("an append to it was stopped; finish that with --append --resume, or remove " +
-			stageDir(filepath.Clean(path)))
+			StageDir(filepath.Clean(path)))
 	}
 	stage, err := OpenStage(path, StageOptions{Append: true})
 	if err != nil {

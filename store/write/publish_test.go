@@ -49,7 +49,7 @@ func TestKilledWhileReplacing(t *testing.T) {
 			if got := b.Kept(); got.Resumed == exchanged || !exchanged && got.Records != 600 {
 				t.Errorf("kept %+v", got)
 			}
-			if err := errors.Join(b.Close(), s.Release(), os.RemoveAll(stageDir(dest)), os.RemoveAll(dest)); err != nil {
+			if err := errors.Join(b.Close(), s.Release(), os.RemoveAll(StageDir(dest)), os.RemoveAll(dest)); err != nil {
 				t.Error(err)
 			}
 		})

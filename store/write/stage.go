@@ -45,7 +45,7 @@ func OpenStage(dest string, opts StageOptions) (*Stage, error) {
 	if err := os.MkdirAll(filepath.Dir(dest), 0o777); err != nil {
 		return nil, err
 	}
-	s := &Stage{dest: destination{path: dest, stage: filepath.Base(stageDir(dest)), opts: opts}}
+	s := &Stage{dest: destination{path: dest, stage: filepath.Base(StageDir(dest)), opts: opts}}
 	if s.dest.parent, err = os.OpenRoot(filepath.Dir(dest)); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *Stage) begin() error {
 	if err := s.dest.check(); err != nil {
 		return err
 	}
-	if s.Folder, err = makeFolder(s.dest.parent, stageDir(s.dest.path)); err != nil {
+	if s.Folder, err = makeFolder(s.dest.parent, StageDir(s.dest.path)); err != nil {
 		return err
 	}
 	return s.takeOver()
@@ -94,7 +94,7 @@ func CheckDest(dest string, opts StageOptions) error {
 	if err != nil {
 		return err
 	}
-	_, err = os.Lstat(stageDir(abs))
+	_, err = os.Lstat(StageDir(abs))
 	opts.Keep = true
 	s, openErr := OpenStage(dest, opts)
 	switch {
@@ -112,7 +112,7 @@ func Unfinished(dest string) bool {
 	if err != nil {
 		return false
 	}
-	for _, path := range []string{filepath.Join(stageDir(dest), JournalName), parkedJournal(dest)} {
+	for _, path := range []string{filepath.Join(StageDir(dest), JournalName), parkedJournal(dest)} {
 		if _, err := os.Lstat(path); err == nil {
 			return true
 		}
@@ -126,7 +126,7 @@ func ReadUnfinished(dest string) (inputs map[string]string, kept store.Kept, err
 	if dest, err = filepath.Abs(dest); err != nil {
 		return nil, store.Kept{}, err
 	}
-	data, err := os.ReadFile(filepath.Join(stageDir(dest), JournalName))
+	data, err := os.ReadFile(filepath.Join(StageDir(dest), JournalName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, store.Kept{}, nil
 	}

@@ -246,7 +246,7 @@ func (d *Dataset) Spec() (tensor.Spec, error) {
 	case len(d.Dims) > tensor.MaxRank:
 		return spec, source.Refuse("%d axes; at most %d are possible", len(d.Dims), tensor.MaxRank)
 	case spec.DType == tensor.Invalid:
-		return spec, source.Refuse("type %v has no element type here", d.Type)
+		return spec, source.Refuse("type %v is not one of numbers", d.Type)
 	}
 	for _, n := range d.Dims[1:] {
 		if n > 1<<40 {

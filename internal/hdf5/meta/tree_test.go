@@ -141,7 +141,7 @@ func TestSpec(t *testing.T) {
 		{"/g/u1", "u1 uint8 (3,)", ""},
 		{"/flag", "flag bool ()", ""},
 		{"/i8be", "i8be int64 ()", ""},
-		{"/c", "", "type compound{a: int32, b: array(2,) of float64} has no element type here"},
+		{"/c", "", "type compound{a: int32, b: array(2,) of float64} is not one of numbers"},
 	}
 	for _, tt := range tests {
 		d, err := f.Dataset(tt.path)

@@ -85,7 +85,8 @@ func (s *arrays) check() error {
 	}
 	switch {
 	case !same:
-		return fmt.Errorf("arrays of several lengths: %s; choose those of one length with --fields%s",
+		return fmt.Errorf("arrays of several lengths: %s; choose those of one length with --fields, or "+
+			"write sequences and their offsets with penstock.Writer, one record each%s",
 			source.Enumerate(lengths, 8), s.listCommand())
 	case s.info.Count < 1:
 		return errors.New("holds no records")

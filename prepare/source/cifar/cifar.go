@@ -183,7 +183,7 @@ func openParts(ctx context.Context, names []string, record int) (p *parts, open 
 		n := info.Size() / int64(record)
 		if n*int64(record) != info.Size() || n == 0 {
 			return nil, open, fmt.Errorf("%s: %d bytes are not whole records of %d, as CIFAR's binary files are; if it is "+
-				"something else, --from says so", filepath.Base(name), info.Size(), record)
+				"something else, name its kind, such as --from tokens", filepath.Base(name), info.Size(), record)
 		}
 		p.files, p.counts, p.total = append(p.files, f), append(p.counts, n), p.total+n
 	}

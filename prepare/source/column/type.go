@@ -130,6 +130,9 @@ func (t Type) classNames() []string {
 	return names
 }
 
+// ErrEmpty is for a cell without a value where a number is needed.
+var ErrEmpty = source.ValueError("it is empty, and a number is needed; fill such cells first (in pandas: fillna)")
+
 // Put makes the value of a cell that of a field; a path is relative to dir, and leads to a file in it.
 func (t Type) Put(v *source.Values, field int, c Cell, dir source.Confinement) error {
 	if c.Missing() && (t.Kind == Text || t.Ragged) {
@@ -137,7 +140,7 @@ func (t Type) Put(v *source.Values, field int, c Cell, dir source.Confinement) e
 		return nil
 	}
 	if c.Missing() {
-		return source.ValueError("it is empty")
+		return ErrEmpty
 	}
 	switch t.Kind {
 	case ImagePath:
@@ -159,7 +162,7 @@ func (t Type) Put(v *source.Values, field int, c Cell, dir source.Confinement) e
 func (t Type) Append(b []byte, c Cell) ([]byte, error) {
 	switch {
 	case c.Missing():
-		return b, source.ValueError("it is empty")
+		return b, ErrEmpty
 	case t.Kind == label:
 		n, err := t.labelOf(c.Text)
 		return binary.LittleEndian.AppendUint64(b, uint64(n)), err

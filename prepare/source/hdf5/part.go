@@ -114,7 +114,7 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 	}
 	dtype := t.DType()
 	if dtype == tensor.Invalid || t.Format.VAXOrder || ragged && int64(dtype.Size()) != t.Size {
-		return refuse("type %v has no element type here", p.typ)
+		return refuse("type %v is not one of numbers", p.typ)
 	}
 	if ragged {
 		return source.RaggedField(name, dtype), nil

@@ -29,7 +29,7 @@ func TestOddFiles(t *testing.T) {
 		{"list.json", ` [{"a": 1}]`, "looks like one JSON array; write an object a line"},
 		{"one.json", `{"a": 1}`, "with an object a line it is --from jsonl"},
 		{"photo.jpg", "\xff\xd8\xff\xe0....", "is a file of one image; give the folder"},
-		{"x.bin", "abc", "if it is something else, --from says so"},
+		{"x.bin", "abc", "if it is something else, name its kind, such as --from tokens"},
 		{"x.zip", "PK\x03\x04....", "no zip archive, or cut short"},
 		{"empty.dat", "", "is empty"},
 		{"data.arrow", "ARROW1", "is no Arrow file: it is too short"},

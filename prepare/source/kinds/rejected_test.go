@@ -61,7 +61,7 @@ func TestMisfitsOfHDF5(t *testing.T) {
 	path := h5test.File(t, "    f['x'] = np.arange(3)\n    f['s'] = ['a', 'b']\n    f['r'] = np.array([f['x'].ref] * 3, h5py.ref_dtype)\n")
 	s := mustOpen(t, path, source.Options{Kind: "hdf5"})
 	defer s.Close()
-	want := "left out, as they make no field: /r (type object reference has no element type here: not supported), /s (2 records, not 3)"
+	want := "left out, as they make no field: /r (type object reference is not one of numbers: not supported), /s (2 records, not 3)"
 	if hints := s.Info().Hints; len(s.Info().Fields) != 1 || len(hints) != 1 || hints[0] != want {
 		t.Errorf("hints %q", hints)
 	}
@@ -156,7 +156,7 @@ func TestHDF5ElementsElsewhere(t *testing.T) {
 func TestManyLengthsOfHDF5(t *testing.T) {
 	path := h5test.File(t, "    for i in range(40): f['demo_%d/x' % i] = np.arange(i + 1)\n")
 	_, err := Open(t.Context(), path, source.Options{Kind: "hdf5"})
-	if err == nil || !strings.Contains(err.Error(), "demo_0/x has 1, ") || !strings.HasSuffix(err.Error(), " and 32 more; choose those of one length with --fields; penstock inspect "+path+" shows all") {
+	if err == nil || !strings.Contains(err.Error(), "demo_0/x has 1, ") || !strings.HasSuffix(err.Error(), " and 32 more; choose those of one length with --fields, or write sequences and their offsets with penstock.Writer, one record each; penstock inspect "+path+" shows all") {
 		t.Errorf("error %v", err)
 	}
 }

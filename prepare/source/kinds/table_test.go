@@ -24,8 +24,8 @@ func TestCSV(t *testing.T) {
 			t.Errorf("fields %s", got)
 		}
 		want := []string{
-			"x.csv:2 01 0100000000000000 " + fmt.Sprintf("%x", "two\nlines"), "x.csv:4: column n: it is empty",
-			"x.csv:5 03 0100000000000000 78", "x.csv:6: the row has 4 columns, the header 3",
+			"x.csv:2 01 0100000000000000 " + fmt.Sprintf("%x", "two\nlines"), "x.csv:4: column n: it is empty, and a number is needed; fill such cells first (in pandas: fillna)",
+			"x.csv:5 03 0100000000000000 78", "x.csv:6: the row has 4 columns, but the header has 3",
 		}
 		if strings.Join(samples, "\n") != strings.Join(want, "\n") {
 			t.Errorf("samples\n%s\nwant\n%s", strings.Join(samples, "\n"), strings.Join(want, "\n"))
@@ -61,7 +61,7 @@ func TestOddCell(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	want := []string{`column a as text ("NA" in row 3001 is not a number)`, "column b as float32", "column c as text"}
+	want := []string{`column a as text ("NA" in row 3001 is not a number; --fields a:float32 takes numbers only)`, "column b as float32", "column c as text"}
 	for i, f := range src.Info().Fields {
 		if f.Origin != want[i] {
 			t.Errorf("%s, want %s", f.Origin, want[i])

@@ -197,8 +197,38 @@ func (c *leafColumn) decide() error {
 	if err != nil {
 		return err
 	}
-	c.field.Origin = "column " + c.name
+	c.field.Origin = "column " + c.name + timeNote(c.leaf.Node.Type())
 	return c.field.Spec.Validate()
+}
+
+// timeNote says how times are stored, empty for other types.
+func timeNote(t parquet.Type) string {
+	if t.Kind() == parquet.Int96 {
+		return " (nanoseconds since 1970-01-01)"
+	}
+	l := t.LogicalType()
+	if l == nil {
+		return ""
+	}
+	switch v := l.Value.(type) {
+	case *format.DateType:
+		return " (days since 1970-01-01)"
+	case *format.TimestampType:
+		return fmt.Sprintf(" (%s since 1970-01-01)", timeUnit(v.Unit))
+	case *format.TimeType:
+		return fmt.Sprintf(" (%s since midnight)", timeUnit(v.Unit))
+	}
+	return ""
+}
+
+func timeUnit(u format.TimeUnit) string {
+	switch u.Value.(type) {
+	case *format.MilliSeconds:
+		return "milliseconds"
+	case *format.MicroSeconds:
+		return "microseconds"
+	}
+	return "nanoseconds"
 }
 
 // single returns the field of a column with one value a row.
@@ -275,7 +305,7 @@ func (c *leafColumn) force(typ string) error {
 	return nil
 }
 
-var errNull = source.ValueError("it is null")
+var errNull = source.ValueError("it is null, and a value is needed; fill nulls first (in pandas: fillna)")
 
 // value copies the value of a row.
 func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
@@ -439,7 +469,8 @@ func (c *leafColumn) elements(values []parquet.Value) (b []byte, err error) {
 		}
 	}
 	if c.inner > 0 && (run != c.inner || len(values)%c.inner != 0) {
-		return nil, source.ValueError("inner lists of other lengths than %d", c.inner)
+		return nil, source.ValueError("its inner lists do not all have %d values, as those of the first row do; "+
+			"store them flat, or as a field of each", c.inner)
 	}
 	return b, nil
 }

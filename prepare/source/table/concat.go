@@ -61,7 +61,7 @@ func (c tableColumn) putConcat(v *source.Values, field int, cells []column.Cell)
 	for i, cell := range cells {
 		if cell.Missing() {
 			v.Keep(field, b)
-			return fmt.Errorf("column %s: %w", c.from[i], source.ValueError("it is empty"))
+			return fmt.Errorf("column %s: %w", c.from[i], column.ErrEmpty)
 		}
 		var err error
 		if b, err = column.AppendNumber(b, column.Trimmed(cell.Text), c.typ.DType); err != nil {

@@ -170,7 +170,7 @@ func (c *csvRows) row(line string, at int64, row *tableRow) bool {
 }
 
 func (c *csvRows) wrongCount(n int) error {
-	return source.ValueError("the row has %d columns, the header %d", n, len(c.header))
+	return source.ValueError("the row has %d columns, but the header has %d", n, len(c.header))
 }
 
 // quoted reads a row that begins with a line that has quotes.

@@ -36,7 +36,7 @@ func TestQuotedCells(t *testing.T) {
 		"a,b\n\"x\ny\",\"1\r\n\r\n\"":          {"x\ny|1\r\n\r\n"},
 		"a,b\n\"x\"\"\r\n\",1\n2,\"\"\n":       {"x\"\r\n|1", "2|"},
 		"a,b\n\"x\",\"y\"\r\n\n\"z\",\"\"\"\"": {"x|y", "z|\""},
-		"a,b\n1,\"2\",3\n4,5\n":                {"the row has 3 columns, the header 2", "4|5"},
+		"a,b\n1,\"2\",3\n4,5\n":                {"the row has 3 columns, but the header has 2", "4|5"},
 		"a,b\n1,x\"y\n4,5\n":                   {errBareQuote.Error(), "4|5"},
 	} {
 		if got := recordsOf(t, text); strings.Join(got, "\x00") != strings.Join(want, "\x00") {

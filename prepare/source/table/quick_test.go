@@ -55,7 +55,7 @@ func TestQuickCSV(t *testing.T) {
 			got := cellsOf(func(f func(string, column.Cell)) error {
 				return csvFormat{}.each(&row, func(_ int, column string, c column.Cell) { f(column, c) })
 			})
-			expect := []string{fmt.Sprintf("error the row has %d columns, the header 2", len(record))}
+			expect := []string{fmt.Sprintf("error the row has %d columns, but the header has 2", len(record))}
 			if len(record) == 2 {
 				expect = []string{fmt.Sprintf("k=%q false", record[0]), fmt.Sprintf("l=%q false", record[1])}
 			}

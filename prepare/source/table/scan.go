@@ -314,7 +314,8 @@ func (s *tableScan) column(w column.Selection) (tableColumn, error) {
 	if typ.Kind == column.Text && w.CellType() == "" && c.guess.Inexact() {
 		found.note = " (it has fractions or NaN, and integers that float64 does not hold)"
 	} else if typ.Kind == column.Text && w.CellType() == "" && c.guess.Numbers() && c.odd != "" {
-		found.note = fmt.Sprintf(" (%.40q in row %d is not a number)", c.odd, c.oddRow+1)
+		found.note = fmt.Sprintf(" (%.40q in row %d is not a number; --fields %s:float32 takes numbers only)",
+			c.odd, c.oddRow+1, w.Column)
 	}
 	return found, nil
 }

@@ -118,7 +118,7 @@ func (f *file) megatron(size int64, given *column.Type) error {
 			info.Size())
 	}
 	if given != nil && (given.DType != d || !given.Ragged) {
-		return fmt.Errorf("holds sequences of %v, which :%v does not change; PadTruncate and Cast make others of them",
+		return fmt.Errorf("contains lists of %v; :%v cannot convert them, but the transforms PadTruncate and Cast can",
 			d, given)
 	}
 	f.size, f.lengths, f.at = int64(d.Size()), headBytes, headBytes+4*f.count

@@ -133,8 +133,8 @@ func Innermost(err error) string {
 
 // forFlags words for users of commands what package store says to those of its Go API.
 func forFlags(text string) string {
-	return strings.ReplaceAll(text, "name those that belong together (mmapds.WithFields)",
-		"name those that belong together by --field")
+	return strings.ReplaceAll(text, "belong together (fields=[...] in Python, mmapds.WithFields in Go)",
+		"belong together by --field")
 }
 
 // ForFlags replaces names of the Go API in the text of err by flags of the command.
@@ -142,7 +142,9 @@ func ForFlags(err error) error { return worded{err} }
 
 type worded struct{ error }
 
-func (w worded) Error() string { return forFlags(w.error.Error()) }
+func (w worded) Error() string {
+	return strings.TrimSuffix(forFlags(w.error.Error()), ": "+store.ErrUnsupported.Error())
+}
 func (w worded) Unwrap() error { return w.error }
 
 // UnreadText returns the text of an error of package chunk without the dataset's name.

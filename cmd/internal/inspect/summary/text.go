@@ -228,6 +228,10 @@ func (s *Summary) renderPython(b *strings.Builder) {
 		return
 	}
 	t := cli.Table{Indent: 2}
+	t.Add("train", fmt.Sprintf("= penstock.DataLoader(%s, batch_size=64, shuffle=True)", dataset.Quote(s.Path)))
+	if !strings.Contains(s.Path, "://") {
+		t.Add("ds", fmt.Sprintf("= penstock.open(%s)", dataset.Quote(s.Path)))
+	}
 	for _, f := range s.Fields {
 		line := "= " + f.Python
 		if f.DType == tensor.BFloat16 {

@@ -194,7 +194,7 @@ const (
 )
 
 // ErrLost says that a file can neither be completed nor sent.
-var ErrLost = errors.New("begin anew, without --resume")
+var ErrLost = errors.New("start over, without --resume")
 
 // lost is the error of a file that is neither here nor there.
 func lost(name string) error {

@@ -63,5 +63,5 @@ with open("cut.bin", "r+b") as f:
     f.truncate(9)
 refuse("cut.bin", "sequence 1 of 4 tokens from byte 6 is not in the .bin of 9 bytes")
 megatron("typed", "uint16", (3, 4))
-refuse("typed.bin", "holds sequences of uint16, which :int32[4] does not change", flag="tokens:int32[4]")
+refuse("typed.bin", "contains lists of uint16; :int32[4] cannot convert them", flag="tokens:int32[4]")
 print(made.count)
