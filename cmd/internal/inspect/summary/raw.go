@@ -20,6 +20,7 @@ import (
 // Raw is a source of raw samples, as the loader reads it.
 type Raw struct {
 	Path    string        `json:"path"`
+	name    string        // last element of the path
 	Kind    string        `json:"kind"` // such as "imagefolder"
 	Records int           `json:"records"`
 	Splits  []string      `json:"splits,omitempty"`
@@ -36,7 +37,7 @@ func DescribeRaw(ctx context.Context, path string) (*Raw, error) {
 	}
 	info := src.Info()
 	return &Raw{
-		Path: src.Name(), Kind: info.Kind, Records: src.Len(), Splits: info.Splits, Fields: src.Schema().Fields,
+		Path: src.Name(), name: info.Name, Kind: info.Kind, Records: src.Len(), Splits: info.Splits, Fields: src.Schema().Fields,
 		Ignored: info.Ignored.Count, Hints: info.Hints,
 	}, src.Close()
 }
@@ -78,7 +79,7 @@ func (r *Raw) Render(w io.Writer) error {
 
 // preparing returns the command that makes a dataset of the source, in this folder.
 func (r *Raw) preparing() string {
-	command, base := "preprocess", filepath.Base(r.Path)
+	command, base := "preprocess", r.name
 	if slices.ContainsFunc(r.Fields, func(f store.Field) bool { return f.Content == tensor.Image }) {
 		command += " --keep-encoded"
 	}
