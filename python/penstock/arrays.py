@@ -13,7 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from .errors import Error
 from .options import count
 from .order import Batches
+from .samplers import Announced
 from .signature import Signature, drawn
 
 #: About as many bytes are gathered at a time, and at most as many batches.
@@ -157,14 +158,21 @@ class ArrayLoader:
         ordered = signature.sampler is not None or signature.batch_sampler is not None
         if seed is None and output != "torch" and not ordered:
             seed = 0 if signature.generator is None else drawn(None, signature.generator)
-        if seed is not None and ordered and world_size > 1:
-            raise ValueError(f"rank is {rank} of {world_size}, and the sampler decides the order; leave out rank= or the sampler")
-        self._seeded = None
-        if seed is not None and not ordered:
+        self._seeded: Batches | None = None
+        self._announced: Announced | None = None  # a DistributedSampler, whose epoch is that of the next loop
+        if seed is not None and ordered:
+            from .workers.sampling import seeded
+
+            self._seeded = seeded(replace(signature, dataset=range(len(found))), seed, rank, world_size)
+            if type(signature.sampler).__name__ == "DistributedSampler":
+                self._announced = Announced(signature.sampler)
+        elif seed is not None:
             assert signature.batch_size is not None
             self._seeded = Batches(
                 len(found), signature.batch_size, seed, shuffle=signature.shuffle, drop_last=signature.drop_last, rank=rank, world_size=world_size
             )
+        #: Rank and world size.
+        self.part = (rank, world_size) if self._seeded is None else (self._seeded.rank, self._seeded.world_size)
         self.sampler, self.batch_sampler = _samplers(signature, found) if output == "torch" else (signature.sampler, signature.batch_sampler)
         self._default = self.batch_sampler
         self.gather = _Gather(found, output, threads)
@@ -215,6 +223,9 @@ class ArrayLoader:
         return n // size if self.signature.drop_last else -(-n // size)
 
     def __iter__(self) -> Iterator[Any]:
+        said = None if self._announced is None else self._announced.said()
+        if said is not None:
+            self.set_epoch(said)
         if self.of_torch:
             self._draw()
         at = self.at if self.resumed else {"epoch": self.at["epoch"] + (self.at["step"] > 0), "step": 0}
@@ -271,7 +282,7 @@ class ArrayLoader:
             return {"v": 1, "records": len(self.columns), "batch_size": s.batch_size, "drop_last": s.drop_last}
         return {
             "v": 1, "records": order.n, "global_batch": order.batch_size * order.world_size, "drop_last": order.drop_last, "seed": order.seed,
-            "shuffle": order.shuffle,
+            "shuffle": getattr(order, "name", order.shuffle),
         }  # fmt: skip
 
     def stats(self) -> dict[str, Any]:

@@ -292,7 +292,7 @@ class DataLoader:
             raise ValueError(f'output is {given["output"]!r}; it is "torch", "numpy" or "jax"')
         seed = None if given["seed"] is None else count("seed", given["seed"], 0, MAX_SEED)
         if isinstance(given["sampler"], Sampler):
-            samplers.check_for_own(given["sampler"], None if kind == "arrays" else seed)
+            samplers.check_for_own(given["sampler"], seed)
         dataset = self._own_dataset()
         rank, world_size = (0, 1) if given["rank"] is None and given["world_size"] is None else ranks(given["rank"], given["world_size"], {})
         signature = Signature.of(
@@ -319,7 +319,7 @@ class DataLoader:
 
             _warn_of_many(signature.num_workers)
             engine = UserLoader(signature, seed=seed, rank=rank, world_size=world_size, on_error=given["on_error"], output=output)
-            rank, world_size = engine.part
+        rank, world_size = engine.part
         self._signature = signature
         self._held = {"rank": rank, "world_size": world_size}
         if isinstance(dataset, Samples):

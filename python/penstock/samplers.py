@@ -281,12 +281,12 @@ _OF_TORCH = {
 
 
 def check_for_own(sampler: Sampler, seed: int | None) -> None:
-    """Raise UnsupportedError if a sampler is not for a dataset of Python code, or, without a seed, for arrays in memory."""
+    """Raise UnsupportedError if a sampler is not for a dataset of Python code or arrays in memory, or not without a seed."""
     name = type(sampler).__name__
     if seed is not None and isinstance(sampler, (Sequential, Shuffle, Block, Split, Subset)):
         return
     if isinstance(sampler, (Sequential, Shuffle, Block, Split, Subset)):
-        how = f"for a dataset of Python code it needs seed=; for arrays and without seed=, {_OF_TORCH.get(name, 'give the numbers: sampler=[...]')}"
+        how = f"for a dataset of Python code or arrays it needs seed=; without, {_OF_TORCH.get(name, 'give the numbers: sampler=[...]')}"
     else:
         how = f"for a dataset of Python code or arrays, {_OF_TORCH.get(name, 'give a sampler of torch')}"
     raise UnsupportedError(f"{name} of penstock.samplers is drawn in the feeding process, for datasets that preprocess made; {how}")

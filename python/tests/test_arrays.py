@@ -115,8 +115,17 @@ class Order(unittest.TestCase):
         self.assertEqual(rows(loader(sampler=(i for i in (3, 4)))), [3, 4])
         with self.assertRaisesRegex(IndexError, "index 103 is out of bounds for 103 records"):
             rows(loader(sampler=[1, 103]))
-        with self.assertRaisesRegex(ValueError, "rank is 1 of 2, and the sampler decides the order"):
-            loader(sampler=[1], rank=1, world_size=2, seed=1)
+        self.assertEqual([rows(loader(sampler=[5, 9, 7, 6], batch_size=1, rank=r, world_size=2, seed=1)) for r in (0, 1)], [[5, 7], [9, 6]])
+        half = penstock.samplers.Subset(ranges=[(0, 50)], inner=penstock.samplers.Shuffle())
+        whole, dl = rows(loader(sampler=half, seed=4)), loader(sampler=half, seed=4)
+        self.assertEqual(sorted(whole), list(range(50)))
+        for _, _ in zip(range(2), dl):
+            state = dl.state_dict()
+        again = loader(sampler=half, seed=4)
+        again.load_state_dict(state)
+        self.assertEqual(rows(again), whole[20:])
+        with self.assertRaisesRegex(ValueError, "seed= with batch_sampler"):
+            loader(batch_size=1, batch_sampler=[[1, 2]], seed=1)
 
     def test_loops_at_a_time(self):
         dl = loader(seed=3, shuffle=True)
