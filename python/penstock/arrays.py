@@ -74,8 +74,14 @@ def columns(dataset: Any) -> Columns | None:
 
 
 def _several(arrays: list[Any], build: Callable[[list[Any]], Any]) -> Columns | None:
-    if not arrays or not all(map(_is_array, arrays)) or len({len(a) for a in arrays}) != 1:
+    if not arrays or not all(map(_is_array, arrays)):
         return None
+    lengths = [len(a) for a in arrays]
+    if len(set(lengths)) != 1:
+        raise ValueError(
+            f"dataset has arrays of {', '.join(map(str, lengths[:8]))}{', ...' if len(lengths) > 8 else ''} records; give arrays of one length, or, "
+            "if each array is a sample, a list of them"
+        )
     return Columns(arrays, build)
 
 

@@ -87,7 +87,7 @@ def batch_sampler_of(loader: Any) -> Any:
             raise Error(
                 "skip_first_batches of Accelerate makes torch's DataLoader of a penstock.DataLoader, which has none of its batches; take the "
                 'penstock.DataLoader as it is, and write loader.load_state_dict({**loader.state_dict(), "step": n}): its next loop is the rest of '
-                "the epoch after n batches, of which nothing is read again"
+                "the epoch after n batches, and reads none of these again"
             )
 
     return Drawn(loader.sampler, loader.batch_size, loader.drop_last)

@@ -45,7 +45,6 @@ class Kinds(unittest.TestCase):
     def test_what_is_not_arrays_alone(self):
         for dataset in (
             [X, Y],
-            (X, Y[:5]),
             (X, [1, 2]),
             {},
             (),
@@ -58,6 +57,12 @@ class Kinds(unittest.TestCase):
         ):
             self.assertIsNone(columns(dataset))
         self.assertEqual([b.tolist() for b in loader([3, 1, 2], 2)], [[3, 1], [2]])  # a list is a dataset of its items
+
+    def test_different_lengths(self):
+        """Two arrays would be the two samples of a dataset, and with one length more or less its columns."""
+        for dataset in ((X, Y[:5]), {"x": X, "y": Y[:5]}):
+            with self.assertRaisesRegex(ValueError, rf"arrays of {len(X)}, 5 records; give arrays of one length, or, if each array is a sample, a list"):
+                loader(dataset, 1)
 
     def test_layouts(self):
         wide = np.arange(60).reshape(10, 6)
