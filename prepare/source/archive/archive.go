@@ -67,7 +67,7 @@ func (a *archive) fileGroups(ctx context.Context, name string, want func(ext str
 	r := newMemberReader(plain, want)
 	_, seekable := plain.(io.Seeker)
 	if a.packed = a.packed || !seekable; seekable {
-		r.file = a.tar(name)
+		r.file = tarFileAt(a.tars, name)
 	}
 	g := group{file: name}
 	for n := 0; ; n++ {

@@ -34,10 +34,10 @@ func newTarFiles(paths []string) (list []*tarFile) {
 	return list
 }
 
-// tar returns the archive at path as a tarFile; nil where members are read in order.
-func (a *archive) tar(path string) *tarFile {
-	if i := slices.IndexFunc(a.tars, func(f *tarFile) bool { return f.path == path }); i >= 0 {
-		return a.tars[i].seen()
+// tarFileAt returns the one at path; nil where members are read in order.
+func tarFileAt(list []*tarFile, path string) *tarFile {
+	if i := slices.IndexFunc(list, func(f *tarFile) bool { return f.path == path }); i >= 0 {
+		return list[i].seen()
 	}
 	return nil
 }

@@ -37,8 +37,8 @@ func DescribeRaw(ctx context.Context, path string) (*Raw, error) {
 	}
 	info := src.Info()
 	return &Raw{
-		Path: src.Name(), name: info.Name, Kind: info.Kind, Records: src.Len(), Splits: info.Splits, Fields: src.Schema().Fields,
-		Ignored: info.Ignored.Count, Hints: info.Hints,
+		Path: src.Name(), name: info.Name, Kind: info.Kind, Records: src.Len(), Splits: info.Splits,
+		Fields: src.Schema().Fields, Ignored: info.Ignored.Count, Hints: info.Hints,
 	}, src.Close()
 }
 
