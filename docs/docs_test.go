@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/pythontest"
@@ -63,15 +64,31 @@ func blocks(t *testing.T, page string) (list []block) {
 	return list
 }
 
-// tools builds the command penstock and returns a PATH that begins with its folder.
+// programs is the folder of the commands.
+var programs string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if programs, err = os.MkdirTemp("", "penstock-docs"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(programs)
+		return m.Run()
+	}())
+}
+
+var build = sync.OnceValues(func() ([]byte, error) {
+	return exec.Command("go", "build", "-tags", "nocloud", "-o", programs+string(filepath.Separator), "../cmd/...").CombinedOutput()
+})
+
+// tools builds the commands, once, and returns a PATH that begins with their folder.
 func tools(t *testing.T) string {
 	t.Helper()
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-tags", "nocloud", "-o", bin+string(filepath.Separator), "../cmd/...")
-	if out, err := build.CombinedOutput(); err != nil {
+	if out, err := build(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return bin + string(filepath.ListSeparator) + os.Getenv("PATH")
+	return programs + string(filepath.ListSeparator) + os.Getenv("PATH")
 }
 
 // prepared are commands that make the datasets that a page takes as given.

@@ -121,11 +121,7 @@ func TestCommandsOfLabels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-tags", "nocloud", "-o", bin, "../cmd/penstock").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	dir := t.TempDir()
+	path, dir, cache := tools(t), t.TempDir(), t.TempDir()
 	annotated{t, dir}.all()
 	ran := 0
 	for i, line := range strings.Split(string(page), "\n") {
@@ -137,7 +133,7 @@ func TestCommandsOfLabels(t *testing.T) {
 			continue
 		}
 		cmd := exec.Command("bash", "-euo", "pipefail", "-c", line)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"), "XDG_CACHE_HOME="+bin)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+path, "XDG_CACHE_HOME="+cache)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("labels.md:%d: %v\n%s", i+1, err, out)
 		}

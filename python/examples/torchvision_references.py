@@ -1,8 +1,8 @@
 """A detection and a segmentation model of torchvision, trained by torchvision's own datasets and loader, and by penstock.
 
-    python python/examples/torchvision_references.py COCO_FOLDER [--task detection] [--steps 20] [--seeds 3] [--workers 2]
+    python python/examples/torchvision_references.py -h
 
-The folder has annotations/instances_train2017.json and train2017/. The loops are those of torchvision's references, short. `loaders` has both
+Its argument is a folder of COCO, with annotations/instances_train2017.json and train2017/. The loops are those of torchvision's references, short. `loaders` has both
 loaders side by side: what changes for penstock are the lines of the dataset, of the transforms and of the DataLoader, and one in the loop.
 """
 
