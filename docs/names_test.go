@@ -91,9 +91,12 @@ var foreign = map[string]string{
 	"--region":         "Dataflow",
 	"--requeue":        "sbatch",
 	"--runner":         "Beam",
+	"--seeds":          "an example",
 	"--shm-size":       "docker",
 	"--staging":        "Beam",
+	"--steps":          "an example",
 	"--target":         "pip",
+	"--task":           "an example",
 	"--timeout":        "kubectl",
 	"--wrap":           "sbatch",
 }
