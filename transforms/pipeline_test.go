@@ -237,6 +237,10 @@ var allOps = []Transform{
 	LabelOptions{MaskFill: new(255), MaskResize: "nearest"},
 	ClampBoundingBoxes{},
 	SanitizeBoundingBoxes{},
+	ClampKeyPoints{},
+	SanitizeKeyPoints{},
+	ConvertBoundingBoxFormat{Format: "XYXY"},
+	FixedSizeCrop{Size: []int{20, 30}, Fill: []int{4}, Mode: PadReflect},
 }
 
 func TestRecipeRoundTrip(t *testing.T) {
