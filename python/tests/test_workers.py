@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import warnings
@@ -369,6 +370,18 @@ class Workers(unittest.TestCase):
 
         with self.assertRaisesRegex(OSError, "no such disk"):
             next(iter(loader(Squares(4), num_workers=2, worker_init_fn=broken)))
+
+    def test_threads_share_an_iterator(self):
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(1e-6)
+        for workers in (0, 2):
+            loop, got = iter(loader(Squares(400), batch_size=2, num_workers=workers)), [[] for _ in range(4)]
+            threads = [threading.Thread(target=lambda mine: mine.extend(b["square"].tolist() for b in loop), args=(mine,)) for mine in got]
+            for t in threads:
+                t.start()
+            for t in threads:
+                t.join()
+            self.assertEqual(sorted(n for mine in got for batch in mine for n in batch), [i * i for i in range(400)])
 
     def test_memory_of_kept_batches(self):
         of = loader([np.full(1 << 20, 7, np.uint8)] * 30, batch_size=None, num_workers=2)

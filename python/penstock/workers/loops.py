@@ -12,6 +12,7 @@ import itertools
 import logging
 import pickle
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -64,11 +65,12 @@ class Place:
 
 
 class Loop:
-    """An iterator over batches. It cannot be pickled."""
+    """An iterator over batches. It cannot be pickled. Threads may share it: each batch goes to one of them."""
 
     def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any) -> None:
         self._plan, self._work, self._measures, self._options = plan, work, measures, options
         self._began = 0
+        self._lock = threading.RLock()  # of the thread that gets a batch
         kind = pins.device(options)
         self._pins = None if kind is None else pins.Pins(kind)
         self.place = Place(plan, work.num_workers, options.snapshot_every_n_steps)
@@ -79,6 +81,10 @@ class Loop:
         return self
 
     def __next__(self) -> Any:
+        with self._lock:
+            return self._taken()
+
+    def _taken(self) -> Any:
         started = time.perf_counter_ns()
         self._began = self._began or started
         try:
