@@ -279,14 +279,48 @@ func TestBadLabels(t *testing.T) {
 		}
 	}
 	for fields, want := range map[string]string{
-		"photo=images:image,boxes:boxes[xyhw]":    `"xyhw" is none of xyxy, xywh, cxcywh, relative, on=IMAGE`,
-		"photo=images:image,boxes:boxes[on=imgs]": `there is no field of images "imgs" that its boxes could lie on`,
-		"photo=images:image,category:mask":        "cannot",
+		"photo=images:image,boxes:boxes[xyhw]":           `"xyhw" is none of xyxy, xywh, cxcywh, xywhr, cxcywhr, xyxyxyxy, relative, on=IMAGE`,
+		"photo=images:image,boxes:boxes[xywhr,relative]": "boxes with an angle have to be in pixels",
+		"photo=images:image,boxes:boxes[on=imgs]":        `there is no field of images "imgs" that its boxes could lie on`,
+		"photo=images:image,category:mask":               "cannot",
 	} {
 		c := plain(t, objects(t, 2))
 		c.Fields = fields
 		if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n%v\nwant %s", fields, err, want)
+		}
+	}
+}
+
+// Rotated boxes become the upright ones around them. The numbers are of torchvision's convert_bounding_box_format.
+func TestRotatedBoxes(t *testing.T) {
+	for layout, rows := range map[string]map[string][4]float64{
+		"cxcywhr": {
+			"[50,40,20,10,30]":   {38.8397, 30.6699, 61.1603, 49.3301},
+			"[50,40,20,10,-100]": {43.3395, 29.2837, 56.6605, 50.7163},
+			"[50,40,20,10,215]":  {38.9406, 30.1685, 61.0594, 49.8315},
+		},
+		"xywhr": {
+			"[50,40,20,10,30]":   {50, 30, 72.3205, 48.6603},
+			"[50,40,20,10,-100]": {36.679, 38.2635, 50.0, 59.6962},
+			"[50,40,20,10,215]":  {27.8812, 31.8085, 50.0, 51.4715},
+		},
+		"xyxyxyxy":          {"[5,2,12,9,9,12,2,5]": {2, 2, 12, 12}},
+		"xyxyxyxy,relative": {"[0.1,0.1,0.3,0.2,0.25,0.4,0.05,0.3]": {5, 10, 30, 40}},
+	} {
+		for cell, want := range rows {
+			root := t.TempDir()
+			rawtest.Put(t, root, "0.png", rawtest.Picture(t, "0.png", 100, 100, 1))
+			rawtest.Put(t, root, "x.tsv", []byte("photo\tboxes\n0.png\t["+cell+","+cell+"]\n0.png\t[]\n"))
+			c := plain(t, filepath.Join(root, "x.tsv"))
+			c.Fields = "photo=images:image,boxes:boxes[" + layout + "]"
+			mustRun(t, c)
+			got := floats(rawtest.Payload(t, c.Dest, "boxes.values"))
+			for i := range 8 {
+				if len(got) != 8 || math.Abs(float64(got[i])-want[i%4]) > 1e-3 {
+					t.Fatalf("%s %s: %v, want %v twice", layout, cell, got, want)
+				}
+			}
 		}
 	}
 }

@@ -42,10 +42,24 @@ func LabelField(name string, classes []string) Field {
 func (f Field) Image() bool { return f.Content == tensor.Image }
 
 // BoxFormat says how the numbers of boxes are written. The zero value is that of datasets: left, top, right and bottom
-// in pixels.
+// in pixels. Rotated boxes are those of torchvision's BoundingBoxFormat, with degrees counterclockwise.
 type BoxFormat struct {
-	Layout   string // "xyxy" or "", "xywh" or "cxcywh"
+	Layout   string // one of BoxLayouts; "" is xyxy
 	Relative bool   // x by the width of the image, y by its height; of keypoints as well
+}
+
+// BoxLayouts are the orders of the numbers of a box. The last three are of rotated boxes.
+var BoxLayouts = []string{"xyxy", "xywh", "cxcywh", "xywhr", "cxcywhr", "xyxyxyxy"}
+
+// Numbers returns how many numbers a box has.
+func (b BoxFormat) Numbers() int {
+	switch b.Layout {
+	case "xywhr", "cxcywhr":
+		return 5
+	case "xyxyxyxy":
+		return 8
+	}
+	return 4
 }
 
 // FieldName makes a field's name of any text: letters, digits, _ and - stay.

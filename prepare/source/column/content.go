@@ -31,7 +31,6 @@ func parseContent(text string) (c Content, is bool, err error) {
 	if !has {
 		return c, true, nil
 	}
-	layouts := []string{"xyxy", "xywh", "cxcywh"}
 	for word := range strings.SplitSeq(more, ",") {
 		word = strings.TrimSpace(word)
 		image, on := strings.CutPrefix(word, "on=")
@@ -41,7 +40,7 @@ func parseContent(text string) (c Content, is bool, err error) {
 			return c, true, fmt.Errorf("type %q: a bracket is not closed", text)
 		case on && image != "":
 			c.Image = image
-		case name == tensor.Boxes && slices.Contains(layouts, word):
+		case name == tensor.Boxes && slices.Contains(source.BoxLayouts, word):
 			c.Boxes.Layout = word
 		case name != tensor.Mask && word == "relative":
 			c.Boxes.Relative = true
@@ -50,11 +49,15 @@ func parseContent(text string) (c Content, is bool, err error) {
 		default:
 			words := map[string][]string{
 				tensor.Mask: {"on=IMAGE"}, tensor.Keypoints: {"17 (a number of points)", "relative", "on=IMAGE"},
-				tensor.Boxes: append(layouts, "relative", "on=IMAGE"),
+				tensor.Boxes: append(slices.Clone(source.BoxLayouts), "relative", "on=IMAGE"),
 			}[name]
 			return c, true, fmt.Errorf("type %q: %q is none of %s%s", text, word, strings.Join(words, ", "),
 				suggest.Hint(word, words))
 		}
+	}
+	if c.Boxes.Relative && c.Boxes.Numbers() == 5 {
+		return c, true, fmt.Errorf("type %q: boxes with an angle have to be in pixels, as their sides have no direction in "+
+			"parts of an image", text)
 	}
 	return c, true, nil
 }
@@ -86,7 +89,7 @@ func (c Content) CellType() string {
 	case c.Name == tensor.Mask:
 		return "image"
 	case c.Name == tensor.Boxes:
-		return "float32[*,4]"
+		return fmt.Sprintf("float32[*,%d]", c.Boxes.Numbers())
 	case c.Points > 0:
 		return fmt.Sprintf("float32[*,%d,3]", c.Points)
 	}
@@ -105,14 +108,17 @@ func (c Content) Declare(f *source.Field) error {
 	}
 	switch {
 	case c.Name == tensor.Mask && f.IsBytes(), c.Name == tensor.Mask && f.Content == "" && !f.DType.IsFloat():
-	case c.Name == tensor.Boxes && last == 4 && f.Content == "", c.Name == tensor.Keypoints && (last == 2 || last == 3) &&
+	case c.Name == tensor.Boxes && last == c.Boxes.Numbers() && f.Content == "", c.Name == tensor.Keypoints && (last == 2 || last == 3) &&
 		f.Content == "":
 	default:
 		return fmt.Errorf("--fields %s:%s: the field is %v and cannot be %s", f.Name, c, f.Spec, map[string]string{
-			tensor.Mask: "a mask: integers for each pixel, or an image file", tensor.Boxes: "boxes: rows of 4 numbers",
+			tensor.Mask: "a mask: integers for each pixel, or an image file", tensor.Boxes: fmt.Sprintf("boxes: rows of %d numbers", c.Boxes.Numbers()),
 			tensor.Keypoints: "keypoints: rows of 3 numbers, or of 2"}[c.Name])
 	}
 	f.Content, f.Spec.Image, f.Boxes = c.Name, c.Image, c.Boxes
+	if c.Name == tensor.Boxes && last != 4 {
+		f.Shape = append(slices.Clone(f.Shape[:n-1]), 4) // as they are converted
+	}
 	if c.Points > 0 && n > 0 && (n < 2 || f.Shape[n-2] != c.Points) {
 		return fmt.Errorf("--fields %s:%s: the field is %v", f.Name, c, f.Spec)
 	}

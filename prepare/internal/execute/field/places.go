@@ -54,10 +54,13 @@ func (p *Places) Convert(v *source.Values) error {
 		if f.Content != tensor.Boxes && f.Content != tensor.Keypoints {
 			continue
 		}
-		n := f.Shape[len(f.Shape)-1]
+		n, size := f.Shape[len(f.Shape)-1], f.RecordBytes()
+		if f.Content == tensor.Boxes {
+			n, size = f.Boxes.Numbers(), size/4*f.Boxes.Numbers()
+		}
 		b := v.Get(i)
-		if len(b)%f.RecordBytes() != 0 || !f.Ragged && len(b) != f.RecordBytes() {
-			return fmt.Errorf("%s: %w", f.Name, source.ValueError("%d bytes are not rows of %d", len(b), f.RecordBytes()))
+		if len(b)%size != 0 || !f.Ragged && len(b) != size {
+			return fmt.Errorf("%s: %w", f.Name, source.ValueError("%d bytes are not rows of %d", len(b), size))
 		}
 		p.x = decimals(p.x[:0], b, f.DType)
 		if f.Boxes.Relative {
@@ -76,7 +79,7 @@ func (p *Places) Convert(v *source.Values) error {
 			}
 		}
 		if f.Content == tensor.Boxes {
-			corners(p.x, f.Boxes.Layout)
+			p.x = corners(p.x, f.Boxes)
 		}
 		out := p.values[i][:0]
 		for _, x := range p.x {
@@ -102,17 +105,45 @@ func floats(b []byte) []float32 {
 	return out
 }
 
-// corners makes boxes of another layout left, top, right and bottom.
-func corners(x []float64, layout string) {
-	for i := 0; i+4 <= len(x); i += 4 {
-		b := x[i : i+4]
-		switch layout {
+// corners makes boxes of another layout left, top, right and bottom: of rotated ones those of all their corners.
+func corners(x []float64, format source.BoxFormat) []float64 {
+	n := format.Numbers()
+	for i := 0; i+n <= len(x); i += n {
+		b := x[i : i+n]
+		switch format.Layout {
 		case "xywh":
 			b[2], b[3] = b[0]+b[2], b[1]+b[3]
 		case "cxcywh":
 			b[0], b[1], b[2], b[3] = b[0]-b[2]/2, b[1]-b[3]/2, b[0]+b[2]/2, b[1]+b[3]/2
+		case "xywhr", "cxcywhr":
+			points := turned(b, format.Layout == "cxcywhr")
+			copy(x[i/n*4:], around(points[:]))
+		case "xyxyxyxy":
+			copy(x[i/n*4:], around(b))
 		}
 	}
+	return x[:len(x)/n*4]
+}
+
+// turned returns the corners of a box of a corner, or the center, width, height, and degrees counterclockwise.
+func turned(b []float64, center bool) (corners [8]float64) {
+	sin, cos := math.Sincos(b[4] * math.Pi / 180)
+	right, down := [2]float64{b[2] * cos, -b[2] * sin}, [2]float64{b[3] * sin, b[3] * cos}
+	for axis := range 2 {
+		at := b[axis]
+		if center {
+			at -= (right[axis] + down[axis]) / 2
+		}
+		corners[axis], corners[2+axis] = at, at+right[axis]
+		corners[4+axis], corners[6+axis] = at+right[axis]+down[axis], at+down[axis]
+	}
+	return corners
+}
+
+// around returns left, top, right and bottom of four points.
+func around(p []float64) []float64 {
+	return []float64{min(p[0], p[2], p[4], p[6]), min(p[1], p[3], p[5], p[7]),
+		max(p[0], p[2], p[4], p[6]), max(p[1], p[3], p[5], p[7])}
 }
 
 // size returns that of the image that a field lies on.
