@@ -3,6 +3,7 @@ package archtest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -312,8 +313,20 @@ type listed struct {
 	Module     *struct{ Path string }
 }
 
+// lists are the results of list, which take a second each.
+var lists = make(map[string]map[string]listed)
+
 // list returns all packages of the module, tests aside, and all that they need.
 func list(t *testing.T, tags, env []string) map[string]listed {
+	t.Helper()
+	key := fmt.Sprint(tags, env)
+	if lists[key] == nil {
+		lists[key] = goList(t, tags, env)
+	}
+	return lists[key]
+}
+
+func goList(t *testing.T, tags, env []string) map[string]listed {
 	t.Helper()
 	args := append([]string{"list", "-e", "-deps", "-json=ImportPath,Imports,Deps,CgoFiles,Standard,Module"}, tags...)
 	cmd := exec.Command("go", append(args, module+"/...")...)

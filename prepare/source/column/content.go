@@ -108,11 +108,12 @@ func (c Content) Declare(f *source.Field) error {
 	}
 	switch {
 	case c.Name == tensor.Mask && f.IsBytes(), c.Name == tensor.Mask && f.Content == "" && !f.DType.IsFloat():
-	case c.Name == tensor.Boxes && last == c.Boxes.Numbers() && f.Content == "", c.Name == tensor.Keypoints && (last == 2 || last == 3) &&
-		f.Content == "":
+	case c.Name == tensor.Boxes && last == c.Boxes.Numbers() && f.Content == "":
+	case c.Name == tensor.Keypoints && (last == 2 || last == 3) && f.Content == "":
 	default:
 		return fmt.Errorf("--fields %s:%s: the field is %v and cannot be %s", f.Name, c, f.Spec, map[string]string{
-			tensor.Mask: "a mask: integers for each pixel, or an image file", tensor.Boxes: fmt.Sprintf("boxes: rows of %d numbers", c.Boxes.Numbers()),
+			tensor.Mask:      "a mask: integers for each pixel, or an image file",
+			tensor.Boxes:     fmt.Sprintf("boxes: rows of %d numbers", c.Boxes.Numbers()),
 			tensor.Keypoints: "keypoints: rows of 3 numbers, or of 2"}[c.Name])
 	}
 	f.Content, f.Spec.Image, f.Boxes = c.Name, c.Image, c.Boxes
