@@ -26,6 +26,13 @@ from . import data
 from .test_writer import Writing, files, photo
 
 
+def commands():
+    """Return the words of all processes, where the system shows them."""
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        with contextlib.suppress(OSError), open(path, "rb") as f:
+            yield f.read()
+
+
 class Raw(Writing):
     def setUp(self):
         super().setUp()
@@ -34,17 +41,22 @@ class Raw(Writing):
         os.environ["PENSTOCK_PREPROCESS"] = data.preprocess()
 
     def settle(self):
-        """Wait for what prepares in the background: it goes on when its loader was closed, in a folder that is removed now."""
+        """Wait for the processes that prepare in the background: they end a little after their loader."""
         end = time.monotonic() + 60
-        while any(name.endswith(".building") for _, names, _ in os.walk(self.folder) for name in names) and time.monotonic() < end:
+        while self.building() and any(self.folder.encode() in words and b"\0cache\0" in words for words in commands()):
+            self.assertLess(time.monotonic(), end)
             time.sleep(0.01)
+
+    def building(self):
+        return any(name.endswith(".building") for _, names, _ in os.walk(self.folder) for name in names)
 
     def photos(self, n=20, root="photos"):
         for i in range(n):
             folder = self.path(root, ("cat", "dog")[i % 2])
             os.makedirs(folder, exist_ok=True)
-            with open(os.path.join(folder, f"{i:04}.bmp"), "wb") as f:
+            with open(self.path("written"), "wb") as f:
                 f.write(photo(i, (40 + i, 30)))
+            os.replace(self.path("written"), os.path.join(folder, f"{i:04}.bmp"))  # at once, as loaders may read it
         return self.path(root)
 
     def loader(self, dataset, **options):
@@ -195,7 +207,7 @@ class TestCache(Raw):
         got += [(a.copy(), b.copy()) for _ in range(2) for a, b in loader]
         self.same(got, want)
         penstock.preprocess(photos, self.path("ds"), keep_encoded=True, progress=False)
-        made = glob.glob(os.path.join(self.cache, "penstock-*", "photos-*[0-9a-f]"))
+        made = glob.glob(os.path.join(self.cache, "penstock-*", self.cached()[0]))
         self.assertEqual(files(made[0]), files(self.path("ds")))
         for name in os.listdir(os.path.join(photos, "cat")):  # the next one reads the dataset, and no file
             path = os.path.join(photos, "cat", name)

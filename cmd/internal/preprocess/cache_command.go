@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/rawcache"
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/prepare/raw"
@@ -80,6 +81,7 @@ func (c *cacheFlags) check(args []string) error {
 }
 
 func (c *cacheFlags) run(cmd *cobra.Command) error {
+	private.HideNew() // a folder of the cache that was removed meanwhile is made again, and not for others
 	progress := cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet)
 	if c.progress == "json" {
 		progress = cli.NewJSONProgress(cmd.ErrOrStderr())

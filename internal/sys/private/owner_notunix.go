@@ -16,3 +16,6 @@ func owned(fs.FileInfo) bool { return true }
 func sameOwner(a, b fs.FileInfo) bool { return true }
 
 func userName() string { return "penstock" } // temporary files are in a folder of the user's own
+
+// HideNew has nothing to do: what is made has the access list of its folder.
+func HideNew() {}

@@ -28,3 +28,7 @@ func sameOwner(a, b fs.FileInfo) bool {
 }
 
 func userName() string { return fmt.Sprintf("penstock-%d", os.Geteuid()) }
+
+// HideNew has files and folders that this process makes from now on be for its user alone, also those of packages
+// that make them for all.
+func HideNew() { syscall.Umask(0o077) }
