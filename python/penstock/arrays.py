@@ -29,7 +29,7 @@ _GROUP_BYTES = 1 << 20
 _MAX_GROUP = 64
 
 #: As many bytes, at least, are worth a thread.
-_THREAD_BYTES = 1 << 18
+_THREAD_BYTES = 1 << 21
 
 #: The most buffers that are kept to be used again.
 _MAX_BUFFERS = 8
