@@ -17,8 +17,8 @@ func init() {
 type RandomRotation struct {
 	Degrees       []float64 `json:"degrees"`       // range, counter-clockwise; one number v means -v to v
 	Interpolation string    `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
-	Expand        bool      `json:"expand"`        // the image grows, so that nothing is cut off
-	Center        []float64 `json:"center"`        // x and y from the upper left corner; nil means the middle
+	Expand        bool      `json:"expand,omitempty"`        // the image grows, so that nothing is cut off
+	Center        []float64 `json:"center,omitempty"`        // x and y from the upper left corner; nil means the middle
 	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
 }
 
@@ -102,7 +102,7 @@ type RandomAffine struct {
 	Shear         []float64 `json:"shear"`
 	Interpolation string    `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
-	Center        []float64 `json:"center"`        // x and y from the upper left corner; nil means the middle
+	Center        []float64 `json:"center,omitempty"`        // x and y from the upper left corner; nil means the middle
 }
 
 // Resolve spells out all.
