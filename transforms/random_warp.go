@@ -15,11 +15,11 @@ func init() {
 
 // RandomRotation turns an image about its center; the size stays, unless Expand.
 type RandomRotation struct {
-	Degrees       []float64 `json:"degrees"`       // range, counter-clockwise; one number v means -v to v
-	Interpolation string    `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
-	Expand        bool      `json:"expand,omitempty"`        // the image grows, so that nothing is cut off
-	Center        []float64 `json:"center,omitempty"`        // x and y from the upper left corner; nil means the middle
-	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
+	Degrees       []float64 `json:"degrees"`          // range, counter-clockwise; one number v means -v to v
+	Interpolation string    `json:"interpolation"`    // nearest, bilinear or bicubic; "" means nearest
+	Expand        bool      `json:"expand,omitempty"` // the image grows, so that nothing is cut off
+	Center        []float64 `json:"center,omitempty"` // x and y from the upper left corner; nil means the middle
+	Fill          []int     `json:"fill"`             // as in Pad; nil means 0
 }
 
 // Resolve spells out all.
@@ -100,9 +100,9 @@ type RandomAffine struct {
 	Scale     []float64 `json:"scale"`     // range of the factor; nil means 1, 1
 	// degrees: v means x by -v to v; two are x's range; four x's and y's; nil means none
 	Shear         []float64 `json:"shear"`
-	Interpolation string    `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
-	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
-	Center        []float64 `json:"center,omitempty"`        // x and y from the upper left corner; nil means the middle
+	Interpolation string    `json:"interpolation"`    // nearest, bilinear or bicubic; "" means nearest
+	Fill          []int     `json:"fill"`             // as in Pad; nil means 0
+	Center        []float64 `json:"center,omitempty"` // x and y from the upper left corner; nil means the middle
 }
 
 // Resolve spells out all.
