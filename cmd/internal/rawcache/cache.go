@@ -4,7 +4,6 @@ package rawcache
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -168,19 +167,7 @@ func (e *Entry) write(k known) error {
 		return err
 	}
 	defer folder.Close()
-	temporary := name + "." + rand.Text()
-	f, err := folder.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = private.Move(folder, temporary, folder, name)
-	}
-	if err != nil {
-		_ = folder.Remove(temporary)
-	}
-	return err
+	return private.Replace(folder, name, 0o600, text)
 }
 
 // Pin keeps a dataset from being removed to make room for others, or as its source changed; with Unpin it may be.
@@ -213,7 +200,7 @@ func (e *Entry) hold() (*os.File, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	f, err := folder.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := private.OpenLock(folder, name)
 	if err == nil {
 		err = lock(f, shared)
 	}

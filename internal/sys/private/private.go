@@ -168,6 +168,26 @@ func CreateTemp(folder *os.Root, prefix string, mode fs.FileMode) (*os.File, str
 	}
 }
 
+// Replace has the file name hold data. Nobody finds a part of it: what was there stays until all is written.
+func Replace(folder *os.Root, name string, mode fs.FileMode, data ...[]byte) error {
+	f, temporary, err := CreateTemp(folder, name+".", mode)
+	if err != nil {
+		return err
+	}
+	for _, part := range data {
+		if err == nil {
+			_, err = f.Write(part)
+		}
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = Move(folder, temporary, folder, name)
+	}
+	if err != nil {
+		_ = folder.Remove(temporary)
+	}
+	return err
+}
+
 // Create makes a new file for reading and writing. A file with its name is removed, not written to: it could
 // be a link to another file.
 func Create(folder *os.Root, name string, mode fs.FileMode) (*os.File, error) {

@@ -1,15 +1,14 @@
 package bucketfs
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/remote"
 )
@@ -28,8 +27,6 @@ func partName(object string, o remote.Object, off int64, n int) string {
 	return hex.EncodeToString(h[:16])
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 const sumBytes = 4
 
 // read fills dst from a file. It reports whether that is there, whole and as it was written.
@@ -47,27 +44,11 @@ func (k *kept) read(name string, dst []byte) bool {
 		return false
 	}
 	_, err = io.ReadFull(f, sum[:])
-	return err == nil && binary.LittleEndian.Uint32(sum[:]) == crc32.Checksum(dst, castagnoli)
+	return err == nil && binary.LittleEndian.Uint32(sum[:]) == kernel.CRC32C(0, dst)
 }
 
 // write makes a file, unless something fails, such as a full disk.
 func (k *kept) write(name string, data []byte) {
-	temporary := name + "." + rand.Text()
-	f, err := k.root.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		_, err = f.Write(binary.LittleEndian.AppendUint32(nil, crc32.Checksum(data, castagnoli)))
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = private.Move(k.root, temporary, k.root, name)
-	}
-	if err != nil {
-		_ = k.root.Remove(temporary)
-	}
+	sum := binary.LittleEndian.AppendUint32(nil, kernel.CRC32C(0, data))
+	_ = private.Replace(k.root, name, 0o600, data, sum) // without it, the part is fetched again
 }
