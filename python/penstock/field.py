@@ -141,13 +141,15 @@ class Field:
             out[...] = bfloat16.to_float32(values) if self.dtype == "bfloat16" else values
             return out
         np.divide(values, np.float32(n.scale), out=out, dtype=np.float32)
-        out -= self._by_channel(n.mean)
-        out /= self._by_channel(n.std)
-        return out
+        return standardized(out, n.mean, n.std, self.layout)
 
-    def _by_channel(self, numbers: tuple[float, ...]) -> np.ndarray:
-        column = np.array(numbers, np.float32)
-        return column.reshape(-1, 1, 1) if self.layout == "CHW" else column
+
+def standardized(x: np.ndarray, mean: Iterable[float], std: Iterable[float], layout: str) -> np.ndarray:
+    """Subtract the mean of each channel from an image of float32, and divide by its std, in place."""
+    shape = (-1, 1, 1) if layout == "CHW" else (-1,)
+    x -= np.array(mean, np.float32).reshape(shape)
+    x /= np.array(std, np.float32).reshape(shape)
+    return x
 
 
 def chosen(fields: Iterable[str] | None, option: str = "fields") -> tuple[str, ...] | None:

@@ -14,9 +14,7 @@ const padToLargest = "PadToLargest"
 
 // padding returns what pads a field of images; nil if nothing does.
 func (o *Options) padding(f store.Field) *batchTransform {
-	i := slices.IndexFunc(o.BatchTransforms, func(t batchTransform) bool {
-		return t.Op == padToLargest && (t.Field == "" || t.Field == f.Name)
-	})
+	i := slices.IndexFunc(o.BatchTransforms, func(t batchTransform) bool { return t.Op == padToLargest && t.takes(f) })
 	if i < 0 {
 		return nil
 	}
@@ -26,8 +24,9 @@ func (o *Options) padding(f store.Field) *batchTransform {
 // checkPadding reports batch transforms that cannot pad images, or work on those that are padded.
 func (o *Options) checkPadding(fields []made) error {
 	for _, t := range o.BatchTransforms {
+		padded := func(m made) bool { return m.sizes != nil && t.takes(m.field) }
 		switch {
-		case t.Op == padToLargest && !slices.ContainsFunc(fields, func(m made) bool { return m.padding(t) }):
+		case t.Op == padToLargest && !slices.ContainsFunc(fields, padded):
 			return errors.New("batch_transforms: PadToLargest: there are no images with transforms that it could pad" +
 				named(t))
 		case (t.Op == "MixUp" || t.Op == "CutMix" || t.Op == "RandomChoice") &&
@@ -46,10 +45,8 @@ func named(t batchTransform) string {
 	return fmt.Sprintf(" in the field %q", t.Field)
 }
 
-// padding reports whether t pads the field.
-func (m *made) padding(t batchTransform) bool {
-	return m.sizes != nil && (t.Field == "" || t.Field == m.field.Name)
-}
+// takes reports whether t is for all fields of images, or for this one.
+func (t *batchTransform) takes(f store.Field) bool { return t.Field == "" || t.Field == f.Name }
 
 // pad has images of several sizes padded.
 func (t *batchTransform) pad(m *made, images loader.Images, f store.Field) error {

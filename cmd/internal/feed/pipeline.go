@@ -285,7 +285,7 @@ func makeImages(f store.Field, recipe json.RawMessage, asBytes bool) (made, erro
 	return m, nil
 }
 
-// padded returns what becomes of images of several sizes.
+// padded returns the field of a pipeline that makes images of several sizes.
 func padded(f store.Field, recipe json.RawMessage, pads *batchTransform) (made, error) {
 	m := made{field: f}
 	p, err := transforms.Parse(recipe)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedError
-from ..field import Field
+from ..field import Field, standardized
 
 _FLOATS = ("float32", "float16")
 _CHANNELS = ("ToImage", "PILToTensor", "ToTensor")
@@ -62,8 +62,4 @@ def _normalized(x: np.ndarray, layout: str, entry: Mapping[str, Any], f: Field |
         raise UnsupportedError(
             f"Normalize is for floats, and this image is {x.dtype}; put ToTensor() or ToDtype(torch.float32, scale=True) before it"
         )
-    shape = (-1, 1, 1) if layout == "CHW" else (-1,)
-    out = x.astype(np.float32)
-    out -= np.asarray(mean, np.float32).reshape(shape)
-    out /= np.asarray(std, np.float32).reshape(shape)
-    return out
+    return standardized(x.astype(np.float32), mean, std, layout)

@@ -1,4 +1,4 @@
-"""Functions of whole records: what they take of a record, and what becomes of their results."""
+"""Functions of whole records: which fields they take, and the fields that are made of their results."""
 
 from __future__ import annotations
 
