@@ -171,18 +171,20 @@ func mappable(data *meta.Dataset) error {
 	return fmt.Errorf("%w; make a file that can be: %s", err, line)
 }
 
-// locateForeign takes datasets of numbers with one common number of records. Without fields, any
-// other dataset of that many records is an error.
+// locateForeign takes datasets of numbers with one common number of records. Without fields, the coordinates of other
+// axes are left out, and any other dataset of that many records is an error.
 func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	fields := opts.Fields
 	var lengths, known []string
 	var others []*meta.Dataset
+	axes := axesOf(file)
 	for data := range file.All() {
 		name := strings.TrimPrefix(data.Path, "/")
-		if isNumbers(data) {
+		if isNumbers(data) && !data.IsDimension() {
 			known = append(known, name)
 		}
-		if fields != nil && !slices.Contains(fields, name) {
+		if fields != nil && !slices.Contains(fields, name) || fields == nil && axes.isOther(data.Dimensions(), name,
+			data.Records()) || data.IsDimension() {
 			continue
 		}
 		if fields == nil && !isNumbers(data) {
@@ -225,6 +227,16 @@ func leftOut(others []*meta.Dataset, records int64, known []string) error {
 	return nil
 }
 
+// axesOf returns the lengths of the arrays that are not coordinates.
+func axesOf(file *meta.File) (axes recordAxes) {
+	for data := range file.All() {
+		if isNumbers(data) {
+			axes.add(data.Dimensions(), data.Path, data.Records())
+		}
+	}
+	return axes
+}
+
 // isNumbers distinguishes data from names, scalars and the like.
 func isNumbers(data *meta.Dataset) bool {
 	return !data.Null && len(data.Dims) > 0 && (data.Err != nil || data.Type.DType() != tensor.Invalid)
@@ -240,6 +252,7 @@ func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error
 		return err
 	}
 	field := NewField(name, spec.DType, spec.Shape...)
+	field.Dims = namedAxes(data.Dimensions(), field.Shape)
 	c := layout.Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec, Packed: packed}
 	c.Add(layout.Extent{Path: d.Path, Offset: max(0, data.Layout.Offset), Count: data.Records()})
 	d.Schema.Fields, d.layout.Columns = append(d.Schema.Fields, field), append(d.layout.Columns, c)

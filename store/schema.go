@@ -36,10 +36,11 @@ func (f Field) MarshalJSON() ([]byte, error) {
 		Layout        string         `json:"layout,omitempty"`
 		Image         string         `json:"image,omitempty"`
 		Instances     string         `json:"instances,omitempty"`
+		Dims          []string       `json:"dims,omitempty"`
 		Classes       []string       `json:"classes,omitempty"`
 		Normalization *Normalization `json:"normalization,omitempty"`
-	}{f.Name, f.DType, f.Shape, f.Ragged, f.Storage, f.Content, f.Layout, f.Image, f.Instances, f.Classes,
-		f.Normalization})
+	}{f.Name, f.DType, f.Shape, f.Ragged, f.Storage, f.Content, f.Layout, f.Image, f.Instances, f.Dims,
+		f.Classes, f.Normalization})
 	return b.Bytes(), err
 }
 
@@ -141,6 +142,10 @@ func (f Field) validate() error {
 	}
 	if f.Instances != "" && !layout.IsName(f.Instances) {
 		return fmt.Errorf("field %q: instances %q is not a name of letters, digits, _ and -", f.Name, f.Instances)
+	}
+	if len(f.Dims) > 0 && (f.Ragged || len(f.Dims) != len(f.Shape)+1) {
+		return fmt.Errorf("field %q: dims %q do not name the axis of records and the %d axes of %v", f.Name, f.Dims,
+			len(f.Shape), f.Shape)
 	}
 	return f.Normalization.validate(f)
 }

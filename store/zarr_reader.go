@@ -39,6 +39,12 @@ func OpenZarr(path string, opts OpenOptions) (*Dataset, error) {
 // addArrays makes columns of the arrays that are wanted.
 func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 	var lengths, known []string
+	var axes recordAxes
+	for _, a := range g.Arrays {
+		if a.Err == nil {
+			axes.add(a.Dimensions, a.Path, a.Records())
+		}
+	}
 	for _, a := range g.Arrays {
 		name := a.Path
 		if name == "" {
@@ -49,7 +55,7 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 			known = append(known, name)
 		}
 		if opts.Fields != nil && !slices.Contains(opts.Fields, name) || opts.Fields == nil &&
-			errors.Is(err, zarr.ErrUnsupported) {
+			(errors.Is(err, zarr.ErrUnsupported) || err == nil && axes.isOther(a.Dimensions, a.Path, a.Records())) {
 			continue
 		}
 		if err == nil {
@@ -79,6 +85,7 @@ func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 
 func (d *Dataset) addArray(name string, spec tensor.Spec, a *zarr.Array, opts OpenOptions) error {
 	field := NewField(name, spec.DType, spec.Shape...)
+	field.Dims = namedAxes(a.Dimensions, field.Shape)
 	if err := field.Spec.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", err, ErrUnsupported)
 	}

@@ -63,6 +63,10 @@ type Spec struct {
 	// Instances names a group of ragged fields, such as boxes, labels and areas: row i of each is of
 	// instance i, so that those of a record have one length. It is empty for none.
 	Instances string `json:"instances,omitempty"`
+
+	// Dims are the names of the axes, if the Source knows them: of the axis of the records, and then of those of Shape.
+	// An axis without a name is "".
+	Dims []string `json:"dims,omitempty"`
 }
 
 // Values of Spec.Layout: which axis of an image is which.

@@ -6,17 +6,18 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/tensor"
 )
 
 // Window says which pieces of arrays are the records of a [Windows]. A field of a Source is an array whose
-// first axis is its records. Axes are known by their names in Dims or, of a field without, by
-// their numbers: "0" is that of the records.
+// first axis is its records. Axes are known by their names in Dims or, of a field that is not there, by those that the
+// Source has for them ([tensor.Spec].Dims), or by their numbers: "0" is that of the records.
 //
 //	combine.Window{Sizes: map[string]int{"0": 128}}                                           // 128 consecutive records
-//	combine.Window{Sizes: map[string]int{"time": 24, "lat": 128, "lon": 128}, Dims: dims}     // patches
+//	combine.Window{Sizes: map[string]int{"time": 24, "lat": 128, "lon": 128}}                 // patches
 //
 // Each record has an origin: one position on every axis of Sizes. Element k of a field's window is at origin +
 // lead + k*dilation on each axis. Axes that are not in Sizes stay whole.
@@ -33,7 +34,7 @@ type Window struct {
 	// Keep says which origins there are on an axis with Pad: KeepPartial, the default there, or KeepFull.
 	Keep Keep `json:"keep,omitempty"`
 
-	Dims map[string][]string `json:"dims,omitempty"` // the names of the axes of fields
+	Dims map[string][]string `json:"dims,omitempty"` // the names of the axes of fields, in place of those of the Source
 
 	// Group names a field of the first Source: where its value changes from one record to the next, another group
 	// begins. Ranges are ranges [first, end) of records. No window crosses from one group, or out of a range.
@@ -141,9 +142,7 @@ func (w *Window) arrays(parts []member) (list []array, err error) {
 			}
 			a := array{part: &parts[i], spec: spec, dims: w.Dims[spec.Name], n: append([]int{parts[i].Len()}, spec.Shape...)}
 			if a.dims == nil {
-				for k := range a.n {
-					a.dims = append(a.dims, strconv.Itoa(k))
-				}
+				a.dims = w.axesOf(spec, len(a.n))
 			}
 			if len(a.dims) != len(a.n) {
 				return nil, fmt.Errorf("field %q has %d axes, %v, and Dims names %d: %q", spec.Name, len(a.n), tensor.Shape(a.n),
@@ -158,6 +157,33 @@ func (w *Window) arrays(parts []member) (list []array, err error) {
 		}
 	}
 	return list, nil
+}
+
+// axesOf returns the names that the Source has for the n axes of a field. An axis is known by its number if it has no
+// name, if another one has the same, or if Sizes has this number.
+func (w *Window) axesOf(spec tensor.Spec, n int) []string {
+	names := make([]string, n)
+	for k := range names {
+		names[k] = strconv.Itoa(k)
+		if _, ok := w.Sizes[names[k]]; ok || len(spec.Dims) != n || spec.Dims[k] == "" {
+			continue
+		}
+		if slices.Index(spec.Dims, spec.Dims[k]) == k && !slices.Contains(spec.Dims[k+1:], spec.Dims[k]) {
+			names[k] = spec.Dims[k]
+		}
+	}
+	return names
+}
+
+// axesIn lists the axes of fields, for errors.
+func axesIn(list []array) string {
+	var of []string
+	for _, a := range list {
+		if !a.spec.Ragged {
+			of = append(of, fmt.Sprintf("%s has %s", a.spec.Name, strings.Join(a.dims, ", ")))
+		}
+	}
+	return strings.Join(of, "; ")
 }
 
 // planner settles what becomes of each field.
@@ -178,8 +204,8 @@ func (p *planner) plan() error {
 		}
 	}
 	if len(outputs) == 0 {
-		return fmt.Errorf("no field has an axis of Sizes (%v); name the axes of fields in Dims",
-			slices.Sorted(maps.Keys(p.w.Sizes)))
+		return fmt.Errorf("no field has an axis of Sizes (%v); the axes of %s; name them in Dims if they have other names",
+			slices.Sorted(maps.Keys(p.w.Sizes)), axesIn(p.arrays))
 	}
 	for i, out := range outputs {
 		if slices.ContainsFunc(outputs[:i], func(o WindowField) bool { return o.Name == out.Name }) {
@@ -202,7 +228,8 @@ func (p *planner) plan() error {
 	} {
 		for _, name := range of.keys {
 			if !known(name) {
-				return fmt.Errorf("%s has the axis %q, which no field of the records has with a size", of.what, name)
+				return fmt.Errorf("%s has the axis %q, which no field of the records has with a size; the axes of %s", of.what,
+					name, axesIn(p.arrays))
 			}
 		}
 	}
@@ -251,10 +278,25 @@ func (p *planner) field(out WindowField) error {
 		}
 		f.cuts, f.out.Shape = append(f.cuts, c), append(f.out.Shape, c.size)
 	}
+	f.out.Dims = dimsOf(a.dims)
 	f.rows = f.cuts[0].dilation == 1 && !slices.ContainsFunc(f.cuts[1:], func(c cut) bool { return c.axis >= 0 })
 	f.fill = element(a.spec.DType, p.w.Fill)
 	p.fields = append(p.fields, f)
 	return f.out.Validate()
+}
+
+// dimsOf returns the names of the axes of windows, the first of which numbers these; nil if there are none.
+func dimsOf(axes []string) []string {
+	dims, named := make([]string, len(axes)+1), false
+	for k, name := range axes {
+		if _, err := strconv.Atoi(name); err != nil {
+			dims[k+1], named = name, true
+		}
+	}
+	if !named {
+		return nil
+	}
+	return dims
 }
 
 // axis returns the number of an axis that is cut, and widens it by what a field has there.

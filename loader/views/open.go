@@ -230,6 +230,7 @@ func windowed(ws *combine.Windows, by *combine.Window, fields []store.Field) (ou
 			of = by.Fields[i].Of
 		}
 		f := store.NewField(spec.Name, spec.DType, spec.Shape...)
+		f.Dims = spec.Dims
 		if k := slices.IndexFunc(fields, func(f store.Field) bool { return f.Name == of }); k >= 0 {
 			f.Classes = fields[k].Classes
 		}

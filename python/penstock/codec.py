@@ -104,6 +104,7 @@ def to_json(f: Field) -> dict[str, Any]:
         "layout": f.layout,
         "image": f.image,
         "instances": f.instances,
+        "dims": list(f.dims),
         "classes": list(f.classes),
     }
     return {key: value for key, value in entry.items() if value or key == "shape"}
@@ -114,7 +115,7 @@ def of_json(entry: Mapping[str, Any]) -> Field:
     return Field(
         entry["name"], entry["dtype"], tuple(entry["shape"]), entry.get("layout", ""), tuple(entry.get("classes") or ()),
         ragged=entry.get("ragged", False), content=entry.get("content", ""),
-        image=entry.get("image", ""), instances=entry.get("instances", ""), normalization=normalization_of(entry.get("normalization")),
+        image=entry.get("image", ""), instances=entry.get("instances", ""), dims=tuple(entry.get("dims") or ()), normalization=normalization_of(entry.get("normalization")),
     )  # fmt: skip
 
 

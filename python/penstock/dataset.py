@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from .chunked import ChunkedColumn, ChunkedExtent, ChunkedRecords
 from .column import Column
 from .errors import CorruptError, Error, NotFoundError
 from .field import SOURCE_NAME, Field, chosen
@@ -149,6 +151,10 @@ class Dataset(Source):
         node = {"dataset": path(self.path), "id": self.state_id, "split": self.split, "fields": self._chosen and list(self._chosen)}
         return {name: value for name, value in node.items() if value}
 
+    def coordinates(self) -> dict[str, Any]:
+        """Return the coordinates that the file has of axes: functions that open a dataset of them, by the name of the axis."""
+        return {axis: functools.partial(Dataset, self.path, [name]) for axis, name in self._layout.coordinates.items()} if self.split is None else {}
+
     def parts(self) -> list[int]:
         """Return the number of records in each of the parts in which they are back to back, so that slices are views."""
         return [p.count for p in self._places.pieces]
@@ -220,20 +226,26 @@ class Dataset(Source):
         ranges = select(self.path, self._layout.splits, self.split, self._layout.records)
         self._places = Places(_pieces(self._layout, ranges))
         opened = {**self.fields, **{f.name: f for f in named}}
-        self._columns = {name: self._column(f, name) for f in opened.values() for name in column_names(f)}
+        self._columns: dict[str, Column | ChunkedColumn] = {name: self._column(f, name) for f in opened.values() for name in column_names(f)}
         self._records = {name: self._over_shards(f) for name, f in opened.items()}
         self._names = self._records[named[0].name] if named else None
 
     def _column(self, f: Field, name: str) -> Column:
         offsets = f.ragged and name.endswith(".offsets")
         dtype, shape = (np.dtype("<i8"), ()) if offsets else (f.storage, f.shape)
-        return Column(name, dtype, shape, self._layout.columns[name], self.mode)
+        extents = self._layout.columns[name]
+        if isinstance(extents[0], ChunkedExtent):
+            if self.mode != "r":
+                raise Error(f"{self.path}: field {name!r} is in chunks that are read, and not mapped, so that it cannot be written to: open it with mode='r'")
+            return ChunkedColumn(name, dtype, shape, extents[0])
+        return Column(name, dtype, shape, extents, self.mode)
 
     def _over_shards(self, f: Field) -> Records | RaggedRecords:
         if f.ragged:
             values, offsets = (self._columns[name] for name in column_names(f))
             return RaggedRecords(f, values, offsets, self._places)
-        return Records(f, self._columns[f.name], self._places)
+        column = self._columns[f.name]
+        return ChunkedRecords(f, column, self._places) if isinstance(column, ChunkedColumn) else Records(f, column, self._places)
 
 
 def _by_default(fields: dict[str, Field]) -> list[str]:

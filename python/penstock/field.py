@@ -67,6 +67,7 @@ class Field:
             them ragged uint8; "mask", "boxes" or "keypoints", see below.
         image: The field of images that it lies on; "" if there is one only.
         instances: Fields with the same name here have the same number of rows in each record.
+        dims: The names of the axes, if they are known: of the axis of the records, and then of those of ``shape``; "" for one without a name.
 
     Example:
         ``Field("tokens", "int32", ragged=True)``
@@ -88,6 +89,7 @@ class Field:
     content: str = ""
     image: str = ""
     instances: str = ""
+    dims: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -96,6 +98,8 @@ class Field:
             near = difflib.get_close_matches(str(self.dtype), STORAGE, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"field {self.name!r}: dtype is {self.dtype!r:.60}; it must be one of {', '.join(STORAGE)}{hint}")
+        if self.dims and (self.ragged or len(self.dims) != len(self.shape) + 1):
+            raise ValueError(f"field {self.name!r}: dims are {self.dims}; they must name the axis of records and the {len(self.shape)} axes of shape {self.shape}")
 
     @property
     def storage(self) -> np.dtype:
@@ -171,15 +175,21 @@ def from_json(entry: Any) -> Field:
     shape = shape_of(entry.get("shape"), name)
     classes = entry.get("classes") or []
     words = {key: entry.get(key, "") for key in ("layout", "content", "image", "instances")}
-    if not all(isinstance(text, str) for text in [*words.values(), *(classes if isinstance(classes, list) else [None])]):
-        raise CorruptError(f"field {name!r}: layout, content, image, instances and classes are strings")
+    dims = entry.get("dims") or []
+    lists = [text for texts in (classes, dims) for text in (texts if isinstance(texts, list) else [None])]
+    if not all(isinstance(text, str) for text in [*words.values(), *lists]):
+        raise CorruptError(f"field {name!r}: layout, content, image, instances, classes and dims are strings")
+    ragged = bool(entry.get("ragged", False))
+    if dims and (ragged or len(dims) != len(shape) + 1):
+        raise CorruptError(f"field {name!r}: dims {dims} do not name the axis of records and the axes of shape {shape}")
     return Field(
         name=name,
         dtype=dtype,
         shape=shape,
         classes=tuple(classes),
         normalization=normalization_of(entry.get("normalization")),
-        ragged=bool(entry.get("ragged", False)),
+        ragged=ragged,
+        dims=tuple(dims),
         **words,
     )
 

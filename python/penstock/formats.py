@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Optional
 
-from . import flat, zarr
+from . import chunked, flat, zarr
 from .layout import ZARR_MANIFEST, Layout
 
 #: Which file a path leads to, and when that was written: it is another after any replacement.
@@ -25,8 +25,10 @@ def stamp(path: str) -> Stamp:
 def _stamped(path: str) -> str:
     if not os.path.isdir(path):
         return path
-    zarr = os.path.join(path, ZARR_MANIFEST)
-    return zarr if os.path.exists(zarr) else os.path.join(path, "manifest.json")
+    for name in (ZARR_MANIFEST, "manifest.json", *chunked.NODES):
+        if os.path.exists(os.path.join(path, name)):
+            return os.path.join(path, name)
+    return os.path.join(path, "manifest.json")
 
 
 def is_dataset(path: str) -> bool:
@@ -50,6 +52,8 @@ def locate(path: str, fields: Sequence[str] | None = None) -> Layout:
     if os.path.isdir(path):
         if os.path.exists(os.path.join(path, ZARR_MANIFEST)):
             return zarr.locate(path)
+        if chunked.is_zarr(path):
+            return chunked.locate_zarr(path, fields)
         return flat.locate(path)
     from . import hdf5
 

@@ -1,4 +1,4 @@
-"""HDF5 files. h5py says where the records are, and is not needed for more."""
+"""HDF5 files. h5py says where the records are, and reads those that cannot be mapped."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from .chunked import ChunkedExtent, coordinates, is_other_axis
 from .column import Extent, check_inside
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .field import STORAGE, Field
@@ -94,15 +95,21 @@ _KINDS = {"O": "strings, lists or references", "S": "strings", "V": "compounds",
 
 
 def _foreign(path: str, file: Any, kind: type[Any], wanted: Sequence[str] | None) -> Layout:
-    """Take the datasets of numbers, by their paths. One of as many records that cannot be mapped is an error, unless fields were chosen without it."""
+    """Take the datasets of numbers, by their paths. One of as many records that is not numbers is an error, unless fields were chosen without it.
+
+    Without such a choice, the coordinates of other axes than that of the records are left out.
+    """
     datasets: dict[str, Any] = {}
-    file.visititems(lambda name, d: datasets.__setitem__(name, d) if isinstance(d, kind) and d.ndim > 0 else None)
+    file.visititems(lambda name, d: datasets.__setitem__(name, d) if isinstance(d, kind) and d.ndim > 0 and not _without_values(d) else None)
     for name in wanted or ():
         if name not in datasets:
             raise KeyError(f"{path}: no field {name!r}; there are: {', '.join(datasets)}")
     numbers = {name: d for name, d in datasets.items() if d.dtype.kind in "biuf" and name in (wanted or datasets)}
+    dims = {name: _dims(d) for name, d in datasets.items()}
+    if not wanted:
+        numbers = {name: d for name, d in numbers.items() if not is_other_axis(name, dims, {n: x.shape[0] for n, x in numbers.items()})}
     counts = {d.shape[0] for d in numbers.values()}
-    others = [name for name in wanted or datasets if name not in numbers and (wanted or not numbers or datasets[name].shape[0] in counts)]
+    others = [name for name in wanted or datasets if datasets[name].dtype.kind not in "biuf" and (wanted or not numbers or datasets[name].shape[0] in counts)]
     if others:
         rest = "" if wanted or not numbers else f"; open the others with fields={list(numbers)}"
         dtype = datasets[others[0]].dtype
@@ -112,17 +119,42 @@ def _foreign(path: str, file: Any, kind: type[Any], wanted: Sequence[str] | None
     if len(counts) != 1 or 0 in counts:
         shapes = ", ".join(f"/{name} {d.shape}" for name, d in numbers.items()) or "none"
         raise UnsupportedError(f"{path}: the datasets of numbers must have one common number of records; choose some with fields=[...]: {shapes}")
-    fields = {name: _foreign_field(path, name, d) for name, d in numbers.items()}
+    fields = {name: _foreign_field(path, name, d, dims[name]) for name, d in numbers.items()}
     records = counts.pop()
-    columns = {name: [Extent(path, _offset(path, d), 0, records)] for name, d in numbers.items()}
-    return Layout(path, "hdf5", records, fields, columns, [records])
+    columns = {name: [_foreign_extent(path, name, d, records)] for name, d in numbers.items()}
+    return Layout(path, "hdf5", records, fields, columns, [records], coordinates=coordinates(dims))
 
 
-def _foreign_field(path: str, name: str, dataset: Any) -> Field:
-    dtype = next((t for t, storage in STORAGE.items() if np.dtype(storage) == dataset.dtype and t != "bfloat16"), None)
+def _foreign_extent(path: str, name: str, dataset: Any, records: int) -> Extent:
+    if dataset.chunks is not None or dataset.dtype.newbyteorder("<") != dataset.dtype:
+        return ChunkedExtent(path, 0, 0, records, node=name, program="h5py")
+    return Extent(path, _offset(path, dataset), 0, records)
+
+
+def _without_values(dataset: Any) -> bool:
+    """Report whether a dataset is an axis without coordinates, as netCDF-4 has them."""
+    name = dataset.attrs.get("NAME", b"") if _is_scale(dataset) else b""
+    return isinstance(name, bytes) and name.startswith(b"This is a netCDF dimension but not a netCDF variable")
+
+
+def _is_scale(dataset: Any) -> bool:
+    return bool(dataset.attrs.get("CLASS", b"") == b"DIMENSION_SCALE")
+
+
+def _dims(dataset: Any) -> tuple[str, ...]:
+    """Return the names of the axes: the label of each, or the name of its first scale. A scale has its own."""
+    if _is_scale(dataset):
+        names = [dataset.dims[k].label for k in range(dataset.ndim)]
+        return tuple(names) if any(names) else (os.path.basename(dataset.name),) if dataset.ndim == 1 else ()
+    names = [axis.label or (os.path.basename(axis[0].name or "") if len(axis) else "") for axis in dataset.dims]
+    return tuple(names) if any(names) else ()
+
+
+def _foreign_field(path: str, name: str, dataset: Any, dims: tuple[str, ...]) -> Field:
+    dtype = next((t for t, storage in STORAGE.items() if np.dtype(storage) == dataset.dtype.newbyteorder("<") and t != "bfloat16"), None)
     if dtype is None:
         raise UnsupportedError(f"{path}: dataset {dataset.name}: type {dataset.dtype} cannot be mapped; rewrite it: penstock preprocess {path} DEST")
-    return Field(name=name, dtype=dtype, shape=tuple(dataset.shape[1:]))
+    return Field(name=name, dtype=dtype, shape=tuple(dataset.shape[1:]), dims=dims)
 
 
 def _external(path: str, dataset: Any) -> str:

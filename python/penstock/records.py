@@ -90,6 +90,8 @@ class Records:
     Views are read-only, unless the dataset was opened with mode="c". It may be used by several threads.
     """
 
+    mapped = True  #: whether slices may be views
+
     def __init__(self, field: Field, column: Column, places: Places) -> None:
         self.field = field
         self.dtype = column.dtype
@@ -133,6 +135,11 @@ class Records:
         if isinstance(key, (list, np.ndarray)) and np.ndim(key) == 1:
             return self.take(key)
         return self._indexed(key if isinstance(key, tuple) else (key,))
+
+    def region(self, box: tuple[slice, ...]) -> np.ndarray:
+        """Return a box of the array: a slice with a start and an end for each axis."""
+        rows: np.ndarray = self[box[0]]
+        return rows[(slice(None), *box[1:])]
 
     def _indexed(self, key: tuple[Any, ...]) -> Any:
         """Return what NumPy does for indices of several axes, of the records that they need alone."""
@@ -256,6 +263,40 @@ class Records:
             return self.take(np.arange(start, stop, step, dtype=np.int64))
         middle = [self._part(k) for k in range(first + 1, last)]
         return np.concatenate([self._part(first)[a:], *middle, self._part(last)[: b + 1]])
+
+
+class Derived(Records):
+    """A field of fixed size of a view. ``_fill`` copies records to an array, and ``_range`` returns consecutive ones."""
+
+    def __init__(self, field: Field, dtype: np.dtype, shape: tuple[int, ...], count: int) -> None:
+        self.field, self.dtype, self.shape = field, dtype, (count, *shape)
+        self._places = Places([Piece(0, 0, count)])
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+            at = self._places.index(key)
+            return self._range(at, at + 1)[0]
+        return super().__getitem__(key)
+
+    def fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        self._fill(records, out)
+
+    def prefetch(self, indices: Any) -> None:
+        """Do nothing: what the view is of reads ahead."""
+
+    def _part(self, k: int) -> np.ndarray:
+        return self._range(0, len(self))
+
+    def _slice(self, start: int, stop: int, step: int) -> np.ndarray:
+        if step < 0:
+            return self.take(np.arange(start, stop, step, dtype=np.int64))
+        return self._range(start, max(start, stop))[::step]
+
+    def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _range(self, start: int, stop: int) -> np.ndarray:
+        raise NotImplementedError
 
 
 def _element(index: Any) -> Any:

@@ -16,7 +16,7 @@ from .batch import Batch
 from .errors import Error
 from .field import Field, chosen
 from .ragged import Ragged, RaggedRecords, present
-from .records import Piece, Places, Records
+from .records import Derived, Piece, Places, Records
 from .windows import Windows, described
 
 #: How the name of a file ends that is a view.
@@ -128,27 +128,60 @@ class Source:
         origins: Any = None,
         outputs: Mapping[str, Mapping[str, Any]] | None = None,
         others: Sequence[Source] = (),
-    ) -> View:
+        coords: bool | Iterable[str] = False,
+    ) -> Windowed:
         """Return a view whose records are windows of the arrays that the fields are, the first axis of which is that of the records.
 
         Args:
-            sizes: The elements of a window, by axis: a name of ``dims``, or a number. Axes that are not named stay whole.
+            sizes: The elements of a window, by axis: a name that the file has for it, or ``dims``, or a number. Axes that are not
+                named stay whole.
             stride: The distance from one window to the next, by axis or of all; 1 by default.
             dilation: The distance from one element to the next, by axis or of all; 1 by default.
             offset: How far after the first possible window the first one is, by axis or of all.
             pad: Elements beyond the edges, by axis or of all: "constant" (``fill``), "reflect" or "wrap". None refuses them.
             keep: "full" leaves out windows that reach beyond an edge, "partial" has one for every element; the default is "partial" with ``pad``.
-            dims: The names of the axes of fields: ``{"t2m": ["time", "lat", "lon"]}``.
+            dims: The names of the axes of fields, in place of those of the file: ``{"t2m": ["time", "lat", "lon"]}``.
             group: A field, or an array with a value for each record: windows never cross from one value to another.
             ranges: Ranges [first, end) of records that windows never leave.
             origins: The positions of windows in place of a grid: an array with one row each, and one column for each axis.
             outputs: The fields of the records, by name: ``of``, the field, and ``sizes``, ``dilation`` and ``lead`` by axis in place of
                 those of the windows. ``lead`` is from the origin to the first element. None means every field that has an axis of ``sizes``.
             others: More datasets with fields, which may have other numbers of records.
+            coords: The axes whose coordinates each record has as a field with the name of the axis: True is all of ``sizes`` that have
+                coordinates in the file.
         """
         parameters = [("stride", stride), ("dilation", dilation), ("offset", offset), ("pad", pad), ("fill", fill or None), ("keep", keep),
                       ("dims", dims), ("origins", origins)]  # fmt: skip
-        return _Window.of([self, *others], described(sizes, parameters, group, len(self), ranges, outputs))
+        by = described(sizes, parameters, group, len(self), ranges, outputs)
+        added = self._coordinates(by, coords, [f for part in (self, *others) for f in part.fields])
+        try:
+            view = Windowed.of([self, *others, *added], by)
+        except BaseException:
+            for ds in added:
+                ds.close()
+            raise
+        view._owned = list(added)
+        return view
+
+    def coordinates(self) -> dict[str, Any]:
+        """Return the coordinates that the files have of axes: functions that open a dataset of them, by the name of the axis."""
+        return {}
+
+    def _coordinates(self, by: dict[str, Any], coords: bool | Iterable[str], fields: Sequence[str]) -> list[Any]:
+        """Open the coordinates of axes that windows have, but for those that are fields already, and add them to the outputs."""
+        if coords is False:
+            return []
+        known = self.coordinates()
+        names = list(by["sizes"]) if coords is True else list(coords)
+        if isinstance(coords, str):
+            raise TypeError(f"coords is {coords!r}; it is a list of names: [{coords!r}]")
+        for name in names:
+            if name not in by["sizes"] or (coords is not True and name not in known and name not in fields):
+                raise Error(f"window: coords: axis {name!r} is not one of sizes with coordinates in the file; there are: {', '.join(known) or 'none'}")
+        have = [n for n in names if n in known or n in fields]
+        if by.get("outputs") is not None:
+            by["outputs"] += [{"name": n} for n in have if n not in [o["name"] for o in by["outputs"]]]
+        return [known[n]() for n in have if n not in fields]
 
     def _field(self, name: str) -> Records | RaggedRecords:
         if name not in self.fields:
@@ -345,7 +378,7 @@ class _Concat(View):
                 raise ValueError(f"part {i} has the fields {names}, and the first one has {of_first}; choose some: ds.select(fields=[...])")
             for name, f in part.fields.items():
                 g = first.fields[name]
-                if replace(f, normalization=None) != replace(g, normalization=None) or _applied(f) != _applied(g):
+                if replace(f, normalization=None, dims=()) != replace(g, normalization=None, dims=()) or _applied(f) != _applied(g):
                     raise ValueError(f"part {i}: field {name!r} is {f}, and that of the first one is {g}; both must be alike")
         fields = {
             name: f if all(p.fields[name].normalization == f.normalization for p in parts) else replace(f, normalization=None)
@@ -367,11 +400,11 @@ class _Concat(View):
         return self.parts_of[k].source_name(record - int(self._ends[k]) + len(self.parts_of[k]))
 
 
-class _Window(View):
-    """Windows of arrays."""
+class Windowed(View):
+    """Windows of arrays: what ``windows`` returns."""
 
     @classmethod
-    def of(cls, parts: Sequence[Source], by: dict[str, Any]) -> View:
+    def of(cls, parts: Sequence[Source], by: dict[str, Any]) -> Windowed:
         fields: dict[str, Field] = {}
         bases: dict[str, Any] = {}
         for part in parts:
@@ -386,12 +419,13 @@ class _Window(View):
             raise Error(f"window: group: there is no field {group!r} with one value a record; there are: {', '.join(parts[0].fields)}")
         values = None if group is None else np.asarray(parts[0]._records[group])
         windows = Windows(by, fields, shapes, values, len(parts[0]))
-        records = {o.field.name: _Windowed(windows, o, bases[o.of]) for o in windows.outputs}
+        records = {o.field.name: _Pieces(windows, o, bases[o.of]) for o in windows.outputs}
         view = cls(parts, {o.field.name: o.field for o in windows.outputs}, records, windows.count)
-        view._windows, view._by = windows, by
+        view._windows, view._by, view._read = windows, by, {}
         return view
 
     _windows: Windows
+    _read: dict[str, np.ndarray | None]
     _by: dict[str, Any]
 
     @property
@@ -400,8 +434,57 @@ class _Window(View):
         return [a.name for a in self._windows.axes]
 
     def origins(self, records: Any) -> np.ndarray:
-        """Return where windows are: one row each, with the position of the origin on each of ``axes``."""
+        """Return where windows are: one row each, with the position of the origin on each of ``axes``.
+
+        Args:
+            records: Record numbers, such as the ``indices`` of a batch.
+        """
         return self._windows.origins(self.indices(records))
+
+    def coords(self, records: Any, field: str | None = None) -> dict[str, np.ndarray]:
+        """Return the coordinates of the elements of windows, by axis: an array with one row for each record.
+
+        They are those of the file or, of an axis without coordinates, the positions of the elements; -1 is beyond an edge.
+
+        Args:
+            records: Record numbers, such as the ``indices`` of a batch.
+            field: The field whose windows are meant, if fields have windows of their own; None is the first one.
+        """
+        out = self._windows.outputs[0] if field is None else next((o for o in self._windows.outputs if o.field.name == field), None)
+        if out is None:
+            raise KeyError(f"{self.path}: no field {field!r}; there are: {', '.join(self.fields)}")
+        origins, found = self.origins(records), {}
+        for k, cut in enumerate(out.cuts):
+            if cut.axis is not None:
+                axis = self._windows.axes[cut.axis].name
+                places = self._windows.elements(out, k, origins)
+                values = self._values_of(axis)
+                found[axis] = places if values is None else _placed(values, places)
+        return found
+
+    def _values_of(self, axis: str) -> np.ndarray | None:
+        """Return the coordinates of an axis, None if the files have none."""
+        if axis not in self._read:
+            self._read[axis] = None
+            for part in self.parts_of:
+                if axis in part.coordinates():
+                    with part.coordinates()[axis]() as ds:
+                        self._read[axis] = np.array(next(iter(ds._records.values())))
+                    break
+        return self._read[axis]
+
+    def to_xarray(self, records: Any) -> Any:
+        """Return windows as an xarray.Dataset with their coordinates.
+
+        One window has the axes of the arrays. Several have an axis "record" first, and coordinates of two axes: ``time`` is over
+        ("record", "time_step").
+
+        Args:
+            records: A record number, a list of them, a slice, or a batch of a ``penstock.DataLoader`` over this view.
+        """
+        from .windows_xarray import of_windows
+
+        return of_windows(self, records)
 
     def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
         parts = [part.to_json(path) for part in self.parts_of]
@@ -411,46 +494,19 @@ class _Window(View):
         return ""
 
 
-class Derived(Records):
-    """A field of fixed size of a view. ``_fill`` copies records to an array, and ``_range`` returns consecutive ones."""
-
-    def __init__(self, field: Field, dtype: np.dtype, shape: tuple[int, ...], count: int) -> None:
-        self.field, self.dtype, self.shape = field, dtype, (count, *shape)
-        self._places = Places([Piece(0, 0, count)])
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            at = self._places.index(key)
-            return self._range(at, at + 1)[0]
-        return super().__getitem__(key)
-
-    def fill(self, records: np.ndarray, out: np.ndarray) -> None:
-        self._fill(records, out)
-
-    def prefetch(self, indices: Any) -> None:
-        """Do nothing: what the view is of reads ahead."""
-
-    def _part(self, k: int) -> np.ndarray:
-        return self._range(0, len(self))
-
-    def _slice(self, start: int, stop: int, step: int) -> np.ndarray:
-        if step < 0:
-            return self.take(np.arange(start, stop, step, dtype=np.int64))
-        return self._range(start, max(start, stop))[::step]
-
-    def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
-        raise NotImplementedError
-
-    def _range(self, start: int, stop: int) -> np.ndarray:
-        raise NotImplementedError
-
-
 class _Picked(Derived):
     """Some of the records of a field."""
 
     def __init__(self, base: Records, field: Field, rows: range | np.ndarray) -> None:
         super().__init__(field, base.dtype, base.shape[1:], len(rows))
         self._base, self._rows = base, rows
+        self.mapped = base.mapped
+
+    def region(self, box: tuple[slice, ...]) -> np.ndarray:
+        """Return a box of the array: a slice with a start and an end for each axis."""
+        if isinstance(self._rows, range):
+            return self._base.region((slice(self._rows.start + box[0].start, self._rows.start + box[0].stop), *box[1:]))
+        return super().region(box)
 
     def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
         self._base.take(_at(self._rows, records), out)
@@ -477,7 +533,7 @@ class _Joined(Derived):
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces) if pieces else np.empty((0, *self.shape[1:]), self.dtype)
 
 
-class _Windowed(Derived):
+class _Pieces(Derived):
     """Windows of a field."""
 
     def __init__(self, windows: Windows, out: Any, base: Records) -> None:
@@ -575,6 +631,14 @@ class _JoinedRagged(_DerivedRagged):
             out: Ragged = self._bases[k][a:b]
             return out
         return super()._between_records(start, stop)
+
+
+def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return values at places; beyond an edge NaN, of integers -1."""
+    out = values.take(np.maximum(places, 0))
+    if (places < 0).any():
+        out[places < 0] = np.nan if out.dtype.kind == "f" else -1
+    return out
 
 
 def _picked(base: Records | RaggedRecords, field: Field, rows: range | np.ndarray) -> Records | RaggedRecords:
@@ -729,7 +793,7 @@ class _Reader:
             if not isinstance(node.get("by"), dict):
                 raise Error('a window needs "by", an object with its sizes')
             over = node["window"] if isinstance(node["window"], list) else [node["window"]]
-            return _Window.of([self._source(part, depth + 1) for part in over], node["by"])
+            return Windowed.of([self._source(part, depth + 1) for part in over], node["by"])
         parts = [self._source(part, depth + 1) for part in node[kind]]
         if not parts:
             raise Error(f"{kind} of no datasets")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,19 +67,19 @@ class Windows:
         sizes = by.get("sizes") or {}
         if not sizes:
             raise Error("window: no axis has a size")
-        dims = {name: (by.get("dims") or {}).get(name) or [str(k) for k in range(len(shape))] for name, shape in shapes.items()}
+        dims = {name: (by.get("dims") or {}).get(name) or _axes_of(f.dims, len(shapes[name]), sizes) for name, f in fields.items()}
         for name, names in dims.items():
             if len(names) != len(shapes[name]):
                 raise Error(f"window: field {name!r} has {len(shapes[name])} axes, and dims names {len(names)}: {names}")
         outputs = by.get("outputs") or [{"name": n} for n, f in fields.items() if not f.ragged and any(d in sizes for d in dims[n])]
         if not outputs:
-            raise Error(f"window: no field has an axis of sizes ({', '.join(sizes)}); name the axes of fields in dims")
+            raise Error(f"window: no field has an axis of sizes ({', '.join(sizes)}); the axes of {_axes_in(dims)}; name them in dims if they have other names")
         for out in outputs:
             self._add(by, out, fields, shapes, dims)
         for what in ("sizes", "stride", "dilation", "offset", "pad"):
             for name in by.get(what) or {}:
                 if name not in [a.name for a in self.axes]:
-                    raise Error(f"window: {what} has the axis {name!r}, which no field of the records has with a size")
+                    raise Error(f"window: {what} has the axis {name!r}, which no field of the records has with a size; the axes of {_axes_in(dims)}")
         self._set_origins(by, group, records)
 
     def _add(self, by: Mapping[str, Any], out: Mapping[str, Any], fields: Mapping[str, Field], shapes: Any, dims: Any) -> None:
@@ -104,7 +104,7 @@ class Windows:
 
             size, dilation = own("sizes", by["sizes"][dim]), own("dilation", (by.get("dilation") or {}).get(dim, 1))
             cuts.append(Cut(self._axis(by, dim, length, size, dilation, own("lead", 0), k), length, size, dilation, own("lead", 0)))
-        self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes), of, cuts))
+        self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts))
 
     def _axis(self, by: Mapping[str, Any], name: str, length: int, size: int, dilation: int, lead: int, place: int) -> int:
         if size < 1 or dilation < 1:
@@ -234,33 +234,25 @@ class Windows:
         origins = self.origins(records)
         index = [self.elements(out, k, origins) for k in range(len(out.cuts))]
         for i in range(len(records)):
-            rows = index[0][i]
-            inside = rows[rows >= 0]
-            if not len(inside):
+            places = [elements[i] for elements in index]
+            known = [at[at >= 0] for at in places]
+            if not all(map(len, known)):
                 dst[i] = self.fill
                 continue
-            lo, hi = int(inside.min()), int(inside.max()) + 1
-            part = base[lo:hi]
-            places = [np.maximum(rows - lo, 0) if k == 0 else index[k][i] for k in range(len(out.cuts))]
-            beyond = [rows < 0 if k == 0 else index[k][i] < 0 for k in range(len(out.cuts))]
-            if hi - lo == len(rows) and not beyond[0].any() and (np.diff(rows) == 1).all():
-                places[0] = slice(None)  # type: ignore[call-overload]
-            if isinstance(places[0], slice) and all(c.axis is None for c in out.cuts[1:]):
-                dst[i] = part
-                continue
-            chosen = part[places[0]]
-            for k in range(1, len(out.cuts)):
-                if out.cuts[k].axis is not None:
-                    chosen = chosen.take(places[k], axis=k, mode="clip")
-            dst[i] = chosen
-            for k, missing in enumerate(beyond):
-                if missing.any():
-                    dst[(i, *[slice(None)] * k, missing)] = self.fill
+            box = tuple(slice(int(at.min()), int(at.max()) + 1) for at in known)
+            part = base.region(box)
+            for k, at in enumerate(places):
+                if len(at) != part.shape[k] or at[0] != box[k].start or (at[1:] - at[:-1] != 1).any():
+                    part = part.take(np.maximum(at - box[k].start, 0), axis=k, mode="clip")
+            dst[i] = part
+            for k, at in enumerate(places):
+                if len(known[k]) < len(at):
+                    dst[(i, *[slice(None)] * k, at < 0)] = self.fill
 
     def run(self, out: Output, base: Any, start: int, stop: int) -> np.ndarray | None:
         """Return windows [start, stop) as a view of the array, if they are: of whole consecutive records, at even distances."""
         c = out.cuts[0]
-        if start >= stop or c.axis is None or c.dilation != 1 or any(o.axis is not None for o in out.cuts[1:]) or len(self.axes) != 1:
+        if not base.mapped or start >= stop or c.axis is None or c.dilation != 1 or any(o.axis is not None for o in out.cuts[1:]) or len(self.axes) != 1:
             return None
         rows = self.elements(out, 0, self.origins(np.array([start, stop - 1], np.int64)))
         stride = self.axes[0].stride
@@ -271,6 +263,22 @@ class Windows:
             return None
         seen = np.lib.stride_tricks.sliding_window_view(part, c.size, axis=0)[::stride]
         return np.moveaxis(seen, -1, 1)
+
+
+def _axes_of(dims: Sequence[str], n: int, sizes: Mapping[str, Any]) -> list[str]:
+    """Return the names of n axes. One is known by its number if it has no name, if another one has the same, or if sizes has this number."""
+    known = dims if len(dims) == n else [""] * n
+    return [str(k) if not name or str(k) in sizes or list(known).count(name) > 1 else name for k, name in enumerate(known)]
+
+
+def _dims_of(axes: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the axes of windows, the first of which numbers these; none if there are only numbers."""
+    names = ["" if name.isdecimal() else name for name in axes]
+    return ("", *names) if any(names) else ()
+
+
+def _axes_in(dims: Mapping[str, Sequence[str]]) -> str:
+    return "; ".join(f"{name} has {', '.join(axes)}" for name, axes in dims.items())
 
 
 def described(

@@ -69,6 +69,8 @@ class PenstockBackend(BackendEntrypoint):
 
 def _dimensions(field: Field, ndim: int) -> tuple[str, ...]:
     names = {"C": "channel", "H": "y", "W": "x"}
+    if field.dims:
+        return (field.dims[0] or "record", *(axis or f"{field.name}_dim_{i}" for i, axis in enumerate(field.dims[1:], 1)))
     axes = [names[axis] for axis in field.layout] if len(field.layout) == ndim - 1 else [f"dim_{i}" for i in range(1, ndim)]
     return ("record", *(f"{field.name}_{axis}" for axis in axes))
 

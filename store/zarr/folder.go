@@ -134,7 +134,7 @@ func (f *folder) metadata(path string, text []byte) error {
 func (f *folder) array(c *layout.Column, g format.Grid, parts [][]layout.Column, k int) error {
 	field := f.manifest.Fields[c.Field]
 	path := c.Path()[1:]
-	text, err := format.EncodeArray(c.Spec, c.Rows, g, dimensions(field, c), attributes(field, c))
+	text, err := format.EncodeArray(c.Spec, c.Rows, g, dimensions(field, c, f.manifest.Fields), attributes(field, c))
 	if err != nil {
 		return err
 	}
@@ -175,15 +175,33 @@ func (f *folder) sums(path string, sums []uint32) error {
 }
 
 // dimensions names the axes of a column, as the Python package does for xarray: those of one array only have its name
-// in theirs, as arrays of a group share dimensions of one name.
-func dimensions(f store.Field, c *layout.Column) []string {
+// in theirs, as arrays of a group share dimensions of one name. An axis that has a name keeps it.
+func dimensions(f store.Field, c *layout.Column, all []store.Field) []string {
 	switch c.Part {
 	case layout.Offsets:
 		return []string{"offset"}
 	case layout.Values:
 		return append([]string{"row"}, axes(f.Name, f.Layout, c.Spec.Shape)...)
 	}
-	return append([]string{"record"}, axes(f.Name, f.Layout, c.Spec.Shape)...)
+	list := append([]string{"record"}, axes(f.Name, f.Layout, c.Spec.Shape)...)
+	for k := range f.Dims {
+		if k > 0 && f.Dims[k] != "" && ofOneLength(f, k, all) {
+			list[k] = f.Dims[k]
+		}
+	}
+	return list
+}
+
+// ofOneLength reports whether no axis of another length has the name that axis k of a field has.
+func ofOneLength(f store.Field, k int, all []store.Field) bool {
+	for _, g := range all {
+		for i := 1; i < len(g.Dims); i++ {
+			if g.Dims[i] == f.Dims[k] && (g.Shape[i-1] != f.Shape[k-1] || g.Name == f.Name && i != k) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func axes(name, layout string, shape tensor.Shape) (list []string) {

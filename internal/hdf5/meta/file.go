@@ -21,6 +21,7 @@ type File struct {
 	r       io.ReaderAt
 	lax     bool // see source
 	extents []source.Extent
+	scales  map[int64]string // the names of dimension scales, by the offset of their header
 }
 
 // maxBytes is the most metadata that Open reads, whatever the size of the file.
@@ -74,8 +75,12 @@ func (f *File) open() (*File, error) {
 		return nil, p.src.ErrorAt(source.ErrUnsupported, root.addr, "root group",
 			"more metadata than the limit for a file of %d bytes", f.Size)
 	}
+	f.scales = make(map[int64]string)
 	for d := range f.All() {
 		d.file = f
+		if d.IsScale() {
+			f.scales[d.HeaderAt] = path.Base(d.Path)
+		}
 	}
 	f.extents = source.TidyExtents(f.extents)
 	return f, nil

@@ -26,7 +26,7 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 	whole := make(map[string]bool) // columns that are all of a dataset of numbers
 	selection = append([]column.Selection(nil), selection...)
 	for _, d := range f.meta.Datasets() {
-		if len(selection) == 0 && IsDimension(d) {
+		if len(selection) == 0 && d.IsDimension() {
 			bad = append(bad, array.Rejection{Name: d.Path, Err: errors.New("a dimension of netCDF without values")})
 			continue
 		}
@@ -65,16 +65,6 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 	}
 	columns, err = array.Select(columns, selection)
 	return columns, bad, err
-}
-
-// IsDimension reports whether a dataset is there only to be the length of an axis.
-func IsDimension(d *meta.Dataset) bool {
-	a, ok := d.Attrs.Get("NAME")
-	if !ok {
-		return false
-	}
-	text, _ := a.Value.Text()
-	return strings.HasPrefix(text, "This is a netCDF dimension but not a netCDF variable")
 }
 
 // expand replaces a dataset of several columns in a selection by those.
@@ -191,6 +181,9 @@ func (p *part) plain() bool {
 func (f *File) whole(d *meta.Dataset, r Records, field source.Field) array.Column {
 	c := array.Column{Field: field, Count: d.Records()}
 	attributes(&c.Field, d)
+	if names := d.Dimensions(); len(names) == len(c.Field.Shape)+1 {
+		c.Field.Dims = names
+	}
 	layout := array.Fixed{Size: r.RecordBytes()}
 	c.Open = func() (array.Cursor, error) {
 		return layout.Cursor(NewStream(f.ctx, r, rowsPerRead(d), 0), c.Count), nil

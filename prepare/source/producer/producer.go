@@ -61,6 +61,7 @@ type field struct {
 	Layout    string       `json:"layout,omitempty"`
 	Image     string       `json:"image,omitempty"`
 	Instances string       `json:"instances,omitempty"`
+	Dims      []string     `json:"dims,omitempty"`
 	Classes   []string     `json:"classes,omitempty"`
 }
 
@@ -145,7 +146,7 @@ func (p *Producer) ReadFields() error {
 		if f.Ragged {
 			s = store.NewRagged(f.Name, f.DType, f.Shape...)
 		}
-		s.Content, s.Layout, s.Image, s.Instances = f.Content, f.Layout, f.Image, f.Instances
+		s.Content, s.Layout, s.Image, s.Instances, s.Dims = f.Content, f.Layout, f.Image, f.Instances, f.Dims
 		if len(f.Classes) > 0 {
 			s.Classes = f.Classes
 		}

@@ -95,6 +95,9 @@ func newColumn(ctx context.Context, path string, a *zarr.Array, pool *chunk.Pool
 	name := origin(path, a)
 	c := array.Column{Field: source.NumberField(source.FieldName(name), spec.DType, spec.Shape...), Count: a.Records()}
 	c.Field.Origin = name
+	if len(a.Dimensions) == len(spec.Shape)+1 && strings.Join(a.Dimensions, "") != "" {
+		c.Field.Dims = a.Dimensions
+	}
 	if c.Field.Spec.Validate() != nil {
 		return array.Column{}, fmt.Errorf("shape %v has no records of numbers", a.Shape)
 	}

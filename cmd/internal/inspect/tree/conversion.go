@@ -8,7 +8,6 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
-	"github.com/penstock/penstock/prepare/source/hdf5"
 )
 
 // Conversion is a command that converts datasets of an HDF5 file that cannot be mapped to a
@@ -121,7 +120,7 @@ func readableNodes(nodes []Node, meta *meta.File) (list []*Node) {
 			continue
 		}
 		d, err := meta.Dataset(n.Path)
-		if err != nil || d.Records() == 0 || hdf5.IsDimension(d) {
+		if err != nil || d.Records() == 0 || d.IsDimension() {
 			continue
 		}
 		if spec, err := d.Spec(); len(n.Storage.Fields) == 0 && (err != nil || spec.Validate() != nil) {

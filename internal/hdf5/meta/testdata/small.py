@@ -64,6 +64,23 @@ def paged(name):
         d[132100:132103] = 1
 
 
+def scales(f):
+    """What netCDF-4 writes for t2m(time, lat, lon) and for an axis without coordinates, and labels of h5py."""
+    for name, values in (("time", np.arange(6) * 6), ("lat", np.linspace(90, -90, 4)), ("lon", np.arange(5) * 72.0)):
+        f[name] = values
+        f[name].make_scale(name)
+    f["bands"] = np.zeros(2, ">f4")
+    f["bands"].make_scale("This is a netCDF dimension but not a netCDF variable.         2")
+    t2m = f.create_dataset("t2m", data=np.arange(120, dtype="f4").reshape(6, 4, 5), chunks=(2, 3, 3))
+    flag = f.create_dataset("g/flag", data=np.arange(12, dtype="i2").reshape(6, 2))
+    for d, names in ((t2m, ("time", "lat", "lon")), (flag, ("time", "bands"))):
+        for axis, name in zip(d.dims, names):
+            axis.attach_scale(f[name])
+    labeled = f.create_dataset("labeled", data=np.arange(48, dtype="u1").reshape(6, 4, 2))
+    labeled.dims[0].label = "step"
+    labeled.dims[1].attach_scale(f["lat"])
+
+
 paged(os.path.join(out, "small-new-paged.h5"))
 VERSIONS = {"old": ("earliest", "latest"), "new": ("latest", "latest")}
 
@@ -72,6 +89,10 @@ for label, libver in VERSIONS.items():
         name = os.path.join(out, "small-%s-%s.h5" % (label, part.__name__))
         with h5py.File(name, "w", libver=libver, userblock_size=512 if part is basic else None) as f:
             part(f)
+
+for label, libver in VERSIONS.items():
+    with h5py.File(os.path.join(out, "scales-%s.h5" % label), "w", libver=libver, userblock_size=512) as f:
+        scales(f)
 
 with h5py.File(os.path.join(out, "small-new-virtual.h5"), "w", libver="latest") as f:
     f.create_dataset("here", data=np.arange(4))

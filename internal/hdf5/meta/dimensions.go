@@ -1,0 +1,89 @@
+package meta
+
+import (
+	"path"
+	"strings"
+
+	"github.com/penstock/penstock/internal/hdf5/meta/heap"
+	"github.com/penstock/penstock/internal/hdf5/meta/source"
+)
+
+// Dimensions returns the names of the axes, as the HDF5 dimension scales specification has them: the label of an axis
+// (DIMENSION_LABELS) or, without one, the name of the first scale of the axis (DIMENSION_LIST), which is a dataset. A
+// scale of one axis has its own name. An axis without a name is ""; nil means that no axis has one.
+//
+// The attributes are notes of people: what cannot be read of them names no axis.
+func (d *Dataset) Dimensions() []string {
+	names := make([]string, len(d.Dims))
+	if a, ok := d.Attrs.Get("DIMENSION_LABELS"); ok {
+		if labels, ok := a.Value.Strings(); ok && len(labels) == len(names) {
+			copy(names, labels)
+		}
+	}
+	for axis, scale := range d.scales() {
+		if names[axis] == "" {
+			names[axis] = scale
+		}
+	}
+	if len(names) == 1 && names[0] == "" && d.IsScale() {
+		names[0] = path.Base(d.Path)
+	}
+	if strings.Join(names, "") == "" {
+		return nil
+	}
+	return names
+}
+
+// IsScale reports whether the dataset is a dimension scale: the coordinates of an axis of other datasets.
+func (d *Dataset) IsScale() bool {
+	a, ok := d.Attrs.Get("CLASS")
+	if !ok {
+		return false
+	}
+	text, _ := a.Value.Text()
+	return text == "DIMENSION_SCALE"
+}
+
+// IsDimension reports whether the dataset is a scale without values, as netCDF-4 has them for axes without coordinates.
+func (d *Dataset) IsDimension() bool {
+	a, ok := d.Attrs.Get("NAME")
+	if !ok || !d.IsScale() {
+		return false
+	}
+	text, _ := a.Value.Text()
+	return strings.HasPrefix(text, "This is a netCDF dimension but not a netCDF variable")
+}
+
+// scales returns the name of the first scale of each axis; nil if they cannot be read.
+func (d *Dataset) scales() (names []string) {
+	a, ok := d.Attrs.Get("DIMENSION_LIST")
+	if !ok || d.file == nil {
+		return nil
+	}
+	var err error
+	defer func() {
+		if err != nil {
+			names = nil
+		}
+	}()
+	defer guard(&err)
+	s := d.file.session(nil)
+	c := &source.Cursor{Src: s, B: a.Value.Raw, What: "dimension scales"}
+	if size := 8 + s.OffSize; len(a.Value.Raw) != size*len(d.Dims) {
+		return nil
+	}
+	heaps := heap.Globals{}
+	for range d.Dims {
+		n, addr, index := c.U32(), c.Addr(), c.U32()
+		name := ""
+		if n > 0 && addr != 0 && addr != source.Undef {
+			var p []byte
+			if p, err = heaps.Object(s, addr, index); err != nil {
+				return nil
+			}
+			name = d.file.scales[s.Abs((&source.Cursor{Src: s, B: p, What: "reference"}).Addr())]
+		}
+		names = append(names, name)
+	}
+	return names
+}

@@ -1,0 +1,164 @@
+"""Windows of HDF5 and Zarr files that other programs wrote: names of axes, coordinates, xarray."""
+
+import json
+import os
+import pickle
+import shutil
+import tempfile
+import unittest
+
+import numpy as np
+
+import penstock
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
+try:
+    import xarray
+except ImportError:
+    xarray = None
+try:
+    import zarr
+except ImportError:
+    zarr = None
+
+SHAPE = (30, 9, 12)
+T2M = np.random.default_rng(0).normal(size=SHAPE).astype("f4")
+COORDS = {"time": np.arange(30) * 6, "lat": np.linspace(90, -90, 9), "lon": np.arange(12) * 30.0}
+SIZES = {"time": 4, "lat": 3, "lon": 5}
+
+
+def write_hdf5(path, **options):
+    """Write what netCDF-4 does for t2m(time, lat, lon) and its coordinates."""
+    with h5py.File(path, "w") as f:
+        for name, values in COORDS.items():
+            f[name] = values
+            f[name].make_scale(name)
+        f["level"] = np.zeros(2, ">f4")
+        f["level"].make_scale("This is a netCDF dimension but not a netCDF variable.         2")
+        d = f.create_dataset("t2m", data=T2M, **options)
+        for axis, name in zip(d.dims, COORDS):
+            axis.attach_scale(f[name])
+
+
+def write_zarr(path, version):
+    """Write the same in the plainest Zarr: one chunk an array, and no codec."""
+    os.makedirs(path)
+    group = {"zarr_format": 3, "node_type": "group", "attributes": {}} if version == 3 else {"zarr_format": 2}
+    with open(os.path.join(path, "zarr.json" if version == 3 else ".zgroup"), "w") as f:
+        json.dump(group, f)
+    for name, values in {"t2m": T2M, **COORDS}.items():
+        dims = list(COORDS) if name == "t2m" else [name]
+        folder = os.path.join(path, name)
+        files = {}
+        if version == 3:
+            chunk = os.path.join("c", *["0"] * values.ndim)
+            files["zarr.json"] = {
+                "zarr_format": 3, "node_type": "array", "shape": values.shape, "data_type": values.dtype.name, "fill_value": 0, "attributes": {},
+                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": values.shape}}, "dimension_names": dims,
+                "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+            }  # fmt: skip
+        else:
+            chunk = ".".join(["0"] * values.ndim)
+            files[".zarray"] = {
+                "zarr_format": 2, "shape": values.shape, "chunks": values.shape, "dtype": values.dtype.str,
+                "compressor": None, "filters": None, "fill_value": 0, "order": "C",
+            }  # fmt: skip
+            files[".zattrs"] = {"_ARRAY_DIMENSIONS": dims}
+        os.makedirs(os.path.dirname(os.path.join(folder, chunk)))
+        for file, value in files.items():
+            with open(os.path.join(folder, file), "w") as f:
+                json.dump(value, f)
+        values.tofile(os.path.join(folder, chunk))
+
+
+class AxesTest(unittest.TestCase):
+    def setUp(self):
+        self.base = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.base)
+
+    def files(self):
+        """Yield the paths of files with the same values."""
+        if h5py is not None:
+            for name, options in (("mapped.nc", {}), ("chunked.nc", {"chunks": (3, 4, 5), "compression": "gzip"})):
+                write_hdf5(os.path.join(self.base, name), **options)
+                yield os.path.join(self.base, name)
+        for version in (2, 3):
+            path = os.path.join(self.base, f"v{version}.zarr")
+            write_zarr(path, version)
+            yield path
+
+    def check(self, view, records, batch):
+        for i, (time, lat, lon) in enumerate(view.origins(records).tolist()):
+            np.testing.assert_array_equal(batch["t2m"][i], T2M[time : time + 4, lat : lat + 3, lon : lon + 5])
+            for axis, at in (("time", time), ("lat", lat), ("lon", lon)):
+                np.testing.assert_array_equal(batch[axis][i], COORDS[axis][at : at + SIZES[axis]])
+
+    def test_names_of_files(self):
+        for path in self.files():
+            with self.subTest(path), penstock.open(path) as ds:
+                self.assertEqual(list(ds.fields), ["t2m", "time"])  # latitudes and longitudes are not of the records
+                self.assertEqual(ds.fields["t2m"].dims, ("time", "lat", "lon"))
+                with ds.windows(SIZES, coords=True) as view:
+                    self.assertEqual((len(view), view.axes), (27 * 7 * 8, ["time", "lat", "lon"]))
+                    records = np.random.default_rng(1).integers(0, len(view), 6)
+                    if not path.endswith(".zarr") or zarr is not None:
+                        self.check(view, records, view[records])
+                        self.check(view, records, pickle.loads(pickle.dumps(view))[records])
+                    with penstock.DataLoader(view, 64, shuffle=True, output="numpy") as loader:
+                        batch = next(iter(loader))
+                        self.check(view, batch.indices, batch)
+                with ds.windows({"0": 4, "1": 3, "lon": 5}, outputs={"t2m": {}}) as view:
+                    self.assertEqual((len(view), view.axes), (27 * 7 * 8, ["0", "1", "lon"]))
+                for sizes in ({"time": 4, "level": 2}, {"level": 2}):
+                    with self.assertRaisesRegex(penstock.Error, "level.*t2m has time, lat, lon; time has time"):
+                        ds.windows(sizes)
+                with self.assertRaisesRegex(penstock.Error, "axis 'level' is not one of sizes with coordinates in the file; there are: .*lat"):
+                    ds.windows(SIZES, coords=["level"])
+
+    def test_names_of_datasets(self):
+        path = os.path.join(self.base, "own")
+        with penstock.Writer(path, [penstock.Field("t2m", "float32", SHAPE[1:], dims=("time", "lat", "lon"))]) as w:
+            w.extend({"t2m": x} for x in T2M)
+        with penstock.open(path) as ds:
+            self.assertEqual(ds.fields["t2m"].dims, ("time", "lat", "lon"))
+            view = ds.windows({"lat": 3, "lon": 5})
+            self.assertEqual(view.fields["t2m"].dims, ("", "time", "lat", "lon"))
+            again = view.windows({"lat": 2})  # of windows
+            self.assertEqual(again["t2m"].shape[1:], (len(view), 30, 2, 5))
+            with penstock.DataLoader(view, 8, output="numpy") as loader:
+                np.testing.assert_array_equal(next(iter(loader))["t2m"][1], T2M[:, :3, 1:6])
+
+    def test_coordinates(self):
+        path = next(iter(self.files()))
+        outputs = {"past": {"of": "t2m"}, "future": {"of": "t2m", "sizes": {"time": 2}, "lead": {"time": 4}}}
+        with penstock.open(path) as ds, ds.windows({"time": 4, "lon": 5}, stride={"time": 3}, pad={"lon": "wrap"}, outputs=outputs) as view:
+            if path.endswith(".zarr") and zarr is None:
+                self.skipTest("no h5py and no zarr, which read coordinates")
+            for record in (0, len(view) - 1):
+                time, lon = view.origins([record])[0]
+                past, future = view.coords([record]), view.coords([record], "future")
+                np.testing.assert_array_equal(past["time"][0], COORDS["time"][time : time + 4])
+                np.testing.assert_array_equal(future["time"][0], COORDS["time"][time + 4 : time + 6])
+                np.testing.assert_array_equal(past["lon"][0], np.take(COORDS["lon"], range(lon, lon + 5), mode="wrap"))
+            if xarray is None:
+                self.skipTest("no xarray")
+            whole = xarray.DataArray(T2M, COORDS, list(COORDS))
+            one = view.to_xarray(7)
+            self.assertEqual(one["past"].dims, ("time", "lat", "lon"))
+            want = whole.sel(time=one["time"], lon=one["lon"])
+            np.testing.assert_array_equal(one["past"], want)
+            np.testing.assert_array_equal(one["future"], whole.sel(time=one["future_time"].values, lon=one["lon"]))
+            with penstock.DataLoader(view, 4, shuffle=True, output="numpy") as loader:
+                batch = next(iter(loader))
+                several = view.to_xarray(batch)
+                np.testing.assert_array_equal(several["record"], batch.indices)
+            for k in range(4):
+                want = whole.sel(time=several["time"][k].values, lon=several["lon"][k].values)
+                np.testing.assert_array_equal(several["past"][k], want)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,37 @@
+package store
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// recordAxes are the lengths of the arrays of a file that are not coordinates. An array of one axis that has the name
+// of this axis is its coordinates, as in netCDF.
+type recordAxes []int64
+
+func (r *recordAxes) add(dims []string, name string, records int64) {
+	if !isCoordinate(dims, name) {
+		*r = append(*r, records)
+	}
+}
+
+// isOther reports whether an array is the coordinates of an axis that is not the one of the records.
+func (r recordAxes) isOther(dims []string, name string, records int64) bool {
+	return isCoordinate(dims, name) && len(r) > 0 && !slices.Contains(r, records)
+}
+
+func isCoordinate(dims []string, name string) bool {
+	return len(dims) == 1 && dims[0] == path.Base(name)
+}
+
+// namedAxes returns the names of the axes of a field whose records have a shape, nil if there are none. A complex
+// number has an axis of its own, which is the last one.
+func namedAxes(dims []string, shape tensor.Shape) []string {
+	if len(dims) == 0 || len(dims) > len(shape)+1 || strings.Join(dims, "") == "" {
+		return nil
+	}
+	return append(slices.Clone(dims), make([]string, len(shape)+1-len(dims))...)
+}
