@@ -147,3 +147,31 @@ func HalfOf(f float32) Half {
 	mag -= 112 << 23
 	return sign | Half((mag+0xfff+mag>>13&1)>>13)
 }
+
+// Round returns the number of a type of floats that is nearest to f, ties to even; too large becomes an infinity. Of
+// other types it is f.
+func (d DType) Round(f float64) float64 {
+	switch d {
+	case Float16:
+		return float64(HalfOf(toOdd(f)).Float32())
+	case BFloat16:
+		return float64(BrainOf(toOdd(f)).Float32())
+	case Float32:
+		return float64(float32(f))
+	}
+	return f
+}
+
+// toOdd rounds to a float32 from which rounding once more gives what rounding f once does: the last bit
+// of one that is not exact is 1.
+func toOdd(f float64) float32 {
+	near := float32(f)
+	if float64(near) == f || f != f {
+		return near
+	}
+	bits := math.Float32bits(near)
+	if math.Abs(float64(near)) > math.Abs(f) {
+		bits--
+	}
+	return math.Float32frombits(bits | 1)
+}

@@ -3,40 +3,71 @@ package combine
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"sort"
 
+	"github.com/penstock/penstock/loader/filter"
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// rows are some records of a Source, in some order: a list of numbers, or runs of consecutive ones. The zero rows with
-// a length are all of them.
+// rows are some records of a Source, in some order: a list of numbers, runs of consecutive ones, or one bit for each
+// record of the Source. The zero rows with a length are all of them.
 type rows struct {
-	n      int
-	list   []int // numbers; or
+	n    int
+	list []int // numbers; or
+	set  *ranked
+	runs
+}
+
+// runs are runs of consecutive numbers.
+type runs struct {
 	firsts []int // the first number of each run,
 	ends   []int // and how many records the runs up to each have
+
+	// guide has, for each of the places that are multiples of 1<<shift, its run. It makes finding a run cost the same
+	// however many there are.
+	guide []uint32
+	shift uint
 }
 
 // shortRun is how many records a run must have on average, so that runs take less memory than numbers.
 const shortRun = 4
 
-// newRows returns records by number or by range [first, end) of n records.
-func newRows(n int, numbers []int, ranges [][2]int) (rows, error) {
-	if numbers != nil && ranges != nil {
-		return rows{}, errors.New("both Records and Ranges are given; give one")
+// newRows returns the records that a Select has of a Source of n.
+func newRows(n int, s Select) (rows, error) {
+	given := 0
+	for _, is := range []bool{s.Records != nil, s.Ranges != nil, s.Set != nil} {
+		if is {
+			given++
+		}
 	}
-	for i, r := range ranges {
+	if given > 1 {
+		return rows{}, errors.New("of Records, Ranges and Set more than one is given; give one")
+	}
+	for i, r := range s.Ranges {
 		if r[0] < 0 || r[1] < r[0] || r[1] > n {
 			return rows{}, fmt.Errorf("Ranges[%d] is [%d, %d); the Source has %d records", i, r[0], r[1], n)
 		}
 	}
-	if numbers == nil && ranges == nil {
+	switch {
+	case given == 0:
 		return rows{n: n}, nil
+	case s.Set != nil:
+		return rowsOfSet(n, s.Set)
+	case s.Records != nil:
+		return rowsOfNumbers(n, s.Records)
 	}
 	var r rows
-	for _, a := range ranges {
+	for _, a := range s.Ranges {
 		r.add(a[0], a[1]-a[0])
 	}
+	r.makeGuide(r.n)
+	return r, nil
+}
+
+// rowsOfNumbers returns the records of a list.
+func rowsOfNumbers(n int, numbers []int) (rows, error) {
+	var r rows
 	for i := 0; i < len(numbers); {
 		k := 1
 		for i+k < len(numbers) && numbers[i+k] == numbers[i]+k {
@@ -45,13 +76,59 @@ func newRows(n int, numbers []int, ranges [][2]int) (rows, error) {
 		if numbers[i] < 0 || numbers[i]+k > n {
 			return rows{}, fmt.Errorf("Records[%d] is in [%d, %d]; the Source has %d records", i, numbers[i], numbers[i]+k-1, n)
 		}
-		r.add(numbers[i], k)
+		if r.add(numbers[i], k); len(r.ends) > len(numbers)/shortRun {
+			return rows{n: len(numbers), list: numbers}, checkNumbers(n, numbers, i+k)
+		}
 		i += k
 	}
-	if numbers != nil && len(r.ends) > len(numbers)/shortRun {
-		return rows{n: r.n, list: numbers}, nil
-	}
+	r.makeGuide(r.n)
 	return r, nil
+}
+
+// checkNumbers reports a number from place i on that is not a record.
+func checkNumbers(n int, numbers []int, i int) error {
+	for ; i < len(numbers); i++ {
+		if uint(numbers[i]) >= uint(n) {
+			return fmt.Errorf("Records[%d] is in [%d, %d]; the Source has %d records", i, numbers[i], numbers[i], n)
+		}
+	}
+	return nil
+}
+
+// rowsOfSet returns the records of a Set, as what takes least memory.
+func rowsOfSet(n int, set *filter.Set) (rows, error) {
+	if set.Len() != n {
+		return rows{}, fmt.Errorf("Set is of %d records; the Source has %d", set.Len(), n)
+	}
+	count := countRuns(set.Words())
+	bytesOfBits, bytesOfRuns, bytesOfList := n/8, 20*count, 8*set.Count()
+	if bytesOfBits <= min(bytesOfRuns, bytesOfList) && n <= mostRanked {
+		return rows{n: set.Count(), set: newRanked(set.Words())}, nil
+	}
+	var r rows
+	if bytesOfList < bytesOfRuns {
+		r.n, r.list = set.Count(), make([]int, 0, set.Count())
+		for i := range set.All() {
+			r.list = append(r.list, i)
+		}
+		return r, nil
+	}
+	r.firsts, r.ends = make([]int, 0, count), make([]int, 0, count)
+	for i := range set.All() {
+		r.add(i, 1)
+	}
+	r.makeGuide(r.n)
+	return r, nil
+}
+
+// countRuns returns how many runs of consecutive bits are set.
+func countRuns(words []uint64) (n int) {
+	last := uint64(0) // the bit before
+	for _, w := range words {
+		n += bits.OnesCount64(w &^ (w<<1 | last))
+		last = w >> 63
+	}
+	return n
 }
 
 // add appends a run of k records. One that follows the last one makes that longer.
@@ -70,15 +147,58 @@ func (r *rows) add(first, k int) {
 }
 
 // start returns the place of the first record of a run.
-func (r *rows) start(run int) int {
+func (r *runs) start(run int) int {
 	if run == 0 {
 		return 0
 	}
 	return r.ends[run-1]
 }
 
+// makeGuide makes the guide of n places: about one entry a run.
+func (r *runs) makeGuide(n int) {
+	if len(r.ends) < 2 {
+		return
+	}
+	r.shift = uint(bits.Len(uint(n / len(r.ends))))
+	run := 0
+	for place := 0; place < n; place += 1 << r.shift {
+		for r.ends[run] <= place {
+			run++
+		}
+		r.guide = append(r.guide, uint32(run))
+	}
+}
+
+// find returns the run of a place.
+func (r *runs) find(place int) int {
+	if r.guide == nil {
+		return sort.SearchInts(r.ends, place+1)
+	}
+	k := place >> r.shift
+	run, last := int(r.guide[k]), len(r.ends)-1
+	if k+1 < len(r.guide) {
+		last = int(r.guide[k+1])
+	}
+	if last-run > mostSteps {
+		return run + sort.SearchInts(r.ends[run:last], place+1)
+	}
+	for r.ends[run] <= place {
+		run++
+	}
+	return run
+}
+
+// mostSteps is how many runs are looked at one after the other.
+const mostSteps = 8
+
+// number returns the record at a place.
+func (r *runs) number(place int) int {
+	run := r.find(place)
+	return r.firsts[run] + place - r.start(run)
+}
+
 // all reports whether every record is itself.
-func (r *rows) all() bool { return r.list == nil && r.ends == nil }
+func (r *rows) all() bool { return r.list == nil && r.ends == nil && r.set == nil }
 
 // at returns the number of the record at place i, and how many up to place end follow it one after the other.
 func (r *rows) at(i, end int) (record, n int) {
@@ -89,14 +209,17 @@ func (r *rows) at(i, end int) (record, n int) {
 			n++
 		}
 		return record, n
+	case r.set != nil:
+		record = r.set.number(i)
+		return record, r.set.following(record, end-i)
 	case r.all():
 		return i, end - i
 	}
-	k := sort.SearchInts(r.ends, i+1)
+	k := r.find(i)
 	return r.firsts[k] + i - r.start(k), min(r.ends[k], end) - i
 }
 
-// translate sets dst to the numbers of the records at some places.
+// translate appends to dst the numbers of the records at some places.
 func (r *rows) translate(dst, places []int) []int {
 	switch {
 	case r.all():
@@ -106,24 +229,28 @@ func (r *rows) translate(dst, places []int) []int {
 			dst = append(dst, r.list[i])
 		}
 		return dst
+	case r.set != nil:
+		for _, i := range places {
+			dst = append(dst, r.set.number(i))
+		}
+		return dst
 	}
 	for _, i := range places {
-		k := sort.SearchInts(r.ends, i+1)
-		dst = append(dst, r.firsts[k]+i-r.start(k))
+		dst = append(dst, r.number(i))
 	}
 	return dst
 }
 
 // id returns a digest of the records, the same however they were given.
 func (r *rows) id() string {
-	if r.list == nil {
+	if r.list == nil && r.set == nil {
 		return digest.Of(r.n, r.firsts, r.ends)
 	}
-	var runs rows
+	var as rows
 	for i := 0; i < r.n; {
 		first, n := r.at(i, r.n)
-		runs.add(first, n)
+		as.add(first, n)
 		i += n
 	}
-	return runs.id()
+	return as.id()
 }

@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/filter"
 	"github.com/penstock/penstock/tensor"
 )
 
 // Select says which records and fields of a Source a [View] has. The zero Select has all.
 type Select struct {
 	Records []int             // numbers, in any order, each as often as it shall come; or
-	Ranges  [][2]int          // ranges [first, end) of records; neither means all
+	Ranges  [][2]int          // ranges [first, end) of records; or
+	Set     *filter.Set       // those of [filter.Find], in ascending order; none of the three means all
 	Fields  []string          // the fields, in this order; none means all
 	Rename  map[string]string // new names, by the name in the Source
 }
@@ -34,7 +36,7 @@ func newSelect(src loader.Source, s Select) (*View, error) {
 		return nil, err
 	}
 	v := &View{t: table{kind: "select", parts: []member{m}}}
-	if v.t.rows, err = newRows(src.Len(), s.Records, s.Ranges); err != nil {
+	if v.t.rows, err = newRows(src.Len(), s); err != nil {
 		return nil, err
 	}
 	specs := src.Specs()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/filter"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -205,7 +206,7 @@ func TestViewsRefuse(t *testing.T) {
 	for want, s := range map[string]combine.Select{
 		"Records[1] is in [4, 4]; the Source has 4": {Records: []int{2, 4}},
 		"Ranges[0] is [2, 5)":                       {Ranges: [][2]int{{2, 5}}},
-		"both Records and Ranges":                   {Records: []int{}, Ranges: [][2]int{}},
+		"of Records, Ranges and Set more than one":  {Records: []int{}, Ranges: [][2]int{}},
 		`no field "z"; there are: x`:                {Fields: []string{"z"}},
 		`Rename has the field "z"`:                  {Rename: map[string]string{"z": "x"}},
 		`two fields have the name "x"`:              {Fields: []string{"x", "x"}},
@@ -219,5 +220,74 @@ func TestViewsRefuse(t *testing.T) {
 	}
 	if _, err := combine.NewZip(src, src2(t, 5)); err == nil || !strings.Contains(err.Error(), "source 1 has 5 records, and the first one has 4") {
 		t.Errorf("%v: 5 records beside 4", err)
+	}
+}
+
+// TestSets has the records of a Set be those of its numbers, whatever they are kept as, with the same identity.
+func TestSets(t *testing.T) {
+	kept := map[string]int{}
+	for seed := range uint64(60) {
+		r := random(t, seed)
+		n := r.IntN(3000)
+		if seed < 10 {
+			n = 200_000
+		}
+		words, numbers := make([]uint64, (n+63)/64), []int{}
+		rare, long := 1+r.IntN(300), 1+r.IntN(1+r.IntN(400))
+		for i := 0; i < n; i++ {
+			if r.IntN(rare) > 0 {
+				continue
+			}
+			for k := i; i < min(k+long, n); i++ {
+				words[i/64] |= 1 << (i % 64)
+				numbers = append(numbers, i)
+			}
+		}
+		src := combine.Func{Records: n, Fields: []tensor.Spec{{Name: "x", DType: tensor.Int64}}, Name: "some", Make: func(_ context.Context, record int, _ string, dst tensor.View) error {
+			tensor.As[int64](dst)[0] = int64(record)
+			return nil
+		}}
+		of := func(s combine.Select) *combine.View {
+			v, err := combine.NewSelect(src, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		v := of(combine.Select{Set: filter.NewSet(n, words)})
+		kept[combine.KindOfRows(v)]++
+		if v.Len() != len(numbers) || v.ID() != of(combine.Select{Records: numbers}).ID() {
+			t.Fatalf("%d records of identity %s, want %d of %s", v.Len(), v.ID(), len(numbers), of(combine.Select{Records: numbers}).ID())
+		}
+		if v.Len() == 0 {
+			continue
+		}
+		places := make([]int, 200)
+		for i := range places {
+			places[i] = r.IntN(v.Len())
+		}
+		got := make([]int64, len(places))
+		if err := v.Gather(t.Context(), "x", places, tensor.From(got).Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range places {
+			if int(got[i]) != numbers[p] {
+				t.Fatalf("record %d is %d, want %d", p, got[i], numbers[p])
+			}
+		}
+		a := r.IntN(v.Len())
+		b := a + r.IntN(min(300, v.Len()-a))
+		some, err := v.Slice("x", a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range tensor.As[int64](some) {
+			if int(x) != numbers[a+i] {
+				t.Fatalf("record %d of a slice is %d, want %d", a+i, x, numbers[a+i])
+			}
+		}
+	}
+	if len(kept) < 3 {
+		t.Errorf("records were kept as %v; the test wants bits, runs and numbers", kept)
 	}
 }

@@ -44,10 +44,12 @@ type Node struct {
 	ID      string `json:"id,omitempty"`    // that the dataset must have; "" is any
 	Split   string `json:"split,omitempty"` // of the dataset; "" is all
 
-	// Select has some records of a view: Records, in that order, or Ranges; neither means all.
+	// Select has some records of a view: Records, in that order, or Ranges, or those for which the expression Where
+	// holds, see package filter; none of the three means all.
 	Select  *Node             `json:"select,omitempty"`
 	Records *Numbers          `json:"records,omitempty"`
 	Ranges  [][2]int          `json:"ranges,omitempty"`
+	Where   string            `json:"where,omitempty"`
 	Rename  map[string]string `json:"rename,omitempty"` // names of fields, by those in the view
 
 	// Fields are those of a dataset or of what Select selects from, in their order; null means all.
@@ -146,7 +148,8 @@ func (n *Node) check(depth int) error {
 	}{
 		{"penstock", "the root", n.Penstock != ""}, {"version", "the root", n.Version != 0},
 		{"id", "dataset", n.ID != ""}, {"split", "dataset", n.Split != ""},
-		{"records", "select", n.Records != nil}, {"ranges", "select", n.Ranges != nil}, {"rename", "select", n.Rename != nil},
+		{"records", "select", n.Records != nil}, {"ranges", "select", n.Ranges != nil},
+		{"where", "select", n.Where != ""}, {"rename", "select", n.Rename != nil},
 		{"fields", "dataset or select", n.Fields != nil}, {"by", "window", n.By != nil},
 	} {
 		if p.is && !strings.Contains(p.of, kind) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/filter"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -186,6 +187,11 @@ func (d *Dataset) openSelect(ctx context.Context, n *Node, open openFunc) (opene
 	s := combine.Select{Ranges: n.Ranges, Fields: n.Fields, Rename: n.Rename}
 	if n.Records != nil {
 		if s.Records, err = n.Records.load(); err != nil {
+			return v, err
+		}
+	}
+	if n.Where != "" {
+		if s.Set, err = filter.Find(ctx, v.src, n.Where); err != nil {
 			return v, err
 		}
 	}

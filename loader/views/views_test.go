@@ -73,6 +73,8 @@ func TestOpen(t *testing.T) {
 		{`"dataset": "a"}`, "x", "[0 1 2 3 4 5]"},
 		{`"select": {"dataset": "a"}, "ranges": [[4, 6], [0, 1]]}`, "x", "[4 5 0]"},
 		{`"select": {"dataset": "a"}, "records": []}`, "x", "[]"},
+		{`"select": {"dataset": "a"}, "where": "x in ('2', '5') or x < 1"}`, "x", "[0 2 5]"},
+		{`"select": {"select": {"dataset": "both.view.json"}, "where": "x > 3"}, "where": "x != 5", "rename": {"x": "y"}}`, "y", "[4 13 10]"},
 		{`"select": {"dataset": "a"}, "records": "n.npy"}`, "x", "[3 1]"},
 		{`"select": {"dataset": "both.view.json"}, "ranges": [[5, 8]], "rename": {"x": "y"}}`, "y", "[5 13 10]"},
 		{`"zip": [{"select": {"dataset": "a"}, "records": [0, 1, 2, 5]}, {"select": {"dataset": "b"}, "fields": ["x"], "rename": {"x": "z"}}]}`, "z", "[10 11 12 13]"},
@@ -133,6 +135,9 @@ func TestRefused(t *testing.T) {
 		{head + `"dataset": "a", "id": "00"}`, `and had "00" when the view was made`},
 		{head + `"dataset": "self.view.json"}`, "more than 8 views, each in the file of another"},
 		{head + `"dataset": "missing"}`, "no such file"},
+		{head + `"dataset": "a", "where": "x > 1"}`, `"where" belongs to select, and not to dataset`},
+		{head + `"select": {"dataset": "a"}, "where": "y > 1"}`, "filter: column 1: there is no field \"y\"; known are x\n  y > 1\n  ^"},
+		{head + `"select": {"dataset": "a"}, "where": "x > 1", "ranges": [[0, 1]]}`, "of Records, Ranges and Set more than one is given"},
 		{head + `"select": {"dataset": "a"}, "ranges": [[0, 7]]}`, "the Source has 6 records"},
 		{head + strings.Repeat(`"select": {`, 40) + `"dataset": "a"` + strings.Repeat("}", 41), "nested deeper than 32"},
 	} {

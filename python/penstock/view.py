@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Union
 
@@ -15,6 +15,7 @@ import numpy as np
 from .batch import Batch
 from .errors import Error
 from .field import Field, chosen
+from .found import found
 from .ragged import Ragged, RaggedRecords, present
 from .records import Derived, Piece, Places, Records
 from .windows import Windows, described
@@ -100,6 +101,14 @@ class Source:
             rename: New names of fields, by the name that they have here.
         """
         return _Select.of(self, records, chosen(fields), rename)
+
+    def filter(self, where: str) -> View:
+        """Return a view of the records for which an expression holds: ``ds.filter("label = 'cat' and len(boxes) > 0")``.
+
+        The language is that of ``penstock inspect filter`` and of Go: see docs/views.md. Raise Error, which shows the place
+        in the expression, if it is not one, does not fit the fields, or has no value for a record.
+        """
+        return _Select.where(self, where)
 
     def zip(self, *others: Source) -> View:
         """Return a view of the fields of several datasets side by side: record i has what record i of each has.
@@ -280,8 +289,7 @@ class View(Source):
         return f"<penstock view: {len(self)} records of {fields}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        text = self.to_json(os.path.abspath)
-        return _again, (text, self.datasets()[0].opener)
+        return _again, (self.to_json(os.path.abspath), self.datasets()[0].opener, list(_computed(self)))
 
     def close(self) -> None:
         """Close the datasets that were opened for the view."""
@@ -319,14 +327,27 @@ class _Select(View):
         view._rows, view._names, view._new = rows, fields, new
         return view
 
+    @classmethod
+    def where(cls, base: Source, where: str, records: np.ndarray | None = None) -> View:
+        """Return the records for which an expression holds; those are they, if they are known."""
+        _check(base)
+        if not isinstance(where, str):
+            raise TypeError(f"filter({where!r:.60}): the expression is a str, such as \"label = 'cat'\"")
+        view = cls.of(base, found(base, where) if records is None else records, None, None)
+        view._where = where
+        return view
+
     _rows: range | np.ndarray
     _names: Sequence[str] | None
     _new: dict[str, str]
+    _where = ""
 
     def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
         base = self.parts_of[0]
         node: dict[str, Any] = {"select": base.to_json(path)}
-        if isinstance(self._rows, range):
+        if self._where:
+            node["where"] = self._where
+        elif isinstance(self._rows, range):
             if self._rows != range(len(base)):
                 node.update({"ranges": [[self._rows.start, self._rows.stop]]} if self._rows else {"records": []})
         else:
@@ -726,7 +747,7 @@ def _remove(path: str) -> None:
 
 
 #: The other keys of each kind of view.
-_KEYS = {"dataset": {"id", "split", "fields"}, "select": {"records", "ranges", "fields", "rename"}, "zip": set(), "concat": set(), "window": {"by"}}
+_KEYS = {"dataset": {"id", "split", "fields"}, "select": {"records", "ranges", "where", "fields", "rename"}, "zip": set(), "concat": set(), "window": {"by"}}
 
 
 def read(path: str, fields: Sequence[str] | None, opener: Opener, depth: int = 0) -> View:
@@ -750,16 +771,25 @@ def read(path: str, fields: Sequence[str] | None, opener: Opener, depth: int = 0
     return view
 
 
-def _again(node: dict[str, Any], opener: Opener) -> View:
-    """Make a view that was pickled."""
-    return _Reader(opener, str).view(node, None)
+def _again(node: dict[str, Any], opener: Opener, computed: Iterable[Any]) -> View:
+    """Make a view that was pickled, with what programs have computed for it."""
+    return _Reader(opener, str, computed=iter(computed)).view(node, None)
+
+
+def _computed(view: View) -> Iterable[Any]:
+    """Yield what programs have computed for a view and its parts, in the order in which a _Reader needs it."""
+    for part in view.parts_of:
+        if isinstance(part, View):
+            yield from _computed(part)
+    if isinstance(view, _Select) and view._where:
+        yield view._rows
 
 
 class _Reader:
     """Makes views of JSON."""
 
-    def __init__(self, opener: Opener, path: Callable[[str], str], depth: int = 0) -> None:
-        self._open, self._path, self._depth = opener, path, depth
+    def __init__(self, opener: Opener, path: Callable[[str], str], depth: int = 0, computed: Iterator[Any] | None = None) -> None:
+        self._open, self._path, self._depth, self._computed = opener, path, depth, computed
         self._opened: list[Any] = []
 
     def view(self, node: dict[str, Any], fields: Sequence[str] | None) -> View:
@@ -810,6 +840,12 @@ class _Reader:
 
     def _select(self, node: dict[str, Any], depth: int) -> View:
         base = self._source(node["select"], depth + 1)
+        where = node.get("where")
+        if where:
+            if node.get("records") is not None or node.get("ranges") is not None:
+                raise Error("of records, ranges and where more than one is given; give one")
+            view = _Select.where(base, where, next(self._computed) if self._computed else None)
+            return view if node.get("fields") is None and not node.get("rename") else view.select(fields=node.get("fields"), rename=node.get("rename"))
         numbers = node.get("records")
         if isinstance(numbers, str):
             numbers = np.load(self._path(numbers))

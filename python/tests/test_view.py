@@ -53,7 +53,7 @@ class TestView(unittest.TestCase):
 
     def random_view(self, r, depth):
         """Return a view of the fields x, y and t, and its model."""
-        kind = r.choice(["base", "select", "concat", "zip"])
+        kind = r.choice(["base", *3 * ["select", "concat", "zip"], "filter"])
         if depth == 0 or kind == "base":
             return r.choice(self.bases)
         base, m = self.random_view(r, depth - 1)
@@ -61,6 +61,10 @@ class TestView(unittest.TestCase):
             other, more = self.random_view(r, depth - 1)
             return base.concat(other), Model({name: m.records[name] + more.records[name] for name in m.records})
         n = len(m)
+        if kind == "filter":
+            k = r.randrange(99)
+            where = [i for i in range(n) if m.records["y"][i] < k or len(m.records["t"][i]) == 2]
+            return base.filter(f"y < {k} or len(t) = 2"), Model({name: [values[i] for i in where] for name, values in m.records.items()})
         if kind == "zip":
             order = [r.randrange(n) for _ in range(n)] if n else []
             left, right = base.select(fields=["x"]), base.select(order, fields=["y", "t"], rename={"y": "z"})
@@ -142,6 +146,42 @@ class TestView(unittest.TestCase):
         ds.select(slice(3, 20)).select([5, 1, 2], rename={"y": "z"}).save(path)
         with penstock.DataLoader(path, 3, output="numpy") as loader, self.assertRaisesRegex(penstock.Error, "dataset"):
             loader.load_state_dict(state)
+
+    def test_filters_resume_as_numbers(self):
+        """A loader of some records resumes on these, however they were chosen, in each rank."""
+        ds, m = self.bases[2]
+        path = os.path.join(self.folder.name, "some.view.json")
+        view = ds.filter("y between 20 and 80 and not sample(0.1, 3)")
+        view.save(path)
+        numbers = [int(i) for i in view._rows]
+        self.assertEqual(set(m.records["y"][i] for i in numbers) - set(range(20, 81)), set())
+        for rank in range(2):
+            options = {"batch_size": 3, "shuffle": True, "rank": rank, "world_size": 2, "output": "numpy", "seed": 5}
+            with penstock.DataLoader(path, **options) as loader:
+                batches = iter(loader)
+                next(batches)
+                state = loader.state_dict()
+                want = [batch.indices.tolist() for batch in batches]
+            with penstock.DataLoader(ds.select(numbers), **options) as loader:
+                loader.load_state_dict(state)
+                self.assertEqual([batch.indices.tolist() for batch in loader], want)
+            with penstock.DataLoader(ds.select(numbers[1:]), **options) as loader, self.assertRaisesRegex(penstock.Error, "dataset"):
+                loader.load_state_dict(state)
+
+    def test_filters_are_refused(self):
+        ds, _ = self.bases[0]
+        for where, message in (
+            ("y = ", r"filter: column 5: a value was expected, not the end\n  y = \n      \^"),
+            ("z = 1", 'there is no field "z"; known are x, y, t'),
+            ("t[3, 0] = 1", "record 0: index 3 of [0-3] rows of t"),
+            ("", "the expression is empty"),
+        ):
+            with self.subTest(where), self.assertRaisesRegex(penstock.Error, message):
+                ds.filter(where)
+        with self.assertRaisesRegex(TypeError, "the expression is a str"):
+            ds.filter(lambda record: True)
+        with mock.patch.dict(os.environ, {"PENSTOCK_FEED": "/nowhere/feed"}), self.assertRaisesRegex(penstock.Error, "there is no command '/nowhere/feed'"):
+            ds.filter("y = 1")
 
     def test_many_numbers_are_in_a_file(self):
         ds, m = self.bases[2]

@@ -119,7 +119,7 @@ func amongFloats(v value, t tensor.DType) bound[float64] {
 		return bound[float64]{nan: true}
 	}
 	finite := v.integer != nil || !math.IsInf(f, 0)
-	rounded := round(f, t)
+	rounded := t.Round(f)
 	if finite && math.IsInf(rounded, 0) {
 		largest := math.Copysign(largestOf[t], rounded)
 		return bound[float64]{at: largest, tie: cmp.Compare(0, rounded)}
@@ -131,31 +131,4 @@ func amongFloats(v value, t tensor.DType) bound[float64] {
 var largestOf = map[tensor.DType]float64{
 	tensor.Float16: 65504, tensor.BFloat16: float64(tensor.Brain(0x7f7f).Float32()), tensor.Float32: math.MaxFloat32,
 	tensor.Float64: math.MaxFloat64,
-}
-
-// round returns the number of a type that is nearest to f, ties to even.
-func round(f float64, t tensor.DType) float64 {
-	switch t {
-	case tensor.Float16:
-		return float64(tensor.HalfOf(toOdd(f)).Float32())
-	case tensor.BFloat16:
-		return float64(tensor.BrainOf(toOdd(f)).Float32())
-	case tensor.Float32:
-		return float64(float32(f))
-	}
-	return f
-}
-
-// toOdd rounds to a float32 from which rounding once more gives what rounding f once does: the last bit
-// of one that is not exact is 1.
-func toOdd(f float64) float32 {
-	near := float32(f)
-	if float64(near) == f {
-		return near
-	}
-	bits := math.Float32bits(near)
-	if math.Abs(float64(near)) > math.Abs(f) {
-		bits--
-	}
-	return math.Float32frombits(bits | 1)
 }

@@ -30,6 +30,8 @@ const examples = `  feed out/flat --socket /run/user/1000/feed
 type command struct {
 	datasets       []string
 	socket         string
+	where          string
+	finds          bool // --where is given
 	client         inherited
 	workers        int
 	quiet, version bool
@@ -41,12 +43,18 @@ func Command() *cobra.Command {
 	c := new(command)
 	cmd := cli.Command(&cobra.Command{
 		Use: "feed [flags] DATASET...", Short: "Hand batches to a training process", Long: long, Example: examples,
-		PreRunE: func(_ *cobra.Command, args []string) error { return c.check(args) },
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			c.finds = cmd.Flags().Changed("where")
+			return c.check(args)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.version {
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "feed %s, %s %s/%s\n", version.Version(), runtime.Version(), runtime.GOOS,
 					runtime.GOARCH)
 				return err
+			}
+			if c.finds {
+				return find(cmd.Context(), &c.cache, c.datasets[0], c.where, cmd.OutOrStdout())
 			}
 			return c.run(cmd.Context(), cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet))
 		},
@@ -57,6 +65,7 @@ func Command() *cobra.Command {
 	f.StringToIntVar(&c.client.files, "inherit", nil,
 		"with --fd: the client's open files, `NAME=N,...` of memory and arrays")
 	f.IntSliceVar(&c.client.functions, "functions", nil, "with --fd: descriptors `M,N...` for the client's functions")
+	f.StringVar(&c.where, "where", "", "write one bit a record to stdout: whether `EXPRESSION` holds, and exit")
 	f.IntVar(&c.workers, "workers", 0,
 		"`N` workers for clients that do not choose (default what makes their loops fastest)")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")
@@ -74,7 +83,12 @@ func (c *command) check(args []string) error {
 	if c.datasets = args; len(args) == 0 {
 		problems = append(problems, "it takes a DATASET, and there is none")
 	}
-	if (c.socket == "") == (c.client.fd < 0) {
+	if c.finds {
+		if c.socket != "" || c.client.fd >= 0 || len(args) > 1 {
+			problems = append(problems,
+				"--where is for one DATASET, without --socket and --fd; make a view of several, and name it")
+		}
+	} else if (c.socket == "") == (c.client.fd < 0) {
 		problems = append(problems, "--socket or --fd is required; in Python, penstock.DataLoader starts feed by itself")
 	}
 	problems = append(problems, c.client.check()...)

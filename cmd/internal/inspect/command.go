@@ -10,6 +10,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/cmd/internal/inspect/diff"
+	"github.com/penstock/penstock/cmd/internal/inspect/filter"
 	"github.com/penstock/penstock/cmd/internal/inspect/layout"
 	"github.com/penstock/penstock/cmd/internal/inspect/preview"
 	"github.com/penstock/penstock/cmd/internal/inspect/report"
@@ -40,6 +41,7 @@ const examples = `  inspect out/flat                             a summary
   inspect stats out/flat                       statistics and histograms of every value
   inspect report -o report.html out/flat       a page with samples, plots and checks
   inspect diff out/flat out/photos.h5          are they the same
+  inspect filter out/flat "labels = 0"         records by a condition
   inspect verify out/flat                      compare every record with its checksum
   inspect layout out/photos.h5                 where each part is in the file
   inspect view out/flat                        an HDF5 file for h5py over its .npy files
@@ -105,7 +107,7 @@ func Command() *cobra.Command {
 	}
 	cmd.PersistentPostRun = func(*cobra.Command, []string) { cache.Close() }
 	cmd.AddCommand(show.Command(), verify.Command(), layout.Command(), preview.Command(), diff.Command(), stats.Command(),
-		report.Command(), view.Command())
+		report.Command(), view.Command(), filter.Command())
 	return cmd
 }
 

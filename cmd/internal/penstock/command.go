@@ -44,7 +44,7 @@ func Command() *cobra.Command {
 var (
 	examplesOf = regexp.MustCompile(`(^|[\s(])((?:preprocess|inspect|loadbench|feed) )`)
 	namesOf    = regexp.MustCompile(
-		`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|status|normalize|cache|show|stats|preview|report|verify|diff|layout|view)\b))`)
+		`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|status|normalize|cache|show|stats|preview|report|verify|diff|filter|layout|view)\b))`)
 )
 
 // prefix makes the help of a program that of a subcommand: "name ..." becomes "penstock name ...", also in a pipe.

@@ -141,6 +141,9 @@ var layers = [][]place{
 		{"prepare/source/hdf5", "one kind of source, as arrays: files that other programs wrote"},
 	},
 	{
+		{"loader/filter", "records of a Source for which an expression holds; views and commands ask it, and it knows none of them"},
+	},
+	{
 		{"loader/combine", "Sources of slices and functions, and of other Sources"},
 		{"prepare/source/coco", "one kind of source, as objects on images"},
 		{"prepare/source/voc", "one kind of source, as objects on images"},
@@ -203,6 +206,7 @@ var layers = [][]place{
 		{"cmd/internal/inspect/tree", "the objects of an HDF5 file that another program wrote"},
 		{"cmd/internal/inspect/stats", "figures of all values"},
 		{"cmd/internal/inspect/diff", "whether two datasets are the same"},
+		{"cmd/internal/inspect/filter", "records of a dataset or a view for which an expression holds"},
 		{"cmd/internal/inspect/layout", "where each part is in a dataset's files"},
 		{"cmd/internal/inspect/verify", "whether the bytes are those that were written"},
 		{"cmd/internal/inspect/view", "an HDF5 file over the .npy files of a dataset"},
@@ -287,6 +291,7 @@ var public = map[string][]string{
 	"loader/sampler": {"golang.org/x/sys"},
 	"loader/views": {"github.com/disintegration/imaging", "github.com/edsrzf/mmap-go", "github.com/klauspost/compress", "github.com/pierrec/lz4/v4",
 		"golang.org/x/image", "golang.org/x/sys"},
+	"loader/filter":  {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"loader/combine": {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"loader":         {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"remote":         nil,

@@ -1,0 +1,176 @@
+// Package filter finds the records of a dataset for which an expression holds.
+package filter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/filter"
+	"github.com/penstock/penstock/loader/views"
+)
+
+const long = `Count the records for which an expression holds, list them, or write a view of them, which is
+a dataset for all commands and for Python. An expression compares fields with numbers, texts and
+the names of classes: see docs/views.md. No record is copied; preprocess writes those of a view out.`
+
+const examples = `  inspect filter out/flat "labels = 'circle' and mean(images) > 100"
+  inspect filter out/flat "labels in ('circle', 'square') and not sample(0.1)" -o most.view.json
+  inspect filter out/photos.h5 "sample(0.01, 7)" --numbers`
+
+// flags is the command line.
+type flags struct {
+	output        string
+	json, numbers bool
+}
+
+// Command returns the subcommand.
+func Command() *cobra.Command {
+	var f flags
+	cmd := cli.Command(&cobra.Command{
+		Use: "filter [flags] DATASET EXPRESSION", Short: "Find records by a condition", Long: long, Example: examples,
+		PreRunE: func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
+		RunE:    f.run,
+	})
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write a view of the records to `FILE`.view.json")
+	cmd.Flags().BoolVar(&f.numbers, "numbers", false, "print the numbers of the records, one on a line")
+	cli.JSONFlag(cmd, &f.json)
+	return cmd
+}
+
+func (f *flags) problems(args []string) (list []string) {
+	if len(args) != 2 || args[0] == "" {
+		list = append(list, fmt.Sprintf("needs two arguments, DATASET and EXPRESSION, not %d; quote an expression with "+
+			"spaces", len(args)))
+	}
+	if f.output != "" && !views.Is(f.output) {
+		list = append(list, fmt.Sprintf("-o %s: the name of a view ends with %s", f.output, views.Suffix))
+	}
+	if f.json && f.numbers {
+		list = append(list, "--json and --numbers print different things; give one")
+	}
+	return list
+}
+
+// Result is what was found.
+type Result struct {
+	Dataset string `json:"dataset"`
+	Where   string `json:"where"`
+	Found   int    `json:"found"`
+	Records int    `json:"records"` // of the dataset
+	View    string `json:"view,omitempty"`
+
+	set *filter.Set
+}
+
+func (f *flags) run(cmd *cobra.Command, args []string) error {
+	r, id, err := find(cmd.Context(), args[0], args[1])
+	if err != nil {
+		return err
+	}
+	if r.View = f.output; r.View != "" {
+		if err := r.write(id); err != nil {
+			return err
+		}
+	}
+	if f.numbers {
+		return cli.Screen(cmd.OutOrStdout(), r.list)
+	}
+	return cli.Print(cmd.OutOrStdout(), f.json, r, r.Render)
+}
+
+// find opens a dataset, whose identity it returns, too, and finds the records.
+func find(ctx context.Context, path, where string) (r *Result, id string, err error) {
+	where = strings.TrimSpace(where)
+	parsed, err := filter.Parse(where)
+	if err != nil {
+		return nil, "", err
+	}
+	ds, err := views.Open(ctx, path, views.Options{})
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { err = errors.Join(err, ds.Close()) }()
+	set, err := parsed.Find(ctx, ds.Source)
+	if err != nil {
+		return nil, "", err
+	}
+	if has, ok := ds.Source.(loader.Identifier); ok && !views.Is(path) {
+		id = has.ID()
+	}
+	return &Result{Dataset: path, Where: where, Found: set.Count(), Records: set.Len(), set: set}, id, nil
+}
+
+// write writes the view, with the path of the dataset relative to its folder.
+func (r *Result) write(id string) error {
+	to, err := filepath.Abs(filepath.Dir(r.View))
+	if err != nil {
+		return err
+	}
+	from, err := filepath.Abs(r.Dataset)
+	if err != nil {
+		return err
+	}
+	if from, err = filepath.Rel(to, from); err != nil {
+		return err
+	}
+	return cli.WriteFile(r.View, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		return e.Encode(&views.Node{Penstock: "view", Version: 1,
+			Select: &views.Node{Dataset: filepath.ToSlash(from), ID: id}, Where: r.Where})
+	})
+}
+
+// mostShown is how many numbers are printed for people.
+const mostShown = 10
+
+// Render prints the result for people.
+func (r *Result) Render(w io.Writer) error {
+	var b strings.Builder
+	share := ""
+	if r.Records > 0 {
+		share = fmt.Sprintf(" (%.3g %%)", 100*float64(r.Found)/float64(r.Records))
+	}
+	fmt.Fprintf(&b, "%s of %s%s\n", units.Count(int64(r.Found)), units.Counted(int64(r.Records), "record"), share)
+	shown := 0
+	for i := range r.set.All() {
+		if shown++; shown > mostShown {
+			b.WriteString(", ...")
+			break
+		}
+		separator := ", "
+		if shown == 1 {
+			separator = "  "
+		}
+		fmt.Fprintf(&b, "%s%d", separator, i)
+	}
+	if shown > 0 {
+		b.WriteByte('\n')
+	}
+	if r.View != "" {
+		fmt.Fprintf(&b, "view: %s\n", shell.Line(r.View))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// list prints the numbers of all records that were found.
+func (r *Result) list(w io.Writer) error {
+	for i := range r.set.All() {
+		if _, err := fmt.Fprintln(w, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}

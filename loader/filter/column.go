@@ -1,0 +1,63 @@
+package filter
+
+// kind says what values are.
+type kind int
+
+const (
+	truthKind    kind = iota
+	integerKind       // int64
+	unsignedKind      // uint64
+	floatKind         // float64
+	textKind
+)
+
+// value is that of a literal.
+type value struct {
+	kind  kind
+	bits  uint64 // of integerKind and unsignedKind
+	float float64
+	text  string
+	truth bool
+}
+
+// column is the values of the records of a block: those of one kind.
+type column struct {
+	one      bool    // the only value is that of all records
+	integers []int64 // of unsignedKind, the bits
+	floats   []float64
+	truths   []bool
+	texts    texts
+	offsets  []int64 // of lists: record i has the values [offsets[i], offsets[i+1])
+}
+
+// texts are texts one after the other: text i is data[offsets[i]:offsets[i+1]].
+type texts struct {
+	data    []byte
+	offsets []int64
+}
+
+func (t texts) at(i int) []byte { return t.data[t.offsets[i]:t.offsets[i+1]] }
+
+// step is from the value of a record to that of the next.
+func (c *column) step() int {
+	if c.one {
+		return 0
+	}
+	return 1
+}
+
+// literalColumn returns the only value of a literal.
+func literalColumn(v value) column {
+	c := column{one: true}
+	switch v.kind {
+	case truthKind:
+		c.truths = []bool{v.truth}
+	case integerKind, unsignedKind:
+		c.integers = []int64{int64(v.bits)}
+	case floatKind:
+		c.floats = []float64{v.float}
+	case textKind:
+		c.texts = texts{[]byte(v.text), []int64{0, int64(len(v.text))}}
+	}
+	return c
+}

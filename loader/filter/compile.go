@@ -1,0 +1,124 @@
+package filter
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/suggest"
+)
+
+// newCompiler returns the compiler for a Source.
+func newCompiler(ctx context.Context, src source) *compiler {
+	c := &compiler{ctx: ctx, src: src}
+	c.compile = c.expression
+	return c
+}
+
+// condition returns the expression of a whole filter, which is true or false for a record.
+func (c *compiler) condition(n *node) (expression, error) {
+	e, err := c.compile(n)
+	if err == nil {
+		err = wantTruth(e)
+	}
+	if err == nil && e.list {
+		err = failf(e.at, "this is a list of values a record; write any(...) or all(...) around it")
+	}
+	return e, err
+}
+
+// expression returns that of a node.
+func (c *compiler) expression(n *node) (expression, error) {
+	switch n.kind {
+	case literal:
+		return constantOf(n.at, n.value), nil
+	case fieldNode:
+		return c.field(n)
+	case call:
+		return c.call(n)
+	}
+	switch n.text {
+	case "in":
+		return c.in(n)
+	case "negate":
+		return c.negate(n)
+	}
+	args, err := c.all(n.args)
+	if err != nil {
+		return expression{}, err
+	}
+	switch n.text {
+	case "and", "or":
+		return junction(n, args[0], args[1])
+	case "not":
+		return negation(n, args[0])
+	case "+", "-", "*", "/":
+		return arithmetic(n, args[0], args[1])
+	}
+	return comparison(n, args[0], args[1])
+}
+
+// negate returns a number with the other sign.
+func (c *compiler) negate(n *node) (expression, error) {
+	if v := n.args[0].value; n.args[0].kind == literal && v.kind == unsignedKind && v.bits == 1<<63 {
+		return constantOf(n.at, value{kind: integerKind, bits: 1 << 63}), nil // the smallest integer
+	}
+	e, err := c.compile(n.args[0])
+	if err != nil {
+		return e, err
+	}
+	if e.kind == floatKind {
+		return arithmetic(n, constantOf(n.at, value{kind: floatKind, float: -1}), e, "*")
+	}
+	return arithmetic(n, constantOf(n.at, value{kind: integerKind}), e, "-")
+}
+
+// function is a function of the language.
+type function struct {
+	name        string
+	least, most int    // arguments
+	usage       string // for errors
+	compile     func(c *compiler, n *node) (expression, error)
+}
+
+// functions are all of them.
+var functions = []function{
+	{"len", 1, 1, "len(field)", (*compiler).length},
+	{"is_empty", 1, 1, "is_empty(field)", (*compiler).isEmpty},
+	{"is_nan", 1, 1, "is_nan(number)", (*compiler).isNaN},
+	{"starts_with", 2, 2, "starts_with(text, 'start')", (*compiler).textTest},
+	{"ends_with", 2, 2, "ends_with(text, 'end')", (*compiler).textTest},
+	{"contains", 2, 2, "contains(text, 'part')", (*compiler).textTest},
+	{"matches", 2, 2, "matches(text, 'expression')", (*compiler).textTest},
+	{"min", 1, 1, "min(values)", (*compiler).reduction},
+	{"max", 1, 1, "max(values)", (*compiler).reduction},
+	{"mean", 1, 1, "mean(values)", (*compiler).reduction},
+	{"any", 1, 1, "any(values > 0)", (*compiler).quantifier},
+	{"all", 1, 1, "all(values > 0)", (*compiler).quantifier},
+	{"sample", 1, 3, "sample(fraction, seed)", (*compiler).sample},
+}
+
+// call returns a function of its arguments.
+func (c *compiler) call(n *node) (expression, error) {
+	i := slices.IndexFunc(functions, func(f function) bool { return f.name == n.text })
+	if i < 0 {
+		names := make([]string, len(functions))
+		for k, f := range functions {
+			names[k] = f.name
+		}
+		if best := suggest.Closest(strings.ToLower(n.text), names); best != "" {
+			return expression{}, failf(n.at, "there is no function %q; did you mean %s?", n.text, best)
+		}
+		return expression{}, failf(n.at, "there is no function %q; there are: %s", n.text, strings.Join(names, ", "))
+	}
+	f := functions[i]
+	if len(n.args) < f.least || len(n.args) > f.most {
+		wanted := fmt.Sprintf("%d arguments", f.least)
+		if f.least == 1 {
+			wanted = "1 argument"
+		}
+		return expression{}, failf(n.at, "%s takes %s, not %d: write %s", f.name, wanted, len(n.args), f.usage)
+	}
+	return f.compile(c, n)
+}

@@ -1,0 +1,51 @@
+package filter
+
+import (
+	"context"
+	"slices"
+
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/tensor"
+)
+
+// sourceName is the field of source names, which a Source may know without having such a field.
+const sourceName = "source_name"
+
+// compiler makes expressions of nodes: it knows the fields of a Source.
+type compiler struct {
+	ctx context.Context
+	src source
+
+	compile func(n *node) (expression, error) // of any kind: a part asks for the parts that it has
+}
+
+func (c *compiler) all(nodes []*node) (list []expression, err error) {
+	for _, n := range nodes {
+		e, err := c.compile(n)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// spec returns the field of that name; an empty one for source names that are not in a field.
+func (c *compiler) spec(n *node) (tensor.Spec, error) {
+	specs := c.src.Specs()
+	if i := slices.IndexFunc(specs, func(s tensor.Spec) bool { return s.Name == n.text }); i >= 0 {
+		if specs[i].Ragged && c.src.can.Ragged == nil {
+			return tensor.Spec{}, failf(n.at,
+				"%s has records of variable length, and the Source is not a loader.RaggedSource", n.text)
+		}
+		return specs[i], nil
+	}
+	if n.text == sourceName && c.src.can.Named != nil {
+		return tensor.Spec{}, nil
+	}
+	names := make([]string, len(specs))
+	for i := range specs {
+		names[i] = specs[i].Name
+	}
+	return tensor.Spec{}, failf(n.at, "there is no field %q%s", n.text, suggest.Hint(n.text, names))
+}

@@ -1,0 +1,25 @@
+// Package filter finds the records of a Source for which an expression holds.
+//
+//	cats, err := filter.Find(ctx, ds, "label = 'cat' and len(boxes) > 0 and not is_nan(score)")
+//	...
+//	view, err := combine.NewSelect(ds, combine.Select{Set: cats})
+//
+// The language is the same here, in Python (Dataset.filter), on the command line (inspect filter) and in .view.json
+// files; docs/views.md describes it for users. From loosest to tightest:
+//
+//	or    and    not    = != < <= > >= in, not in, between    + -    * /    - (sign)    field[0]
+//
+// Names are those of fields, or of functions where a parenthesis follows; `in backticks` a name may be any text.
+// Texts are in single or double quotes; a quote in one is written twice. A label with classes is a number, and a
+// text where it meets one: label = 'cat'. Text is ordered by its bytes.
+//
+//	len(x) is_empty(x)                                  rows of a record, characters of a text
+//	starts_with(x, 'a') ends_with(x, 'a') contains(x, 'a') matches(x, 'a.*')   matches: RE2, anywhere in the text
+//	is_nan(x)
+//	min(x) max(x) mean(x) any(x) all(x)                 over the values of a record
+//	sample(0.1) sample(0.1, seed) sample(0.1, seed, x)  a tenth of the records, or of the values of x
+//
+// Logic has two values. Comparisons with NaN are false, but for !=, as in IEEE 754. An integer and a float compare
+// exactly. A fraction such as 0.1 that meets a field of a smaller type of floats is rounded to that type first.
+// Integers are computed in 64 bits, where an overflow is an error, floats in float64; a division is of floats.
+package filter

@@ -1,0 +1,50 @@
+package filter
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Error is an expression that is not one, that does not fit the fields of a Source, or that has no value for a record.
+type Error struct {
+	Text   string // the expression
+	At     int    // the byte in it that the Error is about
+	Reason string
+}
+
+// Column returns where the Error is in the expression, in characters from 1.
+func (e *Error) Column() int { return utf8.RuneCountInString(e.Text[:e.At]) + 1 }
+
+// Error names the position, and shows it below the line of the expression.
+func (e *Error) Error() string {
+	first := strings.LastIndexByte(e.Text[:e.At], '\n') + 1
+	line, _, _ := strings.Cut(e.Text[first:], "\n")
+	indent := strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r
+		}
+		return ' '
+	}, e.Text[first:e.At])
+	return fmt.Sprintf("filter: column %d: %s\n  %s\n  %s^", e.Column(), e.Reason, line, indent)
+}
+
+// failure is an Error of a place whose text is not known there.
+type failure struct {
+	at     int
+	reason string
+}
+
+func (f failure) Error() string { return f.reason }
+
+func failf(at int, format string, args ...any) error {
+	return failure{at, fmt.Sprintf(format, args...)}
+}
+
+// explain returns an error with the text that a failure is of.
+func explain(err error, text string) error {
+	if f, ok := err.(failure); ok {
+		return &Error{Text: text, At: f.at, Reason: f.reason}
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package filter
+
+import (
+	"math"
+	"slices"
+)
+
+// in returns whether a value is one of a list of constants.
+func (c *compiler) in(n *node) (expression, error) {
+	args, err := c.all(n.args)
+	if err != nil {
+		return expression{}, err
+	}
+	of, list := args[0], args[1:]
+	for i, e := range list {
+		if e.constant == nil {
+			return e, failf(e.at, "a list after in has numbers and texts; write x = %s or ...", n.args[i+1].text)
+		}
+		fits := e.number() && of.number() || e.kind == of.kind || e.kind == textKind && of.label()
+		if !fits {
+			return e, failf(e.at, "%s and %s cannot be compared", of.kindType, e.kindType)
+		}
+		if e.kind != list[0].kind && !(e.number() && list[0].number()) {
+			return e, failf(e.at, "the list has texts and numbers; write one kind")
+		}
+	}
+	var test expression
+	switch {
+	case of.label() && len(list) > 0 && list[0].kind == textKind:
+		return inClasses(n, of, list)
+	case of.kind == textKind:
+		test = inTexts(n, of, list)
+	case of.kind == truthKind:
+		test = inTruths(n, of, list)
+	case of.kind == floatKind:
+		test = inFloats(n, of, list)
+	default:
+		test = inIntegers(n, of, list)
+	}
+	return fold(test, of)
+}
+
+// inClasses returns whether a label is one of some classes.
+func inClasses(n *node, of expression, list []expression) (expression, error) {
+	table := make([]bool, len(of.classes))
+	for _, e := range list {
+		i := slices.Index(of.classes, e.constant.text)
+		if i < 0 {
+			return e, noClass(e.at, e.constant.text, of.classes)
+		}
+		table[i] = true
+	}
+	return lookup(n, of, answers{classes: table}), nil
+}
+
+func inTexts(n *node, of expression, list []expression) expression {
+	set := make(map[string]bool, len(list))
+	for _, e := range list {
+		set[e.constant.text] = true
+	}
+	return mapped(n.at, of, func(b *block, x column) []bool {
+		out := b.truths.take(len(x.texts.offsets) - 1)
+		for i := range out {
+			out[i] = set[string(x.texts.at(i))]
+		}
+		return out
+	})
+}
+
+func inTruths(n *node, of expression, list []expression) expression {
+	set := make(map[bool]bool, len(list))
+	for _, e := range list {
+		set[e.constant.truth] = true
+	}
+	return mapped(n.at, of, func(b *block, x column) []bool {
+		out := b.truths.take(len(x.truths))
+		for i, v := range x.truths {
+			out[i] = set[v]
+		}
+		return out
+	})
+}
+
+// inFloats returns whether a float is equal to one of some numbers.
+func inFloats(n *node, of expression, list []expression) expression {
+	set := make(map[float64]bool, len(list))
+	for _, e := range list {
+		v := *rounded(e, of.dtype).constant
+		f := v.float
+		switch v.kind {
+		case integerKind:
+			f = float64(int64(v.bits))
+		case unsignedKind:
+			f = float64(v.bits)
+		}
+		if v.kind == floatKind || orderFloat(int64(v.bits), v.kind == unsignedKind, f) == equal {
+			set[f] = true
+		}
+	}
+	return mapped(n.at, of, func(b *block, x column) []bool {
+		out := b.truths.take(len(x.floats))
+		for i, v := range x.floats {
+			out[i] = set[v]
+		}
+		return out
+	})
+}
+
+// inIntegers returns whether an integer is equal to one of some numbers.
+func inIntegers(n *node, of expression, list []expression) expression {
+	set := make(map[int64]bool, len(list)) // by their bits
+	for _, e := range list {
+		v := *e.constant
+		if v.kind == floatKind {
+			if v.float != math.Trunc(v.float) || v.float < -1<<63 || v.float >= 1<<64 {
+				continue
+			}
+			v.kind, v.bits = integerKind, uint64(int64(v.float))
+			if v.float >= 1<<63 {
+				v.kind, v.bits = unsignedKind, uint64(v.float)
+			}
+		}
+		if int64(v.bits) < 0 && v.kind != of.kind {
+			continue // a number below 0 among those without a sign, or one from 2^63 on among those with one
+		}
+		set[int64(v.bits)] = true
+	}
+	return mapped(n.at, of, func(b *block, x column) []bool {
+		out := b.truths.take(len(x.integers))
+		for i, v := range x.integers {
+			out[i] = set[v]
+		}
+		return out
+	})
+}

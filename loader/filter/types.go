@@ -1,0 +1,104 @@
+package filter
+
+import (
+	"math"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// kindType is the type of an expression: of the value that it has for a record, or of the list of values.
+type kindType struct {
+	kind    kind
+	list    bool         // any number of values
+	classes []string     // of a label: names of the values 0, 1, ...
+	dtype   tensor.DType // of the field that it is; Invalid if it is computed
+}
+
+func (t kindType) number() bool {
+	return t.kind == integerKind || t.kind == unsignedKind || t.kind == floatKind
+}
+
+// label reports whether values have names.
+func (t kindType) label() bool { return t.classes != nil }
+
+func (t kindType) String() string {
+	one := [...]string{"true or false", "a whole number", "a whole number", "a number", "a text"}[t.kind]
+	if t.label() {
+		one = "a label"
+	}
+	if t.list {
+		return "a list of values, each " + one
+	}
+	return one
+}
+
+// expression is a part of a filter that knows the fields of its Source.
+type expression struct {
+	kindType
+	at int
+
+	// constant is set if the value is the same for all records.
+	constant *value
+
+	// of returns the values of the records of a block. Those of records that are not active may be anything, and are never
+	// an error.
+	of func(b *block, active []bool) (column, error)
+}
+
+// constantOf returns an expression with the value of a literal.
+func constantOf(at int, v value) expression {
+	c := literalColumn(v)
+	return expression{kindType: kindType{kind: v.kind}, at: at, constant: &v,
+		of: func(*block, []bool) (column, error) { return c, nil }}
+}
+
+// fold computes an expression all of whose parts are constants.
+func fold(e expression, parts ...expression) (expression, error) {
+	for _, p := range parts {
+		if p.constant == nil {
+			return e, nil
+		}
+	}
+	b := &block{n: 1}
+	c, err := e.of(b, []bool{true})
+	if err != nil {
+		return e, err
+	}
+	v := value{kind: e.kind}
+	switch e.kind {
+	case truthKind:
+		v.truth = c.truths[0]
+	case integerKind, unsignedKind:
+		v.bits = uint64(c.integers[0])
+	case floatKind:
+		v.float = c.floats[0]
+	case textKind:
+		v.text = string(c.texts.at(0))
+	}
+	return constantOf(e.at, v), nil
+}
+
+// wantTruth reports an expression that is not true or false.
+func wantTruth(e expression) error {
+	switch {
+	case e.kind == truthKind:
+		return nil
+	case e.label():
+		return failf(e.at, "a label is not a condition; compare it, as in label = 'name'")
+	case e.kind == textKind:
+		return failf(e.at, "a text is not a condition; compare it, as in x = 'text'")
+	}
+	return failf(e.at, "a number is not a condition; compare it, as in x > 0")
+}
+
+// rounded returns a constant fraction as the type of a field has it, unless that type has no finite number for it.
+func rounded(e expression, t tensor.DType) expression {
+	if e.constant == nil || e.kind != floatKind {
+		return e
+	}
+	f := t.Round(e.constant.float)
+	if math.IsInf(f, 0) {
+		return e
+	}
+	return constantOf(e.at, value{kind: floatKind, float: f})
+}
