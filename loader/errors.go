@@ -110,7 +110,7 @@ func (e *Error) Error() string {
 		}
 	}
 	b.WriteString(e.Err.Error())
-	if e.located() && e.Name != "" {
+	if e.located() && e.Name != "" && !strings.Contains(e.Err.Error(), e.Name) {
 		fmt.Fprintf(&b, " (made of %s)", shell.Line(e.Name))
 	}
 	return b.String()

@@ -86,7 +86,8 @@ func (l *records) stampSamples(ctx context.Context, h *stamps) error {
 	return nil
 }
 
-// stampFiles enters the files of the source. A table that names image files is stamped with its folder, which has them.
+// stampFiles enters the files of the source, and those that rows of a table name. Of a table in a bucket, that is the
+// folder which has them, as it is one listing.
 func (l *records) stampFiles(ctx context.Context, h *stamps) error {
 	files, err := source.Files(l.path)
 	if err != nil {
@@ -94,12 +95,49 @@ func (l *records) stampFiles(ctx context.Context, h *stamps) error {
 	}
 	named := slices.Contains([]string{"csv", "jsonl", "coco"}, l.info.Kind) &&
 		slices.ContainsFunc(l.info.Fields, func(f source.Field) bool { return f.IsBytes() })
+	rows := named && l.info.Kind != "coco" && !vfs.Mounted(l.path)
 	for _, file := range files {
-		if info, err := vfs.Stat(file); named && err == nil && !info.IsDir() {
+		if info, err := vfs.Stat(file); named && !rows && err == nil && !info.IsDir() {
 			file = filepath.Dir(file)
 		}
 		if err := stampTree(ctx, h, file, filepath.Dir(l.path)); err != nil {
 			return err
+		}
+	}
+	if rows {
+		return l.stampNamed(ctx, h)
+	}
+	return nil
+}
+
+// stampNamed enters the files that samples name.
+func (l *records) stampNamed(ctx context.Context, h *stamps) error {
+	var scratch source.Values
+	for i := range l.listing.len() {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		sample, err := l.listing.sample(i)
+		if err != nil {
+			return err
+		}
+		row, ok := sample.Data.(source.Naming)
+		if !ok {
+			continue
+		}
+		files, err := row.Files(&scratch)
+		if err != nil {
+			continue // a bad row, which the table's own stamp has
+		}
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err != nil {
+				fmt.Fprintf(h, "%q cannot be read\n", file)
+				continue
+			}
+			if err := stamp(h, file, info); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -110,6 +110,14 @@ type Data interface {
 	Read(v *Values) error
 }
 
+// Naming is Data that is read from files which it names.
+type Naming interface {
+	Data
+
+	// Files returns the paths of the files. v is for scratch memory.
+	Files(v *Values) ([]string, error)
+}
+
 // Parted is Data with values that are known without a read of the others, and that need no conversion.
 type Parted interface {
 	Data

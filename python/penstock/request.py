@@ -84,7 +84,7 @@ class Request:
         _valid(signature)
         options: dict[str, Any] = {
             "batch_size": batch_size, "num_workers": 0 if workers is None else max(1, workers), "slots": _slots(given.prefetch_factor, workers or 1), "rank": rank, "world_size": world_size,
-            "seed": seed, "fields": of.fields, "split": of.split or "", "splits": _shares(given.splits),
+            "seed": seed, "fields": of.fields, "split": of.split or "", "splits": _shares(given.splits, of.split),
             "prepare": _prepare(given.prepare),
             "drop_last": implied.get("drop_last", drop_last), "in_order": signature.in_order,
             "filters": to_json(given.filters), "timeout": float(signature.timeout),
@@ -327,12 +327,14 @@ def _prepare(prepare: str) -> str:
     return prepare
 
 
-def _shares(splits: Mapping[str, float] | None) -> str:
+def _shares(splits: Mapping[str, float] | None, split: str | None) -> str:
     """Return shares of splits as text."""
     if splits is None:
         return ""
     if not isinstance(splits, Mapping):
         raise TypeError(f'splits is {splits!r:.60}; it is a dict of shares: {{"train": 0.8, "val": 0.2}}')
+    if split is None:
+        raise ValueError(f"splits is {splits!r:.60} and split is None, which is all samples; give split= one of its names as well")
     return ",".join(f"{name}={share}" for name, share in splits.items())
 
 

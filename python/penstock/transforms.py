@@ -430,7 +430,11 @@ class ConvertBoundingBoxFormat(Transform):
 
 @dataclass(frozen=True)
 class ClampKeyPoints(Transform):
-    """Brings keypoints outside of the image to its edge. Those that are not labeled stay as they are."""
+    """Brings keypoints outside of the image to its edge. Those that are not labeled stay as they are.
+
+    Example:
+        ``ClampKeyPoints()``
+    """
 
 
 @dataclass(frozen=True)
@@ -1109,6 +1113,9 @@ class PadToLargest(BatchTransform):
         fill: The value of images there, after all transforms.
         mask_fill: That of masks: 255 is the class that losses ignore. Masks of instances have 0.
         field: The images; None means all that have transforms.
+
+    Example:
+        ``PadToLargest(multiple_of=32)``
     """
 
     multiple_of: int = 1

@@ -130,6 +130,8 @@ class TestRawSamples(Raw):
         self.assertEqual(sum(len(b) for _, b in self.batches(photos, 1, on_error="backfill")), 20)
         with self.assertRaisesRegex(penstock.Error, "crop|RandomResizedCrop|one size"):
             self.batches(photos, transforms=[ToTensor()])
+        with self.assertRaisesRegex(ValueError, "splits is.*split is None.*give split="):
+            self.loader(photos, splits={"train": 0.8, "val": 0.2})
         with self.assertRaisesRegex(penstock.Error, "raw samples have no checksums"):
             self.loader(photos, verify="always")
 
@@ -233,6 +235,25 @@ class TestCache(Raw):
         self.photos(30)
         want = self.batches(photos, 1)
         self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
+
+    def test_a_table_of_images_next_to_its_cache(self):
+        photos = self.photos()
+        names = sorted(os.path.relpath(p, self.folder) for p in glob.glob(os.path.join(photos, "*", "*.bmp")))
+        with open(self.path("photos.csv"), "w") as f:
+            f.write("image,label\n" + "".join(f"{name},{i % 3}\n" for i, name in enumerate(names)))
+        want = self.batches(self.path("photos.csv"), 1)
+        self.same(self.batches(self.path("photos.csv"), 1, prepare="encoded", cache_dir=self.cache), want)
+        before = self.cached()
+        self.assertEqual(len(before), 1)
+        with open(self.path("notes.txt"), "w"):
+            pass  # a file that the table does not name
+        self.batches(self.path("photos.csv"), 1, prepare="encoded", cache_dir=self.cache)
+        self.assertEqual(self.cached(), before)
+        with open(os.path.join(self.folder, names[0]), "wb") as f:
+            f.write(photo(99, (50, 50)))
+        want = self.batches(self.path("photos.csv"), 1)
+        self.same(self.batches(self.path("photos.csv"), 1, prepare="encoded", cache_dir=self.cache), want)
+        self.assertNotEqual(self.cached(), before)
 
     def test_a_source_that_changes_during_an_epoch(self):
         photos = self.photos(60)

@@ -99,6 +99,14 @@ func (p *Progress) Warn(text string) {
 	if p.quiet || last != 0 && now-last < int64(warnEvery) || !p.warned.CompareAndSwap(last, now) {
 		return
 	}
+	p.Print(text)
+}
+
+// Print prints a line as Warn does, however many come.
+func (p *Progress) Print(text string) {
+	if p.quiet {
+		return
+	}
 	if p.json {
 		Event{Warning: text}.write(p.out)
 		return

@@ -164,7 +164,7 @@ func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split
 	progress.End()
 	if err == nil {
 		err = rawcache.Keep(ctx, src, rawcache.Options{Dir: c.Dir, Limit: c.Size, Mode: o.Prepare, Fields: fields,
-			Warn: warn, Progress: progress})
+			Warn: progress.Print, Progress: progress})
 		if err != nil {
 			return nil, errors.Join(err, src.Close())
 		}

@@ -314,16 +314,22 @@ func (t *Type) SetClasses(g *Guess, names map[string]bool) error {
 	return nil
 }
 
+// FilePath returns the path of the file that a cell names, which is relative to the folder of its table.
+func FilePath(cell, dir string) string {
+	path := filepath.FromSlash(cell)
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
 // putFile makes a file's bytes the value of a field.
 func putFile(v *source.Values, field int, path string, dir source.Confinement) error {
 	if strings.Contains(path, "://") {
 		return source.ValueError("%q is a URL; download the files first", source.Clip(path))
 	}
 	given := filepath.FromSlash(path)
-	path = given
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir.Dir, path)
-	}
+	path = FilePath(path, dir.Dir)
 	b, err := v.Buffer(field)[:0], dir.Check(path)
 	if err == nil {
 		b, err = source.File(path).Bytes(b)

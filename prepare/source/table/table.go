@@ -227,6 +227,39 @@ func (t *table) late(name string) error {
 // Read implements Data.
 func (r *tableRow) Read(v *source.Values) error {
 	t := r.file.table
+	cells, err := r.cells(v)
+	if err != nil {
+		return err
+	}
+	dir := source.Confinement{Dir: filepath.Dir(r.file.name), Outside: t.outside}
+	for i, c := range t.columns {
+		if err := c.put(v, i, cells[:len(c.from)], dir); err != nil {
+			return err
+		}
+		cells = cells[len(c.from):]
+	}
+	return nil
+}
+
+// Files implements source.Naming: they are the images that the row names.
+func (r *tableRow) Files(v *source.Values) ([]string, error) {
+	cells, err := r.cells(v)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, c := range r.file.table.columns {
+		if !c.concat && c.typ.Kind == column.ImagePath && !cells[0].Missing() {
+			files = append(files, column.FilePath(cells[0].Text, filepath.Dir(r.file.name)))
+		}
+		cells = cells[len(c.from):]
+	}
+	return files, nil
+}
+
+// cells returns the cells of the fields' columns, one after the other, which are valid until the next call.
+func (r *tableRow) cells(v *source.Values) ([]column.Cell, error) {
+	t := r.file.table
 	cells := scratchCells(v, t.width)
 	var late error
 	err := t.format.each(r, func(i int, column string, c column.Cell) {
@@ -238,17 +271,7 @@ func (r *tableRow) Read(v *source.Values) error {
 			cells[k] = c
 		}
 	})
-	if err = cmp.Or(err, late); err != nil {
-		return err
-	}
-	dir := source.Confinement{Dir: filepath.Dir(r.file.name), Outside: t.outside}
-	for i, c := range t.columns {
-		if err := c.put(v, i, cells[:len(c.from)], dir); err != nil {
-			return err
-		}
-		cells = cells[len(c.from):]
-	}
-	return nil
+	return cells, cmp.Or(err, late)
 }
 
 // scratchCells returns n empty cells that are valid until the next call.

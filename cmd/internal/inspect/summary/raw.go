@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/prepare/raw"
@@ -56,25 +57,27 @@ func (r *Raw) Render(w io.Writer) error {
 		t.Add("ignored", units.Counted(r.Ignored, "other file"))
 	}
 	b.WriteString(t.String())
-	b.WriteString("\nFIELDS\n")
-	fields := cli.Table{Indent: 2}
-	for _, f := range r.Fields {
-		shape, about := f.Shape.String(), strings.TrimSpace(f.Content+" "+f.Layout)
-		if f.Ragged {
-			shape += " rows"
-		}
-		if f.Classes != nil {
-			about = units.Count(int64(len(f.Classes))) + " classes: " + shell.Line(source.Enumerate(f.Classes, 5))
-		}
-		fields.Add(f.Name, f.DType.String(), shape, about)
-	}
-	b.WriteString(fields.String())
+	b.WriteString(fieldsText(r.Fields))
 	for _, h := range r.Hints {
 		fmt.Fprintf(&b, "\nnote: %s\n", shell.Line(h))
 	}
 	fmt.Fprintf(&b, "\nIt can be loaded as it is; to make a dataset of it, run: %s\n", r.preparing())
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// fieldsText returns the table of the fields of a source that has no sizes: their types, shapes and classes.
+func fieldsText(fields []store.Field) string {
+	t := cli.Table{Indent: 2}
+	t.Add("", "type", "shape", "")
+	for _, f := range fields {
+		classes := ""
+		if f.Classes != nil {
+			classes = units.Count(int64(len(f.Classes))) + " classes: " + shell.Line(source.Enumerate(f.Classes, 5))
+		}
+		t.Add(shell.Line(f.Name), f.DType.String(), dataset.ShapeText(f.Spec), classes)
+	}
+	return "\nFields\n" + t.String()
 }
 
 // preparing returns the command that makes a dataset of the source, in this folder.

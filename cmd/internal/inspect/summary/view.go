@@ -57,16 +57,7 @@ func (v *View) Render(w io.Writer) error {
 		t.Add("of", shell.Line(path))
 	}
 	b.WriteString(t.String())
-	b.WriteString("\nFIELDS\n")
-	fields := cli.Table{Indent: 2}
-	for _, f := range v.Fields {
-		shape := f.Shape.String()
-		if f.Ragged {
-			shape += " rows"
-		}
-		fields.Add(f.Name, f.DType.String(), shape, strings.TrimSpace(f.Content+" "+f.Layout))
-	}
-	b.WriteString(fields.String())
+	b.WriteString(fieldsText(v.Fields))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
