@@ -17,8 +17,8 @@ type Confinement struct {
 }
 
 // ErrOutside is the error of files outside.
-var ErrOutside = errors.New("it is outside of the source's folder; if you trust the source, prepare it with --outside, " +
-	"in Python preprocess(outside=True)")
+var ErrOutside = errors.New("it is outside of the source's folder; " +
+	"if you trust the source, prepare it with --outside, in Python preprocess(outside=True)")
 
 // Check returns the error of a file that is outside, by its path or by where links lead. Files of buckets have no
 // links. Missing or unreadable files are the error of opening them.

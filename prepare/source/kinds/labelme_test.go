@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/penstock/penstock/prepare/source"
 )
 
 func TestLabelMe(t *testing.T) {
@@ -27,7 +29,7 @@ func TestLabelMe(t *testing.T) {
 		"labels/c.json: masks: object 0: a point has no area",
 		`labels/d.json: shape "dog": is of the unknown type "star"`,
 		"labels/e.json: is not a JSON file of LabelMe: it has no shapes and imagePath",
-		"labels/f.json: file "+filepath.ToSlash(filepath.Join(root, "..", "a.png"))+": it is outside of the source's folder; --outside reads such files, if you trust the source",
+		"labels/f.json: file "+filepath.ToSlash(filepath.Join(root, "..", "a.png"))+": "+source.ErrOutside.Error(),
 	)
 	if got := classesOf(info); !slices.Equal(got, []string{"cat", "dog"}) {
 		t.Errorf("classes %q", got)
