@@ -110,7 +110,11 @@ func exampleInputs(t *testing.T) string {
 	for i := range 784 {
 		pixels, numbers = append(pixels, fmt.Sprint("pixel", i)), append(numbers, fmt.Sprint(i%256))
 	}
+	windows := func(first, end int) string {
+		return fmt.Sprintf(`{"penstock": "view", "version": 1, "window": {"dataset": "out/flat"}, "by": {"sizes": {"0": 2}, "within": [[%d, %d]]}}`+"\n", first, end)
+	}
 	files := map[string]string{
+		"train.view.json": windows(0, 60), "val.view.json": windows(60, 80), "test.view.json": windows(80, 100),
 		"photos.csv":     "file,boxes\nfiles/000.jpg,\"[[1,2,3,4],[5,6,7,8]]\"\nfiles/001.jpg,[]\n",
 		"half.view.json": `{"penstock": "view", "version": 1, "select": {"dataset": "out/flat"}, "ranges": [[0, 100]]}` + "\n",
 		"train.json":     `[{"op": "RandomResizedCrop", "size": [16, 16]}, {"op": "RandomHorizontalFlip"}]` + "\n",

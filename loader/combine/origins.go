@@ -17,9 +17,11 @@ type origins struct {
 	axes  []axis
 	table [][]int // nil for a grid
 
-	// Of the axis of groups and ranges, -1 if there is none: its runs, and the origins in those up to each.
+	// Of the axis of groups and ranges, -1 if there is none: its runs, the elements that windows of each may have, and the
+	// origins in those up to each.
 	runAxis int
 	runs    [][2]int
+	reach   [][2]int
 	ends    []int
 	firsts  []int // the first origin of each run
 }
@@ -77,10 +79,25 @@ func (a *axis) grid(lo, hi int) (first, count int) {
 	return first, (end-first-1)/a.stride + 1
 }
 
+// gridOfLabels is grid, in elements [lo, hi), of windows whose labels are in a run.
+func (a *axis) gridOfLabels(run [2]int, lo, hi int) (first, count int) {
+	if a.pad == "" {
+		lo, hi = lo+max(0, -a.least), hi-max(0, a.most)
+	}
+	first, end := max(lo, run[0]-a.from)+a.offset, min(hi, run[1]-a.to)
+	if first >= end {
+		return first, 0
+	}
+	return first, (end-first-1)/a.stride + 1
+}
+
 // countRuns returns how many origins the runs have.
 func (o *origins) countRuns(a *axis) (n int) {
-	for _, r := range o.runs {
+	for i, r := range o.runs {
 		first, count := a.grid(r[0], r[1])
+		if a.labels {
+			first, count = a.gridOfLabels(r, o.reach[i][0], o.reach[i][1])
+		}
 		n += count
 		o.ends, o.firsts = append(o.ends, n), append(o.firsts, first)
 	}
@@ -101,13 +118,22 @@ func (o *origins) longest(i int) string {
 
 // setRuns finds the groups and ranges.
 func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error {
+	if w.Ranges == nil && (w.Along != "" || w.Labels != nil) {
+		return errors.New("Along and Labels say what Ranges are of, which are missing")
+	}
 	if w.Group == "" && w.Ranges == nil {
 		return nil
 	}
-	n := parts[0].Len()
+	if err := o.findRunAxis(w, parts); err != nil {
+		return err
+	}
+	a := &o.axes[o.runAxis]
+	if w.Labels != nil && !a.labels {
+		return fmt.Errorf("no field of Labels has the axis %q, which Ranges are of", a.name)
+	}
 	for i, r := range w.Ranges {
-		if r[0] < 0 || r[1] <= r[0] || r[1] > n {
-			return fmt.Errorf("range %d is [%d, %d); the Source has %d records", i, r[0], r[1], n)
+		if r[0] < 0 || r[1] <= r[0] || r[1] > a.n {
+			return fmt.Errorf("range %d is [%d, %d); axis %q has %d elements", i, r[0], r[1], a.name, a.n)
 		}
 		if i > 0 && r[0] < w.Ranges[i-1][1] {
 			return fmt.Errorf("range %d begins at %d, before the end of the one before it, %d; give ranges in ascending order "+
@@ -116,27 +142,59 @@ func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error 
 	}
 	o.runs = w.Ranges
 	if w.Ranges == nil {
-		o.runs = [][2]int{{0, n}}
+		o.runs = [][2]int{{0, a.n}}
 	}
-	name := "0"
+	groups := [][2]int{{0, a.n}}
 	if w.Group != "" {
-		if dims := w.Dims[w.Group]; dims != nil {
-			name = dims[0]
-		}
 		cuts, err := borders(ctx, &parts[0], w.Group)
 		if err != nil {
 			return fmt.Errorf("group: %w", err)
 		}
-		o.runs = divide(o.runs, cuts)
+		o.runs, groups = divide(o.runs, cuts), divide(groups, cuts)
+	}
+	o.reach = o.runs
+	if a.labels {
+		o.reach = around(o.runs, groups)
+	}
+	return nil
+}
+
+// findRunAxis finds the axis of groups and ranges.
+func (o *origins) findRunAxis(w *Window, parts []member) error {
+	n, name := parts[0].Len(), "0"
+	if dims := w.Dims[w.Group]; dims != nil {
+		name = dims[0]
 	}
 	o.runAxis = slices.IndexFunc(o.axes, func(a axis) bool { return a.name == name })
 	if o.runAxis < 0 { // by another name in the fields of the records
 		o.runAxis = slices.IndexFunc(o.axes, func(a axis) bool { return a.of == 0 && a.n == n })
 	}
+	if w.Along != "" {
+		along := slices.IndexFunc(o.axes, func(a axis) bool { return a.name == w.Along })
+		if along < 0 {
+			return fmt.Errorf("Along is %q, which is not an axis that windows have an origin on: %s", w.Along,
+				o.names())
+		}
+		if w.Group != "" && along != o.runAxis {
+			return fmt.Errorf("groups are of the records, and Ranges of axis %q; use one, or select records first",
+				w.Along)
+		}
+		o.runAxis = along
+	}
 	if o.runAxis < 0 {
-		return errors.New("groups and ranges are of the records, whose axis is in no window; give it a size")
+		return errors.New("groups and ranges are of the records, whose axis is in no window; give it a size, or name the " +
+			"axis of Ranges in Along")
 	}
 	return nil
+}
+
+// around returns the group that each run is in.
+func around(runs, groups [][2]int) (out [][2]int) {
+	for _, r := range runs {
+		i := sort.Search(len(groups), func(i int) bool { return groups[i][1] > r[0] })
+		out = append(out, groups[i])
+	}
+	return out
 }
 
 // divide cuts ranges at some places.
@@ -190,6 +248,9 @@ func borders(ctx context.Context, src *member, field string) (list []int, err er
 func (o *origins) checkTable(w *Window) error {
 	if w.Stride != nil || w.Offset != nil {
 		return errors.New("Stride and Offset are for a grid of origins, and Origins has them one by one; leave them out")
+	}
+	if w.Labels != nil {
+		return errors.New("Labels are for a grid of origins, and Origins has them one by one; leave Labels out")
 	}
 	o.n = len(o.table)
 	for i, at := range o.table {
@@ -265,7 +326,7 @@ func (o *origins) of(record int, p *place) {
 		if r > 0 {
 			i -= o.ends[r-1]
 		}
-		p.at[k], p.lo, p.hi = o.firsts[r]+i*a.stride, o.runs[r][0], o.runs[r][1]
+		p.at[k], p.lo, p.hi = o.firsts[r]+i*a.stride, o.reach[r][0], o.reach[r][1]
 	}
 }
 

@@ -41,6 +41,12 @@ type Window struct {
 	Group  string   `json:"group,omitempty"`
 	Ranges [][2]int `json:"within,omitempty"`
 
+	// Along names the axis that Ranges are of, in place of that of the records. Labels are the fields of the records that
+	// stay in Ranges, while the others may be of elements before and after: inputs, whose last hours a split shares with
+	// the one before. None means all fields, so that splits of ranges that do not overlap have no element in common.
+	Along  string   `json:"along,omitempty"`
+	Labels []string `json:"labels,omitempty"`
+
 	// Origins are the origins, in place of a grid: for each record one number for each axis of Sizes, in the order of
 	// the axes of the first field that has them.
 	Origins [][]int `json:"origins,omitempty"`
@@ -86,6 +92,8 @@ type axis struct {
 	stride, offset int
 	pad            Pad
 	least, most    int // offsets of the first and last element of any field from the origin
+	labels         bool
+	from, to       int // those of any field of Window.Labels, if labels
 	first, count   int // the grid of origins, on an axis without runs
 	field, of      int // the first field that has it, and the number of the axis there
 }
@@ -215,6 +223,11 @@ func (p *planner) plan() error {
 			return fmt.Errorf("field %q: %w", out.Name, err)
 		}
 	}
+	for _, name := range p.w.Labels {
+		if !slices.ContainsFunc(p.fields, func(f windowed) bool { return f.out.Name == name }) {
+			return fmt.Errorf("Labels has %q, which is not a field of the records", name)
+		}
+	}
 	known := func(name string) bool {
 		return slices.ContainsFunc(p.axes, func(a axis) bool { return a.name == name })
 	}
@@ -275,6 +288,9 @@ func (p *planner) field(out WindowField) error {
 			if c.axis, err = p.axis(dim, c, len(p.fields), k); err != nil {
 				return err
 			}
+			if slices.Contains(p.w.Labels, out.Name) {
+				p.axes[c.axis].addLabel(c)
+			}
 		}
 		f.cuts, f.out.Shape = append(f.cuts, c), append(f.out.Shape, c.size)
 	}
@@ -297,6 +313,15 @@ func dimsOf(axes []string) []string {
 		return nil
 	}
 	return dims
+}
+
+// addLabel widens what labels have of an axis.
+func (a *axis) addLabel(c cut) {
+	from, to := c.lead, c.lead+(c.size-1)*c.dilation
+	if a.labels {
+		from, to = min(from, a.from), max(to, a.to)
+	}
+	a.labels, a.from, a.to = true, from, to
 }
 
 // axis returns the number of an axis that is cut, and widens it by what a field has there.

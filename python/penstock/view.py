@@ -18,7 +18,7 @@ from .field import Field, chosen
 from .found import found
 from .ragged import Ragged, RaggedRecords, present
 from .records import Derived, Piece, Places, Records
-from .windows import Windows, described
+from .windows import Windows, described, parts_of_axis, parts_of_groups
 
 #: How the name of a file ends that is a view.
 SUFFIX = ".view.json"
@@ -461,6 +461,70 @@ class Windowed(View):
             records: Record numbers, such as the ``indices`` of a batch.
         """
         return self._windows.origins(self.indices(records))
+
+    def partition(
+        self,
+        shares: Mapping[str, Any],
+        *,
+        along: str | None = None,
+        group: str | None = None,
+        block: int | None = None,
+        gap: int = 0,
+        labels: Iterable[str] | None = None,
+        seed: int = 0,
+    ) -> dict[str, Windowed]:
+        """Return views of parts of the windows, such as a training and a validation set, that have no element in common.
+
+        A window that has elements of two parts is in neither. ``penstock inspect overlap`` prints what views share.
+
+        Args:
+            shares: For each name its share of the axis, or its ranges: ``{"train": 0.8, "val": 0.2}``, ``{"train": [(0, 700)], "val": [(700, 900)]}``.
+            along: The axis that is divided; None is that of the records.
+            group: A field of the records: all with one value are in one part, which is drawn by seed.
+            block: The axis is cut into blocks of N elements, and each belongs to one part, which is drawn by seed.
+            gap: Elements that are left out where one part ends and another begins.
+            labels: The fields that have no element of another part, such as the targets of a forecast. Others may have some: fewer
+                windows are left out, and inputs of one part are targets of another. None means all fields.
+            seed: Draws blocks and groups.
+        """
+        for key in ("within", "origins"):
+            if self._by.get(key) is not None:
+                raise Error(f"partition: these windows have {'ranges' if key == 'within' else key} already; partition windows without")
+        if isinstance(labels, str):
+            raise TypeError(f"labels is {labels!r}; it is a list of names: [{labels!r}]")
+        names = list(self.axes)
+        known = self._windows.axes
+        axis = next((a for a in known if a.name == along), None) if along else next((a for a in known if a.records), None)
+        if axis is None:
+            raise Error(f"partition: {'no axis of records has windows; name one with along' if along is None else f'there is no axis {along!r}'}: {', '.join(names)}")
+        ranges = self._parts(shares, axis.length, group, block, gap, seed)
+        out = {}
+        for name, of_name in zip(shares, ranges):
+            by = {**self._by, "within": [list(r) for r in of_name], **({"along": along} if along else {}), **({"labels": list(labels)} if labels else {})}
+            try:
+                out[name] = Windowed.of(self.parts_of, by)
+            except Error as e:
+                raise Error(f"partition: {name!r} has the ranges {of_name!r:.200}: {e}") from e
+        return out
+
+    def _parts(self, shares: Mapping[str, Any], length: int, group: str | None, block: int | None, gap: int, seed: int) -> list[list[tuple[int, int]]]:
+        numbers = [isinstance(share, (int, float)) for share in shares.values()]
+        if gap < 0 or (block is not None and block < 1) or (group is not None and (block is not None or gap)):
+            raise ValueError(f"gap is {gap} and block {block}; they must be at least 0 and 1, and are not for groups")
+        if all(numbers):
+            if group is None:
+                return parts_of_axis(length, list(shares.values()), block, gap, seed)
+            if group not in self.parts_of[0].fields or self.parts_of[0].fields[group].ragged:
+                raise Error(f"partition: there is no field {group!r} with one value a record; there are: {', '.join(self.parts_of[0].fields)}")
+            return parts_of_groups(np.asarray(self.parts_of[0]._records[group]), list(shares.values()), seed)
+        if any(numbers) or group is not None or block is not None or gap:
+            raise ValueError("shares are all numbers or all ranges; group, block and gap are for numbers")
+        ranges = [[(int(a), int(b)) for a, b in of_name] for of_name in shares.values()]
+        every = sorted(r for of_name in ranges for r in of_name)
+        for (_, end), (first, last) in zip(every, every[1:]):
+            if first < end:
+                raise ValueError(f"range [{first}, {last}) overlaps the one that ends at {end}; elements would be in two parts")
+        return [sorted(of_name) for of_name in ranges]
 
     def coords(self, records: Any, field: str | None = None) -> dict[str, np.ndarray]:
         """Return the coordinates of the elements of windows, by axis: an array with one row for each record.

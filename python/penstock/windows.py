@@ -10,6 +10,7 @@ import numpy as np
 
 from .errors import Error
 from .field import Field
+from .order import shuffle
 
 PADS = ("constant", "reflect", "wrap")
 
@@ -28,12 +29,21 @@ class Axis:
     first: int = 0
     count: int = 0
     records: bool = False  # whether it is the first axis of a field
+    label: tuple[int, int] | None = None  # where the first and the last element of any label are from the origin
 
     def grid(self, lo: int, hi: int) -> tuple[int, int]:
         """Return the first origin in elements [lo, hi), and how many there are."""
         first, end = lo + self.offset, hi
         if not self.pad:
             first, end = lo + max(0, -self.least) + self.offset, hi - max(0, self.most)
+        return first, max(0, -(-(end - first) // self.stride))
+
+    def grid_of_labels(self, run: tuple[int, int], lo: int, hi: int) -> tuple[int, int]:
+        """Do what grid does, in elements [lo, hi), for windows whose labels are in a run."""
+        assert self.label is not None
+        if not self.pad:
+            lo, hi = lo + max(0, -self.least), hi - max(0, self.most)
+        first, end = max(lo, run[0] - self.label[0]) + self.offset, min(hi, run[1] - self.label[1])
         return first, max(0, -(-(end - first) // self.stride))
 
 
@@ -76,6 +86,9 @@ class Windows:
             raise Error(f"window: no field has an axis of sizes ({', '.join(sizes)}); the axes of {_axes_in(dims)}; name them in dims if they have other names")
         for out in outputs:
             self._add(by, out, fields, shapes, dims)
+        for name in by.get("labels") or ():
+            if name not in [o.field.name for o in self.outputs]:
+                raise Error(f"window: labels has {name!r}, which is not a field of the records")
         for what in ("sizes", "stride", "dilation", "offset", "pad"):
             for name in by.get(what) or {}:
                 if name not in [a.name for a in self.axes]:
@@ -103,7 +116,12 @@ class Windows:
                 return int((out.get(key) or {}).get(dim, default))
 
             size, dilation = own("sizes", by["sizes"][dim]), own("dilation", (by.get("dilation") or {}).get(dim, 1))
-            cuts.append(Cut(self._axis(by, dim, length, size, dilation, own("lead", 0), k), length, size, dilation, own("lead", 0)))
+            cut = Cut(self._axis(by, dim, length, size, dilation, own("lead", 0), k), length, size, dilation, own("lead", 0))
+            cuts.append(cut)
+            if name in (by.get("labels") or ()):
+                assert cut.axis is not None
+                known, (first, last) = self.axes[cut.axis].label, (cut.lead, cut.lead + (size - 1) * dilation)
+                self.axes[cut.axis].label = (first, last) if known is None else (min(first, known[0]), max(last, known[1]))
         self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts))
 
     def _axis(self, by: Mapping[str, Any], name: str, length: int, size: int, dilation: int, lead: int, place: int) -> int:
@@ -134,6 +152,8 @@ class Windows:
             if keep == "full" and a.pad not in ("", "wrap"):
                 raise Error(f"window: keep is full, so that nothing of axis {a.name!r} is padded; leave its pad out")
         self.run_axis: int | None = None
+        if by.get("within") is None and (by.get("along") or by.get("labels")):
+            raise Error("window: along and labels say what ranges are of, which are missing")
         if group is not None or by.get("within") is not None:
             self._set_runs(by, group, records)
         table = by.get("origins")
@@ -145,7 +165,8 @@ class Windows:
         self.count = 1
         for i, a in enumerate(self.axes):
             if i == self.run_axis:
-                grids = [a.grid(lo, hi) for lo, hi in self.runs.tolist()]
+                runs, reach = self.runs.tolist(), self.reach.tolist()
+                grids = [a.grid(*run) if a.label is None else a.grid_of_labels(run, *around) for run, around in zip(runs, reach)]
                 self.firsts, counts = np.array([f for f, _ in grids], np.int64), np.array([c for _, c in grids], np.int64)
                 self.ends = np.cumsum(counts)
                 a.count = int(self.ends[-1]) if len(grids) else 0
@@ -156,24 +177,42 @@ class Windows:
             self.count *= a.count
 
     def _set_runs(self, by: Mapping[str, Any], group: np.ndarray | None, records: int) -> None:
-        ranges = by.get("within")
-        runs = [(0, records)] if ranges is None else [(int(a), int(b)) for a, b in ranges]
+        self.run_axis = next((i for i, a in enumerate(self.axes) if a.records and a.length == records), None)
+        along = by.get("along")
+        if along:
+            names = [a.name for a in self.axes]
+            if along not in names:
+                raise Error(f"window: along is {along!r}, which is not an axis that windows have an origin on: {', '.join(names)}")
+            if group is not None and names.index(along) != self.run_axis:
+                raise Error(f"window: groups are of the records, and ranges of axis {along!r}; use one of them, or select records first")
+            self.run_axis = names.index(along)
+        if self.run_axis is None:
+            raise Error("window: groups and ranges are of the records, whose axis is in no window; give it a size, or name the axis of ranges in along")
+        axis = self.axes[self.run_axis]
+        if by.get("labels") and axis.label is None:
+            raise Error(f"window: no field of labels has the axis {axis.name!r}, which ranges are of")
+        ranges, length = by.get("within"), axis.length
+        runs = [(0, length)] if ranges is None else [(int(a), int(b)) for a, b in ranges]
         for i, (a, b) in enumerate(runs):
-            if not 0 <= a < b <= records or (i and a < runs[i - 1][1]):
-                raise Error(f"window: range {i} is [{a}, {b}); ranges are of the {records} records, in ascending order, and do not overlap")
+            if not 0 <= a < b <= length or (i and a < runs[i - 1][1]):
+                raise Error(f"window: range {i} is [{a}, {b}); ranges are of the {length} elements of axis {axis.name!r}, in ascending order, and do not overlap")
         borders = np.zeros(0, np.int64) if group is None else np.flatnonzero((group[1:] != group[:-1]).reshape(max(0, len(group) - 1), -1).any(axis=1)) + 1
-        out = []
+        out, reach = [], []
+        groups = np.concatenate([[0], borders, [length]])
         for a, b in runs:
             cuts = [a, *borders[(borders > a) & (borders < b)].tolist(), b]
             out += list(zip(cuts, cuts[1:]))
+            at = np.searchsorted(groups, cuts[:-1], side="right")
+            reach += list(zip(groups[at - 1].tolist(), groups[at].tolist()))
         self.runs = np.array(out, np.int64).reshape(-1, 2)
-        self.run_axis = next((i for i, a in enumerate(self.axes) if a.records and a.length == records), None)
-        if self.run_axis is None:
-            raise Error("window: groups and ranges are of the records, whose axis is in no window; give it a size")
+        self.reach = self.runs if axis.label is None else np.array(reach, np.int64).reshape(-1, 2)
+        self._reach = np.unique(self.reach, axis=0)
 
     def _check_table(self, by: Mapping[str, Any]) -> None:
         if by.get("stride") or by.get("offset"):
             raise Error("window: stride and offset are for a grid of origins, and origins has them one by one; leave them out")
+        if by.get("labels"):
+            raise Error("window: labels are for a grid of origins, and origins has them one by one; leave labels out")
         if len(self.table) and self.table.shape[1] != len(self.axes):
             names = ", ".join(a.name for a in self.axes)
             raise Error(f"window: origins have {self.table.shape[1]} numbers, and there are {len(self.axes)} axes: {names}")
@@ -205,9 +244,10 @@ class Windows:
         """Return the range of elements that windows with these origins may have of an axis."""
         if k != self.run_axis:
             return np.zeros(len(at), np.int64), np.full(len(at), self.axes[k].length)
-        r = np.searchsorted(self.runs[:, 0], at, side="right") - 1
-        known = (r >= 0) & (at < self.runs[r, 1])
-        return np.where(known, self.runs[r, 0], 0), np.where(known, self.runs[r, 1], 0)
+        runs = self._reach
+        r = np.searchsorted(runs[:, 0], at, side="right") - 1
+        known = (r >= 0) & (at < runs[r, 1])
+        return np.where(known, runs[r, 0], 0), np.where(known, runs[r, 1], 0)
 
     def elements(self, out: Output, axis: int, origins: np.ndarray) -> np.ndarray:
         """Return the elements that windows have of an axis of a field: one row each, with -1 for the fill."""
@@ -263,6 +303,49 @@ class Windows:
             return None
         seen = np.lib.stride_tricks.sliding_window_view(part, c.size, axis=0)[::stride]
         return np.moveaxis(seen, -1, 1)
+
+
+def parts_of_axis(n: int, shares: Sequence[float], block: int | None, gap: int, seed: int) -> list[list[tuple[int, int]]]:
+    """Return the ranges of n elements that belong to each part: ``combine.Splits`` in Go.
+
+    They follow each other or, with a block, are blocks of N elements that are drawn by seed. ``gap`` elements are left out where
+    another part ends.
+    """
+    total = n if block is None else -(-n // block)
+    ends = _ends(total, shares)
+    part = np.full(total, -1)
+    drawn = np.arange(total) if block is None else shuffle(total, seed, 0)[:]
+    for k, (a, b) in enumerate(zip([0, *ends], ends)):
+        part[drawn[a:b]] = k
+    cuts = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist(), total] if total else [0]
+    out: list[list[tuple[int, int]]] = [[] for _ in shares]
+    for a, b in zip(cuts, cuts[1:]):
+        first, end = (a, b) if block is None else (a * block, min(n, b * block))
+        if a:
+            first += gap
+        if part[a] >= 0 and first < end:
+            out[part[a]].append((first, end))
+    return out
+
+
+def parts_of_groups(values: np.ndarray, shares: Sequence[float], seed: int) -> list[list[tuple[int, int]]]:
+    """Return the ranges of records that belong to each part. All records with one value are in one part, which is drawn by seed."""
+    rows = values.reshape(len(values), -1)
+    cuts = [0, *(np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1).tolist(), len(rows)]
+    number: dict[bytes, int] = {}
+    group = [number.setdefault(rows[a].tobytes(), len(number)) for a in cuts[:-1]]
+    ends, drawn = _ends(len(number), shares), shuffle(len(number), seed, 0)[:]
+    part = np.full(len(number), -1)
+    for k, (a, b) in enumerate(zip([0, *ends], ends)):
+        part[drawn[a:b]] = k
+    return [[(a, b) for a, b, g in zip(cuts, cuts[1:], group) if part[g] == k] for k in range(len(shares))]
+
+
+def _ends(n: int, shares: Sequence[float]) -> list[int]:
+    """Return where parts of n elements end."""
+    if not shares or min(shares) <= 0 or sum(shares) > 1 + 1e-9:
+        raise ValueError(f"the shares are {list(shares)}; they must be above 0, and at most 1 in all")
+    return [min(n, round(n * float(x))) for x in np.cumsum(shares)]
 
 
 def _axes_of(dims: Sequence[str], n: int, sizes: Mapping[str, Any]) -> list[str]:

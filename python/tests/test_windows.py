@@ -159,6 +159,57 @@ class AxesTest(unittest.TestCase):
                 want = whole.sel(time=several["time"][k].values, lon=several["lon"][k].values)
                 np.testing.assert_array_equal(several["past"][k], want)
 
+    def test_splits(self):
+        """Parts have no element in common, and the windows that the program finds are those of Python."""
+        rng = np.random.default_rng(int(os.environ.get("PENSTOCK_TEST_SEED", "0")))
+        station = np.repeat(np.array([3, 1, 4, 1, 5, 9, 2, 6]), 5)
+        path = os.path.join(self.base, "own")
+        fields = [penstock.Field("x", "int64", (8,), dims=("time", "lat")), penstock.Field("station", "int64")]
+        with penstock.Writer(path, fields) as w:
+            w.extend({"x": np.arange(8) + 8 * i, "station": s} for i, s in enumerate(station))
+        outputs = {"past": {"of": "x"}, "future": {"of": "x", "sizes": {"time": 1}, "lead": {"time": 2}}}
+        cases = [{}, {"gap": 3}, {"block": 5}, {"block": 7, "gap": 1}, {"group": "station"}, {"along": "lat"}, {"along": "lat", "block": 2}, {"labels": ["future"]},
+                 {"labels": ["future"], "block": 9, "along": "time"}]  # fmt: skip
+        with penstock.open(path) as ds:
+            for options in cases:
+                sizes = {"time": 2, "lat": 2}
+                grouped = "labels" in options or "group" in options
+                windows = ds.windows(sizes, outputs=outputs, group="station" if grouped else None)
+                seed = int(rng.integers(1 << 31))
+                with self.subTest(options, seed=seed):
+                    parts = windows.partition({"train": 0.5, "val": 0.25, "test": 0.25}, seed=seed, **options)
+                    seen = []
+                    for part in parts.values():
+                        kept = options.get("labels", ["past", "future"])
+                        seen.append({int(v) for name in kept for v in np.unique(part[:][name])})
+                        with penstock.DataLoader(part, 16, output="numpy") as loader:
+                            got = {name: np.concatenate([b[name].copy() for b in loader]) for name in ("past", "future")}
+                        for name in got:
+                            np.testing.assert_array_equal(got[name], part[:][name])
+                        if grouped:
+                            at = part.origins(range(len(part)))[:, 0]
+                            np.testing.assert_array_equal(station[at], station[at + 2])
+                    self.assertFalse(seen[0] & seen[1] or seen[1] & seen[2] or seen[0] & seen[2])
+                    self.assertGreater(min(map(len, seen)), 0)
+            windows = ds.windows({"time": 2}, outputs={"x": {}})
+            parts = windows.partition({"a": [(0, 10)], "b": [(10, 20), (30, 40)]})
+            self.assertEqual([len(p) for p in parts.values()], [9, 18])
+            for shares, options, text in (
+                ({"a": 0.7, "b": 0.7}, {}, "at most 1 in all"),
+                ({"a": [(0, 10)], "b": [(9, 20)]}, {}, "would be in two parts"),
+                ({"a": 0.5, "b": [(9, 20)]}, {}, "all numbers or all ranges"),
+                ({"a": 0.5}, {"along": "lon"}, "no axis 'lon'"),
+                ({"a": 0.5}, {"group": "station", "gap": 2}, "not for groups"),
+                ({"a": 0.5}, {"group": "x y"}, "no field 'x y'"),
+                ({"a": 0.5}, {"labels": ["y"]}, "labels has 'y'"),
+                ({"a": 0.5}, {"labels": "x"}, "a list of names"),
+                ({"a": 0.9, "b": 0.01}, {}, r"'b' has the ranges \[\]: .*no window fits"),
+            ):
+                with self.assertRaisesRegex((ValueError, TypeError), text):
+                    windows.partition(shares, **options)
+            with self.assertRaisesRegex(penstock.Error, "ranges already"):
+                parts["a"].partition({"c": 1.0})
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,288 @@
+package combine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/tensor"
+)
+
+// numbered returns a Source of an array whose elements are their numbers, in the order of memory.
+func numbered(t *testing.T, group []int64, shape ...int) loader.Source {
+	x := make([]int32, tensor.Shape(shape).Elems())
+	for i := range x {
+		x[i] = int32(i)
+	}
+	arrays := []combine.Array{{Name: "x", Values: tensor.From(x, shape[1:]...)}}
+	if group != nil {
+		arrays = append(arrays, combine.Array{Name: "group", Values: tensor.From(group)})
+	}
+	src, err := combine.NewArrays(arrays...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// elementsOf returns the elements of a field that all windows have.
+func elementsOf(t *testing.T, ws *combine.Windows, field string) map[int32]bool {
+	v, err := ws.Slice(field, 0, ws.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[int32]bool{}
+	for _, x := range tensor.As[int32](v) {
+		if x >= 0 {
+			all[x] = true
+		}
+	}
+	return all
+}
+
+// randomRanges returns ranges of n elements in ascending order.
+func randomRanges(r *rand.Rand, n int) (list [][2]int) {
+	for at := 0; at < n; {
+		end := at + 1 + r.IntN(n-at)
+		if r.IntN(3) > 0 {
+			list = append(list, [2]int{at, end})
+		}
+		at = end
+	}
+	return list
+}
+
+// TestOverlaps compares the elements that random windows share with those that are found by looking at them.
+func TestOverlaps(t *testing.T) {
+	found := 0
+	for seed := range uint64(2 * *programs) {
+		r := random(t, seed)
+		shape := []int{1 + r.IntN(12), 1 + r.IntN(9), 1 + r.IntN(3)}
+		src := numbered(t, nil, shape...)
+		draw := func() *combine.Windows {
+			w := combine.Window{Sizes: map[string]int{"0": 1 + r.IntN(4), "1": 1 + r.IntN(4)}, Fill: -1,
+				Stride:   map[string]int{"0": 1 + r.IntN(3), "1": 1 + r.IntN(3)},
+				Dilation: map[string]int{"0": 1 + r.IntN(2), "1": 1 + r.IntN(2)}, Pad: map[string]combine.Pad{}}
+			for _, axis := range []string{"0", "1"} {
+				if r.IntN(2) == 0 {
+					w.Pad[axis] = []combine.Pad{combine.PadConstant, combine.PadReflect, combine.PadWrap}[r.IntN(3)]
+				}
+			}
+			if r.IntN(2) == 0 {
+				w.Along = fmt.Sprint(r.IntN(2))
+				w.Ranges = randomRanges(r, shape[int(w.Along[0]-'0')])
+			}
+			if w.Ranges == nil {
+				w.Along = ""
+			}
+			if r.IntN(4) == 0 && w.Ranges == nil {
+				w.Stride, w.Origins = nil, [][]int{}
+				for range r.IntN(4) {
+					w.Pad = map[string]combine.Pad{"0": combine.PadConstant, "1": combine.PadWrap}
+					w.Origins = append(w.Origins, []int{r.IntN(shape[0]), r.IntN(shape[1])})
+				}
+			}
+			ws, err := combine.NewWindows(t.Context(), w, src)
+			if err != nil && !strings.Contains(err.Error(), "no window fits") {
+				t.Fatalf("seed %d: %v for %+v", seed, err, w)
+			}
+			return ws
+		}
+		a, b := draw(), draw()
+		if a == nil || b == nil {
+			continue
+		}
+		found++
+		list, err := combine.Overlaps(a, b)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("seed %d: %v, %v", seed, list, err)
+		}
+		x, y := elementsOf(t, a, "x"), elementsOf(t, b, "x")
+		shared := int64(0)
+		for e := range x {
+			if y[e] {
+				shared++
+			}
+		}
+		if got := list[0]; got.Shared != shared || got.Elements != [2]int64{int64(len(x)), int64(len(y))} {
+			t.Fatalf("seed %d: %+v, want %d, %d and %d in both", seed, got, len(x), len(y), shared)
+		}
+	}
+	if found < *programs/2 {
+		t.Errorf("%d of %d cases have windows: this test sees too little", found, 2**programs)
+	}
+}
+
+// TestLabels looks for windows whose labels are in a range, and whose inputs are in the same group.
+func TestLabels(t *testing.T) {
+	found := 0
+	for seed := range uint64(2 * *programs) {
+		r := random(t, seed)
+		n := 4 + r.IntN(20)
+		group := make([]int64, n)
+		for i := 1; i < n; i++ {
+			if group[i] = group[i-1]; r.IntN(6) == 0 {
+				group[i]++
+			}
+		}
+		src := numbered(t, group, n)
+		w := combine.Window{Sizes: map[string]int{"0": 1 + r.IntN(4)}, Ranges: randomRanges(r, n), Labels: []string{"y"},
+			Stride: map[string]int{"0": 1 + r.IntN(2)},
+			Fields: []combine.WindowField{{Name: "x"}, {Name: "y", Of: "x", Lead: map[string]int{"0": r.IntN(6) - 1}, Sizes: map[string]int{"0": 1 + r.IntN(2)}}}}
+		if r.IntN(2) == 0 {
+			w.Group = "group"
+		} else {
+			clear(group)
+		}
+		if w.Ranges == nil {
+			continue
+		}
+		size, lead, label := w.Sizes["0"], w.Fields[1].Lead["0"], w.Fields[1].Sizes["0"]
+		var want []int
+		for _, run := range w.Ranges {
+			for a := run[0]; a < run[1]; {
+				b := a + 1
+				for b < run[1] && group[b] == group[a] {
+					b++
+				}
+				first := -1
+				for o := range n {
+					last := max(o+size, o+lead+label) - 1
+					if o+lead < a || o+lead+label > b || min(o, o+lead) < 0 || last >= n || group[min(o, o+lead)] != group[a] || group[last] != group[a] {
+						continue
+					}
+					if first < 0 {
+						first = o
+					}
+					if (o-first)%w.Stride["0"] == 0 {
+						want = append(want, o)
+					}
+				}
+				a = b
+			}
+		}
+		ws, err := combine.NewWindows(t.Context(), w, src)
+		if len(want) == 0 {
+			if err == nil || !strings.Contains(err.Error(), "no window fits") {
+				t.Fatalf("seed %d: %v for %+v", seed, err, w)
+			}
+			continue
+		}
+		found++
+		if err != nil || ws.Len() != len(want) {
+			t.Fatalf("seed %d: %v windows, want %d of %+v, groups %v: %v", seed, ws, len(want), w, group, err)
+		}
+		for i, o := range want {
+			got := make([]int, 1)
+			if ws.Origin(i, got); got[0] != o {
+				t.Fatalf("seed %d: origin %d is %d, want %d", seed, i, got[0], o)
+			}
+		}
+		if list, err := combine.Overlaps(ws, ws); err != nil || len(list) != 4 {
+			t.Fatalf("seed %d: %v, %v", seed, list, err)
+		}
+		if got := elementsOf(t, ws, "y"); len(got) == 0 {
+			t.Fatalf("seed %d: no labels", seed)
+		}
+	}
+	if found < *programs/4 {
+		t.Errorf("%d of %d cases have windows: this test sees too little", found, 2**programs)
+	}
+}
+
+// TestSplits divides axes, and finds no element in two parts.
+func TestSplits(t *testing.T) {
+	for seed := range uint64(*programs) {
+		r := random(t, seed)
+		n := 20 + r.IntN(200)
+		s := combine.Splits{Shares: []float64{0.6, 0.2, 0.2}, Gap: r.IntN(4), Seed: seed}
+		if r.IntN(2) == 0 {
+			s.Block = 1 + r.IntN(12)
+		}
+		parts, err := s.Of(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := make([]int, n)
+		for k, ranges := range parts {
+			for _, run := range ranges {
+				for i := run[0]; i < run[1]; i++ {
+					if of[i] != 0 {
+						t.Fatalf("seed %d: element %d is in parts %d and %d", seed, i, of[i], k+1)
+					}
+					of[i] = k + 1
+				}
+			}
+		}
+		for i := 1; i < n; i++ {
+			if s.Gap > 0 && of[i] != of[i-1] && of[i] != 0 && of[i-1] != 0 {
+				t.Fatalf("seed %d: parts %d and %d without a gap at %d", seed, of[i-1], of[i], i)
+			}
+		}
+		if again, err := s.Of(n); err != nil || fmt.Sprint(again) != fmt.Sprint(parts) {
+			t.Fatalf("seed %d: another time %v", seed, again)
+		}
+	}
+	group := []int64{5, 5, 1, 1, 1, 5, 9, 9, 3}
+	parts, err := combine.Splits{Shares: []float64{0.5, 0.5}, Seed: 3}.OfGroups(t.Context(), numbered(t, group, len(group)), "group")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := map[int64]int{}
+	covered := 0
+	for k, ranges := range parts {
+		for _, run := range ranges {
+			covered += run[1] - run[0]
+			for _, g := range group[run[0]:run[1]] {
+				if in[g] != 0 && in[g] != k+1 {
+					t.Errorf("group %d is in two parts", g)
+				}
+				in[g] = k + 1
+			}
+		}
+	}
+	if covered != len(group) || len(parts[0]) == 0 || len(parts[1]) == 0 {
+		t.Errorf("%v", parts)
+	}
+	for _, s := range []combine.Splits{{}, {Shares: []float64{0.7, 0.7}}, {Shares: []float64{-1}}, {Shares: []float64{1}, Block: -1}, {Shares: []float64{0}}} {
+		if _, err := s.Of(10); err == nil {
+			t.Errorf("%+v is taken", s)
+		}
+	}
+}
+
+// TestAlong refuses ranges and labels that say nothing.
+func TestAlong(t *testing.T) {
+	src := numbered(t, []int64{0, 0, 1, 1}, 4, 6)
+	size := map[string]int{"0": 2, "1": 2}
+	only := []combine.WindowField{{Name: "x"}}
+	for want, w := range map[string]combine.Window{
+		"Along and Labels say what Ranges are of":    {Sizes: size, Along: "1", Fields: only},
+		`Along is "2", which is not an axis`:         {Sizes: size, Along: "2", Ranges: [][2]int{{0, 2}}, Fields: only},
+		"groups are of the records":                  {Sizes: size, Along: "1", Ranges: [][2]int{{0, 2}}, Group: "group", Fields: only},
+		`Labels has "y"`:                             {Sizes: size, Labels: []string{"y"}, Ranges: [][2]int{{0, 2}}, Fields: only},
+		"leave Labels out":                           {Sizes: size, Labels: []string{"x"}, Ranges: [][2]int{{0, 2}}, Fields: only, Origins: [][]int{{0, 0}}},
+		`range 0 is [0, 7); axis "1" has 6 elements`: {Sizes: size, Along: "1", Ranges: [][2]int{{0, 7}}, Fields: only},
+	} {
+		if _, err := combine.NewWindows(t.Context(), w, src); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	ws, err := combine.NewWindows(t.Context(), combine.Window{Sizes: size, Along: "1", Ranges: [][2]int{{0, 2}, {3, 6}}, Fields: only}, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var columns []int
+	for i := range ws.Len() {
+		at := make([]int, 2)
+		ws.Origin(i, at)
+		columns = append(columns, at[1])
+	}
+	if want := []int{0, 3, 4, 0, 3, 4, 0, 3, 4}; !slices.Equal(columns, want) {
+		t.Errorf("columns %v, want %v", columns, want)
+	}
+}
