@@ -50,3 +50,12 @@ func swapped(x, k, h, n uint64) uint64 {
 	}
 	return x
 }
+
+// Swap is the image of one x < n under the permutation that [Swaps] makes for n and key. It needs no memory.
+func Swap(x, n, key uint64) uint64 {
+	for r := range uint64(6 * bits.Len64(n)) {
+		h := Mix64(key + (r+1)*0x9e3779b97f4a7c15)
+		x = swapped(x, Below(h, n)+n, h, n)
+	}
+	return x
+}

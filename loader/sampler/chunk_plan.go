@@ -1,0 +1,305 @@
+package sampler
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/penstock/penstock/internal/units"
+)
+
+// ChunkOptions says what a [ChunkShuffle] may take. The zero value of every field but Batch is usable.
+type ChunkOptions struct {
+	Memory int64 // bytes of decoded chunks of a process; 0 means DefaultChunkMemory
+	Batch  int   // records of a global batch, Options.BatchSize times World.Size; a multiple of Ranks
+	Ranks  int   // processes, each with lanes of its own: World.Size, or a multiple of it; 0 means 1
+
+	Lanes int // of a process; 0 means as many as Memory holds, up to twice its records of a batch
+	Run   int // cells that a lane walks along the axis of the largest windows; 0 means as many as cost 1/16 more decodes
+}
+
+// DefaultChunkMemory is the memory of a [ChunkShuffle] whose options name none: 1 GiB.
+const DefaultChunkMemory = 1 << 30
+
+// ChunkPlan is what a [ChunkShuffle] does, and what it costs.
+type ChunkPlan struct {
+	Lanes  int   // of a process, 0 if all chunks stay in memory, and the order is that of a Shuffle
+	Run    int   // cells that a lane walks in their order
+	Axis   int   // along which
+	Groups []int // cells, by axis, whose records are shuffled together
+	Batch  int   // records of a process in a batch
+
+	Bytes   int64   // of decoded chunks that a process has at a time
+	Memory  int64   // that it may have
+	All     int64   // bytes of all chunks that records need
+	Decodes float64 // how often an epoch decodes a chunk, on average
+	Shuffle float64 // how often a Shuffle would, with the same memory
+	Ahead   int     // batches whose chunks there is memory to decode in advance
+}
+
+// String says the plan in a sentence.
+func (p ChunkPlan) String() string {
+	if p.Lanes == 0 {
+		return fmt.Sprintf("all chunks, %s, stay in memory: each is decoded once", units.Bytes(p.All))
+	}
+	return fmt.Sprintf("%d lanes, %s of decoded chunks: each chunk is decoded %.2f times an epoch, and %.1f times by Shuffle",
+		p.Lanes, units.Bytes(p.Bytes), p.Decodes, p.Shuffle)
+}
+
+// chunkPlanner finds a ChunkPlan.
+type chunkPlanner struct {
+	c     *Chunks
+	o     ChunkOptions
+	each  int // records of a process in a batch
+	cells int // that have records
+	n     int
+	plan  ChunkPlan
+}
+
+const (
+	// reserve is the part of the memory that is for chunks that were decoded in advance, and for those that nobody needs
+	// any more.
+	reserve = 8
+
+	dearRun   = 16 // chunks at the ends of runs are at most 1 in so many
+	dearLanes = 8  // and those at the ends of lanes
+	fewLanes  = 16 // fewer are not accepted for larger groups
+	mostAhead = 32 // batches
+	leastMix  = 4  // lanes, however often their ends are decoded
+)
+
+func newChunkPlan(c *Chunks, o ChunkOptions) (ChunkPlan, error) {
+	p := chunkPlanner{c: c, o: o, each: o.Batch / o.Ranks, n: c.Len(), cells: c.occupied()}
+	p.plan.Memory, p.plan.Batch, p.plan.Groups = o.Memory, p.each, make([]int, len(c.Axes))
+	for a := range c.Axes {
+		p.plan.Groups[a] = 1
+	}
+	p.plan.All = p.all()
+	p.plan.Shuffle = p.shuffled()
+	if p.plan.All <= o.Memory-o.Memory/reserve && o.Lanes == 0 {
+		p.plan.Bytes, p.plan.Decodes = p.plan.All, 1
+		p.plan.Ahead = p.ahead()
+		return p.plan, nil
+	}
+	p.plan.Axis = p.widest()
+	p.plan.Run = p.run()
+	p.group()
+	return p.plan, p.settle()
+}
+
+// occupied returns how many cells have records.
+func (c *Chunks) occupied() int {
+	if c.Cells != nil {
+		seen := make(map[int]bool)
+		for _, cell := range c.Cells {
+			seen[cell] = true
+		}
+		return len(seen)
+	}
+	n := 1
+	for _, a := range c.Axes {
+		some := 0
+		for k := range a.cells() {
+			if a.Cuts[k+1] > a.Cuts[k] {
+				some++
+			}
+		}
+		n *= some
+	}
+	return n
+}
+
+// along returns how many chunks of a field are along an axis, of all that records need.
+func (p *chunkPlanner) along(f *ChunkField, axis int) int {
+	if f.Counts[axis] == 0 {
+		return 1
+	}
+	return span(f.Needs[axis]).count(f.Counts[axis])
+}
+
+// all returns the bytes of all chunks.
+func (p *chunkPlanner) all() (bytes int64) {
+	return p.sum(func(f *ChunkField, axis int) float64 { return float64(p.along(f, axis)) })
+}
+
+// sum adds up, for all fields, the bytes of a chunk times the product of a number for each axis.
+func (p *chunkPlanner) sum(of func(f *ChunkField, axis int) float64) int64 {
+	all := 0.0
+	for i := range p.c.Fields {
+		f := &p.c.Fields[i]
+		n := float64(f.Bytes)
+		for a := range p.c.Axes {
+			n *= of(f, a)
+		}
+		all += n
+	}
+	return int64(min(all, math.MaxInt64/2))
+}
+
+// counts returns how many chunks of a field groups of cells need along an axis: the sum over the groups, and the most of one.
+func (p *chunkPlanner) counts(f *ChunkField, axis, group int) (sum, most int) {
+	if f.Counts[axis] == 0 { // all groups need the same chunks, so that these stay
+		return 1, 1
+	}
+	needs := f.Needs[axis]
+	for k := 0; k < len(needs); k += group {
+		n := span(needs[k:min(k+group, len(needs))]).count(f.Counts[axis])
+		sum, most = sum+n, max(most, n)
+	}
+	return sum, most
+}
+
+// halo returns by how many times more chunks are decoded along an axis where each group of cells decodes those that it needs.
+func (p *chunkPlanner) halo(axis, group int) float64 {
+	sum := p.sum(func(f *ChunkField, a int) float64 {
+		if a != axis {
+			return float64(p.along(f, a))
+		}
+		n, _ := p.counts(f, a, group)
+		return float64(n)
+	})
+	return float64(sum) / float64(max(1, p.plan.All))
+}
+
+// widest returns the axis along which windows cross most chunks.
+func (p *chunkPlanner) widest() (axis int) {
+	most := 0.0
+	for a := range p.c.Axes {
+		if h := p.halo(a, 1); h > most {
+			axis, most = a, h
+		}
+	}
+	return axis
+}
+
+// run returns how many cells a lane walks.
+func (p *chunkPlanner) run() int {
+	cells := p.c.Axes[p.plan.Axis].cells()
+	if p.o.Run > 0 {
+		return min(p.o.Run, cells)
+	}
+	run := 1
+	for run < cells && p.halo(p.plan.Axis, run) > 1+1.0/dearRun {
+		run = min(2*run, cells)
+	}
+	return run
+}
+
+// lane returns the bytes that a lane has at a time, and those that it decodes when it comes to its next cell.
+func (p *chunkPlanner) lane() (bytes, step int64) {
+	bytes = p.sum(func(f *ChunkField, a int) float64 {
+		_, most := p.counts(f, a, p.plan.Groups[a])
+		return float64(most)
+	})
+	if p.plan.Run == 1 {
+		return bytes, bytes
+	}
+	return bytes, p.sum(func(f *ChunkField, a int) float64 {
+		if a == p.plan.Axis {
+			return float64(p.along(f, a)) / float64(p.c.Axes[a].cells())
+		}
+		_, most := p.counts(f, a, p.plan.Groups[a])
+		return float64(most)
+	})
+}
+
+// need returns the bytes that every lane needs, and what they need together besides: a lane's next chunks, while its last
+// ones are still there.
+func (p *chunkPlanner) need() (each, besides float64) {
+	bytes, step := p.lane()
+	groups := 1
+	for _, g := range p.plan.Groups {
+		groups *= g
+	}
+	records := max(1, float64(p.n)/float64(p.cells)*float64(groups)) // of a cell
+	return float64(bytes) + float64(step)/records, float64(step)
+}
+
+// fit returns how many lanes Memory holds.
+func (p *chunkPlanner) fit() int {
+	each, besides := p.need()
+	return int((float64(p.o.Memory-p.o.Memory/reserve) - besides) / each)
+}
+
+// memory returns the memory that some lanes need.
+func (p *chunkPlanner) memory(lanes int) string {
+	each, besides := p.need()
+	return units.Bytes(int64((float64(lanes)*each+besides)*reserve/(reserve-1)) + 1)
+}
+
+// group makes cells larger along axes whose chunks would be decoded often, as long as there are enough lanes.
+func (p *chunkPlanner) group() {
+	least := p.o.Lanes
+	if least == 0 {
+		least = min(p.each, fewLanes)
+	}
+	done := make([]bool, len(p.c.Axes))
+	done[p.plan.Axis] = true
+	for {
+		worst, at := 1+1.0/dearRun, -1
+		for a := range p.c.Axes {
+			if h := p.halo(a, p.plan.Groups[a]); !done[a] && h > worst {
+				worst, at = h, a
+			}
+		}
+		if at < 0 {
+			return
+		}
+		before := p.plan.Groups[at]
+		p.plan.Groups[at] = min(before+max(1, before/2), p.c.Axes[at].cells())
+		if p.fit() < least || p.plan.Groups[at] == before {
+			p.plan.Groups[at], done[at] = before, true
+		}
+	}
+}
+
+// settle sets the number of lanes, and what the plan costs.
+func (p *chunkPlanner) settle() error {
+	most, least := p.fit(), max(1, p.o.Lanes)
+	if most < least {
+		return fmt.Errorf("%s of Memory do not hold the chunks of %s; give %s, smaller records, or store the array in smaller "+
+			"chunks", units.Bytes(p.o.Memory), units.Counted(int64(least), "lane"), p.memory(least))
+	}
+	bytes, _ := p.lane()
+	decoded := p.sum(func(f *ChunkField, a int) float64 {
+		n, _ := p.counts(f, a, p.groupOf(a))
+		return float64(n)
+	})
+	lanes := p.o.Lanes
+	if lanes == 0 {
+		cheap := int(decoded / (bytes * dearLanes) / int64(p.o.Ranks))
+		lanes = max(1, min(most, 2*p.each, max(cheap, leastMix)))
+	}
+	lanes = min(lanes, max(1, p.n/p.o.Ranks))
+	p.plan.Lanes, p.plan.Bytes = lanes, int64(lanes)*bytes
+	p.plan.Decodes = float64(decoded+int64(lanes*p.o.Ranks)*bytes) / float64(p.plan.All)
+	p.plan.Ahead = p.ahead()
+	return nil
+}
+
+// ahead returns of how many batches the reserve holds the chunks.
+func (p *chunkPlanner) ahead() int {
+	batch := float64(p.plan.All) * p.plan.Decodes * float64(p.each) / float64(p.n) // that a process decodes for one
+	return int(min(mostAhead, max(1, float64(p.o.Memory/reserve/2)/max(1, batch))))
+}
+
+// groupOf returns how many cells of an axis a lane decodes the chunks of once.
+func (p *chunkPlanner) groupOf(axis int) int {
+	if axis == p.plan.Axis {
+		return p.plan.Run
+	}
+	return p.plan.Groups[axis]
+}
+
+// shuffled returns how often a Shuffle decodes a chunk: for each record those that it needs, but for the part that Memory
+// holds.
+func (p *chunkPlanner) shuffled() float64 {
+	touched := p.sum(func(f *ChunkField, a int) float64 {
+		sum, _ := p.counts(f, a, 1)
+		if f.Counts[a] == 0 {
+			return 1
+		}
+		return float64(sum) / float64(p.c.Axes[a].cells())
+	})
+	missed := max(0, 1-float64(p.o.Memory)/float64(max(1, p.plan.All)))
+	return max(1, float64(p.n)*float64(touched)/float64(max(1, p.plan.All))*missed)
+}

@@ -1,0 +1,361 @@
+package sampler
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/penstock/penstock/internal/permute"
+	"github.com/penstock/penstock/loader/internal/digest"
+)
+
+// ChunkShuffle visits records that are pieces of chunked arrays in a random order that decodes each chunk about once an
+// epoch. Windows of a weather field in HDF5 or Zarr are such records: Shuffle decodes all chunks of a window for it alone.
+//
+// A process has some lanes side by side. Each walks through chunks that are drawn at random, and shuffles the records of
+// a chunk. Every batch has records of all lanes, or of as many as it has records. Where records reach into the
+// next chunks, a lane takes some chunks in their order, so that it decodes only one when it comes to the next. Batches are
+// as varied as those of Shuffle if there are as many lanes as records in a batch; [Randomness] measures it. Over
+// successive batches they are less so: [RandomnessOver].
+//
+// As all Samplers it is a function of (seed, epoch, position). It keeps 8 bytes for each run of chunks in an epoch.
+type ChunkShuffle struct {
+	plan   ChunkPlan
+	axes   []ChunkAxis // whose cells are the groups of the plan
+	fields []ChunkField
+	of     ChunkOptions
+	n      int
+	cell   float64 // records of a cell, on average
+	id     string
+
+	// Of records that are listed: their numbers by cell, and where each cell begins.
+	sorted []int
+	starts []int
+}
+
+var _ interface {
+	Identifier
+	Validator
+} = (*ChunkShuffle)(nil)
+
+// NewChunkShuffle returns the Sampler of records that are in chunks. The error says which memory would be enough.
+func NewChunkShuffle(c Chunks, o ChunkOptions) (*ChunkShuffle, error) {
+	o.Ranks = max(1, o.Ranks)
+	if o.Memory == 0 {
+		o.Memory = DefaultChunkMemory
+	}
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("sampler: chunk shuffle: %w", err)
+	}
+	switch {
+	case o.Batch < o.Ranks || o.Batch%o.Ranks != 0:
+		return nil, fmt.Errorf("sampler: chunk shuffle: Batch is %d; it must be BatchSize times World.Size, and a multiple of "+
+			"Ranks, %d", o.Batch, o.Ranks)
+	case o.Memory < 0 || o.Lanes < 0 || o.Run < 0:
+		return nil, fmt.Errorf("sampler: chunk shuffle: Memory %d, Lanes %d and Run %d; none may be negative", o.Memory, o.Lanes,
+			o.Run)
+	case c.Len() < o.Ranks:
+		return nil, fmt.Errorf("sampler: chunk shuffle: %d records for %d ranks", c.Len(), o.Ranks)
+	}
+	plan, err := newChunkPlan(&c, o)
+	if err != nil {
+		return nil, fmt.Errorf("sampler: chunk shuffle: %w", err)
+	}
+	s := &ChunkShuffle{plan: plan, of: o, n: c.Len(), fields: slices.Clone(c.Fields)}
+	for f := range s.fields {
+		s.fields[f].Needs = make([][]ChunkRange, len(c.Axes))
+	}
+	for a := range c.Axes {
+		axis, needs := c.merged(a, plan.Groups[a])
+		s.axes = append(s.axes, axis)
+		for f := range s.fields {
+			s.fields[f].Needs[a] = needs[f]
+		}
+	}
+	if c.Cells != nil {
+		s.list(&c)
+	}
+	s.cell = float64(s.n) / float64((&Chunks{Axes: s.axes, Cells: s.listed(&c)}).occupied())
+	s.id = fmt.Sprintf("chunk-shuffle(%d,%d,%d,%d,%s)", plan.Lanes, plan.Run, o.Batch, o.Ranks,
+		digest.Of(s.n, plan.Axis, plan.Groups, s.axes, c.Cells))
+	return s, nil
+}
+
+// listed returns the cells of listed records, as the plan has them.
+func (o *ChunkShuffle) listed(c *Chunks) []int {
+	if c.Cells == nil {
+		return nil
+	}
+	out := make([]int, len(c.Cells))
+	for i, cell := range c.Cells {
+		out[i] = o.regrouped(c, cell)
+	}
+	return out
+}
+
+// regrouped returns the number of the cell that a cell of c has become a part of: that of the axis of runs counts fastest.
+func (o *ChunkShuffle) regrouped(c *Chunks, cell int) int {
+	at := make([]int, len(c.Axes))
+	for a := len(c.Axes) - 1; a >= 0; a-- {
+		n := c.Axes[a].cells()
+		at[a], cell = cell%n/o.plan.Groups[a], cell/n
+	}
+	rest := 0
+	for a, k := range at {
+		if a != o.plan.Axis {
+			rest = rest*o.axes[a].cells() + k
+		}
+	}
+	return rest*o.along() + at[o.plan.Axis]
+}
+
+// list sorts records by their cells.
+func (o *ChunkShuffle) list(c *Chunks) {
+	cells := o.listed(c)
+	o.starts = make([]int, o.others()*o.along()+1)
+	for _, cell := range cells {
+		o.starts[cell+1]++
+	}
+	for k := range len(o.starts) - 1 {
+		o.starts[k+1] += o.starts[k]
+	}
+	next := slices.Clone(o.starts)
+	o.sorted = make([]int, len(cells))
+	for i, cell := range cells {
+		o.sorted[next[cell]] = i
+		next[cell]++
+	}
+}
+
+// along returns how many cells the axis of runs has, and others how many the other axes have together.
+func (o *ChunkShuffle) along() int { return o.axes[o.plan.Axis].cells() }
+
+func (o *ChunkShuffle) others() int {
+	n := 1
+	for a := range o.axes {
+		if a != o.plan.Axis {
+			n *= o.axes[a].cells()
+		}
+	}
+	return n
+}
+
+// Plan returns what the Sampler does, and what it costs.
+func (o *ChunkShuffle) Plan() ChunkPlan { return o.plan }
+
+// Needs returns the chunks along each axis that a lane needs of a field while it is at a cell, which has a number on each
+// axis of Chunks. ok is false of a field that is not in Chunks.
+func (o *ChunkShuffle) Needs(field string, cell []int, dst []ChunkRange) (needs []ChunkRange, ok bool) {
+	i := slices.IndexFunc(o.fields, func(f ChunkField) bool { return f.Name == field })
+	if i < 0 {
+		return dst, false
+	}
+	for a, k := range cell {
+		r := ChunkRange{}
+		if of := o.fields[i].Needs[a]; of != nil {
+			r = of[k/o.plan.Groups[a]]
+		}
+		dst = append(dst, r)
+	}
+	return dst, true
+}
+
+// ID names the plan, so that one that is resumed has the same.
+func (o *ChunkShuffle) ID() string { return o.id }
+
+// Validate reports that the plan is for another number of records.
+func (o *ChunkShuffle) Validate(n int) error {
+	if n != o.n {
+		return fmt.Errorf("ChunkShuffle: planned for %d records, and there are %d", o.n, n)
+	}
+	return nil
+}
+
+// Keys of what is drawn.
+const (
+	chunkRunKey = 1<<16 + 6 + iota
+	chunkShiftKey
+	chunkCellKey
+	chunkRoundKey
+)
+
+// Epoch returns the order of an epoch.
+func (o *ChunkShuffle) Epoch(n int, seed uint64, epoch int) Sequence {
+	if o.plan.Lanes == 0 {
+		return Shuffle{}.Epoch(n, seed, epoch)
+	}
+	s := &chunkSequence{ChunkShuffle: o, size: o.n / o.of.Ranks, each: o.of.Batch / o.of.Ranks,
+		cells: permute.Key(seed, epoch, chunkCellKey), rounds: permute.Key(seed, epoch, chunkRoundKey)}
+	s.steps = s.size / s.each
+	s.first = int(permute.Below(permute.Key(seed, epoch, chunkShiftKey), uint64(o.plan.Run)))
+	s.runs = (o.along()-s.first+o.plan.Run-1)/o.plan.Run + min(1, s.first)
+	s.seed, s.epoch = permute.Key(seed, epoch, chunkRunKey), epoch
+	s.setLanes()
+	return s
+}
+
+// chunkSequence is an epoch. All records are on a line: run after run, in random order, cell after cell of a run, the
+// records of a cell in random order. The line is divided evenly among the ranks, and the part of each among its lanes.
+type chunkSequence struct {
+	*ChunkShuffle
+	size, each, steps int // of a rank: records, records of a batch, batches with the full share of every rank
+	lane, last        int // records of a lane, and of the last one
+	first, runs       int // cells of the first run along the axis, if it is shorter; runs along the axis
+	cells, rounds     uint64
+	seed              uint64
+	epoch             int
+
+	once  sync.Once
+	order permute.Permutation
+	ends  []int // records in the runs of the line up to each
+}
+
+// setLanes divides the line of a rank. Lanes shall come to their next cells at different times, so each but the last one
+// is a little longer than the even share, by the part of a cell that this takes.
+func (s *chunkSequence) setLanes() {
+	lanes := s.plan.Lanes
+	even := (s.size + lanes - 1) / lanes
+	s.lane = even
+	if apart := s.cell / float64(lanes); apart >= 1 {
+		more := math.Mod(apart-math.Mod(float64(even), s.cell)+s.cell, s.cell)
+		if longer := even + int(more); s.size-(lanes-1)*longer > even/2 {
+			s.lane = longer
+		}
+	}
+	s.last = s.size - (lanes-1)*s.lane
+	for s.last < 0 { // of few records
+		s.lane--
+		s.last += lanes - 1
+	}
+}
+
+func (s *chunkSequence) Len() int { return s.n }
+
+// Fill computes every position by itself.
+func (s *chunkSequence) Fill(pos int, dst []int) {
+	s.once.Do(s.layRuns)
+	for i := range dst {
+		dst[i] = s.record(s.place(pos + i))
+	}
+}
+
+// layRuns puts the runs on the line.
+func (s *chunkSequence) layRuns() {
+	n := s.runs * s.others()
+	s.order = permute.New(n, s.seed, s.epoch)
+	s.ends = make([]int, n)
+	s.order.Fill(0, s.ends)
+	at := 0
+	for i, run := range s.ends {
+		other, lo, hi := s.run(run)
+		at += s.records(other, lo, hi)
+		s.ends[i] = at
+	}
+}
+
+// run returns which cells a run has: [lo, hi) on the axis of runs, and the number of those on the other axes.
+func (s *chunkSequence) run(number int) (other, lo, hi int) {
+	other, r := number/s.runs, number%s.runs
+	if s.first > 0 {
+		if r == 0 {
+			return other, 0, s.first
+		}
+		r--
+	}
+	lo = s.first + r*s.plan.Run
+	return other, lo, min(lo+s.plan.Run, s.along())
+}
+
+// records returns how many records cells [lo, hi) of a run have.
+func (s *chunkSequence) records(other, lo, hi int) int {
+	if s.sorted != nil {
+		at := other * s.along()
+		return s.starts[at+hi] - s.starts[at+lo]
+	}
+	cuts := s.axes[s.plan.Axis].Cuts
+	return (cuts[hi] - cuts[lo]) * s.beside(other)
+}
+
+// beside returns how many records there are for each origin on the axis of runs.
+func (s *chunkSequence) beside(other int) int {
+	n := 1
+	for a := len(s.axes) - 1; a >= 0; a-- {
+		if a == s.plan.Axis {
+			continue
+		}
+		axis := &s.axes[a]
+		k := other % axis.cells()
+		other /= axis.cells()
+		n *= axis.Cuts[k+1] - axis.Cuts[k]
+	}
+	return n
+}
+
+// place returns where on the line a position is.
+func (s *chunkSequence) place(pos int) int {
+	if pos < s.steps*s.of.Batch {
+		step, in := pos/s.of.Batch, pos%s.of.Batch
+		return s.onLane(in/s.each, step*s.each+in%s.each)
+	}
+	pos -= s.steps * s.of.Batch
+	if left := s.size - s.steps*s.each; pos < left*s.of.Ranks {
+		return s.onLane(pos/left, s.steps*s.each+pos%left)
+	} else {
+		return s.size*s.of.Ranks + pos - left*s.of.Ranks
+	}
+}
+
+// onLane returns where on the line the i-th record of a rank is.
+func (s *chunkSequence) onLane(rank, i int) int {
+	lanes, before, round := s.plan.Lanes, 0, 0
+	if short := min(s.lane, s.last); i >= short*lanes { // of the longer lanes
+		before, round = short*lanes, short
+		if s.last > s.lane {
+			return rank*s.size + (lanes-1)*s.lane + short + i - before
+		}
+		lanes--
+	}
+	i -= before
+	round += i / lanes
+	lane := i % lanes
+	if s.each < s.plan.Lanes && lanes > 1 { // else those of a batch would be the same ones each time
+		lane = int(permute.Swap(uint64(lane), uint64(lanes), s.rounds+permute.Mix64(uint64(round))))
+	}
+	return rank*s.size + lane*s.lane + round
+}
+
+// record returns the record at a place of the line.
+func (s *chunkSequence) record(at int) int {
+	i := sort.SearchInts(s.ends, at+1)
+	if i > 0 {
+		at -= s.ends[i-1]
+	}
+	other, lo, hi := s.run(s.order.At(i))
+	cell := lo + sort.Search(hi-lo, func(k int) bool { return s.records(other, lo, lo+k+1) > at })
+	at -= s.records(other, lo, cell)
+	n, number := s.records(other, cell, cell+1), other*s.along()+cell
+	at = int(permute.Swap(uint64(at), uint64(n), s.cells+permute.Mix64(uint64(number))))
+	if s.sorted != nil {
+		return s.sorted[s.starts[number]+at]
+	}
+	return s.number(other, cell, at)
+}
+
+// number returns the record that is the i-th of a cell.
+func (s *chunkSequence) number(other, cell, i int) int {
+	record, scale := 0, 1
+	for a := len(s.axes) - 1; a >= 0; a-- {
+		axis, k := &s.axes[a], cell
+		if a != s.plan.Axis {
+			k = other % axis.cells()
+			other /= axis.cells()
+		}
+		n := axis.Cuts[k+1] - axis.Cuts[k]
+		record += (axis.Cuts[k] + i%n) * scale
+		scale *= axis.Cuts[axis.cells()]
+		i /= n
+	}
+	return record
+}

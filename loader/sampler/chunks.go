@@ -1,0 +1,126 @@
+package sampler
+
+import "fmt"
+
+// Chunks says in which chunks of arrays the records of a Source are: what [NewChunkShuffle] plans by. The records are
+// the cells of a grid: each has one origin on every axis. combine.Windows makes it.
+type Chunks struct {
+	Axes   []ChunkAxis
+	Fields []ChunkField
+
+	// Cells are the cells of the records, for records that are not all those of Axes in their order: a number in the
+	// order of the axes, the last of which counts fastest.
+	Cells []int
+}
+
+// ChunkAxis is an axis on which records have origins. Cell k has origins [Cuts[k], Cuts[k+1]): those whose records
+// begin in one chunk.
+type ChunkAxis struct {
+	Name string
+	Cuts []int
+}
+
+// ChunkField is an array in chunks.
+type ChunkField struct {
+	Name  string
+	Bytes int64 // of a decoded chunk, and of all those along axes that stay whole
+
+	// By axis of Chunks: how many chunks the array has along it, 0 if it does not have the axis; and, for each cell of the
+	// axis, the chunks that its records need.
+	Counts []int
+	Needs  [][]ChunkRange
+}
+
+// ChunkRange is chunks First to Last along an axis. On one that is a circle, First may be below 0, and Last beyond the
+// last chunk.
+type ChunkRange struct{ First, Last int }
+
+// count returns how many chunks a range has, of those along an axis; 1 for an axis that a field does not have.
+func (r ChunkRange) count(along int) int {
+	if along == 0 {
+		return 1
+	}
+	return min(r.Last-r.First+1, along)
+}
+
+func (r ChunkRange) with(o ChunkRange) ChunkRange {
+	return ChunkRange{min(r.First, o.First), max(r.Last, o.Last)}
+}
+
+// cells returns how many cells an axis has.
+func (a *ChunkAxis) cells() int { return len(a.Cuts) - 1 }
+
+// Len returns the number of records.
+func (c *Chunks) Len() int {
+	if c.Cells != nil {
+		return len(c.Cells)
+	}
+	n := 1
+	for i := range c.Axes {
+		n *= c.Axes[i].Cuts[c.Axes[i].cells()]
+	}
+	return n
+}
+
+// check reports what is no layout.
+func (c *Chunks) check() error {
+	if len(c.Axes) == 0 || len(c.Fields) == 0 {
+		return fmt.Errorf("%d axes and %d fields in chunks; there must be some", len(c.Axes), len(c.Fields))
+	}
+	all := 1
+	for _, a := range c.Axes {
+		if len(a.Cuts) < 2 || a.Cuts[0] != 0 {
+			return fmt.Errorf("axis %q has %d cuts; there must be 2 at least, from 0 on", a.Name, len(a.Cuts))
+		}
+		for k := range a.cells() {
+			if a.Cuts[k] > a.Cuts[k+1] {
+				return fmt.Errorf("axis %q has cuts that descend", a.Name)
+			}
+		}
+		all *= a.cells()
+	}
+	for _, f := range c.Fields {
+		if len(f.Counts) != len(c.Axes) || len(f.Needs) != len(c.Axes) {
+			return fmt.Errorf("field %q is not of %d axes", f.Name, len(c.Axes))
+		}
+		for a, needs := range f.Needs {
+			if f.Counts[a] > 0 && len(needs) != c.Axes[a].cells() {
+				return fmt.Errorf("field %q has chunks of %d cells on axis %q, which has %d", f.Name, len(needs), c.Axes[a].Name,
+					c.Axes[a].cells())
+			}
+		}
+	}
+	for i, cell := range c.Cells {
+		if cell < 0 || cell >= all {
+			return fmt.Errorf("record %d is in cell %d of %d", i, cell, all)
+		}
+	}
+	return nil
+}
+
+// merged returns an axis whose cells are groups of cells, and what fields need of them.
+func (c *Chunks) merged(axis, group int) (ChunkAxis, [][]ChunkRange) {
+	a := &c.Axes[axis]
+	out := ChunkAxis{Name: a.Name}
+	needs := make([][]ChunkRange, len(c.Fields))
+	for k := 0; k < a.cells(); k += group {
+		end := min(k+group, a.cells())
+		out.Cuts = append(out.Cuts, a.Cuts[k])
+		for f := range c.Fields {
+			if c.Fields[f].Counts[axis] > 0 {
+				needs[f] = append(needs[f], span(c.Fields[f].Needs[axis][k:end]))
+			}
+		}
+	}
+	out.Cuts = append(out.Cuts, a.Cuts[a.cells()])
+	return out, needs
+}
+
+// span returns the range of chunks that some cells need.
+func span(needs []ChunkRange) ChunkRange {
+	r := needs[0]
+	for _, n := range needs[1:] {
+		r = r.with(n)
+	}
+	return r
+}
