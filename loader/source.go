@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/loader/internal/fill"
 	"github.com/penstock/penstock/loader/internal/order"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -14,8 +15,8 @@ import (
 // found by number. *mmapds.Dataset is one. Every method may be called by several
 // goroutines at once.
 //
-// A Source can do more by implementing [RaggedSource], [ChunkedSource], [GridSource], [MappedSource], [FaultSource],
-// [CheckedSource], [RemoteSource], [DescribedSource], [NamedSource], [ClassedSource]
+// A Source can do more by implementing [RaggedSource], [ChunkedSource], [GridSource], [ChunkSource], [MappedSource],
+// [FaultSource], [CheckedSource], [RemoteSource], [DescribedSource], [NamedSource], [ClassedSource]
 // and [Identifier]. Assert those that it has, so that the compiler checks them:
 //
 //	var _ loader.MappedSource = (*MySource)(nil)
@@ -218,6 +219,7 @@ type Capabilities struct {
 	Ragged     RaggedSource
 	Chunked    ChunkedSource
 	Grid       GridSource
+	Chunks     ChunkSource
 	Mapped     MappedSource
 	Fault      FaultSource
 	Checked    CheckedSource
@@ -236,6 +238,7 @@ func CapabilitiesOf(src Source) (Capabilities, error) {
 	c.Ragged, _ = src.(RaggedSource)
 	c.Chunked, _ = src.(ChunkedSource)
 	c.Grid, _ = src.(GridSource)
+	c.Chunks, _ = src.(ChunkSource)
 	c.Mapped, _ = src.(MappedSource)
 	c.Fault, _ = src.(FaultSource)
 	c.Checked, _ = src.(CheckedSource)
@@ -265,6 +268,11 @@ var methods = []struct {
 	{"GridSource", "ReadChunk", implements[interface {
 		ReadChunk(context.Context, string, []int, []byte) error
 	}]},
+	{"ChunkSource", "Chunks", implements[interface {
+		Chunks([]string, []int) (sampler.Chunks, error)
+	}]},
+	{"ChunkSource", "KeepChunks", implements[interface{ KeepChunks(*sampler.ChunkShuffle) }]},
+	{"ChunkSource", "Decoded", implements[interface{ Decoded() int64 }]},
 	{"MappedSource", "Warm", implements[interface{ Warm(string, int, int) error }]},
 	{"MappedSource", "IsWarm", implements[interface{ IsWarm(string, int, int) bool }]},
 	{"RemoteSource", "LookaheadBytes", implements[interface{ LookaheadBytes() int64 }]},

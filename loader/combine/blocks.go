@@ -2,6 +2,7 @@ package combine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -183,17 +184,25 @@ func (r *blockRead) guarded(ctx context.Context, number int) (err error) {
 // chunk copies what windows have of a chunk.
 func (r *blockRead) chunk(ctx context.Context, number int) error {
 	wanted := r.wanted[number]
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	key := chunkKey{r.f.part, r.f.in.Name, number}
-	e, err := r.cache.get(key, r.grid.size, func(dst []byte) error { return r.grid.read(ctx, r.f, number, dst) })
-	if err != nil {
-		return recordError{err, r.windows[wanted[0].window].record}
+	var e *chunkEntry
+	for again := true; again; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		e, err = r.cache.get(key, r.grid.size, func(dst []byte) error { return r.grid.read(ctx, r.f, number, dst) })
+		again = errors.Is(err, context.Canceled) && ctx.Err() == nil // that of who began to read it
+		if err != nil && !again {
+			return recordError{err, r.windows[wanted[0].window].record}
+		}
 	}
 	defer r.cache.release(e)
 	for i := range wanted {
 		w := &r.windows[wanted[i].window]
+		if w.dst == nil { // it is read in advance
+			continue
+		}
 		r.copy(&wanted[i], w, len(w.dst), r.grid.size, 0, w.dst, e.data)
 	}
 	return nil

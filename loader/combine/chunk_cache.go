@@ -77,6 +77,24 @@ func (c *chunkCache) get(key chunkKey, size int, read func(dst []byte) error) (*
 	return e, nil
 }
 
+// touch puts chunks in front of all others, those that are there.
+func (c *chunkCache) touch(keys []chunkKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range keys {
+		if e := c.entries[key]; e != nil {
+			c.order.MoveToFront(e.at)
+		}
+	}
+}
+
+// has reports whether a chunk is there, or is being read.
+func (c *chunkCache) has(key chunkKey) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.entries[key] != nil
+}
+
 // roomLocked returns memory for a chunk.
 func (c *chunkCache) roomLocked(size int) []byte {
 	for i, b := range c.spare {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
@@ -17,7 +18,8 @@ type cutter struct {
 	axes    []axis
 	origins *origins
 	cache   chunkCache
-	scratch sync.Pool // of *windowScratch
+	keeper  atomic.Pointer[chunkKeeper] // nil without an order of chunks
+	scratch sync.Pool                   // of *windowScratch
 }
 
 // windowScratch is memory of one call.
@@ -72,6 +74,10 @@ func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []
 	}
 	if rest == nil {
 		return nil
+	}
+	if k := w.keeper.Load(); k != nil {
+		k.past.add(indices[0])
+		k.touch(&w.cache, f, indices)
 	}
 	return rest.run(ctx)
 }

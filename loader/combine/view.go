@@ -40,6 +40,7 @@ var _ interface {
 	loader.RaggedSource
 	loader.ChunkedSource
 	loader.GridSource
+	loader.ChunkSource
 	loader.MappedSource
 	loader.FaultSource
 	loader.CheckedSource

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -23,6 +25,7 @@ type Windows struct {
 
 var _ interface {
 	loader.ChunkedSource
+	loader.ChunkSource
 	loader.MappedSource
 	loader.FaultSource
 	loader.CheckedSource
@@ -159,8 +162,34 @@ func (w *Windows) SetCache(bytes int64) {
 	w.c.cache.evictLocked()
 }
 
-// Decoded returns how many bytes of chunks were decoded so far, or of records that were read one by one: divided by the
-// bytes of the windows, how many times each element was decoded.
+// Chunks returns in which chunks of HDF5 or Zarr the windows of some fields are, or of all; or the windows with some
+// numbers. It is an error if no field is in chunks.
+func (w *Windows) Chunks(fields []string, records []int) (sampler.Chunks, error) {
+	has := func(f *windowed) bool { return len(fields) == 0 || slices.Contains(fields, f.out.Name) }
+	l, err := newChunkLayout(&w.c, has)
+	if err != nil {
+		return sampler.Chunks{}, fmt.Errorf("combine: window: %w", err)
+	}
+	c, err := l.chunks(records)
+	if err != nil {
+		return c, fmt.Errorf("combine: window: %w", err)
+	}
+	return c, nil
+}
+
+// KeepChunks keeps decoded chunks as an order needs them: those of its lanes, within its memory, in place of the
+// limit of SetCache. Chunks of the next batches are decoded in advance. nil ends that.
+func (w *Windows) KeepChunks(order *sampler.ChunkShuffle) {
+	if order == nil {
+		w.c.keeper.Store(nil)
+		return
+	}
+	w.c.keeper.Store(newChunkKeeper(&w.c, order))
+	w.SetCache(order.Plan().Memory)
+}
+
+// Decoded returns how many bytes of chunks were decoded so far, or of records that were read one by one: divided by
+// the bytes of the windows, how many times each element was decoded.
 func (w *Windows) Decoded() int64 {
 	w.c.cache.mu.Lock()
 	defer w.c.cache.mu.Unlock()

@@ -20,15 +20,28 @@ func unnumbered(err error) error {
 	return fmt.Errorf("window: %v", err)
 }
 
-// LookaheadBytes is that of the Source which wants to know most.
-func (w *Windows) LookaheadBytes() int64 { return lookaheadBytes(w.c.parts) }
+// LookaheadBytes is that of the Source which wants to know most, or of the windows whose chunks are decoded in advance.
+func (w *Windows) LookaheadBytes() int64 {
+	bytes := lookaheadBytes(w.c.parts)
+	if k := w.c.keeper.Load(); k != nil {
+		bytes = max(bytes, k.bytes)
+	}
+	return bytes
+}
 
-// Fetch names to a Source the records that windows have a part of.
+// Fetch names to a Source the records that windows have a part of, and decodes chunks in advance: see KeepChunks.
 func (w *Windows) Fetch(ctx context.Context, field string, indices []int) error {
 	f, err := w.c.field(field)
-	if err != nil || f.part.can.Remote == nil {
-		return err
+	if err == nil && f.part.can.Remote != nil {
+		err = w.fetch(ctx, f, indices)
 	}
+	if k := w.c.keeper.Load(); err == nil && k != nil {
+		err = k.ahead(ctx, &w.c, f, indices)
+	}
+	return err
+}
+
+func (w *Windows) fetch(ctx context.Context, f *windowed, indices []int) error {
 	s := w.c.borrow()
 	defer w.c.scratch.Put(s)
 	var records []int

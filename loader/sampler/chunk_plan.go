@@ -41,8 +41,8 @@ func (p ChunkPlan) String() string {
 	if p.Lanes == 0 {
 		return fmt.Sprintf("all chunks, %s, stay in memory: each is decoded once", units.Bytes(p.All))
 	}
-	return fmt.Sprintf("%d lanes, %s of decoded chunks: each chunk is decoded %.2f times an epoch, and %.1f times by Shuffle",
-		p.Lanes, units.Bytes(p.Bytes), p.Decodes, p.Shuffle)
+	return fmt.Sprintf("%d lanes, %s of decoded chunks: each chunk is decoded %.2f times an epoch, and %.1f times by "+
+		"Shuffle", p.Lanes, units.Bytes(p.Bytes), p.Decodes, p.Shuffle)
 }
 
 // chunkPlanner finds a ChunkPlan.
@@ -56,8 +56,8 @@ type chunkPlanner struct {
 }
 
 const (
-	// reserve is the part of the memory that is for chunks that were decoded in advance, and for those that nobody needs
-	// any more.
+	// reserve is the part of the memory that is for chunks that were decoded in advance, and for those that nobody
+	// needs any more.
 	reserve = 8
 
 	dearRun   = 16 // chunks at the ends of runs are at most 1 in so many
@@ -135,7 +135,8 @@ func (p *chunkPlanner) sum(of func(f *ChunkField, axis int) float64) int64 {
 	return int64(min(all, math.MaxInt64/2))
 }
 
-// counts returns how many chunks of a field groups of cells need along an axis: the sum over the groups, and the most of one.
+// counts returns how many chunks of a field groups of cells need along an axis: the sum over the groups, and the most
+// of one.
 func (p *chunkPlanner) counts(f *ChunkField, axis, group int) (sum, most int) {
 	if f.Counts[axis] == 0 { // all groups need the same chunks, so that these stay
 		return 1, 1
@@ -148,7 +149,8 @@ func (p *chunkPlanner) counts(f *ChunkField, axis, group int) (sum, most int) {
 	return sum, most
 }
 
-// halo returns by how many times more chunks are decoded along an axis where each group of cells decodes those that it needs.
+// halo returns by how many times more chunks are decoded along an axis where each group of cells decodes those that
+// it needs.
 func (p *chunkPlanner) halo(axis, group int) float64 {
 	sum := p.sum(func(f *ChunkField, a int) float64 {
 		if a != axis {
@@ -202,8 +204,8 @@ func (p *chunkPlanner) lane() (bytes, step int64) {
 	})
 }
 
-// need returns the bytes that every lane needs, and what they need together besides: a lane's next chunks, while its last
-// ones are still there.
+// need returns the bytes that every lane needs, and what they need together besides: a lane's next chunks, while its
+// last ones are still there.
 func (p *chunkPlanner) need() (each, besides float64) {
 	bytes, step := p.lane()
 	groups := 1
@@ -256,8 +258,8 @@ func (p *chunkPlanner) group() {
 func (p *chunkPlanner) settle() error {
 	most, least := p.fit(), max(1, p.o.Lanes)
 	if most < least {
-		return fmt.Errorf("%s of Memory do not hold the chunks of %s; give %s, smaller records, or store the array in smaller "+
-			"chunks", units.Bytes(p.o.Memory), units.Counted(int64(least), "lane"), p.memory(least))
+		return fmt.Errorf("%s of Memory do not hold the chunks of %s; give %s, smaller records, or store the array in "+
+			"smaller chunks", units.Bytes(p.o.Memory), units.Counted(int64(least), "lane"), p.memory(least))
 	}
 	bytes, _ := p.lane()
 	decoded := p.sum(func(f *ChunkField, a int) float64 {
@@ -290,8 +292,8 @@ func (p *chunkPlanner) groupOf(axis int) int {
 	return p.plan.Groups[axis]
 }
 
-// shuffled returns how often a Shuffle decodes a chunk: for each record those that it needs, but for the part that Memory
-// holds.
+// shuffled returns how often a Shuffle decodes a chunk: for each record those that it needs, but for the part that
+// Memory holds.
 func (p *chunkPlanner) shuffled() float64 {
 	touched := p.sum(func(f *ChunkField, a int) float64 {
 		sum, _ := p.counts(f, a, 1)

@@ -11,14 +11,15 @@ import (
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// ChunkShuffle visits records that are pieces of chunked arrays in a random order that decodes each chunk about once an
-// epoch. Windows of a weather field in HDF5 or Zarr are such records: Shuffle decodes all chunks of a window for it alone.
+// ChunkShuffle visits records that are pieces of chunked arrays in a random order that decodes each chunk about once
+// an epoch. Windows of a weather field in HDF5 or Zarr are such records: Shuffle decodes all chunks of a window for
+// it alone.
 //
-// A process has some lanes side by side. Each walks through chunks that are drawn at random, and shuffles the records of
-// a chunk. Every batch has records of all lanes, or of as many as it has records. Where records reach into the
-// next chunks, a lane takes some chunks in their order, so that it decodes only one when it comes to the next. Batches are
-// as varied as those of Shuffle if there are as many lanes as records in a batch; [Randomness] measures it. Over
-// successive batches they are less so: [RandomnessOver].
+// A process has some lanes side by side. Each walks through chunks that are drawn at random, and shuffles the records
+// of a chunk. Every batch has records of all lanes, or of as many as it has records. Where records reach into the
+// next chunks, a lane takes some chunks in their order, so that it decodes only one when it comes to the next.
+// Batches are as varied as those of Shuffle if there are as many lanes as records in a batch; [Randomness] measures
+// it. Over successive batches they are less so: [RandomnessOver].
 //
 // As all Samplers it is a function of (seed, epoch, position). It keeps 8 bytes for each run of chunks in an epoch.
 type ChunkShuffle struct {
@@ -51,11 +52,11 @@ func NewChunkShuffle(c Chunks, o ChunkOptions) (*ChunkShuffle, error) {
 	}
 	switch {
 	case o.Batch < o.Ranks || o.Batch%o.Ranks != 0:
-		return nil, fmt.Errorf("sampler: chunk shuffle: Batch is %d; it must be BatchSize times World.Size, and a multiple of "+
-			"Ranks, %d", o.Batch, o.Ranks)
+		return nil, fmt.Errorf("sampler: chunk shuffle: Batch is %d; it must be BatchSize times World.Size, and a "+
+			"multiple of Ranks, %d", o.Batch, o.Ranks)
 	case o.Memory < 0 || o.Lanes < 0 || o.Run < 0:
-		return nil, fmt.Errorf("sampler: chunk shuffle: Memory %d, Lanes %d and Run %d; none may be negative", o.Memory, o.Lanes,
-			o.Run)
+		return nil, fmt.Errorf("sampler: chunk shuffle: Memory %d, Lanes %d and Run %d; none may be negative", o.Memory,
+			o.Lanes, o.Run)
 	case c.Len() < o.Ranks:
 		return nil, fmt.Errorf("sampler: chunk shuffle: %d records for %d ranks", c.Len(), o.Ranks)
 	}
@@ -95,7 +96,8 @@ func (o *ChunkShuffle) listed(c *Chunks) []int {
 	return out
 }
 
-// regrouped returns the number of the cell that a cell of c has become a part of: that of the axis of runs counts fastest.
+// regrouped returns the number of the cell that a cell of c has become a part of: that of the axis of runs counts
+// fastest.
 func (o *ChunkShuffle) regrouped(c *Chunks, cell int) int {
 	at := make([]int, len(c.Axes))
 	for a := len(c.Axes) - 1; a >= 0; a-- {
@@ -145,8 +147,8 @@ func (o *ChunkShuffle) others() int {
 // Plan returns what the Sampler does, and what it costs.
 func (o *ChunkShuffle) Plan() ChunkPlan { return o.plan }
 
-// Needs returns the chunks along each axis that a lane needs of a field while it is at a cell, which has a number on each
-// axis of Chunks. ok is false of a field that is not in Chunks.
+// Needs returns the chunks along each axis that a lane needs of a field while it is at a cell, which has a number on
+// each axis of Chunks. ok is false of a field that is not in Chunks.
 func (o *ChunkShuffle) Needs(field string, cell []int, dst []ChunkRange) (needs []ChunkRange, ok bool) {
 	i := slices.IndexFunc(o.fields, func(f ChunkField) bool { return f.Name == field })
 	if i < 0 {
@@ -197,7 +199,8 @@ func (o *ChunkShuffle) Epoch(n int, seed uint64, epoch int) Sequence {
 }
 
 // chunkSequence is an epoch. All records are on a line: run after run, in random order, cell after cell of a run, the
-// records of a cell in random order. The line is divided evenly among the ranks, and the part of each among its lanes.
+// records of a cell in random order. The line is divided evenly among the ranks, and the part of each among its
+// lanes.
 type chunkSequence struct {
 	*ChunkShuffle
 	size, each, steps int // of a rank: records, records of a batch, batches with the full share of every rank
@@ -212,8 +215,8 @@ type chunkSequence struct {
 	ends  []int // records in the runs of the line up to each
 }
 
-// setLanes divides the line of a rank. Lanes shall come to their next cells at different times, so each but the last one
-// is a little longer than the even share, by the part of a cell that this takes.
+// setLanes divides the line of a rank. Lanes shall come to their next cells at different times, so each but the last
+// one is a little longer than the even share, by the part of a cell that this takes.
 func (s *chunkSequence) setLanes() {
 	lanes := s.plan.Lanes
 	even := (s.size + lanes - 1) / lanes

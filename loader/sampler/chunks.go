@@ -25,14 +25,14 @@ type ChunkField struct {
 	Name  string
 	Bytes int64 // of a decoded chunk, and of all those along axes that stay whole
 
-	// By axis of Chunks: how many chunks the array has along it, 0 if it does not have the axis; and, for each cell of the
-	// axis, the chunks that its records need.
+	// By axis of Chunks: how many chunks the array has along it, 0 if it does not have the axis; and, for each cell
+	// of the axis, the chunks that its records need.
 	Counts []int
 	Needs  [][]ChunkRange
 }
 
-// ChunkRange is chunks First to Last along an axis. On one that is a circle, First may be below 0, and Last beyond the
-// last chunk.
+// ChunkRange is chunks First to Last along an axis. On one that is a circle, First may be below 0, and Last beyond
+// the last chunk.
 type ChunkRange struct{ First, Last int }
 
 // count returns how many chunks a range has, of those along an axis; 1 for an axis that a field does not have.
@@ -85,8 +85,8 @@ func (c *Chunks) check() error {
 		}
 		for a, needs := range f.Needs {
 			if f.Counts[a] > 0 && len(needs) != c.Axes[a].cells() {
-				return fmt.Errorf("field %q has chunks of %d cells on axis %q, which has %d", f.Name, len(needs), c.Axes[a].Name,
-					c.Axes[a].cells())
+				return fmt.Errorf("field %q has chunks of %d cells on axis %q, which has %d", f.Name, len(needs),
+					c.Axes[a].Name, c.Axes[a].cells())
 			}
 		}
 	}

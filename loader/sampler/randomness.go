@@ -32,8 +32,8 @@ func Randomness(s Sampler, n, batch int, seed uint64) float64 {
 	return min(1, max(0, (float64(touched)/float64(sample)-1)/(expected-1)))
 }
 
-// RandomnessOver is Randomness of some successive batches together. The batches of a [ChunkShuffle] may each be as varied
-// as those of Shuffle, and successive ones still be of the same chunks.
+// RandomnessOver is Randomness of some successive batches together. The batches of a [ChunkShuffle] may each be as
+// varied as those of Shuffle, and successive ones still be of the same chunks.
 func RandomnessOver(s Sampler, n, batch, batches int, seed uint64) float64 {
 	return Randomness(s, n, batch*batches, seed)
 }

@@ -1,0 +1,51 @@
+package loader
+
+import (
+	"fmt"
+
+	"github.com/penstock/penstock/loader/sampler"
+)
+
+// ChunkSource is a [Source] whose records are pieces of chunked arrays, each of which may be decoded for many
+// records. *combine.Windows is one.
+type ChunkSource interface {
+	Source
+
+	// Chunks returns in which chunks of some fields, or of all, the records are: all records, or those with some
+	// numbers.
+	Chunks(fields []string, records []int) (sampler.Chunks, error)
+
+	// KeepChunks has the Source keep decoded chunks as an order of its records needs them, within its memory, and
+	// decode the next ones in advance. The last call counts.
+	KeepChunks(order *sampler.ChunkShuffle)
+
+	// Decoded returns how many bytes of chunks were decoded so far.
+	Decoded() int64
+}
+
+// NewChunkShuffle returns the Sampler that decodes each chunk of a [ChunkSource] about once an epoch, and has src
+// keep chunks for it. The fields are those that a Loader will read; none means all.
+func NewChunkShuffle(src Source, o sampler.ChunkOptions, fields ...string) (*sampler.ChunkShuffle, error) {
+	return NewChunkShuffleOf(src, nil, o, fields...)
+}
+
+// NewChunkShuffleOf is [NewChunkShuffle] for the records with some numbers, each of which is its place in the list:
+// for the Inner of a sampler.Subset.
+func NewChunkShuffleOf(src Source, records []int, o sampler.ChunkOptions, fields ...string) (*sampler.ChunkShuffle,
+	error) {
+	chunked, ok := src.(ChunkSource)
+	if !ok {
+		return nil, fmt.Errorf("loader: chunk shuffle: a %T has no records in chunks; windows over HDF5 and Zarr have, and "+
+			"for others there is Shuffle", src)
+	}
+	chunks, err := chunked.Chunks(fields, records)
+	if err != nil {
+		return nil, fmt.Errorf("loader: chunk shuffle: %w", err)
+	}
+	order, err := sampler.NewChunkShuffle(chunks, o)
+	if err != nil {
+		return nil, fmt.Errorf("loader: %w", err)
+	}
+	chunked.KeepChunks(order)
+	return order, nil
+}
