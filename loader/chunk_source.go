@@ -23,6 +23,9 @@ type ChunkSource interface {
 	Decoded() int64
 }
 
+// DefaultChunkCache is how many bytes of decoded chunks a [ChunkSource] keeps without an order of chunks: 256 MiB.
+const DefaultChunkCache = 256 << 20
+
 // NewChunkShuffle returns the Sampler that decodes each chunk of a [ChunkSource] about once an epoch, and has src
 // keep chunks for it. The fields are those that a Loader will read; none means all.
 func NewChunkShuffle(src Source, o sampler.ChunkOptions, fields ...string) (*sampler.ChunkShuffle, error) {

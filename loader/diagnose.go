@@ -133,6 +133,10 @@ func (s Stats) saturated(l loopTimes) Diagnosis {
 	switch {
 	case s.FetchWait > work/2:
 		return s.remoteBound(l, head)
+	case s.Cheaper != "" && s.Read > work/2 && s.Decoded > s.ReadBytes:
+		return Diagnosis{bottleneck.DecodeBound,
+			fmt.Sprintf("decode-bound: %s, %s of that with reading, for which %.1f bytes of chunks were decoded for each "+
+				"byte: %s", head, percent(s.Read, work), float64(s.Decoded)/float64(max(1, s.ReadBytes)), s.Order), 0}
 	case unpacks:
 		return Diagnosis{bottleneck.DecodeBound,
 			fmt.Sprintf("decode-bound: %s, %s of that with unpacking %q (%s) to %s; store it as it is, for example by %s",

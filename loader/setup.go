@@ -26,6 +26,7 @@ type setup struct {
 	identity State         // of the start
 	ring     *memory.Ring
 	created  time.Time
+	chunks   chunkOrder
 
 	// Bytes that the Source had fetched before.
 	fetched   int64
@@ -45,6 +46,9 @@ func newSetup(src Source, can Capabilities, opts Options, fields []fill.Field) *
 	c.plan = c.newPlan(fields)
 	c.views = c.inlines()
 	c.fetched, c.fetchWait, _ = can.NetworkStats()
+	if can.Chunks != nil {
+		c.chunks.before = can.Chunks.Decoded()
+	}
 	return c
 }
 

@@ -63,6 +63,10 @@ type Stats struct {
 	FetchWait time.Duration // of workers: waiting for them
 	LinkRate  float64       // the fastest that they ever came, in bytes a second
 
+	Decoded int64  // bytes of chunks that the Source decoded, if it is a ChunkSource: compare ReadBytes
+	Order   string // what the order costs of such a Source, in a sentence
+	Cheaper string // which order would decode less than half as much; "" if none would
+
 	Reads []FieldReads // how the Source reads, if it says so
 }
 
@@ -267,6 +271,10 @@ func (ld *Loader) Stats() Stats {
 	st, times := ld.tally.snapshot(), ld.schedule.Times()
 	st.addCost(ld.pool.cost(), c.plan.Fields)
 	st.Reads = reads
+	if c.can.Chunks != nil {
+		st.Decoded = c.can.Chunks.Decoded() - c.chunks.before
+		st.Order, st.Cheaper = ld.Order()
+	}
 	st.Fetched, st.FetchWait, st.LinkRate = fetched-c.fetched, waited-c.fetchWait, linkRate
 	st.Epochs, st.Wait, st.Starts, st.Waits, st.LateBatch = times.Epochs, times.Wait, times.Starts, Quantiles(times.Waits),
 		LateBatch(times.Late)
@@ -318,6 +326,9 @@ var metrics = []metric{
 		return float64(s.CopiedBytes)
 	}},
 	{"read_bytes_total", "counter", "bytes that were read", func(s *Stats) float64 { return float64(s.ReadBytes) }},
+	{"decoded_bytes_total", "counter", "bytes of chunks that were decoded", func(s *Stats) float64 {
+		return float64(s.Decoded)
+	}},
 	{"ready_total", "counter", "batches that were there when they were asked for", func(s *Stats) float64 {
 		return float64(s.Ready)
 	}},

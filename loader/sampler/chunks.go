@@ -62,6 +62,14 @@ func (c *Chunks) Len() int {
 	return n
 }
 
+// Shuffle returns how often an epoch of [Shuffle] decodes a chunk, on average, where some bytes of decoded chunks are
+// kept.
+func (c *Chunks) Shuffle(memory int64) float64 {
+	p := chunkPlanner{c: c, o: ChunkOptions{Memory: memory}, n: c.Len()}
+	p.plan.All = p.all()
+	return p.shuffled()
+}
+
 // check reports what is no layout.
 func (c *Chunks) check() error {
 	if len(c.Axes) == 0 || len(c.Fields) == 0 {

@@ -9,12 +9,17 @@ import "math"
 // expected of a uniform one, batch*(1-(1-1/batch)^batch). In a dataset that is sorted by
 // class, this is how many classes a batch sees. The noise is below 0.02.
 func Randomness(s Sampler, n, batch int, seed uint64) float64 {
+	return randomness(s, n, batch, seed, 256)
+}
+
+// randomness is that of some batches.
+func randomness(s Sampler, n, batch int, seed uint64, most int) float64 {
 	seq := s.Epoch(n, seed, 0)
 	batches := seq.Len() / max(1, batch)
 	if batch < 2 || batches == 0 {
 		return 0
 	}
-	sample := min(batches, 256)
+	sample := min(batches, most)
 	dst, seen := make([]int, batch), make([]bool, batch)
 	touched := 0
 	for i := range sample {
@@ -35,5 +40,5 @@ func Randomness(s Sampler, n, batch int, seed uint64) float64 {
 // RandomnessOver is Randomness of some successive batches together. The batches of a [ChunkShuffle] may each be as
 // varied as those of Shuffle, and successive ones still be of the same chunks.
 func RandomnessOver(s Sampler, n, batch, batches int, seed uint64) float64 {
-	return Randomness(s, n, batch*batches, seed)
+	return randomness(s, n, batch*batches, seed, max(8, min(256, (1<<16)/max(1, batch*batches))))
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,18 @@ def count(name: str, value: Any, least: int = 0, most: int = (1 << 63) - 1, note
     if not least <= n <= most:
         raise ValueError(f"{name} is {n}; it must be from {least} to {most}{note}")
     return n
+
+
+_SIZE = re.compile(r"\s*[1-9][0-9]*(\.[0-9]+)?\s*([KMGTP]i?)?B?\s*", re.IGNORECASE)
+
+
+def size(name: str, value: Any) -> str:
+    """Return an option that is a number of bytes, or a text like "64MiB", as text."""
+    if not isinstance(value, str):
+        return str(count(name, value, 1))
+    if not _SIZE.fullmatch(value):
+        raise ValueError(f'{name} is {value!r}; it must be bytes, as a number or like "500GiB"')
+    return value
 
 
 def flag(name: str, value: Any) -> bool:

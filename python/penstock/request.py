@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -17,6 +16,7 @@ from .field import chosen
 from .filters import to_json
 from .formats import is_dataset
 from .options import count
+from .options import size as in_bytes
 from .pack import Pack
 from .ragged import Ragged
 from .shared import Pinning
@@ -29,7 +29,6 @@ _MAX_WORKERS = 1 << 12
 _MAX_FUNCTION_WORKERS = 512
 MAX_SLOTS = 256
 
-_SIZE = re.compile(r"\s*[1-9][0-9]*(\.[0-9]+)?\s*([KMGTP]i?)?B?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -296,11 +295,7 @@ def _cache(folder: str | os.PathLike[str] | None, size: int | str | None) -> lis
     flags = [] if folder is None else ["--cache-dir", os.fspath(folder)]
     if size is None:
         return flags
-    if isinstance(size, str):
-        if not _SIZE.fullmatch(size):
-            raise ValueError(f'cache_size is {size!r}; it must be bytes, as a number or like "500GiB"')
-        return [*flags, "--cache-size", size]
-    return [*flags, "--cache-size", str(count("cache_size", size, 1))]
+    return [*flags, "--cache-size", in_bytes("cache_size", size)]
 
 
 def _verify(verify: str | float) -> float:

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from .errors import UnsupportedError
-from .options import count
+from .options import count, size
 
-__all__ = ["Block", "LengthBuckets", "Mix", "Regions", "Sampler", "Sequential", "Shuffle", "Split", "Subset", "Weighted"]
+__all__ = ["Block", "ChunkShuffle", "LengthBuckets", "Mix", "Regions", "Sampler", "Sequential", "Shuffle", "Split", "Subset", "Weighted"]
 
 
 MAX_SEED = (1 << 64) - 1
@@ -84,6 +84,34 @@ class Block(Sampler):
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
         return {"kind": "block", "size": count("size", self.size, 1)}
+
+
+@dataclass(frozen=True)
+class ChunkShuffle(Sampler):
+    """Windows over HDF5 or Zarr in a random order that decodes each chunk about once an epoch.
+
+    ``Shuffle`` decodes the chunks of a window for that window alone, unless all chunks fit into memory. This one walks through the chunks in
+    lanes, each of which takes chunks at random and shuffles the windows of a chunk; every batch has windows of many lanes.
+    ``DataLoader.stats()["loader"]["Order"]`` has the plan: how many lanes, how often a chunk is decoded, and how random batches are.
+
+    Args:
+        memory: Decoded chunks that a process keeps, in bytes or like "2GiB".
+        lanes: Lanes of a process; None means as many as the memory holds, up to twice the batch.
+        run: Chunks that a lane takes in their order, where windows reach into the next ones; None means as many as cost 1/16 more decodes.
+        ranks: Processes with lanes of their own: the world size, or a multiple of it; None means the world size.
+
+    Example:
+        ``ChunkShuffle("2GiB")``
+    """
+
+    memory: int | str = "1GiB"
+    lanes: int | None = None
+    run: int | None = None
+    ranks: int | None = None
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        numbers = {name: count(name, value, 1) for name, value in (("lanes", self.lanes), ("run", self.run), ("ranks", self.ranks)) if value is not None}
+        return {"kind": "chunk_shuffle", "memory": size("memory", self.memory), **numbers}
 
 
 @dataclass(frozen=True)
@@ -275,6 +303,7 @@ _OF_TORCH = {
     "Mix": "give torch.utils.data.ConcatDataset with a WeightedRandomSampler of a weight for each record, without seed=",
     "Subset": "give the numbers: sampler=[...], without seed=",
     "Split": "give torch.utils.data.random_split",
+    "ChunkShuffle": "give the windows of a file: penstock.open(PATH).windows(...)",
     "Regions": "give a torch.utils.data.Subset for each rank",
     "LengthBuckets": "give a batch_sampler that yields lists of records of similar length, without seed=",
 }

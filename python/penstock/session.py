@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 import time
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -133,6 +134,10 @@ class Session:
             self.batches: int = number(welcome, "batches")
             self._slots: int = number(welcome, "slots", 2, MAX_SLOTS)
             self.identity = {name: value for name, value in part(welcome, "state", dict).items() if name not in POSITION}
+            warning = text(welcome, "warning") if "warning" in welcome else ""
+        if warning:
+            advice = "sampler=penstock.samplers.ChunkShuffle(MEMORY) reads them in another random order"
+            warnings.warn(f"{self._wire.name}: {warning}: {advice}", RuntimeWarning, stacklevel=8)
         for given in request.subject.opened:
             given.check_place()
         if request.exact not in (None, self.records):

@@ -54,12 +54,13 @@ type reply struct {
 // welcome answers a hello. The descriptor of the shared memory comes with it.
 type welcome struct {
 	Version int                `json:"version"`
-	Records int                `json:"records"`          // of the source: rows, if they are packed
-	Batches int                `json:"batches"`          // of an epoch
-	Slots   int                `json:"slots"`            // batches that the client may have at a time
-	Fields  []store.Field      `json:"fields"`           // as batches have them
-	Finish  map[string]*finish `json:"finish,omitempty"` // by field: what is left to the client
-	State   loader.State       `json:"state"`            // of the start
+	Records int                `json:"records"`           // of the source: rows, if they are packed
+	Batches int                `json:"batches"`           // of an epoch
+	Slots   int                `json:"slots"`             // batches that the client may have at a time
+	Fields  []store.Field      `json:"fields"`            // as batches have them
+	Finish  map[string]*finish `json:"finish,omitempty"`  // by field: what is left to the client
+	State   loader.State       `json:"state"`             // of the start
+	Warning string             `json:"warning,omitempty"` // what the client's user should know
 }
 
 // started answers a start. Batches that were sent before it are not those that were asked for.

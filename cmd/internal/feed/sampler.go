@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/sampler"
@@ -27,6 +28,10 @@ type samplerOption struct {
 	Seed       uint64         `json:"seed,omitempty"`        // split
 	Start      float64        `json:"start,omitempty"`       // split
 	Stop       float64        `json:"stop,omitempty"`        // split
+	Memory     string         `json:"memory,omitempty"`      // chunk_shuffle: bytes, or like "2GiB"
+	Lanes      int            `json:"lanes,omitempty"`       // chunk_shuffle
+	Run        int            `json:"run,omitempty"`         // chunk_shuffle
+	Ranks      int            `json:"ranks,omitempty"`       // chunk_shuffle; 0 means the world size
 	Inner      *samplerOption `json:"inner,omitempty"`       // regions, subset, split
 }
 
@@ -45,6 +50,7 @@ const maxInner = 8
 type sampled struct {
 	src    loader.Source
 	global int   // records of a batch of all ranks
+	ranks  int   // of all
 	kept   []int // the records that filters keep; nil means all
 	arrays arrays
 }
@@ -82,6 +88,10 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 	if inner != nil && !slices.Contains([]string{"regions", "subset", "split"}, k.Kind) {
 		return nil, fmt.Errorf("%s has no inner sampler", k.Kind)
 	}
+	if k.Inner != nil && k.Inner.Kind == "chunk_shuffle" && k.Kind != "subset" {
+		return nil, fmt.Errorf("chunk_shuffle cannot be within %s, which chooses records itself; give it alone, or within a "+
+			"subset", k.Kind)
+	}
 	switch k.Kind {
 	case "sequential":
 		return sampler.Sequential{}, nil
@@ -106,6 +116,8 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 		return sampler.NewMix(joined.Sizes(), k.Shares, k.draws(joined.Len()))
 	case "length_buckets":
 		return s.buckets(ctx, k)
+	case "chunk_shuffle":
+		return s.chunks(k)
 	case "regions":
 		return sampler.Regions{Count: k.Count, Batch: s.global, Inner: inner}, nil
 	case "subset":
@@ -116,10 +128,25 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 	return nil, fmt.Errorf("there is no sampler %q", k.Kind)
 }
 
-// within returns what the sampler within a subset is of: for length_buckets, the lengths of these records alone.
+// chunks returns the order by chunks of windows.
+func (s sampled) chunks(k *samplerOption) (sampler.Sampler, error) {
+	o := sampler.ChunkOptions{Batch: s.global, Ranks: k.Ranks, Lanes: k.Lanes, Run: k.Run}
+	if o.Ranks == 0 {
+		o.Ranks = s.ranks
+	}
+	var err error
+	if k.Memory != "" {
+		if o.Memory, err = units.ParseBytes(k.Memory); err != nil {
+			return nil, fmt.Errorf("chunk_shuffle: memory: %w", err)
+		}
+	}
+	return loader.NewChunkShuffleOf(s.src, s.kept, o)
+}
+
+// within returns what the sampler within a subset is of: for length_buckets and chunk_shuffle, these records alone.
 // Numbers of no record are left to the subset to report.
 func (s sampled) within(k *samplerOption, indices []int) sampled {
-	if k.Kind != "subset" || k.Inner == nil || !slices.Contains([]string{"length_buckets", "subset"}, k.Inner.Kind) {
+	if k.Kind != "subset" || k.Inner == nil || !slices.Contains([]string{"length_buckets", "chunk_shuffle", "subset"}, k.Inner.Kind) {
 		return s
 	}
 	n := s.src.Len()

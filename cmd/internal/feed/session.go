@@ -255,9 +255,13 @@ func (s *session) start(o *Options) error {
 			finish[f.Name] = f.finish
 		}
 	}
+	warning, cheaper := s.ld.Order()
+	if cheaper == "" {
+		warning = ""
+	}
 	return s.send(reply{Welcome: &welcome{
 		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: o.slots(), Fields: fields,
-		Finish: finish, State: s.ld.State(),
+		Finish: finish, State: s.ld.State(), Warning: warning,
 	}}, func(message []byte) error { return s.transport.welcome(message, m) })
 }
 

@@ -84,7 +84,8 @@ func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []str
 	if err != nil {
 		return fmt.Errorf("feed: %w", err)
 	}
-	of := sampled{src: s.src, global: o.BatchSize * max(1, o.WorldSize), kept: kept, arrays: numbers}
+	ranks := max(1, o.WorldSize)
+	of := sampled{src: s.src, global: o.BatchSize * ranks, ranks: ranks, kept: kept, arrays: numbers}
 	if o.Pack != nil {
 		if s.packed, fields, err = o.Pack.of(ctx, of); err != nil {
 			return fmt.Errorf("feed: options: %w", err)
