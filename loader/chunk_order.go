@@ -35,45 +35,31 @@ func shuffles(s sampler.Sampler) bool {
 // overBatches is how many successive batches are measured together.
 const overBatches = 16
 
-// look finds out what the order costs. It is done once, and only when somebody asks.
-func (o *chunkOrder) look(c *setup) {
-	global := c.opts.shares().Global()
-	if order := ofChunks(c.opts.Sampler); order != nil {
-		n, seed := c.src.Len(), c.opts.Seed
-		if of, is := c.opts.Sampler.(sampler.Subset); is {
+// look finds out what the order of a Loader costs. Its Source has n records, and it reads these fields.
+func (o *chunkOrder) look(opts *Options, n int, src ChunkSource, fields []string) {
+	global := opts.shares().Global()
+	if order := ofChunks(opts.Sampler); order != nil {
+		seed := opts.Seed
+		if of, is := opts.Sampler.(sampler.Subset); is {
 			n = of.Epoch(n, seed, 0).Len()
 		}
-		o.order = fmt.Sprintf("%v; of Shuffle's randomness, batches have %.2f, and %d together %.2f", order.Plan(),
-			sampler.RandomnessOver(order, n, global, 1, seed), overBatches,
+		o.order = fmt.Sprintf("%v; of Shuffle's randomness, batches have %.2f, and %d together %.2f",
+			order.Plan(), sampler.RandomnessOver(order, n, global, 1, seed), overBatches,
 			sampler.RandomnessOver(order, n, global, overBatches, seed))
 		return
 	}
-	if c.can.Chunks == nil || !shuffles(c.opts.Sampler) {
+	if !shuffles(opts.Sampler) {
 		return
 	}
-	var fields []string
-	for i := range c.plan.Fields {
-		if f := &c.plan.Fields[i]; !f.Made() {
-			fields = append(fields, f.In.Name)
-		}
-	}
-	chunks, err := c.can.Chunks.Chunks(fields, nil)
+	chunks, err := src.Chunks(fields, nil)
 	if err != nil { // it has none
 		return
 	}
 	times := chunks.Shuffle(DefaultChunkCache)
 	o.order = fmt.Sprintf("Shuffle decodes each chunk about %.0f times an epoch", times)
-	order, err := sampler.NewChunkShuffle(chunks, sampler.ChunkOptions{Batch: global, Ranks: c.opts.shares().Ranks})
+	order, err := sampler.NewChunkShuffle(chunks, sampler.ChunkOptions{Batch: global, Ranks: opts.shares().Ranks})
 	if err == nil && order.Plan().Decodes < times/2 {
 		o.cheaper = fmt.Sprintf("ChunkShuffle decodes it %.1f times", order.Plan().Decodes)
 		o.order += "; " + o.cheaper
 	}
-}
-
-// Order says what the order of a Source in chunks costs: how often a chunk is decoded, and how random a ChunkShuffle is.
-// cheaper is not empty if another order decodes chunks less than half as often. Both are empty of other Sources.
-func (ld *Loader) Order() (order, cheaper string) {
-	o := &ld.setup.chunks
-	o.once.Do(func() { o.look(ld.setup) })
-	return o.order, o.cheaper
 }

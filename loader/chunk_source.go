@@ -6,23 +6,6 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// ChunkSource is a [Source] whose records are pieces of chunked arrays, each of which may be decoded for many
-// records. *combine.Windows is one.
-type ChunkSource interface {
-	Source
-
-	// Chunks returns in which chunks of some fields, or of all, the records are: all records, or those with some
-	// numbers.
-	Chunks(fields []string, records []int) (sampler.Chunks, error)
-
-	// KeepChunks has the Source keep decoded chunks as an order of its records needs them, within its memory, and
-	// decode the next ones in advance. The last call counts.
-	KeepChunks(order *sampler.ChunkShuffle)
-
-	// Decoded returns how many bytes of chunks were decoded so far.
-	Decoded() int64
-}
-
 // DefaultChunkCache is how many bytes of decoded chunks a [ChunkSource] keeps without an order of chunks: 256 MiB.
 const DefaultChunkCache = 256 << 20
 

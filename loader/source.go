@@ -115,6 +115,23 @@ type GridSource interface {
 	ReadChunk(ctx context.Context, field string, at []int, dst []byte) error
 }
 
+// ChunkSource is a [Source] whose records are pieces of chunked arrays, each of which may be decoded for many
+// records. *combine.Windows is one.
+type ChunkSource interface {
+	Source
+
+	// Chunks returns in which chunks of some fields, or of all, the records are: all records, or those with some
+	// numbers.
+	Chunks(fields []string, records []int) (sampler.Chunks, error)
+
+	// KeepChunks has the Source keep decoded chunks as an order of its records needs them, within its memory, and
+	// decode the next ones in advance. The last call counts.
+	KeepChunks(order *sampler.ChunkShuffle)
+
+	// Decoded returns how many bytes of chunks were decoded so far.
+	Decoded() int64
+}
+
 // MappedSource is a [Source] whose slices are memory that may have to be read from storage when
 // it is touched.
 type MappedSource interface {

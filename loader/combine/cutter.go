@@ -12,14 +12,14 @@ import (
 
 // cutter copies windows out of the arrays of some Sources.
 type cutter struct {
-	parts   []member
-	fields  []windowed
-	specs   []tensor.Spec
-	axes    []axis
-	origins *origins
-	cache   chunkCache
-	keeper  atomic.Pointer[chunkKeeper] // nil without an order of chunks
-	scratch sync.Pool                   // of *windowScratch
+	parts     []member
+	fields    []windowed
+	specs     []tensor.Spec
+	axes      []axis
+	origins   *origins
+	cache     chunkCache
+	retention atomic.Pointer[chunkRetention] // nil without an order of chunks
+	scratch   sync.Pool                      // of *windowScratch
 }
 
 // windowScratch is memory of one call.
@@ -75,7 +75,7 @@ func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []
 	if rest == nil {
 		return nil
 	}
-	if k := w.keeper.Load(); k != nil {
+	if k := w.retention.Load(); k != nil {
 		k.past.add(indices[0])
 		k.touch(&w.cache, f, indices)
 	}

@@ -228,8 +228,8 @@ func wrappedChunk(i, n, chunk, chunks int) int {
 	return floorDiv(i, n)*chunks + mod(i, n)/chunk
 }
 
-// chunkKeeper keeps the chunks of an order in the cache.
-type chunkKeeper struct {
+// chunkRetention keeps the chunks of an order in the cache.
+type chunkRetention struct {
 	layout *chunkLayout
 	order  *sampler.ChunkShuffle
 	bytes  int64         // of the windows that chunks are decoded in advance for
@@ -269,8 +269,8 @@ func (p *pastWindows) has(record int) bool {
 	return p.seen[record] > 0
 }
 
-// newChunkKeeper returns the keeper of an order of some windows.
-func newChunkKeeper(c *cutter, order *sampler.ChunkShuffle) *chunkKeeper {
+// newChunkRetention returns the retention for an order of some windows.
+func newChunkRetention(c *cutter, order *sampler.ChunkShuffle) *chunkRetention {
 	none := make([]int, len(c.axes))
 	has := func(f *windowed) bool {
 		_, ok := order.Needs(f.in.Name, none, nil)
@@ -280,7 +280,7 @@ func newChunkKeeper(c *cutter, order *sampler.ChunkShuffle) *chunkKeeper {
 	if err != nil {
 		return nil
 	}
-	k := &chunkKeeper{layout: layout, order: order, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	k := &chunkRetention{layout: layout, order: order, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	plan := order.Plan()
 	for i := range c.fields {
 		if has(&c.fields[i]) {
@@ -291,7 +291,7 @@ func newChunkKeeper(c *cutter, order *sampler.ChunkShuffle) *chunkKeeper {
 }
 
 // touch has the cache keep all chunks that are there of the lanes that some windows are of.
-func (k *chunkKeeper) touch(cache *chunkCache, f *windowed, records []int) {
+func (k *chunkRetention) touch(cache *chunkCache, f *windowed, records []int) {
 	a := k.layout.array(f)
 	if a == nil {
 		return
@@ -322,7 +322,7 @@ func (k *chunkKeeper) touch(cache *chunkCache, f *windowed, records []int) {
 
 // ahead decodes the chunks of windows that will be read, as far as they are not there. It waits until all of them are
 // being decoded.
-func (k *chunkKeeper) ahead(ctx context.Context, c *cutter, f *windowed, records []int) error {
+func (k *chunkRetention) ahead(ctx context.Context, c *cutter, f *windowed, records []int) error {
 	if len(records) == 0 {
 		return nil
 	}

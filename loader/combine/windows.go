@@ -181,10 +181,10 @@ func (w *Windows) Chunks(fields []string, records []int) (sampler.Chunks, error)
 // limit of SetCache. Chunks of the next batches are decoded in advance. nil ends that.
 func (w *Windows) KeepChunks(order *sampler.ChunkShuffle) {
 	if order == nil {
-		w.c.keeper.Store(nil)
+		w.c.retention.Store(nil)
 		return
 	}
-	w.c.keeper.Store(newChunkKeeper(&w.c, order))
+	w.c.retention.Store(newChunkRetention(&w.c, order))
 	w.SetCache(order.Plan().Memory)
 }
 

@@ -23,7 +23,7 @@ func unnumbered(err error) error {
 // LookaheadBytes is that of the Source which wants to know most, or of the windows whose chunks are decoded in advance.
 func (w *Windows) LookaheadBytes() int64 {
 	bytes := lookaheadBytes(w.c.parts)
-	if k := w.c.keeper.Load(); k != nil {
+	if k := w.c.retention.Load(); k != nil {
 		bytes = max(bytes, k.bytes)
 	}
 	return bytes
@@ -35,7 +35,7 @@ func (w *Windows) Fetch(ctx context.Context, field string, indices []int) error 
 	if err == nil && f.part.can.Remote != nil {
 		err = w.fetch(ctx, f, indices)
 	}
-	if k := w.c.keeper.Load(); err == nil && k != nil {
+	if k := w.c.retention.Load(); err == nil && k != nil {
 		err = k.ahead(ctx, &w.c, f, indices)
 	}
 	return err

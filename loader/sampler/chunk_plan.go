@@ -60,7 +60,7 @@ const (
 	// needs any more.
 	reserve = 8
 
-	dearRun   = 16 // chunks at the ends of runs are at most 1 in so many
+	dearRun   = 16 // chunks at the ends of runs are at most 1 in this number
 	dearLanes = 8  // and those at the ends of lanes
 	fewLanes  = 16 // fewer are not accepted for larger groups
 	mostAhead = 32 // batches

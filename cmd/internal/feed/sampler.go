@@ -146,7 +146,8 @@ func (s sampled) chunks(k *samplerOption) (sampler.Sampler, error) {
 // within returns what the sampler within a subset is of: for length_buckets and chunk_shuffle, these records alone.
 // Numbers of no record are left to the subset to report.
 func (s sampled) within(k *samplerOption, indices []int) sampled {
-	if k.Kind != "subset" || k.Inner == nil || !slices.Contains([]string{"length_buckets", "chunk_shuffle", "subset"}, k.Inner.Kind) {
+	ofSome := []string{"length_buckets", "chunk_shuffle", "subset"}
+	if k.Kind != "subset" || k.Inner == nil || !slices.Contains(ofSome, k.Inner.Kind) {
 		return s
 	}
 	n := s.src.Len()
