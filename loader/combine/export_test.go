@@ -4,9 +4,12 @@ package combine
 func KindOfRows(v *View) string {
 	switch {
 	case v.t.rows.set != nil:
-		return "bits"
+		return "ascending"
 	case v.t.rows.list != nil:
 		return "numbers"
 	}
 	return "runs"
 }
+
+// Translate returns the records of the Source that some places of a View are.
+func Translate(v *View, dst, places []int) []int { return v.t.rows.translate(dst, places) }

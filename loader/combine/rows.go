@@ -4,18 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sort"
 
 	"github.com/penstock/penstock/loader/filter"
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// rows are some records of a Source, in some order: a list of numbers, runs of consecutive ones, or one bit for each
-// record of the Source. The zero rows with a length are all of them.
+// rows are some records of a Source, in some order: a list of numbers, or runs of consecutive ones. The zero rows with a
+// length are all of them.
 type rows struct {
 	n    int
-	list []int // numbers; or
-	set  *ranked
+	list []int      // numbers; or
+	set  *ascending // numbers; or
 	runs
 }
 
@@ -101,25 +102,25 @@ func rowsOfSet(n int, set *filter.Set) (rows, error) {
 		return rows{}, fmt.Errorf("Set is of %d records; the Source has %d", set.Len(), n)
 	}
 	count := countRuns(set.Words())
-	bytesOfBits, bytesOfRuns, bytesOfList := n/8, 20*count, 8*set.Count()
-	if bytesOfBits <= min(bytesOfRuns, bytesOfList) && n <= mostRanked {
-		return rows{n: set.Count(), set: newRanked(set.Words())}, nil
-	}
-	var r rows
-	if bytesOfList < bytesOfRuns {
-		r.n, r.list = set.Count(), make([]int, 0, set.Count())
-		for i := range set.All() {
-			r.list = append(r.list, i)
+	if count*bytesOfRun > set.Count()*bytesOfPlace {
+		if list := newAscending(set); list != nil {
+			return rows{n: set.Count(), set: list}, nil
 		}
-		return r, nil
+		return rows{n: set.Count(), list: slices.AppendSeq(make([]int, 0, set.Count()), set.All())}, nil
 	}
-	r.firsts, r.ends = make([]int, 0, count), make([]int, 0, count)
+	r := rows{runs: runs{firsts: make([]int, 0, count), ends: make([]int, 0, count)}}
 	for i := range set.All() {
 		r.add(i, 1)
 	}
 	r.makeGuide(r.n)
 	return r, nil
 }
+
+// How many bytes a run of records takes, and a record of ascending.
+const (
+	bytesOfRun   = 20
+	bytesOfPlace = 2
+)
 
 // countRuns returns how many runs of consecutive bits are set.
 func countRuns(words []uint64) (n int) {
@@ -210,8 +211,7 @@ func (r *rows) at(i, end int) (record, n int) {
 		}
 		return record, n
 	case r.set != nil:
-		record = r.set.number(i)
-		return record, r.set.following(record, end-i)
+		return r.set.number(i), r.set.following(i, end)
 	case r.all():
 		return i, end - i
 	}
