@@ -119,8 +119,7 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// BenchmarkTranslate finds the records of a shuffled order, one after the other: 10^7 of a Source, of which a filter keeps
-// some.
+// BenchmarkTranslate finds the records of a shuffled order, one after the other: those of 10^7 that a filter keeps.
 func BenchmarkTranslate(b *testing.B) {
 	const n = 10_000_000
 	ds := openArray(b, n, 1)

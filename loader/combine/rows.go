@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// rows are some records of a Source, in some order: a list of numbers, or runs of consecutive ones. The zero rows with a
-// length are all of them.
+// rows are some records of a Source, in some order: a list of numbers, or runs of consecutive ones. The zero rows with
+// a length are all of them.
 type rows struct {
 	n    int
 	list []int      // numbers; or
