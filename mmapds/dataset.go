@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
@@ -27,6 +28,7 @@ type Dataset struct {
 	maps    []*mmap.Mapping
 	pool    *chunk.Pool // decodes; nil if nothing is packed
 	handles handles
+	held    *os.File // keeps the files of its generation; nil if it is not flat
 	leases  leases
 	closed  atomic.Bool
 }
@@ -102,7 +104,7 @@ func (d *Dataset) Close() error {
 	if d.names != nil {
 		err = d.names.Close()
 	}
-	return errors.Join(err, d.unmap())
+	return errors.Join(err, d.unmap(), closeFile(d.held))
 }
 
 func (d *Dataset) unmap() error {

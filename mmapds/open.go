@@ -27,7 +27,7 @@ func Open(path string, opts ...Option) (*Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 	}
-	files, err := store.Open(path, store.OpenOptions{Fields: conf.fields, Split: conf.split, Packed: true})
+	files, held, err := find(path, conf)
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +43,38 @@ func Open(path string, opts ...Option) (*Dataset, error) {
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, closeFile(held))
 	}
+	d.held = held
 	return d, nil
+}
+
+// openAttempts limits how often a dataset is opened again whose generation is removed meanwhile.
+const openAttempts = 16
+
+// find finds out where the records are. The file of a flat dataset keeps them there until it is closed.
+func find(path string, conf *config) (files *store.Dataset, held *os.File, err error) {
+	opts := store.OpenOptions{Fields: conf.fields, Split: conf.split, Generation: conf.generation, Packed: true}
+	for range openAttempts {
+		if files, err = store.Open(path, opts); err != nil {
+			return nil, nil, err
+		}
+		if files.Format != "flat" || conf.pager != nil {
+			return files, nil, nil
+		}
+		if held, err = leaseGeneration(files); !errors.Is(err, errPruned) {
+			return files, held, err
+		}
+	}
+	return nil, nil, fmt.Errorf("mmapds: open %q: %w", path, err)
+}
+
+// closeFile closes a file, if there is one.
+func closeFile(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
 }
 
 // openFiles maps files, the dataset at path.

@@ -15,13 +15,14 @@ type Option func(*config)
 
 // config is what options say.
 type config struct {
-	fields    []string
-	split     string
-	verify    verification
-	read      ReadMode
-	fieldRead map[string]ReadMode
-	pager     Pager
-	memory    int64 // of this process; 0 if that is not known
+	fields     []string
+	split      string
+	generation int
+	verify     verification
+	read       ReadMode
+	fieldRead  map[string]ReadMode
+	pager      Pager
+	memory     int64 // of this process; 0 if that is not known
 }
 
 // WithFields opens only these fields, in this order; none means all. In an HDF5 file that penstock did
@@ -30,6 +31,9 @@ func WithFields(names ...string) Option { return func(c *config) { c.fields = na
 
 // WithSplit opens only the records of a split, numbered from 0; "" means all.
 func WithSplit(name string) Option { return func(c *config) { c.split = name } }
+
+// WithGeneration opens that generation of a flat dataset; 0 is the newest. A path such as "ds@3" does so, too.
+func WithGeneration(n int) Option { return func(c *config) { c.generation = n } }
 
 // WithVerify has records compared with their checksums before they are handed out: see Verified reads
 // in the package's documentation.

@@ -20,8 +20,15 @@ const maxManifest = 1 << 30
 //
 // A fault in a file is ErrCorrupt, a manifest of a newer version ErrUnsupported, a folder
 // without manifest fs.ErrNotExist.
+//
+// The path may end with a generation, as ds@3 or ds@TAG does; otherwise it is the newest.
 func OpenFlat(path string) (*Dataset, error) {
-	m, err := ReadManifest(path)
+	folder, generation, _ := layout.SplitGeneration(path)
+	return openFlat(folder, generation)
+}
+
+func openFlat(path, generation string) (*Dataset, error) {
+	m, err := readGeneration(path, generation)
 	if err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
@@ -53,13 +60,11 @@ func newFlat(path string, m *Manifest) *Dataset {
 	return d
 }
 
-// ReadManifest reads and checks the manifest of the flat dataset at path, and no other file.
+// ReadManifest reads and checks the manifest of the flat dataset at path, and no other file. The path may end with a
+// generation, as that of OpenFlat.
 func ReadManifest(path string) (*Manifest, error) {
-	m, err := readManifest(path, layout.ManifestName)
-	if err == nil && len(m.Shards) == 0 {
-		err = fmt.Errorf("%s: it lists no shards: %w", layout.ManifestName, ErrCorrupt)
-	}
-	return m, err
+	folder, generation, _ := layout.SplitGeneration(path)
+	return readGeneration(folder, generation)
 }
 
 // readManifest reads the manifest of a folder, which is in the file name.

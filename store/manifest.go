@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/penstock/penstock/internal/layout"
 )
@@ -14,8 +15,10 @@ import (
 // same input and recipe give the same bytes.
 type Manifest struct {
 	Format     string  `json:"format"`           // "penstock"
-	Version    int     `json:"version"`          // 1, or 2 with fields that lie on images
+	Version    int     `json:"version"`          // 1; 2 with fields that lie on images; 3 with files of other names
 	Generation int     `json:"generation"`       // 1; one more with each change
+	Parent     int     `json:"parent,omitempty"` // the generation that this one was made of
+	Change     *Change `json:"change,omitempty"` // how it was made; nil of a new dataset
 	ID         string  `json:"id"`               // 32 hex digits over schema and content
 	Records    int64   `json:"records"`          //
 	Fields     []Field `json:"fields"`           //
@@ -31,6 +34,17 @@ type Manifest struct {
 	Skipped    []Skipped              `json:"skipped,omitempty"`    // in the order of the source
 	// the state of statistics and identity, from which an append continues
 	BuilderState []byte `json:"ledger,omitempty"`
+}
+
+// Change is how a generation came from its parent.
+type Change struct {
+	// "append", "normalize", "add column", "set column", "drop column", "rename column" or "restore"
+	Operation string     `json:"operation"`
+	Columns   []string   `json:"columns,omitempty"` // the fields; of a rename the old name and the new one
+	From      int        `json:"from,omitempty"`    // of a restore: the generation that was restored
+	By        string     `json:"by,omitempty"`      // the command or call
+	Time      *time.Time `json:"time,omitempty"`    // of the commit; nil where it is that of the file
+	Write     string     `json:"write,omitempty"`   // random hex digits, by which a writer knows its own commit
 }
 
 // Split is a part of the records with a name, such as "train".

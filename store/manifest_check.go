@@ -84,6 +84,7 @@ func (m *Manifest) SplitNames() []string {
 // every column a payload and a checksum file of the right size, by a plain file name.
 func (m *Manifest) checkShards() error {
 	columns := layout.Columns(m.Schema().Specs())
+	names := make(map[string]bool, 2*len(columns)*len(m.Shards))
 	var next int64
 	for i, s := range m.Shards {
 		if s.First != next || s.Count < 1 || s.Count > m.Records-next {
@@ -92,6 +93,12 @@ func (m *Manifest) checkShards() error {
 		next += s.Count
 		if err := layout.CheckFiles(s, columns, i); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
+		}
+		for _, f := range s.Files {
+			if names[f.Name] {
+				return fmt.Errorf("shard %d: %s is listed twice", i, f.Name)
+			}
+			names[f.Name] = true
 		}
 	}
 	if next != m.Records {

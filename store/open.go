@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
@@ -20,16 +21,24 @@ type OpenOptions struct {
 	// Split opens only the records of that split, numbered from 0; empty means all.
 	Split string
 
+	// Generation opens that generation of a flat dataset; 0 is the newest, or the one that the path names.
+	Generation int
+
 	// Packed says that the caller undoes filters: data of Zarr, or of an HDF5 file that penstock did not write, may
 	// be chunked, compressed or big endian. Without it that is ErrUnsupported.
 	Packed bool
 }
 
 // Open finds out what the dataset at path is, a flat folder, an HDF5 file, a folder of Zarr or a .npy file, and where
-// its records are. It reads metadata only, and maps nothing.
+// its records are. It reads metadata only, and maps nothing. The path of a flat dataset may end with a generation:
+// ds@3, or ds@TAG.
 //
 // Errors are those of OpenFlat, OpenHDF5, OpenZarr and OpenNPY.
 func Open(path string, opts OpenOptions) (*Dataset, error) {
+	path, generation, err := opts.at(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		var p *fs.PathError
@@ -40,10 +49,12 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 	}
 	var d *Dataset
 	switch {
+	case generation != "" && !layout.IsFlat(path):
+		return nil, fmt.Errorf("store: open: %w", NoGenerations(path))
 	case info.IsDir() && !layout.IsFlat(path) && (layout.IsZarr(path) || zarr.Is(zarr.Folder(path))):
 		d, err = OpenZarr(path, opts)
 	case info.IsDir():
-		d, err = OpenFlat(path)
+		d, err = openFlat(path, generation)
 	case isNPY(path):
 		d, err = OpenNPY(path)
 	default:
@@ -62,6 +73,21 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	return d, nil
+}
+
+// at returns the path of a dataset without its generation, and the generation; "" is the newest.
+func (o OpenOptions) at(path string) (folder, generation string, err error) {
+	folder, generation, named := layout.SplitGeneration(path)
+	switch {
+	case o.Generation < 0:
+		return path, "", fmt.Errorf("generation %d; the first is 1", o.Generation)
+	case o.Generation == 0:
+		return folder, generation, nil
+	case named && generation != strconv.Itoa(o.Generation):
+		return path, "", fmt.Errorf("its path says generation %s, and the option Generation says %d", generation,
+			o.Generation)
+	}
+	return folder, strconv.Itoa(o.Generation), nil
 }
 
 func init() {

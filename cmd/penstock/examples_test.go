@@ -16,7 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/penstock"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/tensor"
 )
 
 // elsewhere says what an example needs that a test does not have.
@@ -99,6 +101,9 @@ func destOf(line string) string {
 	return words[i+2]
 }
 
+// rawSamples is how many samples testdata/raw has.
+const rawSamples = 300
+
 // exampleInputs makes the files that the examples name.
 func exampleInputs(t *testing.T) string {
 	raw, err := filepath.Abs("../../testdata/raw")
@@ -120,6 +125,10 @@ func exampleInputs(t *testing.T) string {
 		"train.json":     `[{"op": "RandomResizedCrop", "size": [16, 16]}, {"op": "RandomHorizontalFlip"}]` + "\n",
 		"mnist.csv":      "label," + strings.Join(pixels, ",") + "\n7," + strings.Join(numbers, ",") + "\n",
 	}
+	emb := layout.Header(tensor.Spec{DType: tensor.Float32, Shape: tensor.Shape{4}}, rawSamples)
+	files["emb.npy"] = string(emb) + strings.Repeat("\x00\x00\x80\x3f", 4*rawSamples)
+	files["scores.csv"] = "source_name,score\ncircle/000.jpg,0.5\n"
+	files["labels.csv"] = "source_name,labels\ncircle/000.jpg,square\n"
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)

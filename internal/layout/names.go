@@ -12,7 +12,7 @@ import (
 // Format name of manifests, and the newest version of the format that this program reads.
 const (
 	FormatName    = "penstock"
-	FormatVersion = 2
+	FormatVersion = 3
 )
 
 // VersionOf returns the version that a manifest of these fields has: 2 with masks, boxes, keypoints or instances,

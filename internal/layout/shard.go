@@ -45,7 +45,7 @@ func ColumnsOf(fields []tensor.Spec, shards []Shard, dir string) []Column {
 }
 
 // CheckFiles compares the files of a shard with those that shard number of a dataset with these columns must have, and
-// adds its rows to those of the columns.
+// adds its rows to those of the columns. Their names may be others, as in a dataset whose columns were changed.
 func CheckFiles(s Shard, columns []Column, number int) error {
 	if len(s.Files) != 2*len(columns) {
 		return fmt.Errorf("%d files for %d columns", len(s.Files), len(columns))
@@ -61,6 +61,9 @@ func CheckFiles(s Shard, columns []Column, number int) error {
 		for j, want := range []File{payload, sums} {
 			got := files[j]
 			want.CRC32C = got.CRC32C
+			if isArrayName(got.Name) {
+				want.Name = got.Name
+			}
 			if got != want || len(got.CRC32C) != 8 {
 				return fmt.Errorf("file %+v is not the %s of %d bytes that the schema needs", got, want.Name, want.Bytes)
 			}
@@ -83,6 +86,20 @@ func (c *Column) Files(shard int, rows int64) (payload, sums File) {
 	}
 	return payload, File{Field: field, Name: fmt.Sprintf("%s-%05d.crc.npy", c.Name, shard),
 		Bytes: ArrayBytes(Blocks(rows, size), 4)}
+}
+
+// Renamed reports whether files of shards have other names than those that follow from their columns and numbers.
+func Renamed(fields []tensor.Spec, shards []Shard) bool {
+	columns := Columns(fields)
+	for number, s := range shards {
+		for k := range columns {
+			payload, sums := columns[k].Files(number, 0)
+			if s.Files[2*k].Name != payload.Name || s.Files[2*k+1].Name != sums.Name {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // CheckShard compares sizes and headers of the files of a shard in a folder with what they must be.

@@ -21,6 +21,9 @@ import (
 
 // Detect reports the kind of a source from what is there, not from names alone.
 func Detect(path string) (string, error) {
+	if folder, _, ok := layout.SplitGeneration(path); ok {
+		path = folder
+	}
 	files, err := Files(path)
 	if err != nil {
 		return "", err

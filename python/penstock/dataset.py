@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from . import flat, generations
 from .chunked import ChunkedColumn, ChunkedExtent, ChunkedRecords
 from .column import Column
 from .errors import CorruptError, Error, NotFoundError
 from .field import SOURCE_NAME, Field, chosen
 from .formats import locate, stamp
+from .generations import Held
 from .layout import Layout, column_names, select
 from .ragged import RaggedRecords
 from .records import Piece, Places, Records
@@ -60,12 +62,15 @@ class Dataset(Source):
         fields: Iterable[str] | None = None,
         split: str | None = None,
         mode: str = "r",
+        generation: int | str | None = None,
     ) -> None:
         if mode not in ("r", "c"):
             raise ValueError(f'mode {mode!r} is neither "r" (read) nor "c" (copy on write)')
         if not isinstance(path, (str, bytes, os.PathLike)):
             raise TypeError(f"the path is {path!r:.60}; it must be a str or a Path, the folder or .h5 file of a dataset")
-        self.path, self.split, self.mode = os.fsdecode(path), split, mode
+        self._folder, self._generation = generations.chosen(os.fsdecode(path), generation)
+        self.path = self._folder if self._generation is None else f"{self._folder}@{self._generation}"
+        self.split, self.mode = split, mode
         self._chosen = chosen(fields)
         self._id = ""
         self._open()
@@ -79,6 +84,17 @@ class Dataset(Source):
     def id(self) -> str:
         """32 hex digits over fields and content; of a file that penstock did not write, its size and time."""
         return self._id
+
+    @property
+    def generation(self) -> int:
+        """The number of the generation that is open: 1, and one more with each change of the dataset; 0 without a manifest."""
+        return int(self.manifest.get("generation", 0))
+
+    @property
+    def place(self) -> str:
+        """The path at which another process finds this generation, also when there is a later one."""
+        kept = os.path.exists(os.path.join(self._folder, generations.name(self.generation)))
+        return f"{self._folder}@{self.generation}" if kept and self.format == "flat" else self.path
 
     @property
     def format(self) -> str:
@@ -104,7 +120,8 @@ class Dataset(Source):
         return "" if self._names is None else str(self._names[index])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "split": self.split, "mode": self.mode, "_chosen": self._chosen, "_id": self._id}
+        own = {"path": self.path, "_folder": self._folder, "_generation": self._generation, "_id": self._id}
+        return {**own, "split": self.split, "mode": self.mode, "_chosen": self._chosen}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -148,7 +165,7 @@ class Dataset(Source):
 
     def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
         """Return the dataset as it is in a view, with its path as ``path`` writes it."""
-        node = {"dataset": path(self.path), "id": self.state_id, "split": self.split, "fields": self._chosen and list(self._chosen)}
+        node = {"dataset": path(self.place), "id": self.state_id, "split": self.split, "fields": self._chosen and list(self._chosen)}
         return {name: value for name, value in node.items() if value}
 
     def coordinates(self) -> dict[str, Any]:
@@ -174,6 +191,7 @@ class Dataset(Source):
         """Forget the maps, after which records cannot be read. Memory is given back once no array over it is left."""
         for column in self._columns.values():
             column.close()
+        self._held = None
 
     def __enter__(self) -> Dataset:
         return self
@@ -184,14 +202,14 @@ class Dataset(Source):
     def _open(self) -> None:
         """Map the files, all of one dataset, also if it is being replaced meanwhile."""
         for _ in range(_ATTEMPTS):
-            self._stamp = stamp(self.path)
+            self._stamp = stamp(self._folder)
             try:
-                self._adopt(locate(self.path, self._chosen))
+                self._adopt(self._locate())
             except (Error, KeyError, OSError):
-                if stamp(self.path) == self._stamp:
+                if stamp(self._folder) == self._stamp:
                     raise
             else:
-                if stamp(self.path) == self._stamp:
+                if stamp(self._folder) == self._stamp:
                     break
         else:
             raise Error(f"{self.path}: it was replaced {_ATTEMPTS} times while it was being opened; open it when that is done")
@@ -201,9 +219,18 @@ class Dataset(Source):
             raise Error(f"{self.path}: another dataset has taken its place since it was opened: {self._id} then, {found} now; open it again")
         self._id = found
 
+    def _locate(self) -> Layout:
+        """Find out where the records are, and keep them there: of the dataset that was opened before, if one was."""
+        generation = self._generation
+        if self._id:
+            generation = flat.find(self._folder, self._id) or generation
+        layout = locate(self._folder, self._chosen) if generation is None else locate(self._folder, self._chosen, generation)
+        self._held = Held(self._folder, layout.manifest["generation"]) if layout.format == "flat" else None
+        return layout
+
     def check_place(self) -> None:
         """Raise Error if another dataset has taken the place of this one at its path, from which other processes read."""
-        if stamp(self.path) != self._stamp:
+        if stamp(self._folder) != self._stamp:
             now = Dataset.__new__(Dataset)
             now.__dict__.update(self.__getstate__())
             now._open()  # compares the id
@@ -211,7 +238,7 @@ class Dataset(Source):
 
     def _check_unchanged(self, cause: Exception | None = None) -> None:
         """Raise Error if the checksums at the path are not those of what is mapped."""
-        if stamp(self.path) != self._stamp:
+        if stamp(self._folder) != self._stamp and flat.find(self._folder, self._id) is None:
             raise Error(f"{self.path}: it was replaced or appended to since it was opened, so its checksums are others; open it again") from cause
 
     def _adopt(self, layout: Layout) -> None:
@@ -274,6 +301,7 @@ def open_dataset(
     split: str | None = None,
     mode: str = "r",
     *,
+    generation: int | str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> Dataset | View:
     """Open a dataset: a flat folder, Zarr that preprocess wrote uncompressed, an HDF5 file (with h5py), or a view (.view.json).
@@ -288,6 +316,8 @@ def open_dataset(
         split: Open that part of the dataset alone.
         mode: With "c" arrays can be written to, and what is written stays in this process. "r" is
             read-only. A view is read-only.
+        generation: Open that generation of a flat dataset, by its number or its tag, and not the newest one. The path
+            ``ds@3`` does so, too: see docs/changing.md.
         cache_dir: Raw samples, such as a folder of images or the URL of one, are made a dataset in this folder, or in the
             user's cache folder, and that is opened: see docs/raw.md.
 
@@ -299,9 +329,9 @@ def open_dataset(
         KeyError: There is no such field or split.
     """
     try:
-        return open_prepared(path, fields, split, mode)
+        return open_prepared(path, fields, split, mode, generation=generation)
     except Error as e:
-        if isinstance(e, NotFoundError) and "://" not in os.fsdecode(path):
+        if generation is not None or (isinstance(e, NotFoundError) and "://" not in os.fsdecode(path)):
             raise
         from .prepare import cached
 
@@ -314,11 +344,15 @@ def open_dataset(
         return open_prepared(made, fields, split, mode)
 
 
-def open_prepared(path: Any, fields: Any = None, split: str | None = None, mode: str = "r", depth: int = 0) -> Dataset | View:
+def open_prepared(
+    path: Any, fields: Any = None, split: str | None = None, mode: str = "r", depth: int = 0, generation: int | str | None = None
+) -> Dataset | View:
     """Open a dataset, or a view that is in the file of as many others, one in the other."""
     if not isinstance(path, (str, bytes, os.PathLike)) or not is_view(os.fsdecode(path)):
-        return Dataset(path, fields, split, mode)
+        return Dataset(path, fields, split, mode, generation)
     name = os.fsdecode(path)
+    if generation is not None:
+        raise Error(f"{name}: a view has no generations; name one in the paths of its datasets, as in ds@3")
     if split is not None:
         raise KeyError(f"{name}: a view has no splits; name the split in its datasets")
     if mode != "r":

@@ -7,20 +7,41 @@ import os
 import re
 from typing import Any
 
-from . import crc32c
+from . import crc32c, generations
 from .column import HEADER_BYTES, Extent
 from .errors import CorruptError, Error, UnsupportedError
 from .field import Field, from_json
 from .layout import Layout, blocks, column_names
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _MAX_MANIFEST = 1 << 30
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_][A-Za-z0-9_-]*)*\.npy\Z")
 _SEAL = re.compile(rb'"crc32c": "([0-9a-f]{8})"\n}\n\Z')
 
 
-def locate(path: str) -> Layout:
-    """Read the manifest of a folder and check it against the sizes of the files."""
-    file = os.path.join(path, "manifest.json")
+def locate(path: str, generation: int | str | None = None) -> Layout:
+    """Read the manifest of a generation in a folder, by default of the newest, and check it against the sizes of the files."""
+    manifest = generations.read(path, generation, _read)
+    try:
+        return _layout(path, manifest)
+    except (KeyError, TypeError, AttributeError, IndexError) as e:
+        raise CorruptError(f"{path}: manifest.json: {type(e).__name__} {e}: not a manifest as docs/format.md has it") from e
+
+
+def find(path: str, known: str) -> int | None:
+    """Return the newest generation of a folder that has this id; None if it keeps none, or has only ever had one."""
+    if not os.path.isdir(os.path.join(path, generations.FOLDER)):
+        return None
+    newest = generations.read(path, None, _read)["generation"]
+    for number in reversed(generations.numbers(path, newest)):
+        if generations.read(path, number, _read).get("id") == known:
+            return number
+    return None
+
+
+def _read(path: str, name: str) -> dict[str, Any]:
+    """Read the manifest that has this name in a folder."""
+    file = os.path.join(path, name)
     try:
         with open(file, "rb") as f:
             data = f.read(_MAX_MANIFEST + 1)
@@ -31,16 +52,12 @@ def locate(path: str) -> Layout:
                 f"to make a dataset of it, run: penstock preprocess {path} FOLDER"
             ) from e
         raise Error(
-            f"{path}: no manifest.json: this is not a penstock dataset; "
+            f"{path}: no {name}: this is not a penstock dataset; "
             f"to convert a folder of images, run: penstock preprocess {path} OUT"
         ) from e
     if len(data) > _MAX_MANIFEST:
         raise UnsupportedError(f"{file}: more than {_MAX_MANIFEST} bytes")
-    manifest = decode_manifest(data, file)
-    try:
-        return _layout(path, manifest)
-    except (KeyError, TypeError, AttributeError, IndexError) as e:
-        raise CorruptError(f"{file}: {type(e).__name__} {e}: not a manifest as docs/format.md has it") from e
+    return decode_manifest(data, file)
 
 
 def decode_manifest(data: bytes, where: str) -> dict[str, Any]:
@@ -80,12 +97,16 @@ def _layout(path: str, manifest: dict[str, Any]) -> Layout:
     fields = fields_of(manifest, where)
     columns: dict[str, list[Extent]] = {name: [] for f in fields.values() for name in column_names(f)}
     counts, first = [], 0
+    names = [name for f in fields.values() for name in column_names(f)]
     for number, shard in enumerate(manifest["shards"]):
         if shard["first"] != first or shard["count"] < 1:
             raise CorruptError(f"{where}: shard {number}: records [{shard['first']}, +{shard['count']}) do not follow record {first}")
+        if len(shard["files"]) != 2 * len(names):
+            raise CorruptError(f"{where}: shard {number} has {len(shard['files'])} files for {len(names)} columns")
+        pairs = dict(zip(names, zip(shard["files"][::2], shard["files"][1::2])))
         for f in fields.values():
             for name in column_names(f):
-                columns[name].append(_extent(path, f, name, number, shard, columns[name]))
+                columns[name].append(_extent(path, f, name, shard["count"], pairs[name], columns[name]))
         counts.append(shard["count"])
         first += shard["count"]
     if first != manifest["records"]:
@@ -93,14 +114,14 @@ def _layout(path: str, manifest: dict[str, Any]) -> Layout:
     return Layout(path, "flat", first, fields, columns, counts, manifest)
 
 
-def _extent(path: str, f: Field, column: str, number: int, shard: dict[str, Any], before: list[Extent]) -> Extent:
+def _extent(path: str, f: Field, column: str, count: int, files: tuple[dict[str, Any], dict[str, Any]], before: list[Extent]) -> Extent:
     """Return where a shard of a column is, once the sizes of its files are right."""
-    files = {entry["name"]: entry for entry in shard["files"]}
-    payload, sums = (files.get(f"{column}-{number:05d}{ending}") for ending in (".npy", ".crc.npy"))
-    if payload is None or sums is None:
-        raise CorruptError(f"{path}: manifest.json: shard {number} has no file {column}-{number:05d}.npy, or no checksums of it")
+    payload, sums = files
+    for entry in files:
+        if entry["field"] != f.name or not _NAME.match(entry["name"]):
+            raise CorruptError(f"{path}: manifest.json: {entry['name']!r:.100} is not a file of column {column}")
     row = 8 if column.endswith(".offsets") and f.ragged else f.row_bytes
-    rows = shard["count"]
+    rows = count
     if f.ragged:
         rows = rows + 1 if column.endswith(".offsets") else payload.get("rows", 0)
     size = HEADER_BYTES + max(rows * row, 1 if f.ragged else 0)

@@ -6,7 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Optional
 
-from . import chunked, flat, zarr
+from . import chunked, flat, generations, zarr
+from .errors import NotFoundError, UnsupportedError
 from .layout import ZARR_MANIFEST, Layout
 
 #: Which file a path leads to, and when that was written: it is another after any replacement.
@@ -33,6 +34,7 @@ def _stamped(path: str) -> str:
 
 def is_dataset(path: str) -> bool:
     """Return whether a local path is that of a dataset or a view, by a look at it, and not that of raw samples."""
+    path, _ = generations.split(path)
     if os.path.isdir(path):
         return stamp(path) is not None
     if path.endswith((".npy", ".view.json")):
@@ -44,17 +46,24 @@ def is_dataset(path: str) -> bool:
         return True  # its error is reported by the one who opens it
 
 
-def locate(path: str, fields: Sequence[str] | None = None) -> Layout:
+def locate(path: str, fields: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
     """Find out what the dataset at path is and where its records are. No record is read.
 
     Of an HDF5 file that another program wrote, only these fields have to be mappable.
     """
+    if generation is not None and not os.path.exists(os.path.join(path, "manifest.json")):
+        if not os.path.exists(path):
+            raise NotFoundError(f"{path}: there is no such file or folder")
+        raise UnsupportedError(
+            f"{path}: only flat datasets keep generations, which are folders of .npy files; "
+            f"to make one of it, run: penstock preprocess {path} FOLDER"
+        )
     if os.path.isdir(path):
         if os.path.exists(os.path.join(path, ZARR_MANIFEST)):
             return zarr.locate(path)
         if chunked.is_zarr(path):
             return chunked.locate_zarr(path, fields)
-        return flat.locate(path)
+        return flat.locate(path, generation)
     from . import hdf5
 
     return hdf5.locate(path, fields)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import samplers
+from . import generations, samplers
 from .dataset import Dataset
 from .errors import NotFoundError, UnsupportedError
 from .view import View
@@ -61,7 +61,7 @@ def kind(given: Mapping[str, Any]) -> str:
     A feeding process reads prepared datasets, unless functions of Python come in: then they are datasets like any other.
     """
     dataset = given["dataset"]
-    if type(dataset) in (list, tuple) and dataset and all(isinstance(d, str) and "://" not in d and not os.path.lexists(d) for d in dataset):
+    if type(dataset) in (list, tuple) and dataset and all(isinstance(d, str) and "://" not in d and not os.path.lexists(generations.split(d)[0]) for d in dataset):
         raise NotFoundError(
             f"{dataset[0]}: no such file or directory; a list of strings is a list of the paths of datasets: for a dataset of texts, give numpy.array(texts)"
         )
@@ -152,7 +152,7 @@ def _of(d: Any) -> tuple[list[_Part], np.ndarray | None]:
 
 
 def _opened(d: Dataset | View) -> _Part:
-    return _Part(d.path, d, len(d), d._chosen, d.split)
+    return _Part(d.place if isinstance(d, Dataset) else d.path, d, len(d), d._chosen, d.split)
 
 
 def _torch_class(d: Any) -> str:

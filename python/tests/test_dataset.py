@@ -307,7 +307,7 @@ class RefusedTest(data.Copied):
 
         cases = [
             (put("format", value="other"), penstock.UnsupportedError, "format"),
-            (put("version", value=3), penstock.UnsupportedError, "version 3"),
+            (put("version", value=4), penstock.UnsupportedError, "version 4"),
             (put("version", value="1"), penstock.UnsupportedError, "version"),
             (put("records", value=0), penstock.CorruptError, "0 records"),
             (put("records", value=1501), penstock.CorruptError, "1501"),
@@ -321,7 +321,7 @@ class RefusedTest(data.Copied):
             (put("fields", 1, "name", value="images"), penstock.CorruptError, "two of one name"),
             (put("shards", 1, "first", value=5), penstock.CorruptError, "shard 1"),
             (put("shards", 0, "count", value=1), penstock.CorruptError, "bytes"),
-            (put("shards", 0, "files", 0, "name", value="../../x.npy"), penstock.CorruptError, "no file"),
+            (put("shards", 0, "files", 0, "name", value="../../x.npy"), penstock.CorruptError, "is not a file of column"),
             (put("shards", 0, "files", 0, "bytes", value=1), penstock.CorruptError, "1 bytes"),
             (put("shards", value={}), penstock.CorruptError, "0 records"),
             (lambda m: m.pop("shards"), penstock.CorruptError, "shards"),
@@ -464,8 +464,8 @@ class ReplacedTest(data.Copied):
     def test_opening_while_it_is_replaced(self):
         real, at = dataset.locate, []
 
-        def locate(path, fields):
-            layout = real(path, fields)
+        def locate(path, *rest):
+            layout = real(path, *rest)
             if not at:
                 at.append(path)
                 self.replace()  # between the manifest and the files

@@ -60,9 +60,15 @@ func newContainer(stage *write.Stage, schema store.Schema, opts Options) (*conta
 			return nil, err
 		}
 	}
+	var taken map[string]bool
 	var err error
+	if f.base != nil {
+		if taken, err = write.Taken(stage.Dest()); err != nil {
+			return nil, err
+		}
+	}
 	f.shards, err = write.NewShardWriter(stage, schema, write.ShardOptions{
-		ShardBytes: opts.ShardBytes, Splits: opts.Splits, Journal: opts.Journal, Base: f.base,
+		ShardBytes: opts.ShardBytes, Splits: opts.Splits, Journal: opts.Journal, Base: f.base, Taken: taken,
 	})
 	return f, err
 }
@@ -72,6 +78,9 @@ func (f *container) Commit(info store.Info) (*store.Manifest, error) {
 	m, err := f.shards.Finish(info)
 	if err != nil {
 		return nil, err
+	}
+	if f.base != nil {
+		m.Parent, m.Change = f.base.Generation, &store.Change{Operation: "append"}
 	}
 	text, err := m.Encode()
 	if err != nil {
@@ -86,7 +95,7 @@ func (f *container) Commit(info store.Info) (*store.Manifest, error) {
 	if f.base == nil {
 		return m, f.stage.PublishFolder()
 	}
-	return m, f.stage.PublishInto(append(newFiles(m, f.base), layout.ManifestName)...)
+	return m, f.stage.PublishGeneration(f.base, newFiles(m, f.base)...)
 }
 
 // Close implements write.Container.

@@ -467,7 +467,7 @@ func TestHostileManifests(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
 		}
 	}
-	newer := bytes.Replace(good, []byte(`"version": 1`), []byte(`"version": 3`), 1)
+	newer := bytes.Replace(good, []byte(`"version": 1`), []byte(`"version": 4`), 1)
 	if _, err := store.DecodeManifest(newer); !errors.Is(err, store.ErrUnsupported) {
 		t.Errorf("newer version: got %v", err)
 	}

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,12 +82,40 @@ func (d *destination) tidy() (done bool, err error) {
 	}
 	defer func() { _ = folder.Close() }()
 	if !published(folder) {
-		return false, nil
+		if done, err := d.committed(folder); !done || err != nil {
+			return false, err
+		}
 	}
 	if err := d.retire(); err != nil {
 		return true, err
 	}
 	return true, private.Remove(d.parent, spentName(d.stage), folder)
+}
+
+// committed reports whether the manifest of a stage is that of a generation of the destination. Its writer was killed
+// before it could make it manifest.json: that is done here.
+func (d *destination) committed(stage *os.Root) (bool, error) {
+	if !d.opts.Append {
+		return false, nil
+	}
+	text, err := stage.ReadFile(layout.ManifestName)
+	if err != nil {
+		return false, nil // the build had not come to it
+	}
+	m, err := store.DecodeManifest(text)
+	if err != nil {
+		return false, nil
+	}
+	dest, err := private.Real(d.parent, d.name())
+	if err != nil {
+		return false, err
+	}
+	defer dest.Close()
+	there, err := dest.ReadFile(layout.GenerationName(m.Generation))
+	if err != nil || !bytes.Equal(there, text) {
+		return false, nil
+	}
+	return true, errors.Join(forward(dest, m.Generation), stage.Remove(layout.ManifestName))
 }
 
 // removeNamed removes a folder of the parent's, and reports whether it was there.

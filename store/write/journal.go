@@ -146,7 +146,11 @@ func openJournal(folder *Folder, size int64) (*journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Truncate(size); err != nil {
+	err = f.Truncate(size)
+	if err == nil {
+		err = f.Sync() // or new lines and the end of old ones could become one line after a power cut
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &journal{f}, nil

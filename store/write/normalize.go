@@ -51,8 +51,10 @@ func setNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 	if err != nil {
 		return nil, err
 	}
-	m, err := store.ReadManifest(path)
+	m, err := Forward(path)
+	var base store.Manifest
 	if err == nil {
+		base = *m
 		err = normalize(m, split, choose)
 	}
 	var text []byte
@@ -65,7 +67,7 @@ func setNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 	if err != nil {
 		return nil, errors.Join(err, stage.Abort())
 	}
-	return m, stage.PublishInto(layout.ManifestName)
+	return m, stage.PublishGeneration(&base)
 }
 
 // normalize changes the fields, the generation and the id.
@@ -97,7 +99,8 @@ func normalize(m *store.Manifest, split string, choose NormalizationFunc) error 
 		return fmt.Errorf("it has no uint8 images whose normalization is still to be applied: %w", store.ErrUnsupported)
 	}
 	m.Fields = fields
-	m.Generation++
+	m.Parent, m.Generation = m.Generation, m.Generation+1
+	m.Change = &store.Change{Operation: "normalize"}
 	m.ID = builder.id(fields)
 	return m.Validate()
 }

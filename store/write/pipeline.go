@@ -73,6 +73,9 @@ func (w *ShardWriter) Append(r *store.Record) error {
 	if err != nil {
 		return err
 	}
+	if w.opts.Cuts != nil {
+		i = 0
+	}
 	full, err := w.sections[i].append(r, w.sums)
 	if err == nil && full {
 		err = w.enterShard(i)
@@ -88,6 +91,9 @@ func (w *ShardWriter) AppendBlock(r *digest.Block) error {
 	i, err := w.manifest.split(r.Split)
 	if err != nil {
 		return err
+	}
+	if w.opts.Cuts != nil {
+		i = 0
 	}
 	s := &w.sections[i]
 	for done := 0; done < r.N; {
@@ -126,10 +132,26 @@ func (s *section) append(r *store.Record, sums []uint32) (full bool, err error) 
 		}
 	}
 	s.open++
-	if s.open%s.size.step != 0 || s.open < s.size.records && !s.raggedFull() {
+	if !s.full() {
 		return false, nil
 	}
 	return true, s.closeShard()
+}
+
+// full reports whether the open shard has all its records.
+func (s *section) full() bool {
+	if s.cuts != nil {
+		return s.open == s.limit()
+	}
+	return s.open%s.size.step == 0 && (s.open >= s.size.records || s.raggedFull())
+}
+
+// limit returns how many records the open shard gets, if no ragged field ends it earlier.
+func (s *section) limit() int64 {
+	if s.cuts != nil {
+		return s.cuts[len(s.shards)]
+	}
+	return s.size.records
 }
 
 // add appends what a record has for column k. Offsets come after their values.
@@ -149,7 +171,7 @@ func (s *section) appendRows(b *digest.Block, first int) (n int, full bool, err 
 			return 0, false, err
 		}
 	}
-	n = int(min(int64(b.N-first), max(1, s.size.records-s.open)))
+	n = int(min(int64(b.N-first), max(1, s.limit()-s.open)))
 	for k := range s.arrays {
 		field, size := s.columns[k].Field, s.columns[k].Spec.RecordBytes()
 		if err := s.arrays[k].appendRows(b.Values[field][first*size:(first+n)*size], b.CRC32Cs(field)[first:]); err != nil {
@@ -157,7 +179,7 @@ func (s *section) appendRows(b *digest.Block, first int) (n int, full bool, err 
 		}
 	}
 	s.open += int64(n)
-	if s.open%s.size.step != 0 || s.open < s.size.records {
+	if !s.full() {
 		return n, false, nil
 	}
 	return n, true, s.closeShard()

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/store"
 )
 
 // PublishFolder makes the stage itself the destination. Its files must be on disk already
@@ -46,23 +48,22 @@ func (s *Stage) park() error {
 	return SyncRoot(s.dest.parent)
 }
 
-// PublishInto moves the named files of the stage into the destination, a folder, and
-// removes the rest. The last one is moved when all others are there for good.
-func (s *Stage) PublishInto(names ...string) error {
+// PublishGeneration moves the named files of the stage into the destination, a folder whose newest manifest is base,
+// and then the new manifest, which becomes the next generation, and removes the rest.
+func (s *Stage) PublishGeneration(base *store.Manifest, names ...string) error {
 	dest, err := private.Real(s.dest.parent, s.dest.name())
 	if err != nil {
 		return err
 	}
 	defer dest.Close()
-	if err := moving(s.Folder, names[len(names)-1]); err != nil {
+	text, err := s.Folder.root.ReadFile(layout.ManifestName)
+	if err != nil {
 		return err
 	}
-	for i, name := range names {
-		if i == len(names)-1 {
-			if err := SyncRoot(dest); err != nil {
-				return err
-			}
-		}
+	if err := moving(s.Folder, layout.ManifestName); err != nil {
+		return err
+	}
+	for _, name := range names {
 		if err := private.Move(s.Folder.root, name, dest, name); err != nil {
 			return err
 		}
@@ -70,7 +71,30 @@ func (s *Stage) PublishInto(names ...string) error {
 	if err := SyncRoot(dest); err != nil {
 		return err
 	}
+	held, err := holdGenerations(dest)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	if err := keepGeneration(dest, base); err != nil {
+		return err
+	}
+	if err := claim(dest, s.linkTo, base.Generation+1, text); err != nil {
+		return err
+	}
+	if err := private.Move(s.Folder.root, layout.ManifestName, dest, layout.ManifestName); err != nil {
+		return err
+	}
+	if err := SyncRoot(dest); err != nil {
+		return err
+	}
 	return s.Abort()
+}
+
+// linkTo makes the manifest of the stage a file of the destination, too.
+func (s *Stage) linkTo(name string) error {
+	return s.dest.parent.Link(filepath.Join(s.dest.stage, layout.ManifestName),
+		filepath.Join(s.dest.name(), filepath.FromSlash(name)))
 }
 
 // PublishFile makes the named file of the stage, or a folder that has a manifest, the destination and removes the rest.

@@ -17,6 +17,7 @@ type section struct {
 	schema  store.Schema
 	folder  *Folder
 	size    shardSize
+	cuts    []int64 // records of each shard; nil where size decides
 	prefix  string
 	number  int // of its first shard, for names
 	columns []layout.Column

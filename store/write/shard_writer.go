@@ -18,6 +18,8 @@ type ShardOptions struct {
 	Splits     []string        // names of the splits, in the order that they get; each record then names one
 	Journal    *store.Journal  // nil: a build that ends early leaves nothing
 	Base       *store.Manifest // of the dataset that the records are appended to; nil for a new one
+	Cuts       []int64         // records of each shard, over all splits; nil lets ShardBytes decide
+	Taken      map[string]bool // names that files of other generations have, so that new ones cannot
 
 	Reword func(error) error // words the errors of files for a container whose users do not see these; may be nil
 }
@@ -87,6 +89,11 @@ func (w *ShardWriter) start() error {
 		}
 	}
 	size := newShardSize(w.schema, w.opts.ShardBytes)
+	if w.opts.Cuts != nil {
+		w.sections = []section{newSection(w.schema, w.stage.Folder, size, "", 0)}
+		w.sections[0].cuts = w.opts.Cuts
+		return nil
+	}
 	if len(w.opts.Splits) == 0 {
 		w.sections = []section{newSection(w.schema, w.stage.Folder, size, "", shards)}
 	}
@@ -144,6 +151,7 @@ func (w *ShardWriter) Finish(info store.Info) (*store.Manifest, error) {
 	if base := w.opts.Base; base != nil {
 		follow(m, base)
 	}
+	setVersion(m)
 	if w.journal != nil {
 		if err := w.journal.commit(entry{Renames: renames}); err != nil {
 			return nil, err
@@ -172,7 +180,7 @@ func (w *ShardWriter) arrange(m *store.Manifest) (renames []rename) {
 		s := &w.sections[i]
 		first := next
 		for _, shard := range s.shards {
-			shard, moved := s.renumber(shard, next, shards)
+			shard, moved := s.renumber(shard, next, shards, w.freeName)
 			renames = append(renames, moved...)
 			m.Shards = append(m.Shards, shard)
 			next += shard.Count
@@ -185,8 +193,18 @@ func (w *ShardWriter) arrange(m *store.Manifest) (renames []rename) {
 	return renames
 }
 
+// freeName returns the name of a file of the dataset: another one where a generation has a file of that name that is no
+// longer in the newest one.
+func (w *ShardWriter) freeName(name string) string {
+	if w.opts.Taken[name] {
+		return layout.Tagged(name, fmt.Sprintf("g%d", w.opts.Base.Generation+1))
+	}
+	return name
+}
+
 // renumber returns a shard with the number and first record that it has in the dataset.
-func (s *section) renumber(shard store.Shard, first int64, number int) (store.Shard, []rename) {
+func (s *section) renumber(shard store.Shard, first int64, number int, free func(string) string) (store.Shard,
+	[]rename) {
 	out := store.Shard{First: first, Count: shard.Count}
 	var moved []rename
 	for k := range s.columns {
@@ -194,6 +212,7 @@ func (s *section) renumber(shard store.Shard, first int64, number int) (store.Sh
 		payload, sums := s.columns[k].Files(number, 0)
 		for j, name := range []string{payload.Name, sums.Name} {
 			f := old[j]
+			name = free(name)
 			moved = append(moved, rename{s.prefix + f.Name, name})
 			f.Name = name
 			out.Files = append(out.Files, f)
@@ -212,6 +231,14 @@ func addSplit(m *store.Manifest, name string, base *store.Manifest, first, end i
 		s.Ranges = append(s.Ranges, [2]int64{first, end})
 	}
 	m.Splits = append(m.Splits, s)
+}
+
+// setVersion gives a manifest the first version whose readers know all that is in it.
+func setVersion(m *store.Manifest) {
+	specs := m.Schema().Specs()
+	if m.Version = layout.VersionOf(specs); layout.Renamed(specs, m.Shards) {
+		m.Version = layout.FormatVersion
+	}
 }
 
 // follow makes m the next generation of base.
@@ -301,6 +328,9 @@ func (w *ShardWriter) head() *buildEntry {
 		"appended to": "nothing"}
 	if o.Base != nil {
 		options["appended to"] = fmt.Sprintf("generation %d of dataset %s", o.Base.Generation, o.Base.ID)
+	}
+	if o.Cuts != nil {
+		options["shards"] = layout.HexCRC(layout.CRC32C(fmt.Append(nil, o.Cuts)))
 	}
 	return &buildEntry{Format: 1, Fields: w.schema.Fields, Options: options, Inputs: o.Journal.Inputs}
 }

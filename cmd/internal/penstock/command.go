@@ -7,10 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cachecmd"
+	"github.com/penstock/penstock/cmd/internal/column"
 	"github.com/penstock/penstock/cmd/internal/demo"
 	"github.com/penstock/penstock/cmd/internal/doctor"
 	"github.com/penstock/penstock/cmd/internal/feed"
+	"github.com/penstock/penstock/cmd/internal/generations"
 	"github.com/penstock/penstock/cmd/internal/inspect"
+	"github.com/penstock/penstock/cmd/internal/inspect/diff"
 	"github.com/penstock/penstock/cmd/internal/loadbench"
 	"github.com/penstock/penstock/cmd/internal/preprocess"
 	"github.com/penstock/penstock/internal/version"
@@ -18,7 +21,6 @@ import (
 
 const long = `Turn raw samples into datasets that training reads at the speed of memory: HDF5, Zarr, or folders of
 NumPy files.`
-
 const examples = `  penstock demo                                    # the first minute: images, a dataset, a report, a network
   penstock preprocess photos/ photos.h5 --resize 256 --crop 224
   penstock inspect photos.h5
@@ -36,9 +38,17 @@ func Command() *cobra.Command {
 		prefix(c)
 	}
 	root.AddCommand(commands...)
-	root.AddCommand(cachecmd.Command(), demo.Command(Command), doctor.Command())
+	root.AddCommand(column.Command(), generations.Log(), generations.Tag(), generations.Restore(), generations.Prune(),
+		compare(), cachecmd.Command(), demo.Command(Command), doctor.Command())
 	root.AddCommand(topics()...)
 	return root
+}
+
+// compare returns the command diff, which inspect has, too.
+func compare() *cobra.Command {
+	c := diff.Command()
+	c.Example = "  penstock diff out/flat@1 out/flat\n  penstock diff --data out/flat out/photos.h5"
+	return c
 }
 
 var (

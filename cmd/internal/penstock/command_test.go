@@ -29,7 +29,7 @@ func TestHelp(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("code %d", code)
 	}
-	for _, name := range []string{"preprocess", "inspect", "loadbench", "feed", "demo", "doctor", "completion"} {
+	for _, name := range []string{"preprocess", "inspect", "loadbench", "feed", "demo", "doctor", "completion", "column", "log", "tag", "restore", "prune", "diff"} {
 		if !strings.Contains(out, "\n  "+name+" ") {
 			t.Errorf("no %s in:\n%s", name, out)
 		}

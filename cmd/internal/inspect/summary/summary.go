@@ -196,7 +196,7 @@ func (s *Summary) measure(p *dataset.Target) error {
 		s.DiskBytes = p.Meta.Size
 		return nil
 	}
-	info, err := os.Stat(filepath.Join(p.Path, layout.ManifestName))
+	info, err := os.Stat(filepath.Join(layout.Folder(p.Path), layout.ManifestName))
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Path, err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/penstock/penstock/store/hdf5/seal"
 	"github.com/penstock/penstock/store/hdf5/view"
 	"github.com/penstock/penstock/store/verify"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -135,8 +136,9 @@ func (v *Verification) flat(ctx context.Context, p *dataset.Target, opts Options
 		return err
 	}
 	v.Records = m.Records
-	if v.Unknown, err = unknownFiles(p.Path, m); err != nil || d == nil {
-		return err
+	folder := layout.Folder(p.Path)
+	if v.Unknown, err = unknownFiles(folder, m); err != nil || d == nil || folder != p.Path {
+		return err // a view is that of the newest generation
 	}
 	return v.view(d)
 }
@@ -171,12 +173,8 @@ func (v *Verification) view(d *store.Dataset) error {
 
 // readManifest returns the manifest of a folder, nil if it is none.
 func readManifest(path string) *store.Manifest {
-	data, err := os.ReadFile(filepath.Join(path, layout.ManifestName))
+	m, err := store.ReadManifest(path)
 	if err != nil {
-		return nil
-	}
-	m, err := store.DecodeManifest(data)
-	if err != nil || len(m.Shards) == 0 {
 		return nil
 	}
 	return m
@@ -185,11 +183,9 @@ func readManifest(path string) *store.Manifest {
 // unknownFiles lists what is in the folder of a flat dataset beside it, but for what a mirror has
 // there.
 func unknownFiles(path string, m *store.Manifest) ([]string, error) {
-	known := map[string]bool{layout.ManifestName: true, view.Name: true}
-	for _, s := range m.Shards {
-		for _, f := range s.Files {
-			known[f.Name] = true
-		}
+	known := map[string]bool{layout.ManifestName: true, view.Name: true, layout.Generations: true}
+	if err := addNames(known, path, m); err != nil {
+		return nil, err
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -197,11 +193,33 @@ func unknownFiles(path string, m *store.Manifest) ([]string, error) {
 	}
 	unknown := []string{}
 	for _, e := range entries {
-		if !known[e.Name()] && !mirror.Owns(e.Name()) {
+		if !known[e.Name()] && !mirror.Owns(e.Name()) && !write.IsColumnStage(e.Name()) {
 			unknown = append(unknown, e.Name())
 		}
 	}
 	return unknown, nil
+}
+
+// addNames adds the names of the files of all generations.
+func addNames(known map[string]bool, path string, m *store.Manifest) error {
+	numbers, err := store.Generations(path)
+	if err != nil {
+		numbers = nil // its manifest is corrupt, which was reported
+	}
+	for _, n := range append(numbers, m.Generation) {
+		g := m
+		if n != m.Generation {
+			if g, _, err = store.ReadGeneration(path, n); err != nil {
+				return err
+			}
+		}
+		for _, s := range g.Shards {
+			for _, f := range s.Files {
+				known[f.Name] = true
+			}
+		}
+	}
+	return nil
 }
 
 // blocks compares all blocks of d. Where shardOf is not nil, extent k of field i is shard

@@ -1,0 +1,166 @@
+// Package column is the command column: fields that are added to a dataset, set, dropped and renamed.
+package column
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
+)
+
+const long = `Add, set, drop and rename the columns of a dataset. Each change makes a generation and rewrites nothing:
+add writes the new column, and drop and rename only a manifest. penstock log lists generations,
+DATASET@3 opens one, penstock restore goes back to it. DATASET is flat, a folder of .npy files.`
+
+const putLong = `VALUES is a .npy file, a dataset, a view, or a table, such as .parquet and .csv. Records are matched by
+position or, with --on KEY, by the column KEY of both. "-" reads a .npy file from standard input.
+
+Names of classes in a table become numbers where the column has classes. With --on, set leaves
+records as they are that VALUES does not have, and add needs --missing for them. If a column from
+standard input is stopped, --resume prints the number of the first record that is missing, as
+{"first": N}, and then reads values from there on.`
+
+// Command returns the command column.
+func Command() *cobra.Command {
+	root := &cobra.Command{
+		Use: "column", Short: "Add, set, drop and rename columns of a dataset", Long: long, DisableFlagsInUseLine: true,
+	}
+	root.AddCommand(put("add", "Add a column with a value for each record", edit.AddColumn,
+		"  penstock column add out/flat emb emb.npy\n"+
+			"  penstock column add out/flat score scores.csv --on source_name --missing 0"),
+		put("set", "Replace the values of a column", edit.SetColumn,
+			"  penstock column set out/flat labels labels.csv --on source_name"), drop(), rename())
+	return root
+}
+
+// putFlags is the command line of add and set.
+type putFlags struct {
+	field, fields, on, missing string
+	resume, json, quiet        bool
+}
+
+func put(verb, short string, do putFunc, example string) *cobra.Command {
+	var f putFlags
+	cmd := cli.Command(&cobra.Command{
+		Use: verb + " [flags] DATASET NAME VALUES", Short: short, Long: short + ".\n\n" + putLong, Example: example,
+		PreRunE: func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, args, do, edit.Options{By: commandLine("column "+verb, cmd, args)})
+		},
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&f.field, "field", "", "`FIELD` of VALUES to take (default NAME, or the only one)")
+	flags.StringVar(&f.fields, "fields", "", "types of a table's columns, as `LIST` of penstock preprocess --fields")
+	flags.StringVar(&f.on, "on", "",
+		"match records by this `KEY`, a column of DATASET and of VALUES (default by position)")
+	flags.StringVar(&f.missing, "missing", "", "`VALUE` of records that VALUES does not have, a number or a text")
+	flags.BoolVar(&f.resume, "resume", false, "continue a column from standard input that was stopped")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
+	cli.JSONFlag(cmd, &f.json)
+	return cmd
+}
+
+func (f *putFlags) problems(args []string) (list []string) {
+	if len(args) != 3 || args[0] == "" || args[1] == "" || args[2] == "" {
+		return []string{fmt.Sprintf("needs DATASET, NAME and VALUES, and not %q", args)}
+	}
+	stream := args[2] == "-"
+	if stream && (f.on != "" || f.field != "" || f.fields != "" || f.missing != "") {
+		list = append(list,
+			"--on, --field, --fields and --missing are for files; an array from standard input has the order of the "+
+				"records")
+	}
+	if !stream && f.resume {
+		list = append(list, "--resume is for values from standard input: those of a file are read again")
+	}
+	if f.on == "" && f.missing != "" {
+		list = append(list, "--missing goes with --on: by position, each record has a value")
+	}
+	return list
+}
+
+// commandLine returns the command as it was given, for the log.
+func commandLine(name string, cmd *cobra.Command, args []string) string {
+	words := []string{"penstock", name}
+	for _, a := range args {
+		words = append(words, shell.Line(a))
+	}
+	for _, flag := range []string{"on", "missing", "field", "fields"} {
+		if v := cmd.Flags().Lookup(flag); v != nil && v.Changed {
+			words = append(words, "--"+flag+"="+shell.Line(v.Value.String()))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func drop() *cobra.Command {
+	var asJSON bool
+	cmd := cli.Command(&cobra.Command{
+		Use: "drop [flags] DATASET NAME...", Short: "Leave columns out",
+		Long:    "Leave columns out. Their files stay for earlier generations, until penstock prune.",
+		Example: "  penstock column drop out/flat labels",
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return cli.Usage(fmt.Sprintf("needs DATASET and names of columns, and not %q", args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := edit.DropColumn(args[0], args[1:], edit.Options{By: commandLine("column drop", cmd, args)})
+			return report(cmd, args[0], m, asJSON, err)
+		},
+	})
+	cli.JSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func rename() *cobra.Command {
+	var asJSON bool
+	cmd := cli.Command(&cobra.Command{
+		Use: "rename [flags] DATASET NAME NEW", Short: "Give a column another name",
+		Long:    "Give a column another name. Its files keep theirs: manifest.json says which they are.",
+		Example: "  penstock column rename out/flat labels species",
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if len(args) != 3 {
+				return cli.Usage(fmt.Sprintf("needs DATASET, NAME and NEW, and not %q", args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := edit.RenameColumn(args[0], args[1], args[2], edit.Options{By: commandLine("column rename", cmd,
+				args)})
+			return report(cmd, args[0], m, asJSON, err)
+		},
+	})
+	cli.JSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// Made is what a change has made.
+type Made struct {
+	Path       string   `json:"path"`
+	Generation int      `json:"generation"`
+	ID         string   `json:"id"`
+	Records    int64    `json:"records"`
+	Columns    []string `json:"columns"`
+}
+
+func report(cmd *cobra.Command, path string, m *store.Manifest, asJSON bool, err error) error {
+	if err != nil {
+		return err
+	}
+	made := Made{Path: path, Generation: m.Generation, ID: m.ID, Records: m.Records}
+	for _, f := range m.Fields {
+		made.Columns = append(made.Columns, f.Name)
+	}
+	return cli.Print(cmd.OutOrStdout(), asJSON, made, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: generation %d: %s\n", path, m.Generation, strings.Join(made.Columns, ", "))
+		return err
+	})
+}

@@ -1,0 +1,165 @@
+package column
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/tensor"
+)
+
+// people makes a dataset of four records: a name, a label, and a number.
+func people(t *testing.T) string {
+	name := store.NewRagged("name", tensor.Uint8)
+	name.Content = tensor.Text
+	label := store.NewField("label", tensor.Int64)
+	label.Classes = []string{"cat", "dog"}
+	schema := store.Schema{Fields: []store.Field{name, label, store.NewField("id", tensor.Int64)}}
+	return datasettest.BuildFlat(t, schema, flat.Options{}, 4, store.Info{}, func(i int, r *store.Record) {
+		r.Values[0] = append(r.Values[0][:0], fmt.Sprint("n", i)...)
+		binary.LittleEndian.PutUint64(r.Values[1], uint64(i%2))
+		binary.LittleEndian.PutUint64(r.Values[2], uint64(10*i))
+	})
+}
+
+func run(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := Command()
+	cmd.SetContext(t.Context())
+	var out, diag bytes.Buffer
+	code = cli.Run(cmd, args, strings.NewReader(stdin), &out, &diag)
+	return code, out.String(), diag.String()
+}
+
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// numbersOf returns the values of a column, as integers or floats of 4 or 8 bytes.
+func numbersOf(t *testing.T, path, field string) (list []uint64) {
+	t.Helper()
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	size := ds.Schema().Fields[ds.Schema().Index(field)].RecordBytes()
+	b := make([]byte, 4*size)
+	if err := ds.Gather(t.Context(), field, []int{0, 1, 2, 3}, b); err != nil {
+		t.Fatal(err)
+	}
+	for ; len(b) > 0; b = b[size:] {
+		var word [8]byte
+		copy(word[:], b[:size])
+		list = append(list, binary.LittleEndian.Uint64(word[:]))
+	}
+	return list
+}
+
+// array returns an .npy file of int64.
+func array(numbers ...int64) string {
+	text := layout.Header(tensor.Spec{DType: tensor.Int64}, int64(len(numbers)))
+	for _, n := range numbers {
+		text = binary.LittleEndian.AppendUint64(text, uint64(n))
+	}
+	return string(text)
+}
+
+func TestColumns(t *testing.T) {
+	ds := people(t)
+	for _, c := range []struct {
+		args, stdin, field string
+		want               string
+	}{
+		{args: "add DS a " + file(t, "a.npy", array(1, 2, 3, 4)), field: "a", want: "[1 2 3 4]"},
+		{args: "add DS b -", stdin: array(5, 6, 7, 8), field: "b", want: "[5 6 7 8]"},
+		{args: "add DS c " + file(t, "c.csv", "x,y\n1,9\n1,8\n1,7\n1,6\n") + " --field y --fields y:int64", field: "c", want: "[9 8 7 6]"},
+		{args: "add DS d " + file(t, "d.csv", "id,d\n30,1\n0,2\n99,3\n") + " --on id --fields id:int64,d:int64 --missing 7", field: "d", want: "[2 7 7 1]"},
+		{args: "set DS label " + file(t, "l.csv", "name,label\nn0,dog\nn3,emu\n") + " --on name", field: "label", want: "[1 1 0 2]"},
+		{args: "set DS a " + file(t, "e.csv", "name,a\nn1,-1\n") + " --on name", field: "a", want: "[1 18446744073709551615 3 4]"},
+		{args: "rename DS a z", field: "z", want: "[1 18446744073709551615 3 4]"},
+		{args: "drop DS b c", field: "z", want: "[1 18446744073709551615 3 4]"},
+	} {
+		args := strings.Fields(strings.ReplaceAll(c.args, "DS", ds))
+		code, out, diag := run(t, c.stdin, args...)
+		if code != 0 || !strings.Contains(out, ": generation ") {
+			t.Fatalf("%s: code %d: %s%s", c.args, code, out, diag)
+		}
+		if got := fmt.Sprint(numbersOf(t, ds, c.field)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.args, got, c.want)
+		}
+	}
+	m, err := store.ReadManifest(ds)
+	if err != nil || m.Change.By != "penstock column drop "+ds+" b c" {
+		t.Errorf("%v: %v", m.Change, err)
+	}
+	if got := m.Fields[m.Schema().Index("label")].Classes; fmt.Sprint(got) != "[cat dog emu]" {
+		t.Errorf("classes %q", got)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	ds := people(t)
+	four, three := file(t, "four.npy", array(1, 2, 3, 4)), file(t, "three.npy", array(1, 2, 3))
+	table := file(t, "t.csv", "name,x,y\nn0,1,2\nn0,3,4\n")
+	few := file(t, "few.csv", "name,x\nn0,1\n")
+	for _, c := range []struct{ args, stdin, says string }{
+		{"add DS", "", "needs DATASET, NAME and VALUES"},
+		{"add DS a " + three, "", "has 3 records, and"},
+		{"add DS label " + four, "", "it has a column \"label\" already; set replaces one"},
+		{"set DS a " + four, "", "it has no column \"a\"; add makes one"},
+		{"add DS a - --on name", "", "are for files"},
+		{"add DS a " + four + " --resume", "", "--resume is for values from standard input"},
+		{"add DS a " + four + " --missing 3", "", "--missing goes with --on"},
+		{"add DS a -", array(1, 2, 3), "an array of 3 rows, and"},
+		{"add DS a -", array(1, 2, 3, 4)[:4096+16], "there are 2 values, and the dataset has 4 records"},
+		{"add DS z " + table, "", "choose one with --field"},
+		{"add DS x " + table + " --on name", "", "records 0 and 1 have one key, \"n0\""},
+		{"add DS x " + few + " --on name", "", "has no record for 3 records of"},
+		{"add DS x " + few + " --on name --missing red", "", "--missing red: not a number"},
+		{"add DS x " + few + " --on age", "", "age"},
+		{"set DS label " + file(t, "n.npy", array(0, 1, 2, 3)), "", "label 2, but there are 2 classes"},
+		{"drop DS", "", "needs DATASET and names of columns"},
+		{"rename DS label id", "", "it has a column \"id\" already"},
+	} {
+		args := strings.Fields(strings.ReplaceAll(c.args, "DS", ds))
+		if code, out, diag := run(t, c.stdin, args...); code == 0 || !strings.Contains(diag, c.says) {
+			t.Errorf("%s: code %d: %s%s, want %s", c.args, code, out, diag, c.says)
+		}
+	}
+	if m, err := store.ReadManifest(ds); err != nil || m.Generation != 1 {
+		t.Errorf("the dataset was changed: %v", err)
+	}
+}
+
+// A column from standard input that ends too early continues where it was left.
+func TestResume(t *testing.T) {
+	ds := people(t)
+	whole := array(1, 2, 3, 4)
+	if code, _, diag := run(t, whole[:4096+16], "add", ds, "a", "-"); code != 1 {
+		t.Fatal(diag)
+	}
+	rest := whole[:4096] + whole[4096+16:]
+	code, out, diag := run(t, rest, "add", ds, "a", "-", "--resume")
+	if code != 0 || !strings.HasPrefix(out, "{\"first\": 2}\n") {
+		t.Fatalf("code %d: %s%s", code, out, diag)
+	}
+	if got := fmt.Sprint(numbersOf(t, ds, "a")); got != "[1 2 3 4]" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,287 @@
+package column
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// like returns the field of values that replace those of old, which stay what they were: classes and what else is
+// known of old. Names of classes become the numbers that old has for them.
+func (v *values) like(old, field store.Field) (store.Field, error) {
+	switch {
+	case len(old.Classes) > 0 && len(field.Classes) > 0:
+		old.Classes = slices.Clone(old.Classes)
+		numbers := make([]uint64, len(field.Classes))
+		for i, name := range field.Classes {
+			k := slices.Index(old.Classes, name)
+			if k < 0 {
+				k, old.Classes = len(old.Classes), append(old.Classes, name)
+			}
+			numbers[i] = uint64(k)
+		}
+		v.change = func(value []byte) ([]byte, error) { return renumber(value, numbers) }
+		return old, nil
+	case len(old.Classes) > 0 && field.Content == tensor.Text && !old.Ragged:
+		v.change = func(value []byte) ([]byte, error) { return classOf(old, string(value)) }
+		return old, nil
+	case old.DType == field.DType && old.Ragged == field.Ragged && slices.Equal(old.Shape, field.Shape):
+		return old, nil
+	}
+	return field, nil
+}
+
+// renumber returns numbers of classes as others.
+func renumber(value []byte, numbers []uint64) (out []byte, err error) {
+	for ; len(value) > 0; value = value[8:] {
+		n := binary.LittleEndian.Uint64(value)
+		if n >= uint64(len(numbers)) {
+			return nil, fmt.Errorf("class %d of %d: %w", n, len(numbers), store.ErrCorrupt)
+		}
+		out = binary.LittleEndian.AppendUint64(out, numbers[n])
+	}
+	return out, nil
+}
+
+func classOf(f store.Field, name string) ([]byte, error) {
+	i := slices.Index(f.Classes, name)
+	if i < 0 {
+		return nil, fmt.Errorf("%q is not a class of %s: %q", name, f.Name, f.Classes[:min(len(f.Classes), 20)])
+	}
+	return binary.LittleEndian.AppendUint64(nil, uint64(i)), nil
+}
+
+// match orders the values by a key that the dataset and the table have.
+func (f *putFlags) match(cmd *cobra.Command, path string, v *values, old *store.Manifest,
+	field store.Field) (store.Field,
+	error) {
+	rows, err := v.src.keys(cmd.Context(), f.on)
+	if err != nil {
+		return field, err
+	}
+	ds, err := mmapds.Open(path, mmapds.WithFields(f.on))
+	if err != nil {
+		return field, err
+	}
+	mine := &table{ds, path, ds.Schema().Fields, ds.Close}
+	err = v.match(cmd.Context(), mine, f.on, rows)
+	if err = errors.Join(err, ds.Close()); err != nil {
+		return field, err
+	}
+	if i := slices.Index(v.order, -1); i >= 0 {
+		if field, err = f.fill(cmd.Context(), path, v, old, field, i); err != nil {
+			return field, err
+		}
+	}
+	if n := len(rows.records) - rows.used; n > 0 {
+		cli.NewProgress(cmd.ErrOrStderr(), "column",
+			f.quiet).Note(fmt.Sprintf("keys of %s that no record of %s has: %s",
+			v.src.path, path, units.Count(int64(n))))
+	}
+	return field, nil
+}
+
+// keys are the records of a table by the value of a field.
+type keys struct {
+	field   store.Field
+	path    string
+	records map[string]int
+	used    int
+}
+
+// keys reads the values of a field, all of which must be different.
+func (t *table) keys(ctx context.Context, name string) (*keys, error) {
+	i := slices.IndexFunc(t.fields, func(f store.Field) bool { return f.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%s has no field %s to match records by", t.path, name)
+	}
+	k := &keys{field: t.fields[i], path: t.path, records: make(map[string]int, t.Len())}
+	err := t.each(ctx, t.fields[i], func(record int, value []byte) error {
+		if first, twice := k.records[string(value)]; twice {
+			return fmt.Errorf("%s: records %d and %d have one key, %s", t.path, first, record, shownKey(k.field, value))
+		}
+		k.records[string(value)] = record
+		return nil
+	})
+	return k, err
+}
+
+// each calls f with the value of a field of every record.
+func (t *table) each(ctx context.Context, f store.Field, do func(record int, value []byte) error) error {
+	var b batch
+	step := max(1, min(1<<16, readBytes/f.RecordBytes()/16))
+	for at := 0; at < t.Len(); at += step {
+		b.indices = b.indices[:0]
+		for i := at; i < min(t.Len(), at+step); i++ {
+			b.indices = append(b.indices, i)
+		}
+		if err := b.gather(ctx, t, f); err != nil {
+			return err
+		}
+		for k, i := range b.indices {
+			if err := do(i, b.value(k)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func shownKey(f store.Field, value []byte) string {
+	if f.Ragged && f.DType == tensor.Uint8 {
+		return fmt.Sprintf("%q", value)
+	}
+	if f.DType == tensor.Int64 && len(value) == 8 {
+		return fmt.Sprint(int64(binary.LittleEndian.Uint64(value)))
+	}
+	return fmt.Sprintf("%x", value)
+}
+
+// match finds the record of the table for each of the dataset.
+func (v *values) match(ctx context.Context, mine *table, name string, rows *keys) error {
+	f := mine.fields[0]
+	if f.DType != rows.field.DType || f.Ragged != rows.field.Ragged || !slices.Equal(f.Shape, rows.field.Shape) {
+		return fmt.Errorf("%s is %v %v in %s, and %v %v in %s; give its type there with --fields", name, f.DType,
+			f.Shape,
+			mine.path, rows.field.DType, rows.field.Shape, rows.path)
+	}
+	v.order = make([]int, 0, mine.Len())
+	used := make(map[int]bool)
+	return mine.each(ctx, f, func(_ int, value []byte) error {
+		at, ok := rows.records[string(value)]
+		if !ok {
+			at = -1
+		} else if !used[at] {
+			used[at] = true
+			rows.used++
+		}
+		v.order = append(v.order, at)
+		return nil
+	})
+}
+
+// fill says which values records have that the table does not have: old ones, or that of --missing.
+func (f *putFlags) fill(ctx context.Context, path string, v *values, old *store.Manifest, field store.Field,
+	first int) (
+	store.Field, error) {
+	if f.missing != "" {
+		value, err := constant(field, f.missing)
+		v.missing = func(int64) ([]byte, error) { return value, err }
+		return field, err
+	}
+	i := old.Schema().Index(field.Name)
+	if i < 0 {
+		return field,
+			fmt.Errorf("%s has no record for %d records of %s, the first of which is record %d; give their value with "+
+				"--missing", v.src.path, count(v.order, -1), path, first)
+	}
+	if was := old.Fields[i]; was.DType != field.DType || was.Ragged != field.Ragged || !slices.Equal(was.Shape,
+		field.Shape) {
+		return field,
+			fmt.Errorf("%s is %v %v in %s, and %v %v in %s, and records that are not there keep their values; "+
+				"give its type there with --fields", field.Name, was.DType, was.Shape, path, field.DType, field.Shape,
+				v.src.path)
+	}
+	ds, err := mmapds.Open(path, mmapds.WithFields(field.Name), mmapds.WithGeneration(old.Generation))
+	if err != nil {
+		return field, err
+	}
+	mine := &table{ds, path, ds.Schema().Fields, ds.Close}
+	closing := v.src.close
+	v.src.close = func() error { return errors.Join(closing(), ds.Close()) }
+	var b batch
+	v.missing = func(record int64) ([]byte, error) {
+		b.indices = append(b.indices[:0], int(record))
+		err := b.gather(ctx, mine, mine.fields[0])
+		if err != nil {
+			return nil, err
+		}
+		return b.value(0), nil
+	}
+	return field, nil
+}
+
+func count(list []int, n int) (k int) {
+	for _, x := range list {
+		if x == n {
+			k++
+		}
+	}
+	return k
+}
+
+// constant returns the value of a record all of whose elements are a number, or that is a text.
+func constant(f store.Field, text string) (value []byte, err error) {
+	if f.Ragged {
+		if f.DType == tensor.Uint8 && len(f.Shape) == 0 {
+			return []byte(text), nil
+		}
+		return nil,
+			fmt.Errorf("--missing %s: %s has records of different lengths, which are empty where there is none; "+
+				"leave them out of DATASET, or give each a row", text, f.Name)
+	}
+	if len(f.Classes) > 0 && slices.Contains(f.Classes, text) {
+		return classOf(f, text)
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, fmt.Errorf("--missing %s: not a number, which %s holds", text, f.Name)
+	}
+	one, err := element(f, x)
+	for range f.RecordBytes() / f.DType.Size() {
+		value = append(value, one...)
+	}
+	return value, err
+}
+
+// element returns a number as an element of a field.
+func element(f store.Field, x float64) ([]byte, error) {
+	size := f.DType.Size()
+	b := make([]byte, 8)
+	switch {
+	case f.DType == tensor.Float64:
+		binary.LittleEndian.PutUint64(b, math.Float64bits(x))
+	case f.DType == tensor.Float32:
+		binary.LittleEndian.PutUint32(b, math.Float32bits(float32(x)))
+	case x == 0: // of every type
+	case f.DType == tensor.Float16 || f.DType == tensor.BFloat16:
+		return nil, fmt.Errorf("--missing %v: of %v only 0 can be given", x, f.DType)
+	case x != math.Trunc(x) || math.Abs(x) > 1<<53:
+		return nil, fmt.Errorf("--missing %v is not a number that %v holds", x, f.DType)
+	default:
+		binary.LittleEndian.PutUint64(b, uint64(int64(x)))
+		if err := fits(f.DType, int64(x), size); err != nil {
+			return nil, err
+		}
+	}
+	return b[:size], nil
+}
+
+// fits reports whether an integer is one of a type.
+func fits(d tensor.DType, n int64, size int) error {
+	low, high := int64(math.MinInt64)>>(64-8*size), int64(math.MaxInt64)>>(64-8*size)
+	switch d {
+	case tensor.Bool:
+		low, high = 0, 1
+	case tensor.Uint8, tensor.Uint16, tensor.Uint32:
+		low, high = 0, 1<<(8*size)-1
+	case tensor.Uint64:
+		low = 0
+	}
+	if n < low || n > high {
+		return fmt.Errorf("--missing %d is not a number that %v holds", n, d)
+	}
+	return nil
+}

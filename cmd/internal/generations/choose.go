@@ -1,0 +1,142 @@
+package generations
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
+)
+
+const tagLong = `Give a generation a name: DATASET@NAME opens it, and prune keeps it. DATASET alone is the newest
+generation, DATASET@3 the third. A tag is never moved; --remove removes one.`
+
+// Tag returns the command tag.
+func Tag() *cobra.Command {
+	var remove bool
+	cmd := cli.Command(&cobra.Command{
+		Use: "tag [flags] DATASET NAME", Short: "Give a generation of a dataset a name", Long: tagLong,
+		Example: "  penstock tag out/flat baseline\n  penstock tag out/flat@1 first",
+		PreRunE: func(_ *cobra.Command, args []string) error { return arguments(args, "DATASET", "NAME") },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if remove {
+				return edit.Untag(args[0], args[1])
+			}
+			m, err := store.ReadManifest(args[0])
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			return edit.Tag(layout.Folder(args[0]), args[1], m.Generation)
+		},
+	})
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the tag; its generation stays until it is pruned")
+	return cmd
+}
+
+const restoreLong = `Make the content of an earlier generation the newest one. Nothing is copied: the new " +
+	"generation lists
+the files of the earlier one, and those between them stay in the log.`
+
+// Restore returns the command restore.
+func Restore() *cobra.Command {
+	return cli.Command(&cobra.Command{
+		Use: "restore DATASET@GENERATION", Short: "Make an earlier generation of a dataset the newest",
+		Long:    restoreLong,
+		Example: "  penstock restore out/flat@1",
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if err := arguments(args, "DATASET@GENERATION"); err != nil {
+				return err
+			}
+			if _, _, ok := layout.SplitGeneration(args[0]); !ok {
+				return cli.Usage(fmt.Sprintf("%s names no generation; write DATASET@3, or DATASET@ and a tag", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			folder, generation, _ := layout.SplitGeneration(args[0])
+			m, err := edit.Restore(folder, generation, edit.Options{By: "penstock restore " + args[0]})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: generation %d\n", folder, m.Generation)
+			return err
+		},
+	})
+}
+
+const pruneLong = `Remove generations, and the files that no kept generation lists. The newest generation stays, " +
+	"and those
+with tags, those that --last and --within keep, and those that a process of this machine has open.
+Processes of other machines are not seen: choose --within so that it covers their runs. Look at
+--dry-run first: what was removed cannot be restored.`
+
+// pruneFlags is the command line of prune.
+type pruneFlags struct {
+	edit.PruneOptions
+	json bool
+}
+
+// Prune returns the command prune.
+func Prune() *cobra.Command {
+	var f pruneFlags
+	cmd := cli.Command(&cobra.Command{
+		Use: "prune [flags] DATASET", Short: "Remove earlier generations of a dataset, and their files",
+		Long:    pruneLong,
+		Example: "  penstock prune --dry-run out/flat\n  penstock prune --within 168h out/flat",
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if err := arguments(args, "DATASET"); err != nil {
+				return err
+			}
+			if f.Last < 0 || f.Within < 0 {
+				return cli.Usage("--last and --within cannot be negative")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := edit.Prune(args[0], f.PruneOptions)
+			if err != nil {
+				return err
+			}
+			return cli.Print(cmd.OutOrStdout(), f.json, p, func(w io.Writer) error { return f.render(w, p) })
+		},
+	})
+	flags := cmd.Flags()
+	flags.BoolVar(&f.DryRun, "dry-run", false, "remove nothing, and print what would be removed")
+	flags.IntVar(&f.Last, "last", 0, "keep the newest `N` generations (default the newest one)")
+	flags.DurationVar(&f.Within, "within", 0,
+		"keep those that were the newest within this `TIME`, such as 36h (default none)")
+	cli.JSONFlag(cmd, &f.json)
+	return cmd
+}
+
+func (f *pruneFlags) render(w io.Writer, p *edit.Pruned) error {
+	verb := "removed"
+	if f.DryRun {
+		verb = "would remove"
+	}
+	text := fmt.Sprintf("%s %s (%s) and %s of %s\n", verb, units.Counted(int64(len(p.Generations)), "generation"),
+		numbers(p.Generations), units.Counted(p.Files, "file"), units.Bytes(p.Bytes))
+	if len(p.Generations) == 0 {
+		text = fmt.Sprintf("%s no generation and %s of %s\n", verb, units.Counted(p.Files, "file"),
+			units.Bytes(p.Bytes))
+	}
+	if len(p.InUse) > 0 {
+		text += fmt.Sprintf("kept, as they are open: %s\n", numbers(p.InUse))
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+func numbers(list []int) string {
+	var words []string
+	for _, n := range list {
+		words = append(words, fmt.Sprint(n))
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,151 @@
+"""The generations of a flat dataset: manifests by number, and the lock that keeps one while it is open."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .errors import CorruptError, Error, NotFoundError
+
+try:
+    import fcntl
+except ImportError:  # Windows keeps files that are open
+    fcntl = None  # type: ignore[assignment]
+
+FOLDER = "generations"
+
+_NUMBER = re.compile(r"(\d{8})\.json\Z")
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}\Z")
+
+#: How often a generation is locked again that got its own name just then.
+_ATTEMPTS = 2
+
+Manifest = dict[str, Any]
+
+
+def split(path: str) -> tuple[str, str | None]:
+    """Take a path such as ds@3 or ds@baseline apart, where nothing has that path and ds exists."""
+    folder, at, generation = path.rpartition("@")
+    if not at or not folder or not _TAG.match(generation) or os.path.lexists(path) or not os.path.exists(folder):
+        return path, None
+    return folder, generation
+
+
+def chosen(path: str, generation: int | str | None) -> tuple[str, int | str | None]:
+    """Return the path of a dataset without its generation, and the generation; None is the newest."""
+    folder, named = split(path)
+    if generation is None:
+        return folder, named
+    if isinstance(generation, bool) or not isinstance(generation, (int, str)):
+        raise TypeError(f"generation is {generation!r:.60}; it is the number of a generation, or a tag")
+    if isinstance(generation, int) and generation < 1:
+        raise ValueError(f"generation is {generation}; the first one is 1")
+    if named is not None and named != str(generation):
+        raise ValueError(f"the path says generation {named}, and generation={generation!r} another one")
+    return folder, generation
+
+
+def name(number: int) -> str:
+    """Return the name of the manifest of a generation inside the folder of its dataset."""
+    return os.path.join(FOLDER, f"{number:08d}.json")
+
+
+def numbers(path: str, newest: int) -> list[int]:
+    """Return the numbers of the generations that a dataset keeps, in ascending order."""
+    try:
+        entries = os.listdir(os.path.join(path, FOLDER))
+    except FileNotFoundError:
+        entries = []
+    found = [int(m[1]) for m in map(_NUMBER.match, entries) if m]
+    return sorted({n for n in found if 0 < n < newest} | {newest})
+
+
+def tags(path: str) -> dict[str, int]:
+    """Return the numbers of generations by tag."""
+    folder, found = os.path.join(path, FOLDER, "tags"), {}
+    for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        tag, ending = os.path.splitext(entry)
+        if ending != ".json" or not _TAG.match(tag):
+            continue
+        try:
+            with open(os.path.join(folder, entry), "rb") as f:
+                found[tag] = int(json.load(f)["generation"])
+        except (ValueError, KeyError, TypeError) as e:
+            raise CorruptError(f"{path}: tag {tag!r} is not the name of a generation: {e}") from e
+    return found
+
+
+def read(path: str, generation: int | str | None, manifest: Callable[[str, str], Manifest]) -> Manifest:
+    """Read the manifest of a generation, by its number or a tag; None is the newest."""
+    newest = _newest(path, manifest)
+    if generation is None:
+        return newest
+    number = _number(path, generation)
+    if number == newest["generation"]:
+        return newest
+    if not os.path.exists(os.path.join(path, name(number))):
+        raise NotFoundError(f"{path}: it keeps no generation {number}; it has {', '.join(map(str, numbers(path, newest['generation'])))}")
+    return _checked(path, number, manifest(path, name(number)))
+
+
+def _newest(path: str, manifest: Callable[[str, str], Manifest]) -> Manifest:
+    """Read manifest.json, or a later generation whose writer ended before it could replace that."""
+    m = manifest(path, "manifest.json")
+    while os.path.lexists(os.path.join(path, name(m.get("generation", 0) + 1))):
+        number = m["generation"] + 1
+        m = _checked(path, number, manifest(path, name(number)))
+    return m
+
+
+def _checked(path: str, number: int, m: Manifest) -> Manifest:
+    if m.get("generation") != number:
+        raise CorruptError(f"{path}: {name(number)} is of generation {m.get('generation')!r:.20}")
+    return m
+
+
+def _number(path: str, generation: int | str) -> int:
+    if isinstance(generation, int) or generation.isdecimal():
+        return int(generation)
+    known = tags(path)
+    if generation not in known:
+        raise NotFoundError(f"{path}: it has no tag {generation!r}; it has {', '.join(known) or 'none'}")
+    return known[generation]
+
+
+class Held:
+    """The lock of a generation, until this object is collected."""
+
+    def __init__(self, path: str, generation: int) -> None:
+        held = _lease(path, generation)
+        if held is not None:
+            weakref.finalize(self, os.close, held)
+
+
+def _lease(path: str, generation: int) -> int | None:
+    """Lock the generation of a dataset, so that no prune removes its files, and return the descriptor that holds the lock.
+
+    None is returned on a system without locks. Raise Error if the generation was removed since it was read.
+    """
+    if fcntl is None:
+        return None
+    own = os.path.join(path, name(generation))
+    for _ in range(_ATTEMPTS):
+        try:
+            held = os.open(own, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            held = os.open(os.path.join(path, "manifest.json"), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as e:
+            if e.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                os.close(held)
+                break
+        if not os.path.exists(own) or os.path.samestat(os.stat(own), os.fstat(held)):
+            return held
+        os.close(held)
+    raise Error(f"{path}: generation {generation} was removed while it was being opened")

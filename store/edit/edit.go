@@ -1,0 +1,227 @@
+// Package edit changes flat datasets without rewriting them. Each change makes a generation: a manifest that lists the
+// files of its columns, and shares most of them with the generation before. Readers keep the generation that they
+// opened.
+package edit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// Options configures a change. The zero value is usable.
+type Options struct {
+	By string // what the log says about who made the change: a command, a call
+
+	// Journal keeps the values of AddColumn and SetColumn that were written before an error or the end of the process,
+	// for a later call to continue after them. nil keeps none.
+	Journal *store.Journal
+}
+
+// Values returns the values of a column in the order of the records, from that number on: the bytes of the field's
+// shape, little endian, or of a ragged field any number of rows. They are copied. An error ends the column.
+type Values func(first int64) iter.Seq2[[]byte, error]
+
+// AddColumn adds a field with a value for each record to the flat dataset at path. It writes the column and a
+// manifest, and nothing that exists: bytes, statistics and checksums are those of a dataset that was written with the
+// field. It returns the manifest of the new generation.
+//
+// The error is store.ErrExist if there is a field of that name.
+func AddColumn(path string, f store.Field, values Values, opts Options) (*store.Manifest, error) {
+	m, err := putColumn(path, f, values, write.New, opts)
+	if err != nil {
+		return nil, fmt.Errorf("store: add column %q to %q: %w", f.Name, path, err)
+	}
+	return m, nil
+}
+
+// SetColumn is AddColumn for a field that exists, whose values and type it replaces. Earlier generations keep theirs.
+func SetColumn(path string, f store.Field, values Values, opts Options) (*store.Manifest, error) {
+	m, err := putColumn(path, f, values, write.Existing, opts)
+	if err != nil {
+		return nil, fmt.Errorf("store: set column %q of %q: %w", f.Name, path, err)
+	}
+	return m, nil
+}
+
+func putColumn(path string, f store.Field, values Values, replace write.Replace, opts Options) (*store.Manifest,
+	error) {
+	if err := checkColumn(path, f, replace); err != nil {
+		if errors.Is(err, store.ErrExist) {
+			err = errors.Join(err, write.DiscardColumn(path, f.Name))
+		}
+		return nil, err
+	}
+	c, err := write.CreateColumn(path, f, opts.Journal)
+	if err != nil {
+		return nil, err
+	}
+	m, err := fill(c, f, values, replace, opts)
+	return m, errors.Join(err, c.Close())
+}
+
+// checkColumn refuses a column before its values are computed.
+func checkColumn(path string, f store.Field, replace write.Replace) error {
+	m, err := store.ReadManifest(path)
+	if err != nil {
+		return NotFlat(path, err)
+	}
+	i := m.Schema().Index(f.Name)
+	switch {
+	case replace == write.New && i >= 0:
+		return layout.WithMark(fmt.Errorf("it has a column %q already; set replaces one", f.Name), store.ErrExist)
+	case replace == write.Existing && i < 0:
+		return fmt.Errorf("it has no column %q; add makes one", f.Name)
+	case f.Instances != "" || i >= 0 && m.Fields[i].Instances != "":
+		return fmt.Errorf("column %q has a row for each instance, as other columns have: only a new dataset can "+
+			"have it: %w",
+			f.Name, store.ErrUnsupported)
+	}
+	fields := append(append([]store.Field(nil), m.Fields...), f)
+	if i >= 0 {
+		fields = append([]store.Field(nil), m.Fields...)
+		fields[i] = f
+	}
+	return store.Schema{Fields: fields}.Validate()
+}
+
+// NotFlat returns err, that of reading the manifest of the dataset at path, or a better one if that is not flat.
+func NotFlat(path string, err error) error {
+	if is := notFlat(path); is != nil {
+		return is
+	}
+	return err
+}
+
+// notFlat says why the dataset at path has no manifest of generations.
+func notFlat(path string) error {
+	d, err := store.Open(path, store.OpenOptions{Packed: true})
+	if err != nil {
+		return err
+	}
+	if d.Format != "flat" {
+		return store.NoGenerations(path)
+	}
+	return nil
+}
+
+// keepEvery is how often values are made durable for a later call to continue after.
+const keepEvery = 10 * time.Second
+
+// fill writes the values and commits the column.
+func fill(c *write.ColumnWriter, f store.Field, values Values, replace write.Replace, opts Options) (*store.Manifest,
+	error) {
+	if c.Next() < c.Records() {
+		kept := time.Now()
+		for value, err := range values(c.Next()) {
+			if err == nil {
+				err = c.Append(value)
+			}
+			if err == nil && opts.Journal != nil && time.Since(kept) > keepEvery {
+				err, kept = c.Checkpoint(nil), time.Now()
+			}
+			if err != nil {
+				return nil, errors.Join(err, c.Checkpoint(nil))
+			}
+		}
+	}
+	if c.Next() < c.Records() {
+		err := fmt.Errorf("there are %d values, and the dataset has %d records", c.Next(), c.Records())
+		return nil, errors.Join(err, c.Checkpoint(nil))
+	}
+	operation := "add column"
+	if replace == write.Existing {
+		operation = "set column"
+	}
+	return c.Commit(replace, store.Change{Operation: operation, Columns: []string{f.Name}, By: opts.By})
+}
+
+// DropColumn leaves columns out of the next generation. Their files stay for the earlier ones, until Prune.
+func DropColumn(path string, names []string, opts Options) (*store.Manifest, error) {
+	m, err := write.Edit(path, store.Change{Operation: "drop column", Columns: names, By: opts.By},
+		func(e *write.Editing) error { return e.Drop(names...) })
+	if err != nil {
+		return nil, fmt.Errorf("store: drop columns of %q: %w", path, err)
+	}
+	return m, nil
+}
+
+// RenameColumn gives a column another name in the next generation. Its files keep theirs.
+func RenameColumn(path, name, to string, opts Options) (*store.Manifest, error) {
+	m, err := write.Edit(path, store.Change{Operation: "rename column", Columns: []string{name, to}, By: opts.By},
+		func(e *write.Editing) error { return e.Rename(name, to) })
+	if err != nil {
+		return nil, fmt.Errorf("store: rename column %q of %q: %w", name, path, err)
+	}
+	return m, nil
+}
+
+// Restore makes the content of an earlier generation, a number or a tag, that of the next one.
+func Restore(path, generation string, opts Options) (*store.Manifest, error) {
+	m, err := restore(path, generation, opts)
+	if err != nil {
+		return nil, fmt.Errorf("store: restore %q: %w", path, err)
+	}
+	return m, nil
+}
+
+func restore(path, generation string, opts Options) (*store.Manifest, error) {
+	if err := notFlat(path); err != nil {
+		return nil, err
+	}
+	old, err := store.ReadManifest(path + "@" + generation)
+	if err != nil {
+		return nil, err
+	}
+	return write.Restore(path, old, store.Change{Operation: "restore", From: old.Generation, By: opts.By})
+}
+
+// Tag gives a generation of the flat dataset at path a name, by which it can be opened, as path@name. Prune keeps it. A
+// tag is never moved: store.ErrExist says that there is one of that name.
+func Tag(path, name string, generation int) error {
+	if err := tag(path, name, generation); err != nil {
+		return fmt.Errorf("store: tag %q of %q: %w", name, path, err)
+	}
+	return nil
+}
+
+func tag(path, name string, generation int) error {
+	if err := notFlat(path); err != nil {
+		return err
+	}
+	if !layout.IsName(name) || allDigits(name) {
+		return errors.New("a tag is 1 to 100 letters, digits, _ and -, not starting with -, and not a number")
+	}
+	m, err := store.ReadManifest(fmt.Sprintf("%s@%d", path, generation))
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(store.Tag{Generation: m.Generation, ID: m.ID})
+	if err != nil {
+		return err
+	}
+	return write.CreateTag(path, m, name, append(text, '\n'))
+}
+
+func allDigits(name string) bool {
+	for _, c := range name {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// Untag removes a tag. The generation stays until Prune.
+func Untag(path, name string) error {
+	if err := write.RemoveTag(path, name); err != nil {
+		return fmt.Errorf("store: tag %q of %q: %w", name, path, err)
+	}
+	return nil
+}

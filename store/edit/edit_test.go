@@ -1,0 +1,343 @@
+package edit
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/tensor"
+)
+
+func TestMain(m *testing.M) { os.Exit(main(m)) }
+
+// Fields of the tests: three that datasets have at first, and more that are added.
+var (
+	pages  = store.NewField("pages", tensor.Uint8, 4096)
+	labels = func() store.Field {
+		f := store.NewField("labels", tensor.Int64)
+		f.Classes = []string{"cat", "dog", "emu"}
+		return f
+	}()
+	tokens = store.NewRagged("tokens", tensor.Int32)
+	emb    = store.NewField("emb", tensor.Float32, 3)
+)
+
+const records = 23
+
+// value returns that of record i of a field, another one for each version.
+func value(f store.Field, version, i int) (b []byte) {
+	rows, size := 1, f.RecordBytes()
+	if f.Ragged {
+		rows = (i*7 + version) % 5
+	}
+	for k := range rows * size / f.DType.Size() {
+		n := version*1000 + i*10 + k
+		switch f.DType {
+		case tensor.Uint8:
+			b = append(b, byte(n))
+		case tensor.Int32:
+			b = binary.LittleEndian.AppendUint32(b, uint32(n))
+		case tensor.Int64:
+			b = binary.LittleEndian.AppendUint64(b, uint64(n%3))
+		case tensor.Float32:
+			b = binary.LittleEndian.AppendUint32(b, 0x3f800000+uint32(n))
+		}
+	}
+	return b
+}
+
+func valuesOf(f store.Field, version int) Values { return valuesIn(false, f, version, records) }
+
+// valuesIn returns values up to a record, in the order that the records have in a dataset with splits or without.
+func valuesIn(splits bool, f store.Field, version int, stop int64) Values {
+	return func(first int64) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			for i := first; i < stop; i++ {
+				if !yield(value(f, version, sample(splits, int(i))), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// splitOf spreads records over splits, so that they are not in the order of the shards.
+func splitOf(i int) string { return []string{"train", "val"}[i%4/3] }
+
+// sample returns the number of the value that record i has.
+func sample(splits bool, i int) int {
+	if !splits {
+		return i
+	}
+	var order []int
+	for _, split := range []string{"train", "val"} {
+		for k := range records {
+			if splitOf(k) == split {
+				order = append(order, k)
+			}
+		}
+	}
+	return order[i]
+}
+
+// makeDataset makes a dataset of those fields, in shards of a few records.
+func makeDataset(t testing.TB, dest string, splits bool, fields ...store.Field) *store.Manifest {
+	t.Helper()
+	schema := store.Schema{Fields: fields}
+	opts := flat.Options{ShardBytes: 4 * 4096}
+	if splits {
+		opts.Splits = []string{"train", "val"}
+	}
+	m, err := appendTo(dest, schema, opts, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func appendTo(dest string, schema store.Schema, opts flat.Options, version int) (*store.Manifest, error) {
+	w, err := flat.Create(dest, schema, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range records {
+		for k, f := range schema.Fields {
+			r.Values[k] = append(r.Values[k][:0], value(f, version, i)...)
+		}
+		if opts.Splits != nil {
+			r.Split = splitOf(i)
+		}
+		if err := w.Append(r); err != nil {
+			return nil, err
+		}
+	}
+	return w.Commit(store.Info{})
+}
+
+// identities returns inode and time of change of every file below a folder, in words.
+func identities(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	for name := range foldertest.Files(t, folder) {
+		info, err := os.Stat(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = fmt.Sprint(inode(info), info.Size(), info.ModTime())
+	}
+	return all
+}
+
+// A column that is added makes the dataset that would have been written with it: the same id and the same statistics.
+// All files that were there stay, and no more is written than the column and metadata.
+func TestAddColumnIsAsIfWritten(t *testing.T) {
+	for _, splits := range []bool{false, true} {
+		dir := t.TempDir()
+		want := makeDataset(t, filepath.Join(dir, "whole"), splits, pages, labels, emb, tokens)
+		ds := filepath.Join(dir, "ds")
+		makeDataset(t, ds, splits, pages, labels)
+		before := identities(t, ds)
+		if _, err := AddColumn(ds, emb, valuesIn(splits, emb, 0, records), Options{By: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := AddColumn(ds, tokens, valuesIn(splits, tokens, 0, records), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.ID != want.ID || fmt.Sprint(got.Statistics["emb"]) != fmt.Sprint(want.Statistics["emb"]) || got.Generation != 3 {
+			t.Errorf("splits %v: id %s, want %s", splits, got.ID, want.ID)
+		}
+		for name, was := range before {
+			if is := identities(t, ds)[name]; name != "manifest.json" && is != was {
+				t.Errorf("%s was changed", name)
+			}
+		}
+		if r, corrupt := datasettest.Verify(t, ds); len(corrupt) > 0 || !r.Identity {
+			t.Errorf("%v", corrupt)
+		}
+		first, err := store.ReadManifest(ds + "@2")
+		if err != nil || first.Change.By != "a test" || first.Change.Operation != "add column" || first.Parent != 1 ||
+			first.Change.Time == nil {
+			t.Errorf("generation 2: %v, %v", first, err)
+		}
+	}
+}
+
+// Renamed and dropped columns cost no file, and the id is that of a dataset that was written so.
+func TestRenameAndDrop(t *testing.T) {
+	dir := t.TempDir()
+	class := labels
+	class.Name = "class"
+	want := makeDataset(t, filepath.Join(dir, "whole"), true, pages, class)
+	ds := filepath.Join(dir, "ds")
+	makeDataset(t, ds, true, pages, labels, emb)
+	files := len(identities(t, ds))
+	if _, err := RenameColumn(ds, "labels", "class", Options{}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := DropColumn(ds, []string{"emb"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ID != want.ID || got.Version != 3 {
+		t.Errorf("id %s, want %s; version %d", got.ID, want.ID, got.Version)
+	}
+	if n := len(identities(t, ds)); n != files+3 {
+		t.Errorf("%d files, and there were %d", n, files)
+	}
+	datasettest.Verify(t, ds)
+}
+
+// Errors say what to do, and leave nothing.
+func TestRefusals(t *testing.T) {
+	ds := filepath.Join(t.TempDir(), "ds")
+	makeDataset(t, ds, false, pages, labels)
+	before := foldertest.Files(t, ds)
+	bad := store.NewField("labels", tensor.Int64)
+	short := func(int64) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) { yield(value(emb, 0, 0), nil) }
+	}
+	failing := func(int64) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) { yield(nil, errors.New("no model")) }
+	}
+	wrong := func(int64) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) { yield([]byte{1}, nil) }
+	}
+	for _, c := range []struct {
+		says string
+		do   func() error
+	}{
+		{"it has a column \"labels\" already; set replaces one", func() error { return second(AddColumn(ds, bad, valuesOf(bad, 0), Options{})) }},
+		{"it has no column \"emb\"; add makes one", func() error { return second(SetColumn(ds, emb, valuesOf(emb, 0), Options{})) }},
+		{"there are 1 values, and the dataset has 23 records", func() error { return second(AddColumn(ds, emb, short, Options{})) }},
+		{"no model", func() error { return second(AddColumn(ds, emb, failing, Options{})) }},
+		{"record 0: a value of 1 bytes; those of float32 (3,) are 12 bytes", func() error { return second(AddColumn(ds, emb, wrong, Options{})) }},
+		{"it has no column \"x\"; it has pages, labels", func() error { return second(DropColumn(ds, []string{"x"}, Options{})) }},
+		{"a dataset needs a column", func() error { return second(DropColumn(ds, []string{"pages", "labels"}, Options{})) }},
+		{"it has a column \"labels\" already", func() error { return second(RenameColumn(ds, "pages", "labels", Options{})) }},
+		{"it keeps no generation 7", func() error { return second(Restore(ds, "7", Options{})) }},
+		{"it has no tag \"best\"", func() error { return second(Restore(ds, "best", Options{})) }},
+		{"not a number", func() error { return Tag(ds, "12", 1) }},
+		{"only the newest generation can be changed", func() error { return second(DropColumn(ds+"@1", []string{"labels"}, Options{})) }},
+	} {
+		if err := c.do(); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v, want %s", err, c.says)
+		}
+	}
+	if after := foldertest.Files(t, ds); !maps.Equal(before, after) {
+		t.Errorf("files were left: %v", len(after)-len(before))
+	}
+}
+
+func second(_ *store.Manifest, err error) error { return err }
+
+// A column whose writer stops keeps its values, and a later writer continues after them.
+func TestColumnIsResumed(t *testing.T) {
+	ds := filepath.Join(t.TempDir(), "ds")
+	makeDataset(t, ds, true, pages)
+	opts := Options{Journal: &store.Journal{Resume: true}}
+	for _, stop := range []int64{3, 11, records} {
+		from := int64(-1)
+		_, err := AddColumn(ds, tokens, func(first int64) iter.Seq2[[]byte, error] {
+			from = first
+			return valuesIn(true, tokens, 0, stop)(first)
+		}, opts)
+		if want := map[int64]int64{3: 0, 11: 3, records: 11}[stop]; from != want || (err == nil) != (stop == records) {
+			t.Fatalf("began at %d, want %d: %v", from, want, err)
+		}
+	}
+	whole := filepath.Join(t.TempDir(), "whole")
+	if got, err := store.ReadManifest(ds); err != nil || got.ID != makeDataset(t, whole, true, pages, tokens).ID {
+		t.Errorf("another id: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(ds, ".*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// An append after a restore takes no name that a file of another generation has.
+func TestAppendAfterRestore(t *testing.T) {
+	ds := filepath.Join(t.TempDir(), "ds")
+	makeDataset(t, ds, false, pages)
+	schema := store.Schema{Fields: []store.Field{pages}}
+	opts := flat.Options{ShardBytes: 4 * 4096, Append: true}
+	for version := 1; version <= 2; version++ {
+		if _, err := appendTo(ds, schema, opts, version); err != nil {
+			t.Fatal(err)
+		}
+		if version == 1 {
+			if _, err := Restore(ds, "1", Options{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n, ids := 1, map[string]bool{}; n <= 4; n++ {
+		m, err := store.ReadManifest(fmt.Sprintf("%s@%d", ds, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n != 3 && ids[m.ID] {
+			t.Errorf("generation %d has the id of another one", n)
+		}
+		ids[m.ID] = true
+		if _, corrupt := datasettest.Verify(t, fmt.Sprintf("%s@%d", ds, n)); len(corrupt) > 0 {
+			t.Errorf("generation %d: %v", n, corrupt[0])
+		}
+	}
+}
+
+func TestPruneKeepsWhatIsNeeded(t *testing.T) {
+	ds := filepath.Join(t.TempDir(), "ds")
+	makeDataset(t, ds, false, pages)
+	for version := range 3 {
+		var err error
+		if version == 0 {
+			_, err = AddColumn(ds, emb, valuesOf(emb, 0), Options{})
+		} else {
+			_, err = SetColumn(ds, emb, valuesOf(emb, version), Options{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Tag(ds, "first", 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := Tag(ds, "first", 3); !errors.Is(err, store.ErrExist) {
+		t.Errorf("a tag was moved: %v", err)
+	}
+	dry, err := Prune(ds, PruneOptions{DryRun: true})
+	if err != nil || fmt.Sprint(dry.Generations) != "[1 3]" || dry.Files != 12 {
+		t.Fatalf("%+v, %v", dry, err)
+	}
+	if done, err := Prune(ds, PruneOptions{}); err != nil || fmt.Sprint(done) != fmt.Sprint(dry) {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if _, err := store.Open(ds, store.OpenOptions{Generation: 3}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("generation 3: %v", err)
+	}
+	for _, path := range []string{ds, ds + "@4", ds + "@first", ds + "@2"} {
+		if _, corrupt := datasettest.Verify(t, path); len(corrupt) > 0 {
+			t.Errorf("%s: %v", path, corrupt[0])
+		}
+	}
+	if err := Untag(ds, "first"); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := Prune(ds, PruneOptions{Last: 1}); err != nil || fmt.Sprint(done.Generations) != "[2]" {
+		t.Errorf("%+v, %v", done, err)
+	}
+}

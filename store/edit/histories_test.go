@@ -1,0 +1,407 @@
+package edit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/tensor"
+)
+
+// content is a generation as it should be: fields and, of each, the values of all records.
+type content struct {
+	fields []store.Field
+	values map[string][][]byte
+}
+
+func (c content) clone() content {
+	return content{slices.Clone(c.fields), maps.Clone(c.values)} // values of a column are never changed
+}
+
+func (c content) records() int { return len(c.values[c.fields[0].Name]) }
+
+func (c content) put(f store.Field, values [][]byte) content {
+	out := c.clone()
+	if i := (store.Schema{Fields: out.fields}).Index(f.Name); i >= 0 {
+		out.fields[i] = f
+	} else {
+		out.fields = append(out.fields, f)
+	}
+	out.values[f.Name] = values
+	return out
+}
+
+func (c content) has(name string) bool { return c.values[name] != nil }
+
+// history is a dataset that is changed at random, with all that it should keep.
+type history struct {
+	t       *testing.T
+	rng     *rand.Rand
+	ds      string
+	kept    map[int]content
+	newest  int
+	tags    map[string]int
+	readers map[*mmapds.Dataset]content
+	version int
+}
+
+// Whatever changes are made to a dataset, in whatever order, two at a time or stopped in the middle, every generation
+// that it keeps has its values, and every reader those that it opened. PENSTOCK_HISTORIES is the number of histories.
+func TestHistories(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv("PENSTOCK_HISTORIES"))
+	if err != nil {
+		n = 4
+	}
+	for seed := range n {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			h := newHistory(t, uint64(seed))
+			for range 12 {
+				h.step()
+			}
+			h.check()
+			for ds := range h.readers {
+				h.closeReader(ds)
+			}
+		})
+	}
+}
+
+func newHistory(t *testing.T, seed uint64) *history {
+	h := &history{t: t, rng: rand.New(rand.NewPCG(seed, 7)), ds: filepath.Join(t.TempDir(), "ds"), kept: make(map[int]content),
+		newest: 1, tags: make(map[string]int), readers: make(map[*mmapds.Dataset]content)}
+	c := content{values: make(map[string][][]byte)}
+	for _, f := range []store.Field{pages, labels} {
+		c = c.put(f, h.make(f, records))
+	}
+	h.append(flat.Options{}, c)
+	h.kept[1] = c
+	return h
+}
+
+// make returns values that no other column has.
+func (h *history) make(f store.Field, n int) (list [][]byte) {
+	h.version++
+	for i := range n {
+		list = append(list, value(f, h.version, i))
+	}
+	return list
+}
+
+func (h *history) append(opts flat.Options, c content) {
+	h.t.Helper()
+	opts.ShardBytes = 8 * 4096
+	schema := store.Schema{Fields: c.fields}
+	w, err := flat.Create(h.ds, schema, opts)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range c.records() {
+		for k, f := range c.fields {
+			r.Values[k] = append(r.Values[k][:0], c.values[f.Name][i]...)
+		}
+		if err := w.Append(r); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// step makes a change, or two at once, or what readers do.
+func (h *history) step() {
+	h.t.Helper()
+	now := h.kept[h.newest]
+	switch h.rng.IntN(10) {
+	case 0, 1:
+		h.put()
+	case 2:
+		name := now.fields[h.rng.IntN(len(now.fields))].Name
+		_, err := DropColumn(h.ds, []string{name}, Options{})
+		if len(now.fields) == 1 {
+			if err == nil {
+				h.t.Fatal("the last column was dropped")
+			}
+			return
+		}
+		next := now.clone()
+		next.fields = slices.DeleteFunc(next.fields, func(f store.Field) bool { return f.Name == name })
+		delete(next.values, name)
+		h.now(next, err)
+	case 3:
+		h.rename()
+	case 4:
+		n := slices.Collect(maps.Keys(h.kept))[h.rng.IntN(len(h.kept))]
+		_, err := Restore(h.ds, strconv.Itoa(n), Options{})
+		h.now(h.kept[n], err)
+	case 5:
+		h.prune()
+	case 6:
+		more := content{fields: now.fields, values: make(map[string][][]byte)}
+		next := now.clone()
+		for _, f := range now.fields {
+			more.values[f.Name] = h.make(f, 5)
+			next.values[f.Name] = slices.Concat(now.values[f.Name], more.values[f.Name])
+		}
+		h.append(flat.Options{Append: true}, more)
+		h.now(next, nil)
+	case 7:
+		h.two()
+	case 8:
+		h.read()
+	case 9:
+		name := fmt.Sprint("tag", h.version)
+		h.version++
+		n := slices.Collect(maps.Keys(h.kept))[h.rng.IntN(len(h.kept))]
+		if err := Tag(h.ds, name, n); err != nil {
+			h.t.Fatal(err)
+		}
+		h.tags[name] = n
+	}
+}
+
+// now enters the next generation.
+func (h *history) now(c content, err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.newest++
+	h.kept[h.newest] = c
+}
+
+// columns are those that may be added or set.
+func (h *history) column() store.Field {
+	return []store.Field{emb, tokens, labels, store.NewField("score", tensor.Float32)}[h.rng.IntN(4)]
+}
+
+// stopping are values that end with an error the first time.
+func stopping(values [][]byte, at int64) Values {
+	return func(first int64) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			for i, v := range values[first:] {
+				if int64(i)+first == at && first < at && !yield(nil, errStopped) {
+					return
+				}
+				if !yield(v, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+var errStopped = errors.New("stopped")
+
+// put adds or sets a column, at times in two runs.
+func (h *history) put() {
+	h.t.Helper()
+	now, f := h.kept[h.newest], h.column()
+	values := h.make(f, now.records())
+	put := AddColumn
+	if now.has(f.Name) {
+		put = SetColumn
+	}
+	opts, at := Options{}, int64(-1)
+	if h.rng.IntN(2) == 0 {
+		opts.Journal, at = &store.Journal{Resume: true, Inputs: map[string]string{"version": fmt.Sprint(h.version)}}, h.rng.Int64N(20)+1
+	}
+	_, err := put(h.ds, f, stopping(values, at), opts)
+	if errors.Is(err, errStopped) {
+		if m, readErr := store.ReadManifest(h.ds); readErr != nil || m.Generation != h.newest {
+			h.t.Fatalf("a column that was stopped has changed the dataset: %v", readErr)
+		}
+		_, err = put(h.ds, f, stopping(values, at), opts)
+	}
+	h.now(now.put(f, values), err)
+}
+
+func (h *history) rename() {
+	h.t.Helper()
+	now := h.kept[h.newest]
+	i := h.rng.IntN(len(now.fields))
+	f := now.fields[i]
+	to := fmt.Sprint("column", h.version)
+	h.version++
+	_, err := RenameColumn(h.ds, f.Name, to, Options{})
+	next := now.clone()
+	next.values[to] = next.values[f.Name]
+	delete(next.values, f.Name)
+	next.fields[i].Name = to
+	h.now(next, err)
+}
+
+// two makes two changes at once: one of them comes first, and the other one after it, or only one can be made.
+func (h *history) two() {
+	h.t.Helper()
+	now := h.kept[h.newest]
+	var fields [2]store.Field
+	var values [2][][]byte
+	for k := range fields {
+		fields[k] = h.column()
+		values[k] = h.make(fields[k], now.records())
+	}
+	var errs [2]error
+	var both sync.WaitGroup
+	for k, f := range fields {
+		put := AddColumn
+		if now.has(f.Name) {
+			put = SetColumn
+		}
+		both.Go(func() { _, errs[k] = put(h.ds, f, stopping(values[k], -1), Options{}) })
+	}
+	both.Wait()
+	log, err := Log(h.ds)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	committed := 0
+	for k, f := range fields {
+		if errs[k] == nil {
+			committed++
+		} else if !errors.Is(errs[k], store.ErrBusy) && !errors.Is(errs[k], store.ErrExist) || fields[0].Name != fields[1].Name {
+			h.t.Fatalf("%s: %v", f.Name, errs[k])
+		}
+	}
+	if got := log[0].Generation - h.newest; got != committed || committed == 0 {
+		h.t.Fatalf("%d changes are in the log, and %d were made", got, committed)
+	}
+	for _, e := range slices.Backward(log[:committed]) {
+		// the generations say in which order they came; of two of one column, each is tried
+		for k, f := range fields {
+			next := now.put(f, values[k])
+			if errs[k] == nil && e.Change.Columns[0] == f.Name && same(h.t, fmt.Sprintf("%s@%d", h.ds, e.Generation), next) == nil {
+				now = next
+				break
+			}
+		}
+		h.now(now, nil)
+	}
+}
+
+// read opens a reader of some generation, or closes one.
+func (h *history) read() {
+	h.t.Helper()
+	for ds := range h.readers {
+		if h.rng.IntN(2) == 0 {
+			h.closeReader(ds)
+			return
+		}
+	}
+	n := slices.Collect(maps.Keys(h.kept))[h.rng.IntN(len(h.kept))]
+	ds, err := mmapds.Open(h.ds, mmapds.WithGeneration(n))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.readers[ds] = h.kept[n]
+}
+
+func (h *history) closeReader(ds *mmapds.Dataset) {
+	h.t.Helper()
+	if err := compare(ds, h.readers[ds]); err != nil {
+		h.t.Error(err)
+	}
+	delete(h.readers, ds)
+	if err := ds.Close(); err != nil {
+		h.t.Error(err)
+	}
+}
+
+func (h *history) prune() {
+	h.t.Helper()
+	keep := map[int]bool{h.newest: true}
+	for _, n := range h.tags {
+		keep[n] = true
+	}
+	for ds := range h.readers {
+		keep[ds.Manifest().Generation] = true
+	}
+	p, err := Prune(h.ds, PruneOptions{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	maps.DeleteFunc(h.kept, func(n int, _ content) bool { return !keep[n] })
+	if numbers, err := store.Generations(h.ds); err != nil || !slices.Equal(numbers, slices.Sorted(maps.Keys(keep))) {
+		h.t.Fatalf("%+v: %v are kept, want %v (%v)", p, numbers, keep, err)
+	}
+}
+
+// check compares all generations, and looks for files that nothing needs.
+func (h *history) check() {
+	h.t.Helper()
+	needed := make(map[string]bool)
+	for n, c := range h.kept {
+		path := fmt.Sprintf("%s@%d", h.ds, n)
+		if err := same(h.t, path, c); err != nil {
+			h.t.Errorf("generation %d: %v", n, err)
+		}
+		if r, corrupt := datasettest.Verify(h.t, path); len(corrupt) > 0 || !r.Identity {
+			h.t.Errorf("generation %d: %v", n, corrupt)
+		}
+		m, _, err := store.ReadGeneration(h.ds, n)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, s := range m.Shards {
+			for _, f := range s.Files {
+				needed[f.Name] = true
+			}
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(h.ds, "*.npy"))
+	if err != nil || len(files) != len(needed) {
+		h.t.Errorf("%d files of columns, and %d are needed: %v", len(files), len(needed), err)
+	}
+}
+
+// same opens a generation and compares it.
+func same(t *testing.T, path string, c content) error {
+	t.Helper()
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(compare(ds, c), ds.Close())
+}
+
+func compare(ds *mmapds.Dataset, c content) error {
+	if len(ds.Specs()) != len(c.fields) || ds.Len() != c.records() {
+		return fmt.Errorf("%d fields of %d records, want %d of %d", len(ds.Specs()), ds.Len(), len(c.fields), c.records())
+	}
+	for i, f := range c.fields {
+		if ds.Specs()[i].Name != f.Name {
+			return fmt.Errorf("field %s, want %s", ds.Specs()[i].Name, f.Name)
+		}
+		for k, want := range c.values[f.Name] {
+			var got []byte
+			var err error
+			if f.Ragged {
+				var offsets [2]int64
+				got, err = ds.GatherRagged(context.Background(), f.Name, []int{k}, offsets[:], nil)
+			} else {
+				got = make([]byte, f.RecordBytes())
+				err = ds.Gather(context.Background(), f.Name, []int{k}, got)
+			}
+			if err != nil || !bytes.Equal(got, want) {
+				return fmt.Errorf("field %s, record %d: %v, want %v (%w)", f.Name, k, got[:min(len(got), 12)], want[:min(len(want), 12)], err)
+			}
+		}
+	}
+	return nil
+}

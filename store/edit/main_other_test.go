@@ -1,0 +1,7 @@
+//go:build !linux
+
+package edit
+
+import "testing"
+
+func main(m *testing.M) int { return m.Run() }

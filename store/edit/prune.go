@@ -1,0 +1,93 @@
+package edit
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// PruneOptions says which generations Prune keeps besides the newest one, those with tags, and those that are open. The
+// zero value keeps no others.
+type PruneOptions struct {
+	Last   int           // the newest ones, as many as this
+	Within time.Duration // those that were the newest one at some time in this span
+	Keep   []int         // these
+	DryRun bool          // remove nothing, and report what would be removed
+}
+
+// Pruned is what Prune removed, or would remove.
+type Pruned = write.Pruned
+
+// Prune removes generations of the flat dataset at path, and the files that no kept generation lists. A generation that
+// a process of this machine has open is kept, and reported. Processes of other machines are not seen: there, Within has
+// to cover the time for which they have datasets open.
+func Prune(path string, opts PruneOptions) (*Pruned, error) {
+	p, err := prune(path, opts)
+	if err != nil {
+		return nil, fmt.Errorf("store: prune %q: %w", path, err)
+	}
+	return p, nil
+}
+
+func prune(path string, opts PruneOptions) (*Pruned, error) {
+	if err := notFlat(path); err != nil {
+		return nil, err
+	}
+	log, err := Log(path)
+	if err != nil {
+		return nil, err
+	}
+	kept := slices.Clone(opts.Keep)
+	for i, e := range log {
+		ended := i > 0 && time.Since(log[i-1].Time) > opts.Within
+		if i < opts.Last || len(e.Tags) > 0 || !ended {
+			kept = append(kept, e.Generation)
+		}
+	}
+	return write.Prune(path, func(n int) bool { return slices.Contains(kept, n) }, write.DryRun(opts.DryRun))
+}
+
+// Entry is a generation in a log.
+type Entry struct {
+	Generation int           `json:"generation"`
+	Parent     int           `json:"parent,omitempty"`
+	ID         string        `json:"id"`
+	Records    int64         `json:"records"`
+	Columns    []string      `json:"columns"`
+	Time       time.Time     `json:"time"` // of the commit
+	Change     *store.Change `json:"change,omitempty"`
+	Tags       []string      `json:"tags,omitempty"`
+}
+
+// Log returns the generations that the flat dataset at path keeps, the newest first.
+func Log(path string) ([]Entry, error) {
+	numbers, err := store.Generations(path)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := store.Tags(path)
+	if err != nil {
+		return nil, err
+	}
+	var log []Entry
+	for _, n := range slices.Backward(numbers) {
+		m, at, err := store.ReadGeneration(path, n)
+		if err != nil {
+			return nil, err
+		}
+		e := Entry{Generation: n, Parent: m.Parent, ID: m.ID, Records: m.Records, Time: at, Change: m.Change}
+		for _, f := range m.Fields {
+			e.Columns = append(e.Columns, f.Name)
+		}
+		for _, t := range tags {
+			if t.Generation == n {
+				e.Tags = append(e.Tags, t.Name)
+			}
+		}
+		log = append(log, e)
+	}
+	return log, nil
+}

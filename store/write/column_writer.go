@@ -1,0 +1,280 @@
+package write
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/penstock/penstock/internal/digest"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/store"
+)
+
+// ColumnWriter writes the values of one field, for all records of a flat dataset, to files beside the others. The
+// dataset stays as it is until Commit. It serves one goroutine.
+type ColumnWriter struct {
+	path   string
+	base   *store.Manifest
+	field  store.Field
+	stage  *Stage
+	shards *ShardWriter
+	splits []splitRange
+	next   int64         // the number of the next record
+	record *store.Record // of a ragged field
+	block  *digest.Block // of another one: records that were not written yet
+	room   []byte        // for its values
+}
+
+// splitRange is records of one split.
+type splitRange struct {
+	first, end int64
+	name       string
+}
+
+// columnBlock is about how many bytes of values are gathered before they are written.
+const columnBlock = 1 << 20
+
+// CreateColumn begins a column of the flat dataset at path. With a Journal that says Resume it continues one of the
+// same field that was left.
+func CreateColumn(path string, f store.Field, journal *store.Journal) (*ColumnWriter, error) {
+	if err := checkEditable(path); err != nil {
+		return nil, err
+	}
+	schema := store.Schema{Fields: []store.Field{f}}
+	if err := f.Spec.Validate(); err != nil {
+		return nil, err
+	}
+	base, err := store.ReadManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	stage, err := OpenStage(filepath.Join(path, f.Name+".column"), StageOptions{Keep: journal != nil})
+	if err != nil {
+		return nil, err
+	}
+	c := &ColumnWriter{path: path, base: base, field: f, stage: stage, splits: splitRanges(base)}
+	c.shards, err = NewShardWriter(stage, schema, ShardOptions{Splits: base.SplitNames(), Journal: journal,
+		Cuts: cutsOf(base)})
+	if err != nil {
+		return nil, errors.Join(err, stage.Leave())
+	}
+	c.next = c.shards.Records()
+	if f.Ragged {
+		c.record = store.NewRecord(schema)
+		return c, nil
+	}
+	c.block = digest.NewBlock(schema.Specs())
+	size := f.RecordBytes()
+	c.room = make([]byte, max(size, columnBlock/size*size)) // so large that it is aligned for every type
+	return c, nil
+}
+
+// DiscardColumn removes what a column was made of that was committed by a writer that was killed after that.
+func DiscardColumn(path, name string) error {
+	dest := filepath.Join(path, name+".column")
+	if left, err := filepath.Glob(StageDir(dest) + "*"); err != nil || len(left) == 0 {
+		return err
+	}
+	stage, err := OpenStage(dest, StageOptions{})
+	if err != nil {
+		return err
+	}
+	return stage.Abort()
+}
+
+// cutsOf returns how many records each shard has.
+func cutsOf(m *store.Manifest) []int64 {
+	cuts := make([]int64, len(m.Shards))
+	for i, s := range m.Shards {
+		cuts[i] = s.Count
+	}
+	return cuts
+}
+
+// splitRanges returns the ranges of all splits, in order.
+func splitRanges(m *store.Manifest) []splitRange {
+	list := []splitRange{}
+	for _, s := range m.Splits {
+		for _, r := range s.Ranges {
+			list = append(list, splitRange{r[0], r[1], s.Name})
+		}
+	}
+	if len(list) == 0 {
+		return []splitRange{{0, m.Records, ""}}
+	}
+	slices.SortFunc(list, func(a, b splitRange) int { return int(min(1, max(-1, a.first-b.first))) })
+	return list
+}
+
+// Next returns the number of the record whose value comes next: 0, unless the column is one that was left.
+func (c *ColumnWriter) Next() int64 { return c.next }
+
+// Records returns how many records the dataset has.
+func (c *ColumnWriter) Records() int64 { return c.base.Records }
+
+// split returns the range that the next record is in.
+func (c *ColumnWriter) split() splitRange {
+	return c.splits[sort.Search(len(c.splits), func(i int) bool { return c.splits[i].end > c.next })]
+}
+
+// Append adds the value of the next record: the bytes of the field's shape or, of a ragged field, any number of rows.
+func (c *ColumnWriter) Append(value []byte) error {
+	if c.next == c.base.Records {
+		return fmt.Errorf("there are more than %d values, and the dataset has %d records", c.next, c.base.Records)
+	}
+	size := c.field.RecordBytes()
+	if !c.field.Ragged && len(value) != size || len(value)%size != 0 {
+		return fmt.Errorf("record %d: a value of %d bytes; those of %s are %s", c.next, len(value), brief(c.field),
+			sizesOf(c.field))
+	}
+	if c.record != nil {
+		c.record.Values[0], c.record.Split = append(c.record.Values[0][:0], value...), c.split().name
+		c.next++
+		return c.shards.Append(c.record)
+	}
+	at := c.block.N * size
+	copy(c.room[at:at+size], value)
+	c.block.N++
+	c.next++
+	if at+2*size > len(c.room) || c.next == c.base.Records || c.ends() {
+		return c.flush()
+	}
+	return nil
+}
+
+// ends reports whether the records so far end a range of a split.
+func (c *ColumnWriter) ends() bool { return c.split().first == c.next }
+
+// flush writes what was gathered.
+func (c *ColumnWriter) flush() error {
+	if c.block == nil || c.block.N == 0 {
+		return nil
+	}
+	c.next-- // the range of the last record
+	c.block.Split = c.split().name
+	c.next++
+	c.block.Values[0] = c.room[:c.block.N*c.field.RecordBytes()]
+	err := c.shards.AppendBlock(c.block)
+	c.block.N = 0
+	return err
+}
+
+func sizesOf(f store.Field) string {
+	if f.Ragged {
+		return fmt.Sprintf("multiples of %d bytes", f.RecordBytes())
+	}
+	return fmt.Sprintf("%d bytes", f.RecordBytes())
+}
+
+// Checkpoint makes all values so far durable, so that a later writer can continue after them, with a note.
+func (c *ColumnWriter) Checkpoint(note json.RawMessage) error {
+	if err := c.flush(); err != nil {
+		return err
+	}
+	return c.shards.Checkpoint(note)
+}
+
+// Commit makes the column part of the next generation: a new one at the end or, if replace says so, that of its name.
+// Every record must have a value.
+func (c *ColumnWriter) Commit(replace Replace, change store.Change) (*store.Manifest, error) {
+	if err := c.flush(); err != nil {
+		return nil, err
+	}
+	if c.next < c.base.Records {
+		return nil, fmt.Errorf("there are %d values, and the dataset has %d records", c.next, c.base.Records)
+	}
+	if err := c.shards.Checkpoint(nil); err != nil {
+		return nil, err
+	}
+	files, err := c.publish()
+	if err != nil {
+		return nil, err
+	}
+	m, err := Edit(c.path, change, func(e *Editing) error { return e.put(c, files, replace) })
+	if err != nil {
+		return nil, errors.Join(err, c.unpublish(files, err))
+	}
+	return m, errors.Join(c.shards.Close(), c.stage.Abort())
+}
+
+// publish gives the files of the column their names in the dataset's folder, which no other files have ever had. They
+// keep those in the stage, from which the column can be continued until it is committed.
+func (c *ColumnWriter) publish() (files [][]store.File, err error) {
+	folder, tag := c.stage.dest.parent, RandomTag()
+	for _, s := range c.shards.sections[0].shards {
+		var list []store.File
+		for _, f := range s.Files {
+			from := filepath.Join(c.stage.dest.stage, f.Name)
+			f.Name = layout.Tagged(f.Name, tag)
+			if err := folder.Link(from, f.Name); err != nil {
+				return nil, err
+			}
+			list = append(list, f)
+		}
+		files = append(files, list)
+	}
+	return files, SyncRoot(folder)
+}
+
+// unpublish removes the files of a column that was not committed. If that is not known, they stay.
+func (c *ColumnWriter) unpublish(files [][]store.File, why error) error {
+	if errors.Is(why, errUnknown) {
+		return nil
+	}
+	var errs []error
+	for _, list := range files {
+		for _, f := range list {
+			errs = append(errs, removeIfThere(c.stage.dest.parent, f.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Replace says whether a column may be there already.
+type Replace int
+
+// A column is a new one, or takes the place of that of its name.
+const (
+	New Replace = iota
+	Existing
+)
+
+// put makes a column part of the dataset.
+func (e *Editing) put(c *ColumnWriter, files [][]store.File, replace Replace) error {
+	if !slices.Equal(cutsOf(e.Base), cutsOf(c.base)) || !slices.EqualFunc(e.Base.Splits, c.base.Splits, sameSplit) {
+		return fmt.Errorf("records were appended to it since the column was begun, in generation %d: the column has "+
+			"no values "+
+			"for them", c.base.Generation)
+	}
+	f := editedField{Field: c.field, files: files, of: c.shards.manifest}
+	i := e.Base.Schema().Index(c.field.Name)
+	switch {
+	case replace == New && i >= 0:
+		return layout.WithMark(fmt.Errorf("it has a column %q already", c.field.Name), store.ErrExist)
+	case replace == New:
+		e.fields = append(e.fields, f)
+	case i < 0:
+		return fmt.Errorf("it has no column %q; it has %s", c.field.Name, fieldNames(e.Base))
+	default:
+		e.fields[i] = f
+	}
+	return nil
+}
+
+func sameSplit(a, b store.Split) bool { return a.Name == b.Name && slices.Equal(a.Ranges, b.Ranges) }
+
+// Close gives up what was not committed. With a Journal the values up to the last Checkpoint are kept.
+func (c *ColumnWriter) Close() error { return errors.Join(c.shards.Close(), c.stage.Leave()) }
+
+// Columns that are being written have a stage in the dataset's folder.
+const columnStage = ".column.building"
+
+// IsColumnStage reports whether a name in the folder of a dataset is that of a column that is being written, or was
+// left.
+func IsColumnStage(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.Contains(name, columnStage)
+}

@@ -1,0 +1,237 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/lease"
+	"github.com/penstock/penstock/store"
+)
+
+// Editing is the next generation of a flat dataset while it is made of the newest one: the same records, with other
+// columns. No file of the dataset is changed.
+type Editing struct {
+	Base   *store.Manifest // the newest generation
+	fields []editedField
+	splits []string
+}
+
+// editedField is a field with its files and what the manifest says of its values.
+type editedField struct {
+	store.Field
+	files [][]store.File   // by shard
+	of    *ManifestBuilder // has the state of its statistics and identity,
+	at    int              // as its field of that number
+}
+
+// mostAttempts limits how often a change is made again that another one came before.
+const mostAttempts = 10
+
+// Edit commits the generation that f makes of the newest one of the flat dataset at path, and returns its manifest. If
+// another writer commits meanwhile, f is called again with that one's generation.
+func Edit(path string, change store.Change, f func(e *Editing) error) (*store.Manifest, error) {
+	return commit(path, func(base *store.Manifest) (*store.Manifest, error) {
+		e, err := newEditing(base)
+		if err != nil {
+			return nil, err
+		}
+		if err := f(e); err != nil {
+			return nil, err
+		}
+		return e.manifest(change)
+	})
+}
+
+// Restore commits the content of an earlier generation as that of the next one. While that is done, nobody removes the
+// earlier one.
+func Restore(path string, old *store.Manifest, change store.Change) (*store.Manifest, error) {
+	held, err := lease.Shared(filepath.Join(path, filepath.FromSlash(layout.GenerationName(old.Generation))))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("generation %d is being removed: %w", old.Generation, err)
+	}
+	if held != nil {
+		defer held.Close()
+	}
+	return commit(path, func(base *store.Manifest) (*store.Manifest, error) {
+		if err != nil && base.Generation != old.Generation {
+			return nil, fmt.Errorf("generation %d was removed: %w", old.Generation, fs.ErrNotExist)
+		}
+		m := *old
+		m.Parent, m.Generation, m.Change = base.Generation, base.Generation+1, stamped(change)
+		return &m, nil
+	})
+}
+
+// commit commits what next makes of the newest generation.
+func commit(path string, next func(base *store.Manifest) (*store.Manifest, error)) (*store.Manifest, error) {
+	if err := checkEditable(path); err != nil {
+		return nil, err
+	}
+	var lost error
+	for range mostAttempts {
+		base, err := store.ReadManifest(path)
+		if err != nil {
+			return nil, err
+		}
+		m, err := next(base)
+		if err != nil {
+			return nil, err
+		}
+		if lost = CommitGeneration(path, base, m); !errors.Is(lost, ErrLost) {
+			return m, lost
+		}
+	}
+	return nil, fmt.Errorf("%d others were committed before this change could be: %w", mostAttempts, lost)
+}
+
+// stamped returns a change with the time and a number of its own.
+func stamped(change store.Change) *store.Change {
+	now := time.Now().UTC().Truncate(time.Second)
+	change.Time, change.Write = &now, RandomTag()+RandomTag()
+	return &change
+}
+
+// checkEditable refuses what is not a flat dataset, and one with an append that was stopped.
+func checkEditable(path string) error {
+	d, err := store.Open(path, store.OpenOptions{Packed: true})
+	switch {
+	case err != nil:
+		return err
+	case d.Format != "flat":
+		return store.NoGenerations(path)
+	case layout.Folder(path) != path:
+		return fmt.Errorf("%s: only the newest generation can be changed; restore this one first: %w", path,
+			store.ErrUnsupported)
+	case Unfinished(path):
+		return errors.New("an append to it was stopped; finish that with --append --resume, or remove " +
+			StageDir(filepath.Clean(path)))
+	}
+	return nil
+}
+
+func newEditing(base *store.Manifest) (*Editing, error) {
+	if len(base.BuilderState) == 0 {
+		return nil, fmt.Errorf("its manifest has no ledger, from which the id of its columns is computed: %w",
+			store.ErrUnsupported)
+	}
+	e := &Editing{Base: base, splits: base.SplitNames()}
+	b := NewManifestBuilder(base.Schema(), e.splits...)
+	if err := b.Restore(base.BuilderState); err != nil {
+		return nil, err
+	}
+	for i, f := range base.Fields {
+		e.fields = append(e.fields, editedField{Field: f, of: b, at: i})
+	}
+	columns := layout.Columns(base.Schema().Specs())
+	for _, s := range base.Shards {
+		for i := range e.fields {
+			e.fields[i].files = append(e.fields[i].files, nil)
+		}
+		for k, c := range columns {
+			files := e.fields[c.Field].files
+			files[len(files)-1] = append(files[len(files)-1], s.Files[2*k:2*k+2]...)
+		}
+	}
+	return e, nil
+}
+
+// manifest returns that of the fields as they are now.
+func (e *Editing) manifest(change store.Change) (*store.Manifest, error) {
+	m := *e.Base
+	m.Parent, m.Generation, m.Change = m.Generation, m.Generation+1, stamped(change)
+	m.Fields, m.Shards = nil, slices.Clone(m.Shards)
+	for k := range m.Shards {
+		m.Shards[k].Files = nil
+		for _, f := range e.fields {
+			m.Shards[k].Files = append(m.Shards[k].Files, f.files[k]...)
+		}
+	}
+	for _, f := range e.fields {
+		m.Fields = append(m.Fields, f.Field)
+	}
+	e.summarize(&m)
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	setVersion(&m)
+	return &m, nil
+}
+
+// summarize computes the statistics and the id of m from what is known of its fields.
+func (e *Editing) summarize(m *store.Manifest) {
+	b := NewManifestBuilder(m.Schema(), e.splits...)
+	m.Statistics = make(map[string]*store.Statistics)
+	for k := range b.metadata {
+		to := &b.metadata[k]
+		for i, f := range e.fields {
+			from := &f.of.metadata[k]
+			to.count, to.ids[i], to.stats[i] = from.count, from.ids[f.at], from.stats[f.at]
+			to.lengths[i], to.labels[i] = from.lengths[f.at], from.labels[f.at]
+		}
+	}
+	for i, f := range m.Fields {
+		m.Statistics[f.Name] = b.statistics(i, f, b.metadata)
+	}
+	m.ID, m.BuilderState = b.id(m.Fields), b.State()
+}
+
+// find returns the position of a field.
+func (e *Editing) find(name string) (int, error) {
+	if i := e.Base.Schema().Index(name); i >= 0 {
+		return i, nil
+	}
+	return 0, fmt.Errorf("it has no column %q; it has %s", name, fieldNames(e.Base))
+}
+
+// Drop leaves columns out.
+func (e *Editing) Drop(names ...string) error {
+	for _, name := range names {
+		if _, err := e.find(name); err != nil {
+			return err
+		}
+	}
+	e.fields = slices.DeleteFunc(e.fields, func(f editedField) bool { return slices.Contains(names, f.Name) })
+	if len(e.fields) == 0 {
+		return fmt.Errorf("a dataset needs a column, and these are all: %q", names)
+	}
+	return nil
+}
+
+// Rename gives a column another name. Its files keep theirs.
+func (e *Editing) Rename(name, to string) error {
+	i, err := e.find(name)
+	if err != nil {
+		return err
+	}
+	if e.Base.Schema().Index(to) >= 0 {
+		return layout.WithMark(fmt.Errorf("it has a column %q already", to), store.ErrExist)
+	}
+	e.fields[i].Name = to
+	for _, files := range e.fields[i].files {
+		for k := range files {
+			files[k].Field = to
+		}
+	}
+	for k := range e.fields {
+		if e.fields[k].Image == name {
+			e.fields[k].Image = to
+		}
+	}
+	return nil
+}
+
+func fieldNames(m *store.Manifest) string {
+	text := ""
+	for i, f := range m.Fields {
+		if i > 0 {
+			text += ", "
+		}
+		text += f.Name
+	}
+	return text
+}

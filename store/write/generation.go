@@ -1,0 +1,275 @@
+package write
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/lease"
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/store"
+)
+
+// ErrLost is the error of CommitGeneration when another writer has made the generation.
+var ErrLost = errors.New("another change has become that generation")
+
+// errUnknown marks a commit whose manifest could not be read back after its link had failed.
+var errUnknown = errors.New("it may have been committed, and cannot be read")
+
+// CommitGeneration makes m, whose files are in the folder and on disk, the newest generation of the flat dataset at
+// path, whose newest one is base. Its manifest gets the name of the generation by one link, which fails if that exists:
+// then the error is ErrLost, and nothing has changed.
+//
+// The manifest has a random number in it. If the link seems to fail although it was made, as NFS can report, the
+// manifest that is found is that of this writer.
+func CommitGeneration(path string, base, m *store.Manifest) error {
+	root, err := openDataset(path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	text, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	held, err := holdGenerations(root)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	if err := keepGeneration(root, base); err != nil {
+		return err
+	}
+	temporary := layout.Generations + "/." + RandomTag() + ".new"
+	if err := writeSynced(root, temporary, text); err != nil {
+		return errors.Join(err, removeIfThere(root, temporary))
+	}
+	err = claim(root, func(to string) error { return root.Link(temporary, to) }, m.Generation, text)
+	if err == nil {
+		err = forward(root, m.Generation)
+	}
+	return errors.Join(err, removeIfThere(root, temporary))
+}
+
+// holdGenerations makes the folder of generations if it is not there, and keeps others from removing any until the file
+// is closed.
+func holdGenerations(root *os.Root) (*os.File, error) {
+	if err := root.Mkdir(layout.Generations, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	f, err := root.Open(layout.Generations)
+	if err != nil {
+		return nil, err
+	}
+	if err := lease.Wait(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// openDataset opens the folder of a dataset, which may be a link.
+func openDataset(path string) (*os.Root, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(path)
+}
+
+// RandomTag returns 8 random hex digits.
+func RandomTag() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // which never fails
+	return hex.EncodeToString(b[:])
+}
+
+func writeSynced(root *os.Root, name string, text []byte) error {
+	f, err := private.Create(root, name, 0o666)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(text); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return SyncFile(f)
+}
+
+// keepGeneration gives manifest.json, that of base, the name of its generation, too. The file of a generation stays
+// the one that readers of manifest.json have locked.
+func keepGeneration(root *os.Root, base *store.Manifest) error {
+	text, err := root.ReadFile(layout.ManifestName)
+	if err != nil {
+		return err
+	}
+	m, err := store.DecodeManifest(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", layout.ManifestName, err)
+	case m.Generation > base.Generation:
+		return ErrLost
+	case m.Generation < base.Generation:
+		return nil // its writer ended before it could replace manifest.json
+	}
+	link := func(to string) error { return root.Link(layout.ManifestName, to) }
+	if err = claim(root, link, base.Generation, text); errors.Is(err, ErrLost) {
+		return fmt.Errorf("%s and %s differ: %w", layout.ManifestName, layout.GenerationName(base.Generation),
+			store.ErrCorrupt)
+	}
+	return errors.Join(err, SyncRoot(root))
+}
+
+// claim gives a file on disk, whose content is text, the name of a generation by a link. If that exists with another
+// content, the error is ErrLost.
+func claim(root *os.Root, link func(to string) error, generation int, text []byte) error {
+	to := layout.GenerationName(generation)
+	linked := link(to)
+	if linked != nil {
+		there, err := root.ReadFile(to)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if linked = copyNew(root, to, text); linked != nil {
+				return linked
+			}
+		case err != nil:
+			return fmt.Errorf("generation %d: %w: %w", generation, errUnknown, err)
+		case !bytes.Equal(there, text):
+			return ErrLost
+		}
+	}
+	return syncGenerations(root)
+}
+
+// copyNew is claim on a file system without links. There, two writers at once are not kept apart by the system alone.
+func copyNew(root *os.Root, name string, text []byte) error {
+	temporary := layout.Generations + "/." + RandomTag() + ".new"
+	if err := writeSynced(root, temporary, text); err != nil {
+		return err
+	}
+	if _, err := root.Lstat(name); err == nil {
+		return errors.Join(ErrLost, root.Remove(temporary))
+	}
+	return root.Rename(temporary, name)
+}
+
+func syncGenerations(root *os.Root) error {
+	folder, err := root.OpenRoot(layout.Generations)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return SyncRoot(folder)
+}
+
+// forward makes manifest.json that of a generation, by one rename.
+func forward(root *os.Root, generation int) error {
+	from, temporary := layout.GenerationName(generation), layout.Generations+"/."+RandomTag()+".now"
+	if err := root.Link(from, temporary); err != nil {
+		text, readErr := root.ReadFile(from)
+		if readErr != nil {
+			return readErr
+		}
+		if err := writeSynced(root, temporary, text); err != nil {
+			return err
+		}
+	}
+	if err := root.Rename(temporary, layout.ManifestName); err != nil {
+		return errors.Join(err, removeIfThere(root, temporary))
+	}
+	// a rename over another link to the same file does nothing
+	return errors.Join(removeIfThere(root, temporary), SyncRoot(root))
+}
+
+// Forward makes manifest.json of the flat dataset at path that of its newest generation, if a writer has ended before
+// it could, and returns that.
+func Forward(path string) (*store.Manifest, error) {
+	m, err := store.ReadManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(path, layout.ManifestName))
+	if err != nil {
+		return nil, err
+	}
+	if old, err := store.DecodeManifest(text); err == nil && old.Generation == m.Generation {
+		return m, nil
+	}
+	root, err := openDataset(path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return m, forward(root, m.Generation)
+}
+
+// Taken returns the names of the files of all generations of the dataset at path.
+func Taken(path string) (map[string]bool, error) {
+	numbers, err := store.Generations(path)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]bool)
+	for _, n := range numbers {
+		m, err := store.ReadManifest(fmt.Sprintf("%s@%d", path, n))
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range m.Shards {
+			for _, f := range s.Files {
+				names[f.Name] = true
+			}
+		}
+	}
+	return names, nil
+}
+
+// CreateTag makes the file of a tag of m's generation, which fails with store.ErrExist if there is one.
+func CreateTag(path string, m *store.Manifest, name string, text []byte) error {
+	root, err := openDataset(path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	held, err := holdGenerations(root)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	if _, err := root.Lstat(layout.GenerationName(m.Generation)); err != nil {
+		if err := keepGeneration(root, m); err != nil {
+			return err
+		}
+	}
+	if err := root.Mkdir(layout.Tags, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	temporary := layout.Generations + "/." + RandomTag() + ".new"
+	if err := writeSynced(root, temporary, text); err != nil {
+		return err
+	}
+	err = root.Link(temporary, tagFile(name))
+	if errors.Is(err, fs.ErrExist) {
+		err = fmt.Errorf("the tag %w; remove it first, or choose another name", store.ErrExist)
+	}
+	return errors.Join(err, removeIfThere(root, temporary), syncGenerations(root))
+}
+
+func tagFile(name string) string { return layout.Tags + "/" + name + ".json" }
+
+// RemoveTag removes the file of a tag.
+func RemoveTag(path, name string) error {
+	root, err := openDataset(path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.Remove(tagFile(name)); err != nil {
+		return layout.WithoutPath(err)
+	}
+	return syncGenerations(root)
+}

@@ -1,0 +1,276 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/lease"
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/store"
+)
+
+// Pruned is what Prune removed, or would remove.
+type Pruned struct {
+	Generations []int `json:"generations"` // that are no longer kept
+	InUse       []int `json:"in_use"`      // that would not be kept, but are open in a process
+	Files       int64 `json:"files"`       // that no kept generation lists
+	Bytes       int64 `json:"bytes"`       // of those files
+}
+
+// DryRun says whether Prune only reports.
+type DryRun bool
+
+// Prune removes generations of the flat dataset at path that keep does not name, and the files that only these list.
+// The newest generation stays, and so does each that is open in a process of this machine.
+func Prune(path string, keep func(generation int) bool, dry DryRun) (*Pruned, error) {
+	if err := checkEditable(path); err != nil {
+		return nil, err
+	}
+	p := &pruning{path: path, dry: dry}
+	unlock, err := p.lock()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if _, err := p.root.Lstat(layout.Generations); errors.Is(err, fs.ErrNotExist) {
+		return &p.Pruned, nil
+	}
+	newest, err := Forward(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.choose(newest, keep); err != nil {
+		return nil, err
+	}
+	if err := p.find(newest); err != nil {
+		return nil, err
+	}
+	if dry {
+		return &p.Pruned, nil
+	}
+	return &p.Pruned, p.remove()
+}
+
+// pruning is one call of Prune.
+type pruning struct {
+	Pruned
+	path  string
+	dry   DryRun
+	root  *os.Root
+	held  []*os.File // locks
+	files []string   // to remove
+}
+
+// lock keeps appends, commits and other calls of Prune out.
+func (p *pruning) lock() (unlock func(), err error) {
+	path, err := filepath.EvalSymlinks(p.path)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	parent, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	building, err := Lock(parent, lockName(filepath.Base(StageDir(path))))
+	if err != nil && !errors.Is(err, ErrNoLocks) {
+		return nil, errors.Join(fmt.Errorf("%w: another process appends to it or prunes it", err), parent.Close())
+	}
+	unlock = func() {
+		for _, f := range p.held {
+			_ = f.Close()
+		}
+		if p.root != nil {
+			_ = p.root.Close()
+		}
+		if building != nil {
+			Unlock(parent, lockName(filepath.Base(StageDir(path))), building)
+		}
+		_ = parent.Close()
+	}
+	if p.root, err = os.OpenRoot(path); err == nil {
+		err = p.lockGenerations()
+	}
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// lockGenerations waits for no one: a commit takes a moment, and then Prune can be run again.
+func (p *pruning) lockGenerations() error {
+	f, err := p.root.Open(layout.Generations)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	p.held = append(p.held, f)
+	if err := lease.TryExclusive(f); err != nil {
+		return fmt.Errorf("another process changes it: %w", store.ErrBusy)
+	}
+	return nil
+}
+
+// choose locks the generations that are to go.
+func (p *pruning) choose(newest *store.Manifest, keep func(int) bool) error {
+	numbers, err := store.Generations(p.path)
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		if n == newest.Generation || keep(n) {
+			continue
+		}
+		f, err := lease.Exclusive(filepath.Join(p.path, filepath.FromSlash(layout.GenerationName(n))))
+		switch {
+		case errors.Is(err, lease.ErrBusy):
+			p.InUse = append(p.InUse, n)
+			continue
+		case err != nil:
+			return err
+		}
+		p.held, p.Generations = append(p.held, f), append(p.Generations, n)
+	}
+	return nil
+}
+
+// orphan is a name that a file of a column gets before it is committed.
+var orphan = regexp.MustCompile(`^[A-Za-z0-9_.-]+\.[0-9a-f]{8}(\.crc)?\.npy$`)
+
+// find lists the files that no generation needs which stays: those of the ones that go, and those of columns whose
+// writer was killed after it had given them names.
+func (p *pruning) find(newest *store.Manifest) error {
+	needed, gone := namesOf(newest), map[string]bool{}
+	numbers, err := store.Generations(p.path)
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		m, err := store.ReadManifest(fmt.Sprintf("%s@%d", p.path, n))
+		if err != nil {
+			return err
+		}
+		to := needed
+		if slices.Contains(p.Generations, n) {
+			to = gone
+		}
+		maps.Copy(to, namesOf(m))
+	}
+	being, err := p.beingWritten()
+	if err != nil {
+		return err
+	}
+	entries, err := private.Entries(p.root)
+	if err != nil {
+		return err
+	}
+	for _, name := range entries {
+		if needed[name] || !gone[name] && !orphan.MatchString(name) {
+			continue
+		}
+		info, err := p.root.Lstat(name)
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() || slices.ContainsFunc(being, func(b fs.FileInfo) bool {
+			return os.SameFile(b,
+				info)
+		}) {
+			continue
+		}
+		p.files, p.Bytes = append(p.files, name), p.Bytes+info.Size()
+	}
+	p.Files = int64(len(p.files))
+	return nil
+}
+
+func namesOf(m *store.Manifest) map[string]bool {
+	names := make(map[string]bool)
+	for _, s := range m.Shards {
+		for _, f := range s.Files {
+			names[f.Name] = true
+		}
+	}
+	return names
+}
+
+// beingWritten returns the files of columns that are not committed yet.
+func (p *pruning) beingWritten() (files []fs.FileInfo, err error) {
+	entries, err := private.Entries(p.root)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range entries {
+		if !IsColumnStage(name) || strings.HasSuffix(name, ".lock") {
+			continue
+		}
+		folder, err := p.root.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list, err := folder.Readdir(-1)
+		if err = errors.Join(err, folder.Close()); err != nil {
+			return nil, err
+		}
+		files = append(files, list...)
+	}
+	return files, nil
+}
+
+// remove takes the generations out of the list for good before it removes files.
+func (p *pruning) remove() error {
+	for _, n := range p.Generations {
+		if err := p.root.Remove(layout.GenerationName(n)); err != nil {
+			return err
+		}
+	}
+	if err := p.removeTemporary(); err != nil {
+		return err
+	}
+	if err := syncGenerations(p.root); err != nil {
+		return err
+	}
+	for _, name := range p.files {
+		if err := p.root.Remove(name); err != nil {
+			return err
+		}
+	}
+	return SyncRoot(p.root)
+}
+
+// removeTemporary removes what commits have left that were killed. None runs now.
+func (p *pruning) removeTemporary() error {
+	folder, err := p.root.OpenRoot(layout.Generations)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	entries, err := private.Entries(folder)
+	if err != nil {
+		return err
+	}
+	for _, name := range entries {
+		if strings.HasPrefix(name, ".") {
+			if err := folder.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
