@@ -70,9 +70,8 @@ func Restore() *cobra.Command {
 	})
 }
 
-const pruneLong = `Remove generations, and the files that no kept generation lists. The newest generation stays, " +
-	"and those
-with tags, those that --last and --within keep, and those that a process of this machine has open.
+const pruneLong = `Remove generations, and the files that no kept generation lists. The newest generation stays, and
+those with tags, those that --last and --within keep, and those that a process of this machine has open.
 Processes of other machines are not seen: choose --within so that it covers their runs. Look at
 --dry-run first: what was removed cannot be restored.`
 
