@@ -139,7 +139,8 @@ func (d *MutableBatch) Rand() transforms.Rand {
 const draftKey = 0x6a09e667f3bcc909
 
 // Arrays is the Transform of a field of numbers: a cast, a scale, one-hot vectors and whatever
-// else the pipeline has. Records of variable length must become ones of one length.
+// else the pipeline has. Records of variable length must become ones of one length. Flips, turns
+// and crops move fields of a record alike if their pipelines have them in the same order.
 type Arrays struct {
 	Pipeline *transforms.ArrayPipeline
 }
@@ -159,7 +160,10 @@ func (t Arrays) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(dst, src []byte, _ Record) error { return run.Do(dst, src) }, nil
+	if !t.Pipeline.Random() {
+		return func(dst, src []byte, _ Record) error { return run.Do(dst, src) }, nil
+	}
+	return func(dst, src []byte, r Record) error { return run.DoRandom(dst, src, r.Rand()) }, nil
 }
 
 // ID returns a digest of the pipeline's recipe.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/pixel"
@@ -41,8 +42,9 @@ type ArrayRemaker interface {
 }
 
 // ArrayPipeline is a list of operations on the numbers of a field: cast, scale, standardise,
-// clip, logarithm, one-hot, reshape, pad or truncate. Numbers are float64 in between, which is exact for all types but
-// integers beyond 2^53. It may be used by any number of goroutines, each with its own ArrayRunner.
+// clip, logarithm, one-hot, reshape, pad or truncate, fill, flip, turn, crop, noise. Numbers are
+// float64 in between, which is exact for all types but integers beyond 2^53. It may be used by any
+// number of goroutines, each with its own ArrayRunner.
 type ArrayPipeline struct{ ts []ArrayTransform }
 
 // ComposeArray returns the pipeline that does ts in order, or all that is wrong with their
@@ -74,6 +76,9 @@ func (p *ArrayPipeline) Output(in tensor.Spec) (tensor.Spec, error) {
 	}
 	for _, t := range p.ts {
 		out, err := t.Output(in)
+		if len(out.Dims) != len(out.Shape)+1 || out.Ragged {
+			out.Dims = nil
+		}
 		if err == nil {
 			err = out.Validate()
 		}
@@ -86,6 +91,11 @@ func (p *ArrayPipeline) Output(in tensor.Spec) (tensor.Spec, error) {
 		in = out
 	}
 	return in, nil
+}
+
+// Random reports whether a transform draws, so that DoRandom is needed.
+func (p *ArrayPipeline) Random() bool {
+	return slices.ContainsFunc(p.ts, func(t ArrayTransform) bool { _, ok := t.(ArrayRandom); return ok })
 }
 
 // MarshalJSON writes the recipe, as that of a Pipeline.
@@ -109,6 +119,15 @@ var arrayRegistry = map[string]decoder[ArrayTransform]{
 	"OneHot":      decode[ArrayTransform, OneHot],
 	"Reshape":     decode[ArrayTransform, Reshape],
 	"PadTruncate": decode[ArrayTransform, PadTruncate],
+
+	"Log":               decode[ArrayTransform, Log],
+	"FillNaN":           decode[ArrayTransform, FillNaN],
+	"IsFinite":          decode[ArrayTransform, IsFinite],
+	"RandomFlip":        decode[ArrayTransform, RandomFlip],
+	"RandomRot90":       decode[ArrayTransform, RandomRot90],
+	"RandomSpatialCrop": decode[ArrayTransform, RandomSpatialCrop],
+	"CenterSpatialCrop": decode[ArrayTransform, CenterSpatialCrop],
+	"RandomNoise":       decode[ArrayTransform, RandomNoise],
 }
 
 // ArrayRunner does the work of an ArrayPipeline for one goroutine.
@@ -131,6 +150,9 @@ func (p *ArrayPipeline) Runner(in tensor.Spec) (*ArrayRunner, error) {
 		out, err := t.Output(r.out())
 		if err != nil {
 			return nil, err
+		}
+		if len(out.Dims) != len(out.Shape)+1 || out.Ragged {
+			out.Dims = nil
 		}
 		r.specs = append(r.specs, out)
 		if _, ok := t.(ArrayRemaker); ok {
@@ -172,10 +194,45 @@ func (r *ArrayRunner) Do(dst, src []byte) error {
 		copy(dst, src)
 		return nil
 	case r.whole:
-		return r.doWhole(dst, src)
+		return r.doWhole(dst, src, nil)
 	}
 	r.doChunks(dst, src)
 	return nil
+}
+
+// DoRandom is Do for a pipeline that draws, with the random stream of the record.
+func (r *ArrayRunner) DoRandom(dst, src []byte, rnd Rand) error {
+	if !r.whole {
+		return r.Do(dst, src)
+	}
+	if want := r.OutputBytes(len(src)); len(dst) != want {
+		return fmt.Errorf("room for %d bytes; the record will have %d", len(dst), want)
+	}
+	return r.doWhole(dst, src, &rnd)
+}
+
+// stream returns the random stream of the i-th transform: of one that moves elements, that of its number among these,
+// which fields of a record share.
+func (r *ArrayRunner) stream(rnd Rand, i int) Rand {
+	key := mix(uint64(i)) ^ nameKey(r.in().Name)
+	if r.p.ts[i].(ArrayRandom).Moves() {
+		key = 0
+		for _, t := range r.p.ts[:i] {
+			if t, ok := t.(ArrayRandom); ok && t.Moves() {
+				key++
+			}
+		}
+	}
+	return Rand{state: mix(rnd.Uint64() ^ mix(key))}
+}
+
+// nameKey is FNV-1a of a name.
+func nameKey(name string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * 1099511628211
+	}
+	return h
 }
 
 // doChunks takes that many elements at a time through all transforms.
@@ -193,14 +250,14 @@ func (r *ArrayRunner) doChunks(dst, src []byte) {
 }
 
 // doWhole takes a whole record through one transform after the other.
-func (r *ArrayRunner) doWhole(dst, src []byte) error {
+func (r *ArrayRunner) doWhole(dst, src []byte, rnd *Rand) error {
 	from := r.in().DType
 	r.now = pixel.Grow(r.now, len(src)/from.Size())
 	load(r.now, src, from)
 	for i, t := range r.p.ts {
 		if m, ok := t.(ArrayRemaker); ok {
 			r.next = pixel.Grow(r.next, m.Remade(len(r.now), r.specs[i]))
-			if err := m.Remake(r.next, r.now, r.specs[i]); err != nil {
+			if err := r.remake(m, i, rnd); err != nil {
 				return fmt.Errorf("transform %s: %w", opName(t), err)
 			}
 			r.now, r.next = r.next, r.now
@@ -211,6 +268,14 @@ func (r *ArrayRunner) doWhole(dst, src []byte) error {
 	}
 	save(dst, r.now, r.out().DType)
 	return nil
+}
+
+// remake has the i-th transform make next of now.
+func (r *ArrayRunner) remake(m ArrayRemaker, i int, rnd *Rand) error {
+	if t, ok := m.(ArrayRandom); ok && rnd != nil {
+		return t.RemakeRandom(r.next, r.now, r.specs[i], r.stream(*rnd, i))
+	}
+	return m.Remake(r.next, r.now, r.specs[i])
 }
 
 // load reads numbers of type dt; the usual types have kernels.

@@ -64,15 +64,66 @@ func (t Scale) Apply(x []float64, _ int, _ tensor.Spec) {
 	kernel.Scale(x, *t.Factor, t.Offset)
 }
 
-// Standardize is (x - Mean) / Std, for the whole record or for each position of an axis.
+// Standardize is (x - Mean) / Std, for the whole record, for each position of an axis, or for each element. NaN stays
+// NaN.
 type Standardize struct {
-	Mean []float64 `json:"mean"` // one, or one for each position of Axis
+	Mean []float64 `json:"mean"` // one, one for each position of Axis, or the elements of an array of Shape
 	Std  []float64 `json:"std"`  // as many
 	Axis int       `json:"axis"` // of the record; -1 is the last
+
+	// Shape makes Mean and Std arrays that are broadcast to a record as in NumPy, in place of Axis: [37, 1, 1] for each
+	// level, [721, 1440] for each point of a grid.
+	Shape tensor.Shape `json:"shape,omitempty"`
+}
+
+// broadcast returns the strides of Mean along the axes of a record, 0 for those that it is repeated along.
+func (t Standardize) broadcast(record tensor.Shape) ([]int, error) {
+	if len(t.Shape) > len(record) {
+		return nil, errors.New("too many axes")
+	}
+	strides, own, first := make([]int, len(record)), stridesOf(t.Shape), len(record)-len(t.Shape)
+	for k, n := range t.Shape {
+		if n != 1 {
+			strides[first+k] = own[k]
+			if n != record[first+k] {
+				return nil, errors.New("another length")
+			}
+		}
+	}
+	return strides, nil
+}
+
+// applyShape standardises by arrays.
+func (t Standardize) applyShape(x []float64, first int, record tensor.Shape) {
+	strides, err := t.broadcast(record)
+	if err != nil || len(record) == 0 { // Output has refused the first
+		return
+	}
+	last := len(record) - 1
+	for len(x) > 0 {
+		row, column := first/record[last], first%record[last]
+		n := min(record[last]-column, len(x))
+		at := column * strides[last]
+		for k := last - 1; k >= 0; k-- {
+			at += row % record[k] * strides[k]
+			row /= record[k]
+		}
+		if strides[last] == 0 {
+			kernel.Standardize(x[:n], t.Mean[at], t.Std[at])
+		} else {
+			for i := range n {
+				x[i] = (x[i] - t.Mean[at+i]) / t.Std[at+i]
+			}
+		}
+		x, first = x[n:], first+n
+	}
 }
 
 // Resolve checks the numbers.
 func (t Standardize) Resolve() (ArrayTransform, error) {
+	if t.Shape != nil && (slices.Min(t.Shape) < 1 || t.Shape.Elems() != len(t.Mean)) {
+		return t, fmt.Errorf("%d means for shape %v", len(t.Mean), t.Shape)
+	}
 	if len(t.Mean) == 0 || len(t.Mean) != len(t.Std) {
 		return t, fmt.Errorf("%d means and %d deviations; must be as many, at least 1", len(t.Mean), len(t.Std))
 	}
@@ -84,8 +135,14 @@ func (t Standardize) Resolve() (ArrayTransform, error) {
 	return t, nil
 }
 
-// Output reports integers, and numbers that do not fit the axis.
+// Output reports integers, and numbers that do not fit the axis or the shape.
 func (t Standardize) Output(in tensor.Spec) (tensor.Spec, error) {
+	if t.Shape != nil {
+		if _, err := t.broadcast(in.Shape); err != nil || in.Ragged {
+			return in, fmt.Errorf("means of shape %v cannot be broadcast to records of shape %v", t.Shape, in.Shape)
+		}
+		return needFloat(in)
+	}
 	if len(t.Mean) > 1 {
 		axis := t.axis(in.Shape)
 		if axis < 0 || axis >= len(in.Shape) {
@@ -107,6 +164,10 @@ func (t Standardize) axis(s tensor.Shape) int {
 
 // Apply standardises, as many elements at a time as are at one position of the axis.
 func (t Standardize) Apply(x []float64, first int, in tensor.Spec) {
+	if t.Shape != nil {
+		t.applyShape(x, first, in.Shape)
+		return
+	}
 	inner := first + len(x) // elements from one position to the next
 	if len(t.Mean) > 1 {
 		inner = in.Shape[t.axis(in.Shape)+1:].Elems()
@@ -164,6 +225,77 @@ func (Log1p) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) 
 func (Log1p) Apply(x []float64, _ int, _ tensor.Spec) {
 	for i, v := range x {
 		x[i] = math.Log1p(v)
+	}
+}
+
+// Log is log(x + Offset): minus infinity for 0, NaN below.
+type Log struct {
+	Offset float64 `json:"offset"`
+}
+
+// Resolve checks Offset.
+func (t Log) Resolve() (ArrayTransform, error) {
+	if math.IsNaN(t.Offset) || math.IsInf(t.Offset, 0) {
+		return t, fmt.Errorf("offset %v must be finite", t.Offset)
+	}
+	return t, nil
+}
+
+// Output reports integers.
+func (Log) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
+
+// Apply takes logarithms.
+func (t Log) Apply(x []float64, _ int, _ tensor.Spec) {
+	for i, v := range x {
+		x[i] = math.Log(v + t.Offset)
+	}
+}
+
+// FillNaN replaces each NaN by Value. A mask of them is IsFinite of another field that is made of the same array.
+type FillNaN struct {
+	Value float64 `json:"value"`
+}
+
+// Resolve checks Value.
+func (t FillNaN) Resolve() (ArrayTransform, error) {
+	if math.IsNaN(t.Value) || math.IsInf(t.Value, 0) {
+		return t, fmt.Errorf("value %v must be finite", t.Value)
+	}
+	return t, nil
+}
+
+// Output reports integers.
+func (FillNaN) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
+
+// Apply replaces.
+func (t FillNaN) Apply(x []float64, _ int, _ tensor.Spec) {
+	for i, v := range x {
+		if v != v {
+			x[i] = t.Value
+		}
+	}
+}
+
+// IsFinite is whether numbers are neither NaN nor infinite, as bool.
+type IsFinite struct{}
+
+// Resolve has nothing to check.
+func (t IsFinite) Resolve() (ArrayTransform, error) { return t, nil }
+
+// Output makes bools, and reports integers.
+func (IsFinite) Output(in tensor.Spec) (tensor.Spec, error) {
+	in, err := needFloat(in)
+	in.DType = tensor.Bool
+	return in, err
+}
+
+// Apply compares.
+func (IsFinite) Apply(x []float64, _ int, _ tensor.Spec) {
+	for i, v := range x {
+		x[i] = 0
+		if v-v == 0 {
+			x[i] = 1
+		}
 	}
 }
 
@@ -254,7 +386,7 @@ func (t Reshape) Output(in tensor.Spec) (tensor.Spec, error) {
 			left /= n
 		}
 	}
-	in.Shape = slices.Clone(t.Shape)
+	in.Shape, in.Dims = slices.Clone(t.Shape), nil
 	if open >= 0 {
 		in.Shape[open] = left
 	} else if left != 1 {

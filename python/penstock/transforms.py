@@ -25,37 +25,46 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Union
 
+import numpy as np
+
 from .errors import UnsupportedError
 from .functions import Function, Record
 
 __all__ = [
-    "IMAGENET_MEAN",
-    "IMAGENET_STD",
-    "RGB",
     "AugMix",
     "AutoAugment",
+    "Cast",
     "CenterCrop",
+    "CenterSpatialCrop",
     "ClampBoundingBoxes",
     "ClampKeyPoints",
+    "Clip",
     "ColorJitter",
     "Compose",
     "ConvertBoundingBoxFormat",
     "ConvertImageDtype",
     "CutMix",
     "ElasticTransform",
+    "FillNaN",
     "FixedSizeCrop",
     "Function",
     "GaussianBlur",
     "Grayscale",
+    "IMAGENET_MEAN",
+    "IMAGENET_STD",
+    "IsFinite",
     "LabelOptions",
     "LabelSmoothing",
     "LinearTransformation",
+    "Log",
+    "Log1p",
     "MixUp",
     "Normalize",
     "PILToTensor",
     "Pad",
     "PadTo",
     "PadToLargest",
+    "RGB",
     "RandAugment",
     "RandomAdjustSharpness",
     "RandomAffine",
@@ -64,24 +73,30 @@ __all__ = [
     "RandomCrop",
     "RandomEqualize",
     "RandomErasing",
+    "RandomFlip",
     "RandomGrayscale",
     "RandomHorizontalFlip",
     "RandomInvert",
     "RandomIoUCrop",
+    "RandomNoise",
     "RandomPerspective",
     "RandomPosterize",
     "RandomResize",
     "RandomResizedCrop",
+    "RandomRot90",
     "RandomRotation",
     "RandomShortestSize",
     "RandomSolarize",
+    "RandomSpatialCrop",
     "RandomVerticalFlip",
     "RandomZoomOut",
     "Record",
     "Resize",
     "SanitizeBoundingBoxes",
     "SanitizeKeyPoints",
+    "Scale",
     "ScaleJitter",
+    "Standardize",
     "ToDtype",
     "ToImage",
     "ToTensor",
@@ -1031,6 +1046,224 @@ class PadTo(Transform):
 
 
 @dataclass(frozen=True)
+class ArrayTransform(Transform):
+    """One operation on the numbers of a field that is not of images."""
+
+
+@dataclass(frozen=True)
+class Cast(ArrayTransform):
+    """Another type. Integers lose the fraction and stop at their limits, NaN becomes 0 there; floats are rounded to nearest even.
+
+    Args:
+        dtype: "float16", "bfloat16", "float32", "int64", ...: a name, or that of torch or NumPy.
+
+    Example:
+        ``Cast("bfloat16")``
+    """
+
+    dtype: Any
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [{"op": "Cast", "dtype": np.dtype(self.dtype).name if isinstance(self.dtype, (type, np.dtype)) else _plain(self.dtype)}]
+
+
+@dataclass(frozen=True)
+class Scale(ArrayTransform):
+    """``x * factor + offset``.
+
+    Args:
+        factor: A number.
+        offset: A number.
+
+    Example:
+        ``Scale(0.01, -273.15)``
+    """
+
+    factor: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Standardize(ArrayTransform):
+    """``(x - mean) / std``. NaN stays NaN.
+
+    Args:
+        mean: A number, a list with one for each position of ``axis``, or an array that is broadcast to a record as in NumPy: one of
+            shape (37, 1, 1) for each level, one of shape (721, 1440) for each point of a grid. ``Dataset.statistics`` computes them.
+        std: As many.
+        axis: The axis of a record that a list is of; -1 is the last.
+
+    Example:
+        ``Standardize(np.zeros((3, 1, 1)), np.ones((3, 1, 1)))``
+    """
+
+    mean: Any
+    std: Any
+    axis: int = -1
+
+    def to_json(self) -> list[dict[str, Any]]:
+        mean, std = np.asarray(self.mean, np.float64), np.asarray(self.std, np.float64)
+        if mean.shape != std.shape:
+            raise ValueError(f"Standardize: mean has shape {mean.shape} and std {std.shape}; they must be alike")
+        shape = {"shape": list(mean.shape)} if mean.ndim > 1 else {"axis": self.axis}
+        return [{"op": "Standardize", "mean": mean.ravel().tolist(), "std": std.ravel().tolist(), **shape}]
+
+
+@dataclass(frozen=True)
+class Clip(ArrayTransform):
+    """Limit numbers to a range. NaN stays NaN.
+
+    Args:
+        min: The least number; None is no limit.
+        max: The largest number; None is no limit.
+
+    Example:
+        ``Clip(0, 1)``
+    """
+
+    min: float | None = None
+    max: float | None = None
+
+
+@dataclass(frozen=True)
+class Log(ArrayTransform):
+    """``log(x + offset)``: minus infinity for 0, NaN below.
+
+    Args:
+        offset: A number.
+
+    Example:
+        ``Log(1e-6)``
+    """
+
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Log1p(ArrayTransform):
+    """``log(1 + x)``, exact also for small x.
+
+    Example:
+        ``Log1p()``
+    """
+
+
+@dataclass(frozen=True)
+class FillNaN(ArrayTransform):
+    """Replace each NaN. A mask of them is ``IsFinite`` of another field that is made of the same array.
+
+    Args:
+        value: The number that takes their place.
+
+    Example:
+        ``FillNaN(0)``
+    """
+
+    value: float = 0.0
+
+
+@dataclass(frozen=True)
+class IsFinite(ArrayTransform):
+    """Whether numbers are neither NaN nor infinite, as bool.
+
+    Example:
+        ``IsFinite()``
+    """
+
+
+@dataclass(frozen=True)
+class RandomFlip(ArrayTransform):
+    """Reverse each of some axes with a probability. Fields of a record with the same flips, turns and crops, in the same order, are moved alike.
+
+    Args:
+        axes: Names, or numbers of axes of a record: -1 is the last. An axis that a field does not have by name is left out.
+        p: The probability for each axis.
+
+    Example:
+        ``RandomFlip(["lat", "lon"])``
+    """
+
+    axes: Any
+    p: float = 0.5
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{**entry, "axes": _axes_of(self.axes)}]
+
+
+@dataclass(frozen=True)
+class RandomRot90(ArrayTransform):
+    """Turn by 90 degrees or a multiple, from the first of two axes towards the second, as ``numpy.rot90`` does.
+
+    Args:
+        axes: Two axes of one length, as those of ``RandomFlip``.
+        p: The probability of a turn.
+        max_k: Turns are 1 to ``max_k`` times 90 degrees, each as likely.
+
+    Example:
+        ``RandomRot90((-2, -1))``
+    """
+
+    axes: Any = (-2, -1)
+    p: float = 0.5
+    max_k: int = 3
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{**entry, "axes": _axes_of(self.axes)}]
+
+
+@dataclass(frozen=True)
+class RandomSpatialCrop(ArrayTransform):
+    """Take a part of a size at a random place.
+
+    Args:
+        size: The elements along each of ``axes``.
+        axes: As many axes, as those of ``RandomFlip``; None means the last ones.
+
+    Example:
+        ``RandomSpatialCrop((64, 64, 64))``
+    """
+
+    size: Any
+    axes: Any = None
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{**entry, "size": _plain(self.size), **({} if self.axes is None else {"axes": _axes_of(self.axes)})}]
+
+
+@dataclass(frozen=True)
+class CenterSpatialCrop(RandomSpatialCrop):
+    """Take the part of a size in the middle, which begins at ``(n - size) // 2``.
+
+    Args:
+        size: The elements along each of ``axes``.
+        axes: As many axes, as those of ``RandomFlip``; None means the last ones.
+
+    Example:
+        ``CenterSpatialCrop((64, 64))``
+    """
+
+
+@dataclass(frozen=True)
+class RandomNoise(ArrayTransform):
+    """Add normally distributed numbers.
+
+    Args:
+        std: Their standard deviation.
+        mean: Their mean.
+
+    Example:
+        ``RandomNoise(0.01)``
+    """
+
+    std: float
+    mean: float = 0.0
+
+
+def _axes_of(axes: Any) -> list[Any]:
+    """Return axes as a list; one alone needs none."""
+    return [_plain(a) for a in ([axes] if isinstance(axes, (str, int)) else axes)]
+
+
 class BatchTransform(Transform):
     """An operation on a batch: its float32 images, and its labels.
 
@@ -1162,7 +1395,7 @@ BATCH = {c.__name__: c for c in (MixUp, CutMix, LabelSmoothing, PadToLargest, Ra
 _RECORD: dict[str, type[Transform]] = {
     c.__name__: c
     for c in globals().values()
-    if isinstance(c, type) and issubclass(c, Transform) and not issubclass(c, BatchTransform) and c not in (Transform, Compose)
+    if isinstance(c, type) and issubclass(c, Transform) and not issubclass(c, BatchTransform) and c not in (Transform, ArrayTransform, Compose)
 }
 #: Kinds of images between the transforms of a pipeline of torchvision, each with the types that are keys of its dicts.
 _KINDS: dict[str, tuple[str, ...]] = {

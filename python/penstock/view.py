@@ -8,7 +8,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .found import found
 from .ragged import Ragged, RaggedRecords, present
 from .records import Derived, Piece, Places, Records
 from .windows import Windows, described, parts_of_axis, parts_of_groups
+
+if TYPE_CHECKING:
+    from .statistics import Statistics
 
 #: How the name of a file ends that is a view.
 SUFFIX = ".view.json"
@@ -191,6 +194,25 @@ class Source:
         if by.get("outputs") is not None:
             by["outputs"] += [{"name": n} for n in have if n not in [o["name"] for o in by["outputs"]]]
         return [known[n]() for n in have if n not in fields]
+
+    def statistics(self, field: str, *, keep: Any = (), ranges: Iterable[tuple[int, int]] | None = None, workers: int | None = None) -> Statistics:
+        """Return mean, std, min and max of a field in one pass, without NaN and infinities, which are counted.
+
+        ``ds.statistics("z", keep=["level"]).standardize()`` is the transform of each level to mean 0 and std 1.
+
+        Args:
+            field: The name of a field of numbers of one shape.
+            keep: The axes of a record that have statistics of their own: names, or numbers such as -1 for the last. Nothing is one
+                number for all, and all axes are those of each element.
+            ranges: Ranges [first, end) of records, such as those of the training set; None means all.
+            workers: The number of threads; None means one per core, up to 8.
+        """
+        from .statistics import statistics
+
+        values = self._field(field)
+        if isinstance(values, RaggedRecords):
+            raise Error(f"statistics: records of {field!r} have lengths of their own")
+        return statistics(values, self.fields[field].dims, keep, ranges, workers)
 
     def _field(self, name: str) -> Records | RaggedRecords:
         if name not in self.fields:

@@ -24,7 +24,7 @@ GIVEN = {
 }  # fmt: skip
 
 #: Classes that others extend.
-BASES = {"BatchTransform", "Sampler", "Transform", "Kinds"}
+BASES = {"ArrayTransform", "BatchTransform", "Sampler", "Transform", "Kinds"}
 
 
 def trees():

@@ -26,6 +26,9 @@ func newArrayField(f source.Field, recipe []byte) (Job, error) {
 	if _, err := p.Output(f.Spec); err != nil {
 		return nil, err
 	}
+	if p.Random() {
+		return nil, errors.New("a transform draws, so that records would be the same in every epoch; apply it in the loader")
+	}
 	return arrayField{copyField{f}, p}, nil
 }
 
@@ -55,6 +58,7 @@ func (f arrayField) output() (store.Field, error) {
 	if out.Ragged == f.field.Ragged && slices.Equal(out.Shape, f.field.Shape) {
 		field.Layout = f.field.Layout
 	}
+	field.Dims = out.Dims
 	if out.DType == tensor.Int64 && len(out.Shape) == 0 {
 		field.Classes = f.field.Classes
 	}

@@ -1,0 +1,116 @@
+"""Statistics of arrays: see ``Dataset.statistics``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from .errors import Error
+from .transforms import Standardize
+
+#: The bytes of records that are read at once, about, as float64.
+_STEP = 32 << 20
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of a field, over all its axes but those that were kept: arrays that are broadcast to a record.
+
+    Args:
+        mean: The mean of finite values; NaN where there is none.
+        std: Their standard deviation, divided by their number as ``numpy.std``.
+        min: The least.
+        max: The largest.
+        count: How many there are.
+        missing: How many are NaN or infinite.
+    """
+
+    mean: np.ndarray
+    std: np.ndarray
+    min: np.ndarray
+    max: np.ndarray
+    count: np.ndarray
+    missing: np.ndarray
+
+    def standardize(self) -> Standardize:
+        """Return the transform to mean 0 and std 1. Where std is 0, or there is no value, it divides by 1."""
+        mean, std = np.nan_to_num(self.mean), np.nan_to_num(self.std)
+        return Standardize(mean, np.where(std > 0, std, 1.0))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the arrays to a .npz file of NumPy."""
+        np.savez(path, **{f.name: getattr(self, f.name) for f in fields(self)})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Statistics:
+        """Read what ``save`` wrote."""
+        with np.load(path) as arrays:
+            missing = [f.name for f in fields(cls) if f.name not in arrays]
+            if missing:
+                raise Error(f"{os.fspath(path)}: not statistics: there is no {', '.join(missing)}")
+            return cls(**{f.name: arrays[f.name] for f in fields(cls)})
+
+
+def statistics(values: Any, dims: Sequence[str], keep: Iterable[Any], ranges: Iterable[tuple[int, int]] | None, workers: int | None) -> Statistics:
+    """Return the statistics of a field in one pass. The result does not depend on the number of threads."""
+    kept = {_axis(a, values.ndim, dims) for a in ([keep] if isinstance(keep, (str, int)) else keep)}
+    over = tuple(k for k in range(values.ndim) if k not in kept)
+    step = max(1, _STEP // max(1, 8 * int(np.prod(values.shape[1:], dtype=np.int64))))
+    whole = [(0, len(values))] if ranges is None else [(int(a), int(b)) for a, b in ranges]
+    for a, b in whole:
+        if not 0 <= a < b <= len(values):
+            raise ValueError(f"statistics: range [{a}, {b}) is not of the {len(values)} records")
+    blocks = [(k, min(k + step, b)) for a, b in whole for k in range(a, b, step)]
+    threads = workers or min(8, os.cpu_count() or 1)
+    total: list[np.ndarray] | None = None
+    with ThreadPoolExecutor(threads) as pool:
+        for at in range(0, len(blocks), threads):  # in their order, and few at a time
+            for part in pool.map(lambda block: _part(values[block[0] : block[1]], over), blocks[at : at + threads]):
+                total = part if total is None else _merged(total, part)
+    assert total is not None
+    n, mean, squares, low, high, missing = (a[0] for a in total)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        std = np.sqrt(squares / n)
+    return Statistics(np.where(n > 0, mean, np.nan), np.where(n > 0, std, np.nan), low, high, n, missing)
+
+
+def _axis(axis: Any, ndim: int, dims: Sequence[str]) -> int:
+    """Return the number of an axis in an array of records, whose first axis is always left out."""
+    if isinstance(axis, str) and not axis.lstrip("-").isdecimal():
+        if axis not in dims[1:]:
+            raise Error(f"statistics: there is no axis {axis!r} of records to keep; there are: {', '.join(filter(None, dims[1:])) or 'none with a name'}")
+        return list(dims).index(axis, 1)
+    k = int(axis)
+    if not -ndim + 1 <= k < ndim - 1:
+        raise Error(f"statistics: axis {k} does not exist in records of {ndim - 1} axes")
+    return k + 1 if k >= 0 else k + ndim
+
+
+def _part(x: np.ndarray, over: tuple[int, ...]) -> list[np.ndarray]:
+    """Return count, mean, sum of squares around it, least, largest and missing of some records."""
+    x = x.astype(np.float64)
+    good = np.isfinite(x)
+    n = good.sum(axis=over, keepdims=True)
+    total = x.size // max(1, n.size)
+    if good.all():
+        mean = x.mean(axis=over, keepdims=True)
+        return [n, mean, ((x - mean) ** 2).sum(axis=over, keepdims=True), x.min(axis=over, keepdims=True), x.max(axis=over, keepdims=True), total - n]
+    mean = np.where(good, x, 0).sum(axis=over, keepdims=True) / np.maximum(n, 1)
+    squares = np.where(good, x - np.where(good, mean, x), 0)
+    low, high = np.where(good, x, np.inf).min(axis=over, keepdims=True), np.where(good, x, -np.inf).max(axis=over, keepdims=True)
+    return [n, mean, (squares**2).sum(axis=over, keepdims=True), low, high, total - n]
+
+
+def _merged(a: list[np.ndarray], b: list[np.ndarray]) -> list[np.ndarray]:
+    """Join two parts, after Chan, Golub and LeVeque."""
+    n = a[0] + b[0]
+    delta, some = b[1] - a[1], np.maximum(n, 1)
+    return [n, a[1] + delta * (b[0] / some), a[2] + b[2] + delta**2 * (a[0] * (b[0] / some)), np.minimum(a[3], b[3]), np.maximum(a[4], b[4]), a[5] + b[5]]
+
+
+__all__ = ["Statistics"]

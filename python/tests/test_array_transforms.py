@@ -1,0 +1,153 @@
+"""Transforms and statistics of arrays, compared with NumPy."""
+
+import itertools
+import os
+import shutil
+import tempfile
+import unittest
+
+import numpy as np
+
+import penstock
+from penstock import bfloat16
+from penstock import transforms as T
+
+SEED = int(os.environ.get("PENSTOCK_TEST_SEED", "0"))
+
+
+class ArrayTransformsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.base = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.base)
+        rng = np.random.default_rng(SEED)
+        cls.z = rng.gamma(2.0, 3.0, (40, 3, 6, 6)).astype("f4")
+        cls.z[rng.random(cls.z.shape) < 0.1] = np.nan
+        cls.mask = rng.integers(0, 5, (40, 6, 6)).astype("u1")
+        fields = [penstock.Field("z", "float32", (3, 6, 6), dims=("time", "level", "lat", "lon")), penstock.Field("mask", "uint8", (6, 6), dims=("time", "lat", "lon"))]
+        with penstock.Writer(os.path.join(cls.base, "ds"), fields) as w:
+            w.extend({"z": z, "mask": m} for z, m in zip(cls.z, cls.mask))
+        cls.ds = penstock.open(os.path.join(cls.base, "ds"))
+        cls.addClassCleanup(cls.ds.close)
+
+    def made(self, epochs=1, **transforms):
+        """Return the fields of all records in their order, for each epoch."""
+        out = []
+        with penstock.DataLoader(self.ds, 8, transforms=transforms, output="numpy", seed=5) as loader:
+            for _ in range(epochs):
+                batches = [{name: np.array(b[name]) for name in ("z", "mask")} for b in loader]
+                out.append({name: np.concatenate([b[name] for b in batches]) for name in batches[0]})
+        return out
+
+    def test_values(self):
+        z = self.z.astype("f8")
+        level, grid = np.array([1.0, 2, 3])[:, None, None], np.linspace(1, 4, 36).reshape(6, 6)
+        with np.errstate(all="ignore"):
+            cases = [
+                ([T.Standardize(2.0, 3.0)], (z - 2) / 3),
+                ([T.Standardize([1, 2, 3], [4, 5, 6], axis=0)], (z - level) / (level + 3)),
+                ([T.Standardize(level, level + 1)], (z - level) / (level + 1)),
+                ([T.Standardize(grid, grid + 1)], (z - grid) / (grid + 1)),
+                ([T.Standardize(level * grid, grid + level)], (z - level * grid) / (grid + level)),
+                ([T.Standardize(grid[0], grid[0])], (z - grid[0]) / grid[0]),
+                ([T.Clip(2, 7.5)], np.clip(z, 2, 7.5)),
+                ([T.Clip(min=2)], np.maximum(z, 2)),
+                ([T.Scale(0.5, -1)], z * 0.5 - 1),
+                ([T.Log(1.5)], np.log(z + 1.5)),
+                ([T.Log1p()], np.log1p(z)),
+                ([T.FillNaN(-1)], np.where(np.isnan(z), -1, z)),
+                ([T.Scale(-1), T.Log(), T.FillNaN(9)], np.full_like(z, 9)),
+                ([T.CenterSpatialCrop((3, 2))], z[:, :, 1:4, 2:4]),
+                ([T.CenterSpatialCrop(5, "lat")], z[:, :, 0:5]),
+                ([T.CenterSpatialCrop((1, 4), ("level", "lon")), T.FillNaN(0)], np.nan_to_num(z[:, 1:2, :, 1:5])),
+            ]
+        for steps, want in cases:
+            with self.subTest(steps):
+                np.testing.assert_array_equal(self.made(z=steps)[0]["z"], want.astype("f4"))
+        got = self.made(z=[T.IsFinite()])[0]["z"]
+        self.assertEqual(got.dtype, bool)
+        np.testing.assert_array_equal(got, np.isfinite(self.z))
+        np.testing.assert_array_equal(self.made(z=[T.FillNaN(), T.Cast("float16")])[0]["z"], np.nan_to_num(self.z).astype("f2"))
+        np.testing.assert_array_equal(self.made(z=[T.FillNaN(), T.Cast(np.int32)])[0]["z"], np.nan_to_num(self.z).astype("i4"))
+        got = self.made(z=[T.FillNaN(), T.Cast("bfloat16")])[0]["z"]
+        bits = np.nan_to_num(self.z).view("u4")
+        want = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("u2")
+        np.testing.assert_array_equal(got.view("u2") if got.dtype.itemsize == 2 else got, want)
+        self.assertLess(np.abs(bfloat16.to_float32(want) - np.nan_to_num(self.z)).max(), 1)
+
+    def test_moves_are_alike(self):
+        """Flips, turns and crops are those of NumPy, and one choice for all fields of a record."""
+        steps = [T.RandomFlip(["level", "lat", "lon"]), T.RandomRot90(("lat", "lon"), p=0.7), T.RandomSpatialCrop((4, 3), ("lat", "lon"))]
+        first, second = self.made(2, z=[T.FillNaN(), *steps], mask=steps)
+        again = self.made(1, z=[T.FillNaN(), *steps], mask=steps)[0]
+        np.testing.assert_array_equal(first["z"], again["z"])
+        self.assertEqual(first["z"].shape[1:], (3, 4, 3))
+        self.assertFalse((first["mask"] == second["mask"]).all())
+        seen = set()
+        for i in range(40):
+            for (levels, lats, lons), k in itertools.product(itertools.product((1, -1), repeat=3), range(4)):
+                z, mask = np.nan_to_num(self.z[i])[::levels, ::lats, ::lons], self.mask[i][::lats, ::lons]
+                z, mask = np.rot90(z, k, (-2, -1)), np.rot90(mask, k, (-2, -1))
+                found = [(a, b) for a in range(3) for b in range(4) if (z[:, a : a + 4, b : b + 3] == first["z"][i]).all()]
+                if found:
+                    (a, b) = found[0]
+                    np.testing.assert_array_equal(mask[a : a + 4, b : b + 3], first["mask"][i])
+                    seen.add((levels, lats, lons, k, a, b))
+                    break
+            else:
+                self.fail(f"record {i} is not a turn of itself")
+        self.assertGreater(len(seen), 25)
+
+    def test_noise(self):
+        first, second = self.made(2, z=[T.FillNaN(), T.RandomNoise(0.5, 2.0)])
+        for made in (first, second):
+            noise = made["z"] - np.nan_to_num(self.z)
+            self.assertAlmostEqual(float(noise.mean()), 2.0, delta=0.05)
+            self.assertAlmostEqual(float(noise.std()), 0.5, delta=0.05)
+        self.assertFalse((first["z"] == second["z"]).any(axis=None) and (first["z"] == second["z"]).mean() > 0.01)
+
+    def test_refused(self):
+        for steps, text in (
+            ([T.RandomFlip(["depth"])], "none of the axes"),
+            ([T.RandomFlip([7])], "axis 7 does not exist"),
+            ([T.RandomFlip([])], "axes is empty|axes are missing"),
+            ([T.RandomRot90(("level", "lat"))], "two lengths"),
+            ([T.RandomSpatialCrop(9, "lat")], "a crop of 9 of axis lat, which has 6"),
+            ([T.Standardize(np.ones((2, 1, 1)), np.ones((2, 1, 1)))], "cannot be broadcast"),
+            ([T.FillNaN(), T.IsFinite(), T.RandomNoise(1)], "put Cast to a float type before it"),
+            ([T.RandomNoise(-1)], "std positive"),
+            ([T.RandomFlip(["lat"], p=2)], "p is 2"),
+        ):
+            with self.subTest(steps), self.assertRaisesRegex(Exception, text):
+                self.made(z=steps)
+        with self.assertRaisesRegex(ValueError, "must be alike"):
+            T.Standardize([1, 2], [1]).to_json()
+
+    def test_statistics(self):
+        z = self.z.astype("f8")
+        for keep, over in (((), None), (["level"], (0, 2, 3)), ([0], (0, 2, 3)), (["lat", "lon"], (0, 1)), (["level", -2, -1], (0,))):
+            for workers in (1, 3):
+                s = self.ds.statistics("z", keep=keep, workers=workers)
+                for name, f in (("mean", np.nanmean), ("std", np.nanstd), ("min", np.nanmin), ("max", np.nanmax)):
+                    want = f(z, axis=over, keepdims=True)[0]
+                    np.testing.assert_allclose(getattr(s, name), want, rtol=1e-12, err_msg=f"{name} {keep}")
+                np.testing.assert_array_equal(s.missing, np.isnan(z).sum(axis=over, keepdims=True)[0])
+                np.testing.assert_array_equal(s.count, np.isfinite(z).sum(axis=over, keepdims=True)[0])
+        train = self.ds.statistics("z", keep="level", ranges=[(0, 10), (20, 25)])
+        chosen = np.concatenate([z[:10], z[20:25]])
+        np.testing.assert_allclose(train.mean, np.nanmean(chosen, axis=(0, 2, 3), keepdims=True)[0], rtol=1e-12)
+        path = os.path.join(self.base, "z.npz")
+        train.save(path)
+        again = penstock.statistics.Statistics.load(path)
+        np.testing.assert_array_equal(again.std, train.std)
+        got = self.made(z=[again.standardize()])[0]["z"]
+        np.testing.assert_array_equal(got, ((z - train.mean) / train.std).astype("f4"))
+        for options, text in (({"keep": "depth"}, "no axis 'depth'"), ({"keep": 3}, "axis 3 does not exist"), ({"ranges": [(0, 99)]}, "is not of the 40 records")):
+            with self.assertRaisesRegex(ValueError, text):
+                self.ds.statistics("z", **options)
+        masks = self.ds.statistics("mask")
+        self.assertAlmostEqual(float(masks.mean), self.mask.mean())
+
+
+if __name__ == "__main__":
+    unittest.main()

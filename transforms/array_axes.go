@@ -1,0 +1,115 @@
+package transforms
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// Axis is an axis of a record: a name of [tensor.Spec].Dims or a number, "0" for the first one after that of the
+// records, "-1" for the last. In JSON, numbers need no quotes.
+type Axis string
+
+// UnmarshalJSON reads a name or a number.
+func (a *Axis) UnmarshalJSON(text []byte) error {
+	var n int
+	if err := json.Unmarshal(text, &n); err == nil {
+		*a = Axis(strconv.Itoa(n))
+		return nil
+	}
+	var name string
+	err := json.Unmarshal(text, &name)
+	*a = Axis(name)
+	return err
+}
+
+// in returns the number of the axis in records of a field, -1 if these have names and not this one.
+func (a Axis) in(spec tensor.Spec) (int, error) {
+	rank := len(spec.Shape)
+	if n, err := strconv.Atoi(string(a)); err == nil {
+		if n < -rank || n >= rank {
+			return -1, fmt.Errorf("axis %d does not exist in shape %v", n, spec.Shape)
+		}
+		return (n + rank) % rank, nil
+	}
+	if len(spec.Dims) != rank+1 {
+		return -1, fmt.Errorf("the axes of field %q have no names, so that %q is not known; give their numbers", spec.Name,
+			a)
+	}
+	return slices.Index(spec.Dims[1:], string(a)), nil
+}
+
+// axesIn returns the numbers of axes in records of a field, -1 for those that it does not have. One at least must
+// exist, and none twice.
+func axesIn(axes []Axis, spec tensor.Spec) ([]int, error) {
+	if spec.Ragged {
+		return nil, errors.New("records have lengths of their own, and no axes")
+	}
+	list := make([]int, len(axes))
+	found := false
+	for i, a := range axes {
+		n, err := a.in(spec)
+		if err != nil {
+			return nil, err
+		}
+		if n >= 0 && slices.Contains(list[:i], n) {
+			return nil, fmt.Errorf("axis %s is named twice", a)
+		}
+		list[i], found = n, found || n >= 0
+	}
+	if !found {
+		return nil, fmt.Errorf("field %q has none of the axes %q; it has %q", spec.Name, axes, spec.Dims)
+	}
+	return list, nil
+}
+
+// checkAxes reports that there are no axes, or one twice.
+func checkAxes(axes []Axis) error {
+	if len(axes) == 0 {
+		return errors.New("axes are missing: names, or numbers such as -1 for the last")
+	}
+	for i, a := range axes {
+		if a == "" || slices.Contains(axes[:i], a) {
+			return fmt.Errorf("axes %q: each must have a name or a number, and come once", axes)
+		}
+	}
+	return nil
+}
+
+// strided copies an array of a shape from src, whose element at an index is at the sum of the products with the
+// strides, from offset on.
+func strided(dst, src []float64, shape []int, strides []int, offset int) {
+	if len(shape) == 0 {
+		dst[0] = src[offset]
+		return
+	}
+	if len(shape) == 1 {
+		step := strides[0]
+		if step == 1 {
+			copy(dst[:shape[0]], src[offset:])
+			return
+		}
+		for i := range shape[0] {
+			dst[i] = src[offset+i*step]
+		}
+		return
+	}
+	inner := len(dst) / shape[0]
+	for i := range shape[0] {
+		strided(dst[i*inner:(i+1)*inner], src, shape[1:], strides[1:], offset+i*strides[0])
+	}
+}
+
+// stridesOf returns the distance in elements from one position of each axis to the next.
+func stridesOf(shape []int) []int {
+	strides, n := make([]int, len(shape)), 1
+	for k := len(shape) - 1; k >= 0; k-- {
+		strides[k] = n
+		n *= shape[k]
+	}
+	return strides
+}

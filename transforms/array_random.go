@@ -1,0 +1,341 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// An ArrayRandom is an ArrayRemaker that draws, as a function of the record: fields of a record whose pipelines have
+// the same operations that move elements (flips, turns, crops), in the same order, are moved alike, whatever else their
+// pipelines have.
+type ArrayRandom interface {
+	ArrayRemaker
+
+	// RemakeRandom is Remake with a random stream.
+	RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error
+
+	// Moves reports whether it moves elements, so that fields of a record share its stream.
+	Moves() bool
+}
+
+var _, _, _, _ ArrayRandom = RandomFlip{}, RandomRot90{}, RandomSpatialCrop{}, RandomNoise{}
+
+// errDraws is why an ArrayRandom does nothing without a stream.
+var errDraws = errors.New("it draws, and there is no random stream; use it in a loader")
+
+// RandomFlip reverses each of some axes with a probability.
+type RandomFlip struct {
+	Axes []Axis   `json:"axes"` // those that a field does not have by name are left out
+	P    *float64 `json:"p"`    // of each axis; nil means 0.5
+}
+
+// Resolve fills in P.
+func (t RandomFlip) Resolve() (ArrayTransform, error) {
+	fillIn(&t.P, 0.5)
+	return t, errors.Join(checkAxes(t.Axes), checkP(*t.P))
+}
+
+func checkP(p float64) error {
+	if !(p >= 0 && p <= 1) {
+		return fmt.Errorf("p is %v; must be from 0 to 1", p)
+	}
+	return nil
+}
+
+// Output reports axes that do not exist.
+func (t RandomFlip) Output(in tensor.Spec) (tensor.Spec, error) {
+	_, err := axesIn(t.Axes, in)
+	return in, err
+}
+
+// Apply does nothing: RemakeRandom does it all.
+func (RandomFlip) Apply(_ []float64, _ int, _ tensor.Spec) {}
+
+// Remade returns n.
+func (RandomFlip) Remade(n int, _ tensor.Spec) int { return n }
+
+// Remake is an error.
+func (RandomFlip) Remake(_, _ []float64, _ tensor.Spec) error { return errDraws }
+
+// Moves returns true.
+func (RandomFlip) Moves() bool { return true }
+
+// RemakeRandom flips. Each of Axes takes one number of the stream, whether the field has it or not.
+func (t RandomFlip) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
+	axes, err := axesIn(t.Axes, in)
+	if err != nil {
+		return err
+	}
+	strides, offset := stridesOf(in.Shape), 0
+	for _, axis := range axes {
+		if u := rnd.Float64(); axis >= 0 && u < *t.P {
+			offset += (in.Shape[axis] - 1) * strides[axis]
+			strides[axis] = -strides[axis]
+		}
+	}
+	strided(dst, src, in.Shape, strides, offset)
+	return nil
+}
+
+// RandomRot90 turns by 90 degrees, or a multiple, from the first of two axes towards the second, as numpy.rot90 does.
+type RandomRot90 struct {
+	Axes []Axis   `json:"axes"`  // two, of one length
+	P    *float64 `json:"p"`     // nil means 0.5
+	MaxK int      `json:"max_k"` // turns are 1 to MaxK times 90 degrees; 0 means 3
+}
+
+// Resolve fills in P and MaxK.
+func (t RandomRot90) Resolve() (ArrayTransform, error) {
+	fillIn(&t.P, 0.5)
+	if t.MaxK == 0 {
+		t.MaxK = 3
+	}
+	err := errors.Join(checkAxes(t.Axes), checkP(*t.P))
+	if len(t.Axes) != 2 && err == nil {
+		err = fmt.Errorf("%d axes; a turn has two", len(t.Axes))
+	}
+	if t.MaxK < 1 || t.MaxK > 3 {
+		err = errors.Join(err, fmt.Errorf("max_k is %d; must be 1, 2 or 3", t.MaxK))
+	}
+	return t, err
+}
+
+// Output reports axes that do not exist, or have two lengths.
+func (t RandomRot90) Output(in tensor.Spec) (tensor.Spec, error) {
+	_, err := t.plane(in)
+	return in, err
+}
+
+func (t RandomRot90) plane(in tensor.Spec) ([]int, error) {
+	axes, err := axesIn(t.Axes, in)
+	switch {
+	case err != nil:
+	case axes[0] < 0 || axes[1] < 0:
+		err = fmt.Errorf("field %q does not have both axes %q; it has %q", in.Name, t.Axes, in.Dims)
+	case in.Shape[axes[0]] != in.Shape[axes[1]]:
+		err = fmt.Errorf("the axes %q of shape %v have two lengths, so that a turn would change the shape", t.Axes, in.Shape)
+	}
+	return axes, err
+}
+
+// Apply does nothing: RemakeRandom does it all.
+func (RandomRot90) Apply(_ []float64, _ int, _ tensor.Spec) {}
+
+// Remade returns n.
+func (RandomRot90) Remade(n int, _ tensor.Spec) int { return n }
+
+// Remake is an error.
+func (RandomRot90) Remake(_, _ []float64, _ tensor.Spec) error { return errDraws }
+
+// Moves returns true.
+func (RandomRot90) Moves() bool { return true }
+
+// RemakeRandom turns.
+func (t RandomRot90) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
+	axes, err := t.plane(in)
+	if err != nil {
+		return err
+	}
+	u, k := rnd.Float64(), 1+rnd.IntN(t.MaxK)
+	strides, offset := stridesOf(in.Shape), 0
+	if u < *t.P {
+		a, b := axes[0], axes[1]
+		sa, sb, n := strides[a], strides[b], in.Shape[a]-1
+		switch k { // element (i, j) of the result is that of the array at
+		case 1: // (j, n-i)
+			strides[a], strides[b], offset = -sb, sa, n*sb
+		case 2: // (n-i, n-j)
+			strides[a], strides[b], offset = -sa, -sb, n*(sa+sb)
+		case 3: // (n-j, i)
+			strides[a], strides[b], offset = sb, -sa, n*sa
+		}
+	}
+	strided(dst, src, in.Shape, strides, offset)
+	return nil
+}
+
+// spatialCrop is what the crops have in common.
+type spatialCrop struct {
+	size []int
+	axes []Axis
+}
+
+// checkCrop reports sizes that are not positive, or not as many as axes.
+func checkCrop(size []int, axes []Axis) error {
+	if len(size) == 0 || slices.Min(size) < 1 {
+		return fmt.Errorf("size %v; must have one number or more, each positive", size)
+	}
+	if axes == nil {
+		return nil
+	}
+	if len(axes) != len(size) {
+		return fmt.Errorf("%d sizes for %d axes", len(size), len(axes))
+	}
+	return checkAxes(axes)
+}
+
+// lastAxes returns axes or, if there are none, the last n.
+func lastAxes(axes []Axis, n int) []Axis {
+	if axes != nil {
+		return axes
+	}
+	for k := range n {
+		axes = append(axes, Axis(fmt.Sprint(k-n)))
+	}
+	return axes
+}
+
+func (c spatialCrop) output(in tensor.Spec) (tensor.Spec, []int, error) {
+	axes, err := axesIn(c.axes, in)
+	if err != nil {
+		return in, nil, err
+	}
+	shape := slices.Clone(in.Shape)
+	for i, axis := range axes {
+		if axis < 0 {
+			continue
+		}
+		if c.size[i] > shape[axis] {
+			return in, nil, fmt.Errorf("a crop of %d of axis %s, which has %d elements in shape %v", c.size[i], c.axes[i],
+				shape[axis], in.Shape)
+		}
+		shape[axis] = c.size[i]
+	}
+	in.Shape = shape
+	return in, axes, nil
+}
+
+// crop copies the part of a record that begins at start(i, room) on the i-th axis, where there is room for others.
+func (c spatialCrop) crop(dst, src []float64, in tensor.Spec, start func(i, room int) int) error {
+	out, axes, err := c.output(in)
+	if err != nil {
+		return err
+	}
+	strides, offset := stridesOf(in.Shape), 0
+	for i, axis := range axes {
+		if axis < 0 {
+			start(i, 0)
+			continue
+		}
+		offset += start(i, in.Shape[axis]-c.size[i]) * strides[axis]
+	}
+	strided(dst, src, out.Shape, strides, offset)
+	return nil
+}
+
+// RandomSpatialCrop takes a part of a size at a random place.
+type RandomSpatialCrop struct {
+	Size []int  `json:"size"`
+	Axes []Axis `json:"axes"` // as many; nil means the last ones. Those that a field does not have by name are left out
+}
+
+// Resolve fills in Axes.
+func (t RandomSpatialCrop) Resolve() (ArrayTransform, error) {
+	err := checkCrop(t.Size, t.Axes)
+	t.Axes = lastAxes(t.Axes, len(t.Size))
+	return t, err
+}
+
+// Output sets the shape, and reports parts that do not fit.
+func (t RandomSpatialCrop) Output(in tensor.Spec) (tensor.Spec, error) {
+	out, _, err := spatialCrop{t.Size, t.Axes}.output(in)
+	return out, err
+}
+
+// Apply does nothing: RemakeRandom does it all.
+func (RandomSpatialCrop) Apply(_ []float64, _ int, _ tensor.Spec) {}
+
+// Remade returns the elements of the part.
+func (t RandomSpatialCrop) Remade(n int, in tensor.Spec) int { return remade(t, n, in) }
+
+// remade returns the elements of what a transform makes of a record.
+func remade(t ArrayTransform, n int, in tensor.Spec) int {
+	if out, err := t.Output(in); err == nil {
+		return out.Shape.Elems()
+	}
+	return n
+}
+
+// Remake is an error.
+func (RandomSpatialCrop) Remake(_, _ []float64, _ tensor.Spec) error { return errDraws }
+
+// Moves returns true.
+func (RandomSpatialCrop) Moves() bool { return true }
+
+// RemakeRandom crops. Each of Axes takes one number of the stream, whether the field has it or not.
+func (t RandomSpatialCrop) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
+	return spatialCrop{t.Size, t.Axes}.crop(dst, src, in, func(_, room int) int {
+		return int(rnd.Float64() * float64(room+1))
+	})
+}
+
+// CenterSpatialCrop takes the part of a size in the middle: it begins at (n - size) / 2, rounded down.
+type CenterSpatialCrop struct {
+	Size []int  `json:"size"`
+	Axes []Axis `json:"axes"` // as those of RandomSpatialCrop
+}
+
+// Resolve fills in Axes.
+func (t CenterSpatialCrop) Resolve() (ArrayTransform, error) {
+	err := checkCrop(t.Size, t.Axes)
+	t.Axes = lastAxes(t.Axes, len(t.Size))
+	return t, err
+}
+
+// Output sets the shape, and reports parts that do not fit.
+func (t CenterSpatialCrop) Output(in tensor.Spec) (tensor.Spec, error) {
+	out, _, err := spatialCrop{t.Size, t.Axes}.output(in)
+	return out, err
+}
+
+// Apply does nothing: Remake does it all.
+func (CenterSpatialCrop) Apply(_ []float64, _ int, _ tensor.Spec) {}
+
+// Remade returns the elements of the part.
+func (t CenterSpatialCrop) Remade(n int, in tensor.Spec) int { return remade(t, n, in) }
+
+// Remake crops.
+func (t CenterSpatialCrop) Remake(dst, src []float64, in tensor.Spec) error {
+	return spatialCrop{t.Size, t.Axes}.crop(dst, src, in, func(_, room int) int { return room / 2 })
+}
+
+// RandomNoise adds normally distributed numbers, other ones to each element, field, record and epoch.
+type RandomNoise struct {
+	Std  float64 `json:"std"`
+	Mean float64 `json:"mean"`
+}
+
+// Resolve checks the numbers.
+func (t RandomNoise) Resolve() (ArrayTransform, error) {
+	if !(t.Std > 0) || math.IsInf(t.Std, 0) || math.IsNaN(t.Mean) || math.IsInf(t.Mean, 0) {
+		return t, fmt.Errorf("std %v and mean %v must be finite, std positive", t.Std, t.Mean)
+	}
+	return t, nil
+}
+
+// Output reports integers.
+func (RandomNoise) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
+
+// Apply does nothing: RemakeRandom does it all.
+func (RandomNoise) Apply(_ []float64, _ int, _ tensor.Spec) {}
+
+// Remade returns n.
+func (RandomNoise) Remade(n int, _ tensor.Spec) int { return n }
+
+// Remake is an error.
+func (RandomNoise) Remake(_, _ []float64, _ tensor.Spec) error { return errDraws }
+
+// Moves returns false.
+func (RandomNoise) Moves() bool { return false }
+
+// RemakeRandom adds noise.
+func (t RandomNoise) RemakeRandom(dst, src []float64, _ tensor.Spec, rnd Rand) error {
+	for i, x := range src {
+		dst[i] = x + t.Mean + float64(t.Std*rnd.Normal())
+	}
+	return nil
+}
