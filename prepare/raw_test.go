@@ -490,24 +490,13 @@ func TestFingerprintOfFiles(t *testing.T) {
 
 // Sources that may be made of files anywhere have no fingerprint.
 func TestFingerprintOfFilesIsUnknown(t *testing.T) {
-	sources := rawSources(t)
-	outside, err := Open(t.Context(), sources["folder"], OpenOptions{Outside: true})
+	outside, err := Open(t.Context(), rawSources(t)["folder"], OpenOptions{Outside: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer outside.Close()
-	if err := os.Symlink(t.TempDir(), filepath.Join(filepath.Dir(sources["csv of images"]), "link")); err != nil {
-		t.Fatal(err)
-	}
-	table, err := Open(t.Context(), sources["csv of images"], OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer table.Close()
-	for _, src := range []*raw.Source{outside, table} {
-		if _, _, err := src.Fingerprint(t.Context()); !errors.Is(err, raw.ErrUnknown) {
-			t.Errorf("%s: error %v", src.Path(), err)
-		}
+	if _, _, err := outside.Fingerprint(t.Context()); !errors.Is(err, raw.ErrUnknown) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -186,6 +186,22 @@ func TestBucketIsReadAhead(t *testing.T) {
 	}
 }
 
+// A folder of many classes is listed once, and its folders are not looked at one by one.
+func TestFolderIsListedOnce(t *testing.T) {
+	source := t.TempDir()
+	image := rawtest.Picture(t, "a.png", 8, 8, 1)
+	for i := range 50 {
+		rawtest.Put(t, source, fmt.Sprintf("photos/class%02d/a.png", i), image)
+	}
+	b := useBucket(t, filepath.Join(source, "photos"))
+	c := config(t, urlOf("photos"))
+	c.Images.KeepEncoded, c.Images.Resize, c.Images.Crop = true, nil, nil
+	mustRun(t, c)
+	if n := b.listed.Load(); n > 3*50 { // objects in answers
+		t.Errorf("%d objects were listed", n)
+	}
+}
+
 // A table that names images saves every rank the listing of them.
 func TestTableSavesListings(t *testing.T) {
 	source := rawtest.Folder(t, 60)

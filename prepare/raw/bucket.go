@@ -2,12 +2,7 @@ package raw
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
-	"path"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
@@ -36,39 +31,13 @@ func openPlace(ctx context.Context, text string, warn func(string)) (*place, err
 		warn = func(string) {}
 	}
 	p := &place{text: text, buckets: &upload.Buckets{Context: ctx, Warn: warn}, ahead: make(chan struct{}, mostAhead)}
-	key, err := "", error(nil)
-	p.path, p.fsys, key, err = p.buckets.MountFS(text)
-	if err == nil && p.fsys != nil {
-		err = p.list(key)
-	}
+	var err error
+	p.path, p.fsys, p.early, err = p.buckets.MountSource(text, true)
 	if err != nil {
 		p.close()
 		return nil, err
 	}
 	return p, nil
-}
-
-// namingFiles are the ends of names of files that name images next to them.
-var namingFiles = []string{".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".yaml", ".yml"}
-
-// list lists the folder that a source is, or that its files are in. A web server lists nothing.
-func (p *place) list(key string) error {
-	if key == "" {
-		key = "."
-	}
-	if p.early = true; strings.ContainsAny(key, "*?[{") {
-		return nil
-	}
-	if slices.Contains(namingFiles, strings.ToLower(path.Ext(key))) {
-		key = path.Dir(key)
-	} else if info, err := p.fsys.Stat(key); err != nil || !info.IsDir() {
-		return nil // its opener reports what is wrong
-	}
-	err := p.fsys.List(key)
-	if p.early = err == nil; err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return p.buckets.Explain(err)
-	}
-	return nil
 }
 
 // name returns the place for people, without secrets.

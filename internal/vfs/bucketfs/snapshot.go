@@ -2,6 +2,7 @@ package bucketfs
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -14,19 +15,44 @@ type snapshot struct {
 	folders map[string][]fs.DirEntry
 }
 
+// MostListed is how many objects List remembers; a million takes some 250 MB.
+const MostListed = 1 << 20
+
+// Errors of List.
+var (
+	ErrTooMany = errors.New("too many objects to remember") // more than MostListed
+	ErrArray   = errors.New("it is an array")               // of Zarr, whose chunks are found without a list of them
+)
+
+// arrayFiles are the names of what is in the folder of an array or a group of Zarr 2; they are the first there. Those of
+// Zarr 3 are the last, so that they are looked for.
+var arrayFiles = []string{".zarray", ".zgroup", ".zmetadata"}
+
+const arrayFile = "zarr.json"
+
 // List lists a folder and all below it, a thousand objects a request, so that later calls need no request for names
 // and sizes: they answer with what is there now. A read of an object that was replaced since is an error.
 func (f *FS) List(name string) error {
 	if err := check("list", name); err != nil {
 		return err
 	}
+	if _, err := f.Stat(path.Join(name, arrayFile)); err == nil {
+		return failed("list", name, ErrArray)
+	}
 	s := &snapshot{root: name, folders: make(map[string][]fs.DirEntry)}
 	prefix := f.folder(name)
+	n := 0
 	for o, err := range f.client.List(f.ctx, prefix, "") {
+		if n++; n > MostListed && err == nil {
+			err = ErrTooMany
+		}
 		if err != nil {
 			return failed("list", name, err)
 		}
 		inner := strings.TrimPrefix(o.Key, prefix)
+		if slices.Contains(arrayFiles, inner) {
+			return failed("list", name, ErrArray)
+		}
 		if o.Folder || !fs.ValidPath(inner) || inner == "." {
 			continue // the mark of an empty folder, or a key that is not a path
 		}

@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,10 +9,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	pathpkg "path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/vfs"
@@ -136,6 +139,53 @@ func (b *Buckets) MountFS(text string) (path string, fsys *bucketfs.FS, key stri
 	return filepath.Join(m.path, filepath.FromSlash(u.Key)), m.fsys, u.Key, nil
 }
 
+// namingFiles are the ends of names of files that name images next to them.
+var namingFiles = []string{".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".yaml", ".yml"}
+
+// MountSource is MountFS for a source that nobody writes to meanwhile: the folder that it is, or that its files are in, is
+// listed at once, so that a look at each of its folders is not a request each. Patterns, arrays, datasets and more than
+// [bucketfs.MostListed] objects are not, and next to a table only with beside. It returns false for a server that lists nothing, such as one of the web.
+func (b *Buckets) MountSource(text string, beside bool) (path string, fsys *bucketfs.FS, lists bool, err error) {
+	if !InBucket(text) {
+		return LocalPath(text), nil, false, nil
+	}
+	c, u, err := b.Client(text)
+	if err != nil {
+		return "", nil, false, err
+	}
+	m := b.mount(c, u)
+	path = filepath.Join(m.path, filepath.FromSlash(u.Key))
+	key := folderOf(m.fsys, u.Key, beside)
+	if key == "" {
+		return path, m.fsys, true, nil
+	}
+	switch err = m.fsys.List(key); {
+	case errors.Is(err, bucketfs.ErrTooMany), errors.Is(err, bucketfs.ErrArray):
+		return path, m.fsys, true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return path, m.fsys, false, nil
+	}
+	return path, m.fsys, err == nil, b.Explain(err)
+}
+
+// folderOf returns the folder that has the files of a source, "" if it is better not listed.
+func folderOf(fsys *bucketfs.FS, key string, beside bool) string {
+	if strings.ContainsAny(key, "*?[{") {
+		return ""
+	}
+	key = cmp.Or(key, ".")
+	if beside && slices.Contains(namingFiles, strings.ToLower(pathpkg.Ext(key))) {
+		return pathpkg.Dir(key)
+	}
+	if info, err := fsys.Stat(key); err != nil || !info.IsDir() {
+		return "" // its opener reports what is wrong
+	}
+	if _, err := fsys.Stat(pathpkg.Join(key, layout.ManifestName)); err == nil {
+		return ""
+	}
+	return key
+}
+
 func (b *Buckets) MountAll(texts []string) (paths []string, err error) {
 	paths = make([]string, len(texts))
 	for i, text := range texts {
@@ -146,9 +196,18 @@ func (b *Buckets) MountAll(texts []string) (paths []string, err error) {
 	return paths, nil
 }
 
-// mountBucket mounts a bucket that is not mounted yet. Its path has its name, with a number
-// where another one of that name is.
+// mountBucket mounts a bucket that is not mounted yet, for all that is read and written there.
 func (b *Buckets) mountBucket(c *requests.Client, u *remote.URL) mounted {
+	m := b.mount(c, u)
+	if b.roots == nil {
+		b.roots = make(map[string]mounted)
+	}
+	b.roots[u.Name()] = m
+	return m
+}
+
+// mount mounts a bucket. Its path has its name, with a number where another one of that name is.
+func (b *Buckets) mount(c *requests.Client, u *remote.URL) mounted {
 	root := u.Scheme + ":/" + u.Bucket
 	for n := 2; vfs.Mounted(root); n++ {
 		root = fmt.Sprintf("%s:/%s~%d", u.Scheme, u.Bucket, n)
@@ -156,10 +215,6 @@ func (b *Buckets) mountBucket(c *requests.Client, u *remote.URL) mounted {
 	m := mounted{root, bucketfs.New(b.Context, c, "")}
 	b.open = append(b.open, vfs.Mount(root, m.fsys))
 	b.names = append([]string{root, u.Scheme + "://" + u.Bucket}, b.names...)
-	if b.roots == nil {
-		b.roots = make(map[string]mounted)
-	}
-	b.roots[u.Name()] = m
 	return m
 }
 
