@@ -37,7 +37,7 @@ func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 	}
 	local := c
 	var err error
-	if local.Source, _, _, err = b.MountSource(c.Source, false); err != nil {
+	if local.Source, _, _, err = b.MountSource(c.Source, nil); err != nil {
 		return nil, err
 	}
 	d, err := b.Destination(c.Dest, c.Spool, c.Rank)

@@ -32,7 +32,7 @@ func openPlace(ctx context.Context, text string, warn func(string)) (*place, err
 	}
 	p := &place{text: text, buckets: &upload.Buckets{Context: ctx, Warn: warn}, ahead: make(chan struct{}, mostAhead)}
 	var err error
-	p.path, p.fsys, p.early, err = p.buckets.MountSource(text, true)
+	p.path, p.fsys, p.early, err = p.buckets.MountSource(text, upload.Naming)
 	if err != nil {
 		p.close()
 		return nil, err

@@ -21,11 +21,11 @@ const MostListed = 1 << 20
 // Errors of List.
 var (
 	ErrTooMany = errors.New("too many objects to remember") // more than MostListed
-	ErrArray   = errors.New("it is an array")               // of Zarr, whose chunks are found without a list of them
+	ErrArray   = errors.New("it is an array")               // of Zarr, whose chunks are found without a list
 )
 
-// arrayFiles are the names of what is in the folder of an array or a group of Zarr 2; they are the first there. Those of
-// Zarr 3 are the last, so that they are looked for.
+// arrayFiles are the names of what is in the folder of an array or a group of Zarr 2; they are the first there. That
+// of Zarr 3 is the last, so that it is looked for.
 var arrayFiles = []string{".zarray", ".zgroup", ".zmetadata"}
 
 const arrayFile = "zarr.json"

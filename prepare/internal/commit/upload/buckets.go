@@ -139,13 +139,14 @@ func (b *Buckets) MountFS(text string) (path string, fsys *bucketfs.FS, key stri
 	return filepath.Join(m.path, filepath.FromSlash(u.Key)), m.fsys, u.Key, nil
 }
 
-// namingFiles are the ends of names of files that name images next to them.
-var namingFiles = []string{".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".yaml", ".yml"}
+// Naming are the ends of names of files that name images next to them.
+var Naming = []string{".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".yaml", ".yml"}
 
-// MountSource is MountFS for a source that nobody writes to meanwhile: the folder that it is, or that its files are in, is
-// listed at once, so that a look at each of its folders is not a request each. Patterns, arrays, datasets and more than
-// [bucketfs.MostListed] objects are not, and next to a table only with beside. It returns false for a server that lists nothing, such as one of the web.
-func (b *Buckets) MountSource(text string, beside bool) (path string, fsys *bucketfs.FS, lists bool, err error) {
+// MountSource is MountFS for a source that nobody writes to meanwhile: the folder that it is, or that a file of an
+// ending of naming is in, is listed at once, so that a look at each of its folders is not a request each. Patterns,
+// arrays, datasets and more than [bucketfs.MostListed] objects are not. It returns false for a server that lists
+// nothing, such as one of the web.
+func (b *Buckets) MountSource(text string, naming []string) (path string, fsys *bucketfs.FS, lists bool, err error) {
 	if !InBucket(text) {
 		return LocalPath(text), nil, false, nil
 	}
@@ -155,7 +156,7 @@ func (b *Buckets) MountSource(text string, beside bool) (path string, fsys *buck
 	}
 	m := b.mount(c, u)
 	path = filepath.Join(m.path, filepath.FromSlash(u.Key))
-	key := folderOf(m.fsys, u.Key, beside)
+	key := folderOf(m.fsys, u.Key, naming)
 	if key == "" {
 		return path, m.fsys, true, nil
 	}
@@ -169,12 +170,12 @@ func (b *Buckets) MountSource(text string, beside bool) (path string, fsys *buck
 }
 
 // folderOf returns the folder that has the files of a source, "" if it is better not listed.
-func folderOf(fsys *bucketfs.FS, key string, beside bool) string {
+func folderOf(fsys *bucketfs.FS, key string, naming []string) string {
 	if strings.ContainsAny(key, "*?[{") {
 		return ""
 	}
 	key = cmp.Or(key, ".")
-	if beside && slices.Contains(namingFiles, strings.ToLower(pathpkg.Ext(key))) {
+	if slices.Contains(naming, strings.ToLower(pathpkg.Ext(key))) {
 		return pathpkg.Dir(key)
 	}
 	if info, err := fsys.Stat(key); err != nil || !info.IsDir() {
