@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/internal/testkit/webtest"
@@ -133,6 +134,23 @@ func TestOpenInBucketPrefetches(t *testing.T) {
 	if n := b.reads.Load() - before; n > 12 {
 		t.Errorf("%d requests for 12 files", n)
 	}
+}
+
+// All records of a batch are fetched before they are needed, also those that are more than are fetched at a time.
+func TestOpenInBucketPrefetchesWholeBatches(t *testing.T) {
+	path := rawtest.Folder(t, 300)
+	b := useBucket(t, path)
+	src := openRaw(t, "s3://lab/photos", OpenOptions{})
+	want := b.reads.Load() + int64(src.Len())
+	if err := src.Prefetch("images", 0, src.Len()); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); b.reads.Load() < want; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d of %d files were not fetched before they were read", want-b.reads.Load(), src.Len())
+		}
+	}
+	allValues(t, src)
 }
 
 // Sources on a web server and on the Hub are those of the files, and have fingerprints.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/prepare/internal/commit/upload"
@@ -18,12 +19,17 @@ type place struct {
 	fsys    *bucketfs.FS  // nil of what is on this machine
 	early   bool          // what is read stays in memory for a while, so that it can be read before it is needed
 	ahead   chan struct{} // holds a value for each record that is read before it is needed
+	waiting atomic.Int64  // records that will be
 	reading sync.WaitGroup
+	closing atomic.Bool // those that wait are not read any more
 }
 
 // mostAhead is how many records of a bucket are read at a time before they are needed: at 50 ms a request, and
 // 100 KB an image, that is 128 MB/s.
 const mostAhead = 64
+
+// mostWaiting is how many wait for that. A loader names the records of the next batch of each worker.
+const mostWaiting = 4096
 
 // openPlace mounts the bucket of a URL. Folders are listed at once.
 func openPlace(ctx context.Context, text string, warn func(string)) (*place, error) {
@@ -48,19 +54,25 @@ func (p *place) name() string {
 	return remote.Redact(p.text)
 }
 
-// fetch calls read in a goroutine of its own, unless too many of them are under way.
+// fetch calls read in a goroutine of its own, when fewer than mostAhead are under way. What would be the mostWaiting-th
+// that waits for that is left to the read that follows.
 func (p *place) fetch(read func()) {
-	select {
-	case p.ahead <- struct{}{}:
-		p.reading.Go(func() {
-			defer func() { <-p.ahead }()
-			read()
-		})
-	default:
+	if p.waiting.Add(1) > mostWaiting {
+		p.waiting.Add(-1)
+		return
 	}
+	p.reading.Go(func() {
+		p.ahead <- struct{}{}
+		p.waiting.Add(-1)
+		defer func() { <-p.ahead }()
+		if !p.closing.Load() {
+			read()
+		}
+	})
 }
 
 func (p *place) close() {
+	p.closing.Store(true)
 	p.reading.Wait()
 	p.buckets.Close()
 }

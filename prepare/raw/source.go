@@ -89,7 +89,7 @@ func (s *Source) Contiguous(field string, a, b int) bool {
 	return ds != nil && ds.Contiguous(field, a, b)
 }
 
-// Prefetch begins to fetch records of a bucket, as far as not too many are under way. Those of this machine are read
+// Prefetch begins to fetch records of a bucket, up to mostAhead at a time. Those of this machine are read
 // side by side, each when it is asked for.
 func (s *Source) Prefetch(field string, a, b int) error {
 	if ds := s.whole(); ds != nil {
@@ -126,6 +126,7 @@ func (s *Source) Close() error {
 	if !s.leases.end() {
 		return nil
 	}
+	s.place.closing.Store(true)
 	s.place.reading.Wait()
 	err := s.src.Close()
 	s.place.close()
