@@ -1,5 +1,11 @@
 package combine
 
+import (
+	"context"
+
+	"github.com/penstock/penstock/loader"
+)
+
 // KindOfRows says as what the record numbers of a View are kept.
 func KindOfRows(v *View) string {
 	switch {
@@ -13,3 +19,8 @@ func KindOfRows(v *View) string {
 
 // Translate returns the records of the Source that some places of a View are.
 func Translate(v *View, dst, places []int) []int { return v.t.rows.translate(dst, places) }
+
+// NewJoinInParts is NewJoin with at most part records of the right side in memory at a time.
+func NewJoinInParts(ctx context.Context, left, right loader.Source, j Join, part int) (*View, *Matches, error) {
+	return newJoin(ctx, left, right, j, part)
+}

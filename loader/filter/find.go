@@ -74,25 +74,45 @@ func (f *Filter) Find(ctx context.Context, src loader.Source) (*Set, error) {
 	if err != nil {
 		return nil, explain(err, f.text)
 	}
-	scan := &scan{ctx: ctx, src: s, e: e, fields: f.Fields(), words: make([]uint64, (src.Len()+63)/64)}
-	if err := scan.run(); err != nil {
+	words := make([]uint64, (src.Len()+63)/64)
+	scan := &scan{ctx: ctx, src: s, end: src.Len(), step: stepOf(s, f.Fields())}
+	err = scan.run(func(b *block, active []bool) error {
+		c, err := e.of(b, active)
+		if err == nil {
+			setBits(words[b.first/64:], c.truths, c.step(), b.n)
+		}
+		return err
+	})
+	if err != nil {
 		return nil, explain(err, f.text)
 	}
-	return NewSet(src.Len(), scan.words), nil
+	return NewSet(src.Len(), words), nil
 }
 
-// scan evaluates an expression for all records.
+// setBits sets a bit for each of n truths.
+func setBits(words []uint64, truths []bool, step, n int) {
+	for i := 0; i < n; i += 64 {
+		word := uint64(0)
+		for k := range min(64, n-i) {
+			if truths[(i+k)*step] {
+				word |= 1 << k
+			}
+		}
+		words[i/64] = word
+	}
+}
+
+// scan reads records in blocks, by several goroutines.
 type scan struct {
-	ctx    context.Context
-	src    source
-	e      expression
-	fields []string
-	words  []uint64 // one bit a record
+	ctx        context.Context
+	src        source
+	first, end int // records
+	step       int // of a block
 
 	next  atomic.Int64 // block
 	mu    sync.Mutex
 	err   error // of the first block that failed
-	first int64 // that block
+	block int64 // that one
 }
 
 const (
@@ -101,27 +121,27 @@ const (
 	remoteBlocks = 16      // that are read at a time over a network
 )
 
-// records returns how many records a block has, a multiple of 64.
-func (s *scan) records() int {
+// stepOf returns how many records a block has of which some fields are read, a multiple of 64.
+func stepOf(src source, fields []string) int {
 	size := 1
-	for _, spec := range s.src.Specs() {
-		if slices.Contains(s.fields, spec.Name) && !spec.Ragged {
+	for _, spec := range src.Specs() {
+		if slices.Contains(fields, spec.Name) && !spec.Ragged {
 			size += spec.RecordBytes()
 		}
 	}
 	return min(mostRecords, max(64, blockBytes/size/64*64))
 }
 
-func (s *scan) run() error {
-	n, step := s.src.Len(), s.records()
-	blocks := (n + step - 1) / step
+// run calls f with each block, and as many records that are active.
+func (s *scan) run(f func(b *block, active []bool) error) error {
+	blocks := (s.end - s.first + s.step - 1) / s.step
 	workers := runtime.GOMAXPROCS(0)
 	if s.src.can.Remote != nil {
 		workers = max(workers, remoteBlocks)
 	}
 	var wg sync.WaitGroup
 	for range min(workers, blocks) {
-		wg.Go(func() { s.work(step, int64(blocks)) })
+		wg.Go(func() { s.work(int64(blocks), f) })
 	}
 	wg.Wait()
 	if s.err == nil && s.src.can.Checked != nil {
@@ -130,23 +150,20 @@ func (s *scan) run() error {
 	return s.err
 }
 
-// work evaluates one block after the other.
-func (s *scan) work(step int, blocks int64) {
+// work calls f with one block after the other.
+func (s *scan) work(blocks int64, f func(b *block, active []bool) error) {
 	b := &block{ctx: s.ctx, src: s.src, fields: make(map[string]column)}
-	active := make([]bool, step)
+	active := slices.Repeat([]bool{true}, s.step)
 	for {
 		k := s.next.Add(1) - 1
 		if k >= blocks {
 			return
 		}
-		first := int(k) * step
-		b.begin(first, min(step, s.src.Len()-first))
-		for i := range active {
-			active[i] = true
-		}
+		first := s.first + int(k)*s.step
+		b.begin(first, min(s.step, s.end-first))
 		err := s.ctx.Err()
 		if err == nil {
-			err = s.guard(func() error { return s.block(b, active[:b.n]) })
+			err = s.guard(func() error { return f(b, active[:b.n]) })
 		}
 		if err != nil {
 			s.next.Store(blocks) // blocks before this one have been taken
@@ -160,28 +177,9 @@ func (s *scan) work(step int, blocks int64) {
 func (s *scan) fail(block int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil || block < s.first {
-		s.err, s.first = err, block
+	if s.err == nil || block < s.block {
+		s.err, s.block = err, block
 	}
-}
-
-// block sets the bits of the records of a block.
-func (s *scan) block(b *block, active []bool) error {
-	c, err := s.e.of(b, active)
-	if err != nil {
-		return err
-	}
-	step, words := c.step(), s.words[b.first/64:]
-	for i := 0; i < b.n; i += 64 {
-		word := uint64(0)
-		for k := range min(64, b.n-i) {
-			if c.truths[(i+k)*step] {
-				word |= 1 << k
-			}
-		}
-		words[i/64] = word
-	}
-	return nil
 }
 
 // guard calls f, and returns a fault in memory of the Source, whose file was truncated, as an error.

@@ -132,7 +132,7 @@ func (d *Dataset) open(ctx context.Context, n *Node, open openFunc) (opened, err
 	switch {
 	case n.Select != nil:
 		return d.openSelect(ctx, n, open)
-	case n.Zip != nil, n.Concat != nil, n.Window != nil:
+	case n.Zip != nil, n.Concat != nil, n.Window != nil, n.Join != nil:
 		return d.openSeveral(ctx, n, open)
 	}
 	v, err := d.openDataset(ctx, n, open)
@@ -216,6 +216,13 @@ func (d *Dataset) openSeveral(ctx context.Context, n *Node, open openFunc) (open
 		}
 		return opened{ws, windowed(ws, n.By, slices.Concat(fields...))}, nil
 	}
+	if n.Join != nil {
+		joined, _, err := combine.NewJoin(ctx, sources[0], sources[1], *n.Match)
+		if err != nil {
+			return opened{}, err
+		}
+		return opened{joined, side(joined, fields[0], fields[1])}, nil
+	}
 	if n.Zip != nil {
 		zip, err := combine.NewZip(sources...)
 		return opened{zip, slices.Concat(fields...)}, err
@@ -226,6 +233,15 @@ func (d *Dataset) openSeveral(ctx context.Context, n *Node, open openFunc) (open
 	}
 	joined, err := combine.NewConcat(sources...)
 	return opened{joined, common}, err
+}
+
+// side returns the fields of a join: all of the left side, and those of the right side that it has.
+func side(joined *combine.View, left, right []store.Field) []store.Field {
+	out := slices.Clone(left)
+	for _, spec := range joined.Specs()[len(left):] {
+		out = append(out, right[slices.IndexFunc(right, func(f store.Field) bool { return f.Name == spec.Name })])
+	}
+	return out
 }
 
 // windowed returns the fields of windows: those that they are made of, with the classes of these.

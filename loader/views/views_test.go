@@ -62,6 +62,7 @@ func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	dataset(t, filepath.Join(dir, "a"), "x", 0, 6)
 	dataset(t, filepath.Join(dir, "b"), "x", 10, 4)
+	dataset(t, filepath.Join(dir, "n6"), "x", 4, 6)
 	numbers := []byte{}
 	for _, i := range []int64{3, 1} {
 		numbers = binary.LittleEndian.AppendUint64(numbers, uint64(i))
@@ -80,6 +81,8 @@ func TestOpen(t *testing.T) {
 		{`"zip": [{"select": {"dataset": "a"}, "records": [0, 1, 2, 5]}, {"select": {"dataset": "b"}, "fields": ["x"], "rename": {"x": "z"}}]}`, "z", "[10 11 12 13]"},
 		{`"window": {"dataset": "a"}, "by": {"sizes": {"0": 3}, "stride": {"0": 2}}}`, "x", "[0 1 2 2 3 4]"},
 		{`"window": [{"dataset": "a"}, {"dataset": "n.npy"}], "by": {"sizes": {"0": 2}, "dims": {"n": ["m"]}, "outputs": [{"name": "n"}, {"name": "y", "of": "x", "lead": {"0": 3}}]}}`, "y", "[3 4 4 5]"},
+		{`"join": [{"dataset": "both.view.json"}, {"zip": [{"dataset": "a"}, {"select": {"dataset": "n6"}, "rename": {"x": "y"}}]}], "match": {"on": "x"}}`, "y", "[4 5 6 7 8 9]"},
+		{`"join": [{"dataset": "both.view.json"}, {"zip": [{"dataset": "a"}, {"select": {"dataset": "n6"}, "rename": {"x": "y"}}]}], "match": {"on": "x", "how": "left", "fill": {"y": "13"}}}`, "y", "[4 5 6 7 8 9 13 13]"},
 		{`"concat": [{"dataset": "both.view.json", "fields": ["x"]}, {"dataset": "a"}]}`, "x", "[0 1 2 3 4 5 13 10 0 1 2 3 4 5]"},
 	} {
 		path := write(t, filepath.Join(dir, fmt.Sprintf("v%d.view.json", i)), head+c.text)
@@ -135,6 +138,9 @@ func TestRefused(t *testing.T) {
 		{head + `"dataset": "a", "id": "00"}`, `and had "00" when the view was made`},
 		{head + `"dataset": "self.view.json"}`, "more than 8 views, each in the file of another"},
 		{head + `"dataset": "missing"}`, "no such file"},
+		{head + `"join": [{"dataset": "a"}, {"dataset": "a"}]}`, `a join is of a list of two views, and needs "match"`},
+		{head + `"join": [{"dataset": "a"}, {"dataset": "a"}], "match": {"on": "x"}}`, "the right side has no field but the key"},
+		{head + `"join": [{"dataset": "a"}, {"dataset": "a"}], "match": {"on": "x", "keep": "left"}}`, `unknown field "keep"`},
 		{head + `"dataset": "a", "where": "x > 1"}`, `"where" belongs to select, and not to dataset`},
 		{head + `"select": {"dataset": "a"}, "where": "y > 1"}`, "filter: column 1: there is no field \"y\"; known are x\n  y > 1\n  ^"},
 		{head + `"select": {"dataset": "a"}, "where": "x > 1", "ranges": [[0, 1]]}`, "of Records, Ranges and Set more than one is given"},

@@ -1,9 +1,15 @@
-"""Records that a program finds: those for which an expression holds."""
+"""Records that a program finds: those for which an expression holds, and those with the same key."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
+import tempfile
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,12 +18,75 @@ from ._program import commands
 from .errors import Error
 
 
+#: The folders of tables that were written for joins.
+_tables: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Which records of two datasets belong together."""
+
+    of: np.ndarray  # by record of the join: that of the right side; -1 for none
+    left: np.ndarray  # records without a match
+    right: np.ndarray
+
+
 def found(base: Any, where: str) -> np.ndarray:
     """Return the numbers of the records of a Dataset or a View for which an expression holds, in ascending order."""
-    base.check_place()
-    view = base if hasattr(base, "parts_of") else base.select()
+    view = _view(base)
     bits = _output([f"--where={where}", "--", view.path])
     return np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), count=len(base), bitorder="little"))
+
+
+def joined(left: Any, right: Any, match: Mapping[str, Any]) -> Matches:
+    """Return which records of two datasets have the same key."""
+    try:
+        text = json.dumps(match)
+    except (TypeError, ValueError) as e:
+        raise TypeError(f"join: {e}; values of fill are numbers, texts and []") from None
+    sides = [_view(side) for side in (left, right)]
+    numbers = np.frombuffer(_output([f"--join={text}", "--", *(view.path for view in sides)]), "<i8")
+    ends = 3 + np.cumsum(numbers[:3])
+    return Matches(numbers[3 : ends[0]], numbers[ends[0] : ends[1]], numbers[ends[1] : ends[2]])
+
+
+def _view(base: Any) -> Any:
+    """Return a view of a dataset as it is, which has a file for programs."""
+    base.check_place()
+    return base if hasattr(base, "parts_of") else base.select()
+
+
+def of_table(table: Any, like: Any) -> Any:
+    """Return the dataset of a path, or one that is written for a table: columns by name."""
+    from .writer import Writer
+
+    if isinstance(table, (str, os.PathLike)):
+        from .dataset import open_dataset
+
+        return open_dataset(table)
+    names = list(table.keys()) if hasattr(table, "keys") else []
+    columns = {str(name): np.asarray(table[name]) for name in names}
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) != 1:
+        raise TypeError(f"join with a {type(table).__name__}; give a dataset, its path, or a table: columns of one length by name")
+    folder = tempfile.mkdtemp(prefix="penstock-table-")
+    path = os.path.join(folder, "table")
+    with Writer(path) as w:
+        w.extend(dict(zip(columns, values)) for values in zip(*columns.values()))
+    _tables.add(path)
+    dataset = like.datasets()[0].opener(path) if hasattr(like, "parts_of") else like.opener(path)
+    weakref.finalize(dataset, _forget, path, folder)
+    return dataset
+
+
+def is_temporary(path: str) -> bool:
+    """Report whether a dataset is a table that goes with the object that has it."""
+    return path in _tables
+
+
+def _forget(path: str, folder: str) -> None:
+    _tables.discard(path)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _output(arguments: list[str]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 from .batch import Batch
 from .errors import Error
 from .field import Field, chosen
-from .found import found
+from .found import Matches, found, is_temporary, joined, of_table
 from .ragged import Ragged, RaggedRecords, present
 from .records import Derived, Piece, Places, Records
 from .windows import Windows, described, parts_of_axis, parts_of_groups
@@ -112,6 +113,32 @@ class Source:
         in the expression, if it is not one, does not fit the fields, or has no value for a record.
         """
         return _Select.where(self, where)
+
+    def join(
+        self,
+        other: Any,
+        on: str,
+        *,
+        right_on: str | None = None,
+        how: str = "inner",
+        many: bool = False,
+        fill: Mapping[str, Any] | None = None,
+    ) -> View:
+        """Return a view of the fields of two datasets side by side, of the records that have the same key, in the order of this one.
+
+        ``view.unmatched`` has the numbers of the records of both sides without a match.
+
+        Args:
+            other: A dataset or its path, or a table: a dict of columns, or a DataFrame of pandas, which is written to a temporary dataset.
+            on: The field with the key, one whole number, label or text a record, or "source_name", what records were made of. The other
+                side may have a key once.
+            right_on: The field of the other side; None means the same. A key of the same name is left out there.
+            how: "inner" leaves records without a match out; "left" keeps them, with the values of ``fill``.
+            many: Several records of this side may have the same key, as pandas' validate="m:1" lets them. Otherwise that is an error.
+            fill: With "left", a value for each field of the other side: a number for all elements, the name of a class, a text, or []
+                for a field of variable length.
+        """
+        return _Join.of_key(self, other, {"on": on, "right_on": right_on, "how": how, "many": many, "fill": fill})
 
     def zip(self, *others: Source) -> View:
         """Return a view of the fields of several datasets side by side: record i has what record i of each has.
@@ -264,8 +291,15 @@ class View(Source):
         if not is_view(path):
             raise ValueError(f"{path}: the name of a view ends with {SUFFIX}")
         folder = os.path.dirname(os.path.abspath(path))
+        kept: dict[str, str] = {}
 
         def relative(p: str) -> str:
+            if p in kept or is_temporary(p):  # a table, which is kept next to the view
+                name = kept.setdefault(p, f"{path[: -len(SUFFIX)]}.table-{len(kept)}")
+                if p != os.path.abspath(name):
+                    shutil.rmtree(name, ignore_errors=True)
+                    shutil.copytree(p, name)
+                p = name
             return p if "://" in p else os.path.relpath(os.path.abspath(p), folder)
 
         self._write(path, relative)
@@ -406,6 +440,50 @@ class _Zip(View):
 
     def _source_name(self, record: int) -> str:
         return next(filter(None, (part.source_name(record) for part in self.parts_of)), "")
+
+
+class _Join(View):
+    """Fields side by side, of the records with the same key."""
+
+    @classmethod
+    def of_key(cls, left: Source, other: Any, match: Mapping[str, Any], matches: Matches | None = None) -> View:
+        _check(left)
+        right = other if isinstance(other, Source) else of_table(other, left)
+        match = {name: value for name, value in match.items() if value}
+        found = matches or joined(left, right, match)
+        key = match.get("right_on", match["on"])
+        names = [name for name in right.fields if name != key or key != match["on"]]
+        rows = np.arange(len(left))
+        if match.get("how") != "left":
+            rows = np.delete(rows, found.left)
+        fields: dict[str, Field] = {}
+        records: dict[str, Records | RaggedRecords] = {}
+        for name, f in left.fields.items():
+            fields[name], records[name] = f, _picked(left._records[name], f, _rows(left, rows))
+        for name in names:
+            f = right.fields[name]
+            base, of = right._records[name], found.of
+            if match.get("how") == "left":
+                base, of = _joined([base, _filled(f, base.dtype, match["fill"][name])], f, np.array([len(right), len(right) + 1])), np.where(of < 0, len(right), of)
+            fields[name], records[name] = f, _picked(base, f, of)
+        view = cls([left, right], fields, records, len(found.of))
+        view._match, view._matches, view._left = match, found, rows
+        return view
+
+    _match: dict[str, Any]
+    _matches: Matches
+    _left: np.ndarray
+
+    @property
+    def unmatched(self) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the records of the left side, and of the right side, without a match."""
+        return self._matches.left, self._matches.right
+
+    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
+        return {"join": [part.to_json(path) for part in self.parts_of], "match": self._match}
+
+    def _source_name(self, record: int) -> str:
+        return self.parts_of[0].source_name(int(self._left[record]))
 
 
 class _Concat(View):
@@ -756,6 +834,47 @@ def _joined(parts: Sequence[Any], field: Field, ends: np.ndarray) -> Records | R
     return _JoinedRagged(parts, field, ends) if field.ragged else _Joined(parts, field, ends)
 
 
+def _filled(field: Field, dtype: np.dtype, value: Any) -> Records | RaggedRecords:
+    """Return a field of one record, which has a value."""
+    if field.ragged:
+        values = np.frombuffer(value.encode(), np.uint8) if isinstance(value, str) else np.empty((0, *field.shape), dtype)
+        return _OneRagged(field, values)
+    if isinstance(value, str) and value in field.classes:
+        value = field.classes.index(value)
+    return _One(field, np.full((1, *field.shape), float(value) if isinstance(value, str) else value, dtype))
+
+
+class _One(Derived):
+    """A field of one record."""
+
+    def __init__(self, field: Field, values: np.ndarray) -> None:
+        super().__init__(field, values.dtype, values.shape[1:], 1)
+        self._values = values
+
+    def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        out[...] = self._values[records]
+
+    def _range(self, start: int, stop: int) -> np.ndarray:
+        return self._values[start:stop]
+
+
+class _OneRagged(_DerivedRagged):
+    """A field of variable length of one record."""
+
+    def __init__(self, field: Field, values: np.ndarray) -> None:
+        super().__init__(field, values.dtype, 1)
+        self._values = values
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of rows of the record, as int64."""
+        return np.array([len(self._values)], np.int64)
+
+    def _of(self, records: np.ndarray) -> Ragged:
+        n = len(records)
+        return Ragged(np.concatenate([self._values] * n) if n else self._values[:0], np.arange(n + 1, dtype=np.int64) * len(self._values), self.field.content)
+
+
 def _at(rows: range | np.ndarray, records: np.ndarray) -> np.ndarray:
     return records + rows.start if isinstance(rows, range) else rows[records]
 
@@ -820,7 +939,7 @@ def _nodes(node: Any) -> Iterable[dict[str, Any]]:
     """Yield all parts of a view."""
     yield node
     windowed = node.get("window") or []
-    for inner in [node.get("select"), *(node.get("zip") or []), *(node.get("concat") or []), *(windowed if isinstance(windowed, list) else [windowed])]:
+    for inner in [node.get("select"), *(node.get("zip") or []), *(node.get("concat") or []), *(node.get("join") or []), *(windowed if isinstance(windowed, list) else [windowed])]:
         if inner is not None:
             yield from _nodes(inner)
 
@@ -833,7 +952,7 @@ def _remove(path: str) -> None:
 
 
 #: The other keys of each kind of view.
-_KEYS = {"dataset": {"id", "split", "fields"}, "select": {"records", "ranges", "where", "fields", "rename"}, "zip": set(), "concat": set(), "window": {"by"}}
+_KEYS = {"dataset": {"id", "split", "fields"}, "select": {"records", "ranges", "where", "fields", "rename"}, "zip": set(), "concat": set(), "window": {"by"}, "join": {"match"}}
 
 
 def read(path: str, fields: Sequence[str] | None, opener: Opener, depth: int = 0) -> View:
@@ -869,6 +988,8 @@ def _computed(view: View) -> Iterable[Any]:
             yield from _computed(part)
     if isinstance(view, _Select) and view._where:
         yield view._rows
+    if isinstance(view, _Join):
+        yield view._matches
 
 
 class _Reader:
@@ -911,6 +1032,10 @@ class _Reader:
             over = node["window"] if isinstance(node["window"], list) else [node["window"]]
             return Windowed.of([self._source(part, depth + 1) for part in over], node["by"])
         parts = [self._source(part, depth + 1) for part in node[kind]]
+        if kind == "join":
+            if len(parts) != 2 or not isinstance(node.get("match"), dict) or not node["match"].get("on"):
+                raise Error('a join is of a list of two views, and needs "match", an object with "on"')
+            return _Join.of_key(parts[0], parts[1], node["match"], next(self._computed) if self._computed else None)
         if not parts:
             raise Error(f"{kind} of no datasets")
         return _Zip.of(parts) if kind == "zip" else _Concat.of(parts)

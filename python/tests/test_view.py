@@ -168,6 +168,49 @@ class TestView(unittest.TestCase):
             with penstock.DataLoader(ds.select(numbers[1:]), **options) as loader, self.assertRaisesRegex(penstock.Error, "dataset"):
                 loader.load_state_dict(state)
 
+    def test_joins(self):
+        """A join has the values of both sides, resumes, and is a file."""
+        ds, m = self.bases[2]
+        keys, order = np.arange(len(m)), np.random.default_rng(3).permutation(len(m))[:25]
+        left = ds.zip(self.column("k", keys))
+        table = {"k": order, "z": order * 3, "note": [f"n{i}" for i in order]}
+        for how, fill in (("inner", None), ("left", {"z": -1, "note": "none"})):
+            view = left.join(table, on="k", how=how, fill=fill)
+            kept = [i for i in keys if how == "left" or i in order]
+            want = {
+                "y": [m.records["y"][i] for i in kept],
+                "z": [i * 3 if i in order else -1 for i in kept],
+                "note": [f"n{i}" if i in order else "none" for i in kept],
+            }
+            path = os.path.join(self.folder.name, f"{how}.view.json")
+            view.save(path)
+            with penstock.open(path) as again:
+                for v in (view, again, pickle.loads(pickle.dumps(view))):
+                    self.assertEqual(v["y"].numpy().tolist(), want["y"])
+                    self.assertEqual(v["z"].numpy().tolist(), want["z"])
+                    self.assertEqual(list(v["note"][:]), want["note"])
+                    self.assertEqual(v[3]["note"], want["note"][3])
+                    self.assertEqual(sorted(set(keys) - set(order)), v.unmatched[0].tolist())
+            for rank in range(2):
+                options = {"batch_size": 4, "shuffle": True, "rank": rank, "world_size": 2, "output": "numpy"}
+                with penstock.DataLoader(path, **options) as loader, penstock.DataLoader(view, **options) as other:
+                    batches = iter(loader)
+                    next(batches)
+                    other.load_state_dict(loader.state_dict())
+                    for batch, same in zip(batches, other):
+                        self.assertEqual(batch["z"].tolist(), [want["z"][i] for i in batch.indices])
+                        self.assertEqual(same["z"].tolist(), batch["z"].tolist())
+        with self.assertRaisesRegex(penstock.Error, "records 0 and 1 of the right side have the same k, 2"):
+            left.join({"k": [2, 2], "z": [1, 2]}, on="k")
+        with self.assertRaisesRegex(TypeError, "join with a list"):
+            left.join([1, 2], on="k")
+
+    def column(self, name, values):
+        path = os.path.join(self.folder.name, name)
+        with penstock.Writer(path) as w:
+            w.extend({name: v} for v in values)
+        return penstock.open(path)
+
     def test_filters_are_refused(self):
         ds, _ = self.bases[0]
         for where, message in (

@@ -30,8 +30,8 @@ const examples = `  feed out/flat --socket /run/user/1000/feed
 type command struct {
 	datasets       []string
 	socket         string
-	where          string
-	finds          bool // --where is given
+	where, join    string
+	finds          bool // --where or --join is given
 	client         inherited
 	workers        int
 	quiet, version bool
@@ -44,7 +44,7 @@ func Command() *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: "feed [flags] DATASET...", Short: "Hand batches to a training process", Long: long, Example: examples,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
-			c.finds = cmd.Flags().Changed("where")
+			c.finds = cmd.Flags().Changed("where") || c.join != ""
 			return c.check(args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,7 +53,10 @@ func Command() *cobra.Command {
 					runtime.GOARCH)
 				return err
 			}
-			if c.finds {
+			switch {
+			case c.join != "":
+				return matches(cmd.Context(), &c.cache, c.datasets, c.join, cmd.OutOrStdout())
+			case c.finds:
 				return find(cmd.Context(), &c.cache, c.datasets[0], c.where, cmd.OutOrStdout())
 			}
 			return c.run(cmd.Context(), cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet))
@@ -66,6 +69,8 @@ func Command() *cobra.Command {
 		"with --fd: the client's open files, `NAME=N,...` of memory and arrays")
 	f.IntSliceVar(&c.client.functions, "functions", nil, "with --fd: descriptors `M,N...` for the client's functions")
 	f.StringVar(&c.where, "where", "", "write one bit a record to stdout: whether `EXPRESSION` holds, and exit")
+	f.StringVar(&c.join, "join", "",
+		"write which records of two DATASETs have the same key to stdout, by `JSON` such as {\"on\": \"id\"}, and exit")
 	f.IntVar(&c.workers, "workers", 0,
 		"`N` workers for clients that do not choose (default what makes their loops fastest)")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")
@@ -84,10 +89,7 @@ func (c *command) check(args []string) error {
 		problems = append(problems, "it takes a DATASET, and there is none")
 	}
 	if c.finds {
-		if c.socket != "" || c.client.fd >= 0 || len(args) > 1 {
-			problems = append(problems,
-				"--where is for one DATASET, without --socket and --fd; make a view of several, and name it")
-		}
+		problems = append(problems, c.checkFind(args)...)
 	} else if (c.socket == "") == (c.client.fd < 0) {
 		problems = append(problems, "--socket or --fd is required; in Python, penstock.DataLoader starts feed by itself")
 	}
@@ -97,6 +99,19 @@ func (c *command) check(args []string) error {
 		problems = append(problems, fmt.Sprintf("--workers %d: must not be negative", c.workers))
 	}
 	return cli.Usage(problems...)
+}
+
+// checkFind returns the problems of --where and --join.
+func (c *command) checkFind(args []string) (problems []string) {
+	switch {
+	case c.socket != "" || c.client.fd >= 0:
+		problems = append(problems, "--where and --join serve nobody: leave --socket and --fd out")
+	case c.join != "" && (len(args) != 2 || c.where != ""):
+		problems = append(problems, "--join is for two DATASETs, without --where")
+	case c.join == "" && len(args) > 1:
+		problems = append(problems, "--where is for one DATASET; make a view of several, and name it")
+	}
+	return problems
 }
 
 func (c *command) run(ctx context.Context, p *cli.Progress) error {

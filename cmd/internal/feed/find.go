@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/loader/combine"
 	expression "github.com/penstock/penstock/loader/filter"
 )
 
@@ -35,4 +39,48 @@ func find(ctx context.Context, cache *datasetarg.Cache, path, text string, w io.
 		}
 	}
 	return out.Flush()
+}
+
+// matches writes which records of two datasets belong together, as numbers of 64 bits: how many follow of each kind,
+// and these, the matches of the view's records, and the records of each side without one.
+func matches(ctx context.Context, cache *datasetarg.Cache, paths []string, text string, w io.Writer) (err error) {
+	var j combine.Join
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&j); err != nil {
+		return fmt.Errorf("--join: %w", err)
+	}
+	left, err := cache.Any(ctx, paths[0], datasetarg.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, left.Close()) }()
+	right, err := cache.Any(ctx, paths[1], datasetarg.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, right.Close()) }()
+	_, found, err := combine.NewJoin(ctx, left.Source, right.Source, j)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 1<<16)
+	for _, list := range [][]int{found.Of, found.Left, found.Right} {
+		if err := writeNumbers(out, len(list)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(writeNumbers(out, found.Of...), writeNumbers(out, found.Left...), writeNumbers(out, found.Right...),
+		out.Flush())
+}
+
+func writeNumbers(w io.Writer, numbers ...int) error {
+	var b [8]byte
+	for _, n := range numbers {
+		binary.LittleEndian.PutUint64(b[:], uint64(n))
+		if _, err := w.Write(b[:]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/cmd/internal/inspect/diff"
 	"github.com/penstock/penstock/cmd/internal/inspect/filter"
+	"github.com/penstock/penstock/cmd/internal/inspect/join"
 	"github.com/penstock/penstock/cmd/internal/inspect/layout"
 	"github.com/penstock/penstock/cmd/internal/inspect/overlap"
 	"github.com/penstock/penstock/cmd/internal/inspect/preview"
@@ -109,7 +110,7 @@ func Command() *cobra.Command {
 	}
 	cmd.PersistentPostRun = func(*cobra.Command, []string) { cache.Close() }
 	cmd.AddCommand(show.Command(), verify.Command(), layout.Command(), preview.Command(), diff.Command(), stats.Command(),
-		report.Command(), view.Command(), filter.Command(), overlap.Command())
+		report.Command(), view.Command(), filter.Command(), join.Command(), overlap.Command())
 	return cmd
 }
 

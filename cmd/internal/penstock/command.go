@@ -54,7 +54,7 @@ func compare() *cobra.Command {
 var (
 	examplesOf = regexp.MustCompile(`(^|[\s(])((?:preprocess|inspect|loadbench|feed) )`)
 	namesOf    = regexp.MustCompile(
-		`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|status|normalize|cache|show|stats|preview|report|verify|diff|filter|layout|view)\b))`)
+		`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|status|normalize|cache|show|stats|preview|report|verify|diff|filter|join|layout|view)\b))`)
 )
 
 // prefix makes the help of a program that of a subcommand: "name ..." becomes "penstock name ...", also in a pipe.

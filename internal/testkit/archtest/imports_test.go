@@ -210,6 +210,7 @@ var layers = [][]place{
 		{"cmd/internal/inspect/diff", "whether two datasets are the same"},
 		{"cmd/internal/inspect/filter", "records of a dataset or a view for which an expression holds"},
 		{"cmd/internal/inspect/overlap", "the elements that windows of views have in common"},
+		{"cmd/internal/inspect/join", "records of two datasets or views with the same key"},
 		{"cmd/internal/inspect/layout", "where each part is in a dataset's files"},
 		{"cmd/internal/inspect/verify", "whether the bytes are those that were written"},
 		{"cmd/internal/inspect/view", "an HDF5 file over the .npy files of a dataset"},

@@ -3,19 +3,17 @@ package filter
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
-	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/filter"
 	"github.com/penstock/penstock/loader/views"
 )
@@ -74,12 +72,12 @@ type Result struct {
 }
 
 func (f *flags) run(cmd *cobra.Command, args []string) error {
-	r, id, err := find(cmd.Context(), args[0], args[1])
+	r, node, err := find(cmd.Context(), args[0], args[1])
 	if err != nil {
 		return err
 	}
 	if r.View = f.output; r.View != "" {
-		if err := r.write(id); err != nil {
+		if err := dataset.WriteView(r.View, &views.Node{Select: node, Where: r.Where}); err != nil {
 			return err
 		}
 	}
@@ -89,47 +87,24 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	return cli.Print(cmd.OutOrStdout(), f.json, r, r.Render)
 }
 
-// find opens a dataset, whose identity it returns, too, and finds the records.
-func find(ctx context.Context, path, where string) (r *Result, id string, err error) {
+// find opens a dataset, which it returns as the part of a view, too, and finds the records.
+func find(ctx context.Context, path, where string) (r *Result, node *views.Node, err error) {
 	where = strings.TrimSpace(where)
 	parsed, err := filter.Parse(where)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	ds, err := views.Open(ctx, path, views.Options{})
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, ds.Close()) }()
 	set, err := parsed.Find(ctx, ds.Source)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	if has, ok := ds.Source.(loader.Identifier); ok && !views.Is(path) {
-		id = has.ID()
-	}
-	return &Result{Dataset: path, Where: where, Found: set.Count(), Records: set.Len(), set: set}, id, nil
-}
-
-// write writes the view, with the path of the dataset relative to its folder.
-func (r *Result) write(id string) error {
-	to, err := filepath.Abs(filepath.Dir(r.View))
-	if err != nil {
-		return err
-	}
-	from, err := filepath.Abs(r.Dataset)
-	if err != nil {
-		return err
-	}
-	if from, err = filepath.Rel(to, from); err != nil {
-		return err
-	}
-	return cli.WriteFile(r.View, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		return e.Encode(&views.Node{Penstock: "view", Version: 1,
-			Select: &views.Node{Dataset: filepath.ToSlash(from), ID: id}, Where: r.Where})
-	})
+	r = &Result{Dataset: path, Where: where, Found: set.Count(), Records: set.Len(), set: set}
+	return r, dataset.Node(path, ds), nil
 }
 
 // mostShown is how many numbers are printed for people.

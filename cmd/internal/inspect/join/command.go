@@ -1,0 +1,166 @@
+// Package join finds the records of two datasets that have the same key.
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/views"
+)
+
+const long = `Find the records of two datasets that have the same key, list those without a match, or write a
+view of the fields of both side by side, in the order of LEFT. RIGHT may have a key once. A key is
+a whole number, a label or a text; "source_name" is what records were made of.`
+
+const examples = `  inspect join out/flat scores --on labels --many
+  inspect join out/flat scores --on labels --many --json | jq .left_unmatched
+  inspect join out/flat scores --on labels --many --how left --fill score=0 -o scored.view.json`
+
+// flags is the command line.
+type flags struct {
+	combine.Join
+	how    string
+	fill   map[string]string
+	output string
+	json   bool
+}
+
+// Command returns the subcommand.
+func Command() *cobra.Command {
+	var f flags
+	cmd := cli.Command(&cobra.Command{
+		Use: "join [flags] LEFT RIGHT", Short: "Match the records of two datasets", Long: long, Example: examples,
+		PreRunE: func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
+		RunE:    f.run,
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&f.On, "on", "", "match by this `FIELD`")
+	flags.StringVar(&f.RightOn, "right-on", "", "`FIELD` of RIGHT (default that of --on)")
+	flags.StringVar(&f.how, "how", "inner", "records of LEFT without a match: inner leaves them out, left keeps them")
+	flags.BoolVar(&f.Many, "many", false, "let several records of LEFT have the same key")
+	flags.StringToStringVar(&f.fill, "fill", nil,
+		"with --how left: `FIELD=VALUE,...` of RIGHT for records without a match; nothing for no rows")
+	flags.StringVarP(&f.output, "output", "o", "", "write a view of both to `FILE`.view.json")
+	cli.JSONFlag(cmd, &f.json)
+	return cmd
+}
+
+func (f *flags) problems(args []string) (list []string) {
+	if len(args) != 2 || args[0] == "" || args[1] == "" {
+		list = append(list, fmt.Sprintf("needs two arguments, LEFT and RIGHT, not %d", len(args)))
+	}
+	if f.On == "" {
+		list = append(list, "--on FIELD is required")
+	}
+	if f.output != "" && !views.Is(f.output) {
+		list = append(list, fmt.Sprintf("-o %s: the name of a view ends with %s", f.output, views.Suffix))
+	}
+	if f.How = combine.JoinKind(f.how); f.fill != nil {
+		f.Fill = make(map[string]any)
+	}
+	for name, text := range f.fill {
+		f.Fill[name] = value(text)
+	}
+	return list
+}
+
+// value returns a number, an empty list for no text, or the text.
+func value(text string) any {
+	if text == "" {
+		return []any{}
+	}
+	if x, err := strconv.ParseFloat(text, 64); err == nil && x == x {
+		return x
+	}
+	return text
+}
+
+// Result is what was matched.
+type Result struct {
+	Records        int    `json:"records"` // of the view
+	Matched        int    `json:"matched"`
+	LeftRecords    int    `json:"left_records"`
+	RightRecords   int    `json:"right_records"`
+	LeftUnmatched  []int  `json:"left_unmatched"`
+	RightUnmatched []int  `json:"right_unmatched"`
+	View           string `json:"view,omitempty"`
+}
+
+func (f *flags) run(cmd *cobra.Command, args []string) error {
+	r, node, err := f.match(cmd.Context(), args)
+	if err != nil {
+		return err
+	}
+	if r.View = f.output; r.View != "" {
+		if err := dataset.WriteView(r.View, node); err != nil {
+			return err
+		}
+	}
+	return cli.Print(cmd.OutOrStdout(), f.json, r, r.Render)
+}
+
+// match opens both sides and joins them.
+func (f *flags) match(ctx context.Context, args []string) (r *Result, node *views.Node, err error) {
+	node = &views.Node{Match: &f.Join}
+	var sides [2]*views.Dataset
+	for i, path := range args {
+		if sides[i], err = views.Open(ctx, path, views.Options{}); err != nil {
+			return nil, nil, err
+		}
+		side := sides[i]
+		defer func() { err = errors.Join(err, side.Close()) }()
+		node.Join = append(node.Join, dataset.Node(path, side))
+	}
+	v, found, err := combine.NewJoin(ctx, sides[0].Source, sides[1].Source, f.Join)
+	if err != nil {
+		return nil, nil, err
+	}
+	r = &Result{Records: v.Len(), LeftRecords: sides[0].Source.Len(), RightRecords: sides[1].Source.Len(),
+		LeftUnmatched: append([]int{}, found.Left...), RightUnmatched: append([]int{}, found.Right...)}
+	r.Matched = r.LeftRecords - len(found.Left)
+	return r, node, nil
+}
+
+// Render prints the result for people.
+func (r *Result) Render(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of %s have a match\n", units.Count(int64(r.Matched)),
+		units.Counted(int64(r.LeftRecords), "record"))
+	r.side(&b, "left", r.LeftUnmatched)
+	r.side(&b, "right", r.RightUnmatched)
+	if r.View != "" {
+		fmt.Fprintf(&b, "view of %s: %s\n", units.Counted(int64(r.Records), "record"), shell.Line(r.View))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// mostShown is how many numbers are printed for people.
+const mostShown = 10
+
+func (r *Result) side(b *strings.Builder, name string, records []int) {
+	if len(records) == 0 {
+		return
+	}
+	more := ""
+	if len(records) > mostShown {
+		more = ", ..."
+	}
+	list := make([]string, min(len(records), mostShown))
+	for i := range list {
+		list[i] = strconv.Itoa(records[i])
+	}
+	fmt.Fprintf(b, "%s without a match, %s: %s%s\n", name, units.Counted(int64(len(records)), "record"),
+		strings.Join(list, ", "), more)
+}

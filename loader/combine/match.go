@@ -1,0 +1,273 @@
+package combine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"github.com/penstock/penstock/internal/permute"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/filter"
+)
+
+// keyed is a Source with the key by which its records are matched.
+type keyed struct {
+	member
+	field string
+	key   filter.Key
+}
+
+// matchPart is how many records of the right side are in memory at a time, with 12 bytes each. The left side is read
+// once for each part.
+const matchPart = 1 << 26
+
+// none is the match of a record that has none.
+const none = 1<<32 - 1
+
+// match finds for each record of the left side the one of the right side that has the same key.
+type match struct {
+	ctx         context.Context
+	left, right keyed
+	many        bool // records of the left side may have the same match
+	part        int
+
+	of     []uint32        // by record of the left side: the one of the right side, or none
+	taken  []atomic.Uint64 // one bit a record of the right side: whether it is the match of one
+	seed   maphash.Seed
+	hashes []uint64        // of a part of the right side
+	slots  []atomic.Uint32 // a hash table: 1 + the place in hashes
+
+	mu    sync.Mutex
+	twice [2]int // two records with one key: the first such pair
+	side  *keyed // that they are of
+}
+
+// errHash is that two keys have the same hash, which 64 bits at random will hardly ever be.
+var errHash = errors.New("two keys have one hash")
+
+// find sets of.
+func (m *match) find() error {
+	n := m.right.Len()
+	if n >= none || m.left.Len() >= none {
+		return fmt.Errorf("a join is of fewer than %d records a side", uint32(none))
+	}
+	m.of, m.taken = make([]uint32, m.left.Len()), make([]atomic.Uint64, (n+63)/64)
+	for i := range m.of {
+		m.of[i] = none
+	}
+	m.seed = maphash.MakeSeed()
+	for first := 0; first < n; first += m.part {
+		if err := m.matchPart(first, min(first+m.part, n)); err != nil {
+			return err
+		}
+	}
+	return m.verify()
+}
+
+// matchPart matches records [first, end) of the right side.
+func (m *match) matchPart(first, end int) error {
+	size := 1 << bits.Len(uint(end-first)*3/2)
+	m.hashes, m.slots = make([]uint64, end-first), make([]atomic.Uint32, size)
+	err := m.right.key.Each(m.ctx, first, end, func(v *filter.Values) error {
+		for i := range v.N {
+			place := v.First + i - first
+			h := m.hash(v, i, m.right.key)
+			m.hashes[place] = h
+			if other := m.insert(h, uint32(place)); other >= 0 {
+				m.found(&m.right, first+other, v.First+i)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if m.side != nil {
+		return m.duplicate()
+	}
+	err = m.left.key.Each(m.ctx, 0, m.left.Len(), func(v *filter.Values) error {
+		for i := range v.N {
+			if place := m.lookup(m.hash(v, i, m.left.key)); place >= 0 {
+				m.take(v.First+i, first+place)
+			}
+		}
+		return nil
+	})
+	if err == nil && m.side != nil {
+		err = m.duplicate()
+	}
+	return err
+}
+
+// take makes a record of the right side the match of one of the left side.
+func (m *match) take(left, right int) {
+	if before := m.of[left]; before != none {
+		m.found(&m.right, int(before), right)
+		return
+	}
+	m.of[left] = uint32(right)
+	bit := uint64(1) << (right % 64)
+	if before := m.taken[right/64].Or(bit); before&bit != 0 && !m.many {
+		m.found(&m.left, left, left)
+	}
+}
+
+// hash returns the hash of a key. Equal whole numbers of any type have the same one, and others another one.
+func (m *match) hash(v *filter.Values, i int, key filter.Key) uint64 {
+	if key.Text {
+		return maphash.Bytes(m.seed, v.Text(i))
+	}
+	x := v.Integers[i]
+	if x < 0 && key.Unsigned() != m.left.key.Unsigned() { // a number that the other type does not have
+		var b [9]byte
+		binary.NativeEndian.PutUint64(b[:], uint64(x))
+		if key.Unsigned() {
+			b[8] = 1
+		}
+		return maphash.Bytes(m.seed, b[:])
+	}
+	return permute.Mix64(uint64(x))
+}
+
+// insert puts a place into the hash table, or returns that of another one with the same hash; -1 if there is none.
+func (m *match) insert(h uint64, place uint32) int {
+	mask := uint64(len(m.slots) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		if m.slots[i].CompareAndSwap(0, place+1) {
+			return -1
+		}
+		if other := m.slots[i].Load() - 1; m.hashes[other] == h {
+			return int(other)
+		}
+	}
+}
+
+// lookup returns the place of a hash; -1 if it is not there.
+func (m *match) lookup(h uint64) int {
+	mask := uint64(len(m.slots) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		place := m.slots[i].Load()
+		if place == 0 {
+			return -1
+		}
+		if m.hashes[place-1] == h {
+			return int(place - 1)
+		}
+	}
+}
+
+// found keeps two records of a side with the same key: the pair that comes first, so that it is the same in each run.
+func (m *match) found(side *keyed, a, b int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a, b = min(a, b), max(a, b)
+	if m.side == nil || b < m.twice[1] || b == m.twice[1] && a < m.twice[0] {
+		m.side, m.twice = side, [2]int{a, b}
+	}
+}
+
+// duplicate returns the error of two records with the same key.
+func (m *match) duplicate() error {
+	a, b := m.twice[0], m.twice[1]
+	if m.side == &m.left {
+		a, b = m.sameMatch()
+	}
+	text, same, err := m.side.compare(m.ctx, a, b)
+	switch {
+	case err != nil:
+		return err
+	case !same:
+		return errHash
+	case m.side == &m.left:
+		return fmt.Errorf("records %d and %d of the left side have the same %s, %s; let many be true, or leave one of them "+
+			"out", a, b, m.side.field, text)
+	}
+	return fmt.Errorf("records %d and %d of the right side have the same %s, %s; leave one of them out", a, b,
+		m.side.field, text)
+}
+
+// sameMatch returns the first two records of the left side that have the same match.
+func (m *match) sameMatch() (a, b int) {
+	first := make(map[uint32]int)
+	for i, k := range m.of {
+		if before, ok := first[k]; ok {
+			return before, i
+		}
+		if k != none {
+			first[k] = i
+		}
+	}
+	panic("combine: join: no two records have the same match")
+}
+
+// compare reports whether two records have the same key, and returns the text of the first one.
+func (k *keyed) compare(ctx context.Context, a, b int) (text string, same bool, err error) {
+	var texts [2]string
+	for i, record := range []int{a, b} {
+		err := k.key.Each(ctx, record, record+1, func(v *filter.Values) error {
+			switch {
+			case k.key.Text:
+				texts[i] = fmt.Sprintf("%q", v.Text(0))
+			case k.key.Unsigned():
+				texts[i] = fmt.Sprint(uint64(v.Integers[0]))
+			default:
+				texts[i] = fmt.Sprint(v.Integers[0])
+			}
+			return nil
+		})
+		if err != nil {
+			return "", false, err
+		}
+	}
+	return texts[0], texts[0] == texts[1], nil
+}
+
+// verify compares the texts of the keys that were matched by their hashes; hashes of whole numbers are theirs alone.
+func (m *match) verify() error {
+	if !m.left.key.Text {
+		return nil
+	}
+	var left, right []int
+	for i, k := range m.of {
+		if k != none {
+			left, right = append(left, i), append(right, int(k))
+		}
+	}
+	sides := [2]filter.Key{}
+	for i, s := range []struct {
+		of      keyed
+		records []int
+	}{{m.left, left}, {m.right, right}} {
+		v, err := newSelect(s.of.Source, Select{Records: s.records})
+		if err != nil {
+			return err
+		}
+		if sides[i], err = textKey(m.ctx, v, s.of.field); err != nil {
+			return err
+		}
+	}
+	return sides[0].Each(m.ctx, 0, len(left), func(v *filter.Values) error {
+		return sides[1].Each(m.ctx, v.First, v.First+v.N, func(w *filter.Values) error {
+			for i := range w.N {
+				if string(v.Text(w.First-v.First+i)) != string(w.Text(i)) {
+					return errHash
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// textKey returns the key of a field as texts.
+func textKey(ctx context.Context, src loader.Source, field string) (filter.Key, error) {
+	k, err := filter.KeyOf(ctx, src, field)
+	if err == nil && !k.Text {
+		return k.Named()
+	}
+	return k, err
+}
