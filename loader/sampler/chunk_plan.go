@@ -41,8 +41,8 @@ func (p ChunkPlan) String() string {
 	if p.Lanes == 0 {
 		return fmt.Sprintf("all chunks, %s, stay in memory: each is decoded once", units.Bytes(p.All))
 	}
-	return fmt.Sprintf("%d lanes, %s of decoded chunks: each chunk is decoded %.2f times an epoch, and %.1f times by "+
-		"Shuffle", p.Lanes, units.Bytes(p.Bytes), p.Decodes, p.Shuffle)
+	return fmt.Sprintf("%s, %s of decoded chunks: each chunk is decoded %.2f times an epoch, and %.1f times by "+
+		"Shuffle", units.Counted(int64(p.Lanes), "lane"), units.Bytes(p.Bytes), p.Decodes, p.Shuffle)
 }
 
 // chunkPlanner finds a ChunkPlan.

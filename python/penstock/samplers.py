@@ -110,7 +110,8 @@ class ChunkShuffle(Sampler):
     ranks: int | None = None
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        numbers = {name: count(name, value, 1) for name, value in (("lanes", self.lanes), ("run", self.run), ("ranks", self.ranks)) if value is not None}
+        given = (("lanes", self.lanes), ("run", self.run), ("ranks", self.ranks))
+        numbers = {name: count(name, value, 1) for name, value in given if value is not None}
         return {"kind": "chunk_shuffle", "memory": size("memory", self.memory), **numbers}
 
 

@@ -25,7 +25,16 @@ def write_zarr(path, name, values, chunks, shape=None):
     os.makedirs(os.path.join(path, name))
     with open(os.path.join(path, ".zgroup"), "w") as f:
         json.dump({"zarr_format": 2}, f)
-    meta = {"zarr_format": 2, "shape": shape, "chunks": chunks, "dtype": "<f4", "compressor": {"id": "zlib", "level": 1}, "fill_value": 0, "order": "C", "filters": None}
+    meta = {
+        "zarr_format": 2,
+        "shape": shape,
+        "chunks": chunks,
+        "dtype": "<f4",
+        "compressor": {"id": "zlib", "level": 1},
+        "fill_value": 0,
+        "order": "C",
+        "filters": None,
+    }
     with open(os.path.join(path, name, ".zarray"), "w") as f:
         json.dump(meta, f)
     if values is None:
