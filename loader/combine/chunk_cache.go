@@ -3,15 +3,15 @@ package combine
 import (
 	"container/list"
 	"sync"
-)
 
-// defaultCache is how many bytes of chunks are kept unless another limit is set.
-const defaultCache = 256 << 20
+	"github.com/penstock/penstock/loader"
+)
 
 // chunkCache keeps the chunks that were used last, up to a limit, and those in use.
 type chunkCache struct {
 	mu      sync.Mutex
-	limit   int64 // 0 means defaultCache
+	limit   int64 // 0 means loader.DefaultChunkCache
+	planned int64 // of an order of chunks, in place of limit; 0 if there is none
 	used    int64
 	entries map[chunkKey]*chunkEntry
 	order   list.List // of *chunkEntry, those used last in front
@@ -77,6 +77,14 @@ func (c *chunkCache) get(key chunkKey, size int, read func(dst []byte) error) (*
 	return e, nil
 }
 
+// plan sets the limit of an order of chunks, 0 to end that.
+func (c *chunkCache) plan(bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.planned = bytes
+	c.evictLocked()
+}
+
 // touch puts chunks in front of all others, those that are there.
 func (c *chunkCache) touch(keys []chunkKey) {
 	c.mu.Lock()
@@ -120,8 +128,11 @@ func (c *chunkCache) release(e *chunkEntry) {
 // limit.
 func (c *chunkCache) evictLocked() {
 	limit := c.limit
-	if limit == 0 {
-		limit = defaultCache
+	switch {
+	case c.planned > 0:
+		limit = c.planned
+	case limit == 0:
+		limit = loader.DefaultChunkCache
 	}
 	for at := c.order.Back(); at != nil && c.used > limit; {
 		e := at.Value.(*chunkEntry)

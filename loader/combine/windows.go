@@ -182,10 +182,11 @@ func (w *Windows) Chunks(fields []string, records []int) (sampler.Chunks, error)
 func (w *Windows) KeepChunks(order *sampler.ChunkShuffle) {
 	if order == nil {
 		w.c.retention.Store(nil)
+		w.c.cache.plan(0)
 		return
 	}
 	w.c.retention.Store(newChunkRetention(&w.c, order))
-	w.SetCache(order.Plan().Memory)
+	w.c.cache.plan(order.Plan().Memory)
 }
 
 // Decoded returns how many bytes of chunks were decoded so far, or of records that were read one by one: divided by

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/cputime"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/cuda"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // errEnough ends a run that has all of its batches.
@@ -101,6 +102,10 @@ func (m *meter) end() int {
 func (m *meter) withLoader(ctx context.Context, use func(*loader.Loader) error) error {
 	m.from = time.Now()
 	m.asked = m.from
+	if chunked, ok := m.s.src.(loader.ChunkSource); ok {
+		order, _ := m.s.opts.Sampler.(*sampler.ChunkShuffle)
+		chunked.KeepChunks(order)
+	}
 	ld, err := loader.New(m.s.src, m.s.opts)
 	if err != nil {
 		return &setupError{err}

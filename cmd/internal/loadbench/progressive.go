@@ -137,6 +137,11 @@ func (p *progress) precomputed() []*setup {
 		views.name, views.note = "+ zero-copy", "batches are views of the mapping, shuffled as runs of a batch"
 		rows = rows[1:]
 	}
+	if order := p.s.byChunks(p.o.Batch); order != nil {
+		chunks := &setup{name: chunkShuffle, note: order.Plan().String(), opts: p.o.loader(p.o.Workers)}
+		chunks.opts.Sampler = order
+		rows = append(rows, chunks)
+	}
 	if _, err := cuda.Count(); err == nil { // where there is none, the line of deviceRow says so
 		rows = append(rows,
 			&setup{name: storedDeviceRow,

@@ -62,7 +62,9 @@ type Result struct {
 	CPU        time.Duration   `json:"cpu_ns"` // of the process, in all threads; 0 if not known
 	Copied     int64           `json:"copied_bytes"`
 	Ring       int             `json:"ring_bytes"`
-	Pinned     int             `json:"pinned_bytes"` // of the ring
+	Pinned     int             `json:"pinned_bytes"`            // of the ring
+	Decoded    int64           `json:"decoded_bytes,omitempty"` // of chunks that windows are cut out of
+	Read       int64           `json:"read_bytes,omitempty"`    // of the source
 	Wait       Waits           `json:"wait"`
 	Waits      []time.Duration `json:"waits_ns,omitempty"`
 	Busy       Busy            `json:"busy"`
@@ -142,6 +144,8 @@ func (r *Result) takeStats(st loader.Stats) {
 	r.Copied += st.CopiedBytes
 	r.Ring = max(r.Ring, st.RingBytes)
 	r.Pinned = max(r.Pinned, st.Pinned)
+	r.Decoded += st.Decoded
+	r.Read += st.ReadBytes
 	r.Busy.Read += st.Read
 	r.Busy.Transform += st.Transform
 	r.Busy.Collate += st.Collate

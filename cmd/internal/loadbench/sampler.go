@@ -3,6 +3,7 @@ package loadbench
 import (
 	"fmt"
 
+	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 )
 
@@ -27,11 +28,33 @@ type cappedSequence struct {
 
 func (s cappedSequence) Len() int { return min(s.most, s.Sequence.Len()) }
 
+// chunkShuffle is the name of the order that decodes chunks once.
+const chunkShuffle = "chunk shuffle"
+
+// byChunks returns the order by the chunks of windows, nil if the source has none.
+func (s *subject) byChunks(batch int) *sampler.ChunkShuffle {
+	src, ok := s.stored.(loader.ChunkSource)
+	if !ok {
+		return nil
+	}
+	chunks, err := src.Chunks(nil, nil)
+	if err != nil {
+		return nil
+	}
+	order, err := sampler.NewChunkShuffle(chunks, sampler.ChunkOptions{Batch: batch})
+	if err != nil {
+		return nil
+	}
+	return order
+}
+
 // samplerName returns how tables name a sampler.
 func samplerName(o sampler.Sampler) string {
 	switch o := o.(type) {
 	case sampler.Shuffle:
 		return "shuffle"
+	case *sampler.ChunkShuffle:
+		return chunkShuffle
 	case interface{ ID() string }:
 		return o.ID()
 	}

@@ -44,12 +44,17 @@ func (r *Result) block() (size int, ok bool) {
 
 func (r *Result) goCode() string {
 	var b strings.Builder
+	if r.Sampler == chunkShuffle {
+		fmt.Fprintf(&b, "order, err := loader.NewChunkShuffle(src, sampler.ChunkOptions{Batch: %d}); ", r.Batch)
+	}
 	fmt.Fprintf(&b, "loader.Options{BatchSize: %d, Sampler: ", r.Batch)
 	switch size, block := r.block(); {
 	case block:
 		fmt.Fprintf(&b, "sampler.Block{Size: %d}", size)
 	case r.Sampler == "sequential":
 		b.WriteString("sampler.Sequential{}")
+	case r.Sampler == chunkShuffle:
+		b.WriteString("order")
 	default:
 		b.WriteString("sampler.Shuffle{}")
 	}
@@ -66,6 +71,8 @@ func (r *Result) pythonCode(path string) string {
 		order = fmt.Sprintf("sampler=penstock.samplers.Block(%d)", size)
 	case r.Sampler == "sequential":
 		order = "shuffle=False"
+	case r.Sampler == chunkShuffle:
+		order = "sampler=penstock.samplers.ChunkShuffle()"
 	}
 	text := fmt.Sprintf("penstock.DataLoader(%q, %d, %s", path, r.Batch, order)
 	if r.Workers > 0 {

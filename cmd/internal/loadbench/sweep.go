@@ -67,11 +67,16 @@ func (p *progress) depths() (rows []*setup) {
 
 // samplers varies the order in which stored records come.
 func (p *progress) samplers() (rows []*setup) {
-	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Block{Size: 4 * p.o.Batch},
-		sampler.Block{Size: p.o.Batch}, sampler.Block{Size: 8}, sampler.Shuffle{}} {
+	orders := []sampler.Sampler{sampler.Sequential{}, sampler.Block{Size: 4 * p.o.Batch},
+		sampler.Block{Size: p.o.Batch}, sampler.Block{Size: 8}, sampler.Shuffle{}}
+	if order := p.s.byChunks(p.o.Batch); order != nil {
+		orders = append(orders, order)
+	}
+	for _, order := range orders {
 		s := p.one(samplerName(order), p.o.Workers)
 		s.opts.Transforms, s.opts.Sampler, s.unavailable, s.floor = nil, order, p.s.why, floor{}
-		if _, exact := order.(sampler.Shuffle); !exact && order != (sampler.Block{Size: 8}) {
+		_, exact := order.(sampler.Shuffle)
+		if _, chunks := order.(*sampler.ChunkShuffle); !exact && !chunks && order != (sampler.Block{Size: 8}) {
 			s.opts.Budget, s.floor.views = 0, true
 		}
 		if p.s.stored != nil {

@@ -118,6 +118,10 @@ func (t *Table) remarks(b *strings.Builder) {
 		case r.Note != "":
 			fmt.Fprintf(b, "  %s: %s\n", r.Name, r.Note)
 		}
+		if r := &t.Rows[i]; r.Ran() && r.Decoded > 0 {
+			fmt.Fprintf(b, "  %s: %.2f bytes of chunks were decoded for each byte of the batches\n", r.Name,
+				float64(r.Decoded)/float64(max(1, r.Read)))
+		}
 	}
 	if text := t.against(); t.guide && text != "" {
 		fmt.Fprintf(b, "  %s\n", text)
