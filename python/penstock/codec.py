@@ -60,7 +60,7 @@ class Codec:
         self.fields = list(fields)
         self._names = {f.name for f in fields}
         self._splits = {name: bytes([i + 1]) for i, name in enumerate(splits)}
-        self._encoders = [(f.name, f.ragged, _encoder(f)) for f in fields]
+        self._encoders = [(f.name, f.ragged, encoder(f)) for f in fields]
 
     def encode(self, record: Mapping[str, Any], split: str | None = None) -> list[Buffer]:
         """Return the parts of the message of a record: its values are not copied where they are arrays of the right type."""
@@ -213,7 +213,7 @@ def _array(value: Any) -> tuple[np.ndarray, str]:
     return a, name
 
 
-def _encoder(f: Field) -> _Encoder:
+def encoder(f: Field) -> _Encoder:
     """Return what makes the bytes of a field's values."""
     if f.content == "utf-8":
         return _text

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import flat, generations
+from . import changing, flat, generations
 from .chunked import ChunkedColumn, ChunkedExtent, ChunkedRecords
 from .column import Column
 from .errors import CorruptError, Error, NotFoundError
@@ -187,6 +187,94 @@ class Dataset(Source):
 
         return to_dask(self, chunks)
 
+    def add_column(
+        self,
+        name: str,
+        values: Any,
+        *,
+        field: Field | None = None,
+        workers: int = 0,
+        batched: bool = False,
+        batch_size: int = 256,
+        resume: bool = False,
+    ) -> Dataset:
+        """Add a field with a value for each record, and return the dataset with it: the next generation.
+
+        ::
+
+            ds = ds.add_column("score", scores)                                   # an array, in the order of the records
+            ds = ds.add_column("mean", lambda r: r["images"].mean(dtype="f4"), workers=2)
+            ds = ds.add_column("emb", lambda b: model(b["images"]), batched=True, batch_size=512)
+
+        The column and a manifest are written, and nothing that exists. This Dataset keeps its generation. The dataset must be
+        flat, a folder of .npy files, and its records all of those, not a split.
+
+        Args:
+            name: The name of the field.
+            values: An array or a list with a value for each record, an iterator of values, or a function that makes one of a
+                record, a dict as ``ds[i]`` is.
+            field: The type of the values. By default, the first value has it; a function is called once more for that.
+            workers: Processes that call the function; 0 calls it in this one. They get it by pickle where processes are not
+                forked.
+            batched: The function takes several records, a Batch as ``ds[i:j]`` is, and returns as many values; an iterator
+                yields the values of several records at a time.
+            batch_size: The records of a batch, or of the task of a worker.
+            resume: Continue after the values that an earlier call has kept, which an exception or a signal ended. They
+                must be those of the same function. Without it, they are computed again.
+
+        Raises:
+            Error: There is a field of that name, a value is missing, or the function raised an exception; the Error names
+                the record.
+        """
+        changing.put(
+            self, "add", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume
+        )
+        return self._newest()
+
+    def set_column(
+        self,
+        name: str,
+        values: Any,
+        *,
+        field: Field | None = None,
+        workers: int = 0,
+        batched: bool = False,
+        batch_size: int = 256,
+        resume: bool = False,
+    ) -> Dataset:
+        """Replace the values of a field, as ``add_column`` adds one, and return the next generation of the dataset."""
+        changing.put(
+            self, "set", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume
+        )
+        return self._newest()
+
+    def drop_columns(self, *names: str) -> Dataset:
+        """Leave fields out, and return the next generation of the dataset. Earlier ones keep them."""
+        changing.run(["column", "drop", "--json", "--", self._folder, *names])
+        return self._newest()
+
+    def rename_column(self, name: str, new: str) -> Dataset:
+        """Give a field another name, and return the next generation of the dataset."""
+        changing.run(["column", "rename", "--json", "--", self._folder, name, new])
+        return self._newest()
+
+    def log(self) -> list[dict[str, Any]]:
+        """Return the generations of the dataset, the newest first, as ``penstock log --json`` prints them."""
+        found: list[dict[str, Any]] = changing.run(["log", "--json", "--", self._folder])
+        return found
+
+    def restore(self) -> Dataset:
+        """Make the content of this generation that of the next one, and return that."""
+        changing.run(["restore", "--", f"{self._folder}@{self.generation}"])
+        return self._newest()
+
+    def tag(self, name: str) -> None:
+        """Give this generation a name: ``penstock.open("ds@name")`` opens it, and ``penstock prune`` keeps it."""
+        changing.run(["tag", "--", f"{self._folder}@{self.generation}", name])
+
+    def _newest(self) -> Dataset:
+        return Dataset(self._folder, None, None, self.mode)
+
     def close(self) -> None:
         """Forget the maps, after which records cannot be read. Memory is given back once no array over it is left."""
         for column in self._columns.values():
@@ -225,7 +313,7 @@ class Dataset(Source):
         if self._id:
             generation = flat.find(self._folder, self._id) or generation
         layout = locate(self._folder, self._chosen) if generation is None else locate(self._folder, self._chosen, generation)
-        self._held = Held(self._folder, layout.manifest["generation"]) if layout.format == "flat" else None
+        self._held: Held | None = Held(self._folder, layout.manifest["generation"]) if layout.format == "flat" else None
         return layout
 
     def check_place(self) -> None:

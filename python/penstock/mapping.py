@@ -104,7 +104,7 @@ def map_inputs(
             assert w.end is not None
             tasks = ((first, [items[i] for i in range(first, min(first + size, w.end))]) for first in range(w.start, w.end, size))
             work = _Work(function, fields, on_error == "skip")
-            answers = builtins.map(work.do, tasks) if n == 0 else _shared(work, tasks, n)
+            answers = builtins.map(work.do, tasks) if n == 0 else shared(work, tasks, n)
             for first, messages, records, failure in answers:
                 w._write_encoded(messages, records)
                 if failure is not None:
@@ -194,7 +194,7 @@ def _failure(e: Exception) -> str:
     return f'{type(e).__name__}: {e}; on_error="skip" leaves such inputs out\n{"".join(traceback.format_tb(e.__traceback__))}'
 
 
-def _work(work: _Work, tasks: connection.Connection) -> None:
+def _work(work: Any, tasks: connection.Connection) -> None:
     """Run a worker, until its parent closes the connection or ends."""
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -208,7 +208,7 @@ def _work(work: _Work, tasks: connection.Connection) -> None:
         tasks.send(work.do(task))
 
 
-def _shared(work: _Work, tasks: Iterator[tuple[int, list[Any]]], n: int) -> Iterator[_Answer]:
+def shared(work: Any, tasks: Iterator[tuple[int, list[Any]]], n: int) -> Iterator[_Answer]:
     """Have n processes do the tasks, and yield their answers in order."""
     workers: list[tuple[BaseProcess, connection.Connection]] = []
     try:

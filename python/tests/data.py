@@ -79,6 +79,11 @@ def preprocess() -> str:
     return _command("preprocess", "PENSTOCK_TEST_PREPROCESS")
 
 
+def penstock() -> str:
+    """Return the program penstock, built if PENSTOCK_TEST_PENSTOCK does not say where it is."""
+    return _command("penstock", "PENSTOCK_TEST_PENSTOCK")
+
+
 def _command(name: str, variable: str) -> str:
     if variable not in os.environ:
         made = os.path.join(folder(), name)

@@ -123,8 +123,8 @@ func environment(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	programs := t.TempDir()
-	if out, err := exec.Command("go", "build", "-C", "../..", "-o", programs, "./cmd/feed", "./cmd/preprocess").CombinedOutput(); err != nil {
-		t.Fatalf("building feed and preprocess: %v\n%s", err, out)
+	if out, err := exec.Command("go", "build", "-C", "../..", "-o", programs, "./cmd/feed", "./cmd/preprocess", "./cmd/penstock").CombinedOutput(); err != nil {
+		t.Fatalf("building feed, preprocess and penstock: %v\n%s", err, out)
 	}
-	return append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME="+t.TempDir())
+	return append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PENSTOCK_TEST_PENSTOCK="+filepath.Join(programs, "penstock"), "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME="+t.TempDir())
 }

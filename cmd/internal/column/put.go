@@ -314,11 +314,18 @@ func (f *putFlags) stream(cmd *cobra.Command, path, name string, do putFunc, opt
 	for i, n := range h.Shape[1:] {
 		shape[i] = int(n)
 	}
-	if m, err := store.ReadManifest(path); err == nil && m.Records != h.Shape[0] {
-		return nil, fmt.Errorf("standard input: an array of %d rows, and %s has %d records", h.Shape[0], path,
-			m.Records)
-	}
 	field := store.NewField(name, h.DType, shape...)
+	if m, err := store.ReadManifest(path); err == nil {
+		if m.Records != h.Shape[0] {
+			return nil, fmt.Errorf("standard input: an array of %d rows, and %s has %d records", h.Shape[0], path,
+				m.Records)
+		}
+		if i := m.Schema().Index(name); i >= 0 {
+			if field, err = new(values).like(m.Fields[i], field); err != nil {
+				return nil, err
+			}
+		}
+	}
 	rows := func(first int64) iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {
 			if err := begun(first); err != nil {

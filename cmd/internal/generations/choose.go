@@ -39,9 +39,8 @@ func Tag() *cobra.Command {
 	return cmd
 }
 
-const restoreLong = `Make the content of an earlier generation the newest one. Nothing is copied: the new " +
-	"generation lists
-the files of the earlier one, and those between them stay in the log.`
+const restoreLong = `Make the content of an earlier generation the newest one. Nothing is copied: the new
+generation lists the files of the earlier one, and those between them stay in the log.`
 
 // Restore returns the command restore.
 func Restore() *cobra.Command {

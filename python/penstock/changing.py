@@ -1,0 +1,277 @@
+"""Changes of a dataset: columns that are added, set, dropped and renamed, and its generations.
+
+The program penstock makes them, and so the files, checksums and commits are those of that command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import codec
+from ._program import find
+from .errors import Error
+from .field import Field
+from .options import count, flag
+from .preprocess_command import NoProgramError, failure
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
+
+#: About how many bytes of values are sent at a time.
+_CHUNK = 1 << 20
+
+#: Seconds for which values may wait in this process for more: what was sent is kept if this process is killed.
+_FLUSH = 0.05
+
+#: The values of a column, in any form that Dataset.add_column takes.
+Values = Any
+
+
+def run(arguments: list[str]) -> Any:
+    """Run a subcommand of penstock, and return the JSON that it prints; None if it prints something else."""
+    with tempfile.TemporaryFile() as errors:
+        process = _start(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+        out, _ = process.communicate()
+        _check(process.returncode, errors)
+    return json.loads(out) if out.startswith((b"{", b"[")) else None
+
+
+def _start(arguments: list[str], **pipes: Any) -> subprocess.Popen[bytes]:
+    """Start penstock: the one of PENSTOCK_PROGRAM, or the one that was installed with this package."""
+    named = os.environ.get("PENSTOCK_PROGRAM")
+    program = named or find() or "penstock"
+    try:
+        return subprocess.Popen([program, *arguments], start_new_session=True, **pipes)
+    except OSError as e:
+        raise NoProgramError(
+            f"{program}: cannot be started: {e.strerror}; install the wheel, which has the program penstock (make wheel, in a clone), or build it "
+            "(make build) and put it in PATH or name it in PENSTOCK_PROGRAM"
+        ) from None
+
+
+def _check(code: int, errors: Any) -> None:
+    """Raise Error if the program failed, with what it printed."""
+    if code == 0:
+        return
+    errors.seek(0)
+    raise Error(failure(errors.read()) or f"penstock ended with exit code {code} and no message")
+
+
+def put(
+    ds: Dataset,
+    verb: str,
+    name: str,
+    values: Values,
+    *,
+    field: Field | None,
+    workers: int,
+    batched: bool,
+    batch_size: int,
+    resume: bool,
+) -> None:
+    """Add a column to a dataset, or set one: see Dataset.add_column."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a column is {name!r:.60}; it must be a str")
+    if field is not None and field.name != name:
+        raise ValueError(f"field is {field.name!r}, and the column {name!r}; give them one name")
+    if ds.split is not None:
+        raise Error(f"{ds.path}: a column has a value for each record, and this is the split {ds.split!r}; open the dataset without split")
+    source = _Source(ds, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
+    of = source.infer() if field is None else codec.check([field])[0]
+    plain = not (of.ragged or of.layout or of.content or of.classes or of.normalization or of.dtype == "bfloat16")
+    if plain and not of.shape == (0,):
+        _stream(ds, verb, of, source, resume)
+    else:
+        _written(ds, verb, of, source, resume)
+
+
+def _stream(ds: Dataset, verb: str, field: Field, source: _Source, resume: bool) -> None:
+    """Send the values as a .npy file to the program, which writes them to the column's files."""
+    with tempfile.TemporaryFile() as errors:
+        arguments = ["column", verb, "--json", "--quiet", *["--resume"] * resume, "--", ds.path, field.name, "-"]
+        process = _start(arguments, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            with contextlib.suppress(BrokenPipeError):  # its error is reported below
+                _write(process.stdin, _header(field, len(ds)))
+                line = process.stdout.readline() if resume else b'{"first": 0}'
+                if line:
+                    # Workers have the pipe, too: they end before it is closed here.
+                    with contextlib.closing(source.chunks(field, json.loads(line)["first"])) as chunks:
+                        for chunk in chunks:
+                            _write(process.stdin, chunk)
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+            process.stdout.read()
+            process.stdout.close()
+            process.wait()
+        _check(process.returncode, errors)
+
+
+def _write(pipe: IO[bytes], chunk: bytes) -> None:
+    """Write all of a chunk to a pipe that is not buffered."""
+    rest = memoryview(chunk)
+    while rest:
+        rest = rest[pipe.write(rest) :]
+
+
+def _header(field: Field, records: int) -> bytes:
+    """Return the header of a .npy file."""
+    out = io.BytesIO()
+    shape = (records, *field.shape)
+    np.lib.format.write_array_header_1_0(out, {"descr": field.storage.str, "fortran_order": False, "shape": shape})
+    return out.getvalue()
+
+
+def _written(ds: Dataset, verb: str, field: Field, source: _Source, resume: bool) -> None:
+    """Write the values to a dataset beside this one, and take the column from there: they have lengths of their own, or meaning."""
+    from .writer import Writer
+
+    folder, base = os.path.split(os.path.abspath(ds.path))
+    path = os.path.join(folder, f".{base}.{field.name}.values")
+    if not resume:
+        shutil.rmtree(path, ignore_errors=True)
+    with Writer(path, [field], resume=resume) as w:
+        if not w.complete:
+            for value in source.values(field, w.start):
+                w.append({field.name: value})
+    run(["column", verb, "--json", "--quiet", "--", ds.path, field.name, path])
+    shutil.rmtree(path)
+
+
+class _Source:
+    """The values of a column, from any record on."""
+
+    def __init__(self, ds: Dataset, name: str, values: Values, workers: int, batched: bool, batch_size: int) -> None:
+        self._ds, self._name, self._workers, self._batched, self._size = ds, name, workers, batched, batch_size
+        self._function: Callable[[Any], Any] | None = values if callable(values) else None
+        self._iterator = iter(values) if isinstance(values, Iterator) else None
+        self._values = values
+        if self._function is not None:
+            return
+        if workers:
+            raise ValueError("workers are processes that call a function: give one as values, or leave workers out")
+        if self._iterator is not None:
+            return
+        if batched:
+            raise ValueError("batched=True is for functions and iterators: an array has all values")
+        if not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
+            raise TypeError(f"values is {values!r:.60}; it must be an array, a list, an iterator or a function of a record")
+        if len(values) != len(ds):
+            raise Error(f"{ds.path}: there are {len(values)} values, and the dataset has {len(ds)} records")
+
+    def infer(self) -> Field:
+        """Return the field that the first value has."""
+        if self._function is not None:
+            first = self._call(0, 1)[0]
+        elif self._iterator is not None:
+            head = list(itertools.islice(self._iterator, 1))
+            if not head:
+                raise Error(f"{self._ds.path}: there are 0 values, and the dataset has {len(self._ds)} records")
+            self._iterator = itertools.chain(head, self._iterator)
+            first = head[0][0] if self._batched else head[0]
+        else:
+            first = self._values[0]
+        return codec.check(codec.infer({self._name: first}))[0]
+
+    def chunks(self, field: Field, first: int) -> Iterator[bytes]:
+        """Yield the bytes of the values from a record on."""
+        if self._function is not None:
+            yield from self._computed(field, first)
+            return
+        if self._iterator is None and not isinstance(self._values, (list, tuple)):
+            step = max(1, _CHUNK // field.row_bytes)
+            for at in range(first, len(self._ds), step):
+                yield _block(field, self._values[at : at + step])
+            return
+        encode, out, last = codec.encoder(field), bytearray(), time.monotonic()
+        for value in self.values(field, first):
+            out += _bytes(encode(value)[0])
+            if len(out) >= _CHUNK or time.monotonic() - last > _FLUSH:
+                yield bytes(out)
+                out, last = bytearray(), time.monotonic()
+        yield bytes(out)
+
+    def values(self, field: Field, first: int) -> Iterator[Any]:
+        """Yield the values from a record on."""
+        if self._function is not None:
+            size = self._size if self._batched else 1
+            for at in range(first, len(self._ds), size):
+                yield from self._call(at, min(size, len(self._ds) - at))
+        elif self._iterator is not None:
+            flat: Iterable[Any] = itertools.chain.from_iterable(self._iterator) if self._batched else self._iterator
+            yield from itertools.islice(flat, first, None)
+        else:
+            for at in range(first, len(self._values)):
+                yield self._values[at]
+
+    def _call(self, first: int, n: int) -> Any:
+        """Return the values of some records, that the function makes."""
+        assert self._function is not None
+        if self._batched:
+            out = self._function(self._ds[first : first + n])
+            if len(out) != n:
+                raise Error(f"{self._ds.path}: the function returned {len(out)} values for {n} records")
+            return out
+        return [self._function(self._ds[i]) for i in range(first, first + n)]
+
+    def _computed(self, field: Field, first: int) -> Iterator[bytes]:
+        """Yield the bytes of what the function makes of the records, by several processes."""
+        from .mapping import shared
+
+        work = Work(self, field)
+        size = self._size if self._batched else min(self._size, 64)
+        tasks = ((at, list(range(at, min(at + size, len(self._ds))))) for at in range(first, len(self._ds), size))
+        answers = (work.do(task) for task in tasks) if self._workers == 0 else shared(work, tasks, self._workers)
+        with contextlib.closing(answers):
+            for at, chunk, done, failed in answers:
+                yield chunk
+                if failed is not None:
+                    raise Error(f"{self._ds.path}: column {field.name!r}: record {at + done}: {failed}")
+
+
+class Work:
+    """The work of one process: the bytes of the values of some records."""
+
+    def __init__(self, source: _Source, field: Field) -> None:
+        self._source, self._field = source, field
+
+    def do(self, task: tuple[int, list[int]]) -> tuple[int, bytes, int, str | None]:
+        """Make the values of records, up to the first that fails."""
+        first, records = task
+        encode, out = codec.encoder(self._field), bytearray()
+        batched = self._source._batched
+        done = 0
+        try:
+            if batched:
+                return first, _block(self._field, self._source._call(first, len(records))), len(records), None
+            for i in records:
+                out += _bytes(encode(self._source._call(i, 1)[0])[0])
+                done += 1
+        except Exception as e:
+            return first, bytes(out), done, f"{type(e).__name__}: {e}"
+        return first, bytes(out), done, None
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else memoryview(value).cast("B").tobytes()
+
+
+def _block(field: Field, values: Any) -> bytes:
+    """Return the bytes of the values of consecutive records."""
+    whole = Field(field.name, field.dtype, (len(values), *field.shape))
+    return _bytes(codec.encoder(whole)(values)[0])

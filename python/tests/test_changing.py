@@ -1,0 +1,143 @@
+"""Columns that are added, set, dropped and renamed, and the generations that this makes."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+import unittest
+from unittest import mock
+
+import numpy as np
+
+import penstock
+
+from . import data
+
+
+def total(record):
+    return record["images"].sum(dtype=np.int64)
+
+
+def unlucky(record):
+    if record["labels"] == 2:
+        raise ValueError("no such class")
+    return 1.5
+
+
+class ChangingTest(data.Copied):
+    def setUp(self):
+        programs = {"PENSTOCK_PROGRAM": data.penstock(), "PENSTOCK_PREPROCESS": data.preprocess(), "PENSTOCK_FEED": data.feed()}
+        patch = mock.patch.dict(os.environ, programs)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.path = self.copy("images")
+
+    def test_values_of_all_kinds(self):
+        ds = penstock.open(self.path)
+        n, want = len(ds), [total(r) for r in ds]
+        files = {name: os.stat(os.path.join(self.path, name)).st_ino for name in os.listdir(self.path) if name.endswith(".npy")}
+        for name, values, options in (
+            ("array", np.array(want), {}),
+            ("list", [int(x) for x in want], {}),
+            ("iterator", iter(want), {}),
+            ("batches", (np.array(want[i : i + 100]) for i in range(0, n, 100)), {"batched": True}),
+            ("function", total, {}),
+            ("workers", total, {"workers": 2}),
+            ("batched", lambda b: b["images"].reshape(len(b["images"]), -1).sum(axis=1, dtype=np.int64), {"batched": True, "batch_size": 64}),
+        ):
+            ds = ds.add_column(name, values, **options)
+            np.testing.assert_array_equal(ds[name][:], want, name)
+            self.assertEqual(ds.fields[name].dtype, "int64")
+        ds = ds.add_column("caption", (f"record {i}" for i in range(n)))
+        ds = ds.add_column("tokens", [[i] * (i % 3 + 1) for i in range(n)])
+        self.assertEqual((ds[4]["caption"], ds[4]["tokens"].tolist()), ("record 4", [4, 4]))
+        self.assertEqual(ds.generation, 10)
+        self.assertGreater(ds.verify(), 0)
+        for name, inode in files.items():
+            self.assertEqual(os.stat(os.path.join(self.path, name)).st_ino, inode, name)
+        self.assertEqual([f for f in os.listdir(os.path.dirname(self.path)) if f.startswith(".")], [])
+
+    def test_set_drop_rename_restore(self):
+        first = penstock.open(self.path)
+        set_ = first.set_column("labels", np.zeros(len(first), np.int64))
+        self.assertEqual((set_.fields["labels"].classes, set(set_["labels"][:])), (first.fields["labels"].classes, {0}))
+        renamed = set_.rename_column("labels", "species")
+        dropped = renamed.drop_columns("species")
+        self.assertNotIn("species", dropped.fields)
+        renamed.tag("named")
+        back = first.restore()
+        self.assertEqual((back.generation, back.id), (5, first.id))
+        np.testing.assert_array_equal(back["labels"][:], first["labels"][:])
+        self.assertEqual([e.get("change", {}).get("operation") for e in back.log()], ["restore", "drop column", "rename column", "set column", None])
+        self.assertIn("species", penstock.open(f"{self.path}@named").fields)
+        self.assertEqual(penstock.open(self.path, generation=4).id, dropped.id)
+        for wrong, error, text in (
+            ({"generation": 9}, penstock.Error, "keeps no generation 9; it has 1, 2, 3, 4, 5"),
+            ({"generation": "best"}, penstock.Error, "has no tag 'best'; it has named"),
+            ({"generation": 0}, ValueError, "the first one is 1"),
+            ({"generation": 1.5}, TypeError, "the number of a generation, or a tag"),
+        ):
+            with self.assertRaisesRegex(error, text):
+                penstock.open(self.path, **wrong)
+
+    def test_a_reader_keeps_its_generation(self):
+        ds = penstock.open(self.path)
+        copy = pickle.dumps(ds)
+        ds.drop_columns("labels")
+        self.assertEqual(pickle.loads(copy).generation, 1)
+        self.assertEqual(next(iter(penstock.DataLoader(ds, 8, output="numpy"))).keys(), ("images", "labels"))
+        held = penstock.open(self.path, generation=1)
+        prune = [data.penstock(), "prune", "--json", self.path]
+        self.assertEqual(json.loads(subprocess.run(prune, check=True, stdout=subprocess.PIPE).stdout)["in_use"], [1])
+        self.assertEqual(len(held[0]["images"]), len(ds[0]["images"]))
+        del held, ds, copy
+        self.assertEqual(json.loads(subprocess.run(prune, check=True, stdout=subprocess.PIPE).stdout)["generations"], [1])
+
+    def test_errors(self):
+        ds = penstock.open(self.path)
+        bad = ds["labels"][:].tolist().index(2)
+        for name, values, options, error, text in (
+            ("labels", np.zeros(len(ds)), {}, penstock.Error, "has a column .labels. already"),
+            ("x", [1, 2], {}, penstock.Error, f"there are 2 values, and the dataset has {len(ds)} records"),
+            ("x", iter([1, 2]), {}, penstock.Error, f"there are 2 values, and the dataset has {len(ds)} records"),
+            ("x", unlucky, {}, penstock.Error, f"record {bad}: ValueError: no such class"),
+            ("x", unlucky, {"workers": 2}, penstock.Error, f"record {bad}: ValueError: no such class"),
+            ("x", [1] * len(ds), {"workers": 2}, ValueError, "give one as values"),
+            ("x", np.zeros(len(ds)), {"batched": True}, ValueError, "an array has all values"),
+            ("x", 5, {}, TypeError, "it must be an array"),
+            ("x", np.zeros(len(ds)), {"field": penstock.Field("y", "float64")}, ValueError, "give them one name"),
+            ("a b", np.zeros(len(ds)), {}, penstock.Error, "a name is"),
+        ):
+            with self.subTest(name=name, values=values), self.assertRaisesRegex(error, text):
+                ds.add_column(name, values, **options)
+        self.assertEqual(penstock.open(self.path).generation, 1)
+
+    def test_a_killed_call_is_resumed(self):
+        script = """
+            import os, signal, sys
+            import numpy as np
+            import penstock
+
+            def score(record):
+                with open(sys.argv[2], "a") as f:
+                    f.write("x")
+                if os.path.getsize(sys.argv[2]) == 700:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return record["images"].mean(dtype=np.float32)
+
+            penstock.open(sys.argv[1]).add_column("score", score, batch_size=16, resume=True)
+        """
+        calls = os.path.join(os.path.dirname(self.path), "calls")
+        arguments = [sys.executable, "-c", textwrap.dedent(script), self.path, calls]
+        self.assertEqual(subprocess.run(arguments).returncode, -signal.SIGKILL)
+        subprocess.run(arguments, check=True)
+        ds = penstock.open(self.path)
+        np.testing.assert_array_equal(ds["score"][:], [r["images"].mean(dtype=np.float32) for r in ds])
+        self.assertLess(os.path.getsize(calls), len(ds) + 100)
+
+
+if __name__ == "__main__":
+    unittest.main()
