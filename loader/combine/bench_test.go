@@ -2,7 +2,9 @@ package combine_test
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,4 +149,32 @@ func BenchmarkTranslate(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// BenchmarkJoin matches records by a whole number and by a text, both sides in random orders. Of the left side, as many
+// have a match as have not.
+func BenchmarkJoin(b *testing.B) {
+	for _, kind := range []string{"int64", "text"} {
+		r := rand.New(rand.NewPCG(1, 2))
+		left, right := joinSide(b, r, kind, 2**joinRecords), joinSide(b, r, kind, *joinRecords)
+		b.Run(kind, func(b *testing.B) {
+			for b.Loop() {
+				if _, m, err := combine.NewJoin(b.Context(), left, right, combine.Join{On: "k"}); err != nil || len(m.Of) != *joinRecords {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(3**joinRecords)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+}
+
+var joinRecords = flag.Int("join-records", 1_000_000, "records of the right side of BenchmarkJoin, which has twice as many on the left")
+
+func joinSide(b *testing.B, r *rand.Rand, kind string, n int) loader.Source {
+	b.Helper()
+	src, err := combine.NewArrays(keyArray(r, "k", kind, r.Perm(n)), combine.Array{Name: fmt.Sprint("x", n), Values: tensor.From(make([]uint8, n))})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return src
 }

@@ -42,7 +42,7 @@ const (
 	JoinLeft  JoinKind = "left"  // its fields of the right side are those of Fill
 )
 
-// Matches says which records of two Sources belong together.
+// Matches says which records of two Sources belong together. It must not be changed while the View is in use.
 type Matches struct {
 	Of []int // by record of the view: that of the right side; -1 if Fill has its values
 
@@ -53,7 +53,7 @@ type Matches struct {
 // left side with the record of the right side that has the same key. The key of the right side is left out where it has
 // the name of the other one. The caller still closes the Sources.
 //
-// NewJoin reads the keys of both sides, and no other field. It takes 12 bytes of memory for each record of the right
+// NewJoin reads the keys of both sides, and no other field. It takes 24 bytes of memory for each record of the right
 // side, of 2^26 at a time, and about 24 for each of the left side. A key that the right side has twice is an error;
 // beyond 2^26 records, if the left side has it, too.
 func NewJoin(ctx context.Context, left, right loader.Source, j Join) (*View, *Matches, error) {
@@ -140,8 +140,18 @@ func describeKey(k filter.Key) string {
 
 // view returns the records that belong together, side by side.
 func (m *match) view(j Join) (*View, *Matches, error) {
-	out := &Matches{}
-	var rows []int
+	matched := 0
+	for _, k := range m.of {
+		if k != none {
+			matched++
+		}
+	}
+	n, only := matched, len(m.of)-matched
+	if j.How == JoinLeft {
+		n = len(m.of)
+	}
+	out := &Matches{Of: make([]int, 0, n), Left: make([]int, 0, only)}
+	rows := make([]int, 0, n)
 	for i, k := range m.of {
 		switch {
 		case k != none:
@@ -157,10 +167,11 @@ func (m *match) view(j Join) (*View, *Matches, error) {
 			out.Right = append(out.Right, i)
 		}
 	}
-	left := Select{Records: append([]int{}, rows...)}
+	left := Select{Records: rows}
 	if len(rows) == m.left.Len() {
 		left.Records = nil
 	}
+	m.of = nil
 	l, err := newSelect(m.left.Source, left)
 	if err != nil {
 		return nil, nil, err
@@ -189,7 +200,7 @@ func (m *match) rightSide(j Join, out *Matches) (loader.Source, error) {
 		return nil, err
 	}
 	if j.How != JoinLeft {
-		return newSelect(right, Select{Records: append([]int{}, out.Of...)})
+		return newSelect(right, Select{Records: out.Of})
 	}
 	fill, err := newFill(right, j.Fill)
 	if err != nil {
@@ -205,7 +216,7 @@ func (m *match) rightSide(j Join, out *Matches) (loader.Source, error) {
 			records[i] = right.Len()
 		}
 	}
-	return newSelect(both, Select{Records: append([]int{}, records...)})
+	return newSelect(both, Select{Records: records})
 }
 
 // fill is a Source of one record.

@@ -22,7 +22,7 @@ type keyed struct {
 	key   filter.Key
 }
 
-// matchPart is how many records of the right side are in memory at a time, with 12 bytes each. The left side is read
+// matchPart is how many records of the right side are in memory at a time, with about 24 bytes each. The left side is read
 // once for each part.
 const matchPart = 1 << 26
 
@@ -40,7 +40,7 @@ type match struct {
 	taken  []atomic.Uint64 // one bit a record of the right side: whether it is the match of one
 	seed   maphash.Seed
 	hashes []uint64        // of a part of the right side
-	slots  []atomic.Uint32 // a hash table: 1 + the place in hashes
+	slots  []atomic.Uint64 // a hash table: the upper half of a hash, and 1 + its place in hashes
 
 	mu    sync.Mutex
 	twice [2]int // two records with one key: the first such pair
@@ -66,13 +66,14 @@ func (m *match) find() error {
 			return err
 		}
 	}
+	m.hashes, m.slots = nil, nil
 	return m.verify()
 }
 
 // matchPart matches records [first, end) of the right side.
 func (m *match) matchPart(first, end int) error {
 	size := 1 << bits.Len(uint(end-first)*3/2)
-	m.hashes, m.slots = make([]uint64, end-first), make([]atomic.Uint32, size)
+	m.hashes, m.slots = make([]uint64, end-first), make([]atomic.Uint64, size)
 	err := m.right.key.Each(m.ctx, first, end, func(v *filter.Values) error {
 		for i := range v.N {
 			place := v.First + i - first
@@ -138,11 +139,12 @@ func (m *match) hash(v *filter.Values, i int, key filter.Key) uint64 {
 func (m *match) insert(h uint64, place uint32) int {
 	mask := uint64(len(m.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
-		if m.slots[i].CompareAndSwap(0, place+1) {
+		slot := m.slots[i].Load()
+		if slot == 0 && m.slots[i].CompareAndSwap(0, h&tag|uint64(place+1)) {
 			return -1
 		}
-		if other := m.slots[i].Load() - 1; m.hashes[other] == h {
-			return int(other)
+		if slot = m.slots[i].Load(); m.is(slot, h) {
+			return int(slot&^tag) - 1
 		}
 	}
 }
@@ -151,15 +153,21 @@ func (m *match) insert(h uint64, place uint32) int {
 func (m *match) lookup(h uint64) int {
 	mask := uint64(len(m.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
-		place := m.slots[i].Load()
-		if place == 0 {
+		slot := m.slots[i].Load()
+		if slot == 0 {
 			return -1
 		}
-		if m.hashes[place-1] == h {
-			return int(place - 1)
+		if m.is(slot, h) {
+			return int(slot&^tag) - 1
 		}
 	}
 }
+
+// tag is the part of a slot that is of the hash. Few others are equal there, so that few are looked at as a whole.
+const tag = 0xffffffff << 32
+
+// is reports whether a slot that is not empty has a hash.
+func (m *match) is(slot, h uint64) bool { return slot&tag == h&tag && m.hashes[slot&^tag-1] == h }
 
 // found keeps two records of a side with the same key: the pair that comes first, so that it is the same in each run.
 func (m *match) found(side *keyed, a, b int) {
