@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 
@@ -26,8 +26,17 @@ from .field import Field
 from .options import count, flag
 from .preprocess_command import NoProgramError, failure
 
-if TYPE_CHECKING:
-    from .dataset import Dataset
+
+class Records(Protocol):
+    """A dataset that is changed, such as a Dataset."""
+
+    path: str
+    split: str | None
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: Any, /) -> Any: ...
+
 
 #: About how many bytes of values are sent at a time.
 _CHUNK = 1 << 20
@@ -70,7 +79,7 @@ def _check(code: int, errors: Any) -> None:
 
 
 def put(
-    ds: Dataset,
+    ds: Records,
     verb: str,
     name: str,
     values: Values,
@@ -91,13 +100,13 @@ def put(
     source = _Source(ds, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
     of = source.infer() if field is None else codec.check([field])[0]
     plain = not (of.ragged or of.layout or of.content or of.classes or of.normalization or of.dtype == "bfloat16")
-    if plain and not of.shape == (0,):
+    if plain:
         _stream(ds, verb, of, source, resume)
     else:
         _written(ds, verb, of, source, resume)
 
 
-def _stream(ds: Dataset, verb: str, field: Field, source: _Source, resume: bool) -> None:
+def _stream(ds: Records, verb: str, field: Field, source: _Source, resume: bool) -> None:
     """Send the values as a .npy file to the program, which writes them to the column's files."""
     with tempfile.TemporaryFile() as errors:
         arguments = ["column", verb, "--json", "--quiet", *["--resume"] * resume, "--", ds.path, field.name, "-"]
@@ -137,7 +146,7 @@ def _header(field: Field, records: int) -> bytes:
     return out.getvalue()
 
 
-def _written(ds: Dataset, verb: str, field: Field, source: _Source, resume: bool) -> None:
+def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool) -> None:
     """Write the values to a dataset beside this one, and take the column from there: they have lengths of their own, or meaning."""
     from .writer import Writer
 
@@ -156,7 +165,7 @@ def _written(ds: Dataset, verb: str, field: Field, source: _Source, resume: bool
 class _Source:
     """The values of a column, from any record on."""
 
-    def __init__(self, ds: Dataset, name: str, values: Values, workers: int, batched: bool, batch_size: int) -> None:
+    def __init__(self, ds: Records, name: str, values: Values, workers: int, batched: bool, batch_size: int) -> None:
         self._ds, self._name, self._workers, self._batched, self._size = ds, name, workers, batched, batch_size
         self._function: Callable[[Any], Any] | None = values if callable(values) else None
         self._iterator = iter(values) if isinstance(values, Iterator) else None
