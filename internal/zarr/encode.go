@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"hash/crc32"
 	"math"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -61,16 +62,16 @@ type object = map[string]any // whose keys are written in order
 
 // arrayNode is the metadata of an array, as it is written.
 type arrayNode struct {
-	ZarrFormat  int      `json:"zarr_format"`
-	NodeType    string   `json:"node_type"`
-	Shape       []int64  `json:"shape"`
-	DataType    string   `json:"data_type"`
-	ChunkGrid   named    `json:"chunk_grid"`
-	KeyEncoding named    `json:"chunk_key_encoding"`
-	FillValue   any      `json:"fill_value"`
-	Codecs      []named  `json:"codecs"`
-	Attributes  any      `json:"attributes"`
-	Dimensions  []string `json:"dimension_names,omitempty"`
+	ZarrFormat  int       `json:"zarr_format"`
+	NodeType    string    `json:"node_type"`
+	Shape       []int64   `json:"shape"`
+	DataType    string    `json:"data_type"`
+	ChunkGrid   named     `json:"chunk_grid"`
+	KeyEncoding named     `json:"chunk_key_encoding"`
+	FillValue   any       `json:"fill_value"`
+	Codecs      []named   `json:"codecs"`
+	Attributes  any       `json:"attributes"`
+	Dimensions  []*string `json:"dimension_names,omitempty"`
 }
 
 // EncodeArray returns the metadata of an array of that many rows: zarr.json. A bfloat16 is written as its bits, which
@@ -88,14 +89,12 @@ func EncodeArray(row tensor.Spec, rows int64, g Grid, dims []string, attributes 
 		ZarrFormat: 3, NodeType: "array", Shape: along(rows), DataType: row.DType.String(), FillValue: 0,
 		ChunkGrid:   named{"regular", object{"chunk_shape": along(max(g.Chunk, g.Shard))}},
 		KeyEncoding: named{"default", object{"separator": "."}},
-		Codecs:      []named{little}, Attributes: attributes, Dimensions: dims,
+		Codecs:      []named{little}, Attributes: attributes,
 	}
-	switch row.DType {
-	case tensor.BFloat16:
-		n.DataType = tensor.Uint16.String()
-	case tensor.Bool:
-		n.FillValue = false
+	for i := range dims {
+		n.Dimensions = append(n.Dimensions, &dims[i])
 	}
+	n.bits(row.DType)
 	sum := named{Name: "crc32c"}
 	if g.Zstd > 0 {
 		n.Codecs = append(n.Codecs, named{"zstd", object{"level": g.Zstd, "checksum": false}}, sum)
@@ -106,6 +105,47 @@ func EncodeArray(row tensor.Spec, rows int64, g Grid, dims []string, attributes 
 		}}}
 	}
 	return encodeNode(n)
+}
+
+// EncodeTiles returns the metadata of an array in chunks of any shape, each a file that is compressed by zstd. dims are
+// the names of its dimensions; "" is one without.
+func EncodeTiles(dtype tensor.DType, shape, chunk []int, level int, dims []string, attributes any) ([]byte, error) {
+	n := arrayNode{
+		ZarrFormat: 3, NodeType: "array", Shape: int64s(shape), DataType: dtype.String(), FillValue: 0,
+		ChunkGrid:   named{"regular", object{"chunk_shape": int64s(chunk)}},
+		KeyEncoding: named{"default", object{"separator": "."}},
+		Codecs: []named{{"bytes", object{"endian": "little"}}, {"zstd", object{"level": level, "checksum": false}},
+			{Name: "crc32c"}},
+		Attributes: attributes,
+	}
+	if strings.Join(dims, "") != "" {
+		for _, name := range dims {
+			if name == "" {
+				n.Dimensions = append(n.Dimensions, nil)
+			} else {
+				n.Dimensions = append(n.Dimensions, &name)
+			}
+		}
+	}
+	n.bits(dtype)
+	return encodeNode(n)
+}
+
+func int64s(list []int) (out []int64) {
+	for _, x := range list {
+		out = append(out, int64(x))
+	}
+	return out
+}
+
+// bits sets type and fill value of types that are written as others, or have another zero.
+func (n *arrayNode) bits(dtype tensor.DType) {
+	switch dtype {
+	case tensor.BFloat16:
+		n.DataType = tensor.Uint16.String()
+	case tensor.Bool:
+		n.FillValue = false
+	}
 }
 
 // EncodeGroup returns the metadata of a group: zarr.json. Where there are nodes, by their paths in it, it has their

@@ -81,6 +81,9 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if f.printPipeline {
 		return printPipeline(out, f.config)
 	}
+	if f.rechunk != "" {
+		return f.runRechunk(cmd)
+	}
 	progress := cli.NewProgress(errOut, cmd.Name(), f.quiet)
 	if f.progress == "json" {
 		progress = cli.NewJSONProgress(errOut)

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/prepare"
+	"github.com/penstock/penstock/prepare/rechunk"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/producer"
@@ -30,6 +31,8 @@ type flags struct {
 	normalize, shardSize, onError      string
 	orientation, alpha, deep, cmyk     string
 	split, shuffle, maxErrors, memory  string
+	rechunk                            string
+	chunks                             rechunk.Options
 	pipeline                           string
 	packing                            compressFlags
 	rank, worldSize                    string
@@ -135,6 +138,8 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.maxErrors, "max-errors", "", "with --on-error skip, fail at more than `N` bad samples, or N%")
 	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records in flight, of large images but JPEG that are decoded, and "+
 		"of one record (default 64MiB, 512MiB, 256MiB)")
+	fs.StringVar(&f.rechunk, "rechunk", "", "write arrays as they are into Zarr with chunks of `AXIS=SIZE,...`, such as "+
+		"time=24,lat=128; other axes stay whole; --memory is 1GiB by default")
 	fs.StringVar(&f.progress, "progress", "auto", "progress on standard error: `FORMAT` is "+of("progress")+
 		"; auto is a bar on a terminal and lines elsewhere, json an object a line for programs")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
@@ -142,7 +147,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.version, "version", false, "print versions and build options")
 	cli.Group(cmd, "Source and dataset", "from", "fields", "outside", "format", "shard-size", "overwrite", "append",
 		"split", "stratify", "shuffle", "dedup", "names", "view")
-	cli.Group(cmd, "Compression", compressNames...)
+	cli.Group(cmd, "Compression and chunks", append(slices.Clone(compressNames), "rechunk")...)
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter", "pass-order", "independent")
 	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "normalize-split", "exif-orientation", "alpha",
 		"sixteen-bit", "cmyk", "keep-encoded", "jpeg-quality", "larger-than")
@@ -161,6 +166,9 @@ func (f *flags) register(cmd *cobra.Command) {
 func (f *flags) check(args []string) error {
 	if f.version {
 		return nil
+	}
+	if f.set.Changed("rechunk") {
+		return f.checkRechunk(args)
 	}
 	var p problems
 	c := &f.config

@@ -193,6 +193,7 @@ var layers = [][]place{
 		{"prepare/internal/commit/upload", "datasets and parts into buckets, while they are made"},
 	},
 	{
+		{"prepare/rechunk", "arrays into Zarr with other chunks, in bounded memory"},
 		{"prepare/raw", "raw samples as a Source of the loader, which it does not know; it needs no C, as writers of HDF5 files do"},
 	},
 	{

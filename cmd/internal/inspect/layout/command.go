@@ -9,20 +9,45 @@ import (
 
 const long = `List offset, size and meaning of every part of the dataset's files, and a line of NumPy that
 maps each field by its offset. For chunked HDF5 datasets, layout prints the number, sizes
-and places of the chunks; --chunks lists each chunk.`
+and places of the chunks; --chunks lists each chunk.
+
+With --window, layout prints what windows at random places of the arrays cost: how many bytes
+are read for each one that is used, the chunks that would be best, and the command that writes
+them.`
 
 const examples = `  inspect layout out/flat
   inspect layout out/photos.h5
   inspect layout --json out/photos.h5 | jq -r '.maps[].python'
   inspect layout --chunks old.h5
+  inspect layout --window 0=2 old.h5
   inspect layout --chunks --json old.h5 | jq -s 'max_by(.bytes)'`
 
 func Command() *cobra.Command {
 	var asJSON, chunks bool
+	var window string
+	var sizes map[string]int
 	cmd := cli.Command(&cobra.Command{
 		Use: "layout [flags] DATASET", Short: "List the parts of its files by offset", Long: long, Example: examples,
-		PreRunE: func(cmd *cobra.Command, args []string) error { return cli.Usage(datasetarg.One(cmd, args)...) },
+		PreRunE: func(cmd *cobra.Command, args []string) (err error) {
+			problems := datasetarg.One(cmd, args)
+			if window != "" {
+				if sizes, err = cli.ParseAxes(window); err != nil {
+					problems = append(problems, "--window: "+err.Error())
+				}
+				if chunks {
+					problems = append(problems, "--window and --chunks exclude each other")
+				}
+			}
+			return cli.Usage(problems...)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if window != "" {
+				w, err := ReadWindows(args[0], sizes)
+				if err != nil {
+					return err
+				}
+				return cli.Print(cmd.OutOrStdout(), asJSON, w, w.Render)
+			}
 			if chunks {
 				return ListChunks(cmd.OutOrStdout(), args[0], asJSON)
 			}
@@ -35,5 +60,7 @@ func Command() *cobra.Command {
 	})
 	cli.JSONFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&chunks, "chunks", false, "list every chunk of an HDF5 file, one per line")
+	cmd.Flags().StringVar(&window, "window", "",
+		"print what windows of `AXIS=SIZE,...`, such as time=24,lat=128, cost")
 	return cmd
 }

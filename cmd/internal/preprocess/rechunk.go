@@ -1,0 +1,89 @@
+package preprocess
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/prepare/rechunk"
+)
+
+// withRechunk are the flags that go with --rechunk.
+var withRechunk = []string{"rechunk", "memory", "workers", "overwrite", "resume", "fields", "quiet", "json"}
+
+// checkRechunk turns the flags into Options of a rechunk, or into a list of all that is wrong.
+func (f *flags) checkRechunk(args []string) error {
+	usage := &cli.UsageError{Arguments: f.arguments(args)}
+	var p problems
+	f.set.Visit(func(flag *pflag.Flag) {
+		if !slices.Contains(withRechunk, flag.Name) {
+			p = append(p, "--"+flag.Name+" does not go with --rechunk, which keeps values as they are")
+		}
+	})
+	var err error
+	f.chunks.Chunks, err = cli.ParseAxes(f.rechunk)
+	p.add("rechunk", f.rechunk, err)
+	f.chunks.Workers, f.chunks.Overwrite, f.chunks.Resume = f.workers, f.config.Overwrite, f.config.Resume
+	if f.memory != "" {
+		f.chunks.Memory, err = units.ParseBytes(f.memory)
+		p.add("memory", f.memory, err)
+	}
+	if strings.ContainsAny(f.config.Fields, "=:") {
+		p = append(p, "--fields "+f.config.Fields+": with --rechunk, fields are names alone, such as t2m,z")
+	} else if f.config.Fields != "" {
+		f.chunks.Fields = strings.Split(f.config.Fields, ",")
+	}
+	usage.Problems = p
+	if usage.Arguments == "" && len(p) == 0 {
+		return nil
+	}
+	return usage
+}
+
+// runRechunk writes arrays in chunks of another shape.
+func (f *flags) runRechunk(cmd *cobra.Command) error {
+	plan, err := rechunk.NewPlan(cmd.Context(), f.config.Source, f.config.Dest, f.chunks)
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	for _, a := range plan.Arrays {
+		total += a.Bytes
+	}
+	if f.chunks.Memory > 0 {
+		debug.SetMemoryLimit(f.chunks.Memory) // of the whole process, which does nothing else
+	}
+	bar := cli.NewStage(cmd, "preprocess", "rechunk", "bytes", f.quiet)
+	bar.Begin(total)
+	err = plan.Run(cmd.Context(), bar.Add)
+	bar.End()
+	if err != nil || f.quiet && !f.json {
+		return err
+	}
+	return cli.Print(cmd.OutOrStdout(), f.json, plan, func(w io.Writer) error { return printRechunk(w, plan) })
+}
+
+func printRechunk(w io.Writer, plan *rechunk.Plan) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", shell.Line(plan.Dest))
+	t := cli.Table{Indent: 2}
+	for _, a := range plan.Arrays {
+		from := "not in chunks"
+		if a.From != nil {
+			from = fmt.Sprintf("chunks of %v", a.From)
+		}
+		t.Add(a.Name, fmt.Sprint(a.DType, a.Shape), from, fmt.Sprintf("to %v", a.Chunk),
+			fmt.Sprintf("read %.2f times, %v at a time", float64(a.Reads)/float64(max(1, a.Bytes)), a.Box))
+	}
+	b.WriteString(t.String())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
