@@ -119,13 +119,20 @@ type plainKind uint8
 const (
 	notPlain      plainKind = iota
 	plainWhole              // digits that fit into 64 bits with or without a sign
-	plainFraction           // digits and a point that float32 holds
+	plainFraction           // digits and a point, or an exponent, that float64 holds
 )
 
-// plain finds the two kinds of numbers that nearly all cells are, and how many characters are before the point.
+// Longer cells are looked at in full. A shorter fraction without an exponent is at least 1e-22, which float32 holds.
+const (
+	mostWhole    = 18 // digits of any int64
+	mostFraction = 25 // a float64 with all its digits: -0.00012345678901234567
+)
+
+// plain finds the two kinds of numbers that nearly all cells are, and how many characters are before the point; of
+// one with an exponent as many as need a look at its size.
 func plain(text string) (kind plainKind, whole int) {
 	kind, whole = plainWhole, len(text)
-	if text == "" || len(text) > 18 || text[len(text)-1] == '.' {
+	if text == "" || len(text) > mostFraction || text[len(text)-1] == '.' {
 		return notPlain, 0
 	}
 	for i := range len(text) {
@@ -136,11 +143,24 @@ func plain(text string) (kind plainKind, whole int) {
 		case c == '.' && kind == plainWhole && i > 0 && text[i-1] != '-':
 			kind, whole = plainFraction, i
 		case c == '-' && i == 0 && len(text) > 1:
+		case (c == 'e' || c == 'E') && i > 0 && text[i-1] >= '0' && text[i-1] <= '9' && isExponent(text[i+1:]):
+			return plainFraction, mostFraction
 		default:
 			return notPlain, 0
 		}
 	}
+	if whole > mostWhole {
+		return notPlain, 0
+	}
 	return kind, whole
+}
+
+// isExponent reports whether text is an exponent of at most two digits, which any float64 has room for.
+func isExponent(text string) bool {
+	if text != "" && (text[0] == '-' || text[0] == '+') {
+		text = text[1:]
+	}
+	return (len(text) == 1 || len(text) == 2) && isDigits(text)
 }
 
 // Merge takes the cells of another guess into account, which came behind.

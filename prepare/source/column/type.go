@@ -210,12 +210,13 @@ func (t Type) labelOf(text string) (int64, error) {
 // flat list stands for any shape of as many numbers.
 func (t Type) appendNumbers(b []byte, text string) ([]byte, error) {
 	if !t.Ragged && len(t.Shape) == 0 && !strings.HasPrefix(text, "[") {
-		if word := Trimmed(text); strings.IndexFunc(word, isBlank) < 0 && word != "" {
-			b, err := AppendNumber(b, word, t.DType)
-			if err != nil {
-				err = source.ValueError("%w", err)
-			}
-			return b, err
+		word := Trimmed(text)
+		long, err := AppendNumber(b, word, t.DType)
+		if err == nil {
+			return long, nil
+		}
+		if word != "" && strings.IndexFunc(word, isBlank) < 0 {
+			return b, source.ValueError("%w", err)
 		}
 	}
 	l := numberList{rest: text}
