@@ -63,6 +63,7 @@ const (
 	dearRun   = 16 // chunks at the ends of runs are at most 1 in this number
 	dearLanes = 8  // and those at the ends of lanes
 	fewLanes  = 16 // fewer are not accepted for larger groups
+	tooOften  = 2  // decodes a chunk, for which fewer lanes are accepted
 	mostAhead = 32 // batches
 	leastMix  = 4  // lanes, however often their ends are decoded
 )
@@ -228,12 +229,23 @@ func (p *chunkPlanner) memory(lanes int) string {
 	return units.Bytes(int64((float64(lanes)*each+besides)*reserve/(reserve-1)) + 1)
 }
 
+// enough returns how many lanes there shall be at least: fewer where chunks would be decoded very often.
+func (p *chunkPlanner) enough() int {
+	if p.o.Lanes > 0 {
+		return p.o.Lanes
+	}
+	often := 1.0
+	for a := range p.c.Axes {
+		often *= p.halo(a, p.groupOf(a))
+	}
+	if often > tooOften {
+		return min(p.each, leastMix)
+	}
+	return min(p.each, fewLanes)
+}
+
 // group makes cells larger along axes whose chunks would be decoded often, as long as there are enough lanes.
 func (p *chunkPlanner) group() {
-	least := p.o.Lanes
-	if least == 0 {
-		least = min(p.each, fewLanes)
-	}
 	done := make([]bool, len(p.c.Axes))
 	done[p.plan.Axis] = true
 	for {
@@ -246,7 +258,7 @@ func (p *chunkPlanner) group() {
 		if at < 0 {
 			return
 		}
-		before := p.plan.Groups[at]
+		least, before := p.enough(), p.plan.Groups[at]
 		p.plan.Groups[at] = min(before+max(1, before/2), p.c.Axes[at].cells())
 		if p.fit() < least || p.plan.Groups[at] == before {
 			p.plan.Groups[at], done[at] = before, true
