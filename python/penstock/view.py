@@ -22,6 +22,7 @@ from .records import Derived, Piece, Places, Records
 from .windows import Windows, described, parts_of_axis, parts_of_groups
 
 if TYPE_CHECKING:
+    from .assembled import Assembled
     from .statistics import Statistics
 
 #: How the name of a file ends that is a view.
@@ -657,6 +658,19 @@ class Windowed(View):
                         self._read[axis] = np.array(next(iter(ds._records.values())))
                     break
         return self._read[axis]
+
+    def assemble(self, field: str | None = None, *, weights: Any = None, fill: float = np.nan) -> Assembled:
+        """Return an array that results for windows are added to: ``add(batch.indices, predictions)``, and then ``numpy()``.
+
+        Args:
+            field: The field whose windows the results have; None is the first one.
+            weights: Weights of the elements of a window, an array or a dict of lists by axis, such as
+                ``{"lat": np.hanning(130)[1:-1]}``; None weighs all alike. Where windows overlap, the result is the weighted mean.
+            fill: The value of elements that no window has.
+        """
+        from .assembled import Assembled
+
+        return Assembled(self, field, weights, fill)
 
     def to_xarray(self, records: Any) -> Any:
         """Return windows as an xarray.Dataset with their coordinates.

@@ -159,6 +159,52 @@ class AxesTest(unittest.TestCase):
                 want = whole.sel(time=several["time"][k].values, lon=several["lon"][k].values)
                 np.testing.assert_array_equal(several["past"][k], want)
 
+    def test_assemble(self):
+        """Windows that are put back are the array; where they overlap, results have their weighted mean."""
+        path = os.path.join(self.base, "own")
+        with penstock.Writer(path, [penstock.Field("x", "float32", SHAPE[1:], dims=("time", "lat", "lon"))]) as w:
+            w.extend({"x": x} for x in T2M)
+        rng = np.random.default_rng(3)
+        with penstock.open(path) as ds:
+            for options in ({}, {"stride": 2}, {"pad": "wrap"}, {"pad": "constant", "stride": {"lon": 3}}, {"pad": "reflect", "dilation": {"lat": 2}}):
+                view = ds.windows({"lat": 4, "lon": 5}, **options)
+                weights = rng.random((30, 4, 5)) + 0.1
+                same, mean = view.assemble(), view.assemble("x", weights=weights)
+                want, seen = np.zeros((*SHAPE, 2)), np.zeros(SHAPE)
+                results = rng.normal(size=(len(view), 30, 4, 5, 2))
+                for first in range(0, len(view), 7):
+                    numbers = np.arange(first, min(first + 7, len(view)))
+                    same.add(numbers, view[numbers]["x"])
+                    mean.add(numbers, results[numbers])
+                outputs = view._windows.outputs
+                for i in range(len(view)):
+                    places = [view._windows.elements(outputs[0], k, view.origins([i]))[0] for k in range(3)]
+                    for b, y in enumerate(places[1]):
+                        for c, x in enumerate(places[2]):
+                            if y >= 0 and x >= 0:
+                                want[:, y, x] += results[i, :, b, c] * weights[:, b, c, None]
+                                seen[:, y, x] += weights[:, b, c]
+                with self.subTest(options):
+                    covered = seen > 0
+                    np.testing.assert_allclose(same.numpy()[covered], T2M[covered], rtol=1e-6)
+                    self.assertEqual(same.missing, int((~covered).sum()))
+                    np.testing.assert_allclose(mean.numpy(np.float64)[covered], want[covered] / seen[covered][:, None], rtol=1e-12)
+                    self.assertTrue(np.isnan(mean.numpy()[~covered]).all())
+            view = ds.windows({"lat": 4, "lon": 5})
+            by_axis = view.assemble(weights={"lat": [1, 2, 2, 1]})
+            by_axis.add([0], view[[0]]["x"])
+            np.testing.assert_allclose(by_axis.numpy()[:, :4, :5], T2M[:, :4, :5], rtol=1e-6)
+            for call, text in (
+                (lambda: view.assemble("y"), "no field 'y'"),
+                (lambda: view.assemble(weights={"time": [1]}), "which windows do not cut"),
+                (lambda: view.assemble(weights=np.ones((2, 3))), "not that of a window|broadcast"),
+                (lambda: view.assemble(weights={"lat": [1, 2, 3, -4]}), "not negative"),
+                (lambda: view.assemble().add([0, 1], view[[0]]["x"]), "2 results for windows"),
+                (lambda: view.assemble().numpy(), "no results"),
+            ):
+                with self.assertRaisesRegex((ValueError, KeyError), text):
+                    call()
+
     def test_splits(self):
         """Parts have no element in common, and the windows that the program finds are those of Python."""
         rng = np.random.default_rng(int(os.environ.get("PENSTOCK_TEST_SEED", "0")))
