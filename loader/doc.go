@@ -39,6 +39,7 @@
 //	CheckedSource    a file that was truncated is noticed at the end of the epoch, also where its bytes read as zeros
 //	NamedSource      errors name what a record was made of
 //	ClassedSource    combine.NewConcat refuses sources with other classes
+//	BoundedSource    a filter reads only blocks of records that may differ
 //	RemoteSource     records are fetched before they are needed
 //	DescribedSource  errors say where a record is stored, and Stats how it was read
 //	Identifier       Resume refuses another dataset

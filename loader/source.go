@@ -16,7 +16,7 @@ import (
 // goroutines at once.
 //
 // A Source can do more by implementing [RaggedSource], [ChunkedSource], [GridSource], [ChunkSource], [MappedSource],
-// [FaultSource], [CheckedSource], [RemoteSource], [DescribedSource], [NamedSource], [ClassedSource]
+// [FaultSource], [CheckedSource], [RemoteSource], [DescribedSource], [NamedSource], [ClassedSource], [BoundedSource]
 // and [Identifier]. Assert those that it has, so that the compiler checks them:
 //
 //	var _ loader.MappedSource = (*MySource)(nil)
@@ -216,6 +216,16 @@ type ClassedSource interface {
 	Classes(field string) []string
 }
 
+// BoundedSource is a [Source] that knows limits of the numbers in its fields, so that a filter need not read records of
+// which none, or each one, passes.
+type BoundedSource interface {
+	Source
+
+	// Bounds returns limits of the numbers that records [first, end) of a field have. It returns false if they are not
+	// known, or may be NaN or infinite.
+	Bounds(field string, first, end int) (low, high float64, ok bool)
+}
+
 // Identifier is a [Source] or a [Transform] with a name of its own. A [State] holds the names, so
 // that [Resume] refuses another dataset or other transforms.
 type Identifier interface {
@@ -244,6 +254,7 @@ type Capabilities struct {
 	Described  DescribedSource
 	Named      NamedSource
 	Classed    ClassedSource
+	Bounded    BoundedSource
 	Identifier Identifier
 }
 
@@ -263,6 +274,7 @@ func CapabilitiesOf(src Source) (Capabilities, error) {
 	c.Described, _ = src.(DescribedSource)
 	c.Named, _ = src.(NamedSource)
 	c.Classed, _ = src.(ClassedSource)
+	c.Bounded, _ = src.(BoundedSource)
 	c.Identifier, _ = src.(Identifier)
 	return c, incomplete(src)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"sync/atomic"
 
@@ -49,6 +50,24 @@ func (d *Dataset) Classes(field string) []string {
 		return d.files.Schema.Fields[i].Classes
 	}
 	return nil
+}
+
+// Bounds returns limits of the numbers that records of a field have: the least and the largest one of the manifest's
+// statistics. It returns false if there are none, or they leave NaNs or infinities out.
+func (d *Dataset) Bounds(field string, _, _ int) (low, high float64, ok bool) {
+	m := d.files.Manifest
+	if m == nil || m.Statistics[field] == nil || m.Statistics[field].NonFinite > 0 {
+		return 0, 0, false
+	}
+	const exact = 1 << 53 // up to which float64 has all whole numbers
+	low, high = m.Statistics[field].Min, m.Statistics[field].Max
+	if low < -exact || low > exact {
+		low = math.Nextafter(low, math.Inf(-1))
+	}
+	if high < -exact || high > exact {
+		high = math.Nextafter(high, math.Inf(1))
+	}
+	return low, high, true
 }
 
 // Manifest returns the dataset's manifest, or nil for an HDF5 file that another program

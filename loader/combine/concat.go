@@ -68,6 +68,7 @@ var _ interface {
 	loader.DescribedSource
 	loader.NamedSource
 	loader.ClassedSource
+	loader.BoundedSource
 	loader.Identifier
 } = (*Concat)(nil)
 

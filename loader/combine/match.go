@@ -22,8 +22,8 @@ type keyed struct {
 	key   filter.Key
 }
 
-// matchPart is how many records of the right side are in memory at a time, with about 24 bytes each. The left side is read
-// once for each part.
+// matchPart is how many records of the right side are in memory at a time, with about 24 bytes each. The left side is
+// read once for each part.
 const matchPart = 1 << 26
 
 // none is the match of a record that has none.

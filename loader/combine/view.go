@@ -48,6 +48,7 @@ var _ interface {
 	loader.DescribedSource
 	loader.NamedSource
 	loader.ClassedSource
+	loader.BoundedSource
 	loader.Identifier
 } = (*View)(nil)
 

@@ -106,6 +106,27 @@ func pairwise(n *node, left, right expression, f func(b *block, dst []bool, x, y
 // compareNumbers compares two numbers exactly.
 func compareNumbers(n *node, left, right expression) (expression, error) {
 	left, right = rounded(left, right.dtype), rounded(right, left.dtype)
+	e, err := compareRead(n, left, right)
+	if err != nil || left.constant != nil && right.constant != nil {
+		return e, err
+	}
+	r := relations[n.text]
+	switch {
+	case right.constant != nil:
+		return skipping(e, left, func(low, high float64) (truth, ok bool) {
+			return decided(r, *right.constant, low, high)
+		}), nil
+	case left.constant != nil:
+		r[below], r[above] = r[above], r[below]
+		return skipping(e, right, func(low, high float64) (truth, ok bool) {
+			return decided(r, *left.constant, low, high)
+		}), nil
+	}
+	return e, nil
+}
+
+// compareRead compares numbers that are read.
+func compareRead(n *node, left, right expression) (expression, error) {
 	switch {
 	case left.kind == right.kind && left.kind == integerKind:
 		return pairwise(n, left, right, func(_ *block, dst []bool, x, y column) {

@@ -108,7 +108,11 @@ func (c *compiler) numbers(n *node, spec tensor.Spec) (expression, error) {
 		return expression{}, err
 	}
 	t.list = e.list
-	return expression{kindType: t, at: n.at, of: func(b *block, active []bool) (column, error) {
+	field := spec.Name
+	if t.list || e.rowIndexed { // a row may not exist
+		field = ""
+	}
+	return expression{kindType: t, at: n.at, field: field, of: func(b *block, active []bool) (column, error) {
 		if e.ragged && e.rowIndexed {
 			return e.readRow(b, active) // whose errors depend on which records are active
 		}

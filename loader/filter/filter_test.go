@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/penstock/penstock/loader"
@@ -246,4 +247,50 @@ func FuzzParse(f *testing.F) {
 			t.Error("an error without a text")
 		}
 	})
+}
+
+// bounded is a Source that knows the limits of each block, and counts those that are read.
+type bounded struct {
+	*combine.Arrays
+	values []int64
+	read   atomic.Int64
+}
+
+func (b *bounded) Bounds(_ string, first, end int) (low, high float64, ok bool) {
+	some := b.values[first:end]
+	return float64(some[0]), float64(some[len(some)-1]), first/8192%5 != 3 // some are not known
+}
+
+func (b *bounded) Slice(field string, first, end int) (tensor.View, error) {
+	b.read.Add(1)
+	return b.Arrays.Slice(field, first, end)
+}
+
+// TestBounds has a filter find the same records where the Source knows limits, and read fewer.
+func TestBounds(t *testing.T) {
+	values := make([]int64, 200_000)
+	for i := range values {
+		values[i] = int64(i / 20_000 * 10)
+	}
+	src, err := combine.NewArrays(combine.Array{Name: "x", Values: tensor.From(values)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		"x = 30", "x != 30", "x < 30", "x <= 29.5", "30 >= x", "30.5 < x", "x between 20 and 40", "x in (10, 70)", "x not in (10, 70.0)",
+		"not x > 50", "x = 1e300", "x > -1e300 and x != 18446744073709551615", "x / 10 = 3 or x = 30", "x in ()",
+	} {
+		want, err := found(t.Context(), src, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &bounded{Arrays: src, values: values}
+		got, err := found(t.Context(), b, text)
+		if err != nil || got != want {
+			t.Errorf("%s: other records with limits than without: %v", text, err)
+		}
+		if n := b.read.Load(); n > 13 && !strings.Contains(text, "/") {
+			t.Errorf("%s: %d blocks of 25 were read", text, n)
+		}
+	}
 }

@@ -37,6 +37,9 @@ func (c *compiler) in(n *node) (expression, error) {
 	default:
 		test = inIntegers(n, of, list)
 	}
+	if of.number() && of.constant == nil {
+		test = skipping(test, of, func(low, high float64) (truth, ok bool) { return false, outside(list, low, high) })
+	}
 	return fold(test, of)
 }
 

@@ -37,6 +37,9 @@ type expression struct {
 	kindType
 	at int
 
+	// field is set if the value is one number of that field.
+	field string
+
 	// constant is set if the value is the same for all records.
 	constant *value
 

@@ -116,6 +116,31 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestBounds has views know the limits of what they are of.
+func TestBounds(t *testing.T) {
+	dir := t.TempDir()
+	dataset(t, filepath.Join(dir, "a"), "x", 0, 6)
+	dataset(t, filepath.Join(dir, "b"), "x", 10, 4)
+	path := write(t, filepath.Join(dir, "v.view.json"), head+`"concat": [{"dataset": "a"}, {"select": {"dataset": "b"}, "records": [3, 0]}]}`)
+	ds, err := views.Open(t.Context(), path, views.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	src := ds.Source.(loader.BoundedSource)
+	for _, c := range []struct {
+		first, end int
+		low, high  float64
+	}{{0, 6, 0, 5}, {2, 4, 0, 5}, {6, 8, 10, 13}, {5, 7, 0, 13}} {
+		if low, high, ok := src.Bounds("x", c.first, c.end); low != c.low || high != c.high || !ok {
+			t.Errorf("records %d to %d are in %v to %v, %v; want %v to %v", c.first, c.end, low, high, ok, c.low, c.high)
+		}
+	}
+	if _, _, ok := src.Bounds("y", 0, 1); ok {
+		t.Error("a field that does not exist has limits")
+	}
+}
+
 // TestRefused reports files that are not views.
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()

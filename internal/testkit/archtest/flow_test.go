@@ -27,8 +27,8 @@ const (
 
 // manyMethods are the types with larger method sets, with the reason.
 var manyMethods = map[string]string{
-	"loader/combine.Concat":  "a Source with every capability that its sources have: the methods of twelve interfaces of package loader",
-	"loader/combine.View":    "a Source with every capability that its sources have: the methods of twelve interfaces of package loader",
+	"loader/combine.Concat":  "a Source with every capability that its sources have: the methods of thirteen interfaces of package loader",
+	"loader/combine.View":    "a Source with every capability that its sources have: the methods of thirteen interfaces of package loader",
 	"loader/combine.Windows": "a Source with every capability that its sources have: the methods of ten interfaces of package loader",
 	"loader/cuda.Device":     "one context of the driver: what streams, events, kernels and memory ask of it under its lock",
 	"mmapds.Dataset":         "what users open: the methods of nine interfaces of package loader, and little more",

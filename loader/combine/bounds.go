@@ -1,0 +1,35 @@
+package combine
+
+// Bounds are those of the Source that has a field: of all its records, where the View has some.
+func (v *View) Bounds(field string, first, end int) (low, high float64, ok bool) {
+	p, name, err := v.t.field(field)
+	if err != nil || p.can.Bounded == nil {
+		return 0, 0, false
+	}
+	if !v.t.rows.all() {
+		first, end = 0, p.Len()
+	}
+	return p.can.Bounded.Bounds(name, first, end)
+}
+
+// Bounds are limits of those of the Sources that have records [first, end).
+func (c *Concat) Bounds(field string, first, end int) (low, high float64, ok bool) {
+	known := true
+	err := c.each(first, end, func(m *member, a, b int) error {
+		if m.can.Bounded == nil {
+			known = false
+			return nil
+		}
+		l, h, is := m.can.Bounded.Bounds(field, a, b)
+		known = known && is
+		if !ok || l < low {
+			low = l
+		}
+		if !ok || h > high {
+			high = h
+		}
+		ok = true
+		return nil
+	})
+	return low, high, ok && known && err == nil
+}
