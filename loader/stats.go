@@ -37,7 +37,8 @@ type Stats struct {
 	ReadBytes int64         // that were read
 	Transform time.Duration // of workers: in Transforms
 	Collate   time.Duration // of workers: in Collate
-	// that the whole process ran on cores while loops were iterated; 0 where the system does not report
+	// that the whole process ran on cores while loops were iterated, from Python with the process that trains and those
+	// that it started; 0 where the system does not report
 	CPU time.Duration
 	// that other programs ran on the machine's cores meanwhile, looked at every 50 ms at most; 0 where the system does not
 	// report
@@ -110,7 +111,7 @@ type resources struct {
 
 // Clocks of the system, but in tests.
 var (
-	processClock = cputime.Process
+	processClock = cputime.Job
 	machineClock = cputime.Machine
 	storageRead  = cputime.StorageRead
 )

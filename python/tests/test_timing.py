@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import sys
 import tempfile
 import time
 import unittest
@@ -152,6 +153,18 @@ class Diagnosis(unittest.TestCase):
         self.assertRegex(said, r"^user code limits the loop: .* Images\.__getitem__ takes (9\d|100)% of the work")
         self.assertRegex(said, r"% of it in slow \(test_timing\.py:\d+\)")
         self.assertIn("penstock.map(lambda i: dict(zip(('x', 'y'), dataset[i])), range(len(dataset)), 'NEW')", said)
+
+    @unittest.skipUnless(sys.platform == "linux", "only Linux says how long other processes have computed")
+    def test_what_training_computes_is_not_of_other_programs(self):
+        with penstock.DataLoader(data.path("images"), 8, output="numpy", num_workers=1) as loader:
+            begin = time.process_time()
+            while time.process_time() - begin < 0.6:
+                for _ in loader:
+                    step = time.process_time()
+                    while time.process_time() - step < 0.05:
+                        pass
+            took = time.process_time() - begin
+            self.assertGreater(loader.stats()["loader"]["CPU"] / 1e9, 0.7 * took)
 
     def test_collate(self):
         with penstock.DataLoader(Images(n=40), 2, num_workers=1, collate_fn=collate_slowly, output="numpy") as loader:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/internal/sys/cputime"
 )
 
 // gone are the errors of a connection whose other end has ended.
@@ -18,13 +20,14 @@ var gone = []error{syscall.EPIPE, syscall.ECONNRESET}
 func closeOnExec(fd int) { unix.CloseOnExec(fd) }
 
 // watchParent calls ended when the process that has started this one is gone: then another one is its parent. A parent
-// in another PID namespace cannot be watched.
+// in another PID namespace cannot be watched. What it and its other children compute is training, not other programs.
 func watchParent(ctx context.Context, ended func(error)) bool {
 	const interval = 500 * time.Millisecond
 	parent := os.Getppid()
 	if parent == 0 {
 		return false
 	}
+	cputime.Join(parent)
 	go func() {
 		for tick := time.NewTicker(interval); ; {
 			select {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/internal/sys/cputime"
 	"github.com/penstock/penstock/internal/sys/rank"
 )
 
@@ -99,6 +100,7 @@ func (n native) watch(ctx context.Context, ended func(error)) bool {
 	if err != nil || pid <= 0 {
 		return false
 	}
+	cputime.Join(pid) // what it and its other children compute is training, not other programs
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		ended(errPeer)
