@@ -54,8 +54,8 @@ func (p *place) name() string {
 	return remote.Redact(p.text)
 }
 
-// fetch calls read in a goroutine of its own, when fewer than mostAhead are under way. What would be the mostWaiting-th
-// that waits for that is left to the read that follows.
+// fetch calls read in a goroutine of its own, when fewer than mostAhead are under way. If mostWaiting wait for that
+// already, it leaves the work to the read that follows.
 func (p *place) fetch(read func()) {
 	if p.waiting.Add(1) > mostWaiting {
 		p.waiting.Add(-1)

@@ -60,10 +60,9 @@ def of_table(table: Any, like: Any) -> Any:
     """Return the dataset of a path, or one that is written for a table: columns by name."""
     from .writer import Writer
 
+    opener = (like.datasets()[0] if hasattr(like, "parts_of") else like).opener
     if isinstance(table, (str, os.PathLike)):
-        from .dataset import open_dataset
-
-        return open_dataset(table)
+        return opener(table)
     names = list(table.keys()) if hasattr(table, "keys") else []
     columns = {str(name): np.asarray(table[name]) for name in names}
     lengths = {len(column) for column in columns.values()}
@@ -74,7 +73,7 @@ def of_table(table: Any, like: Any) -> Any:
     with Writer(path) as w:
         w.extend(dict(zip(columns, values)) for values in zip(*columns.values()))
     _tables.add(path)
-    dataset = like.datasets()[0].opener(path) if hasattr(like, "parts_of") else like.opener(path)
+    dataset = opener(path)
     weakref.finalize(dataset, _forget, path, folder)
     return dataset
 
