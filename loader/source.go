@@ -232,6 +232,16 @@ type Identifier interface {
 	ID() string
 }
 
+// GenerationSource is a [Source] whose dataset changes in generations. A [State] that was taken in one of them can be
+// resumed in another one with the same records.
+type GenerationSource interface {
+	Source
+
+	// SameRecords looks for the generation whose ID match accepts, and reports whether all fields have the same records
+	// there as in the Source. The error says which generation to open for that; it is nil if none has that ID.
+	SameRecords(match func(id string) bool) (bool, error)
+}
+
 // RecordError is an error of a [Source] whose text names the record that failed.
 type RecordError interface {
 	error
@@ -255,6 +265,7 @@ type Capabilities struct {
 	Named      NamedSource
 	Classed    ClassedSource
 	Bounded    BoundedSource
+	Generation GenerationSource
 	Identifier Identifier
 }
 
@@ -275,6 +286,7 @@ func CapabilitiesOf(src Source) (Capabilities, error) {
 	c.Named, _ = src.(NamedSource)
 	c.Classed, _ = src.(ClassedSource)
 	c.Bounded, _ = src.(BoundedSource)
+	c.Generation, _ = src.(GenerationSource)
 	c.Identifier, _ = src.(Identifier)
 	return c, incomplete(src)
 }

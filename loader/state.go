@@ -82,8 +82,8 @@ func short(name string) string {
 
 // Resume returns a Loader that continues after the batches that st counts: with Epochs,
 // or with Epoch and the number st.Epoch. It may have any number of workers, and a World of
-// another size if the global batch stays the same. It refuses the State of another run, and
-// says in what the two differ. It takes as long as New.
+// another size if the global batch stays the same, and Src may be another generation of the dataset if its fields have
+// the same records. Resume refuses the State of another run, and says in what the two differ. It takes as long as New.
 func Resume(src Source, opts Options, st State) (*Loader, error) {
 	ld, err := New(src, opts)
 	if err != nil {
@@ -112,7 +112,11 @@ func (c *setup) position(st State) (at schedule.Position, err error) {
 		}
 	}
 	id := c.identity
-	compare("dataset", st.Dataset, id.Dataset)
+	if same, err := c.sameRecords(st.Dataset); err != nil {
+		errs = append(errs, fmt.Errorf("the state is of another dataset: %w", err))
+	} else if !same {
+		compare("dataset", st.Dataset, id.Dataset)
+	}
 	compare("number of records", st.Records, id.Records)
 	compare("sampler", st.Sampler, id.Sampler)
 	compare("seed", st.Seed, id.Seed)
@@ -132,6 +136,18 @@ func (c *setup) position(st State) (at schedule.Position, err error) {
 		return schedule.Position{Epoch: st.Epoch + 1}, nil
 	}
 	return schedule.Position{Epoch: st.Epoch, Step: st.Step, Early: early}, nil
+}
+
+// sameRecords reports whether a dataset that a State names has the records of the Source: it is that of the Source,
+// or another generation of it.
+func (c *setup) sameRecords(dataset string) (bool, error) {
+	if dataset == c.identity.Dataset {
+		return true, nil
+	}
+	if c.can.Generation == nil || dataset == "" {
+		return false, nil
+	}
+	return c.can.Generation.SameRecords(func(id string) bool { return short(id) == dataset })
 }
 
 // shown returns what a State has as it stands in an error: text that is long, or not for a terminal, is cut and quoted.

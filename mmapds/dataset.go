@@ -77,13 +77,18 @@ func (d *Dataset) Manifest() *store.Manifest { return d.files.Manifest }
 // ID identifies the records: it is the manifest's id and, of a split, its name. It is
 // empty for an HDF5 file that another program wrote. A loader's state resumes only with the same ID.
 func (d *Dataset) ID() string {
-	switch {
-	case d.files.Manifest == nil:
+	if d.files.Manifest == nil {
 		return ""
-	case d.split != "":
-		return d.files.Manifest.ID + "/" + d.split
 	}
-	return d.files.Manifest.ID
+	return idOf(d.files.Manifest, d.split)
+}
+
+// idOf returns the ID of a split of a dataset, or of all of it.
+func idOf(m *store.Manifest, split string) string {
+	if split != "" {
+		return m.ID + "/" + split
+	}
+	return m.ID
 }
 
 // Files returns where the records are on disk. It must not be changed.

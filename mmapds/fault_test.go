@@ -28,6 +28,7 @@ var _ interface {
 	loader.DescribedSource
 	loader.NamedSource
 	loader.ClassedSource
+	loader.GenerationSource
 	loader.Identifier
 } = (*mmapds.Dataset)(nil)
 

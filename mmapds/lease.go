@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/lease"
@@ -46,4 +48,46 @@ func leaseGeneration(d *store.Dataset) (*os.File, error) {
 func isFile(f *os.File, there fs.FileInfo) bool {
 	is, err := f.Stat()
 	return err == nil && os.SameFile(is, there)
+}
+
+// SameRecords implements loader.GenerationSource: a state of another generation can be resumed in this one if the
+// fields that are open have the same values in both.
+func (d *Dataset) SameRecords(match func(id string) bool) (bool, error) {
+	m := d.files.Manifest
+	if d.files.Format != "flat" || d.pager != nil {
+		return false, nil
+	}
+	numbers, err := store.Generations(d.files.Path)
+	if err != nil {
+		return false, err
+	}
+	for _, n := range slices.Backward(numbers) {
+		other, _, err := store.ReadGeneration(d.files.Path, n)
+		if err != nil {
+			return false, err
+		}
+		if !match(idOf(other, d.split)) {
+			continue
+		}
+		if d.sameFields(m, other) {
+			return true, nil
+		}
+		return false, fmt.Errorf("it is of generation %d, whose records or fields differ from those of generation %d; "+
+			"open %s@%d", n, m.Generation, d.files.Path, n)
+	}
+	return false, nil
+}
+
+// sameFields reports whether the fields that are open have the same records in two generations.
+func (d *Dataset) sameFields(a, b *store.Manifest) bool {
+	var names []string
+	for _, f := range d.files.Schema.Fields {
+		i := b.Schema().Index(f.Name)
+		if i < 0 || !reflect.DeepEqual(f, b.Fields[i]) {
+			return false
+		}
+		names = append(names, f.Name)
+	}
+	return a.Records == b.Records && reflect.DeepEqual(a.Splits, b.Splits) &&
+		layout.SameColumns(names, a.BuilderState, b.BuilderState, a.Schema().Specs(), b.Schema().Specs())
 }

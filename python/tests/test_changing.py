@@ -96,6 +96,23 @@ class ChangingTest(data.Copied):
         del held, ds, copy
         self.assertEqual(json.loads(subprocess.run(prune, check=True, stdout=subprocess.PIPE).stdout)["generations"], [1])
 
+    def test_states_of_other_generations(self):
+        def loader(path, fields):
+            return penstock.DataLoader(path, 16, shuffle=True, seed=1, fields=fields, output="numpy")
+
+        first = loader(self.path, ["labels"])
+        batches = iter(first)
+        next(batches)
+        state, want = first.state_dict(), next(batches)[0]
+        ds = penstock.open(self.path)
+        ds.add_column("score", np.arange(len(ds))).set_column("score", np.zeros(len(ds)))
+        again = loader(self.path, ["labels"])
+        again.load_state_dict(state)
+        np.testing.assert_array_equal(next(iter(again))[0], want)
+        scores = loader(f"{self.path}@2", ["score"]).state_dict()
+        with self.assertRaisesRegex(penstock.Error, "it is of generation 2, whose records or fields differ from those of generation 3; open .*@2"):
+            loader(self.path, ["score"]).load_state_dict(scores)
+
     def test_errors(self):
         ds = penstock.open(self.path)
         bad = ds["labels"][:].tolist().index(2)
