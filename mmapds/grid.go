@@ -7,10 +7,10 @@ import (
 )
 
 // ChunkShape returns how many elements a chunk of a field has along each axis, that of the records first. It is nil
-// for fields that are stored as they are, whose chunks a split or a pager has a part of, or that WithVerify checks.
+// for fields that are stored as they are, whose chunks a split has a part of, or that WithVerify checks.
 func (d *Dataset) ChunkShape(field string) []int {
 	rows, err := d.rows(field)
-	if err != nil || rows.packed == nil || rows.pager != nil || rows.checks != nil {
+	if err != nil || rows.packed == nil || rows.checks != nil {
 		return nil
 	}
 	c := rows.column
@@ -48,5 +48,10 @@ func (d *Dataset) ReadChunk(ctx context.Context, field string, at []int, dst []b
 		}
 		place = place*int64(chunks) + int64(at[i])
 	}
-	return rows.packed.wrap(rows.packed.r.Chunk(ctx, dst, place))
+	return rows.read(ctx, func() (request, error) {
+		return request{need: rows.rangesOfChunk(place)}, nil
+	}, func(from answer) error {
+		p := from.(*packed)
+		return p.wrap(p.r.Chunk(ctx, dst, place))
+	})
 }

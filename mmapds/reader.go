@@ -104,6 +104,19 @@ func (r *reader) rangesOf(list []Range, n int, run func(k int) (a, b int)) []Ran
 	return list
 }
 
+// rangesOfChunk returns where a chunk is.
+func (r *reader) rangesOfChunk(place int64) []Range {
+	p := r.packed
+	if held, ok := r.held.(*packed); ok {
+		p = held
+	}
+	offset, size := p.r.StoredChunk(place)
+	if size == 0 {
+		return nil
+	}
+	return []Range{{p.path, offset, size}}
+}
+
 // rangesOfRows appends where rows are, and rangesOfRuns where runs of rows are.
 func (r *reader) rangesOfRows(list []Range, rows []int) []Range {
 	return r.rangesOf(list, len(rows), func(k int) (int, int) { return rows[k], rows[k] + 1 })

@@ -30,12 +30,14 @@ func (w *Windows) LookaheadBytes() int64 {
 }
 
 // Fetch names to a Source the records that windows have a part of, and decodes chunks in advance: see KeepChunks.
+// Records of a bucket are named so long before they are read that their chunks would not be kept until then: these are
+// not decoded.
 func (w *Windows) Fetch(ctx context.Context, field string, indices []int) error {
 	f, err := w.c.field(field)
 	if err == nil && f.part.can.Remote != nil {
 		err = w.fetch(ctx, f, indices)
 	}
-	if k := w.c.retention.Load(); err == nil && k != nil {
+	if k := w.c.retention.Load(); err == nil && k != nil && lookaheadBytes(w.c.parts) <= k.bytes {
 		err = k.ahead(ctx, &w.c, f, indices)
 	}
 	return err

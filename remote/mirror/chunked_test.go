@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,5 +95,29 @@ func TestUnwantedDatasetsAreNotFetched(t *testing.T) {
 	}
 	if st := d.Stats(); st.Fetched > 150*10_000 || !d.Complete() {
 		t.Errorf("%d bytes were fetched of %d, with less than 1,500,000 of images; complete %v", st.Fetched, len(data), d.Complete())
+	}
+}
+
+// TestWholeChunks reads whole chunks of an array in a bucket, as windows do: from the cache and, where it has no room, from
+// memory.
+func TestWholeChunks(t *testing.T) {
+	b, _, local := bucketOf(t, chunkedFile(t, "300"))
+	for name, o := range map[string]Options{"cache": {}, "memory": {CacheBytes: 500 << 10, MemoryBytes: 1 << 20}} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, b, "x.h5", o)
+			if shape := d.ChunkShape("images"); !slices.Equal(shape, []int{1, 100, 100}) {
+				t.Fatalf("chunks of %v", shape)
+			}
+			got := make([]byte, 10_000)
+			for i := range d.Len() {
+				if err := d.ReadChunk(t.Context(), "images", []int{i, 0, 0}, got); err != nil {
+					t.Fatal(err)
+				}
+				want, err := local.Slice("images", i, i+1)
+				if err != nil || !bytes.Equal(got, want.Bytes()) {
+					t.Fatalf("chunk %d has other bytes than in the local file: %v", i, err)
+				}
+			}
+		})
 	}
 }

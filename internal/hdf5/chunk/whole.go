@@ -18,6 +18,16 @@ func (r *Reader) ChunkShape() (shape []int64, element int64) {
 	return r.data.grid.chunk, r.data.grid.elem
 }
 
+// StoredChunk returns where the bytes of a chunk are in the file; size is 0 if it was never written, or is elsewhere.
+func (r *Reader) StoredChunk(place int64) (offset, size int64) {
+	d := r.data
+	if d.outside != nil || place < 0 || place >= d.grid.rows*d.grid.columns {
+		return 0, 0
+	}
+	s, _ := d.find(place)
+	return s.offset, s.size
+}
+
 // Chunk decodes the chunk at a place of the grid, in which they are counted row by row, to dst, which has its size.
 // Elements beyond the end of the array are whatever was stored. It neither looks into the cache nor fills it.
 func (r *Reader) Chunk(ctx context.Context, dst []byte, place int64) (err error) {
