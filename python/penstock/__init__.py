@@ -40,7 +40,7 @@ from .view import View
 if TYPE_CHECKING:
     from . import transforms
     from .mapping import map_inputs as map
-    from .prepare import Summary, preprocess
+    from .prepare import Summary, preprocess, rechunk
     from .progress import Progress
     from .timing import loadbench
     from .writer import Writer, merge
@@ -49,13 +49,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
-    "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Summary", "UnsupportedError", "View", "Writer", "bfloat16", "loadbench", "map", "merge", "open", "order", "preprocess", "samplers", "transforms",
+    "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Summary", "UnsupportedError", "View", "Writer", "bfloat16", "loadbench", "map", "merge", "open", "order", "preprocess", "rechunk", "samplers", "transforms",
 ]  # fmt: skip
 
 
 _LATER = {
     "Progress": (".progress", "Progress"), "Summary": (".prepare", "Summary"), "Writer": (".writer", "Writer"),
     "loadbench": (".timing", "loadbench"), "map": (".mapping", "map_inputs"), "merge": (".writer", "merge"), "preprocess": (".prepare", "preprocess"),
+    "rechunk": (".prepare", "rechunk"),
 }  # fmt: skip
 
 

@@ -162,6 +162,51 @@ def preprocess(
     return _summary(_run([*_OUTPUT, *flags(options), "--", source, dest], dest, progress, command))
 
 
+def rechunk(
+    source: Path,
+    dest: Path,
+    chunks: Mapping[Any, int],
+    *,
+    fields: Sequence[str] | None = None,
+    memory: int | str | None = None,
+    workers: int | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: Wanted = None,
+    command: str | None = None,
+) -> dict[str, Any]:
+    """Write arrays into Zarr with chunks of another shape, as ``penstock preprocess SOURCE DEST --rechunk`` does.
+
+    ::
+
+        penstock.rechunk("era.nc", "era.zarr", {"time": 24, "lat": 128, "lon": 128}, memory="2GiB")
+
+    ``penstock inspect layout era.nc --window time=24,lat=128,lon=128`` prints the chunks that are best for windows.
+
+    Args:
+        source: An HDF5 file, a folder of Zarr, a .npy file or a dataset.
+        dest: The folder to make, which ends with .zarr. It appears when it is complete.
+        chunks: The elements of a chunk, by the name or the number of an axis; other axes stay whole.
+        fields: The names of the arrays; None means all.
+        memory: Bytes that it may use, such as "2GiB"; None means 1 GiB.
+        workers: The number of threads; None means one per core.
+        overwrite: Replace a folder of Zarr that exists.
+        resume: Continue a run that was stopped, or start if there is none.
+        progress: As that of ``penstock.preprocess``.
+        command: As that of ``penstock.preprocess``.
+
+    Returns:
+        A dict: ``arrays`` with ``name``, ``shape``, ``chunk``, ``bytes`` and ``reads``, the bytes that were decoded.
+
+    Raises:
+        Error: The command refused or failed; the text is the command's.
+    """
+    sizes = ",".join(f"{axis}={size}" for axis, size in chunks.items())
+    names = None if fields is None else ",".join(fields)
+    options = {"fields": names, "memory": memory, "workers": workers, "overwrite": overwrite or None, "resume": resume or None}
+    return _run([*_OUTPUT, f"--rechunk={sizes}", *flags(options), "--", os.fspath(source), os.fspath(dest)], os.fspath(dest), progress, command)
+
+
 def cached(source: Path, cache_dir: Path | None = None, cache_size: int | str | None = None, progress: Wanted = None) -> str | None:
     """Make the dataset of raw samples in the cache, if it is not there, and return its path; None for what is not raw samples."""
     try:

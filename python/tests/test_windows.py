@@ -159,6 +159,23 @@ class AxesTest(unittest.TestCase):
                 want = whole.sel(time=several["time"][k].values, lon=several["lon"][k].values)
                 np.testing.assert_array_equal(several["past"][k], want)
 
+    def test_rechunk(self):
+        for path in self.files():
+            dest = path + ".new.zarr"
+            with self.subTest(path):
+                done = penstock.rechunk(path, dest, {"time": 8, "lat": 4, "2": 5}, fields=["t2m"], memory="4MiB", progress=False)
+                array = done["arrays"][0]
+                self.assertEqual((array["name"], array["chunk"], array["bytes"]), ("t2m", [8, 4, 5], T2M.nbytes))
+                with penstock.open(dest) as ds:
+                    self.assertEqual((list(ds.fields), ds.fields["t2m"].dims, ds.fields["t2m"].shape), (["t2m", "time"], ("time", "lat", "lon"), (9, 12)))
+                    view = ds.windows(SIZES, coords=True)
+                    with penstock.DataLoader(view, 64, shuffle=True, output="numpy") as loader:
+                        batch = next(iter(loader))
+                        self.check(view, batch.indices, batch)
+                with self.assertRaisesRegex(penstock.Error, "exists; use overwrite=True"):
+                    penstock.rechunk(path, dest, {"time": 8})
+                penstock.rechunk(path, dest, {0: 8}, overwrite=True)
+
     def test_assemble(self):
         """Windows that are put back are the array; where they overlap, results have their weighted mean."""
         path = os.path.join(self.base, "own")

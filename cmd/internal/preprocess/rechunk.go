@@ -17,7 +17,7 @@ import (
 )
 
 // withRechunk are the flags that go with --rechunk.
-var withRechunk = []string{"rechunk", "memory", "workers", "overwrite", "resume", "fields", "quiet", "json"}
+var withRechunk = []string{"rechunk", "memory", "workers", "overwrite", "resume", "fields", "progress", "quiet", "json"}
 
 // checkRechunk turns the flags into Options of a rechunk, or into a list of all that is wrong.
 func (f *flags) checkRechunk(args []string) error {
@@ -31,6 +31,7 @@ func (f *flags) checkRechunk(args []string) error {
 	var err error
 	f.chunks.Chunks, err = cli.ParseAxes(f.rechunk)
 	p.add("rechunk", f.rechunk, err)
+	p.choose("progress", &f.progress)
 	f.chunks.Workers, f.chunks.Overwrite, f.chunks.Resume = f.workers, f.config.Overwrite, f.config.Resume
 	if f.memory != "" {
 		f.chunks.Memory, err = units.ParseBytes(f.memory)
@@ -61,8 +62,11 @@ func (f *flags) runRechunk(cmd *cobra.Command) error {
 	if f.chunks.Memory > 0 {
 		debug.SetMemoryLimit(f.chunks.Memory) // of the whole process, which does nothing else
 	}
-	bar := cli.NewStage(cmd, "preprocess", "rechunk", "bytes", f.quiet)
-	bar.Begin(total)
+	bar := cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), f.quiet)
+	if f.progress == "json" {
+		bar = cli.NewJSONProgress(cmd.ErrOrStderr())
+	}
+	bar.Begin("rechunk", total, "bytes")
 	err = plan.Run(cmd.Context(), bar.Add)
 	bar.End()
 	if err != nil || f.quiet && !f.json {
