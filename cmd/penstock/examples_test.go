@@ -122,7 +122,7 @@ func exampleInputs(t *testing.T) string {
 		"train.view.json": windows(0, 60), "val.view.json": windows(60, 80), "test.view.json": windows(80, 100),
 		"photos.csv":     "file,boxes\nfiles/000.jpg,\"[[1,2,3,4],[5,6,7,8]]\"\nfiles/001.jpg,[]\n",
 		"half.view.json": `{"penstock": "view", "version": 1, "select": {"dataset": "out/flat"}, "ranges": [[0, 100]]}` + "\n",
-		"scores.csv":     "labels,score\ncircle,0.5\nsquare,1.5\n",
+		"weights.csv":    "labels,weight\ncircle,0.5\nsquare,1.5\n",
 		"train.json":     `[{"op": "RandomResizedCrop", "size": [16, 16]}, {"op": "RandomHorizontalFlip"}]` + "\n",
 		"mnist.csv":      "label," + strings.Join(pixels, ",") + "\n7," + strings.Join(numbers, ",") + "\n",
 	}
@@ -139,7 +139,7 @@ func exampleInputs(t *testing.T) string {
 mkdir shards && tar -cf shards/0.tar -C photos circle && tar -cf shards/1.tar -C photos square
 penstock preprocess photos out/flat --resize 24x24 --split train=0.8,val=0.2
 penstock preprocess photos out/photos.h5 --resize 24x24 --split train=0.8,val=0.2
-penstock preprocess scores.csv scores
+penstock preprocess weights.csv weights
 penstock preprocess photos out/f32 --resize 24x24 --dtype float32
 cp -r out/f32 monday && cp -r out/f32 tuesday
 cp -r out/flat yesterday && cp -r out/flat today && cp -r out/flat a && cp -r out/flat b

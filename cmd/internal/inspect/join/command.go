@@ -23,9 +23,9 @@ const long = `Find the records of two datasets that have the same key, list thos
 view of the fields of both side by side, in the order of LEFT. RIGHT may have a key once. A key is
 a whole number, a label or a text; "source_name" is what records were made of.`
 
-const examples = `  inspect join out/flat scores --on labels --many
-  inspect join out/flat scores --on labels --many --json | jq .left_unmatched
-  inspect join out/flat scores --on labels --many --how left --fill score=0 -o scored.view.json`
+const examples = `  inspect join out/flat weights --on labels --many
+  inspect join out/flat weights --on labels --many --json | jq .left_unmatched
+  inspect join out/flat weights --on labels --many --how left --fill weight=0 -o weighted.view.json`
 
 // flags is the command line.
 type flags struct {
