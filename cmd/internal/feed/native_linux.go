@@ -100,7 +100,7 @@ func (n native) watch(ctx context.Context, ended func(error)) bool {
 	if err != nil || pid <= 0 {
 		return false
 	}
-	cputime.Join(pid) // what it and its other children compute is training, not other programs
+	cputime.Join(pid) // its time, and that of its other children, is of training
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
 		ended(errPeer)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The time of a process and of one that it has started is the job's, and that of others is not.
+// The time of a process and of one that it has started is the job's, if it has joined that.
 func TestJob(t *testing.T) {
 	if os.Getenv("PENSTOCK_COMPUTE") != "" {
 		for begin := process(); process()-begin < 100*time.Millisecond; {
