@@ -20,8 +20,8 @@ var gone = []error{syscall.EPIPE, syscall.ECONNRESET}
 func closeOnExec(fd int) { unix.CloseOnExec(fd) }
 
 // watchParent calls ended when the process that has started this one is gone: then another one is its parent. A parent
-// in another PID namespace cannot be watched. The time of the parent and its other children is of training, not of other
-// programs.
+// in another PID namespace cannot be watched. The time of the parent and its other children is of training, not of
+// other programs.
 func watchParent(ctx context.Context, ended func(error)) bool {
 	const interval = 500 * time.Millisecond
 	parent := os.Getppid()
