@@ -65,25 +65,32 @@ func stamp(h *stamps, name string, info fs.FileInfo) error {
 	return nil
 }
 
-// stampSamples enters the file of each sample, wherever links lead.
-func (l *records) stampSamples(ctx context.Context, h *stamps) error {
+// eachSample calls f with all samples.
+func (l *records) eachSample(ctx context.Context, f func(source.Sample) error) error {
 	for i := range l.listing.len() {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		sample, err := l.listing.sample(i)
-		if err != nil {
-			return err
+		if err == nil {
+			err = f(sample)
 		}
-		info, err := os.Stat(filepath.Join(l.path, filepath.FromSlash(sample.Name)))
 		if err != nil {
-			return source.WithoutPath(err)
-		}
-		if err := stamp(h, sample.Name, info); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// stampSamples enters the file of each sample, wherever links lead.
+func (l *records) stampSamples(ctx context.Context, h *stamps) error {
+	return l.eachSample(ctx, func(s source.Sample) error {
+		info, err := os.Stat(filepath.Join(l.path, filepath.FromSlash(s.Name)))
+		if err != nil {
+			return source.WithoutPath(err)
+		}
+		return stamp(h, s.Name, info)
+	})
 }
 
 // stampFiles enters the files of the source, and those that rows of a table name. Of a table in a bucket, that is the
@@ -113,34 +120,25 @@ func (l *records) stampFiles(ctx context.Context, h *stamps) error {
 // stampNamed enters the files that samples name.
 func (l *records) stampNamed(ctx context.Context, h *stamps) error {
 	var scratch source.Values
-	for i := range l.listing.len() {
-		if i%1024 == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		sample, err := l.listing.sample(i)
-		if err != nil {
-			return err
-		}
-		row, ok := sample.Data.(source.Naming)
+	return l.eachSample(ctx, func(s source.Sample) error {
+		row, ok := s.Data.(source.Naming)
 		if !ok {
-			continue
+			return nil
 		}
 		files, err := row.Files(&scratch)
 		if err != nil {
-			continue // a bad row, which the table's own stamp has
+			return nil // a bad row, which the table's own stamp has
 		}
 		for _, file := range files {
 			info, err := os.Stat(file)
 			if err != nil {
 				fmt.Fprintf(h, "%q cannot be read\n", file)
-				continue
-			}
-			if err := stamp(h, file, info); err != nil {
+			} else if err := stamp(h, file, info); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // stampTree enters a file, or all files below a folder. Files of buckets have names from base on, as the path of a
