@@ -141,7 +141,7 @@ func TestOpenInBucketPrefetchesWholeBatches(t *testing.T) {
 	path := rawtest.Folder(t, 300)
 	b := useBucket(t, path)
 	src := openRaw(t, "s3://lab/photos", OpenOptions{})
-	want := b.reads.Load() + int64(src.Len())
+	want := b.reads.Load() + int64(src.Len()) - 1 // the first sample was read already, to see what it is
 	if err := src.Prefetch("images", 0, src.Len()); err != nil {
 		t.Fatal(err)
 	}
