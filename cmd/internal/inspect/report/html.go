@@ -375,7 +375,7 @@ func (r *Report) Facts() [][2]string {
 		facts = append(facts, [2]string{"split", shell.Line(r.Stats.Split)})
 	}
 	if s.Generation > 1 {
-		facts = append(facts, [2]string{"generation", strconv.Itoa(s.Generation)})
+		facts = append(facts, [2]string{"generation", s.GenerationText()})
 	}
 	if s.ID != "" {
 		facts = append(facts, [2]string{"id", s.ID})

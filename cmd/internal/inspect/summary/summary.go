@@ -22,6 +22,7 @@ type Summary struct {
 	Penstock    bool              `json:"penstock"` // made by penstock; otherwise nothing is known but Tree and Fields
 	Version     int               `json:"format_version,omitempty"`
 	Generation  int               `json:"generation,omitempty"`
+	Change      *store.Change     `json:"change,omitempty"` // how it came from the generation before
 	ID          string            `json:"id,omitempty"`
 	Records     int64             `json:"records"`
 	Bytes       int64             `json:"bytes"`      // of all records
@@ -143,7 +144,7 @@ func (s *Summary) DescribeFields(d *store.Dataset) {
 		}
 	}
 	if m := d.Manifest; m != nil {
-		s.Penstock, s.Version, s.Generation, s.ID = true, m.Version, m.Generation, m.ID
+		s.Penstock, s.Version, s.Generation, s.Change, s.ID = true, m.Version, m.Generation, m.Change, m.ID
 		s.Recipe, s.Source, s.Skipped = m.Recipe, m.Source, m.Skipped
 		s.statistics(m)
 		s.shards(m)

@@ -54,7 +54,7 @@ func (s *Summary) renderHead(b *strings.Builder) {
 			cmp.Or(shell.Command("h5clear -s", s.Path), "h5clear -s FILE"))
 	}
 	if s.Generation > 1 {
-		t.Add("generation", fmt.Sprintf("%s, so it was added to %s", units.Count(int64(s.Generation)), times(s.Generation-1)))
+		t.Add("generation", s.GenerationText())
 	}
 	if s.ID != "" {
 		t.Add("id", s.ID)
@@ -162,11 +162,16 @@ func (s *Summary) renderLengths(b *strings.Builder) {
 	}
 }
 
-func times(n int) string {
-	if n == 1 {
-		return "once"
+// GenerationText is the number of the generation, and how it came from the one before.
+func (s *Summary) GenerationText() string {
+	text := units.Count(int64(s.Generation))
+	if c := s.Change; c != nil && c.Operation != "" {
+		text += ": " + strings.Join(append([]string{c.Operation}, c.Columns...), " ")
+		if c.From > 0 {
+			text += " " + units.Count(int64(c.From))
+		}
 	}
-	return units.Counted(int64(n), "time")
+	return shell.Line(text)
 }
 
 func renderNormalization(b *strings.Builder, f Field) {
