@@ -65,7 +65,7 @@ def paged(name):
 
 
 def scales(f):
-    """What netCDF-4 writes for t2m(time, lat, lon) and for an axis without coordinates, and labels of h5py."""
+    """Write scales as netCDF-4 does for t2m(time, lat, lon) and for an axis without coordinates, and labels of h5py."""
     for name, values in (("time", np.arange(6) * 6), ("lat", np.linspace(90, -90, 4)), ("lon", np.arange(5) * 72.0)):
         f[name] = values
         f[name].make_scale(name)
