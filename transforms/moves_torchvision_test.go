@@ -219,6 +219,7 @@ func newTorchCase(t *testing.T, r *rand.Rand, n int) *torchCase {
 		options.MaskResize = "nearest"
 	}
 	c.ts = []Transform{options}
+	c.moves = Moves{w: c.W, h: c.H}
 	var warps []torchCall
 	w, h, rnd := c.W, c.H, NewRand(uint64(n), 1, 2)
 	for range 1 + r.IntN(4) {
