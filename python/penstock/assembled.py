@@ -40,7 +40,10 @@ class Assembled:
                     raise ValueError(f"assemble: weights of axis {axis!r} have shape {np.shape(values)}; a window has {self._window[k]} elements there")
                 out = out * np.asarray(values, np.float64).reshape([-1 if i == k else 1 for i in range(out.ndim)])
         elif weights is not None:
-            out = out * np.asarray(weights, np.float64)
+            try:
+                out = out * np.asarray(weights, np.float64)
+            except ValueError:  # they do not broadcast
+                out = np.zeros(0)
             if out.shape != self._window:
                 raise ValueError(f"assemble: weights have shape {np.shape(weights)}, which is not that of a window, {self._window}")
         if not (out >= 0).all() or not np.isfinite(out).all():
@@ -55,6 +58,8 @@ class Assembled:
             values: An array, of NumPy or torch, with a result for each. Each has the shape of a window, and may have more axes after it.
         """
         values = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+        if values.dtype.kind not in "biuf":
+            raise TypeError(f"assemble: results are {values.dtype}; they must be real numbers")
         numbers = self._view.indices(records)
         rank = len(self._window)
         if values.shape[: rank + 1] != (len(numbers), *self._window):
@@ -86,6 +91,8 @@ class Assembled:
         """
         if self._sum is None:
             raise Error("assemble: no results were added")
+        if np.dtype(dtype).kind in "biu" and not np.isfinite(self._fill) and self.missing:
+            raise Error(f"assemble: {self.missing} elements are missing, and {np.dtype(dtype)} has no {self._fill} for them; give a fill")
         seen = self._seen.reshape(self._seen.shape + (1,) * (self._sum.ndim - self._seen.ndim))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(seen > 0, self._sum / seen, self._fill).astype(dtype)

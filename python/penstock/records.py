@@ -67,7 +67,7 @@ class Places:
             return np.zeros(0, np.int64)  # of no type, as an empty list has none
         if records.ndim != 1:
             what = repr(key) if records.ndim == 0 else f"an array of shape {records.shape}"
-            raise IndexError(f"records are chosen by a number, a slice or one list of numbers, not by {what}")
+            raise IndexError(f"records are chosen by one list of numbers, not by {what}")
         if records.dtype == bool:
             if len(records) != self.count:
                 raise IndexError(f"a mask of {len(records)} for {self.count} records")

@@ -65,6 +65,10 @@ def statistics(values: Any, dims: Sequence[str], keep: Iterable[Any], ranges: It
     for a, b in whole:
         if not 0 <= a < b <= len(values):
             raise ValueError(f"statistics: range [{a}, {b}) is not of the {len(values)} records")
+    if not whole:
+        raise ValueError("statistics: there are no records in ranges")
+    if workers is not None and workers < 1:
+        raise ValueError(f"statistics: workers is {workers}; it must be at least 1")
     blocks = [(k, min(k + step, b)) for a, b in whole for k in range(a, b, step)]
     threads = workers or min(8, os.cpu_count() or 1)
     total: list[np.ndarray] | None = None

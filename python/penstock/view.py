@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
@@ -19,7 +20,7 @@ from .field import Field, chosen
 from .found import Matches, found, is_temporary, joined, of_table
 from .ragged import Ragged, RaggedRecords, present
 from .records import Derived, Piece, Places, Records
-from .windows import Windows, described, parts_of_axis, parts_of_groups
+from .windows import Windows, described, parts_of_axis, parts_of_groups, whole
 
 if TYPE_CHECKING:
     from .assembled import Assembled
@@ -179,11 +180,13 @@ class Source:
             dilation: The distance from one element to the next, by axis or of all; 1 by default.
             offset: How far after the first possible window the first one is, by axis or of all.
             pad: Elements beyond the edges, by axis or of all: "constant" (``fill``), "reflect" or "wrap". None refuses them.
-            keep: "full" leaves out windows that reach beyond an edge, "partial" has one for every element; the default is "partial" with ``pad``.
+            keep: "full" leaves out windows that reach beyond an edge, which nothing does with "wrap". "partial" has one for every element;
+                it is the default with ``pad``.
             dims: The names of the axes of fields, in place of those of the file: ``{"t2m": ["time", "lat", "lon"]}``.
             group: A field, or an array with a value for each record: windows never cross from one value to another.
             ranges: Ranges [first, end) of records that windows never leave.
-            origins: The positions of windows in place of a grid: an array with one row each, and one column for each axis.
+            origins: The positions of windows in place of a grid: an array with one row each, and one column for each axis of ``sizes``, in the
+                order that the first field has them: that of ``axes``.
             outputs: The fields of the records, by name: ``of``, the field, and ``sizes``, ``dilation`` and ``lead`` by axis in place of
                 those of the windows. ``lead`` is from the origin to the first element. None means every field that has an axis of ``sizes``.
             others: More datasets with fields, which may have other numbers of records.
@@ -598,6 +601,8 @@ class Windowed(View):
         axis = next((a for a in known if a.name == along), None) if along else next((a for a in known if a.records), None)
         if axis is None:
             raise Error(f"partition: {'no axis of records has windows; name one with along' if along is None else f'there is no axis {along!r}'}: {', '.join(names)}")
+        if group is not None and (not axis.records or axis.length != len(self.parts_of[0])):
+            raise Error(f"partition: groups are of the records, and {axis.name!r} is not their axis; leave group out, or along")
         ranges = self._parts(shares, axis.length, group, block, gap, seed)
         out = {}
         for name, of_name in zip(shares, ranges):
@@ -609,7 +614,10 @@ class Windowed(View):
         return out
 
     def _parts(self, shares: Mapping[str, Any], length: int, group: str | None, block: int | None, gap: int, seed: int) -> list[list[tuple[int, int]]]:
-        numbers = [isinstance(share, (int, float)) for share in shares.values()]
+        if not isinstance(shares, Mapping):
+            raise TypeError(f"shares is {shares!r}; it is a dict with a share or ranges for each name: {{'train': 0.8, 'val': 0.2}}")
+        numbers = [isinstance(share, Real) for share in shares.values()]
+        gap, block = whole("gap", gap), None if block is None else whole("block", block)
         if gap < 0 or (block is not None and block < 1) or (group is not None and (block is not None or gap)):
             raise ValueError(f"gap is {gap} and block {block}; they must be at least 0 and 1, and are not for groups")
         if all(numbers):

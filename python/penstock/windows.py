@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,6 +79,9 @@ class Windows:
         if not sizes:
             raise Error("window: no axis has a size")
         dims = {name: (by.get("dims") or {}).get(name) or _axes_of(f.dims, len(shapes[name]), sizes) for name, f in fields.items()}
+        for name in by.get("dims") or {}:
+            if name not in fields:
+                raise Error(f"window: dims has the field {name!r}, which there is not; there are: {', '.join(fields)}")
         for name, names in dims.items():
             if len(names) != len(shapes[name]):
                 raise Error(f"window: field {name!r} has {len(shapes[name])} axes, and dims names {len(names)}: {names}")
@@ -157,7 +161,7 @@ class Windows:
         if group is not None or by.get("within") is not None:
             self._set_runs(by, group, records)
         table = by.get("origins")
-        self.table = None if table is None else np.asarray(table, np.int64).reshape(len(table), -1)
+        self.table = None if table is None else np.asarray(table, np.int64).reshape(len(table), -1 if len(table) else len(self.axes))
         if self.table is not None:
             self.count = len(self.table)
             self._check_table(by)
@@ -173,8 +177,15 @@ class Windows:
             else:
                 a.first, a.count = a.grid(0, a.length)
             if not a.count:
-                raise Error(f"window: axis {a.name!r}: no window fits: windows have {a.most - a.least + 1} elements, and the axis has {a.length}")
+                raise Error(
+                    f"window: axis {a.name!r}: no window fits: windows have {a.most - a.least + 1} elements, from {a.least} to {a.most} of the origin, "
+                    f"and the axis has {a.length}{self._longest(i)}{f'; the first window is {a.offset} after the first possible one' * bool(a.offset)}"
+                )
             self.count *= a.count
+
+    def _longest(self, axis: int) -> str:
+        """Return how long the groups and ranges of an axis are."""
+        return "" if axis != self.run_axis else f", in groups and ranges of at most {max((b - a for a, b in self.runs.tolist()), default=0)}"
 
     def _set_runs(self, by: Mapping[str, Any], group: np.ndarray | None, records: int) -> None:
         self.run_axis = next((i for i, a in enumerate(self.axes) if a.records and a.length == records), None)
@@ -196,11 +207,11 @@ class Windows:
         for i, (a, b) in enumerate(runs):
             if not 0 <= a < b <= length or (i and a < runs[i - 1][1]):
                 raise Error(f"window: range {i} is [{a}, {b}); ranges are of the {length} elements of axis {axis.name!r}, in ascending order, and do not overlap")
-        borders = np.zeros(0, np.int64) if group is None else np.flatnonzero((group[1:] != group[:-1]).reshape(max(0, len(group) - 1), -1).any(axis=1)) + 1
+        changes = np.zeros(0, np.int64) if group is None else borders(group)
         out, reach = [], []
-        groups = np.concatenate([[0], borders, [length]])
+        groups = np.concatenate([[0], changes, [length]])
         for a, b in runs:
-            cuts = [a, *borders[(borders > a) & (borders < b)].tolist(), b]
+            cuts = [a, *changes[(changes > a) & (changes < b)].tolist(), b]
             out += list(zip(cuts, cuts[1:]))
             at = np.searchsorted(groups, cuts[:-1], side="right")
             reach += list(zip(groups[at - 1].tolist(), groups[at].tolist()))
@@ -305,6 +316,11 @@ class Windows:
         return np.moveaxis(seen, -1, 1)
 
 
+def borders(values: np.ndarray) -> np.ndarray:
+    """Return the records whose value, a number or an array of them, is not that of the record before."""
+    return np.flatnonzero((values[1:] != values[:-1]).reshape(max(0, len(values) - 1), -1).any(axis=1)) + 1
+
+
 def parts_of_axis(n: int, shares: Sequence[float], block: int | None, gap: int, seed: int) -> list[list[tuple[int, int]]]:
     """Return the ranges of n elements that belong to each part: ``combine.Splits`` in Go.
 
@@ -331,7 +347,7 @@ def parts_of_axis(n: int, shares: Sequence[float], block: int | None, gap: int, 
 def parts_of_groups(values: np.ndarray, shares: Sequence[float], seed: int) -> list[list[tuple[int, int]]]:
     """Return the ranges of records that belong to each part. All records with one value are in one part, which is drawn by seed."""
     rows = values.reshape(len(values), -1)
-    cuts = [0, *(np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1).tolist(), len(rows)]
+    cuts = [0, *borders(rows).tolist(), len(rows)]
     number: dict[bytes, int] = {}
     group = [number.setdefault(rows[a].tobytes(), len(number)) for a in cuts[:-1]]
     ends, drawn = _ends(len(number), shares), shuffle(len(number), seed, 0)[:]
@@ -343,7 +359,7 @@ def parts_of_groups(values: np.ndarray, shares: Sequence[float], seed: int) -> l
 
 def _ends(n: int, shares: Sequence[float]) -> list[int]:
     """Return where parts of n elements end."""
-    if not shares or min(shares) <= 0 or sum(shares) > 1 + 1e-9:
+    if not shares or not all(x > 0 for x in shares) or sum(shares) > 1 + 1e-9:
         raise ValueError(f"the shares are {list(shares)}; they must be above 0, and at most 1 in all")
     return [min(n, round(n * float(x))) for x in np.cumsum(shares)]
 
@@ -368,16 +384,18 @@ def described(
     sizes: Mapping[Any, int], others: Iterable[tuple[str, Any]], group: Any, records: int, ranges: Any, outputs: Mapping[str, Mapping[str, Any]] | None
 ) -> dict[str, Any]:
     """Return windows as they are in a view. Values for all axes are by axis."""
-    by: dict[str, Any] = {"sizes": {str(k): int(v) for k, v in sizes.items()}}
+    by: dict[str, Any] = {"sizes": _by_axis("sizes", sizes)}
     for name, value in others:
-        if value is None or value == {} or value == "":
+        if name == "origins" and value is not None:
+            by[name] = _table(value)
+        elif value is None or value == {} or value == "":
             continue
-        if name in ("stride", "dilation", "offset", "pad"):
+        elif name == "pad":
             by[name] = {str(k): v for k, v in value.items()} if isinstance(value, Mapping) else dict.fromkeys(by["sizes"], value)
+        elif name in ("stride", "dilation", "offset"):
+            by[name] = _by_axis(name, value if isinstance(value, Mapping) else dict.fromkeys(by["sizes"], value))
         elif name == "dims":
             by[name] = {k: list(v) for k, v in value.items()}
-        elif name == "origins":
-            by[name] = np.asarray(value).tolist()
         else:
             by[name] = value
     if isinstance(group, str):
@@ -388,7 +406,7 @@ def described(
             raise ValueError(f"group has {len(values)} values for {records} records")
         if ranges is not None:
             raise ValueError("both ranges and values of a group are given; give ranges of one group each")
-        cuts = [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist(), records]
+        cuts = [0, *borders(values).tolist(), records]
         ranges = list(zip(cuts, cuts[1:]))
     if ranges is not None:
         by["within"] = [[int(a), int(b)] for a, b in ranges]
@@ -398,7 +416,34 @@ def described(
 
 
 def _by_name(out: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(out, Mapping):
+        raise TypeError(f"outputs: a field is {out!r}; write what it is of: {{'of': {out!r}}}")
     for key in out:
         if key not in ("of", "sizes", "dilation", "lead"):
             raise TypeError(f"outputs: {key!r} is none of of, sizes, dilation and lead")
-    return {k: v if k == "of" else {str(axis): int(n) for axis, n in v.items()} for k, v in out.items()}
+    return {k: v if k == "of" else _by_axis(f"outputs: {k}", v) for k, v in out.items()}
+
+
+def _by_axis(name: str, values: Any) -> dict[str, int]:
+    """Return whole numbers by the names of axes."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{name} is {values!r}; it is a dict with a whole number for each axis: {{'time': 24}}")
+    return {str(axis): whole(f"{name} of axis {axis!r}", n) for axis, n in values.items()}
+
+
+def whole(name: str, value: Any) -> int:
+    """Return a whole number. It is never rounded."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; it must be a whole number") from None
+
+
+def _table(origins: Any) -> list[list[int]]:
+    table = np.asarray(origins)
+    if table.ndim == 1:
+        table = table.reshape(-1, 1)
+    if not table.size or table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
+        raise ValueError(f"origins have shape {np.shape(origins)} and are {table.dtype}; they are whole numbers, a row for each window and a column for each axis")
+    rows: list[list[int]] = table.tolist()
+    return rows

@@ -221,6 +221,61 @@ class AxesTest(unittest.TestCase):
             ):
                 with self.assertRaisesRegex((ValueError, KeyError), text):
                     call()
+            some = view.assemble()
+            some.add([0], view[[0]]["x"])
+            for call, text in (
+                (lambda: view.assemble(weights=[1, 2]), "not that of a window"),
+                (lambda: some.add(0, view[0]["x"]), "by one list of numbers, not by 0"),
+                (lambda: some.add([0], view[[0]]["x"] * 1j), "complex64; they must be real"),
+                (lambda: some.numpy(int), "has no nan for them; give a fill"),
+            ):
+                with self.assertRaisesRegex((ValueError, TypeError, IndexError), text):
+                    call()
+            self.assertEqual(view.assemble(fill=-1)._fill, -1)
+
+    def test_parameters(self):
+        """Numbers of NumPy are numbers, an array of origins is an array, and what is not whole or not known is refused."""
+        path = os.path.join(self.base, "own")
+        fields = [penstock.Field("x", "int64", (8,), dims=("time", "lat")), penstock.Field("station", "int64")]
+        with penstock.Writer(path, fields) as w:
+            w.extend({"x": np.arange(8) + 8 * i, "station": i // 3} for i in range(6))
+        sizes = {"time": np.int64(2), "lat": 3}
+        with penstock.open(path) as ds:
+            for options in ({"stride": np.int64(2)}, {"offset": {"lat": np.uint8(1)}}, {"origins": np.array([[0, 4], [3, 1]])}):
+                view = ds.windows(sizes, **options)
+                view.save(os.path.join(self.base, f"w{len(view)}.view.json"))
+                with penstock.open(os.path.join(self.base, f"w{len(view)}.view.json")) as again, penstock.DataLoader(view, 4, output="numpy") as loader:
+                    np.testing.assert_array_equal(again.origins(range(len(view))), view.origins(range(len(view))))
+                    np.testing.assert_array_equal(np.concatenate([b["x"].copy() for b in loader]), view[:]["x"])
+            self.assertEqual(len(ds.windows({"time": 2}, origins=[0, 3], outputs={"x": {}})), 2)
+            self.assertEqual(len(ds.windows({"time": 2}, group=np.arange(12).reshape(6, 2) // 6, outputs={"x": {}})), 4)
+            for size, options, text in (
+                ({"time": 2.7}, {}, "sizes of axis 'time' is 2.7; it must be a whole number"),
+                (3, {}, "sizes is 3; it is a dict"),
+                ({"time": 2}, {"stride": 2.5}, "stride of axis 'time' is 2.5"),
+                ({"time": 2}, {"origins": [[1.5]]}, "origins have shape .* are float64"),
+                ({"time": 2}, {"origins": []}, "origins have shape"),
+                ({"time": 2}, {"outputs": {"y": "x"}}, "write what it is of: {'of': 'x'}"),
+                ({"time": 2}, {"outputs": {"x": {"lead": 2}}}, "outputs: lead is 2; it is a dict"),
+                ({"time": 2}, {"dims": {"y": ["time", "lat"]}}, "dims has the field 'y', which there is not"),
+                ({"time": 2}, {"offset": 9}, "the first window is 9 after the first possible"),
+                ({"time": 4}, {"group": "station"}, "in groups and ranges of at most 3"),
+            ):
+                with self.assertRaisesRegex((ValueError, TypeError), text):
+                    ds.windows(size, **options)
+            view = ds.windows(sizes, outputs={"x": {}})
+            self.assertEqual(len(view.partition({"a": np.float32(0.5)})["a"]), len(view.partition({"a": 0.5})["a"]))
+            for shares, options, text in (
+                ({"a": 0.5, "b": 0.5}, {"along": "lat", "group": "station"}, "groups are of the records, and 'lat' is not their axis"),
+                ({"a": 0.5}, {"gap": 1.5}, "gap is 1.5; it must be a whole"),
+                ({"a": float("nan")}, {}, "must be above 0"),
+                ([0.5, 0.5], {}, "a dict with a share"),
+            ):
+                with self.assertRaisesRegex((ValueError, TypeError), text):
+                    view.partition(shares, **options)
+            for options, text in (({"ranges": []}, "no records in ranges"), ({"workers": 0}, "workers is 0")):
+                with self.assertRaisesRegex(ValueError, text):
+                    ds.statistics("x", **options)
 
     def test_splits(self):
         """Parts have no element in common, and the windows that the program finds are those of Python."""
