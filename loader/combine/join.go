@@ -1,11 +1,15 @@
 package combine
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/loader"
@@ -29,8 +33,43 @@ type Join struct {
 	Many bool `json:"many,omitempty"`
 
 	// Fill has, for JoinLeft, the values of the fields of the right side for records without a match: a number for all
-	// elements ("nan" too), the name of a class, a text, or an empty list for a field of variable length.
-	Fill map[string]any `json:"fill,omitempty"`
+	// elements ("nan", "inf" and "-inf" too), the name of a class, a text, or an empty list for a field of variable
+	// length.
+	Fill FillValues `json:"fill,omitempty"`
+}
+
+// FillValues are values of fields. Whole numbers are read from JSON exactly, as int64 or uint64.
+type FillValues map[string]any
+
+// UnmarshalJSON reads the values of an object.
+func (f *FillValues) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	values := map[string]any{}
+	if err := d.Decode(&values); err != nil {
+		return err
+	}
+	for name, value := range values {
+		if number, ok := value.(json.Number); ok {
+			values[name] = exact(number)
+		}
+	}
+	*f = values
+	return nil
+}
+
+// exact returns a number as an int64, a uint64 or a float64.
+func exact(n json.Number) any {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return i
+	}
+	if u, err := strconv.ParseUint(string(n), 10, 64); err == nil {
+		return u
+	}
+	if x, err := n.Float64(); err == nil {
+		return x
+	}
+	return string(n)
 }
 
 // JoinKind says what happens to a record of the left side whose key the right side does not have.
@@ -271,6 +310,8 @@ func filled(spec tensor.Spec, classes []string, value any) (Array, error) {
 	list, isList := value.([]any)
 	text, isText := value.(string)
 	switch {
+	case value == nil:
+		return a, errors.New("null is not a value; give a number, a text or []")
 	case spec.Ragged && isText && spec.IsBytes():
 		a.Values, a.Offsets = tensor.Of(spec, len(text), []byte(text)), []int64{0, int64(len(text))}
 		return a, nil
@@ -281,8 +322,8 @@ func filled(spec tensor.Spec, classes []string, value any) (Array, error) {
 		return a, fmt.Errorf("%v is not a text", value)
 	case spec.Ragged:
 		return a, fmt.Errorf("%v is not []; its records have any number of rows, and one without a match has none", value)
-	case isText && text == "nan" && spec.DType.IsFloat():
-		value = math.NaN()
+	case isText && spec.DType.IsFloat() && slices.Contains([]string{"nan", "inf", "-inf"}, text):
+		value, _ = strconv.ParseFloat(text, 64)
 	case isText:
 		class := slices.Index(classes, text)
 		if class < 0 {
@@ -299,12 +340,35 @@ func filled(spec tensor.Spec, classes []string, value any) (Array, error) {
 
 // repeated returns the elements of a record that all have one value.
 func repeated(spec tensor.Spec, value any) ([]byte, error) {
+	element, err := filling(spec.DType, value)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, spec.RecordBytes())
+	padding.Fill(out, element)
+	return out, nil
+}
+
+// filling returns the bytes of a value, rounded if it is one of floats.
+func filling(dt tensor.DType, value any) ([]byte, error) {
 	var x float64
 	switch v := value.(type) {
 	case float64:
 		x = v
 	case int:
+		return filling(dt, int64(v))
+	case int64:
+		if x = float64(v); !dt.IsFloat() && dt != tensor.Bool {
+			return whole(dt, v)
+		}
+	case uint64:
 		x = float64(v)
+		switch {
+		case dt == tensor.Uint64:
+			return binary.LittleEndian.AppendUint64(nil, v), nil
+		case v <= math.MaxInt64:
+			return filling(dt, int64(v))
+		}
 	case bool:
 		if v {
 			x = 1
@@ -312,14 +376,27 @@ func repeated(spec tensor.Spec, value any) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%v is not a number", value)
 	}
-	if !math.IsInf(spec.DType.Round(x), 0) {
-		x = spec.DType.Round(x)
+	if !math.IsInf(dt.Round(x), 0) {
+		x = dt.Round(x)
 	}
-	element, err := padding.Element(spec.DType, x)
+	out, err := padding.Element(dt, x)
 	if err != nil {
-		return nil, fmt.Errorf("%v is not a value of %v", value, spec.DType)
+		return nil, fmt.Errorf("%v is not a value of %v", value, dt)
 	}
-	out := make([]byte, spec.RecordBytes())
-	padding.Fill(out, element)
 	return out, nil
+}
+
+// whole returns the bytes of a whole number.
+func whole(dt tensor.DType, v int64) ([]byte, error) {
+	shift := 64 - 8*dt.Size()
+	back := int64(uint64(v) << shift >> shift)
+	if slices.Contains([]tensor.DType{tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64}, dt) {
+		back = v << shift >> shift
+	} else if v < 0 {
+		back = 0
+	}
+	if back != v {
+		return nil, fmt.Errorf("%d is not a value of %v", v, dt)
+	}
+	return binary.LittleEndian.AppendUint64(nil, uint64(v))[:dt.Size():dt.Size()], nil
 }

@@ -2,6 +2,7 @@ package combine_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -193,5 +194,51 @@ func TestJoinsRefuse(t *testing.T) {
 	v, _, err := combine.NewJoin(t.Context(), left, right, with("y", 3))
 	if err != nil || v.ID() != "" {
 		t.Errorf("%v, %v", err, v)
+	}
+}
+
+func TestFillValues(t *testing.T) {
+	left, err := combine.NewArrays(combine.Array{Name: "k", Values: tensor.From([]int32{1, 2})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	right, err := combine.NewArrays(
+		combine.Array{Name: "k", Values: tensor.From([]int32{1})}, combine.Array{Name: "i", Values: tensor.From([]int64{0})},
+		combine.Array{Name: "u", Values: tensor.From([]uint64{0})}, combine.Array{Name: "s", Values: tensor.From([]int8{0})},
+		combine.Array{Name: "f", Values: tensor.From([]float32{0})},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		`{"i": 9007199254740993, "u": 18446744073709551615, "s": -128, "f": "-inf"}`: "[9007199254740993] [18446744073709551615] [-128] [-Inf]",
+		`{"i": -9223372036854775808, "u": 3, "s": 127, "f": 1e1}`:                    "[-9223372036854775808] [3] [127] [10]",
+		`{"i": 9223372036854775808, "u": 0, "s": 0, "f": 0}`:                         `field "i": 9223372036854775808 is not a value of int64`,
+		`{"i": 0, "u": -1, "s": 0, "f": 0}`:                                          `field "u": -1 is not a value of uint64`,
+		`{"i": 0, "u": 0, "s": 128, "f": 0}`:                                         `field "s": 128 is not a value of int8`,
+		`{"i": null, "u": 0, "s": 0, "f": 0}`:                                        `field "i": null is not a value; give a number, a text or []`,
+	} {
+		j := combine.Join{On: "k", How: combine.JoinLeft}
+		if err := json.Unmarshal([]byte(text), &j.Fill); err != nil {
+			t.Fatal(err)
+		}
+		v, _, err := combine.NewJoin(t.Context(), left, right, j)
+		if err != nil {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", text, err, want)
+			}
+			continue
+		}
+		values := map[string][]byte{"i": make([]byte, 8), "u": make([]byte, 8), "s": make([]byte, 1), "f": make([]byte, 4)}
+		for name, b := range values {
+			if err := v.Gather(t.Context(), name, []int{1}, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := fmt.Sprint(tensor.Elements[int64](values["i"]), tensor.Elements[uint64](values["u"]),
+			tensor.Elements[int8](values["s"]), tensor.Elements[float32](values["f"]))
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
 	}
 }

@@ -34,16 +34,16 @@ class Matches:
 def found(base: Any, where: str) -> np.ndarray:
     """Return the numbers of the records of a Dataset or a View for which an expression holds, in ascending order."""
     view = _view(base)
-    bits = _output([f"--where={where}", "--", view.path])
+    bits = _output(["--where=-", "--", view.path], where.encode())
     return np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), count=len(base), bitorder="little"))
 
 
 def joined(left: Any, right: Any, match: Mapping[str, Any]) -> Matches:
     """Return which records of two datasets have the same key."""
     try:
-        text = json.dumps(match)
+        text = json.dumps(match, allow_nan=False)
     except (TypeError, ValueError) as e:
-        raise TypeError(f"join: {e}; values of fill are numbers, texts and []") from None
+        raise TypeError(f"join: {e}; values of fill are numbers, texts and [], and nan and inf for fields of floats") from None
     sides = [_view(side) for side in (left, right)]
     numbers = np.frombuffer(_output([f"--join={text}", "--", *(view.path for view in sides)]), "<i8")
     ends = 3 + np.cumsum(numbers[:3])
@@ -88,12 +88,12 @@ def _forget(path: str, folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _output(arguments: list[str]) -> bytes:
+def _output(arguments: list[str], stdin: bytes = b"") -> bytes:
     """Return what the command feed writes."""
     named = os.environ.get("PENSTOCK_FEED")
     for program in [[named]] if named else commands("feed"):
         try:
-            done = subprocess.run([*program, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            done = subprocess.run([*program, *arguments], input=stdin, capture_output=True, check=False)
         except FileNotFoundError:
             continue
         except OSError as e:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -454,6 +455,8 @@ class _Join(View):
         _check(left)
         right = other if isinstance(other, Source) else of_table(other, left)
         match = {name: value for name, value in match.items() if value}
+        if isinstance(match.get("fill"), Mapping):
+            match["fill"] = {name: _plain(value, right.fields.get(name)) for name, value in match["fill"].items()}
         found = matches or joined(left, right, match)
         key = match.get("right_on", match["on"])
         names = [name for name in right.fields if name != key or key != match["on"]]
@@ -854,6 +857,15 @@ def _picked(base: Records | RaggedRecords, field: Field, rows: range | np.ndarra
 
 def _joined(parts: Sequence[Any], field: Field, ends: np.ndarray) -> Records | RaggedRecords:
     return _JoinedRagged(parts, field, ends) if field.ragged else _Joined(parts, field, ends)
+
+
+def _plain(value: Any, field: Field | None) -> Any:
+    """Return a value of fill as JSON has it: a number of NumPy is one of Python, and NaN and infinities are texts."""
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value) and field is not None and field.storage.kind == "f" and not field.ragged:
+        return str(value)
+    return value
 
 
 def _filled(field: Field, dtype: np.dtype, value: Any) -> Records | RaggedRecords:

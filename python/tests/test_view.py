@@ -226,6 +226,31 @@ class TestView(unittest.TestCase):
         with mock.patch.dict(os.environ, {"PENSTOCK_FEED": "/nowhere/feed"}), self.assertRaisesRegex(penstock.Error, "there is no command '/nowhere/feed'"):
             ds.filter("y = 1")
 
+    def test_an_expression_of_any_length(self):
+        ds, m = self.bases[0]
+        wanted = [*range(2_000_000, 2_040_000), m.records["y"][3]]
+        view = ds.filter(f"y in ({', '.join(map(str, wanted))})")
+        self.assertEqual(set(view["y"].numpy()), {m.records["y"][3]})
+        with self.assertRaisesRegex(penstock.Error, "column 5: "):
+            ds.filter("y = \0")
+
+    def test_values_of_fill(self):
+        left = self.column("kf", np.arange(4)).select(rename={"kf": "k"})
+        table = {"k": [1], "i": np.array([5]), "u": np.array([5], np.uint64), "f": np.array([5], np.float32), "h": np.array([5], np.float16)}
+        fill = {"i": np.int64(2**53 + 1), "u": 2**64 - 1, "f": np.float32("nan"), "h": -np.inf}
+        path = os.path.join(self.folder.name, "filled.view.json")
+        view = left.join(table, on="k", how="left", fill=fill)
+        view.save(path)
+        with penstock.open(path) as again, penstock.DataLoader(path, 4, output="numpy") as loader:
+            for batch in (view[0:4], again[0:4], next(iter(loader))):
+                for name, value in fill.items():
+                    np.testing.assert_array_equal(batch[name], np.array([value, 5, value, value], table[name].dtype))
+        for value, error in ((None, "null is not a value"), (2**63, "9223372036854775808 is not a value of int64")):
+            with self.assertRaisesRegex(penstock.Error, error):
+                left.join(table, on="k", how="left", fill={**fill, "i": value})
+        with self.assertRaisesRegex(TypeError, "nan and inf for fields of floats"):
+            left.join(table, on="k", how="left", fill={**fill, "i": np.nan})
+
     def test_many_numbers_are_in_a_file(self):
         ds, m = self.bases[2]
         order = np.random.default_rng(5).integers(0, len(m), 70_000)

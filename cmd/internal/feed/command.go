@@ -57,7 +57,11 @@ func Command() *cobra.Command {
 			case c.join != "":
 				return matches(cmd.Context(), &c.cache, c.datasets, c.join, cmd.OutOrStdout())
 			case c.finds:
-				return find(cmd.Context(), &c.cache, c.datasets[0], c.where, cmd.OutOrStdout())
+				where, err := expressionOf(c.where, cmd.InOrStdin())
+				if err != nil {
+					return err
+				}
+				return find(cmd.Context(), &c.cache, c.datasets[0], where, cmd.OutOrStdout())
 			}
 			return c.run(cmd.Context(), cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet))
 		},
@@ -68,7 +72,8 @@ func Command() *cobra.Command {
 	f.StringToIntVar(&c.client.files, "inherit", nil,
 		"with --fd: the client's open files, `NAME=N,...` of memory and arrays")
 	f.IntSliceVar(&c.client.functions, "functions", nil, "with --fd: descriptors `M,N...` for the client's functions")
-	f.StringVar(&c.where, "where", "", "write one bit a record to stdout: whether `EXPRESSION` holds, and exit")
+	f.StringVar(&c.where, "where", "",
+		"write one bit a record to stdout: whether `EXPRESSION` holds (- reads it from stdin), and exit")
 	f.StringVar(&c.join, "join", "",
 		"write which records of two DATASETs have the same key to stdout, by `JSON` such as {\"on\": \"id\"}, and exit")
 	f.IntVar(&c.workers, "workers", 0,

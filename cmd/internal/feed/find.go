@@ -15,6 +15,15 @@ import (
 	expression "github.com/penstock/penstock/loader/filter"
 )
 
+// expressionOf returns an expression, which is read from stdin for "-": the arguments of a program are limited in size.
+func expressionOf(where string, stdin io.Reader) (string, error) {
+	if where != "-" {
+		return where, nil
+	}
+	text, err := io.ReadAll(stdin)
+	return string(text), err
+}
+
 // find writes the records of a dataset for which an expression holds, one bit each: record i is bit i%8 of byte i/8.
 func find(ctx context.Context, cache *datasetarg.Cache, path, text string, w io.Writer) (err error) {
 	where, err := expression.Parse(text)

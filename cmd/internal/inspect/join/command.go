@@ -80,7 +80,13 @@ func value(text string) any {
 	if text == "" {
 		return []any{}
 	}
-	if x, err := strconv.ParseFloat(text, 64); err == nil && x == x {
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return i
+	}
+	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return u
+	}
+	if x, err := strconv.ParseFloat(text, 64); err == nil && x-x == 0 { // JSON has neither NaN nor infinities
 		return x
 	}
 	return text
