@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -82,6 +83,13 @@ def preprocess() -> str:
 def penstock() -> str:
     """Return the program penstock, built if PENSTOCK_TEST_PENSTOCK does not say where it is."""
     return _command("penstock", "PENSTOCK_TEST_PENSTOCK")
+
+
+def name_programs() -> None:
+    """Have penstock start the programs of these tests until those of the module end: call it in setUpModule."""
+    patch = mock.patch.dict(os.environ, {"PENSTOCK_PROGRAM": penstock(), "PENSTOCK_PREPROCESS": preprocess(), "PENSTOCK_FEED": feed()})
+    patch.start()
+    unittest.addModuleCleanup(patch.stop)
 
 
 def _command(name: str, variable: str) -> str:

@@ -12,6 +12,10 @@ import penstock
 from penstock import bfloat16
 from penstock import transforms as T
 
+from . import data
+
+setUpModule = data.name_programs
+
 SEED = int(os.environ.get("PENSTOCK_TEST_SEED", "0"))
 
 

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import textwrap
 import unittest
-from unittest import mock
 
 import numpy as np
 
 import penstock
 
 from . import data
+
+setUpModule = data.name_programs
 
 
 def total(record):
@@ -29,10 +30,6 @@ def unlucky(record):
 
 class ChangingTest(data.Copied):
     def setUp(self):
-        programs = {"PENSTOCK_PROGRAM": data.penstock(), "PENSTOCK_PREPROCESS": data.preprocess(), "PENSTOCK_FEED": data.feed()}
-        patch = mock.patch.dict(os.environ, programs)
-        patch.start()
-        self.addCleanup(patch.stop)
         self.path = self.copy("images")
 
     def test_values_of_all_kinds(self):

@@ -11,6 +11,10 @@ import numpy as np
 
 import penstock
 
+from . import data
+
+setUpModule = data.name_programs
+
 try:
     import h5py
 except ImportError:
