@@ -18,6 +18,8 @@ from penstock.workers import measure, profile
 
 from . import data
 
+setUpModule = data.name_programs
+
 
 class Images:
     """A dataset with a transform."""
