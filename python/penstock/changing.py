@@ -10,6 +10,7 @@ import io
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -78,6 +79,12 @@ def _check(code: int, errors: Any) -> None:
     raise Error(failure(errors.read()) or f"penstock ended with exit code {code} and no message")
 
 
+def check_name(name: Any, of: str = "column") -> None:
+    """Refuse the name of a column or of a tag that a command line cannot have."""
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"the name of a {of} is {name!r:.60}; it must be a str that is not empty")
+
+
 def put(
     ds: Records,
     verb: str,
@@ -91,8 +98,9 @@ def put(
     resume: bool,
 ) -> None:
     """Add a column to a dataset, or set one: see Dataset.add_column."""
-    if not isinstance(name, str):
-        raise TypeError(f"the name of a column is {name!r:.60}; it must be a str")
+    check_name(name)
+    if field is not None and not isinstance(field, Field):
+        raise TypeError(f"field is {field!r:.60}; it must be a Field, such as penstock.Field({name!r}, 'float32')")
     if field is not None and field.name != name:
         raise ValueError(f"field is {field.name!r}, and the column {name!r}; give them one name")
     if ds.split is not None:
@@ -195,7 +203,14 @@ class _Source:
             first = head[0][0] if self._batched else head[0]
         else:
             first = self._values[0]
-        return codec.check(codec.infer({self._name: first}))[0]
+        try:
+            return codec.check(codec.infer({self._name: first}))[0]
+        except (Error, TypeError, ValueError) as e:
+            raise self._failed(0, e) from None
+
+    def _failed(self, record: int, e: Exception) -> Error:
+        """Return the error for the value of a record."""
+        return Error(f"{self._ds.path}: column {self._name!r}: record {record}: {_advice(e)}")
 
     def chunks(self, field: Field, first: int) -> Iterator[bytes]:
         """Yield the bytes of the values from a record on."""
@@ -205,15 +220,33 @@ class _Source:
         if self._iterator is None and not isinstance(self._values, (list, tuple)):
             step = max(1, _CHUNK // field.row_bytes)
             for at in range(first, len(self._ds), step):
-                yield _block(field, self._values[at : at + step])
+                yield from self._block(field, at, self._values[at : at + step])
             return
         encode, out, last = codec.encoder(field), bytearray(), time.monotonic()
-        for value in self.values(field, first):
-            out += _bytes(encode(value)[0])
+        for at, value in enumerate(self.values(field, first), first):
+            try:
+                out += _bytes(encode(value)[0])
+            except (TypeError, ValueError, OverflowError) as e:
+                if out:
+                    yield bytes(out)
+                raise self._failed(at, e) from None
             if len(out) >= _CHUNK or time.monotonic() - last > _FLUSH:
                 yield bytes(out)
                 out, last = bytearray(), time.monotonic()
         yield bytes(out)
+
+    def _block(self, field: Field, first: int, values: Any) -> Iterator[bytes]:
+        """Yield the bytes of consecutive values of an array, or name the first that does not fit."""
+        try:
+            yield _block(field, values)
+        except (TypeError, ValueError, OverflowError):
+            encode = codec.encoder(field)
+            for at, value in enumerate(values, first):
+                try:
+                    encode(value)
+                except (TypeError, ValueError, OverflowError) as e:
+                    raise self._failed(at, e) from None
+            raise
 
     def values(self, field: Field, first: int) -> Iterator[Any]:
         """Yield the values from a record on."""
@@ -233,6 +266,8 @@ class _Source:
         assert self._function is not None
         if self._batched:
             out = self._function(self._ds[first : first + n])
+            if not hasattr(out, "__len__") or getattr(out, "shape", None) == ():
+                raise Error(f"{self._ds.path}: the function returned {out!r:.60}; with batched=True, it returns a value for each record")
             if len(out) != n:
                 raise Error(f"{self._ds.path}: the function returned {len(out)} values for {n} records")
             return out
@@ -272,8 +307,13 @@ class Work:
                 out += _bytes(encode(self._source._call(i, 1)[0])[0])
                 done += 1
         except Exception as e:
-            return first, bytes(out), done, f"{type(e).__name__}: {e}"
+            return first, bytes(out), done, f"{type(e).__name__}: {_advice(e)}"
         return first, bytes(out), done, None
+
+
+def _advice(e: Exception) -> str:
+    """Return the text of an error of a value, which advises a field in place of a Writer's schema."""
+    return re.sub(r"schema=\[(penstock\.Field\(.*?\)), \.\.\.\]", r"field=\1", str(e))
 
 
 def _bytes(value: Any) -> bytes:

@@ -250,11 +250,17 @@ class Dataset(Source):
 
     def drop_columns(self, *names: str) -> Dataset:
         """Leave fields out, and return the next generation of the dataset. Earlier ones keep them."""
+        if not names:
+            raise TypeError("drop_columns takes names of columns: ds.drop_columns('a', 'b')")
+        for name in names:
+            changing.check_name(name)
         changing.run(["column", "drop", "--json", "--", self._folder, *names])
         return self._newest()
 
     def rename_column(self, name: str, new: str) -> Dataset:
         """Give a field another name, and return the next generation of the dataset."""
+        for each in (name, new):
+            changing.check_name(each)
         changing.run(["column", "rename", "--json", "--", self._folder, name, new])
         return self._newest()
 
@@ -270,6 +276,7 @@ class Dataset(Source):
 
     def tag(self, name: str) -> None:
         """Give this generation a name: ``penstock.open("ds@name")`` opens it, and ``penstock prune`` keeps it."""
+        changing.check_name(name, "tag")
         changing.run(["tag", "--", f"{self._folder}@{self.generation}", name])
 
     def _newest(self) -> Dataset:

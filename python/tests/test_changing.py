@@ -124,9 +124,24 @@ class ChangingTest(data.Copied):
             ("x", 5, {}, TypeError, "it must be an array"),
             ("x", np.zeros(len(ds)), {"field": penstock.Field("y", "float64")}, ValueError, "give them one name"),
             ("a b", np.zeros(len(ds)), {}, penstock.Error, "a name is"),
+            ("", np.zeros(len(ds)), {}, TypeError, "it must be a str that is not empty"),
+            ("x", np.zeros(len(ds)), {"field": "float32"}, TypeError, "it must be a Field"),
+            ("x", [1] * 7 + ["a"] * (len(ds) - 7), {}, penstock.Error, "column 'x': record 7: 'a' is not int64"),
+            ("x", (300 * (i == 7) for i in range(len(ds))), {"field": penstock.Field("x", "uint8")}, penstock.Error, "record 7: 300 does not fit uint8"),
+            ("x", np.full(len(ds), 0.5), {"field": penstock.Field("x", "int32")}, penstock.Error, r"record 0: .* say so: field=penstock.Field\('x', 'float64'\);"),
+            ("x", [[]] * len(ds), {}, penstock.Error, r"record 0: .* field=penstock.Field\('x', 'int64', ragged=True\)$"),
+            ("x", lambda batch: 1.0, {"batched": True}, penstock.Error, "the function returned 1.0; with batched=True, it returns a value for each record"),
         ):
             with self.subTest(name=name, values=values), self.assertRaisesRegex(error, text):
                 ds.add_column(name, values, **options)
+        for change, text in (
+            (lambda: ds.drop_columns(), "takes names of columns"),
+            (lambda: ds.drop_columns(["labels"]), "the name of a column is .'labels'"),
+            (lambda: ds.rename_column("labels", ""), "the name of a column is ''"),
+            (lambda: ds.tag(7), "the name of a tag is 7"),
+        ):
+            with self.assertRaisesRegex(TypeError, text):
+                change()
         self.assertEqual(penstock.open(self.path).generation, 1)
 
     def test_a_killed_call_is_resumed(self):
