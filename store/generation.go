@@ -63,7 +63,10 @@ func Tags(path string) ([]Tag, error) {
 		if err == nil {
 			err = json.Unmarshal(text, &t)
 		}
-		if err != nil || t.Generation < 1 {
+		if err == nil && t.Generation < 1 {
+			err = fmt.Errorf("it is %d", t.Generation)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("store: tag %q of %q is not the name of a generation (%w): %w", name, path, err,
 				ErrCorrupt)
 		}

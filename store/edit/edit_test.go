@@ -341,3 +341,19 @@ func TestPruneKeepsWhatIsNeeded(t *testing.T) {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
+
+func TestLogRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ds")
+	makeDataset(t, path, false, pages, labels)
+	if err := Tag(path, "best", 1); err != nil {
+		t.Fatal(err)
+	}
+	tag := filepath.Join(path, "generations", "tags", "best.json")
+	if err := errors.Join(os.Remove(tag), os.WriteFile(tag, []byte(`{"generation": -1}`), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	want := "is not the name of a generation (it is -1)"
+	if _, err := Log(path); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}

@@ -66,7 +66,7 @@ type Entry struct {
 func Log(path string) ([]Entry, error) {
 	numbers, err := store.Generations(path)
 	if err != nil {
-		return nil, err
+		return nil, NotFlat(path, err)
 	}
 	tags, err := store.Tags(path)
 	if err != nil {
