@@ -1,9 +1,11 @@
 package combine
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,10 +129,42 @@ func (w *Window) text(parts []member) string {
 		ids = append(ids, p.can.ID())
 	}
 	text, err := json.Marshal(w)
-	if err != nil { // numbers and names have JSON, but for a Fill that is not a number
-		text = fmt.Append(nil, *w)
+	if err != nil {
+		panic(err) // numbers and names have JSON
 	}
 	return "window(" + digest.Of(ids, string(text)) + ")"
+}
+
+// plain is a Window whose Fill is in JSON, which has no NaN and no infinity, as a number or as the text of one.
+type plain Window
+
+type withFill struct {
+	*plain
+	Fill any `json:"fill,omitempty"`
+}
+
+// MarshalJSON writes a Fill that JSON has no number for as "NaN", "+Inf" or "-Inf".
+func (w Window) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(w.Fill) || math.IsInf(w.Fill, 0) {
+		return json.Marshal(withFill{(*plain)(&w), strconv.FormatFloat(w.Fill, 'g', -1, 64)})
+	}
+	return json.Marshal(plain(w))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Names that it does not know are errors.
+func (w *Window) UnmarshalJSON(text []byte) error {
+	*w = Window{}
+	v := withFill{plain: (*plain)(w)}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(&v)
+	if err != nil || v.Fill == nil {
+		return err
+	}
+	if w.Fill, err = strconv.ParseFloat(fmt.Sprint(v.Fill), 64); err != nil {
+		return fmt.Errorf("fill is %v, which is not a number", v.Fill)
+	}
+	return nil
 }
 
 // array is a field of a Source, with the names of its axes.
@@ -296,9 +330,22 @@ func (p *planner) field(out WindowField) error {
 	}
 	f.out.Dims = dimsOf(a.dims)
 	f.rows = f.cuts[0].dilation == 1 && !slices.ContainsFunc(f.cuts[1:], func(c cut) bool { return c.axis >= 0 })
-	f.fill = element(a.spec.DType, p.w.Fill)
+	if err := p.fill(&f); err != nil {
+		return err
+	}
 	p.fields = append(p.fields, f)
 	return f.out.Validate()
+}
+
+// fill sets the element that is beyond the edges of an axis with PadConstant.
+func (p *planner) fill(f *windowed) error {
+	constant := func(c cut) bool { return c.axis >= 0 && p.axes[c.axis].pad == PadConstant }
+	d := f.in.DType
+	if slices.ContainsFunc(f.cuts, constant) && !holds(d, p.w.Fill) {
+		return fmt.Errorf("Fill is %v, and %q has %s; choose one that it can have, or leave the field out", p.w.Fill, f.in.Name, d)
+	}
+	f.fill = element(d, p.w.Fill)
+	return nil
 }
 
 // dimsOf returns the names of the axes of windows, the first of which numbers these; nil if there are none.
@@ -354,6 +401,20 @@ func (p *planner) axis(name string, c cut, field, of int) (int, error) {
 	}
 	p.axes = append(p.axes, a)
 	return len(p.axes) - 1, nil
+}
+
+// holds says whether a type has a number, in the precision that it has.
+func holds(d tensor.DType, x float64) bool {
+	low, end := 0.0, math.Ldexp(1, 8*d.Size())
+	switch d {
+	case tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64:
+		return true
+	case tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64:
+		low, end = -end/2, end/2
+	case tensor.Bool:
+		end = 2
+	}
+	return math.Trunc(x) == x && low <= x && x < end
 }
 
 // element returns a number as an element of a type.

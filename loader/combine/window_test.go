@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -402,9 +404,34 @@ func TestWindowOrigins(t *testing.T) {
 		{combine.Window{Sizes: size, Ranges: [][2]int{{4, 8}, {0, 5}}}, "ascending order"},
 		{combine.Window{Sizes: size, Fields: []combine.WindowField{{Name: "z"}}}, `there is no field "z"`},
 		{combine.Window{}, "no axis has a size"},
+		{combine.Window{Sizes: size, Fields: only, Pad: map[string]combine.Pad{"0": combine.PadConstant}, Fill: 2.5}, `Fill is 2.5, and "x" has int32`},
+		{combine.Window{Sizes: size, Fields: only, Pad: map[string]combine.Pad{"0": combine.PadConstant}, Fill: math.NaN()}, `Fill is NaN`},
 	} {
 		if got := of(c.w); !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %s, want %s", c.w, got, c.want)
+		}
+	}
+}
+
+// TestWindowFill has fills that JSON has no number for come back from it, and names that are not known are errors.
+func TestWindowFill(t *testing.T) {
+	for _, fill := range []float64{0, -1.5, 1 << 40, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		w := combine.Window{Sizes: map[string]int{"0": 3}, Fill: fill, Keep: combine.KeepPartial}
+		text, err := json.Marshal(&w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got combine.Window
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(w) {
+			t.Errorf("%s is %+v, want %+v", text, got, w)
+		}
+	}
+	for text, want := range map[string]string{`{"fill": "none"}`: "fill is none, which is not a number", `{"strides": {}}`: "unknown field"} {
+		if err := json.Unmarshal([]byte(text), new(combine.Window)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 }

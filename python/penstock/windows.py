@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,7 +73,7 @@ class Windows:
     """The windows that a description, as it is in a view, has over arrays with these shapes, records first."""
 
     def __init__(self, by: Mapping[str, Any], fields: Mapping[str, Field], shapes: Mapping[str, tuple[int, ...]], group: np.ndarray | None, records: int) -> None:
-        self.fill = by.get("fill", 0)
+        self.fill = float(by.get("fill", 0))
         self.axes: list[Axis] = []
         self.outputs: list[Output] = []
         sizes = by.get("sizes") or {}
@@ -126,6 +127,8 @@ class Windows:
                 assert cut.axis is not None
                 known, (first, last) = self.axes[cut.axis].label, (cut.lead, cut.lead + (size - 1) * dilation)
                 self.axes[cut.axis].label = (first, last) if known is None else (min(first, known[0]), max(last, known[1]))
+        if any(c.axis is not None and self.axes[c.axis].pad == "constant" for c in cuts) and not _holds(f.dtype, self.fill):
+            raise Error(f"window: field {name!r}: fill is {self.fill:g}, and {of!r} has {f.dtype}; choose one that it can have, or leave the field out of outputs")
         self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts))
 
     def _axis(self, by: Mapping[str, Any], name: str, length: int, size: int, dilation: int, lead: int, place: int) -> int:
@@ -316,6 +319,14 @@ class Windows:
         return np.moveaxis(seen, -1, 1)
 
 
+def _holds(dtype: Any, x: float) -> bool:
+    """Return whether a type has a number, in the precision that it has."""
+    kind = np.dtype(dtype).kind
+    if kind == "b":
+        return x in (0, 1)
+    return kind not in "iu" or (x.is_integer() and np.iinfo(dtype).min <= int(x) <= np.iinfo(dtype).max)
+
+
 def borders(values: np.ndarray) -> np.ndarray:
     """Return the records whose value, a number or an array of them, is not that of the record before."""
     return np.flatnonzero((values[1:] != values[:-1]).reshape(max(0, len(values) - 1), -1).any(axis=1)) + 1
@@ -392,12 +403,16 @@ def described(
             continue
         elif name == "pad":
             by[name] = {str(k): v for k, v in value.items()} if isinstance(value, Mapping) else dict.fromkeys(by["sizes"], value)
+        elif name == "fill":
+            by[name] = _number(value)
         elif name in ("stride", "dilation", "offset"):
             by[name] = _by_axis(name, value if isinstance(value, Mapping) else dict.fromkeys(by["sizes"], value))
         elif name == "dims":
             by[name] = {k: list(v) for k, v in value.items()}
         else:
             by[name] = value
+    if "fill" in by and "constant" not in by.get("pad", {}).values():
+        raise ValueError(f"fill is {by['fill']}, and no axis has pad='constant', which it is for; choose that pad, or leave fill out")
     if isinstance(group, str):
         by["group"] = group
     elif group is not None:
@@ -437,6 +452,14 @@ def whole(name: str, value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name} is {value!r}; it must be a whole number") from None
+
+
+def _number(value: Any) -> float | int | str:
+    """Return a number as JSON has it: NaN and infinities, which it has not, are text."""
+    number = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(number, (bool, int, float)):
+        raise TypeError(f"fill is {value!r}; it must be a number")
+    return number + 0 if math.isfinite(number) else {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}[str(number)]
 
 
 def _table(origins: Any) -> list[list[int]]:

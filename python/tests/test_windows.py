@@ -237,6 +237,21 @@ class AxesTest(unittest.TestCase):
                     call()
             self.assertEqual(view.assemble(fill=-1)._fill, -1)
 
+    def test_fill(self):
+        """NaN and infinities fill, in the program and from a file too."""
+        path = os.path.join(self.base, "own")
+        with penstock.Writer(path, [penstock.Field("x", "float32", (4,), dims=("time", "lat"))]) as w:
+            w.extend({"x": np.arange(4, dtype="f4") + i} for i in range(5))
+        with penstock.open(path) as ds:
+            for fill in (np.nan, float("inf"), np.float32("-inf"), -1.5, np.int64(7)):
+                view = ds.windows({"time": 3}, pad="constant", fill=fill)
+                view.save(os.path.join(self.base, f"{fill}.view.json"))
+                with penstock.open(os.path.join(self.base, f"{fill}.view.json")) as again, penstock.DataLoader(again, 5, output="numpy") as loader:
+                    want = np.concatenate([ds["x"][4:], np.full((2, 4), fill, "f4")])
+                    np.testing.assert_array_equal(view["x"][4], want)
+                    np.testing.assert_array_equal(again["x"][4], want)
+                    np.testing.assert_array_equal(next(iter(loader))["x"][4], want)
+
     def test_parameters(self):
         """Numbers of NumPy are numbers, an array of origins is an array, and what is not whole or not known is refused."""
         path = os.path.join(self.base, "own")
@@ -267,6 +282,15 @@ class AxesTest(unittest.TestCase):
             ):
                 with self.assertRaisesRegex((ValueError, TypeError), text):
                     ds.windows(size, **options)
+            for options, text in (
+                ({"fill": 2}, "no axis has pad='constant'"),
+                ({"fill": 2, "pad": "wrap"}, "no axis has pad='constant'"),
+                ({"fill": "x", "pad": "constant"}, "fill is 'x'; it must be a number"),
+                ({"fill": np.nan, "pad": "constant"}, "fill is nan, and 'x' has int64"),
+                ({"fill": 2.5, "pad": "constant"}, "fill is 2.5, and 'x' has int64"),
+            ):
+                with self.assertRaisesRegex((ValueError, TypeError), text):
+                    ds.windows({"time": 2}, **options)
             view = ds.windows(sizes, outputs={"x": {}})
             self.assertEqual(len(view.partition({"a": np.float32(0.5)})["a"]), len(view.partition({"a": 0.5})["a"]))
             for shares, options, text in (
