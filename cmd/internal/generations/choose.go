@@ -30,7 +30,7 @@ func Tag() *cobra.Command {
 			}
 			m, err := store.ReadManifest(args[0])
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], edit.NotFlat(layout.Folder(args[0]), err))
+				return edit.NotFlat(layout.Folder(args[0]), fmt.Errorf("%s: %w", args[0], err))
 			}
 			return edit.Tag(layout.Folder(args[0]), args[1], m.Generation)
 		},
