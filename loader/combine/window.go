@@ -342,7 +342,8 @@ func (p *planner) fill(f *windowed) error {
 	constant := func(c cut) bool { return c.axis >= 0 && p.axes[c.axis].pad == PadConstant }
 	d := f.in.DType
 	if slices.ContainsFunc(f.cuts, constant) && !holds(d, p.w.Fill) {
-		return fmt.Errorf("Fill is %v, and %q has %s; choose one that it can have, or leave the field out", p.w.Fill, f.in.Name, d)
+		return fmt.Errorf("Fill is %v, and %q has %s; choose one that it can have, or leave the field out", p.w.Fill,
+			f.in.Name, d)
 	}
 	f.fill = element(d, p.w.Fill)
 	return nil

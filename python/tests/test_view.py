@@ -321,12 +321,13 @@ class TestWindows(unittest.TestCase):
             sizes = {k: r.randrange(1, 5) for k in axes}
             stride = {k: r.randrange(1, 4) for k in axes}
             pad = {k: r.choice(["constant", "reflect", "wrap"]) for k in axes if r.random() < 0.3}
+            fill = {"fill": 7} if "constant" in pad.values() else {}
             lead = {k: r.randrange(-3, 4) for k in axes if r.random() < 0.5}
             outputs = {"x": {"of": "a"}, "y": {"of": "a", "lead": lead, "sizes": {0: 2}}}
             group = r.choice([None, None, "g", data["g"]])
             with self.subTest(seed=seed):
                 try:
-                    v = ds.windows(sizes, stride=stride, pad=pad, fill=7, outputs=outputs, group=group)
+                    v = ds.windows(sizes, stride=stride, pad=pad, **fill, outputs=outputs, group=group)
                 except penstock.Error as e:
                     self.assertRegex(str(e), "no window fits")
                     continue
