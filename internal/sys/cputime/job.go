@@ -35,21 +35,15 @@ func Job() time.Duration {
 		return own
 	}
 	if now := time.Now(); now.Sub(job.looked) >= lookEvery {
-		first := job.clocks == nil
-		job.looked = now
-		job.clocks = descendants(job.root, func(pid int) time.Duration {
+		clocks := make(map[int]time.Duration)
+		for _, pid := range descendants(job.root) {
 			before, known := job.clocks[pid]
-			switch at, ok := processOf(pid); {
-			case !ok:
-				return before
-			case known || !first: // one that is new has run since the last look
-				job.total += at - before
-				return at
-			default:
-				return at
+			if !known && job.clocks == nil { // one that is new later has run since the last look
+				before, _ = processOf(pid)
 			}
-		})
-		return own + job.total
+			clocks[pid] = before
+		}
+		job.looked, job.clocks = now, clocks
 	}
 	for pid, before := range job.clocks {
 		if at, ok := processOf(pid); ok {

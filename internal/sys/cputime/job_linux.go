@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,16 +21,16 @@ func processOf(pid int) (time.Duration, bool) {
 	return time.Duration(t.Nano()), true
 }
 
-// descendants calls f with a process and all that it and they have started, but this one, and returns what it returns.
-func descendants(root int, f func(pid int) time.Duration) map[int]time.Duration {
-	clocks, next := make(map[int]time.Duration), []int{root}
+// descendants returns a process and all that it and they have started, but this one.
+func descendants(root int) (pids []int) {
+	next := []int{root}
 	for len(next) > 0 {
 		pid := next[len(next)-1]
 		next = next[:len(next)-1]
-		if _, seen := clocks[pid]; seen || pid == os.Getpid() {
+		if pid == os.Getpid() || slices.Contains(pids, pid) {
 			continue
 		}
-		clocks[pid] = f(pid)
+		pids = append(pids, pid)
 		lists, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
 		for _, list := range lists {
 			text, err := os.ReadFile(list)
@@ -43,5 +44,5 @@ func descendants(root int, f func(pid int) time.Duration) map[int]time.Duration 
 			}
 		}
 	}
-	return clocks
+	return pids
 }
