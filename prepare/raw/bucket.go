@@ -71,9 +71,14 @@ func (p *place) fetch(read func()) {
 	})
 }
 
-func (p *place) close() {
+// stop ends what is fetched before it is needed.
+func (p *place) stop() {
 	p.closing.Store(true)
 	p.reading.Wait()
+}
+
+func (p *place) close() {
+	p.stop()
 	p.buckets.Close()
 }
 

@@ -126,8 +126,7 @@ func (s *Source) Close() error {
 	if !s.leases.end() {
 		return nil
 	}
-	s.place.closing.Store(true)
-	s.place.reading.Wait()
+	s.place.stop()
 	err := s.src.Close()
 	s.place.close()
 	if p := s.prepared.Load(); p != nil {
