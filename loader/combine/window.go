@@ -338,15 +338,31 @@ func (p *planner) field(out WindowField) error {
 }
 
 // fill sets the element that is beyond the edges of an axis with PadConstant.
-func (p *planner) fill(f *windowed) error {
+func (p *planner) fill(f *windowed) (err error) {
 	constant := func(c cut) bool { return c.axis >= 0 && p.axes[c.axis].pad == PadConstant }
 	d := f.in.DType
-	if slices.ContainsFunc(f.cuts, constant) && !holds(d, p.w.Fill) {
+	if !slices.ContainsFunc(f.cuts, constant) {
+		f.fill = make([]byte, d.Size())
+		return nil
+	}
+	if f.fill, err = filling(d, numberOf(d, p.w.Fill)); err != nil {
 		return fmt.Errorf("Fill is %v, and %q has %s; choose one that it can have, or leave the field out", p.w.Fill,
 			f.in.Name, d)
 	}
-	f.fill = element(d, p.w.Fill)
 	return nil
+}
+
+// numberOf returns a number in the precision of a type of floats, and for another one as a whole number, if it is one.
+func numberOf(d tensor.DType, x float64) any {
+	switch {
+	case d.IsFloat():
+		return d.Round(x)
+	case math.Trunc(x) != x || x < math.MinInt64 || x >= 1<<64:
+		return x
+	case x < 1<<63:
+		return int64(x)
+	}
+	return uint64(x)
 }
 
 // dimsOf returns the names of the axes of windows, the first of which numbers these; nil if there are none.
@@ -403,48 +419,3 @@ func (p *planner) axis(name string, c cut, field, of int) (int, error) {
 	p.axes = append(p.axes, a)
 	return len(p.axes) - 1, nil
 }
-
-// holds says whether a type has a number, in the precision that it has.
-func holds(d tensor.DType, x float64) bool {
-	low, end := 0.0, math.Ldexp(1, 8*d.Size())
-	switch d {
-	case tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64:
-		return true
-	case tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64:
-		low, end = -end/2, end/2
-	case tensor.Bool:
-		end = 2
-	}
-	return math.Trunc(x) == x && low <= x && x < end
-}
-
-// element returns a number as an element of a type.
-func element(d tensor.DType, x float64) []byte {
-	switch d {
-	case tensor.Float32:
-		return bytesOf(float32(x))
-	case tensor.Float64:
-		return bytesOf(x)
-	case tensor.Float16:
-		return bytesOf(tensor.HalfOf(float32(x)))
-	case tensor.BFloat16:
-		return bytesOf(tensor.BrainOf(float32(x)))
-	case tensor.Int8:
-		return bytesOf(int8(x))
-	case tensor.Int16:
-		return bytesOf(int16(x))
-	case tensor.Uint16:
-		return bytesOf(uint16(x))
-	case tensor.Int32:
-		return bytesOf(int32(x))
-	case tensor.Uint32:
-		return bytesOf(uint32(x))
-	case tensor.Int64:
-		return bytesOf(int64(x))
-	case tensor.Uint64:
-		return bytesOf(uint64(x))
-	}
-	return bytesOf(uint8(x))
-}
-
-func bytesOf[T tensor.Element](x T) []byte { return tensor.From([]T{x}).Bytes() }
