@@ -18,17 +18,9 @@ func arithmetic(n *node, left, right expression, as ...string) (expression, erro
 		e.kind = floatKind
 	}
 	e.of = func(b *block, active []bool) (column, error) {
-		x, err := left.of(b, active)
+		x, y, count, offsets, err := b.operands(n.at, left, right, active)
 		if err != nil {
-			return x, err
-		}
-		y, err := right.of(b, active)
-		if err != nil {
-			return y, err
-		}
-		x, y, count, offsets, err := b.pair(n.at, x, y, left.kindType, right.kindType, active)
-		if err != nil {
-			return x, err
+			return column{}, err
 		}
 		out := column{one: x.one && y.one, offsets: offsets}
 		if e.kind == floatKind {

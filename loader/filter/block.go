@@ -105,6 +105,18 @@ func repeat[T any](dst, values []T, offsets []int64) []T {
 	return dst
 }
 
+// operands returns the values of two expressions, as pair does.
+func (b *block) operands(at int, left, right expression, active []bool) (
+	x, y column, n int, offsets []int64, err error) {
+	if x, err = left.of(b, active); err != nil {
+		return x, y, 0, nil, err
+	}
+	if y, err = right.of(b, active); err != nil {
+		return x, y, 0, nil, err
+	}
+	return b.pair(at, x, y, left.kindType, right.kindType, active)
+}
+
 // pair makes two columns have as many values, and returns how many these are, and the offsets of lists.
 func (b *block) pair(at int, x, y column, xt, yt kindType, active []bool) (
 	_, _ column, n int, offsets []int64, err error) {

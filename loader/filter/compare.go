@@ -84,17 +84,9 @@ func (c column) from(i int) column {
 func pairwise(n *node, left, right expression, f func(b *block, dst []bool, x, y column)) (expression, error) {
 	e := expression{kindType: kindType{kind: truthKind, list: left.list || right.list}, at: n.at}
 	e.of = func(b *block, active []bool) (column, error) {
-		x, err := left.of(b, active)
+		x, y, count, offsets, err := b.operands(n.at, left, right, active)
 		if err != nil {
-			return x, err
-		}
-		y, err := right.of(b, active)
-		if err != nil {
-			return y, err
-		}
-		x, y, count, offsets, err := b.pair(n.at, x, y, left.kindType, right.kindType, active)
-		if err != nil {
-			return x, err
+			return column{}, err
 		}
 		out := b.truths.take(count)
 		f(b, out, x, y)
