@@ -236,7 +236,7 @@ func (s *chunkSequence) setLanes() {
 
 func (s *chunkSequence) Len() int { return s.n }
 
-// Fill computes every position by itself.
+// Fill computes every position without the ones before.
 func (s *chunkSequence) Fill(pos int, dst []int) {
 	s.once.Do(s.layRuns)
 	for i := range dst {

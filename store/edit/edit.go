@@ -183,7 +183,7 @@ func restore(path, generation string, opts Options) (*store.Manifest, error) {
 }
 
 // Tag gives a generation of the flat dataset at path a name, by which it can be opened, as path@name. Prune keeps it. A
-// tag is never moved: store.ErrExist says that there is one of that name.
+// tag is never moved: a name that is taken is store.ErrExist.
 func Tag(path, name string, generation int) error {
 	if err := tag(path, name, generation); err != nil {
 		return fmt.Errorf("store: tag %q of %q: %w", name, path, err)

@@ -239,8 +239,8 @@ func (w *Windows) Render(out io.Writer) error {
 			b.WriteString("  No other chunks are better by a fifth.\n")
 		}
 	}
-	b.WriteString("\nAverages for windows at random places, each read by itself. An order that reads each chunk once " +
-		"needs less.\n")
+	b.WriteString("\nAverages for windows at random places, each read without the others. An order that reads each " +
+		"chunk once needs less.\n")
 	_, err := io.WriteString(out, b.String())
 	return err
 }
