@@ -7,6 +7,7 @@ import pickle
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -705,6 +706,11 @@ class DataLoaderTest(data.Copied):
                 penstock.DataLoader("hf://datasets/lab/birds@main/images", 5, cache_dir=cache, output="numpy", command=data.feed())
             self.assertNotIn("wrong", str(caught.exception))
 
+    def listens(self, path):
+        """Report whether a feed listens at path, which is there a moment before."""
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(path) == 0
+
     @data.needs_native
     def test_a_feed_that_listens(self):
         base = tempfile.mkdtemp(prefix="penstock-python-")
@@ -712,7 +718,7 @@ class DataLoaderTest(data.Copied):
         server = subprocess.Popen([data.feed(), data.path("images"), "--socket", path, "--quiet"])
         try:
             end = time.monotonic() + 300
-            while not os.path.exists(path) and time.monotonic() < end:
+            while not self.listens(path) and time.monotonic() < end:
                 time.sleep(0.01)
             self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
             ranks = [penstock.DataLoader(socket=path, batch_size=250, rank=rank, world_size=2, output="numpy") for rank in range(2)]

@@ -169,7 +169,7 @@ class Diagnosis(unittest.TestCase):
             self.assertGreater(loader.stats()["loader"]["CPU"] / 1e9, 0.7 * took)
 
     def test_collate(self):
-        with penstock.DataLoader(Images(n=40), 2, num_workers=1, collate_fn=collate_slowly, output="numpy") as loader:
+        with penstock.DataLoader(Images(n=200), 2, num_workers=1, collate_fn=collate_slowly, output="numpy") as loader:
             for _ in loader:
                 pass
             said = loader.diagnose()
