@@ -43,11 +43,11 @@ func allValues(t *testing.T, src *raw.Source) (all [][]byte) {
 
 func fingerprint(t *testing.T, src *raw.Source) string {
 	t.Helper()
-	print, _, err := src.Fingerprint(t.Context())
+	print, err := src.Fingerprint(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return print
+	return print.Digest
 }
 
 // A source in a bucket has the records of the same one here, and a fingerprint that changes with any object.

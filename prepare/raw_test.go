@@ -385,7 +385,7 @@ func TestUse(t *testing.T) {
 		}
 		ds, err := mmapds.Open(c.Dest, mmapds.WithFields(o.Fields...))
 		if err == nil {
-			err = src.Use(ds, nil)
+			err = src.Use(ds, nil, nil)
 		}
 		if err != nil || !src.InUse() {
 			t.Fatal(err)
@@ -423,7 +423,7 @@ func TestUseOfAnotherDataset(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := src.Use(ds, nil); err == nil || !strings.Contains(err.Error(), want) || src.InUse() {
+		if err := src.Use(ds, nil, nil); err == nil || !strings.Contains(err.Error(), want) || src.InUse() {
 			t.Errorf("error %v, want %s", err, want)
 		}
 		ds.Close()
@@ -439,11 +439,11 @@ func TestFingerprintOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer src.Close()
-		p, _, err := src.Fingerprint(t.Context())
+		p, err := src.Fingerprint(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return p
+		return p.Digest
 	}
 	sources := rawSources(t)
 	first := filepath.Join(sources["folder"], "cat/a.png")
@@ -495,7 +495,7 @@ func TestFingerprintOfFilesIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer outside.Close()
-	if _, _, err := outside.Fingerprint(t.Context()); !errors.Is(err, raw.ErrUnknown) {
+	if _, err := outside.Fingerprint(t.Context()); !errors.Is(err, raw.ErrUnknown) {
 		t.Errorf("error %v", err)
 	}
 }

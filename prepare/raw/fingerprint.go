@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
@@ -22,33 +23,59 @@ var ErrUnknown = errors.New("its changes could not be noticed")
 // recipe names the way from samples to records. It changes where the same samples become other records.
 const recipe = "keep-encoded 1"
 
+// Key is a digest of all that a record is made of: names, sizes and times of its files, and values next to them. While
+// it is the same, so are the record's bytes, but for what [Source.Columns] names.
+type Key [16]byte
+
+// Fingerprint is the state of a source: it differs after a file was changed, added or removed.
+type Fingerprint struct {
+	Digest string // of names, sizes and times of all files, and of the fields that are made of them
+	Bytes  int64  // of the files
+	Keys   []Key  // of the records; nil if files are not those of one record each
+}
+
 // stamps is a digest of files, and the number of their bytes.
 type stamps struct {
 	hash.Hash
-	bytes int64
+	bytes  int64
+	newest time.Time // file that was changed last
 }
 
-// Fingerprint returns a digest of the source's listing: names, sizes and times of all files, and the fields that are
-// made of them. It differs after a file was changed, added or removed. The files have that many bytes.
-func (s *Source) Fingerprint(ctx context.Context) (digest string, bytes int64, err error) {
+// tick is longer than file systems take for one time: two changes of a file within it may have the same.
+const tick = 20 * time.Millisecond
+
+// Fingerprint looks at all files. A file that was changed just now is looked at again: a later change has another time.
+func (s *Source) Fingerprint(ctx context.Context) (*Fingerprint, error) {
+	for {
+		f, newest, err := s.fingerprint(ctx)
+		if age := time.Since(newest); err != nil || age < 0 || age > tick {
+			return f, err
+		}
+		time.Sleep(tick)
+	}
+}
+
+func (s *Source) fingerprint(ctx context.Context) (f *Fingerprint, newest time.Time, err error) {
 	l, h := &s.records, &stamps{Hash: sha256.New()}
 	if l.outside {
-		return "", 0, fmt.Errorf("source %s: it may name files anywhere: %w", s.Name(), ErrUnknown)
+		return nil, newest, fmt.Errorf("source %s: it may name files anywhere: %w", s.Name(), ErrUnknown)
 	}
 	id, err := l.identity("", "")
 	if err != nil {
-		return "", 0, err
+		return nil, newest, err
 	}
+	f = new(Fingerprint)
 	fmt.Fprintf(h, "%s %s\n", recipe, id)
-	if l.info.Kind == "imagefolder" && s.place.fsys == nil {
-		err = l.stampSamples(ctx, h)
+	if l.info.Kind == "imagefolder" {
+		f.Keys, err = l.stampSamples(ctx, h)
 	} else {
-		err = l.stampFiles(ctx, h)
+		f.Keys, err = l.stampFiles(ctx, h)
 	}
 	if err != nil {
-		return "", 0, s.place.buckets.Explain(fmt.Errorf("source %s: %w", l.path, err))
+		return nil, newest, s.place.buckets.Explain(fmt.Errorf("source %s: %w", l.path, err))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8]), h.bytes, nil
+	f.Digest, f.Bytes = hex.EncodeToString(h.Sum(nil)[:8]), h.bytes
+	return f, h.newest, nil
 }
 
 // stamp enters a file. The version of one in a bucket is what the bucket says.
@@ -61,17 +88,18 @@ func stamp(h *stamps, name string, info fs.FileInfo) error {
 		fmt.Fprintf(h, "%q %d %q\n", name, info.Size(), version)
 		return nil
 	}
+	h.newest = later(h.newest, info.ModTime())
 	fmt.Fprintf(h, "%q %d %d\n", name, info.Size(), info.ModTime().UnixNano())
 	return nil
 }
 
-// eachSample calls f with all samples.
-func (l *records) eachSample(ctx context.Context, f func(source.Sample) error) error {
+// eachRecord calls f with the samples of all records.
+func (l *records) eachRecord(ctx context.Context, f func(source.Sample) error) error {
 	for i := range l.listing.len() {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		sample, err := l.listing.sample(i)
+		sample, err := l.at(i)
 		if err == nil {
 			err = f(sample)
 		}
@@ -82,23 +110,47 @@ func (l *records) eachSample(ctx context.Context, f func(source.Sample) error) e
 	return nil
 }
 
+// keying makes the keys of records.
+type keying struct {
+	hash.Hash
+	keys []Key
+}
+
+func (l *records) newKeying() *keying { return &keying{sha256.New(), make([]Key, 0, l.listing.len())} }
+
+// end makes the key of a record of all that was written since the one before.
+func (k *keying) end() {
+	var sum [sha256.Size]byte
+	k.keys = append(k.keys, Key(k.Sum(sum[:0])))
+	k.Reset()
+}
+
 // stampSamples enters the file of each sample, wherever links lead.
-func (l *records) stampSamples(ctx context.Context, h *stamps) error {
-	return l.eachSample(ctx, func(s source.Sample) error {
-		info, err := os.Stat(filepath.Join(l.path, filepath.FromSlash(s.Name)))
+func (l *records) stampSamples(ctx context.Context, h *stamps) ([]Key, error) {
+	k := l.newKeying()
+	one := &stamps{Hash: k}
+	err := l.eachRecord(ctx, func(s source.Sample) error {
+		info, err := vfs.Stat(filepath.Join(l.path, filepath.FromSlash(s.Name)))
 		if err != nil {
 			return source.WithoutPath(err)
 		}
-		return stamp(h, s.Name, info)
+		if err := stamp(one, s.Name, info); err != nil {
+			return err
+		}
+		k.end()
+		h.Write(k.keys[len(k.keys)-1][:])
+		return nil
 	})
+	h.bytes, h.newest = one.bytes, one.newest
+	return k.keys, err
 }
 
 // stampFiles enters the files of the source, and those that rows of a table name. Of a table in a bucket, that is the
 // folder which has them, as it is one listing.
-func (l *records) stampFiles(ctx context.Context, h *stamps) error {
+func (l *records) stampFiles(ctx context.Context, h *stamps) ([]Key, error) {
 	files, err := source.Files(l.path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	named := slices.Contains([]string{"csv", "jsonl", "coco"}, l.info.Kind) &&
 		slices.ContainsFunc(l.info.Fields, func(f source.Field) bool { return f.IsBytes() })
@@ -108,37 +160,59 @@ func (l *records) stampFiles(ctx context.Context, h *stamps) error {
 			file = filepath.Dir(file)
 		}
 		if err := stampTree(ctx, h, file, filepath.Dir(l.path)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if rows {
 		return l.stampNamed(ctx, h)
 	}
+	return nil, nil
+}
+
+// stampNamed enters the files that samples name. Their keys have the other values of their rows, too.
+func (l *records) stampNamed(ctx context.Context, h *stamps) ([]Key, error) {
+	var scratch source.Values
+	k := l.newKeying()
+	row := &stamps{Hash: k}
+	err := l.eachRecord(ctx, func(s source.Sample) error {
+		if err := row.enter(s, &scratch); err != nil {
+			return err
+		}
+		k.end()
+		h.Write(k.keys[len(k.keys)-1][:])
+		return nil
+	})
+	h.bytes, h.newest = h.bytes+row.bytes, later(h.newest, row.newest)
+	return k.keys, err
+}
+
+// enter enters the files that a sample names, and its other values. A bad row is in the table's own stamp.
+func (h *stamps) enter(s source.Sample, scratch *source.Values) error {
+	row, ok := s.Data.(source.Naming)
+	if !ok {
+		return nil
+	}
+	files, rest, err := row.Files(scratch)
+	if err != nil {
+		return nil
+	}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			fmt.Fprintf(h, "%q cannot be read\n", file)
+		} else if err := stamp(h, file, info); err != nil {
+			return err
+		}
+	}
+	h.Write(rest)
 	return nil
 }
 
-// stampNamed enters the files that samples name.
-func (l *records) stampNamed(ctx context.Context, h *stamps) error {
-	var scratch source.Values
-	return l.eachSample(ctx, func(s source.Sample) error {
-		row, ok := s.Data.(source.Naming)
-		if !ok {
-			return nil
-		}
-		files, err := row.Files(&scratch)
-		if err != nil {
-			return nil // a bad row, which the table's own stamp has
-		}
-		for _, file := range files {
-			info, err := os.Stat(file)
-			if err != nil {
-				fmt.Fprintf(h, "%q cannot be read\n", file)
-			} else if err := stamp(h, file, info); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // stampTree enters a file, or all files below a folder. Files of buckets have names from base on, as the path of a

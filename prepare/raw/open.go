@@ -119,7 +119,7 @@ func newSource(ctx context.Context, at *place, src source.Source, o Options) (*S
 // settle finds out which records the Source has, and what they look like.
 func (s *Source) settle(o Options) (err error) {
 	l := &s.records
-	if l.job, err = newJob(l.listing, l.info); err != nil {
+	if l.job, err = newJob(l.listing, l.info, withoutNames); err != nil {
 		return err
 	}
 	if err := l.sort(); err != nil {
@@ -138,8 +138,16 @@ func (s *Source) settle(o Options) (err error) {
 	return err
 }
 
+// naming says whether the last field is the names of the samples.
+type naming int
+
+const (
+	withoutNames naming = iota
+	withNames
+)
+
 // newJob returns what makes records of samples: files of images stay files, as with preprocess --keep-encoded.
-func newJob(l listing, info source.Info) (*execute.Job, error) {
+func newJob(l listing, info source.Info, names naming) (*execute.Job, error) {
 	options := field.DefaultOptions()
 	options.KeepEncoded = slices.ContainsFunc(info.Fields, source.Field.Image)
 	read := field.Read(info.Fields)
@@ -150,7 +158,8 @@ func newJob(l listing, info source.Info) (*execute.Job, error) {
 	if err := field.CheckSizes(fields, read, 0); err != nil {
 		return nil, err
 	}
-	j := &execute.Job{Source: info.Fields, Fields: fields, Joints: joints, Options: options}
+	j := &execute.Job{Source: info.Fields, Fields: fields, Joints: joints, Options: options,
+		Named: names == withNames}
 	w := execute.NewWorker(j)
 	var first error
 	for i := range l.len() {

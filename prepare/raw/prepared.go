@@ -5,24 +5,35 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 
 	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
 )
 
-// Use has records read from a dataset from now on, which preprocess --keep-encoded made of all samples. It may be
-// called while records are read: they have the same bytes in both. The Source closes the dataset, and then held.
-func (s *Source) Use(ds *mmapds.Dataset, held io.Closer) error {
+// Use has records read from a dataset from now on, which preprocess --keep-encoded made of all samples. Record i is
+// record places[i] of the dataset; nil means i. It may be called while records are read: they have the same bytes in
+// both. The Source closes the dataset, and then held.
+func (s *Source) Use(ds *mmapds.Dataset, places []int64, held io.Closer) error {
 	if err := s.Retain(); err != nil {
 		return err
 	}
 	defer s.Release()
-	if n := s.records.listing.len(); int64(ds.Len()) != n {
-		return fmt.Errorf("%s has %d records, and the source has %d", ds.Files().Path, ds.Len(), n)
+	n := s.records.listing.len()
+	has := int64(ds.Len())
+	if places != nil {
+		has = int64(len(places))
+	}
+	if has != n {
+		return fmt.Errorf("%s has %d records, and the source has %d", ds.Files().Path, has, n)
+	}
+	if slices.ContainsFunc(places, func(p int64) bool { return p < 0 || p >= int64(ds.Len()) }) {
+		return fmt.Errorf("%s does not have all records of the source: %w", ds.Files().Path, store.ErrCorrupt)
 	}
 	if got := ds.Specs(); !reflect.DeepEqual(got, s.specs) {
 		return fmt.Errorf("%s has the fields %v, and the source has %v", ds.Files().Path, got, s.specs)
 	}
-	if !s.prepared.CompareAndSwap(nil, &prepared{ds, held}) {
+	if !s.prepared.CompareAndSwap(nil, &prepared{ds, places, held}) {
 		return fmt.Errorf("%s: a dataset is in use already", ds.Files().Path)
 	}
 	return nil
@@ -31,7 +42,16 @@ func (s *Source) Use(ds *mmapds.Dataset, held io.Closer) error {
 // prepared is a dataset of all samples, and what is closed after it.
 type prepared struct {
 	dataset *mmapds.Dataset
+	places  []int64 // of the records of all samples; nil means that they are at their numbers
 	held    io.Closer
+}
+
+// at returns the number in the dataset of a record of all samples.
+func (p *prepared) at(record int) int {
+	if p.places != nil {
+		return int(p.places[record])
+	}
+	return record
 }
 
 func (p *prepared) close() error {
@@ -50,29 +70,55 @@ func (s *Source) dataset() *mmapds.Dataset {
 	return nil
 }
 
+// located returns the dataset in use, and the numbers that records have in it; nil if there is none.
+func (s *Source) located(indices []int) (*mmapds.Dataset, []int) {
+	p := s.prepared.Load()
+	if p == nil {
+		return nil, nil
+	}
+	if s.records.chosen == nil && p.places == nil {
+		return p.dataset, indices
+	}
+	out := make([]int, len(indices))
+	for i, record := range indices {
+		out[i] = p.at(s.records.place(record))
+	}
+	return p.dataset, out
+}
+
 // InUse reports whether records are read from a dataset.
 func (s *Source) InUse() bool { return s.prepared.Load() != nil }
 
-// whole returns the dataset in use if its records are those of the Source; nil if not.
-func (s *Source) whole() *mmapds.Dataset {
-	if s.records.chosen != nil {
-		return nil
+// piece returns the dataset in use and the place of record a in it, if records [a, b) are one piece of it.
+func (s *Source) piece(a, b int) (ds *mmapds.Dataset, first int) {
+	p := s.prepared.Load()
+	if p == nil || a < 0 || b < a || b > s.records.len() {
+		return nil, 0
 	}
-	return s.dataset()
+	if s.records.chosen == nil && p.places == nil || a == b {
+		return p.dataset, a
+	}
+	first = p.at(s.records.place(a))
+	for i := a + 1; i < b; i++ {
+		if p.at(s.records.place(i)) != first+i-a {
+			return nil, 0
+		}
+	}
+	return p.dataset, first
 }
 
 // Warm reads records [a, b) of the dataset in use into memory.
 func (s *Source) Warm(field string, a, b int) error {
-	if ds := s.whole(); ds != nil {
-		return ds.Warm(field, a, b)
+	if ds, first := s.piece(a, b); ds != nil {
+		return ds.Warm(field, first, first+b-a)
 	}
 	return nil
 }
 
 // IsWarm reports whether records [a, b) are memory of the dataset in use that needs no reading.
 func (s *Source) IsWarm(field string, a, b int) bool {
-	ds := s.whole()
-	return ds != nil && ds.IsWarm(field, a, b)
+	ds, first := s.piece(a, b)
+	return ds != nil && ds.IsWarm(field, first, first+b-a)
 }
 
 // Fault returns why a read at addr failed, if addr is memory of the dataset in use.

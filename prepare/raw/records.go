@@ -42,18 +42,6 @@ func (l *records) place(record int) int {
 	return record
 }
 
-// places returns the numbers that records have in a dataset of all samples.
-func (l *records) places(indices []int) []int {
-	if l.chosen == nil {
-		return indices
-	}
-	out := make([]int, len(indices))
-	for i, record := range indices {
-		out[i] = l.place(record)
-	}
-	return out
-}
-
 func (l *records) sample(record int) (source.Sample, error) {
 	if record < 0 || record >= l.len() {
 		return source.Sample{}, fmt.Errorf("raw: record %d is out of range: there are %d", record, l.len())
@@ -89,6 +77,24 @@ func (l *records) sort() error {
 		return fmt.Errorf("some of its %s are in none of the splits %s", l.info.Unit, source.Enumerate(l.info.Splits, 8))
 	}
 	return nil
+}
+
+// splits counts the samples of each split.
+func (l *records) splits() ([]int64, error) {
+	counts := make([]int64, len(l.info.Splits))
+	if len(counts) == 0 {
+		return nil, nil
+	}
+	for i := range l.listing.len() {
+		s, err := l.listing.sample(i)
+		if err != nil {
+			return nil, err
+		}
+		if at := slices.Index(l.info.Splits, s.Split); at >= 0 {
+			counts[at]++
+		}
+	}
+	return counts, nil
 }
 
 // choose leaves the records of a split: one of those that samples are in already or, with shares, one by names.

@@ -61,6 +61,9 @@ func (s *Source) Classes(field string) []string {
 	return nil
 }
 
+// Splits returns how many samples are in each split that the source has, in the order of the records.
+func (s *Source) Splits() ([]int64, error) { return s.records.splits() }
+
 // ID identifies the records: it is a digest of the names of all samples, of fields and classes, and of the split.
 // Files whose content changed have the same names.
 func (s *Source) ID() string { return s.id }
@@ -85,15 +88,15 @@ func (s *Source) DescribeReads(field string) (how, why string, resident float64)
 
 // Contiguous reports whether records are one piece of the dataset that the Source uses.
 func (s *Source) Contiguous(field string, a, b int) bool {
-	ds := s.whole()
-	return ds != nil && ds.Contiguous(field, a, b)
+	ds, first := s.piece(a, b)
+	return ds != nil && ds.Contiguous(field, first, first+b-a)
 }
 
 // Prefetch begins to fetch records of a bucket, up to mostAhead at a time. Those of this machine are read
 // side by side, each when it is asked for.
 func (s *Source) Prefetch(field string, a, b int) error {
-	if ds := s.whole(); ds != nil {
-		return ds.Prefetch(field, a, b)
+	if ds, first := s.piece(a, b); ds != nil {
+		return ds.Prefetch(field, first, first+b-a)
 	}
 	if !s.place.early || s.prepared.Load() != nil {
 		return nil
@@ -137,8 +140,8 @@ func (s *Source) Close() error {
 
 // Gather reads records of a field with a fixed size.
 func (s *Source) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
-	if ds := s.dataset(); ds != nil {
-		return ds.Gather(ctx, field, s.records.places(indices), dst)
+	if ds, places := s.located(indices); ds != nil {
+		return ds.Gather(ctx, field, places, dst)
 	}
 	return s.records.each(ctx, field, indices, func(i int, value []byte) error {
 		size := len(dst) / len(indices)
@@ -153,8 +156,8 @@ func (s *Source) Gather(ctx context.Context, field string, indices []int, dst []
 // GatherRagged reads records of a field of variable length.
 func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) (
 	[]byte, error) {
-	if ds := s.dataset(); ds != nil {
-		return ds.GatherRagged(ctx, field, s.records.places(indices), offsets, dst)
+	if ds, places := s.located(indices); ds != nil {
+		return ds.GatherRagged(ctx, field, places, offsets, dst)
 	}
 	at, row := 0, rowBytes(s.schema, field)
 	offsets[0] = 0
@@ -169,8 +172,8 @@ func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, 
 
 // Lengths reads records, and says how many rows each has.
 func (s *Source) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
-	if ds := s.dataset(); ds != nil {
-		return ds.Lengths(ctx, field, s.records.places(indices), offsets)
+	if ds, places := s.located(indices); ds != nil {
+		return ds.Lengths(ctx, field, places, offsets)
 	}
 	row := rowBytes(s.schema, field)
 	offsets[0] = 0
@@ -182,8 +185,8 @@ func (s *Source) Lengths(ctx context.Context, field string, indices []int, offse
 
 // Slice returns records [a, b) of a field with a fixed size: a view of the dataset in use, or else new memory.
 func (s *Source) Slice(field string, a, b int) (tensor.View, error) {
-	if ds := s.whole(); ds != nil {
-		return ds.Slice(field, a, b)
+	if ds, first := s.piece(a, b); ds != nil {
+		return ds.Slice(field, first, first+b-a)
 	}
 	i := s.schema.Index(field)
 	if i < 0 || a < 0 || b < a || b > s.Len() {
@@ -198,8 +201,8 @@ func (s *Source) Slice(field string, a, b int) (tensor.View, error) {
 
 // SliceRagged returns records [a, b) of a field of variable length, as Slice does.
 func (s *Source) SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
-	if ds := s.whole(); ds != nil {
-		return ds.SliceRagged(field, a, b, offsets)
+	if ds, first := s.piece(a, b); ds != nil {
+		return ds.SliceRagged(field, first, first+b-a, offsets)
 	}
 	i := s.schema.Index(field)
 	if i < 0 || a < 0 || b < a || b > s.Len() {

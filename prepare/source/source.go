@@ -114,8 +114,9 @@ type Data interface {
 type Naming interface {
 	Data
 
-	// Files returns the paths of the files. v is for scratch memory.
-	Files(v *Values) ([]string, error)
+	// Files returns the paths of the files, and the other values in some form that differs where they do. v is for
+	// scratch memory.
+	Files(v *Values) (files []string, rest []byte, err error)
 }
 
 // Parted is Data with values that are known without a read of the others, and that need no conversion.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -436,7 +437,18 @@ def open_dataset(
             raise Error(f"{e}; as raw samples: {of_samples}") from None
         if made is None:
             raise e from None
-        return open_prepared(made, fields, split, mode)
+        return _open_made(made, fields, split, mode)
+
+
+def _open_made(made: dict[str, Any], fields: Any, split: str | None, mode: str) -> Dataset | View:
+    """Open the dataset of raw samples: after they changed, it is a view, whose splits follow each other."""
+    splits = made.get("splits", [])
+    names = [part["name"] for part in splits]
+    if not is_view(made["dest"]) or split not in names:
+        return open_prepared(made["dest"], fields, split, mode)
+    ends = [0, *itertools.accumulate(part["records"] for part in splits)]
+    at = names.index(split)
+    return open_prepared(made["dest"], fields, None, mode).select(slice(ends[at], ends[at + 1]))
 
 
 def open_prepared(

@@ -207,14 +207,12 @@ def rechunk(
     return _run([*_OUTPUT, f"--rechunk={sizes}", *flags(options), "--", os.fspath(source), os.fspath(dest)], os.fspath(dest), progress, command)
 
 
-def cached(source: Path, cache_dir: Path | None = None, cache_size: int | str | None = None, progress: Wanted = None) -> str | None:
-    """Make the dataset of raw samples in the cache, if it is not there, and return its path; None for what is not raw samples."""
+def cached(source: Path, cache_dir: Path | None = None, cache_size: int | str | None = None, progress: Wanted = None) -> dict[str, Any] | None:
+    """Make the dataset of raw samples in the cache, if it is not there, and return its summary; None for what is not raw samples."""
     try:
-        found = _run(["cache", *_OUTPUT, *flags({"cache_dir": cache_dir, "cache_size": cache_size}), "--", os.fspath(source)], os.fspath(source), progress, None)
+        return _run(["cache", *_OUTPUT, *flags({"cache_dir": cache_dir, "cache_size": cache_size}), "--", os.fspath(source)], os.fspath(source), progress, None)
     except (_UsageError, NoProgramError):
         return None
-    path: str = found["dest"]
-    return path
 
 
 class _UsageError(Error):

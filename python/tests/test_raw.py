@@ -200,6 +200,10 @@ class TestCache(Raw):
             self.assertLess(time.monotonic(), end, f"{self.cached()} in the cache")
             time.sleep(0.02)
 
+    def generations(self):
+        """Return how many generations the dataset in the cache has."""
+        return len(glob.glob(os.path.join(self.cache, "penstock-*", "*", "generations", "*.json"))) or 1
+
     def test_batches_while_and_after_it_is_prepared(self):
         photos = self.photos()
         want = self.batches(photos, epochs=3)
@@ -231,10 +235,69 @@ class TestCache(Raw):
             f.write(photo(99, (50, 50)))
         want = self.batches(photos, 1)
         self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
-        self.assertEqual(len(self.cached()), 1)  # that of the earlier state is removed
-        self.photos(30)
+        self.assertEqual((len(self.cached()), self.generations()), (1, 2))
+        ds = penstock.open(photos, cache_dir=self.cache)
+        with open(os.path.join(photos, "cat", "0000.bmp"), "rb") as f:
+            self.assertEqual((len(ds), ds.source_name(0), bytes(ds["images"][0])), (20, "cat/0000.bmp", f.read()))
+        self.photos(30)  # which writes all files again
         want = self.batches(photos, 1)
         self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
+        self.assertEqual((len(self.cached()), self.generations()), (1, 1))  # that of the earlier states is removed
+
+    def test_splits_of_a_source_that_changed(self):
+        for split in ("train", "val"):
+            self.photos(10, f"photos/{split}")
+        photos, options = self.path("photos"), {"prepare": "encoded", "cache_dir": self.cache, "split": "val"}
+        self.batches(photos, 1, **options)
+        os.remove(os.path.join(photos, "train", "dog", "0001.bmp"))
+        with open(os.path.join(photos, "val", "cat", "new.bmp"), "wb") as f:
+            f.write(photo(99, (50, 50)))
+        self.same(self.batches(photos, 1, **options), self.batches(photos, 1, split="val"))
+        ds = penstock.open(photos, split="val", cache_dir=self.cache)
+        self.assertEqual((len(ds), ds.source_name(0), ds.source_name(5), self.generations()), (11, "val/cat/0000.bmp", "val/cat/new.bmp", 2))
+        with self.assertRaisesRegex(KeyError, "no splits"):
+            penstock.open(photos, split="test", cache_dir=self.cache)
+
+    def test_kills_of_a_source_that_changes(self):
+        """Four processes make a generation, and are killed at random moments; $PENSTOCK_TEST_KILLS says how often."""
+        photos, random_ = self.photos(60), random.Random(2)
+        command = [data.preprocess(), "cache", "--quiet", "--cache-dir", self.cache, "--", photos]
+        subprocess.run(command, check=True)
+        left, generations, renewed = int(os.environ.get("PENSTOCK_TEST_KILLS", "6")), 1, 0
+        while left > 0:
+            for _ in range(random_.randint(0, 3)):
+                self.change(photos, random_)
+            four = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
+            time.sleep(random_.uniform(0, random_.choice([0.1, 0.5])))
+            if random_.random() < 0.3:
+                self.change(photos, random_)
+            for process in random_.sample(four, 4):
+                left -= process.poll() is None
+                process.kill()
+                process.wait()
+            if random_.random() < 0.2:
+                self.same(self.batches(photos, 1, prepare="auto", cache_dir=self.cache), self.batches(photos, 1))
+                self.settle()
+            renewed += self.generations() > generations
+            generations = self.generations()
+        self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), self.batches(photos, 1))
+        self.change(photos, random_)
+        self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), self.batches(photos, 1))
+        self.assertEqual(len(self.cached()), 1)
+        if "PENSTOCK_TEST_KILLS" in os.environ:
+            print(f"{renewed} times there were new generations when the processes were killed")
+
+    def change(self, photos, random_):
+        """Change, add, remove or rename a file."""
+        path = os.path.join(photos, random_.choice(["cat", "dog"]), f"{random_.randrange(60):04}.bmp")
+        if not os.path.exists(path) or random_.random() < 0.5:
+            with open(self.path("written"), "wb") as f:
+                f.write(photo(random_.randrange(1000), (40 + random_.randrange(9), 30)))
+            os.replace(self.path("written"), path)
+        elif random_.random() < 0.5:
+            os.remove(path)
+        else:
+            os.rename(path, path[: -len(".bmp")] + "x.bmp")
 
     def test_a_table_of_images_next_to_its_cache(self):
         photos = self.photos()
@@ -253,7 +316,13 @@ class TestCache(Raw):
             f.write(photo(99, (50, 50)))
         want = self.batches(self.path("photos.csv"), 1)
         self.same(self.batches(self.path("photos.csv"), 1, prepare="encoded", cache_dir=self.cache), want)
-        self.assertNotEqual(self.cached(), before)
+        self.assertEqual((self.cached(), self.generations()), (before, 2))
+        with open(self.path("photos.csv"), "w") as f:  # rows in another order, one twice, one without its file before
+            f.write("image,label\n" + "".join(f"{name},{i % 3}\n" for i, name in reversed([*enumerate(names), (1, names[1])])))
+        want = self.batches(self.path("photos.csv"), 1)
+        self.same(self.batches(self.path("photos.csv"), 1, prepare="encoded", cache_dir=self.cache), want)
+        ds = penstock.open(self.path("photos.csv"), cache_dir=self.cache)
+        self.assertEqual([ds.source_name(i) for i in (0, 20)], ["photos.csv:2", "photos.csv:22"])
 
     def test_a_source_that_changes_during_an_epoch(self):
         photos = self.photos(60)

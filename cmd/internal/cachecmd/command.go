@@ -19,9 +19,10 @@ import (
 
 const long = `List, check, pin and remove the datasets that were made of raw samples in the cache.
 
-penstock.DataLoader(SOURCE) makes one with prepare="auto", and so does penstock preprocess cache SOURCE. The dataset of a
-source that changed is made again, and replaces the old one. With a limit (--cache-size, cache_size), datasets that were
-not used for longest make room. Pinned ones stay, and those that are in use.`
+penstock.DataLoader(SOURCE) makes one with prepare="auto", and so does penstock preprocess cache SOURCE. After files
+of SOURCE changed, the dataset has another generation, for which only these were read; penstock log lists them. With a
+limit (--cache-size, cache_size), datasets that were not used for longest make room. Pinned ones stay, and those that
+are in use.`
 
 // flags are those of all subcommands.
 type flags struct {

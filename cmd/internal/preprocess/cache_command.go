@@ -19,9 +19,10 @@ import (
 
 const cacheLong = `Make the dataset of a source in the cache, where penstock.DataLoader(SOURCE) finds it.
 
-The dataset is that of preprocess --keep-encoded. Its name has a digest of the names, sizes and times of all files, so
-that a source that changed has another dataset, which replaces the old one. A stopped run is continued. DataLoader runs this command with
-prepare="auto"; penstock cache lists, checks and removes what is in the cache.
+The dataset is that of preprocess --keep-encoded. Its name has a digest of the names, sizes and times of all files. After
+files were changed, added or removed, only these are read again, as a generation of the same dataset; archives and most
+tables are read as a whole. A stopped run is continued. DataLoader runs this command with prepare="auto"; penstock cache
+lists, checks and removes what is in the cache.
 
 ` + exits
 
@@ -107,10 +108,15 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 	config := prepare.DefaultConfig()
 	config.Images.Normalize = prepare.Normalize{Name: "none"}
 	config.Images.KeepEncoded = slices.ContainsFunc(src.Info().Fields, source.Field.Image)
-	config.Source, config.Dest, config.Resume = src.Mounted(), entry.Building(), true
 	if c.workers > 0 {
 		config.Workers = c.workers
 	}
+	if !entry.Ready {
+		if _, err := entry.Renew(ctx, src, config.Workers); err != nil {
+			return nil, err
+		}
+	}
+	config.Source, config.Dest, config.Resume = src.Mounted(), entry.Building(), true
 	if entry.Ready {
 		config.Dest = entry.Path
 	} else {
@@ -133,6 +139,17 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 	if err != nil {
 		return nil, err
 	}
-	s.Dest, s.Source.Path = entry.Path, c.source
-	return s, nil
+	s.Dest, s.Source.Path = entry.Dataset(), c.source
+	return s, describe(s, src)
+}
+
+// describe has a summary say what the source has, of a dataset that has records of its earlier states, too.
+func describe(s *prepare.Summary, src *raw.Source) error {
+	s.Records, s.Source.Samples = int64(src.Len()), int64(src.Len())
+	counts, err := src.Splits()
+	s.Splits = nil
+	for i, name := range src.Info().Splits {
+		s.Splits = append(s.Splits, prepare.SplitSummary{Name: name, Records: counts[i]})
+	}
+	return err
 }

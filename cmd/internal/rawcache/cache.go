@@ -1,5 +1,5 @@
-// Package rawcache keeps datasets that were made of raw samples, one for each state of a source, in a folder of this
-// user alone. Their names have a fingerprint of the source: a source that changed has another dataset.
+// Package rawcache keeps datasets that were made of raw samples in a folder of this user alone. Their names have a
+// fingerprint of the source. Later states of a source are generations of its dataset, where most records stayed.
 package rawcache
 
 import (
@@ -26,13 +26,15 @@ import (
 const (
 	building = ".new"
 	about    = ".source.json"
-	used     = ".used"    // locked by those who have the dataset open
-	fetched  = ".objects" // parts of objects of a bucket, until the dataset is complete
+	used     = ".used"     // locked by those who have the dataset open
+	fetched  = ".objects"  // parts of objects of a bucket, until the dataset is complete
+	states   = ".states"   // a folder of the states of the source
+	changing = ".changing" // locked by the process that makes a generation
 )
 
 // ends are those of all names that an entry may have in the folder, the longest first.
 var ends = []string{about, building + ".building.lock", building + ".building", building + ".skipped.jsonl", building,
-	fetched, used}
+	".building.lock", ".building", fetched, states, changing, used}
 
 // Entry is the dataset of a source in the cache.
 type Entry struct {
@@ -43,7 +45,10 @@ type Entry struct {
 	Bytes  int64     `json:"bytes"`
 	Ready  bool      `json:"ready"` // the dataset is complete
 	Pinned bool      `json:"pinned"`
-	need   int64     // bytes of the source's files
+
+	print      *raw.Fingerprint // of the source; nil in a list
+	generation int              // of the dataset, which has the state of the source
+	first      bool             // that state is the one that the dataset was made of
 }
 
 // Folder makes the folder of the cache and returns its path; "" as dir is the user's cache folder. One in which
@@ -69,7 +74,7 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	print, bytes, err := src.Fingerprint(ctx)
+	print, err := src.Fingerprint(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +84,39 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 			return nil, err
 		}
 	}
-	name := src.Info().Name + "-" + print
-	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path, need: bytes}
-	_, err = os.Stat(e.Path)
-	e.Ready = err == nil
+	name := src.Info().Name + "-" + print.Digest
+	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path, print: print}
+	e.find()
 	return e, nil
+}
+
+// find looks for the dataset that has the state of the source: the one of its name, or a generation of another one.
+func (e *Entry) find() {
+	if _, err := os.Stat(e.Path); err == nil {
+		e.Ready, e.first, e.generation = true, true, 1
+		return
+	}
+	folder, digest := filepath.Dir(e.Path), e.print.Digest
+	found, err := filepath.Glob(filepath.Join(escape(folder), "*"+states, digest+placesEnd))
+	if err != nil || len(found) == 0 {
+		return
+	}
+	other := Entry{Path: strings.TrimSuffix(filepath.Dir(found[0]), states)}
+	if s, err := other.shelf().get(digest); err == nil {
+		e.Name, e.Path, e.Ready, e.generation = filepath.Base(other.Path), other.Path, true, s.generation
+	}
+}
+
+// Dataset returns the path of the dataset that has the state of the source, which is ready: that of a view, if the
+// source has changed since the dataset was made.
+func (e *Entry) Dataset() string {
+	if !e.first {
+		return filepath.Join(e.shelf().path(), e.print.Digest+viewEnd)
+	}
+	if m, err := store.ReadManifest(e.Path); err == nil && m.Generation > e.generation {
+		return fmt.Sprintf("%s@%d", e.Path, e.generation)
+	}
+	return e.Path
 }
 
 // Building is where the dataset is made.
@@ -111,18 +144,18 @@ func (e *Entry) Keep(src *raw.Source) (io.Closer, error) {
 // Publish gives the dataset that was made of a source its name, if that is still what the name says. Another process
 // may have done so.
 func (e *Entry) Publish(ctx context.Context, path string) error {
-	src, err := raw.Open(ctx, path, raw.Options{})
+	now, err := fingerprintOf(ctx, path)
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	now, _, err := src.Fingerprint(ctx)
-	if err != nil {
-		return err
-	}
-	if !strings.HasSuffix(e.Name, "-"+now) {
+	if !strings.HasSuffix(e.Name, "-"+now.Digest) {
 		err := fmt.Errorf("%s: files were changed while it was read", e.Source)
 		return errors.Join(err, private.RemoveOwn(e.Building()))
+	}
+	if now.Keys != nil {
+		if err := e.shelf().putFirst(now); err != nil {
+			return err
+		}
 	}
 	if err := e.note(); err != nil {
 		return err
@@ -131,6 +164,7 @@ func (e *Entry) Publish(ctx context.Context, path string) error {
 	if _, there := os.Stat(e.Path); err != nil && there == nil {
 		err = private.RemoveOwn(e.Building())
 	}
+	e.find()
 	return errors.Join(err, private.RemoveOwn(e.Path+fetched))
 }
 
@@ -176,21 +210,31 @@ func (e *Entry) Pin() error { return e.write(known{e.Source, true}) }
 // Unpin undoes Pin.
 func (e *Entry) Unpin() error { return e.write(known{e.Source, false}) }
 
-// Open opens the dataset, those of its fields that are named, or all. Close held after the dataset: until then, it is
-// not removed to make room.
-func (e *Entry) Open(fields []string) (ds *mmapds.Dataset, held io.Closer, err error) {
+// Open opens the generation of the dataset that has the state of the source, with the fields that are named, or all.
+// Record i of the source is record places[i] there; nil means i. Close held after the dataset: until then, it is not
+// removed to make room.
+func (e *Entry) Open(fields []string) (ds *mmapds.Dataset, places []int64, held io.Closer, err error) {
 	f, err := e.hold()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	ds, err = mmapds.Open(e.Path, mmapds.WithFields(fields...))
+	if !e.first {
+		s, err := e.shelf().get(e.print.Digest)
+		if err != nil {
+			return nil, nil, nil, errors.Join(err, f.Close())
+		}
+		if !s.isOrder() {
+			places = s.places
+		}
+	}
+	ds, err = mmapds.Open(e.Path, mmapds.WithFields(fields...), mmapds.WithGeneration(e.generation))
 	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+		return nil, nil, nil, errors.Join(err, f.Close())
 	}
 	if err := e.note(); err != nil && !errors.Is(err, fs.ErrPermission) {
-		return nil, nil, errors.Join(err, ds.Close(), f.Close())
+		return nil, nil, nil, errors.Join(err, ds.Close(), f.Close())
 	}
-	return ds, f, nil
+	return ds, places, f, nil
 }
 
 // hold marks the dataset as in use, until the file is closed.

@@ -60,7 +60,7 @@ func TestPublish(t *testing.T) {
 	if err != nil || len(list) != 1 || !list[0].Ready || list[0].Source != e.Source || list[0].Bytes < 1000 || list[0].Used.IsZero() {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	ds, held, err := e.Open(nil)
+	ds, _, held, err := e.Open(nil)
 	if err == nil {
 		err = errors.Join(ds.Close(), held.Close())
 	}
@@ -177,19 +177,19 @@ func TestMakeRoom(t *testing.T) {
 	next := entryOf(t, dir, rawtest.Folder(t, 12))
 	var said []string
 	say := func(text string) { said = append(said, text) }
-	if err := next.MakeRoom(total+next.need, say); err != nil || len(said) > 0 {
+	if err := next.MakeRoom(total+next.print.Bytes, say); err != nil || len(said) > 0 {
 		t.Errorf("with room for all: %v, %q", err, said)
 	}
 	if err := next.MakeRoom(total, say); err != nil || !slices.Equal(there(pinned, inUse, old, recent), []bool{true, true, false, true}) {
 		t.Errorf("%v, %q", err, said)
 	}
-	if err := next.MakeRoom(next.need, say); err == nil || !strings.Contains(err.Error(), "are in use or pinned; raise the cache size") {
+	if err := next.MakeRoom(next.print.Bytes, say); err == nil || !strings.Contains(err.Error(), "are in use or pinned; raise the cache size") {
 		t.Errorf("error %v", err)
 	}
 	if !slices.Equal(there(pinned, inUse, recent), []bool{true, true, false}) || len(said) != 2 {
 		t.Errorf("%q", said)
 	}
-	if err := errors.Join(held.Close(), pinned.Unpin(), next.MakeRoom(next.need, say)); err != nil || !slices.Equal(there(pinned, inUse), []bool{false, false}) {
+	if err := errors.Join(held.Close(), pinned.Unpin(), next.MakeRoom(next.print.Bytes, say)); err != nil || !slices.Equal(there(pinned, inUse), []bool{false, false}) {
 		t.Errorf("%v, %q", err, said)
 	}
 }

@@ -92,11 +92,11 @@ func notPrepared(path string, err error) string {
 
 // use has src read from the dataset.
 func (e *Entry) use(src *raw.Source, fields []string) error {
-	ds, held, err := e.Open(fields)
+	ds, places, held, err := e.Open(fields)
 	if err != nil {
 		return err
 	}
-	if err := src.Use(ds, held); err != nil {
+	if err := src.Use(ds, places, held); err != nil {
 		return errors.Join(err, ds.Close(), held.Close())
 	}
 	return nil
@@ -109,7 +109,7 @@ var errBusy = errors.New("another process is building it")
 func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
 	for {
 		err := e.run(ctx, src.Path(), o)
-		if _, missing := os.Stat(e.Path); missing == nil {
+		if e.find(); e.Ready {
 			return e.use(src, o.Fields)
 		}
 		if err == nil {

@@ -22,7 +22,7 @@ func (e *Entry) MakeRoom(limit int64, say func(text string)) error {
 	}
 	list = slices.DeleteFunc(list, func(o Entry) bool { return o.Name == e.Name })
 	slices.SortStableFunc(list, func(a, b Entry) int { return a.Used.Compare(b.Used) })
-	total := e.need
+	total := e.print.Bytes
 	for _, o := range list {
 		total += o.Bytes
 	}
@@ -41,7 +41,7 @@ func (e *Entry) MakeRoom(limit int64, say func(text string)) error {
 	}
 	if total > limit {
 		return fmt.Errorf("%s needs %s, and the cache may have %s, and %s are in use or pinned; raise the cache size "+
-			"(--cache-size)", e.Source, units.Bytes(e.need), units.Bytes(limit), units.Bytes(total-e.need))
+			"(--cache-size)", e.Source, units.Bytes(e.print.Bytes), units.Bytes(limit), units.Bytes(total-e.print.Bytes))
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (e *Entry) evict() (removed bool, err error) {
 	if e.Pinned {
 		return false, nil
 	}
-	for _, path := range []string{e.Path + used, e.Path + building + ".building.lock"} {
+	for _, path := range []string{e.Path + used, e.Path + changing, e.Path + building + ".building.lock"} {
 		f, err := os.OpenFile(path, os.O_RDWR, 0o600)
 		if errors.Is(err, os.ErrNotExist) {
 			continue

@@ -242,19 +242,22 @@ func (r *tableRow) Read(v *source.Values) error {
 }
 
 // Files implements source.Naming: they are the images that the row names.
-func (r *tableRow) Files(v *source.Values) ([]string, error) {
+func (r *tableRow) Files(v *source.Values) (files []string, rest []byte, err error) {
 	cells, err := r.cells(v)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var files []string
 	for _, c := range r.file.table.columns {
 		if !c.concat && c.typ.Kind == column.ImagePath && !cells[0].Missing() {
 			files = append(files, column.FilePath(cells[0].Text, filepath.Dir(r.file.name)))
+		} else {
+			for _, cell := range cells[:len(c.from)] {
+				rest = fmt.Appendf(rest, "%v %q\n", cell.Missing(), cell.Text)
+			}
 		}
 		cells = cells[len(c.from):]
 	}
-	return files, nil
+	return files, rest, nil
 }
 
 // cells returns the cells of the fields' columns, one after the other, which are valid until the next call.

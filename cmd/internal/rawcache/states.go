@@ -1,0 +1,327 @@
+package rawcache
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/loader/views"
+	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// A source that changes has one dataset. Each of its states is a generation of that and, for each record, the place
+// that it has there. The folder next to the dataset has of each state
+//
+//	DIGEST.places     what records were made of, and their places: see encode
+//	DIGEST.npy        the places alone, and
+//	DIGEST.view.json  the view of the dataset that is the state; of all but the first
+//
+// The file of places comes last: with it, a state exists.
+const (
+	placesEnd = ".places"
+	orderEnd  = ".npy"
+	viewEnd   = views.Suffix
+)
+
+// mostStates is how many states of a source are kept. Loaders that have an older one open are not affected.
+const mostStates = 8
+
+// state is the dataset of a source at one time.
+type state struct {
+	generation int
+	keys       []raw.Key
+	places     []int64 // of the records in the dataset
+}
+
+const statesMagic = "penstock places 1\n"
+
+// encode writes the generation, the number of records, and of each its key and its place; then the CRC32C of that.
+func (s *state) encode() []byte {
+	text := append(make([]byte, 0, len(statesMagic)+20+24*len(s.keys)), statesMagic...)
+	text = binary.LittleEndian.AppendUint64(text, uint64(s.generation))
+	text = binary.LittleEndian.AppendUint64(text, uint64(len(s.keys)))
+	for i, key := range s.keys {
+		text = binary.LittleEndian.AppendUint64(append(text, key[:]...), uint64(s.places[i]))
+	}
+	return binary.LittleEndian.AppendUint32(text, kernel.CRC32C(0, text))
+}
+
+func decodeState(text []byte) (*state, error) {
+	const head, entry = len(statesMagic) + 16, 24
+	if len(text) < head+4 || !bytes.HasPrefix(text, []byte(statesMagic)) {
+		return nil, fmt.Errorf("it does not have the places of records: %w", store.ErrCorrupt)
+	}
+	body, sum := text[:len(text)-4], binary.LittleEndian.Uint32(text[len(text)-4:])
+	n := binary.LittleEndian.Uint64(body[head-8:])
+	if kernel.CRC32C(0, body) != sum || uint64(len(body)-head) != n*uint64(entry) {
+		return nil, fmt.Errorf("its places of records have another checksum: %w", store.ErrCorrupt)
+	}
+	s := &state{generation: int(binary.LittleEndian.Uint64(body[head-16:])), keys: make([]raw.Key, n),
+		places: make([]int64, n)}
+	for i := range s.keys {
+		at := body[head+i*entry:]
+		s.keys[i], s.places[i] = raw.Key(at[:16]), int64(binary.LittleEndian.Uint64(at[16:]))
+	}
+	return s, nil
+}
+
+// isOrder reports whether every record is at its own number.
+func (s *state) isOrder() bool {
+	for i, place := range s.places {
+		if place != int64(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// shelf has the states of the dataset at a path.
+type shelf string
+
+func (e *Entry) shelf() shelf { return shelf(e.Path) }
+
+func (h shelf) path() string { return string(h) + states }
+
+// open opens the folder, which it makes if it is not there.
+func (h shelf) open() (*os.Root, error) {
+	parent, name, err := private.Parent(h.path())
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	return private.Make(parent, name)
+}
+
+// put writes the files of a state.
+func (h shelf) put(digest string, s *state) error {
+	folder, err := h.open()
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := h.putView(folder, digest, s); err != nil {
+		return err
+	}
+	return private.Replace(folder, digest+placesEnd, 0o600, s.encode())
+}
+
+// putFirst writes the places of the state that the dataset was made of, which are the numbers of its records.
+func (h shelf) putFirst(print *raw.Fingerprint) error {
+	s := &state{generation: 1, keys: print.Keys, places: make([]int64, len(print.Keys))}
+	for i := range s.places {
+		s.places[i] = int64(i)
+	}
+	folder, err := h.open()
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return private.Replace(folder, print.Digest+placesEnd, 0o600, s.encode())
+}
+
+// putView writes the view of the dataset that is a state.
+func (h shelf) putView(folder *os.Root, digest string, s *state) error {
+	order := make([]byte, 0, 8*len(s.places))
+	for _, place := range s.places {
+		order = binary.LittleEndian.AppendUint64(order, uint64(place))
+	}
+	spec := tensor.Spec{Name: "places", DType: tensor.Int64}
+	header := layout.Header(spec, int64(len(s.places)))
+	if err := private.Replace(folder, digest+orderEnd, 0o600, header, order); err != nil {
+		return err
+	}
+	text, err := json.Marshal(views.Node{Penstock: "view", Version: 1,
+		Select:  &views.Node{Dataset: fmt.Sprintf("../%s@%d", filepath.Base(string(h)), s.generation)},
+		Records: &views.Numbers{Path: digest + orderEnd}})
+	if err != nil {
+		return err
+	}
+	return private.Replace(folder, digest+viewEnd, 0o600, append(text, '\n'))
+}
+
+// get reads a state.
+func (h shelf) get(digest string) (*state, error) {
+	folder, err := h.open()
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	text, err := private.ReadFile(folder, digest+placesEnd, folder)
+	if err != nil {
+		return nil, err
+	}
+	return decodeState(text)
+}
+
+// digests returns those of all states, the newest first.
+func (h shelf) digests() []string {
+	found, err := filepath.Glob(filepath.Join(escape(h.path()), "*"+placesEnd))
+	if err != nil {
+		return nil
+	}
+	age := func(path string) int64 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0
+		}
+		return -info.ModTime().UnixNano()
+	}
+	slices.SortStableFunc(found, func(a, b string) int { return int(min(1, max(-1, age(a)-age(b)))) })
+	for i, path := range found {
+		found[i] = strings.TrimSuffix(filepath.Base(path), placesEnd)
+	}
+	return found
+}
+
+func escape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// known returns where records are in the dataset, by their keys.
+func (h shelf) known() map[raw.Key]int64 {
+	known := make(map[raw.Key]int64)
+	for _, digest := range h.digests() {
+		s, err := h.get(digest)
+		if err != nil {
+			continue // such records are read again
+		}
+		for i, key := range s.keys {
+			known[key] = s.places[i]
+		}
+	}
+	return known
+}
+
+// forget removes the oldest states.
+func (h shelf) forget() error {
+	folder, err := h.open()
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	list := h.digests()
+	var errs []error
+	for _, digest := range list[min(mostStates, len(list)):] {
+		for _, end := range []string{placesEnd, viewEnd, orderEnd} {
+			if err := folder.Remove(digest + end); !errors.Is(err, os.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Renew makes the dataset of an earlier state of the source have a generation for this one. Only files that were
+// changed or added are read. It reports whether there is such a dataset; there is none if more than half of its records
+// would be of no use.
+func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int) (renewed bool, err error) {
+	if e.print.Keys == nil {
+		return false, nil
+	}
+	list, err := listIn(filepath.Dir(e.Path))
+	if err != nil {
+		return false, err
+	}
+	list = slices.DeleteFunc(list, func(o Entry) bool {
+		return o.Source != e.Source || !o.Ready || len(o.shelf().digests()) == 0
+	})
+	if len(list) == 0 {
+		return false, nil
+	}
+	base := slices.MaxFunc(list, func(a, b Entry) int { return a.Used.Compare(b.Used) })
+	held, err := base.change()
+	if err != nil {
+		return false, err
+	}
+	defer held.Close()
+	if e.find(); e.Ready { // another process has done it
+		return true, nil
+	}
+	err = base.renew(ctx, src, e.print, workers)
+	for _, useless := range []error{raw.ErrOther, store.ErrCorrupt, store.ErrUnsupported, os.ErrNotExist} {
+		if errors.Is(err, useless) {
+			return false, nil
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	own := e.Path
+	e.find()
+	return e.Ready, private.RemoveOwn(own + fetched)
+}
+
+// change locks the dataset for a change.
+func (e *Entry) change() (*os.File, error) {
+	folder, name, err := private.Parent(e.Path + changing)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	f, err := private.OpenLock(folder, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(f, exclusive); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", e.Path, errBusy), f.Close())
+	}
+	return f, nil
+}
+
+func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerprint, workers int) error {
+	m, err := store.ReadManifest(e.Path)
+	if err != nil {
+		return err
+	}
+	s := &state{keys: print.Keys, places: make([]int64, len(print.Keys))}
+	known, fresh := e.shelf().known(), int64(0)
+	for i, key := range s.keys {
+		place, ok := known[key]
+		if delete(known, key); !ok || place < 0 || place >= m.Records { // a place is that of one record
+			place = -1
+			fresh++
+		}
+		s.places[i] = place
+	}
+	if n := int64(len(s.keys)); 2*fresh > n || m.Records+fresh > 2*n {
+		return raw.ErrOther
+	}
+	held, err := e.hold()
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	if s.generation, err = src.Renew(ctx, e.Path, s.places, workers); err != nil {
+		return err
+	}
+	now, err := fingerprintOf(ctx, src.Path())
+	if err != nil {
+		return err
+	}
+	if now.Digest != print.Digest {
+		return fmt.Errorf("%s: files were changed while it was read", e.Source)
+	}
+	return errors.Join(e.shelf().put(print.Digest, s), e.note(), e.shelf().forget())
+}
+
+// fingerprintOf opens a source and looks at its files.
+func fingerprintOf(ctx context.Context, path string) (*raw.Fingerprint, error) {
+	src, err := raw.Open(ctx, path, raw.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	return src.Fingerprint(ctx)
+}

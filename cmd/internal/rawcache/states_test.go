@@ -1,0 +1,87 @@
+package rawcache
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/store"
+)
+
+// The file of places is read as it was written, and not at all where it was cut or changed.
+func TestPlacesOfAState(t *testing.T) {
+	s := &state{3, []raw.Key{{1}, {2, 3}}, []int64{7, 0}}
+	text := s.encode()
+	got, err := decodeState(text)
+	if err != nil || got.generation != 3 || !slices.Equal(got.keys, s.keys) || !slices.Equal(got.places, s.places) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for n := range text {
+		flipped := slices.Clone(text)
+		flipped[n] ^= 4
+		for _, bad := range [][]byte{text[:n], flipped} {
+			if _, err := decodeState(bad); !errors.Is(err, store.ErrCorrupt) {
+				t.Fatalf("byte %d: %v", n, err)
+			}
+		}
+	}
+}
+
+// The states that were used last are kept.
+func TestForget(t *testing.T) {
+	e := entryOf(t, t.TempDir(), rawtest.Folder(t, 4))
+	for i := range mostStates + 3 {
+		if err := e.shelf().put(string(rune('a'+i)), &state{generation: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(e.Path+states, string(rune('a'+i))+placesEnd), time.Now(), time.Now().Add(time.Duration(i)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.shelf().forget(); err != nil {
+		t.Fatal(err)
+	}
+	if got := e.shelf().digests(); len(got) != mostStates || got[0] != "k" || slices.Contains(got, "c") {
+		t.Errorf("states %q", got)
+	}
+	if files, err := os.ReadDir(e.Path + states); err != nil || len(files) != 3*mostStates {
+		t.Errorf("%v, %v", files, err)
+	}
+}
+
+// One process at a time changes a dataset.
+func TestChangeIsExclusive(t *testing.T) {
+	dir, path := t.TempDir(), rawtest.Folder(t, 4)
+	before := made(t, dir, path)
+	held, err := before.change()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rawtest.Put(t, path, "cat/new.png", rawtest.Picture(t, ".png", 9, 9, 1))
+	src, err := raw.Open(t.Context(), path, raw.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	after, err := Find(t.Context(), dir, src)
+	if err != nil || after.Ready {
+		t.Fatal(after.Ready, err)
+	}
+	if _, err := after.Renew(t.Context(), src, 1); !errors.Is(err, errBusy) {
+		t.Errorf("error %v", err)
+	}
+	if removed, err := before.evict(); removed || err != nil {
+		t.Errorf("removed while it is changed: %v, %v", removed, err)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if renewed, err := after.Renew(t.Context(), src, 1); renewed || err != nil { // made of animals
+		t.Errorf("renewed %v, %v", renewed, err)
+	}
+}
