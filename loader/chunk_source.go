@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/penstock/penstock/loader/sampler"
@@ -21,8 +22,8 @@ func NewChunkShuffleOf(src Source, records []int, o sampler.ChunkOptions, fields
 	error) {
 	chunked, ok := src.(ChunkSource)
 	if !ok {
-		return nil, fmt.Errorf("loader: chunk shuffle: a %T has no records in chunks; windows over HDF5 and Zarr have, and "+
-			"for others there is Shuffle", src)
+		return nil, errors.New("loader: chunk shuffle: these records are not in chunks; windows over HDF5 and Zarr " +
+			"are, and for others there is Shuffle")
 	}
 	chunks, err := chunked.Chunks(fields, records)
 	if err != nil {

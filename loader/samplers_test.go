@@ -372,7 +372,7 @@ func TestRegionsRefuse(t *testing.T) {
 		{sampler.Regions{}, "Count is 0"},
 		{sampler.Regions{Count: 101, Batch: 101}, "Count is 101"},
 		{sampler.Regions{Count: 4}, "Batch is 0"},
-		{sampler.Regions{Count: 4, Batch: 10}, "a multiple of Count, 4"},
+		{sampler.Regions{Count: 4, Batch: 10}, "evenly among 4 regions; choose a multiple"},
 		{sampler.Regions{Count: 4, Batch: 8, Inner: weighted}, "does not visit each record once"},
 		{sampler.Regions{Count: 4, Batch: 8, Inner: sampler.Split{To: 0.5}}, "does not visit each record once"},
 		{sampler.Regions{Count: 4, Batch: 8, Inner: sampler.Subset{Indices: []int{70}}}, "there are 25 records"},

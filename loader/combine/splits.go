@@ -24,6 +24,9 @@ func (s Splits) Of(n int) ([][][2]int, error) {
 	if s.Block < 0 || s.Gap < 0 {
 		return nil, fmt.Errorf("combine: splits: a block of %d and a gap of %d; they must not be negative", s.Block, s.Gap)
 	}
+	if s.Seed != 0 && s.Block == 0 {
+		return nil, fmt.Errorf("combine: splits: Seed is %d, and draws blocks only; set Block, or leave Seed out", s.Seed)
+	}
 	total, block := n, 1
 	drawn := func(i int) int { return i }
 	if s.Block > 0 {

@@ -199,9 +199,9 @@ func TestSplits(t *testing.T) {
 	for seed := range uint64(*programs) {
 		r := random(t, seed)
 		n := 20 + r.IntN(200)
-		s := combine.Splits{Shares: []float64{0.6, 0.2, 0.2}, Gap: r.IntN(4), Seed: seed}
+		s := combine.Splits{Shares: []float64{0.6, 0.2, 0.2}, Gap: r.IntN(4)}
 		if r.IntN(2) == 0 {
-			s.Block = 1 + r.IntN(12)
+			s.Block, s.Seed = 1+r.IntN(12), seed
 		}
 		parts, err := s.Of(n)
 		if err != nil {
@@ -248,7 +248,7 @@ func TestSplits(t *testing.T) {
 	if covered != len(group) || len(parts[0]) == 0 || len(parts[1]) == 0 {
 		t.Errorf("%v", parts)
 	}
-	for _, s := range []combine.Splits{{}, {Shares: []float64{0.7, 0.7}}, {Shares: []float64{-1}}, {Shares: []float64{1}, Block: -1}, {Shares: []float64{0}}} {
+	for _, s := range []combine.Splits{{}, {Shares: []float64{0.7, 0.7}}, {Shares: []float64{-1}}, {Shares: []float64{1}, Block: -1}, {Shares: []float64{0}}, {Shares: []float64{1}, Seed: 1}} {
 		if _, err := s.Of(10); err == nil {
 			t.Errorf("%+v is taken", s)
 		}

@@ -98,7 +98,7 @@ func TestWindowChunkShuffle(t *testing.T) {
 		}
 		order, err := loader.NewChunkShuffle(ws, sampler.ChunkOptions{Memory: 1 << (7 + r.IntN(7)), Batch: batch * world, Ranks: ranks, Lanes: r.IntN(3)})
 		if err != nil {
-			if !strings.Contains(err.Error(), "of Memory do not hold") {
+			if !strings.Contains(err.Error(), "of memory do not hold") {
 				t.Fatal(err)
 			}
 			continue
@@ -241,7 +241,7 @@ func TestWindowChunksOfSome(t *testing.T) {
 	if _, err := loader.NewChunkShuffleOf(ws, []int{300}, of); err == nil {
 		t.Error("a record that does not exist has a place")
 	}
-	if _, err := loader.NewChunkShuffle(src, of); err == nil || !strings.Contains(err.Error(), "has no records in chunks") {
+	if _, err := loader.NewChunkShuffle(src, of); err == nil || !strings.Contains(err.Error(), "are not in chunks") {
 		t.Errorf("not of windows: %v", err)
 	}
 }

@@ -270,7 +270,7 @@ func (p *chunkPlanner) group() {
 func (p *chunkPlanner) settle() error {
 	most, least := p.fit(), max(1, p.o.Lanes)
 	if most < least {
-		return fmt.Errorf("%s of Memory do not hold the chunks of %s; give %s, smaller records, or store the array in "+
+		return fmt.Errorf("%s of memory do not hold the chunks of %s; give %s, smaller records, or store the array in "+
 			"smaller chunks", units.Bytes(p.o.Memory), units.Counted(int64(least), "lane"), p.memory(least))
 	}
 	bytes, _ := p.lane()

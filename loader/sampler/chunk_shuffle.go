@@ -51,11 +51,13 @@ func NewChunkShuffle(c Chunks, o ChunkOptions) (*ChunkShuffle, error) {
 		return nil, fmt.Errorf("sampler: chunk shuffle: %w", err)
 	}
 	switch {
+	case o.Batch <= 0:
+		return nil, fmt.Errorf("sampler: chunk shuffle: Batch is %d; it must be BatchSize times World.Size", o.Batch)
 	case o.Batch < o.Ranks || o.Batch%o.Ranks != 0:
-		return nil, fmt.Errorf("sampler: chunk shuffle: Batch is %d; it must be BatchSize times World.Size, and a "+
-			"multiple of Ranks, %d", o.Batch, o.Ranks)
+		return nil, fmt.Errorf("sampler: chunk shuffle: a batch of all processes has %d records, which cannot be divided "+
+			"evenly among %d ranks; choose a multiple", o.Batch, o.Ranks)
 	case o.Memory < 0 || o.Lanes < 0 || o.Run < 0:
-		return nil, fmt.Errorf("sampler: chunk shuffle: Memory %d, Lanes %d and Run %d; none may be negative", o.Memory,
+		return nil, fmt.Errorf("sampler: chunk shuffle: memory %d, lanes %d and run %d; none may be negative", o.Memory,
 			o.Lanes, o.Run)
 	case c.Len() < o.Ranks:
 		return nil, fmt.Errorf("sampler: chunk shuffle: %d records for %d ranks", c.Len(), o.Ranks)

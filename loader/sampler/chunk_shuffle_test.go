@@ -134,7 +134,7 @@ func TestChunkShuffleIsAPermutation(t *testing.T) {
 		ranks := min(n, 1+r.IntN(3))
 		o, err := sampler.NewChunkShuffle(c, sampler.ChunkOptions{Memory: 1 << (12 + r.IntN(4)), Batch: ranks * (1 + r.IntN(20)), Ranks: ranks, Lanes: r.IntN(4), Run: r.IntN(3) * r.IntN(6)})
 		if err != nil {
-			if !strings.Contains(err.Error(), "of Memory do not hold the chunks of") {
+			if !strings.Contains(err.Error(), "of memory do not hold the chunks of") {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			continue

@@ -42,9 +42,11 @@ func (o Regions) Validate(n int) error {
 	switch {
 	case o.Count < 1 || o.Count > n:
 		return fmt.Errorf("Regions: Count is %d; it must be from 1 to the number of records, %d", o.Count, n)
+	case o.Batch <= 0:
+		return fmt.Errorf("Regions: Batch is %d; it must be BatchSize times World.Size", o.Batch)
 	case o.Batch < o.Count || o.Batch%o.Count != 0:
-		return fmt.Errorf("Regions: Batch is %d; it must be BatchSize times World.Size, and a multiple of Count, %d",
-			o.Batch, o.Count)
+		return fmt.Errorf("Regions: a batch of all processes has %d records, which cannot be divided evenly among %d "+
+			"regions; choose a multiple", o.Batch, o.Count)
 	}
 	if err := Validate(o.inner(), n/o.Count); err != nil {
 		return err

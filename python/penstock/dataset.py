@@ -99,7 +99,7 @@ class Dataset(Source):
 
     @property
     def format(self) -> str:
-        """ "flat", "hdf5" or "zarr"."""
+        """ "flat", "hdf5", "zarr" or "npy"."""
         return self._layout.format
 
     @property
@@ -400,13 +400,13 @@ def open_dataset(
     generation: int | str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> Dataset | View:
-    """Open a dataset: a flat folder, Zarr that preprocess wrote uncompressed, an HDF5 file (with h5py), or a view (.view.json).
+    """Open a dataset: a flat folder, Zarr, an HDF5 file (with h5py), a .npy file, or a view (.view.json).
 
     It reads the manifest and the headers of the files, and no record. The dataset stays what it was
     when it was opened, also after ``penstock preprocess --overwrite`` or ``--append``.
 
     Args:
-        path: The folder or the .h5 file.
+        path: The folder or the file. A .npy file is a dataset of one field, which has the name of the file.
         fields: The names of those that are wanted, in that order; None is all but the names of the
             records' files, for which there is ``Dataset.source_name``.
         split: Open that part of the dataset alone.

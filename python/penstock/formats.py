@@ -64,6 +64,8 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
         if chunked.is_zarr(path):
             return chunked.locate_zarr(path, fields)
         return flat.locate(path, generation)
-    from . import hdf5
+    from . import hdf5, npy
 
+    if npy.is_npy(path):
+        return npy.locate(path)
     return hdf5.locate(path, fields)

@@ -19,8 +19,10 @@ from .batch import Batch
 from .errors import Error
 from .field import Field, chosen
 from .found import Matches, found, is_temporary, joined, of_table
+from .options import count
 from .ragged import Ragged, RaggedRecords, present
 from .records import Derived, Piece, Places, Records
+from .samplers import MAX_SEED
 from .windows import Windows, described, parts_of_axis, parts_of_groups, whole
 
 if TYPE_CHECKING:
@@ -578,7 +580,7 @@ class Windowed(View):
         block: int | None = None,
         gap: int = 0,
         labels: Iterable[str] | None = None,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> dict[str, Windowed]:
         """Return views of parts of the windows, such as a training and a validation set, that have no element in common.
 
@@ -592,7 +594,7 @@ class Windowed(View):
             gap: Elements that are left out where one part ends and another begins.
             labels: The fields that have no element of another part, such as the targets of a forecast. Others may have some: fewer
                 windows are left out, and inputs of one part are targets of another. None means all fields.
-            seed: Draws blocks and groups.
+            seed: Draws blocks and groups; None is 0.
         """
         for key in ("within", "origins"):
             if self._by.get(key) is not None:
@@ -616,13 +618,16 @@ class Windowed(View):
                 raise Error(f"partition: {name!r} has the ranges {of_name!r:.200}: {e}") from e
         return out
 
-    def _parts(self, shares: Mapping[str, Any], length: int, group: str | None, block: int | None, gap: int, seed: int) -> list[list[tuple[int, int]]]:
+    def _parts(self, shares: Mapping[str, Any], length: int, group: str | None, block: int | None, gap: int, seed: int | None) -> list[list[tuple[int, int]]]:
         if not isinstance(shares, Mapping):
             raise TypeError(f"shares is {shares!r}; it is a dict with a share or ranges for each name: {{'train': 0.8, 'val': 0.2}}")
         numbers = [isinstance(share, Real) for share in shares.values()]
         gap, block = whole("gap", gap), None if block is None else whole("block", block)
         if gap < 0 or (block is not None and block < 1) or (group is not None and (block is not None or gap)):
             raise ValueError(f"gap is {gap} and block {block}; they must be at least 0 and 1, and are not for groups")
+        if seed is not None and block is None and group is None:
+            raise ValueError(f"seed is {seed!r}, and nothing is drawn: parts follow each other; give block or group, or leave seed out")
+        seed = 0 if seed is None else count("seed", seed, 0, MAX_SEED)
         if all(numbers):
             if group is None:
                 return parts_of_axis(length, list(shares.values()), block, gap, seed)

@@ -124,11 +124,11 @@ class ChunkShuffleTest(unittest.TestCase):
         write_zarr(self.path, "x", values, (10, 8))
         windows = self.windows(sizes={"0": 5})
         for sampler, ds, text in (
-            (samplers.ChunkShuffle(), self.path, "has no records in chunks"),
-            (samplers.ChunkShuffle(100), windows, "100 bytes of Memory do not hold the chunks of 1 lane"),
+            (samplers.ChunkShuffle(), self.path, "these records are not in chunks"),
+            (samplers.ChunkShuffle(100), windows, "100 bytes of memory do not hold the chunks of 1 lane"),
             (samplers.ChunkShuffle("much"), windows, "memory is 'much'"),
             (samplers.ChunkShuffle(lanes=0), windows, "lanes is 0"),
-            (samplers.Regions(2, samplers.ChunkShuffle()), windows, "cannot be within regions"),
+            (samplers.Regions(2, samplers.ChunkShuffle()), windows, "ChunkShuffle cannot be within Regions"),
         ):
             with self.subTest(sampler), self.assertRaisesRegex(ValueError, text):
                 loader(ds, 4, sampler=sampler)

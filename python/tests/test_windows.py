@@ -323,7 +323,8 @@ class AxesTest(unittest.TestCase):
                 windows = ds.windows(sizes, outputs=outputs, group="station" if grouped else None)
                 seed = int(rng.integers(1 << 31))
                 with self.subTest(options, seed=seed):
-                    parts = windows.partition({"train": 0.5, "val": 0.25, "test": 0.25}, seed=seed, **options)
+                    drawn = {"seed": seed} if "block" in options or "group" in options else {}
+                    parts = windows.partition({"train": 0.5, "val": 0.25, "test": 0.25}, **drawn, **options)
                     seen = []
                     for part in parts.values():
                         kept = options.get("labels", ["past", "future"])
@@ -349,12 +350,53 @@ class AxesTest(unittest.TestCase):
                 ({"a": 0.5}, {"group": "x y"}, "no field 'x y'"),
                 ({"a": 0.5}, {"labels": ["y"]}, "labels has 'y'"),
                 ({"a": 0.5}, {"labels": "x"}, "a list of names"),
+                ({"a": 0.5}, {"seed": 1}, "give block or group, or leave seed out"),
+                ({"a": [(0, 10)]}, {"seed": 1}, "give block or group, or leave seed out"),
+                ({"a": 0.5}, {"seed": -1, "block": 5}, "seed is -1"),
                 ({"a": 0.9, "b": 0.01}, {}, r"'b' has the ranges \[\]: .*no window fits"),
             ):
                 with self.assertRaisesRegex((ValueError, TypeError), text):
                     windows.partition(shares, **options)
             with self.assertRaisesRegex(penstock.Error, "ranges already"):
                 parts["a"].partition({"c": 1.0})
+
+    def test_npy(self):
+        """A .npy file is a dataset of one field, in Python and in the program."""
+        path = os.path.join(self.base, "a vol-ume.npy")
+        for dtype in ("<f4", "|u1", "<i8", "|b1", "<f2"):
+            values = np.random.default_rng(0).integers(0, 2, (30, 6)).astype(dtype)
+            np.save(path, values)
+            with penstock.open(path) as ds:
+                self.assertEqual((ds.format, list(ds.fields)), ("npy", ["a_vol-ume"]))
+                np.testing.assert_array_equal(ds["a_vol-ume"][:], values)
+                windows = ds.windows({0: 4, 1: 3})
+                windows.save(path + ".view.json")
+                for source in (windows, path + ".view.json"):
+                    with penstock.DataLoader(source, 7, output="numpy") as loader:
+                        got = np.concatenate([b["a_vol-ume"].copy() for b in loader])
+                    want = np.lib.stride_tricks.sliding_window_view(values, (4, 3)).reshape(-1, 4, 3)
+                    np.testing.assert_array_equal(got, want)
+            os.remove(path)
+        for values, text in (
+            (np.asfortranarray(np.ones((3, 2))), "Fortran order"),
+            (np.ones(3, ">f4"), "big endian"),
+            (np.float32(1), "a single number"),
+            (np.ones(3, "c8"), "type '<c8'"),
+            (np.ones((0, 3)), "no elements"),
+            (np.ones(3, [("a", "<f4")]), "elements of type"),
+        ):
+            np.save(path, values)
+            with self.assertRaisesRegex(penstock.Error, text):
+                penstock.open(path)
+        np.save(path, np.ones((30, 6)))
+        with open(path, "rb+") as f:
+            f.truncate(1000)
+        with self.assertRaisesRegex(penstock.CorruptError, "cut short"):
+            penstock.open(path)
+        with open(path, "rb+") as f:
+            f.truncate(20)
+        with self.assertRaisesRegex(penstock.CorruptError, "not a .npy file"):
+            penstock.open(path)
 
 
 if __name__ == "__main__":

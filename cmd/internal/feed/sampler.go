@@ -89,8 +89,8 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 		return nil, fmt.Errorf("%s has no inner sampler", k.Kind)
 	}
 	if k.Inner != nil && k.Inner.Kind == "chunk_shuffle" && k.Kind != "subset" {
-		return nil, fmt.Errorf("chunk_shuffle cannot be within %s, which chooses records itself; give it alone, or within a "+
-			"subset", k.Kind)
+		return nil, fmt.Errorf("ChunkShuffle cannot be within %s, which chooses records itself; give it alone, or within a "+
+			"Subset", strings.ToUpper(k.Kind[:1])+k.Kind[1:])
 	}
 	switch k.Kind {
 	case "sequential":
@@ -137,7 +137,7 @@ func (s sampled) chunks(k *samplerOption) (sampler.Sampler, error) {
 	var err error
 	if k.Memory != "" {
 		if o.Memory, err = units.ParseBytes(k.Memory); err != nil {
-			return nil, fmt.Errorf("chunk_shuffle: memory: %w", err)
+			return nil, fmt.Errorf("ChunkShuffle: memory: %w", err)
 		}
 	}
 	return loader.NewChunkShuffleOf(s.src, s.kept, o)
