@@ -23,6 +23,7 @@ type Dataset struct {
 	split   string // that was asked for
 	specs   []tensor.Spec
 	fields  []*field // as those of the schema
+	live    *live    // the records that are not deleted; nil if all are
 	names   *Dataset // of the source names; nil if there are none
 	pager   Pager    // nil: all is in the files
 	checks  verification
@@ -35,7 +36,36 @@ type Dataset struct {
 }
 
 // Len returns the number of records.
-func (d *Dataset) Len() int { return int(d.files.Records) }
+func (d *Dataset) Len() int {
+	if d.live != nil {
+		return d.live.n
+	}
+	return int(d.files.Records)
+}
+
+// Stored returns the place at which a record is stored, among all that are, deleted ones included. It is the same in
+// all later generations that have the record, so that it identifies one across them. It returns -1 for a record that
+// does not exist.
+func (d *Dataset) Stored(record int) int {
+	if uint(record) >= uint(d.Len()) {
+		return -1
+	}
+	place := record
+	if d.live != nil {
+		place = d.live.place(record)
+	}
+	if d.files.Manifest == nil {
+		return place
+	}
+	for _, r := range rangesOf(d.files.Manifest, d.files.Split) {
+		if n := int(r[1] - r[0]); place >= n {
+			place -= n
+			continue
+		}
+		return int(r[0]) + place
+	}
+	return -1
+}
 
 // Schema returns the fields. It must not be changed.
 func (d *Dataset) Schema() store.Schema { return d.files.Schema }
@@ -79,6 +109,9 @@ func (d *Dataset) Manifest() *store.Manifest { return d.files.Manifest }
 func (d *Dataset) ID() string {
 	if d.files.Manifest == nil {
 		return ""
+	}
+	if d.live == nil && d.files.Manifest.Deleted != nil {
+		return idOf(d.files.Manifest, d.split) + "+deleted"
 	}
 	return idOf(d.files.Manifest, d.split)
 }

@@ -16,6 +16,7 @@ import (
 type field struct {
 	spec    tensor.Spec
 	records int
+	stored  int     // records that are stored, deleted ones included: the numbers below are of these
 	rows    *reader // of records; of values where it is ragged
 	offsets *reader // nil where it is not
 	index   layout.RaggedIndex
@@ -36,7 +37,7 @@ func (f *field) setOffsets(offsets *reader) {
 	f.offsets = offsets
 	f.index = layout.NewRaggedIndex(offsets.column.meta, f.rows.column.meta)
 	f.rows.column.recordOf = f.recordOf
-	column, records := offsets.column, f.records
+	column, records := offsets.column, f.stored
 	// An extent has one offset more than records.
 	column.recordOf = func(row int) int { return min(row-column.extent(row), records-1) }
 }
@@ -61,6 +62,9 @@ func (f *field) giveBack(s *offsetScratch) {
 
 // check reports records that do not exist.
 func (f *field) check(a, b int) error { return checkRange(f.spec.Name, a, b, f.records) }
+
+// checkPlace reports a record that is not stored.
+func (f *field) checkPlace(i int) error { return checkRange(f.spec.Name, i, i+1, f.stored) }
 
 // rowsOf returns the rows that records [a, b), which exist, have.
 func (f *field) rowsOf(ctx context.Context, a, b int) (from, to int, err error) {
@@ -89,7 +93,7 @@ func (f *field) find(ctx context.Context, records []int, s *offsetScratch) error
 			if next := k + runsAhead; next < len(records) {
 				f.load(records[next])
 			}
-			if err := f.check(i, i+1); err != nil {
+			if err := f.checkPlace(i); err != nil {
 				return err
 			}
 			e := &f.index.Extents[f.index.Find(int64(i))]
@@ -176,7 +180,7 @@ func (f *field) corrupt(err error) error { return fmt.Errorf("mmapds: field %q: 
 // requestOffsets asks for the offsets of records.
 func (f *field) requestOffsets(records []int) (req request, err error) {
 	for _, i := range records {
-		if err := f.check(i, i+1); err != nil {
+		if err := f.checkPlace(i); err != nil {
 			return req, err
 		}
 		req.need = f.offsetRanges(req.need, i, i+1)
@@ -306,7 +310,7 @@ func (f *field) ranges(ctx context.Context, records []int) (list []Range, err er
 		return f.rows.rangesOfRuns(s.runs), nil
 	}
 	for _, i := range records {
-		if err := f.check(i, i+1); err != nil {
+		if err := f.checkPlace(i); err != nil {
 			return nil, err
 		}
 	}

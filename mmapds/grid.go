@@ -10,7 +10,7 @@ import (
 // for fields that are stored as they are, whose chunks a split has a part of, or that WithVerify checks.
 func (d *Dataset) ChunkShape(field string) []int {
 	rows, err := d.rows(field)
-	if err != nil || rows.packed == nil || rows.checks != nil {
+	if err != nil || rows.packed == nil || rows.checks != nil || d.live != nil {
 		return nil
 	}
 	c := rows.column

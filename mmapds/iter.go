@@ -11,9 +11,14 @@ const iterBytes = 1 << 20
 //
 // As it knows what comes next, it begins to read that from disk, and then to load it to the
 // processor's cache, before its turn, and waits for the disk in system calls. The first error is
-// yielded and ends it. It allocates nothing for views. order must not change meanwhile.
+// yielded and ends it. It allocates nothing for views of a dataset without deleted records. order must not change
+// meanwhile.
 func (r *Records) Iter(order []int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		if r.live != nil {
+			r.iterLive(order, yield)
+			return
+		}
 		step := max(1, iterBytes/max(1, r.size))
 		m := r.memory()
 		distance, part := 0, 0
@@ -35,6 +40,28 @@ func (r *Records) Iter(order []int) iter.Seq2[[]byte, error] {
 				}
 			}
 		}
+	}
+}
+
+// iterLive is Iter of a dataset with deleted records.
+func (r *Records) iterLive(order []int, yield func([]byte, error) bool) {
+	stored := *r
+	stored.live, stored.n = nil, r.live.stored
+	exist := 0
+	for exist < len(order) && uint(order[exist]) < uint(r.n) {
+		exist++
+	}
+	places := make([]int, exist)
+	for k, i := range order[:exist] {
+		places[k] = r.live.place(i)
+	}
+	for b, err := range stored.Iter(places) {
+		if !yield(b, err) || err != nil {
+			return
+		}
+	}
+	if exist < len(order) {
+		yield(r.At(order[exist]))
 	}
 }
 

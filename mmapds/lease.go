@@ -88,6 +88,16 @@ func (d *Dataset) sameFields(a, b *store.Manifest) bool {
 		}
 		names = append(names, f.Name)
 	}
-	return a.Records == b.Records && reflect.DeepEqual(a.Splits, b.Splits) &&
+	return a.Records == b.Records && reflect.DeepEqual(a.Splits, b.Splits) && sameDeleted(a, b) &&
 		layout.SameColumns(names, a.BuilderState, b.BuilderState, a.Schema().Specs(), b.Schema().Specs())
+}
+
+// sameDeleted reports whether two generations of as many records leave the same ones out.
+func sameDeleted(a, b *store.Manifest) bool {
+	if (a.Deleted == nil) != (b.Deleted == nil) {
+		return false
+	}
+	x, errX := a.Deleted.Words(a.Records)
+	y, errY := b.Deleted.Words(b.Records)
+	return errX == nil && errY == nil && slices.Equal(x, y)
 }

@@ -37,7 +37,7 @@ func Open(path string, opts ...Option) (*Dataset, error) {
 	}
 	d, err := openFiles(path, files, conf)
 	if err == nil && names != nil {
-		conf = &config{split: conf.split, verify: conf.verify, pager: conf.pager}
+		conf = &config{split: conf.split, verify: conf.verify, pager: conf.pager, deleted: conf.deleted}
 		if d.names, err = openFiles(path, names, conf); err != nil {
 			err = errors.Join(err, d.unmap())
 		}
@@ -84,8 +84,14 @@ func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error
 		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 	}
 	d.leases.init()
+	if !conf.deleted {
+		var err error
+		if d.live, err = newLive(files); err != nil {
+			return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
+		}
+	}
 	for _, spec := range d.specs {
-		d.fields = append(d.fields, &field{spec: spec, records: d.Len()})
+		d.fields = append(d.fields, &field{spec: spec, records: d.Len(), stored: int(files.Records)})
 	}
 	o := opening{d: d, conf: conf, shared: make(map[string]*mmap.Mapping)}
 	columns := layout.Of(files).Columns
@@ -134,6 +140,12 @@ func (o *opening) finish(readers []*reader) {
 	for _, r := range readers {
 		if r.column.meta.Part == layout.Offsets {
 			o.d.fields[r.column.meta.Field].setOffsets(r)
+		}
+	}
+	if o.d.live != nil {
+		for _, r := range readers { // errors name records
+			place := r.column.recordOf
+			r.column.recordOf = func(row int) int { return min(o.d.live.number(place(row)), o.d.live.n-1) }
 		}
 	}
 }

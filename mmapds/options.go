@@ -18,6 +18,7 @@ type config struct {
 	fields     []string
 	split      string
 	generation int
+	deleted    bool
 	verify     verification
 	read       ReadMode
 	fieldRead  map[string]ReadMode
@@ -34,6 +35,9 @@ func WithSplit(name string) Option { return func(c *config) { c.split = name } }
 
 // WithGeneration opens that generation of a flat dataset; 0 is the newest. A path such as "ds@3" does so, too.
 func WithGeneration(n int) Option { return func(c *config) { c.generation = n } }
+
+// WithDeleted opens the records that were deleted, too: all that are stored, each with the number of its place.
+func WithDeleted() Option { return func(c *config) { c.deleted = true } }
 
 // WithVerify has records compared with their checksums before they are handed out: see Verified reads
 // in the package's documentation.

@@ -14,12 +14,25 @@ import (
 func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
 	rows, err := d.rows(field)
 	if err == nil {
-		err = rows.column.check(a, b)
+		err = checkRange(field, a, b, d.Len())
 	}
 	if err != nil {
 		return tensor.View{}, err
 	}
-	return rows.slice(a, b)
+	if first, end, ok := d.live.one(a, b); ok {
+		return rows.slice(first, end)
+	}
+	data := make([]byte, (b-a)*rows.column.size)
+	return tensor.Of(rows.column.spec, b-a, data), d.Gather(context.Background(), field, consecutive(a, b), data)
+}
+
+// consecutive returns the numbers of records [a, b).
+func consecutive(a, b int) []int {
+	list := make([]int, b-a)
+	for i := range list {
+		list[i] = a + i
+	}
+	return list
 }
 
 // Contiguous reports whether Slice(field, a, b) is a view of mapped memory. On Linux it is in
@@ -29,6 +42,10 @@ func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
 func (d *Dataset) Contiguous(field string, a, b int) bool {
 	f, err := d.field(field)
 	if err != nil || f.check(a, b) != nil || d.pager != nil && !d.pager.Stays() {
+		return false
+	}
+	a, b, one := d.live.one(a, b)
+	if !one {
 		return false
 	}
 	from, to, err := f.rowsOf(context.Background(), a, b)
@@ -45,7 +62,7 @@ func (d *Dataset) Prefetch(field string, a, b int) error {
 	if err != nil {
 		return err
 	}
-	return f.prefetch(context.Background(), a, b)
+	return d.live.each(a, b, func(a, b int) error { return f.prefetch(context.Background(), a, b) })
 }
 
 // Warm reads records [a, b) of a field from disk, where they are not in memory yet, and
@@ -59,7 +76,7 @@ func (d *Dataset) Warm(field string, a, b int) error {
 	if err != nil {
 		return err
 	}
-	return f.warm(context.Background(), a, b)
+	return d.live.each(a, b, func(a, b int) error { return f.warm(context.Background(), a, b) })
 }
 
 // IsWarm reports whether Slice of records [a, b) of a field is a view of pages that were brought in
@@ -68,7 +85,11 @@ func (d *Dataset) Warm(field string, a, b int) error {
 // lengths of their own, and of those that WithVerify has checked, it says no.
 func (d *Dataset) IsWarm(field string, a, b int) bool {
 	rows, err := d.rows(field)
-	return err == nil && rows.column.check(a, b) == nil && rows.isWarm(a, b)
+	if err != nil || checkRange(field, a, b, d.Len()) != nil {
+		return false
+	}
+	a, b, one := d.live.one(a, b)
+	return one && rows.isWarm(a, b)
 }
 
 // Gather copies record indices[i] to dst[i*size:], with size the field's RecordBytes; dst is
@@ -83,7 +104,10 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 	if len(dst) != len(indices)*rows.column.size {
 		panic("mmapds: Gather: dst has not the length of the records asked for")
 	}
-	return rows.gather(ctx, indices, dst)
+	if d.live == nil {
+		return rows.gather(ctx, indices, dst)
+	}
+	return d.live.translated(field, indices, func(places []int) error { return rows.gather(ctx, places, dst) })
 }
 
 // SliceRagged returns records [a, b) of a ragged field: their rows, back to back, as one array
@@ -101,7 +125,14 @@ func (d *Dataset) SliceRagged(field string, a, b int, offsets []int64) (tensor.V
 	if len(offsets) != b-a+1 {
 		panic("mmapds: SliceRagged: offsets has not one element more than there are records")
 	}
-	return f.slice(a, b, offsets)
+	if first, end, ok := d.live.one(a, b); ok {
+		return f.slice(first, end, offsets)
+	}
+	data, err := d.GatherRagged(context.Background(), field, consecutive(a, b), offsets, nil)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	return tensor.Of(f.rows.column.spec, int(offsets[b-a]), data), nil
 }
 
 // Lengths fills offsets, which has one element more than indices, with where the records of
@@ -114,7 +145,10 @@ func (d *Dataset) Lengths(ctx context.Context, field string, indices []int, offs
 	}
 	s := f.borrow()
 	defer f.giveBack(s)
-	return f.lengths(ctx, indices, offsets, s)
+	if d.live == nil {
+		return f.lengths(ctx, indices, offsets, s)
+	}
+	return d.live.translated(field, indices, func(places []int) error { return f.lengths(ctx, places, offsets, s) })
 }
 
 // GatherRagged copies the rows of records indices, in that order, to the start of dst and
@@ -127,7 +161,14 @@ func (d *Dataset) GatherRagged(ctx context.Context, field string, indices []int,
 	if err != nil {
 		return dst, err
 	}
-	return f.gather(ctx, indices, offsets, dst)
+	if d.live == nil {
+		return f.gather(ctx, indices, offsets, dst)
+	}
+	err = d.live.translated(field, indices, func(places []int) (err error) {
+		dst, err = f.gather(ctx, places, offsets, dst)
+		return err
+	})
+	return dst, err
 }
 
 func (d *Dataset) raggedList(name string, indices []int, offsets []int64) (*field, error) {
@@ -145,7 +186,12 @@ func (d *Dataset) Ranges(ctx context.Context, field string, indices []int) ([]Ra
 	if err != nil {
 		return nil, err
 	}
-	return f.ranges(ctx, indices)
+	var list []Range
+	err = d.live.translated(field, indices, func(places []int) (err error) {
+		list, err = f.ranges(ctx, places)
+		return err
+	})
+	return list, err
 }
 
 // Guard calls f. If f touches mapped memory that the file no longer has, it is stopped
@@ -200,6 +246,7 @@ func (d *Dataset) Location(field string, record int) string {
 	if err != nil || f.check(record, record+1) != nil || f.offsets != nil && !f.offsets.isLocal() {
 		return ""
 	}
+	record, _, _ = d.live.one(record, record+1)
 	row, _, err := f.rowsOf(context.Background(), record, record+1)
 	if err != nil {
 		return ""

@@ -10,6 +10,7 @@ type Records struct {
 	data []byte // of all records; nil if At has to do more than to look there
 	size int
 	n    int
+	live *live // nil if records are where their numbers say
 }
 
 // Records returns a field of records of one length as a list.
@@ -18,8 +19,9 @@ func (d *Dataset) Records(field string) (*Records, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Records{d: d, rows: rows, size: rows.column.size, n: rows.column.len()}
-	if m := rows.mapped; m != nil && len(m.memory.segments) == 1 && rows.checks == nil && rows.pager == nil {
+	r := &Records{d: d, rows: rows, size: rows.column.size, n: d.Len(), live: d.live}
+	if m := rows.mapped; m != nil && d.live == nil && len(m.memory.segments) == 1 &&
+		rows.checks == nil && rows.pager == nil {
 		r.data = m.memory.segments[0].data
 	}
 	return r, nil
@@ -50,6 +52,9 @@ func (r *Records) slow(i int) ([]byte, error) {
 	}
 	if uint(i) >= uint(r.n) {
 		return nil, fmt.Errorf("mmapds: field %q: record %d of %d does not exist", r.rows.column.spec.Name, i, r.n)
+	}
+	if r.live != nil {
+		i = r.live.place(i)
 	}
 	v, err := r.rows.slice(i, i+1)
 	return v.Bytes(), err

@@ -15,15 +15,17 @@ import (
 // same input and recipe give the same bytes.
 type Manifest struct {
 	Format     string  `json:"format"`           // "penstock"
-	Version    int     `json:"version"`          // 1; 2 with fields that lie on images; 3 with files of other names
+	Version    int     `json:"version"`          // 1; 2 with fields that lie on images; 3 with files of other names; 4 with Deleted
 	Generation int     `json:"generation"`       // 1; one more with each change
 	Parent     int     `json:"parent,omitempty"` // the generation that this one was made of
 	Change     *Change `json:"change,omitempty"` // how it was made; nil of a new dataset
 	ID         string  `json:"id"`               // 32 hex digits over schema and content
-	Records    int64   `json:"records"`          //
+	Records    int64   `json:"records"`          // that are stored, deleted ones included
 	Fields     []Field `json:"fields"`           //
 	Splits     []Split `json:"splits,omitempty"` // each record is in one of them, if there are any
 	Shards     []Shard `json:"shards,omitempty"` // of a flat dataset; others have none
+	// records that are left out; nil if none is
+	Deleted *Deleted `json:"deleted,omitempty"`
 	// of Zarr: the CRC32Cs of the zarr.json files, by their paths
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// by array, of those in an HDF5 file or Zarr that are compressed
@@ -38,10 +40,13 @@ type Manifest struct {
 
 // Change is how a generation came from its parent.
 type Change struct {
-	// "append", "normalize", "add column", "set column", "drop column", "rename column" or "restore"
+	// "append", "normalize", "add column", "set column", "drop column", "rename column", "delete", "restore records" or
+	// "restore"
 	Operation string     `json:"operation"`
 	Columns   []string   `json:"columns,omitempty"` // the fields; of a rename the old name and the new one
 	From      int        `json:"from,omitempty"`    // of a restore: the generation that was restored
+	Records   int64      `json:"records,omitempty"` // of a delete and of a restore of records: how many
+	Where     string     `json:"where,omitempty"`   // the condition that chose them
 	By        string     `json:"by,omitempty"`      // the command or call
 	Time      *time.Time `json:"time,omitempty"`    // of the commit; nil where it is that of the file
 	Write     string     `json:"write,omitempty"`   // random hex digits, by which a writer knows its own commit
@@ -106,6 +111,14 @@ type SourceInfo struct {
 type Skipped struct {
 	Sample string `json:"sample"` // its path inside the source
 	Reason string `json:"reason"`
+}
+
+// Live returns how many records there are without deleted ones.
+func (m *Manifest) Live() int64 {
+	if m.Deleted == nil {
+		return m.Records
+	}
+	return m.Records - m.Deleted.Records
 }
 
 // Schema returns the fields as a Schema.

@@ -29,6 +29,9 @@ func (m *Manifest) Validate() error {
 	if err := m.checkSplits(); err != nil {
 		return err
 	}
+	if err := m.Deleted.check(m.Records, len(m.Shards)); err != nil {
+		return err
+	}
 	for name := range m.Metadata {
 		if path.Base(name) != layout.ZarrNode || !fs.ValidPath(name) {
 			return fmt.Errorf("%q is not a file of metadata", name)

@@ -12,7 +12,14 @@ import (
 // Format name of manifests, and the newest version of the format that this program reads.
 const (
 	FormatName    = "penstock"
-	FormatVersion = 3
+	FormatVersion = 4
+)
+
+// Versions that a manifest has of a dataset that was changed: with files of other names than those that follow from its
+// columns, and with records that are left out.
+const (
+	VersionRenamed = 3
+	VersionDeleted = 4
 )
 
 // VersionOf returns the version that a manifest of these fields has: 2 with masks, boxes, keypoints or instances,

@@ -85,6 +85,13 @@ def check_name(name: Any, of: str = "column") -> None:
         raise TypeError(f"the name of a {of} is {name!r:.60}; it must be a str that is not empty")
 
 
+def condition(where: Any) -> str:
+    """Return a condition that chooses records, or refuse what cannot be one."""
+    if not isinstance(where, str) or not where.strip():
+        raise TypeError(f"where is {where!r:.60}; it must be a condition as text, such as \"labels = 'circle'\"")
+    return where
+
+
 def put(
     ds: Records,
     verb: str,

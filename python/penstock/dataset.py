@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import os
@@ -265,6 +266,36 @@ class Dataset(Source):
         changing.run(["column", "rename", "--json", "--", self._folder, name, new])
         return self._newest()
 
+    def delete(self, where: str) -> Dataset:
+        """Leave out the records for which a condition holds, as ``filter`` takes it, and return the next generation.
+
+        ::
+
+            ds = ds.delete("labels = 'circle' and mean(images) > 250")
+
+        Nothing is rewritten: the values stay in the files, for earlier generations and ``restore_records``. The records of the
+        whole dataset are chosen, not those of a split. Raise Error if the condition holds for no record, or for all.
+        """
+        changing.run(["delete", "--json", "--where", changing.condition(where), "--", self._folder])
+        return self._newest()
+
+    def restore_records(self, where: str | None = None) -> Dataset:
+        """Take deleted records back, all of them or those for which a condition holds, and return the next generation.
+
+        Raise Error if a column was written while they were deleted, which has no values for them.
+        """
+        chosen = [] if where is None else ["--where", changing.condition(where)]
+        changing.run(["restore", "--deleted", *chosen, "--", self._folder])
+        return self._newest()
+
+    @property
+    def stored(self) -> np.ndarray:
+        """The place of each record among all that are stored, deleted ones included.
+
+        It is the same in later generations, so that it identifies a record across them.
+        """
+        return np.concatenate([np.arange(a, b) for a, b in self._ranges])
+
     def log(self) -> list[dict[str, Any]]:
         """Return the generations of the dataset, the newest first, as ``penstock log --json`` prints them."""
         found: list[dict[str, Any]] = changing.run(["log", "--json", "--", self._folder])
@@ -347,7 +378,11 @@ class Dataset(Source):
         self.fields: dict[str, Field] = {name: known[name] for name in self._chosen or _by_default(known)}
         named = [f for f in known.values() if f.content == SOURCE_NAME]
         ranges = select(self.path, self._layout.splits, self.split, self._layout.records)
-        self._places = Places(_pieces(self._layout, ranges))
+        gone = flat.deleted(self.manifest, self.path) if self.format == "flat" else None
+        self._ranges = ranges if gone is None else _without(ranges, gone)
+        if not self._ranges:
+            raise Error(f"{self.path}: all records of split {self.split!r} are deleted")
+        self._places = Places(_pieces(self._layout, self._ranges))
         opened = {**self.fields, **{f.name: f for f in named}}
         self._columns: dict[str, Column | ChunkedColumn] = {name: self._column(f, name) for f in opened.values() for name in column_names(f)}
         self._records = {name: self._over_shards(f) for name, f in opened.items()}
@@ -379,16 +414,26 @@ def _by_default(fields: dict[str, Field]) -> list[str]:
 def _pieces(layout: Layout, ranges: list[tuple[int, int]]) -> list[Piece]:
     """Return the parts of shards that ranges of records consist of."""
     pieces = []
+    ends = list(itertools.accumulate(layout.counts))
     for first, end in ranges:
         if not 0 <= first < end <= layout.records:
             raise CorruptError(f"{layout.path}: a split with records [{first}, {end}) of {layout.records}")
-        start = 0
-        for k, count in enumerate(layout.counts):
-            a, b = max(first, start), min(end, start + count)
-            if a < b:
-                pieces.append(Piece(k, a - start, b - a))
-            start += count
+        k = bisect.bisect_right(ends, first)
+        while first < end:
+            start = ends[k] - layout.counts[k]
+            count = min(end, ends[k]) - first
+            pieces.append(Piece(k, first - start, count))
+            first, k = first + count, k + 1
     return pieces
+
+
+def _without(ranges: list[tuple[int, int]], gone: np.ndarray) -> list[tuple[int, int]]:
+    """Return the ranges of the records that are not gone."""
+    left = []
+    for first, end in ranges:
+        edges = np.flatnonzero(np.diff(gone[first:end], prepend=1, append=1)) + first
+        left += zip(edges[::2].tolist(), edges[1::2].tolist())
+    return left
 
 
 def open_dataset(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
+import zlib
 from typing import Any
+
+import numpy as np
 
 from . import crc32c, generations
 from .column import HEADER_BYTES, Extent
@@ -13,7 +17,7 @@ from .errors import CorruptError, Error, UnsupportedError
 from .field import Field, from_json
 from .layout import Layout, blocks, column_names
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _MAX_MANIFEST = 1 << 30
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_][A-Za-z0-9_-]*)*\.npy\Z")
 _SEAL = re.compile(rb'"crc32c": "([0-9a-f]{8})"\n}\n\Z')
@@ -78,6 +82,22 @@ def decode_manifest(data: bytes, where: str) -> dict[str, Any]:
     if seal is None or crc32c.of_bytes(data[: seal.start(1)]) != int(seal[1], 16):
         raise CorruptError(f"{where}: its checksum is missing or wrong: it was corrupted or edited")
     return manifest
+
+
+def deleted(manifest: dict[str, Any], where: str) -> np.ndarray | None:
+    """Return which stored records a manifest leaves out, as an array of 0 and 1; None if it leaves none out."""
+    entry = manifest.get("deleted")
+    if entry is None:
+        return None
+    records = manifest["records"]
+    try:
+        packed = zlib.decompressobj().decompress(base64.b64decode(entry["bits"], validate=True), records // 8 + 2)
+        bits = np.unpackbits(np.frombuffer(packed, np.uint8), bitorder="little")
+        if len(packed) != -(-records // 8) or bits[records:].any() or int(bits.sum(dtype=np.int64)) != entry["records"]:
+            raise ValueError("not one bit for each record")
+    except (ValueError, TypeError, KeyError, zlib.error) as e:
+        raise CorruptError(f'{where}: "deleted": {e}') from e
+    return bits[:records]
 
 
 def fields_of(manifest: dict[str, Any], where: str) -> dict[str, Field]:

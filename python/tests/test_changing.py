@@ -110,6 +110,42 @@ class ChangingTest(data.Copied):
         with self.assertRaisesRegex(penstock.Error, "it is of generation 2, whose records or fields differ from those of generation 3; open .*@2"):
             loader(self.path, ["score"]).load_state_dict(scores)
 
+    def test_records_are_deleted_and_restored(self):
+        first = penstock.open(self.path)
+        first.add_column("number", np.arange(len(first)))
+        ds = penstock.open(self.path).delete("number < 10 or labels = 1 and number > 50")
+        kept = [i for i in range(len(first)) if i >= 10 and (first["labels"][i] != 1 or i <= 50)]
+        self.assertEqual((len(ds), ds.generation, ds.stored.tolist()), (len(kept), 3, kept))
+        np.testing.assert_array_equal(ds["number"][:], kept)
+        np.testing.assert_array_equal(ds["images"][:], first["images"][kept])
+        self.assertEqual(ds[4]["number"], kept[4])
+        for shuffle in (False, True):
+            batches = penstock.DataLoader(ds, 16, shuffle=shuffle, fields=["number"], output="numpy")
+            self.assertEqual(sorted(np.concatenate([b[0] for b in batches]).tolist()), kept)
+        self.assertEqual(pickle.loads(pickle.dumps(ds)).stored.tolist(), kept)
+        self.assertGreater(ds.verify(), 0)
+        self.assertEqual(len(ds.filter("number < 20")), sum(i < 20 for i in kept))
+        scored = ds.add_column("score", np.array(kept) * 2)
+        np.testing.assert_array_equal(scored["score"][:], np.array(kept) * 2)
+        with self.assertRaisesRegex(penstock.Error, "have no values for them: ..score..; drop these columns first"):
+            scored.restore_records()
+        some = scored.drop_columns("score").restore_records("number < 5")
+        self.assertEqual(some.stored.tolist(), [*range(5), *kept])
+        self.assertEqual(some.log()[0]["change"]["records"], 5)
+        self.assertEqual(some.restore_records().id, penstock.open(self.path, generation=2).id)
+        for wrong, error, text in (("number < 0", penstock.Error, "no record of it is to be deleted"), ("number >= 0", penstock.Error, "all records"),
+                                   ("nothing = 1", penstock.Error, "column 1: there is no field"), (" ", TypeError, "a condition as text"), (3, TypeError, "where is 3")):
+            with self.assertRaisesRegex(error, text):
+                some.delete(wrong)
+
+    def test_numpy_reads_what_is_left(self):
+        penstock.open(self.path).add_column("number", np.arange(len(penstock.open(self.path)))).delete("number < 9")
+        with open(os.path.join(data.HERE, "..", "..", "docs", "format.md")) as f:
+            lines = next(part for part in f.read().split("```") if part.startswith("python\nimport base64"))
+        names = {}
+        exec(lines.removeprefix("python").replace('"ds/', f'"{self.path}/'), names)
+        self.assertEqual(names["left"][:2].tolist(), [9, 10])
+
     def test_errors(self):
         ds = penstock.open(self.path)
         bad = ds["labels"][:].tolist().index(2)

@@ -307,7 +307,7 @@ class RefusedTest(data.Copied):
 
         cases = [
             (put("format", value="other"), penstock.UnsupportedError, "format"),
-            (put("version", value=4), penstock.UnsupportedError, "version 4"),
+            (put("version", value=5), penstock.UnsupportedError, "version 5"),
             (put("version", value="1"), penstock.UnsupportedError, "version"),
             (put("records", value=0), penstock.CorruptError, "0 records"),
             (put("records", value=1501), penstock.CorruptError, "1501"),

@@ -26,16 +26,42 @@ import (
 type content struct {
 	fields []store.Field
 	values map[string][][]byte
+
+	gone    map[int]bool    // places of deleted records
+	without map[string]bool // columns without their values
 }
 
 func (c content) clone() content {
-	return content{slices.Clone(c.fields), maps.Clone(c.values)} // values of a column are never changed
+	out := content{slices.Clone(c.fields), maps.Clone(c.values), maps.Clone(c.gone), maps.Clone(c.without)}
+	if out.gone == nil {
+		out.gone, out.without = make(map[int]bool), make(map[string]bool)
+	}
+	return out // values of a column are never changed
 }
 
-func (c content) records() int { return len(c.values[c.fields[0].Name]) }
+func (c content) stored() int { return len(c.values[c.fields[0].Name]) }
+
+func (c content) records() int { return c.stored() - len(c.gone) }
+
+// places returns where records are stored that are not deleted.
+func (c content) places() (list []int) {
+	for i := range c.stored() {
+		if !c.gone[i] {
+			list = append(list, i)
+		}
+	}
+	return list
+}
 
 func (c content) put(f store.Field, values [][]byte) content {
 	out := c.clone()
+	if len(c.gone) > 0 {
+		all := make([][]byte, c.stored())
+		for k, i := range c.places() {
+			all[i] = values[k]
+		}
+		out.without[f.Name], values = true, all
+	}
 	if i := (store.Schema{Fields: out.fields}).Index(f.Name); i >= 0 {
 		out.fields[i] = f
 	} else {
@@ -128,7 +154,7 @@ func (h *history) append(opts flat.Options, c content) {
 func (h *history) step() {
 	h.t.Helper()
 	now := h.kept[h.newest]
-	switch h.rng.IntN(10) {
+	switch h.rng.IntN(13) {
 	case 0, 1:
 		h.put()
 	case 2:
@@ -143,6 +169,7 @@ func (h *history) step() {
 		next := now.clone()
 		next.fields = slices.DeleteFunc(next.fields, func(f store.Field) bool { return f.Name == name })
 		delete(next.values, name)
+		delete(next.without, name)
 		h.now(next, err)
 	case 3:
 		h.rename()
@@ -163,6 +190,10 @@ func (h *history) step() {
 		h.now(next, nil)
 	case 7:
 		h.two()
+	case 10, 11:
+		h.delete()
+	case 12:
+		h.undelete()
 	case 8:
 		h.read()
 	case 9:
@@ -243,7 +274,67 @@ func (h *history) rename() {
 	next := now.clone()
 	next.values[to] = next.values[f.Name]
 	delete(next.values, f.Name)
+	if next.without[f.Name] {
+		delete(next.without, f.Name)
+		next.without[to] = true
+	}
 	next.fields[i].Name = to
+	h.now(next, err)
+}
+
+// marks chooses some stored records.
+func (h *history) marks(n int) []uint64 {
+	words := make([]uint64, (n+63)/64)
+	for i := range n {
+		if h.rng.IntN(4) == 0 {
+			words[i/64] |= 1 << (i % 64)
+		}
+	}
+	return words
+}
+
+// delete leaves records out.
+func (h *history) delete() {
+	h.t.Helper()
+	next := h.kept[h.newest].clone()
+	words, more := h.marks(next.stored()), 0
+	for i := range next.stored() {
+		if words[i/64]>>(i%64)&1 == 1 && !next.gone[i] {
+			next.gone[i] = true
+			more++
+		}
+	}
+	m, err := Delete(h.ds, Chosen{Words: words}, Options{})
+	if more == 0 || next.records() == 0 {
+		if err == nil {
+			h.t.Fatal("no record or all records were deleted")
+		}
+		return
+	}
+	h.now(next, err)
+	if m.Change.Records != int64(more) || m.Live() != int64(next.records()) {
+		h.t.Fatalf("%d records were deleted: %+v", more, m.Change)
+	}
+}
+
+// undelete takes deleted records back.
+func (h *history) undelete() {
+	h.t.Helper()
+	next := h.kept[h.newest].clone()
+	words, more := h.marks(next.stored()), 0
+	for i := range next.stored() {
+		if words[i/64]>>(i%64)&1 == 1 && next.gone[i] {
+			delete(next.gone, i)
+			more++
+		}
+	}
+	_, err := Undelete(h.ds, Chosen{Words: words}, Options{})
+	if more == 0 || len(next.without) > 0 {
+		if err == nil {
+			h.t.Fatal("records were restored that are not deleted, or have no values")
+		}
+		return
+	}
 	h.now(next, err)
 }
 
@@ -381,14 +472,19 @@ func same(t *testing.T, path string, c content) error {
 }
 
 func compare(ds *mmapds.Dataset, c content) error {
-	if len(ds.Specs()) != len(c.fields) || ds.Len() != c.records() {
+	places := c.places()
+	if len(ds.Specs()) != len(c.fields) || ds.Len() != len(places) {
 		return fmt.Errorf("%d fields of %d records, want %d of %d", len(ds.Specs()), ds.Len(), len(c.fields), c.records())
 	}
 	for i, f := range c.fields {
 		if ds.Specs()[i].Name != f.Name {
 			return fmt.Errorf("field %s, want %s", ds.Specs()[i].Name, f.Name)
 		}
-		for k, want := range c.values[f.Name] {
+		for k, place := range places {
+			if ds.Stored(k) != place {
+				return fmt.Errorf("record %d is stored at %d, want %d", k, ds.Stored(k), place)
+			}
+			want := c.values[f.Name][place]
 			var got []byte
 			var err error
 			if f.Ragged {

@@ -55,7 +55,8 @@ type Entry struct {
 	Generation int           `json:"generation"`
 	Parent     int           `json:"parent,omitempty"`
 	ID         string        `json:"id"`
-	Records    int64         `json:"records"`
+	Records    int64         `json:"records"` // without deleted ones
+	Deleted    int64         `json:"deleted,omitempty"`
 	Columns    []string      `json:"columns"`
 	Time       time.Time     `json:"time"` // of the commit
 	Change     *store.Change `json:"change,omitempty"`
@@ -78,7 +79,10 @@ func Log(path string) ([]Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		e := Entry{Generation: n, Parent: m.Parent, ID: m.ID, Records: m.Records, Time: at, Change: m.Change}
+		e := Entry{Generation: n, Parent: m.Parent, ID: m.ID, Records: m.Live(), Time: at, Change: m.Change}
+		if m.Deleted != nil {
+			e.Deleted = m.Deleted.Records
+		}
 		for _, f := range m.Fields {
 			e.Columns = append(e.Columns, f.Name)
 		}

@@ -135,8 +135,8 @@ func (v *verifier) checkIdentity() {
 		return
 	}
 	v.result.Identity = true
-	got := id.String()
-	if got == id.manifest.ID {
+	got, err := id.manifest.Deleted.ID(id.String(), id.manifest.Records)
+	if err == nil && got == id.manifest.ID {
 		return
 	}
 	v.result.Corruptions++

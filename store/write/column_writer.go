@@ -23,7 +23,10 @@ type ColumnWriter struct {
 	stage  *Stage
 	shards *ShardWriter
 	splits []splitRange
-	next   int64         // the number of the next record
+	next   int64         // the place of the next stored record
+	given  int64         // values that were appended: of records that are not deleted
+	gone   []uint64      // the deleted records of base; nil if there are none
+	zeros  []byte        // the value of one
 	record *store.Record // of a ragged field
 	block  *digest.Block // of another one: records that were not written yet
 	room   []byte        // for its values
@@ -63,6 +66,9 @@ func CreateColumn(path string, f store.Field, journal *store.Journal) (*ColumnWr
 		return nil, errors.Join(err, stage.Leave())
 	}
 	c.next = c.shards.Records()
+	if err := c.leaveOut(base.Deleted); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	if f.Ragged {
 		c.record = store.NewRecord(schema)
 		return c, nil
@@ -110,11 +116,35 @@ func splitRanges(m *store.Manifest) []splitRange {
 	return list
 }
 
-// Next returns the number of the record whose value comes next: 0, unless the column is one that was left.
-func (c *ColumnWriter) Next() int64 { return c.next }
+// leaveOut has deleted records get zeros, or no rows.
+func (c *ColumnWriter) leaveOut(deleted *store.Deleted) (err error) {
+	c.given = c.next
+	if deleted == nil {
+		return nil
+	}
+	if !c.field.Ragged {
+		c.zeros = make([]byte, c.field.RecordBytes())
+	}
+	if c.gone, err = deleted.Words(c.base.Records); err != nil {
+		return err
+	}
+	for row := range c.next {
+		if c.isGone(row) {
+			c.given--
+		}
+	}
+	return nil
+}
 
-// Records returns how many records the dataset has.
-func (c *ColumnWriter) Records() int64 { return c.base.Records }
+func (c *ColumnWriter) isGone(row int64) bool {
+	return c.gone != nil && c.gone[row/64]>>(row%64)&1 == 1
+}
+
+// Next returns the number of the record whose value comes next: 0, unless the column is one that was left.
+func (c *ColumnWriter) Next() int64 { return c.given }
+
+// Records returns how many records the dataset has, without deleted ones.
+func (c *ColumnWriter) Records() int64 { return c.base.Live() }
 
 // split returns the range that the next record is in.
 func (c *ColumnWriter) split() splitRange {
@@ -123,14 +153,34 @@ func (c *ColumnWriter) split() splitRange {
 
 // Append adds the value of the next record: the bytes of the field's shape or, of a ragged field, any number of rows.
 func (c *ColumnWriter) Append(value []byte) error {
-	if c.next == c.base.Records {
-		return fmt.Errorf("there are more than %d values, and the dataset has %d records", c.next, c.base.Records)
+	if c.given == c.Records() {
+		return fmt.Errorf("there are more than %d values, and the dataset has %d records", c.given, c.Records())
 	}
 	size := c.field.RecordBytes()
 	if !c.field.Ragged && len(value) != size || len(value)%size != 0 {
-		return fmt.Errorf("record %d: a value of %d bytes; those of %s are %s", c.next, len(value), brief(c.field),
+		return fmt.Errorf("record %d: a value of %d bytes; those of %s are %s", c.given, len(value), brief(c.field),
 			sizesOf(c.field))
 	}
+	if err := c.skip(); err != nil {
+		return err
+	}
+	c.given++
+	return c.add(value)
+}
+
+// skip adds values for the deleted records that come next.
+func (c *ColumnWriter) skip() error {
+	for c.next < c.base.Records && c.isGone(c.next) {
+		if err := c.add(c.zeros); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds the value of the next stored record.
+func (c *ColumnWriter) add(value []byte) error {
+	size := c.field.RecordBytes()
 	if c.record != nil {
 		c.record.Values[0], c.record.Split = append(c.record.Values[0][:0], value...), c.split().name
 		c.next++
@@ -181,11 +231,11 @@ func (c *ColumnWriter) Checkpoint(note json.RawMessage) error {
 // Commit makes the column part of the next generation: a new one at the end or, if replace says so, that of its name.
 // Every record must have a value.
 func (c *ColumnWriter) Commit(replace Replace, change store.Change) (*store.Manifest, error) {
-	if err := c.flush(); err != nil {
-		return nil, err
+	if c.given < c.Records() {
+		return nil, fmt.Errorf("there are %d values, and the dataset has %d records", c.given, c.Records())
 	}
-	if c.next < c.base.Records {
-		return nil, fmt.Errorf("there are %d values, and the dataset has %d records", c.next, c.base.Records)
+	if err := errors.Join(c.skip(), c.flush()); err != nil {
+		return nil, err
 	}
 	if err := c.shards.Checkpoint(nil); err != nil {
 		return nil, err
@@ -250,6 +300,9 @@ func (e *Editing) put(c *ColumnWriter, files [][]store.File, replace Replace) er
 			"no values "+
 			"for them", c.base.Generation)
 	}
+	if err := e.checkGone(c); err != nil {
+		return err
+	}
 	f := editedField{Field: c.field, files: files, of: c.shards.manifest}
 	i := e.Base.Schema().Index(c.field.Name)
 	switch {
@@ -262,6 +315,25 @@ func (e *Editing) put(c *ColumnWriter, files [][]store.File, replace Replace) er
 	default:
 		e.fields[i] = f
 	}
+	return nil
+}
+
+// checkGone makes sure that all records have values that are not deleted.
+func (e *Editing) checkGone(c *ColumnWriter) error {
+	if c.gone == nil {
+		return nil
+	}
+	now, err := e.Base.Deleted.Words(e.Base.Records)
+	if err != nil {
+		return err
+	}
+	for k, w := range c.gone {
+		if w&^now[k] != 0 {
+			return fmt.Errorf("records were restored since the column was begun, in generation %d: the column has no "+
+				"values for them", c.base.Generation)
+		}
+	}
+	e.wrote(c.field.Name)
 	return nil
 }
 

@@ -19,6 +19,8 @@ type Editing struct {
 	Base   *store.Manifest // the newest generation
 	fields []editedField
 	splits []string
+
+	deleted *store.Deleted
 }
 
 // editedField is a field with its files and what the manifest says of its values.
@@ -120,6 +122,11 @@ func newEditing(base *store.Manifest) (*Editing, error) {
 			store.ErrUnsupported)
 	}
 	e := &Editing{Base: base, splits: base.SplitNames()}
+	if base.Deleted != nil {
+		deleted := *base.Deleted
+		deleted.Without = slices.Clone(deleted.Without)
+		e.deleted = &deleted
+	}
 	b := NewManifestBuilder(base.Schema(), e.splits...)
 	if err := b.Restore(base.BuilderState); err != nil {
 		return nil, err
@@ -154,7 +161,10 @@ func (e *Editing) manifest(change store.Change) (*store.Manifest, error) {
 	for _, f := range e.fields {
 		m.Fields = append(m.Fields, f.Field)
 	}
-	e.summarize(&m)
+	m.Deleted = e.deleted
+	if err := e.summarize(&m); err != nil {
+		return nil, err
+	}
 	if err := m.Validate(); err != nil {
 		return nil, err
 	}
@@ -163,7 +173,7 @@ func (e *Editing) manifest(change store.Change) (*store.Manifest, error) {
 }
 
 // summarize computes the statistics and the id of m from what is known of its fields.
-func (e *Editing) summarize(m *store.Manifest) {
+func (e *Editing) summarize(m *store.Manifest) (err error) {
 	b := NewManifestBuilder(m.Schema(), e.splits...)
 	m.Statistics = make(map[string]*store.Statistics)
 	for k := range b.metadata {
@@ -177,7 +187,9 @@ func (e *Editing) summarize(m *store.Manifest) {
 	for i, f := range m.Fields {
 		m.Statistics[f.Name] = b.statistics(i, f, b.metadata)
 	}
-	m.ID, m.BuilderState = b.id(m.Fields), b.State()
+	m.BuilderState = b.State()
+	m.ID, err = m.Deleted.ID(b.id(m.Fields), m.Records)
+	return err
 }
 
 // find returns the position of a field.
@@ -196,6 +208,9 @@ func (e *Editing) Drop(names ...string) error {
 		}
 	}
 	e.fields = slices.DeleteFunc(e.fields, func(f editedField) bool { return slices.Contains(names, f.Name) })
+	e.without(func(list []string) []string {
+		return slices.DeleteFunc(list, func(name string) bool { return slices.Contains(names, name) })
+	})
 	if len(e.fields) == 0 {
 		return fmt.Errorf("a dataset needs a column, and these are all: %q", names)
 	}
@@ -217,6 +232,12 @@ func (e *Editing) Rename(name, to string) error {
 			files[k].Field = to
 		}
 	}
+	e.without(func(list []string) []string {
+		if k := slices.Index(list, name); k >= 0 {
+			list[k] = to
+		}
+		return list
+	})
 	for k := range e.fields {
 		if e.fields[k].Image == name {
 			e.fields[k].Image = to

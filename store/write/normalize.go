@@ -101,6 +101,9 @@ func normalize(m *store.Manifest, split string, choose NormalizationFunc) error 
 	m.Fields = fields
 	m.Parent, m.Generation = m.Generation, m.Generation+1
 	m.Change = &store.Change{Operation: "normalize"}
-	m.ID = builder.id(fields)
+	var err error
+	if m.ID, err = m.Deleted.ID(builder.id(fields), m.Records); err != nil {
+		return err
+	}
 	return m.Validate()
 }

@@ -149,7 +149,9 @@ func (w *ShardWriter) Finish(info store.Info) (*store.Manifest, error) {
 	m := w.manifest.Manifest(info)
 	renames := w.arrange(m)
 	if base := w.opts.Base; base != nil {
-		follow(m, base)
+		if err := follow(m, base); err != nil {
+			return nil, err
+		}
 	}
 	setVersion(m)
 	if w.journal != nil {
@@ -236,13 +238,18 @@ func addSplit(m *store.Manifest, name string, base *store.Manifest, first, end i
 // setVersion gives a manifest the first version whose readers know all that is in it.
 func setVersion(m *store.Manifest) {
 	specs := m.Schema().Specs()
-	if m.Version = layout.VersionOf(specs); layout.Renamed(specs, m.Shards) {
-		m.Version = layout.FormatVersion
+	switch {
+	case m.Deleted != nil:
+		m.Version = layout.VersionDeleted
+	case layout.Renamed(specs, m.Shards):
+		m.Version = layout.VersionRenamed
+	default:
+		m.Version = layout.VersionOf(specs)
 	}
 }
 
 // follow makes m the next generation of base.
-func follow(m, base *store.Manifest) {
+func follow(m, base *store.Manifest) (err error) {
 	m.Generation = base.Generation + 1
 	if m.Recipe == nil {
 		m.Recipe = base.Recipe
@@ -251,6 +258,10 @@ func follow(m, base *store.Manifest) {
 		m.Source = base.Source
 	}
 	m.Skipped = append(append([]store.Skipped(nil), base.Skipped...), m.Skipped...)
+	if m.Deleted, err = base.Deleted.Extended(base.Records, m.Records); err == nil {
+		m.ID, err = m.Deleted.ID(m.ID, m.Records)
+	}
+	return err
 }
 
 // Close lets go of the build's files, which stay in the stage.

@@ -155,7 +155,7 @@ func report(cmd *cobra.Command, path string, m *store.Manifest, asJSON bool, err
 	if err != nil {
 		return err
 	}
-	made := Made{Path: path, Generation: m.Generation, ID: m.ID, Records: m.Records}
+	made := Made{Path: path, Generation: m.Generation, ID: m.ID, Records: m.Live()}
 	for _, f := range m.Fields {
 		made.Columns = append(made.Columns, f.Name)
 	}

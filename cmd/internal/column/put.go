@@ -62,13 +62,13 @@ func (f *putFlags) put(cmd *cobra.Command, path, name string, old *store.Manifes
 		if field, err = f.match(cmd, path, v, old, field); err != nil {
 			return nil, err
 		}
-	case int64(src.Len()) != old.Records:
+	case int64(src.Len()) != old.Live():
 		return nil, fmt.Errorf("%s has %d records, and %s has %d; to match them by a column of both, use --on",
 			src.path, src.Len(),
-			path, old.Records)
+			path, old.Live())
 	}
 	bar := cli.NewStage(cmd, "column", "write", "values of records", f.quiet)
-	bar.Begin(old.Records)
+	bar.Begin(old.Live())
 	v.progress = bar.Add
 	m, err := do(path, field, v.from, opts)
 	bar.End()
@@ -316,9 +316,9 @@ func (f *putFlags) stream(cmd *cobra.Command, path, name string, do putFunc, opt
 	}
 	field := store.NewField(name, h.DType, shape...)
 	if m, err := store.ReadManifest(path); err == nil {
-		if m.Records != h.Shape[0] {
+		if m.Live() != h.Shape[0] {
 			return nil, fmt.Errorf("standard input: an array of %d rows, and %s has %d records", h.Shape[0], path,
-				m.Records)
+				m.Live())
 		}
 		if i := m.Schema().Index(name); i >= 0 {
 			if field, err = new(values).like(m.Fields[i], field); err != nil {

@@ -40,24 +40,39 @@ func Tag() *cobra.Command {
 }
 
 const restoreLong = `Make the content of an earlier generation the newest one. Nothing is copied: the new
-generation lists the files of the earlier one, and those between them stay in the log.`
+generation lists the files of the earlier one, and those between them stay in the log.
+
+With --deleted, restore takes deleted records back: all of them, or those for which --where holds.
+DATASET is then written without a generation.`
 
 // Restore returns the command restore.
 func Restore() *cobra.Command {
-	return cli.Command(&cobra.Command{
-		Use: "restore DATASET@GENERATION", Short: "Make an earlier generation of a dataset the newest",
+	var deleted bool
+	var where string
+	cmd := cli.Command(&cobra.Command{
+		Use: "restore [flags] DATASET@GENERATION", Short: "Make an earlier generation of a dataset the newest",
 		Long:    restoreLong,
 		Example: "  penstock restore out/flat@1",
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if err := arguments(args, "DATASET@GENERATION"); err != nil {
 				return err
 			}
-			if _, _, ok := layout.SplitGeneration(args[0]); !ok {
-				return cli.Usage(fmt.Sprintf("%s names no generation; write DATASET@3, or DATASET@ and a tag", args[0]))
+			_, _, named := layout.SplitGeneration(args[0])
+			switch {
+			case where != "" && !deleted:
+				return cli.Usage("--where chooses among deleted records: give --deleted, too")
+			case deleted && named:
+				return cli.Usage(fmt.Sprintf("--deleted changes the newest generation; write %s", layout.Folder(args[0])))
+			case !deleted && !named:
+				return cli.Usage(fmt.Sprintf("%s names no generation; write DATASET@3, or DATASET@ and a tag; --deleted "+
+					"takes deleted records back", args[0]))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if deleted {
+				return restoreRecords(cmd, args[0], where)
+			}
 			folder, generation, _ := layout.SplitGeneration(args[0])
 			m, err := edit.Restore(folder, generation, edit.Options{By: "penstock restore " + args[0]})
 			if err != nil {
@@ -67,6 +82,9 @@ func Restore() *cobra.Command {
 			return err
 		},
 	})
+	cmd.Flags().BoolVar(&deleted, "deleted", false, "take the deleted records of DATASET back")
+	cmd.Flags().StringVar(&where, "where", "", "`CONDITION` that deleted records have to meet (default all)")
+	return cmd
 }
 
 const pruneLong = `Remove generations, and the files that no kept generation lists. The newest generation stays, and

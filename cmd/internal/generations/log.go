@@ -75,6 +75,13 @@ func what(e edit.Entry) string {
 		return "new: " + strings.Join(e.Columns, ", ")
 	case c == nil:
 		return "changed by an earlier version"
+	case c.Records > 0:
+		verb, _, _ := strings.Cut(c.Operation, " ")
+		text := fmt.Sprintf("%s %s", verb, units.Counted(c.Records, "record"))
+		if c.Where != "" && c.By == "" {
+			text += " where " + c.Where
+		}
+		return text
 	case c.From > 0:
 		return fmt.Sprintf("%s %d", c.Operation, c.From)
 	default:

@@ -38,8 +38,8 @@ func Command() *cobra.Command {
 		prefix(c)
 	}
 	root.AddCommand(commands...)
-	root.AddCommand(column.Command(), generations.Log(), generations.Tag(), generations.Restore(), generations.Prune(),
-		compare(), cachecmd.Command(), demo.Command(Command), doctor.Command())
+	root.AddCommand(column.Command(), generations.Delete(), generations.Select(), generations.Log(), generations.Tag(),
+		generations.Restore(), generations.Prune(), compare(), cachecmd.Command(), demo.Command(Command), doctor.Command())
 	root.AddCommand(topics()...)
 	return root
 }

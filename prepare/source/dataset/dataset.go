@@ -86,10 +86,20 @@ func newDataset(d *store.Dataset, opts source.Options, selection []column.Select
 	}
 	columns = chosen
 	s, err := array.New(d.Format, d.Path, source.BaseName(d.Path), columns, closers...)
-	if err != nil || d.Manifest == nil || len(d.Manifest.Splits) == 0 {
+	if err != nil || d.Manifest == nil {
 		return s, err
 	}
-	return source.NewSplitSource(s, d.Manifest.Splits), nil
+	if len(d.Manifest.Splits) > 0 {
+		s = source.NewSplitSource(s, d.Manifest.Splits)
+	}
+	if d.Manifest.Deleted == nil {
+		return s, nil
+	}
+	gone, err := d.Manifest.Deleted.Words(d.Records)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return source.Without(s, gone), nil
 }
 
 // datasetColumn returns a field of a dataset.

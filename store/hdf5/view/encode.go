@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
 
@@ -33,6 +34,10 @@ func EncodeAbsolute(d *store.Dataset) ([]byte, error) {
 
 // encodeNames uses the names that name returns for absolute paths.
 func encodeNames(d *store.Dataset, name func(path string) (string, error)) ([]byte, error) {
+	if d.Manifest.Deleted != nil {
+		return nil, fmt.Errorf("%s has deleted records, which a view of its files would show; write the others out: %s: %w",
+			d.Path, shell.Penstock("preprocess", d.Path, "FOLDER"), store.ErrUnsupported)
+	}
 	var failed error
 	data, err := encodeView(d, func(path string) string {
 		file, err := filepath.Abs(path)

@@ -115,7 +115,8 @@ func ComputeOpen(ctx context.Context, path string, ds *mmapds.Dataset, opts Opti
 		if err != nil {
 			return nil, err
 		}
-		if m := ds.Manifest(); m != nil && opts.Split == "" && m.Statistics[f.Name] != nil && !f.IsBytes() {
+		if m := ds.Manifest(); m != nil && m.Deleted == nil &&
+			opts.Split == "" && m.Statistics[f.Name] != nil && !f.IsBytes() {
 			same := out.agrees(m.Statistics[f.Name])
 			out.Agrees = &same
 		}

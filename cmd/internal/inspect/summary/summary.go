@@ -24,9 +24,10 @@ type Summary struct {
 	Generation  int               `json:"generation,omitempty"`
 	Change      *store.Change     `json:"change,omitempty"` // how it came from the generation before
 	ID          string            `json:"id,omitempty"`
-	Records     int64             `json:"records"`
-	Bytes       int64             `json:"bytes"`      // of all records
-	DiskBytes   int64             `json:"disk_bytes"` // of all files
+	Records     int64             `json:"records"`           // without deleted ones
+	Deleted     int64             `json:"deleted,omitempty"` // whose values are in the files, sizes and statistics
+	Bytes       int64             `json:"bytes"`             // of all records
+	DiskBytes   int64             `json:"disk_bytes"`        // of all files
 	Fields      []Field           `json:"fields"`
 	Splits      []Split           `json:"splits,omitempty"`
 	Shards      []Shard           `json:"shards,omitempty"`
@@ -148,10 +149,25 @@ func (s *Summary) DescribeFields(d *store.Dataset) {
 		s.Recipe, s.Source, s.Skipped = m.Recipe, m.Source, m.Skipped
 		s.statistics(m)
 		s.shards(m)
-		for _, split := range m.Splits {
-			s.Splits = append(s.Splits, Split{Name: split.Name, Records: split.Records(),
-				Ranges: append([][2]int64{}, split.Ranges...)})
+		s.splits(m)
+	}
+}
+
+// splits counts the records of the splits that are not deleted.
+func (s *Summary) splits(m *store.Manifest) {
+	s.Records, s.Deleted = m.Live(), m.Records-m.Live()
+	gone, err := m.Deleted.Words(m.Records)
+	if err != nil {
+		return // it was read before, when the manifest was
+	}
+	for _, split := range m.Splits {
+		out := Split{Name: split.Name, Records: split.Records(), Ranges: append([][2]int64{}, split.Ranges...)}
+		for _, r := range split.Ranges {
+			for i := r[0]; i < r[1] && s.Deleted > 0; i++ {
+				out.Records -= int64(gone[i/64] >> (i % 64) & 1)
+			}
 		}
+		s.Splits = append(s.Splits, out)
 	}
 }
 

@@ -46,7 +46,7 @@ func (s *Summary) renderHead(b *strings.Builder) {
 	t := cli.Table{Indent: 2}
 	t.Add("format", s.FormatText())
 	if len(s.Fields) > 0 {
-		t.Add("records", units.Count(s.Records))
+		t.Add("records", s.RecordsText())
 	}
 	t.Add("size", s.SizeText())
 	if s.HDF5 != nil && s.HDF5.WriteOpen {
@@ -63,6 +63,15 @@ func (s *Summary) renderHead(b *strings.Builder) {
 		t.Add("maps", "not as a whole: "+shell.Line(s.Unmappable))
 	}
 	b.WriteString(t.String())
+}
+
+// RecordsText says how many records there are, and how many were deleted.
+func (s *Summary) RecordsText() string {
+	text := units.Count(s.Records)
+	if s.Deleted > 0 {
+		text += fmt.Sprintf(", and %s deleted, which sizes and statistics include", units.Count(s.Deleted))
+	}
+	return text
 }
 
 func (s *Summary) FormatText() string {
@@ -127,7 +136,7 @@ func (s *Summary) RecordText(f Field) string {
 	if !f.Ragged {
 		return units.Bytes(f.RecordBytes)
 	}
-	return "~" + units.Bytes((f.Rows*f.RecordBytes+s.Records/2)/max(1, s.Records))
+	return "~" + units.Bytes((f.Rows*f.RecordBytes+(s.Records+s.Deleted)/2)/max(1, s.Records+s.Deleted))
 }
 
 func (s *Summary) renderSplits(b *strings.Builder) {
@@ -169,6 +178,9 @@ func (s *Summary) GenerationText() string {
 		text += ": " + strings.Join(append([]string{c.Operation}, c.Columns...), " ")
 		if c.From > 0 {
 			text += " " + units.Count(int64(c.From))
+		}
+		if c.Records > 0 {
+			text += " " + units.Counted(c.Records, "record")
 		}
 	}
 	return shell.Line(text)

@@ -135,7 +135,7 @@ func (v *Verification) flat(ctx context.Context, p *dataset.Target, opts Options
 	if err != nil {
 		return err
 	}
-	v.Records = m.Records
+	v.Records = m.Records // deleted ones, too
 	folder := layout.Folder(p.Path)
 	if v.Unknown, err = unknownFiles(folder, m); err != nil || d == nil || folder != p.Path {
 		return err // a view is that of the newest generation

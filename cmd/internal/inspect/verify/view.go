@@ -23,6 +23,9 @@ func viewProblem(d *store.Dataset) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if d.Manifest.Deleted != nil {
+		return "it shows the records that are deleted, too; remove it", nil
+	}
 	relative, err := view.Encode(d, d.Path)
 	if err != nil {
 		return "", err

@@ -1,0 +1,102 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/store"
+)
+
+// without changes the list of the columns that have no values for deleted records.
+func (e *Editing) without(change func(list []string) []string) {
+	if e.deleted != nil {
+		e.deleted.Without = change(e.deleted.Without)
+	}
+}
+
+// wrote says that a column was written, with values for the records that are not deleted.
+func (e *Editing) wrote(name string) {
+	e.without(func(list []string) []string {
+		if slices.Contains(list, name) {
+			return list
+		}
+		return append(list, name)
+	})
+}
+
+// Delete leaves stored records out of the next generation of the flat dataset at path: those of of, a generation of it,
+// that are marked. Record i is bit i%64 of word i/64. Records that are deleted already stay so.
+func Delete(path string, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
+	return mark(path, of, change, func(deleted []uint64, e *Editing) error {
+		for k, w := range marked {
+			change.Records += int64(bits.OnesCount64(w &^ deleted[k]))
+			deleted[k] |= w
+		}
+		if change.Records == 0 {
+			return errors.New("no record of it is to be deleted that is not deleted already")
+		}
+		if e.deleted = store.NewDeleted(deleted, e.Base.Records); e.deleted.Records == e.Base.Records {
+			return errors.New("all records would be deleted, and a dataset needs one")
+		}
+		if was := e.Base.Deleted; was != nil {
+			e.deleted.Without = slices.Clone(was.Without)
+		}
+		return nil
+	}, &change)
+}
+
+// Undelete takes stored records that were deleted back into the next generation: those of of that are marked, as in
+// Delete.
+func Undelete(path string, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
+	return mark(path, of, change, func(deleted []uint64, e *Editing) error {
+		for k, w := range marked {
+			change.Records += int64(bits.OnesCount64(w & deleted[k]))
+			deleted[k] &^= w
+		}
+		if change.Records == 0 {
+			return errors.New("none of these records is deleted")
+		}
+		if was := e.Base.Deleted; len(was.Without) > 0 {
+			return fmt.Errorf("columns were written while records were deleted, which have no values for them: %q; drop "+
+				"these columns first, or restore an earlier generation", was.Without)
+		}
+		e.deleted = store.NewDeleted(deleted, e.Base.Records)
+		return nil
+	}, &change)
+}
+
+// mark commits a generation with other deleted records. f changes their marks.
+func mark(path string, of *store.Manifest, start store.Change, f func(deleted []uint64, e *Editing) error,
+	change *store.Change) (*store.Manifest, error) {
+	return commit(path, func(base *store.Manifest) (*store.Manifest, error) {
+		if err := sameShards(of, base); err != nil {
+			return nil, err
+		}
+		deleted, err := base.Deleted.Words(base.Records)
+		if err != nil {
+			return nil, err
+		}
+		e, err := newEditing(base)
+		if err != nil {
+			return nil, err
+		}
+		*change = start
+		if err := f(deleted, e); err != nil {
+			return nil, err
+		}
+		return e.manifest(*change)
+	})
+}
+
+// sameShards reports records of an earlier generation that do not have the same places in a later one.
+func sameShards(of, base *store.Manifest) error {
+	same := func(a, b store.Shard) bool { return a.First == b.First && a.Count == b.Count }
+	if len(of.Shards) <= len(base.Shards) && slices.EqualFunc(of.Shards, base.Shards[:len(of.Shards)], same) {
+		return nil
+	}
+	return layout.WithMark(fmt.Errorf("generation %d, which is the newest one now, has other records than generation "+
+		"%d, in which they were chosen; choose them again", base.Generation, of.Generation), store.ErrBusy)
+}
