@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo docs test test-peers test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs gpu gpu-build fuzz release wheel roots generate picture clean
+.PHONY: help deps build demo docs test test-peers test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs gpu gpu-build fuzz release rehearse wheel roots generate picture clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +74,9 @@ fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
 
 release: ## wheels, archives, packages, SBOM and checksums for all systems, in dist/ (RELEASE="--only linux-amd64")
 	@.ci/release $(RELEASE)
+
+rehearse: ## two releases from this commit by a local package index and Go proxy, installed as a stranger would (Linux on x86-64)
+	@.ci/rehearse
 
 wheel: ## the wheel of this Linux machine, in dist/; needs Go and Python 3.11, no C
 	@.ci/wheel

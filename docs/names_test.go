@@ -96,6 +96,7 @@ var foreign = map[string]string{
 	"--staging":        "Beam",
 	"--steps":          "an example",
 	"--target":         "pip",
+	"--build-arg":      "docker",
 	"--task":           "an example",
 	"--timeout":        "kubectl",
 	"--wrap":           "sbatch",

@@ -1,7 +1,7 @@
 // Command publish writes what was measured into the pages that show it: docs/benchmarks.md, docs/scale.md and
 // README.md.
 //
-//	publish [-results FOLDER] PAGE...
+//	publish [-results FOLDER] [-chart FILE.svg] PAGE...
 //
 // FOLDER holds a file for each program that measured, named for it (loader.txt). In a page, what
 // stands between two comments is replaced:
@@ -31,8 +31,13 @@ import (
 
 func main() {
 	results := flag.String("results", "", "folder of what was measured")
+	chart := flag.String("chart", "", "file for the README's figure, an SVG")
 	flag.Parse()
-	if err := run(*results, flag.Args(), os.Stderr); err != nil {
+	err := run(*results, flag.Args(), os.Stderr)
+	if err == nil && *chart != "" {
+		err = draw(*chart, flag.Args())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "publish:", err)
 		os.Exit(1)
 	}
@@ -83,4 +88,21 @@ func run(folder string, pages []string, notes io.Writer) error {
 			strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}
 	return errors.Join(errs...)
+}
+
+// draw writes the figure of the tables that the pages have now.
+func draw(file string, pages []string) error {
+	known := make(results)
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			return err
+		}
+		maps.Copy(known, pageTables(string(text)))
+	}
+	svg, err := known.chart()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(svg), 0o644)
 }

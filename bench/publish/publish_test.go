@@ -194,4 +194,14 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 			t.Errorf("%s: aims, summary or ratios are not what the tables say (%v); write them by bench/run pages", name, errs)
 		}
 	}
+	want, err := known.chart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile("../../docs/speed.svg"); err != nil || string(got) != want {
+		t.Errorf("docs/speed.svg is not drawn from the tables (%v); write it by bench/run pages", err)
+	}
+	if !strings.Contains(want, "PyTorch DataLoader") || strings.Index(want, "penstock in Python") > strings.Index(want, "FFCV") {
+		t.Errorf("the bars are not sorted:\n%s", want)
+	}
 }
