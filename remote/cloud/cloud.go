@@ -69,7 +69,11 @@ func openSDK(ctx context.Context, u *remote.URL) (remote.Bucket, error) {
 	}
 	var amazon *s3.Client
 	if b.As(&amazon) {
-		*amazon = *s3.New(amazon.Options(), ownConnections)
+		quiet, err := quietCredentials(ctx, driver.Query())
+		if err != nil {
+			return nil, remote.NewError("open", u.String(), remote.ErrInvalid, err)
+		}
+		*amazon = *s3.New(amazon.Options(), ownConnections, quiet)
 	}
 	return &bucket{blob: b, name: u.Name(), scheme: u.Scheme}, nil
 }

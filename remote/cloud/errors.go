@@ -156,7 +156,11 @@ func cause(err error) error {
 	if status := statusOf(err); status == 0 || status == http.StatusNotFound {
 		text = ids.ReplaceAllString(text, "")
 	}
-	if todo := adviceFor(text).todo; todo != "" {
+	todo := adviceFor(text).todo
+	if strings.Contains(text, "Invalid region: ") { // four errors in one, and none says more
+		text = "no region, or one that does not exist"
+	}
+	if todo != "" {
 		text = strings.TrimSuffix(text, ".") + todo
 	}
 	return shortened{text, err}

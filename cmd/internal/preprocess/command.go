@@ -28,19 +28,20 @@ SOURCE is one of these. Its type is detected from its content; --from overrides 
                        test become splits
   csv, jsonl           tables of numbers, texts, boxes, labels and image paths
   tar, .gz, .zst, zip  archives of image folders, or of WebDataset samples; indexes of wids
-  parquet              as published on the Hugging Face hub
+  parquet              as published on the Hugging Face Hub
   arrow                Arrow files, Feather, folders of datasets.save_to_disk
   mds, tokens          MosaicML Streaming; Megatron's .bin and .idx, llm.c and raw tokens
   tfrecord             tf.train.Example records, also compressed; a folder of shards
   zarr                 groups and arrays, version 2 and 3; folders, zip files, buckets
-  npy, npz, idx, cifar, hdf5, flat      arrays and datasets
+  npy, npz, idx, cifar arrays and images with labels
+  hdf5, flat           HDF5 files of any program, and datasets
   stream               with SOURCE -: samples that a program sends, as penstock.Writer does
 Quote globs and braces to name several files: 'shard-{000..127}.tar'. URLs
 (s3://, gs://, azblob://, hdfs://) work too, for SOURCE also https:// and hf://. Images are JPEG, PNG, GIF, BMP, TIFF, WebP or Netpbm.
 
 DEST is a folder of .npy files, an HDF5 file if its name ends in .h5, .hdf5 or .hdf, or Zarr if
-it ends in .zarr. It appears when it is complete. Rerun a stopped command with --resume to continue. Use --rank
-to share the work between machines: see preprocess merge --help.
+it ends in .zarr. It appears when it is complete. Rerun a stopped command with --resume to continue.
+Use --rank to share the work between machines: see preprocess merge --help.
 
 ` + exits
 

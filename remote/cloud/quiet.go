@@ -1,0 +1,30 @@
+//go:build !nocloud
+
+package cloud
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
+)
+
+// quietCredentials returns an option of clients of S3 that keeps the SDK's log lines from the user's terminal: the
+// errors say the same. The credentials of an instance log on their own, so they are looked up again without a log;
+// those that the URL chooses by role or anonymous stay.
+func quietCredentials(ctx context.Context, q url.Values) (func(*s3.Options), error) {
+	if q.Get("role") != "" || q.Get("anonymous") != "" {
+		return func(o *s3.Options) { o.Logger = logging.Nop{} }, nil
+	}
+	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
+	if profile := q.Get("profile"); profile != "" {
+		options = append(options, config.WithSharedConfigProfile(profile))
+	}
+	c, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return nil, err
+	}
+	return func(o *s3.Options) { o.Logger, o.Credentials = logging.Nop{}, c.Credentials }, nil
+}
