@@ -30,7 +30,8 @@ const (
 	chartRow    = 24
 )
 
-const chartStyle = `<style>text{font:14px system-ui,sans-serif;fill:#24292f}.h{font-weight:600}.b{fill:#8c959f}.p{fill:#3f51b5}` +
+const chartStyle = `<style>text{font:14px system-ui,sans-serif;fill:#24292f}.h{font-weight:600}` +
+	`.b{fill:#8c959f}.p{fill:#3f51b5}` +
 	`@media(prefers-color-scheme:dark){text{fill:#e6edf3}.b{fill:#6e7681}.p{fill:#8c9eff}}</style>`
 
 // chart returns the README's figure as SVG: images per second that a loop in Python gets, by loader.
@@ -50,9 +51,10 @@ func (r results) chart() (string, error) {
 				class = "p"
 			}
 			width := bar.rate / bars[0].rate * (chartWidth - chartLabels - chartValues)
-			fmt.Fprintf(&b, "<text x=\"0\" y=\"%d\">%s</text><rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"16\"/>"+
-				"<text x=\"%.0f\" y=\"%d\">%s</text>\n", y+14, html.EscapeString(bar.name), class, chartLabels, y+2, width,
-				chartLabels+width+6, y+14, thousands(bar.rate))
+			fmt.Fprintf(&b, "<text x=\"0\" y=\"%d\">%s</text>", y+14, html.EscapeString(bar.name))
+			fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"16\"/>",
+				class, chartLabels, y+2, width)
+			fmt.Fprintf(&b, "<text x=\"%.0f\" y=\"%d\">%s</text>\n", chartLabels+width+6, y+14, thousands(bar.rate))
 			y += chartRow
 		}
 		y += chartRow / 2
