@@ -190,20 +190,6 @@ func EachEntry(path string, f func([]fs.DirEntry) error) error {
 	}
 }
 
-// Glob returns the paths that match a pattern, by name.
-func Glob(pattern string) ([]string, error) {
-	fsys, name := find(pattern)
-	if fsys == nil {
-		return filepath.Glob(pattern)
-	}
-	names, err := fs.Glob(fsys, name)
-	root := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(pattern)), name)
-	for i := range names {
-		names[i] = root + names[i]
-	}
-	return names, err
-}
-
 // WalkDir calls f for a file, or for a folder and all below it, as filepath.WalkDir.
 func WalkDir(path string, f fs.WalkDirFunc) error {
 	fsys, name := find(path)

@@ -1,6 +1,7 @@
 package raw
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock/penstock/internal/vfs"
@@ -44,7 +48,8 @@ type stamps struct {
 // tick is longer than file systems take for one time: two changes of a file within it may have the same.
 const tick = 20 * time.Millisecond
 
-// Fingerprint looks at all files. A file that was changed just now is looked at again: a later change has another time.
+// Fingerprint looks at all files. A file that was changed just now is looked at again: a later change has another
+// time.
 func (s *Source) Fingerprint(ctx context.Context) (*Fingerprint, error) {
 	for {
 		f, newest, err := s.fingerprint(ctx)
@@ -89,7 +94,10 @@ func stamp(h *stamps, name string, info fs.FileInfo) error {
 		return nil
 	}
 	h.newest = later(h.newest, info.ModTime())
-	fmt.Fprintf(h, "%q %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+	var line [256]byte
+	text := append(strconv.AppendQuote(line[:0], name), ' ')
+	text = append(strconv.AppendInt(text, info.Size(), 10), ' ')
+	h.Write(append(strconv.AppendInt(text, info.ModTime().UnixNano(), 10), '\n'))
 	return nil
 }
 
@@ -125,24 +133,60 @@ func (k *keying) end() {
 	k.Reset()
 }
 
+// stamped is how many samples a goroutine looks at before it takes others, and mostStamping how many goroutines there
+// are: file systems of networks answer several at a time.
+const (
+	stamped      = 4096
+	mostStamping = 8
+)
+
 // stampSamples enters the file of each sample, wherever links lead.
 func (l *records) stampSamples(ctx context.Context, h *stamps) ([]Key, error) {
-	k := l.newKeying()
-	one := &stamps{Hash: k}
-	err := l.eachRecord(ctx, func(s source.Sample) error {
+	keys := make([]Key, l.listing.len())
+	pieces := make([]stamps, (len(keys)+stamped-1)/stamped)
+	errs := make([]error, len(pieces))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(mostStamping, len(pieces)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(pieces); i = int(next.Add(1)) - 1 {
+				pieces[i].Hash = sha256.New()
+				if errs[i] = context.Cause(ctx); errs[i] == nil {
+					first := i * stamped
+					errs[i] = l.stampPiece(&pieces[i], first, keys[first:min(first+stamped, len(keys))])
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, p := range pieces {
+		h.bytes, h.newest = h.bytes+p.bytes, later(h.newest, p.newest)
+	}
+	for _, key := range keys {
+		h.Write(key[:])
+	}
+	return keys, cmp.Or(errs...)
+}
+
+// stampPiece makes the keys of records from one on.
+func (l *records) stampPiece(h *stamps, first int, keys []Key) error {
+	for i := range keys {
+		s, err := l.at(int64(first + i))
+		if err != nil {
+			return err
+		}
 		info, err := vfs.Stat(filepath.Join(l.path, filepath.FromSlash(s.Name)))
 		if err != nil {
 			return source.WithoutPath(err)
 		}
-		if err := stamp(one, s.Name, info); err != nil {
+		h.Reset()
+		if err := stamp(h, s.Name, info); err != nil {
 			return err
 		}
-		k.end()
-		h.Write(k.keys[len(k.keys)-1][:])
-		return nil
-	})
-	h.bytes, h.newest = one.bytes, one.newest
-	return k.keys, err
+		var sum [sha256.Size]byte
+		keys[i] = Key(h.Sum(sum[:0]))
+	}
+	return nil
 }
 
 // stampFiles enters the files of the source, and those that rows of a table name. Of a table in a bucket, that is the

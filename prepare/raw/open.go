@@ -72,9 +72,10 @@ func Open(ctx context.Context, path string, o Options) (*Source, error) {
 }
 
 func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
-	kind := o.From
+	kind, detected := o.From, ""
 	if kind == "" {
-		kind, _ = source.Detect(at.path) // Open reports what is wrong
+		detected, _ = source.Detect(at.path) // Open reports what is wrong
+		kind = detected
 	}
 	if slices.Contains(readInOrder, kind) { // said before it is read
 		if err := checkHeld(at.path, kind); err != nil {
@@ -82,7 +83,7 @@ func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 		}
 	}
 	src, err := kinds.Open(ctx, at.path, source.Options{
-		NoNames: true, Places: true, Kind: o.From, Fields: o.Columns, Outside: o.Outside, Seen: o.Seen,
+		NoNames: true, Places: true, Kind: o.From, Found: detected, Fields: o.Columns, Outside: o.Outside, Seen: o.Seen,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})
 	if err != nil {

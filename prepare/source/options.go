@@ -7,6 +7,7 @@ var Kinds = []string{"imagefolder", "csv", "jsonl", "tar", "zip", "parquet", "ar
 // Options configures Open.
 type Options struct {
 	Kind   string // one of Kinds; "" or "auto" finds out
+	Found  string // what Detect says of the path, if it was called already
 	Fields string // which columns become which fields, see ParseFields; "" for all
 
 	// NoNames leaves out the field of source names that a dataset has.

@@ -35,8 +35,10 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 	kind := opts.Kind
 	if kind == "" || kind == "auto" {
 		var err error
-		if kind, err = source.Detect(path); err != nil {
-			return nil, err
+		if kind = opts.Found; kind == "" {
+			if kind, err = source.Detect(path); err != nil {
+				return nil, err
+			}
 		}
 		if err := source.Alone(ctx, path, kind); err != nil {
 			return nil, err
