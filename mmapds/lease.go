@@ -63,6 +63,9 @@ func (d *Dataset) SameRecords(match func(id string) bool) (bool, error) {
 	}
 	for _, n := range slices.Backward(numbers) {
 		other, _, err := store.ReadGeneration(d.files.Path, n)
+		if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnsupported) {
+			continue
+		}
 		if err != nil {
 			return false, err
 		}

@@ -27,6 +27,11 @@ from .field import Field
 from .options import count, flag
 from .preprocess_command import NoProgramError, failure
 
+try:
+    import fcntl
+except ImportError:  # Windows refuses to write to files that are open
+    fcntl = None  # type: ignore[assignment]
+
 
 class Records(Protocol):
     """A dataset that is changed, such as a Dataset."""
@@ -167,14 +172,34 @@ def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool
 
     folder, base = os.path.split(os.path.abspath(ds.path))
     path = os.path.join(folder, f".{base}.{field.name}.values")
-    if not resume:
-        shutil.rmtree(path, ignore_errors=True)
-    with Writer(path, [field], resume=resume) as w:
-        if not w.complete:
-            for value in source.values(field, w.start):
-                w.append({field.name: value})
-    run(["column", verb, "--json", "--quiet", "--", ds.path, field.name, path])
-    shutil.rmtree(path)
+    with _alone(f"{path}.lock", f"{ds.path}: another call writes the column {field.name!r}"):
+        if not resume:
+            shutil.rmtree(path, ignore_errors=True)
+        with Writer(path, [field], resume=resume) as w:
+            if not w.complete:
+                for value in source.values(field, w.start):
+                    w.append({field.name: value})
+        run(["column", verb, "--json", "--quiet", "--", ds.path, field.name, path])
+        shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def _alone(path: str, busy: str) -> Iterator[None]:
+    """Hold a lock, which ends with the process, or raise Error if another call has it."""
+    if fcntl is None:
+        yield
+        return
+    with open(path, "a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Error(busy) from None
+        if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(lock.fileno())):
+            raise Error(busy)  # its owner has just removed it
+        try:
+            yield
+        finally:
+            os.unlink(path)
 
 
 class _Source:

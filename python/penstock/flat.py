@@ -38,8 +38,11 @@ def find(path: str, known: str) -> int | None:
         return None
     newest = generations.read(path, None, _read)["generation"]
     for number in reversed(generations.numbers(path, newest)):
-        if generations.read(path, number, _read).get("id") == known:
-            return number
+        try:
+            if generations.read(path, number, _read).get("id") == known:
+                return number
+        except (CorruptError, UnsupportedError):
+            continue
     return None
 
 

@@ -146,6 +146,20 @@ class ChangingTest(data.Copied):
         exec(lines.removeprefix("python").replace('"ds/', f'"{self.path}/'), names)
         self.assertEqual(names["left"][:2].tolist(), [9, 10])
 
+    def test_two_calls_of_one_column(self):
+        ds, inner = penstock.open(self.path), []
+
+        def texts():
+            yield "a"  # the type is inferred from it
+            with self.assertRaisesRegex(penstock.Error, "another call writes the column 'caption'"):
+                penstock.open(self.path).add_column("caption", ["b"] * len(ds))
+            inner.append(True)
+            yield from ("a" for _ in range(len(ds) - 1))
+
+        self.assertEqual(ds.add_column("caption", texts())[7]["caption"], "a")
+        self.assertTrue(inner)
+        self.assertEqual([f for f in os.listdir(os.path.dirname(self.path)) if f.startswith(".")], [])
+
     def test_errors(self):
         ds = penstock.open(self.path)
         bad = ds["labels"][:].tolist().index(2)

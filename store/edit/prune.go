@@ -2,9 +2,12 @@ package edit
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -61,6 +64,7 @@ type Entry struct {
 	Time       time.Time     `json:"time"` // of the commit
 	Change     *store.Change `json:"change,omitempty"`
 	Tags       []string      `json:"tags,omitempty"`
+	Corrupt    string        `json:"corrupt,omitempty"` // why its manifest cannot be read; nothing else is known of it
 }
 
 // Log returns the generations that the flat dataset at path keeps, the newest first.
@@ -75,16 +79,12 @@ func Log(path string) ([]Entry, error) {
 	}
 	var log []Entry
 	for _, n := range slices.Backward(numbers) {
-		m, at, err := store.ReadGeneration(path, n)
+		e, err := entry(path, n)
+		if write.Unreadable(err) {
+			e, err = corrupt(path, n, err)
+		}
 		if err != nil {
 			return nil, err
-		}
-		e := Entry{Generation: n, Parent: m.Parent, ID: m.ID, Records: m.Live(), Time: at, Change: m.Change}
-		if m.Deleted != nil {
-			e.Deleted = m.Deleted.Records
-		}
-		for _, f := range m.Fields {
-			e.Columns = append(e.Columns, f.Name)
 		}
 		for _, t := range tags {
 			if t.Generation == n {
@@ -94,4 +94,29 @@ func Log(path string) ([]Entry, error) {
 		log = append(log, e)
 	}
 	return log, nil
+}
+
+// corrupt returns what is known of a generation whose manifest cannot be read.
+func corrupt(path string, n int, why error) (Entry, error) {
+	info, err := os.Stat(filepath.Join(path, filepath.FromSlash(layout.GenerationName(n))))
+	if err != nil {
+		return Entry{}, layout.WithoutPath(err)
+	}
+	return Entry{Generation: n, Time: info.ModTime(), Corrupt: why.Error()}, nil
+}
+
+// entry returns a generation as the log has it, without its tags.
+func entry(path string, n int) (Entry, error) {
+	m, at, err := store.ReadGeneration(path, n)
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{Generation: n, Parent: m.Parent, ID: m.ID, Records: m.Live(), Time: at, Change: m.Change}
+	if m.Deleted != nil {
+		e.Deleted = m.Deleted.Records
+	}
+	for _, f := range m.Fields {
+		e.Columns = append(e.Columns, f.Name)
+	}
+	return e, nil
 }

@@ -216,6 +216,11 @@ func Taken(path string) (map[string]bool, error) {
 	names := make(map[string]bool)
 	for _, n := range numbers {
 		m, err := store.ReadManifest(fmt.Sprintf("%s@%d", path, n))
+		if Unreadable(err) {
+			if err = addEntries(names, path); err == nil { // its files are among these
+				continue
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -226,6 +231,20 @@ func Taken(path string) (map[string]bool, error) {
 		}
 	}
 	return names, nil
+}
+
+// Unreadable reports whether err says that a manifest is corrupt, or of a newer version.
+func Unreadable(err error) bool {
+	return errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnsupported)
+}
+
+// addEntries adds the names of all that is in a folder.
+func addEntries(names map[string]bool, path string) error {
+	entries, err := os.ReadDir(path)
+	for _, e := range entries {
+		names[e.Name()] = true
+	}
+	return err
 }
 
 // CreateTag makes the file of a tag of m's generation, which fails with store.ErrExist if there is one.

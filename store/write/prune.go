@@ -23,6 +23,10 @@ type Pruned struct {
 	InUse       []int `json:"in_use"`      // that would not be kept, but are open in a process
 	Files       int64 `json:"files"`       // that no kept generation lists
 	Bytes       int64 `json:"bytes"`       // of those files
+
+	// Corrupt are generations that are kept and cannot be read. While there are any, nothing is removed: the files may be
+	// those of one of these.
+	Corrupt []int `json:"corrupt,omitempty"`
 }
 
 // DryRun says whether Prune only reports.
@@ -49,6 +53,11 @@ func Prune(path string, keep func(generation int) bool, dry DryRun) (*Pruned, er
 	}
 	if err := p.choose(newest, keep); err != nil {
 		return nil, err
+	}
+	if !dry {
+		if err := p.removeStages(); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.find(newest); err != nil {
 		return nil, err
@@ -160,14 +169,22 @@ func (p *pruning) find(newest *store.Manifest) error {
 	}
 	for _, n := range numbers {
 		m, err := store.ReadManifest(fmt.Sprintf("%s@%d", p.path, n))
-		if err != nil {
+		goes := slices.Contains(p.Generations, n)
+		switch {
+		case Unreadable(err) && goes:
+		case Unreadable(err):
+			p.Corrupt = append(p.Corrupt, n)
+		case err != nil:
 			return err
+		case goes:
+			maps.Copy(gone, namesOf(m))
+		default:
+			maps.Copy(needed, namesOf(m))
 		}
-		to := needed
-		if slices.Contains(p.Generations, n) {
-			to = gone
-		}
-		maps.Copy(to, namesOf(m))
+	}
+	if len(p.Corrupt) > 0 {
+		p.Generations = nil
+		return nil
 	}
 	being, err := p.beingWritten()
 	if err != nil {
@@ -231,6 +248,31 @@ func (p *pruning) beingWritten() (files []fs.FileInfo, err error) {
 		files = append(files, list...)
 	}
 	return files, nil
+}
+
+// removeStages removes what columns have left whose writers were killed, unless they can be continued.
+func (p *pruning) removeStages() error {
+	entries, err := private.Entries(p.root)
+	if err != nil {
+		return err
+	}
+	for _, name := range entries {
+		dest, ok := strings.CutSuffix(strings.TrimPrefix(name, "."), ".building")
+		if !ok || !IsColumnStage(name) || Unfinished(filepath.Join(p.path, dest)) {
+			continue
+		}
+		stage, err := OpenStage(filepath.Join(p.path, dest), StageOptions{})
+		if errors.Is(err, store.ErrBusy) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := stage.Abort(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // remove takes the generations out of the list for good before it removes files.

@@ -145,6 +145,11 @@ func (f *pruneFlags) render(w io.Writer, p *edit.Pruned) error {
 	if len(p.InUse) > 0 {
 		text += fmt.Sprintf("kept, as they are open: %s\n", numbers(p.InUse))
 	}
+	if len(p.Corrupt) > 0 {
+		text += fmt.Sprintf("nothing is removed while generations are kept that cannot be read, as their files are not "+
+			"known: %s\n",
+			numbers(p.Corrupt))
+	}
 	_, err := io.WriteString(w, text)
 	return err
 }

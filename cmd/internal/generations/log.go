@@ -60,6 +60,10 @@ func contains(list []string, word string) bool {
 func render(w io.Writer, log []edit.Entry) error {
 	t := cli.Table{Align: "r"}
 	for _, e := range log {
+		if e.Corrupt != "" {
+			t.Add(fmt.Sprint(e.Generation), "", strings.Join(e.Tags, ", "), "cannot be read", "", shell.Line(e.Corrupt))
+			continue
+		}
 		t.Add(fmt.Sprint(e.Generation), e.Time.Local().Format("2006-01-02 15:04:05"), strings.Join(e.Tags, ", "),
 			what(e),
 			units.Counted(e.Records, "record"), shell.Line(by(e)))

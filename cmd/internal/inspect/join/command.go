@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/loader/views"
 )
@@ -69,10 +70,19 @@ func (f *flags) problems(args []string) (list []string) {
 	if f.How = combine.JoinKind(f.how); f.fill != nil {
 		f.Fill = make(map[string]any)
 	}
+	return list
+}
+
+// setFill reads the values of --fill: texts for fields of texts, and numbers elsewhere.
+func (f *flags) setFill(right loader.Source) {
 	for name, text := range f.fill {
 		f.Fill[name] = value(text)
+		for _, spec := range right.Specs() {
+			if spec.Name == name && spec.IsBytes() && text != "" {
+				f.Fill[name] = text
+			}
+		}
 	}
-	return list
 }
 
 // value returns a number, an empty list for no text, or the text.
@@ -128,6 +138,7 @@ func (f *flags) match(ctx context.Context, args []string) (r *Result, node *view
 		defer func() { err = errors.Join(err, side.Close()) }()
 		node.Join = append(node.Join, dataset.Node(path, side))
 	}
+	f.setFill(sides[1].Source)
 	v, found, err := combine.NewJoin(ctx, sides[0].Source, sides[1].Source, f.Join)
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,102 @@
+package edit
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/store/write"
+)
+
+// small makes a dataset of 23 records with a field.
+func small(t *testing.T) string {
+	return datasettest.BuildFlat(t, store.Schema{Fields: []store.Field{labels}}, flat.Options{}, records, store.Info{},
+		func(i int, r *store.Record) { copy(r.Values[0], value(labels, 1, i)) })
+}
+
+// An earlier generation whose manifest is corrupt stands in the log, and keeps nobody from pruning or changing.
+func TestACorruptGenerationIsSkipped(t *testing.T) {
+	ds := small(t)
+	for version := range 3 {
+		if _, err := SetColumn(ds, labels, valuesOf(labels, version), Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad := filepath.Join(ds, filepath.FromSlash(layout.GenerationName(2)))
+	if err := errors.Join(os.Chmod(bad, 0o644), os.WriteFile(bad, []byte("{}"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	log, err := Log(ds)
+	if err != nil || len(log) != 4 || log[2].Corrupt == "" || log[1].Corrupt != "" {
+		t.Fatalf("%+v: %v", log, err)
+	}
+	p, err := Prune(ds, PruneOptions{Last: 3})
+	if err != nil || len(p.Generations) != 0 || len(p.Corrupt) != 1 || p.Files != 0 {
+		t.Errorf("with the corrupt one kept: %+v: %v", p, err)
+	}
+	if p, err = Prune(ds, PruneOptions{}); err != nil || len(p.Generations) != 3 || len(p.Corrupt) != 0 {
+		t.Errorf("%+v: %v", p, err)
+	}
+	if m, err := store.ReadManifest(ds); err != nil || m.Generation != 4 {
+		t.Errorf("%v", err)
+	}
+	if r, corrupt := datasettest.Verify(t, ds); len(corrupt) > 0 || !r.Identity {
+		t.Errorf("%v", corrupt)
+	}
+}
+
+// Prune removes what columns have left that were killed, but for those that are being written or can be continued.
+func TestPruneRemovesStages(t *testing.T) {
+	ds := small(t)
+	if _, err := SetColumn(ds, labels, valuesOf(labels, 2), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"killed", "journal", "written"} {
+		stage, err := write.OpenStage(filepath.Join(ds, name+".column"), write.StageOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "journal" {
+			if err := stage.Folder.WriteFile(write.JournalName, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if name == "written" {
+			defer stage.Abort()
+		} else if err := stage.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Prune(ds, PruneOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(ds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range entries {
+		if write.IsColumnStage(e.Name()) && !strings.HasSuffix(e.Name(), ".lock") {
+			left = append(left, e.Name())
+		}
+	}
+	if strings.Join(left, " ") != ".journal.column.building .written.column.building" {
+		t.Errorf("%q are left", left)
+	}
+}
+
+// Records that are chosen by words of another length are refused.
+func TestChosenOfOtherRecords(t *testing.T) {
+	ds := small(t)
+	for _, words := range [][]uint64{nil, {1, 0}, {1 << records}} {
+		if _, err := Delete(ds, Chosen{Words: words}, Options{}); err == nil || !strings.Contains(err.Error(), "as many records") {
+			t.Errorf("%v: %v", words, err)
+		}
+	}
+}
