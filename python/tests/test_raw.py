@@ -10,6 +10,7 @@ import random
 import shutil
 import subprocess
 import tarfile
+import tempfile
 import threading
 import time
 import unittest
@@ -451,14 +452,15 @@ class TestCache(Raw):
         folder = os.path.join(self.cache, os.listdir(self.cache)[0])
         self.assertEqual(os.stat(folder).st_mode & 0o077, 0)  # no other user reads it
         name = self.cached()[0]
-        for ending in ("", ".source.json", ".used", ".new", ".objects"):
+        folders = ("", ".new", ".objects", ".states")
+        for ending in (*folders, ".source.json", ".used", ".changing"):
             shutil.rmtree(folder)
             os.mkdir(folder, 0o700)
             outside = self.path("outside")
             os.makedirs(outside, exist_ok=True)
             with open(os.path.join(outside, "precious"), "w") as f:
                 f.write("precious")
-            os.symlink(outside if ending in ("", ".new", ".objects") else os.path.join(outside, "precious"), os.path.join(folder, name + ending))
+            os.symlink(outside if ending in folders else os.path.join(outside, "precious"), os.path.join(folder, name + ending))
             self.same(self.batches(photos, 1, prepare="auto", cache_dir=self.cache), want)
             self.settle()
             penstock_cache = subprocess.run([data.preprocess(), "cache", "--quiet", "--cache-dir", self.cache, photos], stderr=subprocess.PIPE, text=True)
@@ -471,6 +473,45 @@ class TestCache(Raw):
         os.chmod(folder, 0o777)
         with self.assertRaisesRegex(penstock.Error, "others may use it"):
             self.loader(photos, prepare="encoded", cache_dir=self.cache)
+
+    def test_a_second_user_of_the_host(self):
+        """Another user reads nothing of a shared cache folder, has a cache there, too, and gains nothing by planted folders and links."""
+        if not hasattr(os, "geteuid") or os.geteuid() != 0:
+            print("not tested: a second user of the host, as only root can run programs for others")
+            return
+        other = 65534  # nobody
+        shared = tempfile.mkdtemp(prefix="penstock-shared-")
+        self.addCleanup(shutil.rmtree, shared)
+        os.chmod(shared, 0o1777)
+        photos = shutil.copytree(self.photos(), os.path.join(shared, "photos"))
+        program = shutil.copy(data.preprocess(), os.path.join(shared, "preprocess"))
+        os.chmod(program, 0o755)
+
+        def theirs(*words):
+            return subprocess.run(words, user=other, group=other, extra_groups=[], cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+        want, cache = self.batches(photos, 1), os.path.join(shared, "cache")
+        os.mkdir(cache)
+        os.chmod(cache, 0o1777)
+        self.same(self.batches(photos, 1, prepare="encoded", cache_dir=cache), want)
+        mine = os.path.join(cache, "penstock-0")
+        for path, _, names in os.walk(mine):
+            for name in ("", *names):
+                self.assertNotEqual(theirs("cat" if name else "ls", os.path.join(path, name)).returncode, 0, os.path.join(path, name))
+        made = theirs(program, "cache", "--quiet", "--cache-dir", cache, photos)
+        self.assertEqual((made.returncode, sorted(os.listdir(cache))), (0, ["penstock-0", f"penstock-{other}"]), made.stdout)
+
+        secret = os.path.join(shared, "secret")
+        os.mkdir(secret, 0o700)
+        for planted in (("mkdir", "-m", "700"), ("mkdir", "-m", "777"), ("ln", "-s", secret), ("ln", "-s", f"{cache}/penstock-{other}")):
+            shutil.rmtree(mine)
+            self.assertEqual(theirs(*planted, mine).returncode, 0)
+            self.same(self.batches(photos, 1, prepare="auto", cache_dir=cache), want)
+            with self.assertRaisesRegex(penstock.Error, "another user|symbolic link"):
+                self.loader(photos, prepare="encoded", cache_dir=cache)
+            self.assertEqual(os.listdir(secret), [])
+            self.assertEqual(theirs("rm", "-r", mine).returncode, 0)
+            os.mkdir(mine, 0o700)
 
     def test_open(self):
         photos = self.photos()
