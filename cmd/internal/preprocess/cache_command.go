@@ -112,7 +112,7 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 		config.Workers = c.workers
 	}
 	if !entry.Ready {
-		if _, err := entry.Renew(ctx, src, config.Workers); err != nil {
+		if _, err := entry.Renew(ctx, src, config.Workers, c.limit, progress.Note); err != nil {
 			return nil, err
 		}
 	}

@@ -197,3 +197,33 @@ func TestHistoriesOfASource(t *testing.T) {
 		})
 	}
 }
+
+// A generation that does not fit into the cache is not made: the dataset is made afresh.
+func TestStatesOfASmallCache(t *testing.T) {
+	h := newPhotoHistory(t, 1, false)
+	h.make()
+	entries, err := rawcache.List(h.cache)
+	if err != nil || len(entries) != 1 {
+		t.Fatal(entries, err)
+	}
+	h.put("cat/0.png")
+	for _, c := range []struct {
+		limit       int64
+		generations int
+	}{{entries[0].Bytes + 100, 1}, {10 * entries[0].Bytes, 2}} {
+		flags := cacheFlags{source: h.root, dir: h.cache, workers: 1, limit: c.limit}
+		s, err := flags.make(t.Context(), &rawtest.Silent{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.check(s)
+		entries, err := rawcache.List(h.cache)
+		if err != nil || len(entries) != 1 {
+			t.Fatal(entries, err)
+		}
+		if numbers, err := store.Generations(entries[0].Path); err != nil || len(numbers) != c.generations {
+			t.Errorf("limit %d: generations %d, %v", c.limit, numbers, err)
+		}
+		h.put("cat/2.png")
+	}
+}

@@ -13,7 +13,15 @@ import (
 // MakeRoom removes datasets until that of this entry fits into a cache of limit bytes: those first that were not used
 // for longest. Pinned ones, and those that a process has open or makes, stay. A limit of 0 is none.
 func (e *Entry) MakeRoom(limit int64, say func(text string)) error {
-	if limit == 0 || e.Ready {
+	if e.Ready {
+		return nil
+	}
+	return e.roomFor(e.print.Bytes, limit, say)
+}
+
+// roomFor makes room for an entry that will have need bytes.
+func (e *Entry) roomFor(need, limit int64, say func(text string)) error {
+	if limit == 0 {
 		return nil
 	}
 	list, err := listIn(filepath.Dir(e.Path))
@@ -22,7 +30,7 @@ func (e *Entry) MakeRoom(limit int64, say func(text string)) error {
 	}
 	list = slices.DeleteFunc(list, func(o Entry) bool { return o.Name == e.Name })
 	slices.SortStableFunc(list, func(a, b Entry) int { return a.Used.Compare(b.Used) })
-	total := e.print.Bytes
+	total := need
 	for _, o := range list {
 		total += o.Bytes
 	}
@@ -41,7 +49,7 @@ func (e *Entry) MakeRoom(limit int64, say func(text string)) error {
 	}
 	if total > limit {
 		return fmt.Errorf("%s needs %s, and the cache may have %s, and %s are in use or pinned; raise the cache size "+
-			"(--cache-size)", e.Source, units.Bytes(e.print.Bytes), units.Bytes(limit), units.Bytes(total-e.print.Bytes))
+			"(--cache-size)", e.Source, units.Bytes(need), units.Bytes(limit), units.Bytes(total-need))
 	}
 	return nil
 }

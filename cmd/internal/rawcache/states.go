@@ -225,8 +225,9 @@ func (h shelf) forget() error {
 
 // Renew makes the dataset of an earlier state of the source have a generation for this one. Only files that were
 // changed or added are read. It reports whether there is such a dataset; there is none if more than half of its records
-// would be of no use.
-func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int) (renewed bool, err error) {
+// would be of no use, or if it would not fit into a cache of limit bytes.
+func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit int64, say func(text string)) (
+	renewed bool, err error) {
 	if e.print.Keys == nil {
 		return false, nil
 	}
@@ -249,7 +250,8 @@ func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int) (renewe
 	if e.find(); e.Ready { // another process has done it
 		return true, nil
 	}
-	err = base.renew(ctx, src, e.print, workers)
+	room := func(need int64) error { return base.roomFor(need, limit, say) }
+	err = base.renew(ctx, src, e.print, workers, room)
 	for _, useless := range []error{raw.ErrOther, store.ErrCorrupt, store.ErrUnsupported, os.ErrNotExist} {
 		if errors.Is(err, useless) {
 			return false, nil
@@ -280,7 +282,9 @@ func (e *Entry) change() (*os.File, error) {
 	return f, nil
 }
 
-func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerprint, workers int) error {
+// renew makes the generation, if there is room for as many bytes as the dataset will have.
+func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerprint, workers int,
+	room func(need int64) error) error {
 	m, err := store.ReadManifest(e.Path)
 	if err != nil {
 		return err
@@ -295,7 +299,8 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 		}
 		s.places[i] = place
 	}
-	if n := int64(len(s.keys)); 2*fresh > n || m.Records+fresh > 2*n {
+	n := int64(len(s.keys))
+	if 2*fresh > n || m.Records+fresh > 2*n || room(e.Bytes+print.Bytes*fresh/n) != nil {
 		return raw.ErrOther
 	}
 	held, err := e.hold()

@@ -72,7 +72,7 @@ func TestChangeIsExclusive(t *testing.T) {
 	if err != nil || after.Ready {
 		t.Fatal(after.Ready, err)
 	}
-	if _, err := after.Renew(t.Context(), src, 1); !errors.Is(err, errBusy) {
+	if _, err := after.Renew(t.Context(), src, 1, 0, nil); !errors.Is(err, errBusy) {
 		t.Errorf("error %v", err)
 	}
 	if removed, err := before.evict(); removed || err != nil {
@@ -81,7 +81,7 @@ func TestChangeIsExclusive(t *testing.T) {
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if renewed, err := after.Renew(t.Context(), src, 1); renewed || err != nil { // made of animals
+	if renewed, err := after.Renew(t.Context(), src, 1, 0, nil); renewed || err != nil { // made of animals
 		t.Errorf("renewed %v, %v", renewed, err)
 	}
 }
