@@ -17,14 +17,14 @@ import (
 // errPruned says that the generation of a manifest was removed after it was read.
 var errPruned = errors.New("its generation was removed while it was being opened")
 
-// leaseGeneration locks the generation of a flat dataset, so that its files stay until the lock is closed: its own
-// manifest or, where that has no name of its own yet, manifest.json, which is the same file.
+// leaseGeneration locks the generation of a dataset in a folder, so that its files stay until the lock is closed: its
+// own manifest or, where that has no name of its own yet, the one in the folder, which is the same file.
 func leaseGeneration(d *store.Dataset) (*os.File, error) {
 	own := filepath.Join(d.Path, filepath.FromSlash(layout.GenerationName(d.Manifest.Generation)))
 	for range 2 {
 		f, err := lease.Shared(own)
 		if errors.Is(err, fs.ErrNotExist) {
-			f, err = lease.Shared(filepath.Join(d.Path, layout.ManifestName))
+			f, err = lease.Shared(filepath.Join(d.Path, filepath.FromSlash(layout.Manifest(d.Path))))
 		}
 		switch {
 		case errors.Is(err, lease.ErrBusy):
@@ -45,6 +45,11 @@ func leaseGeneration(d *store.Dataset) (*os.File, error) {
 	return nil, errPruned
 }
 
+// inGenerations reports whether a dataset is one of the generations of a folder.
+func inGenerations(d *store.Dataset) bool {
+	return d.Manifest != nil && (d.Format == "flat" || d.Format == "zarr")
+}
+
 func isFile(f *os.File, there fs.FileInfo) bool {
 	is, err := f.Stat()
 	return err == nil && os.SameFile(is, there)
@@ -54,7 +59,7 @@ func isFile(f *os.File, there fs.FileInfo) bool {
 // fields that are open have the same values in both.
 func (d *Dataset) SameRecords(match func(id string) bool) (bool, error) {
 	m := d.files.Manifest
-	if d.files.Format != "flat" || d.pager != nil {
+	if !inGenerations(d.files) || d.pager != nil {
 		return false, nil
 	}
 	numbers, err := store.Generations(d.files.Path)

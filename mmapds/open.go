@@ -52,14 +52,14 @@ func Open(path string, opts ...Option) (*Dataset, error) {
 // openAttempts limits how often a dataset is opened again whose generation is removed meanwhile.
 const openAttempts = 16
 
-// find finds out where the records are. The file of a flat dataset keeps them there until it is closed.
+// find finds out where the records are. The file of a dataset in a folder keeps them there until it is closed.
 func find(path string, conf *config) (files *store.Dataset, held *os.File, err error) {
 	opts := store.OpenOptions{Fields: conf.fields, Split: conf.split, Generation: conf.generation, Packed: true}
 	for range openAttempts {
 		if files, err = store.Open(path, opts); err != nil {
 			return nil, nil, err
 		}
-		if files.Format != "flat" || conf.pager != nil {
+		if !inGenerations(files) || conf.pager != nil {
 			return files, nil, nil
 		}
 		if held, err = leaseGeneration(files); !errors.Is(err, errPruned) {

@@ -6,14 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"math/bits"
 	"slices"
 )
 
-// Deleted says which records of a flat dataset a generation leaves out. Their values stay in the files, and their
+// Deleted says which records of a dataset a generation leaves out. Their values stay in the files, and their
 // places there are the same in all generations.
 type Deleted struct {
 	Records int64 `json:"records"` // how many
@@ -113,12 +112,10 @@ func (d *Deleted) ID(stored string, records int64) (string, error) {
 }
 
 // check reports what cannot be of a manifest of that many stored records.
-func (d *Deleted) check(records int64, shards int) error {
+func (d *Deleted) check(records int64) error {
 	switch {
 	case d == nil:
 		return nil
-	case shards == 0:
-		return errors.New("records are deleted of a dataset that is not flat")
 	case d.Records < 1 || d.Records >= records:
 		return fmt.Errorf("%d records of %d are deleted", d.Records, records)
 	}

@@ -60,8 +60,8 @@ func newFlat(path string, m *Manifest) *Dataset {
 	return d
 }
 
-// ReadManifest reads and checks the manifest of the flat dataset at path, and no other file. The path may end with a
-// generation, as that of OpenFlat.
+// ReadManifest reads and checks the manifest of the dataset at path, flat or Zarr, and no other file. The path may
+// end with a generation, as that of OpenFlat.
 func ReadManifest(path string) (*Manifest, error) {
 	folder, generation, _ := layout.SplitGeneration(path)
 	return readGeneration(folder, generation)

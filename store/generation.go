@@ -24,7 +24,7 @@ type Tag struct {
 	ID         string `json:"id"` // of the generation's manifest
 }
 
-// Generations returns the numbers of the generations that the flat dataset at path keeps, in ascending order. The last
+// Generations returns the numbers of the generations that the dataset at path keeps, in ascending order. The last
 // one is the newest.
 func Generations(path string) ([]int, error) {
 	newest, err := newestManifest(path)
@@ -45,7 +45,7 @@ func Generations(path string) ([]int, error) {
 	return numbers, nil
 }
 
-// Tags returns the tags of the flat dataset at path, in alphabetical order.
+// Tags returns the tags of the dataset at path, in alphabetical order.
 func Tags(path string) ([]Tag, error) {
 	folder := filepath.Join(path, filepath.FromSlash(layout.Tags))
 	entries, err := os.ReadDir(folder)
@@ -118,10 +118,11 @@ func generationNumber(path, generation string) (int, error) {
 	return 0, fmt.Errorf("it has no tag %q%s: %w", generation, suggest.Hint(generation, names), fs.ErrNotExist)
 }
 
-// newestManifest reads the manifest of a flat dataset: manifest.json, or that of a later generation whose writer ended
-// before it could replace manifest.json.
+// newestManifest reads the manifest of a dataset: the one in its folder, or that of a later generation whose writer
+// ended before it could replace that one.
 func newestManifest(path string) (*Manifest, error) {
-	m, err := readManifest(path, layout.ManifestName)
+	name := layout.Manifest(path)
+	m, err := readManifest(path, name)
 	for err == nil {
 		next := layout.GenerationName(m.Generation + 1)
 		if _, missing := os.Lstat(filepath.Join(path, filepath.FromSlash(next))); missing != nil {
@@ -133,22 +134,21 @@ func newestManifest(path string) (*Manifest, error) {
 		}
 		m = later
 	}
-	if err == nil && len(m.Shards) == 0 {
+	if err == nil && len(m.Shards) == 0 && name == layout.ManifestName {
 		err = fmt.Errorf("%s: it lists no shards: %w", layout.ManifestName, ErrCorrupt)
 	}
 	return m, err
 }
 
-// NoGenerations returns the error for a dataset that is not flat, where a generation or a change is asked for. It is
-// ErrUnsupported.
+// NoGenerations returns the error for a dataset that is not flat and not Zarr of penstock, where a generation or a
+// change is asked for. It is ErrUnsupported.
 func NoGenerations(path string) error {
-	return fmt.Errorf("%s keeps no generations and cannot be changed: flat datasets do, which are folders of .npy "+
-		"files; "+
-		"to make one of it, run: %s: %w", path,
+	return fmt.Errorf("%s keeps no generations and cannot be changed: folders of .npy files do, and Zarr that penstock "+
+		"wrote; to make one of it, run: %s: %w", path,
 		shell.Penstock("preprocess", path, "FOLDER"), ErrUnsupported)
 }
 
-// ReadGeneration reads the manifest of a generation of the flat dataset at path, and when that was committed.
+// ReadGeneration reads the manifest of a generation of the dataset at path, and when that was committed.
 func ReadGeneration(path string, generation int) (*Manifest, time.Time, error) {
 	m, err := readGeneration(path, strconv.Itoa(generation))
 	if err != nil {
@@ -159,7 +159,7 @@ func ReadGeneration(path string, generation int) (*Manifest, time.Time, error) {
 	}
 	info, err := os.Stat(filepath.Join(path, filepath.FromSlash(layout.GenerationName(generation))))
 	if err != nil {
-		info, err = os.Stat(filepath.Join(path, layout.ManifestName))
+		info, err = os.Stat(filepath.Join(path, filepath.FromSlash(layout.Manifest(path))))
 	}
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("store: generation %d of %q: %w", generation, path, layout.WithoutPath(err))

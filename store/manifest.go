@@ -26,6 +26,8 @@ type Manifest struct {
 	Shards     []Shard `json:"shards,omitempty"` // of a flat dataset; others have none
 	// records that are left out; nil if none is
 	Deleted *Deleted `json:"deleted,omitempty"`
+	// of Zarr: the names of the arrays, or groups, of fields that have other names, by field
+	Arrays map[string]string `json:"arrays,omitempty"`
 	// of Zarr: the CRC32Cs of the zarr.json files, by their paths
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// by array, of those in an HDF5 file or Zarr that are compressed

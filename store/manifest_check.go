@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -29,7 +30,7 @@ func (m *Manifest) Validate() error {
 	if err := m.checkSplits(); err != nil {
 		return err
 	}
-	if err := m.Deleted.check(m.Records, len(m.Shards)); err != nil {
+	if err := m.Deleted.check(m.Records); err != nil {
 		return err
 	}
 	for name := range m.Metadata {
@@ -37,10 +38,30 @@ func (m *Manifest) Validate() error {
 			return fmt.Errorf("%q is not a file of metadata", name)
 		}
 	}
+	if err := m.checkArrays(); err != nil {
+		return err
+	}
 	if len(m.Shards) == 0 {
 		return nil
 	}
 	return m.checkShards()
+}
+
+// checkArrays makes sure that names of arrays are those of fields, and that no two fields have one.
+func (m *Manifest) checkArrays() error {
+	stored := make(map[string]string)
+	for _, f := range m.Fields {
+		stored[cmp.Or(m.Arrays[f.Name], f.Name)] = f.Name
+	}
+	for field, name := range m.Arrays {
+		if !layout.IsStored(name) || stored[name] != field {
+			return fmt.Errorf("field %q cannot have the array %q", field, name)
+		}
+	}
+	if len(stored) < len(m.Fields) {
+		return errors.New("two fields have one array")
+	}
+	return nil
 }
 
 // checkSplits makes sure that each record is in one split, if there are any.

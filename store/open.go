@@ -21,7 +21,7 @@ type OpenOptions struct {
 	// Split opens only the records of that split, numbered from 0; empty means all.
 	Split string
 
-	// Generation opens that generation of a flat dataset; 0 is the newest, or the one that the path names.
+	// Generation opens that generation of a dataset, flat or Zarr; 0 is the newest, or the one that the path names.
 	Generation int
 
 	// Packed says that the caller undoes filters: data of Zarr, or of an HDF5 file that penstock did not write, may
@@ -30,8 +30,8 @@ type OpenOptions struct {
 }
 
 // Open finds out what the dataset at path is, a flat folder, an HDF5 file, a folder of Zarr or a .npy file, and where
-// its records are. It reads metadata only, and maps nothing. The path of a flat dataset may end with a generation:
-// ds@3, or ds@TAG.
+// its records are. It reads metadata only, and maps nothing. The path of a dataset in a folder may end with a
+// generation: ds@3, or ds@TAG.
 //
 // Errors are those of OpenFlat, OpenHDF5, OpenZarr and OpenNPY.
 func Open(path string, opts OpenOptions) (*Dataset, error) {
@@ -49,10 +49,10 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 	}
 	var d *Dataset
 	switch {
-	case generation != "" && !layout.IsFlat(path):
+	case generation != "" && !layout.KeepsGenerations(path):
 		return nil, fmt.Errorf("store: open: %w", NoGenerations(path))
 	case info.IsDir() && !layout.IsFlat(path) && (layout.IsZarr(path) || zarr.Is(zarr.Folder(path))):
-		d, err = OpenZarr(path, opts)
+		d, err = openZarr(path, generation, opts)
 	case info.IsDir():
 		d, err = openFlat(path, generation)
 	case isNPY(path):

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,17 +19,26 @@ import (
 // of its array; an array that is all there is has the name of the folder. Arrays whose chunks are whole records without
 // a codec can be mapped, others need opts.Packed.
 //
-// Errors are those of OpenFlat.
+// The path may end with a generation, as that of OpenFlat. Errors are those of OpenFlat.
 func OpenZarr(path string, opts OpenOptions) (*Dataset, error) {
+	folder, generation, err := opts.at(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
+	}
+	return openZarr(folder, generation, opts)
+}
+
+func openZarr(path, generation string, opts OpenOptions) (*Dataset, error) {
 	d := &Dataset{Path: path, Format: "zarr"}
-	g, err := zarr.Open(zarr.Folder(path))
 	d.layout.Arrays = make(map[string]*zarr.Array)
-	switch {
-	case err != nil:
-	case layout.IsZarr(path):
-		err = d.locateZarr(g)
-	default:
-		err = d.addArrays(g, opts)
+	var err error
+	if layout.IsZarr(path) {
+		err = d.locateZarr(generation)
+	} else {
+		var g *zarr.Group
+		if g, err = zarr.Open(zarr.Folder(path)); err == nil {
+			err = d.addArrays(g, opts)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, layout.Mark(err))
@@ -108,22 +118,20 @@ func (d *Dataset) addArray(name string, spec tensor.Spec, a *zarr.Array, opts Op
 	return nil
 }
 
-// locateZarr finds the columns of a folder that has a manifest.
-func (d *Dataset) locateZarr(g *zarr.Group) (err error) {
-	if d.Manifest, err = readManifest(d.Path, layout.ZarrManifest); err != nil {
+// locateZarr finds the columns of a generation of a folder that has a manifest.
+func (d *Dataset) locateZarr(generation string) (err error) {
+	if d.Manifest, err = readGeneration(d.Path, generation); err != nil {
 		return err
 	}
-	if err := d.checkMetadata(); err != nil {
+	arrays, err := d.readNodes()
+	if err != nil {
 		return err
-	}
-	arrays := make(map[string]*zarr.Array)
-	for _, a := range g.Arrays {
-		arrays["/"+a.Path] = a
 	}
 	d.Schema, d.Records = d.Manifest.Schema(), d.Manifest.Records
 	d.layout.Columns = layout.Columns(d.Schema.Specs())
 	for k := range d.layout.Columns {
 		c := &d.layout.Columns[k]
+		c.Stored = d.Manifest.Arrays[c.FieldName()]
 		if err := d.locateArray(c, arrays[c.Path()], arrays[c.SumsPath()]); err != nil {
 			return fmt.Errorf("array %q: %w", c.Path()[1:], err)
 		}
@@ -131,18 +139,34 @@ func (d *Dataset) locateZarr(g *zarr.Group) (err error) {
 	return nil
 }
 
-// checkMetadata compares all files of metadata with the manifest.
-func (d *Dataset) checkMetadata() error {
+// readNodes compares all files of metadata with the manifest, and returns the arrays of the generation by path.
+func (d *Dataset) readNodes() (map[string]*zarr.Array, error) {
+	arrays := make(map[string]*zarr.Array)
 	for name, want := range d.Manifest.Metadata {
 		text, err := os.ReadFile(filepath.Join(d.Path, filepath.FromSlash(name)))
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, layout.WithoutPath(err))
+			return nil, fmt.Errorf("%s: %w", name, layout.WithoutPath(err))
 		}
-		if got := layout.HexCRC(layout.CRC32C(text)); got != want {
-			return fmt.Errorf("%s: its CRC32C is %s, was %s when it was written: %w", name, got, want, ErrCorrupt)
+		if got := layout.HexCRC(layout.CRC32C(text)); got != want && !(layout.OfNewest(name) && d.superseded()) {
+			return nil, fmt.Errorf("%s: its CRC32C is %s, was %s when it was written: %w", name, got, want, ErrCorrupt)
+		}
+		at := path.Dir(name)
+		a, err := zarr.Parse(zarr.Folder(d.Path), at, text)
+		if err != nil {
+			return nil, err
+		}
+		if a != nil {
+			arrays["/"+at] = a
 		}
 	}
-	return nil
+	return arrays, nil
+}
+
+// superseded reports whether the folder has the manifest of another generation, so that the metadata of its root is not
+// that of this one.
+func (d *Dataset) superseded() bool {
+	m, err := readManifest(d.Path, layout.ZarrManifest)
+	return err == nil && m.Generation != d.Manifest.Generation
 }
 
 // locateArray finds the rows and checksums of a column, and compares the arrays with the manifest.

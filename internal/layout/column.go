@@ -21,6 +21,7 @@ type Column struct {
 	Field   int         // position in the schema
 	Part    Part        //
 	Name    string      // "images", "tokens.values", "tokens.offsets"
+	Stored  string      // of Zarr: the name that the array or group of the field has; "" is that of the field
 	Spec    tensor.Spec // of one row
 	Rows    int64       // over all extents
 	Extents []Extent    // in order of First
@@ -105,20 +106,33 @@ func Columns(fields []tensor.Spec) []Column {
 	return list
 }
 
-// Path returns where a column is in an HDF5 file: a dataset of the field's name, or for a
+// Path returns where a column is in an HDF5 file or in Zarr: a dataset of the field's name, or for a
 // ragged field those two of a group of that name.
 func (c *Column) Path() string {
 	if c.Part == Whole {
-		return "/" + c.Name
+		return "/" + c.stored()
 	}
-	return "/" + c.FieldName() + "/" + string(c.Part)
+	return "/" + c.stored() + "/" + string(c.Part)
+}
+
+// stored returns the name of what has the field in the dataset.
+func (c *Column) stored() string {
+	if c.Stored != "" {
+		return c.Stored
+	}
+	return c.FieldName()
 }
 
 // FieldName returns the name of the column's field.
 func (c *Column) FieldName() string { return strings.TrimSuffix(c.Name, "."+string(c.Part)) }
 
-// SumsPath returns where the column's checksums are in an HDF5 file.
-func (c *Column) SumsPath() string { return hdf5Sums + c.Name }
+// SumsPath returns where the column's checksums are in an HDF5 file or in Zarr.
+func (c *Column) SumsPath() string {
+	if c.Part == Whole {
+		return hdf5Sums + c.stored()
+	}
+	return hdf5Sums + c.stored() + "." + string(c.Part)
+}
 
 // Cut adds what records [a, b) have in column from; index is that of a ragged field, else nil.
 func (c *Column) Cut(from *Column, index *RaggedIndex, a, b int64) error {

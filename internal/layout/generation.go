@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Generations is the folder of a flat dataset with the manifests of its generations.
+// Generations is the folder of a dataset with the manifests of its generations.
 const Generations = "generations"
 
 // Tags is the folder with the names of generations.
@@ -54,6 +54,10 @@ func Tagged(name, tag string) string {
 	}
 	return name + "." + tag
 }
+
+// IsStored reports whether the array or group of a field can have that name in Zarr: that of a field, which may have a
+// tag.
+func IsStored(name string) bool { return isArrayName(name + ".npy") }
 
 // isArrayName reports whether a name can be that of an array of a dataset: letters, digits, _, - and dots inside, with
 // the ending .npy.

@@ -59,11 +59,28 @@ const (
 	ZarrSums     = "c.0"                   // the only chunk of an array of checksums
 )
 
+// OfNewest reports whether a file of metadata of Zarr is replaced by each generation: that of the root, which has the
+// metadata of all arrays, and that of the manifest.
+func OfNewest(name string) bool { return name == ZarrNode || name == "penstock/manifest/"+ZarrNode }
+
 // IsZarr reports whether path is a folder of Zarr that penstock wrote.
 func IsZarr(path string) bool {
 	info, err := os.Stat(filepath.Join(path, filepath.FromSlash(ZarrManifest)))
 	return err == nil && info.Mode().IsRegular()
 }
+
+// Manifest returns the name, inside the folder of a dataset of penstock, of the file that has the manifest of its
+// newest generation, except after a writer that ended before it could replace that.
+func Manifest(path string) string {
+	if !IsFlat(path) && IsZarr(path) {
+		return ZarrManifest
+	}
+	return ManifestName
+}
+
+// KeepsGenerations reports whether path is a folder with the manifest of a dataset, flat or of Zarr, which can have
+// others.
+func KeepsGenerations(path string) bool { return IsFlat(path) || IsZarr(path) }
 
 // IsName keeps names usable as file names and HDF5 links on every system: up to 100 letters,
 // digits, _ and -, which - does not begin. A regexp of that would take 8 ms of every program's start.

@@ -126,6 +126,20 @@ func (g *Group) addNode(at string, text []byte, depth int) error {
 	return nil
 }
 
+// Parse returns the array that has this metadata, of version 3, at a path of a hierarchy; nil if that is a group's.
+func Parse(files Files, at string, text []byte) (*Array, error) {
+	var n node3
+	if err := json.Unmarshal(text, &n); err != nil || n.ZarrFormat != 3 {
+		return nil, fmt.Errorf("%s: not metadata of version 3: %w", path.Join(at, nodeName), ErrCorrupt)
+	}
+	if n.NodeType != "array" {
+		return nil, nil
+	}
+	g := Group{Format: 3, files: files}
+	err := g.add(at, parseArray3(text))
+	return g.Arrays[0], err
+}
+
 // folders lists the folders of a group.
 func (g *Group) folders(at string, depth int) ([]string, error) {
 	list, err := g.files.Folders(at)

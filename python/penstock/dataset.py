@@ -96,7 +96,7 @@ class Dataset(Source):
     def place(self) -> str:
         """The path at which another process finds this generation, also when there is a later one."""
         kept = os.path.exists(os.path.join(self._folder, generations.name(self.generation)))
-        return f"{self._folder}@{self.generation}" if kept and self.format == "flat" else self.path
+        return f"{self._folder}@{self.generation}" if kept and self.format in ("flat", "zarr") else self.path
 
     @property
     def format(self) -> str:
@@ -209,7 +209,7 @@ class Dataset(Source):
             ds = ds.add_column("emb", lambda b: model(b["images"]), batched=True, batch_size=512)
 
         The column and a manifest are written, and nothing that exists. This Dataset keeps its generation. The dataset must be
-        flat, a folder of .npy files, and its records all of those, not a split.
+        a folder, of .npy files or of Zarr, and its records all of those, not a split.
 
         Args:
             name: The name of the field.
@@ -352,7 +352,7 @@ class Dataset(Source):
         if self._id:
             generation = flat.find(self._folder, self._id) or generation
         layout = locate(self._folder, self._chosen) if generation is None else locate(self._folder, self._chosen, generation)
-        self._held: Held | None = Held(self._folder, layout.manifest["generation"]) if layout.format == "flat" else None
+        self._held: Held | None = Held(self._folder, layout.manifest["generation"]) if "generation" in layout.manifest and os.path.isdir(self._folder) else None
         return layout
 
     def check_place(self) -> None:
@@ -378,7 +378,7 @@ class Dataset(Source):
         self.fields: dict[str, Field] = {name: known[name] for name in self._chosen or _by_default(known)}
         named = [f for f in known.values() if f.content == SOURCE_NAME]
         ranges = select(self.path, self._layout.splits, self.split, self._layout.records)
-        gone = flat.deleted(self.manifest, self.path) if self.format == "flat" else None
+        gone = flat.deleted(self.manifest, self.path)
         self._ranges = ranges if gone is None else _without(ranges, gone)
         if not self._ranges:
             raise Error(f"{self.path}: all records of split {self.split!r} are deleted")
@@ -457,7 +457,7 @@ def open_dataset(
         split: Open that part of the dataset alone.
         mode: With "c" arrays can be written to, and what is written stays in this process. "r" is
             read-only. A view is read-only.
-        generation: Open that generation of a flat dataset, by its number or its tag, and not the newest one. The path
+        generation: Open that generation of a dataset in a folder, by its number or its tag, and not the newest one. The path
             ``ds@3`` does so, too: see docs/changing.md.
         cache_dir: Raw samples, such as a folder of images or the URL of one, are made a dataset in this folder, or in the
             user's cache folder, and that is opened: see docs/raw.md.

@@ -25,7 +25,7 @@ _SEAL = re.compile(rb'"crc32c": "([0-9a-f]{8})"\n}\n\Z')
 
 def locate(path: str, generation: int | str | None = None) -> Layout:
     """Read the manifest of a generation in a folder, by default of the newest, and check it against the sizes of the files."""
-    manifest = generations.read(path, generation, _read)
+    manifest = generations.read(path, generation, read_manifest)
     try:
         return _layout(path, manifest)
     except (KeyError, TypeError, AttributeError, IndexError) as e:
@@ -36,17 +36,17 @@ def find(path: str, known: str) -> int | None:
     """Return the newest generation of a folder that has this id; None if it keeps none, or has only ever had one."""
     if not os.path.isdir(os.path.join(path, generations.FOLDER)):
         return None
-    newest = generations.read(path, None, _read)["generation"]
+    newest = generations.read(path, None, read_manifest)["generation"]
     for number in reversed(generations.numbers(path, newest)):
         try:
-            if generations.read(path, number, _read).get("id") == known:
+            if generations.read(path, number, read_manifest).get("id") == known:
                 return number
         except (CorruptError, UnsupportedError):
             continue
     return None
 
 
-def _read(path: str, name: str) -> dict[str, Any]:
+def read_manifest(path: str, name: str) -> dict[str, Any]:
     """Read the manifest that has this name in a folder."""
     file = os.path.join(path, name)
     try:

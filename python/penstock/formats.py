@@ -51,16 +51,16 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
 
     Of an HDF5 file that another program wrote, only these fields have to be mappable.
     """
-    if generation is not None and not os.path.exists(os.path.join(path, "manifest.json")):
+    if generation is not None and generations.newest_name(path) is None:
         if not os.path.exists(path):
             raise NotFoundError(f"{path}: there is no such file or folder")
         raise UnsupportedError(
-            f"{path}: only flat datasets keep generations, which are folders of .npy files; "
+            f"{path}: it keeps no generations: folders of .npy files do, and Zarr that penstock wrote; "
             f"to make one of it, run: penstock preprocess {path} FOLDER"
         )
     if os.path.isdir(path):
         if os.path.exists(os.path.join(path, ZARR_MANIFEST)):
-            return zarr.locate(path)
+            return zarr.locate(path, generation)
         if chunked.is_zarr(path):
             return chunked.locate_zarr(path, fields)
         return flat.locate(path, generation)

@@ -1,4 +1,4 @@
-"""The generations of a flat dataset: manifests by number, and the lock that keeps one while it is open."""
+"""The generations of a dataset in a folder, flat or Zarr: manifests by number, and the lock that keeps one while it is open."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import CorruptError, Error, NotFoundError
+from .layout import ZARR_MANIFEST
 
 try:
     import fcntl
@@ -48,6 +49,11 @@ def chosen(path: str, generation: int | str | None) -> tuple[str, int | str | No
     if named is not None and named != str(generation):
         raise ValueError(f"the path says generation {named}, and generation={generation!r} another one")
     return folder, generation
+
+
+def newest_name(path: str) -> str | None:
+    """Return the name, inside the folder of a dataset, of the manifest of its newest generation; None if it is not one."""
+    return next((n for n in ("manifest.json", ZARR_MANIFEST) if os.path.isfile(os.path.join(path, n))), None)
 
 
 def name(number: int) -> str:
@@ -94,8 +100,8 @@ def read(path: str, generation: int | str | None, manifest: Callable[[str, str],
 
 
 def _newest(path: str, manifest: Callable[[str, str], Manifest]) -> Manifest:
-    """Read manifest.json, or a later generation whose writer ended before it could replace that."""
-    m = manifest(path, "manifest.json")
+    """Read the manifest in the folder, or a later generation whose writer ended before it could replace that."""
+    m = manifest(path, newest_name(path) or "manifest.json")
     while os.path.lexists(os.path.join(path, name(m.get("generation", 0) + 1))):
         number = m["generation"] + 1
         m = _checked(path, number, manifest(path, name(number)))
@@ -138,7 +144,7 @@ def _lease(path: str, generation: int) -> int | None:
         try:
             held = os.open(own, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            held = os.open(os.path.join(path, "manifest.json"), os.O_RDONLY | os.O_CLOEXEC)
+            held = os.open(os.path.join(path, newest_name(path) or "manifest.json"), os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError as e:

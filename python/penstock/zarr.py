@@ -6,20 +6,19 @@ import json
 import os
 from typing import Any
 
-from . import crc32c
+from . import crc32c, generations
 from .column import HEADER_BYTES, Extent
 from .errors import CorruptError, Error, UnsupportedError
 from .field import Field
-from .flat import decode_manifest, fields_of
+from .flat import fields_of, read_manifest
 from .layout import ZARR_MANIFEST, Layout, blocks, column_names
 
 
-def locate(path: str) -> Layout:
-    """Find the shards of the arrays."""
+def locate(path: str, generation: int | str | None = None) -> Layout:
+    """Find the shards of the arrays of a generation, by default of the newest."""
     file = os.path.join(path, ZARR_MANIFEST)
     try:
-        with open(file, "rb") as f:
-            manifest = decode_manifest(f.read(), file)
+        manifest = generations.read(path, generation, read_manifest)
     except OSError as e:
         raise Error(f"{file}: {e.strerror}") from e
     try:
@@ -56,7 +55,9 @@ class _Array:
 
     def __init__(self, path: str, manifest: dict[str, Any], f: Field, name: str) -> None:
         offsets = f.ragged and name.endswith(".offsets")
-        node = name.replace(".", "/") if f.ragged else name
+        stored = manifest.get("arrays", {}).get(f.name, f.name)
+        part = name[len(f.name) :]
+        node = stored + part.replace(".", "/")
         file = os.path.join(path, node, "zarr.json")
         with open(file, "rb") as at:
             text = at.read()
@@ -69,7 +70,7 @@ class _Array:
                 f"{path}: array {node} is compressed, so it cannot be mapped: "
                 f"use penstock.DataLoader, or convert it: penstock preprocess {path} FOLDER"
             )
-        self.path, self.file, self.sums = os.path.join(path, node), file, os.path.join(path, "penstock", "crc", name, "c.0")
+        self.path, self.file, self.sums = os.path.join(path, node), file, os.path.join(path, "penstock", "crc", stored + part, "c.0")
         self.row_bytes = 8 if offsets else f.row_bytes
         self.axes = len(meta["shape"]) - 1
         self.rows: int = meta["shape"][0]

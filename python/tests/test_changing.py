@@ -218,5 +218,38 @@ class ChangingTest(data.Copied):
         self.assertLess(os.path.getsize(calls), len(ds) + 100)
 
 
+
+class ZarrTest(data.Copied):
+    def test_columns_and_generations(self):
+        path = os.path.join(os.path.dirname(self.copy("images")), "images.zarr")
+        penstock.preprocess(self.copy("images"), path, format="zarr")
+        ds = first = penstock.open(path)
+        n = len(ds)
+        ds = ds.add_column("score", np.arange(n, dtype=np.float32))
+        ds = ds.add_column("caption", (f"record {i}" for i in range(n)))
+        ds = ds.set_column("score", lambda r: int(r["labels"]) * 2, workers=2)
+        ds = ds.rename_column("caption", "words").drop_columns("images")
+        self.assertEqual((ds.generation, list(ds.fields)), (6, ["labels", "score", "words"]))
+        self.assertEqual(ds["words"][n - 1], f"record {n - 1}")
+        np.testing.assert_array_equal(ds["score"][:], 2 * first["labels"][:])
+        np.testing.assert_array_equal(penstock.open(path, generation=2)["score"][:], np.arange(n))
+        self.assertEqual(penstock.open(f"{path}@3")[4]["caption"], "record 4")
+        self.assertGreater(ds.verify(), 0)
+        self.assertEqual(pickle.loads(pickle.dumps(penstock.open(path, generation=5))).generation, 5)
+        self.assertEqual(len(list(penstock.DataLoader(penstock.open(path, generation=2), 100, output="numpy"))), -(-n // 100))
+        with open(os.path.join(path, "zarr.json"), "rb") as f:
+            root = json.load(f)
+        arrays = root["attributes"]["arrays"]
+        self.assertEqual(sorted(arrays), ["score", "words"])
+        self.assertTrue({"labels", arrays["score"], arrays["words"] + "/values"} <= set(root["consolidated_metadata"]["metadata"]))
+        left = ds.delete("score < 2")
+        np.testing.assert_array_equal(left["score"][:], ds["score"][:][ds["score"][:] >= 2])
+        self.assertGreater(left.verify(), 0)
+        penstock.open(path, generation=2).tag("scored")
+        restored = penstock.open(f"{path}@scored").restore()
+        self.assertEqual((restored.generation, restored.id), (8, penstock.open(f"{path}@2").id))
+        self.assertEqual(first["images"][5].tolist(), restored["images"][5].tolist())
+
+
 if __name__ == "__main__":
     unittest.main()

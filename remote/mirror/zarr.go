@@ -92,6 +92,7 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 		arrays["/"+a.Path] = a
 	}
 	for _, c := range layout.Columns(z.manifest.Schema().Specs()) {
+		c.Stored = z.manifest.Arrays[c.FieldName()]
 		if err := z.fetchColumn(ctx, &c, arrays[c.Path()], arrays[c.SumsPath()]); err != nil {
 			return nil, err
 		}

@@ -65,33 +65,61 @@ func done(err error) error {
 // are whole then, and the change can be made again.
 func TestCrashes(t *testing.T) {
 	for change := range changes {
-		t.Run(change, func(t *testing.T) {
-			dir := crash.MemoryDir(t)
-			ds := filepath.Join(dir, "ds")
-			makeDataset(t, ds, false, pages, labels)
-			if _, err := AddColumn(ds, emb, valuesOf(emb, 0), Options{}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := SetColumn(ds, emb, valuesOf(emb, 1), Options{}); err != nil {
-				t.Fatal(err)
-			}
-			before := idsOf(t, ds)
-			var after []string
-			trial := crash.Trial{
-				Folder: dir, Scratch: crash.MemoryDir(t),
-				Done: func() { after = idsOf(t, ds) },
-				GoOn: func(_ crash.State, folder string) error {
-					return goOn(filepath.Join(folder, "ds"), change, before, after)
-				},
-				Command: func(folder string) (env, args []string) {
-					return []string{changeEnv + "=" + change, folderEnv + "=" + folder}, nil
-				},
-			}
-			trial.Run(t)
-			if fmt.Sprint(before) == fmt.Sprint(after) && change != "tag" {
-				t.Error("nothing has changed")
-			}
-		})
+		t.Run(change, func(t *testing.T) { testCrashes(t, containers[0], change) })
+	}
+	for _, change := range []string{"add", "prune"} {
+		t.Run("zarr/"+change, func(t *testing.T) { testCrashes(t, containers[1], change) })
+	}
+}
+
+func testCrashes(t *testing.T, in container, change string) {
+	dir := crash.MemoryDir(t)
+	ds := filepath.Join(dir, "ds")
+	makeIn(t, in, ds, pages, labels)
+	if _, err := AddColumn(ds, emb, valuesOf(emb, 0), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := SetColumn(ds, emb, valuesOf(emb, 1), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	before := idsOf(t, ds)
+	var after []string
+	trial := crash.Trial{
+		Folder: dir, Scratch: crash.MemoryDir(t),
+		Done: func() { after = idsOf(t, ds) },
+		GoOn: func(_ crash.State, folder string) error {
+			return goOn(filepath.Join(folder, "ds"), change, before, after)
+		},
+		Command: func(folder string) (env, args []string) {
+			return []string{changeEnv + "=" + change, folderEnv + "=" + folder}, nil
+		},
+	}
+	trial.Run(t)
+	if fmt.Sprint(before) == fmt.Sprint(after) && change != "tag" {
+		t.Error("nothing has changed")
+	}
+}
+
+// makeIn makes a dataset of the records of makeDataset in a container.
+func makeIn(t *testing.T, in container, dest string, fields ...store.Field) {
+	t.Helper()
+	schema := store.Schema{Fields: fields}
+	w, err := in.create(dest, schema, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range records {
+		for k, f := range fields {
+			r.Values[k] = append(r.Values[k][:0], value(f, 0, i)...)
+		}
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
 	}
 }
 

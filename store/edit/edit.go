@@ -1,6 +1,6 @@
-// Package edit changes flat datasets without rewriting them. Each change makes a generation: a manifest that lists the
-// files of its columns, and shares most of them with the generation before. Readers keep the generation that they
-// opened.
+// Package edit changes datasets in folders, flat or of Zarr, without rewriting them. Each change makes a generation: a
+// manifest that lists the files of its columns, and shares most of them with the generation before. Readers keep the
+// generation that they opened.
 package edit
 
 import (
@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
+	"github.com/penstock/penstock/store/zarr"
 )
 
 // Options configures a change. The zero value is usable.
@@ -28,7 +29,7 @@ type Options struct {
 // shape, little endian, or of a ragged field any number of rows. They are copied. An error ends the column.
 type Values func(first int64) iter.Seq2[[]byte, error]
 
-// AddColumn adds a field with a value for each record to the flat dataset at path. It writes the column and a
+// AddColumn adds a field with a value for each record to the dataset at path. It writes the column and a
 // manifest, and nothing that exists: bytes, statistics and checksums are those of a dataset that was written with the
 // field. It returns the manifest of the new generation.
 //
@@ -58,7 +59,7 @@ func putColumn(path string, f store.Field, values Values, replace write.Replace,
 		}
 		return nil, err
 	}
-	c, err := write.CreateColumn(path, f, opts.Journal)
+	c, err := write.CreateColumn(path, f, opts.Journal, zarr.WriteColumn)
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +102,10 @@ func NotFlat(path string, err error) error {
 
 // notFlat says why the dataset at path has no manifest of generations.
 func notFlat(path string) error {
-	d, err := store.Open(path, store.OpenOptions{Packed: true})
-	if err != nil {
+	if _, err := store.Open(path, store.OpenOptions{Packed: true}); err != nil {
 		return err
 	}
-	if d.Format != "flat" {
+	if !layout.KeepsGenerations(layout.Folder(path)) {
 		return store.NoGenerations(path)
 	}
 	return nil
@@ -182,7 +182,7 @@ func restore(path, generation string, opts Options) (*store.Manifest, error) {
 	return write.Restore(path, old, store.Change{Operation: "restore", From: old.Generation, By: opts.By})
 }
 
-// Tag gives a generation of the flat dataset at path a name, by which it can be opened, as path@name. Prune keeps it. A
+// Tag gives a generation of the dataset at path a name, by which it can be opened, as path@name. Prune keeps it. A
 // tag is never moved: a name that is taken is store.ErrExist.
 func Tag(path, name string, generation int) error {
 	if err := tag(path, name, generation); err != nil {

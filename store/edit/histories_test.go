@@ -19,6 +19,7 @@ import (
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/store/zarr"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -73,11 +74,28 @@ func (c content) put(f store.Field, values [][]byte) content {
 
 func (c content) has(name string) bool { return c.values[name] != nil }
 
+// container is a format of datasets that keep generations.
+type container struct {
+	name   string
+	create func(dest string, schema store.Schema, appends bool) (store.Writer, error)
+}
+
+// containers of the tests, in shards of a few records.
+var containers = []container{
+	{"flat", func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
+		return flat.Create(dest, schema, flat.Options{ShardBytes: 8 * 4096, Append: appends})
+	}},
+	{"zarr", func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
+		return zarr.Create(dest, schema, zarr.Options{ShardBytes: 8 * 4096, Append: appends})
+	}},
+}
+
 // history is a dataset that is changed at random, with all that it should keep.
 type history struct {
-	t       *testing.T
-	rng     *rand.Rand
-	ds      string
+	t   *testing.T
+	rng *rand.Rand
+	ds  string
+	container
 	kept    map[int]content
 	newest  int
 	tags    map[string]int
@@ -90,11 +108,12 @@ type history struct {
 func TestHistories(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("PENSTOCK_HISTORIES"))
 	if err != nil {
-		n = 4
+		n = 6
 	}
 	for seed := range n {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			h := newHistory(t, uint64(seed))
+		create := containers[seed%len(containers)]
+		t.Run(fmt.Sprint(create.name, seed), func(t *testing.T) {
+			h := newHistory(t, create, uint64(seed))
 			for range 12 {
 				h.step()
 			}
@@ -106,14 +125,14 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-func newHistory(t *testing.T, seed uint64) *history {
-	h := &history{t: t, rng: rand.New(rand.NewPCG(seed, 7)), ds: filepath.Join(t.TempDir(), "ds"), kept: make(map[int]content),
+func newHistory(t *testing.T, in container, seed uint64) *history {
+	h := &history{t: t, container: in, rng: rand.New(rand.NewPCG(seed, 7)), ds: filepath.Join(t.TempDir(), "ds"), kept: make(map[int]content),
 		newest: 1, tags: make(map[string]int), readers: make(map[*mmapds.Dataset]content)}
 	c := content{values: make(map[string][][]byte)}
 	for _, f := range []store.Field{pages, labels} {
 		c = c.put(f, h.make(f, records))
 	}
-	h.append(flat.Options{}, c)
+	h.append(false, c)
 	h.kept[1] = c
 	return h
 }
@@ -127,11 +146,13 @@ func (h *history) make(f store.Field, n int) (list [][]byte) {
 	return list
 }
 
-func (h *history) append(opts flat.Options, c content) {
+func (h *history) append(appends bool, c content) {
 	h.t.Helper()
-	opts.ShardBytes = 8 * 4096
 	schema := store.Schema{Fields: c.fields}
-	w, err := flat.Create(h.ds, schema, opts)
+	w, err := h.create(h.ds, schema, appends)
+	if errors.Is(err, store.ErrUnsupported) && h.name == "zarr" && len(h.kept)+len(h.tags) > 1 {
+		return // other generations would be lost
+	}
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -186,8 +207,13 @@ func (h *history) step() {
 			more.values[f.Name] = h.make(f, 5)
 			next.values[f.Name] = slices.Concat(now.values[f.Name], more.values[f.Name])
 		}
-		h.append(flat.Options{Append: true}, more)
-		h.now(next, nil)
+		h.append(true, more)
+		if m, err := store.ReadManifest(h.ds); err != nil || m.Generation > h.newest {
+			h.now(next, err)
+			if h.name == "zarr" {
+				h.kept = map[int]content{h.newest: next} // in a new folder
+			}
+		}
 	case 7:
 		h.two()
 	case 10, 11:
@@ -375,12 +401,19 @@ func (h *history) two() {
 	}
 	for _, e := range slices.Backward(log[:committed]) {
 		// the generations say in which order they came; of two of one column, each is tried
+		found := errStopped
 		for k, f := range fields {
 			next := now.put(f, values[k])
-			if errs[k] == nil && e.Change.Columns[0] == f.Name && same(h.t, fmt.Sprintf("%s@%d", h.ds, e.Generation), next) == nil {
+			if errs[k] != nil || e.Change.Columns[0] != f.Name {
+				continue
+			}
+			if found = same(h.t, fmt.Sprintf("%s@%d", h.ds, e.Generation), next); found == nil {
 				now = next
 				break
 			}
+		}
+		if found != nil {
+			h.t.Fatalf("generation %d is neither: %v", e.Generation, found)
 		}
 		h.now(now, nil)
 	}
@@ -421,6 +454,9 @@ func (h *history) prune() {
 		keep[n] = true
 	}
 	for ds := range h.readers {
+		if h.kept[ds.Manifest().Generation].fields == nil {
+			continue // in a folder that was replaced
+		}
 		keep[ds.Manifest().Generation] = true
 	}
 	p, err := Prune(h.ds, PruneOptions{})
@@ -454,6 +490,13 @@ func (h *history) check() {
 				needed[f.Name] = true
 			}
 		}
+	}
+	if h.name == "zarr" {
+		p, err := Prune(h.ds, PruneOptions{Last: h.newest})
+		if err != nil || p.Files > 0 || len(p.Generations) > 0 {
+			h.t.Errorf("%+v, %v: nothing that is needed was removed", p, err)
+		}
+		return
 	}
 	files, err := filepath.Glob(filepath.Join(h.ds, "*.npy"))
 	if err != nil || len(files) != len(needed) {

@@ -24,7 +24,7 @@ type PruneOptions struct {
 // Pruned is what Prune removed, or would remove.
 type Pruned = write.Pruned
 
-// Prune removes generations of the flat dataset at path, and the files that no kept generation lists. A generation that
+// Prune removes generations of the dataset at path, and the files that no kept generation lists. A generation that
 // a process of this machine has open is kept, and reported. Processes of other machines are not seen: there, Within has
 // to cover the time for which they have datasets open.
 func Prune(path string, opts PruneOptions) (*Pruned, error) {
@@ -67,7 +67,7 @@ type Entry struct {
 	Corrupt    string        `json:"corrupt,omitempty"` // why its manifest cannot be read; nothing else is known of it
 }
 
-// Log returns the generations that the flat dataset at path keeps, the newest first.
+// Log returns the generations that the dataset at path keeps, the newest first.
 func Log(path string) ([]Entry, error) {
 	numbers, err := store.Generations(path)
 	if err != nil {

@@ -17,7 +17,7 @@ type Chosen struct {
 	Where      string   // what the log says about why these
 }
 
-// Delete leaves records out of the next generation of the flat dataset at path, which writes a manifest and nothing
+// Delete leaves records out of the next generation of the dataset at path, which writes a manifest and nothing
 // else. Their values stay in the files, for earlier generations and for [Undelete]; to have files without them, write
 // the dataset out. Records that are deleted already stay so. If others are deleted, appended or restored meanwhile, all
 // of that happens.

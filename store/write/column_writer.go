@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// ColumnWriter writes the values of one field, for all records of a flat dataset, to files beside the others. The
+// ColumnWriter writes the values of one field, for all records of a dataset, to files beside the others. The
 // dataset stays as it is until Commit. It serves one goroutine.
 type ColumnWriter struct {
 	path   string
@@ -22,6 +22,7 @@ type ColumnWriter struct {
 	field  store.Field
 	stage  *Stage
 	shards *ShardWriter
+	arrays ArrayWriter // nil: the shards become files of the dataset as they are
 	splits []splitRange
 	next   int64         // the place of the next stored record
 	given  int64         // values that were appended: of records that are not deleted
@@ -41,9 +42,9 @@ type splitRange struct {
 // columnBlock is about how many bytes of values are gathered before they are written.
 const columnBlock = 1 << 20
 
-// CreateColumn begins a column of the flat dataset at path. With a Journal that says Resume it continues one of the
-// same field that was left.
-func CreateColumn(path string, f store.Field, journal *store.Journal) (*ColumnWriter, error) {
+// CreateColumn begins a column of the dataset at path. If that is Zarr, arrays writes its arrays. With a
+// Journal that says Resume it continues one of the same field that was left.
+func CreateColumn(path string, f store.Field, journal *store.Journal, arrays ArrayWriter) (*ColumnWriter, error) {
 	if err := checkEditable(path); err != nil {
 		return nil, err
 	}
@@ -59,7 +60,10 @@ func CreateColumn(path string, f store.Field, journal *store.Journal) (*ColumnWr
 	if err != nil {
 		return nil, err
 	}
-	c := &ColumnWriter{path: path, base: base, field: f, stage: stage, splits: splitRanges(base)}
+	if layout.Manifest(path) == layout.ManifestName {
+		arrays = nil
+	}
+	c := &ColumnWriter{path: path, base: base, field: f, stage: stage, arrays: arrays, splits: splitRanges(base)}
 	c.shards, err = NewShardWriter(stage, schema, ShardOptions{Splits: base.SplitNames(), Journal: journal,
 		Cuts: cutsOf(base)})
 	if err != nil {
@@ -94,6 +98,9 @@ func DiscardColumn(path, name string) error {
 
 // cutsOf returns how many records each shard has.
 func cutsOf(m *store.Manifest) []int64 {
+	if len(m.Shards) == 0 {
+		return []int64{m.Records}
+	}
 	cuts := make([]int64, len(m.Shards))
 	for i, s := range m.Shards {
 		cuts[i] = s.Count
@@ -240,15 +247,33 @@ func (c *ColumnWriter) Commit(replace Replace, change store.Change) (*store.Mani
 	if err := c.shards.Checkpoint(nil); err != nil {
 		return nil, err
 	}
+	m, err := c.commit(replace, change)
+	if err != nil {
+		return nil, err
+	}
+	return m, errors.Join(c.shards.Close(), c.stage.Abort())
+}
+
+func (c *ColumnWriter) commit(replace Replace, change store.Change) (*store.Manifest, error) {
+	if c.arrays != nil {
+		return c.commitArrays(replace, change)
+	}
 	files, err := c.publish()
 	if err != nil {
 		return nil, err
 	}
-	m, err := Edit(c.path, change, func(e *Editing) error { return e.put(c, files, replace) })
+	f := c.edited()
+	f.files = files
+	m, err := Edit(c.path, change, func(e *Editing) error { return e.put(c, f, replace) })
 	if err != nil {
 		return nil, errors.Join(err, c.unpublish(files, err))
 	}
-	return m, errors.Join(c.shards.Close(), c.stage.Abort())
+	return m, nil
+}
+
+// edited returns the field without what the container has of it.
+func (c *ColumnWriter) edited() editedField {
+	return editedField{Field: c.field, of: c.shards.manifest}
 }
 
 // publish gives the files of the column their names in the dataset's folder, which no other files have ever had. They
@@ -294,7 +319,7 @@ const (
 )
 
 // put makes a column part of the dataset.
-func (e *Editing) put(c *ColumnWriter, files [][]store.File, replace Replace) error {
+func (e *Editing) put(c *ColumnWriter, f editedField, replace Replace) error {
 	if !slices.Equal(cutsOf(e.Base), cutsOf(c.base)) || !slices.EqualFunc(e.Base.Splits, c.base.Splits, sameSplit) {
 		return fmt.Errorf("records were appended to it since the column was begun, in generation %d: the column has "+
 			"no values "+
@@ -303,7 +328,6 @@ func (e *Editing) put(c *ColumnWriter, files [][]store.File, replace Replace) er
 	if err := e.checkGone(c); err != nil {
 		return err
 	}
-	f := editedField{Field: c.field, files: files, of: c.shards.manifest}
 	i := e.Base.Schema().Index(c.field.Name)
 	switch {
 	case replace == New && i >= 0:

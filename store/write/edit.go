@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Editing is the next generation of a flat dataset while it is made of the newest one: the same records, with other
+// Editing is the next generation of a dataset while it is made of the newest one: the same records, with other
 // columns. No file of the dataset is changed.
 type Editing struct {
 	Base   *store.Manifest // the newest generation
@@ -26,7 +26,8 @@ type Editing struct {
 // editedField is a field with its files and what the manifest says of its values.
 type editedField struct {
 	store.Field
-	files [][]store.File   // by shard
+	files [][]store.File   // by shard; nil of Zarr
+	array storedField      // of Zarr
 	of    *ManifestBuilder // has the state of its statistics and identity,
 	at    int              // as its field of that number
 }
@@ -34,7 +35,7 @@ type editedField struct {
 // mostAttempts limits how often a change is made again that another one came before.
 const mostAttempts = 10
 
-// Edit commits the generation that f makes of the newest one of the flat dataset at path, and returns its manifest. If
+// Edit commits the generation that f makes of the newest one of the dataset at path, and returns its manifest. If
 // another writer commits meanwhile, f is called again with that one's generation.
 func Edit(path string, change store.Change, f func(e *Editing) error) (*store.Manifest, error) {
 	return commit(path, func(base *store.Manifest) (*store.Manifest, error) {
@@ -98,13 +99,13 @@ func stamped(change store.Change) *store.Change {
 	return &change
 }
 
-// checkEditable refuses what is not a flat dataset, and one with an append that was stopped.
+// checkEditable refuses what keeps no generations, and one with an append that was stopped.
 func checkEditable(path string) error {
-	d, err := store.Open(path, store.OpenOptions{Packed: true})
+	_, err := store.Open(path, store.OpenOptions{Packed: true})
 	switch {
 	case err != nil:
 		return err
-	case d.Format != "flat":
+	case !layout.KeepsGenerations(layout.Folder(path)):
 		return store.NoGenerations(path)
 	case layout.Folder(path) != path:
 		return fmt.Errorf("%s: only the newest generation can be changed; restore this one first: %w", path,
@@ -134,6 +135,12 @@ func newEditing(base *store.Manifest) (*Editing, error) {
 	for i, f := range base.Fields {
 		e.fields = append(e.fields, editedField{Field: f, of: b, at: i})
 	}
+	if base.Metadata != nil {
+		for i := range e.fields {
+			e.fields[i].array = storedIn(base, base.Fields[i])
+		}
+		return e, nil
+	}
 	columns := layout.Columns(base.Schema().Specs())
 	for _, s := range base.Shards {
 		for i := range e.fields {
@@ -162,6 +169,9 @@ func (e *Editing) manifest(change store.Change) (*store.Manifest, error) {
 		m.Fields = append(m.Fields, f.Field)
 	}
 	m.Deleted = e.deleted
+	if m.Metadata != nil {
+		e.putArrays(&m)
+	}
 	if err := e.summarize(&m); err != nil {
 		return nil, err
 	}
@@ -227,6 +237,7 @@ func (e *Editing) Rename(name, to string) error {
 		return layout.WithMark(fmt.Errorf("it has a column %q already", to), store.ErrExist)
 	}
 	e.fields[i].Name = to
+	e.fields[i].array.rename(name, to)
 	for _, files := range e.fields[i].files {
 		for k := range files {
 			files[k].Field = to

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/lease"
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
 
@@ -22,7 +24,7 @@ var ErrLost = errors.New("another change has become that generation")
 // errUnknown marks a commit whose manifest could not be read back after its link had failed.
 var errUnknown = errors.New("it may have been committed, and cannot be read")
 
-// CommitGeneration makes m, whose files are in the folder and on disk, the newest generation of the flat dataset at
+// CommitGeneration makes m, whose files are in the folder and on disk, the newest generation of the dataset at
 // path, whose newest one is base. Its manifest gets the name of the generation by one link, which fails if that exists:
 // then the error is ErrLost, and nothing has changed.
 //
@@ -34,7 +36,7 @@ func CommitGeneration(path string, base, m *store.Manifest) error {
 		return err
 	}
 	defer root.Close()
-	text, err := m.Encode()
+	text, err := encodeGeneration(root, m)
 	if err != nil {
 		return err
 	}
@@ -43,6 +45,9 @@ func CommitGeneration(path string, base, m *store.Manifest) error {
 		return err
 	}
 	defer held.Close()
+	if err := stillThere(path, root); err != nil {
+		return err
+	}
 	if err := keepGeneration(root, base); err != nil {
 		return err
 	}
@@ -55,6 +60,29 @@ func CommitGeneration(path string, base, m *store.Manifest) error {
 		err = forward(root, m.Generation)
 	}
 	return errors.Join(err, removeIfThere(root, temporary))
+}
+
+// encodeGeneration returns the text of the manifest of a generation whose files are in the folder.
+func encodeGeneration(root *os.Root, m *store.Manifest) ([]byte, error) {
+	if manifestOf(root) == layout.ManifestName {
+		return m.Encode()
+	}
+	m.Metadata = maps.Clone(m.Metadata)
+	r, err := zarrRoot(root, m)
+	if err != nil {
+		return nil, err
+	}
+	return r.Manifest, nil
+}
+
+// manifestOf is [layout.Manifest] of an open folder.
+func manifestOf(root *os.Root) string {
+	if _, err := root.Lstat(layout.ManifestName); err != nil {
+		if _, err := root.Lstat(layout.ZarrManifest); err == nil {
+			return layout.ZarrManifest
+		}
+	}
+	return layout.ManifestName
 }
 
 // holdGenerations makes the folder of generations if it is not there, and keeps others from removing any until the file
@@ -71,6 +99,56 @@ func holdGenerations(root *os.Root) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// HoldForReplacement keeps others from changing the dataset at path, a folder whose newest generation is base, until
+// the file is closed: another folder takes its place. The error is store.ErrBusy if another one changes it.
+func HoldForReplacement(path string, base *store.Manifest) (*os.File, error) {
+	numbers, err := store.Generations(path)
+	if err != nil {
+		return nil, err
+	}
+	if numbers[len(numbers)-1] != base.Generation {
+		return nil, fmt.Errorf("it was changed meanwhile: %w", store.ErrBusy)
+	}
+	if len(numbers) > 1 {
+		return nil, fmt.Errorf("an append to Zarr makes a new folder, which would not have the earlier generations %v; "+
+			"remove them first: %s: %w", numbers[:len(numbers)-1], shell.Penstock("prune", path), store.ErrUnsupported)
+	}
+	tags, err := store.Tags(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(tags) > 0 {
+		return nil, fmt.Errorf("an append to Zarr makes a new folder, which would not have the generation of tag %s; "+
+			"remove that first: %s: %w", tags[0].Name, shell.Penstock("tag --remove", path, tags[0].Name),
+			store.ErrUnsupported)
+	}
+	root, err := openDataset(path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	held, err := holdGenerations(root)
+	if err != nil {
+		return nil, err
+	}
+	if err := lease.TryExclusive(held); err != nil {
+		return nil, errors.Join(fmt.Errorf("another process changes it: %w", store.ErrBusy), held.Close())
+	}
+	return held, nil
+}
+
+// stillThere makes sure that the open folder is the one at path.
+func stillThere(path string, root *os.Root) error {
+	there, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if is, err := root.Stat("."); err != nil || !os.SameFile(is, there) {
+		return errors.Join(ErrLost, err)
+	}
+	return nil
 }
 
 // openDataset opens the folder of a dataset, which may be a link.
@@ -100,25 +178,26 @@ func writeSynced(root *os.Root, name string, text []byte) error {
 	return SyncFile(f)
 }
 
-// keepGeneration gives manifest.json, that of base, the name of its generation, too. The file of a generation stays
-// the one that readers of manifest.json have locked.
+// keepGeneration gives the manifest of base the name of its generation, too. The file of a generation stays the one
+// that readers of that manifest have locked.
 func keepGeneration(root *os.Root, base *store.Manifest) error {
-	text, err := root.ReadFile(layout.ManifestName)
+	name := manifestOf(root)
+	text, err := root.ReadFile(name)
 	if err != nil {
 		return err
 	}
 	m, err := store.DecodeManifest(text)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", layout.ManifestName, err)
+		return fmt.Errorf("%s: %w", name, err)
 	case m.Generation > base.Generation:
 		return ErrLost
 	case m.Generation < base.Generation:
-		return nil // its writer ended before it could replace manifest.json
+		return nil // its writer ended before it could replace this one
 	}
-	link := func(to string) error { return root.Link(layout.ManifestName, to) }
+	link := func(to string) error { return root.Link(name, to) }
 	if err = claim(root, link, base.Generation, text); errors.Is(err, ErrLost) {
-		return fmt.Errorf("%s and %s differ: %w", layout.ManifestName, layout.GenerationName(base.Generation),
+		return fmt.Errorf("%s and %s differ: %w", name, layout.GenerationName(base.Generation),
 			store.ErrCorrupt)
 	}
 	return errors.Join(err, SyncRoot(root))
@@ -157,8 +236,10 @@ func copyNew(root *os.Root, name string, text []byte) error {
 	return root.Rename(temporary, name)
 }
 
-func syncGenerations(root *os.Root) error {
-	folder, err := root.OpenRoot(layout.Generations)
+func syncGenerations(root *os.Root) error { return syncFolder(root, layout.Generations) }
+
+func syncFolder(root *os.Root, name string) error {
+	folder, err := root.OpenRoot(name)
 	if err != nil {
 		return err
 	}
@@ -166,8 +247,22 @@ func syncGenerations(root *os.Root) error {
 	return SyncRoot(folder)
 }
 
-// forward makes manifest.json that of a generation, by one rename.
+// forward makes the manifest of a folder that of a generation, by one rename.
 func forward(root *os.Root, generation int) error {
+	name := manifestOf(root)
+	if name == layout.ZarrManifest {
+		text, err := root.ReadFile(layout.GenerationName(generation))
+		if err != nil {
+			return err
+		}
+		m, err := store.DecodeManifest(text)
+		if err != nil {
+			return err
+		}
+		if err := replaceRoot(root, m); err != nil {
+			return err
+		}
+	}
 	from, temporary := layout.GenerationName(generation), layout.Generations+"/."+RandomTag()+".now"
 	if err := root.Link(from, temporary); err != nil {
 		text, readErr := root.ReadFile(from)
@@ -178,21 +273,21 @@ func forward(root *os.Root, generation int) error {
 			return err
 		}
 	}
-	if err := root.Rename(temporary, layout.ManifestName); err != nil {
+	if err := root.Rename(temporary, name); err != nil {
 		return errors.Join(err, removeIfThere(root, temporary))
 	}
 	// a rename over another link to the same file does nothing
-	return errors.Join(removeIfThere(root, temporary), SyncRoot(root))
+	return errors.Join(removeIfThere(root, temporary), syncFolder(root, filepath.Dir(name)))
 }
 
-// Forward makes manifest.json of the flat dataset at path that of its newest generation, if a writer has ended before
-// it could, and returns that.
+// Forward makes the manifest in the folder of the dataset at path that of its newest generation, if a writer has ended
+// before it could, and returns that.
 func Forward(path string) (*store.Manifest, error) {
 	m, err := store.ReadManifest(path)
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(path, layout.ManifestName))
+	text, err := os.ReadFile(filepath.Join(path, filepath.FromSlash(layout.Manifest(path))))
 	if err != nil {
 		return nil, err
 	}

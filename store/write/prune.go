@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,7 +33,7 @@ type Pruned struct {
 // DryRun says whether Prune only reports.
 type DryRun bool
 
-// Prune removes generations of the flat dataset at path that keep does not name, and the files that only these list.
+// Prune removes generations of the dataset at path that keep does not name, and the files that only these list.
 // The newest generation stays, and so does each that is open in a process of this machine.
 func Prune(path string, keep func(generation int) bool, dry DryRun) (*Pruned, error) {
 	if err := checkEditable(path); err != nil {
@@ -75,7 +76,7 @@ type pruning struct {
 	dry   DryRun
 	root  *os.Root
 	held  []*os.File // locks
-	files []string   // to remove
+	files []string   // to remove; of Zarr, folders
 }
 
 // lock keeps appends, commits and other calls of Prune out.
@@ -190,6 +191,9 @@ func (p *pruning) find(newest *store.Manifest) error {
 	if err != nil {
 		return err
 	}
+	if newest.Metadata != nil {
+		return p.findArrays(needed, gone)
+	}
 	entries, err := private.Entries(p.root)
 	if err != nil {
 		return err
@@ -214,8 +218,12 @@ func (p *pruning) find(newest *store.Manifest) error {
 	return nil
 }
 
+// namesOf returns the files of a generation of a flat dataset, or the folders of the arrays and groups of Zarr.
 func namesOf(m *store.Manifest) map[string]bool {
 	names := make(map[string]bool)
+	for name := range m.Metadata {
+		names[path.Dir(name)] = true
+	}
 	for _, s := range m.Shards {
 		for _, f := range s.Files {
 			names[f.Name] = true
@@ -289,7 +297,7 @@ func (p *pruning) remove() error {
 		return err
 	}
 	for _, name := range p.files {
-		if err := p.root.Remove(name); err != nil {
+		if err := p.root.RemoveAll(name); err != nil {
 			return err
 		}
 	}

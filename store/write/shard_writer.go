@@ -241,7 +241,7 @@ func setVersion(m *store.Manifest) {
 	switch {
 	case m.Deleted != nil:
 		m.Version = layout.VersionDeleted
-	case layout.Renamed(specs, m.Shards):
+	case layout.Renamed(specs, m.Shards), len(m.Arrays) > 0:
 		m.Version = layout.VersionRenamed
 	default:
 		m.Version = layout.VersionOf(specs)

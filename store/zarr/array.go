@@ -97,13 +97,14 @@ func (a *array) takeSums() {
 // It returns how many.
 func (a *array) link(k int) (linked int64, err error) {
 	base := a.base
-	if base == nil || base.grids[a.meta.Path()] != a.grid {
+	if base == nil || base.grids[a.meta.Name] != a.grid {
 		return 0, nil
 	}
 	old := &layout.Of(base.data).Columns[k]
 	for (linked+1)*a.grid.Shard <= old.Rows {
 		name := a.shard(linked)
-		if err := a.stage.LinkFrom(name, staged(name)); err != nil {
+		from := old.Path()[1:] + "/" + shardName(linked, len(a.meta.Spec.Shape))
+		if err := a.stage.LinkFrom(from, staged(name)); err != nil {
 			break // the rows are copied
 		}
 		info, err := a.stage.Folder.Root().Lstat(staged(name))

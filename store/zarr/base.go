@@ -8,12 +8,13 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	format "github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // base is the dataset that records are appended to.
 type base struct {
 	data  *store.Dataset
-	grids map[string]format.Grid // by path of the column
+	grids map[string]format.Grid // by column
 	pool  *chunk.Pool
 }
 
@@ -25,22 +26,23 @@ func openBase(path string) (*base, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := format.Open(format.Folder(path))
+	held, err := write.HoldForReplacement(path, data.Manifest) // refused before records are read
 	if err != nil {
 		return nil, err
 	}
-	b := &base{data: data, grids: make(map[string]format.Grid), pool: chunk.NewPool(0)}
-	for _, a := range g.Arrays {
-		if len(a.Shards) > 0 {
-			b.grids["/"+a.Path] = format.Grid{Chunk: a.Chunks[0], Shard: a.Shards[0]}
-		}
+	if err := held.Close(); err != nil {
+		return nil, err
 	}
-	for _, c := range layout.Of(data).Columns {
-		if s := data.Manifest.Storage[c.Name]; s != nil {
-			grid := b.grids[c.Path()]
-			grid.Zstd = s.Level
-			b.grids[c.Path()] = grid
+	b := &base{data: data, grids: make(map[string]format.Grid), pool: chunk.NewPool(0)}
+	for name, a := range layout.Of(data).Arrays {
+		if len(a.Shards) == 0 {
+			continue
 		}
+		grid := format.Grid{Chunk: a.Chunks[0], Shard: a.Shards[0]}
+		if s := data.Manifest.Storage[name]; s != nil {
+			grid.Zstd = s.Level
+		}
+		b.grids[name] = grid
 	}
 	return b, nil
 }

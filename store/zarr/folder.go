@@ -53,37 +53,19 @@ func (f *folder) write(parts [][]layout.Column) error {
 	return f.sync("")
 }
 
-// writeManifest writes the manifest, as an array of bytes, and the root. It has the checksums of the metadata of both,
-// which depend on its length only.
+// writeManifest writes the manifest, as an array of bytes, and the root.
 func (f *folder) writeManifest() error {
-	path := metadataGroup + "/manifest"
-	f.manifest.Metadata[layout.ZarrNode], f.manifest.Metadata[path+"/"+layout.ZarrNode] = layout.HexCRC(0),
-		layout.HexCRC(0)
-	text, err := f.manifest.Encode()
+	r, err := write.EncodeZarrRoot(f.manifest, f.nodes)
 	if err != nil {
 		return err
 	}
-	n := int64(len(text))
-	node, err := format.EncodeArray(tensor.Spec{DType: tensor.Uint8}, n, format.Grid{Chunk: n}, nil, struct{}{})
-	if err != nil {
+	if err := f.node(metadataGroup+"/manifest", r.Node); err != nil {
 		return err
 	}
-	if err := f.node(path, node); err != nil {
+	if err := f.metadata("", r.Root); err != nil {
 		return err
 	}
-	m := f.manifest
-	root, err := format.EncodeGroup(map[string]any{"format": m.Format, "format_version": m.Version,
-		"num_samples": m.Records}, f.nodes)
-	if err != nil {
-		return err
-	}
-	if err := f.metadata("", root); err != nil {
-		return err
-	}
-	if text, err = m.Encode(); err != nil {
-		return err
-	}
-	return f.stage.Folder.WriteFile(staged(layout.ZarrManifest), text)
+	return f.stage.Folder.WriteFile(staged(layout.ZarrManifest), r.Manifest)
 }
 
 // sync waits until the names in a folder are on disk.
@@ -104,15 +86,20 @@ func (f *folder) groups() error {
 		}
 	}
 	for _, path := range paths {
-		text, err := format.EncodeGroup(struct{}{}, nil)
-		if err == nil {
-			err = f.node(path, text)
-		}
-		if err != nil {
+		if err := f.group(path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// group makes a group.
+func (f *folder) group(path string) error {
+	text, err := format.EncodeGroup(struct{}{}, nil)
+	if err != nil {
+		return err
+	}
+	return f.node(path, text)
 }
 
 // node makes the folder of a group or array, with its metadata.

@@ -40,7 +40,7 @@ func grids(schema store.Schema, columns []layout.Column, opts *Options, base *ba
 			rows = pack.rows(&c)
 		}
 		if base != nil {
-			old := base.grids[c.Path()]
+			old := base.grids[c.Name]
 			g.Zstd = old.Zstd
 			if old.Chunk < layout.Of(base.data).Columns[k].Rows { // else it was as large as the dataset
 				rows = old.Chunk

@@ -74,6 +74,13 @@ func (w *container) Commit(info store.Info) (*store.Manifest, error) {
 	if err := w.shards.Close(); err != nil {
 		return nil, err
 	}
+	if w.base != nil {
+		held, err := write.HoldForReplacement(w.stage.Dest(), w.base.data.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		defer held.Close()
+	}
 	return m, w.stage.PublishFile(stagedName)
 }
 

@@ -18,8 +18,7 @@ import (
 
 const logLong = `List the generations of a dataset, the newest first: when each was made, what was done, and by which
 command or call. DATASET@3 is generation 3, and DATASET@NAME the one with that tag, wherever a
-command or penstock.open takes a dataset. Generations are kept of flat datasets, which are folders
-of .npy files.`
+command or penstock.open takes a dataset. Generations are kept in folders: of .npy files, or of Zarr.`
 
 // Log returns the command log.
 func Log() *cobra.Command {

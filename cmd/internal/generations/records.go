@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader/filter"
@@ -21,7 +22,7 @@ const deleteLong = `Leave out the records for which a condition holds. That make
 commands see the other records, numbered from 0, and no file is rewritten. The values stay in the
 files, for earlier generations and for penstock restore --deleted; penstock preprocess DATASET DEST
 writes the other records out. Conditions compare fields with numbers, texts and the names of
-classes: see docs/views.md. DATASET is flat, a folder of .npy files.`
+classes: see docs/views.md. DATASET is a folder, of .npy files or of Zarr.`
 
 // Delete returns the command delete.
 func Delete() *cobra.Command {
@@ -104,7 +105,7 @@ func choose(ctx context.Context, path, where string, of chooser, opts ...mmapds.
 		return c, err
 	}
 	defer func() { err = errors.Join(err, ds.Close()) }()
-	if ds.Files().Format != "flat" {
+	if !layout.KeepsGenerations(layout.Folder(path)) {
 		return c, store.NoGenerations(path)
 	}
 	set, err := parsed.Find(ctx, ds)

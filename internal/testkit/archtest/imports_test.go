@@ -172,11 +172,13 @@ var layers = [][]place{
 	},
 	{
 		{"store/flat", "the container of .npy files"},
-		{"store/edit", "generations of flat datasets: columns that are added, set, dropped and renamed"},
 		{"store/verify", "datasets and their checksums, whichever program made them; it maps nothing"},
 		{"store/hdf5", "the only package that can use libhdf5"},
 		{"store/zarr", "the container of Zarr"},
 		{"remote/mirror", "a dataset in a bucket as a local one of mmapds; a Source of the loader, which it does not know"},
+	},
+	{
+		{"store/edit", "generations of datasets in folders: columns that are added, set, dropped and renamed"},
 	},
 	{
 		{"internal/testkit/rawtest", "raw samples, for tests of all that prepares datasets"},

@@ -23,7 +23,7 @@ import (
 // Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of
 // its manifest.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	if !vfs.Mounted(path) && layout.IsZarr(path) {
+	if !vfs.Mounted(path) && layout.IsZarr(layout.Folder(path)) {
 		return dataset.OpenZarr(path, opts, selection)
 	}
 	files, closer, err := Files(ctx, path)

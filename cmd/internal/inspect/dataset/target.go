@@ -22,7 +22,7 @@ const ManifestPath = "/penstock/manifest"
 
 // Target is what a path leads to: a dataset folder, flat or Zarr, or an open HDF5 file.
 type Target struct {
-	Path string     // of a flat dataset, perhaps with a generation: ds@3
+	Path string     // of a folder, perhaps with a generation: ds@3
 	Flat bool       // a folder; File and Meta are nil
 	Zarr bool       // a folder of Zarr that penstock wrote; the same
 	File *os.File   // the HDF5 file
@@ -31,8 +31,8 @@ type Target struct {
 
 // Open opens what is at path. The caller closes the Target.
 func Open(path string) (*Target, error) {
-	if folder, _, ok := layout.SplitGeneration(path); ok && layout.IsFlat(folder) {
-		return &Target{Path: path, Flat: true}, nil
+	if folder, _, ok := layout.SplitGeneration(path); ok && layout.KeepsGenerations(folder) {
+		return &Target{Path: path, Flat: layout.IsFlat(folder), Zarr: !layout.IsFlat(folder)}, nil
 	}
 	info, err := os.Stat(path)
 	switch {

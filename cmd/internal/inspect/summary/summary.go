@@ -199,7 +199,7 @@ func (s *Summary) shards(m *store.Manifest) {
 func (s *Summary) measure(p *dataset.Target) error {
 	switch {
 	case p.Zarr:
-		return filepath.WalkDir(p.Path, func(_ string, e fs.DirEntry, err error) error {
+		return filepath.WalkDir(layout.Folder(p.Path), func(_ string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}

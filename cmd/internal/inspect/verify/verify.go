@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -154,12 +155,40 @@ func (v *Verification) zarr(ctx context.Context, p *dataset.Target, opts Options
 	}
 	var unknown []string
 	v.Metadata, unknown, err = layout.Of(d).CheckZarr(d.Path, d.Manifest.Metadata)
-	v.Unknown = append(v.Unknown, unknown...)
+	if err := v.unknownArrays(d, unknown); err != nil {
+		return err
+	}
 	if errors.Is(err, store.ErrCorrupt) {
 		v.Corruptions = append(v.Corruptions, Corruption{File: filepath.Base(p.Path), Problem: problem(err)})
 		err = nil
 	}
 	return err
+}
+
+// unknownArrays lists the files that are of no generation of a dataset in Zarr, and not of a column that is being
+// written.
+func (v *Verification) unknownArrays(d *store.Dataset, files []string) error {
+	numbers, err := store.Generations(d.Path)
+	if err != nil {
+		return err
+	}
+	known := make(map[string]bool)
+	for _, n := range numbers {
+		m, _, err := store.ReadGeneration(d.Path, n)
+		if err != nil {
+			return err
+		}
+		for name := range m.Metadata {
+			known[path.Dir(name)] = n != d.Manifest.Generation
+		}
+	}
+	for _, name := range files {
+		top, _, _ := strings.Cut(name, "/")
+		if !known[path.Dir(name)] && top != layout.Generations && !write.IsColumnStage(top) {
+			v.Unknown = append(v.Unknown, name)
+		}
+	}
+	return nil
 }
 
 // view compares the HDF5 view, if there is one, with the dataset.

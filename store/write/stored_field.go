@@ -1,0 +1,70 @@
+package write
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// storedField is what the manifest of a dataset in Zarr says of a field's arrays.
+type storedField struct {
+	name     string                    // of the array, or the group of a ragged field
+	metadata map[string]string         // the checksums of its metadata, by path
+	storage  map[string]*store.Storage // by column
+}
+
+// storedIn returns what a manifest says of a field.
+func storedIn(m *store.Manifest, f store.Field) storedField {
+	s := storedField{cmp.Or(m.Arrays[f.Name], f.Name), make(map[string]string), make(map[string]*store.Storage)}
+	folders := []string{s.name}
+	for _, c := range layout.Columns([]tensor.Spec{f.Spec}) {
+		c.Stored = s.name
+		folders = append(folders, c.Path()[1:], c.SumsPath()[1:])
+		if storage := m.Storage[c.Name]; storage != nil {
+			s.storage[c.Name] = storage
+		}
+	}
+	for file, crc := range m.Metadata {
+		if slices.Contains(folders, path.Dir(file)) {
+			s.metadata[file] = crc
+		}
+	}
+	return s
+}
+
+// rename gives the columns the names that they have after their field was renamed. The arrays keep theirs.
+func (s *storedField) rename(from, to string) {
+	storage := make(map[string]*store.Storage)
+	for column, how := range s.storage {
+		storage[to+strings.TrimPrefix(column, from)] = how
+	}
+	s.storage = storage
+}
+
+// putArrays enters the arrays of all fields, in place of those that were there.
+func (e *Editing) putArrays(m *store.Manifest) {
+	m.Arrays, m.Storage, m.Metadata = nil, nil, make(map[string]string)
+	for _, group := range []string{"", metadataGroup, metadataGroup + "/manifest", metadataGroup + "/crc"} {
+		file := path.Join(group, layout.ZarrNode)
+		m.Metadata[file] = e.Base.Metadata[file]
+	}
+	for _, f := range e.fields {
+		if f.array.name != f.Name {
+			if m.Arrays == nil {
+				m.Arrays = make(map[string]string)
+			}
+			m.Arrays[f.Name] = f.array.name
+		}
+		for file, crc := range f.array.metadata {
+			m.Metadata[file] = crc
+		}
+		for column, how := range f.array.storage {
+			AddStorage(m, column, how)
+		}
+	}
+}
