@@ -20,17 +20,21 @@ from . import process
 from .batch import LoaderBatch, made
 from .errors import CorruptError, Error, NotFoundError
 from .field import STORAGE, Field, from_json, shape_of
+from .positions import FIXED, Positions
 from .ragged import Ragged
 from .request import MAX_SLOTS, Request
 from .shared import Lent, Rows, SharedMemory, Slot
 from .sharedfile import SharedFile, transport
 from .wire import Malformed, Wire, number, part, text
 
-VERSION = 3
+VERSION = 4
 
 # How many seconds a feeding process has to open its datasets, and to say that a batch takes longer than timeout.
 _OPENING = 1800.0
 _GRACE = 10.0
+
+# How often to look for a batch before sleeping: 10 microseconds.
+_SPINS = 60
 
 _INT32 = Rows(np.dtype(np.int32))
 _INT64 = Rows(np.dtype(np.int64))
@@ -38,6 +42,19 @@ _BOOL = Rows(np.dtype(np.bool_))
 #: The position in a state; the rest of it says of which batches.
 POSITION = ("epoch", "step", "done")
 _log = logging.getLogger("penstock")
+
+
+#: How many forks there were from the first process to this one; where a system cannot fork, none.
+_forks = 0
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 class Session:
@@ -53,7 +70,7 @@ class Session:
         self._batch_size, self._in_order, self._timeout = request.options["batch_size"], request.options["in_order"], request.timeout
         self.kind = request.kind
         self._pipelines = request.options["transforms"]
-        self._process = os.getpid()
+        self._process, self._forks = os.getpid(), _forks
         self._talking = threading.RLock()
         self._pending: deque[dict[str, Any]] = deque()
         self._freed: deque[Lent] = deque()
@@ -61,6 +78,9 @@ class Session:
         self.copied = self.skipped = 0
         self._held = 0
         self._number = self._answered = 0  # of the last request, and of the last that was answered
+        self._positions: Positions | None = None  # where batches are shown, if they do not come as messages
+        self._done: dict[int, str] = {}  # of the position after a ticket, where later batches were yielded
+        self._spins = _SPINS
         self.staged = False  # whether batches are copied to a device by a Stage, which waits for its own copies
         #: The feeding process, if it was started here.
         self.child: Any = None
@@ -116,7 +136,7 @@ class Session:
         if memory is None:
             self._wire.expect_descriptor()
         descriptor = None if memory is not None or arrays.file is None else arrays.file.fd
-        self._wire.send({"hello": {"version": VERSION, "options": options}}, descriptor)
+        self._wire.send({"hello": {"version": VERSION, "options": options, "positions": True}}, descriptor)
         with self._checking():
             welcome = part({"welcome": self._receive("welcome", seconds=_OPENING)}, "welcome", dict)
             if memory is None:
@@ -133,6 +153,11 @@ class Session:
             self.records: int = number(welcome, "records")
             self.batches: int = number(welcome, "batches")
             self._slots: int = number(welcome, "slots", 2, MAX_SLOTS)
+            if "positions" in welcome:
+                if any(f.ragged for f in fields):
+                    raise Malformed("positions of fields of variable length")
+                areas = self._memory.mapped(number(welcome, "size"))
+                self._positions = Positions(areas.bytes(), welcome["positions"], self._slots, len(fields))
             self.identity = {name: value for name, value in part(welcome, "state", dict).items() if name not in POSITION}
             warning = text(welcome, "warning") if "warning" in welcome else ""
         if warning:
@@ -160,6 +185,7 @@ class Session:
     def close(self) -> None:
         """End the feeding process. Batches that are still referred to stay as they are."""
         self._finalizer()
+        self._positions = None  # which maps the memory
 
     def stats(self) -> dict[str, Any]:
         """Return the numbers of the feeding process."""
@@ -209,6 +235,9 @@ class Session:
             self._failure = None  # of batches that nobody wants any more
             if answer.get("error"):
                 raise Error(text(answer, "error"))
+            if self._positions is not None:
+                self._positions.ticket = number(answer, "ticket") if "ticket" in answer else 0
+                self._done = {at: done for at, done in self._done.items() if at >= self._positions.ticket}
             self.stream = position(number(answer, "epoch"), number(answer, "step"), _done(answer))
 
     def _ask(self, message: dict[str, Any]) -> int:
@@ -219,7 +248,7 @@ class Session:
 
     def alive(self) -> None:
         """Raise Error if the DataLoader was closed, or belongs to another process."""
-        if os.getpid() != self._process:
+        if self._forks != _forks:
             raise Error(
                 f"this DataLoader belongs to process {self._process}, and this is process {os.getpid()}, forked from it: two processes "
                 "cannot share one; make a DataLoader here"
@@ -239,6 +268,9 @@ class Session:
         self.stream = None
         if 2 * len(self._freed) >= self._slots or self._held >= self._slots:
             self.give_back()
+        if self._positions is not None:
+            with self._checking():
+                return self._take_shown(self._positions, at)
         if not self._pending and self._failure is not None:
             self._fail()
         with self._checking():
@@ -251,6 +283,58 @@ class Session:
             stream, batch = position(following[0], following[1], _done(message)), self._batch(message)
             self.stream = stream
             return batch, stream if following[0] == epoch else position(epoch, self.batches)
+
+    def _take_shown(self, shown: Positions, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
+        """Return the batch at a position, and the position after it, which the shared memory has."""
+        if not shown.ready():
+            self._await(shown)
+        slot, numbers = shown.header()
+        epoch, step, epoch_after, step_after, count, messages = numbers[:6]
+        while self._wire.received < messages:  # that came before the batch
+            self._receive("sent", seconds=self._patience())
+        done = self._done.pop(shown.ticket, None)
+        first, last = at["step"], self.batches
+        follows = (epoch_after, step_after) == ((epoch, step + 1) if step + 1 < last else (epoch + 1, 0))
+        skips = "done" in at and (epoch_after == epoch and first <= step_after <= last or (epoch_after, step_after) == (epoch + 1, 0))
+        if epoch != at["epoch"] or not (step == first and follows or first <= step < last and skips):
+            raise Malformed(f"batch {step} of epoch {epoch}, followed by {(epoch_after, step_after)}, in place of batch {first} of {at['epoch']}")
+        if not 0 <= count <= self._batch_size or not 0 <= numbers[6] < 1 << 62:
+            raise Malformed(f"a batch of {count} records in {numbers[6]} bytes")
+        if not (0 <= numbers[7] <= numbers[6] - 8 * count and 0 <= numbers[8] <= numbers[6] - count):
+            raise Malformed(f"indices at byte {numbers[7]} and a mask at byte {numbers[8]} of {numbers[6]} of the shared memory")
+        shown.ticket += 1
+        batch = self._shown(slot, count, numbers)
+        self.stream = stream = position(epoch_after, step_after, done)
+        return batch, stream if epoch_after == epoch else {"epoch": epoch, "step": last}
+
+    def _await(self, shown: Positions) -> None:
+        """Wait for the next batch: for a moment by looking, if that helped lately, and then for a message."""
+        for _ in range(self._spins):
+            if shown.ready():
+                self._spins = _SPINS
+                return
+        self._spins = 0 if self._spins else self._spins
+        deadline = None if (seconds := self._patience()) is None else time.monotonic() + seconds
+        while shown.sleep():
+            if self._failure is not None:
+                self._fail()
+            self._receive("awake", deadline=deadline)
+
+    def _shown(self, slot: int, count: int, numbers: tuple[int, ...]) -> LoaderBatch:
+        self._held += 1
+        if self._held > self._slots:
+            raise Malformed(f"more than the {self._slots} batches that there is memory for")
+        copy = self._held - len(self._freed) >= self._slots  # none would be left to be filled
+        lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed)
+        values = {name: lent.array(at, rows, count) for name, rows, at in zip(self.fields, self._rows, numbers[FIXED:])}
+        message: dict[str, Any] = {"epoch": numbers[0], "step": numbers[1], "count": count, "indices": numbers[7], "mask": numbers[8]}
+        if copy:
+            self.copied += 1
+            values = {name: v.copy() for name, v in values.items()}
+            message["indices"] = lent.array(numbers[7], _INT64, count).copy()
+            message["mask"] = lent.array(numbers[8], _BOOL, count).copy()
+        batch: LoaderBatch = made(self.kind, self._convert(self.fields, values), message, None if copy else lent)
+        return batch
 
     def _batch(self, message: dict[str, Any]) -> LoaderBatch:
         self._held += 1
@@ -293,6 +377,8 @@ class Session:
 
     def has_next(self) -> bool:
         """Return whether a message of the feeding process is there."""
+        if self._positions is not None:
+            return self._positions.ready() or self._failure is not None
         return len(self._pending) > 0 or self._wire.ready()
 
     def give_back(self) -> None:
@@ -307,7 +393,10 @@ class Session:
             slots = staged + self._copies.settled(slots, wait=not staged and self._held >= self._slots)
         if slots:
             self._held -= len(slots)
-            self._wire.send({"release": slots})
+            if self._positions is None:
+                self._wire.send({"release": slots})
+            elif self._positions.give_back(slots):
+                self._wire.send({"awake": True})
         self.stream = stream
 
     def _patience(self) -> float | None:
@@ -338,12 +427,13 @@ class Session:
         self.close()
         raise Error(f"{self._wire.name}: unexpected message from feed: {e}") from None
 
-    def _receive(self, kind: str, asked: int | None = None, seconds: float | None = None) -> Any:
+    def _receive(self, kind: str, asked: int | None = None, seconds: float | None = None, deadline: float | None = None) -> Any:
         """Wait for a message of a kind: for the answer to a request, if that has a number.
 
+        "awake" and "sent" are any message.
         Batches that come before an answer are for later, but before a start they are nobody's.
         """
-        deadline = None if seconds is None else time.monotonic() + seconds
+        deadline = deadline if seconds is None else time.monotonic() + seconds
         passed = 0
         while True:
             message = self._wire.receive(deadline)
@@ -362,6 +452,12 @@ class Session:
             elif "skipped" in message:
                 self.skipped += 1
                 _log.warning("%s", text(message, "skipped"))
+            elif "awake" in message and self._positions is not None:
+                pass  # the batch came before it
+            elif "done" in message and self._positions is not None:
+                self._done[number(message, "number")] = text(message, "done")
+                if len(self._done) > 2 * self._slots:
+                    raise Malformed(f"more than the {self._slots} batches that there is memory for")
             elif "batch" in message and asked is not None:
                 passed += 1
                 if passed > self._slots * (self._number - self._answered):
@@ -370,6 +466,8 @@ class Session:
                     self._pending.append(message["batch"])
             elif asked is None or not ("stats" in message or "started" in message) or number(message, "number") >= self._number:
                 raise Malformed(f"{kind} was asked for")  # else it answers what was interrupted
+            if kind in ("awake", "sent"):
+                return message
 
 
 def _values(slot: Slot, f: Field, rows: Rows, count: int, place: Any) -> np.ndarray | Ragged:

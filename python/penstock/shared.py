@@ -77,6 +77,10 @@ class Areas:
         self._starts.append(self.size)
         self.size += mapping.size
 
+    def bytes(self) -> memoryview:
+        """Return the memory of the only part that there is."""
+        return self._mappings[0].bytes.data if len(self._mappings) == 1 else memoryview(b"")
+
     def address(self, at: int, n: int) -> int:
         """Return where n bytes at an offset are, which must be in one part: memory is never added by halves."""
         i = bisect.bisect_right(self._starts, at) - 1
@@ -88,18 +92,18 @@ class Areas:
 class Mapping:
     """Mapped memory, for as long as something refers to this."""
 
-    __slots__ = ("_bytes", "_unpin", "address", "size")
+    __slots__ = ("_unpin", "address", "bytes", "size")
 
     def __init__(self, memory: np.ndarray, pinning: Pinning | None = None) -> None:
         self._unpin = None
-        self._bytes = memory
+        self.bytes = memory
         self.address: int = memory.__array_interface__["data"][0]
         self.size = memory.nbytes
         self._unpin = None if pinning is None else pinning.register(self.address, self.size)
 
     def __del__(self) -> None:
         if self._unpin is not None:
-            self._unpin()  # before _bytes is let go, which unmaps
+            self._unpin()  # before bytes is let go, which unmaps
 
 
 class Rows:

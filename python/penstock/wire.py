@@ -32,6 +32,9 @@ _UNREAD = 60.0
 _MAX_NUMBER = (1 << 63) - 1
 
 
+#: Of send: not to wait; 0 where the system has no such flag.
+_NOW: int = getattr(socket, "MSG_DONTWAIT", 0)
+
 #: The errors of a connection whose other end has ended.
 _GONE = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
 
@@ -74,10 +77,12 @@ class Wire:
         # An interrupt (Ctrl-C) may come between any two steps. Bytes are sent and received by one call that also notes
         # them, and each of these is set by one assignment: no message is cut in two, and none is lost.
         self._outgoing: tuple[bytes, list[int]] = (b"", [])  # a message, and how many bytes of it were sent, part by part
-        self._incoming: tuple[bytes, list[bytes]] = (b"", [])  # what comes next, and the parts after it
+        # The bytes that come next, the parts after them, and how many messages came before, but for those that wake.
+        self._incoming: tuple[bytes, list[bytes], int] = (b"", [], 0)
         self._ended: dict[str, Any] | None = None  # the message that is the last
         self._descriptors: list[int] = []
         self._expecting = False  # a descriptor
+        self._seconds: float | None = -1.0  # the timeout of the connection
         self._process = os.getpid()
         #: Called while this process waits, until something can be received or a time of time.monotonic.
         self.meanwhile: Callable[[socket.socket, float | None], None] | None = None
@@ -93,7 +98,12 @@ class Wire:
         """Send what is left of a message."""
         frame, sent = self._outgoing
         try:
-            self._connection.settimeout(_UNREAD)
+            if descriptor is None and _NOW and not sent:  # most often there is room
+                with contextlib.suppress(BlockingIOError):
+                    sent.extend(map(self._connection.send, (frame,), (_NOW,)))
+            if sum(sent) == len(frame):
+                return
+            self._limit(_UNREAD)
             if descriptor is not None:
                 sent.append(socket.send_fds(self._connection, [frame], [descriptor]))
             while (at := sum(sent)) < len(frame):
@@ -109,10 +119,10 @@ class Wire:
         """Wait for a message, until a time of time.monotonic if there is one, and return it."""
         need = _LENGTH.size
         while self._ended is None:
-            data, parts = self._incoming
+            data, parts, before = self._incoming
             if len(data) + sum(map(len, parts)) >= need:
                 data = b"".join((data, *parts))
-                self._incoming = (data, [])
+                self._incoming = (data, [], before)
                 (n,) = _LENGTH.unpack_from(data)
                 if n > _LONGEST:
                     raise Error(f"{self.name}: a message of {n} bytes: what answers there is not a feed")
@@ -122,12 +132,17 @@ class Wire:
             self._fill(deadline)
         return self._ended
 
+    @property
+    def received(self) -> int:
+        """How many messages were received, but for those that wake."""
+        return self._incoming[2]
+
     def ready(self) -> bool:
         """Return whether something can be received without waiting."""
-        if any(self._incoming):
+        if any(self._incoming[:2]):
             return True
         try:
-            self._connection.settimeout(0)
+            self._limit(0)
             self._connection.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
             return False
@@ -155,8 +170,15 @@ class Wire:
         while self._descriptors:
             os.close(self._descriptors.pop())
 
+    def _limit(self, seconds: float | None) -> None:
+        """Set the timeout of the connection: a system call, where it is another."""
+        if seconds != self._seconds:
+            self._seconds = -1.0
+            self._connection.settimeout(seconds)
+            self._seconds = seconds
+
     def _cut(self, end: int) -> dict[str, Any]:
-        data, _ = self._incoming
+        data, _, before = self._incoming
         try:
             message = json.loads(data[_LENGTH.size : end])
         except (ValueError, RecursionError):
@@ -165,15 +187,15 @@ class Wire:
             raise Error(f"{self.name}: a message that is not JSON of an object: what answers there is not a feed")
         if "error" in message:
             self._ended = message
-        self._incoming = (data[end:], [])
+        self._incoming = (data[end:], [], before + ("awake" not in message))
         return message
 
     def _fill(self, deadline: float | None) -> None:
         try:
             if self.meanwhile is not None:
                 self.meanwhile(self._connection, deadline)
-            self._connection.settimeout(_longest_wait(deadline))
-            _, parts = self._incoming
+            self._limit(_longest_wait(deadline))
+            _, parts, _ = self._incoming
             before = len(parts)
             if not self._expecting:
                 parts.extend(map(self._connection.recv, (1 << 16,)))

@@ -44,7 +44,7 @@ def field(name="x", dtype="uint8", shape=(4,), **more):
 
 def welcome(**parts):
     fields = [field(), field("t", ragged=True, shape=())]
-    return {"version": 3, "records": 4, "batches": 2, "slots": 4, "fields": fields, "state": {"v": 1, "epoch": 0, "step": 0}, **parts}
+    return {"version": 4, "records": 4, "batches": 2, "slots": 4, "fields": fields, "state": {"v": 1, "epoch": 0, "step": 0}, **parts}
 
 
 def batch(**parts):
@@ -110,7 +110,7 @@ class Peer:
     """The client, as the feed sees it."""
 
     def __init__(self, connection, memory=None):
-        self.connection, self._memory = connection, memory  # inherited, if there is one
+        self.connection, self.memory = connection, memory  # inherited, if there is one
 
     def hear(self):
         """Read a message."""
@@ -124,8 +124,8 @@ class Peer:
     def greet(self, message=None, fds=None):
         self.hear()
         answer = frame({"welcome": welcome()} if message is None else message)
-        if self._memory is not None:
-            fill(self._memory)
+        if self.memory is not None:
+            fill(self.memory)
             self.connection.sendall(answer)
             return
         fds = [memfd()] if fds is None else fds
@@ -164,6 +164,27 @@ def answering(*messages):
 def batches(**parts):
     """Return a feed whose batch is another than it should be in some parts."""
     return answering(STARTED, {"batch": batch(**parts)})
+
+
+def showing(ready=1 << 8, where=None, after=(), **parts):
+    """Return a feed that shows one batch by positions, and is wrong in some parts."""
+    header = {"epoch": 0, "step": 0, "epoch_after": 0, "step_after": 1, "count": 2, "messages": 0, "size": SIZE}
+    header |= {"indices": 512, "mask": 1024, "at": 0}
+    places = {"at": 16384, "slots": 4, "headers": 256, "stride": 128, **(where or {})}
+
+    def act(peer):
+        fd = memfd() if peer.memory is None else peer.memory
+        peer.greet({"welcome": welcome(fields=[field()], positions=places, size=SIZE)}, [os.dup(fd)] if peer.memory is None else None)
+        with contextlib.suppress(struct.error):  # of a client that has refused the greeting
+            peer.hear()
+        os.pwrite(fd, struct.pack("<10q", *{**header, **parts}.values()), 16384 + 256)
+        os.pwrite(fd, struct.pack("<Q", ready), 16384 + 8 * 24)
+        if peer.memory is None:
+            os.close(fd)
+        peer.say(STARTED, *after)
+        peer.wait()
+
+    return act
 
 
 def closing(data):
@@ -331,6 +352,27 @@ ATTACKS = {
     "error with what a terminal obeys": (answering({"error": "\x1b]0;owned\x07"}), r"\\x1b\]0;owned\\x07"),
     "failure that is a list": (after({"failed": []}), FORMAT),
     "skipped that is an object": (after({"skipped": {}}), FORMAT),
+    "positions beyond": (showing(where={"at": SIZE}), FORMAT),
+    "positions of no room": (showing(where={"slots": 3}), FORMAT),
+    "headers in the rings": (showing(where={"headers": 64}), FORMAT),
+    "headers that overlap": (showing(where={"stride": 64}), FORMAT),
+    "positions that are a list": (greeting({"welcome": welcome(fields=[field()], positions=[], size=SIZE)}), FORMAT),
+    "positions of lengths": (greeting({"welcome": welcome(positions={"at": 0, "slots": 4, "headers": 256, "stride": 128}, size=SIZE)}), FORMAT),
+    "a shown slot beyond": (showing(ready=1 << 8 | 4), FORMAT),
+    "a shown batch that is another": (showing(step=1), FORMAT),
+    "a shown batch of another epoch": (showing(epoch=1), FORMAT),
+    "a shown batch that nothing follows": (showing(step_after=0), FORMAT),
+    "a shown batch of many records": (showing(count=3), FORMAT),
+    "a shown batch of less than none": (showing(count=-1), FORMAT),
+    "a shown field beyond": (showing(at=SIZE), FORMAT),
+    "a shown field below": (showing(at=-64), FORMAT),
+    "shown indices beyond": (showing(indices=SIZE), FORMAT),
+    "a shown mask beyond": (showing(mask=SIZE - 1), FORMAT),
+    "a shown size beyond": (showing(size=1 << 40), FORMAT),
+    "messages that do not come": (showing(messages=1 << 40), "no answer"),
+    "a batch that does not come": (showing(ready=0), "no answer"),
+    "wakes without end": (showing(ready=0, after=[{"awake": True}] * 100), "no answer"),
+    "done without end": (showing(ready=0, after=[{"done": "1", "number": i} for i in range(100)]), FORMAT),
 }
 
 
@@ -353,6 +395,11 @@ class TestHostileFeed(unittest.TestCase):
         with self.assertLogs("penstock", "WARNING"):
             got = self.use(after({"batch": batch()}, {"skipped": "record 7"}, {"batch": second}))
         self.assertEqual(got, [([0, 0], 0, [3, 5])] * 2)
+
+    def test_honest_positions(self):
+        with penstock.DataLoader(**serve(self, showing()), batch_size=2, output="numpy", timeout=0.1) as loader:
+            first = next(iter(loader))
+            self.assertEqual((first.indices.tolist(), first["x"].shape, first.step), ([0, 0], (2, 4), 0))
 
     def test_attacks(self):
         before = len(os.listdir("/proc/self/fd"))

@@ -113,3 +113,8 @@ func (a *arena) Close() error {
 	clear(a.areas)
 	return errors.Join(append(errs, a.memory.file().Close())...)
 }
+
+// align is what fields in a slot's memory start on: a line of the cache.
+const align = 64
+
+func aligned(n int) int { return (n + align - 1) &^ (align - 1) }

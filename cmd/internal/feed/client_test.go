@@ -128,7 +128,7 @@ func (c *client) receive() reply {
 // greet says hello, and takes the welcome with the memory.
 func (c *client) greet(options string) *welcome {
 	c.t.Helper()
-	c.send(`{"hello":{"version":3,"options":` + options + `}}`)
+	c.send(`{"hello":{"version":4,"options":` + options + `}}`)
 	c.take(c)
 	c.welcome = c.receive().Welcome
 	return c.welcome

@@ -22,6 +22,7 @@ type desk struct {
 	direct bool            // fields are in the loader's buffers, and those in the arena
 	memory [][]byte
 	ends   []int32 // of packed records; for put alone
+	last   batch   // that put returned; for put alone
 
 	free chan int
 
@@ -52,7 +53,7 @@ func newDesk(a *arena, s *subject, direct bool, slots, records int) (*desk, erro
 // countsBytes returns the bytes of the numbers and the mask of a batch.
 func countsBytes(records int) int { return aligned(8*records) + aligned(records) }
 
-// put keeps a batch in a free slot, and says where it is. Next is the position after it. One
+// put keeps a batch in a free slot, and says where it is, until the next put. Next is the position after it. One
 // goroutine calls it.
 func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) {
 	if d.direct {
@@ -60,8 +61,9 @@ func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) 
 			return nil, err
 		}
 	}
-	out := &batch{Slot: slot, Count: b.Len(), Epoch: b.Epoch(), Step: b.Step(), Next: [2]int{next.Epoch, next.Step},
-		Done: next.Done}
+	out := &d.last
+	*out = batch{Slot: slot, Count: b.Len(), Epoch: b.Epoch(), Step: b.Step(), Next: [2]int{next.Epoch, next.Step},
+		Done: next.Done, Fields: out.Fields[:0]}
 	if d.packed != nil {
 		d.ends = d.packed.CuSeqlens(d.ends[:0], b.Indices())
 	}
@@ -188,11 +190,6 @@ func (d *desk) Close() error {
 	}
 	return errors.Join(errs...)
 }
-
-// align is what fields in a slot's memory start on: a line of the cache.
-const align = 64
-
-func aligned(n int) int { return (n + align - 1) &^ (align - 1) }
 
 // areaWriter copies things to memory, one after the other.
 type areaWriter struct {

@@ -22,7 +22,7 @@ func lying(length uint32, body string) []byte {
 // of them.
 func TestHostileClients(t *testing.T) {
 	path := makeDataset(t, true)
-	const hello = `{"hello":{"version":3,"options":{"batch_size":4}}}`
+	const hello = `{"hello":{"version":4,"options":{"batch_size":4}}}`
 	start := `{"start":{"epoch":0,"step":0}}`
 	send := func(messages ...string) func(c *client) {
 		return func(c *client) {
@@ -42,7 +42,7 @@ func TestHostileClients(t *testing.T) {
 				return
 			}
 			defer f.Close()
-			_, _, _ = c.conn.(*net.UnixConn).WriteMsgUnix(framed(`{"hello":{"version":3,"options":{"batch_size":4,"sampler":{"kind":"sequence"}}}}`), unix.UnixRights(int(f.Fd())), nil)
+			_, _, _ = c.conn.(*net.UnixConn).WriteMsgUnix(framed(`{"hello":{"version":4,"options":{"batch_size":4,"sampler":{"kind":"sequence"}}}}`), unix.UnixRights(int(f.Fd())), nil)
 		}
 	}
 	const writeTimeout = 100 * time.Millisecond // of a client whose messages are not read
@@ -57,10 +57,10 @@ func TestHostileClients(t *testing.T) {
 		"nested JSON":         send(strings.Repeat("[", 500_000)),
 		"nested hello":        send(`{"hello":` + strings.Repeat(`{"hello":`, 100_000)),
 		"wrong version":       send(`{"hello":{"version":99,"options":{}}}`),
-		"unknown option":      send(`{"hello":{"version":3,"options":{"batch_size":4,"path":"/etc/passwd"}}}`),
-		"huge batch":          send(`{"hello":{"version":3,"options":{"batch_size":1073741824}}}`, start),
-		"huge number":         send(`{"hello":{"version":3,"options":{"batch_size":1e999}}}`),
-		"negative batch":      send(`{"hello":{"version":3,"options":{"batch_size":-1}}}`),
+		"unknown option":      send(`{"hello":{"version":4,"options":{"batch_size":4,"path":"/etc/passwd"}}}`),
+		"huge batch":          send(`{"hello":{"version":4,"options":{"batch_size":1073741824}}}`, start),
+		"huge number":         send(`{"hello":{"version":4,"options":{"batch_size":1e999}}}`),
+		"negative batch":      send(`{"hello":{"version":4,"options":{"batch_size":-1}}}`),
 		"start first":         send(start),
 		"two parts":           send(`{"stats":true,"start":{"epoch":0}}`),
 		"hello twice":         send(hello, hello),

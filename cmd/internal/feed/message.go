@@ -14,17 +14,18 @@ import (
 )
 
 // protocol is the version of the messages: see docs/feed.md.
-const protocol = 3
+const protocol = 4
 
 // maxMessage is the most bytes of a message, its length aside.
 const maxMessage = 1 << 20
 
-// request is a message of the client: exactly one of Hello, Start, Release and Stats.
+// request is a message of the client: exactly one of Hello, Start, Release, Stats and Awake.
 type request struct {
 	Hello   *hello        `json:"hello,omitempty"`
 	Start   *loader.State `json:"start,omitempty"`   // where the batches are to begin
 	Release []int         `json:"release,omitempty"` // slots whose batches are not used any more
 	Stats   bool          `json:"stats,omitempty"`
+	Awake   bool          `json:"awake,omitempty"` // slots were given back, and feed sleeps until then
 
 	Held   []int `json:"held,omitempty"`   // with Start: the slots whose batches are still used; all others are free
 	Number int   `json:"number,omitempty"` // with Start and Stats: the answer has it, too
@@ -32,8 +33,9 @@ type request struct {
 
 // hello is the first message of a client. The descriptor of a file of numbers may come with it.
 type hello struct {
-	Version int     `json:"version"`
-	Options Options `json:"options"`
+	Version   int     `json:"version"`
+	Options   Options `json:"options"`
+	Positions bool    `json:"positions,omitempty"` // the client takes batches by positions in the shared memory
 }
 
 // reply is a message of the feeder: exactly one of its parts, and Number with Started and Stats.
@@ -47,6 +49,9 @@ type reply struct {
 	Skipped string      `json:"skipped,omitempty"` // a record that on_error passed over, and why
 	Stats   *statistics `json:"stats,omitempty"`
 	Error   string      `json:"error,omitempty"` // why nothing comes any more
+	Awake   bool        `json:"awake,omitempty"` // the batch is there that the client sleeps for
+	// of the position after a batch that comes by positions, where later ones were sent; Number is the batch's ticket
+	Done string `json:"done,omitempty"`
 
 	Number int `json:"number,omitempty"` // of the request that is answered
 }
@@ -61,6 +66,17 @@ type welcome struct {
 	Finish  map[string]*finish `json:"finish,omitempty"`  // by field: what is left to the client
 	State   loader.State       `json:"state"`             // of the start
 	Warning string             `json:"warning,omitempty"` // what the client's user should know
+
+	Positions *positionsAt `json:"positions,omitempty"` // where batches are shown; null if they come as messages
+	Size      int64        `json:"size"`                // of the shared memory
+}
+
+// positionsAt says where in the shared memory the positions are, in bytes, and how many slots have room.
+type positionsAt struct {
+	At      int64 `json:"at"`
+	Slots   int   `json:"slots"`   // of each of the two rings, a power of two
+	Headers int   `json:"headers"` // where the headers begin, after At
+	Stride  int   `json:"stride"`  // of a header
 }
 
 // started answers a start. Batches that were sent before it are not those that were asked for.
@@ -69,6 +85,8 @@ type started struct {
 	Step  int    `json:"step"`
 	Done  string `json:"done,omitempty"`
 	Error string `json:"error,omitempty"` // why the batches cannot begin there; nothing else then
+
+	Ticket uint64 `json:"ticket,omitempty"` // of the first batch, if they come by positions
 }
 
 // batch says where a batch is in the shared memory: offsets in bytes.
@@ -143,13 +161,13 @@ func parseRequest(text []byte) (request, error) {
 		return q, errors.New("a message that goes on after its end")
 	}
 	parts := 0
-	for _, is := range []bool{q.Hello != nil, q.Start != nil, len(q.Release) > 0, q.Stats} {
+	for _, is := range []bool{q.Hello != nil, q.Start != nil, len(q.Release) > 0, q.Stats, q.Awake} {
 		if is {
 			parts++
 		}
 	}
 	if parts != 1 {
-		return q, fmt.Errorf("a message with %d parts; it is one of hello, start, release and stats", parts)
+		return q, fmt.Errorf("a message with %d parts; it is one of hello, start, release, stats and awake", parts)
 	}
 	if q.Start == nil && q.Held != nil || q.Start == nil && !q.Stats && q.Number != 0 {
 		return q, errors.New("a message with held or number; held belongs to start, and number to start and stats")

@@ -16,8 +16,8 @@ func framed(text string) []byte {
 }
 
 func TestReadRequest(t *testing.T) {
-	r := bytes.NewReader(append(framed(`{"hello":{"version":3,"options":{"batch_size":2,"seed":18446744073709551615}}}`), framed(`{"release":[3,0]}`)...))
-	want := []request{{Hello: &hello{3, Options{BatchSize: 2, Seed: 1<<64 - 1}}}, {Release: []int{3, 0}}}
+	r := bytes.NewReader(append(framed(`{"hello":{"version":4,"options":{"batch_size":2,"seed":18446744073709551615}}}`), framed(`{"release":[3,0]}`)...))
+	want := []request{{Hello: &hello{4, Options{BatchSize: 2, Seed: 1<<64 - 1}, false}}, {Release: []int{3, 0}}}
 	for _, w := range want {
 		got, err := readRequest(r)
 		if err != nil || !reflect.DeepEqual(got, w) {
@@ -44,7 +44,7 @@ func TestBadRequests(t *testing.T) {
 		`{"release":[1e99]}`:                  "none",
 		`{"release":[1],"number":2}`:          "number to start and stats",
 		`{"stats":true,"held":[2]}`:           "held belongs to start",
-		`{"hello":{"version":3},"quit":true}`: "quit",
+		`{"hello":{"version":4},"quit":true}`: "quit",
 	} {
 		if _, err := readRequest(bytes.NewReader(framed(text))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want an error with %q", text, err, want)
@@ -62,7 +62,7 @@ func TestBadRequests(t *testing.T) {
 }
 
 func FuzzReadRequest(f *testing.F) {
-	f.Add(framed(`{"hello":{"version":3,"options":{"batch_size":64,"fields":["images"],"filters":[["labels","in",[1,"cat"]]],"sampler":{"kind":"subset","indices":{"at":8,"count":2}}}}}`))
+	f.Add(framed(`{"hello":{"version":4,"options":{"batch_size":64,"fields":["images"],"filters":[["labels","in",[1,"cat"]]],"sampler":{"kind":"subset","indices":{"at":8,"count":2}}}}}`))
 	f.Add(framed(`{"start":{"v":1,"n":5,"epoch":1}}`))
 	f.Add(framed(`{"release":[0,1]}`))
 	f.Add(framed(`{"stats":true}`))

@@ -46,9 +46,9 @@ func TestDescriptorsAreClosed(t *testing.T) {
 		n           int
 		hello, want string
 	}{
-		{2, `{"hello":{"version":3,"options":{"batch_size":4}}}`, "2 descriptors came with the hello; send one"},
-		{3, `{"hello":{"version":3,"options":{"batch_size":4}}}`, "descriptors came with the hello; send one"},
-		{1, `{"hello":{"version":3,"options":{"batch_size":0}}}`, "batch_size is 0"},
+		{2, `{"hello":{"version":4,"options":{"batch_size":4}}}`, "2 descriptors came with the hello; send one"},
+		{3, `{"hello":{"version":4,"options":{"batch_size":4}}}`, "descriptors came with the hello; send one"},
+		{1, `{"hello":{"version":4,"options":{"batch_size":0}}}`, "batch_size is 0"},
 		{1, `no message`, "a message that is none"},
 	} {
 		for range 20 {

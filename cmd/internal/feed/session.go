@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
@@ -30,8 +31,9 @@ type session struct {
 	cancel    context.CancelCauseFunc
 	server
 
-	sending sync.Mutex // one message at a time
-	watched bool
+	sending  sync.Mutex    // one message at a time
+	messages atomic.Uint64 // that were sent, but for those that wake
+	watched  bool
 
 	// Made by open.
 	pool    *external.Pool // nil if the client has no functions
@@ -40,6 +42,8 @@ type session struct {
 	ld      *loader.Loader
 	desk    *desk
 	direct  bool
+
+	positions *positions // nil if batches come as messages
 
 	starts chan request // starts that the client asks for; the last one at most
 	mu     sync.Mutex
@@ -203,7 +207,7 @@ func (s *session) open(ctx context.Context, q request, numbers *os.File) error {
 	if s.subject, err = newSubject(ctx, s.cache, s.paths, o, numbers, s.pool); err != nil {
 		return err
 	}
-	return s.start(o)
+	return s.start(o, q.Hello.Positions)
 }
 
 // mostBatch is how many bytes the fixed fields of one batch can have. One that a client asks for by mistake would take
@@ -225,7 +229,7 @@ func (s *session) checkBatch(records int) error {
 	return nil
 }
 
-func (s *session) start(o *Options) error {
+func (s *session) start(o *Options, positions bool) error {
 	if err := s.checkBatch(o.BatchSize); err != nil {
 		return err
 	}
@@ -247,6 +251,13 @@ func (s *session) start(o *Options) error {
 	if s.desk, err = newDesk(s.arena, s.subject, s.direct, o.slots(), o.BatchSize); err != nil {
 		return err
 	}
+	var where *positionsAt
+	if positions && positioned(o, s.subject) {
+		if s.positions, err = newPositions(s.arena, o.slots(), len(s.subject.fields)); err != nil {
+			return err
+		}
+		where = &s.positions.where
+	}
 	fields := make([]store.Field, len(s.subject.fields))
 	finish := make(map[string]*finish)
 	for i, f := range s.subject.fields {
@@ -261,7 +272,7 @@ func (s *session) start(o *Options) error {
 	}
 	return s.send(reply{Welcome: &welcome{
 		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: o.slots(), Fields: fields,
-		Finish: finish, State: s.ld.State(), Warning: warning,
+		Finish: finish, State: s.ld.State(), Warning: warning, Positions: where, Size: s.arena.bytes(),
 	}}, func(message []byte) error { return s.transport.welcome(message, m) })
 }
 
@@ -300,6 +311,10 @@ func (s *session) listen(ctx context.Context) error {
 			err = s.restart(q)
 		case q.Stats:
 			err = s.write(reply{Stats: s.statistics(), Number: q.Number})
+		case q.Awake && s.positions != nil:
+			s.positions.wake()
+		case s.positions != nil:
+			err = errors.New("the client gave back slots by a message; they are numbers in the shared memory")
 		default:
 			err = s.desk.release(q.Release)
 		}
@@ -365,12 +380,17 @@ func (s *session) runFrom(ctx context.Context, q request) error {
 		stop() // the next start came before there was anything that it could stop
 	}
 	s.mu.Unlock()
+	ticket := uint64(0)
+	if s.positions != nil {
+		s.positions.skip()
+		ticket = s.positions.ticket
+	}
 	s.desk.keep(q.Held)
 	if err := s.ld.Seek(*q.Start); err != nil {
 		return s.write(reply{Started: &started{Error: cli.Worded(err.Error())}, Number: q.Number})
 	}
 	at := s.ld.State()
-	if err := s.write(reply{Started: &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done},
+	if err := s.write(reply{Started: &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done, Ticket: ticket},
 		Number: q.Number}); err != nil {
 		return err
 	}
@@ -404,6 +424,9 @@ func (s *session) epochs(ctx context.Context) error {
 
 // hand waits for a free slot, and sends a batch.
 func (s *session) hand(ctx context.Context, b loader.Batch) error {
+	if s.positions != nil {
+		return s.handPosition(ctx, b)
+	}
 	var slot int
 	select {
 	case slot = <-s.desk.free:
@@ -423,6 +446,38 @@ func (s *session) hand(ctx context.Context, b loader.Batch) error {
 	return s.write(reply{Batch: where})
 }
 
+// positioned reports whether batches can be shown by positions: they have one shape and follow each other in order.
+func positioned(o *Options, s *subject) bool {
+	return !s.ragged() && s.packed == nil && (o.InOrder == nil || *o.InOrder)
+}
+
+// handPosition waits for a free slot, and shows a batch to the client.
+func (s *session) handPosition(ctx context.Context, b loader.Batch) error {
+	if err := s.positions.await(ctx, s.desk.free, s.desk.release); err != nil {
+		b.Release()
+		if ctx.Err() == nil { // the client did what it must not
+			s.cancel(err)
+		}
+		return err
+	}
+	slot := <-s.desk.free
+	where, err := s.desk.put(slot, b, s.ld.State())
+	if err != nil {
+		b.Release()
+		s.desk.free <- slot
+		return err
+	}
+	if where.Done != "" {
+		if err := s.write(reply{Done: where.Done, Number: int(s.positions.ticket)}); err != nil {
+			return err
+		}
+	}
+	if s.positions.publish(where, s.messages.Load()) {
+		return s.write(reply{Awake: true})
+	}
+	return nil
+}
+
 // write sends a message. It may be called by any goroutine.
 func (s *session) write(r reply) error {
 	return s.send(r, func(message []byte) error {
@@ -439,5 +494,8 @@ func (s *session) send(r reply, by func(message []byte) error) error {
 	}
 	s.sending.Lock()
 	defer s.sending.Unlock()
+	if !r.Awake {
+		s.messages.Add(1)
+	}
 	return by(message)
 }
