@@ -81,11 +81,16 @@ func (p placing) knowBase(ctx context.Context, j *execute.Job) error {
 	if c.Dedup {
 		p.run.there = new(samples.DigestSet)
 	}
-	label, splits := -1, splitsOf(p.run.base)
+	label := -1
+	live, err := p.run.base.LiveSplits()
+	if err != nil {
+		return err
+	}
+	splits := splitsOf(live)
 	if c.Stratify.Wanted {
 		p.run.placed, label = newSplitter(c), schema.Index(j.Stratum.Name)
 	}
-	p.run.progress.Begin("reading what is there", p.run.base.Records, "records")
+	p.run.progress.Begin("reading what is there", p.run.base.Live(), "records")
 	defer p.run.progress.End()
 	return eachRecord(ctx, c, len(schema.Fields), func(at int64, values [][]byte) {
 		content := execute.StoredContent(schema, values)
@@ -127,9 +132,9 @@ func eachRecord(ctx context.Context, c Config, fields int, f func(at int64, valu
 }
 
 // splitsOf returns a function that gives the split of a record, "" without splits.
-func splitsOf(m *store.Manifest) func(at int64) string {
+func splitsOf(splits []store.Split) func(at int64) string {
 	return func(at int64) string {
-		for _, s := range m.Splits {
+		for _, s := range splits {
 			i, _ := slices.BinarySearchFunc(s.Ranges, at, func(r [2]int64, at int64) int {
 				if r[1] <= at {
 					return -1

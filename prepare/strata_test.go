@@ -267,7 +267,7 @@ func TestStrataFlag(t *testing.T) {
 	m := &store.Manifest{Splits: []store.Split{{Name: "a", Ranges: [][2]int64{{0, 2}, {5, 6}}}, {Name: "b", Ranges: [][2]int64{{2, 5}}}}}
 	var got []string
 	for at := range int64(7) {
-		got = append(got, splitsOf(m)(at))
+		got = append(got, splitsOf(m.Splits)(at))
 	}
 	if want := []string{"a", "a", "b", "b", "b", "a", ""}; !slices.Equal(got, want) {
 		t.Errorf("splits are %q, want %q", got, want)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
@@ -121,6 +122,41 @@ func (m *Manifest) Live() int64 {
 		return m.Records
 	}
 	return m.Records - m.Deleted.Records
+}
+
+// LiveSplits returns the splits with the numbers that records have without deleted ones.
+func (m *Manifest) LiveSplits() ([]Split, error) {
+	if m.Deleted == nil {
+		return m.Splits, nil
+	}
+	gone, err := m.Deleted.Words(m.Records)
+	if err != nil {
+		return nil, err
+	}
+	var ends []int64
+	for _, s := range m.Splits {
+		for _, r := range s.Ranges {
+			ends = append(ends, r[0], r[1])
+		}
+	}
+	slices.Sort(ends)
+	number, at, live := make(map[int64]int64), int64(0), int64(0)
+	for _, end := range ends {
+		for ; at < end; at++ {
+			live += int64(^gone[at/64] >> (at % 64) & 1)
+		}
+		number[end] = live
+	}
+	out := make([]Split, len(m.Splits))
+	for i, s := range m.Splits {
+		out[i] = Split{Name: s.Name, Ranges: [][2]int64{}}
+		for _, r := range s.Ranges {
+			if a, b := number[r[0]], number[r[1]]; a < b {
+				out[i].Ranges = append(out[i].Ranges, [2]int64{a, b})
+			}
+		}
+	}
+	return out, nil
 }
 
 // Schema returns the fields as a Schema.

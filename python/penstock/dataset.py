@@ -106,7 +106,12 @@ class Dataset(Source):
     @property
     def splits(self) -> dict[str, list[tuple[int, int]]]:
         """The splits of the whole dataset: ranges [first, end) of its records, by name."""
-        return self._layout.splits
+        gone = flat.deleted(self.manifest, self.path) if self.format == "flat" else None
+        if gone is None:
+            return self._layout.splits
+        live = np.concatenate([[0], np.cumsum(gone == 0)])
+        numbered = {name: [(int(live[a]), int(live[b])) for a, b in ranges] for name, ranges in self._layout.splits.items()}
+        return {name: [(a, b) for a, b in ranges if a < b] for name, ranges in numbered.items()}
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{f.name} {f.dtype}{list(f.shape)}{'*' if f.ragged else ''}" for f in self.fields.values())

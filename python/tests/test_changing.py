@@ -123,6 +123,9 @@ class ChangingTest(data.Copied):
             batches = penstock.DataLoader(ds, 16, shuffle=shuffle, fields=["number"], output="numpy")
             self.assertEqual(sorted(np.concatenate([b[0] for b in batches]).tolist()), kept)
         self.assertEqual(pickle.loads(pickle.dumps(ds)).stored.tolist(), kept)
+        for name, ranges in ds.splits.items():
+            numbers = [i for a, b in ranges for i in range(a, b)]
+            np.testing.assert_array_equal(penstock.open(self.path, split=name)["number"][:], ds["number"][:][numbers])
         self.assertGreater(ds.verify(), 0)
         self.assertEqual(len(ds.filter("number < 20")), sum(i < 20 for i in kept))
         scored = ds.add_column("score", np.array(kept) * 2)

@@ -34,7 +34,7 @@ func ClassName(f store.Field, label int64) string {
 	return ""
 }
 
-// SplitOf returns the split of a record, "" if there are none.
+// SplitOf returns the split of a record, by the place at which it is stored, "" if there are none.
 func SplitOf(m *store.Manifest, record int64) string {
 	if m == nil {
 		return ""

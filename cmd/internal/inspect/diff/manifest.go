@@ -39,7 +39,7 @@ func (c *Comparison) manifests(opts Options) {
 		}
 	}
 	if opts.Split == "" {
-		c.differ("splits", "", splitsText(a.Splits), splitsText(b.Splits))
+		c.differ("splits", "", splitsText(a), splitsText(b))
 	}
 	if !opts.Data {
 		c.recipes(a.Recipe, b.Recipe)
@@ -68,7 +68,11 @@ func classText(f store.Field, i int) string {
 	return fmt.Sprintf("class %d is %q", i, f.Classes[i])
 }
 
-func splitsText(splits []store.Split) string {
+func splitsText(m *store.Manifest) string {
+	splits, err := m.LiveSplits()
+	if err != nil {
+		return err.Error()
+	}
 	texts := dataset.Map(splits, func(s store.Split) string { return fmt.Sprintf("%s %v", s.Name, s.Ranges) })
 	if len(texts) == 0 {
 		return "none"

@@ -151,7 +151,7 @@ func (c *builder) duplicates(ctx context.Context, pairs []pair) error {
 			if found.Sources[k], err = c.source(ctx, record); err != nil {
 				return err
 			}
-			found.Splits[k] = dataset.SplitOf(c.splits(), int64(record))
+			found.Splits[k] = dataset.SplitOf(c.splits(), int64(c.ds.Stored(record)))
 		}
 		if found.Splits[0] != found.Splits[1] {
 			crossing++
@@ -244,7 +244,7 @@ func (c *builder) caption(i int) string {
 	if c.labels.Class != nil {
 		text = c.labels.Text(c.labels.Class[i])
 	}
-	if split := dataset.SplitOf(c.splits(), int64(i)); split != "" {
+	if split := dataset.SplitOf(c.splits(), int64(c.ds.Stored(i))); split != "" {
 		text += " · " + split
 	}
 	return text

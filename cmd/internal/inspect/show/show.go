@@ -105,7 +105,7 @@ func (v *Reader) span(ctx context.Context, text string, f func(*Record) error) e
 func (v *Reader) Read(ctx context.Context, i int) (*Record, error) {
 	shown := &Record{Record: i, Split: v.ds.Files().Split}
 	if shown.Split == "" {
-		shown.Split = dataset.SplitOf(v.ds.Manifest(), int64(i))
+		shown.Split = dataset.SplitOf(v.ds.Manifest(), int64(v.ds.Stored(i)))
 	}
 	name, err := v.ds.SourceName(ctx, i)
 	if err != nil {

@@ -156,18 +156,13 @@ func (s *Summary) DescribeFields(d *store.Dataset) {
 // splits counts the records of the splits that are not deleted.
 func (s *Summary) splits(m *store.Manifest) {
 	s.Records, s.Deleted = m.Live(), m.Records-m.Live()
-	gone, err := m.Deleted.Words(m.Records)
+	splits, err := m.LiveSplits()
 	if err != nil {
-		return // it was read before, when the manifest was
+		return // what is deleted was read before, when the manifest was
 	}
-	for _, split := range m.Splits {
-		out := Split{Name: split.Name, Records: split.Records(), Ranges: append([][2]int64{}, split.Ranges...)}
-		for _, r := range split.Ranges {
-			for i := r[0]; i < r[1] && s.Deleted > 0; i++ {
-				out.Records -= int64(gone[i/64] >> (i % 64) & 1)
-			}
-		}
-		s.Splits = append(s.Splits, out)
+	for _, split := range splits {
+		s.Splits = append(s.Splits, Split{Name: split.Name, Records: split.Records(),
+			Ranges: append([][2]int64{}, split.Ranges...)})
 	}
 }
 
