@@ -43,7 +43,8 @@ type ArrayRemaker interface {
 
 // ArrayPipeline is a list of operations on the numbers of a field: cast, scale, standardise,
 // clip, logarithm, one-hot, reshape, pad or truncate, fill, flip, turn, crop, noise. Numbers are
-// float64 in between, which is exact for all types but integers beyond 2^53. It may be used by any
+// float64 in between, which is exact for all types but integers beyond 2^53; those that are only moved stay as they
+// are. It may be used by any
 // number of goroutines, each with its own ArrayRunner.
 type ArrayPipeline struct{ ts []ArrayTransform }
 
@@ -138,6 +139,8 @@ type ArrayRunner struct {
 	chunk [512]float64
 	now   []float64 // a whole record, and
 	next  []float64 // what a transform makes of it
+	moved []byte    // a record whose elements were put elsewhere
+	place placement
 }
 
 // Runner returns a runner for records of the field in.
@@ -213,9 +216,9 @@ func (r *ArrayRunner) DoRandom(dst, src []byte, rnd Rand) error {
 
 // stream returns the random stream of the i-th transform: of one that moves elements, that of its number among these,
 // which fields of a record share.
-func (r *ArrayRunner) stream(rnd Rand, i int) Rand {
+func (r *ArrayRunner) stream(rnd Rand, i int, t ArrayRandom) Rand {
 	key := mix(uint64(i)) ^ nameKey(r.in().Name)
-	if r.p.ts[i].(ArrayRandom).Moves() {
+	if t.Moves() {
 		key = 0
 		for _, t := range r.p.ts[:i] {
 			if t, ok := t.(ArrayRandom); ok && t.Moves() {
@@ -249,31 +252,98 @@ func (r *ArrayRunner) doChunks(dst, src []byte) {
 	}
 }
 
-// doWhole takes a whole record through one transform after the other.
+// doWhole takes a whole record through one transform after the other. Moves that follow each other are one copy: of
+// bytes, if they are the first transforms or the last ones.
 func (r *ArrayRunner) doWhole(dst, src []byte, rnd *Rand) error {
-	from := r.in().DType
-	r.now = pixel.Grow(r.now, len(src)/from.Size())
-	load(r.now, src, from)
-	for i, t := range r.p.ts {
-		if m, ok := t.(ArrayRemaker); ok {
-			r.next = pixel.Grow(r.next, m.Remade(len(r.now), r.specs[i]))
-			if err := r.remake(m, i, rnd); err != nil {
-				return fmt.Errorf("transform %s: %w", opName(t), err)
-			}
+	first, err := r.moves(0, rnd)
+	if err != nil {
+		return err
+	}
+	size := r.in().DType.Size()
+	if first == len(r.p.ts) {
+		r.place.bytes(dst, src, size)
+		return nil
+	}
+	if first > 0 {
+		r.moved = pixel.Grow(r.moved, r.specs[first].RecordBytes())
+		r.place.bytes(r.moved, src, size)
+		src = r.moved
+	}
+	r.now = pixel.Grow(r.now, len(src)/size)
+	load(r.now, src, r.in().DType)
+	for i := first; i < len(r.p.ts); i++ {
+		end, err := r.moves(i, rnd)
+		switch {
+		case err != nil:
+			return err
+		case end == len(r.p.ts) && end > i:
+			size := r.out().DType.Size()
+			r.moved = pixel.Grow(r.moved, r.specs[i].RecordBytes())
+			save(r.moved, r.now, r.out().DType)
+			r.place.bytes(dst, r.moved, size)
+			return nil
+		case end > i:
+			r.next = pixel.Grow(r.next, r.specs[end].Shape.Elems())
+			r.place.floats(r.next, r.now)
 			r.now, r.next = r.next, r.now
-		} else {
-			t.Apply(r.now, 0, r.specs[i])
+			i = end - 1
+		default:
+			if err := r.one(i, rnd); err != nil {
+				return err
+			}
 		}
-		roundAll(r.now, r.specs[i+1].DType)
 	}
 	save(dst, r.now, r.out().DType)
+	return nil
+}
+
+// moves makes place that of the moves from the i-th transform on, and returns the number of the first transform after
+// them.
+func (r *ArrayRunner) moves(i int, rnd *Rand) (end int, err error) {
+	if i < len(r.p.ts) && !r.specs[i].Ragged {
+		r.place.reset(r.specs[i].Shape)
+	}
+	for ; i < len(r.p.ts); i++ {
+		t, ok := r.p.ts[i].(arrayMover)
+		if !ok {
+			break
+		}
+		var own Rand
+		if random, draws := r.p.ts[i].(ArrayRandom); draws && rnd == nil {
+			err = errDraws
+		} else if draws {
+			own = r.stream(*rnd, i, random)
+		}
+		if err == nil {
+			err = t.move(&r.place, r.specs[i], &own)
+		}
+		if err != nil {
+			return i, fmt.Errorf("transform %s: %w", opName(t), err)
+		}
+	}
+	return i, nil
+}
+
+// one takes a record through the i-th transform.
+func (r *ArrayRunner) one(i int, rnd *Rand) error {
+	t := r.p.ts[i]
+	if m, ok := t.(ArrayRemaker); ok {
+		r.next = pixel.Grow(r.next, m.Remade(len(r.now), r.specs[i]))
+		if err := r.remake(m, i, rnd); err != nil {
+			return fmt.Errorf("transform %s: %w", opName(t), err)
+		}
+		r.now, r.next = r.next, r.now
+	} else {
+		t.Apply(r.now, 0, r.specs[i])
+	}
+	roundAll(r.now, r.specs[i+1].DType)
 	return nil
 }
 
 // remake has the i-th transform make next of now.
 func (r *ArrayRunner) remake(m ArrayRemaker, i int, rnd *Rand) error {
 	if t, ok := m.(ArrayRandom); ok && rnd != nil {
-		return t.RemakeRandom(r.next, r.now, r.specs[i], r.stream(*rnd, i))
+		return t.RemakeRandom(r.next, r.now, r.specs[i], r.stream(*rnd, i, t))
 	}
 	return m.Remake(r.next, r.now, r.specs[i])
 }

@@ -80,30 +80,6 @@ func checkAxes(axes []Axis) error {
 	return nil
 }
 
-// strided copies an array of a shape from src, whose element at an index is at the sum of the products with the
-// strides, from offset on.
-func strided(dst, src []float64, shape []int, strides []int, offset int) {
-	if len(shape) == 0 {
-		dst[0] = src[offset]
-		return
-	}
-	if len(shape) == 1 {
-		step := strides[0]
-		if step == 1 {
-			copy(dst[:shape[0]], src[offset:])
-			return
-		}
-		for i := range shape[0] {
-			dst[i] = src[offset+i*step]
-		}
-		return
-	}
-	inner := len(dst) / shape[0]
-	for i := range shape[0] {
-		strided(dst[i*inner:(i+1)*inner], src, shape[1:], strides[1:], offset+i*strides[0])
-	}
-}
-
 // stridesOf returns the distance in elements from one position of each axis to the next.
 func stridesOf(shape []int) []int {
 	strides, n := make([]int, len(shape)), 1

@@ -66,18 +66,20 @@ func (RandomFlip) Moves() bool { return true }
 
 // RemakeRandom flips. Each of Axes takes one number of the stream, whether the field has it or not.
 func (t RandomFlip) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
+	return remakeMoved(t, dst, src, in, &rnd)
+}
+
+func (t RandomFlip) move(p *placement, in tensor.Spec, rnd *Rand) error {
 	axes, err := axesIn(t.Axes, in)
 	if err != nil {
 		return err
 	}
-	strides, offset := stridesOf(in.Shape), 0
 	for _, axis := range axes {
 		if u := rnd.Float64(); axis >= 0 && u < *t.P {
-			offset += (in.Shape[axis] - 1) * strides[axis]
-			strides[axis] = -strides[axis]
+			p.offset += (p.shape[axis] - 1) * p.strides[axis]
+			p.strides[axis] = -p.strides[axis]
 		}
 	}
-	strided(dst, src, in.Shape, strides, offset)
 	return nil
 }
 
@@ -136,25 +138,28 @@ func (RandomRot90) Moves() bool { return true }
 
 // RemakeRandom turns.
 func (t RandomRot90) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
+	return remakeMoved(t, dst, src, in, &rnd)
+}
+
+func (t RandomRot90) move(p *placement, in tensor.Spec, rnd *Rand) error {
 	axes, err := t.plane(in)
 	if err != nil {
 		return err
 	}
 	u, k := rnd.Float64(), 1+rnd.IntN(t.MaxK)
-	strides, offset := stridesOf(in.Shape), 0
-	if u < *t.P {
-		a, b := axes[0], axes[1]
-		sa, sb, n := strides[a], strides[b], in.Shape[a]-1
-		switch k { // element (i, j) of the result is that of the array at
-		case 1: // (j, n-i)
-			strides[a], strides[b], offset = -sb, sa, n*sb
-		case 2: // (n-i, n-j)
-			strides[a], strides[b], offset = -sa, -sb, n*(sa+sb)
-		case 3: // (n-j, i)
-			strides[a], strides[b], offset = sb, -sa, n*sa
-		}
+	if u >= *t.P {
+		return nil
 	}
-	strided(dst, src, in.Shape, strides, offset)
+	a, b := axes[0], axes[1]
+	sa, sb, n := p.strides[a], p.strides[b], in.Shape[a]-1
+	switch k { // element (i, j) of the result is that of the array at
+	case 1: // (j, n-i)
+		p.strides[a], p.strides[b], p.offset = -sb, sa, p.offset+n*sb
+	case 2: // (n-i, n-j)
+		p.strides[a], p.strides[b], p.offset = -sa, -sb, p.offset+n*(sa+sb)
+	case 3: // (n-j, i)
+		p.strides[a], p.strides[b], p.offset = sb, -sa, p.offset+n*sa
+	}
 	return nil
 }
 
@@ -209,21 +214,20 @@ func (c spatialCrop) output(in tensor.Spec) (tensor.Spec, []int, error) {
 	return in, axes, nil
 }
 
-// crop copies the part of a record that begins at start(i, room) on the i-th axis, where there is room for others.
-func (c spatialCrop) crop(dst, src []float64, in tensor.Spec, start func(i, room int) int) error {
-	out, axes, err := c.output(in)
+// move makes the elements those of the part that begins at start(room) on each axis, where there is room for others.
+func (c spatialCrop) move(p *placement, in tensor.Spec, start func(room int) int) error {
+	_, axes, err := c.output(in)
 	if err != nil {
 		return err
 	}
-	strides, offset := stridesOf(in.Shape), 0
 	for i, axis := range axes {
 		if axis < 0 {
-			start(i, 0)
+			start(0)
 			continue
 		}
-		offset += start(i, in.Shape[axis]-c.size[i]) * strides[axis]
+		p.offset += start(in.Shape[axis]-c.size[i]) * p.strides[axis]
+		p.shape[axis] = c.size[i]
 	}
-	strided(dst, src, out.Shape, strides, offset)
 	return nil
 }
 
@@ -268,9 +272,11 @@ func (RandomSpatialCrop) Moves() bool { return true }
 
 // RemakeRandom crops. Each of Axes takes one number of the stream, whether the field has it or not.
 func (t RandomSpatialCrop) RemakeRandom(dst, src []float64, in tensor.Spec, rnd Rand) error {
-	return spatialCrop{t.Size, t.Axes}.crop(dst, src, in, func(_, room int) int {
-		return int(rnd.Float64() * float64(room+1))
-	})
+	return remakeMoved(t, dst, src, in, &rnd)
+}
+
+func (t RandomSpatialCrop) move(p *placement, in tensor.Spec, rnd *Rand) error {
+	return spatialCrop{t.Size, t.Axes}.move(p, in, func(room int) int { return int(rnd.Float64() * float64(room+1)) })
 }
 
 // CenterSpatialCrop takes the part of a size in the middle: it begins at (n - size) / 2, rounded down.
@@ -300,7 +306,11 @@ func (t CenterSpatialCrop) Remade(n int, in tensor.Spec) int { return remade(t, 
 
 // Remake crops.
 func (t CenterSpatialCrop) Remake(dst, src []float64, in tensor.Spec) error {
-	return spatialCrop{t.Size, t.Axes}.crop(dst, src, in, func(_, room int) int { return room / 2 })
+	return remakeMoved(t, dst, src, in, nil)
+}
+
+func (t CenterSpatialCrop) move(p *placement, in tensor.Spec, _ *Rand) error {
+	return spatialCrop{t.Size, t.Axes}.move(p, in, func(room int) int { return room / 2 })
 }
 
 // RandomNoise adds normally distributed numbers, other ones to each element, field, record and epoch.
