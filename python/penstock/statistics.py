@@ -28,6 +28,7 @@ class Statistics:
         max: The largest.
         count: How many there are.
         missing: How many are NaN or infinite.
+        groups: The values of groups, which arrays have along a first axis more; None without groups.
     """
 
     mean: np.ndarray
@@ -36,27 +37,45 @@ class Statistics:
     max: np.ndarray
     count: np.ndarray
     missing: np.ndarray
+    groups: np.ndarray | None = None
+
+    def of_group(self, value: Any) -> Statistics:
+        """Return the statistics of one group, such as a month."""
+        if self.groups is None:
+            raise ValueError("statistics: there are no groups; compute them with group=")
+        at = [k for k, group in enumerate(self.groups.tolist()) if group == value]
+        if len(at) != 1:
+            raise KeyError(f"statistics: no group {value!r}; there are: {', '.join(map(str, self.groups[:20]))}")
+        return Statistics(*(getattr(self, name)[at[0]] for name in _ARRAYS))
 
     def standardize(self) -> Standardize:
         """Return the transform to mean 0 and std 1. Where std is 0, or there is no value, it divides by 1."""
+        if self.groups is not None:
+            raise ValueError("statistics: each group has its own mean and std; choose one: statistics.of_group(value).standardize()")
         mean, std = np.nan_to_num(self.mean), np.nan_to_num(self.std)
         return Standardize(mean, np.where(std > 0, std, 1.0))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the arrays to a .npz file of NumPy."""
-        np.savez(path, **{f.name: getattr(self, f.name) for f in fields(self)})
+        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
+        np.savez(path, **{name: a for name, a in arrays.items() if a is not None})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Statistics:
         """Read what ``save`` wrote."""
         with np.load(path) as arrays:
-            missing = [f.name for f in fields(cls) if f.name not in arrays]
+            missing = [name for name in _ARRAYS if name not in arrays]
             if missing:
                 raise Error(f"{os.fspath(path)}: not statistics: there is no {', '.join(missing)}")
-            return cls(**{f.name: arrays[f.name] for f in fields(cls)})
+            return cls(**{f.name: arrays[f.name] for f in fields(cls) if f.name in arrays})
 
 
-def statistics(values: Any, dims: Sequence[str], keep: Iterable[Any], ranges: Iterable[tuple[int, int]] | None, workers: int | None) -> Statistics:
+_ARRAYS = [f.name for f in fields(Statistics) if f.name != "groups"]
+
+
+def statistics(
+    values: Any, dims: Sequence[str], keep: Iterable[Any], groups: np.ndarray | None, ranges: Iterable[tuple[int, int]] | None, workers: int | None
+) -> Statistics:
     """Return the statistics of a field in one pass. The result does not depend on the number of threads."""
     kept = {_axis(a, values.ndim, dims) for a in ([keep] if isinstance(keep, (str, int)) else keep)}
     over = tuple(k for k in range(values.ndim) if k not in kept)
@@ -71,16 +90,38 @@ def statistics(values: Any, dims: Sequence[str], keep: Iterable[Any], ranges: It
         raise ValueError(f"statistics: workers is {workers}; it must be at least 1")
     blocks = [(k, min(k + step, b)) for a, b in whole for k in range(a, b, step)]
     threads = workers or min(8, os.cpu_count() or 1)
-    total: list[np.ndarray] | None = None
+    if groups is not None and groups.shape != (len(values),):
+        raise ValueError(f"statistics: group has the shape {groups.shape}; it has one value for each of the {len(values)} records")
+    known = [None] if groups is None else list(np.unique(np.concatenate([groups[a:b] for a, b in whole])))
+
+    def parts(block: tuple[int, int]) -> list[list[np.ndarray] | None]:
+        x = values[block[0] : block[1]]
+        if groups is None:
+            return [_part(x, over)]
+        own = groups[block[0] : block[1]]
+        return [_part(x[own == g], over) if (own == g).any() else None for g in known]
+
+    totals: list[Any] = [None] * len(known)
     with ThreadPoolExecutor(threads) as pool:
         for at in range(0, len(blocks), threads):  # in their order, and few at a time
-            for part in pool.map(lambda block: _part(values[block[0] : block[1]], over), blocks[at : at + threads]):
-                total = part if total is None else _merged(total, part)
-    assert total is not None
+            for found in pool.map(parts, blocks[at : at + threads]):
+                totals = [_joined(total, part) for total, part in zip(totals, found)]
+    made = [_made(total) for total in totals]
+    if groups is None:
+        return Statistics(*made[0])
+    return Statistics(*(np.stack(arrays) for arrays in zip(*made)), groups=np.array(known))
+
+
+def _joined(total: Any, part: Any) -> Any:
+    return part if total is None else total if part is None else _merged(total, part)
+
+
+def _made(total: list[np.ndarray]) -> list[np.ndarray]:
+    """Return mean, std, min, max, count and missing."""
     n, mean, squares, low, high, missing = (a[0] for a in total)
     with np.errstate(invalid="ignore", divide="ignore"):
         std = np.sqrt(squares / n)
-    return Statistics(np.where(n > 0, mean, np.nan), np.where(n > 0, std, np.nan), low, high, n, missing)
+    return [np.where(n > 0, mean, np.nan), np.where(n > 0, std, np.nan), low, high, n, missing]
 
 
 def _axis(axis: Any, ndim: int, dims: Sequence[str]) -> int:

@@ -229,7 +229,15 @@ class Source:
             by["outputs"] += [{"name": n} for n in have if n not in [o["name"] for o in by["outputs"]]]
         return [known[n]() for n in have if n not in fields]
 
-    def statistics(self, field: str, *, keep: Any = (), ranges: Iterable[tuple[int, int]] | None = None, workers: int | None = None) -> Statistics:
+    def statistics(
+        self,
+        field: str,
+        *,
+        keep: Any = (),
+        group: Any = None,
+        ranges: Iterable[tuple[int, int]] | None = None,
+        workers: int | None = None,
+    ) -> Statistics:
         """Return mean, std, min and max of a field in one pass, without NaN and infinities, which are counted.
 
         ``ds.statistics("z", keep=["level"]).standardize()`` is the transform of each level to mean 0 and std 1.
@@ -238,6 +246,8 @@ class Source:
             field: The name of a field of numbers of one shape.
             keep: The axes of a record that have statistics of their own: names, or numbers such as -1 for the last. Nothing is one
                 number for all, and all axes are those of each element.
+            group: A field, or an array with a value for each record, such as its month: each value has statistics of its own, along a first
+                axis more, in the order of ``Statistics.groups``.
             ranges: Ranges [first, end) of records, such as those of the training set; None means all.
             workers: The number of threads; None means one per core, up to 8.
         """
@@ -246,7 +256,8 @@ class Source:
         values = self._field(field)
         if isinstance(values, RaggedRecords):
             raise Error(f"statistics: records of {field!r} have lengths of their own")
-        return statistics(values, self.fields[field].dims, keep, ranges, workers)
+        groups = np.asarray(self._field(group) if isinstance(group, str) else group) if group is not None else None
+        return statistics(values, self.fields[field].dims, keep, groups, ranges, workers)
 
     def _field(self, name: str) -> Records | RaggedRecords:
         if name not in self.fields:

@@ -146,6 +146,23 @@ class ArrayTransformsTest(unittest.TestCase):
         np.testing.assert_array_equal(again.std, train.std)
         got = self.made(z=[again.standardize()])[0]["z"]
         np.testing.assert_array_equal(got, ((z - train.mean) / train.std).astype("f4"))
+        month = np.arange(40) % 12 // 2
+        for group, ranges in ((month, None), (month.astype("U2"), [(3, 20), (30, 40)])):
+            s = self.ds.statistics("z", keep="level", group=group, ranges=ranges)
+            used = np.concatenate([np.arange(a, b) for a, b in ranges or [(0, 40)]])
+            self.assertEqual(s.groups.tolist(), sorted(set(group[used].tolist())))
+            for k, value in enumerate(s.groups):
+                chosen = z[used[group[used] == value]]
+                np.testing.assert_allclose(s.mean[k], np.nanmean(chosen, axis=(0, 2, 3), keepdims=True)[0], rtol=1e-12)
+                np.testing.assert_allclose(s.of_group(value).standardize().std, np.nanstd(chosen, axis=(0, 2, 3), keepdims=True)[0], rtol=1e-12)
+            s.save(path)
+            np.testing.assert_array_equal(penstock.statistics.Statistics.load(path).groups, s.groups)
+        with self.assertRaisesRegex(ValueError, "choose one"):
+            s.standardize()
+        with self.assertRaisesRegex(KeyError, "no group 77"):
+            s.of_group(77)
+        with self.assertRaisesRegex(ValueError, "one value for each of the 40 records"):
+            self.ds.statistics("z", group=[1, 2])
         for options, text in (({"keep": "depth"}, "no axis 'depth'"), ({"keep": 3}, "axis 3 does not exist"), ({"ranges": [(0, 99)]}, "is not of the 40 records")):
             with self.assertRaisesRegex(ValueError, text):
                 self.ds.statistics("z", **options)

@@ -124,7 +124,8 @@ class ChunkShuffleTest(unittest.TestCase):
         write_zarr(self.path, "x", values, (10, 8))
         windows = self.windows(sizes={"0": 5})
         for sampler, ds, text in (
-            (samplers.ChunkShuffle(), self.path, "these records are not in chunks"),
+            (samplers.ChunkShuffle(), self.path, "these records are not in chunks of one dataset.*Shuffle or Mix"),
+            (samplers.ChunkShuffle(), [windows, windows], "for several datasets, use Shuffle or Mix"),
             (samplers.ChunkShuffle(100), windows, "100 bytes of memory do not hold the chunks of 1 lane"),
             (samplers.ChunkShuffle("much"), windows, "memory is 'much'"),
             (samplers.ChunkShuffle(lanes=0), windows, "lanes is 0"),
