@@ -75,6 +75,10 @@ class ExamplesTest(unittest.TestCase):
         losses = example("jax_sharded", "jax").train(data.path("images"), epochs=3)
         self.assertEqual(len(losses), 3 * (1500 // 64))
 
+    def test_forecast(self):
+        error, persistence = example("forecast", "torch", "h5py").train(self.folder, epochs=2)
+        self.assertLess(error, 0.6 * persistence)
+
     def test_grain(self):
         seen = [label for batch in example("grain_source", "grain").batches(data.path("images")) for label in batch["labels"].tolist()]
         self.assertEqual(sorted(seen), sorted(penstock.open(data.path("images"))["labels"][:].tolist()))
