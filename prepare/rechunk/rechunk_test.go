@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/rechunk"
+	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -251,5 +252,36 @@ func TestRechunkRefuses(t *testing.T) {
 		if _, err := rechunk.NewPlan(t.Context(), source, filepath.Join(dir, c.dest), c.o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// TestRechunkTwice starts a run while another one writes the same destination.
+func TestRechunkTwice(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "x.npy")
+	array(t, source, []int{40, 10, 9})
+	plan := func() *rechunk.Plan {
+		p, err := rechunk.NewPlan(t.Context(), source, filepath.Join(dir, "x.zarr"), rechunk.Options{
+			Chunks: map[string]int{"0": 5, "1": 3, "2": 4}, Workers: 2, Memory: 4000, Resume: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	second := plan()
+	var busy error
+	if err := plan().Run(t.Context(), func(int64) {
+		if busy == nil {
+			busy = second.Run(t.Context(), nil)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(busy, store.ErrBusy) || !strings.Contains(busy.Error(), "another run is writing") {
+		t.Errorf("the second run: %v", busy)
+	}
+	same(t, source, filepath.Join(dir, "x.zarr"), "x")
+	if left, err := filepath.Glob(filepath.Join(dir, ".x*")); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
 	}
 }

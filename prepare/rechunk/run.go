@@ -13,6 +13,8 @@ import (
 
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -39,6 +41,11 @@ func (p *Plan) run(ctx context.Context, progress func(done int64)) error {
 		return err
 	}
 	defer parent.Close()
+	unlock, err := p.lock(parent)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	stage, err := p.begin(parent)
 	if err != nil {
 		return err
@@ -60,6 +67,21 @@ func (p *Plan) run(ctx context.Context, progress func(done int64)) error {
 		}
 	}
 	return p.commit(parent, stage, nodes)
+}
+
+// lock keeps other runs out of the folder of this one. A file system without locks has none.
+func (p *Plan) lock(parent *os.Root) (unlock func(), err error) {
+	name := p.stageName() + ".lock"
+	lock, err := write.Lock(parent, name)
+	switch {
+	case errors.Is(err, write.ErrNoLocks):
+		return func() {}, nil
+	case errors.Is(err, store.ErrBusy):
+		return nil, fmt.Errorf("another run is writing %s; wait until it has ended: %w", p.Dest, store.ErrBusy)
+	case err != nil:
+		return nil, err
+	}
+	return func() { write.Unlock(parent, name, lock) }, nil
 }
 
 // begin makes the folder of the run, or takes that of one that was stopped.

@@ -67,7 +67,8 @@ def run(text: str, kill_after: float | None = None) -> tuple[float, int, int]:
         try:
             child.wait(kill_after)
         except subprocess.TimeoutExpired:
-            os.killpg(child.pid, 9)
+            for pid in (*children(child.pid), child.pid):
+                os.kill(pid, 9)
     most = 0
     while child.poll() is None:
         most = max(most, *(resident(pid) for pid in (child.pid, *children(child.pid))))
