@@ -147,7 +147,7 @@ func (d *Dataset) readNodes() (map[string]*zarr.Array, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, layout.WithoutPath(err))
 		}
-		if got := layout.HexCRC(layout.CRC32C(text)); got != want && !(layout.OfNewest(name) && d.superseded()) {
+		if got := layout.HexCRC(layout.CRC32C(text)); got != want && !(layout.OfNewest(name) && d.superseded(name, got)) {
 			return nil, fmt.Errorf("%s: its CRC32C is %s, was %s when it was written: %w", name, got, want, ErrCorrupt)
 		}
 		at := path.Dir(name)
@@ -162,11 +162,20 @@ func (d *Dataset) readNodes() (map[string]*zarr.Array, error) {
 	return arrays, nil
 }
 
-// superseded reports whether the folder has the manifest of another generation, so that the metadata of its root is not
-// that of this one.
-func (d *Dataset) superseded() bool {
+// superseded reports whether a file of metadata with that checksum is of another generation: that of the manifest in
+// the folder, or another one that is kept, whose writer replaces the files at this moment.
+func (d *Dataset) superseded(name, crc string) bool {
 	m, err := readManifest(d.Path, layout.ZarrManifest)
-	return err == nil && m.Generation != d.Manifest.Generation
+	if err == nil && m.Generation != d.Manifest.Generation {
+		return true
+	}
+	numbers, _ := Generations(d.Path)
+	for _, n := range numbers {
+		if m, err := readManifest(d.Path, layout.GenerationName(n)); err == nil && m.Metadata[name] == crc {
+			return true
+		}
+	}
+	return false
 }
 
 // locateArray finds the rows and checksums of a column, and compares the arrays with the manifest.

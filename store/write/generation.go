@@ -277,7 +277,41 @@ func forward(root *os.Root, generation int) error {
 		return errors.Join(err, removeIfThere(root, temporary))
 	}
 	// a rename over another link to the same file does nothing
-	return errors.Join(removeIfThere(root, temporary), syncFolder(root, filepath.Dir(name)))
+	err := errors.Join(removeIfThere(root, temporary), syncFolder(root, filepath.Dir(name)))
+	if err != nil || name == layout.ManifestName {
+		return err
+	}
+	return forwardAgain(root, generation)
+}
+
+// forwardAgain is forward where another writer, who did the same, has come between: the files of Zarr are several, and
+// may be of both generations then. The last one of them makes all those of the newest.
+func forwardAgain(root *os.Root, generation int) error {
+	newest := generation
+	for {
+		if _, err := root.Lstat(layout.GenerationName(newest + 1)); err != nil {
+			break
+		}
+		newest++
+	}
+	text, err := root.ReadFile(layout.GenerationName(newest))
+	if err != nil {
+		return err
+	}
+	m, err := store.DecodeManifest(text)
+	if err != nil {
+		return err
+	}
+	is, err := root.ReadFile(layout.ZarrManifest)
+	same := bytes.Equal(is, text)
+	for _, name := range []string{layout.ZarrNode, zarrManifest + "/" + layout.ZarrNode} {
+		node, nodeErr := root.ReadFile(name)
+		same, err = same && m.Metadata[name] == layout.HexCRC(layout.CRC32C(node)), errors.Join(err, nodeErr)
+	}
+	if err != nil || same {
+		return err
+	}
+	return forward(root, newest)
 }
 
 // Forward makes the manifest in the folder of the dataset at path that of its newest generation, if a writer has ended
