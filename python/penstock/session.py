@@ -36,6 +36,8 @@ _GRACE = 10.0
 # How often to look for a batch before sleeping: 10 microseconds.
 _SPINS = 60
 
+_BUSY = "another thread uses this DataLoader now, which is for one thread: make a DataLoader for each, or have one thread put batches into a queue"
+
 _INT32 = Rows(np.dtype(np.int32))
 _INT64 = Rows(np.dtype(np.int64))
 _BOOL = Rows(np.dtype(np.bool_))
@@ -258,8 +260,12 @@ class Session:
 
     def next_batch(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
         """Return the batch at a position, and the position after it."""
-        with self._alone():
+        if not self._talking.acquire(blocking=False):
+            raise Error(_BUSY)
+        try:
             return self._take(at)
+        finally:
+            self._talking.release()
 
     def _take(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
         self.alive()
@@ -269,8 +275,10 @@ class Session:
         if 2 * len(self._freed) >= self._slots or self._held >= self._slots:
             self.give_back()
         if self._positions is not None:
-            with self._checking():
+            try:
                 return self._take_shown(self._positions, at)
+            except Malformed as e:
+                self.refuse(e)
         if not self._pending and self._failure is not None:
             self._fail()
         with self._checking():
@@ -407,9 +415,7 @@ class Session:
     def _alone(self) -> Iterator[None]:
         """Raise Error if another thread waits for the feeding process: each would take the answers to the other."""
         if not self._talking.acquire(blocking=False):
-            raise Error(
-                "another thread uses this DataLoader now, which is for one thread: make a DataLoader for each, or have one thread put batches into a queue"
-            )
+            raise Error(_BUSY)
         try:
             yield
         finally:
