@@ -38,6 +38,8 @@ class Places:
         self.firsts = firsts[:-1].astype(np.int64)
         self.count = int(firsts[-1])
         self._list: list[int] = self.firsts.tolist()
+        self._parts = np.array([p.part for p in self.pieces], np.int64)
+        self._starts = np.array([p.start for p in self.pieces], np.int64)
 
     def one(self, record: int) -> tuple[int, int]:
         """Return the piece of a record, and its place there."""
@@ -48,6 +50,11 @@ class Places:
         """Do what one does, for an array of records."""
         k = np.searchsorted(self.firsts, records, side="right") - 1
         return k, records - self.firsts[k]
+
+    def rows(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the extent of each record, and its row there. Extents are few where pieces are many, as after deletes."""
+        k, at = self.many(records)
+        return self._parts[k], self._starts[k] + at
 
     def index(self, key: Any) -> int:
         """Return a record number that counts from 0, for one that may count from the end."""
@@ -229,18 +236,18 @@ class Records:
 
     def _take_across(self, records: np.ndarray, out: np.ndarray) -> None:
         """Take records of several pieces: large ones one by one, and small ones piece by piece."""
-        pieces, places = self._places.many(records)
-        there = np.unique(pieces).tolist()
+        parts, rows = self._places.rows(records)
+        there = np.unique(parts).tolist()
         if self._column.row_bytes < _LARGE:
             for k in there:
-                here = pieces == k
-                out[here] = self._part(k)[places[here]]
+                here = parts == k
+                out[here] = self._column.part(k)[rows[here]]
         else:
-            parts = {k: self._part(k) for k in there}
-            for i, (k, at) in enumerate(zip(pieces.tolist(), places.tolist())):
-                out[i] = parts[k][at]
+            arrays = {k: self._column.part(k) for k in there}
+            for i, (k, at) in enumerate(zip(parts.tolist(), rows.tolist())):
+                out[i] = arrays[k][at]
         for k in there:
-            self._check(k)
+            self._column.check(k)
 
     def _check(self, k: int) -> None:
         """Raise CorruptError if what was just copied may not have been in the file any more."""
