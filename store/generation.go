@@ -77,6 +77,9 @@ func Tags(path string) ([]Tag, error) {
 
 // readGeneration reads the manifest of a generation: that of a number, or of a tag; "" is the newest.
 func readGeneration(path, generation string) (*Manifest, error) {
+	if isURL(path) {
+		return nil, notLocal()
+	}
 	newest, err := newestManifest(path)
 	if err != nil || generation == "" {
 		return newest, err

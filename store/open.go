@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"strconv"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/zarr"
 )
 
@@ -45,6 +47,9 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 		if errors.As(err, &p) {
 			err = p.Err
 		}
+		if isURL(path) {
+			err = notLocal()
+		}
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	var d *Dataset
@@ -73,6 +78,17 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	return d, nil
+}
+
+// isURL reports whether a path is the URL of an object, as s3://bucket/ds.
+func isURL(path string) bool { return urlStart.MatchString(path) }
+
+var urlStart = regexp.MustCompile(`^[a-z][a-z0-9]*://`)
+
+// notLocal returns the error for a URL where a dataset of this machine is asked for. It is ErrUnsupported.
+func notLocal() error {
+	return fmt.Errorf("generations are listed and datasets are changed in local folders only; datasets of URLs can be "+
+		"read, as by: %s: %w", shell.Penstock("inspect", "URL"), ErrUnsupported)
 }
 
 // at returns the path of a dataset without its generation, and the generation; "" is the newest.

@@ -1,0 +1,31 @@
+package store_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
+	"github.com/penstock/penstock/tensor"
+)
+
+// A dataset in a bucket has no generations here, which is what errors say instead of "no such file".
+func TestURLsAreNotChanged(t *testing.T) {
+	const url = "s3://bucket/ds"
+	calls := map[string]func() error{
+		"log":   func() error { _, err := edit.Log(url); return err },
+		"tag":   func() error { return edit.Tag(url, "a", 1) },
+		"prune": func() error { _, err := edit.Prune(url, edit.PruneOptions{}); return err },
+		"open":  func() error { _, err := store.Open(url, store.OpenOptions{}); return err },
+		"column": func() error {
+			_, err := edit.AddColumn(url, store.Field{Spec: tensor.Spec{Name: "a", DType: tensor.Int64}}, nil, edit.Options{})
+			return err
+		},
+	}
+	for name, call := range calls {
+		if err := call(); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "local folders only") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
