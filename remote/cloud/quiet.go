@@ -22,6 +22,9 @@ func quietCredentials(ctx context.Context, q url.Values) (func(*s3.Options), err
 	if profile := q.Get("profile"); profile != "" {
 		options = append(options, config.WithSharedConfigProfile(profile))
 	}
+	if region := q.Get("region"); region != "" { // STS, which some credentials come from, is asked there
+		options = append(options, config.WithRegion(region))
+	}
 	c, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
 		return nil, err
