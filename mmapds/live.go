@@ -10,19 +10,20 @@ import (
 )
 
 // live is the records of a dataset that are not deleted, by the places at which they are stored. Finding one looks at
-// three places in memory, however many are deleted.
+// one place in memory where none is deleted around it, and at the bits of its neighbors otherwise.
 type live struct {
 	n, stored int
 	words     []uint64  // stored record i is bit i%64 of word i/64
 	before    []int     // records before each block of words, and all of them
-	guide     []int32   // the block of each record that is a multiple of guided
+	firsts    []int     // the place of each record that is a multiple of 64, and the end of the last one
 	scratch   sync.Pool // of *[]int
 }
 
-// The stored records of a block, and how many records have one entry of the guide.
+// The stored records of a block; and how far apart two entries of firsts are at most for the words between them to be
+// looked at one by one.
 const (
 	blockWords = 8
-	guided     = 64 * blockWords
+	nearby     = 64 * blockWords
 )
 
 // newLive returns the records of files that are not deleted; nil if all are.
@@ -69,36 +70,44 @@ func (l *live) add(gone []uint64, a, b int) {
 	}
 }
 
-// index makes before and guide.
+// index makes before and firsts.
 func (l *live) index() {
 	for k, w := range l.words {
 		if k%blockWords == 0 {
 			l.before = append(l.before, l.n)
 		}
-		for next := len(l.guide) * guided; next < l.n+bits.OnesCount64(w); next += guided {
-			l.guide = append(l.guide, int32(k/blockWords))
+		ones := bits.OnesCount64(w)
+		if next := 64 * len(l.firsts); next < l.n+ones {
+			l.firsts = append(l.firsts, 64*k+selected(w, next-l.n))
 		}
-		l.n += bits.OnesCount64(w)
+		l.n += ones
 	}
-	l.before = append(l.before, l.n)
+	l.before, l.firsts = append(l.before, l.n), append(l.firsts, l.stored)
 }
 
 // place returns where a record is stored.
 func (l *live) place(i int) int {
-	k := i / guided
-	block, last := int(l.guide[k]), len(l.before)-2
-	if k+1 < len(l.guide) {
-		last = int(l.guide[k+1])
+	first, end, rest := l.firsts[i/64], l.firsts[i/64+1], i%64
+	switch {
+	case end-first == 64: // all of them are records
+		return first + rest
+	case end-first < nearby:
+		return l.after(first, rest)
 	}
-	block += sort.Search(last-block, func(d int) bool { return l.before[block+d+1] > i })
-	rest := i - l.before[block]
-	for at := block * blockWords; ; at++ {
-		w := l.words[at]
-		if n := bits.OnesCount64(w); rest >= n {
-			rest -= n
-			continue
+	from, to := first/64/blockWords, (end-1)/64/blockWords
+	block := from + sort.Search(to-from, func(d int) bool { return l.before[from+d+1] > i })
+	return l.after(64*blockWords*block, i-l.before[block])
+}
+
+// after returns the place that follows n records from a place on.
+func (l *live) after(place, n int) int {
+	at := place / 64
+	for w := l.words[at] &^ (1<<(place%64) - 1); ; w = l.words[at] {
+		ones := bits.OnesCount64(w)
+		if n < ones {
+			return 64*at + selected(w, n)
 		}
-		return 64*at + selected(w, rest)
+		n, at = n-ones, at+1
 	}
 }
 

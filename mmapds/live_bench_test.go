@@ -1,0 +1,37 @@
+package mmapds
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+)
+
+// BenchmarkPlacesOfLiveRecords finds the places of shuffled records, of which some are deleted.
+func BenchmarkPlacesOfLiveRecords(b *testing.B) {
+	const records = 10_000_000
+	for _, share := range []float64{0.001, 0.01, 0.1, 0.5} {
+		b.Run(fmt.Sprint(share), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(3, 4))
+			gone := make([]uint64, (records+63)/64)
+			for range int(share * records) {
+				i := rng.IntN(records)
+				gone[i/64] |= 1 << (i % 64)
+			}
+			m := &store.Manifest{Records: records, Deleted: store.NewDeleted(gone, records)}
+			l, err := newLive(&store.Dataset{Manifest: m})
+			if err != nil {
+				b.Fatal(err)
+			}
+			order := rng.Perm(l.n)
+			sum := 0
+			for i := range b.N {
+				sum += l.place(order[i%len(order)])
+			}
+			if sum < 0 {
+				b.Fatal(sum)
+			}
+		})
+	}
+}
