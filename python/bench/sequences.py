@@ -101,7 +101,7 @@ class Sequences:
         frame = pandas.DataFrame(np.array(self.few), columns=names).assign(time=np.arange(len(self.few)), group="one")
         dataset = TimeSeriesDataSet(
             frame, time_idx="time", target=names[0], group_ids=["group"], max_encoder_length=self.o.window - 1, min_encoder_length=self.o.window - 1,
-            max_prediction_length=1, time_varying_unknown_reals=names, target_normalizer=None, scalers=dict.fromkeys(names),
+            max_prediction_length=1, time_varying_unknown_reals=names, target_normalizer=None, scalers=dict.fromkeys(names[1:]),
         )  # fmt: skip
         for x, _ in dataset.to_dataloader(batch_size=self.o.batch, num_workers=2, shuffle=True):
             yield x["encoder_cont"]
