@@ -21,7 +21,7 @@ import (
 
 // tiny is how many records TestManyTinyRecords converts: few in every run of the tests, and
 // with -tiny 1000000 as many as docs/benchmarks.md speaks of.
-var tiny = flag.Int("tiny", 40_000, "how many records TestManyTinyRecords converts")
+var tiny = flag.Int("tiny", 10_000, "how many records TestManyTinyRecords converts")
 
 // peakKey is the environment variable that makes the tests' binary convert SOURCE, a line
 // break, DEST, and print the most memory that it had.

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 )
 
-var mutations = flag.Int("mutations", 3000, "how many corrupt hierarchies TestMutations opens")
+var mutations = flag.Int("mutations", 1000, "how many corrupt hierarchies TestMutations opens")
 
 // inMemory are files in memory.
 type inMemory struct{ fstest.MapFS }

@@ -16,7 +16,6 @@ import (
 	"github.com/penstock/penstock/internal/testkit/hostilebucket"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
-	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store/hdf5"
 )
 
@@ -35,6 +34,7 @@ func TestHostileBucket(t *testing.T) {
 		epoch(t, open(t, flat, name+".zarr", Options{}), loader.Options{BatchSize: 32}, 0) // which makes a decoder outside of synctest
 	}
 	for _, key := range []string{"ds", "ds.h5", "plain.zarr", "zstd.zarr"} {
+		honest := epoch(t, open(t, flat, key, Options{}), hostileLoop, 0)
 		for _, spare := range []string{"", layout.ManifestName, layout.ZarrManifest, layout.ZarrNode} {
 			if zarr := strings.HasSuffix(key, ".zarr"); spare != "" && zarr == (spare == layout.ManifestName) {
 				continue
@@ -42,7 +42,7 @@ func TestHostileBucket(t *testing.T) {
 			for _, attack := range hostilebucket.Reads {
 				t.Run(fmt.Sprintf("%s/%s/%s", key, attack.Name, spare), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						testHostile(t, &hostilebucket.Bucket{Bucket: flat, Attack: attack, Spare: spare}, flat, key)
+						testHostile(t, &hostilebucket.Bucket{Bucket: flat, Attack: attack, Spare: spare}, key, honest)
 					})
 				})
 			}
@@ -50,16 +50,18 @@ func TestHostileBucket(t *testing.T) {
 	}
 }
 
-func testHostile(t *testing.T, b *hostilebucket.Bucket, honest remote.Bucket, key string) {
-	opts := loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Workers: 2}
-	want := epoch(t, open(t, honest, key, Options{}), opts, 0)
+// hostileLoop is how the datasets of a hostile bucket are read.
+var hostileLoop = loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Workers: 2}
+
+// testHostile reads a dataset of a hostile bucket, of which an honest one gives the batches want.
+func testHostile(t *testing.T, b *hostilebucket.Bucket, key string, want []byte) {
 	dir := t.TempDir()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	d, err := Open(t.Context(), b, key, Options{CacheDir: filepath.Join(dir, "cache")})
 	if err == nil {
 		var got []byte
-		got, err = tryEpoch(t, d, opts)
+		got, err = tryEpoch(t, d, hostileLoop)
 		if err == nil && !bytes.Equal(got, want) {
 			t.Error("other bytes, and no error")
 		}

@@ -155,7 +155,7 @@ func plantJournal(t *testing.T, dest, target string) string {
 	return planted(t, os.Symlink(filepath.Join(target, write.JournalName), stageDir(dest)+".journal"))
 }
 
-var races = flag.Int("races", 100, "builds in a folder where another user swaps what has names")
+var races = flag.Int("races", 40, "builds in a folder where another user swaps what has names")
 
 // Where others may rename everything, links come and go under the names of a build while it is at work.
 // Whatever becomes of the build, files outside stay as they are.

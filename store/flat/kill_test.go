@@ -220,7 +220,7 @@ func killUntilDone(t *testing.T, rng *rand.Rand, dest string, took time.Duration
 }
 
 // least is small as TestCrashes leaves nothing to chance.
-var least = flag.Int("kills", 6, "builds that are killed at random moments, at least")
+var least = flag.Int("kills", 3, "builds that are killed at random moments, at least")
 
 // A build that is killed again and again ends with the bytes of one that never was.
 func TestKilledBuilds(t *testing.T) {

@@ -150,7 +150,7 @@ func runAndKill(t *testing.T, dest, kind string, after time.Duration, resumed *i
 }
 
 // least is small as TestCrashes leaves nothing to chance.
-var least = flag.Int("kills", 4, "builds of each kind that are killed at random moments, at least")
+var least = flag.Int("kills", 2, "builds of each kind that are killed at random moments, at least")
 
 // A build that is killed again and again ends with the bytes of one that never was.
 func TestKilledBuilds(t *testing.T) {

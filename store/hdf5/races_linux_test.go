@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-var races = flag.Int("races", 50, "builds in a folder where another user swaps what has names")
+var races = flag.Int("races", 20, "builds in a folder where another user swaps what has names")
 
 // Where others may rename everything, links come and go under the names of a build while it is at work.
 // Whatever becomes of the build, files outside stay as they are: with records that are written in place, and

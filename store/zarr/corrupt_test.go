@@ -76,7 +76,7 @@ func replace(t testing.TB, path string, data []byte) {
 	}
 }
 
-var mutations = flag.Int("mutations", 1000, "how many corrupt datasets TestMutations opens")
+var mutations = flag.Int("mutations", 400, "how many corrupt datasets TestMutations opens")
 
 // Whatever is in the files: an error or values, soon, in memory that the files bound. Every other dataset has lost its manifest,
 // so that nothing vouches for its metadata.

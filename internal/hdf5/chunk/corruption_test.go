@@ -16,7 +16,7 @@ import (
 // mutations is how many corrupt files TestMutated reads:
 //
 //	go test ./internal/hdf5/chunk -run TestMutated -mutations 100000
-var mutations = flag.Int("mutations", 3000, "corrupt files that TestMutated reads")
+var mutations = flag.Int("mutations", 1000, "corrupt files that TestMutated reads")
 
 // seeds are the committed files that the tests corrupt.
 func seeds(t testing.TB) [][]byte {

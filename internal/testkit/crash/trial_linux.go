@@ -12,10 +12,10 @@ import (
 // Crashes is the flag that makes every Trial more thorough.
 var Crashes = flag.Int("crashes", 0,
 	"N: try every state, N random power cuts at each step, and a second crash at each step from N states; 0: try one "+
-		"state in 48 or eight")
+		"state in 96 or eight")
 
 // few states are tried without the flag, one in this many.
-const few = 48
+const few = 96
 
 // Trial is the test of a program that goes on after crashes.
 type Trial struct {
@@ -41,7 +41,7 @@ type Trial struct {
 
 // Run records the program, and has it go on after a crash at any of its steps; from the state
 // that Twice picks, and with the flag -crashes N from N others, also after a second crash at any
-// of the steps that it makes when it goes on. Without that flag it tries one state in 48, or in eight for Twice.
+// of the steps that it makes when it goes on. Without that flag it tries one state in 96, or in eight for Twice.
 func (c *Trial) Run(t *testing.T) {
 	t.Helper()
 	log := c.record(t, c.Folder)
