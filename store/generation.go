@@ -147,7 +147,7 @@ func newestManifest(path string) (*Manifest, error) {
 // change is asked for. It is ErrUnsupported.
 func NoGenerations(path string) error {
 	return fmt.Errorf("%s keeps no generations and cannot be changed: folders of .npy files do, and Zarr that penstock "+
-		"wrote; to make one of it, run: %s: %w", path,
+		"wrote; to convert it, run: %s: %w", path,
 		shell.Penstock("preprocess", path, "FOLDER"), ErrUnsupported)
 }
 

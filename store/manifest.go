@@ -18,7 +18,7 @@ type Manifest struct {
 	Format     string  `json:"format"`           // "penstock"
 	Version    int     `json:"version"`          // 1; 2 with fields that lie on images; 3 with files of other names; 4 with Deleted
 	Generation int     `json:"generation"`       // 1; one more with each change
-	Parent     int     `json:"parent,omitempty"` // the generation that this one was made of
+	Parent     int     `json:"parent,omitempty"` // the generation that this one was made from
 	Change     *Change `json:"change,omitempty"` // how it was made; nil of a new dataset
 	ID         string  `json:"id"`               // 32 hex digits over schema and content
 	Records    int64   `json:"records"`          // that are stored, deleted ones included
@@ -89,10 +89,10 @@ type Storage struct {
 	Bytes     int64  `json:"bytes"`      // of all rows
 	Stored    int64  `json:"stored"`     // what became of them
 	Encoder   string `json:"encoder"`    // another one makes other bytes of the same rows
-	Reason    string `json:"reason"`     // why level and shuffle are what they are
+	Reason    string `json:"reason"`     // why this level and shuffle were chosen
 }
 
-// Recipe is what has to be repeated to make the dataset again from its source.
+// Recipe states the steps that make the dataset again from its source.
 type Recipe struct {
 	Program    string            `json:"program"` // name and version
 	Decoder    string            `json:"decoder,omitempty"`

@@ -26,7 +26,7 @@ func isNPY(path string) bool {
 	return err == nil && string(head) == npy.Magic
 }
 
-// notInName is what a name of a field does not have.
+// notInName matches characters that a field's name cannot have.
 var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 // OpenNPY opens a .npy file as a dataset of one field, which has the name of the file: its records are along the first

@@ -43,9 +43,9 @@ func NewRecord(s Schema) *Record {
 	return r
 }
 
-// Summarize computes checksums and statistics of the record's present values, so that
-// Append has not to. It may run beside other records' Summarize; call it last, after every
-// change of Values.
+// Summarize computes checksums and statistics of the record's present values, to save Append the
+// work. It may run concurrently with other records' Summarize; call it last, after every change of
+// Values.
 func (r *Record) Summarize(s Schema) {
 	for i := range s.Fields {
 		r.summarize(i, s.Fields[i].Spec)

@@ -38,8 +38,8 @@ func (d *Dataset) Select(names []string) (*Dataset, error) {
 	return &out, nil
 }
 
-// SourceNames returns the field of source names by itself, with the records that d has, also where
-// it was not selected. It is nil where the dataset has no such field.
+// SourceNames returns the field of source names alone, with the records that d has, even if it was
+// not selected. It is nil if the dataset has no such field.
 func (d *Dataset) SourceNames() *Dataset {
 	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 {
 		names, err := d.Select([]string{d.Schema.Fields[i].Name})

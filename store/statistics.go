@@ -1,13 +1,13 @@
 package store
 
-// Moments summarizes numbers as they are stored (0 to 255 for uint8). A figure that is too
-// large for a float64, as the deviation of values beyond 1e154 can be, is the largest float64.
+// Moments summarizes numbers as they are stored (0 to 255 for uint8). A statistic that is too large
+// for a float64, as the deviation of values beyond 1e154 can be, is the largest float64.
 type Moments struct {
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
 	Mean float64 `json:"mean"`
 	Std  float64 `json:"std"` // of the population: divided by n
-	// NonFinite counts NaNs and infinities, which the other figures leave out.
+	// NonFinite counts NaNs and infinities, which the other statistics leave out.
 	NonFinite int64 `json:"non_finite,omitempty"`
 }
 

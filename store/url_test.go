@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// A dataset in a bucket has no generations here, which is what errors say instead of "no such file".
+// A dataset in a bucket has no generations here; errors state that instead of "no such file".
 func TestURLsAreNotChanged(t *testing.T) {
 	const url = "s3://bucket/ds"
 	calls := map[string]func() error{

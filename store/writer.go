@@ -15,13 +15,13 @@ type Writer interface {
 	// appended.
 	Commit(info Info) (*Manifest, error)
 
-	// Checkpoint makes everything that was appended durable and keeps a note, in JSON, of
-	// what the caller needs to go on behind it. It costs an fsync of each open file. In a
-	// build without a Journal it does nothing.
+	// Checkpoint makes everything that was appended durable and stores a note, in JSON, from which the
+	// caller can continue after it. It costs an fsync of each open file. In a build without a Journal
+	// it does nothing.
 	Checkpoint(note json.RawMessage) error
 
-	// Kept says what there was of a build that is resumed. The caller appends what comes
-	// behind those records.
+	// Kept describes the records kept from the build that is resumed. The caller appends those that
+	// follow.
 	Kept() Kept
 
 	// Close gives up what was not committed. It removes the files, but not those of a build
@@ -30,7 +30,7 @@ type Writer interface {
 	Close() error
 }
 
-// Info is what a manifest says beside the records themselves.
+// Info is the part of a manifest that does not describe the records themselves.
 type Info struct {
 	Recipe  *Recipe
 	Source  *SourceInfo
@@ -44,22 +44,21 @@ type Info struct {
 	NormalizeSplit string
 }
 
-// Journal makes a build survive its process: whatever happens to it, the records up to the
-// last Checkpoint are kept, and a build with the same options goes on behind them. The
-// dataset that it ends with has the bytes of a build that was never interrupted.
+// Journal makes a build survive its process: whatever happens to it, the records up to the last
+// Checkpoint are kept, and a build with the same options continues after them. The dataset that it
+// ends with has the bytes of a build that was never interrupted.
 type Journal struct {
-	// Inputs are what the records depend on and the Writer does not know: the source, the
-	// recipe, the version of the program. A build that was begun with others is not resumed.
+	// Inputs describes all that the records depend on and the Writer does not know: the source, the
+	// recipe, the version of the program. A build that began with other inputs is not resumed.
 	Inputs map[string]string
 
-	// Resume continues a build that is there. Without it, or if there is none, the build
-	// begins anew.
+	// Resume continues an existing build. Without it, or if there is none, the build starts over.
 	Resume bool
 }
 
-// Kept is what a resumed build had at its last checkpoint.
+// Kept describes a resumed build at its last checkpoint.
 type Kept struct {
 	Resumed bool              // there was a build to continue
-	Records int64             // appended by it; the caller continues behind them
+	Records int64             // appended by it; the caller continues after them
 	Notes   []json.RawMessage // of all its checkpoints, in order
 }

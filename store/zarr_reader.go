@@ -46,7 +46,7 @@ func openZarr(path, generation string, opts OpenOptions) (*Dataset, error) {
 	return d, nil
 }
 
-// addArrays makes columns of the arrays that are wanted.
+// addArrays adds the wanted arrays as columns.
 func (d *Dataset) addArrays(g *zarr.Group, opts OpenOptions) error {
 	var lengths, known []string
 	var axes recordAxes

@@ -141,8 +141,8 @@ func identities(t *testing.T, folder string) map[string]string {
 	return all
 }
 
-// A column that is added makes the dataset that would have been written with it: the same id and the same statistics.
-// All files that were there stay, and no more is written than the column and metadata.
+// A dataset with a column added equals one that was written with it: the same id and the same statistics. All earlier
+// files stay, and only the column and metadata are written.
 func TestAddColumnIsAsIfWritten(t *testing.T) {
 	for _, splits := range []bool{false, true} {
 		dir := t.TempDir()

@@ -21,7 +21,7 @@ type PruneOptions struct {
 	DryRun bool          // remove nothing, and report what would be removed
 }
 
-// Pruned is what Prune removed, or would remove.
+// Pruned describes the generations and files that Prune removed, or would remove.
 type Pruned = write.Pruned
 
 // Prune removes generations of the dataset at path, and the files that no kept generation lists. A generation that

@@ -22,7 +22,7 @@ import (
 type crashed struct {
 	kind   string
 	name   string            // of the dataset
-	before map[string]string // the files of the dataset that is there at first; nil: none
+	before map[string]string // the files of the dataset that exists at first; nil: none
 	want   map[string]string
 }
 
@@ -160,8 +160,8 @@ func (c *crashed) goOn(t *testing.T, s crash.State, dir string) error {
 	return nil
 }
 
-// whole reports whether the dataset is the one that was to be made. If it is there, it must
-// be that or the one that was there before, with all files.
+// whole reports whether the dataset is the new one. If a dataset exists, it must be the new one or
+// the previous one, with all files.
 func (c *crashed) whole(t *testing.T, dest string) (done bool, err error) {
 	if _, err := os.Lstat(dest); errors.Is(err, os.ErrNotExist) && c.before == nil {
 		return false, nil

@@ -145,7 +145,7 @@ func planted(t *testing.T, err error) string {
 	return ""
 }
 
-// plantJournal puts a link where a journal waits, beside a stage of the victim's.
+// plantJournal puts a link at the journal's name, next to a stage of the victim's.
 func plantJournal(t *testing.T, dest, target string) string {
 	t.Helper()
 	planted(t, os.Mkdir(stageDir(dest), 0o700))
@@ -157,8 +157,8 @@ func plantJournal(t *testing.T, dest, target string) string {
 
 var races = flag.Int("races", 40, "builds in a folder where another user swaps what has names")
 
-// Where others may rename everything, links come and go under the names of a build while it is at work.
-// Whatever becomes of the build, files outside stay as they are.
+// If others may rename everything, links come and go under the names of a running build. Whatever
+// happens to the build, files outside stay as they are.
 func TestRacesForTheStage(t *testing.T) {
 	dir := crash.MemoryDir(t)
 	target, want := precious(t)
@@ -194,7 +194,7 @@ func raceBuild(w store.Writer, n int) error {
 	r := store.NewRecord(killSchema())
 	var err error
 	for i := 0; i < 5 && err == nil; i++ {
-		runtime.Gosched() // where there is one processor, the other user gets it here
+		runtime.Gosched() // with one CPU, the other user runs here
 		fillKill(r, i)
 		if err = w.Append(r); err == nil {
 			err = w.Checkpoint(nil)

@@ -63,10 +63,10 @@ func killSplit(i int) string {
 	return "train"
 }
 
-// killNote is what the builder's driver needs to go on.
+// killNote stores the position from which the builder's driver continues.
 type killNote struct{ Next int }
 
-// wentOn is what a builder says that found records; goneOn counts them.
+// wentOn is printed by a builder that resumed and found records; goneOn counts such builders.
 const wentOn = "went on"
 
 var goneOn int
@@ -186,7 +186,7 @@ func runAndKill(t *testing.T, dest, what string, after time.Duration, env ...str
 	return true
 }
 
-// sameFolder compares two datasets, and makes sure that nothing is beside dest.
+// sameFolder compares two datasets, and checks that nothing else is next to dest.
 func sameFolder(t *testing.T, dest string, want map[string]string) {
 	t.Helper()
 	got := foldertest.Files(t, dest)

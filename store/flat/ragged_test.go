@@ -16,8 +16,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// raggedSchema has tokens, boxes, text, class sets, and a field that is always empty, beside
-// labels of one length.
+// raggedSchema has tokens, boxes, text, class sets, a field that is always empty, and labels of one
+// length.
 func raggedSchema() store.Schema {
 	text := store.NewRagged("text", tensor.Uint8)
 	text.Content = tensor.Text
@@ -112,7 +112,7 @@ func TestRaggedShards(t *testing.T) {
 	}
 }
 
-// Only ragged fields: shards end when their bytes are there, whatever the number of records.
+// Only ragged fields: shards end at their size in bytes, whatever the number of records.
 func TestRaggedShardBytes(t *testing.T) {
 	s := store.Schema{Fields: []store.Field{store.NewRagged("x", tensor.Uint8)}}
 	w, err := Create(filepath.Join(t.TempDir(), "ds"), s, Options{ShardBytes: 1000})

@@ -100,7 +100,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// A split that gets no records is there, and empty.
+// A split that gets no records exists and is empty.
 func TestEmptySplit(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	m := makeDataset(t, dest, 0, 4, Options{Splits: trainVal})
@@ -164,7 +164,7 @@ func TestAppend(t *testing.T) {
 			got := labels(t, d)
 			slices.Sort(got)
 			if !slices.Equal(got, numbers(0, 2100, "")) || !slices.Equal(labels(t, before), labels(t, d)[:1300]) {
-				t.Error("the records are not those that were there, and the new ones after them")
+				t.Error("the records are not the earlier ones followed by the new ones")
 			}
 			for _, name := range splits {
 				part, err := store.Open(dest, store.OpenOptions{Split: name})

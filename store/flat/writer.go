@@ -13,8 +13,8 @@ import (
 // Options configures Create. The zero value is usable.
 type Options struct {
 	ShardBytes int64          // of the largest field of a shard; 0 means 256 MiB
-	Overwrite  bool           // replace a dataset that is there
-	Append     bool           // add to the dataset that is there, which must have this schema
+	Overwrite  bool           // replace an existing dataset
+	Append     bool           // add to the existing dataset, which must have this schema
 	Splits     []string       // names of the splits; each Record names one
 	Journal    *store.Journal // nil: a build that does not come to Commit leaves nothing
 }

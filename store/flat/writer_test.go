@@ -133,7 +133,7 @@ func TestFlatRoundTrip(t *testing.T) {
 	}
 	entries, _ := os.ReadDir(filepath.Dir(dest))
 	if len(entries) != 1 {
-		t.Errorf("something is left beside the dataset: %v", entries)
+		t.Errorf("something is left next to the dataset: %v", entries)
 	}
 }
 
@@ -497,7 +497,7 @@ func FuzzDecodeManifest(f *testing.F) {
 	})
 }
 
-// NumPy opens the files with no code of ours.
+// NumPy opens the files without penstock's code.
 func TestNumPyReadsIt(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	buildFlat(t, dest, 10, 0)

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// incomparable is what h5diff prints where a dataset is empty in both files.
+// incomparable is h5diff's message for a dataset that is empty in both files.
 const incomparable = `--------------------------------
 Some objects are not comparable
 --------------------------------

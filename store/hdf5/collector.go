@@ -64,7 +64,7 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	return m, file.publish(m, w.stage, stagedName)
 }
 
-// gather copies the parts, behind those of the base, into a file that lacks the manifest only.
+// gather copies the parts, after those of the base, into a file that lacks only the manifest.
 func (w *collector) gather(parts [][]layout.Column, m *store.Manifest) (file *staged, err error) {
 	var from *base
 	if w.base != nil {

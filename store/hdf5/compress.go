@@ -29,7 +29,7 @@ func (c *Compression) check() error {
 	return nil
 }
 
-// text is what a resumed build must have in common with the one before it.
+// text returns the settings that a resumed build must share with the one before it.
 func (c *Compression) text() string {
 	if c == nil {
 		return ""
@@ -116,10 +116,10 @@ func (c *choice) note(column layout.Column) string {
 	return text
 }
 
-// poorRatio is what no one should compress for.
+// poorRatio is the compression ratio above which compressing is not worthwhile.
 const poorRatio = 0.97
 
-// storage is what the manifest says of a column that was compressed.
+// storage returns the manifest's entry for a compressed column.
 func (c *choice) storage(column layout.Column, stored int64) *store.Storage {
 	return &store.Storage{
 		Filter: "gzip", Level: c.Level, Shuffle: c.Shuffle, ChunkRows: int64(c.Records),

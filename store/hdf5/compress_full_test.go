@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// noise is what does not become smaller, so that it is known how much a disk must hold.
+// noise returns incompressible bytes, so that the disk space needed is known.
 func noise(t *testing.T, path string, opts Options) error {
 	t.Helper()
 	s := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint16, 20, 1000)}}

@@ -8,14 +8,14 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Where the metadata of a dataset is in the file.
+// The place of a dataset's metadata in the file.
 const (
 	metadataGroup = "/penstock"
 	manifestPath  = layout.HDF5Manifest
 )
 
-// Where objects start in the file: payloads at pages, so that they can be mapped; the rest
-// where its own type wants to be.
+// Alignment of objects in the file: payloads start at pages, so that they can be mapped; the rest
+// where its own type needs.
 const (
 	pageAlign  = 4096
 	smallAlign = 8
@@ -28,7 +28,7 @@ type container interface {
 	// contiguous one that has some its At.
 	create(path string, objects []encode.Object) error
 
-	// locate does so for a file that create made of the same objects.
+	// locate does so for a file that create made with the same objects.
 	locate(path string, objects []encode.Object) error
 
 	// chunks opens a dataset for its chunks. There is one open at a time, and nothing else is
@@ -67,7 +67,7 @@ func continuing(stage *write.Stage, opts Options) (container, error) {
 		"that has both (one that is built with cgo), or start over without resuming", name, known[0].name())
 }
 
-// completeAttribute is what a file has when all else is in it.
+// completeAttribute marks a file that has everything else.
 func completeAttribute() encode.Attribute { return encode.Integer("complete", 1) }
 
 // payload describes the dataset of a column, and checksums that of its blocks' checksums.

@@ -18,7 +18,7 @@ import (
 // crashed is the test of a build that ends at every one of its steps.
 type crashed struct {
 	course
-	before []byte // of the file that is there at first; nil: none
+	before []byte // of the file that exists at first; nil: none
 	want   []byte
 }
 
@@ -38,7 +38,7 @@ func crashCourse(kind string) course {
 	return c.begun(kind)
 }
 
-// recorded is the part of TestCrashes that runs by itself.
+// recorded is the part of TestCrashes that runs in a process of its own.
 func recorded(t *testing.T, dest string) {
 	c := crashCourse(os.Getenv(child + "_KIND"))
 	c.reached = func(n int) error {
@@ -102,7 +102,7 @@ var ending = map[string]func(folder string) bool{
 	"ragged": func(folder string) bool { return has(folder, write.JournalName, `"renames":`) },
 }
 
-// has reports whether a file of the stage is there and has that text in it.
+// has reports whether a file of the stage exists and contains that text.
 func has(folder, name, text string) bool {
 	data, err := os.ReadFile(filepath.Join(folder, ".x.h5.building", name))
 	return err == nil && bytes.Contains(data, []byte(text))

@@ -1,6 +1,6 @@
 // Package hdf5 writes a dataset as one HDF5 file: with cgo by libhdf5, through gonum.org/v1/hdf5,
-// and without it by our own encoder. Both files have the same objects, types, attributes, records
-// and alignment. h5py, h5dump and h5ls see:
+// and without it by penstock's encoder. Both files have the same objects, types, attributes,
+// records and alignment. h5py, h5dump and h5ls see:
 //
 //	/images                     [n, ...record shape], contiguous, starting at a multiple of 4096
 //	    layout                  "NCHW" or "NHWC"

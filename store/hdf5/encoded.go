@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// encoded is the container of package encode: the objects of a file are written behind all rows
-// when it is complete, and its head last of all. It needs no C.
+// encoded is the container of package encode: the objects of a complete file are written after all
+// rows, and its head last of all. It needs no C.
 type encoded struct{}
 
 func (encoded) name() string { return "penstock 1" }

@@ -107,7 +107,7 @@ type file struct {
 	path string
 }
 
-// access is what a file is opened for.
+// access states for which kind of access a file is opened.
 type access int
 
 const (
@@ -171,12 +171,12 @@ func closeFile(id C.hid_t) error {
 	return nil
 }
 
-// close flushes and closes. Handles that are still open would be closed with the file and
-// so hide a fault of ours: they are counted first.
+// close flushes and closes. Handles that are still open would be closed with the file and so hide a
+// bug in penstock: they are counted first.
 //
-// A file that cannot be flushed is abandoned: H5Fclose would fail to flush it, too, free its
-// memory and leave its handle behind, which the next file steps on. It costs one
-// descriptor and some memory, and no disk space.
+// A file that cannot be flushed is abandoned: H5Fclose would fail to flush it, too, free its memory
+// and keep its handle, which the next file would use. It costs one descriptor and some memory, and
+// no disk space.
 func (f file) close() error {
 	n := C.h5x_open_handles(C.hid_t(f.h.ID()))
 	if err := f.flush(); err != nil {

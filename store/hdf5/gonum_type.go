@@ -29,8 +29,8 @@ var named = map[tensor.DType]*hdf5.Datatype{
 	tensor.Float64:  hdf5.T_IEEE_F64LE,
 }
 
-// openType returns the type of an element, which the caller closes. Its size is what e says: with that, and
-// the number of elements, the length of every buffer is known before it goes to C.
+// openType returns the type of an element, which the caller closes. Its size is e's: with that, and the
+// number of elements, the length of every buffer is known before it goes to C.
 func openType(e encode.Element) (*hdf5.Datatype, error) {
 	t, err := makeType(e)
 	if err != nil {

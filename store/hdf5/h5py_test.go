@@ -19,7 +19,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// seen is what testdata/describe.py prints.
+// seen is the output of testdata/describe.py.
 type seen struct {
 	Root     []string
 	Attrs    map[string]any

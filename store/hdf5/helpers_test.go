@@ -122,7 +122,7 @@ func (x numbered) add(t testing.TB, w store.Writer, a, b int) {
 	}
 }
 
-// write writes the records a to b into a file, or behind those that it has.
+// write writes the records a to b into a file, after those that it has.
 func (x numbered) write(t testing.TB, path string, a, b int, opts Options, info store.Info) *store.Manifest {
 	t.Helper()
 	w, err := Create(path, x.schema, opts)

@@ -78,7 +78,7 @@ const (
 	baseRecords = 500
 )
 
-// wentOn is what a builder says that found records.
+// wentOn is printed by a builder that resumed and found records.
 const wentOn = "went on"
 
 // resume continues the build where an earlier run was interrupted, and returns the number of

@@ -7,13 +7,13 @@ type Options struct {
 	// Records is how many records will be appended at most; 0 if that is not known.
 	Records int64
 
-	Overwrite bool           // replace a file or a flat dataset that is there
-	Append    bool           // add to the file that is there, which must have this schema
+	Overwrite bool           // replace an existing file or flat dataset
+	Append    bool           // add to the existing file, which must have this schema
 	Splits    []string       // names of the splits; each Record names one
 	Journal   *store.Journal // nil: a build that does not come to Commit leaves nothing
 
-	// Compress has records deflated; nil stores them as they are, for readers to map. An append
-	// stores new records as those are stored that are there, and takes no Compress.
+	// Compress has records deflated; nil stores them as they are, for readers to map. An append stores
+	// new records like the existing ones, and takes no Compress.
 	Compress *Compression
 
 	// Workers is how many goroutines deflate; 0 means GOMAXPROCS. The file is the same for any
@@ -37,8 +37,8 @@ func (o *Options) containers() []container {
 	return containers
 }
 
-// Compression asks for chunks of whole records, or of whole rows of a ragged field, that go
-// through gzip, as HDF5 calls deflate. The zero value chooses everything by itself.
+// Compression asks for chunks of whole records, or of whole rows of a ragged field, compressed by
+// gzip, which HDF5 calls deflate. The zero value chooses everything automatically.
 //
 // Compressed are the arrays that have 1/64 of the dataset's bytes or more. The others, which
 // labels usually are, would gain nothing, and so stay where they can be mapped, as do the

@@ -19,9 +19,9 @@ import (
 
 var races = flag.Int("races", 20, "builds in a folder where another user swaps what has names")
 
-// Where others may rename everything, links come and go under the names of a build while it is at work.
-// Whatever becomes of the build, files outside stay as they are: with records that are written in place, and
-// with those that are collected first.
+// If others may rename everything, links come and go under the names of a running build. Whatever happens to
+// the build, files outside stay as they are: with records that are written in place, and with those that are
+// collected first.
 func TestRacesForTheStage(t *testing.T) { eachContainer(t, testRacesForTheStage) }
 
 func testRacesForTheStage(t *testing.T) {
@@ -78,7 +78,7 @@ func raceBuild(w store.Writer, schema store.Schema) error {
 	r := store.NewRecord(schema)
 	var err error
 	for i := 0; i < 4 && err == nil; i++ {
-		runtime.Gosched() // where there is one processor, the other user gets it here
+		runtime.Gosched() // with one CPU, the other user runs here
 		fill(schema, r, i)
 		err = w.Append(r)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// raggedSchema has numbers, rows, a text and a field that is always empty, beside labels.
+// raggedSchema has numbers, rows, a text, a field that is always empty, and labels.
 func raggedSchema() store.Schema {
 	text := store.NewRagged("text", tensor.Uint8)
 	text.Content = tensor.Text

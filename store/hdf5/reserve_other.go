@@ -4,5 +4,5 @@ package hdf5
 
 import "os"
 
-// reserve is there on Linux only; elsewhere a full disk is found out by the writes.
+// reserve works on Linux only; elsewhere the writes find that a disk is full.
 func reserve(*os.File, int64, int64) error { return nil }

@@ -19,7 +19,7 @@ import (
 
 var trainVal = []string{"train", "val"}
 
-// makeSplits writes records a to b into path, and checks that nothing is beside it.
+// makeSplits writes records a to b into path, and checks that nothing else is next to it.
 func makeSplits(t testing.TB, path string, a, b int, opts Options) *store.Manifest {
 	t.Helper()
 	split := noSplit

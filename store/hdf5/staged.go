@@ -13,8 +13,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// slack is what is reserved beyond the structure for the attributes and manifest that
-// Commit adds. Commit reserves again, when it knows how much they are.
+// slack is the space reserved beyond the structure for the attributes and manifest that Commit
+// adds. Commit reserves again, when it knows their size.
 const slack = 256 << 10
 
 // staged is an HDF5 file under construction. Its container has let go of it, so records can be
@@ -97,8 +97,8 @@ func (c *column) place(file *os.File, o *encode.Object) (err error) {
 	return err
 }
 
-// reserve takes disk space for the whole file and extra bytes after it, so that a full disk
-// is found out now and not by libhdf5. Where the system cannot reserve, nothing happens.
+// reserve reserves disk space for the whole file and extra bytes after it, so that a full disk is
+// found now and not by libhdf5. If the system cannot reserve, nothing happens.
 func (s *staged) reserve(extra int64) error {
 	info, err := s.file.Stat()
 	if err != nil {

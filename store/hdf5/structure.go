@@ -11,14 +11,14 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// structure is all that a staged file has beside rows and checksums: what its container has
-// written, and changes again when it completes the file.
+// structure is all of a staged file except rows and checksums: the metadata that its container has
+// written, and changes when it completes the file.
 type structure struct {
 	Size  int64 `json:"size"` // of the file
 	Parts []gap `json:"parts"`
 }
 
-// gap is what is between columns.
+// gap is a range of bytes between columns.
 type gap struct {
 	At    int64  `json:"at"`
 	Bytes []byte `json:"bytes"`

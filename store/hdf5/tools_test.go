@@ -89,8 +89,8 @@ func TestDataInOtherFiles(t *testing.T) {
 	}
 }
 
-// The tools of libhdf5 read compressed files, and find no difference to what h5py makes of
-// the same arrays.
+// The tools of libhdf5 read compressed files, and find no difference from h5py's file of the same
+// arrays.
 func TestToolsOnCompressed(t *testing.T) { eachContainer(t, testToolsOnCompressed) }
 
 func testToolsOnCompressed(t *testing.T) {

@@ -49,8 +49,8 @@ func (s *staged) compare(m *store.Manifest) error {
 	return sameManifest(f, m)
 }
 
-// check makes sure that a dataset is what it was made as, is where it was written, and is
-// written as a whole.
+// check verifies that a dataset has the type and shape it was made with, is at its place, and is
+// completely written.
 func (c *column) check(f *meta.File, want *encode.Object) error {
 	d, err := f.Dataset(want.Path)
 	if err != nil {
@@ -77,8 +77,8 @@ func same(is *meta.Dataset, want *encode.Object) error {
 	return nil
 }
 
-// checkChunks makes sure that a compressed dataset is what it was made as, and has all of its
-// chunks.
+// checkChunks verifies that a compressed dataset has the type and shape it was made with, and all
+// of its chunks.
 func (a *array) checkChunks(f *meta.File, want *encode.Object) error {
 	d, err := f.Dataset(want.Path)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/store/flat"
 )
 
-// BenchmarkWriter writes 500 images of 3x224x224 with labels, checksums and fsync included,
-// beside the flat format.
+// BenchmarkWriter writes 500 images of 3x224x224 with labels, checksums and fsync included, and
+// compares with the flat format.
 func BenchmarkWriter(b *testing.B) {
 	const n = 500
 	s := imageSchema(224, 224)

@@ -93,7 +93,7 @@ func testCommitPublishes(t *testing.T) {
 	}
 	appendAll(t, w, s, 4)
 	if _, err := os.Stat(path); err == nil {
-		t.Error("the file is there before Commit")
+		t.Error("the file exists before Commit")
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func testRefused(t *testing.T) {
 		"too many":         {imageSchema(2, 2), math.MaxInt64, "more than a file can hold"},
 		"too large":        {huge, 1 << 30, "more than a file can hold"},
 		"too large in all": {wide, 1 << 21, "more than a file can hold"},
-		"name of ours":     {store.Schema{Fields: []store.Field{store.NewField("penstock", tensor.Uint8)}}, 1, "another one"},
+		"reserved name":    {store.Schema{Fields: []store.Field{store.NewField("penstock", tensor.Uint8)}}, 1, "another one"},
 	} {
 		dir := t.TempDir()
 		_, err := Create(filepath.Join(dir, "x.h5"), c.schema, Options{Records: c.records})

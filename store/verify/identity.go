@@ -33,7 +33,7 @@ type piece struct {
 	n    int64 // bytes
 }
 
-// newIdentity returns nil for what is not all of a dataset of ours.
+// newIdentity returns nil if d is not a whole dataset that penstock wrote.
 func newIdentity(d *store.Dataset) *identity {
 	m := d.Manifest
 	if m == nil || m.Records != d.Records || !reflect.DeepEqual(d.Schema.Fields, m.Fields) {

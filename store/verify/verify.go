@@ -24,7 +24,7 @@ type Options struct {
 	Corrupt func(*store.CorruptionError)
 }
 
-// Result is what Dataset did.
+// Result reports the work that Dataset did.
 type Result struct {
 	Bytes       int64 // of columns compared with their checksums
 	Blocks      int64

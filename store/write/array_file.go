@@ -24,9 +24,9 @@ type arrayFile struct {
 	word [8]byte // an offset; here, so that it is not allocated
 }
 
-// Bytes are written up to the last multiple of a piece, and what is behind that with the next ones:
-// the system finds large pages then, which saves it more than it costs to gather. Of large rows,
-// which have largeRow bytes or more, less is gathered.
+// Bytes are written up to the last multiple of a piece, and the rest with the next ones: then the
+// system finds large pages, which saves it more than gathering costs. Less is gathered of large
+// rows, which have largeRow bytes or more.
 const (
 	smallPiece = 256 << 10
 	largePiece = 1 << 20
@@ -148,8 +148,8 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	return CombineCRC32C(layout.CRC32C(header), crc, a.at-layout.HeaderBytes), a.sums.Done, SyncFile(file)
 }
 
-// resume continues an array whose first rows, with checksum crc, were made durable. It cuts
-// the file behind them.
+// resume continues an array whose first rows, with checksum crc, were made durable. It truncates
+// the file after them.
 func (a *arrayFile) resume(folder *Folder, name string, rows int64, crc uint32) error {
 	path := folder.Path(name)
 	f, err := folder.Reopen(name)

@@ -58,7 +58,7 @@ func (k *Checkpointer) Clear() error {
 	return k.stage.Folder.clear(nil)
 }
 
-// Begin starts to write the journal, behind the last checkpoint where there is one.
+// Begin starts to write the journal, after the last checkpoint if there is one.
 func (k *Checkpointer) Begin() (err error) {
 	if k.last != nil {
 		k.journal, err = openJournal(k.stage.Folder, k.last.size)

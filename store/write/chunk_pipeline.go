@@ -1,6 +1,6 @@
 package write
 
-// ChunkEncoder makes chunks of rows, one at a time.
+// ChunkEncoder encodes rows as chunks, one at a time.
 type ChunkEncoder interface {
 	// Encode returns the chunk of rows; the last chunk may have fewer. It is valid until the next call. mask says which
 	// filters of HDF5 it did not go through.
@@ -119,7 +119,7 @@ func (p *ChunkPipeline) drain() error {
 	return p.Write(s.chunk, s.mask, n)
 }
 
-// Write writes the next chunk, which was made of n bytes of rows.
+// Write writes the next chunk, which encodes n bytes of rows.
 func (p *ChunkPipeline) Write(chunk []byte, mask uint32, n int) error {
 	err := p.to.Write(p.row, chunk, mask)
 	p.row += p.records

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// ColumnWriter writes the values of one field, for all records of a dataset, to files beside the others. The
-// dataset stays as it is until Commit. It serves one goroutine.
+// ColumnWriter writes the values of one field, for all records of a dataset, to files next to the others.
+// The dataset stays as it is until Commit. It serves one goroutine.
 type ColumnWriter struct {
 	path   string
 	base   *store.Manifest
@@ -83,7 +83,7 @@ func CreateColumn(path string, f store.Field, journal *store.Journal, arrays Arr
 	return c, nil
 }
 
-// DiscardColumn removes what a column was made of that was committed by a writer that was killed after that.
+// DiscardColumn removes the files of a column whose writer was killed after committing it.
 func DiscardColumn(path, name string) error {
 	dest := filepath.Join(path, name+".column")
 	if left, err := filepath.Glob(StageDir(dest) + "*"); err != nil || len(left) == 0 {

@@ -16,12 +16,12 @@ import (
 
 // StageOptions configures OpenStage.
 type StageOptions struct {
-	Overwrite bool // a dataset that is there is replaced
+	Overwrite bool // an existing dataset is replaced
 	Append    bool // a dataset must be there, and gets more
 	Keep      bool // what a build left in the stage stays there
 }
 
-// destination is where a dataset is to be, and what stands beside it while it is built.
+// destination is the place of a dataset, and the names next to it while it is built.
 type destination struct {
 	path   string   // absolute
 	stage  string   // name of the stage, in parent
@@ -118,7 +118,7 @@ func (d *destination) committed(stage *os.Root) (bool, error) {
 	return true, errors.Join(forward(dest, m.Generation), stage.Remove(layout.ManifestName))
 }
 
-// removeNamed removes a folder of the parent's, and reports whether it was there.
+// removeNamed removes a folder from the parent, and reports whether it existed.
 func (d *destination) removeNamed(name string) (bool, error) {
 	folder, err := private.Open(d.parent, name)
 	if errors.Is(err, fs.ErrNotExist) {

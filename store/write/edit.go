@@ -13,8 +13,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Editing is the next generation of a dataset while it is made of the newest one: the same records, with other
-// columns. No file of the dataset is changed.
+// Editing is the next generation of a dataset while it is made from the newest one: the same records, with
+// other columns. No file of the dataset is changed.
 type Editing struct {
 	Base   *store.Manifest // the newest generation
 	fields []editedField
@@ -35,8 +35,8 @@ type editedField struct {
 // mostAttempts limits how often a change is made again that another one came before.
 const mostAttempts = 10
 
-// Edit commits the generation that f makes of the newest one of the dataset at path, and returns its manifest. If
-// another writer commits meanwhile, f is called again with that one's generation.
+// Edit commits the generation that f makes from the newest one of the dataset at path, and returns its manifest.
+// If another writer commits meanwhile, f is called again with that writer's generation.
 func Edit(path string, change store.Change, f func(e *Editing) error) (*store.Manifest, error) {
 	return commit(path, func(base *store.Manifest) (*store.Manifest, error) {
 		e, err := newEditing(base)
@@ -70,7 +70,7 @@ func Restore(path string, old *store.Manifest, change store.Change) (*store.Mani
 	})
 }
 
-// commit commits what next makes of the newest generation.
+// commit commits the manifest that next returns for the newest generation.
 func commit(path string, next func(base *store.Manifest) (*store.Manifest, error)) (*store.Manifest, error) {
 	if err := checkEditable(path); err != nil {
 		return nil, err

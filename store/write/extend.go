@@ -63,7 +63,7 @@ func extend(old, f store.Field) error {
 	return nil
 }
 
-// brief is what people call a field by, its name aside.
+// brief describes a field to people, without its name.
 func brief(f store.Field) string {
 	return strings.TrimSpace(fmt.Sprintf("%v %v %v", f.DType, f.Shape, f.Layout))
 }

@@ -19,7 +19,7 @@ type Folder struct {
 	handle *os.File // see Through
 }
 
-// makeFolder makes the folder at path, which is in parent, or opens the one that is there.
+// makeFolder makes the folder at path, which is in parent, or opens an existing one.
 func makeFolder(parent *os.Root, path string) (*Folder, error) {
 	root, err := private.Make(parent, filepath.Base(path))
 	if err != nil {
@@ -44,7 +44,7 @@ func (f *Folder) clear(keep map[string]bool) error {
 	return private.Empty(f.root, slices.Collect(maps.Keys(keep))...)
 }
 
-// drop removes a file of the stage for good, if it is there.
+// drop removes a file of the stage durably, if it exists.
 func (f *Folder) drop(name string) error {
 	err := f.root.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,8 +78,8 @@ func (f *Folder) Create(name string) (*os.File, error) {
 	return private.Create(f.root, name, 0o666)
 }
 
-// Link gives a finished file of the same user, which must be on disk, a name in the stage, too. Where there are no
-// links, as between file systems, it is copied.
+// Link gives a finished file of the same user, which must be on disk, a second name in the stage. If the file
+// cannot be linked, as between file systems, it is copied.
 func (f *Folder) Link(path, name string) error {
 	if os.Link(path, f.Through(name)) == nil {
 		return nil

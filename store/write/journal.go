@@ -15,9 +15,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// journal is that file while a build writes it: a line for the build, for each finished
-// shard, for each checkpoint, for the start of its commit. A line is the CRC32C of the rest
-// in 8 hex digits, a space, JSON, a newline. It counts only with a checkpoint behind it.
+// journal is that file while a build writes it: a line for the build, for each finished shard, for
+// each checkpoint, for the start of its commit. A line is the CRC32C of the rest in 8 hex digits, a
+// space, JSON, a newline. It counts only if a checkpoint follows.
 type journal struct{ file *os.File }
 
 // entry is a line; it has one of these.
@@ -140,7 +140,7 @@ func announced(journal []byte, read func(name string) ([]byte, error)) bool {
 	return false
 }
 
-// openJournal continues a journal behind its first size bytes.
+// openJournal continues a journal after its first size bytes.
 func openJournal(folder *Folder, size int64) (*journal, error) {
 	f, err := folder.root.OpenFile(JournalName, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -156,7 +156,7 @@ func openJournal(folder *Folder, size int64) (*journal, error) {
 	return &journal{f}, nil
 }
 
-// history is what a journal says.
+// history is the content of a journal.
 type history struct {
 	build   *buildEntry
 	shards  map[int][]store.Shard // by section
@@ -217,7 +217,7 @@ func nextEntry(data []byte) (e entry, n int) {
 	return e, n
 }
 
-// compare says in what a build differs from the one that is there.
+// compare states how a build differs from the existing one.
 func (e *buildEntry) compare(old *buildEntry) error {
 	was, is := compact(old.Fields), compact(e.Fields)
 	errs := []error{differs("schema", was, is)}

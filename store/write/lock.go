@@ -39,8 +39,8 @@ func Unlock(folder *os.Root, name string, lock *os.File) {
 	_ = lock.Close()
 }
 
-// lockName is the name of the file that keeps a second builder out. It is beside the stage, so that the lock
-// holds until the stage has become the destination.
+// lockName is the name of the file that keeps a second builder out. It is next to the stage, so that the
+// lock lasts until the stage has become the destination.
 func lockName(stage string) string { return stage + ".lock" }
 
 // sameFile reports whether f is still the file of that name.

@@ -78,7 +78,7 @@ func normalize(m *store.Manifest, split string, choose NormalizationFunc) error 
 	}
 	builder := NewManifestBuilder(m.Schema(), names...)
 	if len(m.BuilderState) == 0 {
-		return fmt.Errorf("its manifest has no ledger, from which its id is computed anew: %w", store.ErrUnsupported)
+		return fmt.Errorf("its manifest has no ledger, from which its id could be recomputed: %w", store.ErrUnsupported)
 	}
 	if err := builder.Restore(m.BuilderState); err != nil {
 		return err

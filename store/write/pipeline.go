@@ -17,8 +17,8 @@ func (w *writer) Append(r *store.Record) error {
 	return w.append(func() error { return w.records.Append(r) })
 }
 
-// AppendBlock adds the records of b to w behind those that came before, as that many calls of Append do. The Block is
-// the caller's again when it returns.
+// AppendBlock appends the records of b to w, as that many calls of Append do. The caller may reuse the Block when it
+// returns.
 func AppendBlock(w store.Writer, b *digest.Block) error {
 	if w, ok := w.(blockWriter); ok {
 		return w.AppendBlock(b)

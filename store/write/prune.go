@@ -18,7 +18,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Pruned is what Prune removed, or would remove.
+// Pruned describes the generations and files that Prune removed, or would remove.
 type Pruned struct {
 	Generations []int `json:"generations"` // that are no longer kept
 	InUse       []int `json:"in_use"`      // that would not be kept, but are open in a process

@@ -110,7 +110,7 @@ func (s *section) abandon() {
 	}
 }
 
-// sectionState is what a checkpoint remembers of a section.
+// sectionState is the state of a section in a checkpoint.
 type sectionState struct {
 	Shards int          `json:"shards"` // finished ones
 	Open   int64        `json:"open"`   // records in the open one
@@ -163,7 +163,7 @@ func (s *section) restore(state sectionState, shards []store.Shard, keep map[str
 	return nil
 }
 
-// restoreShard takes a finished shard over whose files are there.
+// restoreShard takes over a finished shard whose files exist.
 func (s *section) restoreShard(shard store.Shard, keep map[string]bool) error {
 	if shard.First != s.records || shard.Count < 1 || shard.Count > layout.MaxRecords-s.records ||
 		len(shard.Files) != 2*len(s.columns) {

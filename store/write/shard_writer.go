@@ -55,8 +55,8 @@ func ShardRecords(s store.Schema, shardBytes int64) int64 {
 	return newShardSize(s, shardBytes).records
 }
 
-// NewShardWriter begins a build in a stage, or continues one that is there if opts.Journal asks
-// for it; otherwise it clears the stage.
+// NewShardWriter begins a build in a stage, or continues an existing one if opts.Journal asks for
+// it; otherwise it clears the stage.
 func NewShardWriter(stage *Stage, schema store.Schema, opts ShardOptions) (*ShardWriter, error) {
 	if opts.ShardBytes <= 0 {
 		opts.ShardBytes = defaultShardBytes

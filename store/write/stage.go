@@ -12,13 +12,13 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Stage is the place beside a destination where a dataset is built: the hidden folder
-// ".NAME.building". Publish renames what is in it to the destination; Abort removes it;
-// Release leaves it, for a later build to continue. A lock, which ends with the process,
-// keeps a second builder out, and a folder that a killed process left is taken over.
+// Stage is the place next to a destination where a dataset is built: the hidden folder
+// ".NAME.building". Publish renames its content to the destination; Abort removes it; Release
+// leaves it, for a later build to continue. A lock, which ends with the process, keeps a second
+// builder out, and a folder that a killed process left is taken over.
 //
-// Others may know its name and be allowed to write beside it. So it must be a real folder of this
-// user, that nobody else may write to, and all work in it goes through an open handle: see package
+// Others may know its name and be allowed to write next to it. So it must be a real folder of this
+// user that nobody else may write to, and all work in it goes through an open handle: see package
 // private.
 //
 // Every writer of this module builds in a Stage. It serves one goroutine.
@@ -60,7 +60,7 @@ func (s *Stage) begin() error {
 		if errors.Is(err, store.ErrBusy) {
 			return err
 		}
-		return cmp.Or(s.dest.check(), err) // of a folder that cannot be written to, first what is there
+		return cmp.Or(s.dest.check(), err) // if the folder is not writable, first report what exists
 	}
 	done, err := s.dest.tidy()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// storedField is what the manifest of a dataset in Zarr says of a field's arrays.
+// storedField describes a field's arrays in the manifest of a dataset in Zarr.
 type storedField struct {
 	name     string                    // of the array, or the group of a ragged field
 	metadata map[string]string         // the checksums of its metadata, by path
@@ -46,7 +46,7 @@ func (s *storedField) rename(from, to string) {
 	s.storage = storage
 }
 
-// putArrays enters the arrays of all fields, in place of those that were there.
+// putArrays replaces the arrays of all fields.
 func (e *Editing) putArrays(m *store.Manifest) {
 	m.Arrays, m.Storage, m.Metadata = nil, nil, make(map[string]string)
 	for _, group := range []string{"", metadataGroup, metadataGroup + "/manifest", metadataGroup + "/crc"} {

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// lockFile takes an exclusive lock that ends when f is closed or the process dies. It is of a byte far behind the
-// content, as others cannot read what is locked.
+// lockFile takes an exclusive lock that ends when f is closed or the process dies. It locks a byte far past the
+// content, as others cannot read locked bytes.
 func lockFile(f *os.File) error {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
 		0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})

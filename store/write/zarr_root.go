@@ -17,8 +17,9 @@ const (
 	zarrManifest  = metadataGroup + "/manifest"
 )
 
-// ZarrRoot is what each generation of a dataset in Zarr has of its own: its manifest, and the metadata of the array of
-// that and of the root, which has the metadata of all arrays. Other programs read these arrays.
+// ZarrRoot is the part of a dataset in Zarr that each generation has of its own: its manifest, the metadata of the
+// manifest's array, and the metadata of the root, which includes that of all arrays. Other programs read these
+// arrays.
 type ZarrRoot struct{ Manifest, Node, Root []byte }
 
 // EncodeZarrRoot enters the checksums of its metadata into m and returns the files. Nodes are the metadata of all

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// array writes the shards of a column, and computes the checksums of its rows, which begin anew with each shard.
+// array writes the shards of a column, and computes the checksums of its rows, which restart with each shard.
 type array struct {
 	stage  *write.Stage
 	opts   *Options
@@ -28,7 +28,7 @@ type array struct {
 	stored int64 // bytes of all chunks
 }
 
-// write writes column k of the parts, behind the rows of the base.
+// write writes column k of the parts, after the rows of the base.
 func (a *array) write(parts [][]layout.Column, k int) error {
 	linked, err := a.link(k)
 	if err != nil {

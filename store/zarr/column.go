@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// WriteColumn implements [write.ArrayWriter]: it writes a column of the dataset at path, whose shards are in the stage,
-// as arrays. They are cut as those that are there: in shards of as many records.
+// WriteColumn implements [write.ArrayWriter]: it writes a column of the dataset at path, whose shards are in the
+// stage, as arrays. They are cut like the existing ones: in shards of as many records.
 func WriteColumn(dataset string, stage *write.Stage, f store.Field, shards []store.Shard, stored string) (
 	*write.Arrays, error) {
 	data, err := store.OpenZarr(dataset, store.OpenOptions{})

@@ -23,7 +23,7 @@ type folder struct {
 	nodes    map[string]json.RawMessage // by path
 }
 
-// write writes all of it: the parts, behind the rows of the base, then the manifest.
+// write writes all of it: the parts, after the rows of the base, then the manifest.
 func (f *folder) write(parts [][]layout.Column) error {
 	f.manifest.Metadata, f.nodes = make(map[string]string), make(map[string]json.RawMessage)
 	all := parts
@@ -117,7 +117,7 @@ func (f *folder) metadata(path string, text []byte) error {
 	return f.stage.Folder.WriteFile(staged(name), text)
 }
 
-// array writes column k of the parts, behind the rows of the base, and its checksums.
+// array writes column k of the parts, after the rows of the base, and its checksums.
 func (f *folder) array(c *layout.Column, g format.Grid, parts [][]layout.Column, k int) error {
 	field := f.manifest.Fields[c.Field]
 	path := c.Path()[1:]

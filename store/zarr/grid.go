@@ -21,7 +21,7 @@ const mostChunks = 1 << 16
 // smallPart of the bytes of a dataset is not worth compressing.
 const smallPart = 64
 
-// grids says how the columns are cut, behind those of a base unless it is nil.
+// grids returns how the columns are cut, after those of a base unless it is nil.
 func grids(schema store.Schema, columns []layout.Column, opts *Options, base *base) []format.Grid {
 	per := shardRecords(schema, opts.ShardBytes)
 	total := int64(0)

@@ -13,13 +13,13 @@ import (
 // Options configures Create. The zero value is usable.
 type Options struct {
 	ShardBytes int64          // of the largest field of a shard; 0 means 256 MiB
-	Overwrite  bool           // replace a dataset that is there
-	Append     bool           // add to the dataset that is there, which must have this schema
+	Overwrite  bool           // replace an existing dataset
+	Append     bool           // add to the existing dataset, which must have this schema
 	Splits     []string       // names of the splits; each Record names one
 	Journal    *store.Journal // nil: a build that does not come to Commit leaves nothing
 
 	// Compress has records compressed; nil stores them as they are, for readers to map. An append stores new records
-	// as those are stored that are there, and takes no Compress.
+	// like the existing ones, and takes no Compress.
 	Compress *Compression
 
 	// Workers is how many goroutines compress; 0 means GOMAXPROCS. The files are the same for any number.
@@ -30,7 +30,7 @@ type Options struct {
 	Progress func(n int64) error
 }
 
-// Compression asks for chunks that go through zstd. The zero value chooses everything by itself.
+// Compression asks for chunks compressed by zstd. The zero value chooses everything automatically.
 //
 // Compressed are the arrays that have 1/64 of the dataset's bytes or more. The others, and the offsets of ragged
 // fields, stay where they can be mapped.

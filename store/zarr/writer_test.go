@@ -243,7 +243,7 @@ func TestAppendLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !os.SameFile(before, after) {
-		t.Error("a shard that was full is written anew")
+		t.Error("a shard that was full is written again")
 	}
 	sound(t, path)
 }

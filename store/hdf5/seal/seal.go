@@ -1,6 +1,6 @@
-// Package seal protects the metadata of HDF5 files with a manifest by a checksum: of every byte that is not of the
-// records' columns, whose blocks have checksums of their own. It stands behind the end of the
-// HDF5 data, where the format has programs ignore it, as 16 bytes:
+// Package seal protects the metadata of HDF5 files with a manifest by a checksum: of every byte outside the
+// columns of records, whose blocks have their own checksums. It follows the end of the HDF5 data, where programs
+// must ignore it, as 16 bytes:
 //
 //	8 bytes  "penstock"
 //	uint32   version, 1

@@ -13,12 +13,12 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Name is what the file is called that belongs to a flat dataset.
+// Name is the name of the file that belongs to a flat dataset.
 const Name = "view.h5"
 
-// Encode returns an HDF5 file that is to be in folder. It names the files of the dataset from
-// there. The offsets of ragged fields are read where there are several shards, as they begin anew
-// in each: these are in the file, 8 bytes a record.
+// Encode returns an HDF5 file for folder, with paths from there to the files of the dataset. The
+// offsets of ragged fields are read if there are several shards, as they restart at 0 in each:
+// these are in the file, 8 bytes a record.
 func Encode(d *store.Dataset, folder string) ([]byte, error) {
 	from, err := filepath.Abs(folder)
 	if err != nil {
@@ -75,7 +75,7 @@ func encodeView(d *store.Dataset, file func(path string) string) ([]byte, error)
 	return append(head, body...), nil
 }
 
-// column describes a column whose elements are in its files. Offsets in several files begin anew
+// column describes a column whose elements are in its files. Offsets in several files restart at 0
 // in each of them, so they are joined and written into this one.
 func column(c *layout.Column, file func(string) string) (encode.Object, error) {
 	o := encode.Object{Path: c.Path(), Element: encode.Element{DType: c.Spec.DType}, Dims: []int64{c.Rows}}

@@ -107,7 +107,7 @@ func write(t testing.TB, d *store.Dataset) string {
 	return path
 }
 
-// The datasets that a reader of ours finds are those of the flat dataset, in its files.
+// penstock's reader finds the datasets of the flat dataset, in its files.
 func TestEncodeForOurReader(t *testing.T) {
 	d := build(t, everything(), 9000, flat.Options{ShardBytes: 1})
 	data, err := os.ReadFile(write(t, d))
@@ -264,7 +264,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Our own readers know a view, and say what to open instead.
+// penstock's readers recognize a view, and name the dataset to open instead.
 func TestRefusal(t *testing.T) {
 	d := build(t, everything(), 3, flat.Options{})
 	beside := t.TempDir()

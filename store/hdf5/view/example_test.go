@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// A view of a small dataset, beside its .npy files.
+// A view of a small dataset, next to its .npy files.
 func ExampleEncode() {
 	dir, err := os.MkdirTemp("", "view")
 	if err != nil {
