@@ -128,8 +128,8 @@ func idOf(m *store.Manifest, split string) string {
 func (d *Dataset) Files() *store.Dataset { return d.files }
 
 // SourceName returns what the source called a record when the dataset was made: the path of its
-// file, the member of its archive. It is "" where the dataset holds no names (preprocess --names).
-// Where they have to be fetched, it waits for that.
+// file, the member of its archive. It is "" if the dataset stores no names (preprocess --names). If
+// the names have to be fetched, it waits for them.
 func (d *Dataset) SourceName(ctx context.Context, record int) (string, error) {
 	if d.closed.Load() {
 		return "", ErrClosed

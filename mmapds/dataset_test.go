@@ -40,7 +40,7 @@ func record(i int) *store.Record {
 	return r
 }
 
-// inShards makes shards of 512 records, the fewest.
+// inShards asks for shards of 512 records, the fewest.
 var inShards = flat.Options{ShardBytes: 1}
 
 // write writes n records to a new dataset and returns its path. A record is done with before
@@ -293,7 +293,7 @@ func TestTruncatedFileIsAnError(t *testing.T) {
 			checkReadError(t, ds.Warm("images", 1020, 1023), shard, 1020)
 		}
 		if err := ds.Gather(context.Background(), "images", []int{5, 1050, 520}, dst); err != nil {
-			t.Errorf("records whose bytes are there: %v", err)
+			t.Errorf("records whose bytes are complete: %v", err)
 		}
 		if err := ds.Close(); err != nil {
 			t.Fatal(err)

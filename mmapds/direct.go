@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// directBlock is what offset, length and address of a direct read are multiples of: no disk
-// or file system asks for more.
+// directBlock is the alignment of the offset, length and address of a direct read: no disk or file
+// system asks for more.
 const directBlock = 4096
 
 // direct reads past the page cache, into buffers that are aligned for it unless the memory

@@ -17,19 +17,19 @@
 //
 // A view is memory of the mapping. It is valid until Close. A goroutine that holds views while
 // another may call Close takes a lease: Retain before, Release after. Close
-// refuses new leases, waits until the last one is released, and unmaps. Package loader
-// does this by itself. In builds with -tags invariants a view that outlives the dataset
-// faults at its first use, always.
+// refuses new leases, waits until the last one is released, and unmaps. Package loader does this
+// automatically. In builds with -tags invariants a view that outlives the dataset always faults at
+// its first use.
 //
 // # Reading
 //
-// Memory is read from disk when it is touched, and a goroutine that touches cold memory
-// stops a whole processor of the Go scheduler. So Gather and Warm bring pages in by a
-// system call first, and Prefetch starts to read ahead without waiting. Large records that are not
-// in memory are read by Gather into the caller's memory, 32 at a time, unless WithRead says
-// otherwise; of datasets much larger than memory past the page cache, where it asks for that.
-// Four times a second some pages that were brought in are looked at: if the kernel
-// took any back, they are brought in again. DescribeReads says what was done, and why.
+// Memory is read from disk when it is touched, and a goroutine that touches cold memory blocks a P
+// of the Go scheduler. So Gather and Warm bring pages in with a system call first, and Prefetch
+// starts to read ahead without waiting. Large records that are not in memory are read by Gather
+// into the caller's memory, 32 at a time, unless WithRead says otherwise; of datasets much larger
+// than memory past the page cache, where it asks for that. Four times a second some pages that were
+// brought in are looked at: if the kernel took any back, they are brought in again. DescribeReads
+// says what was done, and why.
 //
 // # Packed data
 //
@@ -37,11 +37,11 @@
 // in place. Slice gives a copy of it in new memory, Contiguous says so, and Gather inflates into
 // what it is given: chunks in parallel, each once for all records that are asked for together.
 // Filters are deflate, shuffle, fletcher32, szip, scaleoffset, nbit, lzf, bzip2, blosc,
-// blosc2, bitshuffle, lz4 and zstd. The inflated chunks that were wanted in part are
-// kept: at most 64 MiB a field, or one chunk a processor and one more. Records that are read one
-// by one in order are inflated by all processors, too: those of the next chunks ahead. "penstock inspect" prints
-// what reading such a file costs, "penstock preprocess" makes one that can be mapped. Files that "penstock preprocess
-// --compress gzip" made are packed, too, and verified like others.
+// blosc2, bitshuffle, lz4 and zstd. Inflated chunks that were needed only in part are cached: at
+// most 64 MiB per field, or one chunk per CPU and one more. Records that are read one by one in
+// order use all CPUs, too: the next chunks are inflated ahead. "penstock inspect" prints what
+// reading such a file costs, "penstock preprocess" writes one that can be mapped. Files that
+// "penstock preprocess --compress gzip" made are packed, too, and verified like others.
 //
 // # Verified reads
 //

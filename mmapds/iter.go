@@ -9,10 +9,9 @@ const iterBytes = 1 << 20
 //
 //	for record, err := range images.Iter(order) {
 //
-// As it knows what comes next, it begins to read that from disk, and then to load it to the
-// processor's cache, before its turn, and waits for the disk in system calls. The first error is
-// yielded and ends it. It allocates nothing for views of a dataset without deleted records. order must not change
-// meanwhile.
+// As it knows what comes next, it reads that from disk and prefetches it into the CPU cache early, and waits for
+// the disk in system calls. The first error is yielded and ends it. It allocates nothing for views of a dataset
+// without deleted records. order must not change meanwhile.
 func (r *Records) Iter(order []int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if r.live != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// BenchmarkPlacesOfLiveRecords finds the places of shuffled records, of which some are deleted.
+// BenchmarkPlacesOfLiveRecords finds the places of shuffled records, some deleted.
 func BenchmarkPlacesOfLiveRecords(b *testing.B) {
 	const records = 10_000_000
 	for _, share := range []float64{0.001, 0.01, 0.1, 0.5} {

@@ -302,8 +302,8 @@ func (w *wants) send() {
 	}
 }
 
-// How many bytes are asked for from memory before they are needed, and the most of one row: of a
-// long one the processor asks for the rest by itself once it has seen its beginning.
+// How many bytes are prefetched before they are needed, and the most of one row: of a long row the
+// hardware prefetcher loads the rest once its beginning was read.
 const (
 	prefetchAhead = 12 << 10
 	prefetchRow   = 1 << 10

@@ -115,7 +115,7 @@ type opening struct {
 	shared map[string]*mmap.Mapping // by path: an HDF5 file is mapped once for all fields
 }
 
-// finish has the columns checked, and makes fields of them.
+// finish has the columns checked, and turns them into fields.
 func (o *opening) finish(readers []*reader) {
 	size := int64(0)
 	for _, r := range readers {
@@ -179,7 +179,7 @@ func (o *opening) open(meta *layout.Column) (*reader, error) {
 	return r, o.openHDF5(r)
 }
 
-// mapColumn maps the extents of a column: as few pieces as the system can make of them.
+// mapColumn maps the extents of a column, in as few pieces as the system allows.
 func (o *opening) mapColumn(r *reader) error {
 	c := r.column
 	mode := o.conf.readMode(c.field)

@@ -13,7 +13,7 @@ import (
 // Option configures Open.
 type Option func(*config)
 
-// config is what options say.
+// config holds the values of the options.
 type config struct {
 	fields     []string
 	split      string

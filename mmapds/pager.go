@@ -8,9 +8,9 @@ type Range struct {
 	Offset, Bytes int64
 }
 
-// Pager fetches bytes of a dataset whose files are not all there yet: the third way to read beside
-// mapped memory and pread. The files have their full length, and those of their bytes that were not
-// fetched read as anything. Package remote/mirror has one. Methods may be called by any goroutine.
+// Pager fetches bytes of a dataset whose files are not complete yet: the third way to read, next to
+// mapped memory and pread. The files have their full length; bytes that were not fetched may have
+// any value. Package remote/mirror has one. Methods may be called by any goroutine.
 type Pager interface {
 	// Complete reports that all bytes are in the files, and stay there, so that nothing has to be
 	// asked for any more. It costs next to nothing.
@@ -19,7 +19,7 @@ type Pager interface {
 	// Stays reports that fetched bytes stay in the files, so that views of them can be handed out.
 	Stays() bool
 
-	// Acquire fetches ranges, and keeps them until Held.Release. Where it has to wait, it also asks for
+	// Acquire fetches ranges, and keeps them until Held.Release. If it has to wait, it also requests
 	// the ranges that soon returns, which will be needed next; soon may be nil.
 	Acquire(ctx context.Context, need []Range, soon func() []Range) (Held, error)
 
@@ -39,8 +39,8 @@ type Held interface {
 	// InFiles reports that all of them are in the files, and none in memory only.
 	InFiles() bool
 
-	// Again fetches again what err, of reading them, shows to be corrupt, so that they can be read once
-	// more. Where that does not help, or was done too often, it returns err, and says what it is about.
+	// Again fetches the ranges again that err, from reading them, shows to be corrupt, so that they can
+	// be read once more. If that does not help, or was done too often, it returns err with its context.
 	Again(ctx context.Context, err error) error
 
 	// Release ends the hold.

@@ -13,8 +13,7 @@ import (
 )
 
 // inFlight is how many preads a dataset has under way, for all that call Gather: that many keep
-// storage busy. Each is a thread that copies in the kernel, where more of them only keep
-// others from a processor.
+// storage busy. Each is a thread that copies in the kernel, where more of them would only take CPUs from others.
 const inFlight = 32
 
 // handles are files that are open for pread.

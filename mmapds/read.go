@@ -8,9 +8,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Slice returns records [a, b) of a field as one array of shape (b-a, record shape...). It
-// touches no memory, unless WithVerify asks for it. Where Contiguous says no, the records
-// are copied, or inflated, into new memory. The view is valid until Close: see Lifetimes above.
+// Slice returns records [a, b) of a field as one array of shape (b-a, record shape...). It touches
+// no memory, unless WithVerify asks for it. If Contiguous returns false, the records are copied, or
+// inflated, into new memory. The view is valid until Close: see Lifetimes above.
 func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
 	rows, err := d.rows(field)
 	if err == nil {
@@ -35,10 +35,10 @@ func consecutive(a, b int) []int {
 	return list
 }
 
-// Contiguous reports whether Slice(field, a, b) is a view of mapped memory. On Linux it is in
-// datasets of this module, but for slices that cross from one split, or from what was there
-// before an append, to the next; elsewhere, slices that cross shards are not. Where a Pager takes bytes
-// out of the files again, none is.
+// Contiguous reports whether Slice(field, a, b) is a view of mapped memory. On Linux, in datasets
+// of this module, it is, except for slices that cross into another split or into appended records;
+// elsewhere, slices that cross shards are not. If a Pager removes bytes from the files again, none
+// is.
 func (d *Dataset) Contiguous(field string, a, b int) bool {
 	f, err := d.field(field)
 	if err != nil || f.check(a, b) != nil || d.pager != nil && !d.pager.Stays() {
@@ -66,8 +66,7 @@ func (d *Dataset) Prefetch(field string, a, b int) error {
 }
 
 // Warm reads records [a, b) of a field from disk, where they are not in memory yet, and
-// waits for it in a system call, so that touching them afterwards does not stop a
-// processor of the scheduler.
+// waits for it in a system call, so that touching them afterwards does not block a P of the scheduler.
 func (d *Dataset) Warm(field string, a, b int) error {
 	f, err := d.field(field)
 	if err == nil {
@@ -112,8 +111,8 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 
 // SliceRagged returns records [a, b) of a ragged field: their rows, back to back, as one array
 // of shape (rows, row shape...), and in offsets, which has b-a+1 elements, where each record
-// starts in it and where the last one ends. offsets[0] is 0, so it is what attention kernels
-// call cu_seqlens, in rows.
+// starts in it and where the last one ends. offsets[0] is 0, so these are the cu_seqlens of attention kernels, in
+// rows.
 //
 // It reads the offsets and no values. The view is valid until Close; where the records cross
 // shards, it is a copy.

@@ -11,9 +11,9 @@ type ReadMode int
 // no trace in the page tables. Of a dataset that is more than twice as large as the memory that the process may have,
 // it reads them as ReadDirect does. ReadMapped has the pages brought in and copies from them, always.
 // ReadPread reads always. ReadDirect does too, by O_DIRECT past the page cache, into the caller's memory
-// where that and the record are aligned to 4096 bytes and else through buffers that are: for
-// datasets much larger than memory, which would only drive other files out of the cache. Where the
-// file system has no such reads, ReadDirect is ReadPread, and DescribeReads says so.
+// where that and the record are aligned to 4096 bytes and else through buffers that are: for datasets much larger
+// than memory, which would only evict other files from the cache. If the file system does not support O_DIRECT,
+// ReadDirect is ReadPread, and DescribeReads says so.
 const (
 	ReadAuto ReadMode = iota
 	ReadMapped

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// calls are the system calls on mapped memory that a test counted, instead of making them: the
-// page cache is what the test says.
+// calls are the system calls on mapped memory that a test counted, instead of making them: the test
+// sets the state of the page cache.
 type calls struct {
 	base               []byte
 	willNeed           [][2]int // offsets in base
@@ -135,7 +135,7 @@ func TestMemoryIsFoundAgain(t *testing.T) {
 	}
 }
 
-// Where the system does not report what is in memory, nothing is taken for being there.
+// If the system does not report what is in memory, no page is assumed to be.
 func TestNothingIsTold(t *testing.T) {
 	d := openOf(t, 4000, 784)
 	c := d.fields[0].rows.mapped.memory

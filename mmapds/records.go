@@ -30,8 +30,8 @@ func (d *Dataset) Records(field string) (*Records, error) {
 // Len returns the number of records.
 func (r *Records) Len() int { return r.n }
 
-// At returns the bytes of record i, which must not be changed. They are what Slice(field, i, i+1)
-// gives: a view of the file that is valid until Close, or new memory where Contiguous says no,
+// At returns the bytes of record i, which must not be changed. They are those of Slice(field, i,
+// i+1): a view of the file that is valid until Close, or new memory if Contiguous returns false,
 // checked if WithVerify asks for it. A record that does not exist is an error.
 //
 // It allocates nothing for views. Cold memory is read from disk when it is touched: call

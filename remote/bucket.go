@@ -18,9 +18,8 @@ type Bucket interface {
 	Stat(ctx context.Context, key string) (Object, error)
 
 	// ReadRange returns the bytes [off, off+n) of an object, fewer where it ends before; n of -1
-	// means all that follow. Where etag is not empty and the object has another one now, it is
-	// ErrChanged. The reader ends early with an error where the connection does; it must be
-	// closed.
+	// means all that follow. If etag is not empty and the object has another one now, the error is
+	// ErrChanged. The reader ends early with an error if the connection does; it must be closed.
 	ReadRange(ctx context.Context, key string, off, n int64, etag string) (Body, error)
 
 	// ListPage returns objects whose keys start with prefix, in order of their keys, from
@@ -29,12 +28,10 @@ type Bucket interface {
 	// and with the delimiter.
 	ListPage(ctx context.Context, prefix, delimiter string, token []byte) (Page, error)
 
-	// NewWriter returns a writer of one object, which exists from its Commit on, and replaces
-	// one that was there.
+	// NewWriter returns a writer of one object, which exists from its Commit on, and replaces an existing one.
 	NewWriter(ctx context.Context, key string, opts WriteOptions) (Writer, error)
 
-	// Copy makes an object of the bytes of another one, without their coming here. It replaces
-	// one that was there.
+	// Copy copies an object inside the store, without a download. It replaces an existing object.
 	Copy(ctx context.Context, from, to string) error
 
 	// Delete removes an object. It is ErrNotFound where there is none.
@@ -44,7 +41,7 @@ type Bucket interface {
 	Close() error
 }
 
-// Object is what is known of an object.
+// Object describes an object.
 type Object struct {
 	Key    string
 	Size   int64
@@ -74,7 +71,7 @@ type WriteOptions struct {
 }
 
 // Writer writes an object: Write as often as you like, then Commit. Close without Commit
-// aborts: parts that were sent are removed, and the object is what it was. Close after Commit
+// aborts: parts that were sent are removed, and the object is unchanged. Close after Commit
 // does nothing, so it can be deferred.
 type Writer interface {
 	io.Writer

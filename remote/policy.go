@@ -14,7 +14,7 @@ type Policy struct {
 	Total   time.Duration
 	Stall   time.Duration // without a single byte, after which an attempt is given up; 0 means 10 seconds
 	Backoff time.Duration // pause before the second attempt, then twice as long each time, up to 5 seconds; 0 means 50 ms
-	// after which a ranged read that is late gets a second one beside it; 0 means by experience, -1 never
+	// after which a late ranged read gets a second one in parallel; 0 means chosen from past reads, -1 never
 	Hedge time.Duration
 
 	// Retry is called with a sentence for each attempt that failed and is repeated. It may be nil.

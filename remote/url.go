@@ -116,7 +116,7 @@ func (u *URL) splitHub(of *url.URL) error {
 	return nil
 }
 
-// container is what the bucket of a URL is called.
+// container returns the word for the bucket of a URL.
 func (u *URL) container() string {
 	switch u.Scheme {
 	case "http", "https":

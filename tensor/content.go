@@ -7,8 +7,8 @@ const (
 	Text  = "utf-8" // a text, without an end mark
 	Image = "image" // an encoded image file: JPEG, PNG, ...
 
-	// SourceName is what the source called the record: the path of its file, the member of its
-	// archive. A schema has at most one such field. Readers leave it out unless it is asked for.
+	// SourceName is the record's name in the source: the path of its file, the member of its archive. A
+	// schema has at most one such field. Readers leave it out unless it is requested.
 	SourceName = "source-name"
 )
 

@@ -218,7 +218,7 @@ func equalize(m, _ *Image, _ OpArgs) {
 	})
 }
 
-// eachChannel maps each channel by what f makes of its histogram.
+// eachChannel maps each channel by the table that f computes from its histogram.
 func eachChannel(m *Image, f func(histogram [256]int) (t lut, use bool)) {
 	for c := range m.C {
 		var h [256]int

@@ -33,11 +33,11 @@ type ArrayTransform interface {
 type ArrayRemaker interface {
 	ArrayTransform
 
-	// Remade returns how many elements are made of n, of a record of the field in.
+	// Remade returns how many elements Remake makes from n elements of a record of the field in.
 	Remade(n int, in tensor.Spec) int
 
-	// Remake makes dst of all the elements of a record, or says why that record cannot be
-	// used. It sets every element of dst.
+	// Remake fills dst from all elements of a record, or returns why that record cannot be used. It
+	// sets every element of dst.
 	Remake(dst, src []float64, in tensor.Spec) error
 }
 
@@ -66,11 +66,11 @@ func ComposeArray(ts ...ArrayTransform) (*ArrayPipeline, error) {
 	return p, nil
 }
 
-// maxElements bounds what a transform makes of a record, or of a row of one: 16 GiB as the float64 that it
-// computes with.
+// maxElements bounds the output of a transform for a record, or for a row of one: 16 GiB as the
+// float64 that it computes with.
 const maxElements = 1 << 31
 
-// Output returns what the pipeline makes of a field.
+// Output returns the field that the pipeline turns a field into.
 func (p *ArrayPipeline) Output(in tensor.Spec) (tensor.Spec, error) {
 	if err := in.Validate(); err != nil {
 		return in, err
@@ -138,7 +138,7 @@ type ArrayRunner struct {
 	whole bool          // a transform makes another number of elements
 	chunk [512]float64
 	now   []float64 // a whole record, and
-	next  []float64 // what a transform makes of it
+	next  []float64 // the output of a transform for it
 	moved []byte    // a record whose elements were put elsewhere
 	place placement
 }
@@ -340,7 +340,7 @@ func (r *ArrayRunner) one(i int, rnd *Rand) error {
 	return nil
 }
 
-// remake has the i-th transform make next of now.
+// remake has the i-th transform compute next from now.
 func (r *ArrayRunner) remake(m ArrayRemaker, i int, rnd *Rand) error {
 	if t, ok := m.(ArrayRandom); ok && rnd != nil {
 		return t.RemakeRandom(r.next, r.now, r.specs[i], r.stream(*rnd, i, t))
@@ -448,7 +448,7 @@ func saturateUint64(v float64) uint64 {
 	return uint64(v)
 }
 
-// roundAll makes all of x values of dt.
+// roundAll rounds each element of x to a value of dt.
 func roundAll(x []float64, dt tensor.DType) {
 	switch dt {
 	case tensor.Float64:

@@ -251,7 +251,7 @@ func (t Log) Apply(x []float64, _ int, _ tensor.Spec) {
 	}
 }
 
-// FillNaN replaces each NaN by Value. A mask of them is IsFinite of another field that is made of the same array.
+// FillNaN replaces each NaN by Value. For a mask of them, apply IsFinite to another field of the same array.
 type FillNaN struct {
 	Value float64 `json:"value"`
 }
@@ -399,8 +399,8 @@ func (t Reshape) Output(in tensor.Spec) (tensor.Spec, error) {
 func (Reshape) Apply(_ []float64, _ int, _ tensor.Spec) {}
 
 // PadTruncate makes the first axis Length long: what is beyond is cut off, what is missing
-// is Value. It makes records of one length of a field of variable length; of any other, the
-// first axis is that of its records.
+// is Value. A field of variable length gets records of one length; for any other field, the first
+// axis is that of its records.
 type PadTruncate struct {
 	Length int     `json:"length"`
 	Value  float64 `json:"value"`

@@ -43,8 +43,8 @@ func TestArrayMovesTogether(t *testing.T) {
 		}
 		rnd := transforms.NewRand(seed, 1, 0)
 		want, got := slices.Clone(src), apply(t, steps, in, src, rnd)
-		// Moves have streams by their number among the moves of a pipeline, so that one alone needs those before it: the others
-		// are there with p = 0.
+		// Each move has a random stream by its number among the moves of a pipeline, so a single one needs
+		// those before it: they are present with p = 0.
 		spec := in
 		for i, step := range steps {
 			var alone []string

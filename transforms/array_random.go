@@ -163,7 +163,7 @@ func (t RandomRot90) move(p *placement, in tensor.Spec, rnd *Rand) error {
 	return nil
 }
 
-// spatialCrop is what the crops have in common.
+// spatialCrop holds the parameters that the crops share.
 type spatialCrop struct {
 	size []int
 	axes []Axis
@@ -256,7 +256,7 @@ func (RandomSpatialCrop) Apply(_ []float64, _ int, _ tensor.Spec) {}
 // Remade returns the elements of the part.
 func (t RandomSpatialCrop) Remade(n int, in tensor.Spec) int { return remade(t, n, in) }
 
-// remade returns the elements of what a transform makes of a record.
+// remade returns the number of elements that a transform makes from a record of n.
 func remade(t ArrayTransform, n int, in tensor.Spec) int {
 	if out, err := t.Output(in); err == nil {
 		return out.Shape.Elems()

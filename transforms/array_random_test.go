@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// runArray returns what a recipe makes of the numbers 0, 1, ... in a field.
+// runArray returns the output of a recipe for the numbers 0, 1, ... in a field.
 func runArray(t *testing.T, recipe string, in tensor.Spec, record uint64) ([]uint8, error) {
 	t.Helper()
 	p, err := transforms.ParseArray([]byte(recipe))

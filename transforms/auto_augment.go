@@ -252,7 +252,7 @@ func (t AugMix) Build(p *Plan) error {
 			return err
 		}
 	}
-	p.moves.lost = p.at // the image is there several times, each moved otherwise
+	p.moves.lost = p.at // the image is blended from several copies, each moved differently
 	return addMix(p, mixEnd, 0)
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// compare runs ours and theirs in turn and reports the CPU time of both, and the median of
-// how many times longer theirs takes: other work on the machine slows both of a pair.
+// compare runs both functions in turn and reports the CPU time of each, and the median ratio of
+// theirs to penstock's: other work on the machine slows both of a pair.
 func compare(b *testing.B, ours, theirs func()) {
 	var own, other []time.Duration
 	var ratios []float64

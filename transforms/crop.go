@@ -14,8 +14,8 @@ func init() {
 	Register[CornerCrop]()
 }
 
-// CenterCrop keeps the center of an image. Where the image is smaller than Size, black is
-// added around it, as in torchvision.
+// CenterCrop keeps the center of an image. If the image is smaller than Size, it is padded with
+// black, as in torchvision.
 type CenterCrop struct {
 	Size []int `json:"size"` // pixels: one for a square, or height and width
 }

@@ -117,7 +117,7 @@ func elasticField(w, h int, args OpArgs, memory []float32) (dx, dy []float32) {
 	return dx, dy
 }
 
-// room makes other an image of m's shape and returns n numbers of the memory behind its pixels.
+// room makes other an image of m's shape and returns n numbers of the memory after its pixels.
 func room(m, other *Image, n int) []float32 {
 	first := (len(m.Pix) + 7) &^ 7
 	other.Pix = pixel.Grow(other.Pix, first+4*n)
@@ -166,8 +166,8 @@ func addScaled(dst, src []float32, k float32) {
 }
 
 // displace makes each pixel of dst that of src from where the distances lead, in shares of
-// half the width or height, in the float32 arithmetic of torch's grid_sample, whose padding is
-// zeros, and of what torchvision makes of it.
+// half the width or height, in the float32 arithmetic of torch's grid_sample with zero padding and
+// of the fill that torchvision adds.
 func displace(dst, src *Image, dx, dy []float32, f kernel.Filter, fill [3]byte) {
 	across, down := centers(dst.W), centers(dst.H)
 	for y := range dst.H {

@@ -13,8 +13,8 @@ import (
 
 func init() { Register[RandomErasing]() }
 
-// RandomErasing overwrites a random rectangle of the finished record: it belongs behind
-// ConvertDType and Normalize, and its value is in units of what those make.
+// RandomErasing overwrites a random rectangle of the finished record: it belongs after ConvertDType
+// and Normalize, and its value is in the units of their output.
 type RandomErasing struct {
 	P     *float64  `json:"p"`     // probability; nil means 0.5
 	Scale []float64 `json:"scale"` // range of the rectangle's share of the area; nil means 0.02 to 0.33

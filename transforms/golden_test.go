@@ -35,7 +35,7 @@ func flatten(m *Image, x, y int) {
 	}
 }
 
-// quad is m with a fourth byte behind each pixel, in rows with a gap, as decoders deliver it.
+// quad is m with a fourth byte after each pixel, in rows with a gap, as decoders deliver it.
 func quad(m *Image) *Image {
 	q := &Image{W: m.W, H: m.H, C: 3, Step: 4, Stride: m.W*4 + 12}
 	q.Pix = make([]byte, q.H*q.Stride)
@@ -72,7 +72,7 @@ func apply(t testing.TB, src Source, ts ...Transform) []byte {
 type golden struct {
 	op, name string
 	n        []int     // the whole numbers
-	v        []float64 // those behind the first three
+	v        []float64 // those after the first three
 	crc      uint32
 }
 

@@ -23,7 +23,7 @@ func init() {
 	Register[AdjustSaturation]()
 }
 
-// viaImaging replaces m by what f makes of it.
+// viaImaging replaces m by the result of f.
 func viaImaging(m *Image, f func(image.Image) *image.NRGBA) {
 	out := f(opaque(m, m.W, m.H))
 	m.Reshape(out.Rect.Dx(), out.Rect.Dy(), m.C)
@@ -102,7 +102,7 @@ func rotate(m, _ *Image, args OpArgs) {
 	})
 }
 
-// rotatedSize returns what imaging makes of w x h pixels.
+// rotatedSize returns the size that imaging rotates w x h pixels to.
 func rotatedSize(w, h int, angle float64) (int, int) {
 	switch angle -= math.Floor(angle/360) * 360; angle {
 	case 0, 180:

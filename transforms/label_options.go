@@ -61,8 +61,8 @@ func (t LabelOptions) Build(p *Plan) error {
 	return nil
 }
 
-// ClampBoundingBoxes cuts boxes off at the edges of the image, as torchvision's does. Operations but resizes and flips
-// do so by themselves.
+// ClampBoundingBoxes cuts boxes off at the edges of the image, as torchvision's does. All
+// operations except resizes and flips do so automatically.
 type ClampBoundingBoxes struct{}
 
 // Resolve returns t.

@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/internal/pixel"
 )
 
-// MaskMover moves masks as a Moves says, by taking for each pixel the number of one that was there. It has memory that
-// grows to the largest mask so far, and serves one goroutine. The zero value is ready.
+// MaskMover moves masks as a Moves says: each pixel gets the number of a pixel of the mask. Its
+// memory grows to the largest mask so far, and it serves one goroutine. The zero value is ready.
 type MaskMover struct {
 	cols, rows []int32   // where each column and row of the mask so far is taken from; -1 is filled
 	more       []int32   // memory for the next of these
@@ -115,7 +115,7 @@ func nearestLine(out, line []int32, mode string) {
 	}
 }
 
-// gather makes dst of mask, whose rows have w numbers of size bytes.
+// gather fills dst from mask, whose rows have w numbers of size bytes.
 func gather(dst, mask []byte, w, size int, cols, rows []int32, fill uint64) {
 	n := len(cols) * size
 	for _, y := range rows {
@@ -175,8 +175,8 @@ func copyElement(to, from []byte, size int) {
 	}
 }
 
-// warp makes dst of src, which is w x h, by a warp: for each pixel of dst the number of the pixel in which its center
-// was, in the float32 arithmetic of torchvision's grids.
+// warp fills dst from src, which is w x h, by a warp: each pixel of dst gets the number of the
+// pixel in which its center was, in the float32 arithmetic of torchvision's grids.
 func (k *MaskMover) warp(dst, src []byte, size int, d *move, w, h int, fill uint64) {
 	g := newGrid(d, w, h)
 	var dx, dy []float32

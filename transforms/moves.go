@@ -20,7 +20,7 @@ type Moves struct {
 	lost    Transform // moves pixels in a way that is not known; nil for none
 }
 
-// A move is what one operation does.
+// A move is the displacement of pixels by one operation.
 type move struct {
 	kind moveKind
 	w, h int        // of the image after

@@ -44,9 +44,8 @@ func (p *Pipeline) Random() bool { return p.random }
 // Transforms returns the operations, with their defaults filled in, in a new slice.
 func (p *Pipeline) Transforms() []Transform { return append([]Transform(nil), p.ts...) }
 
-// Output returns the image that the pipeline makes of in; only W, H and C of in matter. The
-// error names the transform that cannot work with what reaches it. The shape does not depend
-// on random draws.
+// Output returns the image that the pipeline makes from in; only W, H and C of in matter. The error
+// names the transform that cannot process its input. The shape does not depend on random draws.
 func (p *Pipeline) Output(in Info) (Info, error) {
 	var plan Plan
 	if err := p.build(&plan, in, Rand{}); err != nil {
@@ -74,8 +73,8 @@ func (p *Pipeline) build(plan *Plan, in Info, rnd Rand) error {
 	return nil
 }
 
-// MarshalJSON writes the recipe: a list with an object for each transform, its name under
-// "op" and every effective parameter beside it.
+// MarshalJSON writes the recipe: a list with an object for each transform, with its name under "op"
+// and every effective parameter.
 func (p *Pipeline) MarshalJSON() ([]byte, error) { return marshalRecipe(p.ts) }
 
 // Parse reads a recipe, as MarshalJSON writes it or shorter: a parameter that is left out has
@@ -107,7 +106,7 @@ var registry = map[string]decoder[Transform]{}
 type Randomized interface {
 	Transform
 
-	// Randomized does nothing; that it is there makes the Pipeline random.
+	// Randomized does nothing; a transform that has it makes the Pipeline random.
 	Randomized()
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Plan is what the transforms of a pipeline want done to one image. Each Build adds to it,
-// and whatever fits into the pass over the pixels that is there already, is fused with it.
+// Plan collects the operations of a pipeline on one image. Each Build adds to it, and an operation
+// that fits into an existing pass over the pixels is fused with it.
 type Plan struct {
 	info   Info
 	rnd    Rand

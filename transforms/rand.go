@@ -4,7 +4,7 @@ import "math"
 
 // Rand is the random stream of one record: a function of seed, epoch and record and of
 // nothing else, so that the same record is augmented the same way by any worker, in any
-// order. It is a counter behind a mixer (SplitMix64); it serves one goroutine.
+// order. It is a counter that goes through a mixer (SplitMix64); it serves one goroutine.
 type Rand struct{ state uint64 }
 
 // NewRand returns the stream of a record in an epoch.
@@ -12,8 +12,8 @@ func NewRand(seed, epoch, record uint64) Rand {
 	return Rand{state: mix(mix(mix(seed)^epoch) ^ record)}
 }
 
-// mix is the finaliser of SplitMix64 behind a step of its counter: a bijection in which each
-// bit of x moves half of the result's.
+// mix is a step of SplitMix64's counter and then its finalizer: a bijection in which each bit of x
+// flips half of the result's.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

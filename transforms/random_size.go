@@ -18,8 +18,9 @@ func init() {
 	Register[FixedSizeCrop]()
 }
 
-// The transforms of this file are those of torchvision's detection references. All but RandomZoomOut and RandomIoUCrop
-// make images of random sizes, which become one size by what follows, such as RandomCrop with PadIfNeeded.
+// The transforms of this file are those of torchvision's detection references. All but
+// RandomZoomOut and RandomIoUCrop output random sizes, which a later transform brings to one size,
+// such as RandomCrop with PadIfNeeded.
 
 // RandomZoomOut puts an image at a random place of a larger one.
 type RandomZoomOut struct {

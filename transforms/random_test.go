@@ -96,7 +96,7 @@ func TestDrawPart(t *testing.T) {
 	}
 }
 
-// TestRandomCropPads holds that the border is there and the part is anywhere.
+// TestRandomCropPads checks that the border is complete and the part is anywhere.
 func TestRandomCropPads(t *testing.T) {
 	src := testImage(4, 4, 1)
 	p := mustCompose(t, RandomCrop{Size: []int{6}, PadIfNeeded: true, Fill: []int{9}})

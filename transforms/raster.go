@@ -10,14 +10,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// RasterOutput returns what [Pipeline.Raster] makes of m; Pix does not matter. The transforms that work on a Raster are
-// those that resize, crop, order axes, and ConvertDType to float32 with Normalize. The error names others.
+// RasterOutput returns the output of [Pipeline.Raster] for m; Pix does not matter. The transforms that
+// work on a Raster are those that resize, crop, order axes, and ConvertDType to float32 with Normalize.
+// The error names others.
 func (p *Pipeline) RasterOutput(m Raster) (Info, error) {
 	var plan Plan
 	return p.planRaster(&plan, m)
 }
 
-// planRaster plans for an image of one channel, or of three, which Normalize may have figures for.
+// planRaster plans for an image of one channel, or of three, for which Normalize may have statistics.
 func (p *Pipeline) planRaster(plan *Plan, m Raster) (out Info, err error) {
 	in := Info{W: m.W, H: m.H, C: 1}
 	if m.C == 3 {
@@ -51,8 +52,8 @@ func (p *Pipeline) planRaster(plan *Plan, m Raster) (out Info, err error) {
 	return out, nil
 }
 
-// rasterWhite is what becomes 1 in ConvertDType: as in torchvision the largest value of an integer; floats stay as they
-// are.
+// rasterWhite is the value that ConvertDType maps to 1: as in torchvision the largest value of an
+// integer; floats stay as they are.
 func rasterWhite(d tensor.DType) float32 {
 	switch d {
 	case tensor.Uint8:
@@ -65,9 +66,9 @@ func rasterWhite(d tensor.DType) float32 {
 	return 0
 }
 
-// Raster writes the record that the pipeline makes of m to dst, which has the length of RasterOutput. Filters compute
-// in float64 and round after each axis to the type of the image: Pillow's resize of I;16, I and F, bit for bit where
-// Pillow does not overflow.
+// Raster writes the record that the pipeline makes from m to dst, which has the length of RasterOutput. Filters
+// compute in float64 and round after each axis to the type of the image: Pillow's resize of I;16, I and F, bit for
+// bit where Pillow does not overflow.
 func (p *Pipeline) Raster(dst []byte, m Raster) error {
 	var plan Plan
 	out, err := p.planRaster(&plan, m)
@@ -202,7 +203,7 @@ func (m raster) float32(s *store) raster {
 				x /= white
 			}
 			if s.normal {
-				c := i % m.C % len(s.mean) // all figures are one, or there are three channels
+				c := i % m.C % len(s.mean) // there is one mean and std, or there are three channels
 				x = (x - s.mean[c]) / s.std[c]
 			}
 			row[i] = float64(x)

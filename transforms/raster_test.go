@@ -13,9 +13,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// rasterScript writes images of the modes that Pillow has for more than 8 bits, and what it makes of them: for each
-// "MODE FILTER WIDTHxHEIGHT.raw", of 41 x 53 pixels in MODE.raw. Interpolation is made for values that stay in range:
-// Pillow wraps around where they do not.
+// rasterScript writes images of the modes that Pillow has for more than 8 bits, and Pillow's
+// resizes of them: "MODE FILTER WIDTHxHEIGHT.raw" from 41 x 53 pixels in MODE.raw. The values stay
+// in range when interpolated: Pillow wraps around if they do not.
 const rasterScript = `
 import sys, warnings
 import numpy as np
@@ -84,7 +84,7 @@ func repeated(m Raster, n int) Raster {
 	return out
 }
 
-// Crops, axes, conversion and figures are those of images of 8 bits; what cannot be done says so.
+// Crops, axes, conversion and normalization work as for images of 8 bits; other transforms are errors.
 func TestRaster(t *testing.T) {
 	m := Raster{W: 3, H: 2, C: 2, DType: tensor.Uint16}
 	for i := range 12 {

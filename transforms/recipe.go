@@ -30,8 +30,8 @@ func decode[T any, Op interface{ Resolve() (T, error) }](entry []byte) (T, error
 	return op.Resolve()
 }
 
-// marshalRecipe writes a list with an object for each operation, its name under "op" and
-// every effective parameter beside it.
+// marshalRecipe writes a list with an object for each operation, with its name under "op" and every
+// effective parameter.
 func marshalRecipe[T any](ops []T) ([]byte, error) {
 	out := []byte{'['}
 	for i, t := range ops {
@@ -191,8 +191,7 @@ func init() {
 // The transforms of this file are torchvision's names for ToLayout and ConvertDType, which they
 // become in a Pipeline and in what it writes. ToTensor alone is both.
 
-// ToTensor makes the record CHW, and float32 between 0 and 1: bit for bit what torchvision's
-// makes of an image of bytes.
+// ToTensor makes the record CHW, and float32 between 0 and 1: bit for bit torchvision's result for an image of bytes.
 type ToTensor struct{}
 
 // Resolve returns t.

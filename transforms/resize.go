@@ -111,7 +111,7 @@ func resizeBy(p *Plan, order string, w, h int, f kernel.Filter) error {
 	return p.resize(w, h, f, passOrder(order == "auto" && less > 0 && less > 2*(p.info.W-w)))
 }
 
-// Build adds the resize, and what cover and pad do behind it.
+// Build adds the resize, and the crop of cover or the border of pad after it.
 func (t Resize) Build(p *Plan) error {
 	in := p.Info()
 	f, err := kernel.ParseFilter(t.Interpolation)

@@ -41,7 +41,7 @@ func TestTorchNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := op.Build(p); err != nil || p.Info() == InfoOf(src) {
-			t.Errorf("%s by itself: %v, %v", opName(op), p.Info(), err)
+			t.Errorf("%s on its own: %v, %v", opName(op), p.Info(), err)
 		}
 	}
 }

@@ -26,9 +26,9 @@ import (
 // Built is whether the SDKs of the clouds are in the program.
 const Built = true
 
-// Open opens the bucket of a URL, and returns it with the URL, taken apart: its Key is what
-// the rest of the URL says. It makes no request, so a bucket that does not exist is found by
-// the first one. Of file:///folder/name, folder is made if it is not there.
+// Open opens the bucket of a URL, and returns it with the parsed URL, whose Key is the rest after
+// the bucket. It makes no request, so the first one finds out if the bucket does not exist. For
+// file:///folder/name, it creates folder if that does not exist.
 func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) {
 	u, err := remote.ParseURL(text)
 	if err != nil {
@@ -51,7 +51,7 @@ func openSDK(ctx context.Context, u *remote.URL) (remote.Bucket, error) {
 	driver := u.Driver()
 	if u.Scheme == "file" {
 		q := driver.Query()
-		q.Set("metadata", "skip") // no files beside those that were asked for
+		q.Set("metadata", "skip") // no files next to those that were asked for
 		q.Set("create_dir", "true")
 		q.Set("no_tmp_dir", "true") // a temporary name on another disk could not be renamed
 		driver.RawQuery = q.Encode()
@@ -137,7 +137,7 @@ func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag s
 	return remote.Body{ReadCloser: body{r, ctx, b, key}, Object: o}, nil
 }
 
-// body is a reader whose errors are ours.
+// body is a reader that returns errors of package remote.
 type body struct {
 	*blob.Reader
 	ctx    context.Context
@@ -250,7 +250,7 @@ func (w *writer) Close() error {
 
 func (b *bucket) object(key string) string { return remote.NameOf(b, key) }
 
-// mark makes an error of a driver one of ours.
+// mark turns a driver's error into one of package remote.
 func (b *bucket) mark(ctx context.Context, op, key string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

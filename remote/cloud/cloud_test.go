@@ -40,7 +40,7 @@ func TestFilesAsABucket(t *testing.T) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
 	if list, err := os.ReadDir(filepath.Join(dir, "ds", "a")); err != nil || len(list) != 1 {
-		t.Errorf("files beside it: %v, %v", list, err)
+		t.Errorf("files next to it: %v, %v", list, err)
 	}
 	o, err := c.Stat(t.Context(), "ds/a/b.bin")
 	if err != nil || o.Size != 8000 || o.ETag == "" {

@@ -70,17 +70,16 @@ func ofStatus(err error) error {
 var refusals = []string{"InvalidBucketName", "InvalidArgument", "InvalidRequest", "InvalidURI", "KeyTooLongError",
 	"IllegalLocationConstraintException"}
 
-// noBucket is what the stores say where it is the bucket that is missing.
+// noBucket has the words with which object stores report that it is the bucket that is missing.
 var noBucket = []string{"NoSuchBucket", "ContainerNotFound", "specified bucket does not exist"}
 
-// denials are what the SDKs say where credentials are missing or wrong, without a code that
-// gocloud.dev knows.
+// denials are the SDKs' messages about missing or wrong credentials, without a code that gocloud.dev knows.
 var denials = []string{
 	"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "AuthorizationFailure", "AuthorizationHeaderMalformed",
 	"XAdminUserNotFound", "failed to retrieve credentials", "get credentials",
 }
 
-// advice is what to do about something that is missing, which the SDKs report in words of their own.
+// advice names a fix for something that is missing, which each SDK reports in different words.
 type advice struct {
 	said string
 	kind error
@@ -139,8 +138,8 @@ func statusOf(err error) int {
 	return 0
 }
 
-// ids are what S3's support asks for; where there is no answer, or none but that an object is
-// missing, they say nothing.
+// ids are the request IDs that S3's support asks for; they do not help without an answer, or if
+// only an object is missing.
 var ids = regexp.MustCompile(`https response error StatusCode: \d+, RequestID: [^,]*, HostID: [^,]*, `)
 
 // cause shortens what gocloud.dev and the SDKs put around an error, and says what to do about it.

@@ -169,7 +169,7 @@ func rangeBegin(header *string) int64 {
 	return begin
 }
 
-// fileTag is the ETag that fileblob makes of a file's time and size.
+// fileTag is the ETag that fileblob computes from a file's time and size.
 func fileTag(r *blob.Reader) string { return versionTag(r.ModTime(), r.Size()) }
 
 func versionTag(t time.Time, size int64) string { return fmt.Sprintf("\"%x-%x\"", t.UnixNano(), size) }

@@ -93,9 +93,9 @@ func TestNoConnectionIsShared(t *testing.T) {
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	defer s.Close()
-	for name, want := range map[string]string{"of Go": "HTTP/2.0", "ours": "HTTP/1.1"} {
+	for name, want := range map[string]string{"Go's": "HTTP/2.0", "penstock's": "HTTP/1.1"} {
 		tr := http.DefaultTransport.(*http.Transport).Clone()
-		if name == "ours" {
+		if name == "penstock's" {
 			tr = googleTransport()
 		}
 		tr.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
@@ -130,7 +130,7 @@ func TestAuthorityOfAStore(t *testing.T) {
 	}
 }
 
-// Where the clock is hours off, requests are signed by that of the store.
+// If the clock is hours off, requests are signed with the object store's time.
 func TestClockIsOff(t *testing.T) {
 	for _, off := range []time.Duration{-5 * time.Hour, 5 * time.Hour} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -44,7 +44,7 @@ func usedByS3(o s3.Options) string {
 	if _, anonymous := o.Credentials.(aws.AnonymousCredentials); o.Credentials == nil || anonymous {
 		return " (" + strings.Join(append(said, "credentials: none"), "; ") + ")"
 	}
-	// they are known, unless they are what is missing
+	// they are known, unless it is the credentials that are missing
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if c, err := o.Credentials.Retrieve(ctx); err == nil && c.Source != "" {

@@ -100,7 +100,7 @@ func TestCluster(t *testing.T) {
 		t.Errorf("a copy: %d bytes, %v", len(got), err)
 	}
 	if err := c.WriteAll(ctx, "user/copy", []byte("x"), remote.WriteOptions{IfNotExist: true}); !errors.Is(err, remote.ErrExists) {
-		t.Errorf("a file that is there: %v", err)
+		t.Errorf("an existing file: %v", err)
 	}
 	write("user/copy", content(100, 9))
 	o.Key = "user/copy"
@@ -178,7 +178,7 @@ func testAbort(t *testing.T, b remote.Bucket) {
 	}
 }
 
-// Where the namenodes are, and as whom they are asked.
+// The addresses of the namenodes, and the user for them.
 func TestConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	conf := func(properties ...string) {

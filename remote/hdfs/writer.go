@@ -47,7 +47,7 @@ func (f *failures) note() time.Duration {
 	return time.Second << min(f.inARow, 5)
 }
 
-// temporary is what names of files end with that are being written.
+// temporary is the suffix of files that are being written.
 const temporary = ".penstock-writing"
 
 func isTemporary(name string) bool {

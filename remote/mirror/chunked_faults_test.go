@@ -304,7 +304,7 @@ func TestHostileChunkIndexes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if n := bytes.Count(data, address(third.Offset)); n != 1 {
-				t.Fatalf("the address of a chunk is there %d times", n)
+				t.Fatalf("the address of a chunk occurs %d times", n)
 			}
 			b := new(remote.Memory)
 			b.Put("x.h5", bytes.Replace(data, address(third.Offset), address(c.to), 1))

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// contents is what of an HDF5 file is fetched when it is needed, and what when it is opened.
+// contents lists the parts of an HDF5 file that are fetched when they are needed, and those that Open fetches.
 type contents struct {
 	file   *meta.File
 	plain  []part            // large arrays that can be mapped; tidy
@@ -116,8 +116,8 @@ func (c *contents) pack(path string, list []part) {
 	c.packed = append(c.packed, list...)
 }
 
-// strayBytes is what between two payloads is taken for unused if nothing refers to it: where chunks
-// are aligned there is some between any two.
+// strayBytes is the most between two payloads that counts as unused if nothing refers to it:
+// aligned chunks have gaps between them.
 const strayBytes = 4 << 10
 
 // metadata returns the parts that Open fetches: all but the payloads and the gaps between
@@ -130,5 +130,5 @@ func (c *contents) metadata(have []part, size int64) []part {
 	})
 }
 
-// isMetadata reports whether a path is of an object beside the records of a penstock dataset.
+// isMetadata reports whether a path is of an object of a penstock dataset that is not its records.
 func isMetadata(path string) bool { return strings.HasPrefix(path, "/penstock/") }

@@ -8,11 +8,10 @@
 // # The mirror
 //
 // Under CacheDir each dataset has a folder with the same files as in the bucket, at first
-// without content: holes on disk. Blocks of records (what one checksum covers: a record of 4
-// KiB or more, else about 64 KiB) are written to their place when they come, after they were
-// compared with their CRC32C. So reading is mapping, as it is for local datasets, and once all
-// blocks are there the mirror is a local dataset: what is read then passes through nothing of
-// this package but one look at a flag.
+// without content: holes on disk. Blocks of records (one checksum each: a record of 4 KiB or more,
+// else about 64 KiB) are written to their place as they arrive, after a check of their CRC32C. So
+// reading is mapping, as it is for local datasets, and once all blocks are present the mirror is a
+// local dataset: a read then costs nothing in this package but the check of one flag.
 //
 // An HDF5 file is one file there. Open fetches its metadata: everything except the payload of large
 // arrays. Arrays that lie in one piece are blocks of records as above. In arrays of
@@ -23,20 +22,20 @@
 // are compared with what they were when they came; a chunk whose filters find it corrupt is
 // fetched again, up to three times.
 //
-// Processes of one host share the mirrors. Which blocks are there stands in a file that all of
-// them map; a block that one of them fetches the others wait for. Whatever kills a process,
-// its locks end with it, and what it had not finished is fetched again. Blocks that were there
-// before a process began are compared with their checksums when it first uses them.
+// Processes of one host share the mirrors. A file that all of them map records which blocks are
+// present; if one process fetches a block, the others wait for it. Whatever kills a process, its
+// locks end with it, and unfinished blocks are fetched again. Blocks that were present before a
+// process began are compared with their checksums when it first uses them.
 //
 // # Requests
 //
 // A loader names the records of coming batches long before it needs them, in its own order.
-// Where the whole dataset has room in the cache, requests grow from single records, so that
-// the first batch comes soon, to RequestBytes: what lies beside a record will be needed, too.
-// Else they are the records themselves, joined where they lie side by side. How many requests
-// are under way is found out by what makes the link faster. Nothing is fetched twice, but for
-// what had to be taken out of the mirror to keep it within CacheBytes, or had no room on disk;
-// then it is held in memory for a while, and Stats.Streaming says why.
+// If the whole dataset fits in the cache, requests grow from single records, so that the first
+// batch comes soon, to RequestBytes: the records next to one will be needed, too. Else they are the
+// records themselves, joined if they are adjacent. The number of concurrent requests adapts to the
+// speed of the link. Nothing is fetched twice, but for what had to be taken out of the mirror to
+// keep it within CacheBytes, or had no room on disk; then it is held in memory for a while, and
+// Stats.Streaming says why.
 //
 // Mirrors need Linux.
 package mirror

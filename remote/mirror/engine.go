@@ -17,7 +17,7 @@ type engine struct {
 	d *cache
 
 	mu      sync.Mutex
-	jobs    map[int64]*job // by block; from when it is asked for until it is there
+	jobs    map[int64]*job // by block; from when it is asked for until it is present
 	now     []*job
 	later   []*job
 	sent    int // jobs begun that nobody waited for
@@ -60,13 +60,13 @@ const (
 	urgentBytes = 18 << 20
 )
 
-// smallBytes is what a request brings before the link is known, where nobody waits for it. Of
-// smaller ones more may be under way.
+// smallBytes is the size of a request that nobody waits for, before the speed of the link is known.
+// Of smaller ones more may be under way.
 const smallBytes = 512 << 10
 
 // leading is how many requests that nobody waits for may begin three quarters of a round trip after
-// the first batch was asked for: they fill the link while it has nothing else, from when the batch
-// is through until what was asked for behind it comes.
+// the first batch was asked for: they fill the link while it is idle, from the end of the batch
+// until the answers to later requests arrive.
 const leading = 4
 
 // unlimited is more requests than there are.
@@ -81,7 +81,7 @@ func (e *engine) init(d *cache) {
 	e.unasked.Store(d.index.left.Load())
 }
 
-// joins reports whether one request may have the block behind blocks [from, to), too.
+// joins reports whether one request may include the block after blocks [from, to), too.
 func (e *engine) joins(x *extent, from, to int64) bool {
 	return x.joins(from, to, int64(e.d.opts.RequestBytes))
 }
@@ -218,9 +218,9 @@ func (e *engine) wake() {
 // maxLater bounds what is asked for in advance, in jobs.
 const maxLater = 4096
 
-// widenLocked adds to a job that is about to start what lies beside it and was not fetched. Where all
-// of the dataset has room, all of it will be needed, so that larger requests cost nothing; how
-// large they are grows with what was fetched, so that the first batches do not wait for others.
+// widenLocked extends a job that is about to start by adjacent blocks that were not fetched. If the
+// whole dataset fits in the cache, all of it will be needed, so larger requests cost nothing; their
+// size grows with the bytes fetched so far, so that the first batches do not wait for others.
 func (e *engine) widenLocked(j *job) {
 	if !e.d.index.fits || e.d.memory.active() {
 		return

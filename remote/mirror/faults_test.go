@@ -106,7 +106,7 @@ func (s *slow) Read(p []byte) (int, error) {
 	return s.r.Read(p[:min(len(p), 1000)])
 }
 
-// The clock stands still while anything computes: what stalls is what the faults make stall.
+// The clock stands still while anything computes: only the faults make something stall.
 func TestFaultsLoseNothing(t *testing.T) {
 	b, local := pair(t, 3000)
 	opts := loader.Options{BatchSize: 50, Sampler: sampler.Shuffle{}, Seed: 4, Workers: 2}
@@ -288,7 +288,7 @@ func TestHostileManifests(t *testing.T) {
 				t.Error("it was opened")
 			}
 			if _, err := os.Lstat(outside); err == nil {
-				t.Error("a file was made outside of the cache")
+				t.Error("a file was created outside of the cache")
 			}
 		})
 	}

@@ -71,7 +71,7 @@ func (f *fetcher) fetchRun(ctx context.Context, j *job, from, to int64) error {
 		return f.fetchLarge(ctx, j.x, from)
 	}
 	sums := make(chan error, 1)
-	go func() { // beside the data: one round trip less
+	go func() { // at the same time as the data: one round trip less
 		_, err := f.c.sums.load(ctx, j.x)
 		sums <- err
 	}()
@@ -190,7 +190,7 @@ func (f *fetcher) hold(j *job, from, to int64, data []byte, why error) {
 	}
 }
 
-// largeBytes is what one request brings at most; a record of more comes in several.
+// largeBytes limits one request; a larger record takes several.
 const largeBytes = 64 << 20
 
 // fetchLarge fetches one large block piece by piece, so that memory does not grow with the

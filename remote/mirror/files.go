@@ -75,7 +75,7 @@ func (m *files) readAll(name string, size int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, size))
 }
 
-// write writes bytes of a file, which is there.
+// write writes bytes of an existing file.
 func (m *files) write(name string, off int64, data []byte) error {
 	f, err := m.root.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {

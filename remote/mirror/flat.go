@@ -27,7 +27,7 @@ type plan struct {
 
 func (p *plan) path(dir string) string { return filepath.Join(dir, p.file) }
 
-// maxManifest is what store takes.
+// maxManifest is the limit of package store.
 const maxManifest = 1 << 30
 
 // plan finds out what lies under a key.
@@ -87,8 +87,8 @@ func (op *opener) prepareFlat(key string, m *store.Manifest, data []byte) (*stor
 }
 
 // skeleton makes all files of a flat dataset: headers follow from the manifest, payloads are
-// holes. The manifest comes last, so that a skeleton without one is not finished. Where there
-// is one already, its files are compared with what they must be.
+// holes. The manifest comes last, so that a skeleton without one is not finished. If one exists
+// already, its files are compared with the expected ones.
 func (op *opener) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) error {
 	if got, err := op.cache.files.readAll(layout.ManifestName, int64(len(data))+1); err == nil && bytes.Equal(got, data) {
 		if _, err := store.OpenFlat(op.cache.files.dir); err == nil {

@@ -16,8 +16,8 @@ const (
 	maxExtents = 1 << 24
 )
 
-// A segment is what is taken out of the mirror at once: a block, or as many as have
-// segmentBytes. Of datasets that would have more than maxSegments, segments are larger.
+// A segment is the unit of eviction from the mirror: one block, or as many as have segmentBytes.
+// Datasets that would have more than maxSegments have larger segments.
 const (
 	segmentBytes = 256 << 10
 	maxSegments  = 1 << 24

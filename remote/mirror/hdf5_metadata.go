@@ -49,7 +49,7 @@ func (op *opener) keepBooks(ctx context.Context, o remote.Object, lock locks) (*
 	return op.fetchMetadata(&remoteReader{d: op.cache, ctx: ctx, o: o, file: file})
 }
 
-// hasMetadata reports whether the parts that an earlier process fetched are there, unchanged.
+// hasMetadata reports whether the parts that an earlier process fetched are present and unchanged.
 func (op *opener) hasMetadata(file *os.File, size int64) bool {
 	text, err := op.cache.files.readAll(metadataName, maxMetadata)
 	if err != nil {

@@ -99,8 +99,8 @@ func TestHDF5(t *testing.T) {
 	}
 }
 
-// Ours, compressed: images and the values of ragged fields in chunks, all of it, a split of it, and
-// some of its fields, none of which costs what the others do.
+// A compressed file of penstock: images and the values of ragged fields in chunks. Reading one
+// split or some fields fetches no others.
 func TestCompressedHDF5(t *testing.T) {
 	path := buildHDF5(t, 2000, 500, hdf5.Options{Splits: []string{"train", "val"}, Compress: &hdf5.Compression{Level: 1}})
 	data, err := os.ReadFile(path)

@@ -19,8 +19,9 @@ import (
 	"github.com/penstock/penstock/store/hdf5"
 )
 
-// A bucket that answers wrongly, from the first request on or only for records: what a loader gives is what the
-// dataset has, or an error. Nothing is written outside of the cache, and memory stays in bounds.
+// A bucket that answers wrongly, from the first request on or only for records: a loader returns
+// the dataset's records, or an error. Nothing is written outside of the cache, and memory stays in
+// bounds.
 func TestHostileBucket(t *testing.T) {
 	flat, _ := pair(t, 300)
 	data, err := os.ReadFile(buildHDF5(t, 300, 50, hdf5.Options{}))
@@ -75,7 +76,7 @@ func testHostile(t *testing.T, b *hostilebucket.Bucket, key string, want []byte)
 	}
 	for name := range maps.Keys(foldertest.Files(t, dir)) {
 		if filepath.Dir(name) == "." && name != "cache" {
-			t.Errorf("%s was made outside of the cache", name)
+			t.Errorf("%s was created outside of the cache", name)
 		}
 	}
 	t.Log(err)

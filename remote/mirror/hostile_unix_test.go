@@ -14,7 +14,7 @@ import (
 // A cache that another user owns, or has put a link in the place of, is refused.
 func TestForeignCache(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can make folders of another user")
+		t.Skip("only root can create folders that another user owns")
 	}
 	const stranger = 61002
 	dir := t.TempDir()

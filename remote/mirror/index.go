@@ -35,7 +35,7 @@ func (n *index) open() (err error) {
 	return err
 }
 
-// settle finds out whether all fits; limit is what the mirror may take.
+// settle finds out whether all fits; the mirror may take up to limit bytes.
 func (n *index) settle(limit int64) {
 	n.fits = n.grid.bytes <= limit-limit/20 && n.state.me >= 0
 }

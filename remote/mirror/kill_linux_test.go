@@ -90,7 +90,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// Processes that share a mirror and are killed while they fetch leave nothing wrong behind.
+// Processes that share a mirror and are killed while they fetch leave it intact.
 func TestKilledProcesses(t *testing.T) { killProcesses(t, filepath.Dir(build(t, 4000)), "ds") }
 
 // The same of a file in chunks.

@@ -18,7 +18,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// shaped is a bucket behind a link with a round trip time and a rate that all requests share.
+// shaped is a bucket over a link with a round trip time and a rate that all requests share.
 type shaped struct {
 	remote.Bucket
 	trip time.Duration
@@ -82,8 +82,8 @@ func images(t testing.TB, n int, shape ...int) *remote.Memory {
 	})
 }
 
-// The clock stands still while anything computes, so these are figures of the order in which
-// requests are made, on a machine that is infinitely fast.
+// The clock stands still while anything computes, so these times depend only on the order of
+// requests, on a machine that is infinitely fast.
 func TestLinkIsFilled(t *testing.T) {
 	const trip, rate = 50 * time.Millisecond, 200e6
 	for _, c := range []struct {
@@ -134,8 +134,8 @@ func TestLinkIsFilled(t *testing.T) {
 	}
 }
 
-// Where more than enough is named in advance, naming waits; a hint does not, and neither does who
-// needs a record now.
+// If more than enough is named in advance, naming waits; a hint does not, and neither does a read
+// of a record that is needed now.
 func TestHintsDoNotWait(t *testing.T) {
 	const trip = 50 * time.Millisecond
 	b := images(t, 2000, 28, 28)

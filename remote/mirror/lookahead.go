@@ -22,9 +22,9 @@ func (d *Dataset) LookaheadBytes() int64 {
 	return max(16<<20, c.evictor.limit/4)
 }
 
-// Fetch has records that will be needed fetched, in that order, after those that were named
-// before and behind what somebody waits for. It returns when they are noted down, which takes
-// until there is room for them, or for the offsets of a ragged field, which it waits for.
+// Fetch queues records that will be needed, in that order, after those that were named before and
+// after all that somebody waits for. It returns when they are queued, so it waits for room in the
+// queue, or for the offsets of a ragged field.
 func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
 	c := d.cache
 	if c.index.whole.Load() || c.allAsked() {

@@ -34,8 +34,8 @@ var _ interface {
 	loader.Identifier
 } = (*Dataset)(nil)
 
-// build writes a flat dataset of n records: images of 70x70 bytes, larger than a checksum
-// block, labels, and texts of different lengths.
+// build writes a flat dataset of n records: images of 70x70 bytes, larger than a checksum block,
+// labels, and strings of different lengths.
 func build(t testing.TB, n int) string {
 	t.Helper()
 	schema := store.Schema{Fields: []store.Field{
@@ -135,7 +135,7 @@ func epoch(t testing.TB, src loader.Source, opts loader.Options, number int) []b
 	return out.Bytes()
 }
 
-// A loop makes batches itself where they are views of what is there, once all is.
+// A loop makes batches itself if they are views, once the mirror is complete.
 func TestWarmWhenComplete(t *testing.T) {
 	b, local := pair(t, 600)
 	d := open(t, b, "ds", Options{Fields: []string{"images"}})

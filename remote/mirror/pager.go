@@ -46,8 +46,8 @@ func (d *cache) ReadAt(path string, p []byte, off int64) error {
 	return nil
 }
 
-// overlay is what is held in memory of the mirror's files, for as long as somebody uses it: bytes that
-// take the place of those in the files.
+// overlay holds bytes of the mirror's files in memory, for as long as somebody uses them: they take
+// the place of those in the files.
 type overlay struct {
 	mu   sync.RWMutex
 	held map[int64]*heldBlock // by block

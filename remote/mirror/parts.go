@@ -54,7 +54,7 @@ func touches(p part, others []part) bool {
 	return i < len(others) && others[i].off < p.end()
 }
 
-// firstEnding returns which of tidy parts is the first that ends behind a byte.
+// firstEnding returns which of tidy parts is the first that ends after a byte.
 func firstEnding(list []part, off int64) int {
 	return sort.Search(len(list), func(i int) bool { return list[i].end() > off })
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// How small chunks that lie side by side become one block, as small records do, and what of a
-// file, that is no block, one request may bring to get at what lies behind it.
+// Up to which size adjacent chunks become one block, as small records do, how large that gets, and
+// the largest gap without blocks that one request may include to reach the next block.
 const (
 	smallChunk = 4 << 10
 	blockBytes = 64 << 10
 	gapBytes   = 16 << 10
 )
 
-// newPlaces makes blocks of the chunks of a file, whatever their order is: each is one, or
-// several small ones without anything in between. A chunk may be in the list more than once;
-// two that share bytes otherwise are an error.
+// newPlaces turns the chunks of a file, in any order, into blocks: each is one chunk, or several
+// small ones without anything in between. A chunk may be in the list more than once; two that share
+// bytes otherwise are an error.
 func newPlaces(chunks []part) ([]part, error) {
 	slices.SortFunc(chunks, byOffset)
 	var list []part
@@ -70,14 +70,12 @@ func (x *extent) end() int64 {
 	return x.offset(x.count-1) + x.spanBytes(x.count-1, x.count)
 }
 
-// gap returns the number of bytes between block a and block b behind it; it is negative if b
-// does not follow a.
+// gap returns the number of bytes between block a and a later block b; it is negative if b does not follow a.
 func (x *extent) gap(a, b int64) int64 {
 	return x.offset(b) - x.offset(a) - x.spanBytes(a, a+1)
 }
 
-// joins reports whether blocks [from, to) and the one behind them may come in one request of at
-// most n bytes.
+// joins reports whether blocks [from, to) and the next one may come in one request of at most n bytes.
 func (x *extent) joins(from, to, n int64) bool {
 	if x.places == nil {
 		return (to+1-from)*x.per*x.size <= n

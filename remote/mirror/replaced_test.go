@@ -13,7 +13,7 @@ import (
 // The error of a dataset that is replaced while it is read is not that of wrong or missing bytes.
 func TestReplacedWhileItIsRead(t *testing.T) {
 	for name, c := range map[string]struct {
-		other bool // is there afterwards
+		other bool // exists afterwards
 		gone  func(key string) bool
 		kind  error
 	}{

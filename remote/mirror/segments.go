@@ -127,9 +127,9 @@ func (s *segments) evictSegment(number int64) (freed int64) {
 	return freed
 }
 
-// empty takes all blocks of a segment out, unless another process uses one. The disk gets back whole
-// pages: so what lies between those that are there is given back with them, as pages that are left
-// of blocks which went before.
+// empty takes all blocks of a segment out, unless another process uses one. The disk gets back
+// whole pages: so the gaps between present blocks go with them, as do pages left over from blocks
+// that were removed before.
 func (s *segments) empty(f *os.File, x *extent, from, to, number int64) (freed int64) {
 	var was []int64
 	for b := from; b < to; b++ {

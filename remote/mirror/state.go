@@ -10,18 +10,18 @@ import (
 // maxUsers is how many processes can use a mirror at a time.
 const maxUsers = 64
 
-// state is what the processes that use a mirror share: which blocks are there, and who uses
-// which segment. It is a file that all of them map, so each word is changed atomically.
+// state is shared by the processes that use a mirror: which blocks are present, and who uses which
+// segment. It is a file that all of them map, so each word is changed atomically.
 //
 //	byte 0    magic, 8 bytes
 //	     8    blocks, uint64
 //	    16    segments, uint64
-//	    64    one bit a block: it is there
+//	    64    one bit a block: it is present
 //	     .    8 bytes a segment: bit k is set while process k uses it
 //	     .    4 bytes a segment: when it was last used, in sixteenths of a second since 2026
 //
-// Data is written before its bit is set, and its bit cleared before data is taken out. Nothing
-// in it is trusted after a crash: a block that the state says is there is compared with its
+// Data is written before its bit is set, and its bit cleared before data is taken out. Nothing in
+// it is trusted after a crash: a block that is present according to the state is compared with its
 // checksum before a process uses it.
 type state struct {
 	memory  []byte

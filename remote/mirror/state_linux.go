@@ -51,8 +51,8 @@ func (l locks) wait(from, n int64, limit time.Duration) bool {
 	return true
 }
 
-// openState maps the state in a folder, made anew where there is none that fits. Where the
-// disk has no room for it, it is memory of this process, and the error says so.
+// openState maps the state in a folder, and creates it if there is none that fits. If the disk has
+// no room for it, it is in memory of this process only, and the error says so.
 func openState(root *os.Root, blocks, segments int64) (*state, error) {
 	f, err := root.OpenFile(stateName, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 type Stats struct {
 	remote.Stats               // requests, retries, hedges, failures, and bytes with those that came twice
 	Fetched      int64         // bytes of blocks that came and were right
-	Hits         int64         // blocks that were there when they were asked for
+	Hits         int64         // blocks that were present when they were asked for
 	Waits        int64         // reads that had to wait for the store
 	Waited       time.Duration // all together, of all goroutines
 	Wrong        int64         // blocks that came and were not what their checksum says
@@ -29,7 +29,7 @@ type counts struct {
 	fetched, hits, waits, waited, wrong, poisoned, others, evicted, held atomic.Int64
 }
 
-// Stats returns the figures so far.
+// Stats returns the statistics so far.
 func (d *Dataset) Stats() Stats {
 	c, m := &d.cache.counts, d.cache
 	st := Stats{
@@ -52,8 +52,8 @@ func (d *Dataset) Stats() Stats {
 	return st
 }
 
-// Link is what a loader asks for its own statistics: bytes that came over the network, how long
-// reads waited for them, and the fastest that they came, in bytes a second.
+// NetworkStats is for the loader's statistics: bytes that came over the network, how long reads
+// waited for them, and the highest rate, in bytes per second.
 func (d *Dataset) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
 	st := d.Stats()
 	return st.Fetched, st.Waited, st.LinkRate

@@ -67,7 +67,7 @@ type zarrFiles struct {
 	text     []byte // of the manifest
 }
 
-// skeleton makes all files. Shards that can be mapped are holes behind their index. The manifest comes last, so that a
+// skeleton makes all files. Shards that can be mapped are holes after their index. The manifest comes last, so that a
 // skeleton without one is not finished.
 func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 	root, dir := z.op.cache.files.root, filepath.Join(z.op.cache.files.dir, zarrName)

@@ -137,7 +137,7 @@ func (b *bucket) refused(a *http.Response, op, key string) error {
 	if kind == nil && !mayPass(a.StatusCode) {
 		kind = remote.ErrInvalid
 	}
-	text := "HTTP status " + strconv.Itoa(a.StatusCode) // the words behind it are the server's
+	text := "HTTP status " + strconv.Itoa(a.StatusCode) // the words after it are the server's
 	todo, kind := b.explain(a, kind)
 	if todo != "" {
 		text += "; " + todo

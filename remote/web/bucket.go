@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// place is what serves a bucket: a web server, or the Hub.
+// place serves a bucket: a web server, or the Hugging Face Hub.
 type place interface {
 	// String names it as Bucket.String does.
 	String() string
@@ -66,7 +66,7 @@ func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag s
 	return remote.Body{ReadCloser: r, Object: a.object}, nil
 }
 
-// body is the body of an answer, whose errors are ours.
+// body is the body of an answer; it returns errors of package remote.
 type body struct {
 	io.ReadCloser
 	io.Reader

@@ -98,7 +98,7 @@ func (h *hub) request(ctx context.Context, key string) (*http.Request, error) {
 	return h.ask(ctx, h.endpoint.JoinPath("datasets", h.dataset, "resolve", commit, escape(key)))
 }
 
-// escape makes of a key a path of JoinPath, in which ".." is a name.
+// escape turns a key into a path for JoinPath, in which ".." is a name.
 func escape(key string) string { return (&url.URL{Path: key}).EscapedPath() }
 
 // ask returns a request with the token.

@@ -98,7 +98,7 @@ func TestHub(t *testing.T) {
 	readAll(t, c, "README.md", hubFiles["README.md"].Data)
 }
 
-// Where a token is from, and what it is good for, is said; never the token.
+// Messages say where a token is from and which access it gives, never the token.
 func TestTokens(t *testing.T) {
 	_, url := standIn(t)
 	file := filepath.Join(t.TempDir(), "token")

@@ -48,7 +48,7 @@ func (w *server) request(ctx context.Context, key string) (*http.Request, error)
 
 func (w *server) tag(h http.Header, size int64) string { return versionOf(h, size) }
 
-// manifest makes a dataset of the files beside it.
+// manifest marks the files next to it as a dataset.
 const manifest = "manifest.json"
 
 // list finds datasets: a server has no listings that programs can read.

@@ -19,7 +19,7 @@ import (
 type tree struct {
 	mu      sync.Mutex
 	begun   bool
-	next    *url.URL // nil behind the last page
+	next    *url.URL // nil after the last page
 	pages   int
 	objects []remote.Object
 }

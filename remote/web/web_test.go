@@ -261,7 +261,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// A place that was led to and refuses is asked for anew: such URLs are signed for a time.
+// If the target of a redirect refuses, the redirect is requested again: such URLs are signed for a time.
 func TestExpiredLocation(t *testing.T) {
 	var signature atomic.Int64
 	cdn := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

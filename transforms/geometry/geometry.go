@@ -18,7 +18,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Effect is what an operation does to an image.
+// Effect describes how an operation changes an image.
 type Effect uint8
 
 const (
@@ -113,7 +113,7 @@ type Field struct {
 	Whole    bool                 // the pipeline is one for all images
 }
 
-// Words are what messages call the parameters of the caller.
+// Words are the names of the caller's parameters, for messages.
 type Words struct {
 	Independent string // says that %s is independent
 	Pipelines   string // gives fields pipelines of their own

@@ -132,8 +132,8 @@ func floats(to []float32, b []byte) []float32 {
 	return to
 }
 
-// Finish writes what becomes of each follower to dst: what has one length into the bytes that are there, and rows
-// behind none, in memory that grows. It returns how many boxes were removed.
+// Finish writes each moved follower to dst: records of fixed length into the bytes of dst, and rows
+// into dst[:0], which grows. It returns how many boxes were removed.
 func (m *Mover) Finish(moves *transforms.Moves, dst, src [][]byte) (removed int, err error) {
 	if removed, err = m.movePlaces(moves, src); err != nil {
 		return removed, err
@@ -331,8 +331,8 @@ func (m *Mover) file(moves *transforms.Moves, dst, src []byte) ([]byte, error) {
 	return appendPNG(dst, m.numbers, w, h, size)
 }
 
-// stack moves the masks of all instances, which are one below the other in a file. A file that is made of
-// them has the same form.
+// stack moves the masks of all instances, which are one below the other in a file, and returns a file of the same
+// form.
 func (m *Mover) stack(moves *transforms.Moves, dst, src []byte, i int) ([]byte, error) {
 	f := m.follows[i]
 	w, h := moves.Before()
