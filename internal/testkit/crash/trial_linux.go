@@ -12,7 +12,7 @@ import (
 // Crashes is the flag that makes every Trial more thorough.
 var Crashes = flag.Int("crashes", 0,
 	"N: try every state, N random power cuts at each step, and a second crash at each step from N states; 0: try one "+
-		"state in 96 or eight")
+		"state in 96")
 
 // few states are tried without the flag, one in this many.
 const few = 96
@@ -36,20 +36,21 @@ type Trial struct {
 	// result is wrong.
 	GoOn func(s State, folder string) error
 
-	every int // one state in this many is tried
+	every  int // one state in this many is tried
+	looked int // and one in this many is shown to Twice
 }
 
 // Run records the program, and has it go on after a crash at any of its steps; from the state
 // that Twice picks, and with the flag -crashes N from N others, also after a second crash at any
-// of the steps that it makes when it goes on. Without that flag it tries one state in 96, or in eight for Twice.
+// of the steps that it makes when it goes on. Without that flag it tries one state in 96.
 func (c *Trial) Run(t *testing.T) {
 	t.Helper()
 	log := c.record(t, c.Folder)
 	c.Done()
-	if c.every = 1; *Crashes == 0 {
-		c.every = few
+	if c.every, c.looked = 1, 1; *Crashes == 0 {
+		c.every, c.looked = few, few
 		if c.Twice != nil {
-			c.every = 8 // it has to meet some of those
+			c.looked = 8 // it has to meet some of those
 		}
 		t.Logf("one state in %d is tried; -crashes 1 tries all", c.every)
 	}
@@ -61,9 +62,7 @@ func (c *Trial) Run(t *testing.T) {
 			twice = append(twice, s)
 		}
 	})
-	if c.every > 1 {
-		c.every = few
-	}
+	c.looked = c.every
 	first := picked.states
 	if len(twice) > 0 {
 		first = append(first, twice[len(twice)/2])
@@ -127,14 +126,16 @@ func (c *Trial) each(t *testing.T, log *Log, before string, reported func(s Stat
 	t.Helper()
 	folder := filepath.Join(c.Scratch, "state")
 	for s := range log.States(*Crashes, 1) {
-		if n++; n%c.every != 0 {
+		if n++; n%c.looked != 0 {
 			continue
 		}
 		if err := s.Write(folder); err != nil {
 			t.Fatal(err)
 		}
 		reported(s, folder)
-		if err := c.GoOn(s, folder); err != nil {
+		if n%c.every != 0 {
+			// only looked at
+		} else if err := c.GoOn(s, folder); err != nil {
 			t.Fatalf("%s%s, the last mark being %q: %v", before, s.What, s.Mark, err)
 		}
 		if err := os.RemoveAll(folder); err != nil {
