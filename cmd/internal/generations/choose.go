@@ -10,6 +10,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 )
@@ -63,7 +64,7 @@ func Restore() *cobra.Command {
 				return cli.Usage("--where chooses among deleted records: give --deleted, too")
 			case deleted && named:
 				return cli.Usage(fmt.Sprintf("--deleted changes the newest generation; write %s", layout.Folder(args[0])))
-			case !deleted && !named:
+			case !deleted && !named && !remote.IsURL(args[0]): // which edit.Restore refuses, and says why
 				return cli.Usage(fmt.Sprintf("%s names no generation; write DATASET@3, or DATASET@ and a tag; --deleted "+
 					"takes deleted records back", args[0]))
 			}

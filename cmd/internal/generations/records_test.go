@@ -85,3 +85,13 @@ func TestDeleteRefuses(t *testing.T) {
 		t.Errorf("a refused command has changed the dataset: %v", err)
 	}
 }
+
+// A dataset in a bucket has no generations here: advice to name one would lead nowhere.
+func TestRestoreOfURL(t *testing.T) {
+	for _, url := range []string{"s3://bucket/ds", "s3://bucket/ds@1"} {
+		_, _, diag := run(t, Restore(), url)
+		if !strings.Contains(diag, "local folders only") || strings.Contains(diag, "DATASET@3") {
+			t.Errorf("%s: %s", url, diag)
+		}
+	}
+}
