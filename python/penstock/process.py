@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import socket
 import struct
 import subprocess
@@ -94,6 +96,16 @@ def connect(path: str) -> socket.socket:
         connection.close()
         raise Error(f"{path}: no feed serves there: {e.strerror}; start one: penstock feed DATASET --socket {path}") from None
     return connection
+
+
+def version_of(child: subprocess.Popen[bytes]) -> str:
+    """Return how a feeding process that was started here says which version it is, and the command that started it."""
+    arguments = list(child.args)  # type: ignore[arg-type]
+    program = arguments[: arguments.index("--fd")]
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        said = subprocess.run([*program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=True)
+        return f"{said.stdout.decode(errors='replace').strip():.200} ({shlex.join(program)})"
+    return shlex.join(program)
 
 
 def wait(child: subprocess.Popen[bytes], seconds: float = 10) -> None:

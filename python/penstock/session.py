@@ -36,6 +36,9 @@ _GRACE = 10.0
 # How often to look for a batch before sleeping: 10 microseconds.
 _SPINS = 60
 
+# Errors that a feed of another release returns for a hello; older ones name only the part of the message.
+_OTHER_RELEASE = ("json: unknown field", "which this feed does not know", "of the protocol, and this feed")
+
 _BUSY = "another thread uses this DataLoader now, which is for one thread: make a DataLoader for each, or have one thread put batches into a queue"
 
 _INT32 = Rows(np.dtype(np.int32))
@@ -140,7 +143,7 @@ class Session:
         descriptor = None if memory is not None or arrays.file is None else arrays.file.fd
         self._wire.send({"hello": {"version": VERSION, "options": options, "positions": True}}, descriptor)
         with self._checking():
-            welcome = part({"welcome": self._receive("welcome", seconds=_OPENING)}, "welcome", dict)
+            welcome = part({"welcome": self._welcomed()}, "welcome", dict)
             if memory is None:
                 memory = SharedMemory(SharedFile.passed(self._wire.take_descriptor()), request.pinning)
                 self._finalizer.detach()
@@ -170,6 +173,21 @@ class Session:
         if request.exact not in (None, self.records):
             raise Error(f"{self._wire.name} has {self.records} records, and had {request.exact} when it was opened here; open it again")
         self.stream: dict[str, Any] | None = None
+
+    def _welcomed(self) -> Any:
+        """Wait for the answer to the hello. A feed of another release does not know all of it, which the error then says."""
+        try:
+            return self._receive("welcome", seconds=_OPENING)
+        except Error as e:
+            if not any(sign in str(e) for sign in _OTHER_RELEASE):
+                raise
+            from . import __version__
+
+            feed = process.version_of(self.child) if self.child is not None else f"the one that serves {self._wire.name}"
+            raise Error(
+                f"{e}. The Python package is penstock {__version__} (version {VERSION} of the protocol), and its feed is {feed}: install both from "
+                "the same release, and see that PENSTOCK_FEED, command= or socket= does not name a feed of another one"
+            ) from None
 
     def _staging(self, welcome: Any, device: Any) -> Any:
         """Return what copies batches to the device; None if nothing does."""

@@ -31,6 +31,18 @@ except ImportError:
     torch = None
 
 
+# A feed that answers each client with one message.
+_OLD_FEED = """import socket, struct, sys
+if "--version" in sys.argv:
+    print("feed 0.0.9")
+else:
+    body = {answer!r}.encode()
+    connection = socket.socket(fileno=int(sys.argv[sys.argv.index("--fd") + 1]))
+    connection.recv(1)
+    connection.sendall(struct.pack("<I", len(body)) + body)
+"""
+
+
 def loader(name, batch_size, *arguments, output="numpy", **options):
     dataset = [data.path(n) for n in name] if isinstance(name, list) else data.path(name)
     return penstock.DataLoader(dataset, batch_size, *arguments, output=output, command=data.feed(), **options)
@@ -744,6 +756,21 @@ class DataLoaderTest(data.Copied):
             if os.path.exists(path):
                 os.unlink(path)
             os.rmdir(base)
+
+    @unittest.skipIf(sys.platform == "win32", "the feed of another release is a script of sh")
+    def test_feed_of_another_release(self):
+        answer = json.dumps({"error": 'feed: a message that is none: json: unknown field "positions"'})
+        with tempfile.TemporaryDirectory() as base:
+            old = os.path.join(base, "old feed")
+            with open(old, "w", encoding="utf-8") as f:
+                f.write(f"#!{sys.executable}\n{_OLD_FEED.format(answer=answer)}")
+            os.chmod(old, 0o700)
+            with self.assertRaisesRegex(penstock.Error, "unknown field") as caught:
+                penstock.DataLoader(data.path("images"), 2, output="numpy", command=old)
+        for part in (penstock.__version__, "version 4 of the protocol", "feed 0.0.9 (", "old feed", "from the same release", "PENSTOCK_FEED"):
+            self.assertIn(part, str(caught.exception))
+        with mock.patch("penstock.session.VERSION", 5), self.assertRaisesRegex(penstock.Error, r"version 5 of the protocol, .*its feed is feed "):
+            loader("images", 2)
 
     def test_mistakes(self):
         with self.assertRaisesRegex(ValueError, "either a dataset or the socket"):

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
 )
@@ -152,6 +154,9 @@ func parseRequest(text []byte) (request, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&q); err != nil {
+		if other := otherRelease(text, err); other != nil {
+			return q, other
+		}
 		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 			return q, fmt.Errorf("a message that is none: %s cannot be a %s", cmp.Or(wrong.Field, "it"), wrong.Value)
 		}
@@ -173,6 +178,35 @@ func parseRequest(text []byte) (request, error) {
 		return q, errors.New("a message with held or number; held belongs to start, and number to start and stats")
 	}
 	return q, nil
+}
+
+// otherRelease returns an error that names both versions, if a message that cannot be decoded is the hello of a client
+// of another release; nil if it is not.
+func otherRelease(text []byte, reason error) error {
+	var q struct {
+		Hello *struct {
+			Version int `json:"version"`
+		} `json:"hello"`
+	}
+	if json.Unmarshal(text, &q) != nil || q.Hello == nil {
+		return nil
+	}
+	if v := q.Hello.Version; v != 0 && v != protocol {
+		return otherProtocol(v)
+	}
+	// JSON's errors for names have no type of their own.
+	name, unknown := strings.CutPrefix(reason.Error(), "json: unknown field ")
+	if !unknown {
+		return nil
+	}
+	return fmt.Errorf("the client asks for %.100s, which this feed does not know; it is penstock %s (version %d of the "+
+		"protocol), and the client may be newer: install both from the same release", name, version.Version(), protocol)
+}
+
+// otherProtocol returns the error for a client of another version of the protocol.
+func otherProtocol(client int) error {
+	return fmt.Errorf("the client speaks version %d of the protocol, and this feed (penstock %s) version %d; install "+
+		"both from the same release", client, version.Version(), protocol)
 }
 
 // frame returns a message as it is sent.

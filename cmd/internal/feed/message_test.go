@@ -45,6 +45,8 @@ func TestBadRequests(t *testing.T) {
 		`{"release":[1],"number":2}`:          "number to start and stats",
 		`{"stats":true,"held":[2]}`:           "held belongs to start",
 		`{"hello":{"version":4},"quit":true}`: "quit",
+		`{"hello":{"version":4,"new":1}}`:     `asks for "new", which this feed does not know; it is penstock devel (version 4`,
+		`{"hello":{"version":5,"new":1}}`:     "speaks version 5 of the protocol, and this feed (penstock devel) version 4",
 	} {
 		if _, err := readRequest(bytes.NewReader(framed(text))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want an error with %q", text, err, want)

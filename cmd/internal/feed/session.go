@@ -184,8 +184,7 @@ func (s *session) open(ctx context.Context, q request, numbers *os.File) error {
 		return errors.New("feed: the first message of a client is a hello")
 	}
 	if v := q.Hello.Version; v != protocol {
-		return fmt.Errorf("feed: the client speaks version %d of the protocol, and this feed version %d; install both from "+
-			"the same release", v, protocol)
+		return fmt.Errorf("feed: %w", otherProtocol(v))
 	}
 	o := &q.Hello.Options
 	if err := o.validate(); err != nil {

@@ -125,7 +125,7 @@ func TestRefused(t *testing.T) {
 	path := makeDataset(t, false)
 	for first, want := range map[string]string{
 		`{"stats":true}`:                       "first message",
-		`{"hello":{"version":7}}`:              "version 7 of the protocol, and this feed version 4",
+		`{"hello":{"version":7}}`:              "version 7 of the protocol, and this feed (penstock devel) version 4",
 		`{"hello":{"version":4}}`:              "batch_size is 0",
 		`{"hello":{"version":4,"options":{}}}`: "batch_size is 0; it must be from 1",
 		`{"hello":{"version":4,"options":{"batch_size":1,"rank":2,"world_size":2}}}`:                                 "rank is 2; it must be from 0 to 1",
