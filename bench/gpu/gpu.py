@@ -160,8 +160,8 @@ def checksums(x, weights):
 
 
 def dropped(folder: str) -> None:
-    """Batches that are dropped while their copies wait behind a long kernel."""
-    wrong(folder, "a page-locked batch dropped behind a long kernel", 20 if ON_CPU else 400, {"pin_memory": True}, True)
+    """Batches that are dropped while their copies wait for a long kernel."""
+    wrong(folder, "a page-locked batch dropped during a long kernel", 20 if ON_CPU else 400, {"pin_memory": True}, True)
 
 
 def many(folder: str) -> None:

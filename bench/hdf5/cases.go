@@ -86,8 +86,8 @@ func cases() []one {
 	return list
 }
 
-// bareName is what does the work of a case with no HDF5 around it, which is what the machine and
-// the decoder can do: no reader of the file takes less.
+// bareName names the way that does the work of a case without HDF5, the limit of the machine and
+// the decoder: no reader of the file takes less.
 func (c one) bareName() string {
 	if c.file == "one" {
 		return chunk.Backend + " alone"
@@ -113,7 +113,7 @@ func (c one) order(rng *rand.Rand) []int {
 // turn is how many records a contender reads before it is the next one's turn.
 func (c one) turn() int { return max(1, min(c.count, max(32, c.count/4/32*32))) }
 
-// bench is what all cases have in common.
+// bench is the state shared by all cases.
 type bench struct {
 	dir    string
 	peers  []peer

@@ -3,15 +3,14 @@
 //
 //	go run ./hdf5 [-rounds 9] [-only NAME] [-records FILE.npy] [-dir FOLDER]
 //
-// It needs a Python with h5py: python3, or what PYTHON names, which can be several with commas
-// between them; with cgo and libhdf5 it compares with gonum, too. Files are in the page cache. All
-// contenders do the same work in turn, in changing order; what is printed is how many times as
-// long the others took: the median over the rounds of the ratio within a round, and the lowest
-// and highest. Times are those of a clock, and those of the processor, which other programs on
-// the machine disturb less; the latter say nothing where several goroutines work. "fastest"
-// compares the fastest rounds of each by the clock, which with many rounds (-rounds 100) is what a machine does
-// that nobody else uses. Rows "without HDF5" do the same work in a plain loop: copy() of the mapped
-// bytes, or with -tags libdeflate, which measures that back end, libdeflate on the same chunks.
+// It needs a Python with h5py: python3, or those named by PYTHON, separated by commas; with cgo and libhdf5 it
+// compares with gonum, too. Files are in the page cache. All contenders do the same work in turn, in changing
+// order. It prints how many times as long the others took: the median over the rounds of the ratio within a
+// round, and the lowest and highest. Times are wall-clock and CPU times; other programs on the machine disturb
+// CPU times less, but these mean nothing when several goroutines work. "fastest" compares the fastest rounds of
+// each by the clock; with many rounds (-rounds 100) this approaches an idle machine. Rows "without HDF5" do the
+// same work in a plain loop: copy() of the mapped bytes, or with -tags libdeflate, which measures that back
+// end, libdeflate on the same chunks.
 package main
 
 import (

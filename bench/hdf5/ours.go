@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/mmapds"
 )
 
-// reader is what is measured of this module.
+// reader is this module's contender.
 type reader interface {
 	read(order []int) error
 	sum() (int64, error)

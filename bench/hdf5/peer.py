@@ -1,6 +1,6 @@
 """The h5py side of the comparison.
 
-usage: peer.py make FOLDER [RECORDS.npy]    writes the files, unless they are there
+usage: peer.py make FOLDER [RECORDS.npy]    writes the files, unless they exist
        peer.py serve FOLDER                 one measure.Request a line in, one measure.Answer a line out
 """
 import json

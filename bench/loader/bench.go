@@ -13,13 +13,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// dataset is what batches are made of.
+// dataset is the source of batches.
 type dataset struct {
 	name  string
 	n     int // records
 	shape tensor.Shape
 	batch int // records
-	times int // epochs that ours does in a round, so that it can be measured
+	times int // epochs that penstock does in a round, so that it can be measured
 	ds    *mmapds.Dataset
 }
 
@@ -37,7 +37,7 @@ type bench struct {
 	peerWays   []measure.Way
 }
 
-// The datasets are larger than the processor's cache, and smaller than memory.
+// The datasets are larger than the CPU's cache and smaller than memory.
 func datasets() []*dataset {
 	return []*dataset{
 		{name: "784", n: 1 << 16, shape: tensor.Shape{1, 28, 28}, batch: 256, times: 16},

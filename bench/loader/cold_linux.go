@@ -21,10 +21,10 @@ import (
 	"github.com/penstock/penstock/mmapds"
 )
 
-// cold compares shuffled images that are not in the page cache with as many reads of the
-// system, 32 at a time. It says how late a goroutine was meanwhile that only wants to wake up
-// every millisecond, beside how late it is while this program sleeps, by turns with the others
-// and for about as long; and how many page faults had to wait for the disk.
+// cold compares shuffled images that are not in the page cache with as many reads of the system, 32
+// at a time. It reports how late a goroutine is meanwhile that only wakes up every millisecond, and
+// how late it is while this program sleeps, in turn with the others and for about as long; and how
+// many page faults had to wait for the disk.
 func (b *bench) cold() error {
 	d := *b.sets[1]
 	d.name = "cold" // a file of its own: pages that somebody maps stay in the cache

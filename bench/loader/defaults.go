@@ -29,14 +29,14 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// workload is what a training loop loads, and what its body does with a batch.
+// workload describes the data that a training loop loads, and the work of its body with a batch.
 type workload struct {
 	name    string
 	set     string // folder or file in the bench's folder
 	batch   int
 	count   int // batches that are measured
 	shuffle bool
-	link    bool // the dataset is in a bucket behind a link
+	link    bool // the dataset is in a bucket over a link
 	pass    func() (map[string]loader.Transform, error)
 	body    func(b []byte)
 }
@@ -268,7 +268,7 @@ func (c cached) Close() error {
 	return c.Dataset.Close()
 }
 
-// link is a bucket behind a link with a round trip of 5 ms and 200 MB/s.
+// link is a bucket over a link with a round trip of 5 ms and 200 MB/s.
 type link struct {
 	remote.Bucket
 	mu   sync.Mutex

@@ -26,11 +26,11 @@ type scene struct {
 	name string
 	want bottleneck.Kind
 	loop scenery
-	// does what the sentence says; its number is that behind Workers, MaxPrefetch or BatchSize
+	// follows the sentence's advice; advised is the number after Workers, MaxPrefetch or BatchSize
 	follow func(s *scenery, advised int)
 }
 
-// scenery is what a loop is made of.
+// scenery is the set-up of a loop.
 type scenery struct {
 	workload
 	o      loader.Options

@@ -41,7 +41,7 @@ func (b *bench) touched(order string) error {
 	return nil
 }
 
-// against measures ours and all peers that do the same work, and prints a table.
+// against measures penstock and all peers that do the same work, and prints a table.
 func (b *bench) against(d *dataset, order, work string, list []measure.Contender, loaders []*loader.Loader) error {
 	for _, w := range b.peerWays {
 		if !strings.HasPrefix(w.Name, order+" "+work+" ") {

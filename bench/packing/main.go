@@ -3,10 +3,10 @@
 //
 //	go run ./packing -records DATASET/images-00000.npy [-rounds 5] [-levels 1,4,6] [-shuffle]
 //
-// It needs a Python with h5py: python3, or what PYTHON names. Records are in memory; files go to a
-// temporary folder, or to -dir. It prints the ratio of h5py's time, as command hdf5
-// shows it, and the size of the files beside h5py's: deflaters make different streams at a level of
-// the same number. -tags libdeflate measures that back end.
+// It needs a Python with h5py: python3, or the one named by PYTHON. Records are in memory; files go
+// to a temporary folder, or to -dir. It prints the ratio of h5py's time, like command hdf5, and the
+// size of the files next to h5py's: deflaters make different streams at the same level. -tags
+// libdeflate measures that back end.
 package main
 
 import (
@@ -153,7 +153,7 @@ func (b *bench) level(level string) ([][]string, error) {
 	return rows, nil
 }
 
-// ours writes by package store/hdf5.
+// ours writes with package store/hdf5.
 func (b *bench) ours(name, level string, workers int) measure.Contender {
 	path := filepath.Join(b.dir, "penstock.h5")
 	c := &hdf5.Compression{Level: int(level[0] - '0'), ChunkRecords: 1, Shuffle: hdf5.ShuffleOff}

@@ -3,7 +3,7 @@
 usage: peer.py FOLDER RECORDS.npy    one measure.Request a line in, one measure.Answer a line out
 
 The way "gzip" writes records [from, to) into FOLDER/h5py.h5, one a chunk, at the level that the set
-names; with "shuffle" behind the level, shuffled.
+names; with "shuffle" after the level, shuffled.
 """
 import json
 import os

@@ -1,6 +1,6 @@
 """Shuffled batches of stored records by the loaders that this Python has, as their users do it.
 
-usage: batches.py PEER WORK FOLDER make       writes the peer's own copy of the records, unless it is there
+usage: batches.py PEER WORK FOLDER make       writes the peer's own copy of the records, unless it exists
        batches.py PEER WORK FOLDER SECONDS    prints a line at the first batch, then one of JSON, and waits for the end of stdin
 
 WORK is 150528 or 784 (bytes a record: every cache line of a batch is touched), normalize (150528 bytes, every second
@@ -83,7 +83,7 @@ def steps(order, batch):
 
 
 # A peer is a generator function of a Work. It yields its settings: a name, and a function that returns the batches of
-# an epoch as NumPy arrays. None says that the peer's copy of the records is there.
+# an epoch as NumPy arrays. None means that the peer's copy of the records exists.
 
 
 @peer("penstock in Python", "150528", "784", "normalize", "gzip")
@@ -435,7 +435,7 @@ def _(w):
 
 
 def cpu_time():
-    """Processor time of this process, of what it started, and of what of that has ended."""
+    """CPU time of this process and of those that it started, ended ones included."""
     total, todo = 0, [os.getpid()]
     while todo:
         pid = todo.pop()

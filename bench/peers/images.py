@@ -114,7 +114,7 @@ def torchvision_tensor(filter):
     return do
 
 
-# Name "PEER, FILTER", what it is, and how. FILTER is that of ours to compare with.
+# Name "PEER, FILTER", its description, and its function. FILTER is penstock's filter to compare with.
 WAYS = [
     ("Pillow, bilinear", "Pillow, BILINEAR, NumPy", pillow("bilinear")),
     ("Pillow draft, bilinear", "Pillow, draft (decoded smaller), BILINEAR, NumPy", pillow("bilinear", True)),

@@ -4,7 +4,7 @@
 //	go run ./peers [-only 150528,784,normalize,gzip] [-match NAME] [-rounds 3] [-seconds 1] [-dir FOLDER] [-python PYTHON]
 //
 // Each round starts new processes, one at a time: the first batch is timed from its start, with all
-// imports. Memory is what is not of files, of the process and those that it started.
+// imports. Memory is the anonymous memory of the process and those that it started.
 package main
 
 import (
@@ -38,7 +38,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// work is what all do.
+// work is the work that all contenders do.
 type work struct {
 	name, title  string
 	set          string // of records
@@ -83,9 +83,9 @@ func main() {
 	flag.StringVar(&b.match, "match", "", "peers whose name has one of these; default: all")
 	flag.BoolVar(&b.add, "add", false, "add rounds to the results of the run before")
 	flag.StringVar(&b.dir, "dir", filepath.Join(os.TempDir(), "bench-peers"),
-		"where the records are, in the format of each, 4 GB; what is there is used")
+		"folder of the records, in each contender's format, 4 GB; existing ones are reused")
 	flag.StringVar(&b.python, "python", "python3", "Python with NumPy, h5py and torch")
-	flag.StringVar(&b.child, "child", "", "measure ours alone: this work")
+	flag.StringVar(&b.child, "child", "", "measure penstock alone: this work")
 	flag.IntVar(&b.rounds, "rounds", 3, "rounds")
 	flag.Float64Var(&b.seconds, "seconds", 1, "seconds that epochs are repeated for")
 	flag.Parse()
@@ -142,7 +142,7 @@ func (b *bench) find() error {
 	return json.Unmarshal(text, &b.peers)
 }
 
-// result is what a process says, and what was seen of it.
+// result is the report of a process, and the measurements of it.
 type result struct {
 	Setting string  `json:"setting"`
 	Rate    float64 `json:"rate"`   // records a second
@@ -156,7 +156,7 @@ func (b *bench) measure(w work) error {
 	if err := w.write(b.dir); err != nil {
 		return err
 	}
-	names := []string{"h5py", ours} // h5py makes the file that ours reads
+	names := []string{"h5py", ours} // h5py makes the file that penstock reads
 	for name, list := range b.peers {
 		if slices.Contains(list, w.name) && name != "h5py" {
 			names = append(names, name)
@@ -330,7 +330,7 @@ func memory(pid int) (sum float64) {
 	return sum
 }
 
-// write makes the records, unless they are there.
+// write makes the records, unless they exist.
 func (w work) write(dir string) error {
 	path := filepath.Join(dir, w.set)
 	if _, err := os.Stat(path); err == nil || w.name == "gzip" {
@@ -357,7 +357,7 @@ func (w work) write(dir string) error {
 	return err
 }
 
-// serve measures ours.
+// serve measures penstock.
 func (b *bench) serve() error {
 	i := slices.IndexFunc(works, func(w work) bool { return w.name == b.child })
 	if i < 0 {

@@ -20,7 +20,7 @@ WAYS, VERSIONS = [], []
 
 
 def cpu_time():
-    """Processor time of this process, of what it started, and of what of that has ended."""
+    """CPU time of this process and of those that it started, ended ones included."""
     total, todo = 0, [os.getpid()]
     while todo:
         pid = todo.pop()

@@ -4,7 +4,7 @@ usage: records.py FOLDER    one JSON request a line in, one JSON answer a line o
 
 FOLDER holds the datasets 784 and 150528. A request is an epoch, in order or shuffled.
 Every batch is touched once in every cache line ("touch"), or made normalized float32 with every
-second record mirrored ("normalize"). Processor time includes that of DataLoader's workers.
+second record mirrored ("normalize"). CPU time includes that of DataLoader's workers.
 """
 import functools
 import glob
@@ -82,7 +82,7 @@ def touch(x):
 
 
 def workers_time():
-    """Seconds of the processor that child processes used which still run."""
+    """CPU seconds of child processes that still run."""
     ns = 0
     for stat in glob.glob("/proc/self/task/*/children"):
         for pid in open(stat).read().split():

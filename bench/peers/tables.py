@@ -4,7 +4,7 @@ usage: tables.py PREPROCESS FOLDER [ROUNDS [FILE...]]
 
 FOLDER gets the tables: random float32 columns and a label, as CSV, JSON lines and Parquet. Every program is a
 process of its own, on two threads, and takes its turn in each round. Printed are the fastest wall time and the
-least processor time of each, and both of preprocess as a ratio to the best of the others.
+least CPU time of each, and both of preprocess as a ratio to the best of the others.
 """
 import os
 import resource
@@ -61,7 +61,7 @@ def main():
     os.makedirs(folder, exist_ok=True)
     os.chdir(folder)
     os.environ.update(POLARS_MAX_THREADS="2", OMP_NUM_THREADS="2", GOMAXPROCS="2")
-    print("| table | preprocess, s (processor) | polars | pyarrow | wall, of the best | processor, of the best |")
+    print("| table | preprocess, s (CPU) | polars | pyarrow | wall, of the best | CPU, of the best |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for rows, columns in SIZES:
         for kind in "csv", "jsonl", "parquet":

@@ -1,4 +1,4 @@
-"""penstock.DataLoader of a dataset of Python code beside torch's DataLoader, SPDL and Grain: records per second, and CPU time.
+"""penstock.DataLoader of a dataset of Python code compared with torch's DataLoader, SPDL and Grain: records per second, and CPU time.
 
     PYTHONPATH=python python bench/peers/user_datasets.py [--runs 5] [--workers 2] [--only NAME] [--peers spdl,grain]
 

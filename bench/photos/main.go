@@ -173,7 +173,7 @@ func (b *bench) dataset() (*mmapds.Dataset, error) {
 	return mmapds.Open(path)
 }
 
-// ours is the first contender.
+// ours is penstock, the first contender.
 func (b *bench) ours() (closing func(), err error) {
 	ds, err := b.dataset()
 	if err != nil {

@@ -14,7 +14,7 @@ type panel struct {
 	rows        []string // what the first cells begin with
 }
 
-// panels are the README's figure: one where penstock is ahead, and one where it is not.
+// panels are the README's chart: one where penstock is ahead, and one where it is not.
 var panels = []panel{
 	{"Mirrored and normalized to float32", "150,528 B, shuffled, mirrored and normalized to float32",
 		[]string{"penstock in Python", "FFCV", "DALI", "Grain", "tf.data", "PyTorch DataLoader", "SPDL"}},
@@ -22,7 +22,7 @@ var panels = []panel{
 		[]string{"penstock in Python", "PyTorch DataLoader", "tf.data", "FFCV", "Grain", "DALI", "SPDL"}},
 }
 
-// Sizes of the figure, in pixels.
+// Sizes of the chart, in pixels.
 const (
 	chartWidth  = 760
 	chartLabels = 170 // of the names, left of the bars
@@ -34,7 +34,7 @@ const chartStyle = `<style>text{font:14px system-ui,sans-serif;fill:#24292f}.h{f
 	`.b{fill:#8c959f}.p{fill:#3f51b5}` +
 	`@media(prefers-color-scheme:dark){text{fill:#e6edf3}.b{fill:#6e7681}.p{fill:#8c9eff}}</style>`
 
-// chart returns the README's figure as SVG: images per second that a loop in Python gets, by loader.
+// chart returns the README's chart as SVG: images per second that a loop in Python gets, by loader.
 func (r results) chart() (string, error) {
 	var b strings.Builder
 	y := 0

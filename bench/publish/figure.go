@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/bench/internal/measure"
 )
 
-// figure says where a number stands: the lowest (or the highest, where more is worse) of those
-// in a column, of the rows whose first cells begin so.
+// figure locates a number: the lowest (or the highest, if more is worse) in a column, of the rows
+// whose first cells begin like this.
 type figure struct {
 	program, head string
 	rows          []string // what the first cells begin with, with " / " between cells
@@ -18,7 +18,7 @@ type figure struct {
 	worst         bool // the highest of them
 }
 
-// number returns a figure: of "1.09 [1.05..1.15]" the first.
+// number returns the number at f: of "1.09 [1.05..1.15]" the first.
 func (r results) number(f figure) (float64, error) {
 	t, err := r.table(f.program, f.head)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// place is what stands between two comments of a page, the second with a checksum of it.
+// place is the text between two comments of a page, the second with a checksum of it.
 var place = regexp.MustCompile(
 	`(?s)(<!-- (table|rest|text|targets|ratios|summary)( [^\n]*?)? -->\n.*?)<!-- end( [0-9a-f]{8})? -->`)
 

@@ -8,10 +8,10 @@
 //
 //	<!-- table loader: two workers against one -->   the table of loader.txt whose first column has that head
 //	<!-- rest loader -->                             the tables of loader.txt that have no place of their own
-//	<!-- text loader -->                             what loader.txt says beside tables and benchmark lines
+//	<!-- text loader -->                             the rest of loader.txt: neither tables nor benchmark lines
 //	<!-- targets -->                                 what is aimed at, and what was reached
 //	<!-- summary -->                                 the best and the worst rows of the targets
-//	<!-- ratios -->                                  the few figures of the README
+//	<!-- ratios -->                                  the few numbers of the README
 //	<!-- end 5f3a0c21 -->                            with a checksum of the place: an edit by hand is an error
 //
 // A place for what was not measured stays as it is, and what that is of is printed; aims and ratios are then of
@@ -31,7 +31,7 @@ import (
 
 func main() {
 	results := flag.String("results", "", "folder of what was measured")
-	chart := flag.String("chart", "", "file for the README's figure, an SVG")
+	chart := flag.String("chart", "", "file for the README's chart, an SVG")
 	flag.Parse()
 	err := run(*results, flag.Args(), os.Stderr)
 	if err == nil && *chart != "" {
@@ -90,7 +90,7 @@ func run(folder string, pages []string, notes io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// draw writes the figure of the tables that the pages have now.
+// draw writes the chart of the pages' current tables.
 func draw(file string, pages []string) error {
 	known := make(results)
 	for _, page := range pages {

@@ -102,7 +102,7 @@ func TestRatiosNameTheLanguage(t *testing.T) {
 	}
 }
 
-// A row that misses its target has the machine's limit beside it, if its table has one.
+// A row that misses its target shows the machine's limit, if its table has one.
 func TestLimits(t *testing.T) {
 	const head = "| two workers against one | fastest rounds |\n| - | - |\n| shuffled gather | 1.20 |\n"
 	const touch = "| sequential, 784-byte records, touch | times ours, clock |\n| - | - |\n| DataLoader, 0 workers | 30 [20..40] |\n| DataLoader, 2 workers | 60 |\n"

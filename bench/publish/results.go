@@ -15,10 +15,10 @@ type table struct {
 
 func (t *table) head() string { return t.cells[0][0] }
 
-// result is what one program printed.
+// result is the output of one program.
 type result struct {
 	tables []table
-	text   []string // lines beside tables and benchmark lines
+	text   []string // all lines except tables and benchmark lines
 }
 
 // results are those of all programs, by name.

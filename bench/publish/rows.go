@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Heads of tables that figures are taken from.
+// Heads of the tables that numbers are taken from.
 const (
 	photosHead  = "JPEG bytes to 224x224 float32 CHW"
 	bareHead    = "of a bare libjpeg-turbo decode"
@@ -28,15 +28,15 @@ const (
 
 func touched(order, bytes string) string { return order + ", " + bytes + "-byte records, touch" }
 
-// ratio is a line of the README's table: how many times faster penstock is, in one language. It is the figure, divided
-// by another where that is given.
+// ratio is a line of the README's table: how many times faster penstock is, in one language. It is the number at
+// figure, divided by the one at over if given.
 type ratio struct {
 	what, language, instead, section string
 	figure                           figure
 	over                             *figure
 }
 
-// ratios are what a user would want to know first, against what a user would take instead.
+// ratios compare penstock with the usual alternatives, in the order of a user's questions.
 var ratios = []ratio{
 	{what: "JPEG photo to a 224x224 tensor", language: "Go", instead: "`image/jpeg` and `imaging` in Go",
 		section: "photos-to-records",
@@ -99,7 +99,7 @@ func (r results) ratios() ([]string, error) {
 	return append(lines, ""), nil
 }
 
-// target is what a figure is to reach.
+// target is the goal for a number.
 type target struct {
 	what   string
 	figure figure
@@ -194,8 +194,8 @@ var sections = map[string]string{
 const summaryRows = 6 // of the best, and of the worst
 
 // summary returns the targets that are exceeded most and those that are missed most, by the ratio of
-// what was measured to the goal, with links to the tables behind them. Targets that no program
-// measured, and times that the clock is too coarse for, are left out.
+// the measurement to the goal, with links to their tables. Targets that no program measured, and
+// times that the clock is too coarse for, are left out.
 func (r results) summary() ([]string, error) {
 	type row struct {
 		ratio float64
@@ -237,19 +237,18 @@ func (r results) summary() ([]string, error) {
 	return lines, nil
 }
 
-// hdf5 is a figure of bench/hdf5.
+// hdf5 locates a number of bench/hdf5.
 func hdf5(program, rows, column string) figure {
 	return figure{program, "HDF5", []string{rows}, column, false}
 }
 
-// linked is a figure of training over a shaped link, see cmd/internal/s3test.
+// linked locates a number of training over a shaped link, see cmd/internal/s3test.
 func linked(column string, worst bool) figure {
 	return figure{"remote", "over a link", []string{""}, column, worst}
 }
 
-// limits are the rows of what the machine does without a loader, by the head of their table:
-// in the column of the figure itself, or, where that is how many times as long others take as ours,
-// in the place of ours.
+// limits are the rows that show the machine's limit without a loader, by the head of their table.
+// times: they are in the column of how many times as long others take as penstock.
 var limits = map[string]struct {
 	row, words string
 	times      bool
@@ -261,7 +260,7 @@ var limits = map[string]struct {
 	"two workers against one":       {"two copy() at once", "copy() itself", false},
 }
 
-// limit returns what a figure is without a loader, by a row of its table; 0 if there is none.
+// limit returns the limit of n without a loader, from a row of its table; 0 if there is none.
 func (r results) limit(f figure, n float64) float64 {
 	l, ok := limits[f.head]
 	if !ok {
@@ -278,8 +277,8 @@ func (r results) limit(f figure, n float64) float64 {
 	return most
 }
 
-// targets returns the table of targets, missed ones first. Targets that no program
-// measured are left out. Beside a missed target stands the machine's rate without a loader.
+// targets returns the table of targets, missed ones first. Targets that no program measured are
+// left out. A missed target has the machine's rate without a loader next to it.
 func (r results) targets() ([]string, error) {
 	head := []string{"", "| aim | measured | goal | |", "| --- | -------: | ---: | --- |"}
 	var short, met []string

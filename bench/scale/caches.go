@@ -83,7 +83,7 @@ func newLRU(room int) *lru {
 	return &lru{room: room, at: make(map[int]*list.Element), used: list.New()}
 }
 
-// has reports whether a key is there, and puts it there.
+// has reports whether a key is present, and adds it.
 func (c *lru) has(key int) bool {
 	if e := c.at[key]; e != nil {
 		c.used.MoveToFront(e)

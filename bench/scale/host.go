@@ -18,7 +18,7 @@ import (
 // stages are the costs of one core that were measured here, in seconds.
 type stages struct {
 	summary float64 // of a record: its checksum and statistics
-	append  float64 // of a record whose figures are known: what one goroutine of preprocess does
+	append  float64 // of a record whose statistics are known: the work of one goroutine of preprocess
 	gather  float64 // of a record, out of memory
 	serial  float64 // of a batch: order, slots and the scheduler's lock, without any work
 }

@@ -2,7 +2,7 @@
 // and 100 TB, made by 1,000 workers and read by 1,024 ranks, asks of manifests, orders, caches,
 // object stores and workers. It measures with the code of penstock as far as one machine can:
 // manifests of up to a million shards, orders of 10^9 records. The rest is simulated
-// with those orders, from figures that are flags.
+// with those orders, from numbers that are flags.
 //
 //	scale [-only metadata,orders,caches,work,training,cost,host] [-records 1000000000] [-bytes 100000] ...
 package main

@@ -7,16 +7,16 @@ import (
 	"math/rand/v2"
 )
 
-// spread is how samples differ: the standard deviations of the logarithms of what a sample costs,
-// within a class and between classes. A folder is read in the order of its classes, so that the
-// second is what makes parts unequal.
+// spread describes how samples differ: the standard deviations of the logarithms of their costs,
+// within a class and between classes. A folder is read in the order of its classes, so the second
+// makes parts unequal.
 const (
 	within  = 0.5
 	between = 0.4
 	class   = 100_000 // samples
 )
 
-// restart is what an interrupted worker loses until it works again, in seconds.
+// restart is the time that an interrupted worker loses until it works again, in seconds.
 const restart = 120
 
 // work simulates workers that make parts of contiguous samples, and are interrupted.
@@ -43,7 +43,7 @@ func hours(seconds float64) string { return fmt.Sprintf("%.2f h", seconds/3600) 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
 // makespan returns when the last part is done, in seconds, if every free worker takes the next
-// part. An interrupted part resumes from its journal, or begins anew.
+// part. An interrupted part resumes from its journal, or starts over.
 func makespan(s scenario, parts int, resume bool) float64 {
 	r := rand.New(rand.NewPCG(1, uint64(parts)))
 	costs := partCosts(s, parts, r)

@@ -115,8 +115,8 @@ func decoded(files [][]byte, d *imagefile.Decoder) (ours []*transforms.Image, th
 	return ours, theirs, nil
 }
 
-// normalize compares making records of numbers from bytes with copying as many bytes as
-// that writes.
+// normalize compares converting records of bytes to numbers with copying as many bytes as that
+// writes.
 func (b *bench) normalize() error {
 	rows := [][]string{{"224x224 bytes to", "from", "destination", "us/record", "of the bandwidth of copy()",
 		"of the time of float32"}}

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock/penstock/internal/imagefile"
 )
 
-// options are what the command line says.
+// options are the command line's.
 type options struct {
 	data, other, python, peers, only string
 	preprocess                       programs
@@ -37,7 +37,7 @@ func (p *programs) Set(s string) error { *p = append(*p, s); return nil }
 func main() {
 	var o options
 	flag.StringVar(&o.data, "data", os.Getenv("PHOTOS"), "tar archive of photos, or folder; default: PHOTOS, else "+
-		"../shared/data/photos.tar or testdata/raw, whichever is there")
+		"../shared/data/photos.tar or testdata/raw, whichever exists")
 	flag.Var(&o.preprocess, "preprocess", "the preprocess command, to be measured as a whole; may be repeated")
 	flag.StringVar(&o.python, "python", "", "Python with Pillow, OpenCV and torchvision, to be measured too")
 	flag.StringVar(&o.peers, "peers", "", "folder of images.py; default: bench/peers")
@@ -83,7 +83,7 @@ type part struct {
 	do   func() error
 }
 
-// parts are what can be measured with what there is.
+// parts are the measurements that the installed programs allow.
 func (b *bench) parts() []part {
 	list := []part{{"pipeline", b.pipeline}, {"progressive", b.severalScans}, {"workers", b.workers}, {"resize", b.resize},
 		{"normalize", b.normalize}}

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/bench/internal/measure"
 )
 
-// peers compares the time of Python's libraries for the same work with ours.
+// peers compares the time of Python's libraries for the same work with penstock's.
 func (b *bench) peers() error {
 	for _, s := range b.sets {
 		for _, filter := range []string{"bilinear", "bicubic", "lanczos"} {

@@ -42,7 +42,7 @@ func (b *bench) pipeline() error {
 	return nil
 }
 
-// severalScans compares decoding progressive photos with libjpeg-turbo, if both are there.
+// severalScans compares decoding progressive photos with libjpeg-turbo, if both are available.
 func (b *bench) severalScans() error {
 	if bare == nil || b.scans == nil {
 		return nil
@@ -64,7 +64,7 @@ func (b *bench) severalScans() error {
 	return nil
 }
 
-// micros is what an item took, in microseconds of the processor.
+// micros is the CPU time of an item, in microseconds.
 func micros(r measure.Result) string { return fmt.Sprintf("%.0f", r.Median(measure.CPU)*1e6) }
 
 // workers compares two workers with one, and two processes with one, which share nothing: what

@@ -83,7 +83,7 @@ func (d difference) cells() []string {
 	return []string{share, fmt.Sprint(d.most), fmt.Sprintf("%.3g", d.sum/float64(d.n))}
 }
 
-// numbers compares the normalized float32 of torchvision with ours, bit for bit.
+// numbers compares torchvision's normalized float32 with penstock's, bit for bit.
 func (b *bench) numbers() error {
 	const way = "torchvision on Pillow, bilinear float32"
 	rows := [][]string{{"float32 records", "set", "ours with", "values whose bits differ"}}

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// sizes are what a photo of w x h pixels is resized to (height, width) when all of Pillow's
-// filters are compared with ours: one row, one column, larger and smaller, all distorted.
+// sizes returns the sizes (height, width) to which a photo of w x h pixels is resized to compare
+// all of Pillow's filters with penstock's: one row, one column, larger and smaller, all distorted.
 // images.py has the same list.
 func sizes(w, h int) [][]int {
 	return [][]int{{256, 256}, {1, w}, {h, 1}, {h * 137 / 100, w * 137 / 100}, {7, 5}, {333, 77}, {h, w / 3}, {h / 3, w},

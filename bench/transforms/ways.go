@@ -25,7 +25,7 @@ var (
 // way takes a photo's bytes to a record, and may write that to out.
 type way func(data []byte, out io.Writer) error
 
-// ways are what this program can do with a photo.
+// ways are this program's ways to process a photo.
 func ways(order string) (map[string]way, error) {
 	list := map[string]way{"usual": usual(), "all sizes": resizeAll(order)}
 	for _, filter := range []string{"bilinear", "bicubic", "lanczos"} {
@@ -104,7 +104,7 @@ func write(out io.Writer, record []byte) error {
 	return err
 }
 
-// usual is what a Go program does without this module: image/jpeg, imaging, a loop.
+// usual is the way of a Go program without this module: image/jpeg, imaging, a loop.
 func usual() way {
 	dst := make([]float32, 3*side*side)
 	return func(data []byte, _ io.Writer) error {

@@ -4,9 +4,9 @@
 //	PYTHON=python3 go run [-tags libzstd] ./zarr [-rounds 3] [-only NAME] [-dir FOLDER]
 //
 // It needs a Python with zarr and tensorstore. An array has 8192 records of 64x64 float32 in chunks of 16 records,
-// 128 MiB in all, and is in the page cache. Everybody reads the same batches of 64 records, with all processors, and
-// compares what comes last; penstock and tensorstore keep up to 64 MiB of chunks. It prints how many times as
-// long the others took: the median over the rounds of the ratio within a round, and the lowest and highest.
+// 128 MiB in all, and is in the page cache. All contenders read the same batches of 64 records, on all CPUs, and
+// compare the last ones; penstock and tensorstore cache up to 64 MiB of chunks. It prints how many times as long the
+// others took: the median over the rounds of the ratio within a round, and the lowest and highest.
 package main
 
 import (

@@ -15,8 +15,8 @@ import (
 
 func init() { register.DoFn2x2[context.Context, int64, int64, error](&makePart{}) }
 
-// makePart makes a part of a dataset for every rank that comes. A runner may repeat it, also
-// at a time: a part that is there is not made again.
+// makePart makes a part of a dataset for every rank that comes. A runner may repeat it, even
+// concurrently: an existing part is not made again.
 type makePart struct {
 	Program string   // preprocess
 	Args    []string // SOURCE DEST and flags of preprocess

@@ -36,8 +36,8 @@ func openCheckpoints(store *model.Store, folder string) (*checkpoints, error) {
 	return &checkpoints{store: store, handler: handler}, err
 }
 
-// dropTorn removes what a run that was killed while it saved left behind: a description
-// without an end. It is written after the weights.
+// dropTorn removes the remains of a run that was killed while it saved: a description without an
+// end. It is written after the weights.
 func dropTorn(folder string) error {
 	names, err := filepath.Glob(filepath.Join(folder, "*"+checkpoint.JsonNameSuffix))
 	if err != nil {

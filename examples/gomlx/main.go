@@ -1,6 +1,6 @@
-// Gomlx teaches a small network to distinguish the classes of images, with GoMLX on its
-// backend in plain Go, and prints how well it does on images that it was not shown. Package
-// gomlxds, in the folder beside this file, is what another program would import.
+// Gomlx teaches a small network to distinguish the classes of images, with GoMLX on its backend in
+// plain Go, and prints its accuracy on images that it was not shown. Package gomlxds, in the folder
+// next to this file, is the one that another program would import.
 //
 //	preprocess photos/ out/photos --resize 32x32
 //	cd examples/gomlx && go run . -data ../../out/photos -checkpoint /tmp/run
@@ -16,7 +16,7 @@ import (
 	"os"
 )
 
-// config is what the flags say.
+// config holds the flags.
 type config struct {
 	data, test string
 	steps      int
@@ -72,7 +72,7 @@ func (c config) validate(rest []string) error {
 		}
 	}
 	fail(c.data == "", "-data is missing")
-	fail(len(rest) > 0, "there are no arguments beside the flags")
+	fail(len(rest) > 0, "unexpected arguments: pass flags only")
 	fail(c.steps < 1 || c.batch < 1 || c.every < 1, "-steps, -batch and -every must be at least 1")
 	fail(c.memory && (c.flip || c.checkpoint != ""), "-memory needs -flip=false, and no -checkpoint")
 	return errors.Join(errs...)

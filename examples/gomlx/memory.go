@@ -11,9 +11,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// memory is what there would be without a loader: all records in slices, and batches put
-// together from them when they are asked for. It has the loader's order, so that the two
-// can be compared.
+// memory feeds without a loader: it keeps all records in slices, and assembles batches from them on
+// demand. It has the loader's order, so that the two can be compared.
 type memory struct {
 	images []uint8
 	labels []int64

@@ -40,8 +40,8 @@ func shapes(t *testing.T) string {
 	return filepath.Join(folder, "ds")
 }
 
-// TestExample is what the example is for: its runs learn, and they are the same in all ways
-// to feed them. One dataset serves all.
+// TestExample checks the example's purpose: its runs learn, and they are the same in all ways to
+// feed them. One dataset serves all.
 func TestExample(t *testing.T) {
 	data := shapes(t)
 	t.Run("learns what it learns from memory", func(t *testing.T) { testMemory(t, data) })

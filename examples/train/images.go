@@ -54,8 +54,8 @@ func (d *images) describe(image, label string) error {
 	return d.nameClasses()
 }
 
-// measure finds out which axis is which. Where no layout is recorded, a first axis of up
-// to 4 is taken for the channels.
+// measure finds out which axis is which. If no layout is recorded, a first axis of up to 4 is taken
+// for the channels.
 func (d *images) measure() error {
 	shape := d.image.Shape
 	switch {

@@ -21,7 +21,7 @@ import (
 	"os/signal"
 )
 
-// config is what the flags say.
+// config holds the flags.
 type config struct {
 	data, test     string
 	split, judge   string // of data, and of test; empty for all records
@@ -94,7 +94,7 @@ func (c config) validate(rest []string) error {
 	fail(c.judge != "" && c.test == "" && c.split == "",
 		"-test-split of -data needs -split, or what judges would be learnt from")
 	fail(c.judge != "" && c.test == "" && c.judge == c.split, "-split and -test-split are the same")
-	fail(len(rest) > 0, "there are no arguments beside the flags")
+	fail(len(rest) > 0, "unexpected arguments: pass flags only")
 	fail(c.holdout < 2, "-holdout must be at least 2")
 	fail(c.epochs < 1, "-epochs must be at least 1")
 	fail(c.batch < 1, "-batch must be at least 1")

@@ -86,7 +86,7 @@ func settings(data string) config {
 	}
 }
 
-// seconds stands for the figures that differ from run to run.
+// seconds matches the numbers that differ from run to run.
 var seconds = regexp.MustCompile(`[0-9.]+ s\b|[0-9.]+ % of it`)
 
 func train(t *testing.T, c config) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// goldenBatches is what one process of several gets in an epoch.
+// goldenBatches are the batches that one process of several gets in an epoch.
 type goldenBatches struct {
 	N       int     `json:"n"`
 	Batch   int     `json:"batch"` // of each process

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// goldenSampler is what a Loader with batches of 60 and seed 9 yields in two epochs.
+// goldenSampler is the order in which a Loader with batches of 60 and seed 9 yields records in two epochs.
 type goldenSampler struct {
 	Name    string    `json:"name"`
 	Dataset string    `json:"dataset"`

@@ -3,7 +3,7 @@
 //
 //	go run . FOLDER
 //
-// writes datasets, and beside each, as DATASET.FIELD.bin, all values of a field. "go test" runs
+// writes datasets, and next to each, as DATASET.FIELD.bin, all values of a field. "go test" runs
 // the tests of the package with the first python3 that has NumPy.
 //
 // It is a module of its own, as users of the Go module have no need for it.
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// write makes everything in a folder that is there.
+// write makes everything in an existing folder.
 func write(folder string) error {
 	for _, d := range datasets {
 		if err := d.writeFlat(folder); err != nil {

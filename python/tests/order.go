@@ -29,7 +29,7 @@ func goldens() []golden {
 	return out
 }
 
-// stretch is taken from the end: with runs, the last one is there, which is shorter.
+// stretch is taken from the end: with runs, it contains the last one, which is shorter.
 func stretch(n int, seed uint64, epoch, run int) golden {
 	first := max(0, n-12)
 	g := golden{N: n, Seed: seed, Epoch: epoch, Run: run, First: first, Values: make([]int, n-first)}

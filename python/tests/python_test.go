@@ -15,9 +15,9 @@ import (
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 )
 
-var update = flag.Bool("update", false, "write the .json files anew")
+var update = flag.Bool("update", false, "rewrite the .json files")
 
-// TestOrder makes sure that what the Python tests compare with is what package loader does.
+// TestOrder checks that the Python tests compare with package loader as it is.
 func TestOrder(t *testing.T) {
 	checkGolden(t, "order.json", goldens())
 	checkGolden(t, "regions.json", allRegions())
@@ -75,7 +75,7 @@ func TestPython(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(python, "-W", "error", "-m", "unittest", "-v", "tests."+name)
-			cmd.Dir, cmd.Env, cmd.WaitDelay = "..", env, time.Minute // for a process that is left behind and has its output
+			cmd.Dir, cmd.Env, cmd.WaitDelay = "..", env, time.Minute // for a process that is left over and has its output
 			out, err := cmd.CombinedOutput()
 			t.Logf("%s\n%s", python, out)
 			if err != nil {

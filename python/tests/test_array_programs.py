@@ -443,7 +443,7 @@ class Numbered:
 
 
 def pipeline(r, values):
-    """Draw array transforms, and return them with what NumPy makes of the values: in float64, and rounded after each."""
+    """Draw array transforms, and return them with NumPy's results: in float64, and rounded after each."""
     x, dtype, steps = values.astype("f8"), values.dtype, []
     for _ in range(r.randrange(1, 6)):
         kinds = ["crop", "clip", "cast"]

@@ -370,7 +370,7 @@ class DataLoaderTest(data.Copied):
                 for b in dl:
                     batches.append((b.epoch, b.step, b["images"].tobytes()))
                     states.append(json.loads(json.dumps(dl.state_dict())))
-                states.pop()  # the state behind an epoch is that before the next
+                states.pop()  # the state after an epoch is that before the next
         self.assertEqual(len(states), len(batches))
         choose = random.Random(5)
         for _ in range(n):

@@ -89,7 +89,7 @@ class DeviceTest(unittest.TestCase):
             gc.collect()
 
     def test_a_loop_that_is_left(self):
-        """Copies under way read memory that is there until they are done."""
+        """Copies under way read memory that stays mapped until they are done."""
         want = self.wanted("images", 64, True)
         for close_first in (False, True):
             with self.subTest(close_first=close_first), fakecuda.cuda(self) as cuda:
@@ -103,7 +103,7 @@ class DeviceTest(unittest.TestCase):
                 self.compare(cuda, want[:1], [read])
 
     def test_a_prefetcher_that_is_left(self):
-        """Its batches are not filled anew before they are copied, though the loop that held them is gone."""
+        """Its buffers are not reused before they are copied, though the loop that held them is gone."""
         want = self.wanted("images", 64, True)
         with fakecuda.cuda(self) as cuda, loader("images", 64, True, output="torch", pin_memory=True) as dl:
             for batch in penstock.torch.Prefetcher(dl, ahead=1):
@@ -154,7 +154,7 @@ class DeviceTest(unittest.TestCase):
             del dl, batch, imports
 
     def test_memory_is_page_locked_once(self):
-        """All of it is there before the first batch; what is added for longer rows is registered by itself."""
+        """All of it exists before the first batch; memory added for longer rows is registered separately."""
         # A number of workers that is found may add memory.
         with fakecuda.cuda(self) as cuda:
             with loader("images", 64, output="torch", pin_memory=True, num_workers=1) as dl:
@@ -188,7 +188,7 @@ class DeviceTest(unittest.TestCase):
             del dl
 
     def test_floats_are_made_on_the_device(self):
-        """With the bits that the feeding process makes of the same transforms."""
+        """With the same bits as the feeding process's for the same transforms."""
         for transforms in (
             NORMALIZE,
             [T.RandomHorizontalFlip(), *NORMALIZE],

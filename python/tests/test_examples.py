@@ -194,7 +194,7 @@ class ExamplesTest(unittest.TestCase):
             log.close()
 
         self.assertEqual({s["world"] for s in whole.values()}, {2})
-        self.assertEqual([elastic[k]["world"] for k in sorted(elastic)], [2] * 29 + [3] * 46)  # it goes on behind the checkpoint
+        self.assertEqual([elastic[k]["world"] for k in sorted(elastic)], [2] * 29 + [3] * 46)  # it continues after the checkpoint
         for run in (whole, elastic):
             for epoch in range(3):
                 records = [r for (e, _), s in run.items() if e == epoch for r in s["records"]]

@@ -155,7 +155,7 @@ class ResultsTest(FunctionsTest):
             found = np.array([int(label) + 1, 0.0])
             if label % 20 == 17:
                 found[1] = way()
-                label[...] = 0  # which the record is made of again
+                label[...] = 0  # from which the record is computed again
             return found
 
         for way in (random.random, np.random.standard_normal, lambda: random.gauss(0, 1), lambda: np.random.randint(1 << 30)):

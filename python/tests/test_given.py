@@ -189,7 +189,7 @@ def text(rng, _):
 
 
 def same(given, stored, python=True):
-    """Whether a nested value is what was given, number by number. Floats of Python are rounded to the type that is stored."""
+    """Whether a nested value equals the given one, number by number. Floats of Python are rounded to the type that is stored."""
     if isinstance(given, (bytes, bytearray, memoryview)):
         given = list(given)
     if isinstance(given, np.ma.MaskedArray) and given.mask.any():

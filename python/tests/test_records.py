@@ -87,7 +87,7 @@ class RecordsTest(unittest.TestCase):
         return made
 
     def record(self, r, f, seed=0, epoch=0):
-        """Return what a function makes of a record, by hand."""
+        """Return a function's result for a record, by hand."""
         record = {name: x.copy() if isinstance(x, np.ndarray) else x for name, x in self.ds[r].items()}
         seed_random(record_seed(seed, epoch, r, place=PLACE))
         return f(record)

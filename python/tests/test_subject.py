@@ -256,7 +256,7 @@ class SubjectTest(TorchTest):
                 self.load(tds, transforms=T.ToTensor())
 
     def test_normalization_of_a_torch_dataset(self):
-        """As transforms: ToTensor makes CHW of what is CHW; images in HWC stay so."""
+        """As transforms: ToTensor for images in CHW; images in HWC stay so."""
         normalization = types.SimpleNamespace(mean=[0.5], std=[0.25], scale=255)
         for layout, first in (("CHW", "ToTensor"), ("HWC", "ConvertImageDtype")):
             f = types.SimpleNamespace(pending=True, normalization=normalization, layout=layout)

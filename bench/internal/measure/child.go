@@ -69,9 +69,9 @@ func Start(name string, args ...string) (*Child, error) {
 	return c, c.cmd.Start()
 }
 
-// StartPeers starts a Python program of ours that serves other libraries, and returns what
-// there is: nothing, and no child, without a Python. dir is where the program is; if that is
-// empty it is looked for, as by Find.
+// StartPeers starts one of penstock's Python programs that serve other libraries, and returns which
+// libraries are installed: none, and no child, without a Python. dir contains the program; if it is
+// empty, Find looks for it.
 func StartPeers(python, dir, program string, args ...string) (*Child, Answer, error) {
 	if python == "" {
 		return nil, Answer{}, nil

@@ -12,13 +12,13 @@ import (
 	"github.com/penstock/penstock/internal/sys/cputime"
 )
 
-// Cost is what work took, in seconds.
+// Cost is the time that work took, in seconds.
 type Cost struct {
 	Wall float64 `json:"wall"` // by the clock
-	CPU  float64 `json:"cpu"`  // of the processor, in all threads of the process
+	CPU  float64 `json:"cpu"`  // CPU time of all threads of the process
 }
 
-// CPU returns the processor time.
+// CPU returns the CPU time.
 func CPU(s Cost) float64 { return s.CPU }
 
 // Wall returns the time by the clock.

@@ -19,7 +19,7 @@ func Machine() string {
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
-		return "unknown processor"
+		return "unknown CPU"
 	}
 	var parts []string
 	for _, want := range []string{"model name", "cpu family", "model\t"} {

@@ -31,7 +31,7 @@ func TestRounds(t *testing.T) {
 		t.Errorf("ratio %s", got)
 	}
 	if got := results[0].Median(CPU); got != 0.3 {
-		t.Errorf("processor time %v, want 0.3", got)
+		t.Errorf("CPU time %v, want 0.3", got)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestRoundsError(t *testing.T) {
 	}
 }
 
-// Two at once do each item twice; the time of the processor that it takes is the mean.
+// Two at once do each item twice; its CPU time is the mean.
 func TestAtOnce(t *testing.T) {
 	var turn sync.WaitGroup // neither ends before both have begun
 	turn.Add(2)

@@ -41,8 +41,8 @@ func Repeated(times int, f func() error) func(from, to int) (Cost, error) {
 }
 
 // AtOnce is the Do of two processes that do the same items at the same time, and so twice as many
-// of them. It returns half of the wall-clock time and of both processes' CPU times, which is what
-// an item takes.
+// of them. It returns half of the wall-clock time and of both processes' CPU times: the cost of one
+// item.
 func AtOnce(one, other func(from, to int) (Cost, error)) func(from, to int) (Cost, error) {
 	return func(from, to int) (Cost, error) {
 		var both [2]Cost
@@ -57,7 +57,7 @@ func AtOnce(one, other func(from, to int) (Cost, error)) func(from, to int) (Cos
 	}
 }
 
-// Result is what a contender took for an item, in each round.
+// Result is the time that a contender took for an item, in each round.
 type Result struct {
 	Name   string
 	Rounds []Cost

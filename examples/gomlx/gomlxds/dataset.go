@@ -35,7 +35,7 @@ type Dataset struct {
 	fields   []field
 	batch    int
 	workers  int // goroutines that fill
-	prefetch int // batches beside those
+	prefetch int // batches in addition
 
 	mu    sync.Mutex
 	busy  bool
@@ -48,7 +48,7 @@ var _ train.Dataset = (*Dataset)(nil)
 // position is the batch that comes next.
 type position struct{ epoch, step int }
 
-// Stats is what a Dataset did.
+// Stats reports the work of a Dataset.
 type Stats struct {
 	Batches int           // handed out
 	Wait    time.Duration // that the consumer waited for them
@@ -171,7 +171,7 @@ func (d *Dataset) end() {
 	d.mu.Unlock()
 }
 
-// delivered moves on behind a batch.
+// delivered moves the position past a batch.
 func (d *Dataset) delivered(at position, wait time.Duration) {
 	next := position{at.epoch, at.step + 1}
 	if next.step == d.ld.Batches(at.epoch) {

@@ -14,8 +14,8 @@
 //	defer train.Close()
 //	_, err = train.NewLoop(trainer).RunSteps(train, 10_000)
 //
-// It fills batches in advance by itself, so it needs no dataset.Buffer around it; with one, State
-// would count batches that no step has had.
+// It prefetches batches on its own, so it needs no dataset.Buffer around it; with one, State would
+// count batches that no step has received.
 //
 // # Position
 //
@@ -25,9 +25,8 @@
 //
 // # Shapes
 //
-// A batch is always as large as BatchSize, as GoMLX compiles the model anew for every other
-// shape. Either Options.DropLast leaves out a last batch that is not full, or it is filled up
-// with zeros and Config.Mask marks what counts. The value of a field whose records are
-// scalars has the shape (BatchSize, 1), which is what GoMLX's losses and metrics expect of
-// labels.
+// A batch is always as large as BatchSize, as GoMLX compiles the model again for every other shape.
+// Either Options.DropLast leaves out a last batch that is not full, or it is filled up with zeros
+// and Config.Mask marks the real records. The value of a field whose records are scalars has the
+// shape (BatchSize, 1), as GoMLX's losses and metrics expect of labels.
 package gomlxds

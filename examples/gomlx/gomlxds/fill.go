@@ -85,7 +85,7 @@ func (f *filler) into(all []*tensors.Tensor, do func() error) error {
 	return open(all)
 }
 
-// pad zeroes what is behind the records of b, and writes lengths and mask.
+// pad zeroes the rows after the records of b, and writes lengths and mask.
 func (f *filler) pad(b *loader.MutableBatch) {
 	for i, field := range f.d.fields {
 		clear(f.dst[i][b.Len()*field.size:])

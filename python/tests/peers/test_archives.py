@@ -24,7 +24,7 @@ from tests.peers import cases
 FIELDS = {"bin": "bin", "txt": "text", "cls": "labels", "json": "json", "npy": "npy", "left.txt": "left"}
 IMAGES = ("png", "jpg")  # both are PNG files, as their content says
 PIECES = "twice|with the extension|follow each other|in another archive of the file"
-REQUIRED = ("cls", "npy") + IMAGES  # the others may have no bytes, which is what a sample without them gets
+REQUIRED = ("cls", "npy") + IMAGES  # the others may have no bytes, as in a sample without them
 
 
 def png(value):
@@ -165,7 +165,7 @@ def expected(samples):
         folders = sorted({os.path.dirname(k) for k, _ in samples})
         if len(folders) > 1:
             if "" in folders:
-                raise Refused("images beside folders")
+                raise Refused("images next to folders")
             labels = [folders.index(os.path.dirname(k)) for k, _ in usable]
     return fields, usable, labels
 

@@ -145,7 +145,7 @@ class Lightning(unittest.TestCase):
         self.assertEqual([i for batch in got for i in batch], list(range(1500)))
 
     def test_samplers_that_lightning_puts_in(self):
-        """Of several devices: the loader is made anew with a DistributedSampler."""
+        """Of several devices: the loader is rebuilt with a DistributedSampler."""
         from lightning.pytorch.trainer.connectors.data_connector import _get_distributed_sampler
         from lightning.pytorch.utilities.data import _is_dataloader_shuffled, _update_dataloader
 

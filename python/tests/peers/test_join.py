@@ -1,4 +1,4 @@
-"""Joins against merge of pandas: random keys of whole numbers, texts and labels."""
+"""Joins against merge of pandas: random keys of whole numbers, strings and labels."""
 
 import os
 import random

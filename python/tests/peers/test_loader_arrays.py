@@ -1,4 +1,4 @@
-"""penstock.DataLoader beside torch's: its errors to the letter, and arrays in memory, whose batches, draws and states are torch's."""
+"""penstock.DataLoader compared with torch's: its errors to the letter, and arrays in memory, whose batches, draws and states are torch's."""
 
 import collections
 import random

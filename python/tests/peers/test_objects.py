@@ -272,7 +272,7 @@ class TestYOLO(unittest.TestCase):
     @cases(4)
     def test_sets(self, rng):
         """Each case is 12 images of boxes, of polygons, or of both in one file, by Ultralytics' document: a row of more than six numbers
-        makes polygons of all rows, rows that are there twice count once, and no file, or an empty one, is an image without objects."""
+        turns all rows into polygons, duplicate rows count once, and no file, or an empty one, is an image without objects."""
         with tempfile.TemporaryDirectory() as folder:
             root = os.path.join(folder, "set")
             for name in ("images", "labels"):

@@ -169,7 +169,7 @@ class Program:
 
 
 def modelled(options, arrays, records, epoch=0):
-    """Return what the feeding process makes of options: the batches of an epoch, and which of their records count."""
+    """Return the feeding process's answer to options: the batches of an epoch, and which of their records count."""
     sequence = ordered(options["sampler"], arrays, records, options["seed"], epoch)
     size, world, rank = options["batch_size"], options["world_size"], options["rank"]
     n, out = len(sequence), []

@@ -197,7 +197,7 @@ def expansions(t):
 
 
 def outcomes(t, image):
-    """Return all the images that a transform may make of one."""
+    """Return all the images into which a transform may turn one."""
     name = type(t).__name__
     if name == "RandomCrop":
         return crops(t, image)
@@ -243,7 +243,7 @@ def kind_fill(t, image):
 
 
 def augmented(t, image):
-    """Return the images of all draws: of v2's class, which has v1's space and is made of v1's parameters."""
+    """Return the images of all draws: of v2's class, which has v1's space and is built from v1's parameters."""
     same_t = t
     if not hasattr(t, "_AUGMENTATION_SPACE"):
         same_t = getattr(v2, type(t).__name__)(**{p: getattr(t, p) for p in inspect.signature(type(t).__init__).parameters if p != "self"})
@@ -273,7 +273,7 @@ def tensor(image):
 
 
 def expected(steps, image):
-    """Return all the tensors that torchvision may make of an array."""
+    """Return all the tensors that torchvision may return for an array."""
     images = [PIL.Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image)]
     for t in steps:
         images = [made for image in images for made in outcomes(t, image)]

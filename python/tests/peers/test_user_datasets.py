@@ -214,7 +214,7 @@ def ours(arguments):
 
 
 def program(rng):
-    """Return the arguments of a DataLoader, made anew at each call, and how to loop over it."""
+    """Return the arguments of a DataLoader, built again at each call, and how to loop over it."""
     form, workers = shape(rng), rng.choice([0, 0, 1, 2, 2, 3, 5])
     iterable = rng.random() < 0.25
     n = rng.randint(1, 40)

@@ -27,10 +27,10 @@ func newConv(rng *rand.Rand, in size, width, stride int) *conv {
 // half returns how many steps of that stride a side has.
 func half(side, stride int) int { return (side + stride - 1) / stride }
 
-// taps returns how many inputs an output is made of.
+// taps returns how many inputs an output depends on.
 func (l *conv) taps() int { return 9 * l.in.c }
 
-// convState is what one image leaves behind on its way forward, for the way back.
+// convState is the state that one image's forward pass keeps for the backward pass.
 type convState struct {
 	patches []float32 // out.h*out.w x taps: the inputs of each output pixel
 	out     []float32

@@ -4,8 +4,8 @@ package cnn
 // by row. Element (i, p) of a, which is m x k, is a[i*row+p*col]: (k, 1) reads a as it is,
 // (1, m) reads it transposed.
 //
-// Two rows of c and four of b are worked on together, so that a value that was loaded is
-// used several times, which is what keeps a processor without vector code busy.
+// Two rows of c and four of b are worked on together, so that a loaded value is used several times,
+// which keeps a CPU without vector code busy.
 func addProduct(c, a, b []float32, m, n, k, row, col int) {
 	i := 0
 	for ; i+2 <= m; i += 2 {

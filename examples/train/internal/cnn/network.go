@@ -18,9 +18,9 @@ type Config struct {
 	Seed                    uint64 // of the first weights
 }
 
-// Network is a few 3x3 convolutions, each with a ReLU, that halve the image until it is
-// small, a summary of what they see, and a dense layer that makes of it a score for each
-// class. It serves one goroutine and uses all cores.
+// Network is a few 3x3 convolutions, each with a ReLU, that halve the image until it is small, a
+// summary of their outputs, and a dense layer that turns it into a score for each class. It serves
+// one goroutine and uses all cores.
 type Network struct {
 	cfg    Config
 	convs  []*conv

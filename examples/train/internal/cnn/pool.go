@@ -9,7 +9,7 @@ type pool struct{ in size }
 // parts lists the parts of a map, in halves of its sides: top, left, extent.
 var parts = [...][3]int{{0, 0, 2}, {0, 0, 1}, {0, 1, 1}, {1, 0, 1}, {1, 1, 1}}
 
-// poolState is what one image leaves behind for the way back.
+// poolState is the state that one image's forward pass keeps for the backward pass.
 type poolState struct {
 	out  []float32 // for each part the means of all channels, then the largest values
 	dOut []float32
