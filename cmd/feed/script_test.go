@@ -26,7 +26,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "script"), Setup: setup, Cmds: map[string]func(*testscript.TestScript, bool, []string){"waitfor": waitFor}})
 }
 
-// waitFor is "waitfor FILE": it waits until the file is there, for as long as the test may take.
+// waitFor is "waitfor FILE": it waits until the file exists, for as long as the test may take.
 func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 	for range time.Tick(time.Millisecond) {
 		if _, err := os.Lstat(ts.MkAbs(args[0])); err == nil {

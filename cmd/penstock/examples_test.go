@@ -75,7 +75,7 @@ func TestExamplesOfHelp(t *testing.T) {
 	}
 }
 
-// examplesOf lists the examples of a command and of those below, each once and without the remark behind it.
+// examplesOf lists the examples of a command and of those below, each once and without the comment after it.
 func examplesOf(cmd *cobra.Command) []string {
 	lines := make(map[string]bool)
 	for line := range strings.Lines(cmd.Example) {

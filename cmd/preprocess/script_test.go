@@ -37,7 +37,7 @@ func condition(name string) (bool, error) {
 	return false, fmt.Errorf("unknown condition %q", name)
 }
 
-// imageCmd is "image SIZE FILE...": it makes images of WIDTHxHEIGHT pixels, each another
+// imageCmd is "image SIZE FILE...": it writes images with WIDTHxHEIGHT pixels, each a different
 // picture, in the format that the file's name ends in.
 func imageCmd(ts *testscript.TestScript, _ bool, args []string) {
 	var w, h int

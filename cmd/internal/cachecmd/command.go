@@ -1,4 +1,4 @@
-// Package cachecmd is the command penstock cache: datasets that loaders made of raw samples.
+// Package cachecmd is the command penstock cache: datasets that loaders built from raw samples.
 package cachecmd
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/store/verify"
 )
 
-const long = `List, check, pin and remove the datasets that were made of raw samples in the cache.
+const long = `List, check, pin and remove the cached datasets that were built from raw samples.
 
 penstock.DataLoader(SOURCE) makes one with prepare="auto", and so does penstock preprocess cache SOURCE. After files
 of SOURCE changed, the dataset has another generation, for which only these were read; penstock log lists them. With a

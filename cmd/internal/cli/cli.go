@@ -1,6 +1,5 @@
-// Package cli is what the commands have in common at their edge to the user: exit codes,
-// Ctrl-C, complaints about flags, help, progress, and numbers as people read them. It knows
-// nothing of datasets.
+// Package cli is the user interface that all commands share: exit codes, Ctrl-C, errors of
+// flags, help, progress, and numbers as people read them. It knows nothing about datasets.
 package cli
 
 import (
@@ -144,6 +143,6 @@ func exitCode(ctx context.Context, err error) int {
 
 var lineStart = regexp.MustCompile(`\n(\S)`)
 
-// indented returns a message whose lines behind the first do not begin where lines of this program do: a name from
-// a file may have a line break.
+// indented returns a message with all lines after the first indented, so that none looks like a line of this program: a
+// name from a file may contain a line break.
 func indented(text string) string { return lineStart.ReplaceAllString(text, "\n  $1") }

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock/penstock/internal/sys/private"
 )
 
-// WriteFile writes to the file at path what write does. A file is never found half-written: it
-// is made under another name beside path, and renamed. Other kinds of files, such as
+// WriteFile writes the output of write to the file at path. A file is never found half-written:
+// it is created next to path under another name, and renamed. Other kinds of files, such as
 // /dev/null or a pipe, are written to in place.
 func WriteFile(path string, write func(io.Writer) error) error {
 	return explain(path, writeFile(path, write))
@@ -72,7 +72,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// writePartial writes to a new file beside path, whose name nobody can guess. After an error it is gone.
+// writePartial writes to a new file next to path, whose name nobody can guess. After an error it is gone.
 func writePartial(path string, write func(io.Writer) error) (folder *os.Root, name string, err error) {
 	folder, base, err := private.Parent(path)
 	if p := (*fs.PathError)(nil); errors.As(err, &p) && errors.Is(err, fs.ErrNotExist) {

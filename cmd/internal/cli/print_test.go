@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Lines that have to be seen are not lost behind others.
+// Lines that have to be seen are not lost among others.
 func TestPrint(t *testing.T) {
 	var b bytes.Buffer
 	p := NewProgress(&b, "feed", false)

@@ -67,7 +67,7 @@ func wrapLine(line string, width, hang int) string {
 }
 
 // Fit breaks the lines of a screen that are longer than width between words. A line continues below the last of
-// its columns, which begin behind two spaces, that leaves room. Quoted text stays whole, an assignment stays with
+// its columns, which begin after two spaces, that leaves room. Quoted text stays whole, an assignment stays with
 // its value, and a comment continues as one, so that code can be copied. With a width of 0 the text stays as it is.
 func Fit(text string, width int) string {
 	if width <= 0 {
@@ -121,8 +121,8 @@ func lastColumn(line []rune, limit int) int {
 	return indent + 2
 }
 
-// cut returns the last space behind from that leaves at most room characters before it, or the first one if there is
-// no such, -1 if there is none at all; and whether it is in a comment.
+// cut returns the last space after from that leaves at most room characters before it; otherwise the first space, or -1
+// if there is none. It also reports whether that space is in a comment.
 func cut(line []rune, from, room int) (at int, comment bool) {
 	at = -1
 	quoted, hash := false, false
@@ -143,7 +143,7 @@ func cut(line []rune, from, room int) (at int, comment bool) {
 	return at, comment
 }
 
-// reflow joins the lines of paragraphs and breaks them anew where a line is longer than width. A
+// reflow joins the lines of paragraphs and breaks them again if a line is longer than width. A
 // line that is indented, or that ends long before the others do, ends where it did.
 func reflow(text string, width int) string {
 	longest := 0

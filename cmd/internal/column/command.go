@@ -142,7 +142,7 @@ func rename() *cobra.Command {
 	return cmd
 }
 
-// Made is what a change has made.
+// Made is the result of a change.
 type Made struct {
 	Path       string   `json:"path"`
 	Generation int      `json:"generation"`

@@ -336,7 +336,7 @@ func (f *putFlags) stream(cmd *cobra.Command, path, name string, do putFunc, opt
 			for {
 				_, err := io.ReadFull(in, value)
 				if errors.Is(err, io.EOF) {
-					return // what is there is kept, for --resume
+					return // values up to here are kept, for --resume
 				}
 				err = cmp.Or(err, context.Cause(cmd.Context()))
 				if !yield(value, err) {

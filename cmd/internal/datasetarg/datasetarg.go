@@ -38,7 +38,7 @@ type Cache struct {
 // Flags registers --cache-dir and --cache-size.
 func (c *Cache) Flags(f *pflag.FlagSet) {
 	f.StringVar(&c.Dir, "cache-dir", "",
-		"cache a DATASET from a URL, or what is made of raw samples, in this `FOLDER` (default the user's cache folder)")
+		"cache datasets read from a URL or built from raw samples in this `FOLDER` (default the user's cache folder)")
 	f.StringVar(&c.size, "cache-size", "",
 		"limit of the cache in `BYTES`, such as 500GiB (default 90 % of the free space)")
 }
@@ -109,7 +109,7 @@ func (c *Cache) Any(ctx context.Context, path string, o Options) (*views.Dataset
 }
 
 // MayBeRaw reports whether the error of opening the dataset of a URL leaves open that it is raw samples: the server
-// answers, and what is there is not a dataset.
+// answers, and the URL is not that of a dataset.
 func MayBeRaw(err error) bool {
 	if err == nil {
 		return false

@@ -103,8 +103,8 @@ func (d *demo) command(args []string) error {
 	return nil
 }
 
-// show opens a page in the user's browser where there is a screen. Where that fails, the page is
-// there all the same.
+// show opens a page in the user's browser if there is a screen. If that fails, the page exists
+// all the same.
 func show(page string) {
 	name := "xdg-open"
 	switch runtime.GOOS {

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 )
 
-// The demo has a usual name. Links that somebody has put there are refused, and a file's name that is a link is
-// made anew, so that what they lead to stays as it is.
+// The demo has a well-known name. Links that somebody has put there are refused, and a file that is a link is
+// replaced, so that its target stays as it is.
 func TestDemoFollowsNoLink(t *testing.T) {
 	for _, at := range []string{"penstock-demo", "penstock-demo/raw", "penstock-demo/raw/cross", "penstock-demo/raw/cross/0000.png"} {
 		t.Run(filepath.Base(at), func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
 
-const long = `Print what this machine has that penstock can use: processor, memory, limits, shared memory, huge
+const long = `Print what this machine has that penstock can use: CPU, memory, limits, shared memory, huge
 pages, CUDA; which decoder, HDF5 writer and deflate this build has; and for what is missing, how to
 get it. It changes nothing. The exit code is 0 whatever is missing: penstock works without.`
 

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock/penstock/store/hdf5"
 )
 
-// finding is what was found of one thing, and what to do where it could be better.
+// finding describes one part of the machine, and what to do if it could be better.
 type finding struct {
 	Name   string `json:"name"`
 	Found  string `json:"found"`
@@ -79,7 +79,7 @@ func processor() finding {
 	return f
 }
 
-// field returns the value of a line "NAME: VALUE kB" of /proc/meminfo, in bytes.
+// meminfo returns the value of a line "NAME: VALUE kB" of /proc/meminfo, in bytes.
 func meminfo(name string) (int64, bool) {
 	data, _ := os.ReadFile("/proc/meminfo")
 	for line := range strings.Lines(string(data)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/mmap"
 )
 
-// page is the size to which areas of an arena are rounded, so that each can be mapped by itself.
+// page is the size to which areas of an arena are rounded, so that each can be mapped on its own.
 var page = mmap.Granularity()
 
 // arena is memory that another process can map too. It only grows, so that a client that maps it never faults. It is
@@ -22,7 +22,7 @@ type arena struct {
 	size  int64
 }
 
-// area is a part of an arena, mapped by itself.
+// area is a part of an arena with its own mapping.
 type area struct {
 	at int64 // in the file
 	n  int64
@@ -114,7 +114,7 @@ func (a *arena) Close() error {
 	return errors.Join(append(errs, a.memory.file().Close())...)
 }
 
-// align is what fields in a slot's memory start on: a line of the cache.
+// align is the alignment of fields in a slot's memory: a cache line.
 const align = 64
 
 func aligned(n int) int { return (n + align - 1) &^ (align - 1) }

@@ -16,7 +16,7 @@ type array struct {
 // arrays are the numbers that came with a hello: little endian, in a file.
 type arrays struct{ file *os.File }
 
-// read returns numbers, each as of makes it of its bits.
+// read returns numbers, which of converts from their bits.
 func read[T any](a arrays, where array, of func(uint64) T) ([]T, error) {
 	if a.file == nil {
 		return nil, fmt.Errorf("%d numbers, but no file with them came with the hello", where.Count)

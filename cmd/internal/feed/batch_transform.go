@@ -36,7 +36,7 @@ func (t batchTransform) alpha() float64 {
 	return *t.Alpha
 }
 
-// mixing is what batch transforms do, with the fields that they work on.
+// mixing describes batch transforms, with the fields that they work on.
 type mixing struct {
 	images, labels int // places among the fields; images is -1 if none are mixed
 	info           transforms.Info

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkFeed is what reaches a client that only gives batches back, of the dataset of
-// images that PENSTOCK_BENCH_FEED names.
+// BenchmarkFeed measures the rate at which a client that only gives batches back receives the
+// dataset of images that PENSTOCK_BENCH_FEED names.
 func BenchmarkFeed(b *testing.B) {
 	path := os.Getenv("PENSTOCK_BENCH_FEED")
 	if path == "" {

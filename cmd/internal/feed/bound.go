@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// value is what a filter compares records with: an integer of any size, or a float.
+// value is an operand of a filter's comparison: an integer of any size, or a float.
 type value struct {
 	integer *big.Int // nil for a float
 	float   float64

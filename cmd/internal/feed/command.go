@@ -13,10 +13,10 @@ import (
 	"github.com/penstock/penstock/internal/version"
 )
 
-const long = `Load DATASET in a process of its own and hand batches to training processes through shared
+const long = `Load DATASET in a separate process and hand batches to training processes through shared
 memory. Batches are neither copied nor pickled on the way.
 
-Python's penstock.DataLoader starts feed by itself. With --socket, feed serves any number of
+Python's penstock.DataLoader starts feed automatically. With --socket, feed serves any number of
 trainers, such as the ranks of one host. Each client asks for its own batch size, order,
 seed, rank and transforms: see python/README.md. DATASET is a flat folder, Zarr or an HDF5 file,
 local or a URL such as s3://bucket/key; the records of several follow each other.
@@ -96,7 +96,7 @@ func (c *command) check(args []string) error {
 	if c.finds {
 		problems = append(problems, c.checkFind(args)...)
 	} else if (c.socket == "") == (c.client.fd < 0) {
-		problems = append(problems, "--socket or --fd is required; in Python, penstock.DataLoader starts feed by itself")
+		problems = append(problems, "--socket or --fd is required; in Python, penstock.DataLoader starts feed automatically")
 	}
 	problems = append(problems, c.client.check()...)
 	problems = append(problems, c.cache.Settle(args)...)

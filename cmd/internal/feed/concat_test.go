@@ -85,7 +85,7 @@ func TestConcatAgrees(t *testing.T) {
 	first, second := one(t, image(tensor.CHW, figures(0.5, false))), one(t, image(tensor.CHW, figures(0.4, false)))
 	_, fields, err := concat([]string{"a", "b"}, []*dataset{first, second})
 	if err != nil || fields[0].Normalization != nil || first.fields[0].Normalization == nil {
-		t.Fatalf("%+v, error %v: figures of one dataset alone", fields, err)
+		t.Fatalf("%+v, error %v: statistics of one dataset alone", fields, err)
 	}
 	if _, err := normalized(fields[0], []byte(`[{"op":"Normalize"}]`)); err == nil || !strings.Contains(err.Error(), "several datasets have different ones; give them") {
 		t.Errorf("Normalize without numbers over datasets that have others: error %v", err)

@@ -21,8 +21,8 @@ func (r relation) holds(order int) bool {
 	return order < 0 && r.below || order == 0 && r.equal || order > 0 && r.above
 }
 
-// condition is what a filter asks of each number of a type. A set contains NaN if a value is NaN, as
-// isin of pandas has it; otherwise nothing equals NaN.
+// condition is a filter's test of each number of a type. A set contains NaN if a value is NaN, as
+// pandas' isin has it; otherwise nothing equals NaN.
 type condition[T int64 | uint64 | float64] struct {
 	relation
 	bound bound[T] // of the only value

@@ -12,9 +12,9 @@ import (
 	"github.com/penstock/penstock/loader/combine"
 )
 
-// desk is what the client has: slots, each with a batch or free. Beside the batch, which
-// is in the loader's buffers, a slot has memory for what is copied: numbers of the
-// records, which of them count, and everything if the loader could not write to the arena.
+// desk holds the client's slots, each with a batch or free. In addition to the batch, which
+// is in the loader's buffers, a slot has memory for copies: the numbers of the records,
+// their mask, and the whole batch if the loader could not write to the arena.
 type desk struct {
 	arena  *arena
 	fields []served
@@ -31,8 +31,8 @@ type desk struct {
 	used []bool
 }
 
-// newDesk returns a desk. Where batches have one size, it has the memory for what is copied of them from the start: a
-// client that page-locks memory does so once.
+// newDesk returns a desk. If batches have one size, it allocates the memory for copies from the start: a client that
+// page-locks memory does so once.
 func newDesk(a *arena, s *subject, direct bool, slots, records int) (*desk, error) {
 	d := &desk{
 		arena: a, fields: s.fields, packed: s.packed, direct: direct, memory: make([][]byte, slots),

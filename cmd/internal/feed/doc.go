@@ -8,7 +8,7 @@
 // batch is copied on its way. The protocol is in docs/feed.md; the client is Python's penstock.DataLoader.
 //
 // A client says first what it wants (Options: datasets' fields, sampler, transforms, batches), and
-// then where batches are to begin; it may begin anew whenever it wants.
+// then where batches are to begin; it may start over at any time.
 //
 // A session serves one client. Its loader writes batches straight to the shared memory; a
 // dataset that has fields of variable length is copied there once, as the length of its

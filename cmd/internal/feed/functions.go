@@ -38,7 +38,7 @@ type functions struct {
 	stats  []functionStats
 }
 
-// functionStats is what one field's functions did.
+// functionStats counts the work of one field's functions.
 type functionStats struct {
 	field     string
 	functions []string
@@ -211,7 +211,7 @@ func (fs *functions) find(chain *external.Chain, f store.Field, parts []recipePa
 		}
 		return fs.settle(chain, in, parts, func(call *external.Call, e *functionEntry) error {
 			n := len(chain.Calls)
-			if n > 0 { // what is made of the record by all before
+			if n > 0 { // the result of all functions before
 				if bytes, err = fs.pool.Follow(chain.Calls, bytes, shape, r); err != nil {
 					return err
 				}
@@ -342,7 +342,7 @@ func raisedBy(err error) *raised {
 	return nil
 }
 
-// functionReport is what the functions of a field did. Times are nanoseconds, summed up over the workers, or over the
+// functionReport counts the work of a field's functions. Times are nanoseconds, summed over the workers, or over the
 // loader's goroutines.
 type functionReport struct {
 	Field     string   `json:"field"`

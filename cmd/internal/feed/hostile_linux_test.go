@@ -114,7 +114,7 @@ func TestHostileClients(t *testing.T) {
 		raw([]byte{7})(c)
 		open = append(open, c)
 	}
-	// The honest one is served beside all of them.
+	// The honest one is served alongside all of them.
 	honest.start()
 	if r := honest.receive(); r.Batch == nil || r.Batch.Count != 4 {
 		t.Fatalf("%+v", r)

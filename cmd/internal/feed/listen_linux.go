@@ -43,7 +43,7 @@ func listenAlone(path string) (*net.UnixListener, error) {
 	defer unix.Umask(old)
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if errors.Is(err, unix.EADDRINUSE) {
-		return nil, fmt.Errorf("--socket %s: it is there already; another feed serves it, or remove it", path)
+		return nil, fmt.Errorf("--socket %s: already exists; remove it if no other feed serves it", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--socket: %w", err)

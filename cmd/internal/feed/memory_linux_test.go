@@ -11,7 +11,7 @@ import (
 
 var epochs = flag.Int("epochs", 60, "epochs of the test of memory, which begins to compare after a sixth of them")
 
-// footprint is what this process holds.
+// footprint is the memory that this process holds.
 type footprint struct {
 	goroutines, files int
 	heap, shared      int64
@@ -39,8 +39,8 @@ func measure(t *testing.T, c *client) footprint {
 	return footprint{runtime.NumGoroutine(), len(files), int64(m.HeapAlloc), shared, strings.TrimSpace(anonymous)}
 }
 
-// TestMemoryIsFlat serves many epochs of fields that are made anew in every one, and compares
-// what is held. Feeder and client are one process here.
+// TestMemoryIsFlat serves many epochs of fields that are built again in each one, and compares
+// the memory that is held. Feeder and client are one process here.
 func TestMemoryIsFlat(t *testing.T) {
 	c := dial(t.Context(), t, makeDataset(t, false))
 	w := c.greet(`{"batch_size":8,"sampler":{"kind":"shuffle"},"drop_last":true,"transforms":{"":[{"op":"RandomHorizontalFlip"},{"op":"ToTensor"},{"op":"Normalize"}]},"batch_transforms":[{"op":"MixUp","num_classes":60}]}`)

@@ -51,7 +51,7 @@ type reply struct {
 	Skipped string      `json:"skipped,omitempty"` // a record that on_error passed over, and why
 	Stats   *statistics `json:"stats,omitempty"`
 	Error   string      `json:"error,omitempty"` // why nothing comes any more
-	Awake   bool        `json:"awake,omitempty"` // the batch is there that the client sleeps for
+	Awake   bool        `json:"awake,omitempty"` // the batch that the client sleeps for is ready
 	// of the position after a batch that comes by positions, where later ones were sent; Number is the batch's ticket
 	Done string `json:"done,omitempty"`
 
@@ -114,7 +114,7 @@ type place struct {
 	Shape   []int `json:"shape,omitempty"`   // of a record, or of a row if it is ragged, where batches have shapes of their own
 }
 
-// statistics is what the loader did since the session began.
+// statistics counts the loader's work since the session began.
 type statistics struct {
 	Loader   loader.Stats `json:"loader"`
 	Diagnose string       `json:"diagnose"`

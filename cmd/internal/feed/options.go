@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/mmapds"
 )
 
-// Options is what a client asks for. Of the zero value only BatchSize has to be set.
+// Options is a client's request. Only BatchSize is required.
 type Options struct {
 	BatchSize int    `json:"batch_size"`
 	DropLast  bool   `json:"drop_last,omitempty"`
@@ -36,7 +36,7 @@ type Options struct {
 	// boxes and so on, by field, where the dataset does not say so: see loader.Options
 	Contents        map[string]string `json:"contents,omitempty"`
 	BatchTransforms []batchTransform  `json:"batch_transforms,omitempty"`
-	AsBytes         bool              `json:"as_bytes,omitempty"` // the client makes floats of images: see finish
+	AsBytes         bool              `json:"as_bytes,omitempty"` // the client converts images to floats: see finish
 
 	Slots int `json:"slots,omitempty"` // batches that the client may have at a time; 0 means 4
 	// goroutines that fill batches; 0 means as many as are found to be best

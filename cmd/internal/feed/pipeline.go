@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// made is what becomes of a field.
+// made is the result of a field's transforms.
 type made struct {
 	transform loader.Transform // nil copies
 	field     store.Field      // as batches have it
@@ -25,8 +25,8 @@ type made struct {
 	sizes     *store.Field     // that batches have of the images before they were padded; nil for none
 }
 
-// finish is what a client makes of images that it gets as bytes: of the field's normalization, numbers of this type,
-// with their axes in this order.
+// finish describes the numbers that a client computes from images that it receives as bytes, by the field's
+// normalization: their type and the order of their axes.
 type finish struct {
 	DType  tensor.DType `json:"dtype"`
 	Layout string       `json:"layout"`
@@ -124,7 +124,7 @@ func follow(out []made, fields []store.Field, groups []geometry.Group) error {
 	return nil
 }
 
-// words are what errors of geometry call the options.
+// words are the options' names in errors of geometry.
 var words = geometry.Words{
 	Independent: "independent=[%q]", Pipelines: `transforms={"image": ..., "mask": ...}`,
 	Contents: "if so, say contents={%q: %q}",
@@ -202,7 +202,7 @@ func infoOf(f store.Field) transforms.Info {
 	return info
 }
 
-// makeField returns what a pipeline makes of a field.
+// makeField returns the result of a pipeline on a field.
 func (o *Options) makeField(f store.Field, recipe json.RawMessage, fs *functions) (made, error) {
 	recipe, err := normalized(f, recipe)
 	if err != nil {
@@ -216,8 +216,8 @@ func (o *Options) makeField(f store.Field, recipe json.RawMessage, fs *functions
 	pads := o.padding(f)
 	if len(parts) > 1 {
 		if pads != nil && isImage(f) {
-			return made{}, errors.New("a function makes images of one size, and PadToLargest pads those of several; leave one " +
-				"of the two out")
+			return made{}, errors.New("a function returns images of one size, and PadToLargest pads images of several; leave " +
+				"one of the two out")
 		}
 		return fs.makeField(f, parts, asBytes)
 	}
@@ -251,7 +251,7 @@ func masks(recipe json.RawMessage) (loader.Transform, error) {
 	return nil, errors.New("masks that are files take one transform, Cast to the type that their numbers become")
 }
 
-// settle sets the type and the shape of a field that a transform makes of f.
+// settle sets the type and the shape of f after a transform.
 func (m *made) settle(f store.Field) error {
 	spec, err := m.transform.Output(f.Spec)
 	if err != nil {
@@ -285,7 +285,7 @@ func makeImages(f store.Field, recipe json.RawMessage, asBytes bool) (made, erro
 	return m, nil
 }
 
-// padded returns the field of a pipeline that makes images of several sizes.
+// padded returns the field of a pipeline whose images have several sizes.
 func padded(f store.Field, recipe json.RawMessage, pads *batchTransform) (made, error) {
 	m := made{field: f}
 	p, err := transforms.Parse(recipe)
@@ -306,7 +306,7 @@ type front struct {
 // ID returns a digest of the whole pipeline.
 func (f front) ID() string { return f.whole }
 
-// imagesOf returns what a pipeline makes of a field of images.
+// imagesOf returns the result of a pipeline on a field of images.
 func imagesOf(f store.Field, p *transforms.Pipeline) (made, error) {
 	m := made{field: f, transform: loader.Images{Pipeline: p}}
 	m.field.Normalization = nil
@@ -315,8 +315,8 @@ func imagesOf(f store.Field, p *transforms.Pipeline) (made, error) {
 	return m, err
 }
 
-// part returns the operations of a pipeline up to those that make numbers of bytes, and these as a normalization; nil
-// if the pipeline does not end with such.
+// part returns the operations of a pipeline up to those that convert bytes to numbers, and the latter as a
+// normalization; nil if the pipeline does not end with them.
 func part(p *transforms.Pipeline) (*transforms.Pipeline, *store.Normalization, error) {
 	ts := p.Transforms()
 	n := store.Normalization{Scale: 1, Mean: []float64{0}, Std: []float64{1}}

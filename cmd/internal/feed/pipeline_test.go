@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Images stay bytes where the client can make of them what the pipeline would have.
+// Images stay bytes if the client can compute the pipeline's result from them.
 func TestAsBytes(t *testing.T) {
 	f := store.NewField("images", tensor.Uint8, 4, 5, 3)
 	f.Layout = tensor.HWC

@@ -13,7 +13,7 @@ import (
 //
 // Batches are numbered by tickets from 0 on, and slots that are given back by a count of them. A ticket's word is
 // written last, by an atomic store, and has the slot, from whose number the client finds all else: so its reads follow
-// each other on every processor.
+// each other on every CPU.
 type positions struct {
 	memory []byte
 	where  positionsAt

@@ -46,7 +46,7 @@ func (k *samplerOption) draws(n int) int {
 // maxInner is how deep samplers may be nested.
 const maxInner = 8
 
-// sampled is what a sampler is of.
+// sampled describes the records of a sampler.
 type sampled struct {
 	src    loader.Source
 	global int   // records of a batch of all ranks

@@ -240,7 +240,7 @@ func TestRanksShareTheCores(t *testing.T) {
 	}
 }
 
-// Where feed listens, the environment of the client says how many share the host, not that of feed.
+// If feed listens, the client's environment, not feed's, states how many processes share the host.
 func TestEnvironmentOfTheClient(t *testing.T) {
 	const variable = "PENSTOCK_TEST_CLIENT_OF"
 	if socket := os.Getenv(variable); socket != "" { // the client

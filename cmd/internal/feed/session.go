@@ -50,7 +50,7 @@ type session struct {
 	stop   context.CancelFunc // ends the batches that are being sent; under mu
 }
 
-// server is what all sessions of a feed have.
+// server is the state that all sessions of a feed share.
 type server struct {
 	paths     []string          // of datasets, or URLs: see package datasetarg
 	workers   int               // for a client that does not ask for a number

@@ -34,8 +34,8 @@ func open(ctx context.Context, cache *datasetarg.Cache, path string, o *Options)
 	return &dataset{ds.Source, ds.Fields, ds.Guard, ds.Close}, nil
 }
 
-// subject is what a session serves: the records of one dataset or of several, or rows of them, and
-// what becomes of their fields.
+// subject is the data that a session serves: the records of one dataset or of several, or rows of
+// them, and the transforms of their fields.
 type subject struct {
 	datasets []*dataset
 	src      loader.Source

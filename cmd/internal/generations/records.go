@@ -21,7 +21,7 @@ import (
 const deleteLong = `Leave out the records for which a condition holds. That makes a generation: readers, loaders and
 commands see the other records, numbered from 0, and no file is rewritten. The values stay in the
 files, for earlier generations and for penstock restore --deleted; penstock preprocess DATASET DEST
-writes the other records out. Conditions compare fields with numbers, texts and the names of
+writes the other records out. Conditions compare fields with numbers, strings and the names of
 classes: see docs/views.md. DATASET is a folder, of .npy files or of Zarr.`
 
 // Delete returns the command delete.
@@ -150,7 +150,7 @@ func notFlat(path string, err error) error {
 	return edit.NotFlat(path, err)
 }
 
-// Changed is what a change of records has made.
+// Changed is the result of a change of records.
 type Changed struct {
 	Path       string `json:"path"`
 	Generation int    `json:"generation"`

@@ -51,7 +51,7 @@ func escaped(v any) string {
 	return strings.ReplaceAll(html.EscapeString(fmt.Sprint(v)), "\x00", "\uFFFD")
 }
 
-// Write writes a page. Style is CSS beside that of the frame.
+// Write writes a page. Style is CSS in addition to that of the frame.
 func Write(w io.Writer, title string, style HTML, body *Body) error {
 	var page Body
 	page.Add(HTML(frame), title, style, body.HTML())

@@ -132,7 +132,7 @@ func (t *Table) ran() (rows []*Result) {
 	return rows
 }
 
-// totals shows how long each row took, the published times beside ours.
+// totals shows how long each row took, next to the published times.
 func (t *Table) totals() (*figure, error) {
 	f := newFigure("time of the whole run", "")
 	rows := t.ran()

@@ -35,7 +35,7 @@ func guide(ctx context.Context, o *Options, s *subject, kind string) (Table, []*
 type lifetime int
 
 const (
-	eachEpoch lifetime = iota // they are made anew for each
+	eachEpoch lifetime = iota // they are rebuilt for each
 	forAll
 )
 
@@ -44,7 +44,7 @@ func (p *progress) pool(name string, workers, prefetch int, life lifetime) *setu
 	s := p.row(name, "", workers)
 	s.opts.Prefetch, s.persistent = workers*prefetch, life == forAll
 	if life == eachEpoch {
-		s.note = "made anew for each epoch"
+		s.note = "rebuilt for each epoch"
 	}
 	return s
 }
@@ -64,8 +64,8 @@ func (p *progress) guideNotes() []string {
 	return notes
 }
 
-// against compares the best row with the first, as the guide does, and beside that the run
-// as a whole.
+// against compares the best row with the first, as the guide does, and also the run as a
+// whole.
 func (t *Table) against() string {
 	var base *Result
 	for i := range t.Rows {

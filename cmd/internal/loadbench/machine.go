@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Machine is what this machine can do, measured in the same run: rates in bytes a second,
+// Machine is the capacity of this machine, measured in the same run: rates in bytes per second,
 // each the best of several short runs on one core.
 type Machine struct {
 	CPU      string  `json:"cpu,omitempty"`
@@ -114,7 +114,7 @@ func preadRate(e layout.Extent, size int) float64 {
 	return float64(n*int64(size)) / max(1e-9, time.Since(began).Seconds())
 }
 
-// cpuName returns the processor's name where the system reports it by a file.
+// cpuName returns the CPU's name if the system reports it in a file.
 func cpuName() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

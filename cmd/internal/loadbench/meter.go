@@ -30,12 +30,11 @@ type meter struct {
 	report func(batchEvent)
 	began  time.Time
 	asked  time.Time
-	from   time.Time // where the present epoch, and the making of its Loader, began
+	from   time.Time // start of the present epoch, including New of its Loader
 	fields []string
 }
 
-// measure runs a setup. Where a Loader or its first batch cannot be made, the Result says
-// why.
+// measure runs a setup. If a Loader or its first batch cannot be made, the Result states why.
 func measure(ctx context.Context, s *setup, machine *Machine, report func(batchEvent)) (Result, error) {
 	r := Result{Name: s.name, Note: s.note, Unavailable: s.unavailable, Published: s.published,
 		Batch: s.opts.BatchSize, Workers: max(0, s.opts.Workers), Prefetch: s.opts.Prefetch,

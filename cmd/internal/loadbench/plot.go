@@ -37,7 +37,7 @@ func (f *figure) svg() (string, error) {
 }
 
 // WritePlot draws the main figure of each table, one below the other, to a file whose ending
-// says what it is.
+// names the format.
 func (r *Report) WritePlot(path string) error {
 	var figures []*figure
 	height := vg.Length(0)

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// tutorial is what PyTorch's tutorial "Data Loading Optimization" prints for its table, in
-// seconds for 160 batches.
+// tutorial is the table of PyTorch's tutorial "Data Loading Optimization", in seconds for 160
+// batches.
 var tutorial = []Published{{Seconds: 32.70, SpeedUp: 1}, {Seconds: 9.90, SpeedUp: 3.30}, {Seconds: 9.82, SpeedUp: 3.33},
 	{Seconds: 8.70, SpeedUp: 3.76}, {Seconds: 8.68, SpeedUp: 3.77}, {Seconds: 2.83, SpeedUp: 11.55}}
 
@@ -70,7 +70,7 @@ func (p *progress) baseline() *setup {
 }
 
 func (p *progress) workers() *setup {
-	return p.row("+ workers, prefetch", fmt.Sprintf("%d workers, %d batches prefetched; made anew for each epoch",
+	return p.row("+ workers, prefetch", fmt.Sprintf("%d workers, %d batches prefetched; rebuilt for each epoch",
 		p.o.Workers, p.o.queueDepth()), p.o.Workers)
 }
 

@@ -97,7 +97,7 @@ func TestPlots(t *testing.T) {
 		}
 	}
 	if texts < 20 {
-		t.Errorf("%d texts in the SVG", texts)
+		t.Errorf("%d text elements in the SVG", texts)
 	}
 	if err := example().WritePlot(filepath.Join(dir, "p.png")); err != nil {
 		t.Fatal(err)

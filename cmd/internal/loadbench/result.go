@@ -7,12 +7,12 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// Report is what a run of the command found.
+// Report is the result of a run of the command.
 type Report struct {
 	Dataset     Dataset `json:"dataset"`
 	Machine     Machine `json:"machine"`
 	Tables      []Table `json:"tables"`
-	Scaled      string  `json:"scaled,omitempty"`      // how the run is shorter than the tables it is set beside
+	Scaled      string  `json:"scaled,omitempty"`      // how the run is shorter than the tables it is compared with
 	Cache       string  `json:"cache,omitempty"`       // whether all rows find the dataset in memory
 	Interrupted bool    `json:"interrupted,omitempty"` // some rows are missing
 	Bottleneck  string  `json:"bottleneck,omitempty"`  // what limits the best row, and what to do
@@ -22,7 +22,7 @@ type Report struct {
 	Setting *Setting `json:"setting,omitempty"`
 }
 
-// Dataset is what was loaded.
+// Dataset describes the loaded dataset.
 type Dataset struct {
 	Name        string   `json:"name"`
 	Records     int      `json:"records"`
@@ -79,7 +79,7 @@ type Result struct {
 	asked int // batches for which the table gives times; 0 means all
 }
 
-// Busy is what the time of the workers, or the consumer's own, went into.
+// Busy is how the workers, or the consumer alone, spent their time.
 type Busy struct {
 	Read      time.Duration `json:"read_ns"`
 	Transform time.Duration `json:"transform_ns"`
@@ -87,7 +87,7 @@ type Busy struct {
 	Idle      time.Duration `json:"idle_ns"`
 }
 
-// Published is what a guide gives for such a setup, on its authors' machine.
+// Published is a guide's result for such a setup, on its authors' machine.
 type Published struct {
 	Seconds float64 `json:"seconds"`
 	SpeedUp float64 `json:"speed_up"`

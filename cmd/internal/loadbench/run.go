@@ -13,8 +13,8 @@ type Progress interface {
 	End()
 }
 
-// Run measures what o asks for. If it ends early, the Report has the rows that were done,
-// beside the error; without any, the Report is nil.
+// Run takes the measurements that o asks for. If it ends early, it returns the rows that were
+// done and the error; without any row, the Report is nil.
 func Run(ctx context.Context, o Options, progress Progress) (report *Report, err error) {
 	b := &bench{ctx: ctx, o: &o, progress: progress, report: &Report{Machine: newMachine()}}
 	b.report.Scaled = o.shorten()

@@ -15,7 +15,7 @@ type setup struct {
 	persistent  bool          // one Loader for all epochs, else one for each
 	device      bool          // batches go to a CUDA device
 	batches     int           // to stop after; 0 means all of the epochs
-	minTime     time.Duration // to stop after, beside batches
+	minTime     time.Duration // to stop after, in addition to batches
 	epochs      int           // to stop after; 0 means as many as batches need
 	step        time.Duration
 	published   *Published
@@ -23,17 +23,17 @@ type setup struct {
 	floor       floor
 }
 
-// floor is what the setup asks of the machine at least.
+// floor is the least that the setup needs from the machine.
 type floor struct {
 	delay  time.Duration // a record, or a batch if once
 	once   bool
-	sleeps bool // the delay takes no processor, so that workers beyond the cores help
+	sleeps bool // the delay takes no CPU time, so that workers beyond the cores help
 	makes  bool // records are generated
 	views  bool // nothing is copied
 }
 
-// least returns the time that the machine needs at least for what r did: workers in
-// parallel, beside the consumer, or one after the other where the consumer does all.
+// least returns the least time that the machine needs for the work of r: workers in parallel
+// with the consumer, or one after the other if the consumer does everything.
 func (s *setup) least(r *Result, m *Machine) time.Duration {
 	f := s.floor
 	units := r.Records

@@ -19,8 +19,8 @@ import (
 // imagesField is the field of the synthetic dataset's records once they are made.
 const imagesField = "images"
 
-// subject is what is loaded: where records come from while they are still to be prepared,
-// and where they are once they are.
+// subject is the data to load: the source of records that are still to be prepared, and the
+// place of prepared ones.
 type subject struct {
 	info      Dataset
 	raw       loader.Source // to be prepared

@@ -13,7 +13,7 @@ import (
 
 // Kinds of work.
 const (
-	workSleep = "sleep" // waits, as for a slow disk or service: costs no processor
+	workSleep = "sleep" // waits, as for a slow disk or service: costs no CPU time
 	workCPU   = "cpu"   // computes, as decoding does: as many rounds as take that long on a free core
 
 	// workReplay waits for times that differ as those of the configuration guide's log do:
@@ -22,7 +22,7 @@ const (
 	workReplay = "replay"
 )
 
-// work is what the preparation of a record costs.
+// work is the cost of preparing a record.
 type work struct {
 	kind   string
 	delay  time.Duration

@@ -58,7 +58,8 @@ func write(folder string) error {
 // reference returns a page with the help of each command.
 func reference() []byte {
 	var b bytes.Buffer
-	b.WriteString("# Commands\n\nGenerated from the commands by `make generate`. Each text is what `--help` prints.\n")
+	b.WriteString("# Commands\n\n" +
+		"Generated from the commands by `make generate`. Each section is the output of `--help`.\n")
 	describe(&b, penstock.Command())
 	return b.Bytes()
 }

@@ -39,7 +39,7 @@ func TestWrite(t *testing.T) {
 
 var section = regexp.MustCompile("(?s)\n## (penstock[a-z ]*)\n\n```text\n(.*?\n)```\n")
 
-// Every text of docs/cli.md is what the program prints for --help, and every command has one.
+// Every section of docs/cli.md is the output of --help, and every command has one.
 func TestReferenceIsCurrent(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/cli.md")
 	if err != nil {

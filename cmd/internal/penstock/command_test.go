@@ -23,7 +23,7 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), diag.String()
 }
 
-// Every command is there, and its examples can be pasted.
+// Every command exists, and its examples can be pasted.
 func TestHelp(t *testing.T) {
 	code, out, _ := run(t, "--help")
 	if code != 0 {

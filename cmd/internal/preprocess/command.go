@@ -26,7 +26,7 @@ const long = `Turn raw samples into a dataset that training code maps into memor
 SOURCE is one of these. Its type is detected from its content; --from overrides that.
   a folder of images   SOURCE/CLASS/*.jpg, or images alone; folders named train, val and
                        test become splits
-  csv, jsonl           tables of numbers, texts, boxes, labels and image paths
+  csv, jsonl           tables of numbers, strings, boxes, labels and image paths
   tar, .gz, .zst, zip  archives of image folders, or of WebDataset samples; indexes of wids
   parquet              as published on the Hugging Face Hub
   arrow                Arrow files, Feather, folders of datasets.save_to_disk

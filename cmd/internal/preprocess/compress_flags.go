@@ -28,7 +28,7 @@ func (f *compressFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.shuffle, "shuffle-bytes", "auto", "HDF5 shuffle filter before gzip: `WHEN` is auto, on or off")
 }
 
-// parse reads the texts.
+// parse parses the flags.
 func (f *compressFlags) parse(p *problems) (c prepare.Compress) {
 	method, level, hasLevel := strings.Cut(f.compress, ":")
 	var err error

@@ -23,7 +23,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// flags are the flags of the command as text, and the Config that check makes of them.
+// flags are the flags of the command as text, and the Config that check builds from them.
 type flags struct {
 	config prepare.Config
 
@@ -104,7 +104,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.IntVar(&c.Images.Quality, "jpeg-quality", 0, "JPEG `QUALITY` of shrunk files, 1 to 100 (default 90)")
 	fs.IntVar(&c.Images.LargerThan, "larger-than", 0,
 		"shrink only files of more than `N` pixels on the side that --fit names (default SIZE)")
-	fs.StringVar(&f.normalize, "normalize", "none", "normalize images and arrays by `MEAN/STD`: figures such as "+
+	fs.StringVar(&f.normalize, "normalize", "none", "normalize images and arrays by `MEAN/STD`: numbers such as "+
 		"0.5,0.5,0.5/0.25,0.25,0.25, or none, imagenet, inception, clip, dataset; uint8 images only record it for the loader")
 	fs.StringVar(&c.NormalizeSplit, "normalize-split", "",
 		"compute --normalize dataset over `SPLIT`, or all (default the training split)")
@@ -162,7 +162,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	}
 }
 
-// check turns the texts into the Config, or into a list of everything that is wrong.
+// check turns the flags into the Config, or returns a list of all their errors.
 func (f *flags) check(args []string) error {
 	if f.version {
 		return nil
@@ -274,8 +274,8 @@ func (f *flags) readPipeline(p *problems) {
 	f.packing.forget(f.set, &f.config)
 }
 
-// ownRecords are the flags of a recipe that an append does not take over: they are of the source,
-// or of how the records that are there are stored.
+// ownRecords are the flags of a recipe that an append does not take over: they describe the source,
+// or how the existing records are stored.
 var ownRecords = []string{"from", "shuffle", "shard-size", "compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
 
 // takeRecipe has --append make records as those of DEST were made, where neither flags nor a file

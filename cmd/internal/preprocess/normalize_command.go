@@ -14,10 +14,10 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-const normalizeLong = `Note the mean and standard deviation of the images in a dataset, which readers then apply:
+const normalizeLong = `Store the mean and standard deviation of the images in a dataset, which readers then apply:
 torch's TorchDataset with normalize=True, transforms, and so on. No record is rewritten.
 
-FIGURES are imagenet, inception, clip, dataset (those of its own images), or
+STATISTICS are imagenet, inception, clip, dataset (those of its own images), or
 MEAN/STD of x/255, one for each channel or one for all, such as 0.5,0.5,0.5/0.25,0.25,0.25.
 
 DATASET is a flat folder. Its manifest is replaced in one step, with a new id and the next
@@ -41,8 +41,8 @@ type normalizeFlags struct {
 func normalizeCommand() *cobra.Command {
 	n := new(normalizeFlags)
 	cmd := cli.Command(&cobra.Command{
-		Use:   "normalize [flags] DATASET FIGURES",
-		Short: "Note mean and deviation of the images in a dataset, without rewriting it",
+		Use:   "normalize [flags] DATASET STATISTICS",
+		Short: "Store mean and std of the images in a dataset, without rewriting it",
 		Long:  normalizeLong, Example: normalizeExamples,
 		PreRunE: func(_ *cobra.Command, args []string) error { return n.check(args) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return n.run(cmd.OutOrStdout()) },
@@ -60,19 +60,19 @@ func normalizeCommand() *cobra.Command {
 func (n *normalizeFlags) check(args []string) error {
 	usage := new(cli.UsageError)
 	if len(args) != 2 || args[0] == "" {
-		usage.Arguments = fmt.Sprintf("needs DATASET and FIGURES, and has %d arguments", len(args))
+		usage.Arguments = fmt.Sprintf("needs DATASET and STATISTICS, and has %d arguments", len(args))
 		return usage
 	}
 	n.dataset = args[0]
 	var err error
 	switch n.figures, err = prepare.ParseNormalize(args[1]); {
 	case err != nil:
-		usage.Problems = append(usage.Problems, "FIGURES: "+err.Error())
+		usage.Problems = append(usage.Problems, "STATISTICS: "+err.Error())
 	case n.figures.Fields != nil:
-		usage.Problems = append(usage.Problems, "FIGURES: those of arrays are applied when they are written: "+
+		usage.Problems = append(usage.Problems, "STATISTICS: those of arrays are applied when they are written: "+
 			shell.Penstock("preprocess SOURCE DEST --normalize", args[1]))
 	case n.figures.None():
-		usage.Problems = append(usage.Problems, "FIGURES: none is nothing to note")
+		usage.Problems = append(usage.Problems, "STATISTICS: none leaves nothing to store")
 	}
 	if n.split != "" && !n.figures.Dataset {
 		usage.Problems = append(usage.Problems, "--split "+n.split+": says what dataset is computed from, which is not given")

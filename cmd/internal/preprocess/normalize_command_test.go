@@ -76,7 +76,7 @@ func TestNormalizeAfterwards(t *testing.T) {
 		}
 		is, err := os.Stat(filepath.Join(plain, "images-00000.npy"))
 		if err != nil || !os.SameFile(was, is) || was.ModTime() != is.ModTime() {
-			t.Errorf("%v: the records were written anew, %v", run, err)
+			t.Errorf("%v: the records were rewritten, %v", run, err)
 		}
 		ds, err := store.Open(plain, store.OpenOptions{})
 		if err != nil {
@@ -119,17 +119,17 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.h5")
 	rawtest.Put(t, filepath.Dir(file), "x.h5", []byte("x"))
 	for want, args := range map[string][]string{
-		"needs DATASET and FIGURES":           {c.Dest},
-		"FIGURES: none is nothing to note":    {c.Dest, "none"},
-		"FIGURES: must be one of none":        {c.Dest, "vgg"},
-		"applied when they are written":       {c.Dest, "dataset:x@0"},
-		"which is not given":                  {c.Dest, "imagenet", "--split", "train"},
-		"must be a folder of this machine":    {"s3://lab/ds", "imagenet"},
-		`there is no such split`:              {c.Dest, "dataset", "--split", "train"},
-		"metadata of an HDF5 file":            {h5.Dest, "imagenet"},
-		"neither a folder nor an HDF5 file":   {file, "imagenet"},
-		"no uint8 images whose normalization": {floats.Dest, "imagenet"},
-		"no such file":                        {c.Dest + "x", "imagenet"},
+		"needs DATASET and STATISTICS":             {c.Dest},
+		"STATISTICS: none leaves nothing to store": {c.Dest, "none"},
+		"STATISTICS: must be one of none":          {c.Dest, "vgg"},
+		"applied when they are written":            {c.Dest, "dataset:x@0"},
+		"which is not given":                       {c.Dest, "imagenet", "--split", "train"},
+		"must be a folder of this machine":         {"s3://lab/ds", "imagenet"},
+		`there is no such split`:                   {c.Dest, "dataset", "--split", "train"},
+		"metadata of an HDF5 file":                 {h5.Dest, "imagenet"},
+		"neither a folder nor an HDF5 file":        {file, "imagenet"},
+		"no uint8 images whose normalization":      {floats.Dest, "imagenet"},
+		"no such file":                             {c.Dest + "x", "imagenet"},
 	} {
 		if _, err := runNormalize(t, args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want an error with %q", args, err, want)

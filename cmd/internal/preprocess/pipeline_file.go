@@ -19,8 +19,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// pipelineFile is what --pipeline reads, in YAML or JSON: a store.Recipe, as a manifest has
-// it, or parts of one.
+// pipelineFile is the file of --pipeline, in YAML or JSON: a store.Recipe, as in a manifest, or
+// parts of one.
 //
 //	program: penstock 1.0     # that made it, and
 //	decoder: go (avx2)        # with what: for people

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock/penstock/prepare"
 )
 
-// makeNormalized writes arrays, and the same by their own figures, as NumPy has it in
-// float64.
+// makeNormalized writes arrays, and the same normalized by their own statistics, computed by
+// NumPy in float64.
 const makeNormalized = `
 import json, os, sys, numpy as np
 os.chdir(sys.argv[1])
@@ -66,8 +66,8 @@ for ds, want in zip(sys.argv[1::2], sys.argv[2::2]):
         assert np.allclose(got.astype("f8"), w.astype("f8"), eps, eps, equal_nan=True), f"{ds}: {name} differs"
 `
 
-// Arrays get their own figures as NumPy computes them, in both formats, for any number of
-// workers; the recipe makes the same dataset again.
+// Arrays get their own statistics as NumPy computes them, in both formats, for any number of
+// workers; the recipe builds the same dataset again.
 func TestNormalizeArrays(t *testing.T) {
 	h5test.Python(t)
 	dir := t.TempDir()
@@ -123,7 +123,7 @@ func normalizeOf(t testing.TB, text string) prepare.Normalize {
 	return n
 }
 
-// Bytes of pixels without a layout, as MNIST's, keep the figures for the loader.
+// Bytes of pixels without a layout, as MNIST's, keep the statistics for the loader.
 func TestNormalizeDigits(t *testing.T) {
 	digits, sum, squares := make([]byte, 128+20*16), 0.0, 0.0
 	copy(digits, fmt.Sprintf("\x93NUMPY\x01\x00\x76\x00%-118s", "{'descr': '|u1', 'fortran_order': False, 'shape': (20, 4, 4), }"))

@@ -51,7 +51,7 @@ func printLines(w io.Writer, s *prepare.Summary) {
 		fmt.Fprintf(w, "note: %s\n", shell.Line(h))
 	}
 	if s.Part != nil {
-		fmt.Fprintf(w, "When all %d parts are there: %s\n", s.Part.WorldSize,
+		fmt.Fprintf(w, "When all %d parts are complete: %s\n", s.Part.WorldSize,
 			cmp.Or(shell.Penstock("preprocess merge", s.Part.Dest), shell.Penstock("preprocess merge")))
 		return
 	}
@@ -94,11 +94,11 @@ func printIgnored(w io.Writer, s *prepare.Summary) {
 	}
 }
 
-// printBuild says what was asked for beside the plain way.
+// printBuild prints the options that differ from a plain run.
 func printBuild(w io.Writer, s *prepare.Summary) {
 	var parts []string
 	if p := s.Part; p != nil {
-		fmt.Fprintf(w, "  %-8s %d of %d, made of samples [%d, %d) of %d\n", "part", p.Rank, p.WorldSize, p.From,
+		fmt.Fprintf(w, "  %-8s %d of %d, samples [%d, %d) of %d\n", "part", p.Rank, p.WorldSize, p.From,
 			p.To, p.Samples)
 	}
 	for _, p := range s.Splits {
@@ -112,11 +112,11 @@ func printBuild(w io.Writer, s *prepare.Summary) {
 		fmt.Fprintf(w, "  %-8s %s%s\n", "splits", shell.Line(strings.Join(parts, ", ")), by)
 	}
 	if s.Duplicates > 0 {
-		fmt.Fprintf(w, "  %-8s %s left out, as their content is there already; %s.skipped.jsonl lists them\n", "dedup",
+		fmt.Fprintf(w, "  %-8s %s left out as duplicates; %s.skipped.jsonl lists them\n", "dedup",
 			units.Counted(s.Duplicates, "sample"), filepath.Clean(s.Dest))
 	}
 	if s.Resumed > 0 {
-		fmt.Fprintf(w, "  %-8s behind %s of a run before\n", "resumed", units.Counted(s.Resumed, "record"))
+		fmt.Fprintf(w, "  %-8s after %s of an earlier run\n", "resumed", units.Counted(s.Resumed, "record"))
 	}
 }
 

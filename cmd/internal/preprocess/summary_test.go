@@ -58,7 +58,7 @@ func TestSummaryOfWhatWasLeftOut(t *testing.T) {
 	var b strings.Builder
 	kinds := map[string]int64{"a": 1, "c": 2, "b": 1}
 	printLines(&b, &prepare.Summary{Dest: "ds/", Duplicates: 2, SkippedKinds: kinds, Skipped: make([]store.Skipped, 4)})
-	for _, want := range []string{"2 samples left out, as their content is there already; ds.skipped.jsonl lists them", "2 c, 1 a, 1 b"} {
+	for _, want := range []string{"2 samples left out as duplicates; ds.skipped.jsonl lists them", "2 c, 1 a, 1 b"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
 		}

@@ -1,5 +1,5 @@
-// Package rawcache keeps datasets that were made of raw samples in a folder of this user alone. Their names have a
-// fingerprint of the source. Later states of a source are generations of its dataset, where most records stayed.
+// Package rawcache keeps datasets that were built from raw samples in a folder of this user alone. Their names contain
+// a fingerprint of the source. Later states of a source are generations of its dataset if most records stayed.
 package rawcache
 
 import (
@@ -48,7 +48,7 @@ type Entry struct {
 
 	print      *raw.Fingerprint // of the source; nil in a list
 	generation int              // of the dataset, which has the state of the source
-	first      bool             // that state is the one that the dataset was made of
+	first      bool             // the dataset was built from that state
 }
 
 // Folder makes the folder of the cache and returns its path; "" as dir is the user's cache folder. One in which
@@ -141,8 +141,8 @@ func (e *Entry) Keep(src *raw.Source) (io.Closer, error) {
 	return folder, nil
 }
 
-// Publish gives the dataset that was made of a source its name, if that is still what the name says. Another process
-// may have done so.
+// Publish gives the dataset that was built from a source its name, if the source still has the name's fingerprint.
+// Another process may have done so.
 func (e *Entry) Publish(ctx context.Context, path string) error {
 	now, err := fingerprintOf(ctx, path)
 	if err != nil {

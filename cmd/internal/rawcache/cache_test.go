@@ -38,7 +38,7 @@ func makeDataset(t *testing.T, path string) {
 	}
 }
 
-// A dataset gets its name when the source is still what it was made of; then it is found, listed and removed.
+// A dataset gets its name if the source is unchanged since it was built; then it is found, listed and removed.
 func TestPublish(t *testing.T) {
 	dir, path := t.TempDir(), rawtest.Folder(t, 4)
 	e := entryOf(t, dir, path)

@@ -105,7 +105,7 @@ func (e *Entry) use(src *raw.Source, fields []string) error {
 // errBusy says that another process makes the dataset.
 var errBusy = errors.New("another process is building it")
 
-// make runs the command until the dataset is there, and has src use it.
+// make runs the command until the dataset exists, and has src use it.
 func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
 	for {
 		err := e.run(ctx, src.Path(), o)

@@ -24,7 +24,7 @@ import (
 // A source that changes has one dataset. Each of its states is a generation of that and, for each record, the place
 // that it has there. The folder next to the dataset has of each state
 //
-//	DIGEST.places     what records were made of, and their places: see encode
+//	DIGEST.places     samples of the records, and their places: see encode
 //	DIGEST.npy        the places alone, and
 //	DIGEST.view.json  the view of the dataset that is the state; of all but the first
 //
@@ -117,7 +117,7 @@ func (h shelf) put(digest string, s *state) error {
 	return private.Replace(folder, digest+placesEnd, 0o600, s.encode())
 }
 
-// putFirst writes the places of the state that the dataset was made of, which are the numbers of its records.
+// putFirst writes the places of the state that the dataset was built from, which are the numbers of its records.
 func (h shelf) putFirst(print *raw.Fingerprint) error {
 	s := &state{generation: 1, keys: print.Keys, places: make([]int64, len(print.Keys))}
 	for i := range s.places {

@@ -81,7 +81,7 @@ func TestChangeIsExclusive(t *testing.T) {
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if renewed, err := after.Renew(t.Context(), src, 1, 0, nil); renewed || err != nil { // made of animals
+	if renewed, err := after.Renew(t.Context(), src, 1, 0, nil); renewed || err != nil { // built from animals
 		t.Errorf("renewed %v, %v", renewed, err)
 	}
 }

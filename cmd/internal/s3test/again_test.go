@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// again are later epochs of a mirror, of the time that the local dataset took for the same
-// epoch beside it: the median of all pairs, the lowest and the highest.
+// again compares later epochs of a mirror with the same epochs of the local dataset, run in
+// turns: the median, the lowest and the highest ratio of all pairs.
 type again struct {
 	median, lowest, highest float64
 	pairs                   int

@@ -29,10 +29,10 @@ func setting(name string, otherwise int) int {
 }
 
 // BenchmarkLink trains over a shaped link, RTT_MS and LINK_MBS (50 and 200 unless set), from a
-// dataset of small and one of large records, and says: what a plain download of the same bytes
-// with many connections reaches on this machine; the time from opening to the first batch; what a
-// first, shuffled epoch has of the link; later epochs, beside those of the local dataset; and a
-// loop that gets records one after the other. Last it prints all of that as a table, for
+// dataset of small and one of large records, and prints: the rate of a plain download of the same
+// bytes with many connections on this machine; the time from opening to the first batch; the share
+// of the link that a first, shuffled epoch reaches; later epochs, compared with those of the local
+// dataset; and a loop that gets records one after the other. Last it prints all of that as a table, for
 // bench/publish.
 func BenchmarkLink(b *testing.B) {
 	trip, rate := shapeOfLinks()
@@ -66,7 +66,7 @@ func BenchmarkLink(b *testing.B) {
 	table(all)
 }
 
-// figures are what was measured of one dataset.
+// figures has the measurements of one dataset.
 type figures struct {
 	trip        time.Duration // of the link
 	rate        float64       // bytes a second
@@ -150,7 +150,7 @@ func load() string {
 
 func (f figures) print() {
 	fmt.Printf("  %d records of %d bytes; link %.0f MB/s, %v round trip; load %s\n", f.records, f.record, f.rate/1e6, f.trip, f.load)
-	fmt.Printf("  first epoch %v; %d requests, %d hedges, %d in flight; first batch %v behind opening, which took %v\n",
+	fmt.Printf("  first epoch %v; %d requests, %d hedges, %d in flight; first batch %v after opening, which took %v\n",
 		f.epoch.Round(time.Millisecond), f.requests, f.hedges, f.connections, f.first.Round(time.Millisecond), f.opened.Round(time.Millisecond))
 }
 
@@ -171,7 +171,7 @@ func table(all []figures) {
 	fmt.Println()
 }
 
-// tableHead is what bench/publish knows the table by.
+// tableHead is the head by which bench/publish finds the table.
 const tableHead = "over a link"
 
 // start returns a loader, which ends with the benchmark.
@@ -203,7 +203,7 @@ func pass(b *testing.B, ld *loader.Loader, epoch int) (first, all time.Duration,
 	return first, time.Since(began), sum
 }
 
-// plainLoop is what a simple program does: a GET for each record, one after the other.
+// plainLoop is the loop of a simple program: a GET for each record, one after the other.
 func plainLoop(b *testing.B, url string, d *mirror.Dataset, n int) time.Duration {
 	bucket, u, err := cloud.Open(b.Context(), url)
 	if err != nil {

@@ -86,7 +86,7 @@ func testPreprocess(t *testing.T, url func(key string) string) {
 	mustRun(t, c)
 	same(t, fetch(t, c.Dest), local.Dest)
 	if _, err := prepare.Run(t.Context(), c, &stopAt{}); !errors.Is(err, store.ErrExist) {
-		t.Errorf("a dataset that is there: %v", err)
+		t.Errorf("a dataset that exists: %v", err)
 	}
 
 	c.Dest = url("made/ranks")
@@ -127,8 +127,8 @@ func testPreprocess(t *testing.T, url func(key string) string) {
 	}
 }
 
-// Shards go to the server while the dataset is made; a run that is stopped in between goes on
-// with what is there, and those of later splits are copied by the server.
+// Shards go to the server while the dataset is made; a run that is stopped in between
+// continues from them, and those of later splits are copied by the server.
 func TestSentWhileItIsMade(t *testing.T) {
 	s := Start(t)
 	c := inShards(arrays(t, 100), filepath.Join(t.TempDir(), "ds"))

@@ -32,7 +32,7 @@ type Call struct {
 	In       tensor.Spec      // what it takes; its Shape may have negative axes, for the first Call
 	Out      tensor.Spec      // what it makes
 	Copies   bool             // it gets copies of its inputs, as it keeps them
-	After    loader.Transform // what the engine makes of that; nil for nothing
+	After    loader.Transform // the engine's own steps after that; nil for none
 }
 
 func (c *Call) setup() setup { return setup{c.Function, c.In, c.Out, c.Copies} }
@@ -52,7 +52,7 @@ var (
 	_ staged.Transform[loader.Record] = (*Chain)(nil)
 )
 
-// Stats is what the stages of a Chain did. Times are sums over goroutines, or workers.
+// Stats counts the work of the stages of a Chain. Times are sums over goroutines, or workers.
 type Stats struct {
 	Records  atomic.Int64
 	Head     atomic.Int64 // nanoseconds in the engine before the first function
@@ -138,7 +138,7 @@ func isOpen(s tensor.Spec) bool {
 	return s.Ragged
 }
 
-// align is what records in shared memory start on.
+// align is the alignment of records in shared memory.
 const align = 64
 
 func aligned(n int) int { return (n + align - 1) &^ (align - 1) }
@@ -404,7 +404,7 @@ func (s *stage) follow(g *group) error {
 	for i := range g.records {
 		p, r := &g.records[i], &g.task.records[i]
 		if last && r.where == batches {
-			continue // it is there
+			continue // already placed
 		}
 		dst := p.dst
 		if !last {

@@ -1,4 +1,4 @@
-// Package external has functions of a user, in processes of their own, make records of a loader.
+// Package external runs a user's functions on the records of a loader, in separate processes.
 //
 // A [Pool] is the processes. It hands each of them tasks, a few records at a time, over a stream socket, and shares
 // memory with all of them in which records lie: no byte of a record goes over a socket. The messages are in

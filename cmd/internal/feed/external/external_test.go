@@ -54,7 +54,7 @@ func (h *heap) Find(b []byte) (int64, bool) {
 	return int64(at), at < uintptr(len(h.all))
 }
 
-// standIn answers as a worker does. Its functions make of a record's bytes others.
+// standIn answers as a worker does. Its functions map the bytes of a record to others.
 type standIn struct {
 	memory    *heap
 	functions []func(in []byte, r record) ([]byte, error)
@@ -402,7 +402,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// Pixels of floats become what torchvision's steps make of them.
+// Steps on float pixels give torchvision's results.
 func TestFloats(t *testing.T) {
 	steps, err := transforms.Parse([]byte(`[{"op":"ToTensor"},{"op":"Normalize","mean":[0.5,0.25,0.125],"std":[0.5,0.25,2]}]`))
 	if err != nil {

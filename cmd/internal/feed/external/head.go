@@ -153,7 +153,7 @@ type Floats struct {
 	Mean, Std []float64 // by channel, or one for all; nil for none
 }
 
-// FloatsOf returns what some steps of a pipeline make of pixels of floats.
+// FloatsOf returns the effect of some steps of a pipeline on float pixels.
 func FloatsOf(in tensor.Spec, steps []transforms.Transform) (Floats, error) {
 	f := Floats{DType: in.DType, Layout: in.Layout}
 	if in.DType != tensor.Float32 || len(in.Shape) != 3 || in.Layout == "" {

@@ -42,7 +42,7 @@ type setup struct {
 	Copies   bool        `json:"copies,omitempty"` // it gets copies of its inputs
 }
 
-// probe asks what a function makes of one record. Its answer is made, or raised.
+// probe asks for a function's result for one record. Its answer is made, or raised.
 type probe struct {
 	Function int          `json:"function"`
 	In       tensor.Spec  `json:"in"` // axes of its Shape may be unknown
@@ -54,7 +54,7 @@ type probe struct {
 	Key      uint64       `json:"key"`
 }
 
-// made is what a function makes of a record.
+// made is a function's result for a record.
 type made struct {
 	DType  tensor.DType `json:"dtype"`
 	Shape  tensor.Shape `json:"shape"`
@@ -62,7 +62,7 @@ type made struct {
 	Keeps  bool         `json:"keeps,omitempty"` // it refers to its input after it has returned
 }
 
-// Raised is why a function made nothing of a record.
+// Raised is the exception of a function that failed on a record.
 type Raised struct {
 	Done      int    `json:"done"` // records of the task that were made before it
 	Type      string `json:"type"` // of the exception, with its module
@@ -102,7 +102,7 @@ type record struct {
 	key   uint64 // of its random numbers
 	in    int64  // offset of its bytes
 	axes  [2]int // lengths of the unknown axes, in their order
-	out   int64  // offset of what is made of it
+	out   int64  // offset of the result
 	where uint32 // whose offset out is: [places] or [batches]
 }
 

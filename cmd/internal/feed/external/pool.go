@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Memory is what workers share with this process. Any goroutine may call its methods.
+// Memory is the memory that workers share with this process. Any goroutine may call its methods.
 type Memory interface {
 	// Alloc returns n > 0 bytes.
 	Alloc(n int) ([]byte, error)

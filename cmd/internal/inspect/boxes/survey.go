@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Survey is what the boxes of a field are like.
+// Survey describes the boxes of a field.
 type Survey struct {
 	Count    int64 `json:"count"`
 	Outside  int64 `json:"outside"`         // reach out of their image

@@ -5,7 +5,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Moments gives the figures, zero where there are no finite numbers.
+// Moments returns the statistics, zero if there are no finite numbers.
 func Moments(m moments.Moments) store.Moments {
 	return store.Moments{Min: m.Min, Max: m.Max, Mean: m.Mean, Std: m.Std(), NonFinite: m.NonFinite}
 }

@@ -20,7 +20,7 @@ func notFound(path string) error {
 }
 
 // notDataset is the error of a file or folder that exists and is not a dataset, with the
-// command that makes one of it. Read is why it is not HDF5, if it is a file.
+// command that converts it to one. Read is why it is not HDF5, if it is a file.
 func notDataset(path string, read error) error {
 	err := fmt.Errorf("%s: not a dataset (a folder or an HDF5 file)", path)
 	info, statErr := os.Stat(path)

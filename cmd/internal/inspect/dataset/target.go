@@ -20,7 +20,7 @@ import (
 // ManifestPath is where an HDF5 file of penstock has its manifest: see package store/hdf5.
 const ManifestPath = "/penstock/manifest"
 
-// Target is what a path leads to: a dataset folder, flat or Zarr, or an open HDF5 file.
+// Target is the dataset at a path: a folder, flat or Zarr, or an open HDF5 file.
 type Target struct {
 	Path string     // of a folder, perhaps with a generation: ds@3
 	Flat bool       // a folder; File and Meta are nil

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Comparison is what Diff found out.
+// Comparison is the result of Diff.
 type Comparison struct {
 	A           string       `json:"a"`
 	B           string       `json:"b"`
@@ -84,7 +84,7 @@ func Compare(ctx context.Context, a, b string, opts Options) (*Comparison, error
 	return c, nil
 }
 
-// differ notes two texts that are not the same.
+// differ records two strings that differ.
 func (c *Comparison) differ(what, field, a, b string) {
 	if a != b {
 		c.Differences = append(c.Differences, Difference{What: what, Field: field, A: a, B: b})

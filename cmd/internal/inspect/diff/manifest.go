@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// manifests compares what was written down beside the records.
+// manifests compares the rest of the manifests.
 func (c *Comparison) manifests(opts Options) {
 	a, b := c.a.Manifest(), c.b.Manifest()
 	for _, side := range []struct {
@@ -89,7 +89,7 @@ func jsonText(v any) string {
 	return string(text)
 }
 
-// statistics compares figures, and returns the first that is not the same.
+// statistics compares statistics, and reports the first number that differs.
 func (c *Comparison) statistics(field string, a, b *store.Statistics, tolerance float64) {
 	if a == nil || b == nil {
 		c.differ("statistics", field, isThere(a != nil), isThere(b != nil))
@@ -102,7 +102,7 @@ func (c *Comparison) statistics(field string, a, b *store.Statistics, tolerance 
 			return
 		}
 	}
-	c.differ("statistics", field, fmt.Sprintf("%d figures", len(x)), fmt.Sprintf("%d figures", len(y)))
+	c.differ("statistics", field, fmt.Sprintf("%d numbers", len(x)), fmt.Sprintf("%d numbers", len(y)))
 }
 
 func isThere(ok bool) string {
@@ -112,7 +112,7 @@ func isThere(ok bool) string {
 	return "not there"
 }
 
-// figure is a number of statistics with its name.
+// figure is a number of the statistics, with its name.
 type figure struct {
 	name  string
 	value float64

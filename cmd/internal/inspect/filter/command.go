@@ -19,7 +19,7 @@ import (
 )
 
 const long = `Count the records for which an expression holds, list them, or write a view of them, which is
-a dataset for all commands and for Python. An expression compares fields with numbers, texts and
+a dataset for all commands and for Python. An expression compares fields with numbers, strings and
 the names of classes: see docs/views.md. No record is copied; preprocess writes those of a view out.`
 
 const examples = `  inspect filter out/flat "labels = 'circle' and mean(images) > 100"
@@ -60,7 +60,7 @@ func (f *flags) problems(args []string) (list []string) {
 	return list
 }
 
-// Result is what was found.
+// Result describes the records that match.
 type Result struct {
 	Dataset string `json:"dataset"`
 	Where   string `json:"where"`

@@ -22,7 +22,7 @@ import (
 
 const long = `Find the records of two datasets that have the same key, list those without a match, or write a
 view of the fields of both side by side, in the order of LEFT. RIGHT may have a key once. A key is
-a whole number, a label or a text; "source_name" is what records were made of.`
+an integer, a label or a string; "source_name" is the name of the sample that a record was built from.`
 
 const examples = `  inspect join out/flat weights --on labels --many
   inspect join out/flat weights --on labels --many --json | jq .left_unmatched
@@ -73,7 +73,7 @@ func (f *flags) problems(args []string) (list []string) {
 	return list
 }
 
-// setFill reads the values of --fill: texts for fields of texts, and numbers elsewhere.
+// setFill reads the values of --fill: strings for fields of strings, numbers for all others.
 func (f *flags) setFill(right loader.Source) {
 	for name, text := range f.fill {
 		f.Fill[name] = value(text)
@@ -102,7 +102,7 @@ func value(text string) any {
 	return text
 }
 
-// Result is what was matched.
+// Result describes the matched records.
 type Result struct {
 	Records        int    `json:"records"` // of the view
 	Matched        int    `json:"matched"`

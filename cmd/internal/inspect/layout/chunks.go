@@ -25,7 +25,7 @@ type ChunkMap struct {
 	Largest  int64  `json:"largest"`
 	From     int64  `json:"from"`
 	To       int64  `json:"to"`
-	Problem  string `json:"problem,omitempty"` // why the index cannot be read; all figures are 0 then
+	Problem  string `json:"problem,omitempty"` // why the index cannot be read; all numbers are 0 then
 }
 
 // chunked returns the datasets of a file that have chunks.
@@ -88,7 +88,7 @@ type gap struct {
 	parts    []part
 }
 
-// part is what one dataset has of a gap.
+// part is one dataset's part of a gap.
 type part struct {
 	field         string
 	chunks, index int64 // number, and bytes

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 )
 
-// The figures of the chunks are those of the list, and each is in a piece that says so.
+// The numbers of the chunks are those of the list, and each chunk is in a piece that names it.
 func TestChunksOfLayout(t *testing.T) {
 	for _, name := range []string{"new-chunks", "old-chunks"} {
 		l := chart(t, datasettest.SmallHDF5(name))

@@ -20,8 +20,8 @@ func chart(t *testing.T, path string) *Layout {
 	return l
 }
 
-// covered makes sure that the pieces of each file are one behind the other, from its first
-// byte to its last; structures of HDF5 may contain others.
+// covered checks that the pieces of each file follow one another, from its first byte to its
+// last; structures of HDF5 may contain others.
 func covered(t *testing.T, l *Layout, sizes map[string]int64) {
 	t.Helper()
 	end := make(map[string]int64)

@@ -17,14 +17,14 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Windows is what windows at random places of the arrays of a file cost.
+// Windows is the cost of windows at random places of the arrays of a file.
 type Windows struct {
 	Path   string          `json:"path"`
 	Window map[string]int  `json:"window"`
 	Arrays []WindowedArray `json:"arrays"`
 }
 
-// WindowedArray is what windows of an array cost. Bytes are those of one window, on average.
+// WindowedArray is the cost of windows of an array. Bytes are those of one window, on average.
 type WindowedArray struct {
 	Field  string   `json:"field"`
 	DType  string   `json:"dtype"`

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/loader/views"
 )
 
-// Report is what views of windows have in common.
+// Report is the overlap of views of windows.
 type Report struct {
 	Views []View `json:"views"`
 	Pairs []Pair `json:"pairs"`
@@ -27,7 +27,7 @@ type View struct {
 	Windows int    `json:"windows"`
 }
 
-// Pair is what windows of two views have in common, by field.
+// Pair is the overlap of the windows of two views, by field.
 type Pair struct {
 	A        string            `json:"a"`
 	B        string            `json:"b"`

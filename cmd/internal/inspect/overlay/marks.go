@@ -21,7 +21,7 @@ type Reader struct {
 	seen                               map[string]int // by the name of a class, its color
 }
 
-// Marks is what lies on one image of W by H pixels.
+// Marks are the marks on one image of W by H pixels.
 type Marks struct {
 	W, H     int
 	objects  []object

@@ -31,7 +31,7 @@ type Options struct {
 	First   bool   // take the first records instead of a choice
 	Even    bool   // rather fewer than Count than a number that is no multiple of the classes
 	Field   string // of images; "" means the first there is
-	// Pipeline is what training does to the images; nil shows them as they are stored.
+	// Pipeline is the training's transforms of the images; nil shows them as they are stored.
 	Pipeline   *transforms.Pipeline
 	LabelField string // "" means the first field with class names, or of whole numbers
 }
@@ -42,7 +42,7 @@ type Sheet struct {
 	Field   string      `json:"field"`   // of the images
 	Records []int       `json:"records"` // shown, row by row
 	Labels  []string    `json:"labels,omitempty"`
-	Sources []string    `json:"sources,omitempty"` // what the records were made of, where the dataset has the names
+	Sources []string    `json:"sources,omitempty"` // samples that the records were built from, if the dataset has their names
 	Columns int         `json:"columns"`
 	Width   int         `json:"width"` // of the picture, in pixels
 	Height  int         `json:"height"`

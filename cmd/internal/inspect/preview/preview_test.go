@@ -263,7 +263,7 @@ func TestThumbSize(t *testing.T) {
 	}
 }
 
-// Nothing is drawn in the margins, whatever the texts.
+// Nothing is drawn in the margins, whatever the captions.
 func TestSheetKeepsItsMargins(t *testing.T) {
 	long := strings.Repeat("a very long name of a class ", 5)
 	for _, n := range []int{1, 2, 13} {

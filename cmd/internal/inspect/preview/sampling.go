@@ -74,8 +74,8 @@ func spread(rng *rand.Rand, classes [][]int, count int) []int {
 	return out
 }
 
-// columns returns how many pictures stand side by side. Where every class has the same
-// number of them, a row ends with its class.
+// columns returns the number of pictures in a row. If every class has the same number of them,
+// a row ends with its class.
 func (s *sheetBuilder) columns(shown int) int {
 	const most = 12
 	usual := 8

@@ -122,8 +122,8 @@ func (d *drawing) swatches(legend []overlay.Entry, width int) (list []swatch, li
 	return list, lines
 }
 
-// textWidth is what the head needs, within reason: a sheet of two pictures is not made as
-// wide as one of eight for it.
+// textWidth is the width that the head needs, within reason: a sheet of two pictures does not
+// become as wide as one of eight for it.
 func (d *drawing) textWidth(title, subtitle string) int {
 	const most = 560
 	w := max(font.MeasureString(d.fonts.title, title).Ceil(), font.MeasureString(d.fonts.text, subtitle).Ceil())

@@ -109,7 +109,7 @@ func limitsOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, records []
 	return low, high, nil
 }
 
-// AfterPipeline returns how to show what a pipeline makes of images.
+// AfterPipeline returns how to show images after a pipeline.
 func AfterPipeline(spec tensor.Spec, p *transforms.Pipeline) (PixelLayout, Brightness, error) {
 	layout, err := PixelLayoutOf(store.Field{Spec: spec})
 	if err != nil {

@@ -19,8 +19,8 @@ type PixelLayout struct {
 	row, pixel, channel int
 }
 
-// PixelLayoutOf returns how to show a field, or why it cannot be shown. Where the field does not
-// name its layout, the shape says it.
+// PixelLayoutOf returns how to show a field, or why it cannot be shown. If the field does not
+// name its layout, the shape decides.
 func PixelLayoutOf(f store.Field) (PixelLayout, error) {
 	p := PixelLayout{spec: f.Spec}
 	channels := []int{1, 3, 4}

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Renderer makes pictures of the records of one field. Its methods may be called from any
-// goroutine; each one needs a decoder of its own.
+// Renderer draws the records of one field as pictures. Its methods may be called from any
+// goroutine; each goroutine needs its own decoder.
 type Renderer struct {
 	Field      store.Field
 	Layout     PixelLayout // unless the field is of encoded images

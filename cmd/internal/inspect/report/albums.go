@@ -232,8 +232,7 @@ func (c *builder) album(ctx context.Context, title, note string, records []int) 
 	return nil
 }
 
-// caption names the class of a record, and its split.
-// source returns the name of what record i was made of.
+// source returns the name of the sample that record i was built from.
 func (c *builder) source(ctx context.Context, i int) (string, error) {
 	name, err := c.ds.SourceName(ctx, i)
 	return strings.ToValidUTF8(name, "\uFFFD"), err

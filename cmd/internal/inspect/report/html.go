@@ -363,10 +363,10 @@ func (r *Report) writeRecipe(b *htmlpage.Body) error {
 	return nil
 }
 
-// Name is what the page is called.
+// Name is the page's title.
 func (r *Report) Name() string { return shell.Line(filepath.Base(filepath.Clean(r.Summary.Path))) }
 
-// Facts are what stands at the top of the page: names and values.
+// Facts are the names and values at the top of the page.
 func (r *Report) Facts() [][2]string {
 	s := r.Summary
 	facts := [][2]string{{"records", units.Count(r.Stats.Records)}, {"fields", strconv.Itoa(len(s.Fields))},

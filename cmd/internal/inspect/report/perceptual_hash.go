@@ -20,7 +20,7 @@ const (
 	gridHigh = 8
 )
 
-// imageHash is what remains of a picture to compare it with others.
+// imageHash is a digest of a picture, for comparison with others.
 type imageHash struct {
 	record int
 	mean   float64                   // brightness, 0 to 255

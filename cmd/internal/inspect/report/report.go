@@ -28,7 +28,7 @@ type Report struct {
 	Checks   []Check
 }
 
-// findings is what --json prints of a report.
+// findings is the JSON form of a report.
 type findings struct {
 	Path    string  `json:"path"`
 	Records int64   `json:"records"`
@@ -52,7 +52,7 @@ type Thumbnail struct {
 	Src     string // a data URL
 	Text    string // for those who do not see it
 	Caption string
-	Source  string // name of what the record was made of
+	Source  string // name of the sample that the record was built from
 	Record  int
 	Pixels  bool   // it is small, and shown pixel by pixel
 	ID      string // what links on the page lead to
@@ -61,7 +61,7 @@ type Thumbnail struct {
 // Pair is two records that look alike.
 type Pair struct {
 	Records  [2]int    `json:"records"`
-	Sources  [2]string `json:"sources"`  // names of what they were made of; "" where the dataset has none
+	Sources  [2]string `json:"sources"`  // names of their samples; "" if the dataset has none
 	Splits   [2]string `json:"splits"`   // that they are in; "" without splits
 	Distance float64   `json:"distance"` // mean difference of brightness, 0 to 255
 	Links    [2]string `json:"-"`        // to their pictures on the page; "" where there are none

@@ -58,7 +58,7 @@ func whole[T uint8 | int8 | uint16 | int16 | uint32 | int32 | int64](x T) string
 
 func floatText(x float64, bits int) string { return strconv.FormatFloat(x, 'g', -1, bits) }
 
-// numbers makes JSON of what elements wrote; what JSON has no number for is a string.
+// numbers turns the output of elements into JSON; a value that is not a JSON number becomes a string.
 func numbers(texts []string) []json.RawMessage {
 	return dataset.Map(texts, func(s string) json.RawMessage {
 		if x, err := strconv.ParseFloat(s, 64); err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {

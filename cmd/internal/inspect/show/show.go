@@ -19,11 +19,11 @@ import (
 type Record struct {
 	Record int     `json:"record"`
 	Split  string  `json:"split,omitempty"`  // that the record is in
-	Source string  `json:"source,omitempty"` // name of what it was made of
+	Source string  `json:"source,omitempty"` // name of the sample that it was built from
 	Values []Value `json:"fields"`
 }
 
-// Value is what a record has in one field.
+// Value is a record's value in one field.
 type Value struct {
 	Field    string            `json:"field"`
 	DType    tensor.DType      `json:"dtype"`

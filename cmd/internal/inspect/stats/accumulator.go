@@ -24,7 +24,7 @@ type channelAccumulator struct {
 	moments moments.Moments
 }
 
-// classParts bounds the memory of tallies: figures of classes that are held at once.
+// classParts bounds the memory of tallies: statistics of classes held at once.
 const classParts = 1 << 20
 
 func (c *computation) accumulate(ctx context.Context, f store.Field) (*accumulator, error) {

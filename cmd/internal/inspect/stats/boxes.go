@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// BoxStats is what the boxes of a field are like.
+// BoxStats describes the boxes of a field.
 type BoxStats struct {
 	*boxes.Survey
 	Width  store.Moments `json:"width"` // in pixels

@@ -74,7 +74,7 @@ func (c *computation) field(ctx context.Context, f store.Field) (out FieldStats,
 	return out, err
 }
 
-// fill takes over the figures of a tally.
+// fill sets the statistics from a tally.
 func (c *computation) fill(out *FieldStats, f store.Field, sum *accumulator) {
 	all := moments.Moments{}
 	for i := range sum.channels {

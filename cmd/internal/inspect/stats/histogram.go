@@ -87,7 +87,7 @@ func ofByte(bits int, signed bool) int64 {
 	return int64(bits)
 }
 
-// moments derives the figures, which are exact: sums of whole numbers.
+// moments derives the statistics, which are exact: sums of integers.
 func (c *byteCounts) moments(signed bool) moments.Moments {
 	m := moments.Moments{Min: math.Inf(1), Max: math.Inf(-1)}
 	sum, sq := int64(0), int64(0)

@@ -1,4 +1,4 @@
-// Package stats is inspect stats: figures and histograms of all values.
+// Package stats is inspect stats: statistics and histograms of all values.
 package stats
 
 import (
@@ -36,7 +36,7 @@ type FieldStats struct {
 	Boxes    *BoxStats      `json:"boxes,omitempty"`    // of a field of boxes
 	// ClassField is the field of labels that Classes goes by.
 	ClassField string `json:"class_field,omitempty"`
-	// Agrees says whether the manifest has the same figures; nil where it has none, or where
+	// Agrees reports whether the manifest has the same statistics; nil if it has none, or if
 	// they come from there.
 	Agrees *bool `json:"manifest_agrees,omitempty"`
 }
@@ -146,7 +146,7 @@ func (s *FieldStats) takeOver(f store.Field, st *store.Statistics) {
 	}
 }
 
-// agrees reports whether the figures are those of the manifest, but for rounding.
+// agrees reports whether the statistics are those of the manifest, but for rounding.
 func (s *FieldStats) agrees(st *store.Statistics) bool {
 	var want FieldStats
 	want.takeOver(store.Field{}, st)
@@ -158,7 +158,7 @@ func (s *FieldStats) agrees(st *store.Statistics) bool {
 	})
 }
 
-// alike reports whether figures are the same up to the rounding of sums in another order.
+// alike reports whether statistics are equal up to the rounding of sums in another order.
 func alike(a, b store.Moments) bool {
 	near := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(math.Abs(a.Min), math.Abs(a.Max), 1e-300) }
 	return a.Min == b.Min && a.Max == b.Max && a.NonFinite == b.NonFinite && near(a.Mean, b.Mean) && near(a.Std, b.Std)

@@ -53,7 +53,7 @@ func TestStatsAgreeWithTheManifest(t *testing.T) {
 		}
 		for _, f := range s.Fields {
 			if f.Content == "" && (f.Agrees == nil || !*f.Agrees) {
-				t.Errorf("%s: other figures than the manifest: %+v", f.Name, f)
+				t.Errorf("%s: differs from the manifest: %+v", f.Name, f)
 			}
 			for _, c := range f.Channels {
 				values := int64(c.NonFinite)
@@ -106,7 +106,7 @@ func TestStatsDoNotDependOnWorkers(t *testing.T) {
 	path := noise(t, tensor.Float32, tensor.HWC, 700)
 	one := surveyed(t, path, Options{Workers: 1})
 	if five := surveyed(t, path, Options{Workers: 5}); !reflect.DeepEqual(one, five) {
-		t.Error("five workers give other figures than one")
+		t.Error("five workers give other statistics than one")
 	}
 }
 

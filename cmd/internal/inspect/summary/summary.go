@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Summary is what there is to know of a dataset without reading its records.
+// Summary describes a dataset without reading its records.
 type Summary struct {
 	Path        string            `json:"path"`
 	Format      string            `json:"format"`   // "flat" or "hdf5"
@@ -39,11 +39,11 @@ type Summary struct {
 	View        bool              `json:"view,omitempty"`        // it is one of inspect view
 	Unmappable  string            `json:"unmappable,omitempty"`  // why that file as a whole cannot be used in place
 	Origin      *tree.Origin      `json:"origin,omitempty"`      // of that file: the program whose conventions it follows
-	Conversions []tree.Conversion `json:"conversions,omitempty"` // commands that make datasets of it that can be
+	Conversions []tree.Conversion `json:"conversions,omitempty"` // commands that convert its parts to datasets
 	Repacks     []tree.Repack     `json:"repacks,omitempty"`     // commands that make files that penstock reads more of
 }
 
-// Container is what concerns an HDF5 file as a whole.
+// Container describes an HDF5 file as a whole.
 type Container struct {
 	Superblock int   `json:"superblock"` // its version
 	UserBlock  int64 `json:"user_block"` // bytes in front of it

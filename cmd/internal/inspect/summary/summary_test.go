@@ -95,7 +95,7 @@ func TestSummaryListsTheFirstClasses(t *testing.T) {
 		}
 	}
 	if strings.Contains(got, "class020") {
-		t.Error("the 21st class is there, too")
+		t.Error("the 21st class is printed, too")
 	}
 	if got := text(t, s, 0); !strings.Contains(got, "class999") || strings.Contains(got, "more") {
 		t.Error("0 does not list all classes")

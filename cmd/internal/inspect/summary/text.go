@@ -81,7 +81,7 @@ func (s *Summary) FormatText() string {
 	case s.HDF5 != nil:
 		text := fmt.Sprintf("HDF5 with superblock %d", s.HDF5.Superblock)
 		if n := s.HDF5.UserBlock; n > 0 {
-			text += fmt.Sprintf(" behind %s of the user's", units.Counted(n, "byte"))
+			text += fmt.Sprintf(" after a user block of %s", units.Counted(n, "byte"))
 		}
 		return text + ", not made by penstock"
 	case s.Format == "flat":

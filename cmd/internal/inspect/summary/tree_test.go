@@ -92,7 +92,7 @@ with h5py.File(sys.argv[1] + "x", "w", libver="latest", userblock_size=512) as f
 	if err := s.Render(&b, 0); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"HDF5 with superblock 3 behind 512 bytes of the user's, not made by penstock", `h5clear -s '` + strings.ReplaceAll(path, "'", `'\''`) + "'"} {
+	for _, line := range []string{"HDF5 with superblock 3 after a user block of 512 bytes, not made by penstock", `h5clear -s '` + strings.ReplaceAll(path, "'", `'\''`) + "'"} {
 		if !strings.Contains(b.String(), line) {
 			t.Errorf("no %q in\n%s", line, &b)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// View is what a .view.json file stands for.
+// View is the content of a .view.json file.
 type View struct {
 	Path     string        `json:"path"`
 	Kind     string        `json:"kind"` // "select", "zip", "concat", "window" or "dataset"

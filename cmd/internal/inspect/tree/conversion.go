@@ -132,8 +132,7 @@ func readableNodes(nodes []Node, meta *meta.File) (list []*Node) {
 	return list
 }
 
-// fieldList is what --fields has to say: nothing, if all datasets are wanted and are at the
-// root.
+// fieldList is the value of --fields: empty if all datasets are wanted and are at the root.
 func fieldList(group []*Node, all bool) string {
 	nested := slices.ContainsFunc(group, func(n *Node) bool {
 		return strings.Contains(n.Path[1:], "/") || !plainName(n.Path[1:])
@@ -159,7 +158,7 @@ func plainName(name string) bool {
 	}) < 0
 }
 
-// convertedPath returns the path of the dataset that group i becomes, beside the file.
+// convertedPath returns the path of the dataset that group i becomes, next to the file.
 func convertedPath(path string, groups [][]*Node, i int) string {
 	word := "mapped"
 	if len(groups) > 1 {

@@ -181,7 +181,8 @@ func matlab(_ string, f *meta.File) *Origin {
 	o.note("MATLAB stores axes in reverse: records are along the last axis of an array there. Of one whose first axis " +
 		"has the records, save permute(x, ndims(x):-1:1)")
 	if len(cells) > 0 {
-		o.note("not taken as texts or lists: %s; save them as numeric arrays", strings.Join(cells[:min(len(cells), 5)], ", "))
+		o.note("not read as strings or lists: %s; save them as numeric arrays",
+			strings.Join(cells[:min(len(cells), 5)], ", "))
 	}
 	return o
 }
@@ -206,7 +207,7 @@ func pandas(path string, f *meta.File) *Origin {
 		table, err := f.Dataset(l.Path + "/table")
 		if err != nil {
 			o.note("%s is in the fixed format: values by blocks of columns of one type, such as %s/block0_values, with the "+
-				"names in %s/block0_items; texts are pickled, which is not read; write it with format=\"table\"", key, key, key)
+				"names in %s/block0_items; strings are pickled, which is not read; write it with format=\"table\"", key, key, key)
 			continue
 		}
 		list, err := hdf5.Fields(table)

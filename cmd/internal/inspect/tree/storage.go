@@ -27,7 +27,7 @@ type Storage struct {
 	External []External `json:"external,omitempty"`
 	Sources  []Source   `json:"sources,omitempty"` // of a virtual dataset
 	Unread   string     `json:"unread,omitempty"`  // why the elements are not read as they are
-	Fields   []string   `json:"fields,omitempty"`  // what preprocess makes of them all the same
+	Fields   []string   `json:"fields,omitempty"`  // that preprocess converts them to nevertheless
 	Reading  *Reading   `json:"reading,omitempty"` // nil where penstock does not read it
 }
 
@@ -57,7 +57,7 @@ type Source struct {
 	Path string `json:"path"`
 }
 
-// Reading is what reading by records costs. Nanoseconds are estimates for one core of a
+// Reading is the cost of reading by records. Nanoseconds are estimates for one core of a
 // server, with the file in memory.
 type Reading struct {
 	RecordBytes      int64    `json:"record_bytes"`
@@ -103,8 +103,8 @@ func storageOf(d *meta.Dataset, links int) *Storage {
 	return s
 }
 
-// fieldTexts describes the fields that preprocess makes of a dataset that is not read as it is, because of its type or
-// as its elements are in other files.
+// fieldTexts describes the fields to which preprocess converts a dataset that cannot be read as it is, because of its
+// type or because its elements are in other files.
 func fieldTexts(d *meta.Dataset) (list []string) {
 	if _, err := d.Spec(); err == nil && len(d.External) == 0 && d.Layout.Kind != meta.Virtual {
 		return nil

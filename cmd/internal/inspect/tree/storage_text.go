@@ -168,7 +168,7 @@ func renderConversions(b *strings.Builder, list []Conversion) {
 	}
 }
 
-// promise says what is gained, in round figures: it is an estimate.
+// promise states the gain in round numbers: it is an estimate.
 func (m Conversion) promise() string {
 	if m.Nanos == 0 {
 		return "what is not an array of numbers in this file becomes fields, which are read in place"

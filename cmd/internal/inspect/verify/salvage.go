@@ -127,8 +127,8 @@ type wholeFile struct {
 	blocks  bool // its records were compared already
 }
 
-// whole compares a payload file with the checksum that the manifest has for all of it. Where
-// its records turned out to be right, what is wrong is the header.
+// whole compares a payload file with the manifest's checksum of all of it. If its records
+// turned out to be right, the header is corrupt.
 func (v *Verification) whole(ctx context.Context, path string, w wholeFile) error {
 	if w.blocks && v.has(w.file.Name) {
 		return nil

@@ -51,7 +51,7 @@ func (v *Verification) renderNotes(b *strings.Builder) {
 	}
 }
 
-// metadataText says how much of an HDF5 file beside its records was compared.
+// metadataText states how much of an HDF5 file, other than its records, was compared.
 func (v *Verification) metadataText() string {
 	if v.Metadata == 0 {
 		return ""

@@ -26,7 +26,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Verification is what Verify found out.
+// Verification is the result of Verify.
 type Verification struct {
 	Path      string `json:"path"`
 	Format    string `json:"format"` // "flat", "hdf5" or "zarr"
@@ -34,7 +34,7 @@ type Verification struct {
 	Records   int64  `json:"records"`
 	Bytes     int64  `json:"bytes"`     // of records that were compared with their checksums
 	Checksums int64  `json:"checksums"` // compared
-	// bytes of an HDF5 file or Zarr beside its records that are as they were written
+	// bytes of an HDF5 file or Zarr, other than its records, that are as they were written
 	Metadata int64 `json:"metadata"`
 	// of an HDF5 file that another program wrote, compared with the checksums of their filters
 	Chunks      int64        `json:"chunks"`
@@ -144,7 +144,7 @@ func (v *Verification) flat(ctx context.Context, p *dataset.Target, opts Options
 	return v.view(d)
 }
 
-// zarr compares all blocks, and what is beside them.
+// zarr compares all blocks and all other files.
 func (v *Verification) zarr(ctx context.Context, p *dataset.Target, opts Options) error {
 	d, err := p.Locate()
 	if err == nil {
@@ -209,8 +209,8 @@ func readManifest(path string) *store.Manifest {
 	return m
 }
 
-// unknownFiles lists what is in the folder of a flat dataset beside it, but for what a mirror has
-// there.
+// unknownFiles lists files in the folder of a flat dataset that belong neither to it nor to a
+// mirror.
 func unknownFiles(path string, m *store.Manifest) ([]string, error) {
 	known := map[string]bool{layout.ManifestName: true, view.Name: true, layout.Generations: true}
 	if err := addNames(known, path, m); err != nil {
@@ -251,7 +251,7 @@ func addNames(known map[string]bool, path string, m *store.Manifest) error {
 	return nil
 }
 
-// blocks compares all blocks of d. Where shardOf is not nil, extent k of field i is shard
+// blocks compares all blocks of d. If shardOf is not nil, extent k of field i is shard
 // shardOf[i][k].
 func (v *Verification) blocks(ctx context.Context, d *store.Dataset, shardOf [][]int, opts Options) error {
 	if opts.Begin != nil {
@@ -306,8 +306,8 @@ func problem(err error) string {
 	return text
 }
 
-// metadata compares what an HDF5 file has beside its records with the checksum that it was
-// written with.
+// metadata compares everything in an HDF5 file other than its records with the checksum stored
+// when it was written.
 func (v *Verification) metadata(p *dataset.Target) error {
 	info, err := p.File.Stat()
 	if err != nil {
@@ -316,7 +316,7 @@ func (v *Verification) metadata(p *dataset.Target) error {
 	v.Metadata, err = seal.Check(p.File, info.Size())
 	switch {
 	case errors.Is(err, seal.ErrNone) && p.ByPenstock():
-		v.Unchecked = append(v.Unchecked, "metadata: it has no checksum, as another program has written the file anew")
+		v.Unchecked = append(v.Unchecked, "metadata: it has no checksum, as another program has rewritten the file")
 	case errors.Is(err, seal.ErrNone):
 	case errors.Is(err, store.ErrCorrupt):
 		v.Corruptions = append(v.Corruptions, Corruption{File: filepath.Base(p.Path), Problem: problem(err)})

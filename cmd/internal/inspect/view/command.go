@@ -19,7 +19,7 @@ and other programs read the .npy files, with class names, layout and normalizati
 attributes. preprocess --append keeps it current.
 
 HDF5 looks for the .npy files in the current folder. Set HDF5_EXTFILE_PREFIX='${ORIGIN}' in
-the environment before the first read to look beside view.h5. With --absolute this is not
+the environment before the first read to look next to view.h5. With --absolute this is not
 needed, but the dataset must not move.`
 
 const examples = `  inspect view out/flat
