@@ -99,7 +99,7 @@ func TestStage(t *testing.T) {
 							case policy == loader.Blank && !b.Mask()[i]:
 								want = 0
 							case bad || policy == loader.Fail && !b.Mask()[i]:
-								t.Fatalf("record %d is there, mask %v", record, b.Mask()[i])
+								t.Fatalf("record %d is present, mask %v", record, b.Mask()[i])
 							}
 							if row[0] != want {
 								t.Errorf("record %d begins with %d, want %d", record, row[0], want)

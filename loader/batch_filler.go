@@ -34,8 +34,8 @@ func (ld *Loader) BatchFiller() (*BatchFiller, error) {
 
 // Fill makes a batch of an epoch. dst has one slice per field, in the order of Loader.Specs,
 // of at least BatchSize records, aligned for the field's elements; of a field of variable
-// length it must have room for the batch's rows. Bytes of dst behind the records are arbitrary. The batch that it
-// returns is over dst, and valid until the next call.
+// length it must have room for the batch's rows. Bytes of dst after the records are arbitrary. The batch that it
+// returns uses dst, and is valid until the next call.
 func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) (_ *MutableBatch, err error) {
 	if err := f.aim(epoch, step, dst); err != nil {
 		return nil, err

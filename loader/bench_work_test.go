@@ -125,7 +125,7 @@ func benchmarkInTurns(b *testing.B, f *loader.BatchFiller, steps int, src []byte
 			copy(y, src[at:])
 			at = (at + 7*size) % (len(src) - size)
 		}
-		if i >= 8 { // the pages of the ring are there
+		if i >= 8 { // the pages of the ring are allocated
 			batches += filled.Sub(began)
 			reference += time.Since(filled)
 		}
@@ -166,7 +166,7 @@ func BenchmarkNormalizeSmall(b *testing.B) {
 	benchmarkEpoch(b, ds, loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Transforms: tf}, false)
 }
 
-// BenchmarkOrders is what each position of an order costs.
+// BenchmarkOrders measures the cost of each position of an order.
 func BenchmarkOrders(b *testing.B) {
 	const n = 1_000_000
 	weights := make([]float64, n)

@@ -13,8 +13,8 @@ import (
 // Diagnosis is one thing to do.
 type Diagnosis struct {
 	Bottleneck bottleneck.Kind
-	Text       string // one sentence with the numbers behind it
-	// how many times as fast the loop would be that does what Text says; 0 where that cannot be foretold
+	Text       string // one sentence with the numbers that support it
+	// expected speedup of a loop that follows Text, as a factor; 0 if it cannot be predicted
 	Gain float64
 }
 
@@ -31,15 +31,15 @@ const (
 	allCores   = 0.9             // of the machine's are in use: none is free
 	muchOthers = 0.15            // of this process's cores
 	moreAtOnce = 8               // times as many workers, at most, are advised in one step
-	leastLoop  = time.Second / 2 // the shortest loop whose processor time the system reports well enough
-	mostGain   = 4               // more is not foretold: what is small now limits the loop then
+	leastLoop  = time.Second / 2 // the shortest loop whose CPU time the system reports well enough
+	mostGain   = 4               // more is not predicted: smaller costs would limit the loop then
 )
 
 // Diagnose says what limits the loop that the Loader feeds, from its Stats.
 func (ld *Loader) Diagnose() Diagnosis { return ld.Stats().Diagnose() }
 
-// Diagnose says what limits the loop that s is of. It is a function of s alone, so that
-// figures which were logged can be looked at later, or the difference of two snapshots.
+// Diagnose returns the bottleneck of the loop that s describes. It is a function of s alone, so it
+// also works on logged statistics and on the difference of two snapshots.
 func (s Stats) Diagnose() Diagnosis {
 	wait := s.Wait - s.Starts
 	l := loopTimes{wait, wait + s.Body}

@@ -14,8 +14,8 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// stage is a loop with a bottleneck, made of sleeps: in a bubble of synctest they take the
-// time that they say, whatever else the machine does.
+// stage is a loop with a bottleneck, simulated by sleeps: in a bubble of synctest they take
+// exactly their time, whatever else the machine does.
 type stage struct {
 	cores, workers int
 	order          sampler.Sampler                   // nil means Shuffle

@@ -20,24 +20,23 @@
 // for them, is a view of the dataset's own memory: no byte is copied. Any other batch is
 // gathered into a ring of buffers that are allocated once and reused; a Transform works from
 // the dataset's memory to the ring, so that normalizing, cropping and mirroring need no
-// copy besides. Stats counts both kinds. After the first batch neither allocates.
+// further copy. Stats counts both kinds. After the first batch neither allocates.
 //
-// A batch of nothing but views of memory that is warm takes less time to make than to hand
-// over from one goroutine to another, so the loop makes it by itself; the workers are called
-// when a batch comes up that is not, some batches before its turn. Stats.Inline counts these.
-// For a batch that workers make, the loop waits awake for some 50 µs before it sleeps, where a core
-// is free for that and as long as it has helped of late.
+// Building a batch of warm views is cheaper than handing it from one goroutine to another, so the
+// loop builds it inline; Stats.Inline counts these. Other batches go to the workers, a few batches
+// ahead. While it waits for one, the loop spins for about 50 µs before it sleeps, if a core is idle
+// and spinning has recently paid off.
 //
 // # Sources
 //
-// [Source] is what the Loader needs. A Source can do more, by exported interfaces:
+// The Loader needs only a [Source]. A Source can do more, by exported interfaces:
 //
 //	RaggedSource     fields of variable length
 //	ChunkedSource    records that are not one piece of memory are gathered
 //	MappedSource     views are brought into memory before they are handed out
 //	FaultSource      a read of mapped memory that failed is explained
 //	CheckedSource    a file that was truncated is noticed at the end of the epoch, also where its bytes read as zeros
-//	NamedSource      errors name what a record was made of
+//	NamedSource      errors name the sample that a record was built from
 //	ClassedSource    combine.NewConcat refuses sources with other classes
 //	BoundedSource    a filter reads only blocks of records that may differ
 //	RemoteSource     records are fetched before they are needed
@@ -50,10 +49,10 @@
 //
 // # Variable length
 //
-// A field whose records have lengths of their own is handed out as rows back to back, with
-// Batch.Offsets; Pad makes one length of them, sampler.NewLengthBuckets makes batches of similar lengths, and
-// combine.NewPacked is a Source of rows of one length with several records in each: with positions,
-// segments and cu_seqlens, as training language models asks for.
+// A field whose records vary in length is handed out as rows back to back, with Batch.Offsets; Pad
+// pads them to one length, sampler.NewLengthBuckets groups records of similar lengths into batches,
+// and combine.NewPacked is a Source of rows of one length with several records in each: with
+// positions, segments and cu_seqlens, as training of language models requires.
 //
 // # Lifetime
 //
@@ -68,10 +67,10 @@
 // At most Prefetch+Workers+1 batches exist at a time, kept ones included: Workers of them
 // being filled, one in the loop body, and Prefetch finished or
 // kept. The ring holds that many times the bytes of a batch, each field rounded up to a whole
-// page, and is allocated when the first batch has to be copied. Where the Loader finds the number
+// page, and is allocated when the first batch has to be copied. If the Loader tunes the number
 // of workers, it adds a buffer for each that it tries. A dataset that is only ever
-// viewed needs no ring. MaxPrefetch has the Loader add buffers where that saves training from
-// waiting; where there is no memory for more, it keeps those it has. Options.Budget is a
+// viewed needs no ring. MaxPrefetch has the Loader add buffers if that saves training from
+// waiting; if there is no memory for more, it keeps those it has. Options.Budget is a
 // limit to the ring that is kept; too many kept batches are an error of Keep.
 // Next to the ring there are 9 bytes for each record of those batches, the values of fields of
 // variable length, which grow to the largest batch, and what Transforms need for themselves.
@@ -85,7 +84,7 @@
 //
 // Batch s of an epoch, as all ranks together have it, is a function of the dataset, the
 // Sampler, the Seed, the epoch's number, s and the global batch BatchSize*World.Size, and of
-// nothing else: not of Workers, Prefetch, what MaxWorkers and MaxPrefetch make of these, the number
+// nothing else: not of Workers and Prefetch, however MaxWorkers and MaxPrefetch change them, the number
 // of ranks, or what was iterated before. So are the random choices of a record's Transform, by
 // (seed, epoch, record). No state is global. A Collate sees the batch of one rank, so that
 // mixing records depends on the World.
@@ -95,8 +94,8 @@
 //
 // # Ranks
 //
-// Each rank has the same number of batches of the same lengths. Where the records of an
-// epoch are no multiple of the ranks, the last batch repeats some from the epoch's start;
+// Each rank has the same number of batches of the same lengths. If the number of records of
+// an epoch is not a multiple of the ranks, the last batch repeats some from the epoch's start;
 // Batch.Mask is false for these, so that an evaluation can leave them out.
 //
 // # Ending

@@ -17,8 +17,8 @@ import (
 // for begins in the middle, if it is the one that the State was taken in.
 //
 // If a batch cannot be made, or ctx is done, the loop body gets that error in place of the
-// batch, and the loop ends. So it does behind the last batch if a file was truncated meanwhile
-// (see [CheckedSource]).
+// batch, and the loop ends. The same happens after the last batch if a file was truncated
+// meanwhile (see [CheckedSource]).
 func (ld *Loader) Epoch(ctx context.Context, number int) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		p, err := ld.begin(ctx, number, number+1, resumed)
@@ -165,7 +165,7 @@ type pass struct {
 	scouts sync.WaitGroup
 }
 
-// reads is what was read since a loop began.
+// reads tracks the reads since a loop began.
 type reads struct {
 	tally *tally
 	pool  *pool

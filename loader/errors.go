@@ -34,7 +34,7 @@ type Error struct {
 	Batch    int    // the batch's number in the epoch, from 0; -1 if the Loader could not be made
 	Field    string // "" if no single field is to blame
 	Record   int    // the record's number in the Source, -1 if no single record is to blame
-	Name     string // what the record was made of, if the Source knows: the path of its file
+	Name     string // the sample that the record was built from, if the Source knows: the path of its file
 	Location string // where the Source has that record, if it says: file, shard and byte
 	Err      error  // what the Source or the Transform said
 }
@@ -74,7 +74,7 @@ func (c *setup) place(e *Error) *Error {
 	return e
 }
 
-// name notes what the record was made of that e is about.
+// name sets the name of the sample of e's record.
 func (c *setup) name(ctx context.Context, e *Error) *Error {
 	if e.Record >= 0 && e.Record < c.src.Len() {
 		if name, err := c.can.SourceName(ctx, e.Record); err == nil { // e is the error to report
@@ -111,12 +111,12 @@ func (e *Error) Error() string {
 	}
 	b.WriteString(e.Err.Error())
 	if e.located() && e.Name != "" && !strings.Contains(e.Err.Error(), e.Name) {
-		fmt.Fprintf(&b, " (made of %s)", shell.Line(e.Name))
+		fmt.Fprintf(&b, " (from %s)", shell.Line(e.Name))
 	}
 	return b.String()
 }
 
-// places says what the record was made of, and where it is.
+// places states the sample of the record, and where the record is.
 func (e *Error) places() string {
 	switch {
 	case e.Name == "":

@@ -2,8 +2,8 @@ package loader
 
 import "time"
 
-// SetProcessClock replaces the clock of processor time, has the system say nothing else, and
-// returns what puts them back.
+// SetProcessClock replaces the clock of CPU time, hides all other statistics of the system, and
+// returns a function that restores both.
 func SetProcessClock(f func() time.Duration) (restore func()) {
 	process, machine, storage := processClock, machineClock, storageRead
 	processClock = f

@@ -22,7 +22,7 @@ func run(ctx context.Context, ld *loader.Loader, body func(loader.Batch)) (batch
 	for b, e := range ld.Epoch(ctx, 0) {
 		if e != nil {
 			err = e
-			continue // the loop must end by itself
+			continue // the loop must end on its own
 		}
 		batches++
 		body(b)

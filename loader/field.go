@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// fields returns what a batch is made of, or everything that is wrong with it.
+// fields returns the fields of a batch, or all errors in them.
 func (o Options) fields(src Source) ([]fill.Field, error) {
 	picked, err := o.pick(o.declared(src.Specs()))
 	if err != nil {
@@ -85,7 +85,7 @@ func (o Options) declared(specs []tensor.Spec) []tensor.Spec {
 	return specs
 }
 
-// words are what errors of geometry call the options.
+// words are the options' names in errors of geometry.
 var words = geometry.Words{
 	Independent: "set Contents[%q] to loader.Independent", Pipelines: "an Images for each in Transforms",
 	Contents:  "if so, set Contents[%q] to %q",

@@ -88,7 +88,7 @@ func (t Images) outputOfPixels(in tensor.Spec) (transforms.Info, error) {
 // someDraws are random streams for which a pipeline must make one size.
 const someDraws = 16
 
-// oneSize reports a pipeline that makes of images of one size some of another size than out.
+// oneSize refuses a pipeline whose results, for images of one size, may differ in size from out.
 func oneSize(p *transforms.Pipeline, in, out transforms.Info) error {
 	if !p.Random() {
 		return nil
@@ -185,7 +185,7 @@ func (t Images) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	return w.pixels, nil
 }
 
-// imageWorker is what one goroutine needs.
+// imageWorker is the state of one goroutine.
 type imageWorker struct {
 	run    *transforms.Runner
 	planar transforms.Planar
@@ -220,8 +220,8 @@ func isEncoded(in tensor.Spec) bool {
 // someSizes are widths and heights of photographs, for which a pipeline must make one size.
 var someSizes = [][2]int{{500, 375}, {375, 500}, {1920, 1080}, {4000, 3000}, {61, 67}}
 
-// outputOfFiles returns what the pipeline makes of image files. It may refuse some of them, a
-// crop for example those that are smaller.
+// outputOfFiles returns the pipeline's output for image files. It may refuse some of them: a crop,
+// for example, refuses smaller ones.
 func (t Images) outputOfFiles(tensor.Spec) (out transforms.Info, err error) {
 	var from [2]int
 	for _, size := range someSizes {
@@ -253,7 +253,7 @@ func (t Images) fileWorker() RecordFunc {
 	return w.do
 }
 
-// fileWorker is what one goroutine needs to decode image files.
+// fileWorker is the state of one goroutine that decodes image files.
 type fileWorker struct {
 	run     *transforms.Runner
 	decoder *imagefile.Decoder

@@ -209,8 +209,8 @@ func TestJoinedPassesOn(t *testing.T) {
 	}
 }
 
-// TestErrorsHaveThePlace fails in a Transform, and in a Source that names the record, and so its
-// place, by itself.
+// TestErrorsHaveThePlace fails in a Transform, and in a Source that itself names the record, and so
+// its place.
 func TestErrorsHaveThePlace(t *testing.T) {
 	fail := func(r loader.Record) error {
 		if r.Index == 33 {

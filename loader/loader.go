@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Loader makes batches of a Source. One epoch is iterated at a time; everything else may
+// Loader builds batches from a Source. One epoch is iterated at a time; everything else may
 // be called by any goroutine.
 type Loader struct {
 	setup    *setup

@@ -210,7 +210,7 @@ func TestBackfill(t *testing.T) {
 						valid = append(valid, r)
 					}
 					if slices.Contains(bad, r) {
-						t.Errorf("record %d is there", r)
+						t.Errorf("record %d is present", r)
 					}
 				}
 			}

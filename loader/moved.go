@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// Masks is the Transform of masks that are image files, beside an image that Images decodes: DType is what their
-// numbers become. Without it they become uint8.
+// Masks is the Transform of masks that are image files, next to an image that Images decodes. It converts their numbers
+// to DType, by default uint8.
 type Masks struct{ DType tensor.DType }
 
 // Output refuses a field that lies on no image of the batch: how large the mask is, only the image says.
@@ -51,7 +51,7 @@ func (t Images) options() Images { return t }
 
 func (t Images) sized() bool { return false }
 
-// opener returns a Runner, and what makes of a record what it reads: for image files, with a decoder of its own.
+// opener returns a Runner, and the function that turns a record into its input: for image files, with its own decoder.
 func (t Images) opener(in tensor.Spec) (*transforms.Runner, func(src []byte) (transforms.Source, error), error) {
 	if isEncoded(in) {
 		d := imagefile.New(imagefile.Options{MaxPixels: t.MaxPixels, Orient: t.Orient})

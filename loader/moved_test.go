@@ -115,7 +115,7 @@ func composed(t testing.TB, ts ...transforms.Transform) *transforms.Pipeline {
 	return p
 }
 
-// augment is what detection is trained with, without colors between those of pixels.
+// augment is a pipeline for training detection, without colors between those of pixels.
 func augment(t testing.TB) *transforms.Pipeline {
 	return composed(t,
 		transforms.ColorJitter{Hue: []float64{0}}, // which changes nothing, and draws

@@ -203,7 +203,7 @@ func (t *trial) fails(record int) bool {
 	return slices.ContainsFunc(t.src.specs, func(s tensor.Spec) bool { return t.bad[s.Name][record] })
 }
 
-// want is what a place of a batch must have.
+// want is the expected content of a place of a batch.
 type want struct {
 	record int
 	valid  bool

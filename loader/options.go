@@ -44,27 +44,27 @@ type Options struct {
 	//
 	// 0 has the Loader find the number with which the loop is fastest, and of two that are as good
 	// the smaller one. It begins with one fewer than this process's share of the cores, compares
-	// windows of batches, and continues to do so, ever more rarely, as long as it runs. So it
-	// follows caches that become warm and a training step that needs the cores. Where workers
-	// gain nothing, the goroutine of the loop makes the batches. Stats.Workers is the number.
+	// windows of batches, and keeps testing, less and less often, as long as it runs. So it adapts
+	// when caches become warm or the training step needs the cores. If workers gain nothing, the
+	// goroutine of the loop makes the batches. Stats.Workers is the number.
 	Workers int
 
 	// MaxWorkers is the largest number that the Loader tries. 0 means this process's share of the
-	// cores, and at least 4, if Workers is 0, and Workers otherwise. Where Workers is not 0, it is
-	// the smallest number.
+	// cores, and at least 4, if Workers is 0, and Workers otherwise. If Workers is not 0, Workers
+	// is the smallest number.
 	MaxWorkers int
 
 	// Prefetch is the number of finished batches that are kept ready. Keep may hold at most as
 	// many. 0 means 2.
 	Prefetch int
 
-	// MaxPrefetch, where it is more than Prefetch, has the Loader keep more batches ready, up to so
-	// many, while training waits and workers, between that, wait for a free buffer: because of
-	// stragglers or bursts. Buffers are added when they are found to be needed; with a Budget
-	// and fields of variable length, none are.
+	// MaxPrefetch, if it is more than Prefetch, has the Loader keep more batches ready, up to this
+	// number, while training waits and workers, in between, wait for a free buffer: because of
+	// stragglers or bursts. Buffers are added when they prove to be needed; with a Budget and
+	// fields of variable length, none are.
 	//
 	// Half of what is kept ready, but never more than what was added, is given back, with its
-	// memory, when training did not wait and three quarters of it were there at every batch for
+	// memory, when training did not wait and three quarters of it were ready at every batch for
 	// a long time: sixteen times as many batches as there are buffers, and 192 at least. Buffers
 	// that are added again after that stay until Close, so that Prefetch settles whatever happens.
 	MaxPrefetch int
@@ -250,7 +250,7 @@ func (o Options) fit(stride int) (Options, error) {
 
 // World says which of several training processes this one is. Each takes its contiguous
 // slice of the global batch, BatchSize*Size records, so that what a step trains on is the
-// same for any Size with the same global batch. The zero value is a process by itself.
+// same for any Size with the same global batch. The zero value is a single process.
 type World struct {
 	Rank int // of this process, from 0
 	Size int // processes that train together; 0 means 1

@@ -44,13 +44,13 @@ func checkRow(t testing.TB, pieces []combine.Piece, values, positions, segments 
 	}
 	for ; at < len(values); at++ {
 		if values[at] != pad || positions[at] != 0 || segments[at] != 0 {
-			t.Fatalf("element %d behind the pieces: %d, position %d, segment %d", at, values[at], positions[at], segments[at])
+			t.Fatalf("element %d after the pieces: %d, position %d, segment %d", at, values[at], positions[at], segments[at])
 		}
 	}
 }
 
-// Every element of every record is in one row, whatever the parameters, and batches are made of
-// the rows that the plan says.
+// Every element of every record is in one row, whatever the parameters, and batches contain the
+// rows of the plan.
 func TestPacked(t *testing.T) {
 	const n = 400
 	for _, k := range []combine.Pack{
@@ -285,7 +285,7 @@ func (w *remoteWords) Fetch(_ context.Context, field string, indices []int) erro
 
 func (w *remoteWords) NetworkStats() (int64, time.Duration, float64) { return 1, 2, 3 }
 
-// TestPackedPassesOn asks for what rows are made of.
+// TestPackedPassesOn asks for the records of rows.
 func TestPackedPassesOn(t *testing.T) {
 	src := &remoteWords{words: newWords(40)}
 	p := packed(t, src, combine.Pack{Length: 16, Sampler: sampler.Shuffle{}})

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/transforms/geometry"
 )
 
-// PadImages is Images for pipelines that make images of several sizes, such as those with RandomShortestSize. The
+// PadImages is Images for pipelines whose results have several sizes, such as those with RandomShortestSize. The
 // images of a batch, and the masks on them, are padded at the right and at the bottom to the largest of the batch.
 // Boxes and keypoints stay where they are. Batch.Field has another shape in each batch then, and a field that Sizes
 // describes has height and width of each image.

@@ -32,7 +32,7 @@ func TestTransformsOfWarmRecords(t *testing.T) {
 	}
 }
 
-// checkNegated makes sure of the ends of each record that negate has transformed.
+// checkNegated checks the ends of each record that negate has transformed.
 func checkNegated(t *testing.T, b loader.Batch, name string, width int) {
 	t.Helper()
 	for i, r := range b.Indices() {
@@ -103,7 +103,7 @@ func TestTransformsOfColdRecords(t *testing.T) {
 	}
 }
 
-// Of records that are gathered before they are transformed, the one that fails is named, or passed over, by itself.
+// If one of several gathered records fails in its transform, it alone is named or skipped.
 func TestColdRecordsThatFail(t *testing.T) {
 	m := newMemorySource(100, 4)
 	o := loader.Options{BatchSize: 10, Workers: 1, Sampler: sampler.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{}}}

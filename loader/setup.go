@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// setup is what New settled. It never changes, so that every goroutine may read it.
+// setup is the configuration that New resolved. It never changes, so that every goroutine may read it.
 type setup struct {
 	src      Source
 	can      Capabilities // of src
@@ -70,7 +70,7 @@ func (c *setup) newPlan(fields []fill.Field) *fill.Plan {
 	return p
 }
 
-// cores returns the share of the processor's cores of a process.
+// cores returns a process's share of the CPU's cores.
 func cores(w World) int {
 	return max(1, runtime.GOMAXPROCS(0)/max(1, w.LocalSize))
 }
@@ -88,7 +88,7 @@ func (c *setup) epoch(number int) *order.Epoch {
 // batches returns the number of batches of an epoch.
 func (c *setup) batches(epoch int) int { return c.opts.shares().Steps(c.sequence(epoch).Len()) }
 
-// resolve returns o with its defaults, and what batches are made of.
+// resolve returns o with its defaults, and the fields of batches.
 func (o Options) resolve(src Source) (Options, []fill.Field, error) {
 	o = o.withDefaults()
 	fields, err := o.fields(src)
@@ -109,9 +109,9 @@ func (o Options) resolve(src Source) (Options, []fill.Field, error) {
 	return o, fields, err
 }
 
-// inlines reports whether loops may make batches themselves: those that are nothing but views
-// of warm memory take less time to make than to hand over from one goroutine to another. Where
-// there is a Timeout somebody else must make them, so as to be watched.
+// inlines reports whether loops may build batches themselves: a batch of warm views is cheaper to
+// build than to hand from one goroutine to another. With a Timeout, another goroutine must build
+// them, so that they can be watched.
 func (c *setup) inlines() bool {
 	return c.plan.Viewable() && c.opts.Collate.Worker == nil && c.opts.Timeout == 0
 }

@@ -66,8 +66,8 @@ func TestABillionRecordsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// TestSoakMapped runs loops of all kinds over mapped files, many of them with an ugly end,
-// and looks for what they leave behind.
+// TestSoakMapped runs loops of all kinds over mapped files, many of which end badly,
+// and checks that they leave nothing behind.
 func TestSoakMapped(t *testing.T) {
 	rounds := 120
 	if testing.Short() {
@@ -77,7 +77,7 @@ func TestSoakMapped(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	var heap, files, goroutines int
 	for round := range rounds {
-		if round == 10 { // what is made once is there
+		if round == 10 { // everything that is allocated once exists
 			heap, files, goroutines = held(t)
 		}
 		soakRound(t, path, rnd)

@@ -139,11 +139,11 @@ type MappedSource interface {
 
 	// Warm reads records [a, b) into memory, waiting in a system call. It returns an error if it
 	// cannot. The loader calls it before it hands out a view: a page fault in the consumer would
-	// stop a processor of the Go scheduler, and crash the program if the file was truncated.
+	// stop a P of the Go scheduler, and crash the program if the file was truncated.
 	Warm(field string, a, b int) error
 
 	// IsWarm reports, without a system call, whether Slice of records [a, b) is a view of memory
-	// that needs no reading. A loop makes batches of such views itself, without a worker. False
+	// that needs no reading. A loop builds batches from such views itself, without a worker. False
 	// is always right.
 	IsWarm(field string, a, b int) bool
 }
@@ -199,12 +199,12 @@ type DescribedSource interface {
 	DescribeReads(field string) (how, why string, resident float64)
 }
 
-// NamedSource is a [Source] that knows what its records were made of, for errors.
+// NamedSource is a [Source] that knows the samples that its records were built from, for errors.
 type NamedSource interface {
 	Source
 
-	// SourceName returns the name of the file, or of whatever else a record was made of; "" if
-	// that is not known. It may wait for it to be fetched.
+	// SourceName returns the name of the file, or other sample, that a record was built from; ""
+	// if it is not known. It may wait for the name to be fetched.
 	SourceName(ctx context.Context, record int) (string, error)
 }
 
@@ -251,7 +251,7 @@ type RecordError interface {
 }
 
 // Capabilities are the optional interfaces that a [Source] implements; those it does not are nil.
-// A Source made of other Sources resolves theirs once, by [CapabilitiesOf].
+// A Source that combines others resolves theirs once, by [CapabilitiesOf].
 type Capabilities struct {
 	Ragged     RaggedSource
 	Chunked    ChunkedSource

@@ -32,7 +32,7 @@ func (f *frozen) Warm(_ string, a, b int) error {
 	return nil
 }
 
-// slowness is what a record takes: longer than from memory.
+// slowness is the time of a record: longer than from memory.
 func (f *frozen) slowness() time.Duration {
 	return time.Duration(len(f.record)/4) + 20*time.Microsecond
 }

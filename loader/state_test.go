@@ -41,7 +41,7 @@ func newImages(t testing.TB, n int) (named, map[string]loader.Transform) {
 	return named{m, "0123456789abcdef0123456789abcdef"}, map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: transforms.CHW}}
 }
 
-// seen is what a step trained on: the record and a digest of its augmented bytes.
+// seen is a record that a step trained on, and a digest of its augmented bytes.
 type seen struct {
 	record int
 	sum    float64

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/loader/internal/fill"
 )
 
-// Stats is what a Loader did since New: a snapshot of numbers, ready for expvar.Func or for
-// a collector of Prometheus. Times of workers are sums over all of them.
+// Stats counts the work of a Loader since New: a snapshot of numbers, ready for expvar.Func or
+// for a Prometheus collector. Times of workers are sums over all of them.
 type Stats struct {
 	Epochs      int   // begun
 	Batches     int   // handed to the consumer
@@ -24,7 +24,7 @@ type Stats struct {
 	Wait   time.Duration // that the consumer waited for batches, in all
 	Starts time.Duration // of that, for the first batches of loops
 	Waits  Quantiles     // of the waits for one batch
-	Ready  int           // batches that were there when they were asked for
+	Ready  int           // batches that were ready when they were asked for
 	// batches that the loop made itself: with Workers, views of memory that is warm, as they cost less to make than to
 	// hand over
 	Inline     int
@@ -103,7 +103,7 @@ func (r FieldReads) unpacked() bool {
 	return strings.Contains(r.How, "inflated") || strings.Contains(r.How, "copied")
 }
 
-// resources is what the process used up to now.
+// resources is the process's usage up to now.
 type resources struct {
 	cpu     time.Duration
 	storage int64 // bytes read
@@ -349,7 +349,7 @@ var metrics = []metric{
 	{"decoded_bytes_total", "counter", "bytes of chunks that were decoded", func(s *Stats) float64 {
 		return float64(s.Decoded)
 	}},
-	{"ready_total", "counter", "batches that were there when they were asked for", func(s *Stats) float64 {
+	{"ready_total", "counter", "batches that were ready when they were asked for", func(s *Stats) float64 {
 		return float64(s.Ready)
 	}},
 	{"inline_total", "counter", "batches that the loop made itself", func(s *Stats) float64 { return float64(s.Inline) }},

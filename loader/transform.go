@@ -24,8 +24,8 @@ type Transform interface {
 	Worker(in tensor.Spec, id int) (RecordFunc, error)
 }
 
-// RecordFunc writes to dst, whose length is that of the output, what it makes of the stored
-// bytes src, which it must not change. It keeps neither, and should not allocate.
+// RecordFunc converts the stored bytes src, which it must not change, to dst, whose length is
+// that of the output. It keeps neither, and should not allocate.
 type RecordFunc func(dst, src []byte, r Record) error
 
 // Record says which record a RecordFunc works on.
@@ -50,7 +50,7 @@ func (r Record) Rand() transforms.Rand {
 
 // Collate is a function of the caller on whole batches: it mixes records with each other,
 // changes fields in place, or makes new ones. The workers call it when all fields of a
-// batch are there. The zero value is none.
+// batch are complete. The zero value is none.
 type Collate struct {
 	Adds   []tensor.Spec                     // fields that it makes; Shape is that of one record
 	Edits  []string                          // fields that it changes in place: these are always copied

@@ -26,7 +26,7 @@ type pool struct {
 	goroutines sync.WaitGroup
 }
 
-// worker is what one goroutine needs to make batches.
+// worker is the state of one goroutine that makes batches.
 type worker struct {
 	id     int
 	filler *fill.Filler
@@ -175,7 +175,7 @@ func (c *pool) serve(w *worker, t schedule.Task) {
 	defer trace.StartRegion(t.Ctx, "loader: batch").End()
 	split, err := false, errGoexit
 	defer func() {
-		if !split { // else the slot is not ours any more
+		if !split { // otherwise another worker owns the slot
 			c.handOver(w, t, err)
 		}
 	}()
@@ -277,5 +277,5 @@ func (c *pool) stuck(epoch, step, slot int) error {
 	return e
 }
 
-// errGoexit is what a batch fails with if its filling neither returned nor panicked.
+// errGoexit is the error of a batch whose filling neither returned nor panicked.
 var errGoexit = errors.New("runtime.Goexit was called by the Source, a Transform or Collate")

@@ -1,7 +1,7 @@
 // Package bottleneck names what Diagnose of a loader can find to limit a training loop.
 package bottleneck
 
-// Kind is what limits the speed of training, in words.
+// Kind names the limit on the speed of training.
 type Kind string
 
 // Those that Diagnose distinguishes.

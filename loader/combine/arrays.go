@@ -14,7 +14,7 @@ import (
 // Array is one field of records in memory.
 type Array struct {
 	Name   string
-	Values tensor.View // one record after the other; tensor.From makes it of a slice
+	Values tensor.View // one record after the other; tensor.From builds it from a slice
 
 	// Offsets is set if records have lengths of their own: record i is rows [Offsets[i], Offsets[i+1])
 	// of Values. It begins with 0 and ends with the number of rows.

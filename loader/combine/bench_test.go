@@ -51,7 +51,7 @@ func openArray(b *testing.B, n, size int) *mmapds.Dataset {
 	return ds
 }
 
-// epochSeconds loads an epoch in shuffled batches, and returns the seconds, and those of processors.
+// epochSeconds loads an epoch in shuffled batches, and returns the seconds of wall time and of CPU time.
 func epochSeconds(b *testing.B, ld *loader.Loader, epoch int) (wall, processors float64) {
 	b.Helper()
 	start, used := time.Now(), cputime.Process()
@@ -64,7 +64,7 @@ func epochSeconds(b *testing.B, ld *loader.Loader, epoch int) (wall, processors 
 }
 
 // BenchmarkFiltered loads shuffled batches of the records that a filter keeps, and, in turns with that, of all records of
-// the same file. The ratios of the rates, and of the records per second of processors, are medians over the pairs.
+// the same file. The ratios of the rates, and of the records per second of CPU time, are medians over the pairs.
 func BenchmarkFiltered(b *testing.B) {
 	for _, c := range []struct {
 		records, size, batch int
@@ -111,7 +111,7 @@ func benchmarkFiltered(b *testing.B, ds *mmapds.Dataset, where string, batch int
 		used = append(used, share*processors[1]/processors[0])
 	}
 	b.ReportMetric(median(ratios), "of-all")
-	b.ReportMetric(median(used), "of-all/processor")
+	b.ReportMetric(median(used), "of-all/CPU")
 	b.ReportMetric(median(rates), "records/s")
 	b.ReportMetric(0, "ns/op")
 }

@@ -85,7 +85,7 @@ func (c *chunkCache) plan(bytes int64) {
 	c.evictLocked()
 }
 
-// touch puts chunks in front of all others, those that are there.
+// touch moves the chunks that are cached in front of all others.
 func (c *chunkCache) touch(keys []chunkKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +96,7 @@ func (c *chunkCache) touch(keys []chunkKey) {
 	}
 }
 
-// has reports whether a chunk is there, or is being read.
+// has reports whether a chunk is cached, or is being read.
 func (c *chunkCache) has(key chunkKey) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

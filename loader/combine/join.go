@@ -21,8 +21,8 @@ import (
 
 // Join says which records of two Sources belong together: those with the same key.
 type Join struct {
-	// On is the field of the left side with the key: one whole number, label or text a record, or "source_name", the names
-	// of what records were made of. RightOn is that of the right side; "" means the same.
+	// On is the field of the left side with the key: one integer, label or string per record, or "source_name", the names
+	// of the records' samples. RightOn is that of the right side; "" means the same.
 	On      string `json:"on"`
 	RightOn string `json:"right_on,omitempty"`
 

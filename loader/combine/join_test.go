@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// keyArray returns keys as a field of some type: integers, unsigned ones, texts, or labels of classes in another order.
+// keyArray returns keys as a field of some type: signed or unsigned integers, strings, or labels of reordered classes.
 func keyArray(r *rand.Rand, name, kind string, keys []int) combine.Array {
 	switch kind {
 	case "int16":
@@ -142,7 +142,7 @@ func checkJoin(t *testing.T, r *rand.Rand, v *combine.View, found *combine.Match
 	m.check(t, r, xy)
 }
 
-// TestJoinsRefuse reports keys that are none, that are there twice, and values that do not fit.
+// TestJoinsRefuse checks errors for invalid keys, for keys that occur twice, and for values that do not fit.
 func TestJoinsRefuse(t *testing.T) {
 	nan := float32(math.NaN())
 	left, err := combine.NewArrays(

@@ -235,7 +235,7 @@ func (k *keyed) compare(ctx context.Context, a, b int) (text string, same bool, 
 	return texts[0], texts[0] == texts[1], nil
 }
 
-// verify compares the texts of the keys that were matched by their hashes; hashes of whole numbers are theirs alone.
+// verify compares the strings of the keys that were matched by their hashes; hashes of integers are unique.
 func (m *match) verify() error {
 	if !m.left.key.Text {
 		return nil
@@ -271,7 +271,7 @@ func (m *match) verify() error {
 	})
 }
 
-// textKey returns the key of a field as texts.
+// textKey returns the key of a field as strings.
 func textKey(ctx context.Context, src loader.Source, field string) (filter.Key, error) {
 	k, err := filter.KeyOf(ctx, src, field)
 	if err == nil && !k.Text {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// member is one of the Sources that another one is made of.
+// member is one of the Sources of a combined one.
 type member struct {
 	loader.Source
 	can loader.Capabilities

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Overlap is what the windows of two fields have in common.
+// Overlap describes the elements that windows of two fields share.
 type Overlap struct {
-	Array    string    `json:"array"` // that both fields are made of
+	Array    string    `json:"array"` // from which both fields are cut
 	Fields   [2]string `json:"fields"`
 	Elements [2]int64  `json:"elements"` // of the array, that windows of each have
 	Shared   int64     `json:"shared"`   // that windows of both have

@@ -104,7 +104,7 @@ func (p *Packed) ID() string {
 		k.Epoch) + ")"
 }
 
-// Pieces returns what a row is made of. It must not be changed.
+// Pieces returns the pieces of a row. The caller must not change them.
 func (p *Packed) Pieces(row int) []Piece { return p.plan.row(row) }
 
 // Used returns the part of all rows that is not filled up, from 0 to 1.
@@ -141,7 +141,7 @@ var _ interface {
 	loader.Identifier
 } = (*Packed)(nil)
 
-// packs reports whether a field is made of one of the Source.
+// packs reports whether a field is built from one of the Source.
 func (p *Packed) packs(field string) bool { return field != Positions && field != Segments }
 
 // Contiguous reports that rows are never memory of the Source.
@@ -258,7 +258,7 @@ func (p *Packed) part(ctx context.Context, f *packedField, s *packScratch, piece
 	return nil
 }
 
-// rowError is an error with the number of the row, which is what the loader calls a record.
+// rowError is an error with the number of the row, which the loader calls a record.
 type rowError struct {
 	error
 	row int

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// DescribeReads says how the Source reads what a field is made of.
+// DescribeReads returns how the Source reads the field that a field is built from.
 func (p *Packed) DescribeReads(field string) (how, why string, resident float64) {
 	if p.can.Described == nil || !p.packs(field) {
 		return "made", "of the lengths of records", -1
@@ -16,7 +16,7 @@ func (p *Packed) DescribeReads(field string) (how, why string, resident float64)
 	return "packed, " + how, why, resident
 }
 
-// Location names the records that a row is made of.
+// Location names the records of a row.
 func (p *Packed) Location(_ string, row int) string {
 	var list []string
 	for _, piece := range p.Pieces(row) {
@@ -28,7 +28,7 @@ func (p *Packed) Location(_ string, row int) string {
 // LookaheadBytes is that of the Source.
 func (p *Packed) LookaheadBytes() int64 { return p.can.LookaheadBytes() }
 
-// Fetch names to the Source the records that rows will be made of.
+// Fetch names to the Source the records of rows that will be needed.
 func (p *Packed) Fetch(ctx context.Context, field string, rows []int) error {
 	if p.can.Remote == nil || !p.packs(field) {
 		return nil

@@ -219,7 +219,7 @@ func TestViewsRefuse(t *testing.T) {
 		t.Errorf("%v: two fields of one name", err)
 	}
 	if _, err := combine.NewZip(src, src2(t, 5)); err == nil || !strings.Contains(err.Error(), "source 1 has 5 records, and the first one has 4") {
-		t.Errorf("%v: 5 records beside 4", err)
+		t.Errorf("%v: 5 records next to 4", err)
 	}
 }
 

@@ -61,7 +61,7 @@ type Window struct {
 // WindowField is a field of the records of a Windows.
 type WindowField struct {
 	Name     string         `json:"name"`
-	Of       string         `json:"of,omitempty"`       // the field that it is made of; "" is Name
+	Of       string         `json:"of,omitempty"`       // the field that it is cut from; "" is Name
 	Sizes    map[string]int `json:"sizes,omitempty"`    // in place of those of the Window, by axis
 	Dilation map[string]int `json:"dilation,omitempty"` // in place of those of the Window, by axis
 	Lead     map[string]int `json:"lead,omitempty"`     // from the origin to the first element, by axis; may be negative
@@ -100,7 +100,7 @@ type axis struct {
 	field, of      int // the first field that has it, and the number of the axis there
 }
 
-// cut is what becomes of an axis of a field.
+// cut describes how an axis of a field is cut.
 type cut struct {
 	axis     int // -1 stays whole
 	n        int // elements in the field
@@ -291,7 +291,7 @@ func (p *planner) field(out WindowField) error {
 	}
 	i := slices.IndexFunc(p.arrays, func(a array) bool { return a.spec.Name == name })
 	if i < 0 {
-		return fmt.Errorf("there is no field %q to make it of", name)
+		return fmt.Errorf("there is no field %q to cut it from", name)
 	}
 	a := p.arrays[i]
 	if a.spec.Ragged {

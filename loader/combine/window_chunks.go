@@ -15,7 +15,7 @@ import (
 
 // chunkedArray is an array that windows are cut out of, which is stored in chunks.
 type chunkedArray struct {
-	f     *windowed // one of those that are made of it
+	f     *windowed // one of those that are cut from it
 	grid  grid
 	axes  []int // of the windows, by axis of the array; -1 stays whole
 	least []int // by axis of the windows: offsets of the first and last element of any field from the origin
@@ -54,7 +54,7 @@ func newChunkLayout(c *cutter, has func(f *windowed) bool) (*chunkLayout, error)
 	return l, nil
 }
 
-// add adds the array that a field is made of.
+// add adds the array that a field is cut from.
 func (l *chunkLayout) add(f *windowed, axes int) {
 	a := l.array(f)
 	if a == nil {
@@ -79,7 +79,7 @@ func (l *chunkLayout) add(f *windowed, axes int) {
 	}
 }
 
-// array returns the array that a field is made of, nil if it is not in chunks.
+// array returns the array that a field is cut from, nil if it is not in chunks.
 func (l *chunkLayout) array(f *windowed) *chunkedArray {
 	for i := range l.arrays {
 		if a := &l.arrays[i]; a.f.part == f.part && a.f.in.Name == f.in.Name {
@@ -290,7 +290,7 @@ func newChunkRetention(c *cutter, order *sampler.ChunkShuffle) *chunkRetention {
 	return k
 }
 
-// touch has the cache keep all chunks that are there of the lanes that some windows are of.
+// touch has the cache keep all cached chunks of the lanes of some windows.
 func (k *chunkRetention) touch(cache *chunkCache, f *windowed, records []int) {
 	a := k.layout.array(f)
 	if a == nil {
@@ -342,7 +342,7 @@ func (k *chunkRetention) ahead(ctx context.Context, c *cutter, f *windowed, reco
 	if k.past.has(records[0]) {
 		return nil
 	}
-	k.touch(&c.cache, f, records) // so that the windows which come first do not push out what is there for these
+	k.touch(&c.cache, f, records) // so that the windows which come first do not evict the chunks of these
 	for _, n := range slices.Sorted(maps.Keys(r.wanted)) {
 		if k.past.has(records[0]) { // the batch was read meanwhile, and nobody may need its chunks any more
 			return nil

@@ -125,7 +125,7 @@ func (w *Windows) Slice(field string, a, b int) (tensor.View, error) {
 	return tensor.Of(w.c.specs[fieldOf(w.c.specs, field)], b-a, v.Bytes()), nil
 }
 
-// Warm has the Source read what windows are made of into memory.
+// Warm has the Source read the records of windows into memory.
 func (w *Windows) Warm(field string, a, b int) error {
 	return w.c.each(field, a, b, func(p *member, name string, first, end int) error {
 		if p.can.Mapped == nil {
@@ -141,7 +141,7 @@ func (w *Windows) IsWarm(field string, a, b int) bool {
 	return ok && p.can.Mapped != nil && p.can.Mapped.IsWarm(name, first, end)
 }
 
-// Prefetch hints what windows are made of.
+// Prefetch hints the records of windows.
 func (w *Windows) Prefetch(field string, a, b int) error {
 	return w.c.each(field, a, b, func(p *member, name string, first, end int) error {
 		return p.Prefetch(name, first, end)

@@ -73,7 +73,7 @@ func (w *Windows) Location(_ string, record int) string {
 	return fmt.Sprintf("at %v of the axes %v", origin, w.Axes())
 }
 
-// DescribeReads says how the Source reads what a field is made of.
+// DescribeReads returns how the Source reads the field that a field is cut from.
 func (w *Windows) DescribeReads(field string) (how, why string, resident float64) {
 	f, err := w.c.field(field)
 	if err != nil || f.part.can.Described == nil {
@@ -83,7 +83,7 @@ func (w *Windows) DescribeReads(field string) (how, why string, resident float64
 	return "windows, " + how, why, resident
 }
 
-// Classes are those of the field that a field is made of.
+// Classes are those of the field that a field is cut from.
 func (w *Windows) Classes(field string) []string {
 	f, err := w.c.field(field)
 	if err != nil || f.part.can.Classed == nil {

@@ -14,7 +14,7 @@ import (
 // panic after that time.
 //
 // The consumer says on which of its streams it works: Wait before the work is queued there,
-// Done behind it.
+// Done after it.
 //
 //	for b, err := range pf.Epoch(ctx, epoch) {
 //		if err != nil {
@@ -95,7 +95,7 @@ func (b Batch) Epoch() int { return b.slot().epoch }
 // Step returns the number of the batch in its epoch, from 0.
 func (b Batch) Step() int { return b.slot().step }
 
-// Field returns where a field is. Its bytes are there for work on a stream that waits, see
+// Field returns the location of a field. Its bytes are valid for work on a stream that waits, see
 // Wait. It panics if neither Options.Fields nor Direct names the field.
 func (b Batch) Field(name string) Tensor {
 	s := b.touch()
@@ -113,7 +113,7 @@ func (s *slot) field(name string) Tensor {
 	panic("cuda: the batch has no field " + name + "; see Options.Fields")
 }
 
-// Ready returns the CUevent that is recorded behind the batch's copy: for libraries that
+// Ready returns the CUevent that is recorded after the batch's copy: for libraries that
 // wait for events themselves. Others use Wait or Synchronize.
 func (b Batch) Ready() uintptr { return b.touch().copied }
 

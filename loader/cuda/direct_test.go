@@ -114,7 +114,7 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// Where the mapping cannot be page-locked, the batches are the same, and Stats says why.
+// If the mapping cannot be page-locked, the batches are the same, and Stats states why.
 func TestDirectRefused(t *testing.T) {
 	shape := tensor.Shape{3, 256, 200}
 	for _, c := range []struct {

@@ -47,14 +47,14 @@ const (
 	dlMajor = 1 // the version of the versioned structure; 1.0 has all that is used here
 )
 
-// capsule is what stands behind a managed tensor.
+// capsule is the Go state of a managed tensor.
 type capsule struct {
 	s      *slot
 	stream Stream
 	pin    runtime.Pinner
 }
 
-// dlBody is what C sees, and all that t points to: pinned as one.
+// dlBody is the part that C sees, with everything that t points to: pinned as one.
 type dlBody[T DLManagedTensor | DLManagedTensorVersioned] struct {
 	t    T
 	dims dlDims

@@ -23,7 +23,7 @@
 //		err = b.Wait(stream)    // the stream waits for the copy, the host does not
 //		x := b.Field("images")  // float32 at x.Ptr on the device
 //		...                     // queue work on stream
-//		err = b.Done(stream)    // the memory is reused behind that work
+//		err = b.Done(stream)    // the memory is reused after that work
 //	}
 //
 // # The pipeline
@@ -38,11 +38,11 @@
 //	the consumer       Wait: its stream waits for copied; work;
 //	                   Done: its stream records used              batch k
 //
-// Nobody waits on the host for anything of this, but for two things: the goroutine waits for
-// a slot when the consumer is slower; and the Loader gets its memory back when the copy of
-// the batch behind is queued and that of the batch itself is done. The consumer's loop body
+// The host waits in only two cases: the goroutine waits for a slot when the consumer is slower;
+// and the Loader gets its memory back when the copy of the batch is done and that of the next
+// one is queued. The consumer's loop body
 // runs ahead of its device in the same way, by as many batches as there are slots: it reuses
-// one only behind work that is recorded.
+// one only after work that is recorded.
 //
 // # Memory
 //

@@ -47,8 +47,8 @@ func onDevice(src loader.Source) (records int, err error) {
 			return records, err
 		}
 		records += b.Len()
-		stream := b.Stream() // work here needs no Wait; a framework has a stream of its own
-		_ = b.Field("x").Ptr // is what the work would read
+		stream := b.Stream() // work here needs no Wait; a framework has its own stream
+		_ = b.Field("x").Ptr // the work would read from here
 		if err := b.Done(stream); err != nil {
 			return records, err
 		}

@@ -83,7 +83,7 @@ func openFake(dir string) error {
 	return os.Setenv("PENSTOCK_FAKECUDA", lib)
 }
 
-// fakeStats is what the driver has alive, and did.
+// fakeStats counts the driver's live objects and its calls.
 type fakeStats struct {
 	contexts, host, registered, device, opened, streams, events, modules int64
 	calls, faults, copies, pageable, launches, stalls                    int64

@@ -16,7 +16,7 @@ type field struct {
 	direct  *mapping    // nil if it is the Loader's
 }
 
-// setPlan finds out what batches are made of, from the first one. The goroutine of a loop
+// setPlan determines the fields of batches from the first one. The goroutine of a loop
 // alone calls it.
 func (p *Prefetcher) setPlan(b loader.Batch) error {
 	if p.plan != nil {

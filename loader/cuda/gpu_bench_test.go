@@ -197,7 +197,7 @@ func BenchmarkGPUOverlap(b *testing.B) {
 type computation struct {
 	dev    *Device
 	k      *normalizer
-	memory uint64 // for a batch of floats, and behind it one of bytes
+	memory uint64 // for a batch of floats, followed by one of bytes
 	total  int
 }
 

@@ -54,7 +54,7 @@ func TestGPUData(t *testing.T) {
 	}
 }
 
-// The device normalizes to the bits of the processor.
+// The device normalizes to the same bits as the CPU.
 func TestGPUNormalize(t *testing.T) {
 	gpus(t)
 	eachNorm(func(name string, n Normalize) {
@@ -172,7 +172,7 @@ func TestGPURaggedGrowth(t *testing.T) {
 	}
 }
 
-// The device's memory is what it was after 100 opens and closes.
+// The device's memory is unchanged after 100 opens and closes.
 func TestGPUOpenClose(t *testing.T) {
 	gpus(t)
 	keep := mustOpenDevice(t) // so that the context stays, which takes memory itself

@@ -86,7 +86,7 @@ type rig struct {
 	seen    []seen
 }
 
-// seen is what a batch held when the consumer's stream came to read it.
+// seen is the content of a batch when the consumer's stream read it.
 type seen struct {
 	dev     *Device
 	indices []int
@@ -181,7 +181,7 @@ func (r *rig) mustClose(t testing.TB) {
 	}
 }
 
-// consume queues work that reads the fields of a batch, and ends the batch behind it. It
+// consume queues work that reads the fields of a batch, and ends the batch after it. It
 // waits for nothing.
 func (r *rig) consume(b Batch, fields ...string) error {
 	d := b.Device()

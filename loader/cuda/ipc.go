@@ -14,7 +14,7 @@ import (
 // by whatever the two processes have.
 type IPC struct {
 	Handle  [64]byte     `json:"handle"`  // CUipcMemHandle of the slot's memory, the same for each batch there
-	Offset  uint64       `json:"offset"`  // of the tensor, in bytes behind the address that cuIpcOpenMemHandle gives
+	Offset  uint64       `json:"offset"`  // of the tensor, in bytes after the address that cuIpcOpenMemHandle returns
 	DType   tensor.DType `json:"dtype"`   //
 	Shape   tensor.Shape `json:"shape"`   // the first axis is the batch's
 	Device  int          `json:"device"`  // its ordinal in the giving process

@@ -54,13 +54,13 @@ var mutants = []struct {
 	{"a body that ends without Done is not waited for", []edit{
 		{"batch.go", "err = s.dev.Synchronize()\n\t}\n\tif err := joinErrors", "}\n\tif err := joinErrors"},
 	}},
-	{"the kernel runs beside the copy", []edit{
+	{"the kernel runs alongside the copy", []edit{
 		{"transfer.go", "s.mem+at.raw, total, s.stream)", "s.mem+at.raw, total, 0)"},
 	}},
 	{"what a failed batch has queued is not waited for", []edit{
 		{"transfer.go", "return errors.Join(err, s.drain())", "return errors.Join(err)"},
 	}},
-	{"a batch is given to another process before it is there", []edit{
+	{"a batch is given to another process before it is copied", []edit{
 		{"ipc.go", "if err := s.settle(s.copied); err != nil {", "if err := error(nil); err != nil {"},
 	}},
 	{"memory that another process has is freed when it is outgrown", []edit{

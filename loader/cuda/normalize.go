@@ -25,7 +25,7 @@ var normalizePTX []byte
 //	y = (x/255 - Mean[c]) / Std[c]
 //
 // Each step is rounded to float32 as IEEE 754 says, and float16 and bfloat16 from there to
-// nearest even: bit for bit what transforms.Normalize gives on the processor.
+// nearest even: the results are bit-identical to those of transforms.Normalize on the CPU.
 type Normalize struct {
 	DType   tensor.DType      // of the result: Float32, which Invalid means too, Float16 or BFloat16
 	NoScale bool              // leave out the division by 255
@@ -185,7 +185,7 @@ func (d *Device) kernel(name string) (f uintptr, err error) {
 			return d.drv.ModuleLoadData(&d.module, &image[0])
 		})
 		if err != nil {
-			return 0, fmt.Errorf("%w; transforms.Normalize does it on the processor", err)
+			return 0, fmt.Errorf("%w; transforms.Normalize does it on the CPU", err)
 		}
 	}
 	err = d.do("cuModuleGetFunction "+name, func() Result { return d.drv.ModuleGetFunction(&f, d.module, name) })

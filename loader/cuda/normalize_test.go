@@ -42,7 +42,7 @@ func eachNorm(f func(name string, n Normalize)) {
 	}
 }
 
-// reference normalizes one record on the processor, by the kernels that transforms uses.
+// reference normalizes one record on the CPU, by the kernels that transforms uses.
 func reference(n Normalize, shape tensor.Shape, src []byte) []byte {
 	var tables kernel.Norm
 	var mean, std []float32
@@ -168,7 +168,7 @@ func TestNormalizeRefused(t *testing.T) {
 	}
 }
 
-// The kernels as text, run instruction by instruction, give the bits of the processor.
+// The kernels as text, run instruction by instruction, give the same bits as the CPU.
 func TestPTX(t *testing.T) {
 	eachNorm(func(name string, n Normalize) {
 		shape := tensor.Shape{3, 16, 11}
@@ -194,7 +194,7 @@ func TestPTX(t *testing.T) {
 	})
 }
 
-// The committed kernels are what the generator writes.
+// The committed kernels equal the output of the generator.
 func TestPTXIsGenerated(t *testing.T) {
 	out, err := exec.Command("go", "run", "./_ptx", "-out", "-").Output()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// Pinned is a loader.Allocator of page-locked memory that the devices read by themselves, all
-// of them, while the processor goes on: the Loader gathers its batches into it, and a
+// Pinned is a loader.Allocator of page-locked memory that all devices can read directly
+// while the CPU does other work: the Loader gathers its batches into it, and a
 // Prefetcher copies them from there. It is not limited by RLIMIT_MEMLOCK.
 //
 //	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Allocator: dev.Allocator()})

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// receipt is what another process says of the fields that it was given.
+// receipt is another process's report of the fields that it received.
 type receipt struct {
 	Data  map[string][]byte `json:"data"`
 	Error string            `json:"error"`
@@ -67,7 +67,7 @@ func illegal(*json.Decoder, *json.Encoder) error {
 	return nil
 }
 
-// receive reads what it is given, and sends back what of makes of it.
+// receive reads the fields that it is given, and sends back the result of of.
 func receive(in *json.Decoder, out *json.Encoder, of func([]byte) []byte) error {
 	dev, err := Open(0)
 	if err != nil {
@@ -107,7 +107,7 @@ func receive(in *json.Decoder, out *json.Encoder, of func([]byte) []byte) error 
 	return nil
 }
 
-// fetch returns what of makes of a field that another process gave.
+// fetch returns the result of of for a field of another process.
 func fetch(dev *Device, im *Imports, h IPC, stream Stream, of func([]byte) []byte) ([]byte, error) {
 	x, err := im.Open(h)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// ptxThread runs one thread of a kernel of normalize.ptx: of PTX, the few instructions that
-// are there. Registers and parameters hold bits.
+// ptxThread runs one thread of a kernel of normalize.ptx: of PTX, only the
+// instructions that occur. Registers and parameters hold bits.
 type ptxThread struct {
 	regs   map[string]uint64
 	params map[string]uint64

@@ -14,7 +14,7 @@ import (
 )
 
 // Direct names fields that the devices read from the dataset's own mapping, without a copy
-// by the processor. For that the mapping is page-locked as a whole: all of the field is read
+// by the CPU. For that the mapping is page-locked as a whole: all of the field is read
 // from storage, and stays in memory until the Prefetcher is closed. It pays for datasets
 // that fit in memory with records of 128 KiB and more, or in the dataset's order; where
 // records are smaller and scattered, batches are gathered as without it.
@@ -40,7 +40,7 @@ type mapping struct {
 }
 
 // piece is consecutive records that are mapped as one: those of a split, or those that were
-// appended together. Shards of one split are mapped behind each other.
+// appended together. Shards of one split are mapped one after another.
 type piece struct {
 	first int
 	base  []byte // the records
@@ -152,8 +152,8 @@ func (m *mapping) close() error {
 	return errors.Join(append(errs, d.drop())...)
 }
 
-// runs calls f for each stretch of records of a batch that lie behind each other in memory: src
-// is those from place at of the batch on.
+// runs calls f for each stretch of records of a batch that are consecutive in memory: src is
+// those from place at of the batch on.
 func (m *mapping) runs(indices []int, f func(at int, src []byte) error) error {
 	size := m.spec.RecordBytes()
 	return runs(indices, func(at, first, n int) error {
@@ -213,7 +213,7 @@ func parseMap(line string) (start, end uint64, private, ok bool) {
 }
 
 // runs calls f for each stretch of indices that follow each other: n records from place at
-// of the batch are record first and those behind it.
+// of the batch are record first and those after it.
 func runs(indices []int, f func(at, first, n int) error) error {
 	for at := 0; at < len(indices); {
 		n := 1

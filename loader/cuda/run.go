@@ -97,8 +97,8 @@ func (r *run) slot(l *lane) (*slot, error) {
 }
 
 // hold keeps b until its copies are done. As many batches are kept as there are devices, and
-// the oldest is awaited only now that the copies of b are queued behind it: so the bus is
-// never idle. Where the Loader keeps none, these very copies are awaited.
+// the oldest is awaited only now that the copies of b are queued after it: so the bus is
+// never idle. If the Loader keeps none, the copies of b itself are awaited.
 func (r *run) hold(b loader.Batch, s *slot) error {
 	if len(r.held) == len(r.p.lanes) {
 		if err := r.releaseOldest(); err != nil {

@@ -23,10 +23,10 @@ type region struct {
 // slot is the place of one batch on a device. It goes round between the lane's free
 // channel, the goroutine that loads it, and the consumer; the one that holds it owns it.
 //
-// Two events order the accesses. copied is recorded on the slot's stream behind the
+// Two events order the accesses. copied is recorded on the slot's stream after the
 // copies and the kernels that normalize: the consumer's streams wait for it, and so does the
 // goroutine that reuses the memory that was copied from. used is recorded on the consumer's stream
-// behind its work: the slot's stream waits for it before it copies the next batch.
+// after its work: the slot's stream waits for it before it copies the next batch.
 type slot struct {
 	p    *Prefetcher
 	lane *lane
@@ -181,7 +181,7 @@ func (s *slot) outgrow() error {
 	return errors.Join(errs...)
 }
 
-// settle waits for an event. Where that fails, it waits for everything: an event of a
+// settle waits for an event. If that fails, it waits for everything: an event of a
 // broken context is done only when the context is.
 func (s *slot) settle(event uintptr) error {
 	err := s.dev.await(event)

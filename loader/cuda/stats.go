@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Stats is what a Prefetcher did since New, and what it was refused: a snapshot.
+// Stats counts the work of a Prefetcher since New, and states the features that were refused: a snapshot.
 type Stats struct {
 	Batches int // handed to the consumer
 	Records int // in those

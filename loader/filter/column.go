@@ -30,7 +30,7 @@ type column struct {
 	offsets  []int64 // of lists: record i has the values [offsets[i], offsets[i+1])
 }
 
-// texts are texts one after the other: text i is data[offsets[i]:offsets[i+1]].
+// texts are strings one after the other: string i is data[offsets[i]:offsets[i+1]].
 type texts struct {
 	data    []byte
 	offsets []int64

@@ -11,7 +11,7 @@ import (
 // sourceName is the field of source names, which a Source may know without having such a field.
 const sourceName = "source_name"
 
-// compiler makes expressions of nodes: it knows the fields of a Source.
+// compiler turns nodes into expressions: it knows the fields of a Source.
 type compiler struct {
 	ctx context.Context
 	src source

@@ -9,12 +9,12 @@
 //
 //	or    and    not    = != < <= > >= in, not in, between    + -    * /    - (sign)    field[0]
 //
-// Names are those of fields, or of functions where a parenthesis follows; `in backticks` a name may be any text.
-// Texts are in single or double quotes; a quote in one is written twice. A label with classes is a number, and a
-// text where it meets one: label = 'cat'. Text is ordered by its bytes.
+// Names are those of fields, or of functions if a parenthesis follows; `in backticks` a name may be any string.
+// Strings are in single or double quotes; a quote within one is doubled. A label with classes is a number, and its
+// class name if it is compared with a string: label = 'cat'. Strings are ordered by their bytes.
 //
-//	len(x) is_empty(x)                                  rows of a record, characters of a text
-//	starts_with(x, 'a') ends_with(x, 'a') contains(x, 'a') matches(x, 'a.*')   matches: RE2, anywhere in the text
+//	len(x) is_empty(x)                                  rows of a record, characters of a string
+//	starts_with(x, 'a') ends_with(x, 'a') contains(x, 'a') matches(x, 'a.*')   matches: RE2, anywhere in the string
 //	is_nan(x)
 //	min(x) max(x) mean(x) any(x) all(x)                 over the values of a record
 //	sample(0.1) sample(0.1, seed) sample(0.1, seed, x)  a tenth of the records, or of the values of x

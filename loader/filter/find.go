@@ -58,8 +58,8 @@ func Find(ctx context.Context, src loader.Source, text string) (*Set, error) {
 	return f.Find(ctx, src)
 }
 
-// Find returns the records of src for which the expression holds. It reads the fields that the expression has, in
-// blocks, by all processors. An expression that does not fit the fields is an [*Error], and one that has no value for a
+// Find returns the records of src for which the expression holds. It reads the fields of the expression in
+// blocks, on all CPUs. The error is an [*Error] if the expression does not fit the fields, or has no value for a
 // record: an integer that overflows, an element that does not exist.
 func (f *Filter) Find(ctx context.Context, src loader.Source) (*Set, error) {
 	s, err := newSource(src)

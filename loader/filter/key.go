@@ -8,14 +8,14 @@ import (
 
 // Key is a field with one whole number or text a record, by which records of two Sources are matched.
 type Key struct {
-	Text  bool // texts, not whole numbers
+	Text  bool // strings, not integers
 	Label bool // numbers with names: see [Key.Named]
 
 	src source
 	e   expression
 }
 
-// KeyOf returns the Key that a field of src is, or the names of what its records were made of: "source_name".
+// KeyOf returns the Key that a field of src is, or the names of its records' samples: "source_name".
 func KeyOf(ctx context.Context, src loader.Source, field string) (Key, error) {
 	s, err := newSource(src)
 	if err != nil {
@@ -49,7 +49,7 @@ func (k Key) Named() (Key, error) {
 // Unsigned reports whether whole numbers are uint64, and not int64.
 func (k Key) Unsigned() bool { return k.e.kind == unsignedKind }
 
-// Values are those of consecutive records: Integers, whose bits are uint64 if the Key is Unsigned, or texts.
+// Values are those of consecutive records: Integers, whose bits are uint64 if the Key is Unsigned, or strings.
 type Values struct {
 	First    int
 	N        int

@@ -10,7 +10,7 @@ func noClass(at int, name string, classes []string) error {
 	return failf(at, "there is no class %q%s", name, suggest.Hint(name, classes))
 }
 
-// answers are what is true of the classes of a label, and of numbers that have no class.
+// answers hold a condition's results for the classes of a label, and for numbers without a class.
 type answers struct {
 	classes []bool
 	other   bool

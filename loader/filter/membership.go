@@ -14,14 +14,14 @@ func (c *compiler) in(n *node) (expression, error) {
 	of, list := args[0], args[1:]
 	for i, e := range list {
 		if e.constant == nil {
-			return e, failf(e.at, "a list after in has numbers and texts; write x = %s or ...", n.args[i+1].text)
+			return e, failf(e.at, "a list after in has numbers and strings; write x = %s or ...", n.args[i+1].text)
 		}
 		fits := e.number() && of.number() || e.kind == of.kind || e.kind == textKind && of.label()
 		if !fits {
 			return e, failf(e.at, "%s and %s cannot be compared", of.kindType, e.kindType)
 		}
 		if e.kind != list[0].kind && !(e.number() && list[0].number()) {
-			return e, failf(e.at, "the list has texts and numbers; write one kind")
+			return e, failf(e.at, "the list has strings and numbers; write one kind")
 		}
 	}
 	var test expression

@@ -82,7 +82,7 @@ func (c *compiler) length(n *node) (expression, error) {
 	case e.list:
 		return expression{kindType: whole, at: n.at, of: counts(e, values)}, nil
 	}
-	return e, failf(e.at, "%s has no length; len is for texts, and for fields with several values a record", e.kindType)
+	return e, failf(e.at, "%s has no length; len is for strings, and for fields with several values a record", e.kindType)
 }
 
 // counts returns a number for each record.
@@ -122,7 +122,7 @@ func (c *compiler) isEmpty(n *node) (expression, error) {
 		if of.kind == fieldNode {
 			if spec, known := c.spec(of); known == nil && !spec.Ragged {
 				return e, failf(of.at,
-					"every record has a value of %s; is_empty is for texts, and for records of variable length", of.text)
+					"every record has a value of %s; is_empty is for strings, and for records of variable length", of.text)
 			}
 		}
 		return e, err

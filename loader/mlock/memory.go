@@ -8,12 +8,12 @@ import (
 )
 
 // Memory is a loader.Allocator of the process that is page-locked by mlock, so that no batch is ever
-// paged out: for training that stays on the processor. A device cannot read it by itself; for
-// that there is the Allocator of package cuda's Device. The zero value is ready to use, by one
+// paged out: for training on the CPU. A device cannot read it directly; for
+// that, use the Allocator of package cuda's Device. The zero value is ready to use, by one
 // Loader.
 //
-// Where the system refuses to lock, as RLIMIT_MEMLOCK is often 8 MiB, the memory is
-// ordinary: Pinned is then false, and Why, which is Stats.Unpinned too, says what to do.
+// If the system refuses to lock, as RLIMIT_MEMLOCK is often 8 MiB, the memory is ordinary:
+// Pinned is then false, and Why, also in Stats.Unpinned, states what to do.
 type Memory struct {
 	// Views leaves batches whose records follow each other in the dataset views of it, as
 	// they are without an Allocator. They are not locked.

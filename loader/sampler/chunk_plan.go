@@ -20,7 +20,7 @@ type ChunkOptions struct {
 // DefaultChunkMemory is the memory of a [ChunkShuffle] whose options name none: 1 GiB.
 const DefaultChunkMemory = 1 << 30
 
-// ChunkPlan is what a [ChunkShuffle] does, and what it costs.
+// ChunkPlan describes the plan of a [ChunkShuffle] and its cost.
 type ChunkPlan struct {
 	Lanes  int   // of a process, 0 if all chunks stay in memory, and the order is that of a Shuffle
 	Run    int   // cells that a lane walks in their order

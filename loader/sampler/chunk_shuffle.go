@@ -16,7 +16,7 @@ import (
 // it alone.
 //
 // A process has some lanes side by side. Each walks through chunks that are drawn at random, and shuffles the records
-// of a chunk. Every batch has records of all lanes, or of as many as it has records. Where records reach into the
+// of a chunk. Every batch has records of all lanes, or of as many as it has records. If records reach into the
 // next chunks, a lane takes some chunks in their order, so that it decodes only one when it comes to the next.
 // Batches are as varied as those of Shuffle if there are as many lanes as records in a batch; [Randomness] measures
 // it. Over successive batches they are less so: [RandomnessOver].
@@ -283,7 +283,7 @@ func (s *chunkSequence) records(other, lo, hi int) int {
 	return (cuts[hi] - cuts[lo]) * s.beside(other)
 }
 
-// beside returns how many records there are for each origin on the axis of runs.
+// beside returns the number of records for each origin on the axis of runs.
 func (s *chunkSequence) beside(other int) int {
 	n := 1
 	for a := len(s.axes) - 1; a >= 0; a-- {

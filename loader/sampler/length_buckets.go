@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// LengthBuckets makes batches of records of similar length, so that little is padded: every record
+// LengthBuckets groups records of similar length into batches, so that little is padded: every record
 // once an epoch, those of a batch drawn at random from one of a number of buckets, and the
 // batches in random order. It holds 4 bytes a record, in the order of their lengths.
 type LengthBuckets struct {

@@ -15,7 +15,7 @@ import (
 // whole records, in an order that is shuffled for each block. The records of a source come in
 // shuffled passes: each once before any comes again.
 //
-// Every position is computed by itself, in a few hundred nanoseconds; an epoch takes 8 KiB for the
+// Every position is computed independently, in a few hundred nanoseconds; an epoch takes 8 KiB for the
 // shares.
 type Mix struct {
 	first []int    // number of each source's first record
@@ -175,7 +175,7 @@ func (w *mixing) fill(s mixSequence, pos int, dst []int) {
 	}
 }
 
-// draw finishes place i of dst and those behind it that are of the same pass of the same part.
+// draw finishes place i of dst and those after it that are of the same pass of the same part.
 func (w *mixing) draw(s mixSequence, dst []int, i int) {
 	part, pass, n := w.part[i], w.pass[i], 0
 	for j := i; j < len(dst); j++ {

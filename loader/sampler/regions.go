@@ -7,7 +7,7 @@ import (
 )
 
 // Regions is a shuffle whose reads stay near: it cuts the dataset into Count regions of
-// consecutive records, shuffles each by itself, and makes every global batch of the same number
+// consecutive records, shuffles each separately, and fills every global batch with the same number
 // of records of each, region by region. So with as many hosts as there are regions, a host reads
 // one region and no other, in every epoch: a cache that holds a Count-th of the dataset serves all
 // epochs after the first, where Shuffle would send every record past every host. A global

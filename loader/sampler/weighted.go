@@ -10,7 +10,7 @@ import (
 )
 
 // Weighted draws records with replacement, each with a probability in proportion to its
-// weight: the way to see rare classes more often. Each position is drawn by itself, in
+// weight: the way to see rare classes more often. Each position is drawn independently, in
 // constant time, from a hash of (seed, epoch, position) and an alias table of 8 bytes a
 // record (Walker, 1977; built after Vose, 1991).
 //

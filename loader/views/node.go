@@ -194,7 +194,7 @@ func (n *Node) kinds() (kinds []string) {
 	return kinds
 }
 
-// parts returns the views that a view is made of.
+// parts returns the views that a view combines.
 func (n *Node) parts() []*Node {
 	if n.Select != nil {
 		return []*Node{n.Select}

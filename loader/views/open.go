@@ -244,7 +244,7 @@ func side(joined *combine.View, left, right []store.Field) []store.Field {
 	return out
 }
 
-// windowed returns the fields of windows: those that they are made of, with the classes of these.
+// windowed returns the fields of windows, with the classes of the fields that they are cut from.
 func windowed(ws *combine.Windows, by *combine.Window, fields []store.Field) (out []store.Field) {
 	for i, spec := range ws.Specs() {
 		of := spec.Name

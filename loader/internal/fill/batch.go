@@ -23,7 +23,7 @@ type Batch struct {
 	run      int         // records from the first on that follow each other in the Source
 	all      []int       // room for Plan.Batch record numbers
 	indices  []int       // those of this batch, the front of all
-	ends     atomic.Bool // of indices, only the first and the last are there: list sets the others
+	ends     atomic.Bool // only the first and the last of indices are set: list sets the others
 	listing  sync.Mutex
 	allMask  []bool // room for as many
 	mask     []bool // which records count
@@ -157,7 +157,7 @@ func (b *Batch) rowsOf(f, lo, hi int) int64 {
 }
 
 // blank clears place i of all fields, each of which has one length. A record of variable length that a function would
-// have made one of has no rows.
+// have converted has no rows.
 func (b *Batch) blank(i int) {
 	for f := range b.plan.Fields {
 		size := b.plan.Fields[f].Size

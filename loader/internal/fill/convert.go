@@ -9,8 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/staged"
 )
 
-// RecordFunc writes to dst, whose length is that of the field in a batch, what it makes of the stored bytes src. It
-// does not keep r.
+// RecordFunc converts the stored bytes src to dst, whose length is that of the field in a batch. It does not keep r.
 type RecordFunc func(dst, src []byte, r *Record) error
 
 // Stage makes records that are done some time after they were put.
@@ -27,7 +26,7 @@ type Record struct {
 	Position int // its place in the epoch, of all ranks
 }
 
-// converter has functions of the caller make records of fields from what a reader has.
+// converter builds records of fields from a reader's bytes, by functions of the caller.
 type converter struct {
 	reader *reader
 	queue  queue
@@ -156,7 +155,7 @@ func (c *converter) pieces(ctx context.Context, b *Batch, f, lo, hi int, dst []b
 }
 
 // stage gathers the first of places [lo, hi) of field f before they are converted, if the last batch was cold: the
-// Source reads many of them at once, where functions would wait for each record by itself. It returns the end
+// Source reads many of them at once, where functions would wait for one record after another. It returns the end
 // of those that it looked at. Records that cannot be gathered are read one by one, for the error of that
 // record.
 func (c *converter) stage(ctx context.Context, b *Batch, f, lo, hi int) (end int, staged bool) {
@@ -198,8 +197,8 @@ func (c *converter) timed(ctx context.Context, b *Batch, f, lo, hi int, dst []by
 	return nil
 }
 
-// some converts places [lo, hi) and returns when the first record was there. A record takes little more time than its
-// RecordFunc: what can be is done once for all of them.
+// some converts places [lo, hi) and returns the time at which the first record was read. A record takes little more
+// time than its RecordFunc: everything else is done once for all of them, if possible.
 func (c *converter) some(ctx context.Context, b *Batch, f, lo, hi int, dst []byte) (first time.Duration, err error) {
 	r, fd, do := &c.record, &c.reader.plan.Fields[f], c.funcs[f]
 	r.Epoch = b.epoch.Number

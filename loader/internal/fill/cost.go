@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/loader/internal/order"
 )
 
-// Cost is what a Filler did.
+// Cost counts the work of a Filler.
 type Cost struct {
 	Sampler   time.Duration // in the Sampler, of batches that are not known to be one run
 	Read      time.Duration // in the Source

@@ -9,7 +9,7 @@ import (
 type Error struct {
 	Field  int   // its number
 	Record int   // -1 if no single record is to blame
-	Alone  bool  // the record was read by itself, so that the text of Err need not say where it is
+	Alone  bool  // the record was read alone, so that the text of Err need not say where it is
 	Final  bool  // no other record can take its place
 	Err    error // what the Source or the function said
 }

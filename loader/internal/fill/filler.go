@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Filler makes batches of a Plan. Each is used by one goroutine at a time. After the first batch it allocates
+// Filler fills the batches of a Plan. Each is used by one goroutine at a time. After the first batch it allocates
 // nothing.
 type Filler struct {
 	plan    *Plan
@@ -195,7 +195,7 @@ func (w *Filler) fill(ctx context.Context, b *Batch, lo, hi int) error {
 	return nil
 }
 
-// Seal ends the filling of b: all its fields are there but those of variable length, and what Collate makes.
+// Seal ends the filling of b, whose fields are complete but for those of variable length and the results of Collate.
 func (w *Filler) Seal(ctx context.Context, b *Batch) (err error) {
 	defer w.reader.guard.catch(&err)
 	if w.plan.ragged {
@@ -220,7 +220,7 @@ func (w *Filler) Seal(ctx context.Context, b *Batch) (err error) {
 	return err
 }
 
-// fillRagged gathers the fields of variable length, and adds up the lengths of those that were converted. Where a
+// fillRagged gathers the fields of variable length, and adds up the lengths of those that were converted. If a
 // record fails, another one takes its place in all fields, and they are gathered over again.
 func (w *Filler) fillRagged(ctx context.Context, b *Batch) error {
 	failed := w.reader.gatherRagged(ctx, b)

@@ -189,7 +189,7 @@ func batch(ctx context.Context, w *fill.Filler, b *fill.Batch, e *order.Epoch, s
 	return w.Seal(ctx, b)
 }
 
-// check makes sure of the values of b, whose records are indices.
+// check compares the values of b, whose records are indices.
 func check(t *testing.T, b *fill.Batch, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -253,7 +253,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// A run of records is a view, made together with others or by itself.
+// A run of records is a view, created together with others or alone.
 func TestViews(t *testing.T) {
 	s := &source{bad: -1, mapped: true}
 	p, _ := plan(s, nil, "copied")
@@ -364,7 +364,7 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// A blank record of variable length that is made one of a fixed length has no rows.
+// A blank record of variable length that is converted to a fixed length has no rows.
 func TestBlankRows(t *testing.T) {
 	s := &source{bad: 7}
 	p, e := plan(s, func(p *fill.Plan) { p.Policy = fill.Blank }, "padded")
@@ -453,7 +453,7 @@ func TestGathers(t *testing.T) {
 	}
 }
 
-// Rows that do not fit in the caller's memory are an error; those that just fit are there.
+// Rows that do not fit in the caller's memory are an error; rows that just fit are not.
 func TestOwnMemory(t *testing.T) {
 	p, e := plan(&source{bad: -1}, nil, "ragged")
 	w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(-1)

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Source is what records are read from: a loader.Source and its optional interfaces. Those that it does not
+// Source is the source of records: a loader.Source and its optional interfaces. Those that it does not
 // implement are nil.
 type Source struct {
 	Records Records
@@ -91,7 +91,7 @@ const (
 	Blank
 )
 
-// Plan is what all batches have in common. After Init it never changes, so that every goroutine may read it.
+// Plan is the configuration of all batches. After Init it never changes, so that every goroutine may read it.
 type Plan struct {
 	Source Source
 	Fields []Field

@@ -66,7 +66,7 @@ func (r *reader) rows(ctx context.Context, b *Batch, f int) (err error) {
 	return nil
 }
 
-// joinRows puts the rows of a field that a function made for each place one behind the other.
+// joinRows puts the rows of a field that a function wrote for each place one after the other.
 func (r *reader) joinRows(b *Batch, f int) error {
 	fd := &r.plan.Fields[f]
 	size, n := fd.Out.RecordBytes(), len(b.indices)

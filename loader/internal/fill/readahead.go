@@ -9,7 +9,7 @@ import (
 
 // Records are read before they are needed in three ways, each for another distance: announce names those of
 // batches that no Filler has yet to a Source that fetches over a network, readAhead those of this Filler's
-// next batch to storage, and queue the next records of a batch to the processor's cache.
+// next batch to storage, and queue the next records of a batch to the CPU's cache.
 
 // Announce names the records of a step to a Source that fetches them, and reports whether more of them may be named.
 func (p *Plan) Announce(ctx context.Context, fetch func(ctx context.Context, field string, indices []int) error,
@@ -46,7 +46,7 @@ func foresee(e *order.Epoch, step int, room []int, records int) (next []int) {
 
 // prefetchBytes is the largest size that one call asks for. It keeps storage busy until the Filler gets to
 // that batch, which asks for the rest; many reads at once keep the kernel, and so other
-// goroutines, from their processors.
+// goroutines, from their CPUs.
 const prefetchBytes = 2 << 20
 
 // longRecord is the size from which a record is worth a read of its own.
@@ -61,9 +61,9 @@ type readAhead struct {
 // next asks the Source to start reading the front of the batch that this Filler will make
 // after b. It costs a system call per run of records; so the caller asks only while reads are not as fast as
 // memory. Nor is it asked for long records that are gathered: the Source has enough reads of those under way
-// by itself, and pages that are announced as well made it slower.
+// anyway, and announcing their pages as well made it slower.
 //
-// The first batches of a pass have nobody to announce them, and do it for themselves.
+// The first batches of a pass have no batch before them to announce them, and announce themselves.
 func (a *readAhead) next(b *Batch, tick int, cold bool) {
 	workers := max(1, a.plan.Workers)
 	if tick < workers {
@@ -94,7 +94,7 @@ func (a *readAhead) prefetch(indices []int, cold bool) {
 }
 
 // gathers reports whether a record that is stored as it is, is read by Gather together with others: those that are
-// copied, and those that are converted while batches are cold. Where somebody wants to know which record hangs,
+// copied, and those that are converted while batches are cold. If the caller wants to know which record hangs,
 // they are read one by one; so are those that are longer than what a Filler may stage.
 func (p *Plan) gathers(fd *Field, record int, cold bool) bool {
 	return p.Source.Mapped != nil && p.Source.contiguous(fd.In.Name, record, record+1) &&
@@ -102,7 +102,7 @@ func (p *Plan) gathers(fd *Field, record int, cold bool) bool {
 }
 
 // Limits of what is prefetched from memory: bytes of records, number of records, and bytes from the
-// front of each record. The processor prefetches the rest of a long record by itself.
+// front of each record. The CPU prefetches the rest of a long record automatically.
 const (
 	queueBytes   = 4 << 10
 	queueRecords = 8
@@ -110,7 +110,7 @@ const (
 )
 
 // queue holds the stored bytes of records that are about to be converted, which are under way
-// to the processor's cache meanwhile.
+// to the CPU's cache meanwhile.
 type queue struct {
 	source *Source
 	guard  *guard

@@ -82,7 +82,7 @@ func (w *Filler) IsInstant(e *order.Epoch, step, steps int) (yes bool) {
 }
 
 // Cut makes the batches of consecutive steps, without those that pad an epoch, as views of one run. If it
-// fails, each must be made by itself, after Uncut.
+// fails, each must be made separately, after Uncut.
 func (w *Filler) Cut(ctx context.Context, list []*Batch, e *order.Epoch, step int) (err error) {
 	defer w.reader.guard.catch(&err)
 	p := w.plan

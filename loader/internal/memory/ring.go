@@ -1,5 +1,5 @@
 // Package memory holds the buffers of a Loader's batches: a ring with one slot per batch that exists at a
-// time, and the pages that it is made of. It knows slot numbers, field numbers and sizes.
+// time, and its pages. It knows slot numbers, field numbers and sizes.
 package memory
 
 import (
@@ -28,7 +28,7 @@ func (Pages) Free(b []byte) error { return freePages(b) }
 const PageSize = 4096
 
 // Ring is the memory of all slots, one buffer per slot and field. It is allocated when the
-// first buffer is asked for, all at once; for each slot that is added later, by itself.
+// first buffer is asked for, all at once; that of each slot added later, separately.
 type Ring struct {
 	from    Allocator
 	offsets []int // of each field's buffer in its slot
@@ -101,8 +101,8 @@ func (r *Ring) placeLocked(i int, mem []byte) {
 	}
 }
 
-// GiveBack ends a slot, which Extend may return again, and frees what memory is its own. Where
-// that fails, it stays allocated, which harms nobody.
+// GiveBack ends a slot, which Extend may return again, and frees the slot's own memory. If that
+// fails, it stays allocated, which is harmless.
 func (r *Ring) GiveBack(i int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -50,7 +50,7 @@ func TestRanksShareSteps(t *testing.T) {
 	}
 }
 
-// A span of steps is what the steps are one after the other.
+// A span of steps equals the steps one after the other.
 func TestSpan(t *testing.T) {
 	for _, drop := range []bool{false, true} {
 		shares := order.Shares{Batch: 3, Ranks: 1, DropLast: drop}

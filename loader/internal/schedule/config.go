@@ -2,7 +2,7 @@ package schedule
 
 import "time"
 
-// Config is what a Schedule is made of.
+// Config configures a Schedule.
 type Config struct {
 	Slots Slots                // the memory of slots
 	Clock func() time.Duration // the time, which is never 0

@@ -15,7 +15,7 @@ type Loop struct {
 	p *pass
 }
 
-// Plan is what a Loop is over.
+// Plan describes the batches of a Loop.
 type Plan struct {
 	First *order.Epoch
 	From  Position     // in First

@@ -21,7 +21,7 @@ func (t *span) end() int { return t.first + max(t.from, t.order.Steps) - t.from 
 // step returns the number of the batch that has a tick.
 func (t *span) step(tick int) int { return tick - t.first + t.from }
 
-// front is what the goroutine of the loop alone changes, so that it may read it without the lock.
+// front is the state that only the goroutine of the loop changes, so that it may read it without the lock.
 type front struct {
 	spans  []*span // the epoch being delivered, and the one after it if the loop goes on
 	low    int     // first tick that was not delivered
@@ -31,7 +31,7 @@ type front struct {
 	seen   outlook
 }
 
-// outlook is what a loop knows of the batches before it.
+// outlook is a loop's knowledge of the batches ahead.
 type outlook struct {
 	next int // first tick that was not looked at
 	cold int // the last one before it whose batch takes longer to make than to hand over; -1 if none

@@ -5,12 +5,12 @@ import "time"
 // prefetchTuner looks for the number of batches that a loop needs kept ready, between
 // Config.Prefetch and MaxPrefetch. It decides; the scheduler, under whose lock it is, does.
 //
-// It has twice as many batches kept ready if training waits and, between that,
-// workers had to wait for a free buffer: what they might have made meanwhile would have been
-// there. Where either side is always the slower one, it is not so, and Prefetch stays.
+// It doubles the batches kept ready if training waits and, in between, workers had to wait for a
+// free buffer: batches made meanwhile would have been ready. If one side is always the slower one,
+// this does not happen, and Prefetch stays.
 //
 // It gives half of them back when over calmWindows windows training waited for next to nothing and
-// three quarters of them were always there: what is left is then twice what was used. If it has to
+// three quarters of them were always ready: twice the number that was used then remains. If it has to
 // add some again, it will never again have fewer than that. So it comes to an end whatever happens:
 // between two additions it can only give back, and each addition after that raises what it keeps.
 //
@@ -37,7 +37,7 @@ const (
 	calmWindows = 8 // that say that batches kept ready are too many
 )
 
-// verdict is what a prefetchTuner decides.
+// verdict is a prefetchTuner's decision.
 type verdict int
 
 const (

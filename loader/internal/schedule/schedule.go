@@ -229,7 +229,7 @@ func (s *Schedule) IsIdle() bool {
 	return s.slots.used() == 0
 }
 
-// checkLocked makes sure of the invariants, in checked builds.
+// checkLocked checks the invariants, in checked builds.
 func (s *Schedule) checkLocked() {
 	if !invariants.Enabled {
 		return

@@ -82,7 +82,7 @@ func (d *driver) begin(plan schedule.Plan) *schedule.Loop {
 	return l
 }
 
-// task is what a worker gets, which must be there.
+// task returns the task of a worker, and fails if there is none.
 func (d *driver) task(worker int, kind schedule.Kind, step int) schedule.Task {
 	d.t.Helper()
 	task := d.s.Assign(worker)
@@ -304,7 +304,7 @@ func TestInline(t *testing.T) {
 	l.DoneInline(tasks)
 	for step := range 5 {
 		if more := l.AssignInline(nil, 1); len(more) > 0 {
-			t.Fatalf("step %d is made while %d is there", more[0].Step, step)
+			t.Fatalf("step %d is made while %d is ready", more[0].Step, step)
 		}
 		g := d.take(l, step, nil)
 		if !g.Inline {

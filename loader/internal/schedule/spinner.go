@@ -31,8 +31,8 @@ const (
 	mostVain = 8
 )
 
-// spins reports whether the loop spins before it sleeps. Where every core has a worker it
-// does not: it would take one from them.
+// spins reports whether the loop spins before it sleeps. It does not if every core has a worker:
+// it would take a core from them.
 func (w *spinner) spins(workers, cores int) bool {
 	if workers >= cores {
 		return false

@@ -11,13 +11,13 @@ const LittleWait = 0.05
 // Share returns what part is of whole.
 func Share(part, whole time.Duration) float64 { return float64(part) / float64(max(1, whole)) }
 
-// Times is what the loops and the workers of a Schedule spent.
+// Times is the time that the loops and the workers of a Schedule spent.
 type Times struct {
 	Epochs     int           // begun
 	Wait       time.Duration // that loops waited for batches, in all
 	Starts     time.Duration // of that, for the first batches of loops
 	Waits      Quantiles     // of the waits for one batch
-	Ready      int           // batches that were there when they were asked for
+	Ready      int           // batches that were ready when they were asked for
 	Body       time.Duration // that loops had a batch: their own work
 	FirstBatch time.Duration // from the start of the latest loop to its first batch
 	Idle       time.Duration // of workers: waiting for a free slot, or for the next loop

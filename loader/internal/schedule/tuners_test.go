@@ -51,7 +51,7 @@ func TestWorkerTunerFindsTheBest(t *testing.T) {
 		"two cores decode":            {loop{ms(10, 10, 5, 5, 5), always(0.9)}, 4, []int{2}},
 		"one memory bus":              {loop{ms(10, 10.5, 11, 12, 12), always(0.9)}, 4, []int{0}},
 		"handing over costs":          {loop{ms(1, 1.3, 1.2, 1.3, 1.4), always(0.9)}, 4, []int{0}},
-		"a step beside one worker":    {loop{ms(10, 5.2, 5.1, 5.1, 5.1), func(n int) float64 { return []float64{0.5, 0.03, 0, 0, 0}[n] }}, 4, []int{1, 2}},
+		"a step with one worker":      {loop{ms(10, 5.2, 5.1, 5.1, 5.1), func(n int) float64 { return []float64{0.5, 0.03, 0, 0, 0}[n] }}, 4, []int{1, 2}},
 		"a step that needs all cores": {loop{ms(20, 20, 21, 22, 23), func(n int) float64 { return []float64{0.02, 0, 0, 0, 0}[n] }}, 4, []int{0, 1}},
 		"storage":                     {loop{ms(8, 8, 4, 3, 2), always(0.9)}, 4, []int{4}},
 		"64 cores":                    {loop{func(n, _ int) time.Duration { return 64 * time.Millisecond / time.Duration(min(max(1, n), 60)) }, always(0.9)}, 64, nil},

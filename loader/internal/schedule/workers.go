@@ -148,7 +148,7 @@ func (s *Schedule) PieceDone(number, lo int, err error) (last bool, first error)
 	return false, nil
 }
 
-// Cost is what a worker found about the reads of a batch.
+// Cost is a worker's finding about the reads of a batch.
 type Cost int
 
 // The costs.
