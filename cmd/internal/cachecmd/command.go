@@ -19,10 +19,10 @@ import (
 
 const long = `List, check, pin and remove the cached datasets that were built from raw samples.
 
-penstock.DataLoader(SOURCE) makes one with prepare="auto", and so does penstock preprocess cache SOURCE. After files
-of SOURCE changed, the dataset has another generation, for which only these were read; penstock log lists them. With a
-limit (--cache-size, cache_size), datasets that were not used for longest make room. Pinned ones stay, and those that
-are in use.`
+penstock.DataLoader(SOURCE, prepare="auto") and penstock preprocess cache SOURCE create them. When
+files of SOURCE change, only these are read again, for a new generation of the dataset; penstock log
+lists generations. With a limit (--cache-size, cache_size), the least recently used datasets are
+removed to make room, but not those that are pinned or in use.`
 
 // flags are those of all subcommands.
 type flags struct {
@@ -61,7 +61,7 @@ func Command() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.remove(cmd.OutOrStdout(), args) },
 	})
-	pin := marking("pin", "Keep datasets when others are removed to make room, or as their source changed", f,
+	pin := marking("pin", "Keep datasets when others are removed to make room, or when their source changes", f,
 		(*rawcache.Entry).Pin)
 	unpin := marking("unpin", "Let datasets be removed again", f, (*rawcache.Entry).Unpin)
 	remove.Flags().BoolVar(&f.all, "all", false, "remove all datasets")

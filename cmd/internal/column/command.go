@@ -14,17 +14,18 @@ import (
 	"github.com/penstock/penstock/store/edit"
 )
 
-const long = `Add, set, drop and rename the columns of a dataset. Each change makes a generation and rewrites nothing:
-add writes the new column, and drop and rename only a manifest. penstock log lists generations,
-DATASET@3 opens one, penstock restore goes back to it. DATASET is a folder, of .npy files or of Zarr.`
+const long = `Add, set, drop and rename the columns of a dataset. Each change makes a generation and
+rewrites nothing: add writes the new column, and drop and rename only a manifest. penstock log lists
+generations, DATASET@3 opens one, penstock restore goes back to it. DATASET is a folder of .npy
+files, or Zarr.`
 
 const putLong = `VALUES is a .npy file, a dataset, a view, or a table, such as .parquet and .csv. Records are matched by
 position or, with --on KEY, by the column KEY of both. "-" reads a .npy file from standard input.
 
-Names of classes in a table become numbers where the column has classes. With --on, set leaves
-records as they are that VALUES does not have, and add needs --missing for them. If a column from
-standard input is stopped, --resume prints the number of the first record that is missing, as
-{"first": N}, and then reads values from there on.`
+Class names in a table become numbers if the column has classes. With --on, set leaves records
+without a match as they are, and add requires --missing for them. If a column from standard input is
+interrupted, --resume prints the number of the first missing record, as {"first": N}, and then reads
+values from there on.`
 
 // Command returns the command column.
 func Command() *cobra.Command {
@@ -102,8 +103,8 @@ func commandLine(name string, cmd *cobra.Command, args []string) string {
 func drop() *cobra.Command {
 	var asJSON bool
 	cmd := cli.Command(&cobra.Command{
-		Use: "drop [flags] DATASET NAME...", Short: "Leave columns out",
-		Long:    "Leave columns out. Their files stay for earlier generations, until penstock prune.",
+		Use: "drop [flags] DATASET NAME...", Short: "Remove columns",
+		Long:    "Remove columns. Their files stay for earlier generations, until penstock prune.",
 		Example: "  penstock column drop out/flat labels",
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -124,7 +125,7 @@ func rename() *cobra.Command {
 	var asJSON bool
 	cmd := cli.Command(&cobra.Command{
 		Use: "rename [flags] DATASET NAME NEW", Short: "Give a column another name",
-		Long:    "Give a column another name. Its files keep theirs: manifest.json says which they are.",
+		Long:    "Give a column another name. Its files keep their names; manifest.json lists them.",
 		Example: "  penstock column rename out/flat labels species",
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 3 {

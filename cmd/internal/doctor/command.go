@@ -10,9 +10,10 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
 
-const long = `Print what this machine has that penstock can use: CPU, memory, limits, shared memory, huge
-pages, CUDA; which decoder, HDF5 writer and deflate this build has; and for what is missing, how to
-get it. It changes nothing. The exit code is 0 whatever is missing: penstock works without.`
+const long = `Print what this machine has that penstock can use: CPU, memory, limits, shared memory,
+huge pages, CUDA; which decoder, HDF5 writer and deflate this build has; and how to get what is
+missing. It changes nothing. The exit code is 0 even if something is missing: penstock works without
+it.`
 
 // Command returns the command.
 func Command() *cobra.Command {

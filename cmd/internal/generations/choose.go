@@ -43,7 +43,7 @@ func Tag() *cobra.Command {
 const restoreLong = `Make the content of an earlier generation the newest one. Nothing is copied: the new
 generation lists the files of the earlier one, and those between them stay in the log.
 
-With --deleted, restore takes deleted records back: all of them, or those for which --where holds.
+With --deleted, restore brings deleted records back: all of them, or those for which --where holds.
 DATASET is then written without a generation.`
 
 // Restore returns the command restore.
@@ -88,10 +88,10 @@ func Restore() *cobra.Command {
 	return cmd
 }
 
-const pruneLong = `Remove generations, and the files that no kept generation lists. The newest generation stays, and
-those with tags, those that --last and --within keep, and those that a process of this machine has open.
-Processes of other machines are not seen: choose --within so that it covers their runs. Look at
---dry-run first: what was removed cannot be restored.`
+const pruneLong = `Remove generations, and the files that no kept generation lists. The newest
+generation stays, and those with tags, those that --last and --within keep, and those that a process
+of this machine has open. Processes on other machines are not seen: choose --within so that it
+covers their runs. Look at --dry-run first: what was removed cannot be restored.`
 
 // pruneFlags is the command line of prune.
 type pruneFlags struct {

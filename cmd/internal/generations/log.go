@@ -16,9 +16,10 @@ import (
 	"github.com/penstock/penstock/store/edit"
 )
 
-const logLong = `List the generations of a dataset, the newest first: when each was made, what was done, and by which
-command or call. DATASET@3 is generation 3, and DATASET@NAME the one with that tag, wherever a
-command or penstock.open takes a dataset. Generations are kept in folders: of .npy files, or of Zarr.`
+const logLong = `List the generations of a dataset, the newest first: when each was made, what was
+done, and by which command or call. DATASET@3 is generation 3, and DATASET@NAME the one with that
+tag, wherever a command or penstock.open takes a dataset. Only folders of .npy files and Zarr have
+generations.`
 
 // Log returns the command log.
 func Log() *cobra.Command {

@@ -18,19 +18,20 @@ import (
 	"github.com/penstock/penstock/store/edit"
 )
 
-const deleteLong = `Leave out the records for which a condition holds. That makes a generation: readers, loaders and
-commands see the other records, numbered from 0, and no file is rewritten. The values stay in the
-files, for earlier generations and for penstock restore --deleted; penstock preprocess DATASET DEST
-writes the other records out. Conditions compare fields with numbers, strings and the names of
-classes: see docs/views.md. DATASET is a folder, of .npy files or of Zarr.`
+const deleteLong = `Delete the records for which a condition holds, without rewriting a file.
+Readers, loaders and commands see the remaining records, numbered from 0, as a new generation. The
+values stay in the files, for earlier generations and for penstock restore --deleted; penstock
+preprocess DATASET DEST writes a copy without them. Conditions compare fields with numbers, strings
+and the names of classes: see docs/views.md. DATASET is a folder of .npy files, or Zarr.`
 
 // Delete returns the command delete.
 func Delete() *cobra.Command {
-	return choosing("delete", "Leave records out of a dataset, by a condition", deleteLong,
+	return choosing("delete", "Delete records of a dataset, by a condition", deleteLong,
 		"  penstock delete out/flat --where \"labels = 'circle'\"", chosen)
 }
 
-const selectLong = `Keep the records for which a condition holds, and leave the others out, as penstock delete does.`
+const selectLong = `Keep the records for which a condition holds, and delete the others: see
+penstock delete.`
 
 // Select returns the command select.
 func Select() *cobra.Command {

@@ -27,9 +27,10 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-const long = `Show fields, classes, statistics and the recipe of a dataset, and how to open it. DATASET is
-a folder, Zarr or an HDF5 file. Of raw samples, such as a folder of images, inspect shows the fields. For an HDF5 file that preprocess did not write, inspect shows how
-its data are stored, what reading a record costs, and the command that makes it fast. Times
+const long = `Show fields, classes, statistics and the recipe of a dataset, and how to open it.
+DATASET is a folder, Zarr or an HDF5 file. For raw samples, such as a folder of images, inspect
+shows the fields that they would have. For an HDF5 file that preprocess did not write, inspect shows
+how its data are stored, what reading a record costs, and the command that makes reading fast. Times
 are estimates for one core and a file in memory.
 
 Exit codes: 0 done, 1 failed or corrupt, 2 wrong usage, 130 interrupted.`
@@ -55,7 +56,7 @@ func Command() *cobra.Command {
 	var asJSON, version bool
 	var classes int
 	cmd := cli.Command(&cobra.Command{
-		Use: "inspect [flags] DATASET", Short: "Show what a dataset holds", Long: long, Example: examples,
+		Use: "inspect [flags] DATASET", Short: "Show the contents of a dataset", Long: long, Example: examples,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
 			if version {
 				return nil

@@ -28,8 +28,9 @@ Readers without penstock:
 
 --keep-encoded stores image files as they are, in any of the formats; the loader decodes them.`
 
-const fields = `--fields 'COLUMN=FIELD:TYPE,...' chooses the columns, arrays or members of a source, names the fields of the
-dataset and gives their types. =FIELD and :TYPE may be left out. Columns that are not listed are left out.
+const fields = `--fields 'COLUMN=FIELD:TYPE,...' chooses the columns, arrays or members of a source,
+names the fields of the dataset and gives their types. =FIELD and :TYPE are optional. Columns not
+listed are dropped.
 
   image          a path, relative to the table          'file=images:image'
   base64         an image in base64                      'jpeg=images:base64'
@@ -39,14 +40,14 @@ dataset and gives their types. =FIELD and :TYPE may be left out. Columns that ar
                  float16, float32, float64, bfloat16
   float32[4]     an array of one shape                   'emb:float32[512]'
   int64[*]       a list of any length                    'tokens:int64[*]'
-  float32[*,4]   rows of any number                      'quads:float32[*,4]'
+  float32[*,4]   any number of rows                      'quads:float32[*,4]'
   mask           the path of a mask                      'seg=mask:mask'
   boxes          rows of left, top, right, bottom; also  'bbox=boxes:boxes'
                  boxes[xywh], boxes[cxcywh,relative]
   keypoints[17]  17 points of x, y and visibility        'pose:keypoints[17]'
 
 Join columns with + or a glob:         'age+height+lab_*=x:float32,outcome:label'
-Quote names that have a comma:         '"PRICE, EUR"=price:float32'
+Quote names that contain a comma:      '"PRICE, EUR"=price:float32'
 
 Without --fields, a pass over the source finds the types, and preprocess prints them before the work starts.`
 
@@ -58,7 +59,7 @@ const urls = `SOURCE, DEST and DATASET can be URLs. Options follow a question ma
   gs://BUCKET/KEY                     application default credentials
   azblob://CONTAINER/KEY              AZURE_STORAGE_ACCOUNT, _KEY, _SAS_TOKEN
   hdfs://NAMENODE:8020/PATH           HADOOP_CONF_DIR, HADOOP_USER_NAME
-  https://HOST/PATH                   reads only; needs requests for ranges
+  https://HOST/PATH                   reads only; needs range requests
   hf://datasets/OWNER/NAME@REV/PATH   reads only; HF_TOKEN, or hf auth login
 
 Training keeps fetched records in --cache-dir, at most --cache-size bytes of them.

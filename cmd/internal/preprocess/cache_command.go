@@ -17,12 +17,13 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-const cacheLong = `Make the dataset of a source in the cache, where penstock.DataLoader(SOURCE) finds it.
+const cacheLong = `Build the dataset of a source in the cache, where penstock.DataLoader(SOURCE) finds it.
 
-The dataset is that of preprocess --keep-encoded. Its name has a digest of the names, sizes and times of all files. After
-files were changed, added or removed, only these are read again, as a generation of the same dataset; archives and most
-tables are read as a whole. A stopped run is continued. DataLoader runs this command with prepare="auto"; penstock cache
-lists, checks and removes what is in the cache.
+The dataset is the one that preprocess --keep-encoded writes. Its name contains a digest of the
+names, sizes and times of all files. When files are changed, added or removed, only these are read
+again, for a new generation of the dataset; archives and most tables are read as a whole. A stopped
+run is continued. DataLoader runs this command with prepare="auto"; penstock cache lists, checks and
+removes cached datasets.
 
 ` + exits
 
@@ -39,7 +40,7 @@ type cacheFlags struct {
 func cacheCommand() *cobra.Command {
 	c := new(cacheFlags)
 	cmd := cli.Command(&cobra.Command{
-		Use: "cache [flags] SOURCE", Short: "Make the dataset of a source in the cache",
+		Use: "cache [flags] SOURCE", Short: "Build the dataset of a source in the cache",
 		Long: cacheLong, Example: "  preprocess cache photos --cache-dir out/cache",
 		PreRunE: func(_ *cobra.Command, args []string) error { return c.check(args) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },

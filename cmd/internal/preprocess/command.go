@@ -34,7 +34,7 @@ SOURCE is one of these. Its type is detected from its content; --from overrides 
   tfrecord             tf.train.Example records, also compressed; a folder of shards
   zarr                 groups and arrays, version 2 and 3; folders, zip files, buckets
   npy, npz, idx, cifar arrays and images with labels
-  hdf5, flat           HDF5 files of any program, and datasets
+  hdf5, flat           HDF5 files from any program, and datasets
   stream               with SOURCE -: samples that a program sends, as penstock.Writer does
 Quote globs and braces to name several files: 'shard-{000..127}.tar'. URLs
 (s3://, gs://, azblob://, hdfs://) work too, for SOURCE also https:// and hf://. Images are JPEG, PNG, GIF, BMP, TIFF, WebP or Netpbm.
@@ -137,14 +137,14 @@ func printVersion(w io.Writer) error {
 
 const mergeLong = `Join the parts of runs with --rank into one dataset.
 
-Each run makes one part in DEST.parts, on any machine that sees the folder or bucket. Parts can
-be killed and rerun. The merge then writes DEST with the bytes of a single run. It refuses
-missing parts, a part in two places, and parts of another source, recipe or version.
+Each run makes one part in DEST.parts, on any machine that sees the folder or bucket. Parts can be
+killed and rerun. The merge then writes DEST, byte-identical to a single run. It refuses missing
+parts, a part in two places, and parts of another source, recipe or version.
 
-Name parts in other folders before DEST. The merge reads and writes every record once. Until
-the parts are removed, the dataset takes its space twice. With --keep-shards the parts' files
-become those of DEST, by hard links or by copies inside the bucket: no record is copied, and
-DEST differs from a single run in its shards only.
+Name parts in other folders before DEST. The merge reads and writes every record once. Until the
+parts are removed, the dataset takes twice its space. With --keep-shards the parts' files become
+those of DEST, by hard links or by copies inside the bucket: no record is copied, and DEST differs
+from a single run in its shards only.
 
 ` + exits
 

@@ -20,9 +20,10 @@ import (
 	"github.com/penstock/penstock/loader/views"
 )
 
-const long = `Find the records of two datasets that have the same key, list those without a match, or write a
-view of the fields of both side by side, in the order of LEFT. RIGHT may have a key once. A key is
-an integer, a label or a string; "source_name" is the name of the sample that a record was built from.`
+const long = `Find the records of two datasets that have the same key, list those without a match,
+or write a view of the fields of both side by side, in the order of LEFT. RIGHT may contain each key
+only once. A key is an integer, a label or a string; "source_name" is the name of the sample that a
+record was built from.`
 
 const examples = `  inspect join out/flat weights --on labels --many
   inspect join out/flat weights --on labels --many --json | jq .left_unmatched

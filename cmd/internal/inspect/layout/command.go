@@ -11,9 +11,8 @@ const long = `List offset, size and meaning of every part of the dataset's files
 maps each field by its offset. For chunked HDF5 datasets, layout prints the number, sizes
 and places of the chunks; --chunks lists each chunk.
 
-With --window, layout prints what windows at random places of the arrays cost: how many bytes
-are read for each one that is used, the chunks that would be best, and the command that writes
-them.`
+With --window, layout prints the cost of windows at random places of the arrays: bytes read per byte
+used, the chunks that would be best, and the command that writes them.`
 
 const examples = `  inspect layout out/flat
   inspect layout out/photos.h5

@@ -9,9 +9,9 @@ import (
 	"github.com/penstock/penstock/loader/views"
 )
 
-const long = `Print how many elements of arrays the windows of two or more views share, by field. Of a
-training and a validation set this must be 0; of inputs it may be more if only labels are kept
-apart. No records are read.
+const long = `Print how many elements of arrays the windows of two or more views share, by field.
+For a training and a validation set this must be 0; for inputs it may be more if only labels are
+kept apart. No records are read.
 
 Exit codes: 0 nothing is shared, 1 windows share elements, or failed, 2 wrong usage, 130 interrupted.`
 

@@ -15,11 +15,10 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-const long = `Draw samples in a grid as a PNG file, with class name and record number below each, and the
-name of its file where the dataset has it (preprocess --names). Samples are drawn at random
-from all classes alike; the same --seed draws the same samples. Normalization is undone.
-Other values are stretched from their minimum (black) to their maximum (white), and the
-sheet says so.
+const long = `Draw samples in a grid as a PNG file, with class name and record number below each,
+and the name of its file if the dataset has it (preprocess --names). Samples are drawn at random,
+equally from all classes; the same --seed draws the same samples. Normalization is undone. Other
+values are stretched from their minimum (black) to their maximum (white), and the sheet says so.
 
 Masks, boxes and keypoints are drawn over the images that they lie on, with a legend of the
 classes. --pipeline draws what training will see, with its random crops and flips.`

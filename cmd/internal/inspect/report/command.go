@@ -11,9 +11,9 @@ import (
 	"github.com/penstock/penstock/internal/units"
 )
 
-const long = `Write an HTML report: checks, fields, histograms, labels, samples (random, by class, darkest,
-brightest, near-duplicates), splits, skipped samples and the recipe. The file is complete in
-itself, fetches nothing and runs no script. The same data and flags give the same bytes.`
+const long = `Write an HTML report: checks, fields, histograms, labels, samples (random, by class,
+darkest, brightest, near-duplicates), splits, skipped samples and the recipe. The file is
+self-contained: it fetches nothing and runs no script. The same data and flags give the same bytes.`
 
 const examples = `  inspect report -o report.html out/flat
   inspect report -o train.html --split train out/photos.h5

@@ -9,9 +9,9 @@ import (
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 )
 
-const long = `Compute statistics from every value: minimum, maximum, mean and deviation per field, channel
-and class, histograms, records per class, and lengths of variable-length records; of boxes their
-sizes, aspect ratios and how many reach out of their images. Differences from the manifest's
+const long = `Compute statistics from every value: minimum, maximum, mean and std per field, channel
+and class, histograms, records per class, and lengths of variable-length records; for boxes also
+sizes, aspect ratios and the number that reach out of their images. Differences from the manifest's
 statistics are reported.`
 
 const examples = `  inspect stats out/flat

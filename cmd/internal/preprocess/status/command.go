@@ -19,9 +19,8 @@ import (
 
 const long = `Print which ranks have made their parts of DEST, and which are running, failed or missing.
 
-Running ranks leave a sign in DEST.parts every 5 seconds, in a bucket every 30 seconds. A rank
-without a sign for two minutes has stopped: it was killed, or the clocks differ. Run it again.
-`
+Running ranks write a heartbeat to DEST.parts every 5 seconds, in a bucket every 30 seconds. A rank
+without a heartbeat for two minutes has stopped: it was killed, or the clocks differ. Run it again.`
 
 // Command returns the command preprocess status.
 func Command() *cobra.Command {
