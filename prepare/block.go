@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// blocks returns the samples of the source in blocks, where records are what the source has: all fields have a
-// fixed size and stay as they are, and nothing is asked of a sample beside its values.
+// blocks returns the samples of the source in blocks. This works if records store the fields of the source unchanged:
+// all have a fixed size, and only the values of a sample are needed.
 func (r *run) blocks(j *execute.Job) (iter.Seq2[source.Sample, error], bool) {
 	src, ok := r.src.(source.Blocked)
 	_, dataset := r.commits.(datasetCommitter)
@@ -49,7 +49,7 @@ func (r *run) commitBlock(s *execute.Slot, add func(*execute.Slot) error) error 
 	return add(s)
 }
 
-// enterBlock adds the samples of a block, behind before earlier ones, to the fingerprint.
+// enterBlock adds the samples of a block to the fingerprint, after the first before samples.
 func (l *runLog) enterBlock(before int64, f *execute.Block) {
 	l.samples = before + int64(f.Samples())
 	l.bytes += f.Size

@@ -157,13 +157,13 @@ func TestShuffle(t *testing.T) {
 			}
 			entries, err := os.ReadDir(filepath.Dir(c.Dest))
 			if err != nil || len(entries) != 1 {
-				t.Errorf("left behind: %v, %v", entries, err)
+				t.Errorf("left over: %v, %v", entries, err)
 			}
 		})
 	}
 }
 
-// Appended records come behind the old ones, and new classes get the next numbers.
+// Appended records come after the old ones, and new classes get the next numbers.
 func TestAppend(t *testing.T) {
 	for _, name := range []string{"ds", "ds.h5", "ds.zarr"} {
 		t.Run(name, func(t *testing.T) {

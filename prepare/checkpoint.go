@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// resume returns the samples that are to be done: all, or those behind what a run before
-// this one has done, whose log is taken over.
+// resume returns the samples that remain: all, or those after the last one that an earlier run completed, whose log
+// it takes over.
 func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
 	kept := w.Kept()
 	if !kept.Resumed {

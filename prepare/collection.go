@@ -29,10 +29,10 @@ func (c *collection) path() string {
 	return filepath.Join(filepath.Dir(c.run.config.Dest), "."+filepath.Base(c.run.config.Dest)+".unshuffled")
 }
 
-// collectedName is a file in the spool that says, once this is whole, what it was made of.
+// collectedName is a file in the spool that states, once the spool is complete, which inputs it was built from.
 const collectedName = "collected.json"
 
-// collected is what that file says.
+// collected is the content of that file.
 type collected struct {
 	ID   string          `json:"id"`   // of the dataset
 	Of   json.RawMessage `json:"of"`   // what else would make other records, see origin
@@ -107,7 +107,7 @@ func (c *collection) origin() (json.RawMessage, error) {
 		program(), imagefile.Backend()})
 }
 
-// note notes what the spool was made of.
+// note records which inputs the spool was built from.
 func (c *collection) note(m *store.Manifest) error {
 	r := c.run
 	of, err := c.origin()
@@ -132,8 +132,8 @@ func (c *collection) note(m *store.Manifest) error {
 	return errors.Join(err, f.Close())
 }
 
-// before returns the manifest of the spool that an earlier run has made of the same,
-// and takes its log over; nil if there is none that is known to be.
+// before returns the manifest of a spool that an earlier run built from the same inputs,
+// and takes over its log; nil if no such spool is known.
 func (c *collection) before() (*store.Manifest, error) {
 	r := c.run
 	if !r.config.Resume {

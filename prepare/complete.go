@@ -23,9 +23,9 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// complete returns the summary of a dataset that a run before this one has finished, as
-// --resume finds it when that was stopped behind its last step. It is nil if there is none;
-// one that was made in another way is an error.
+// complete returns the summary of a dataset that an earlier run has finished, as
+// --resume finds it if that run was stopped after its last step. It is nil if there is none;
+// a dataset that was built in another way is an error.
 func complete(c Config) (*Summary, error) {
 	if !c.Resume || c.Append || c.Overwrite {
 		return nil, nil
@@ -35,11 +35,11 @@ func complete(c Config) (*Summary, error) {
 	}
 	m, err := openManifest(c.Dest)
 	if err != nil {
-		return nil, nil // that it is there will be the error
+		return nil, nil // the caller reports that it exists
 	}
 	if c.producer != nil && m.Source != nil && m.Source.Inputs != "" && c.producer.Begin.Inputs != "" &&
 		m.Source.Inputs != c.producer.Begin.Inputs {
-		return nil, fmt.Errorf("%s %w already, made of other inputs, or of these in another order; choose another name, or "+
+		return nil, fmt.Errorf("%s %w already, built from other inputs, or of these in another order; choose another name, or "+
 			"use --overwrite", c.Dest, store.ErrExist)
 	}
 	if list := c.differences(m); list != nil {
@@ -57,11 +57,11 @@ func infoOf(m *store.Manifest) source.Info {
 	return info
 }
 
-// completeHint is what a summary says of a dataset that was there.
+// completeHint is the hint in the summary of a dataset that existed already.
 const completeHint = "it was complete already; nothing was left to do"
 
-// found returns the summary of a dataset that is complete, and removes what the run that
-// made it has left beside it.
+// found returns the summary of a dataset that is complete, and removes the files that the run that
+// built it has left next to it.
 func (c Config) found(m *store.Manifest, info source.Info) (*Summary, error) {
 	err := tidy(c.Dest)
 	if c.Shuffle.Set {
@@ -81,8 +81,8 @@ func (c Config) describe(m *store.Manifest, info source.Info) (*Summary, error) 
 	return newSummary(c, r, m, 0)
 }
 
-// tidy removes what lies beside a dataset or a file that is there, of a process that was
-// killed when it had published that.
+// tidy removes the files next to an existing dataset or file that belong to a process
+// killed after it had published that.
 func tidy(path string) error {
 	if err := write.CheckDest(path, write.StageOptions{}); !errors.Is(err, store.ErrExist) {
 		return err
@@ -99,8 +99,8 @@ func (b *runLog) restoreFrom(m *store.Manifest) {
 	}
 }
 
-// differences lists in what a dataset is not what this Config would make of a source of that
-// name; nothing if it is.
+// differences lists how a dataset differs from the one that this Config would build from a source of that
+// name; it is empty if they are the same.
 func (c Config) differences(m *store.Manifest) (list []string) {
 	add := func(what, was, is string) {
 		if was != is {
@@ -197,8 +197,8 @@ func madeOtherwise(dest string, differences []string) error {
 		store.ErrExist, strings.Join(differences, "; "))
 }
 
-// appended reports whether DEST ends with the records of the source, as a run that was stopped behind the last step of
-// an append leaves it. Of a source of the same name and length, all samples are read and compared.
+// appended reports whether DEST ends with the records of the source, as after an append that was stopped after its
+// last step. If the source has the same name and length, it reads and compares all samples.
 func (r *run) appended(ctx context.Context) (bool, error) {
 	s := r.base.Source
 	if !r.config.Resume || s == nil || s.Kind != r.info.Kind || s.Name != r.info.Name || r.info.Count >= 0 &&

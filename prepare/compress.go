@@ -70,7 +70,7 @@ func (c Compress) problems(all Config) (list []string) {
 		list = append(list, "--compress: is for HDF5 files and Zarr, such as DEST.h5 or DEST.zarr; a flat dataset is "+
 			"mapped as it is")
 	case asked && all.Append:
-		list = append(list, "--append and --compress: records are stored as those are that are there; leave --compress, "+
+		list = append(list, "--append and --compress: new records are stored as the existing ones are; leave --compress, "+
 			"--chunk-records, --chunk-bytes and --shuffle-bytes out")
 	case c.Method != Uncompressed && c.Method != Methods[all.DatasetFormat()]:
 		list = append(list, fmt.Sprintf("--compress %s: %s takes %s", c.Method,
@@ -108,7 +108,7 @@ func (c Compress) hdf5Options() *hdf5.Compression {
 // newCompressing returns what shows the progress of a Commit, still without a Writer. need is the bytes of all records.
 func newCompressing(p Progress, need int64, appends bool) *compressing {
 	if appends {
-		need = 0 // what is there is handled once more
+		need = 0 // the existing records are processed again
 	}
 	return &compressing{progress: p, need: need, stage: "compressing"}
 }
@@ -149,7 +149,7 @@ func (w *compressing) AppendBlock(b *digest.Block) error { return write.AppendBl
 
 func (w *compressing) note(text string) { w.progress.Note(text + "\n") }
 
-// add begins the stage with its first bytes, behind all notes. It ends Commit with the context.
+// add begins the stage with its first bytes, after all notes. It ends Commit if the context is done.
 func (w *compressing) add(n int64) error {
 	if !w.begun {
 		total := w.need >> 20

@@ -164,7 +164,7 @@ func TestCompressStopped(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(c.Dest); err == nil {
-		t.Error("it is there all the same")
+		t.Error("it exists all the same")
 	}
 	c.Resume = true
 	if s := mustRun(t, c); s.Resumed != 40 || !maps.Equal(foldertest.Files(t, c.Dest), want) {

@@ -33,7 +33,7 @@ import (
 // Config is everything that one run depends on, by step. DefaultConfig gives the defaults, Source
 // and Dest aside.
 type Config struct {
-	// Where the samples come from.
+	// The source of the samples.
 
 	Source string // folder, file, or glob of files with the samples
 	From   string // kind of source, one of source.Kinds, or "auto"
@@ -51,7 +51,7 @@ type Config struct {
 	Skip      bool            // leave unreadable samples out instead of failing
 	MaxErrors Limit           // with Skip: more bad samples than that are a failure
 	Names     string          // whether records keep the names of their samples: "auto", "on" or "off"
-	Dedup     bool            // leave out samples whose content was there before
+	Dedup     bool            // leave out samples whose content an earlier sample has
 	Split     []samples.Share // nil: no splits, or those that the source has
 	Stratify  field.Strata    // give every class its shares
 	Shuffle   Seed
@@ -68,7 +68,7 @@ type Config struct {
 	Compress   Compress
 	View       bool // write an HDF5 file over the .npy files, too
 	Overwrite  bool
-	Append     bool // add to the dataset that is there
+	Append     bool // add to an existing dataset
 	Resume     bool // continue a run that was stopped, if there is one
 
 	// Spool is a folder where a dataset is built that goes to a bucket; "" is the system's for
@@ -78,7 +78,7 @@ type Config struct {
 
 	Inherits bool               `json:"-"` // options and transforms are those of the dataset that is appended to
 	attempt  string             // where a rank builds its part, see part.Turn.Attempt
-	partsAt  string             // where parts may be already, beside the folder that they are made in
+	partsAt  string             // where parts may exist already, besides the folder that they are built in
 	putSign  func([]byte) error // writes how far a part is, see part.Sign; nil: into the folder of the parts
 	uploader *upload.Uploader   // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
 
@@ -89,7 +89,7 @@ type Config struct {
 	// 256 MiB
 	Memory int64
 
-	// Checkpoint is how often a run that can be resumed makes sure of what it has; 0 means
+	// Checkpoint is how often a run that can be resumed saves its progress; 0 means
 	// every 10 seconds.
 	Checkpoint time.Duration
 
@@ -188,12 +188,12 @@ func (c Config) Problems() (list []string) {
 		c.MaxErrors)
 	add(c.Stratify.Wanted && c.Split == nil, "--stratify: says how to --split, which is not given")
 	add(c.Append && c.Overwrite, "--append and --overwrite: choose one")
-	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while "+
-		"training, or make the whole anew")
+	add(c.Append && c.Shuffle.Set, "--append and --shuffle: existing records stay in their order; shuffle while "+
+		"training, or build the dataset again")
 	add(c.NormalizeSplit != "" && !c.Images.Normalize.Dataset,
 		"--normalize-split %s: says what --normalize dataset is computed from, which is not given", c.NormalizeSplit)
 	add(c.Append && c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8,
-		"--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that "+
+		"--append and --normalize dataset: mean and std would be those of the new records alone; give the numbers that "+
 			"inspect shows")
 	c.Images.EncodedProblems(add)
 	for _, place := range []string{c.Source, c.Dest} {
@@ -276,7 +276,7 @@ func (l Limit) of(total int64) Limit {
 	return l
 }
 
-// exceeded reports whether bad of total samples are too many. Where the
+// exceeded reports whether bad of total samples are too many. If the
 // number of samples is not known, a share counts from the first 1000 on.
 func (l Limit) exceeded(bad, seen, total int64) bool {
 	switch {
@@ -355,7 +355,7 @@ func (c Config) options() map[string]string {
 	return all
 }
 
-// FixedOptions are what a recipe says that no flag changes.
+// FixedOptions are options that a recipe states and no flag changes.
 var FixedOptions = map[string]string{"icc-profile": "ignored", "frame": "first"}
 
 // imagePipeline returns the transforms that the flags ask for of files of images.
@@ -401,7 +401,7 @@ func rankProblems(c Config) (list []string) {
 		return nil
 	}
 	if c.Append {
-		list = append(list, "--append and --rank: parts are of new datasets; make one of the new samples, and append that")
+		list = append(list, "--append and --rank: parts are of new datasets; build one from the new samples, and append that")
 	}
 	if c.View {
 		list = append(list, "--view and --rank: parts have no view; merge them, then: "+shell.Penstock("inspect view DEST"))
@@ -418,7 +418,7 @@ func viewProblems(c Config) []string {
 	case !c.View:
 		return nil
 	case c.Rank.Size > 0:
-		return []string{"--view: a part has none; make it of the whole dataset: " + shell.Penstock("preprocess merge") +
+		return []string{"--view: a part has none; add it to the whole dataset: " + shell.Penstock("preprocess merge") +
 			", then " + shell.Penstock("inspect view")}
 	case c.DatasetFormat() == part.Zarr:
 		return []string{"--view: a view is for a folder of .npy files, and DEST is Zarr"}
@@ -447,7 +447,7 @@ func newSplitter(c Config) *samples.Splitter {
 	return samples.NewSplitter(c.Split, strata)
 }
 
-var errFigures = errors.New("--normalize dataset and --rank: the figures of all samples are needed before the first " +
+var errFigures = errors.New("--normalize dataset and --rank: mean and std of all samples are needed before the first " +
 	"is written, and no process sees all; give MEAN/STD as numbers, or store uint8")
 
 // program names this program and its version.

@@ -25,13 +25,13 @@ func (p placing) duplicate(s *execute.Slot) (bool, error) {
 		}
 	}
 	if first, ok := p.run.log.before(s.Digest); ok {
-		return true, p.run.log.repeat(s.Sample.Name, "its content was there before"+p.asRecord(first))
+		return true, p.run.log.repeat(s.Sample.Name, "an earlier sample has the same content"+p.asRecord(first))
 	}
 	return false, nil
 }
 
-// asRecord says as which record of the dataset the first one of this content is there: of the records of a run, after
-// those that were there. A shuffle gives records other numbers.
+// asRecord names the record of the dataset that has the first sample with this content: new records follow the
+// existing ones. After a shuffle the numbers are not known.
 func (p placing) asRecord(n int64) string {
 	if p.run.config.Shuffle.Set || p.run.task.quiet || n >= samples.Unplaced {
 		return ""
@@ -53,7 +53,7 @@ func (p placing) splitOf(j *execute.Job, s *execute.Slot) (string, error) {
 			return "", err
 		}
 	}
-	if j.Stored { // records that are there are known by that
+	if j.Stored { // identifies existing records
 		content = s.Stored
 	}
 	return splitter.Choose(s.Digest, content, class), nil
@@ -90,7 +90,7 @@ func (p placing) knowBase(ctx context.Context, j *execute.Job) error {
 	if c.Stratify.Wanted {
 		p.run.placed, label = newSplitter(c), schema.Index(j.Stratum.Name)
 	}
-	p.run.progress.Begin("reading what is there", p.run.base.Live(), "records")
+	p.run.progress.Begin("reading existing records", p.run.base.Live(), "records")
 	defer p.run.progress.End()
 	return eachRecord(ctx, c, len(schema.Fields), func(at int64, values [][]byte) {
 		content := execute.StoredContent(schema, values)

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 )
 
-// Appending leaves out what the dataset holds, and what was there before in this run, for
-// any number of workers, in both formats, and says which samples these are.
+// Appending leaves out samples that the dataset has, and samples that repeat in this run, for
+// any number of workers, in both formats, and lists these samples.
 func TestDedupAppend(t *testing.T) {
 	for _, name := range []string{"ds", "ds.h5", "ds.zarr"} {
 		var ids []string
@@ -31,7 +31,7 @@ func TestDedupAppend(t *testing.T) {
 			}
 			list, err := os.ReadFile(first.Dest + ".skipped.jsonl")
 			want := `{"sample":"ant/old.png","kind":"duplicate","reason":"its content is in the dataset already: record 0"}
-{"sample":"dog/new-again.png","kind":"duplicate","reason":"its content was there before: record 10"}
+{"sample":"dog/new-again.png","kind":"duplicate","reason":"an earlier sample has the same content: record 10"}
 `
 			if err != nil || string(list) != want {
 				t.Errorf("%s: list %s (%v), want %s", name, list, err, want)
@@ -44,8 +44,8 @@ func TestDedupAppend(t *testing.T) {
 	}
 }
 
-// Rows without images are known by all their values. The whole made at once is what an append
-// makes of its parts.
+// Rows without images are compared by all their values. A dataset built at once equals one that is appended to
+// part by part.
 func TestDedupAppendOfRows(t *testing.T) {
 	dir := t.TempDir()
 	rows := []string{"1,a,x\n2,b,y\n1,a,x\n", "2,b,y\n3,a,\n1,b,x\n3,a,\n"}

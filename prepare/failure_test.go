@@ -226,6 +226,6 @@ func TestUnwritable(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if after, err := os.ReadDir(filepath.Dir(c.Dest)); err != nil || len(after) != len(before) {
-		t.Errorf("beside a dataset that could not be replaced there are %v, before %v: %v", after, before, err)
+		t.Errorf("next to a dataset that could not be replaced: %v, before %v: %v", after, before, err)
 	}
 }

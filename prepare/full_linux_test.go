@@ -54,7 +54,7 @@ func TestDiskFullThenResumed(t *testing.T) {
 		c := whole
 		c.Dest, c.Resume, c.Checkpoint = filepath.Join(dir, name), true, 1
 		_, err := Run(context.Background(), c, &rawtest.Silent{})
-		if !errors.Is(err, syscall.ENOSPC) || name == "ds" && !strings.Contains(err.Error(), "--resume goes on behind them") {
+		if !errors.Is(err, syscall.ENOSPC) || name == "ds" && !strings.Contains(err.Error(), "--resume continues after them") {
 			t.Fatalf("%s: error %v", name, err)
 		}
 		if err := unix.Mount("", dir, "", unix.MS_REMOUNT, "size=64m"); err != nil {
@@ -70,8 +70,8 @@ func TestDiskFullThenResumed(t *testing.T) {
 	}
 }
 
-// Where little is known beforehand, as of records that have lengths of their own, what is free
-// is less than what is needed.
+// If little is known beforehand, as for records of variable length, the free space
+// is less than the run needs.
 func TestDiskFullOfUnknownNeed(t *testing.T) {
 	dir := t.TempDir()
 	for need, want := range map[int64]string{

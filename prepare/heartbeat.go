@@ -59,7 +59,7 @@ func (h *heartbeat) Begin(what string, total int64, unit string) {
 	h.Progress.Begin(what, total, unit)
 }
 
-// Add implements Progress. The first number of a stage is what a process before this one has done.
+// Add implements Progress. The first number of a stage counts the work of an earlier process.
 func (h *heartbeat) Add(n int64) {
 	h.mu.Lock()
 	h.sign.Samples += n
@@ -81,7 +81,7 @@ func (h *heartbeat) write(failure string) {
 	}
 }
 
-// end leaves the last sign: none of a part that is there for all to see.
+// end writes the last sign, or removes it if the part is published.
 func (h *heartbeat) end(err error) {
 	close(h.stop)
 	h.ended.Wait()

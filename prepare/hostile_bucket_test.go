@@ -47,7 +47,7 @@ func alone(t *testing.T, dest string, err error) {
 	}
 	for _, e := range entries {
 		if name := e.Name(); !strings.Contains(name, filepath.Base(dest)) {
-			t.Errorf("%s was made beside the dataset", name)
+			t.Errorf("%s was created next to the dataset", name)
 		}
 	}
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *sink) Commit() error {
 }
 
 // A destination that answers wrongly gets the dataset, or the run is an error. Objects that are not of the dataset stay,
-// whatever a listing says, and nothing is written beside the spool.
+// whatever a listing says, and nothing is written outside the spool.
 func TestHostileBucketAsDestination(t *testing.T) {
 	photos := rawtest.Folder(t, 8)
 	attacks := append(slices.Clone(hostilebucket.Reads), hostilebucket.Lists()...)

@@ -62,7 +62,7 @@ func TestPlantedSpools(t *testing.T) {
 	}
 }
 
-// Folders with names that others can guess, beside a dataset: links under them are not followed.
+// Folders next to a dataset with names that others can guess: links under them are not followed.
 func TestPlantedFolders(t *testing.T) {
 	for _, ending := range []string{".unshuffled", ".building", ".skipped.jsonl.building"} {
 		t.Run(ending, func(t *testing.T) {

@@ -96,7 +96,7 @@ func TestOddImages(t *testing.T) {
 		{"flipped bits.jpg", flipped(t, baseline, 5), ""},
 		{"progressive, cut.jpg", cut(progressive, 60), "truncated"},
 		{"restart markers, flipped bits.jpg", flipped(t, restart, 5), "corrupt near row"},
-		{"garbage behind.jpg", slices.Concat(baseline, []byte("garbage")), ""},
+		{"garbage after.jpg", slices.Concat(baseline, []byte("garbage")), ""},
 		{"lossless coding.jpg", replace(baseline, sof, 0xff, 0xc3), "unsupported image"},
 		{"cmyk.jpg", rawFile(t, imageFiles+"cmyk.jpg"), ""},
 		{"turned.jpg", oriented(baseline), ""},

@@ -79,8 +79,8 @@ func (b *runLog) skip(s *execute.Slot) {
 // records returns how many samples became records.
 func (b *runLog) records() int64 { return b.samples - int64(len(b.skipped)) - b.duplicates }
 
-// before reports whether the content of the sample that was entered last was there before, and in which record. It
-// enters the content if not.
+// before reports whether an earlier sample has the content of the sample entered last, and in which record. If none
+// has, it enters the content.
 func (b *runLog) before(d samples.Digest) (first int64, repeated bool) {
 	if b.seen == nil {
 		return 0, false
@@ -93,7 +93,7 @@ func (b *runLog) before(d samples.Digest) (first int64, repeated bool) {
 	return first, !added
 }
 
-// repeat adds a sample that is left out as its content is there.
+// repeat adds a sample that is left out because an earlier one has its content.
 func (b *runLog) repeat(name, reason string) error {
 	b.duplicates++
 	return b.repeated.Add(samples.Skipped{Sample: name, Kind: "duplicate", Reason: reason})

@@ -90,8 +90,8 @@ func (m measuring) measurePass(ctx context.Context, j *execute.Job, add func(*st
 	return err
 }
 
-// measureArrays runs over the source for the figures of the arrays that --normalize dataset
-// speaks of, and makes them transforms of these fields.
+// measureArrays runs over the source for the statistics of the arrays that --normalize dataset
+// names, and adds them as transforms of these fields.
 func (m measuring) measureArrays(ctx context.Context) error {
 	c := m.run.config
 	if !c.Images.Normalize.Dataset || c.Images.Normalize.Fields == nil &&
@@ -107,7 +107,7 @@ func (m measuring) measureArrays(ctx context.Context) error {
 		return err
 	}
 	if m.run.base != nil {
-		return fmt.Errorf("--append and --normalize dataset: the figures would be those of the new records alone; give "+
+		return fmt.Errorf("--append and --normalize dataset: mean and std would be those of the new records alone; give "+
 			"those of %s, with the recipe that %s prints: --pipeline FILE", c.Dest, shell.Penstock("inspect show --recipe"))
 	}
 	err = m.measurePass(ctx, j, func(rec *store.Record) error {
@@ -122,7 +122,7 @@ func (m measuring) measureArrays(ctx context.Context) error {
 	return m.standardize(j, list)
 }
 
-// standardize enters the figures as transforms.
+// standardize enters the statistics as transforms.
 func (m measuring) standardize(j *execute.Job, list []*field.Moments) error {
 	m.run.config.Images.Own = make(map[string]transforms.Standardize)
 	for _, f := range list {
@@ -138,7 +138,7 @@ func (m measuring) standardize(j *execute.Job, list []*field.Moments) error {
 	return nil
 }
 
-// measures reports whether the figures of the dataset are needed before it is written.
+// measures reports whether the statistics of the dataset are needed before it is written.
 func (m measuring) measures() bool {
 	c := m.run.config
 	return c.Images.Normalize.OfImages() && c.Images.WithImageDefaults().DType != tensor.Uint8 &&

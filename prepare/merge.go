@@ -21,15 +21,15 @@ import (
 
 // MergeConfig is everything that Merge depends on.
 type MergeConfig struct {
-	Parts []string // folders with parts; nil for the one beside Dest
+	Parts []string // folders with parts; nil for the one next to Dest
 	Dest  string   // dataset to make
 
 	Workers     int   // goroutines that compute checksums and statistics; 0 means one a core
 	Memory      int64 // bytes of records under way, as Config.Memory
-	Overwrite   bool  // replace a dataset that is there
+	Overwrite   bool  // replace an existing dataset
 	Resume      bool  // continue a merge that was stopped, if there is one
-	RemoveParts bool  // when the dataset is there
-	Wait        bool  // for parts that are not there yet
+	RemoveParts bool  // once the dataset is complete
+	Wait        bool  // for parts that do not exist yet
 	KeepShards  bool  // the parts' files become those of the dataset, which has their shards then
 
 	Spool      string        // as Config.Spool
@@ -39,14 +39,14 @@ type MergeConfig struct {
 	take     part.TakeFile    // with KeepShards; nil: files of one file system are linked
 }
 
-// Merge makes one dataset of the parts that runs with a Config.World have made. It has the
-// bytes of a dataset that one run has made of all samples. Parts that are missing, there
-// twice, or made of another source, with another recipe or by another version are an error
-// that names them, and then nothing is written.
+// Merge builds one dataset from the parts that runs with a Config.World have written. It is
+// byte for byte the dataset that one run over all samples writes. If parts are missing, duplicated,
+// or built from another source, with another recipe or by another version, the error
+// names them, and nothing is written.
 //
-// Records are copied in their order, so it takes the time of reading and writing the dataset
-// once, and its space beside the parts. With KeepShards, files are linked, or copied inside of
-// their bucket, and the dataset differs from that of a single run in its shards only.
+// Records are copied in order, so it takes the time of reading and writing the dataset
+// once, and its space in addition to that of the parts. With KeepShards, files are linked, or copied inside
+// their bucket, and the dataset differs from that of a single run only in its shards.
 func Merge(ctx context.Context, c MergeConfig, progress Progress) (*Summary, error) {
 	if slices.ContainsFunc(append([]string{c.Dest}, c.Parts...), remote.IsURL) {
 		return mergeRemote(ctx, c, progress)
@@ -191,7 +191,7 @@ func mergedBefore(c Config, p *part.Plan) (*Summary, error) {
 	}
 	m, err := openManifest(c.Dest)
 	if err != nil || !p.Became(m) {
-		return nil, nil // that it is there will be the error
+		return nil, nil // the caller reports that it exists
 	}
 	return c.found(m, p.Info())
 }
@@ -213,10 +213,10 @@ func checkMergePlaces(c Config) error {
 	return stage.Abort()
 }
 
-// removedBefore returns the summary of a dataset that a merge before this one has made, some
-// of whose parts it has removed. Parts that it had begun to remove go, too. It is nil where all
-// folders are there, and where nothing says that they were of that dataset: neither what is
-// left of them nor --resume.
+// removedBefore returns the summary of a dataset that an earlier merge has built, if that merge has removed
+// some of its parts. It removes the parts that were partly removed as well. It is nil if all folders exist,
+// and if neither the rest of the parts nor --resume shows that they belonged to that
+// dataset.
 func (c MergeConfig) removedBefore(folders []string) (*Summary, error) {
 	left := slices.DeleteFunc(slices.Clone(folders), part.Gone)
 	if len(left) == len(folders) {

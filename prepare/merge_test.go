@@ -56,12 +56,12 @@ func mergeError(t *testing.T, m MergeConfig) string {
 		t.Fatalf("made %+v, want an error", s)
 	}
 	if _, err := os.Lstat(m.Dest); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is there after an error", m.Dest)
+		t.Errorf("%s exists after an error", m.Dest)
 	}
 	return err.Error()
 }
 
-// checkSame makes sure that two datasets, and the lists beside them, have the same bytes.
+// checkSame makes sure that two datasets, and the lists next to them, have the same bytes.
 func checkSame(t *testing.T, got, want string) {
 	t.Helper()
 	a, b := foldertest.Files(t, got), foldertest.Files(t, want)
@@ -105,7 +105,7 @@ func raggedRows(t *testing.T, n int) string {
 	return path
 }
 
-// merges are the ways in which a dataset is made of parts.
+// merges are the ways to build a dataset from parts.
 var merges = []struct {
 	name   string
 	source string // pictures, rows or dataset
@@ -181,7 +181,7 @@ func TestMergeOfEmptyParts(t *testing.T) {
 	checkSame(t, c.Dest, one.Dest)
 }
 
-// A part is not made again when it is there, and the same when it is made once more.
+// A part that exists is not built again; if it is built again, it is the same.
 func TestPartIsMadeOnce(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 12)).rank(1, 3)
 	mustRun(t, c)
@@ -267,7 +267,7 @@ func TestMergeRefuses(t *testing.T) {
 			remove(other, 0)
 			remove(other, 2)
 			m.Parts = []string{part.Folder(m.Dest), part.Folder(other.Dest)}
-		}, "part 1 is there twice"},
+		}, "part 1 exists twice"},
 		"another source": {func(t *testing.T, _ *MergeConfig, p Config) {
 			other := rawtest.Folder(t, 20)
 			if err := os.Rename(filepath.Join(other, "cat/c.png"), filepath.Join(other, "cat/cc.png")); err != nil {
@@ -323,7 +323,7 @@ func TestRankRefuses(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 4)).rank(0, 2)
 	c.Images.DType, c.Images.Normalize = tensor.Float32, field.Normalize{Name: "dataset", Dataset: true}
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "give MEAN/STD as numbers") {
-		t.Errorf("figures of all: %v", err)
+		t.Errorf("statistics of all samples: %v", err)
 	}
 	c = config(t, rawtest.Folder(t, 4)).rank(0, 2)
 	c.Append = true
@@ -333,7 +333,7 @@ func TestRankRefuses(t *testing.T) {
 	c = config(t, rawtest.Folder(t, 4))
 	mustRun(t, c)
 	if _, err := Run(context.Background(), c.rank(0, 2), &rawtest.Silent{}); !errors.Is(err, store.ErrExist) {
-		t.Errorf("a destination that is there: %v", err)
+		t.Errorf("a destination that exists: %v", err)
 	}
 }
 
@@ -352,11 +352,11 @@ func TestMergeResumes(t *testing.T) {
 			cancel(errors.New("stopped"))
 		}
 	}})
-	if err == nil || !strings.Contains(err.Error(), "--resume goes on behind them") {
+	if err == nil || !strings.Contains(err.Error(), "--resume continues after them") {
 		t.Fatalf("error %v", err)
 	}
 	if _, err := Merge(context.Background(), MergeConfig{Dest: c.Dest}, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "continue it with --resume") {
-		t.Errorf("anew: %v", err)
+		t.Errorf("again: %v", err)
 	}
 	for range 2 {
 		if _, err := Merge(context.Background(), MergeConfig{Dest: c.Dest, Resume: true, RemoveParts: false}, &rawtest.Silent{}); err != nil {
@@ -368,7 +368,7 @@ func TestMergeResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(part.Folder(c.Dest)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the parts are there yet: %v", err)
+		t.Errorf("the parts still exist: %v", err)
 	}
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// mergedMark says which dataset parts became. Where folders cannot be renamed, as in buckets, a
-// merge writes it beside them before it publishes the dataset, if it is to remove the parts: so
-// a merge after one that was killed removes what is left of them, and nothing else.
+// mergedMark states which dataset parts became. If folders cannot be renamed, as in buckets, a
+// merge that is to remove the parts writes it next to them before it publishes the dataset. After a kill,
+// the next merge then removes the rest of these parts, and nothing else.
 type mergedMark struct {
 	Summary *Summary          `json:"summary"`
 	Size    int64             `json:"size"`   // of the file of the dataset that is written last
@@ -147,7 +147,7 @@ func (b remoteRun) unmark(folders []string) error {
 	})
 }
 
-// holds reports whether the dataset is there, and no parts but those that it was made of.
+// holds reports whether the dataset exists, and no parts other than those it was built from.
 func (s *mergedMark) holds(m MergeConfig, d *upload.Destination, paths []string) (bool, error) {
 	there, err := s.published(m, d)
 	if !there || err != nil {
@@ -162,7 +162,7 @@ func (s *mergedMark) holds(m MergeConfig, d *upload.Destination, paths []string)
 	return err == nil, err
 }
 
-// published reports whether the dataset is there.
+// published reports whether the dataset exists.
 func (s *mergedMark) published(m MergeConfig, d *upload.Destination) (bool, error) {
 	if d == nil {
 		dest := upload.LocalPath(m.Dest)
@@ -182,7 +182,7 @@ func (s *mergedMark) published(m MergeConfig, d *upload.Destination) (bool, erro
 	return err == nil, err
 }
 
-// summary returns that of the dataset, as of one that was there.
+// summary returns the summary of a dataset that existed already.
 func (s *mergedMark) summary(m MergeConfig, d *upload.Destination) *Summary {
 	out := *s.Summary
 	out.Dest = upload.LocalPath(m.Dest)

@@ -42,8 +42,8 @@ func (b *mortalBucket) NewWriter(ctx context.Context, key string, o remote.Write
 	return b.Memory.NewWriter(ctx, key, o)
 }
 
-// partsInBucket makes some of two parts in a bucket, and returns it, the merge of them, and what
-// makes the dataset in one run, as was done.
+// partsInBucket builds some of two parts in a bucket. It returns the bucket, the merge of the parts, and the Config
+// that builds the dataset in one run.
 func partsInBucket(t *testing.T, ranks ...int) (b *mortalBucket, m MergeConfig, c Config) {
 	t.Helper()
 	b = &mortalBucket{Memory: &remote.Memory{Name: "s3://lab", Pages: 5}, deletes: -1}
@@ -94,11 +94,11 @@ func TestMergeInABucketFinishesRemoval(t *testing.T) {
 		"overwrite": func(m *MergeConfig) { m.Overwrite = true }, "resume": func(m *MergeConfig) { m.Resume = true },
 	}
 	names := slices.Sorted(maps.Keys(again))
-	for kill := range parts + 1 { // the last of all is what says so
+	for kill := range parts + 1 { // the mark goes last
 		b := first.copied(t)
 		b.deletes = kill
 		if s, err := b.merge(t, m); err == nil || !strings.Contains(err.Error(), "the dataset is made, but its parts cannot be removed") {
-			t.Fatalf("killed behind %d of %d objects: %+v, %v", kill, parts, s, err)
+			t.Fatalf("killed after %d of %d objects: %+v, %v", kill, parts, s, err)
 		}
 		b = b.copied(t)
 		n := m
@@ -106,7 +106,7 @@ func TestMergeInABucketFinishesRemoval(t *testing.T) {
 		again[name](&n)
 		s, err := b.merge(t, n)
 		if err != nil {
-			t.Fatalf("killed behind %d of %d objects, then %s: %v", kill, parts, name, err)
+			t.Fatalf("killed after %d of %d objects, then %s: %v", kill, parts, name, err)
 		}
 		if s.Records != 6 || s.ID != rawtest.Manifest(t, c.Dest).ID || s.Dest != "s3://lab/out/ds" || s.Source.Path != "s3://lab/out/ds.parts" || !slices.Equal(s.Hints, []string{completeHint}) {
 			t.Errorf("%+v", s)
@@ -153,15 +153,15 @@ func TestMergeInABucketKeepsOtherParts(t *testing.T) {
 	}
 	whole = keysOf(t, b, "out/ds.parts/")
 	if _, err := b.merge(t, m); err == nil || !strings.Contains(err.Error(), "exists already") {
-		t.Errorf("other parts beside a dataset: %v", err)
+		t.Errorf("other parts next to a dataset: %v", err)
 	}
 	if left := keysOf(t, b, "out/ds.parts"); !slices.Equal(left, whole) {
 		t.Errorf("left: %v, want %v", left, whole)
 	}
 }
 
-// A run, or a merge, that was killed when it had published is done: with --resume it says so, on this
-// machine or on another, and without it that a dataset is there.
+// A run, or a merge, that was killed after publishing is done: with --resume it reports so, on this
+// machine or on another, and without --resume it reports that the dataset exists.
 func TestPublishedIsDone(t *testing.T) {
 	b, m, c := partsInBucket(t, 0, 1)
 	m.RemoveParts = false

@@ -38,15 +38,15 @@ func printPeak(text string) error {
 	return err
 }
 
-// peakWorkers is how many workers such a process has, on as many processors: each has memory of its
-// own, which many of them have made use of only after many records.
+// peakWorkers is how many workers such a process has, and on how many CPUs: each has its own memory,
+// which many of them have used only after many records.
 const peakWorkers = 2
 
 // peakOf converts a source in a process of its own and returns its memory.
 func peakOf(t *testing.T, source, dest string) int64 {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	// GOGC=10: live memory counts, and not the garbage beside it.
+	// GOGC=10: live memory counts, not garbage.
 	cmd.Env = append(os.Environ(), peakKey+"="+source+"\n"+dest, fmt.Sprint("GOMAXPROCS=", peakWorkers), "GOGC=10")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -141,7 +141,7 @@ func TestPeakMemoryIsItsOwn(t *testing.T) {
 	}
 }
 
-// asChild does what a child process of these tests is there for.
+// asChild does the work of a child process of these tests.
 func asChild() (is bool, err error) {
 	if text := os.Getenv(peakKey); text != "" {
 		return true, printPeak(text)

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// SetNormalization notes mean and deviation of the images in a flat dataset, which readers then apply, and rewrites no
-// record. Figures of the dataset itself are those of a split: of the one that it returns, "" for all records.
+// SetNormalization stores mean and std of the images in the metadata of a flat dataset, for readers to apply, and
+// rewrites no record. The dataset's own statistics are those of a split, which it returns: "" for all records.
 func SetNormalization(dataset string, figures Normalize, split string) (*store.Manifest, string, error) {
 	split, err := measuredSplit(dataset, figures, split)
 	if err != nil {
@@ -23,7 +23,7 @@ func SetNormalization(dataset string, figures Normalize, split string) (*store.M
 	return m, split, err
 }
 
-// measuredSplit returns the split that the dataset's own figures come from; "" means all records.
+// measuredSplit returns the split that the dataset's own statistics come from; "" means all records.
 func measuredSplit(dataset string, figures Normalize, split string) (string, error) {
 	if !figures.Dataset || split == allRecords {
 		return "", nil

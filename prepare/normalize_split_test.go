@@ -63,8 +63,8 @@ func near(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) < 1e-6 })
 }
 
-// With splits the figures are those of the training records alone, whether the splits are asked
-// for or the source's, noted or applied, with strata and with duplicates; the recipe says so.
+// With splits the statistics are those of the training records alone, whether --split or the source
+// defines the splits, stored or applied, with strata and with duplicates; the recipe states this.
 func TestNormalizeTrainingSplit(t *testing.T) {
 	photos, folders := rawtest.Folder(t, 40), filepath.Join(t.TempDir(), "folders")
 	rawtest.Put(t, photos, "dog/zz.png", rawtest.Picture(t, "a.png", 40, 30, 0)) // the content of cat/a.png
@@ -110,7 +110,7 @@ func TestNormalizeTrainingSplit(t *testing.T) {
 	}
 }
 
-// Arrays are standardized by the figures of the training records too.
+// Arrays are standardized by the statistics of the training records too.
 func TestNormalizeTrainingRows(t *testing.T) {
 	dir := t.TempDir()
 	var rows strings.Builder

@@ -157,7 +157,7 @@ var objectSets = map[string]func(t *testing.T) (path, fields string){
 	},
 }
 
-// TestObjectSources makes datasets of the sources with objects, in a folder and as HDF5: they are the same.
+// TestObjectSources builds datasets from the sources with objects, as a folder and as HDF5: they are the same.
 func TestObjectSources(t *testing.T) {
 	for kind, set := range objectSets {
 		t.Run(kind, func(t *testing.T) {

@@ -116,7 +116,7 @@ func (p *Plan) Run(ctx context.Context) (*Summary, error) {
 	return s, writeView(c)
 }
 
-// runWhole makes all of a dataset on this machine.
+// runWhole builds the whole dataset on this machine.
 func (p *Plan) runWhole(ctx context.Context) (*Summary, error) {
 	begin, c := time.Now(), p.config
 	defer p.Close()

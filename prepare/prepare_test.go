@@ -136,10 +136,10 @@ func compareFloats(t *testing.T, dtype tensor.DType, got, pixels []byte, n *stor
 	}
 }
 
-// --normalize dataset means the same figures whether they are applied or noted.
+// --normalize dataset computes the same statistics whether they are applied or stored.
 func TestNormalizeDataset(t *testing.T) {
 	source := rawtest.Folder(t, 8)
-	rawtest.Put(t, source, "dog/zzz.jpg", []byte("words")) // left out of the figures too
+	rawtest.Put(t, source, "dog/zzz.jpg", []byte("words")) // left out of the statistics too
 	noted, applied := config(t, source), config(t, source)
 	noted.Skip, applied.Skip = true, true
 	applied.Images.DType = tensor.Float32

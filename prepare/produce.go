@@ -20,7 +20,7 @@ import (
 // continues it.
 const fieldsInput = "fields of the stream"
 
-// digestInput is the input of a journal that has the digest of what the samples are made of.
+// digestInput is the input of a journal that has the digest of the inputs of the samples.
 const digestInput = "digest of the inputs"
 
 // RunProduced is Run with samples that another process sends: see package producer.
@@ -113,7 +113,7 @@ func producedBefore(c Config, turn *part.Turn, progress Progress) (*Summary, err
 	return nil, nil
 }
 
-// rest returns the samples behind those that a run before this one has done.
+// rest returns the samples after those that an earlier run has completed.
 func (r *run) rest(done int64) iter.Seq2[source.Sample, error] {
 	if sent := r.config.producer.First() - r.task.first; sent != done {
 		return func(yield func(source.Sample, error) bool) {

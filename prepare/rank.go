@@ -200,7 +200,7 @@ func (p planning) orderSamples(ctx context.Context) (ordered bool, err error) {
 	return true, nil
 }
 
-// made makes r describe a part that was there, and returns its manifest.
+// made makes r describe a part that existed already, and returns its manifest.
 func (r *rankRun) made(p *part.Part, err error) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err

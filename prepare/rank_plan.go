@@ -85,7 +85,7 @@ func unmarshalImages(text json.RawMessage, to *Images) error {
 // planning finds out what all ranks must agree on.
 type planning struct{ run *run }
 
-// listing returns a digest of what the source is made of: the names of all images of a
+// listing returns a digest of the contents of the source: the names of all images of a
 // folder, the inputs of a producer, or else names and sizes of files.
 func (p planning) listing(ctx context.Context) (string, error) {
 	h := sha256.New()

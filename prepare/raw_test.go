@@ -52,7 +52,7 @@ func tarOf(t *testing.T, folder string) string {
 	return path
 }
 
-// rawSources makes sources of several kinds.
+// rawSources writes sources of several kinds.
 func rawSources(t *testing.T) map[string]string {
 	photos := rawtest.Folder(t, 12)
 	splits := t.TempDir()
@@ -92,7 +92,7 @@ func foreignSources(t *testing.T, every int) map[string]string {
 // samplesOf is how many of the sources of other programs are tried.
 var samplesOf = flag.Int("every", 5, "try one in `N` sources that other programs wrote")
 
-// The records of a raw source are those of the dataset that preprocess --keep-encoded makes of it, whole and by number.
+// The records of a raw source are those of the dataset that preprocess --keep-encoded builds, in bulk and by number.
 func TestOpenIsThePreparedDataset(t *testing.T) {
 	sources := foreignSources(t, *samplesOf)
 	maps.Copy(sources, rawSources(t))
@@ -488,7 +488,7 @@ func TestFingerprintOfFiles(t *testing.T) {
 	}
 }
 
-// Sources that may be made of files anywhere have no fingerprint.
+// Sources whose files may be anywhere have no fingerprint.
 func TestFingerprintOfFilesIsUnknown(t *testing.T) {
 	outside, err := Open(t.Context(), rawSources(t)["folder"], OpenOptions{Outside: true})
 	if err != nil {

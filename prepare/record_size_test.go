@@ -38,7 +38,7 @@ func TestRecordsInProportion(t *testing.T) {
 	rawtest.CheckNothing(t, c.Dest)
 }
 
-// A transform that would make vectors of 10^11 elements is refused, too.
+// A transform whose result would be vectors of 10^11 elements is refused, too.
 func TestTransformsInProportion(t *testing.T) {
 	for _, classes := range []string{"100000000000", "4611686018427387905"} {
 		c := config(t, sparseNPY(t, "4", 4, "False"))

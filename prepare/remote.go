@@ -133,7 +133,7 @@ func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
 		}
 		local.Dest, local.Overwrite, local.uploader = d.Local, !m.Resume || m.Overwrite, d.Uploader(format, replaces)
 		if m.KeepShards && replaces {
-			return nil, fmt.Errorf("--keep-shards: %s is there already and cannot be replaced by files of parts; remove it, "+
+			return nil, fmt.Errorf("--keep-shards: %s exists already and cannot be replaced by files of parts; remove it, "+
 				"or choose another name", d.URL)
 		}
 		if m.KeepShards {
@@ -189,7 +189,7 @@ func (b remoteRun) takeInside(d *upload.Destination, folders, paths []string) (p
 	}, nil
 }
 
-// removeAll removes folders of parts that dataset id was made of, and what says so.
+// removeAll removes folders of parts that dataset id was built from, and then the mark.
 func (b remoteRun) removeAll(folders []string, id string) error {
 	for _, f := range folders {
 		if !upload.InBucket(f) {
@@ -249,7 +249,7 @@ func (b remoteRun) complete(c Config, d *upload.Destination, present error,
 	return s, d.RemoveSpool()
 }
 
-// ofMade describes the source of a dataset that is what this Config would make.
+// ofMade describes the source of a dataset that equals the one this Config would build.
 func (c Config) ofMade(m *store.Manifest) (source.Info, error) {
 	if list := c.differences(m); list != nil {
 		return source.Info{}, madeOtherwise(c.Dest, list)

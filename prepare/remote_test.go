@@ -283,8 +283,8 @@ func testRanksInABucket(t *testing.T, name string) {
 	}
 }
 
-// A run that cannot publish leaves no dataset that opens; the next one sends what is there,
-// and removes what no dataset has.
+// A run that cannot publish leaves no dataset that opens; the next one sends the spooled files,
+// and removes objects that belong to no dataset.
 func TestPublishedByTheManifest(t *testing.T) {
 	for name, c := range map[string]struct{ last, stray string }{
 		"ds": {layout.ManifestName, "images-00009.npy"}, "ds.zarr": {layout.ZarrManifest, "labels/c.9"},

@@ -87,13 +87,13 @@ func TestMergeMissesParts(t *testing.T) {
 	m.RemoveParts = true
 	missing("parts of another dataset", m)
 	m.Overwrite, m.Resume = true, true
-	missing("to be made anew", m)
+	missing("to be built again", m)
 
 	m, _ = halfRemoved(t)
 	other := config(t, rawtest.Folder(t, 8))
 	mustRun(t, other.rank(1, 2))
 	m.Parts[1], m.Resume = part.Folder(other.Dest), true
-	missing("beside parts of another source", m)
+	missing("next to parts of another source", m)
 	m, _ = halfRemoved(t)
 	m.Dest, m.Resume = m.Dest+"2", true
 	missing("no dataset", m)

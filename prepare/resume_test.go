@@ -32,7 +32,7 @@ var killCount = flag.Int("kills", 2, "how often TestKill kills each kind of buil
 // childKey is the environment variable with the work of a child process, as JSON.
 const childKey = "PENSTOCK_PREPROCESS_CHILD"
 
-// child is what the tests' own binary does as a child process.
+// child is a job that the tests' own binary does as a child process.
 type child struct {
 	Source, Dest string
 	Workers      int
@@ -53,7 +53,7 @@ type child struct {
 	Late         uint64 // seed of what is seen late of the folder of parts; 0: nothing
 }
 
-// do is what the child is for.
+// do does the job.
 func (w child) do(p Progress) error {
 	part.Machine = w.Machine
 	if w.Bucket != "" {
@@ -239,7 +239,7 @@ func stopped(t *testing.T, c Config, n int64) string {
 			cancel(errors.New("stopped"))
 		}
 	}})
-	if err == nil || !strings.Contains(err.Error(), "--resume goes on behind them") {
+	if err == nil || !strings.Contains(err.Error(), "--resume continues after them") {
 		t.Fatalf("error %v", err)
 	}
 	return err.Error()
@@ -257,7 +257,7 @@ func TestResumeRefusesWhatDiffers(t *testing.T) {
 		c := config(t, source)
 		stopped(t, c, 20)
 		if _, err := Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "continue it with --resume") {
-			t.Errorf("a new run gives up what was there: %v", err)
+			t.Errorf("a new run discards existing records: %v", err)
 		}
 		c.Resume = true
 		change(&c)

@@ -40,11 +40,11 @@ type run struct {
 	log     *runLog // of the last pass
 	skip    int64   // samples that the pass before left out
 	space   space   // that writing takes
-	kept    int64   // records that a later run can go on behind
+	kept    int64   // records after which a later run can continue
 	resumed int64   // records of a run before this one
 }
 
-// task says how a run serves a larger work, such as a shuffle, a rank or a merge. The zero value is a run by itself.
+// task says how a run serves a larger job, such as a shuffle, a rank or a merge. The zero value is a stand-alone run.
 type task struct {
 	stage  string                       // what writing is called; "" for the usual
 	quiet  bool                         // write no list of skipped samples
@@ -52,7 +52,7 @@ type task struct {
 	inputs string                       // what else a run must have in common with one that it continues
 	job    *execute.Job                 // what records look like, where that is known beforehand
 	recipe *store.Recipe                // of the job
-	adopt  func() (store.Writer, error) // makes the dataset of files that are there; nil: of records
+	adopt  func() (store.Writer, error) // builds the dataset from existing files; nil: from records
 }
 
 // committer decides what becomes of each sample, in the order of the source.
@@ -163,7 +163,7 @@ func (r *run) fill(ctx context.Context, j *execute.Job, w store.Writer) (*store.
 	return m, err
 }
 
-// manifestInfo returns what the manifest says beside the records.
+// manifestInfo returns the metadata that the manifest has about the records.
 func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
 	info := store.Info{
 		Recipe: recipe, Source: r.log.source(r.info), Skipped: r.log.listed(),
@@ -176,10 +176,10 @@ func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
 	return info
 }
 
-// datasetCommitter makes records of a dataset.
+// datasetCommitter commits the records of a dataset.
 type datasetCommitter struct{ run *run }
 
-// add implements committer: a record whose content was there before is left out.
+// add implements committer: it leaves out a record if an earlier one has its content.
 func (c datasetCommitter) add(j *execute.Job, w store.Writer, s *execute.Slot) error {
 	if repeated, err := placing(c).duplicate(s); repeated {
 		return err
@@ -270,7 +270,7 @@ func called(name string) string {
 func (r *run) explain(ctx context.Context, err error) error {
 	what := "nothing was written to " + r.config.Dest
 	if r.kept > 0 {
-		what = fmt.Sprintf("%d records are kept, and --resume goes on behind them", r.kept)
+		what = fmt.Sprintf("%d records are kept, and --resume continues after them", r.kept)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		done := int64(0)

@@ -50,7 +50,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// schedule is what an engine does with the ranks of one dataset.
+// schedule is the way in which an engine runs the ranks of one dataset.
 type schedule struct {
 	t      *testing.T
 	random *rand.Rand

@@ -101,8 +101,8 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// distance returns how far the pixels of a file are from what Resize makes of another: the root
-// of their mean square.
+// distance returns how far the pixels of a file are from those that Resize computes from another, as the
+// root mean square.
 func distance(t *testing.T, file, original []byte, side int) float64 {
 	t.Helper()
 	pixels := func(data []byte, ts ...transforms.Transform) []byte {

@@ -42,9 +42,9 @@ func (s shuffled) Sample(i int64) (source.Sample, error) {
 	return s.Indexed.Sample(int64(s.order.At(int(i))))
 }
 
-// runShuffled makes the dataset in a random order. A source that can only be read from its
-// beginning is made a dataset first, beside the destination, whose records then are copied:
-// it takes the space twice while that lasts.
+// runShuffled builds the dataset in a random order. A source that can only be read from its
+// beginning is first written to a dataset next to the destination, whose records are then copied:
+// meanwhile it takes twice the space.
 func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
 	seed := r.config.Shuffle.Seed
 	if indexed, ok := r.src.(source.Indexed); ok {

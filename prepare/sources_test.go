@@ -19,7 +19,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// foreign makes sources of all kinds with NumPy, h5py and Python's own libraries.
+// foreign writes sources of all kinds with NumPy, h5py and Python's own libraries.
 func foreign(t *testing.T) string {
 	t.Helper()
 	h5test.Python(t)
@@ -37,7 +37,7 @@ func foreign(t *testing.T) string {
 	return dir
 }
 
-// sourceTable is docs/sources.md: every kind of source, and what the test makes it of.
+// sourceTable is docs/sources.md: every kind of source, and the file that the test uses for it.
 var sourceTable = []struct{ kind, name, fields string }{
 	{"imagefolder", "imagefolder", ""},
 	{"csv", "csv.csv", ""},

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// space is what a run takes of the disk.
+// space is the disk space that a run takes.
 type space struct {
 	need   int64  // bytes of the records, once that is known
 	room   int64  // the least that writing them takes
@@ -82,9 +82,9 @@ func sum(a, b int64) int64 {
 	return a + b
 }
 
-// explainSpace turns an error that comes of a full disk, or of a quota, into one that says
-// how much is needed and how much there is, now that what was written is removed. need is what
-// is known beforehand: nothing of records that have lengths of their own.
+// explainSpace turns an error caused by a full disk, or by a quota, into one that says
+// how much space is needed and how much is free after the cleanup. need is the part that
+// is known beforehand, which leaves out records of variable length.
 func explainSpace(err error, dest string, need int64) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) || errno != syscall.ENOSPC && errno != syscall.EDQUOT {

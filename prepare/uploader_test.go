@@ -221,7 +221,7 @@ func TestSendingGoesOn(t *testing.T) {
 		b := useBusyBucket(t)
 		c, local := streamed(t, 60, nil)
 		if text := b.refuse(t, c); !strings.Contains(text, "without a manifest: --resume keeps them and continues") || strings.Contains(text, "hush") {
-			t.Errorf("it does not say what is there: %s", text)
+			t.Errorf("it does not name the existing objects: %s", text)
 		}
 		there := keysOf(t, b, "ds/")
 		if len(there) == 0 || slices.Contains(there, "ds/"+layout.ManifestName) {
@@ -360,8 +360,8 @@ func TestPartsAreSentWhileTheyAreMade(t *testing.T) {
 	checkSame(t, filepath.Join(fetchBucket(t, b, "ds/"), "ds"), local.Dest)
 }
 
-// Processes that are killed while they send, and run again, make the dataset of one that was
-// not, and leave nothing beside it.
+// Processes that are killed while they send, and run again, write the same dataset as one that was not
+// killed, and leave nothing next to it.
 func TestKilledWhileSending(t *testing.T) {
 	if !cloud.Built {
 		t.Skip("built with -tags nocloud: there are no buckets of files, which outlive a process")

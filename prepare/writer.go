@@ -27,7 +27,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// writing has the writer of a run, and what is left beside the dataset.
+// writing creates the writer of a run, and removes leftovers next to the dataset.
 type writing struct{ run *run }
 
 // create returns the writer of the dataset.
@@ -149,7 +149,7 @@ func (o writing) leave(w store.Writer, failed error) error {
 	return errors.Join(err, o.run.config.discard())
 }
 
-// discard removes what lies beside the destination.
+// discard removes leftovers next to the destination.
 func (c Config) discard() error {
 	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
 	if err != nil {
@@ -158,7 +158,7 @@ func (c Config) discard() error {
 	return stage.Abort()
 }
 
-// skippedName is the list of samples that were left out, beside the dataset.
+// skippedName is the list of samples that were left out, next to the dataset.
 func (c Config) skippedName() string { return filepath.Clean(c.Dest) + ".skipped.jsonl" }
 
 // writeSkipped lists the samples that were left out, with the reasons, one a line. The list is
@@ -223,8 +223,8 @@ func writeView(c Config) error {
 	return nil
 }
 
-// storesNames reports whether records get the names of their samples. Where the source is a dataset
-// that has names, these are fields of it, and no others are added.
+// storesNames reports whether records get the names of their samples. If the source is a dataset
+// with names, these are fields of it, and no others are added.
 func (o writing) storesNames(c Config) (bool, error) {
 	named := slices.ContainsFunc(o.run.info.Fields, func(f source.Field) bool { return f.Content == tensor.SourceName })
 	taken := slices.ContainsFunc(o.run.info.Fields, func(f source.Field) bool { return f.Name == layout.SourceNameField })

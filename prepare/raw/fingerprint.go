@@ -21,19 +21,19 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// ErrUnknown marks a source whose changes cannot be noticed, as nobody says which files it is made of.
+// ErrUnknown marks a source whose changes cannot be noticed, as its files are not known.
 var ErrUnknown = errors.New("its changes could not be noticed")
 
 // recipe names the way from samples to records. It changes where the same samples become other records.
 const recipe = "keep-encoded 1"
 
-// Key is a digest of all that a record is made of: names, sizes and times of its files, and values next to them. While
-// it is the same, so are the record's bytes, but for what [Source.Columns] names.
+// Key is a digest of everything that a record depends on: names, sizes and times of its files, and values next to
+// them. While it is the same, so are the record's bytes, except those of [Source.Columns].
 type Key [16]byte
 
 // Fingerprint is the state of a source: it differs after a file was changed, added or removed.
 type Fingerprint struct {
-	Digest string // of names, sizes and times of all files, and of the fields that are made of them
+	Digest string // of names, sizes and times of all files, and of the fields that are built from them
 	Bytes  int64  // of the files
 	Keys   []Key  // of the records; nil if files are not those of one record each
 }
@@ -83,7 +83,7 @@ func (s *Source) fingerprint(ctx context.Context) (f *Fingerprint, newest time.T
 	return f, h.newest, nil
 }
 
-// stamp enters a file. The version of one in a bucket is what the bucket says.
+// stamp enters a file. A file in a bucket has the version that the bucket reports.
 func stamp(h *stamps, name string, info fs.FileInfo) error {
 	h.bytes += info.Size()
 	if version, ok := info.Sys().(vfs.Version); ok {

@@ -17,7 +17,7 @@ type listing interface {
 	sample(i int64) (source.Sample, error)
 }
 
-// indexed is the listing of a source that finds samples by itself.
+// indexed is the listing of a source that finds samples without reading those before.
 type indexed struct{ source.Indexed }
 
 func (l indexed) len() int64                            { return l.Info().Count }

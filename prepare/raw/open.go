@@ -1,6 +1,6 @@
 // Package raw reads raw samples as the loader reads datasets: by number, in any order. A [Source] is a loader.Source
 // over a folder of images, an archive or a table that nobody prepared. Its records are those of the dataset that
-// preprocess --keep-encoded makes of it, in the same order: image files stay files, which the loader decodes.
+// preprocess --keep-encoded would write, in the same order: image files stay files, which the loader decodes.
 package raw
 
 import (
@@ -147,7 +147,7 @@ const (
 	withNames
 )
 
-// newJob returns what makes records of samples: files of images stay files, as with preprocess --keep-encoded.
+// newJob returns the job that turns samples into records: image files stay files, as with preprocess --keep-encoded.
 func newJob(l listing, info source.Info, names naming) (*execute.Job, error) {
 	options := field.DefaultOptions()
 	options.KeepEncoded = slices.ContainsFunc(info.Fields, source.Field.Image)

@@ -11,9 +11,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Use has records read from a dataset from now on, which preprocess --keep-encoded made of all samples. Record i is
-// record places[i] of the dataset; nil means i. It may be called while records are read: they have the same bytes in
-// both. The Source closes the dataset, and then held.
+// Use makes s read records from a dataset from now on, which preprocess --keep-encoded built from all samples. Record
+// i is record places[i] of the dataset; nil means i. It may be called while records are read: they have the same
+// bytes in both. The Source closes the dataset, and then held.
 func (s *Source) Use(ds *mmapds.Dataset, places []int64, held io.Closer) error {
 	if err := s.Retain(); err != nil {
 		return err

@@ -28,11 +28,11 @@ import (
 // ErrOther marks a dataset that cannot have the records of a source as its next generation: the dataset is made afresh.
 var ErrOther = errors.New("the dataset cannot have these records")
 
-// Renew makes a generation of a flat dataset, which preprocess --keep-encoded made of an earlier state of the source.
-// Record i of the source is record places[i] of the dataset; where that is -1, the record is read and appended, and
-// places[i] becomes its number. Columns that follow from names alone, such as the labels of class folders, are written
-// again where they differ. Records of the dataset that have no place stay, and mean nothing. Nothing that exists is
-// rewritten. It returns the number of the generation. The Source must have all records.
+// Renew writes a generation of a flat dataset that preprocess --keep-encoded built from an earlier state of the
+// source. Record i of the source is record places[i] of the dataset; if that is -1, the record is read and appended,
+// and places[i] becomes its number. Columns that follow from names alone, such as the labels of class folders, are
+// written again if they differ. Records of the dataset that have no place stay, and are not used. Nothing that exists
+// is rewritten. It returns the number of the generation. The Source must have all records.
 func (s *Source) Renew(ctx context.Context, path string, places []int64, workers int) (generation int, err error) {
 	m, err := store.ReadManifest(path)
 	if err != nil {

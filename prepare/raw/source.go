@@ -75,7 +75,7 @@ func (s *Source) SourceName(_ context.Context, record int) (string, error) {
 	return sample.Name, err
 }
 
-// Location is not known beside the name.
+// Location returns "": only the name is known.
 func (s *Source) Location(string, int) string { return "" }
 
 // DescribeReads says that records are read from the source.

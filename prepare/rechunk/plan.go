@@ -36,7 +36,7 @@ const (
 	defaultLevel  = 3
 )
 
-// Plan is what Run will do.
+// Plan describes the work of Run.
 type Plan struct {
 	Source string  `json:"source"`
 	Dest   string  `json:"dest"`
@@ -196,7 +196,7 @@ func (a *Array) settle(o Options) error {
 		a.Box[k] = min(a.Box[k], a.Shape[k])
 	}
 	if need := chunk*4/3 + 4 + int64(o.Workers)*(from+3*chunk); left < chunk {
-		return fmt.Errorf("--memory of %s is too little: a chunk of %v and those of %v that it is made of need %s with "+
+		return fmt.Errorf("--memory of %s is too little: a chunk of %v and the chunks of %v that it is built from need %s with "+
 			"%s; give more memory, or fewer workers", units.Bytes(o.Memory), a.Chunk, a.From, units.Bytes(need),
 			units.Counted(int64(o.Workers), "worker"))
 	}
@@ -274,7 +274,7 @@ func (p *Plan) addCoordinates(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stamp is what another run must have had to be continued: the plan, and the files of the source.
+// stamp identifies a run that can be continued: the plan, and the files of the source.
 func (p *Plan) stamp() ([]byte, error) {
 	info, err := os.Stat(p.Source)
 	if err != nil {

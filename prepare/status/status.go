@@ -1,5 +1,5 @@
-// Package status says how far the ranks of a dataset are: which parts are there, which ones processes make, and
-// which ones nobody does.
+// Package status reports the progress of the ranks of a dataset: which parts are complete, which ones processes
+// build, and which ones are missing.
 package status
 
 import (

@@ -527,7 +527,7 @@ class TestWriter(Writing):
         self.assertGreater(summary["resumed"], 0)
         self.assertEqual(penstock.map(stops, range(40), self.path("ds"), workers=0, resume=True)["records"], 40)
         for other in (range(39), range(41), range(39, -1, -1)):
-            with self.assertRaisesRegex(penstock.Error, "already, made of other inputs, or of these in another order"):
+            with self.assertRaisesRegex(penstock.Error, "already, built from other inputs, or of these in another order"):
                 penstock.map(stops, other, self.path("ds"), workers=0, resume=True)
         self.assertEqual(penstock.open(self.path("ds"))["x"][:].tolist(), list(range(40)))
 

@@ -36,7 +36,7 @@ func TestCompressFlags(t *testing.T) {
 		"a b.h5 --compress gzip --chunk-bytes some":                "--chunk-bytes some: must be a whole number above 0",
 		"a b.h5 --compress gzip --chunk-records 2 --chunk-bytes 5": "--chunk-records and --chunk-bytes: choose one",
 		"a b.h5 --compress gzip --shuffle-bytes maybe":             "--shuffle-bytes maybe: must be one of auto, on, off",
-		"a b.h5 --append --compress gzip --resize 8":               "--append and --compress: records are stored as those are that are there; leave --compress, --chunk-records, --chunk-bytes and --shuffle-bytes out",
+		"a b.h5 --append --compress gzip --resize 8":               "--append and --compress: new records are stored as the existing ones are; leave --compress, --chunk-records, --chunk-bytes and --shuffle-bytes out",
 	} {
 		if _, err := parseFlags(t, line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", line, err)

@@ -151,7 +151,7 @@ func TestNormalizeArraysErrors(t *testing.T) {
 	for _, c := range []struct{ source, fields, normalize, want string }{
 		{"x.csv", "n", "dataset", "has no images and no arrays of floats"},
 		{"x.csv", "x,n", "dataset:xx", `there is no field "xx"; did you mean "x"?`},
-		{"x.csv", "x,n", "dataset:n", "n is of int64; make floats of it with the transform Cast"},
+		{"x.csv", "x,n", "dataset:n", "n is of int64; convert it to floats with the transform Cast"},
 		{"x.csv", "x,n", "dataset:x@0", "x has no axis 0 in records of shape ()"},
 	} {
 		config := plain(t, filepath.Join(dir, c.source))
@@ -164,11 +164,11 @@ func TestNormalizeArraysErrors(t *testing.T) {
 	c.Fields, c.Images.Normalize = "x,n", normalizeOf(t, "dataset")
 	mustRun(t, c)
 	c.Append = true
-	if _, err := prepare.Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "the figures would be those of the new records alone") {
+	if _, err := prepare.Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "mean and std would be those of the new records alone") {
 		t.Errorf("append: %v", err)
 	}
 	c.Append, c.Rank, c.Dest = false, prepare.Rank{Index: 0, Size: 2}, filepath.Join(t.TempDir(), "parts")
-	if _, err := prepare.Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "the figures of all samples are needed before the first is written") {
+	if _, err := prepare.Run(context.Background(), c, &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), "mean and std of all samples are needed before the first is written") {
 		t.Errorf("rank: %v", err)
 	}
 	for _, text := range []string{"dataset:", "dataset:x@", "dataset:x@-1", "dataset:x@y", "dataset:x,,y"} {

@@ -20,7 +20,7 @@ type blockData struct{ source.Block }
 // Read implements source.Data. Nobody reads a block as one sample.
 func (blockData) Read(*source.Values) error { return errors.ErrUnsupported }
 
-// Block is what a worker has made of a block of samples.
+// Block is the result of a worker for a block of samples.
 type Block struct {
 	rows    *source.Rows
 	Records *digest.Block // samples of rows that are not odd
@@ -86,7 +86,7 @@ func (f *Block) sum(s store.Schema) {
 	}
 }
 
-// crc returns the checksum of the values of a record, one behind the other.
+// crc returns the checksum of the values of a record, one after the other.
 func (f *Block) crc(s store.Schema, record int) uint32 {
 	crc := f.Records.CRC32Cs(0)[record]
 	for i := 1; i < len(s.Fields); i++ {

@@ -1,3 +1,3 @@
-// Package execute makes records of samples: in any number of workers, one sample at a time, and gives them to a commit
+// Package execute turns samples into records, in any number of workers, one sample at a time, and commits them
 // in the order of the source.
 package execute

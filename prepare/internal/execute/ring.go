@@ -13,10 +13,10 @@ import (
 )
 
 // ring is a bounded number of slots that go round. Workers draw the samples, one at a time, and
-// fill slots with them in any order; the worker that fills the next one commits it, and those that
-// wait behind it. So the result does not depend on the number of workers, and memory is that of
-// the slots; where values have any length, no sample is drawn while those that wait take more than memory. Most records
-// are committed by the worker that made them, while the processor's caches hold them, and the worker goes on in the
+// fill slots with them in any order. The worker that fills the next one commits it, and those that
+// wait after it. So the result does not depend on the number of workers, and memory is that of
+// the slots; if values have any length, no sample is drawn while the waiting ones take more than memory. Most records
+// are committed by the worker that made them, while they are in the CPU's caches, and the worker continues in the
 // same memory.
 type ring struct {
 	schema store.Schema
@@ -169,8 +169,8 @@ func (r *ring) fill(s *Slot, w *Worker) {
 	}
 }
 
-// finish enters a slot that is filled. Unless another worker does that, it then commits what is
-// next, as long as that is there. It returns mine if it is free again.
+// finish enters a slot that is filled. Unless another worker does that, it then commits the next slots
+// as long as they are filled. It returns mine if it is free again.
 func (r *ring) finish(ctx context.Context, mine *Slot) (*Slot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +186,7 @@ func (r *ring) finish(ctx context.Context, mine *Slot) (*Slot, error) {
 		r.mu.Lock()
 		r.settledLocked(s, held)
 		if err != nil {
-			return nil, err // busy for ever: nothing comes behind it
+			return nil, err // busy for ever: nothing comes after it
 		}
 		if s != mine {
 			r.free <- s

@@ -76,7 +76,7 @@ func TestRingIsBounded(t *testing.T) {
 		t.Errorf("error %v, want that of commit", err)
 	}
 	if committed != 3*slots {
-		t.Errorf("%d records were committed, %d of them behind an error", committed, committed-3*slots)
+		t.Errorf("%d records were committed, %d of them after an error", committed, committed-3*slots)
 	}
 }
 

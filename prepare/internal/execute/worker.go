@@ -16,7 +16,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Worker makes records of samples, one at a time. It serves one goroutine.
+// Worker turns samples into records, one at a time. It serves one goroutine.
 type Worker struct {
 	job    *Job
 	values *source.Values
@@ -26,7 +26,7 @@ type Worker struct {
 	places *field.Places
 }
 
-// Job is what the workers of a pass have in common.
+// Job is shared by the workers of a pass.
 type Job struct {
 	Source  []source.Field
 	Fields  []field.Job // of the dataset, in the order of Source

@@ -1,5 +1,5 @@
-// Package samples holds what decides which samples become records, and in which split: digests of contents that
-// were there before, splits, and lists of samples that were left out. Nothing here depends on the number of workers.
+// Package samples decides which samples become records, and in which split: it has digests to find repeated
+// contents, splits, and lists of samples that were left out. Nothing here depends on the number of workers.
 package samples
 
 import (
@@ -10,8 +10,8 @@ import (
 // Digest is the first half of the SHA-256 of a sample's content.
 type Digest [16]byte
 
-// Content returns the digest of what a sample is known by: of its n values the images, or all that count where it has
-// none. Labels and names do not count beside an image.
+// Content returns the digest that identifies a sample: of the images among its n values, or of all that count if it
+// has none. Labels and names next to an image do not count.
 func Content(n int, image, counts func(i int) bool, value func(i int) []byte) (d Digest) {
 	images, h := false, sha256.New()
 	for i := range n {

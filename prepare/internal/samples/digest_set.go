@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// DigestSet is a set of digests, each with the position of what has it, in 256 tables, by their first byte, each of
-// which grows by itself: so growing never takes the memory of the whole a second time. A digest takes 21 to 43 bytes.
+// DigestSet is a set of digests, each with the position of its sample, in 256 tables by first byte. Each table
+// grows on its own, so growing never takes the memory of the whole set a second time. A digest takes 21 to 43 bytes.
 // It is known by its first 96 bits: among 10^9 samples, two have the same by chance in one of 10^11 runs. The zero
 // value is empty.
 type DigestSet struct {
@@ -22,7 +22,7 @@ type digestTable struct {
 	n      int
 }
 
-// place is the first bytes of a digest, and behind them a position.
+// place is the first bytes of a digest, followed by a position.
 type place [16]byte
 
 // known is how many bytes of a digest a place has.
@@ -51,7 +51,7 @@ func (p *place) position(d Digest) (at int64, ok bool) {
 	return int64(binary.LittleEndian.Uint32(p[known:])), bytes.Equal(p[:known], d[:known])
 }
 
-// Add adds d with its position. If it is there already, it returns the position that it was added with.
+// Add adds d with its position. If the set has it already, it returns the position that it was added with.
 func (s *DigestSet) Add(d Digest, at int64) (before int64, added bool) {
 	if before, ok := s.Find(d); ok {
 		return before, false

@@ -15,8 +15,8 @@ func TestLeftList(t *testing.T) {
 	var want strings.Builder
 	size := 0
 	for i := range n {
-		s := Skipped{fmt.Sprintf("photos/class/%08d.jpg", i), "duplicate", "its content was there before <&>"}
-		fmt.Fprintf(&want, `{"sample":%q,"kind":"duplicate","reason":"its content was there before \u003c\u0026\u003e"}`+"\n", s.Sample)
+		s := Skipped{fmt.Sprintf("photos/class/%08d.jpg", i), "duplicate", "an earlier sample has the same content <&>"}
+		fmt.Fprintf(&want, `{"sample":%q,"kind":"duplicate","reason":"an earlier sample has the same content \u003c\u0026\u003e"}`+"\n", s.Sample)
 		into := &first
 		if i >= n/2 {
 			into = &second

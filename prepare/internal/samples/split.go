@@ -40,7 +40,7 @@ func ParseSplit(text string) (list []Share, err error) {
 	return list, nil
 }
 
-// SplitText is what ParseSplit reads.
+// SplitText is the inverse of ParseSplit.
 func SplitText(list []Share) string {
 	var parts []string
 	for _, s := range list {

@@ -8,7 +8,7 @@ import (
 )
 
 // Splitter says which split a sample belongs to. Without strata that follows from the
-// sample's content alone: it is the same in every run, whatever else is there.
+// sample's content alone: it is the same in every run, whatever other samples there are.
 //
 // With strata the splits of each class have their shares to within one record, where a record and its
 // copies count once: the first of them goes by its content to a split that lacks records, and the others
@@ -218,7 +218,7 @@ func chance(share, lacks float64) float64 {
 const horizon = 1 << 12
 
 // keeps reports whether split next is not more than a record ahead, and every split can still be at most
-// one behind, now and later, once the record that makes it total records is in next. Each later record
+// one record short, now and later, once the record that makes it total records is in next. Each later record
 // helps one split only.
 func (s *Splitter) keeps(counts []int64, total int64, next int) bool {
 	if float64(counts[next]) >= float64(s.shares[next].Share*float64(total))+rounding {
@@ -248,7 +248,7 @@ func (s *Splitter) keeps(counts []int64, total int64, next int) bool {
 	return true
 }
 
-// rounding is what sums of shares may be wrong by.
+// rounding is the tolerance for sums of shares.
 const rounding = 1e-6
 
 // pick chooses by the first 8 bytes of a hash, as likely as the weights say.

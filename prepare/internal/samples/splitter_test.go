@@ -147,7 +147,7 @@ func TestSplitterAdd(t *testing.T) {
 	}
 	for i := range uint64(10) {
 		if got := s.Choose(digestOf(100+i), digestOf(100+i), 3); got != "train" {
-			t.Errorf("behind 10 records of val comes %s", got)
+			t.Errorf("after 10 records of val comes %s", got)
 		}
 	}
 	if got := s.Counts()[3]; !slices.Equal(got, []int64{10, 10}) {

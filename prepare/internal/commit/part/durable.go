@@ -12,8 +12,8 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// WriteDurably writes a file that is there with all its bytes, or not at all. When it returns
-// it is there for good. Another writer of that name at the same time is store.ErrBusy.
+// WriteDurably writes a file with all its bytes, or not at all. When it returns without error, the file is on disk
+// permanently. If another writer has that name at the same time, the error is store.ErrBusy.
 func WriteDurably(path string, data []byte, mode fs.FileMode) error {
 	return WriteDurablyBy(path, mode, func(w io.Writer) error {
 		_, err := w.Write(data)

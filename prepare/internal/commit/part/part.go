@@ -12,8 +12,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Part is what is known of one part. Its file is written when the dataset of its records is
-// there, and so is what says that the part is whole.
+// Part describes one part. Its file is written once the dataset of its records exists, and so
+// marks the part as complete.
 type Part struct {
 	Plan    *Plan  `json:"plan"`
 	Rank    int    `json:"rank"`
@@ -22,9 +22,9 @@ type Part struct {
 	Records int64  `json:"records"`
 	Bytes   int64  `json:"bytes"`        // of the samples
 	ID      string `json:"id,omitempty"` // of the dataset; there is none without records
-	Tail    []byte `json:"tail"`         // what was left out behind the last record, see trace
+	Tail    []byte `json:"tail"`         // what was left out after the last record, see trace
 
-	Path string `json:"-"` // of the dataset; the file is beside it
+	Path string `json:"-"` // of the dataset; the file is next to it
 
 	dataset *store.Dataset // as There has found it
 }
@@ -91,7 +91,7 @@ func decode(data []byte) (*Part, error) {
 	return p, nil
 }
 
-// check makes sure that the figures of a part fit each other.
+// check makes sure that the numbers of a part are consistent.
 func (p *Part) check() error {
 	switch {
 	case p.Plan == nil || p.Plan.Recipe == nil:
@@ -117,7 +117,7 @@ func (p *Part) schema() store.Schema {
 	return store.Schema{Fields: append(append([]store.Field(nil), p.Plan.Fields...), TraceField())}
 }
 
-// There reports whether the dataset is there that the file speaks of.
+// There reports whether the dataset that the file describes exists.
 func (p *Part) There() error {
 	if p.Records == 0 {
 		return nil

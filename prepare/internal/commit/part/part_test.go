@@ -55,7 +55,7 @@ func TestWorldRun(t *testing.T) {
 		for r := range c.size {
 			from, to := Rank{Index: r, Size: c.size}.Span(c.n)
 			if from != next || to < from {
-				t.Fatalf("%+v: rank %d has [%d, %d) behind %d", c, r, from, to, next)
+				t.Fatalf("%+v: rank %d has [%d, %d) after %d", c, r, from, to, next)
 			}
 			next, least, most = to, min(least, to-from), max(most, to-from)
 		}

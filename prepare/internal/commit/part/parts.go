@@ -46,8 +46,8 @@ func Find(folders []string) (*Set, error) {
 	return &Set{Plan: parts[0].Plan, parts: parts}, checkParts(parts)
 }
 
-// Await is Find where parts may be missing: the samples of a part come when it is there. Between two looks for one,
-// wait is called, whose error ends it.
+// Await is like Find, but waits for missing parts: the samples of a part come when it exists. Between two looks for a
+// part, it calls wait, and stops at the error of that.
 func Await(folders []string, wait func(missing string) error) (*Set, error) {
 	for {
 		for _, folder := range folders {
@@ -88,7 +88,7 @@ func readAll(folders []string) (parts []*Part, err error) {
 	return parts, nil
 }
 
-// part returns the part of a rank, when it is there.
+// part returns the part of a rank, once it exists.
 func (s *Set) part(rank int) (p *Part, err error) {
 	for s.parts[rank] == nil {
 		for _, folder := range s.folders {
@@ -146,7 +146,7 @@ func checkParts(parts []*Part) error {
 			return fmt.Errorf("%s and %s are not parts of one dataset: they differ in %s", first.Path, p.Path, diff)
 		}
 		if p.Rank == parts[i].Rank {
-			return fmt.Errorf("part %d is there twice: %s and %s; remove one", p.Rank, parts[i].Path, p.Path)
+			return fmt.Errorf("part %d exists twice: %s and %s; remove one", p.Rank, parts[i].Path, p.Path)
 		}
 	}
 	if len(parts) < first.Plan.Size {
@@ -280,7 +280,7 @@ func (p *Part) records(fields []int, f func(data source.Data, traces []byte) (bo
 	return true, nil
 }
 
-// MakeFolder makes the folder of the parts. One that is there must be a folder of this user.
+// MakeFolder creates the folder of the parts. If it exists, this user must own it.
 func MakeFolder(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err

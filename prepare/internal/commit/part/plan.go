@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Plan is what all parts of a dataset have in common: all that its bytes depend on beside
+// Plan has everything that all parts of a dataset have in common: all that its bytes depend on, except
 // the records themselves.
 type Plan struct {
 	Version int             `json:"part_version"` // 3
@@ -69,7 +69,7 @@ func (p *Plan) flat() map[string]string {
 	return all
 }
 
-// flatten enters the members of a JSON object, those of objects in it by themselves.
+// flatten enters the members of a JSON object, and recursively those of the objects in it.
 func flatten(all map[string]string, key string, text json.RawMessage) {
 	var members map[string]json.RawMessage
 	if !bytes.HasPrefix(text, []byte("{")) || json.Unmarshal(text, &members) != nil {

@@ -17,9 +17,9 @@ func (t *Turn) Attempt(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+t.id)
 }
 
-// Publish gives the part that was built as an attempt of t its name, and writes its file. Where another machine has
-// published the same part, that one stays: a merge may be reading it. A part of other records is an error, unless it
-// is to be replaced.
+// Publish renames the part from an attempt of t to its final name, and writes its file. If another machine has
+// published the same part, that one stays, as a merge may be reading it. If the other part has other records, that is
+// an error, unless it is to be replaced.
 func (p *Part) Publish(t *Turn, overwrite bool) error {
 	folder, err := os.OpenRoot(filepath.Dir(p.Path))
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Part) Publish(t *Turn, overwrite bool) error {
 	return t.Tidy(p.Path)
 }
 
-// Tidy removes what a process that was killed has left of attempts of this machine, where the part is there.
+// Tidy removes attempts that a killed process of this machine has left, if the part exists.
 func (t *Turn) Tidy(path string) error {
 	attempt := t.Attempt(path)
 	err := errors.Join(private.RemoveOwn(attempt+".old"), private.RemoveOwn(attempt))
@@ -72,8 +72,8 @@ func (p *Part) agree(old *Part) error {
 
 func describe(p *Part) string { return fmt.Sprintf("%d of dataset %s", p.Records, p.ID) }
 
-// place renames the attempt. A folder that is there already is the same dataset, whose process has not written its
-// file yet, or what a run with another plan has left.
+// place renames the attempt. A folder that exists already is either the same dataset, whose process has not written
+// its file yet, or left over from a run with another plan.
 func (p *Part) place(folder *os.Root, attempt string, overwrite bool) error {
 	from, to := filepath.Base(attempt), filepath.Base(p.Path)
 	if p.Records == 0 {
@@ -103,7 +103,7 @@ func (p *Part) place(folder *os.Root, attempt string, overwrite bool) error {
 	}
 }
 
-// How long place waits to see what is there.
+// How long place waits for the file of an existing folder.
 const (
 	lateTries = 900
 	latePause = 100 * time.Millisecond

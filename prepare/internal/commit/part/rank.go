@@ -65,7 +65,7 @@ func (w Rank) Span(n int64) (from, to int64) {
 	return place(int64(w.Index)), place(int64(w.Index) + 1)
 }
 
-// Folder is where the parts of a dataset lie until they are merged: beside it.
+// Folder is the folder of the parts of a dataset until they are merged, next to the dataset.
 func Folder(dest string) string { return filepath.Clean(dest) + ".parts" }
 
 // Name is the name of a part: its dataset, and with .json what is known of it.

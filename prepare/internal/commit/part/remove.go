@@ -28,7 +28,7 @@ func AllBecame(folders []string, m *store.Manifest) bool {
 	return true
 }
 
-// Remove removes the folders of the parts that dataset id was made of.
+// Remove removes the folders of the parts that dataset id was built from.
 func Remove(folders []string, id string) error {
 	for _, f := range folders {
 		if Gone(f) {

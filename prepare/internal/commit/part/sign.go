@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// Sign is what a process that makes a part says of itself, in a file beside the parts, until the part is there.
+// Sign is the status of a process that builds a part, in a file next to the parts, until the part is complete.
 type Sign struct {
 	Rank    int       `json:"rank"`
 	Size    int       `json:"world_size"`

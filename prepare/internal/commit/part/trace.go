@@ -25,12 +25,12 @@ import (
 //	uvarint  rows of the value; 1 where it is not ragged
 //
 // A sample is its size (uvarint), its CRC32C (4 bytes, little endian), its name and its split
-// (texts); a text is its length (uvarint) and its bytes.
+// (strings); a string is its length (uvarint) and its bytes.
 const TraceFieldName = "_penstock_samples"
 
 func TraceField() store.Field { return store.NewRagged(TraceFieldName, tensor.Uint8) }
 
-// Trace is what is known of one sample.
+// Trace describes one sample.
 type Trace struct {
 	Name, Split string
 	Size        int64
@@ -40,7 +40,7 @@ type Trace struct {
 	Bad         *SkipReason // why it was left out; nil: it is a record
 }
 
-// Value is what the dataset's id needs of a record's value.
+// Value is the part of a record's value that the dataset's id depends on.
 type Value struct {
 	CRC32C uint32
 	Rows   int64
@@ -102,7 +102,7 @@ func readRecord(b []byte) ([]Trace, error) { return readTraces(b, endsInRecord) 
 // readTail reads what TraceLog.Tail wrote: the samples that were left out at the end of a part.
 func readTail(b []byte) ([]Trace, error) { return readTraces(b, endsInNone) }
 
-// traceEnd says what is behind the samples that were left out.
+// traceEnd says whether a record follows the samples that were left out.
 type traceEnd bool
 
 const (

@@ -233,7 +233,7 @@ func (b *Buckets) Explain(err error) error {
 // InBucket reports whether a place is in a bucket, and not on this machine.
 func InBucket(text string) bool { return remote.IsURL(text) && !strings.HasPrefix(text, "file:") }
 
-// LocalPath returns the path that a file URL is; other texts are paths.
+// LocalPath returns the path of a file URL; it returns other strings, which are paths, unchanged.
 func LocalPath(text string) string {
 	if strings.HasPrefix(text, "file://") {
 		if u, err := remote.ParseURL(text); err == nil {

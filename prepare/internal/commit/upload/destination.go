@@ -29,7 +29,7 @@ type Destination struct {
 	Client  *requests.Client
 	URL     *remote.URL
 	Text    string // as it was given: with the options, and perhaps secrets
-	spool   string // folder of our own
+	spool   string // temporary folder of this run
 	Local   string // the dataset inside of it
 	machine string // that a rank runs on, see part.Turn
 }
@@ -47,7 +47,7 @@ func (d *Destination) Sibling(ending string) *Destination {
 	return &s
 }
 
-// LastFile returns the file of a dataset that makes one of the others, and so is written last.
+// LastFile returns the file of a dataset that makes the others a dataset, and so is written last.
 func LastFile(dest, format string) string {
 	return filepath.Join(dest, filepath.FromSlash(lastNames[format]))
 }
@@ -78,8 +78,8 @@ func (d *Destination) Present(overwrite bool, format string) (bool, error) {
 	return true, fmt.Errorf("%s %w already; choose another name, or use --overwrite", d.URL, store.ErrExist)
 }
 
-// noOtherZarr checks that there is no hierarchy of Zarr that penstock did not write. One without a manifest is what is
-// left of a run that was killed.
+// noOtherZarr checks that no Zarr hierarchy written by another program exists there. One without a manifest is
+// left over from a run that was killed.
 func (d *Destination) noOtherZarr() error {
 	var root struct{ Attributes struct{ Format string } }
 	text, _, err := d.Client.ReadAll(d.Context, d.URL.Key+"/"+layout.ZarrNode, part.MaxFile)
@@ -104,7 +104,7 @@ func (d *Destination) bucketThere() error {
 	return nil
 }
 
-// remove removes an object, if it is there.
+// remove removes an object if it exists.
 func (d *Destination) remove(key string) error {
 	if err := d.Client.Delete(d.Context, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -126,8 +126,8 @@ func (d *Destination) PartURL(w part.Rank) string {
 	return d.Sibling(".parts").URL.Join(part.Name(w.Index, w.Size)).String()
 }
 
-// PartUploader returns what sends a part of the dataset. One that is there stays until its file is written anew, as
-// another machine may have made the same part, unless it is to be replaced.
+// PartUploader returns an Uploader for a part of the dataset. Unless overwrite is set, an existing part stays until
+// its file is rewritten, as another machine may have built the same part.
 func (d *Destination) PartUploader(w part.Rank, overwrite bool) *Uploader {
 	key := d.Sibling(".parts").URL.Key + "/" + part.Name(w.Index, w.Size)
 	o := &Uploader{to: d, key: key}
@@ -148,7 +148,7 @@ func (d *Destination) PutSign(w part.Rank) func(text []byte) error {
 	}
 }
 
-// progress is what sending reports.
+// progress receives the progress of sending.
 type progress interface {
 	Begin(what string, total int64, unit string)
 	Add(n int64)
@@ -270,9 +270,9 @@ func (d *Destination) Adopt(from string, f store.File, stage *write.Stage, name 
 	return marker{Key: key, Size: o.Size, ETag: o.ETag, CRC32C: f.CRC32C}.replace(stage.Folder.Path(name))
 }
 
-// sendLast sends the file that makes a dataset of the others. That it is there already is no
-// error where it has the same bytes: the answer to a request that was repeated, or to another
-// process that made the same, says so.
+// sendLast sends the file that completes a dataset. If it exists already with the same bytes, that is not an
+// error: this is the answer to a request that was repeated, or to one of two
+// processes that built the same dataset.
 func (d *Destination) sendLast(path, key string, ifNotExist bool) error {
 	err := d.sendFile(path, key, remote.WriteOptions{IfNotExist: ifNotExist})
 	if !errors.Is(err, remote.ErrExists) {
@@ -326,7 +326,7 @@ func (d *Destination) sendZarr(overwrite bool, progress progress) error {
 	}, progress)
 }
 
-// zarrName is what files of Zarr are called that package store writes.
+// zarrName matches the names of Zarr files that package store writes.
 var zarrName = regexp.MustCompile(`^(zarr\.json|c(\.[0-9]+)+)$`)
 
 // shardFiles lists the files of a flat dataset, some of which are markers, but for the manifest.

@@ -24,7 +24,7 @@ type marker struct {
 	CRC32C string `json:"crc32c"` // of all bytes, computed when they were sent
 }
 
-// markerMagic begins a marker, behind the header of the file.
+// markerMagic begins a marker, after the header of the file.
 const markerMagic = "penstock: this file was sent: "
 
 // markerMode is that of markers. A dataset's files have others, so no payload can be taken for a marker.

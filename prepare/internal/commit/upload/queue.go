@@ -127,7 +127,7 @@ func (s *queue) done(p item, err error) {
 	s.change.Broadcast()
 }
 
-// send sends a file. Of one that was sent before, it makes sure that it is there still, and
+// send sends a file. If the file was sent before, it makes sure that the object still exists
 // under its key.
 func (s *queue) send(p item) error {
 	if was, ok := readMarker(p.path); ok {

@@ -19,14 +19,14 @@ import (
 // is final; once it is in the bucket, a marker takes its place here. So the disk has to hold
 // open shards, and those that wait for the link.
 //
-// Where there are splits, the numbers that the shards of the first one get are known, those of
-// the others only at the end: their files are sent under the names that they have until then,
-// and copied inside of the store.
+// With splits, only the numbers of the shards of the first one are known from the start; those of
+// the others are known at the end. Their files are sent under temporary names
+// and copied within the bucket.
 type Uploader struct {
 	to     *Destination
 	folder string // the dataset, as Config.Dest has it
 	key    string // of the folder in the bucket
-	seal   string // an object that says that all of an old dataset is there: it goes first
+	seal   string // an object that marks an old dataset as complete: it is removed first
 	first  string // what names of files of the first split begin with, while it is built
 
 	sender *queue

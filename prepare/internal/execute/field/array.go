@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// arrayField makes numbers of numbers.
+// arrayField converts numbers to numbers.
 type arrayField struct {
 	copyField
 	pipeline *transforms.ArrayPipeline
@@ -71,7 +71,7 @@ func (f arrayField) extends() error {
 	out, err := f.output()
 	if err == nil && f.field.Classes != nil && out.Classes == nil {
 		err = errors.New("transforms make class numbers something else, so that --append cannot match the classes by name; " +
-			"make the whole dataset anew")
+			"build the whole dataset again")
 	}
 	return err
 }

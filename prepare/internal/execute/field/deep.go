@@ -15,8 +15,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// deep is what the first file says of all records where 8-bit gray or RGB cannot hold it: samples of more bits, floats,
-// other channels, or a NumPy array.
+// deep is the format that the first file sets for all records if 8-bit gray or RGB cannot hold it: samples of more
+// bits, floats, other channels, or a NumPy array.
 type deep struct {
 	raster transforms.Raster // without pixels
 	array  bool              // it is a NumPy array
@@ -120,7 +120,7 @@ func (w *imageWorker) probeDeep(files *fileOpener, name string, v imageValue) (s
 	return field, nil
 }
 
-// deepField returns the field of the dataset. Figures that were applied are of x/65535.
+// deepField returns the field of the dataset. If mean and std were applied, they are of x/65535.
 func (w *imageWorker) deepField(name string, in tensor.DType, out transforms.Info) store.Field {
 	f := store.NewField(name, out.DType, out.Shape()...)
 	f.Layout = tensor.HWC
@@ -150,10 +150,10 @@ func (w *imageWorker) suits(d *deep) error {
 	}
 	switch {
 	case c.Color != "" && c.Channels() != d.raster.C:
-		return fmt.Errorf("has %s, and --color %s converts images of 8 bits only; --sixteen-bit high-byte makes such of 16",
+		return fmt.Errorf("has %s, and --color %s converts images of 8 bits only; --sixteen-bit high-byte converts 16 bits to 8",
 			d, c.Color)
 	case c.Normalize.OfImages():
-		return fmt.Errorf("has %s, and --normalize dataset is for images of 8 bits; give figures of x/%d: --dtype float32 "+
+		return fmt.Errorf("has %s, and --normalize dataset is for images of 8 bits; give mean and std of x/%d: --dtype float32 "+
 			"--normalize MEAN/STD", d, 1<<16-1)
 	case c.Normalize.Mean != nil && c.DType != tensor.Float32 && !w.ownRecipe:
 		return fmt.Errorf("has %s, which --normalize changes only with --dtype float32", d)

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// imageField makes pixels of one size of files of images, or of pixels.
+// imageField converts image files, or pixels, to pixels of one size.
 type imageField struct {
 	pipeline *transforms.Pipeline
 	field    func(out transforms.Info) store.Field

@@ -45,7 +45,7 @@ func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, 
 	return jobs, joints(groups, jobs, fields), err
 }
 
-// words are what errors of geometry call the flags.
+// words are the names of the flags in errors of geometry.
 var words = geometry.Words{
 	Independent: "--independent %s", Pipelines: `with a "field" in the transforms of --pipeline FILE`,
 	Contents: "if so: --fields '%s:%s'", Instances: "if so: --instances %s,%s",
@@ -152,7 +152,7 @@ func (c Options) imageField(f source.Field, recipe json.RawMessage) (Job, error)
 }
 
 // pipelineOr returns the pipeline of a recipe or, without one, what the Config asks for
-// behind the transforms given.
+// after the transforms given.
 func (c Options) pipelineOr(recipe json.RawMessage, ts ...transforms.Transform) (*transforms.Pipeline, error) {
 	if recipe != nil {
 		return transforms.Parse(recipe)

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Whatever way numbers come in, the figures are those of all of them.
+// Whatever way numbers come in, the statistics are those of all of them.
 func TestFigures(t *testing.T) {
 	spec := tensor.Spec{Name: "x", DType: tensor.Float64, Shape: tensor.Shape{2}}
 	f := newMoments(0, spec, NormalizedField{})

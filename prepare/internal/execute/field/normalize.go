@@ -19,14 +19,14 @@ type Normalize struct {
 	Std     []float64
 }
 
-// NormalizedField is an array that gets its own figures.
+// NormalizedField is an array that is normalized by its own mean and std.
 type NormalizedField struct {
 	Field string
-	Axis  int  // of a record: one figure for each place along it
-	Set   bool // there is an Axis; otherwise a vector has a figure for each element, others have one
+	Axis  int  // of a record: one mean and std for each place along it
+	Set   bool // there is an Axis; otherwise a vector has them for each element, others have one pair
 }
 
-// Presets are the figures that published models were trained with.
+// Presets are mean and std that published models were trained with.
 var Presets = map[string]Normalize{
 	"imagenet": {
 		Mean: []float64{0.485, 0.456, 0.406},
@@ -118,7 +118,7 @@ func (n Normalize) String() string { return n.Name }
 // None reports that nothing was asked for.
 func (n Normalize) None() bool { return !n.OfImages() && n.Mean == nil }
 
-// OfImages reports that images get the dataset's own figures.
+// OfImages reports whether images are normalized by the dataset's own mean and std.
 func (n Normalize) OfImages() bool { return n.Dataset && n.Fields == nil }
 
 // Field returns the normalization of a field with that many channels. Without any it is the

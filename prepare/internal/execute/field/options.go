@@ -28,7 +28,7 @@ type Options struct {
 	MaxPixels   int  // larger images are refused from their header
 	KeepEncoded bool // keep files of images, as a field of variable length: Resize makes smaller only those that are large
 	Quality     int  // of JPEGs that are made then, 1 to 100; 0 is 90
-	LargerThan  int  // pixels of the side that Fit names; smaller files are kept as they are; 0 is what Resize makes
+	LargerThan  int  // pixels of the side that Fit names; smaller files are kept as they are; 0 is the size of Resize
 
 	// Independent has the fields of the source that do not lie on what its images show, so that they need not follow
 	// these: see package geometry.
@@ -76,7 +76,7 @@ func (c Options) Channels() int {
 }
 
 // Pipeline returns the transforms that the options, which have the defaults of images, asks
-// for, behind those given.
+// for, after those given.
 func (c Options) Pipeline(ts ...transforms.Transform) (*transforms.Pipeline, error) {
 	if c.Resize != nil {
 		ts = append(ts, transforms.Resize{Size: c.Resize, Fit: c.Fit, Interpolation: c.Filter, PassOrder: c.PassOrder})

@@ -105,7 +105,8 @@ func floats(b []byte) []float32 {
 	return out
 }
 
-// corners makes boxes of another layout left, top, right and bottom: of rotated ones those of all their corners.
+// corners converts boxes of another layout to left, top, right and bottom: of rotated ones those of all their
+// corners.
 func corners(x []float64, format source.BoxFormat) []float64 {
 	n := format.Numbers()
 	for i := 0; i+n <= len(x); i += n {

@@ -31,7 +31,7 @@ func (f relabel) Do(name string, dst, value []byte) (out []byte, err error) {
 }
 
 // newRelabel returns the job for a label whose dataset has those classes already: new names
-// get numbers behind them.
+// get numbers after them.
 func newRelabel(f source.Field, have []string) relabel {
 	all := append([]string(nil), have...)
 	numbers := make([]int64, len(f.Classes))

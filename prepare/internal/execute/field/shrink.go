@@ -11,7 +11,7 @@ import (
 )
 
 // shrinkField is a keepField that makes large photos smaller: JPEGs of the pixels that the
-// pipeline makes of them. Others it keeps as they are.
+// pipeline returns. It keeps other files as they are.
 type shrinkField struct {
 	encodedField
 	pipeline *transforms.Pipeline
@@ -69,7 +69,7 @@ func (f *shrinkField) isLarge(c imagefile.Config) bool {
 	return min(c.Width, c.Height) > f.limit
 }
 
-// shrink brings what the pipeline makes of src into rgba.
+// shrink runs the pipeline on src, with the result in rgba.
 func (w *shrinkWorker) shrink(src transforms.Source) error {
 	out, err := w.field.pipeline.Output(transforms.InfoOf(src))
 	if err != nil {
@@ -90,7 +90,7 @@ func (w *shrinkWorker) shrink(src transforms.Source) error {
 }
 
 // appendOrientation appends an EXIF segment with an orientation, unless it is upright: the file
-// that is made is turned where the one that it was made of was (EXIF 2.3, 4.6).
+// that is written is turned as the original was (EXIF 2.3, 4.6).
 func appendOrientation(b []byte, orientation int) []byte {
 	if orientation <= 1 {
 		return b

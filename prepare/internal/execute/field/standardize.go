@@ -39,7 +39,7 @@ func withStandardize(recipe json.RawMessage, t transforms.Standardize) (json.Raw
 	return json.Marshal(append(ts, own...))
 }
 
-// spread returns how many figures a field has, the axis that they are along, and how many
+// spread returns how many pairs of mean and std a field has, the axis that they are along, and how many
 // elements lie at one place of it: one for each element of a vector, one for all of anything
 // else, unless an axis was asked for.
 func spread(s tensor.Spec, want NormalizedField) (n, axis, inner int) {
@@ -53,8 +53,8 @@ func spread(s tensor.Spec, want NormalizedField) (n, axis, inner int) {
 }
 
 // Measures returns the accumulators of the fields of the dataset that get their own
-// figures: those that were asked for, or else all of floats that are not of variable length
-// and not called as labels are. A field that a recipe standardizes has its figures.
+// mean and std: those that were asked for, or else all fields of floats that are not of variable length
+// and are not named as labels are. A field that a recipe standardizes has its mean and std already.
 func (c Options) Measures(jobs []Job, source []source.Field, schema store.Schema) (list []*Moments, err error) {
 	if c.Normalize.Fields != nil {
 		return c.askedFigures(jobs, source, schema)
@@ -70,7 +70,7 @@ func (c Options) Measures(jobs []Job, source []source.Field, schema store.Schema
 	}
 	if len(list) == 0 && !known {
 		return nil, errors.New("--normalize dataset: the source has no images and no arrays of floats; the transform Cast " +
-			"makes floats of integers, and dataset:FIELD names fields of variable length")
+			"converts integers to floats, and dataset:FIELD names fields of variable length")
 	}
 	return list, nil
 }
@@ -91,7 +91,7 @@ func (c Options) askedFigures(jobs []Job, source []source.Field, schema store.Sc
 		case HasPixels(source[at]):
 			return nil, fmt.Errorf("--normalize %s: %s is of images, which dataset alone is for", c.Normalize, want.Field)
 		case !f.DType.IsFloat():
-			return nil, fmt.Errorf("--normalize %s: %s is of %v; make floats of it with the transform Cast", c.Normalize,
+			return nil, fmt.Errorf("--normalize %s: %s is of %v; convert it to floats with the transform Cast", c.Normalize,
 				want.Field, f.DType)
 		case want.Set && want.Axis >= len(f.Shape):
 			return nil, fmt.Errorf("--normalize %s: %s has no axis %d in records of shape %v", c.Normalize, want.Field,
