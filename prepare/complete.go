@@ -39,8 +39,8 @@ func complete(c Config) (*Summary, error) {
 	}
 	if c.producer != nil && m.Source != nil && m.Source.Inputs != "" && c.producer.Begin.Inputs != "" &&
 		m.Source.Inputs != c.producer.Begin.Inputs {
-		return nil, fmt.Errorf("%s %w already, built from other inputs, or of these in another order; choose another name, or "+
-			"use --overwrite", c.Dest, store.ErrExist)
+		return nil, fmt.Errorf("%s %w already, built from other inputs, or of these in another order; choose another name, "+
+			"or use --overwrite", c.Dest, store.ErrExist)
 	}
 	if list := c.differences(m); list != nil {
 		return nil, madeOtherwise(c.Dest, list)

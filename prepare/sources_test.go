@@ -263,7 +263,7 @@ func TestParquetErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for fields, want := range map[string]string{
-		"":                "column blobs: lists of values of type BYTE_ARRAY make no field; leave them out: --fields ids,words,x",
+		"":                "column blobs: lists of values of type BYTE_ARRAY cannot become a field; leave them out: --fields ids,words,x",
 		"ids:int32[2]":    "sample 1: column ids: a list of 3 numbers where int32[2] is expected",
 		"ids:int64[2]":    "column ids: holds int32, which :int64[2] does not change",
 		"ids:int32[*,2]":  "column ids: is of type INT(32,true) and cannot be read as int32[*,2]",

@@ -30,7 +30,7 @@ type Summary struct {
 	Source       SourceSummary             `json:"source"`
 	Skipped      []store.Skipped           `json:"skipped"`
 	SkippedKinds map[string]int64          `json:"skipped_kinds"` // how many for which kind of reason
-	Duplicates   int64                     `json:"duplicates"`    // samples left out because an earlier one has their content
+	Duplicates   int64                     `json:"duplicates"`    // samples left out as an earlier one has their content
 	Resumed      int64                     `json:"resumed"`       // records of a run before this one
 	Splits       []SplitSummary            `json:"splits,omitempty"`
 	Stratified   *Stratified               `json:"stratified,omitempty"`

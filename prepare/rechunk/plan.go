@@ -196,8 +196,8 @@ func (a *Array) settle(o Options) error {
 		a.Box[k] = min(a.Box[k], a.Shape[k])
 	}
 	if need := chunk*4/3 + 4 + int64(o.Workers)*(from+3*chunk); left < chunk {
-		return fmt.Errorf("--memory of %s is too little: a chunk of %v and the chunks of %v that it is built from need %s with "+
-			"%s; give more memory, or fewer workers", units.Bytes(o.Memory), a.Chunk, a.From, units.Bytes(need),
+		return fmt.Errorf("--memory of %s is too little: a chunk of %v and the chunks of %v that it is built from need %s "+
+			"with %s; give more memory, or fewer workers", units.Bytes(o.Memory), a.Chunk, a.From, units.Bytes(need),
 			units.Counted(int64(o.Workers), "worker"))
 	}
 	for {

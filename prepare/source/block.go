@@ -13,7 +13,7 @@ type Blocked interface {
 
 // Block is samples that follow each other, of one split.
 type Block interface {
-	// Read makes rows the samples of the block. It may run beside other Blocks' Read.
+	// Read fills rows with the samples of the block. It may run concurrently with Read of other Blocks.
 	Read(rows *Rows) error
 }
 
@@ -22,13 +22,13 @@ type Block interface {
 type Rows struct {
 	N      int      // samples, with those that are in Odd
 	Split  string   // of all of them
-	Values [][]byte // by field: the values of all samples that are not in Odd, one behind the other
+	Values [][]byte // by field: the values of all samples that are not in Odd, one after the other
 	Odd    []Odd    // samples that are left to Data.Read, in order: a value is bad, or not like the others
 
 	names []byte
 	ends  []int
 
-	// Scratch is what the blocks of one source keep for those that come later. It is nil at first.
+	// Scratch is memory that the blocks of one source reuse. It is nil at first.
 	Scratch any
 }
 

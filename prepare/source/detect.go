@@ -19,7 +19,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Detect reports the kind of a source from what is there, not from names alone.
+// Detect reports the kind of a source from its contents, not from names alone.
 func Detect(path string) (string, error) {
 	if folder, _, ok := layout.SplitGeneration(path); ok {
 		path = folder
@@ -165,7 +165,7 @@ func DetectFile(path string) string {
 		return "tar"
 	case strings.Contains(name, "-idx"):
 		return "idx"
-	// behind a program that unpacks it
+	// perhaps after a program that unpacks it
 	case (strings.HasSuffix(name, ".zip") || bytes.HasPrefix(head, []byte("MZ")) || bytes.HasPrefix(head, []byte("#!"))) &&
 		isZip(path):
 		return "zip"
@@ -215,7 +215,7 @@ func opens(path string, open func(f io.ReaderAt, size int64) error) bool {
 	return err == nil && open(f, info.Size()) == nil
 }
 
-// headBytes is how much of a file says what it is: a MATLAB file is HDF5 behind 512 bytes.
+// headBytes is how much of a file identifies its kind: a MATLAB file is HDF5 after 512 bytes.
 const headBytes = 512 + len(hdf5Magic)
 
 // detectHead reports the kind of a file by its first bytes, "" if they say nothing.
@@ -284,7 +284,7 @@ func isCompressed(head []byte) bool {
 	return hasPrefix(string(head), "\x1f\x8b", "BZh", "\x28\xb5\x2f\xfd") || isZlib(head)
 }
 
-// isZlib reports the header of zlib's format (RFC 1950), which TFRecord knows beside gzip, unless it is text.
+// isZlib reports the header of zlib's format (RFC 1950), which TFRecord supports besides gzip, unless it is text.
 func isZlib(head []byte) bool {
 	return len(head) > 1 && head[0] == 0x78 && (head[1] == 0x01 || head[1] == 0x9c || head[1] == 0xda)
 }

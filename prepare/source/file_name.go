@@ -20,5 +20,5 @@ func IsImageName(name string) bool {
 }
 
 // IsHidden reports whether a name is one that listings leave out, such as .DS_Store and the
-// ._photo.jpg files beside images that come from a Mac.
+// ._photo.jpg files that a Mac writes next to images.
 func IsHidden(name string) bool { return strings.HasPrefix(name, ".") }

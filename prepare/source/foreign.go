@@ -8,7 +8,7 @@ import (
 
 // foreign are the formats of other loaders, by extension, and the way here.
 var foreign = map[string]string{
-	".beton": "is an FFCV dataset; take the samples that it was made of",
+	".beton": "is an FFCV dataset; use the samples that it was built from",
 	".pkl":   "is a Python pickle, which may run any program; write its arrays with numpy.savez",
 	".pt":    "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",
 	".pth":   "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",

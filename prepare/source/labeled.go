@@ -114,7 +114,7 @@ func IsYOLO(path string) bool {
 	return (keys["train"] || keys["val"]) && (keys["names"] || keys["nc"])
 }
 
-// isYOLOFolder reports whether a folder has images and texts with the objects on them.
+// isYOLOFolder reports whether a folder has images, and text files that list the objects on them.
 func isYOLOFolder(folder string) bool {
 	if YOLOFile(folder) != "" {
 		return true

@@ -35,7 +35,7 @@ type Indexed interface {
 	Source
 
 	// Sample returns the sample at position i of Samples, 0 <= i < Info().Count. It may run
-	// beside other calls.
+	// concurrently with other calls.
 	Sample(i int64) (Sample, error)
 }
 
@@ -105,7 +105,7 @@ type Sample struct {
 
 // Data leads to the values of a sample.
 type Data interface {
-	// Read fills in the value of every field. It may run beside other samples' Read. Errors
+	// Read fills in the value of every field. It may run concurrently with Read of other samples. Errors
 	// name neither sample nor path; one about a value is ErrValue.
 	Read(v *Values) error
 }

@@ -12,7 +12,7 @@ const MaxValue = 1 << 30
 type Values struct {
 	values [][]byte
 	own    [][]byte
-	// Scratch is what the samples of one source keep for those that come later. It is nil at first.
+	// Scratch is memory that the samples of one source reuse. It is nil at first.
 	Scratch any
 }
 

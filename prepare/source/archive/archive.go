@@ -14,7 +14,7 @@ import (
 )
 
 // archive is a source of tar files, also compressed, or of zip files: of samples as WebDataset names them,
-// whose members follow each other and differ in what is behind the first dot, or of images
+// whose members follow each other and share their name up to the first dot, or of images
 // in folders, which are the classes.
 type archive struct {
 	ctx     context.Context

@@ -19,7 +19,7 @@ type classFolders struct {
 	classes []string
 }
 
-// decideFolders makes images of an archive samples, and their folders classes.
+// decideFolders turns the images of an archive into samples, and their folders into classes.
 func (a *archive) decideFolders(s *archiveScan) error {
 	a.info.Unit, a.info.Count = "images", s.images
 	a.info.Ignored = source.Ignored{Count: s.ignored.Count + s.others.Count,
@@ -44,7 +44,7 @@ func (a *archive) decideFolders(s *archiveScan) error {
 	a.folders.classes = slices.Sorted(maps.Keys(classes))
 	switch {
 	case direct != "" && len(classes) > 0:
-		return fmt.Errorf("images beside folders (in %q beside %s); put every image into the folder of its class",
+		return fmt.Errorf("images next to folders (in %q next to %s); put every image into the folder of its class",
 			strings.TrimPrefix(direct+"/", "./"), source.Enumerate(a.folders.classes, 5))
 	case len(classes) > 0:
 		f := source.LabelField(source.LabelsName, a.folders.classes)

@@ -26,8 +26,8 @@ func (a *archive) samplesIn(file int) int64 {
 	return a.counts[file].groups
 }
 
-// readBefore is how many samples before the first that is wanted are read like those behind
-// it: what follows a sample is read before it is known to end.
+// readBefore is how many samples before the first requested one are read like those after
+// it: a sample ends only where the next one begins.
 const readBefore = 64
 
 // From implements Spanned. Archives that are before the sample are not opened, and of the one

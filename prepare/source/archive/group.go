@@ -21,7 +21,7 @@ type group struct {
 func (g *group) add(m member) {
 	if g.bytes += m.size(); g.bytes > source.MaxValue {
 		m.data, m.packed, m.placed = nil, nil, nil
-		m.err = fmt.Errorf("is behind %d bytes of other members of its sample", source.MaxValue)
+		m.err = fmt.Errorf("comes after %d bytes of other members of its sample", source.MaxValue)
 	}
 	g.members = append(g.members, m)
 }

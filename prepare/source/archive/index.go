@@ -69,8 +69,8 @@ func readIndex(name string, outside bool, samples map[string]int64) (files []str
 	shards := x.Shards
 	for _, d := range x.Datasets {
 		if d.Source != "" || d.Base != "" {
-			return nil, fmt.Errorf("leads to other places (%q); make datasets of these, and join them: %s", d.Source+d.Base,
-				shell.Penstock("preprocess --append"))
+			return nil, fmt.Errorf("leads to other places (%q); build datasets from these, and combine them: %s",
+				d.Source+d.Base, shell.Penstock("preprocess --append"))
 		}
 		shards = append(shards, d.Shards...)
 	}

@@ -37,7 +37,7 @@ func shardOf(t *testing.T, name string) []byte {
 	return b.Bytes()
 }
 
-// An index in a bucket names shards beside it, by paths or by URLs of the bucket.
+// An index in a bucket names shards next to it, by paths or by URLs of the bucket.
 func TestIndexInBucket(t *testing.T) {
 	c := requests.NewClient(&remote.Memory{Name: "mem://lab", Pages: 3}, remote.Policy{})
 	for key, data := range map[string][]byte{

@@ -13,7 +13,7 @@ import (
 // member is a file in an archive.
 type member struct {
 	name string // with slashes, from the archive's root
-	ext  string // what is behind the first dot of its last element, in lower case
+	ext  string // the part after the first dot of its last element, in lower case
 	data []byte // nil if it was not read
 	err  error  // why it cannot be used
 

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// archiveScan is what a pass over archives finds.
+// archiveScan is the result of a pass over archives.
 type archiveScan struct {
 	selection []column.Selection
 	remake    string   // the command that puts members in their order
@@ -33,13 +33,13 @@ type archiveScan struct {
 	others    source.Ignored // members that are not images
 }
 
-// memberScan is what is known of the members with one extension.
+// memberScan describes the members with one extension.
 type memberScan struct {
 	count   int64
 	guess   column.Guess
 	classes map[string]bool
 	arrays  *source.Field // of .npy members
-	err     error         // why they make no field
+	err     error         // why they cannot become a field
 	keys    map[string]*memberScan
 }
 
@@ -263,7 +263,7 @@ func (s *memberScan) addNPY(data []byte) {
 	}
 }
 
-// decide makes fields of what a pass has found.
+// decide chooses the fields, from the result of a pass.
 func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 	a.info.Ignored = s.ignored
 	if s.samples == 0 {

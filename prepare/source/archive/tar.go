@@ -25,7 +25,7 @@ func (b *tarBytes) reader() io.Reader {
 		return struct {
 			io.Reader
 			io.Seeker
-		}{b, s} // package tar seeks behind a header only, where nothing is put back
+		}{b, s} // package tar seeks only after a header, where nothing is put back
 	}
 	return b
 }

@@ -16,7 +16,7 @@ const block = 256 << 10
 // Fixed is an array of values of one size, one after the other.
 type Fixed struct {
 	Size int // bytes of a value in the file
-	// makes values of the field of values of the file, in place or not; nil if they are the same
+	// converts values of the file to values of the field, in place or not; nil if they are the same
 	convert func([]byte) []byte
 }
 
@@ -83,7 +83,7 @@ func (f *fixedReader) read() ([]byte, int, error) {
 	return b, len(b) / int(n), nil
 }
 
-// end reads on behind the last value: what is compressed has its checksum there.
+// end reads to the end, after the last value: compressed data has its checksum there.
 func (f *fixedReader) end() error {
 	var b [1]byte
 	switch _, err := io.ReadFull(f.r, b[:]); err {
@@ -112,7 +112,7 @@ func Swapped(size int) func([]byte) []byte {
 	}
 }
 
-// Widened makes int64 of bytes, as class numbers are stored.
+// Widened converts bytes to int64, as class numbers are stored.
 func Widened(b []byte) []byte {
 	out := make([]byte, 8*len(b))
 	for i, x := range b {

@@ -11,8 +11,8 @@ import (
 // longer are the strips that are read of each of its columns.
 const stripBytes = 16 << 20
 
-// At least abreast strips are turned around together, so that what they write is close
-// together. Where the array has few records, its columns are read whole, as many as make
+// At least abreast strips are transposed together, so that what they write is close
+// together. If the array has few records, its columns are read whole, as many as make
 // wholeBytes.
 const (
 	abreast    = 16

@@ -46,8 +46,8 @@ func readIDX(r io.Reader) (h Header, err error) {
 	return h, nil
 }
 
-// OpenIDX opens a file of MNIST's format, also compressed with gzip. One of images takes
-// along the one of labels beside it, as its name says.
+// OpenIDX opens a file of MNIST's format, also compressed with gzip. With a file of images, it also reads the
+// file of labels next to it, found by its name.
 func OpenIDX(ctx context.Context, path string, _ source.Options, selection []column.Selection) (source.Source, error) {
 	files, err := idxFiles(path)
 	if err != nil {

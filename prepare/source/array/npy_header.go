@@ -37,8 +37,8 @@ func readAnyNPY(r io.Reader) (Header, error) {
 	return Header{h.DType, h.BigEndian, h.Fortran, h.Shape, h.Offset}, err
 }
 
-var errFortran = errors.New("is in Fortran order, which is read of .npy files that are by themselves; rewrite it " +
-	"with numpy.save(file, numpy.ascontiguousarray(a))")
+var errFortran = errors.New("is in Fortran order, which is supported only for .npy files that are not in an archive; " +
+	"rewrite it with numpy.save(file, numpy.ascontiguousarray(a))")
 
 // field returns the field whose records are along the first axis, and their number.
 func (h Header) field(name, origin string) (source.Field, int64, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Rejection is an array that makes no field, and why.
+// Rejection is an array that cannot become a field, and why.
 type Rejection struct {
 	Name string
 	Err  error
@@ -45,9 +45,9 @@ func (m Rejections) All(others []Column) error {
 		names = append(names, c.Field.Origin)
 	}
 	if flag := column.FieldsCommand("", names); flag != "" {
-		return fmt.Errorf("%w; leave out what makes no field: %s", err, flag)
+		return fmt.Errorf("%w; leave out what cannot become a field: %s", err, flag)
 	}
-	return fmt.Errorf("%w; leave out what makes no field with --fields", err)
+	return fmt.Errorf("%w; leave out what cannot become a field with --fields", err)
 }
 
 // Hint is a sentence about those that were left out.
@@ -56,7 +56,7 @@ func (m Rejections) Hint() string {
 	for _, f := range m {
 		parts = append(parts, fmt.Sprintf("%s (%v)", f.Name, f.Err))
 	}
-	return "left out, as they make no field: " + source.Enumerate(parts, 5)
+	return "left out, as they cannot become a field: " + source.Enumerate(parts, 5)
 }
 
 // choose keeps the columns that are wanted, all without such. Rejected arrays that nobody asks for

@@ -1,4 +1,4 @@
-// Package array is the sources made of arrays of one length, such as .npy, .npz and IDX files. Sample i
+// Package array has the sources that consist of arrays of one length, such as .npy, .npz and IDX files. Sample i
 // has the values at place i of each array.
 package array
 

@@ -2,7 +2,7 @@
 //
 // It has a reader of its own: Apache's library adds 3.5 MB to the program, reads a batch as a whole (a thousand
 // images), and allocates what a file claims. Here, metadata are checked against the file's size, and the bytes
-// of texts and images are read one by one.
+// of strings and images are read one by one.
 package arrow
 
 import (
@@ -66,7 +66,7 @@ func filesOf(path string, names []string) ([]string, *source.FileSplits, error) 
 	return names, splits, nil
 }
 
-// saved returns the files of a folder: those of state.json, beside which others are caches, or all.
+// saved returns the files of a folder: those that state.json lists, as the others are caches, or else all.
 func saved(path, folder string) (names []string, err error) {
 	var state struct {
 		Files []struct {
@@ -86,5 +86,5 @@ func saved(path, folder string) (names []string, err error) {
 	return names, nil
 }
 
-// maxJSON is the most bytes that a file beside the data has.
+// maxJSON is the maximum size of a JSON file next to the data, in bytes.
 const maxJSON = 64 << 20

@@ -63,7 +63,7 @@ func newBatch(f *file, nodes []*node, t *table, body span) (*batch, error) {
 		if b.codec = codec(c.number(0, 1, 0)); b.codec != lz4Codec && b.codec != zstdCodec {
 			return nil, fmt.Errorf("compressed by method %d, which is not known", b.codec)
 		}
-		most *= 1 << 15 // of what zstd makes of zeros
+		most *= 1 << 15 // the ratio of zstd for zeros
 	}
 	// nulls take no bytes
 	empty := !slices.ContainsFunc(nodes, func(n *node) bool { return n.kind != others || n.width != 0 })
@@ -233,7 +233,7 @@ func (l *loaded) read(a *array, c *content) (err error) {
 	return err
 }
 
-// blobs makes buffers of bytes the data of c: those that are not compressed stay in the file.
+// blobs sets the data of c to buffers of bytes: those that are not compressed stay in the file.
 func (l *loaded) blobs(spans []span, c *content) error {
 	for _, s := range spans {
 		b := blob{at: s, lazy: l.codec == noCodec}

@@ -94,7 +94,7 @@ func (f *file) ends() (int64, error) {
 		return 0, err
 	}
 	if bytes.HasPrefix(head[:], []byte("FEA1")) {
-		return 0, errors.New("is a Feather file of version 1; write it anew: pandas.read_feather(FILE).to_feather(OTHER)")
+		return 0, errors.New("is a Feather file of version 1; rewrite it: pandas.read_feather(FILE).to_feather(OTHER)")
 	}
 	if !bytes.HasPrefix(head[:], []byte(fileMagic)) {
 		return 0, nil

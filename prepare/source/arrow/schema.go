@@ -15,7 +15,7 @@ type kind uint8
 const (
 	fixed     kind = iota // numbers of width bytes
 	bits                  // booleans
-	decimal               // two's complement of width bytes, with scale digits behind the point
+	decimal               // two's complement of width bytes, with scale digits after the point
 	binaries              // bytes, by offsets of width bytes
 	views                 // bytes, by views
 	lists                 // by offsets of width bytes
@@ -50,7 +50,7 @@ const (
 	typeBinaryView, typeUTF8View                                = 23, 24
 )
 
-// otherTypes are types that make no field: their names and how many buffers they have.
+// otherTypes are types that cannot become a field: their names and how many buffers they have.
 var otherTypes = map[int64]struct {
 	name    string
 	buffers int
@@ -105,7 +105,8 @@ func newNode(t *table, left *int, depth int) (*node, error) {
 	}
 	if d := t.table(4); d != nil {
 		if n.kind != binaries || len(n.children) > 0 {
-			n.refused = errors.New("a dictionary of other values than texts makes no field; write the column without one")
+			n.refused = errors.New("a dictionary of values other than strings cannot become a field; " +
+				"write the column without one")
 		}
 		n.dictionary = d.number(0, 8, 0)
 		if n.index = (&node{dictionary: -1}); d.table(1) == nil { // the default is int32
@@ -143,7 +144,7 @@ func (n *node) take(typ int64, t *table) {
 		n.kind, n.dtype = bits, tensor.Bool
 	case typeDecimal:
 		n.kind, n.dtype, n.width, n.scale = decimal, tensor.Float64, int(t.number(2, 4, 128)/8), int(t.number(1, 4, 0))
-		n.note = fmt.Sprintf("decimal with %d digits behind the point, as the nearest float64", n.scale)
+		n.note = fmt.Sprintf("decimal with %d digits after the point, as the nearest float64", n.scale)
 		if n.width != 4 && n.width != 8 && n.width != 16 && n.width != 32 || n.scale < -400 || n.scale > 400 {
 			n.refused = errors.New("a decimal of unknown width or scale")
 		}
@@ -166,7 +167,7 @@ func (n *node) take(typ int64, t *table) {
 	case typeFixedBinary, typeFixedList: // of bytes, that is a list of uint8
 		n.kind, n.width = fixedList, int(t.number(0, 4, 0))
 		if n.width <= 0 {
-			n.refused, n.width = fmt.Errorf("values of %d elements make no field", n.width), max(n.width, 0)
+			n.refused, n.width = fmt.Errorf("values of %d elements cannot become a field", n.width), max(n.width, 0)
 		}
 		if typ == typeFixedBinary {
 			n.children, n.inline = []*node{{kind: fixed, width: 1, dtype: tensor.Uint8, dictionary: -1}}, true
@@ -179,8 +180,8 @@ func (n *node) take(typ int64, t *table) {
 		n.kind = structs
 	default:
 		other, known := otherTypes[typ]
-		if n.kind, n.width, n.refused = others, other.buffers, fmt.Errorf("a %s makes no field", other.name); typ == 14 &&
-			t.number(0, 2, 0) == 1 {
+		n.kind, n.width, n.refused = others, other.buffers, fmt.Errorf("a %s cannot become a field", other.name)
+		if typ == 14 && t.number(0, 2, 0) == 1 {
 			n.width = 2 // a dense union
 		}
 		if !known {
@@ -263,9 +264,9 @@ func newLeaf(n *node, name string, path []int) *leaf {
 	switch {
 	case l.Refused != nil:
 	case inner.kind == structs:
-		l.Refused = errors.New("a list of structs makes no field; write each member as a list")
+		l.Refused = errors.New("a list of structs cannot become a field; write each member as a list")
 	case inner.dtype == tensor.Invalid && rank > 1:
-		l.Refused = errors.New("lists of lists of texts make no field")
+		l.Refused = errors.New("lists of lists of strings cannot become a field")
 	case inner.dtype == tensor.Invalid:
 		l.Text, l.Sniff, l.Shape = inner.text && rank == 0, !inner.text || rank > 0, nil
 	}

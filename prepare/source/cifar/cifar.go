@@ -99,8 +99,8 @@ func cifarFiles(path string) ([]string, error) {
 // cifarClasses are the class names; coarse is nil for CIFAR-10.
 type cifarClasses struct{ fine, coarse []string }
 
-// cifarNames reads the class names that are beside the files. Without any it is CIFAR-10,
-// its classes unnamed.
+// cifarNames reads the class names from the file next to the data. Without one, it assumes CIFAR-10
+// with unnamed classes.
 func cifarNames(dir string) (c cifarClasses, err error) {
 	if c.fine, err = lines(filepath.Join(dir, "fine_label_names.txt")); err != nil || c.fine != nil {
 		if err == nil {

@@ -1,4 +1,5 @@
-// Package coco reads COCO's annotations: a JSON file beside a folder of images, with boxes, outlines and keypoints of
+// Package coco reads COCO's annotations: a JSON file next to a folder of images, with boxes, outlines and keypoints
+// of
 // instances. https://cocodataset.org/#format-data
 package coco
 
@@ -56,7 +57,7 @@ type entry struct {
 	annotations []span
 }
 
-// open reads what is in the files, beside the annotations of each image.
+// open reads the contents of the files, except the annotations of each image.
 func (s *set) open(ctx context.Context, path string, files []string, opts source.Options) (format objects.Format,
 	err error) {
 	splits := splitsOf(files)

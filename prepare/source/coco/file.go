@@ -51,7 +51,7 @@ type strayCount struct {
 	image int64 // that the first one names
 }
 
-// found is what a pass over a file finds.
+// found is the result of a pass over a file.
 type found struct {
 	images      []imageRecord
 	categories  []category
@@ -188,7 +188,7 @@ func each(d *json.Decoder, f func(text json.RawMessage, at int64) error) error {
 // looked is how many images are looked for in a folder that may be theirs.
 const looked = 20
 
-// imageFolder returns the folder of the images: beside the file, below it, or called as the file is, such as val2017
+// imageFolder returns the folder of the images: next to the file, below it, or named after it, such as val2017
 // for annotations/instances_val2017.json.
 func (f *file) imageFolder(images []imageRecord) (string, error) {
 	here := filepath.Dir(f.name)
@@ -223,5 +223,5 @@ func (f *file) imageFolder(images []imageRecord) (string, error) {
 	return best, nil
 }
 
-// prefix is what names of images begin with.
+// prefix returns the prefix of the names of images.
 func (f *file) prefix() string { return filepath.Base(f.dir) }

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Content is what a type of --fields says that lies on an image.
+// Content is the annotation of an image that a type of --fields names.
 type Content struct {
 	Name   string // tensor.Mask, tensor.Boxes or tensor.Keypoints; "" for none
 	Image  string // the field that it lies on; "" for the only one of images

@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Feature is what datasets of the Hugging Face hub say of a column.
+// Feature is the description of a column in datasets of the Hugging Face Hub.
 type Feature struct {
 	Type  string   `json:"_type"`
 	Names []string `json:"names"` // of a ClassLabel's classes
 }
 
-// HubFeatures reads what the hub keeps beside the schema of Parquet and Arrow, under "huggingface". Rows do not need
-// it, so that nothing in it is an error.
+// HubFeatures reads the features that the Hugging Face Hub stores next to the schema of Parquet and Arrow, under
+// "huggingface". Rows do not need them, so it reports no error.
 func HubFeatures(text string) map[string]Feature {
 	var meta struct {
 		Info struct {

@@ -19,7 +19,7 @@ type Cell struct {
 
 func (c Cell) Missing() bool { return c.Text == "" && !c.Quoted }
 
-// blanks are what may stand around a number.
+// blanks are the characters that may surround a number.
 const blanks = " \t\r\n"
 
 // Trimmed returns text without blanks around it.
@@ -113,7 +113,7 @@ func isDigits(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
-// plainKind is what a look at the characters of a cell says.
+// plainKind classifies a cell by its characters.
 type plainKind uint8
 
 const (
@@ -163,7 +163,7 @@ func isExponent(text string) bool {
 	return (len(text) == 1 || len(text) == 2) && isDigits(text)
 }
 
-// Merge takes the cells of another guess into account, which came behind.
+// Merge adds the cells of another guess, which come after those of g.
 func (g *Guess) Merge(o *Guess) {
 	isList, dims := g.isList, g.dims
 	g.seen, g.numbers = g.seen || o.seen, g.numbers || o.numbers
@@ -251,7 +251,7 @@ func (g *Guess) addList(text string) {
 	g.addDims(dims)
 }
 
-// addDims takes one more list into account, behind a first one.
+// addDims adds one more list, after a first one.
 func (g *Guess) addDims(dims []int) {
 	switch {
 	case len(dims) == 1 && dims[0] == 0: // an empty list has rows of any shape
@@ -323,5 +323,5 @@ func (g *Guess) list() Type {
 	return t
 }
 
-// LastPart returns what is behind the last dot.
+// LastPart returns the part after the last dot.
 func LastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

@@ -37,7 +37,7 @@ func EachMember(text []byte, prefix string, depth int, f func(column string, c C
 		return source.ValueError("not JSON: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return source.ValueError("text behind the JSON object")
+		return source.ValueError("text after the JSON object")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (l *numberList) numbers(b []byte, d tensor.DType) (dims []int, out []byte, 
 	dims, b, err = l.nested(b, d, 0)
 	l.blank()
 	if err == nil && l.rest != "" {
-		err = fmt.Errorf("text behind the list: %q", source.Clip(l.rest))
+		err = fmt.Errorf("text after the list: %q", source.Clip(l.rest))
 	}
 	return dims, b, err
 }

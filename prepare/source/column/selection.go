@@ -20,7 +20,7 @@ const TypeNames = "image (a path), base64 (an image), label, text, a type of num
 // type.
 type Selection struct {
 	Column string
-	Field  string // "" for one that is made of Column
+	Field  string // "" for one named after Column
 	Type   string // "" for the one that is found out
 
 	Content Content // instead of Type: that the field lies on an image
@@ -138,7 +138,7 @@ func ParseFields(text string) (list []Selection, err error) {
 	return list, nil
 }
 
-// nameGoesOn reports whether what stands behind a colon belongs to the name of a column, as in
+// nameGoesOn reports whether the text after a colon belongs to the name of a column, as in
 // Keras' kernel:0: no type begins with a digit.
 func nameGoesOn(rest string) bool { return rest != "" && rest[0] >= '0' && rest[0] <= '9' }
 
@@ -177,8 +177,8 @@ func Matching(text string, order []string) (list []string, missing string) {
 	return list, missing
 }
 
-// Undecided is the error of columns that make no field. Where the user has named no columns, it says how to take the
-// good ones alone.
+// Undecided is the error for columns that cannot become fields. If the user has named no columns, it says how to
+// select the good ones alone.
 func Undecided(errs []error, good []string, named bool) error {
 	err := errors.Join(errs...)
 	if err == nil || len(good) == 0 || named {

@@ -21,7 +21,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Kind is what the cells of a column of a table hold.
+// Kind is the kind of values in the cells of a column of a table.
 type Kind uint8
 
 const (

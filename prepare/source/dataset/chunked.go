@@ -15,7 +15,7 @@ import (
 // chunkReaders are the readers of the compressed arrays of an HDF5 dataset, by the arrays' names.
 type chunkReaders map[string]*chunk.Reader
 
-// openChunked opens those that a dataset has, and returns what is to be closed behind them.
+// openChunked opens those that a dataset has, and returns the closers to call after use.
 func openChunked(d *store.Dataset) (chunkReaders, []io.Closer, error) {
 	p := make(chunkReaders)
 	for _, c := range layout.Of(d).Columns {

@@ -34,7 +34,7 @@ func TestOpenFiles(t *testing.T) {
 		t.Errorf("%d files are open, want %d", len(files.files), mostOpen)
 	}
 	if err := files.readAt(name(0), make([]byte, 20), 5); err == nil {
-		t.Error("bytes behind the end of a file were read")
+		t.Error("bytes after the end of a file were read")
 	}
 	if err := files.readAt(name(-1), make([]byte, 1), 0); !os.IsNotExist(err) {
 		t.Errorf("error %v", err)

@@ -21,8 +21,8 @@ import (
 // classes are the sorted names of the subfolders; samples are sorted by class, then by the
 // path of their folder, then by name.
 //
-// Where all subfolders are called as splits are (train, val, test), they are splits, and each
-// is a folder of images of that kind. Classes are those of all, by name.
+// If all subfolders have the names of splits (train, val, test), they are splits, and each
+// is a folder of images of that kind. Classes are those of all splits, by name.
 //
 // Without any image, NumPy's .npy files are the samples: a record each. The content of a file shows whether it is an
 // image. Hidden files and folders are skipped. A file whose name promises no image and whose content is none is
@@ -71,8 +71,8 @@ type Options struct {
 	// Outside allows links that lead out of the folder.
 	Outside bool
 
-	// Alone takes the images, and leaves out tables, arrays and what has the name of an image, such as a.txt beside
-	// a.jpg; without it, these are an error.
+	// Alone takes the images, and leaves out tables, arrays and files that have the name of an image, such as a.txt
+	// next to a.jpg; without it, these are an error.
 	Alone bool
 
 	// Hold has names held in memory from the first listing on, for calls of Sample.
@@ -84,7 +84,7 @@ type Options struct {
 }
 
 // Open lists the folder once, to count it and to check it. Errors are: no such
-// folder, no images, a class without images, images beside class folders, a link that
+// folder, no images, a class without images, images next to class folders, a link that
 // leads back into its own folder. Samples lists it again, one folder at a time. At the end of
 // ctx, its cause is the error.
 func Open(ctx context.Context, path string, opts Options) (*Folder, error) {
@@ -163,7 +163,7 @@ func (s *Folder) scan(ctx context.Context) error {
 	return err
 }
 
-// ignoredText says what is there instead of images, and what to give instead of the folder.
+// ignoredText says which files there are instead of images, and what to give instead of the folder.
 func (s *Folder) ignoredText() string {
 	first := s.info.Ignored.First
 	if s.info.Ignored.Count == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// pixels is what isPixels takes for an image.
+// pixels is data that isPixels recognizes as an image.
 var pixels = []byte("PIXELS and more")
 
 func isPixels(head []byte) bool { return bytes.HasPrefix(head, []byte("PIXELS")) }
@@ -171,7 +171,7 @@ func TestErrors(t *testing.T) {
 		{"only words", []string{"a.md", "b/c.txt"}, "holds no images; it holds 2 other files, such as a.md"},
 		{"only empty classes", []string{"a/", "b/"}, "holds no images; it is empty"},
 		{"an empty class", []string{"cat/a.jpg", "dog/", "eel/x.txt"}, "found no images for the classes dog, eel; remove these folders or fill them"},
-		{"mixed", []string{"cat/a.jpg", "b.jpg"}, "images beside folders (b.jpg beside cat/); put every image into the folder of its class, or the folders elsewhere"},
+		{"mixed", []string{"cat/a.jpg", "b.jpg"}, "images next to folders (b.jpg next to cat/); put every image into the folder of its class, or the folders elsewhere"},
 		{"loop", []string{"cat/a.jpg", "cat/x/loop -> .."}, `folder "cat/x/loop" is a link to a folder that it is in; remove it`},
 		{"loop to the root", []string{"cat/a.jpg", "cat/loop -> .."}, "is a link to a folder that it is in; remove it"},
 		{"a link that leads outside", []string{"cat/a.jpg", "cat/loop -> ../.."}, `folder "cat/loop" is a link: it is outside of the source's folder`},
@@ -265,7 +265,7 @@ func TestFolderTellsHowFar(t *testing.T) {
 // Tables, arrays and files with the names of images may hold labels, and are left out only if that was asked for.
 func TestDataBesideImages(t *testing.T) {
 	for other, want := range map[string]string{
-		"train/labels.csv":      "train/labels.csv would be left out; if it names the images, with their labels or texts, give ROOT/train/labels.csv as the source",
+		"train/labels.csv":      "train/labels.csv would be left out; if it names the images, with their labels or captions, give ROOT/train/labels.csv as the source",
 		"train/x.npz":           "train/x.npz would be left out",
 		"train/cat/more/b.JSON": "",
 		"metadata.jsonl":        "metadata.jsonl would be left out",
@@ -304,7 +304,7 @@ func TestDataBesideImages(t *testing.T) {
 	}
 }
 
-// Texts that name no image of the folder are left alone, as in torchvision's ImageFolder.
+// Text files that name no image of the folder are ignored, as in torchvision's ImageFolder.
 func TestTextsBesideImages(t *testing.T) {
 	root := tree(t, "cat/a.jpg", "../outside.jpg")
 	for name, text := range map[string]string{

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// leftOut is the data beside images that a folder of images has no place for.
+// leftOut is the data next to images that a folder of images has no place for.
 type leftOut struct {
 	data  string // the first file that is a source itself, such as a table
 	named string // the first that has the name of an image, and another extension
@@ -19,11 +19,11 @@ type leftOut struct {
 
 	lists  string // the first text whose beginning names an image, such as labels.txt
 	listed string // that image
-	read   int    // texts that were looked into
+	read   int    // text files that were read
 }
 
-// maxRead is how many texts are looked into, as a bucket is asked for each image that they name. Where there are more,
-// the first ones show what they are.
+// maxRead is how many text files are read, as each image that they name costs a request to a bucket. If there are
+// more, the first ones show what they contain.
 const maxRead = 20
 
 // add looks at what a folder inside the source holds.
@@ -103,18 +103,16 @@ func (l *leftOut) err(root, unit string) error {
 		if l.count > 1 {
 			others = fmt.Sprintf(", as would others, %d in all", l.count)
 		}
-		return fmt.Errorf("%s has the name of %s, and would be left out%s; labels, boxes and texts of images are read from "+
-			"a csv or jsonl table "+
-			"that names the images, or from tar and zip archives; --from imagefolder takes the %s alone", l.named, l.image,
-			others, unit)
+		return fmt.Errorf("%s has the name of %s, and would be left out%s; labels, boxes and captions of images are read "+
+			"from a csv or jsonl table that names the images, or from tar and zip archives; "+
+			"--from imagefolder takes the %s alone", l.named, l.image, others, unit)
 	case l.data != "":
-		return fmt.Errorf("%s would be left out; if it names the images, with their labels or texts, give %s as the "+
+		return fmt.Errorf("%s would be left out; if it names the images, with their labels or captions, give %s as the "+
 			"source; --from imagefolder takes the %s alone",
 			l.data, filepath.Join(root, filepath.FromSlash(l.data)), unit)
 	case l.lists != "":
-		return fmt.Errorf("%s names %s, and would be left out; labels, boxes and texts of images are read from a csv or "+
-			"jsonl table "+
-			"that names the images; --from imagefolder takes the %s alone", l.lists, l.listed, unit)
+		return fmt.Errorf("%s names %s, and would be left out; labels, boxes and captions of images are read from a csv "+
+			"or jsonl table that names the images; --from imagefolder takes the %s alone", l.lists, l.listed, unit)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// listing is what one folder holds, each part sorted by name.
+// listing has the entries of one folder, each part sorted by name.
 type listing struct {
 	files   []entry // samples
 	folders []string

@@ -119,7 +119,7 @@ func (s *Folder) checkSplits() error {
 
 // beside is the error for images and class folders in one folder.
 func (s *Folder) beside(rel string, l listing) error {
-	return fmt.Errorf("images beside folders (%s beside %s%c); put every image into the folder of its class, or the "+
+	return fmt.Errorf("images next to folders (%s next to %s%c); put every image into the folder of its class, or the "+
 		"folders elsewhere",
 		slashed(rel, l.files[0].name), slashed(rel, l.folders[0]), filepath.Separator)
 }

@@ -61,7 +61,7 @@ func TestSplitFoldersThatAreRefused(t *testing.T) {
 		"found no images in val":                                              {"train/cat/a.jpg", "val/cat/"},
 		"found no images in val; remove":                                      {"train/a.jpg", "val/"},
 		"found no images for the classes dog":                                 {"train/cat/a.jpg", "train/dog/", "val/cat/a.jpg"},
-		"images beside folders (val/b.jpg beside val/cat":                     {"train/cat/a.jpg", "val/cat/a.jpg", "val/b.jpg"},
+		"images next to folders (val/b.jpg next to val/cat":                   {"train/cat/a.jpg", "val/cat/a.jpg", "val/b.jpg"},
 		"holds no images":                                                     {"train/", "val/"},
 		"the folders train, val have names of splits, and extra do not; move": {"train/cat/a.jpg", "val/cat/a.jpg", "extra/b.jpg"},
 	} {

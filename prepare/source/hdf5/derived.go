@@ -111,7 +111,7 @@ func (f *File) categorical(path string) ([]array.Column, error) {
 	return []array.Column{c}, nil
 }
 
-// mapped is a cursor of values that are made of another's.
+// mapped is a cursor whose values are computed from another's.
 type mapped struct {
 	array.Cursor
 	f func(buf, value []byte) ([]byte, error)
@@ -125,7 +125,7 @@ func (m *mapped) Next() ([]byte, error) {
 	return m.f(nil, b)
 }
 
-// texts returns all elements of a dataset, as texts.
+// texts returns all elements of a dataset, as strings.
 func (f *File) texts(path string) (list []string, err error) {
 	d, c, err := f.one(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package hdf5 reads HDF5 files that other programs wrote as columns: numbers, texts, labels, members of compounds,
+// Package hdf5 reads HDF5 files that other programs wrote as columns: numbers, strings, labels, members of compounds,
 // lists of any length, and datasets whose elements are in other files.
 package hdf5
 

@@ -214,7 +214,7 @@ func TestMutated(t *testing.T) {
 // mostValues is how many values of a column exercise reads: a corrupt length can be large.
 const mostValues = 100
 
-// exercise reads the columns of a file, each by itself.
+// exercise reads the columns of a file one by one.
 func exercise(t *testing.T, f *File) (values int, bad bool) {
 	t.Helper()
 	var selection []column.Selection

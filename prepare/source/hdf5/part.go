@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// part is what of an element of a dataset makes a field: all of it, or a member of a compound.
+// part is the part of an element of a dataset that becomes a field: all of it, or a member of a compound.
 type part struct {
 	name   string // of the member, such as ".pos.x"; "" for all of an element
 	typ    *meta.Datatype
@@ -93,7 +93,7 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 		return source.ContentField(name, tensor.Text), nil
 	case t.Class == meta.String || t.VlenString:
 		if p.count() != 1 {
-			return refuse("%v: a record of several texts makes no field", t)
+			return refuse("%v: a record of several strings cannot become a field", t)
 		}
 		return source.ContentField(name, tensor.Text), nil
 	case t.Class == meta.Enum && !t.IsBool() && p.count() == 1:
@@ -106,7 +106,7 @@ func (p *part) fieldOf(name string) (f source.Field, err error) {
 	ragged := t.Class == meta.Vlen
 	if ragged {
 		if p.count() != 1 {
-			return refuse("%v: a record of several lists makes no field", t)
+			return refuse("%v: a record of several lists cannot become a field", t)
 		}
 		t = t.Base
 	} else {
@@ -239,7 +239,7 @@ func gatherAxes(buf, record []byte, axes []stride, size int64) []byte {
 	return buf
 }
 
-// decode makes numbers of a type this machine's.
+// decode converts numbers of a type to this machine's byte order.
 func decode(t *meta.Datatype, b []byte) {
 	if f := chunk.Native(t); f != nil {
 		f(b)

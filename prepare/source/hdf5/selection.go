@@ -14,7 +14,7 @@ type selection struct {
 	width int64
 }
 
-// axis is what a selection has of one axis.
+// axis is the selection along one axis.
 type axis struct {
 	start, stride, block int64      // regular
 	spans                [][2]int64 // otherwise: first element, and how many were before

@@ -249,7 +249,7 @@ func (f *File) other(name string) (*File, error) {
 	file, err := source.OpenUntil(f.ctx, path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, errors.New("the file is not there; put it beside the one that names it")
+			return nil, errors.New("the file does not exist; put it next to the one that names it")
 		}
 		return nil, source.WithoutPath(err)
 	}

@@ -54,7 +54,7 @@ func TestImagesInArchive(t *testing.T) {
 		{[]string{"cat/1.jpg=x", "dog/2.png=y"}, "cat dog", "cat/1.jpg dog/2.png"},
 		{[]string{"p/1.jpg=x", "p/2.a.png=y"}, "", "p/1.jpg p/2.a.png"},
 		{[]string{"1.jpg=x"}, "", "1.jpg"},
-		{[]string{"p/1.jpg=x", "p/dog/2.png=y"}, "images beside folders", ""},
+		{[]string{"p/1.jpg=x", "p/dog/2.png=y"}, "images next to folders", ""},
 	} {
 		s, err := Open(t.Context(), write(t, "x.tar", packed(t, c.files...)), source.Options{})
 		if err != nil {

@@ -153,7 +153,7 @@ func TestBlocksAreTheSamples(t *testing.T) {
 			}
 			for i := range want {
 				if got[i] != want[i] {
-					t.Fatalf("sample %d is\n%s in a block, and\n%s by itself", i, got[i], want[i])
+					t.Fatalf("sample %d is\n%s in a block, and\n%s on its own", i, got[i], want[i])
 				}
 			}
 		})

@@ -16,7 +16,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// expectation is what testdata/expect.py says of a source.
+// expectation is the output of testdata/expect.py for a source.
 type expectation struct {
 	Fields, Rows, Classes []string
 	Refused, Flag, Kind   string

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// From yields what is behind the first n samples, with their values, for any n.
+// From yields the samples after the first n, with their values, for any n.
 func TestFrom(t *testing.T) {
 	shards, folders, tables := t.TempDir(), t.TempDir(), t.TempDir()
 	for i := range 4 {

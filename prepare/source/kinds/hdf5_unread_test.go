@@ -93,14 +93,14 @@ view("one", "i4", "one")
 	if converted != 26 {
 		t.Errorf("%d pairs of types were read", converted)
 	}
-	for name, want := range map[string]string{"missing": "nothing", "gone": "the file is not there", "texts": "not all its values", "one": "a single value"} {
+	for name, want := range map[string]string{"missing": "nothing", "gone": "the file does not exist", "texts": "not all its values", "one": "a single value"} {
 		if _, err := open(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
 }
 
-// Datasets of HDF5 that have a value for each record and make no field are an error, unless others are chosen.
+// Datasets of HDF5 that have a value for each record and cannot become a field are an error, unless others are chosen.
 func TestUnreadDatasets(t *testing.T) {
 	dir := t.TempDir()
 	pythontest.Run(t, "import h5py", "-c", `
@@ -111,7 +111,7 @@ for name, d in dict(texts=np.array([[b"aa", b"bb"]] * 6), opaque=np.zeros(6, "V7
         f["labels"] = np.arange(6)
         f["images"] = d
 `, dir)
-	for name, want := range map[string]string{"texts": "several texts", "opaque": "images", "other": "", "scalar": ""} {
+	for name, want := range map[string]string{"texts": "several strings", "opaque": "images", "other": "", "scalar": ""} {
 		path := filepath.Join(dir, name+".h5")
 		s, err := Open(t.Context(), path, source.Options{})
 		switch {

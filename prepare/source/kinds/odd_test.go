@@ -51,7 +51,7 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// Where a folder has no images but something else that is a source, the error names that.
+// If a folder has no images but something else that is a source, the error names that.
 func TestFolderOfSomethingElse(t *testing.T) {
 	for want, files := range map[string][]string{
 		"; ROOT/a/b is a source of kind idx: give that":        {"a/b/train-images-idx3-ubyte"},
@@ -144,7 +144,7 @@ func TestUnnamedColumn(t *testing.T) {
 	}
 }
 
-// The checksum behind the last value of what is compressed is compared, too.
+// The checksum after the last value of compressed data is checked, too.
 func TestChecksumAtTheEnd(t *testing.T) {
 	digits := append([]byte{0, 0, 8, 2, 0, 0, 0, 3, 0, 0, 0, 2}, "abcdef"...)
 	var z bytes.Buffer
@@ -219,7 +219,7 @@ func TestByteOrderMark(t *testing.T) {
 	}
 }
 
-// A row with a stray quote is bad, and those behind it are not.
+// A row with a stray quote is bad, and those after it are not.
 func TestStrayQuote(t *testing.T) {
 	_, samples, err := describe(t, write(t, "x.csv", "a,b\n1,x\n2,5\" tall\n3,\"5\"\" tall\"\n"), source.Options{})
 	if err != nil || len(samples) != 3 {

@@ -225,7 +225,7 @@ func TestParquetCodecs(t *testing.T) {
 }
 
 // Booleans in runs come out of the library as others, so they are refused; plain ones are not,
-// nor are the columns beside them.
+// nor are the columns next to them.
 func TestParquetBooleans(t *testing.T) {
 	for encoding, want := range map[encoding.Encoding]string{&parquet.RLE: "column b: its booleans are encoded in runs", &parquet.Plain: ""} {
 		schema := parquet.NewSchema("rows", parquet.Group{
@@ -296,7 +296,8 @@ func FuzzParquet(f *testing.F) {
 	})
 }
 
-// decimalsScript writes decimals as all types that Parquet has for them, and lists of texts; it prints what describe says.
+// decimalsScript writes decimals in all Parquet types for them, and lists of strings; it prints the output of
+// describe.
 const decimalsScript = `
 import decimal, json, struct, sys
 import pyarrow as pa, pyarrow.parquet as pq
@@ -312,7 +313,7 @@ for i, (v, w, t) in enumerate(zip(values, wide, texts)):
     print(i, *row, json.dumps(t or [], ensure_ascii=False, separators=(",", ":")).encode().hex())
 `
 
-// Decimals are the nearest float64, and lists of texts are JSON.
+// Decimals are the nearest float64, and lists of strings are JSON.
 func TestParquetDecimals(t *testing.T) {
 	for _, options := range []string{"{}", `{"use_dictionary": false, "data_page_version": "2.0", "compression": "zstd"}`} {
 		path := filepath.Join(t.TempDir(), "x.parquet")

@@ -14,14 +14,14 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// arraysOfKinds are files of numbers and of what makes no field.
+// arraysOfKinds are files of numbers and of values that cannot become a field.
 var arraysOfKinds = map[string][]byte{
 	"x.npy":     npy(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 2), }", 6),
 	"names.npy": npy(1, "{'descr': '<U1', 'fortran_order': False, 'shape': (3,), }", 12),
 	"n.npy":     npy(1, "{'descr': '<i8', 'fortran_order': False, 'shape': (), }", 8),
 }
 
-// An array that makes no field keeps nobody from the others, who asks for them.
+// An array that cannot become a field does not prevent reading the others, if --fields selects them.
 func TestMisfits(t *testing.T) {
 	dir := t.TempDir()
 	var b bytes.Buffer
@@ -43,7 +43,7 @@ func TestMisfits(t *testing.T) {
 	}
 	for _, path := range []string{dir, write(t, "x.npz", b.String())} {
 		_, _, err := describe(t, path, source.Options{})
-		if err == nil || !strings.Contains(err.Error(), `names`) || !strings.Contains(err.Error(), "is a single number") || !strings.Contains(err.Error(), "leave out what makes no field: --fields x") {
+		if err == nil || !strings.Contains(err.Error(), `names`) || !strings.Contains(err.Error(), "is a single number") || !strings.Contains(err.Error(), "leave out what cannot become a field: --fields x") {
 			t.Errorf("%s: error %v", path, err)
 		}
 		fields, samples, err := describe(t, path, source.Options{Fields: "x"})
@@ -56,12 +56,13 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// Of a file of h5py's what makes no field, or one of another length than its numbers have, is left out, which is said.
+// From a file that h5py wrote, arrays that cannot become a field, or whose length differs from that of its numbers, are
+// left out, and the hint lists them.
 func TestMisfitsOfHDF5(t *testing.T) {
 	path := h5test.File(t, "    f['x'] = np.arange(3)\n    f['s'] = ['a', 'b']\n    f['r'] = np.array([f['x'].ref] * 3, h5py.ref_dtype)\n")
 	s := mustOpen(t, path, source.Options{Kind: "hdf5"})
 	defer s.Close()
-	want := "left out, as they make no field: /r (type object reference is not one of numbers: not supported), /s (2 records, not 3)"
+	want := "left out, as they cannot become a field: /r (type object reference is not one of numbers: not supported), /s (2 records, not 3)"
 	if hints := s.Info().Hints; len(s.Info().Fields) != 1 || len(hints) != 1 || hints[0] != want {
 		t.Errorf("hints %q", hints)
 	}
@@ -147,7 +148,7 @@ func TestHDF5ElementsElsewhere(t *testing.T) {
 			t.Errorf("%s, --outside: %v", field, err)
 		}
 	}
-	if err := read("gone", true); err == nil || !strings.Contains(err.Error(), "put it beside") {
+	if err := read("gone", true); err == nil || !strings.Contains(err.Error(), "put it next to") {
 		t.Errorf("error %v", err)
 	}
 }

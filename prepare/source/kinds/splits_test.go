@@ -25,7 +25,7 @@ func TestSplitsOfArchives(t *testing.T) {
 	}
 	bad := filepath.Join(t.TempDir(), "x.tar")
 	writeTar(t, bad, "train/cat/a.jpg", "test/a.jpg")
-	if _, err := Open(t.Context(), bad, source.Options{}); err == nil || !strings.Contains(err.Error(), `images beside folders (in "test/"`) {
+	if _, err := Open(t.Context(), bad, source.Options{}); err == nil || !strings.Contains(err.Error(), `images next to folders (in "test/"`) {
 		t.Errorf("error %v", err)
 	}
 

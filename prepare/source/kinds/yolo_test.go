@@ -77,7 +77,7 @@ func TestYOLOFolders(t *testing.T) {
 	for text, want := range map[string]string{
 		"train: images\nnames: {1: cat}": "class 1 of 1; numbers begin with 0 and have no gaps", "val: nowhere\nnc: 1": "there is no " + filepath.Join(root, "nowhere"),
 		"names: [a]\ntrain:": "it has none of train, val and test", "train: {a: b}\nnames: []": "is neither a path nor a list of paths",
-		"train: images/train\nval: images/train\nnames: [a, b]": "is there twice", "train: labels\nnames: [a]": "holds no images",
+		"train: images/train\nval: images/train\nnames: [a, b]": "is listed twice", "train: labels\nnames: [a]": "holds no images",
 		"train: images\nnames: [a]\nkpt_shape: [17, 4]": "kpt_shape is [17 4]", "train: /\nnames: [a]": "it is outside of the source's folder",
 	} {
 		put(t, root, "x.yaml", text+"\n")

@@ -49,7 +49,7 @@ func TestZarrZip(t *testing.T) {
 	}
 }
 
-// group is a hierarchy with arrays of two lengths, and one of texts.
+// group is a hierarchy with arrays of two lengths, and one of strings.
 func group(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "x.zarr")
 	for name, text := range map[string]string{
@@ -93,7 +93,7 @@ func TestZarrGroup(t *testing.T) {
 	}
 }
 
-// An array that makes no field is an error if it is asked for, with a remedy; so are several lengths.
+// An array that cannot become a field is an error if it is asked for, with a remedy; so are several lengths.
 func TestZarrErrors(t *testing.T) {
 	dir := group(t)
 	for fields, want := range map[string]string{
@@ -109,7 +109,8 @@ func TestZarrErrors(t *testing.T) {
 	}
 }
 
-// An array of numbers or texts that is not read is an error: the labels next to it alone are not the dataset. A scalar is left out.
+// An array of numbers or strings that is not read is an error: the labels next to it alone are not the dataset. A
+// scalar is left out.
 func TestZarrWithUnreadArrays(t *testing.T) {
 	for what, c := range map[string]struct{ metadata, want string }{
 		"filter": {`{"zarr_format": 2, "shape": [3, 2], "chunks": [3, 2], "dtype": "|u1", "compressor": null, "filters": [{"id": "delta", "dtype": "|u1"}], "fill_value": 0, "order": "C"}`, "images: "},

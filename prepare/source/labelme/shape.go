@@ -75,7 +75,7 @@ func (a annotation) groups() (list [][]shape) {
 	return list
 }
 
-// object makes one of its shapes; the box is around all of them.
+// object combines shapes into one object; its box encloses all of them.
 func object(shapes []shape) (o objects.Object, err error) {
 	o.Box = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for _, s := range shapes {

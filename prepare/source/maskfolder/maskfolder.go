@@ -29,7 +29,7 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	return objects.New(format, objects.Slice(s.images), opts, selection)
 }
 
-// set is what is found in a folder.
+// set is the contents of a folder.
 type set struct {
 	ctx    context.Context
 	root   string
@@ -86,7 +86,7 @@ func splitsOf(found map[string]bool) (list []string) {
 	return list
 }
 
-// suffixes are what names of masks have behind those of their images, the first one before the others.
+// suffixes are appended to the name of an image to name its mask, the first one before the others.
 var suffixes = []string{"_gtFine_labelTrainIds", "_gtFine_labelIds", "_segmentation", "_groundtruth", "_labelIds",
 	"_labels", "_label", "_masks", "_mask", "_seg", "_gt",
 	"-segmentation", "-masks", "-mask", "-labels", "-label", "-seg", "-gt", ".mask"}

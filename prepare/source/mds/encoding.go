@@ -22,7 +22,7 @@ type encoding struct {
 	shape  []int        // of ndarray, nil: each value says its own
 }
 
-// newEncoding reads the name of an encoding. One that makes no field says why.
+// newEncoding reads the name of an encoding. One that cannot become a field says why.
 func newEncoding(text string) (e encoding) {
 	name, args, _ := strings.Cut(text, ":")
 	e.name = name
@@ -45,7 +45,7 @@ func newEncoding(text string) (e encoding) {
 		e.Refused = errors.New("is a Python pickle, which may run any program")
 	default:
 		if e.DType = scalars[name]; e.DType == tensor.Invalid {
-			e.Refused = fmt.Errorf("values of type %s make no field", text)
+			e.Refused = fmt.Errorf("values of type %s cannot become a field", text)
 		}
 	}
 	if !e.List && e.DType != tensor.Invalid && !strings.HasPrefix(name, "str_") {
@@ -68,13 +68,13 @@ var dynamic = map[byte]tensor.DType{
 	64: tensor.Uint64, 65: tensor.Int64, 66: tensor.Float64,
 }
 
-// array reads what is behind ndarray: nothing, a type, a type and a shape.
+// array reads the arguments after ndarray: nothing, a type, or a type and a shape.
 func (e *encoding) array(args string) {
 	dtype, dims, shaped := strings.Cut(args, ":")
 	if e.static = scalars[dtype]; e.static == tensor.Invalid {
 		e.List, e.Sniff = true, true // the first value says the type
 		if args != "" {
-			e.Refused = fmt.Errorf("arrays of %q make no field", args)
+			e.Refused = fmt.Errorf("arrays of %q cannot become a field", args)
 		}
 		return
 	}
@@ -82,7 +82,7 @@ func (e *encoding) array(args string) {
 	for _, word := range strings.Split(dims, ",") {
 		n, err := strconv.Atoi(word)
 		if shaped && (err != nil || n < 1 || n > source.MaxValue || len(e.shape) == tensor.MaxRank-1) {
-			e.Refused = fmt.Errorf("an array of shape %q makes no field", dims)
+			e.Refused = fmt.Errorf("an array of shape %q cannot become a field", dims)
 			return
 		}
 		if shaped {

@@ -17,7 +17,7 @@ import (
 // IndexName is the file of a folder that names its shards.
 const IndexName = "index.json"
 
-// index is what is there (streaming/base/format/base/writer.py).
+// index is the contents of index.json (streaming/base/format/base/writer.py).
 type index struct {
 	Version int     `json:"version"`
 	Shards  []shard `json:"shards"`
@@ -130,7 +130,7 @@ func (s *set) index(name string) (files []string, err error) {
 	return files, nil
 }
 
-// file returns the file of a shard: the raw one, where it is there.
+// file returns the file of a shard: the raw one, if it exists.
 func (h *shard) file(dir string) (string, error) {
 	for _, f := range []*fileInfo{h.Raw, h.Packed} {
 		if f == nil {

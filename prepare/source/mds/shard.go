@@ -84,7 +84,7 @@ var (
 	errShort   = errors.New("the shard is cut short")
 )
 
-// read reads n bytes, as far as there are that many: memory follows what is there.
+// read reads n bytes. It allocates memory as bytes arrive, not for a size that may be wrong.
 func read(r io.Reader, b []byte, n int64) ([]byte, error) {
 	b = slices.Grow(b, int(min(n, 1<<20)))
 	for int64(len(b)) < n {

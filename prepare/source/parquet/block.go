@@ -186,7 +186,7 @@ type leafReader struct {
 	width int
 	index []int32
 
-	// ... or what the library makes of a page that is not like that.
+	// ... or the library's reader for any other page.
 	values parquet.ValueReader
 	one    [1]parquet.Value
 }
@@ -261,7 +261,7 @@ func (l *leafReader) turn() (err error) {
 	return nil
 }
 
-// take moves n numbers to out, each stride bytes behind the one before.
+// take moves n numbers to out, each stride bytes after the one before.
 func (l *leafReader) take(out []byte, stride, n int) {
 	unsigned := l.column.DType == tensor.Uint32
 	for i := range n {

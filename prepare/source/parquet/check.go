@@ -101,8 +101,8 @@ func (s *reader) noteRuns(p *parquet.File) {
 	}
 }
 
-// valuesInRuns reports whether pages of a column have values in runs. Where the file does not
-// say it of its pages, the encodings are those of the levels, too, which are runs always.
+// valuesInRuns reports whether pages of a column have values in runs. If the file does not
+// list the encodings of its pages, those of the levels count too, which are always runs.
 func valuesInRuns(m format.ColumnMetaData) bool {
 	for _, s := range m.EncodingStats {
 		if s.Encoding == format.RLE && (s.PageType == format.DataPage || s.PageType == format.DataPageV2) {

@@ -142,7 +142,7 @@ func (c *leafColumn) fixedBytes() int {
 	return t.Length()
 }
 
-// wordLabel reports whether texts are the names of classes: on request, or by the column's
+// wordLabel reports whether strings are the names of classes: on request, or by the column's
 // name, as in other tables.
 func (c *leafColumn) wordLabel() bool {
 	return c.text && (c.selection.Type == "label" || c.selection.Type == "" && column.LabelName(c.name))
@@ -245,7 +245,7 @@ func (c *leafColumn) single(name string) (source.Field, error) {
 	case c.fixedBytes() > 0:
 		return source.NumberField(name, tensor.Uint8, c.fixedBytes()), nil
 	case c.DType == tensor.Invalid:
-		return source.Field{}, fmt.Errorf("values of type %v make no field", c.leaf.Node.Type())
+		return source.Field{}, fmt.Errorf("values of type %v cannot become a field", c.leaf.Node.Type())
 	case len(c.classes) > 0 || c.selection.Type == "label":
 		return source.LabelField(name, c.classes), nil
 	}
@@ -258,7 +258,7 @@ func (c *leafColumn) several(name string) (source.Field, error) {
 	case c.text && rank == 1:
 		return source.ContentField(name, tensor.Text), nil // their JSON array
 	case c.DType == tensor.Invalid:
-		return source.Field{}, fmt.Errorf("lists of values of type %v make no field", c.leaf.Node.Type())
+		return source.Field{}, fmt.Errorf("lists of values of type %v cannot become a field", c.leaf.Node.Type())
 	case c.shape != nil:
 		return source.NumberField(name, c.DType, c.shape...), nil
 	case rank == 1:
@@ -342,7 +342,7 @@ func (c *leafColumn) number(v parquet.Value) ([]byte, error) {
 	return c.appendNumber(nil, v)
 }
 
-// texts returns the JSON array of a list of texts, as it is made of Arrow and TFRecord. A list that is null is empty.
+// texts returns a list of strings as a JSON array, the same as for Arrow and TFRecord. A list that is null is empty.
 func (c *leafColumn) texts(values []parquet.Value) ([]byte, error) {
 	list := []string{}
 	for _, v := range values {

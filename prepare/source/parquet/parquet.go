@@ -217,8 +217,8 @@ func (s *reader) From(n int64) iter.Seq2[source.Sample, error] {
 	}
 }
 
-// place returns the number of a row, behind the name of its file where there are several, and
-// the split that this file is, if any.
+// place returns the number of a row, after the name of its file if there are several, and
+// the split of this file, if any.
 func (s *reader) place(i int64) (name, split string) {
 	for k, p := range s.parts {
 		if n := p.NumRows(); i >= n {

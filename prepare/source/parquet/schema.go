@@ -109,7 +109,7 @@ func concat(columns []*leafColumn, names []string, w column.Selection) (*leafCol
 		}
 		all.DType, all.parts = c.DType, append(all.parts, &c)
 	}
-	for _, c := range all.parts { // each is read like a column by itself
+	for _, c := range all.parts { // each is read like a single column
 		c.classes, c.field = nil, source.NumberField(c.name, c.DType)
 	}
 	if w.Type == "" {

@@ -18,7 +18,7 @@ type input struct {
 	err    error
 }
 
-// block is what one read gave.
+// block is the result of one read.
 type block struct {
 	bytes []byte
 	err   error
@@ -28,7 +28,7 @@ const (
 	blockBytes  = 1 << 20 // of a read
 	queueBlocks = 4       // blocks
 	arenaBytes  = 256 << 10
-	maxHint     = 64 << 20 // bytes that a size makes us allocate before they are there
+	maxHint     = 64 << 20 // bytes that are allocated for a size before they arrive
 )
 
 func newInput(ctx context.Context, r io.Reader) *input {

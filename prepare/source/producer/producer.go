@@ -36,7 +36,7 @@ type Begin struct {
 	Samples    int64    `json:"samples"`    // of all ranks together; -1 if the producer does not know
 	Checkpoint float64  `json:"checkpoint"` // seconds between two; 0 for the default
 	Splits     []string `json:"splits,omitempty"`
-	// digest of what the samples are made of, in order; "" if the producer has none
+	// digest of the inputs of the samples, in order; "" if the producer has none
 	Inputs string `json:"inputs,omitempty"`
 }
 
@@ -46,8 +46,8 @@ func (b Begin) Every() time.Duration { return time.Duration(b.Checkpoint * float
 // Start is the answer to Begin: which samples to send.
 type Start struct {
 	First    int64           `json:"first"`              // number of the first sample to send
-	End      int64           `json:"end"`                // number behind the last one, -1 for any
-	Complete bool            `json:"complete,omitempty"` // the dataset is there, and no sample is wanted
+	End      int64           `json:"end"`                // number after the last one, -1 for any
+	Complete bool            `json:"complete,omitempty"` // the dataset is complete, and no sample is needed
 	Fields   json.RawMessage `json:"fields,omitempty"`   // the message of fields of the run that is continued
 }
 
@@ -130,7 +130,7 @@ func (p *Producer) First() int64 { return p.start.First }
 // Fields returns the message of fields as it came.
 func (p *Producer) Fields() json.RawMessage { return p.declared }
 
-// ReadFields waits for the fields, behind which samples come.
+// ReadFields waits for the fields, which come before the samples.
 func (p *Producer) ReadFields() error {
 	if err := p.message('F', &p.declared); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (p *Producer) read() (s source.Sample, err error) {
 	return s, p.err
 }
 
-// sample reads the next sample, io.EOF behind the last.
+// sample reads the next sample, and returns io.EOF after the last.
 func (p *Producer) sample() (source.Sample, error) {
 	kind, err := p.in.ReadByte()
 	if err != nil {
@@ -331,7 +331,7 @@ func (p *Producer) message(kind byte, to any) error {
 	return nil
 }
 
-// gone makes ErrGone of an end that is too early.
+// gone turns an end that is too early into ErrGone.
 func gone(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return ErrGone

@@ -31,7 +31,7 @@ func record(split byte, x, f string, path bool) string {
 	return string(binary.LittleEndian.AppendUint64([]byte{'R', split}, n)) + x + f
 }
 
-// read returns the samples of a stream behind its first two messages, as texts, and how it ends.
+// read returns the samples of a stream after its first two messages, as strings, and how it ends.
 func read(t *testing.T, start Start, stream string) (list []string, err error) {
 	t.Helper()
 	var out bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Column is what is known of the values of one name.
+// Column describes the values of one name.
 type Column struct {
 	Name    string
 	Note    string       // for people: the unit, such as days since 1970-01-01
@@ -28,7 +28,7 @@ type Column struct {
 	Ragged  bool         // values are lists of several lengths
 	Unwrap  bool         // lists of one are one value
 	Sniff   bool         // what the bytes are is known only from the rows
-	Refused error        // why the values make no field
+	Refused error        // why the values cannot become a field
 
 	// Findings of a pass over the rows.
 	seen    int64           // values that are not null
@@ -101,7 +101,7 @@ func (c *Column) lookShape(dims []int) {
 	}
 }
 
-// wordLabel reports whether texts are the names of classes.
+// wordLabel reports whether strings are the names of classes.
 func (c *Column) wordLabel(w column.Selection) bool {
 	if c.DType != tensor.Invalid || c.Image || len(c.Classes) > 0 {
 		return false
@@ -134,7 +134,7 @@ var fieldNames = map[string]string{
 	"image/class/label": source.LabelsName, "cls": source.LabelsName,
 }
 
-// target is a column as a field: what is made of its values.
+// target is a column as a field: how its values are converted.
 type target struct {
 	*Column
 	at    int // position of the field
@@ -144,13 +144,13 @@ type target struct {
 	field source.Field
 }
 
-// kind is what becomes of a value.
+// kind is the conversion of a value.
 type kind uint8
 
 const (
 	asNumbers kind = iota
 	asBytes        // text, images, bytes of any number
-	asItems        // a list of texts: its JSON array
+	asItems        // a list of strings: its JSON array
 	asRaw          // bytes that are numbers
 	asWord         // the number of a class
 	asLabel        // a number, as int64
@@ -170,7 +170,8 @@ func newTarget(c *Column, w column.Selection) (*target, error) {
 		return nil, c.Refused
 	}
 	if c.deeper {
-		return nil, errors.New("its lists differ in more than the length of the first axis; such values make no field")
+		return nil, errors.New("its lists differ in more than the length of the first axis; " +
+			"such values cannot become a field")
 	}
 	given, _ := column.ParseType(w.Type) // ParseFields has checked it
 	var err error
@@ -228,7 +229,8 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 	case c.several && raw && given.Ragged:
 		t.as, t.typ, t.field = asRaw, given, given.FieldOf(name)
 	case c.several && (c.binary || w.Type != "" && w.Type != "text"):
-		return errors.New("holds lists of bytes, which make no field, unless each is a row of numbers, such as uint8[*,1024]")
+		return errors.New("holds lists of bytes, which cannot become a field, unless each is a row of numbers, " +
+			"such as uint8[*,1024]")
 	case c.several:
 		t.as, t.field = asItems, source.ContentField(name, tensor.Text)
 	case raw:
@@ -345,7 +347,7 @@ func (t *target) putLabel(v *source.Values, x *Value) error {
 	return nil
 }
 
-// putItems writes texts as JSON lines has a list of them.
+// putItems writes strings as JSON lines write a list of them.
 func (t *target) putItems(v *source.Values, x *Value) error {
 	list := make([]string, 0, len(x.Items))
 	for _, b := range x.Items {

@@ -1,5 +1,5 @@
-// Package rows is the sources made of rows whose values know their types: TFRecord, Arrow, MDS. A format
-// says how to get at the rows of a file; what fields they make is decided here, for all formats alike.
+// Package rows has the sources that consist of rows whose values have types: TFRecord, Arrow, MDS. A format
+// provides access to the rows of a file; this package decides which fields they become, for all formats alike.
 package rows
 
 import (
@@ -38,8 +38,8 @@ type File interface {
 
 // Row is one row, whose values can be read as long as its File is open.
 type Row interface {
-	// Each gives the values that v wants. They may be appended to buf. It may run beside other
-	// rows' Each. A value that comes again takes the place of the one before.
+	// Each gives the values that v wants. They may be appended to buf. It may run concurrently with Each of other
+	// rows. A repeated value replaces the one before.
 	Each(buf *[]byte, v Visitor) error
 }
 

@@ -117,7 +117,7 @@ func (s *scan) file(f File) (n int64, err error) {
 	return n, nil
 }
 
-// Column implements Visitor. Where the files do not say which columns there are, each name is one.
+// Column implements Visitor. If the files do not list their columns, each name is one.
 func (s *scan) Column(name []byte) int {
 	at, ok := s.byName[string(name)]
 	if ok && s.open[at] {
@@ -141,7 +141,7 @@ func (s *scan) Value(at int, x *Value) error {
 	return nil
 }
 
-// BadRow is a row that cannot be read, while those behind it can. Err is a source.ErrValue.
+// BadRow is a row that cannot be read, while those after it can. Err is a source.ErrValue.
 type BadRow struct{ Err error }
 
 // Each implements Row.

@@ -28,7 +28,7 @@ type rows struct {
 	targets [][]*target    // by column
 }
 
-// Open opens files of one format. Where they do not say enough of their columns, it goes through all rows
+// Open opens files of one format. If they do not fully describe their columns, it goes through all rows
 // once, to find types, lengths, classes and the number of rows.
 func Open(ctx context.Context, path string, names []string, format Format, opts source.Options,
 	selection []column.Selection) (source.Source, error) {

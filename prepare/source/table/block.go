@@ -49,7 +49,7 @@ func (t *table) Blocks() iter.Seq2[source.Block, error] {
 	}
 }
 
-// nextBlock returns rows of a file, if there are any, and the error that comes behind them: io.EOF is the end.
+// nextBlock returns rows of a file, if any are left, and the error that follows them: io.EOF is the end.
 func nextBlock(file *tableFile) (*block, error) {
 	text, lines, err := file.rows.text().whole(blockBytes)
 	if err != nil {
@@ -72,7 +72,7 @@ func nextBlock(file *tableFile) (*block, error) {
 	return b, err
 }
 
-// blockReader makes values of the rows of blocks, one row after the other.
+// blockReader reads values from the rows of blocks, one row after the other.
 type blockReader struct {
 	table *table
 	cells []column.Cell
@@ -130,7 +130,7 @@ func (b *block) count() int64 {
 	return n
 }
 
-// add adds a row to rows. A bad one is left to be read by itself.
+// add adds a row to rows. A bad one is left to be read on its own.
 func (r *blockReader) add(rows *source.Rows, row *tableRow) {
 	names := append(rows.NameBuffer(), row.file.prefix...)
 	names = strconv.AppendInt(names, row.at, 10)

@@ -55,7 +55,7 @@ func (s *tableScan) concat(w column.Selection) (tableColumn, error) {
 	return tableColumn{name: w.Column, from: names, concat: true, typ: typ, field: typ.FieldOf(w.Field)}, nil
 }
 
-// putConcat makes numbers of several cells the value of a field.
+// putConcat sets the value of a field to the numbers of several cells.
 func (c tableColumn) putConcat(v *source.Values, field int, cells []column.Cell) error {
 	b := v.Buffer(field)
 	for i, cell := range cells {
@@ -93,5 +93,5 @@ func (t *table) hintConcat() {
 		example = strings.Join(names[:2], "+") + "+..."
 	}
 	t.info.Hints = append(t.info.Hints, fmt.Sprintf("%d columns of numbers became a field each; one array of them is "+
-		"made faster, and is what training takes: --fields '%s=x,...'", len(names), example))
+		"faster, and the form that training needs: --fields '%s=x,...'", len(names), example))
 }

@@ -97,7 +97,7 @@ func twice(names []string) error {
 	return nil
 }
 
-// quickJSON reads an object of texts without escapes, numbers, lists, true, false and null.
+// quickJSON reads an object of strings without escapes, numbers, lists, true, false and null.
 type quickJSON struct {
 	text  string   // what is left
 	keys  []string // of members that are likely to come, from the first on; without escapes

@@ -20,8 +20,8 @@ func TestJSONRowsThatAreRefused(t *testing.T) {
 		`{"a.b": 1, "a": {"b": 5}}`:                   `two members are called "a.b"`,
 		`{"a": 1, "b": 2, "a": 3}`:                    `two members are called "a"`,
 		`{"a": 1, "b": "\n", "a": 3}`:                 `two members are called "a"`,
-		"{\"a\":1}\x00{\"a\":2}":                      "text behind the JSON object",
-		"{\"a\":1}\x00":                               "text behind the JSON object",
+		"{\"a\":1}\x00{\"a\":2}":                      "text after the JSON object",
+		"{\"a\":1}\x00":                               "text after the JSON object",
 		`{"` + strings.Repeat(`x":1,"`, 20) + `y":2}`: `two members are called "x"`,
 	} {
 		row := tableRow{text: text}

@@ -19,7 +19,7 @@ type lineReader struct {
 // lineBlock is how much is read at a time.
 const lineBlock = 1 << 20
 
-// next returns the next line with its newline, which the last may lack; io.EOF behind it. A
+// next returns the next line with its newline, which the last may lack; io.EOF after it. A
 // line of more than maxRow bytes is an error.
 func (l *lineReader) next() (line string, err error) {
 	searched := 0
@@ -45,7 +45,7 @@ func (l *lineReader) next() (line string, err error) {
 }
 
 // whole returns the next lines, whole ones, as many as max bytes hold and at least one, without taking them; io.EOF
-// behind the last. It also returns how many lines those are.
+// after the last. It also returns how many lines those are.
 func (l *lineReader) whole(max int) (text string, lines int64, err error) {
 	for {
 		end := len(l.block)
@@ -89,7 +89,7 @@ func (l *lineReader) more() error {
 	return l.fill()
 }
 
-// fill reads more behind what is left of the block.
+// fill reads more after the rest of the block.
 func (l *lineReader) fill() error {
 	if n := 2 * max(lineBlock, len(l.block)); n > len(l.buf) {
 		l.buf = make([]byte, n)
@@ -108,7 +108,7 @@ func (l *lineReader) fill() error {
 	return err
 }
 
-// byteOrderMark is what programs on Windows begin UTF-8 with.
+// byteOrderMark begins UTF-8 files that programs on Windows write.
 const byteOrderMark = "\xef\xbb\xbf"
 
 // maxRow bounds the memory that a line or a cell can take, as a missing quote makes one cell of all that

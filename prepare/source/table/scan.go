@@ -16,7 +16,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// tableScan is what a pass over a table, or over some of its rows, finds.
+// tableScan is the result of a pass over a table, or over some of its rows.
 type tableScan struct {
 	selection []column.Selection
 	order     []string               // columns as they first come
@@ -25,7 +25,7 @@ type tableScan struct {
 	rows      int64
 }
 
-// columnScan is what is known of a column.
+// columnScan describes a column.
 type columnScan struct {
 	name    string
 	at      [2]int64 // row and place in it where the column first came
@@ -40,7 +40,7 @@ func newTableScan(selection []column.Selection) *tableScan {
 	return &tableScan{selection: selection, named: make(map[string]*columnScan)}
 }
 
-// scan goes through all rows. They are read in one goroutine and looked at in all processors'.
+// scan goes through all rows. One goroutine reads them, and all CPUs parse them.
 func (t *table) scan(ctx context.Context, seen func(int64), selection []column.Selection) (*tableScan, error) {
 	s := newTableScan(selection)
 	var work rowWork
@@ -154,7 +154,7 @@ func (w *rowWork) end() []*tableScan {
 }
 
 // first takes the first row into account, without which there are no columns. A name of
-// --fields that the header does not have is an error now, and not behind all rows.
+// --fields that the header does not have is an error now, and not after all rows.
 func (t *table) first(row *tableRow, s *tableScan) error {
 	err := t.format.each(row, func(i int, column string, c column.Cell) { s.add(0, i, column, c) })
 	if err != nil {
@@ -174,8 +174,8 @@ func (t *table) first(row *tableRow, s *tableScan) error {
 	return nil
 }
 
-// idle reports whether the rows behind the first can say nothing: what is wanted of every column
-// is known, and all columns are there. Without a header, a row that has another one is bad.
+// idle reports whether the rows after the first can add nothing: what is needed of every column
+// is known, and all columns have been found. Without a header, a row with another column is bad.
 func (s *tableScan) idle(header bool) bool {
 	if len(s.selection) == 0 {
 		return false
@@ -267,7 +267,7 @@ func (s *tableScan) sort() {
 	}
 }
 
-// decide makes columns of what was found and of what is wanted.
+// decide chooses the columns from the scan and the selection.
 func (t *table) decide(s *tableScan, selection []column.Selection) error {
 	if len(selection) == 0 {
 		for _, name := range s.order {

@@ -50,7 +50,7 @@ type tableFormat interface {
 	open(r io.Reader) (rowReader, error)
 
 	// each calls f for every cell of a row that there is: the i-th of the row. It may run
-	// beside other rows' each.
+	// concurrently with each of other rows.
 	each(row *tableRow, f func(i int, column string, c column.Cell)) error
 }
 
@@ -65,11 +65,11 @@ type rowReader interface {
 	// plain reports whether lines, whole ones, are a row each.
 	plain(lines string) bool
 
-	// row makes row the one that a line is, which has a number in the file. It reports false where the line is none.
-	// It may run beside all calls.
+	// row sets row to that of a line, which has a number in the file. It returns false if the line is not a row.
+	// It may run concurrently with all calls.
 	row(line string, at int64, row *tableRow) bool
 
-	// next makes row the next one, io.EOF behind the last. A row whose own text is
+	// next sets row to the next one, and returns io.EOF after the last. A row whose own text is
 	// invalid has an error of its own; another error ends the file.
 	next(row *tableRow) error
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// A file is records, one behind the other (tensorflow/core/lib/io/record_writer.h):
+// A file is records, one after the other (tensorflow/core/lib/io/record_writer.h):
 //
 //	uint64 length, uint32 masked CRC of those 8 bytes, bytes, uint32 masked CRC of the bytes
 //
@@ -20,7 +20,7 @@ const headBytes, tailBytes = 12, 4
 
 var (
 	errRecord = source.ValueError("the checksum of the record is wrong, it was changed after it was written")
-	errHead   = errors.New("the checksum of a record's length is wrong, so that nothing behind it can be read")
+	errHead   = errors.New("the checksum of a record's length is wrong, so nothing after it can be read")
 	errShort  = errors.New("the file is cut short in a record")
 )
 
@@ -59,7 +59,7 @@ func (f *frames) next(skip bool) ([]byte, error) {
 	return data, nil
 }
 
-// read reads n bytes, as far as there are that many: memory follows what is there.
+// read reads n bytes. It allocates memory as bytes arrive, not for a size that may be wrong.
 func (f *frames) read(n int) ([]byte, error) {
 	b := make([]byte, 0, min(n, 1<<20))
 	for len(b) < n {

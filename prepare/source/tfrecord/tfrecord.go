@@ -21,7 +21,7 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 }
 
 func open(ctx context.Context, path string) (rows.File, error) {
-	s, err := source.OpenStream(ctx, path) // only to know now that it is there
+	s, err := source.OpenStream(ctx, path) // only to check now that it exists
 	if err != nil {
 		return nil, err
 	}

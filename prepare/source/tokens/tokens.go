@@ -57,7 +57,7 @@ type file struct {
 	count  int64
 	size   int64 // bytes of a token
 
-	// Where each record is: in the index, or one behind the other from begin on.
+	// The place of each record: in the index, or one after the other starting at begin.
 	index         vfs.File
 	lengths, at   int64 // places in the index
 	begin, length int64
@@ -96,8 +96,8 @@ var types = map[byte]tensor.DType{
 	7: tensor.Float32, 8: tensor.Uint16,
 }
 
-// headBytes is the header of an index: magic, uint64 version, byte type, uint64 sequences, uint64 documents. Behind
-// it are int32 lengths of the sequences, int64 places of them in the .bin, and more.
+// headBytes is the header of an index: magic, uint64 version, byte type, uint64 sequences, uint64 documents. It is
+// followed by int32 lengths of the sequences, int64 places of them in the .bin, and more.
 const headBytes = 34
 
 // megatron reads the header of an index.

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/internal/objects"
 )
 
-// annotation is what an XML file says. The parts of an object have boxes of their own, which are not its box.
+// annotation is the contents of an XML file. The parts of an object have their own boxes, which are not its box.
 type annotation struct {
 	XMLName xml.Name `xml:"annotation"`
 	Width   string   `xml:"size>width"`

@@ -30,7 +30,7 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	return objects.New(format, objects.Slice(s.images), opts, selection)
 }
 
-// set is what is found in a folder.
+// set is the contents of a folder.
 type set struct {
 	ctx     context.Context
 	root    string

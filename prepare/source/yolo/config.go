@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 )
 
-// config is what the YAML file says.
+// config is the contents of the YAML file.
 type config struct {
 	path    string // of the folder that places are in
 	splits  []split
@@ -116,7 +116,7 @@ func classesOf(n *yaml.Node) (list []string, err error) {
 	return list, err
 }
 
-// base returns the folder that places are in: path, if it is there, otherwise that of the file.
+// base returns the folder that places are in: path, if it is set, otherwise that of the file.
 func (c config) base(root string) string {
 	path := filepath.FromSlash(c.path)
 	if path != "" && !filepath.IsAbs(path) {

@@ -18,7 +18,7 @@ import (
 const slack = 0.01
 
 // read returns the objects in a file of labels: a class and its box, polygon, or box and keypoints in each row, as
-// parts of the width and the height. No file is an image without objects. Rows that are there twice count once.
+// parts of the width and the height. An image without a file has no objects. Repeated rows count once.
 func (c config) read(path string, w, h int) (out objects.Annotation, err error) {
 	out.Upright = true
 	text, err := source.File(path).Bytes(nil)
@@ -63,7 +63,7 @@ func numbers(line string) (row []float64, err error) {
 	return row, nil
 }
 
-// object makes an object of a row. One with more than 6 numbers makes polygons of all rows of a file.
+// object converts a row to an object. One with more than 6 numbers turns all rows of a file into polygons.
 func (c config) object(row []float64, polygon bool, w, h float64) (o objects.Object, err error) {
 	if o.Class = int64(row[0]); float64(o.Class) != row[0] || o.Class < 0 {
 		return o, fmt.Errorf("class %v is not a whole number from 0 on", row[0])

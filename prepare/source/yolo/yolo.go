@@ -44,7 +44,7 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	return objects.New(format, objects.Slice(s.images), opts, selection)
 }
 
-// set is what is found.
+// set is the images and labels found.
 type set struct {
 	ctx    context.Context
 	opts   source.Options
@@ -189,7 +189,7 @@ func (s *set) addImage(split, path string) error {
 	}
 	name := filepath.ToSlash(rel)
 	if other, twice := s.known[name]; twice {
-		return fmt.Errorf("%s is there twice, in %q and %q", name, other, split)
+		return fmt.Errorf("%s is listed twice, in %q and %q", name, other, split)
 	}
 	s.known[name] = split
 	labels := labelFile(path)

@@ -123,8 +123,8 @@ func Remedy(path string, err error) string {
 		"data=zarr.open_array(sys.argv[1])[...])' " + word
 }
 
-// Files returns the files of a folder or zip file, which are read until the end of ctx, and what is to be closed
-// behind them.
+// Files returns the files of a folder or zip file, which are read until the end of ctx, and the Closer to call
+// after use.
 func Files(ctx context.Context, path string) (zarr.Files, io.Closer, error) {
 	info, err := vfs.Stat(path)
 	if err != nil {

@@ -150,11 +150,11 @@ func (w *imageWorker) suits(d *deep) error {
 	}
 	switch {
 	case c.Color != "" && c.Channels() != d.raster.C:
-		return fmt.Errorf("has %s, and --color %s converts images of 8 bits only; --sixteen-bit high-byte converts 16 bits to 8",
-			d, c.Color)
+		return fmt.Errorf("has %s, and --color %s converts images of 8 bits only; --sixteen-bit high-byte converts "+
+			"16 bits to 8", d, c.Color)
 	case c.Normalize.OfImages():
-		return fmt.Errorf("has %s, and --normalize dataset is for images of 8 bits; give mean and std of x/%d: --dtype float32 "+
-			"--normalize MEAN/STD", d, 1<<16-1)
+		return fmt.Errorf("has %s, and --normalize dataset is for images of 8 bits; give mean and std of x/%d: "+
+			"--dtype float32 --normalize MEAN/STD", d, 1<<16-1)
 	case c.Normalize.Mean != nil && c.DType != tensor.Float32 && !w.ownRecipe:
 		return fmt.Errorf("has %s, which --normalize changes only with --dtype float32", d)
 	case c.DType == tensor.Uint16 && d.raster.DType != tensor.Uint16:

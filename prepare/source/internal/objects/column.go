@@ -32,7 +32,7 @@ const (
 // Instances is the name of those whose rows the fields have.
 const Instances = "objects"
 
-// columnOf is what becomes of the objects of an image.
+// columnOf builds a field from the objects of an image.
 type columnOf struct {
 	make  func(f Format, name string) source.Field
 	put   func(r *reading, v *source.Values, at int) error

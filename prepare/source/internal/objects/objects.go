@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
-// Object is what is annotated on an image. Places are in corner coordinates, see [tensor.Boxes].
+// Object is an annotated object of an image. Places are in corner coordinates, see [tensor.Boxes].
 type Object struct {
 	Box       [4]float64 // left, top, right and bottom
 	Class     int64
@@ -28,7 +28,7 @@ type Object struct {
 	Draw func(w, h int) (runs.Mask, error)
 }
 
-// Annotation is what a set says of an image.
+// Annotation has the annotations of an image.
 type Annotation struct {
 	Objects       []Object
 	Width, Height int  // of the image; 0 if it does not say
@@ -46,8 +46,8 @@ type Image struct {
 	// Failed is why the image cannot be read, if that is known.
 	Failed error
 
-	// Read returns what is annotated on the image, whose size it gets. It may run beside those of other images. It is
-	// not called where no field needs it.
+	// Read returns the annotations of the image, whose size it gets. It may run concurrently with Read of other
+	// images. It is called only if a field needs it.
 	Read func(w, h int) (Annotation, error)
 
 	// Mask returns the file with the class of each pixel, in the memory of buf if it fits. nil: there is none.
@@ -61,7 +61,7 @@ type Set interface {
 	Close() error
 }
 
-// Format is what a kind of set says of all its images.
+// Format describes all images of a kind of set.
 type Format struct {
 	Kind    string
 	Path    string

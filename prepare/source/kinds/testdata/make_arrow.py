@@ -101,9 +101,9 @@ for codec in "uncompressed", "lz4", "zstd":
     feather.write_feather(pa.table({"x": pa.array([1.5, 2.5]), "t": pa.array(["a", "b"])}), f"{codec}.feather", compression=codec)
     expect(f"{codec}.feather", ["x float64()", "t uint8()* utf-8"], [[np.float64(1.5), "a"], [np.float64(2.5), "b"]])
 feather.write_feather(pa.table({"x": pa.array([1.5])}), "one.feather", version=1)
-refuse("one.feather", "is a Feather file of version 1; write it anew")
+refuse("one.feather", "is a Feather file of version 1; rewrite it")
 
-# selections, shapes, what makes no field
+# selections, shapes, what cannot become a field
 put("selected.arrow", {"x": pa.array([1, 2]), "m": pa.array([[1, 2, 3, 4]] * 2), "u": pa.array([{"k": 1}, None], pa.map_(pa.string(), pa.int64())), "n": pa.nulls(2)})
 expect("selected.arrow", ["shape int64(2, 2)", "x int64()"], [[ints(1, 2, 3, 4), ints(i)] for i in (1, 2)], flag="m=shape:int64[2,2],x")
 put("map.arrow", {"x": pa.array([1]), "u": pa.array([{"k": 1}], pa.map_(pa.string(), pa.int64())), "n": pa.nulls(1), "ls": pa.array([[{"a": 1}]])})

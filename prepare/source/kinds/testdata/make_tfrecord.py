@@ -69,7 +69,7 @@ expect("binary.tfrecord", ["s uint8()*"], [[b"\xff\x00\x01"], [b""]])
 put("texts.tfrecord", [example(s=["a", 'q"'], t="x"), example(s=["b"], t="y"), example(s=train.Feature(bytes_list=train.BytesList()), t="z")])
 expect("texts.tfrecord", ["s uint8()* utf-8", "t uint8()* utf-8"], [['["a","q\\""]', "x"], ['["b"]', "y"], ["[]", "z"]])
 put("lists-of-bytes.tfrecord", [example(s=[b"\xff", b"\xfe"], n=1)])
-refuse("lists-of-bytes.tfrecord", "holds lists of bytes, which make no field, unless each is a row of numbers, such as uint8[*,1024]; leave them out: --fields n")
+refuse("lists-of-bytes.tfrecord", "holds lists of bytes, which cannot become a field, unless each is a row of numbers, such as uint8[*,1024]; leave them out: --fields n")
 raw = [np.arange(i, i + 6, dtype=np.int16) for i in range(3)]
 put("raw.tfrecord", [example(a=r.tobytes(), b=r.tobytes()) for r in raw])
 expect("raw.tfrecord", ["a int16(2, 3)", "rows int16(3,)*"], [[r, r] for r in raw], flag="a:int16[2,3],b=rows:int16[*,3]")
