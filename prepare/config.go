@@ -198,7 +198,7 @@ func (c Config) Problems() (list []string) {
 	c.Images.EncodedProblems(add)
 	for _, place := range []string{c.Source, c.Dest} {
 		scheme, _, url := strings.Cut(place, "://")
-		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at %s", remote.Redact(place),
+		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and URLs at %s", remote.Redact(place),
 			scheme, remote.SchemeList())
 		scheme, rest, found := strings.Cut(place, ":/")
 		add(found && !url && remote.IsURL(scheme+"://"+rest) && !vfs.Mounted(place), "%s: a URL has two slashes: %s://%s",

@@ -251,7 +251,7 @@ func TestMergeRefuses(t *testing.T) {
 	}{
 		"a gap":     {func(_ *testing.T, _ *MergeConfig, p Config) { remove(p, 1) }, "1 of 3 parts are missing: 1; run these ranks"},
 		"two gaps":  {func(_ *testing.T, _ *MergeConfig, p Config) { remove(p, 1); remove(p, 2) }, "2 of 3 parts are missing: 1 to 2"},
-		"no parts":  {func(_ *testing.T, m *MergeConfig, _ Config) { m.Parts = []string{t.TempDir()} }, "there are no parts in it that are whole"},
+		"no parts":  {func(_ *testing.T, m *MergeConfig, _ Config) { m.Parts = []string{t.TempDir()} }, "it has no complete parts"},
 		"no folder": {func(_ *testing.T, m *MergeConfig, _ Config) { m.Parts = []string{"nowhere"} }, "there is no such folder"},
 		"another format": {func(_ *testing.T, m *MergeConfig, _ Config) {
 			m.Dest += ".h5"
@@ -304,7 +304,7 @@ func TestMergeRefuses(t *testing.T) {
 			if _, err := f.WriteAt([]byte("what is this"), 6000); err != nil {
 				t.Fatal(err)
 			}
-		}, "is not what its checksum says"},
+		}, "does not match its checksum"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

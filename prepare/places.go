@@ -48,7 +48,7 @@ func checkPlaces(c Config) error {
 		return errors.Join(fmt.Errorf("a run that made %s was stopped; continue it with --resume, or start over with "+
 			"--overwrite, which removes %s", c.Dest, filepath.Base(write.StageDir(c.Dest))), stage.Release())
 	case errors.Is(err, fs.ErrNotExist) && c.Append:
-		return fmt.Errorf("%s is not there, so nothing can be appended to it; make it first, without --append", c.Dest)
+		return fmt.Errorf("%s does not exist, so nothing can be appended to it; create it first, without --append", c.Dest)
 	case errors.Is(err, store.ErrExist) && !c.Overwrite:
 		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
 	case err != nil:

@@ -265,7 +265,7 @@ func TestParquetErrors(t *testing.T) {
 	for fields, want := range map[string]string{
 		"":                "column blobs: lists of values of type BYTE_ARRAY cannot become a field; leave them out: --fields ids,words,x",
 		"ids:int32[2]":    "sample 1: column ids: a list of 3 numbers where int32[2] is expected",
-		"ids:int64[2]":    "column ids: holds int32, which :int64[2] does not change",
+		"ids:int64[2]":    "column ids: holds int32, which :int64[2] cannot convert",
 		"ids:int32[*,2]":  "column ids: is of type INT(32,true) and cannot be read as int32[*,2]",
 		"x:float64[1]":    "column x: is of type DOUBLE and cannot be read as float64[1]",
 		"words:label":     "column words: is of type STRING and cannot be read as label",

@@ -24,7 +24,7 @@ func Files(path string) ([]string, error) {
 	_, absent := vfs.Lstat(path)
 	if absent == nil {
 		if info, err := vfs.Stat(path); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0 {
-			return nil, fmt.Errorf("source %s: is %s, which is read only once; write what comes of it to a file first", path,
+			return nil, fmt.Errorf("source %s: is %s, which is read only once; write its output to a file first", path,
 				describeMode(info.Mode()))
 		}
 		return []string{path}, nil

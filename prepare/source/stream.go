@@ -50,7 +50,7 @@ const (
 	maxFree  = 64 << 20
 )
 
-var errBomb = errors.New("decompresses without end: more than 1000 bytes come of each one; this looks like a " +
+var errBomb = errors.New("decompresses without end: each byte expands to more than 1000; this looks like a " +
 	"decompression bomb")
 
 // CheckRatio returns the error of bytes that become too many.

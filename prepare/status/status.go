@@ -83,7 +83,7 @@ func Read(ctx context.Context, dest string, now time.Time) (*Status, error) {
 func read(folder string, now time.Time) (*Status, error) {
 	entries, err := vfs.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
-		return nil, fmt.Errorf("%s: there are no parts; every rank makes one: %s", folder,
+		return nil, fmt.Errorf("%s: there are no parts; every rank builds one: %s", folder,
 			shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
 	}
 	if err != nil {
@@ -144,7 +144,7 @@ func summarize(folder string, parts []*part.Part, signs []*part.Sign, now time.T
 	complete := make(map[int]bool)
 	size := func(n int) error {
 		if s.WorldSize != 0 && s.WorldSize != n {
-			return fmt.Errorf("%s: has parts of %d and of %d ranks; remove those that are not wanted", folder, s.WorldSize, n)
+			return fmt.Errorf("%s: has parts of %d and of %d ranks; remove those that you do not need", folder, s.WorldSize, n)
 		}
 		s.WorldSize = n
 		return nil
@@ -171,7 +171,7 @@ func summarize(folder string, parts []*part.Part, signs []*part.Sign, now time.T
 		}
 	}
 	if s.WorldSize == 0 {
-		return nil, fmt.Errorf("%s: there are no parts; every rank makes one: %s", folder,
+		return nil, fmt.Errorf("%s: there are no parts; every rank builds one: %s", folder,
 			shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
 	}
 	for _, r := range ranks {

@@ -110,7 +110,7 @@ func (s *archiveScan) check(g group) error {
 	}
 	switch s.keys.add(g) {
 	case keyAgain:
-		return fmt.Errorf("comes again with %s after other samples, and the members of a sample have to follow each other; "+
+		return fmt.Errorf("continues with %s after other samples, but the members of a sample must follow each other; "+
 			"unpack the archive and make it again: %s",
 			g.members[0].name, s.remake)
 	case keyApart:

@@ -110,7 +110,7 @@ func (r *memberReader) header() (*tar.Header, error) {
 func (r *memberReader) wrong(err error) error {
 	switch {
 	case r.empty && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrHeader)):
-		return errors.New("what follows after the end mark of the archive is neither zeros nor another archive; if it is " +
+		return errors.New("the data after the end mark of the archive is neither zeros nor another archive; if it is " +
 			"not part of the data, cut it off")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("the archive is cut short: %w", err)

@@ -88,7 +88,7 @@ func (f *file) read() error {
 func (f *file) ends() (int64, error) {
 	var head, tail [8]byte
 	if f.size < 16 {
-		return 0, errors.New("is no Arrow file: it is too short")
+		return 0, errors.New("is not an Arrow file: it is too short")
 	}
 	if err := source.ReadAt(f.file, head[:], 0); err != nil {
 		return 0, err

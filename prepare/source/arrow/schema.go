@@ -131,7 +131,7 @@ func (n *node) take(typ int64, t *table) {
 	unit := func(otherwise int64) string { return units[t.number(0, 2, otherwise)&3] }
 	switch typ {
 	case typeNull:
-		n.kind, n.refused = others, errors.New("holds nothing but nulls")
+		n.kind, n.refused = others, errors.New("holds only nulls")
 	case typeInt:
 		d := uints[t.number(0, 4, 0)]
 		if t.number(1, 1, 0) != 0 {

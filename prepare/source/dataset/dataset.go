@@ -226,7 +226,7 @@ func (r *extentReader) check(b []byte) error {
 			return nil
 		}
 		if err := r.sums.Compare(0, r.crc); err != nil {
-			return fmt.Errorf("%s is not what its checksum says: %w; %s reports where", r.path, err,
+			return fmt.Errorf("%s does not match its checksum: %w; %s reports where", r.path, err,
 				shell.Penstock("inspect verify"))
 		}
 		r.sums, r.crc, r.room = r.sums[4:], 0, r.block()

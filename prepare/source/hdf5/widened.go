@@ -29,8 +29,8 @@ func widen(r Records, from, to *meta.Datatype) (Records, error) {
 	case holds(b, a):
 		return &widened{r, from, to}, nil
 	}
-	return nil, fmt.Errorf("it is %v, not %v, which has not all its values: %w; write the virtual dataset as one that "+
-		"is converted: h5repack -l CONTI OLD.h5 NEW.h5", from, to, meta.ErrUnsupported)
+	return nil, fmt.Errorf("it is %v, not %v, which cannot hold all its values: %w; write the virtual dataset "+
+		"as one that is converted: h5repack -l CONTI OLD.h5 NEW.h5", from, to, meta.ErrUnsupported)
 }
 
 // integerBits are the bits of the magnitude of numbers, and whether they have a sign.

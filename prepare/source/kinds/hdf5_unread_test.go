@@ -69,7 +69,7 @@ view("one", "i4", "one")
 		for _, from := range []string{"i1", "i2", "u1", "big", "i4", "i8", "f4"} {
 			got, err := open(from + "-" + to)
 			if err != nil {
-				if !strings.Contains(err.Error(), "not all its values") {
+				if !strings.Contains(err.Error(), "cannot hold all its values") {
 					t.Errorf("%s as %s: %v", from, to, err)
 				}
 				continue
@@ -93,7 +93,7 @@ view("one", "i4", "one")
 	if converted != 26 {
 		t.Errorf("%d pairs of types were read", converted)
 	}
-	for name, want := range map[string]string{"missing": "nothing", "gone": "the file does not exist", "texts": "not all its values", "one": "a single value"} {
+	for name, want := range map[string]string{"missing": "nothing", "gone": "the file does not exist", "texts": "cannot hold all its values", "one": "a single value"} {
 		if _, err := open(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

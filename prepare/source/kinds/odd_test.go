@@ -32,7 +32,7 @@ func TestOddFiles(t *testing.T) {
 		{"x.bin", "abc", "if it is something else, name its kind, such as --from tokens"},
 		{"x.zip", "PK\x03\x04....", "no zip archive, or cut short"},
 		{"empty.dat", "", "is empty"},
-		{"data.arrow", "ARROW1", "is no Arrow file: it is too short"},
+		{"data.arrow", "ARROW1", "is not an Arrow file: it is too short"},
 		{"x.pt", "PK\x03\x04", "is a PyTorch pickle"},
 		{"x.wav", "RIFF....WAVEfmt ", "is a sound"},
 		{"sound", "RIFF....WAVEfmt ", "is a sound"},

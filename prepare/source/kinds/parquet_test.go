@@ -261,10 +261,10 @@ func TestParquetCorruption(t *testing.T) {
 	huge := bytes.Clone(whole)
 	copy(huge[len(huge)-8:], "\xff\xff\xff\xff")
 	for want, data := range map[string][]byte{
-		"is no Parquet file: it is too short": whole[:11],
-		"is cut short":                        whole[:len(whole)-1],
-		"is no Parquet file":                  append([]byte("PAR9"), whole[4:]...),
-		"a footer of 4294967295 bytes":        huge,
+		"is not a Parquet file: it is too short": whole[:11],
+		"is cut short":                           whole[:len(whole)-1],
+		"is not a Parquet file":                  append([]byte("PAR9"), whole[4:]...),
+		"a footer of 4294967295 bytes":           huge,
 	} {
 		path := write(t, "x.parquet", data)
 		if _, err := Open(t.Context(), path, source.Options{Kind: "parquet"}); err == nil || !strings.Contains(err.Error(), want) {

@@ -22,7 +22,7 @@ func checkParquetEnds(r io.ReaderAt, size int64) error {
 	const mark, tail = 4, 8
 	var head, end [8]byte
 	if size < mark+tail {
-		return errors.New("is no Parquet file: it is too short")
+		return errors.New("is not a Parquet file: it is too short")
 	}
 	if err := source.ReadAt(r, head[:mark], 0); err != nil {
 		return source.WithoutPath(err)
@@ -32,7 +32,7 @@ func checkParquetEnds(r io.ReaderAt, size int64) error {
 	}
 	switch footer := int64(binary.LittleEndian.Uint32(end[:])); {
 	case string(head[:mark]) != "PAR1" && string(head[:mark]) != "PARE":
-		return errors.New("is no Parquet file")
+		return errors.New("is not a Parquet file")
 	case string(end[mark:]) != "PAR1" && string(end[mark:]) != "PARE":
 		return errors.New("is cut short, or was not written to its end: a Parquet file ends with PAR1")
 	case footer > size-mark-tail:

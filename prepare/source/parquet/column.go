@@ -295,7 +295,7 @@ func (c *leafColumn) force(typ string) error {
 		(t.Ragged || t.Shape != nil) || t.Ragged && len(t.Shape) != rank-1:
 		return fmt.Errorf("is of type %v and cannot be read as %s", c.leaf.Node.Type(), typ)
 	case t.DType != c.DType:
-		return fmt.Errorf("holds %v, which :%s does not change; leave :%s out, and convert it with the transform Cast",
+		return fmt.Errorf("holds %v, which :%s cannot convert; leave :%s out, and convert it with the transform Cast",
 			c.DType, typ, typ)
 	case t.Ragged && rank == 2:
 		c.inner = t.Shape[0]

@@ -123,7 +123,7 @@ func concat(columns []*leafColumn, names []string, w column.Selection) (*leafCol
 	case t.Kind != column.Numbers || t.Ragged || tensor.Shape(all.shape).Elems() != len(wanted):
 		return nil, fmt.Errorf("%d columns of single numbers make no %v", len(wanted), t)
 	case t.DType != all.DType:
-		return nil, fmt.Errorf("the columns hold %v, which :%s does not change; leave :%s out, and convert the field with "+
+		return nil, fmt.Errorf("the columns hold %v, which :%s cannot convert; leave :%s out, and convert the field with "+
 			"the transform Cast", all.DType, w.Type, w.Type)
 	}
 	return all, nil

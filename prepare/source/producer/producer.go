@@ -94,7 +94,7 @@ func Open(ctx context.Context, in io.Reader, out io.Writer) (*Producer, error) {
 	b := p.Begin
 	switch {
 	case b.Version != Version:
-		return nil, fmt.Errorf("stream: the producer speaks version %d of docs/producer.md, and this program %d; install "+
+		return nil, fmt.Errorf("stream: the producer uses version %d of docs/producer.md, and this program %d; install "+
 			"the two of one release", b.Version, Version)
 	case b.Samples < -1 || b.Checkpoint < 0 || math.IsNaN(b.Checkpoint) || b.Checkpoint > 1e6 ||
 		len(b.Splits) > maxSplits || len(b.Inputs) > maxText:

@@ -210,7 +210,7 @@ func (t *target) numbers(name string, w column.Selection, given column.Type) err
 	case given.Kind != column.Numbers:
 		return fmt.Errorf("holds %v and cannot be read as %s", t.typ, w.Type)
 	case given.DType != c.DType:
-		return fmt.Errorf("holds %v, which :%s does not change; leave :%s out, and convert it with the transform Cast",
+		return fmt.Errorf("holds %v, which :%s cannot convert; leave :%s out, and convert it with the transform Cast",
 			c.DType, w.Type, w.Type)
 	default:
 		t.typ = given

@@ -157,13 +157,13 @@ func (f *file) raw(size int64, given *column.Type) error {
 	}
 	switch {
 	case d == tensor.Invalid && (given == nil || given.Ragged || len(given.Shape) != 1):
-		return errors.New("is a file of tokens that says nothing of them; --fields says their type and how many a record " +
-			"has: --fields 'tokens:uint16[1024]'")
+		return errors.New("is a file of tokens that does not describe them; state their type and how many a " +
+			"record has: --fields 'tokens:uint16[1024]'")
 	case given == nil || given.Ragged || len(given.Shape) != 1:
 		return fmt.Errorf("is one sequence of %d tokens; --fields says how many a record has: --fields 'tokens:%v[1024]'",
 			(size-f.begin)/int64(d.Size()), d)
 	case d != tensor.Invalid && given.DType != d:
-		return fmt.Errorf("holds %v, which :%v does not change; leave the type as it is, and convert it with the "+
+		return fmt.Errorf("holds %v, which :%v cannot convert; leave the type as it is, and convert it with the "+
 			"transform Cast", d, given)
 	}
 	f.column.DType, f.column.Shape = given.DType, given.Shape

@@ -40,7 +40,7 @@ func Find(folders []string) (*Set, error) {
 		return nil, err
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("%s: there are no parts in it that are whole; every rank makes one: %s",
+		return nil, fmt.Errorf("%s: it has no complete parts; every rank builds one: %s",
 			strings.Join(folders, " "), shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
 	}
 	return &Set{Plan: parts[0].Plan, parts: parts}, checkParts(parts)
@@ -132,7 +132,7 @@ func List(folder string) (list []string, err error) {
 type noFolder struct{ folder string }
 
 func (e *noFolder) Error() string {
-	return e.folder + ": there is no such folder of parts; every rank makes one: " +
+	return e.folder + ": there is no such folder of parts; every rank builds one: " +
 		shell.Penstock("preprocess SOURCE DEST --rank R --world-size N")
 }
 

@@ -105,7 +105,7 @@ expect("mixed.tfrecord", ["x int64()"], [[ints(1)], "x: it is of another type th
 put("selected.tfrecord", [example(x=1, y=2.0, z="no")])
 expect("selected.tfrecord", ["y float32()", "first int64(1,)"], [[floats(2), ints(1)]], flag="y,x=first:int64[1]")
 put("cast.tfrecord", [example(x=1)])
-refuse("cast.tfrecord", "holds int64, which :int8 does not change; leave :int8 out, and convert it with the transform Cast", flag="x:int8")
+refuse("cast.tfrecord", "holds int64, which :int8 cannot convert; leave :int8 out, and convert it with the transform Cast", flag="x:int8")
 put("no-column.tfrecord", [example(alpha=1)])
 refuse("no-column.tfrecord", 'there is no column "alpa"; did you mean "alpha"?', flag="alpa")
 put("shape.tfrecord", [example(x=list(range(6)))])

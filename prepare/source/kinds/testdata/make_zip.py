@@ -118,5 +118,5 @@ refuse("nothing.zip", "holds no files")
 if not small:
     zeros = b"\0" * (200 << 20)
     put("bomb.zip", {"a/1.jpg": zeros, "a/2.jpg": "p"})
-    expect("bomb.zip", ["images uint8()* image"], ["decompresses without end: more than 1000 bytes come of each one; this looks like a decompression bomb", ["p"]])
+    expect("bomb.zip", ["images uint8()* image"], ["decompresses without end: each byte expands to more than 1000; this looks like a decompression bomb", ["p"]])
 print(made.count)
