@@ -20,7 +20,7 @@ const (
 // Parts of a Config.
 type (
 	Images    = field.Options   // what is done to images and arrays
-	Normalize = field.Normalize // what becomes of the numbers x/255
+	Normalize = field.Normalize // how the numbers x/255 are normalized
 	Rules     = field.Rules     // which files of images are taken
 	Depth     = field.Depth     // what happens to images that 8-bit gray or RGB cannot hold
 	Strata    = field.Strata    // shares of splits in every class

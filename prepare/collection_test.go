@@ -34,7 +34,7 @@ func stopAt(t *testing.T, c Config, stage string) {
 	}
 }
 
-// A shuffle of what can only be read from its beginning, stopped in its second step, goes on
+// A shuffle of what can only be read from its beginning, stopped in its second step, continues
 // with that, and repeats the first if the source is another one or other records are wanted.
 func TestShuffleResumesInItsSecondStep(t *testing.T) {
 	data := rawtest.Rows(t, 40)

@@ -160,7 +160,7 @@ func TestCompressStopped(t *testing.T) {
 	defer cancel(nil)
 	stopped := errors.New("stopped")
 	_, err := Run(ctx, c, &stopping{stop: func() { cancel(stopped) }})
-	if !errors.Is(err, stopped) || !strings.Contains(err.Error(), "--resume goes on") {
+	if !errors.Is(err, stopped) || !strings.Contains(err.Error(), "--resume continues") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(c.Dest); err == nil {

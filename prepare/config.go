@@ -160,7 +160,7 @@ func DestProblem(dest, format string) string {
 		"or .zarr, or add --format", dest, extension(dest))
 }
 
-// MaxWorkers bounds --workers: each has buffers of its own.
+// MaxWorkers bounds --workers: each has its own buffers.
 const MaxWorkers = 4096
 
 // problems lists everything that is wrong with the Config, in terms of the flags.

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/prepare/internal/commit/part"
 )
 
-// A build that ends at any of its steps, by a kill or a power cut, goes on and ends with the
+// A build that ends at any of its steps, by a kill or a power cut, continues and ends with the
 // bytes of one that was not interrupted, and with nothing else.
 func TestCrashes(t *testing.T) {
 	source := t.TempDir()
@@ -113,7 +113,7 @@ func testCrashes(t *testing.T, w child, first string) {
 }
 
 // A rank that waits at any of its steps, while another machine makes the same part and the merge makes the dataset, and
-// goes on then, changes nothing of the dataset. It succeeds, or its error has the name of its part.
+// continues then, changes nothing of the dataset. It succeeds, or its error has the name of its part.
 func TestPausedRank(t *testing.T) {
 	source, out := manyPictures(t, 40), t.TempDir()
 	split := child{Source: source, Dest: filepath.Join(out, "split"), Workers: 1, Split: "train=0.8,val=0.2", Dedup: true}

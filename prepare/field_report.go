@@ -40,7 +40,7 @@ func (r fieldReport) String() string {
 	return fmt.Sprintf("%s is a source of kind %s\n%s", r.config.Source, r.info.Kind, &b)
 }
 
-// alike counts the first fields that are of one type and have columns of their own.
+// alike counts the first fields that are of one type and have their own columns.
 func (r fieldReport) alike(fields []source.Field) int {
 	first := r.becomes(fields[0])
 	for i, f := range fields {

@@ -42,7 +42,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// A run that found the disk full goes on when there is room, and ends with the bytes of one
+// A run that found the disk full continues once there is room, and ends with the bytes of one
 // that had it from the beginning. An HDF5 file of known size takes its space at the start.
 func TestDiskFullThenResumed(t *testing.T) {
 	whole := config(t, rawtest.Folder(t, 60))

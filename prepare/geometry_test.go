@@ -94,7 +94,7 @@ func TestGeometryOfRecords(t *testing.T) {
 	}
 }
 
-// A mask with transforms of its own keeps its classes, in one channel.
+// A mask with its own transforms keeps its classes, in one channel.
 func TestMaskKeepsClasses(t *testing.T) {
 	c := plain(t, scenes(t, false))
 	c.Fields = "photo=images:image,mask:image"

@@ -55,7 +55,7 @@ func oriented(data []byte) []byte {
 	return slices.Concat(data[:2], exif, data[2:])
 }
 
-// profiled returns a JPEG with a color profile that nobody can use.
+// profiled returns a JPEG with an unusable color profile.
 func profiled(data []byte) []byte {
 	icc := []byte("\xff\xe2\x00\x18ICC_PROFILE\x00\x01\x01nonsense")
 	binary.BigEndian.PutUint16(icc[2:], uint16(len(icc)-2))
@@ -71,7 +71,7 @@ func pngOfSize(data []byte, w, h uint32) []byte {
 	return data
 }
 
-// Every odd kind of image: what becomes of it without a flag, and with the flag that there
+// Every odd kind of image: its result without a flag, and with the flag that there
 // is for it. An empty want says that it is taken, as it is by Pillow: corruption inside of the
 // entropy-coded data that leads back to valid codes looks like a picture.
 func TestOddImages(t *testing.T) {

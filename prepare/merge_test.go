@@ -373,7 +373,7 @@ func TestMergeResumes(t *testing.T) {
 }
 
 // TestKilledRanks kills processes at any moment and runs them again; the dataset has the
-// bytes of a run that nobody disturbed.
+// bytes of an undisturbed run.
 func TestKilledRanks(t *testing.T) {
 	source := manyPictures(t, 400)
 	for _, name := range []string{"ds", "ds.h5", "ds.zarr"} {

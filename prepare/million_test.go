@@ -42,7 +42,7 @@ func printPeak(text string) error {
 // which many of them have used only after many records.
 const peakWorkers = 2
 
-// peakOf converts a source in a process of its own and returns its memory.
+// peakOf converts a source in a separate process and returns its memory.
 func peakOf(t *testing.T, source, dest string) int64 {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

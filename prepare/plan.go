@@ -20,7 +20,7 @@ type Plan struct {
 	progress Progress
 	parents  []string // folders above Dest that were not there
 
-	// Of a source and a destination on this machine, for a whole dataset:
+	// For a source and a destination on this machine, and a whole dataset:
 	src        source.Source
 	found      *Summary // of a dataset that a run before this one has finished
 	unfinished bool     // a run before this one has left something

@@ -68,7 +68,7 @@ func TestMergeFinishesRemoval(t *testing.T) {
 	}
 }
 
-// Parts that nobody removed are missing, whatever there is of another dataset.
+// Parts that no merge has removed are reported as missing, whatever another dataset has.
 func TestMergeMissesParts(t *testing.T) {
 	missing := func(what string, m MergeConfig) {
 		t.Helper()

@@ -55,7 +55,7 @@ type task struct {
 	adopt  func() (store.Writer, error) // builds the dataset from existing files; nil: from records
 }
 
-// committer decides what becomes of each sample, in the order of the source.
+// committer decides whether each sample becomes a record, in the order of the source.
 type committer interface {
 	// add gives a good record to the writer, or leaves it out.
 	add(j *execute.Job, w store.Writer, s *execute.Slot) error

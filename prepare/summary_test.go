@@ -101,7 +101,7 @@ func TestHintOfBlackEdges(t *testing.T) {
 	}
 }
 
-// A run that finds all done says so, and of what, without a time.
+// A run that finds everything done reports that, and for which dataset, without a time.
 func TestSummaryOfWhatIsComplete(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 6))
 	first := mustRun(t, c)

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/store/hdf5/view"
 )
 
-// A view has no records of its own; the error says where they are.
+// A view stores no records; the error says where they are.
 func TestViewIsNoSource(t *testing.T) {
 	c := config(t, rawtest.Folder(t, 4))
 	c.View = true

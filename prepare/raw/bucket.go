@@ -54,7 +54,7 @@ func (p *place) name() string {
 	return remote.Redact(p.text)
 }
 
-// fetch calls read in a goroutine of its own, when fewer than mostAhead are under way. If mostWaiting wait for that
+// fetch calls read in a separate goroutine, when fewer than mostAhead are under way. If mostWaiting wait for that
 // already, it leaves the work to the read that follows.
 func (p *place) fetch(read func()) {
 	if p.waiting.Add(1) > mostWaiting {

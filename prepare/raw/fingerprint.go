@@ -189,7 +189,7 @@ func (l *records) stampPiece(h *stamps, first int, keys []Key) error {
 	return nil
 }
 
-// stampFiles enters the files of the source, and those that rows of a table name. Of a table in a bucket, that is the
+// stampFiles enters the files of the source, and those that rows of a table name. For a table in a bucket, that is the
 // folder which has them, as it is one listing.
 func (l *records) stampFiles(ctx context.Context, h *stamps) ([]Key, error) {
 	files, err := source.Files(l.path)

@@ -10,7 +10,7 @@ type leases struct {
 	unused chan struct{} // closed when n is 0 after the end; nil before that
 }
 
-// take takes a lease, which nobody gets after the end.
+// take takes a lease; after the end it fails.
 func (l *leases) take() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package raw reads raw samples as the loader reads datasets: by number, in any order. A [Source] is a loader.Source
-// over a folder of images, an archive or a table that nobody prepared. Its records are those of the dataset that
+// over a folder of images, an archive or a table that was not prepared. Its records are those of the dataset that
 // preprocess --keep-encoded would write, in the same order: image files stay files, which the loader decodes.
 package raw
 

@@ -28,7 +28,7 @@ type Options struct {
 	Workers   int            // goroutines; 0 means GOMAXPROCS
 	Level     int            // of zstd, 1 to 22; 0 means 3
 	Overwrite bool           // replace a folder of Zarr that exists
-	Resume    bool           // go on with a run that was stopped, or start if there is none
+	Resume    bool           // continue a run that was stopped, or start if there is none
 }
 
 const (

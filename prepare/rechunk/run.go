@@ -165,7 +165,7 @@ func (p *Plan) write(ctx context.Context, stage *os.Root, a *Array, progress fun
 	}
 }
 
-// next goes on to the next position of a grid of steps; false if there is none.
+// next advances to the next position of a grid of steps; false if there is none.
 func next(at, step, shape []int) bool {
 	for k := len(at) - 1; k >= 0; k-- {
 		if at[k] += step[k]; at[k] < shape[k] {

@@ -2,9 +2,8 @@ package source
 
 import "iter"
 
-// Prefetch yields the samples that it is given, up to n of which are being read meanwhile, so
-// that the time until the first byte of one goes on the others. It holds the values of
-// those that wait to be taken: no more than n.
+// Prefetch yields the samples that it is given, and reads up to n of them in advance, so that reads overlap. It holds
+// the values of at most n samples that wait to be taken.
 func Prefetch(samples iter.Seq2[Sample, error], fields, n int) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		stop := make(chan struct{})
@@ -12,7 +11,7 @@ func Prefetch(samples iter.Seq2[Sample, error], fields, n int) iter.Seq2[Sample,
 		go prefetch(samples, fields, order, stop)
 		defer func() {
 			close(stop)
-			for f := range order { // until nobody reads any more
+			for f := range order { // until prefetch stops
 				<-f.done
 			}
 		}()
@@ -32,7 +31,7 @@ type prefetched struct {
 	done   chan struct{}
 }
 
-// prefetch sends samples in their order, and reads each in a goroutine of its own.
+// prefetch sends samples in their order, and reads each in a separate goroutine.
 func prefetch(samples iter.Seq2[Sample, error], fields int, order chan<- *prefetched, stop <-chan struct{}) {
 	defer close(order)
 	for sample, err := range samples {

@@ -43,7 +43,7 @@ type Stream struct {
 	plain bool // not compressed
 }
 
-// maxRatio is how many bytes may come of one: deflate reaches 1032, zstd more, samples that
+// maxRatio is how many bytes one may expand to: deflate reaches 1032, zstd more, samples that
 // are worth keeping do not. The first maxFree bytes are not counted.
 const (
 	maxRatio = 1000

@@ -123,7 +123,7 @@ func (r *ring) work(ctx context.Context, w *Worker) (err error) {
 	}
 }
 
-// atOnce is how long a worker goes on before it pauses. One that goes on for 10 ms Go interrupts by
+// atOnce is how long a worker runs before it pauses. One that runs for 10 ms Go interrupts by
 // a signal, and the thread that watches for this wakes more often: that costs a hundredth of the time
 // that photos take.
 const atOnce = 2 * time.Millisecond

@@ -32,7 +32,7 @@ func (s *Slot) Bad() error {
 	return nil
 }
 
-// fatal returns why the run cannot go on, if so.
+// fatal returns why the run cannot continue, if so.
 func (s *Slot) fatal() error {
 	if s.Err == nil || s.Bad() != nil {
 		return nil

@@ -34,7 +34,7 @@ func randomShares(r *rand.Rand) []Share {
 }
 
 // With strata, copies are on one side, and after each record every split has its share of each class to
-// within one record, copies aside; stopped runs go on as if nothing had been.
+// within one record, not counting copies; stopped runs continue with the same result.
 func TestSplitterStrata(t *testing.T) {
 	for seed := range uint64(*cases) {
 		r := rand.New(rand.NewPCG(seed, 1))

@@ -199,7 +199,7 @@ func (d groupData) Read(v *source.Values) error {
 	return nil
 }
 
-// ReadField implements source.Parted, for numbers that stand in a member of their own.
+// ReadField implements source.Parted, for numbers in a separate member.
 func (d groupData) ReadField(v *source.Values, field int) bool {
 	c := d.archive.columns[field]
 	return c.kind == cellMember && !c.field.Ragged && c.put(v, field, d.group) == nil

@@ -10,7 +10,7 @@ type blockCursor struct {
 // blockReader reads values of one size.
 type blockReader interface {
 	// read returns the next values, one or more, and the size of each; io.EOF is the end. Each
-	// block is memory of its own, as its values go their own ways.
+	// block is separate memory, as its values are used independently.
 	read() (block []byte, size int, err error)
 	Close() error
 }

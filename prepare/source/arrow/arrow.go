@@ -1,6 +1,6 @@
 // Package arrow reads Arrow's IPC files and streams, Feather, and what datasets.save_to_disk writes.
 //
-// It has a reader of its own: Apache's library adds 3.5 MB to the program, reads a batch as a whole (a thousand
+// It has its own reader: Apache's library adds 3.5 MB to the program, reads a batch as a whole (a thousand
 // images), and allocates what a file claims. Here, metadata are checked against the file's size, and the bytes
 // of strings and images are read one by one.
 package arrow

@@ -337,7 +337,7 @@ func inflate(b []byte, c codec) ([]byte, error) {
 	return out, err
 }
 
-// decoders are those of zstd that nobody uses.
+// decoders are idle decoders of zstd.
 var decoders sync.Pool
 
 // reader is bytes.Reader without the methods by which a decoder would keep them.

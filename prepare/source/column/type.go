@@ -32,7 +32,7 @@ const (
 	Text
 )
 
-// kindNames are the kinds that have a word of their own in --fields.
+// kindNames are the kinds that have a name in --fields.
 var kindNames = map[string]Kind{"image": ImagePath, "base64": imageBase64, "label": label, "text": Text}
 
 // Type is the type of a column of a table.

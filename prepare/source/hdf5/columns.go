@@ -236,7 +236,7 @@ type blocks struct {
 
 	mu    sync.Mutex
 	first int64
-	bytes []byte // of the block that was read last; nobody changes them
+	bytes []byte // of the block that was read last; they are not modified
 }
 
 // get returns the records of the block that has record i, and the number of its first.

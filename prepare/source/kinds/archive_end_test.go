@@ -129,7 +129,7 @@ func checkPieces(t *testing.T, kind, text, files, want string) {
 	}
 }
 
-// Images only whose names share what stands before the first dot are samples of several images, and the source says so.
+// Images only whose names share the part before the first dot are samples of several images, and a hint reports that.
 func TestDottedNamesOfImages(t *testing.T) {
 	s := mustOpen(t, write(t, "x.tar", packed(t, "x1.5.png=P", "x1.6.png=Q")), source.Options{})
 	defer s.Close()

@@ -137,7 +137,7 @@ func writeCompressed(t *testing.T, dir, name string, data []byte) string {
 	return path
 }
 
-// A bit that is flipped in a compressed source changes no value: the source is refused, a sample is bad, or all is as it was.
+// A bit that is flipped in a compressed source changes no value: the source is refused, a sample is bad, or nothing changes.
 func TestFlippedBits(t *testing.T) {
 	for name, good := range compressedSources(t) {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ type expectation struct {
 	Refused, Flag, Kind   string
 }
 
-// checkExpected compares the sources in a folder with what must come of them, and returns how many there are.
+// checkExpected compares the sources in a folder with the expected results, and returns their number.
 func checkExpected(t *testing.T, dir, kind string) int {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.expected.json"))

@@ -172,7 +172,7 @@ func readWhole(ctx context.Context, kind, path string) string {
 	return ""
 }
 
-// A bit of a TFRecord that is flipped changes no value: what is read is as it was, or an error.
+// A bit of a TFRecord that is flipped changes no value: the result is the same, or an error.
 func TestTFRecordFlips(t *testing.T) {
 	name := "testdata/tfrecord/images-png.tfrecord"
 	good, err := os.ReadFile(name)

@@ -96,7 +96,7 @@ func TestUnreadOfHDF5(t *testing.T) {
 	}
 }
 
-// Elements in other files are read from the folder of the file, and from nowhere else unless the user says so.
+// Elements in other files are read from the folder of the file, and from other folders only if the user allows it.
 func TestHDF5ElementsElsewhere(t *testing.T) {
 	path := h5test.File(t, `
     import os
@@ -162,7 +162,7 @@ func TestManyLengthsOfHDF5(t *testing.T) {
 	}
 }
 
-// MATLAB puts 512 bytes of its own before its HDF5; names of Keras have colons.
+// MATLAB writes 512 bytes of header before its HDF5; names of Keras have colons.
 func TestHDF5OfOthers(t *testing.T) {
 	path := h5test.File(t, "    f['x'] = np.arange(3)\n    f['dense/kernel:0'] = np.arange(3)\n")
 	b, err := os.ReadFile(path)

@@ -226,7 +226,7 @@ func (l *leafReader) fill(b *block) error {
 	return nil
 }
 
-// turn goes on to the next page.
+// turn advances to the next page.
 func (l *leafReader) turn() (err error) {
 	if l.pages == nil {
 		l.pages = l.chunk.Pages()

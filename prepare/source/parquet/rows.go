@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// guardParquet runs the library on bytes that nobody has checked: its panic becomes an error.
+// guardParquet runs the library on unchecked bytes: its panic becomes an error.
 func guardParquet(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // lineReader cuts a text into lines. Lines share the memory of the block that they were read
-// in, so that a line costs no copy of its own.
+// in, so a line needs no separate copy.
 type lineReader struct {
 	r     io.Reader
 	block string // that was read and not yet given

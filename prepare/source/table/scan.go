@@ -29,7 +29,7 @@ type tableScan struct {
 type columnScan struct {
 	name    string
 	at      [2]int64 // row and place in it where the column first came
-	skip    bool     // nobody asks what its cells are
+	skip    bool     // its cells are not examined
 	guess   column.Guess
 	odd     string // the first cell that is not a number
 	oddRow  int64

@@ -49,7 +49,7 @@ type tableFormat interface {
 	// open begins a file.
 	open(r io.Reader) (rowReader, error)
 
-	// each calls f for every cell of a row that there is: the i-th of the row. It may run
+	// each calls f for every existing cell of a row: the i-th of the row. It may run
 	// concurrently with each of other rows.
 	each(row *tableRow, f func(i int, column string, c column.Cell)) error
 }

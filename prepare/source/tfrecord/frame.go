@@ -30,7 +30,7 @@ type frames struct {
 	head [headBytes]byte
 }
 
-// next reads a record into memory of its own, or skips it. io.EOF is the end of the file; an ErrValue
+// next reads a record into new memory, or skips it. io.EOF is the end of the file; an ErrValue
 // spoils only this record.
 func (f *frames) next(skip bool) ([]byte, error) {
 	switch _, err := io.ReadFull(f.r, f.head[:]); {

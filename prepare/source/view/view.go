@@ -84,7 +84,7 @@ func (r *records) read(indices []int, buf []byte) (data []byte, offsets []int64,
 // blockRecords is how many records are read at a time, unless they are long.
 const blockRecords = 256
 
-// cursor gives one record after the other. Each block is memory of its own, as its records go their own ways.
+// cursor gives one record after the other. Each block is separate memory, as its records are used independently.
 type cursor struct {
 	*records
 	next    int // record

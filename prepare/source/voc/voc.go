@@ -43,7 +43,7 @@ type set struct {
 	masks   bool     // there are files with the class of each pixel
 }
 
-// objectColumns are the columns that come of the XML files.
+// objectColumns are the columns from the XML files.
 var objectColumns = []string{objects.Boxes, objects.Labels, objects.Difficult, objects.Truncated}
 
 func (s *set) open(selection []column.Selection) (format objects.Format, err error) {

@@ -19,7 +19,7 @@ import (
 //	text     reason
 //	and at the end
 //	sample   of the record
-//	text     digest of its content, 16 bytes; empty where nobody asks for it
+//	text     digest of its content, 16 bytes; empty if it is not needed
 //	uvarint  values of the record, then for each of them
 //	4 bytes  CRC32C of the value, little endian
 //	uvarint  rows of the value; 1 where it is not ragged

@@ -142,7 +142,7 @@ func (b *Buckets) MountFS(text string) (path string, fsys *bucketfs.FS, key stri
 // Naming are the ends of names of files that name images next to them.
 var Naming = []string{".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".yaml", ".yml"}
 
-// MountSource is MountFS for a source that nobody writes to meanwhile: the folder that it is, or that a file of an
+// MountSource is MountFS for a source that does not change meanwhile: the folder that it is, or that a file of an
 // ending of naming is in, is listed at once, so that a look at each of its folders is not a request each. Patterns,
 // arrays, datasets and more than [bucketfs.MostListed] objects are not. It returns false for a server that lists
 // nothing, such as one of the web.

@@ -14,7 +14,7 @@ type Worker interface {
 	Probe(name string, value []byte) (store.Field, error)
 
 	// Do makes the value of a record of that of a sample, in the memory of dst where it fits.
-	// With a SampleError the sample cannot be used; after any other error the run as a whole cannot go on.
+	// With a SampleError the sample cannot be used; after any other error the run as a whole cannot continue.
 	Do(name string, dst, value []byte) (out []byte, err error)
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Normalize says what becomes of the numbers x/255. The zero value does not normalize.
+// Normalize says how the numbers x/255 are normalized. The zero value does not normalize.
 type Normalize struct {
-	Name    string            // as it was asked for: "" or "none", "dataset", "imagenet", ..., or the numbers
+	Name    string            // as given: "" or "none", "dataset", "imagenet", ..., or the numbers
 	Dataset bool              // mean and deviation of the dataset itself
 	Fields  []NormalizedField // with Dataset: of these arrays; nil for images or, without any, all arrays of floats
 	Mean    []float64         // else these, one a channel or one for all

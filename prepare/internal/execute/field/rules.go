@@ -6,17 +6,17 @@ import (
 	"github.com/penstock/penstock/internal/imagefile"
 )
 
-// Rules says what becomes of images that are not plain 8-bit RGB or gray. The zero value is
+// Rules says how to treat images that are not plain 8-bit RGB or gray. The zero value is
 // what DefaultConfig has: what Pillow's convert does, more than 8 bits aside.
 type Rules struct {
 	Orient      bool // turn and mirror as EXIF says; training code that uses Pillow or torchvision does not
-	RefuseAlpha bool // images that declare transparency are bad samples; otherwise Alpha says what becomes of it
+	RefuseAlpha bool // images that declare transparency are bad samples; otherwise Alpha says how to treat it
 	Alpha       imagefile.Alpha
 	Deep        Depth
 	RefuseCMYK  bool // CMYK images are bad samples; otherwise they become RGB by Pillow's formula
 }
 
-// Depth says what becomes of images that 8-bit gray or RGB cannot hold: of more bits, of floats, of channels that are
+// Depth says how to treat images that 8-bit gray or RGB cannot hold: of more bits, of floats, of channels that are
 // no colors.
 type Depth uint8
 
