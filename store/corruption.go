@@ -22,7 +22,7 @@ type CorruptionError struct {
 // asked for, the first.
 func (e *CorruptionError) Record() int { return int(max(e.Asked, e.First)) }
 
-// Error names everything that there is to name.
+// Error names everything that is known.
 func (e *CorruptionError) Error() string {
 	if e.Field == "" {
 		return fmt.Sprintf("%s: %v", filepath.Base(e.Path), e.Err)

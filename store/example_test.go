@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// A build that goes on after it was killed.
+// A build that continues after it was killed.
 func ExampleJournal() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

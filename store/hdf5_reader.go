@@ -41,7 +41,7 @@ func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
 	return readHDF5(path, file, opts)
 }
 
-// found says what a file is that is not HDF5.
+// found describes a file that is not HDF5.
 func found(err error) string {
 	if e := (*meta.Error)(nil); errors.As(err, &e) {
 		return "; it " + e.Msg

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// Manifest says what a dataset holds and how it came to be. It has no dates in it, so the
+// Manifest describes a dataset's content and how it was made. It has no dates in it, so the
 // same input and recipe give the same bytes.
 type Manifest struct {
 	Format     string  `json:"format"`           // "penstock"

@@ -79,7 +79,7 @@ func normalized() (map[string]loader.Transform, error) {
 	return map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: transforms.CHW}}, err
 }
 
-// copied says what a Loader wrote to buffers, for a batch.
+// copied reports the bytes that a Loader wrote to buffers, for a batch.
 func copied(ld *loader.Loader) string {
 	st := ld.Stats()
 	return fmt.Sprint(st.CopiedBytes / int64(max(1, st.Batches)))

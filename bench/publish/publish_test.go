@@ -147,7 +147,7 @@ func TestPagesAreUpdated(t *testing.T) {
 	}
 }
 
-// A number that is edited by hand is an error, which says what writes it; what is measured again is right again.
+// A number that is edited by hand is an error that names its writer; measuring again corrects it.
 func TestEditsByHandAreErrors(t *testing.T) {
 	all := results{"p": parse(measured)}
 	page, errs := fill("<!-- rest p -->\n<!-- end -->\n<!-- text p -->\n<!-- end -->\n", all, all)

@@ -36,7 +36,7 @@ func (m *makePart) ProcessElement(ctx context.Context, rank int64) (int64, error
 // skipped is the exit code of preprocess where samples were left out, as was asked for.
 const skipped = 3
 
-// runPreprocess runs preprocess. Its error has what the command printed.
+// runPreprocess runs preprocess. Its error includes the command's output.
 func runPreprocess(ctx context.Context, program string, stdout io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var errText bytes.Buffer

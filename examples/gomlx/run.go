@@ -80,7 +80,7 @@ func fed(c config, t *task, backend compute.Backend, store *model.Store, saved *
 	return nil
 }
 
-// report says what part of the time the loader took.
+// report prints the loader's share of the time.
 func report(out io.Writer, s gomlxds.Stats, took time.Duration) {
 	if s.Batches > 0 {
 		fmt.Fprintf(out, "%d steps, %.2f ms each; %.2f %% of the time waiting for batches, which took %.3f ms each to make\n",

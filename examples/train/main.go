@@ -26,7 +26,7 @@ type config struct {
 	data, test     string
 	split, judge   string // of data, and of test; empty for all records
 	images, labels string // names of the fields
-	holdout        int    // every n-th record is held out, where there is no test
+	holdout        int    // every n-th record is held out, if there is no test split
 	epochs, batch  int
 	rate           float64
 	seed           uint64

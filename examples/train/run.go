@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// run trains and reports to out. The last line says what was reached.
+// run trains and reports to out. The last line reports the result.
 func run(ctx context.Context, c config, out io.Writer) (err error) {
 	d, err := openImages(c.data, c.split, c)
 	if err != nil {

@@ -135,7 +135,7 @@ func (c *crashed) newDir(t *testing.T) string {
 	return dir
 }
 
-// goOn has a build go on after a crash, which must have kept what it had reached.
+// goOn resumes a build after a crash, which must have kept its last checkpoint.
 func (c *crashed) goOn(t *testing.T, s crash.State, dir string) error {
 	dest := filepath.Join(dir, c.name)
 	done, err := c.whole(t, dest)

@@ -338,7 +338,7 @@ func gathered(t *testing.T, path, split string, checks mmapds.VerifyMode) (out [
 	return out
 }
 
-// An append goes on as the file is: the id is that of all at once, and whole chunks stay.
+// An append continues like the file: the id is that of all at once, and whole chunks stay.
 func TestCompressedAppend(t *testing.T) { eachContainer(t, testCompressedAppend) }
 
 func testCompressedAppend(t *testing.T) {

@@ -39,7 +39,7 @@ type container interface {
 	// file complete when all else is in it.
 	complete(path string, objects, more []encode.Object, root []encode.Attribute) error
 
-	// name says what writes the file, and in which version of its layout. The container that began a
+	// name names the writer of the file, and the version of its layout. The container that began a
 	// build continues it.
 	name() string
 }

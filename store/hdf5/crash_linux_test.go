@@ -62,7 +62,7 @@ func (c *crashed) newDir(t *testing.T) string {
 	return dir
 }
 
-// goOn has a build go on after a crash, which must have kept what it had reached.
+// goOn resumes a build after a crash, which must have kept its last checkpoint.
 func (c *crashed) goOn(s crash.State, dir string) error {
 	dest := filepath.Join(dir, "x.h5")
 	is, err := os.ReadFile(dest)

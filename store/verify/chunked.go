@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 )
 
-// openPacked returns a reader of a column that is packed. It stays open as long as the
-// verification goes on.
+// openPacked returns a reader of a column that is packed. It stays open until the verification
+// ends.
 func (v *verifier) openPacked(c *layout.Column) (*chunk.Reader, error) {
 	f, err := os.Open(v.data.Path)
 	if err != nil {

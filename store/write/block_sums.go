@@ -52,11 +52,11 @@ func (s *BlockSums) End() {
 	}
 }
 
-// Open returns the bytes in the block that is not full, and their checksum: what Reopen needs
-// to go on there.
+// Open returns the bytes in the block that is not full, and their checksum: Reopen continues from
+// these.
 func (s *BlockSums) Open() (n int, crc uint32) { return s.in, s.open }
 
-// Reopen goes on in a block that has n bytes, fewer than a full one.
+// Reopen continues a block that has n bytes, fewer than a full one.
 func (s *BlockSums) Reopen(n int, crc uint32) error {
 	if n < 0 || n >= s.size {
 		return fmt.Errorf("a block of %d bytes has %d already: %w", s.size, n, store.ErrCorrupt)

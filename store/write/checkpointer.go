@@ -15,8 +15,8 @@ type Checkpointer struct {
 	last    *history // nil: there is nothing to continue
 }
 
-// NewCheckpointer looks for a build in the stage that can be resumed. It must have the same
-// fields, options and inputs; otherwise the error says what differs.
+// NewCheckpointer looks for a build in the stage that can be resumed. It must have the same fields,
+// options and inputs; otherwise the error states the differences.
 func NewCheckpointer(stage *Stage, schema store.Schema, options map[string]string, j *store.Journal) (
 	*Checkpointer, error) {
 	k := &Checkpointer{stage: stage, head: &buildEntry{Format: 1, Fields: schema.Fields, Options: options,

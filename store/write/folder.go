@@ -166,5 +166,5 @@ func removeIfThere(folder *os.Root, name string) error {
 	return nil
 }
 
-// JournalName is the file of a stage that says what can be resumed.
+// JournalName is the file of a stage that records how far a build can be resumed.
 const JournalName = "build.journal"

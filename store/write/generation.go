@@ -85,7 +85,7 @@ func manifestOf(root *os.Root) string {
 	return layout.ManifestName
 }
 
-// holdGenerations makes the folder of generations if it is not there, and keeps others from removing any until the file
+// holdGenerations makes the folder of generations if it is missing, and keeps others from removing any until the file
 // is closed.
 func holdGenerations(root *os.Root) (*os.File, error) {
 	if err := root.Mkdir(layout.Generations, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {

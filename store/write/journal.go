@@ -285,7 +285,7 @@ func BegunWith(folder *Folder, option string) string {
 	return h.build.Options[option]
 }
 
-// readHistory reads the journal of a build like head; nil says that there is none.
+// readHistory reads the journal of a build like head; nil if there is none.
 func readHistory(folder *Folder, head *buildEntry) (*history, error) {
 	data, err := folder.root.ReadFile(JournalName)
 	if errors.Is(err, fs.ErrNotExist) {

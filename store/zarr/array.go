@@ -93,8 +93,8 @@ func (a *array) takeSums() {
 	a.blocks.Done = a.blocks.Done[:0]
 }
 
-// link takes over the full shards of the base, where they are cut in the same way and the file system has hard links.
-// It returns how many.
+// link takes over the full shards of the base, if they are cut in the same way and the file system has hard links. It
+// returns how many.
 func (a *array) link(k int) (linked int64, err error) {
 	base := a.base
 	if base == nil || base.grids[a.meta.Name] != a.grid {

@@ -86,4 +86,4 @@ func (o *Options) journal() *store.Journal {
 	return write.WithInput(o.Journal, "compression", fmt.Sprintf("%+v by zstd", *o.Compress))
 }
 
-const metadataGroup = "penstock" // has what is not a field
+const metadataGroup = "penstock" // has everything that is not a field

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A Contender does items [from, to) of the work and says what that took.
+// A Contender does items [from, to) of the work and returns their cost.
 type Contender struct {
 	Name string
 	Do   func(from, to int) (Cost, error)

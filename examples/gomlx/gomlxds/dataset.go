@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// Config says what GoMLX gets of a loader's batches. The zero value of every field but
+// Config selects what GoMLX receives from a loader's batches. The zero value of every field but
 // Backend and Inputs is usable.
 type Config struct {
 	Backend compute.Backend
@@ -62,8 +62,7 @@ func New(src loader.Source, o loader.Options, c Config) (*Dataset, error) {
 	return build(src, o, c, func(o loader.Options) (*loader.Loader, error) { return loader.New(src, o) })
 }
 
-// Resume is New, to go on at a State. It refuses the State of another run: see
-// loader.Resume.
+// Resume is New, continuing at a State. It refuses the State of another run: see loader.Resume.
 func Resume(src loader.Source, o loader.Options, c Config, st loader.State) (*Dataset, error) {
 	return build(src, o, c, func(o loader.Options) (*loader.Loader, error) { return loader.Resume(src, o, st) })
 }
@@ -131,8 +130,8 @@ func (d *Dataset) Iter() iter.Seq2[train.Batch, error] {
 	}
 }
 
-// State returns the position: the first batch that was not handed out. Taken after a step,
-// it is where the next one goes on.
+// State returns the position: the first batch that was not handed out. Taken after a step, it is
+// where the next one continues.
 func (d *Dataset) State() loader.State {
 	st := d.ld.State()
 	d.mu.Lock()

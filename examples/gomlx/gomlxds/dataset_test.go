@@ -95,7 +95,7 @@ func TestIterGoesOn(t *testing.T) {
 	}
 }
 
-// TestResume takes the position after every batch of two epochs and goes on there.
+// TestResume takes the position after every batch of two epochs and continues there.
 func TestResume(t *testing.T) {
 	src := newRows(160)
 	o := loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Seed: 9}

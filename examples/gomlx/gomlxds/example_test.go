@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// A train.Loop ranges over a Dataset like this. State is kept with each checkpoint, and
-// Resume makes a Dataset that goes on there.
+// A train.Loop ranges over a Dataset like this. State is kept with each checkpoint, and Resume
+// makes a Dataset that continues there.
 func Example() {
 	backend, err := gobackend.New("")
 	if err != nil {

@@ -99,7 +99,7 @@ func newField(spec tensor.Spec, batch int) field {
 	return field{spec: spec, shape: shapes.Make(kinds[spec.DType], axes...), size: spec.RecordBytes()}
 }
 
-// indexOf returns the place of a field that there is.
+// indexOf returns the index of an existing field.
 func (d *Dataset) indexOf(name string) int {
 	return slices.IndexFunc(d.fields, func(f field) bool { return f.spec.Name == name })
 }

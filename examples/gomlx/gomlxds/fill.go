@@ -106,8 +106,7 @@ func (f *filler) pad(b *loader.MutableBatch) {
 	}
 }
 
-// lengths writes the rows that the records of a field have, up to those that there is room
-// for.
+// lengths writes the number of rows of each record of a field, up to the room available.
 func (f *filler) lengths(dst []byte, offsets []int64, name string) {
 	clear(dst)
 	most := f.d.fields[f.d.indexOf(name)].spec.Shape[0]
@@ -128,7 +127,7 @@ func (f *filler) batch(all []*tensors.Tensor) train.Batch {
 	}
 }
 
-// pick returns the tensors of some fields, of those that there are.
+// pick returns the tensors of some of the fields.
 func (f *filler) pick(fields []*tensors.Tensor, names []string) []*tensors.Tensor {
 	var out []*tensors.Tensor
 	for _, name := range names {

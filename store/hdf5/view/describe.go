@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// metadata is the group of a file that has what is not a field.
+// metadata is the group of a file for everything that is not a field.
 const metadata = "penstock"
 
 // Describe gives the datasets of a schema's fields the attributes that explain them to readers
@@ -72,7 +72,7 @@ func attributes(f store.Field) (list []encode.Attribute) {
 	return list
 }
 
-// rootAttributes says what a view is, and of which dataset.
+// rootAttributes returns the attributes that identify a view and its dataset.
 func rootAttributes(d *store.Dataset) []encode.Attribute {
 	list := []encode.Attribute{encode.Text("format", layout.HDF5View), encode.Integer("num_samples", d.Records)}
 	if d.Manifest != nil {
