@@ -1,4 +1,4 @@
-"""penstock.DataLoader beside torch's, on the same dataset and with the same work.
+"""penstock.DataLoader against torch's, on the same dataset and with the same work.
 
     python3 dataloader.py DATASET [BATCH] [ROUNDS] [FEED]
 
@@ -134,8 +134,8 @@ def main() -> None:
     ds = penstock.open(path)
     if ds.format != "flat" or "labels" not in ds.fields or not next(iter(ds.fields.values())).pending:
         sys.exit(
-            f"{path}: needs a flat dataset whose first field is images with figures to normalize by, and with labels; "
-            f"figures are noted by: preprocess normalize {path} imagenet"
+            f"{path}: needs a flat dataset whose first field is images with a mean and std, and with labels; "
+            f"to store a mean and std, run: preprocess normalize {path} imagenet"
         )
     n, first = len(ds), next(iter(ds.fields.values()))
     all_ways = list(ways(path, batch, sys.argv[4] if len(sys.argv) > 4 else "feed"))
@@ -157,7 +157,7 @@ def main() -> None:
                 others[name] += started() - before
     print(f"load of the machine {os.getloadavg()[0]:.1f} at the end\n")
     ours = max(list(rates)[:2], key=lambda name: statistics.median(rates[name]))
-    table = [[f"{first.row_bytes}-byte records", "records/s", "penstock's speed, times", "processor, us a record", "of the trainer, %"]]
+    table = [[f"{first.row_bytes}-byte records", "records/s", "penstock's speed, times", "CPU, us a record", "of the trainer, %"]]
     for name, got in rates.items():
         ratio = statistics.median(a / b for a, b in zip(rates[ours], got))
         cost, share = (mine[name] + others[name]) / n / rounds * 1e6, 100 * mine[name] / took[name]

@@ -3,8 +3,8 @@
     python3 handover.py [SECONDS] [--in-order] [--calls]
 
 Each row is a dataset of plain records, a batch size and an output. Shown are microseconds a batch: of CPU time of the
-training process, of CPU time of the feeding process, and by the clock; and beside them numpy.take into one buffer and
-torch's DataLoader over a dataset that takes whole batches, by the same loop. ``--calls`` counts system calls per 1,000 batches of both processes
+training process, of CPU time of the feeding process, and by the clock. Other rows are numpy.take into one buffer and
+torch's DataLoader over a dataset that takes whole batches, in the same loop. ``--calls`` counts system calls per 1,000 batches of both processes
 by strace, which has to be installed: those of two runs of different lengths, subtracted, so that the start is left out. The CPU time of a
 process depends little on its neighbors. Rows take turns, and medians of five rounds are shown.
 """

@@ -2,10 +2,10 @@
 
     python3 memory.py DATASET [EPOCHS] [FEED]
 
-prints, for each epoch, the memory that two workers have for themselves: with a TorchDataset, which
-holds a path, and with what is often written, a dataset that holds a list of a million names. Beside
-it, that of a DataLoader's feeding process, the memory that it shares with this process included, and of this process.
-Each look at an element of the list changes its reference count, and so copies a page that the
+prints, for each epoch, the private memory of two workers: with a TorchDataset, which holds a path, and
+with a common pattern, a dataset that holds a list of a million names. It also prints the memory of a
+DataLoader's feeding process, including the memory that it shares with this process, and of this process.
+Each access to an element of the list changes its reference count, and so copies a page that the
 worker shared with the process that it was forked from.
 """
 

@@ -1,4 +1,4 @@
-"""The rates of the portable transport, by which macOS and Windows get batches, beside the native one of Linux.
+"""The rates of the portable transport, by which macOS and Windows get batches, against Linux's native one.
 
     PATH=$PWD/bin:$PATH python3 python/bench/portable.py [SECONDS] [ROUNDS]
 

@@ -7,7 +7,7 @@ over the same files, mapped by NumPy: one that takes a record at a time, as it i
 and one that takes whole batches with numpy.take(out=), which is the fastest there is. The ways
 take turns, an epoch each, after a round that does not count, so that everything is in memory.
 Shown are the medians of the rates, and of the ratios to the DataLoader of whole batches: by the
-clock, and by the processor time of this process, which depends less on what else the machine does.
+clock, and by the CPU time of this process, which depends less on other programs on the machine.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def main() -> None:
                 work.setdefault(name, []).append(len(ds) / (time.process_time() - busy))
     for name, got in rates.items():
         clock, cpu = (statistics.median(a / b for a, b in zip(of[name], of[WHOLE])) for of in (rates, work))
-        print(f"{name:>48} {statistics.median(got):14,.0f} records/s {clock:8.2f} by the clock, {cpu:8.2f} by processor time")
+        print(f"{name:>48} {statistics.median(got):14,.0f} records/s {clock:8.2f} by the clock, {cpu:8.2f} by CPU time")
 
 
 if __name__ == "__main__":

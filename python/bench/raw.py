@@ -1,9 +1,9 @@
-"""Raw photographs in class folders: penstock.DataLoader beside torchvision's ImageFolder, and beside a prepared dataset.
+"""Raw photographs in class folders: penstock.DataLoader against torchvision's ImageFolder and a prepared dataset.
 
     python3 raw.py PHOTOS FOLDER [IMAGES] [CLASSES]
     PEERS=huggingface,litdata,monai python3 raw.py ...    also these, which have to be installed
-    FORMS=tar,csv,parquet python3 raw.py ...              the same photographs in these forms (parquet as the hub has it, by pyarrow)
-    URL=s3://bucket/photos python3 raw.py ...             and behind a URL, where FOLDER/photos-IMAGES-CLASSES was copied to
+    FORMS=tar,csv,parquet python3 raw.py ...              the same photographs in these forms (parquet as on the Hugging Face Hub, by pyarrow)
+    URL=s3://bucket/photos python3 raw.py ...             and at a URL to which FOLDER/photos-IMAGES-CLASSES was copied
 
 PHOTOS is a tar or a folder of photographs. IMAGES of them (8,000), re-encoded with different quality where there are fewer,
 go into CLASSES folders (1,000) in FOLDER, once. Each way runs in a process of its own, two workers each, on a warm page cache:
@@ -115,7 +115,7 @@ def photographs(source: str) -> list[bytes]:
 
 
 def make(source: str, folder: str, images: int, classes: int) -> str:
-    """Make the class folders, unless they are there."""
+    """Create the class folders unless they exist."""
     from PIL import Image
 
     root = os.path.join(folder, f"photos-{images}-{classes}")
@@ -160,7 +160,7 @@ def prepared(photos: str, path: str) -> float:
 
 
 def form_of(photos: str, form: str) -> str:
-    """Return the photographs in another form, which is made unless it is there."""
+    """Return the photographs in another form, created unless it exists."""
     path = f"{photos}.{form}"
     if os.path.exists(path):
         return path
@@ -198,7 +198,7 @@ def _bytes(path: str) -> bytes:
 
 
 def measured(source: str, cache: str, dataset: str) -> list[tuple[str, float]]:
-    """Return the rows of a source that is prepared while it is first read, beside preparing and reading it one after the other."""
+    """Return the rows of a source that is prepared while it is first read, against preparing it first and reading it then."""
     shutil.rmtree(cache, ignore_errors=True)
     auto = run(PENSTOCK, source, "auto", cache, 2, "numpy")
     took = prepared(source, dataset)
@@ -212,7 +212,7 @@ def measured(source: str, cache: str, dataset: str) -> list[tuple[str, float]]:
 
 
 def main() -> None:
-    """Print a line a figure."""
+    """Print a line for each number."""
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     source, folder = sys.argv[1:3]
@@ -247,7 +247,7 @@ def main() -> None:
         ("epoch 2 / epoch of the dataset (at most 1.03)", auto["epochs"][1] / whole["epochs"][0]),
     ]
     for name, got in peers.items():
-        rows += [(f"{name}, epoch {k + 1} / ours", got["epochs"][k] / auto["epochs"][k]) for k in range(2)]
+        rows += [(f"{name}, epoch {k + 1} / penstock's", got["epochs"][k] / auto["epochs"][k]) for k in range(2)]
         rows.append((f"{name}, first batch, s", got["first"]))
     sources = [(form, form_of(photos, form)) for form in filter(None, os.environ.get("FORMS", "").split(","))]
     sources += [(url, url) for url in filter(None, [os.environ.get("URL")])]

@@ -1,4 +1,4 @@
-"""Rechunking in bounded memory: penstock beside rechunker with dask, and a copy of the files; then a run that is killed.
+"""Rechunking in bounded memory: penstock against rechunker with dask, and a copy of the files; then a run that is killed.
 
     python3 rechunk.py FOLDER [--gigabytes 4] [--memory 1GiB] [--kills 50]
 

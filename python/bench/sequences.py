@@ -1,4 +1,4 @@
-"""Windows of a long table of float32: penstock beside NumPy, torch's DataLoader, xbatcher, tsai and PyTorch Forecasting.
+"""Windows of a long table of float32: penstock against NumPy, torch's DataLoader, xbatcher, tsai and PyTorch Forecasting.
 
     python3 sequences.py FOLDER [--rows 100000000] [--window 128] [--stride 1] [--seconds 5] [--rounds 3]
 

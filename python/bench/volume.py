@@ -1,4 +1,4 @@
-"""Patches of a volume of uint16 in Zarr shards, with flips and turns: penstock beside MONAI and tensorstore.
+"""Patches of a volume of uint16 in Zarr shards, with flips and turns: penstock against MONAI and tensorstore.
 
     python3 volume.py FOLDER [--size 512] [--patch 96] [--seconds 10] [--rounds 3]
 

@@ -1,4 +1,4 @@
-"""Patches of a chunked field of time, lat and lon: penstock beside xbatcher with dask, tensorstore and h5py.
+"""Patches of a chunked field of time, lat and lon: penstock against xbatcher with dask, tensorstore and h5py.
 
     python3 windows.py FOLDER [--steps 1000] [--window 24,128,128] [--stride 1,64,64] [--formats zarr2-zstd,zarr2-blosc,zarr3-zstd,hdf5-gzip]
 

@@ -1,4 +1,4 @@
-"""penstock.map and Writer beside litdata's optimize and MosaicML's MDSWriter: a folder of photos to a dataset of their files and labels.
+"""penstock.map and Writer against litdata's optimize and MosaicML's MDSWriter: a folder of photos to a dataset of their files and labels.
 
     python3 writing.py FOLDER [ROUNDS]
 
@@ -85,7 +85,7 @@ def processor():
 
 
 def once(name, folder, base):
-    """Run one way in a process of its own; print the seconds, and those of the processor."""
+    """Run one way in its own process; print the seconds by the clock and of CPU time."""
     files = sorted(p for p in Path(folder).rglob("*") if p.is_file())
     labels = {name: i for i, name in enumerate(sorted({p.parent.name for p in files}))}
     way, sample, module = WAYS[name]
@@ -113,7 +113,7 @@ def main():
                 times[name].append([float(x) for x in line[0].split()[1:]])
             finally:
                 shutil.rmtree(base)
-    print(f"{rounds} rounds, medians\n\n| way | photos/s | us of the processor a photo |\n|---|---|---|")
+    print(f"{rounds} rounds, medians\n\n| way | photos/s | CPU us a photo |\n|---|---|---|")
     for name, rows in times.items():
         if rows:
             n, took, used = (statistics.median(column) for column in zip(*rows))

@@ -46,7 +46,7 @@ def train(path: str, checkpoint: str, num_workers: int = 2, epochs: int = 2) -> 
 
 
 def save(accelerator: accelerate.Accelerator, checkpoint: str) -> None:
-    """Save a checkpoint; the one before it stays until it is there."""
+    """Save a checkpoint; the previous one stays until it is complete."""
     new = f"{checkpoint}-{os.getpid()}"
     accelerator.save_state(new)
     if accelerator.is_main_process:

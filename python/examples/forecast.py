@@ -4,8 +4,8 @@
 
 It writes a field of waves that move, hour by hour, on a grid of latitudes and longitudes; makes windows of 6 hours and the hour
 after them, which wrap around the circle of longitudes; divides the hours into training and validation sets that share no
-element; standardizes by statistics of the training hours; and trains a convolution of PyTorch. Printed is the error of the model
-beside that of persistence, which is the forecast that nothing changes.
+element; standardizes by statistics of the training hours; and trains a convolution of PyTorch. It prints the error of the model
+and that of persistence, the forecast that nothing changes.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def step(model: torch.nn.Module, optimizer: torch.optim.Optimizer, batch: pensto
 
 
 def save(checkpoint: str, state: dict[str, object]) -> None:
-    """Save a checkpoint; the one before it stays until it is there."""
+    """Save a checkpoint; the previous one stays until it is complete."""
     torch.save(state, checkpoint + ".new")
     os.replace(checkpoint + ".new", checkpoint)
 

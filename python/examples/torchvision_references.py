@@ -31,7 +31,7 @@ def model_of(task, classes):
 
 
 class Segmentation(torch.utils.data.Dataset):
-    """Images with a class for each pixel, as torchvision's reference for segmentation makes them of COCO's outlines."""
+    """Images with a class for each pixel, as torchvision's reference for segmentation draws them from COCO's outlines."""
 
     def __init__(self, images, transforms):
         self.images, self.transforms = images, transforms

@@ -14,7 +14,7 @@ _lock = threading.Lock()
 def find() -> str | None:
     """Return the path of the program that was installed with this package, or None.
 
-    pip puts it into the folder of scripts of this Python, into that of the user, or beside the
+    pip puts it into the folder of scripts of this Python, into that of the user, or next to the
     packages of ``pip install --target``.
     """
     windows = sys.platform == "win32"

@@ -104,7 +104,7 @@ def _subset(of: Columns | None, indices: Any) -> Columns | None:
 
 
 def _is_array(value: Any) -> bool:
-    """Return whether a value is an array or a tensor whose rows NumPy can gather, and of which torch makes batches of the same type."""
+    """Return whether a value is an array or a tensor whose rows NumPy can gather and torch collates to the same type."""
     if type(value) in (np.ndarray, np.memmap):
         return bool(value.ndim and value.dtype.isnative and (value.dtype.kind in "biu" or value.dtype in _FLOATS))
     torch = sys.modules.get("torch")
@@ -307,7 +307,7 @@ class _Loop:
 
     def __init__(self, engine: ArrayLoader, at: dict[str, Any]) -> None:
         self._engine = engine
-        #: Where it began, and how many batches of the epoch were yielded.
+        #: The position at which it began, and the number of batches of the epoch that were yielded.
         self.at, self.step, self.begun = at, at["step"], False
         self._drawn: deque[np.ndarray] = deque()
         s = engine.signature
@@ -561,7 +561,7 @@ def _cut(order: np.ndarray, size: int, drop_last: bool, step: int) -> Iterator[n
 def _random(batch_sampler: Any, step: int, drawn: Any) -> tuple[Iterator[np.ndarray], bool, dict[str, Any]]:
     """Return the batches of torch's RandomSampler: the same draws and, of a permutation, without a list of Python's integers.
 
-    ``drawn`` is what was drawn for the epoch, if it began before: the seed, or the state of the sampler's generator.
+    ``drawn`` is the seed, or the state of the sampler's generator, that was drawn for an epoch that has already begun.
     """
     import torch
 

@@ -11,8 +11,8 @@ PROTECTED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "d
 class Shown:
     """An attribute that is kept as the argument, and shown as what it stands for.
 
-    ``vars(loader)`` has the argument, so that frameworks can make another DataLoader of it; ``loader.name`` is what the
-    loader's method ``_show`` returns for it.
+    ``vars(loader)`` has the argument, so that frameworks can make another DataLoader of it; ``loader.name`` returns
+    the result of the loader's method ``_show`` for it.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:

@@ -20,10 +20,10 @@ _BOOL = Rows(np.dtype(np.bool_))
 class Batch:
     """Records of a dataset: an array for every field.
 
-    ``b["images"]`` is the array of a field, and ``b.arrays`` are all of them. ``b[i]``, and
-    iteration, give single records as dicts: what ``dataset[i]`` gives. So a Batch is what a
-    collate function of torch takes for a list of samples, while penstock's own collate uses its
-    arrays as they are. In a Batch of ``penstock.torch``, tensors stand for arrays.
+    ``b["images"]`` is the array of a field, and ``b.arrays`` has all of them. ``b[i]`` and
+    iteration yield single records as dicts, as ``dataset[i]`` does. So torch's collate functions
+    take a Batch as a list of samples, while penstock's own collate uses its arrays as they are.
+    In a Batch of ``penstock.torch``, tensors take the place of arrays.
     """
 
     __slots__ = ("_count", "arrays")
@@ -72,8 +72,8 @@ class LoaderBatch:
     it. Copies (``copy.deepcopy``, pickle, a forked child's) have memory of their own.
 
     ``epoch`` and ``step`` number the batch. They, ``indices`` and ``mask`` are those of the
-    DataLoader's batch also in copies, and after ``to`` and ``_replace``. A batch that was made of
-    other items, as ``type(batch)(*items)`` is, has none of the four.
+    DataLoader's batch also in copies, and after ``to`` and ``_replace``. A batch built from
+    other items, as by ``type(batch)(*items)``, has none of the four.
     """
 
     __slots__ = ()
@@ -152,7 +152,7 @@ class LoaderBatch:
 
 def _unknown(name: str) -> str:
     return (
-        f"{name} is not known of a batch that was made of other items, as by type(batch)(*items); take {name} of the DataLoader's batch. "
+        f"a batch built from other items, as by type(batch)(*items), has no {name}; use the {name} of the DataLoader's batch. "
         "batch.to(device) and copies keep it"
     )
 

@@ -167,7 +167,7 @@ def _header(field: Field, records: int) -> bytes:
 
 
 def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool) -> None:
-    """Write the values to a dataset beside this one, and take the column from there: they have lengths of their own, or meaning."""
+    """Write the values to a dataset next to this one and take the column from there: their lengths vary, or they are text, images or labels."""
     from .writer import Writer
 
     folder, base = os.path.split(os.path.abspath(ds.path))
@@ -306,7 +306,7 @@ class _Source:
         return [self._function(self._ds[i]) for i in range(first, first + n)]
 
     def _computed(self, field: Field, first: int) -> Iterator[bytes]:
-        """Yield the bytes of what the function makes of the records, by several processes."""
+        """Yield the bytes of the function's results for the records, computed by several processes."""
         from .mapping import shared
 
         work = Work(self, field)

@@ -372,7 +372,7 @@ def _same(value: Any, a: np.ndarray, storage: np.dtype, dtype: str) -> np.ndarra
 
 
 def _unrounded(value: Any, a: np.ndarray, dtype: str) -> np.ndarray:
-    """Return floats that NumPy has made of Python's lists, unless it has rounded an integer among them."""
+    """Return floats that NumPy has converted from Python lists, unless it has rounded an integer among them."""
     if isinstance(value, (list, tuple)) and a.dtype.kind == "f":
         large = np.abs(a) >= 1 << (np.finfo(a.dtype).nmant + 1)
         if (large & np.isfinite(a)).any():

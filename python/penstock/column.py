@@ -45,11 +45,11 @@ class Extent:
 class Column:
     """One array of a dataset, in one extent a shard.
 
-    ``mode`` is "r" for arrays that cannot be written to, or "c" for copy on write: what is
-    written stays in this process. All files are mapped at once, so what is read later is what
-    was opened, whatever takes the place of the files meanwhile. Each mapping has a descriptor.
+    ``mode`` is "r" for arrays that cannot be written to, or "c" for copy on write: writes
+    stay in this process. All files are mapped at once, so later reads see the data as it was when
+    opened, even if the files are replaced meanwhile. Each mapping has a descriptor.
 
-    Raise CorruptError where a file has another header or size than the extent says.
+    Raise CorruptError if the header or size of a file differs from the extent's.
     """
 
     def __init__(self, name: str, dtype: np.dtype, shape: tuple[int, ...], extents: list[Extent], mode: str = "r") -> None:

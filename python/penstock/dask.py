@@ -21,7 +21,7 @@ CHUNK_BYTES = 64 << 20
 class Lazy:
     """A field as an array whose records are read when they are indexed. It may be pickled: each process maps the files itself.
 
-    Records of variable length are objects: arrays, or texts.
+    Records of variable length are objects: arrays or strings.
     """
 
     def __init__(self, dataset: Any, name: str) -> None:

@@ -8,8 +8,8 @@ process refers to its batch any more. The messages are in docs/feed.md.
 
 Arrays in memory are gathered in this process, and a dataset of the user's own code runs in worker processes of Python.
 
-Module signature checks the parameters that torch has too, subject says what a dataset is, request what is asked of a feeding
-process; feeding, arrays and workers have the three engines, and here is what they have in common.
+Module signature checks the parameters that torch has too, subject recognizes datasets, and request has what is asked of a
+feeding process; feeding, arrays and workers have the three engines, and this module their common part.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class DataLoader:
             whose records follow each other: see samplers.Mix. Of torch's, it may be a Subset, what
             random_split returns, or a ConcatDataset of these, and a TorchDataset without transform:
             its records alone are loaded, in its order or, with ``shuffle``, in another one each time. Or raw: the path of
-            a folder of images, an archive or a table that nobody prepared, whose records are those that
-            ``penstock.preprocess(path, dest, keep_encoded=True)`` makes of it. The feeding process reads the files. (2) Arrays or tensors in memory: one, a tuple or a dict of them with as many rows
+            a folder of images, an archive or a table that nobody prepared, with the records that
+            ``penstock.preprocess(path, dest, keep_encoded=True)`` would write. The feeding process reads the files. (2) Arrays or tensors in memory: one, a tuple or a dict of them with as many rows
             each, torch's TensorDataset or a StackDataset of these, Subsets of these, a data frame or an Arrow table of numbers. They
             are gathered in this process. (3) Any other object with ``__getitem__`` and ``__len__``, with ``__getitems__`` or with
             ``__iter__``: its code runs in ``num_workers`` processes. A prepared dataset with a ``collate_fn``, a
@@ -126,16 +126,16 @@ class DataLoader:
             order, and random numbers in workers, are torch's, drawn from its generators.
         device: "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the
             current stream. Two batches are copied there, by a stream of their own, while the device
-            works on an earlier one. Transforms that make floats of images at the end of ``transforms``
-            (ToTensor, ToDtype, Normalize) are done there, so that bytes are copied, with the same
+            works on an earlier one. Trailing ``transforms`` that convert images to floats
+            (ToTensor, ToDtype, Normalize) run there, so that bytes are copied, with the same
             results to the last bit. With output="jax" it is a jax.Device, a Sharding or "cuda". Without
             a CUDA device, batches are those of the CPU, and the logger "penstock" says so once.
         output: "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
             penstock.Ragged or penstock.jax.Jagged: ``batch["boxes"][0]`` are the rows of record 0,
-            ``len`` is the number of records, and ``values`` and ``offsets`` are all of them. Texts are
-            lists of str.
-        batch_type: Of a prepared dataset: tuple, or dict for batches that are dicts. See LoaderBatch. Other datasets yield what
-            torch makes of their samples.
+            ``len`` is the number of records, and ``values`` and ``offsets`` are all of them. Text is a
+            list of str.
+        batch_type: Of a prepared dataset: tuple, or dict for batches that are dicts. See LoaderBatch. Other datasets yield the
+            batches that torch collates from their samples.
         fields, split: The fields and the split to load; None means all.
         splits: Of raw samples, shares of splits: ``splits={"train": 0.8, "val": 0.2}, split="train"``. The name of a
             sample decides in which it is, so that it stays there when others are added. Without it, folders named train,
@@ -153,8 +153,8 @@ class DataLoader:
             puts another one in its place, "blank" zeros that no transform changes (an error with MixUp and
             CutMix, which would mix them into others). Those that were passed over are logged (logger
             "penstock") and counted in stats(), and ``mask`` is False for them.
-        cache_dir, cache_size: Where records of a URL are kept that were fetched, and how many bytes of
-            them ("500GiB"); also those of raw samples that were prepared.
+        cache_dir, cache_size: The folder that keeps fetched records of a URL and records prepared from
+            raw samples, and the most bytes it may take ("500GiB").
         socket: The path where a ``penstock feed DATASET --socket PATH`` listens, in place of a dataset:
             processes of one host share it.
         command: The program feed; by default $PENSTOCK_FEED, or feed or penstock in PATH.
@@ -559,7 +559,7 @@ class DataLoader:
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next loop is. A position in that epoch that was loaded stays as it is.
 
-        Where the order is torch's (no ``seed``, and not a prepared dataset), the set_epoch of the sampler and the dataset is called, if there is one.
+        If the order is torch's (no ``seed``, and not a prepared dataset), set_epoch of the sampler and the dataset is called, if they have it.
         """
         self._engine.set_epoch(epoch)
 

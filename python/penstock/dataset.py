@@ -24,7 +24,7 @@ from .records import Piece, Places, Records
 from .verify import verify
 from .view import Source, View, is_view, read
 
-#: How often a dataset is opened anew that is replaced just then.
+#: How many times to open a dataset that is being replaced before giving up.
 _ATTEMPTS = 16
 
 #: How many views may be in files, one of which names the next.
@@ -218,7 +218,7 @@ class Dataset(Source):
 
         Args:
             name: The name of the field.
-            values: An array or a list with a value for each record, an iterator of values, or a function that makes one of a
+            values: An array or a list with a value for each record, an iterator of values, or a function that computes one from a
                 record, a dict as ``ds[i]`` is.
             field: The type of the values. By default, the first value has it; a function is called once more for that.
             workers: Processes that call the function; 0 calls it in this one. They get it by pickle where processes are not

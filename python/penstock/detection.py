@@ -21,8 +21,8 @@ def detection(
             images, targets = penstock.torch.detection(batch)
             losses = model(images, targets)                 # fasterrcnn_resnet50_fpn, maskrcnn, keypointrcnn
 
-    Tensors are views of the batch, but for labels, and flags as int64. Of images that ``PadToLargest`` has padded, and
-    masks on them, they are the parts that were there before.
+    Tensors are views of the batch, but for labels, and flags as int64. For images that ``PadToLargest`` has padded, and
+    their masks, they cover the part without padding.
 
     Args:
         batch: A batch of a DataLoader with output="torch", or a penstock.Batch of tensors.
@@ -82,7 +82,7 @@ def _target(key: str, values: torch.Tensor | Jagged, first_label: int) -> list[A
 
 
 def _wrappers(size: tuple[int, int]) -> dict[str, Callable[[torch.Tensor], Any]]:
-    """Return what makes tv_tensors of an image of that height and width, and of what lies on it."""
+    """Return functions that wrap an image of that height and width, and its boxes and masks, as tv_tensors."""
     from torchvision import tv_tensors as tv  # noqa: PLC0415: only who asks for it needs torchvision
 
     def keypoints(values: torch.Tensor) -> Any:

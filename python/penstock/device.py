@@ -20,11 +20,11 @@ _cuda: Any = torch.cuda  # torch has no types for its streams and events
 _log = logging.getLogger("penstock")
 _said: set[str] = set()
 
-#: Batches that are copied, or on their way, beside the one that the loop works on.
+#: Batches that are copied or being copied, in addition to the one that the loop works on.
 AHEAD = 2
 _MAX_AHEAD = 64
 
-# Batches of the host that are held at a time: one is being copied, and the next is queued behind it.
+# Batches of the host that are held at a time: one is being copied, and the next is queued after it.
 _COPYING = 2
 
 Finish = Callable[[torch.Tensor], torch.Tensor]
@@ -46,7 +46,7 @@ def resolve(device: Any) -> torch.device:
 
 
 class Normalizer:
-    """Makes of bytes what the pipeline of a feeding process makes of them, to the last bit."""
+    """Converts bytes to floats as the pipeline of a feeding process does, to the last bit."""
 
     def __init__(self, field: Field, dtype: str = "float32", layout: str | None = None) -> None:
         n = field.normalization or Normalization(False, 1.0, (0.0,), (1.0,))
@@ -68,7 +68,7 @@ class Normalizer:
 
 
 class Stage:
-    """Copies batches to a device, on a stream of its own, and makes floats of bytes there.
+    """Copies batches to a device, on a separate stream, and converts bytes to floats there.
 
     Batches of the host are held until their copies are done. A loop
     that is ahead of its device by more than a few batches waits for it, so that no more memory of
@@ -128,9 +128,9 @@ class Prefetcher:
         loader: A DataLoader of penstock or of torch, or any iterable of tensors, or dicts, lists and
             tuples of them; with ``pin_memory=True``, so that copies do not block.
         device: "cuda", "cuda:1" or a torch.device.
-        ahead: Batches that are copied beside the one that the loop works on.
-        normalize: Make floats of the images on the device, so that a quarter of the bytes is copied:
-            of the fields of a penstock DataLoader that its dataset has a mean and std for.
+        ahead: Batches that are copied in addition to the one that the loop works on.
+        normalize: Convert images to floats on the device, so that a quarter of the bytes is copied:
+            in each field of a penstock DataLoader for which the dataset has a mean and std.
 
     It has no thread. Without a CUDA device, batches are those of the CPU, and the logger
     "penstock" says so once. ``penstock.DataLoader(..., device="cuda")`` does the same, and leaves
@@ -172,7 +172,7 @@ class Prefetcher:
             while failure is None and len(waiting) <= self._ahead:
                 try:
                     waiting.append((stage.put(next(batches)), self._position()))
-                except Exception as e:  # StopIteration is one, and is behind the batches before it like the others
+                except Exception as e:  # StopIteration too: it is raised after the batches before it, like other errors
                     failure = e
             if not waiting:
                 break
@@ -252,7 +252,7 @@ def _drain(copied: deque[tuple[Any, Any]], most: int) -> None:
 
 
 def _each(values: Any, f: Callable[[torch.Tensor], Any]) -> Any:
-    """Return what f makes of the tensors of a batch, in the same places."""
+    """Return a batch with f applied to each of its tensors."""
     if isinstance(values, torch.Tensor):
         return f(values)
     if isinstance(values, Jagged):

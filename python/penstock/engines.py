@@ -57,7 +57,7 @@ def _spark(task: Task, ranks: int, path: str) -> None:
 
 
 def _slurm(task: Task, ranks: int, path: str) -> None:
-    """Run an array of jobs by sbatch. The task lies beside the dataset, where all nodes see it."""
+    """Run an array of jobs by sbatch. The task file is next to the dataset, where all nodes see it."""
     folder = os.path.dirname(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".penstock-", suffix=".task") as file:

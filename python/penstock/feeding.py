@@ -124,7 +124,7 @@ class FeedLoader:
         return self.session.next_batch(at)
 
     def _wants(self, waiting: int, ahead: int) -> bool:
-        """Return whether to receive a batch now: the one that the loop needs, or one ahead of it that is there."""
+        """Return whether to receive a batch now: the one that the loop needs, or a later one that has arrived."""
         return waiting == 0 or (waiting <= ahead and self.session.has_next())
 
     def set_epoch(self, epoch: int) -> None:

@@ -1,4 +1,4 @@
-"""Fields: what a record of a dataset is made of."""
+"""Fields: the parts of a dataset's record."""
 
 from __future__ import annotations
 

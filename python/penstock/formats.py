@@ -56,7 +56,7 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
             raise NotFoundError(f"{path}: there is no such file or folder")
         raise UnsupportedError(
             f"{path}: it keeps no generations: folders of .npy files do, and Zarr that penstock wrote; "
-            f"to make one of it, run: penstock preprocess {path} FOLDER"
+            f"to convert it, run: penstock preprocess {path} FOLDER"
         )
     if os.path.isdir(path):
         if os.path.exists(os.path.join(path, ZARR_MANIFEST)):

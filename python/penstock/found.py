@@ -43,7 +43,7 @@ def joined(left: Any, right: Any, match: Mapping[str, Any]) -> Matches:
     try:
         text = json.dumps(match, allow_nan=False)
     except (TypeError, ValueError) as e:
-        raise TypeError(f"join: {e}; values of fill are numbers, texts and [], and nan and inf for fields of floats") from None
+        raise TypeError(f"join: {e}; values of fill are numbers, strings and [], and nan and inf for fields of floats") from None
     sides = [_view(side) for side in (left, right)]
     numbers = np.frombuffer(_output([f"--join={text}", "--", *(view.path for view in sides)]), "<i8")
     ends = 3 + np.cumsum(numbers[:3])

@@ -126,10 +126,10 @@ class Progress:
 
 
 def accelerated(loader: Any) -> Any:
-    """Return what Accelerate wants to know of a DataLoader that is given to prepare; None if Accelerate is to make its own of it.
+    """Return what Accelerate's prepare needs to know about a DataLoader; None if Accelerate should build its own from it.
 
-    That it does of a user's dataset in several processes, which divides nothing by itself: it is torch's DataLoader then, over the
-    same dataset. A prepared dataset is divided as rank="auto" divides it.
+    It builds torch's DataLoader over the same dataset if that is a user's dataset in several processes, which nothing else would
+    divide. A prepared dataset is divided as by rank="auto".
     """
     states = sys.modules.get("accelerate.state")
     if states is None or not loader._of_torch or not states.PartialState._shared_state:

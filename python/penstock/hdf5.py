@@ -47,7 +47,7 @@ def locate(path: str, wanted: Sequence[str] | None = None) -> Layout:
 
 
 def is_hdf5(file: BinaryIO) -> bool:
-    """Say whether a file has HDF5's signature: at its start, or behind a user block of 512 bytes times a power of two."""
+    """Return whether a file has HDF5's signature: at its start, or after a user block of 512 bytes times a power of two."""
     size = file.seek(0, os.SEEK_END)
     at = 0
     while at + len(_SIGNATURE) <= size:

@@ -76,7 +76,7 @@ def blocks(count: int, row_bytes: int) -> int:
 
 
 def select(name: str, splits: dict[str, list[tuple[int, int]]], split: str | None, records: int) -> list[tuple[int, int]]:
-    """Return the ranges of records that a split is made of; all, if split is None."""
+    """Return the ranges of a split's records; of all records if split is None."""
     if split is None:
         return [(0, records)]
     if split not in splits:

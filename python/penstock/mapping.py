@@ -1,4 +1,4 @@
-"""A dataset of what a function makes of inputs, by several processes."""
+"""A dataset of a function's results for a list of inputs, computed by several processes."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ def map_inputs(
         rank, world_size: This process takes its share of the inputs, and ``penstock.merge`` puts the
             parts together.
         engine: "ray", "dask", "spark" or "slurm": ``world_size`` tasks, more than the cluster has
-            processors, make the parts on the running cluster, with ``workers`` processes each
-            (default 0), and are merged.
+            CPUs, write the parts on the running cluster, with ``workers`` processes each
+            (default 0). The parts are then merged.
         on_error: "fail" or "skip", which lists inputs whose function raises an exception, and files
             that cannot be decoded, and leaves them out.
-        options: Those of Writer. ``resume=True`` continues behind the records that are kept.
+        options: Those of Writer. ``resume=True`` continues after the records that are kept.
 
     Returns:
         The summary of preprocess.

@@ -47,7 +47,7 @@ def shuffle(n: int, seed: int, epoch: int, run: int = 1) -> Permutation:
 def regions(n: int, seed: int, epoch: int, count: int, batch: int, run: int = 1) -> Permutation:
     """Return the order of one epoch that is ``sampler.Regions`` in Go: a shuffle whose reads stay near.
 
-    The dataset is cut into ``count`` regions, each shuffled by itself (with ``run``, in runs), and
+    The dataset is cut into ``count`` regions, each shuffled separately (with ``run``, in runs), and
     every ``batch`` consecutive places, a global batch, have the same number of records of each.
     """
     if not 1 <= count <= n:

@@ -1,4 +1,4 @@
-"""Page-locked memory, which CUDA devices read while the processor goes on."""
+"""Page-locked memory, which CUDA devices read while the CPU continues."""
 
 from __future__ import annotations
 

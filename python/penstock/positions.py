@@ -1,6 +1,6 @@
 """Batches that are ready, and slots that are given back, as numbers in memory that a feeding process shares.
 
-docs/feed.md has the layout. A ticket's word is written last, and read first; a ``_fence`` between two accesses keeps their order on every processor.
+docs/feed.md has the layout. A ticket's word is written last and read first; a ``_fence`` between two accesses keeps their order on every CPU.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Positions:
         self.ticket = 0
 
     def _fence(self) -> None:
-        """Have all reads and writes before it be done before those after it: no processor swaps a release of a lock and an acquire after it.
+        """Complete all earlier reads and writes before later ones: no CPU reorders a release of a lock and a later acquire.
 
         An interrupt (Ctrl-C) may end it anywhere, and leave the lock in either state.
         """
@@ -47,7 +47,7 @@ class Positions:
         self._order.acquire(False)
 
     def ready(self) -> bool:
-        """Return whether the next batch is there."""
+        """Return whether the next batch has arrived."""
         return self._words[_READY + self.ticket % self._room] >> _SLOT_BITS == self.ticket + 1
 
     def header(self) -> tuple[int, tuple[int, ...]]:

@@ -140,8 +140,8 @@ def preprocess(
     (docs/sources.md). None is the command's default. ``resize=(240, 320)`` is height and width,
     ``normalize=(mean, std)`` has a number for each channel, and ``split={"train": 0.9, "val": 0.1}``.
 
-    Ctrl-C, or an exception in ``progress``, ends the run as Ctrl-C ends the command: what a long run has made is kept, and
-    ``resume=True`` continues behind it.
+    Ctrl-C, or an exception in ``progress``, ends the run as Ctrl-C ends the command: the records of a long run are kept, and
+    ``resume=True`` continues after them.
 
     Args:
         source: A folder, a file, a glob of files, or a URL.

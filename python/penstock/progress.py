@@ -56,7 +56,7 @@ class Display(Protocol):
         """Show it."""
 
     def say(self, text: str) -> None:
-        """Print lines, beside what is shown."""
+        """Print lines next to the progress that is shown."""
 
     def close(self) -> None:
         """Let go of the screen."""

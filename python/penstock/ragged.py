@@ -22,7 +22,7 @@ class Ragged:
 
     Args:
         values: The rows of all records, one after the other.
-        offsets: Where records begin, and the last one ends: int64, of shape (records + 1,).
+        offsets: The first row of each record, and the end of the last: int64, of shape (records + 1,).
         content: "utf-8" for text; otherwise as in ``Field``.
     """
 

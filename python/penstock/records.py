@@ -120,7 +120,7 @@ class Records:
 
     @property
     def parts(self) -> list[np.ndarray]:
-        """The arrays, one a shard, that this one is made of. No bytes are copied."""
+        """The arrays of this one's shards. No bytes are copied."""
         return [self._part(k) for k in range(len(self._places.pieces))]
 
     def __len__(self) -> int:
@@ -202,7 +202,7 @@ class Records:
         """Return the records of those numbers, which may repeat, as an array of their own.
 
         With ``out``, a C-contiguous array of that shape and type, they are written there.
-        Where the last ones came from a disk, all reads are started before the first is waited for.
+        If the last ones came from a disk, all reads are started before the first is waited for.
         """
         records = self._places.indices(indices)
         shape = (len(records), *self.shape[1:])

@@ -41,7 +41,7 @@ class Request:
     pack: Pack | None
     options: dict[str, Any]  # of the first message, without the order and the pack, which have arrays
     exact: int | None  # how many records the datasets must have; None if any number will do
-    convert: Any  # makes of a batch's arrays what the caller asked for
+    convert: Any  # converts a batch's arrays to the output that the caller asked for
     device: Any  # where tensors go; None for the host
     ahead: int  # how many batches are copied ahead of the loop
     pinning: Pinning | None
@@ -69,7 +69,7 @@ class Request:
         narrowed = given.filters is not None or given.pack is not None
         if narrowed and of.indices is not None:
             raise ValueError(
-                "filters and pack number the records anew, and the dataset is a Subset; give the path, and sampler= one of penstock.samplers"
+                "filters and pack renumber the records, and the dataset is a Subset; give the path, and sampler= one of penstock.samplers"
             )
         batch_size, drop_last = count("batch_size", signature.batch_size, 1, _MAX_BATCH), signature.drop_last
         order, implied = _order(signature, of, narrowed, batch_size, drop_last)
@@ -155,7 +155,7 @@ def _order(
 
 
 def _converter(output: str, device: Any) -> tuple[Any, Any, int]:
-    """Return what makes of a batch's arrays what the caller asked for, the CUDA device where tensors go, and how many batches ahead."""
+    """Return the function that converts a batch's arrays, the CUDA device that tensors go to, and the number of batches to copy ahead."""
     if output == "numpy":
         if device is not None:
             raise ValueError('device is for output="torch" and "jax": NumPy has no arrays on devices')
@@ -179,7 +179,7 @@ def _converter(output: str, device: Any) -> tuple[Any, Any, int]:
 
 
 def _arrays(_: object, values: dict[str, Any]) -> dict[str, Any]:
-    """Return NumPy arrays as they are, and texts as lists of str."""
+    """Return NumPy arrays as they are, and text as lists of str."""
     return {name: list(v) if isinstance(v, Ragged) and v.is_text else v for name, v in values.items()}
 
 
@@ -252,7 +252,7 @@ def _by_field(transforms: Any, given: Any, signature: Signature) -> tuple[dict[s
     if not found.calls:
         return found.pipelines, None
     if given.socket is not None:
-        raise ValueError("functions run beside a feed of this process alone; give the dataset in place of socket=")
+        raise ValueError("functions need a feed that this process starts; give the dataset in place of socket=")
     from .functions.running import Functions
 
     workers = None if signature.num_workers is None else count("num_workers", signature.num_workers, 0, _MAX_FUNCTION_WORKERS)

@@ -233,8 +233,8 @@ class Split(Sampler):
     ``Split(0, 0.9)`` and ``Split(0.9, 1)`` with one seed have no record in common.
 
     Args:
-        start: Where the part begins in a permutation of the records, from 0 to 1.
-        stop: Where it ends, from 0 to 1.
+        start: The start of the part in a permutation of the records, from 0 to 1.
+        stop: Its end, from 0 to 1.
         seed: Seed of the permutation.
         inner: Sampler of the part; None means the permutation's order.
 
@@ -261,13 +261,13 @@ def translate(
     SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler (with
     replacement) or DistributedSampler, whose draws become penstock's own. They may be over fewer
     than the ``records`` of the dataset (None: unknown): then they visit the first ones alone, as
-    in torch. ``whole`` is False where records are numbered anew, so that this cannot be.
+    in torch. ``whole`` is False if records are renumbered, so that this is impossible.
     ``batch_size`` and ``drop_last`` are those of the DataLoader. Raise UnsupportedError for others.
     """
     if isinstance(sampler, Sampler):
         return sampler, {}
     name, module = type(sampler).__name__, type(sampler).__module__
-    if isinstance(known := getattr(sampler, "penstock_order", None), Sampler):  # what a DataLoader of ours shows
+    if isinstance(known := getattr(sampler, "penstock_order", None), Sampler):  # as penstock's DataLoader shows it
         return known, {} if name != "DistributedSampler" else {"rank": sampler.rank, "world_size": sampler.num_replicas}
     if isinstance(known := getattr(getattr(getattr(sampler, "dataset", None), "_sampler", None), "penstock_order", None), Sampler):
         return known, _wrapped(sampler)  # Lightning's DistributedSamplerWrapper of it
@@ -361,7 +361,7 @@ class _Over:
             return inner or Sequential()
         if not self.whole:
             raise UnsupportedError(
-                f"{self.name} is over {n} records, and filters and pack number them anew; take one of penstock.samplers, which are over those that are left"
+                f"{self.name} is over {n} records, and filters and pack renumber them; take one of penstock.samplers, which are over those that are left"
             )
         if self.records is not None and n > self.records:
             raise IndexError(f"{self.name} is over {n} records, and the dataset has {self.records}")

@@ -229,9 +229,9 @@ class Session:
         device = [] if self.stage is None else [f.name for f in self.fields.values() if f.pending]
         return table(self._pipelines, self.stats(), 0 if self._workers is None else self._workers.number, device, more)
 
-    # Where batches come from is known, by stream, while nothing is under way: whatever is asked of the feeding process
-    # sets it to None until it is done. So after an interrupt (Ctrl-C) the next batch begins with a start, which numbers
-    # itself, and says which slots are in use here: what was on the way then is nobody's.
+    # The position of the batches is known, by stream, between requests: each request to the feeding process
+    # sets it to None until it is done. So after an interrupt (Ctrl-C) the next batch begins with a start, which has a
+    # new number and names the slots in use here: messages that were on the way then are ignored.
 
     def start(self, state: Mapping[str, Any]) -> None:
         """Have the feeding process send the batches from a position on, and forget those it sent."""
@@ -402,7 +402,7 @@ class Session:
         return failure(text(message, name), message.get("raised"), self._workers)
 
     def has_next(self) -> bool:
-        """Return whether a message of the feeding process is there."""
+        """Return whether a message of the feeding process has arrived."""
         if self._positions is not None:
             return self._positions.ready() or self._failure is not None
         return len(self._pending) > 0 or self._wire.ready()

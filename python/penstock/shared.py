@@ -119,7 +119,7 @@ class Rows:
 class Slot:
     """The place of one batch. When nothing refers to it any more, it is free again.
 
-    Arrays over it refer to it, and so do arrays and tensors made of those.
+    Arrays over it refer to it, and so do arrays and tensors made from those.
     """
 
     __slots__ = ("__weakref__", "_areas", "arrays")
@@ -168,7 +168,7 @@ class _View:
 # All shared memory. A child of a fork has the same mappings, which the feeding process fills again once the parent
 # has dropped its batches; so it gets private memory in their place, with the batches that there were.
 _areas: weakref.WeakSet[Areas] = weakref.WeakSet()
-_forked: list[tuple[int, bytes]] = []  # addresses of whole pages, and what was there at a fork
+_forked: list[tuple[int, bytes]] = []  # addresses of whole pages, and their contents at a fork
 
 
 def _before_fork() -> None:

@@ -23,7 +23,7 @@ from .options import count
 class Signature:
     """The arguments of torch's DataLoader, and of StatefulDataLoader, in their order and with their defaults.
 
-    They are what was given, except for what torch changes: ``batch_size`` is None with a ``batch_sampler``, ``shuffle`` and other
+    They are those given, except for the ones that torch changes: ``batch_size`` is None with a ``batch_sampler``, ``shuffle`` and other
     flags are bools, ``prefetch_factor`` is 2 with workers, and ``multiprocessing_context`` is a context. ``num_workers`` is None
     if the engine is to find the number. ``iterable`` says whether the dataset is iterated over and not indexed.
     """

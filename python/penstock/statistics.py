@@ -49,7 +49,7 @@ class Statistics:
         return Statistics(*(getattr(self, name)[at[0]] for name in _ARRAYS))
 
     def standardize(self) -> Standardize:
-        """Return the transform to mean 0 and std 1. Where std is 0, or there is no value, it divides by 1."""
+        """Return the transform to mean 0 and std 1. If std is 0, or there is no value, it divides by 1."""
         if self.groups is not None:
             raise ValueError("statistics: each group has its own mean and std; choose one: statistics.of_group(value).standardize()")
         mean, std = np.nan_to_num(self.mean), np.nan_to_num(self.std)

@@ -63,7 +63,7 @@ def kind(given: Mapping[str, Any]) -> str:
     dataset = given["dataset"]
     if type(dataset) in (list, tuple) and dataset and all(isinstance(d, str) and "://" not in d and not os.path.lexists(generations.split(d)[0]) for d in dataset):
         raise NotFoundError(
-            f"{dataset[0]}: no such file or directory; a list of strings is a list of the paths of datasets: for a dataset of texts, give numpy.array(texts)"
+            f"{dataset[0]}: no such file or directory; a list of strings is a list of the paths of datasets: for a dataset of strings, give numpy.array(strings)"
         )
     python = given["collate_fn"] is not None or given["batch_sampler"] is not None or given["batch_size"] is None
     if dataset is None or given["socket"] is not None or is_prepared(dataset):
@@ -112,7 +112,7 @@ def resolve(dataset: Any, fields: Any, split: str | None) -> Subject:
     if own is not None and split not in (None, own):
         raise ValueError(f"{parts[0].path} was opened with the split {own!r}, and split is {split!r}; give one of the two")
     if own is None and split is not None and indices is not None:
-        raise ValueError(f"split is {split!r}, and the Subset numbers the records of all splits; make it of penstock.open(path, split={split!r})")
+        raise ValueError(f"split is {split!r}, and the Subset numbers the records of all splits; take a Subset of penstock.open(path, split={split!r})")
     fields = _agreed("fields", [(p.path, p.fields) for p in parts]) if fields is None else fields
     transforms = _agreed("normalize", [(p.path, p.transforms) for p in parts])
     same = own is not None or split is None  # the split is that of the objects, whose lengths are those of it
@@ -145,7 +145,7 @@ def _of(d: Any) -> tuple[list[_Part], np.ndarray | None]:
     if kind == "Subset":
         parts, base = _of(d.dataset)
         if not all(p.opened is not None for p in parts):
-            raise TypeError(f"a Subset of {d.dataset!r:.60}; make it of penstock.open(path), which has records")
+            raise TypeError(f"a Subset of {d.dataset!r:.60}; take a Subset of penstock.open(path), which has records")
         chosen = numbers("Subset", d.indices, sum(p.records for p in parts) if base is None else len(base))
         return parts, chosen if base is None else base[chosen]
     return [_Part(os.fsdecode(d))], None

@@ -113,8 +113,8 @@ def loadbench(
         penstock.loadbench(dataset, 0.05, 64, num_workers=4, shuffle=True, plot="waits.svg")
 
     Args:
-        dataset: A loader, which is iterated over as it is: one of ours, torch's DataLoader, or another iterable of batches. Or a
-            dataset: with ``batch_size``, a DataLoader of it is made, with ``options``.
+        dataset: A loader, which is iterated over as it is: penstock's, torch's DataLoader, or another iterable of batches. Or a
+            dataset: a DataLoader over it is created with ``batch_size`` and ``options``.
         train_step: Called with each batch; or the seconds of a step that sleeps. None is a loop that does nothing with its batches.
             Its time is the host's: a step that only queues work on a device is short.
         batch_size: Records of a batch of a dataset.

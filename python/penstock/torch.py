@@ -50,10 +50,10 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         path: The folder or the .h5 file.
         fields: The names of the fields that are wanted; None is all.
         split: Open that part of the dataset alone.
-        normalize: True makes float32 of the images, ``(x/255 - mean) / std`` by channel, with the
-            figures that the dataset notes; it is an error if an image field has none. ``(mean, std)``
-            does it with figures of your own, in torchvision's units: of x/255, one for each channel
-            or one for all.
+        normalize: True converts images to float32, ``(x/255 - mean) / std`` by channel, with the mean
+            and std that the dataset stores; it is an error if an image field has none. ``(mean, std)``
+            uses yours instead, in torchvision's units: of x/255, one for each channel or one for
+            all.
         transform: A function that is called with a record, a dict of tensors, and returns the sample;
             or a dict of functions by field, each called with that field's tensor. It is called record
             by record, after the normalization. ``penstock.torch.collate`` stacks the samples.
@@ -167,7 +167,7 @@ def collate(batch: Any) -> Any:
 
 
 def convert(fields: Mapping[str, Field], batch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arrays of a batch as tensors over the same memory, texts as lists of str."""
+    """Return the arrays of a batch as tensors over the same memory, text as lists of str."""
     return {name: _convert(fields.get(name), values) for name, values in batch.items()}
 
 

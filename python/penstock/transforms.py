@@ -1150,7 +1150,7 @@ class Log1p(ArrayTransform):
 
 @dataclass(frozen=True)
 class FillNaN(ArrayTransform):
-    """Replace each NaN. A mask of them is ``IsFinite`` of another field that is made of the same array.
+    """Replace each NaN. For a mask of them, use ``IsFinite`` in another field of the same array.
 
     Args:
         value: The number that takes their place.
@@ -1452,13 +1452,13 @@ def _is_mask(key: Any) -> bool:
 
 
 class Kinds:
-    """The kind of images at each step of a pipeline of torchvision: ``kind`` is what the next step changes."""
+    """The kind of images at each step of a pipeline of torchvision: the next step changes ``kind``."""
 
     def __init__(self, steps: Sequence[Any], known: Mapping[str, type[Transform]] | None = None) -> None:
         names = {_name(step) for step in steps}
         self._known = _RECORD if known is None else known
         self._tensors = False
-        self._floats = False  # after a step that makes floats of bytes
+        self._floats = False  # after a step that converts bytes to floats
         if not _TO_KIND.keys().isdisjoint(names):
             self.kind = "PIL images"
         elif _OF_TENSORS.isdisjoint(names):

@@ -1,4 +1,4 @@
-"""Views: datasets that are made of datasets, and hold no data. See docs/format.md for their form as JSON."""
+"""Views: datasets that refer to the records of other datasets. See docs/format.md for their JSON."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Source:
 
         Args:
             other: A dataset or its path, or a table: a dict of columns, or a DataFrame of pandas, which is written to a temporary dataset.
-            on: The field with the key, one whole number, label or text a record, or "source_name", what records were made of. The other
+            on: The field with the key, one whole number, label or text a record, or "source_name", the name of a record's source. The other
                 side may have a key once.
             right_on: The field of the other side; None means the same. A key of the same name is left out there.
             how: "inner" leaves records without a match out; "left" keeps them, with the values of ``fill``.
@@ -288,7 +288,7 @@ class View(Source):
         if not self._file:
             for part in self.datasets():
                 if part.mode == "c":
-                    raise Error(f"{part.path} was opened with mode='c'; a view that another process reads is made of datasets with mode='r'")
+                    raise Error(f"{part.path} was opened with mode='c'; a view that another process reads needs datasets with mode='r'")
             handle, file = tempfile.mkstemp(suffix=SUFFIX, prefix="penstock-")
             os.close(handle)
             self._finalizer = weakref.finalize(self, _remove, file)
@@ -692,7 +692,7 @@ class Windowed(View):
         Args:
             field: The field whose windows the results have; None is the first one.
             weights: Weights of the elements of a window, an array or a dict of lists by axis, such as
-                ``{"lat": np.hanning(130)[1:-1]}``; None weighs all alike. Where windows overlap, the result is the weighted mean.
+                ``{"lat": np.hanning(130)[1:-1]}``; None weighs all alike. If windows overlap, the result is the weighted mean.
             fill: The value of elements that no window has.
         """
         from .assembled import Assembled
@@ -876,7 +876,7 @@ def _joined(parts: Sequence[Any], field: Field, ends: np.ndarray) -> Records | R
 
 
 def _plain(value: Any, field: Field | None) -> Any:
-    """Return a value of fill as JSON has it: a number of NumPy is one of Python, and NaN and infinities are texts."""
+    """Return a value of fill for JSON: NumPy's numbers as Python's, and NaN and infinities as strings."""
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value) and field is not None and field.storage.kind == "f" and not field.ragged:
@@ -1043,7 +1043,7 @@ def _computed(view: View) -> Iterable[Any]:
 
 
 class _Reader:
-    """Makes views of JSON."""
+    """Builds views from JSON."""
 
     def __init__(self, opener: Opener, path: Callable[[str], str], depth: int = 0, computed: Iterator[Any] | None = None) -> None:
         self._open, self._path, self._depth, self._computed = opener, path, depth, computed

@@ -62,7 +62,7 @@ class Cut:
 
 @dataclass
 class Output:
-    """A field of the records, and the field that it is made of."""
+    """A field of the records, and the field that it is taken from."""
 
     field: Field
     of: str
@@ -103,7 +103,7 @@ class Windows:
     def _add(self, by: Mapping[str, Any], out: Mapping[str, Any], fields: Mapping[str, Field], shapes: Any, dims: Any) -> None:
         name, of = out["name"], out.get("of") or out["name"]
         if of not in fields:
-            raise Error(f"window: field {name!r}: there is no field {of!r} to make it of; there are: {', '.join(fields)}")
+            raise Error(f"window: field {name!r}: there is no field {of!r} to take it from; there are: {', '.join(fields)}")
         f = fields[of]
         if f.ragged:
             raise Error(f"window: records of {of!r} have lengths of their own, and no axes to cut")

@@ -111,7 +111,7 @@ class Wire:
         except _GONE:
             pass  # what it said before it went is still to be read
         except socket.timeout:
-            raise Error(f"{self.name}: the feeding process has not read what it was asked in {_UNREAD:g} s; end it, and start it anew") from None
+            raise Error(f"{self.name}: the feeding process has not read a request in {_UNREAD:g} s; end it, and start it again") from None
         except OSError as e:
             raise self._lost(e.strerror) from None
 

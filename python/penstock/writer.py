@@ -47,7 +47,7 @@ class Writer:
 
     ``path`` is a folder of .npy files or, if it ends in .h5, an HDF5 file, and may be in a bucket. The
     dataset appears there when ``commit`` has returned, which the end of the with block calls, and not
-    before. After an exception in the block, a crash or a power cut, ``resume=True`` continues behind
+    before. After an exception in the block, a crash or a power cut, ``resume=True`` continues after
     the records that are kept: those up to the last checkpoint, one every ``checkpoint`` seconds, and
     all of them where only this process has ended. ``start`` is then the number of the first record to
     append::
@@ -66,7 +66,7 @@ class Writer:
         splits: Names of splits. A record may name one of them.
         resume: Continue a Writer that was interrupted.
         overwrite: Replace an existing dataset, at the commit.
-        append: Add records to a dataset that is there.
+        append: Add records to an existing dataset.
         rank, world_size, total: Several processes write one dataset of ``total`` records. Each
             appends those from ``start`` to ``end``; ``penstock.merge`` then makes the dataset, with
             the bytes of a single Writer.
@@ -122,7 +122,7 @@ class Writer:
         answer = self._process.answer()
         #: The number of the first record to append, counted over all ranks.
         self.start: int = answer["first"]
-        #: The number behind the last record to append, None for any number.
+        #: The number after that of the last record to append; None for any number of records.
         self.end: int | None = None if answer["end"] < 0 else answer["end"]
         #: Whether the dataset, or the part of this rank, was complete already: then there is nothing to append.
         self.complete: bool = answer.get("complete", False)
@@ -244,7 +244,7 @@ def merge(path: Path, parts: Sequence[Path] = (), *, command: str | None = None,
 
     Args:
         path: The dataset.
-        parts: Folders of parts, where they are not beside the dataset.
+        parts: Folders of parts, if they are not next to the dataset.
         command: The program preprocess, as of Writer.
         options: Flags of ``penstock preprocess merge``: ``overwrite=True``, ``resume=True``, ``remove_parts=True``.
     """

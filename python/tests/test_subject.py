@@ -156,11 +156,11 @@ class SubjectTest(TorchTest):
             (self.ds, {"collate_fn": list, "pack": penstock.Pack(8)}, ValueError, "pack is for .* and without collate_fn, batch_sampler and batch_size=None"),
             (self.ds, {"collate_fn": list, "fields": ["labels"]}, ValueError, r"give penstock.open\(path, fields=...\) as the dataset"),
             ([data.path("images")] * 2, {"collate_fn": list}, ValueError, "a list of 2 paths with a function of Python; give torch.utils.data.ConcatDataset"),
-            (self.u.Subset(data.path("images"), [1]), {}, TypeError, "make it of penstock.open"),
+            (self.u.Subset(data.path("images"), [1]), {}, TypeError, "take a Subset of penstock.open"),
             (self.u.Subset(self.ds, [1, 1500]), {}, IndexError, "Subset: record 1500 is out of range: there are 1500"),
             (self.u.Subset(self.ds, [0.5]), {}, TypeError, "indices are whole numbers"),
             (self.u.Subset(self.ds, [[1]]), {}, TypeError, "indices are whole numbers"),
-            (self.u.Subset(self.ds, [1]), {"filters": [("labels", "==", 1)]}, ValueError, "filters and pack number the records anew"),
+            (self.u.Subset(self.ds, [1]), {"filters": [("labels", "==", 1)]}, ValueError, "filters and pack renumber the records"),
             (self.u.Subset(self.ds, [1]), {"sampler": [1]}, IndexError, "sampler: record 1 is out of range: there are 1"),
             (self.ds, {"sampler": [[1, 2], [3, 4]]}, TypeError, "of batches, give batch_size"),
             (self.ds, {"sampler": samplers.Weighted(np.ones((750, 2)))}, TypeError, r"Weighted: weights are numbers, one a record, and not float64 of shape \(750, 2\)"),
@@ -298,7 +298,7 @@ class SubjectTest(TorchTest):
             self.load(self.ds, sampler=sampler)
         with self.assertRaisesRegex(penstock.UnsupportedError, "leaves out 1 of 21 records.*drop_last=True to the DataLoader"):
             self.load(self.ds, sampler=u.DistributedSampler(range(21), 2, 0, drop_last=True))
-        with self.assertRaisesRegex(penstock.UnsupportedError, "is over 20 records, and filters and pack number them anew"):
+        with self.assertRaisesRegex(penstock.UnsupportedError, "is over 20 records, and filters and pack renumber them"):
             self.load(self.ds, sampler=u.RandomSampler(range(20)), filters=[("labels", "==", 1)])
         with self.load(self.ds, sampler=u.RandomSampler(self.ds), filters=[("labels", "==", 1)]) as dl:
             self.assertEqual(sorted(records(dl)), np.flatnonzero(self.ds["labels"][:] == 1).tolist())

@@ -104,7 +104,7 @@ def after(f: Any) -> Step:
 
 
 def step_of(f: Any, kind: str | None = None) -> Step:
-    """Return how a function is called; ``kind`` is what it takes if neither it nor its annotation says that."""
+    """Return how a function is called; ``kind`` is its argument's kind if neither it nor its annotation states one."""
     given = f if isinstance(f, Function) else Function(f)
     f, takes, name = given.function, given.takes, given.name or name_of(given.function)
     library = library_of(f)

@@ -26,7 +26,7 @@ def table(pipelines: Mapping[str, Sequence[Mapping[str, Any]]], stats: Mapping[s
     total = f"{(loader.get('Transform') or 0) / records / 1e3:.0f}" if loader.get("Records") else "-"
     lines.append(("all", "engine", total, "goroutines, waiting for workers included"))
     if device:
-        lines.append((", ".join(device), "device", "", "the steps at the end that make floats of bytes"))
+        lines.append((", ".join(device), "device", "", "the last steps, which convert bytes to floats"))
     lines += more
     widths = [max(len(line[i]) for line in lines) for i in range(3)]
     indent = sum(widths) + 6

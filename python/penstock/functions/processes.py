@@ -24,7 +24,7 @@ from .call import Call
 from .random_state import kept
 from .worker import Finished, Worker
 
-#: How many seconds workers have to end by themselves.
+#: How many seconds workers have to exit on their own.
 _ENDING = 2.0
 _LOOK = 1.0
 

@@ -1,4 +1,4 @@
-"""Functions of whole records: which fields they take, and the fields that are made of their results."""
+"""Functions of whole records: the fields that they take, and the fields of their results."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class Made:
 
 
 class Recorder:
-    """The dataset of workers that call functions of records: ``recorder[sent]`` is what they make of one."""
+    """The dataset of workers that call functions of records: ``recorder[sent]`` is the result for one record."""
 
     def __init__(self, steps: Sequence[Record], ends: Ends, on_error: str, here: bool) -> None:
         self._steps, self._ends, self._on_error, self._here = steps, ends, on_error, here

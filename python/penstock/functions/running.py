@@ -63,7 +63,7 @@ def _typed(name: str) -> type[Error]:
     try:
         made = type(f"Error, {found.__name__}", (Error, found), {"__init__": _plain, "__str__": _said, "__reduce__": _reduced})
         made("")
-    except Exception:  # some types cannot be joined, or made of a text
+    except Exception:  # some types cannot be combined, or take no string
         return Error
     return made
 

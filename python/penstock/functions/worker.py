@@ -1,4 +1,4 @@
-"""The work of a worker: it makes records of tasks that a feeding process sends, in memory that both map. The messages are in docs/feed.md."""
+"""The work of a worker: it turns tasks from a feeding process into records, in memory that both map. docs/feed.md has the messages."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ class _Maker:
         return result if type(result) is np.ndarray else Value(result, "").array()
 
     def probe(self, at: int, shape: Sequence[int], key: int) -> dict[str, Any]:
-        """Return what the functions make of one record."""
+        """Return the type, shape and layout of the functions' result for one record."""
         size = _bytes(self._dtype, shape)
         x = np.ndarray(tuple(shape), self._dtype, self._memory.reach(at, size), at)
         seed_random(key)

@@ -17,7 +17,7 @@ Package-private; penstock.DataLoader makes a UserLoader when its dataset is an o
 ``UserLoader`` raises ValueError, TypeError or UnsupportedError in its constructor for what it refuses; no process starts
 before the first iter(). Attributes and methods:
 
-    sampler, batch_sampler   As torch's DataLoader has them, made of the signature by its rules (torch's classes where torch is
+    sampler, batch_sampler   As torch's DataLoader has them, built from the signature by its rules (torch's classes where torch is
                  used); read at each iter(), and may be assigned.
     __iter__()   Returns an iterator: an instance of torch's _BaseDataLoaderIter where torch is used. With persistent_workers
                  the same one each time, as in torch: it is ``_iterator``, which may be set to None. Draws from the generators
@@ -27,7 +27,7 @@ before the first iter(). Attributes and methods:
     load_state_dict(state)   For the next iter(). Raises Error or ValueError, with what differs, and leaves all as it was.
     set_epoch(n) With a seed: the epoch of the next iter(). Without, and for iterable datasets: calls set_epoch of the batch
                  sampler, the sampler and the dataset, if they have it.
-    epoch        The epoch that the next batch is of (of ours, with a seed; the number of iter() calls before, without).
+    epoch        The epoch of the next batch (penstock's, with a seed; without, the number of earlier iter() calls).
     stats()      A dict: batches, workers, wait_ns and others, times in nanoseconds; ``diagnose`` is the sentence of diagnose().
     diagnose()   The limit of the loop, and what to do.
     close()      Ends the workers. Batches that are still referred to stay as they are.

@@ -66,7 +66,7 @@ class Channel:
             return False
 
     def receive(self) -> bytes | None:
-        """Return the next message; None if this end does not block and none is there."""
+        """Return the next message; None if this end does not block and none has arrived."""
         while True:
             if len(self._received) >= _LENGTH.size:
                 (length,) = _LENGTH.unpack_from(self._received)

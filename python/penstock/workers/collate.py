@@ -37,7 +37,7 @@ def empty_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 def stacked(batch: Sequence[np.ndarray]) -> np.ndarray | None:
     """Return arrays of one type and shape as one array, in the slot; None if they are not that.
 
-    Concatenating along the first axis and reading the result with one axis more is what stacking does, without a call for each.
+    Concatenating along the first axis and viewing the result with one more axis is a stack without a call for each item.
     """
     first = batch[0]
     shape: tuple[int, ...] = first.shape

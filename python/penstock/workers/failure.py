@@ -71,7 +71,7 @@ def unpicklable(e: BaseException, where: str, note: str) -> Failure:
 
 
 def ended(pid: int | None, code: int | None, doing: str, more: str = "") -> RuntimeError:
-    """Return the error of a worker that ended by itself, in torch's words, and what it did."""
+    """Return the error of a worker that exited unexpectedly, in torch's words, with what it was doing."""
     tail = f" It was in {doing}.{more}" if doing else more
     if code is not None and code < 0:
         try:

@@ -349,4 +349,4 @@ def zeros(sample: Any) -> Any:
         return type(sample)(*map(zeros, sample))
     if isinstance(sample, (list, tuple)):
         return type(sample)(map(zeros, sample))
-    raise Error(f'on_error="blank" makes zeros of arrays, tensors and numbers, and not of {type(sample).__name__}; take "backfill"')
+    raise Error(f'on_error="blank" zeroes arrays, tensors and numbers, not {type(sample).__name__}; use "backfill"')

@@ -252,7 +252,7 @@ class ParallelLoop(Loop):
 
     @property
     def open(self) -> bool:
-        """Whether its workers are there."""
+        """Whether its workers are running."""
         return self._pool.open
 
     @property

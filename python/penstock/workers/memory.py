@@ -20,7 +20,7 @@ import numpy as np
 from ..shared import Areas, Lent, Mapping, Rows, Slot
 from ..sharedfile import SharedFile
 
-#: Where the stack of a worker is written, and where slots begin: a dump has 100 lines for a thread, and pages without text take no memory.
+#: Offsets of a worker's stack dump and of the slots: a dump has 100 lines for each thread, and unused pages take no memory.
 DUMP = mmap.ALLOCATIONGRANULARITY
 _SLOTS = 2 << 20
 _ALIGNMENT = 64
@@ -253,7 +253,7 @@ class Reader:
 
 
 class Lease:
-    """A slot of a worker, in the loader: for as long as this, or an array of it, is there."""
+    """A slot of a worker, in the loader: for as long as this, or an array of it, exists."""
 
     __slots__ = ("_at", "_slot")
 

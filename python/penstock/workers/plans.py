@@ -48,7 +48,7 @@ class Plan:
 class TorchPlan(Plan):
     """The indices of torch's samplers, and random numbers of workers that are drawn as torch draws them.
 
-    ``base_seed`` is what workers are seeded with; None draws it, from torch's generator or, without torch, numpy.random's.
+    ``base_seed`` seeds the workers; None draws it from torch's generator or, without torch, numpy.random's.
     """
 
     def __init__(self, index_sampler: Any, options: Any, epoch: int, base_seed: int | None, state: Mapping[str, Any] | None, torch: bool) -> None:

@@ -106,7 +106,7 @@ class Pool:
 
     @property
     def open(self) -> bool:
-        """Whether the pool was not closed, and all of its workers are there."""
+        """Whether the pool is not closed and all of its workers are running."""
         return self._finalizer.alive and not any(w.ended for w in self._workers)
 
     def send(self, number: int, task: Task) -> None:

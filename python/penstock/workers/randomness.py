@@ -26,7 +26,7 @@ def seed_worker(base_seed: int, worker_id: int) -> int:
     """Seed a worker as torch's DataLoader does, and return its seed."""
     seed = base_seed + worker_id
     random.seed(seed)
-    # Four words of the SeedSequence of these are what torch calls _generate_state.
+    # torch's _generate_state returns four words of the SeedSequence of these.
     np.random.seed(np.random.SeedSequence([worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]).generate_state(4))
     torch = sys.modules.get("torch")
     if torch is not None:

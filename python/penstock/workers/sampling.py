@@ -291,12 +291,12 @@ class _Part:
 
 
 def seeded(signature: Signature, seed: int, rank: int, world_size: int) -> Ordered:
-    """Return the order of a loader with a seed; raise ValueError or UnsupportedError for a sampler that draws by itself.
+    """Return the order of a loader with a seed; raise ValueError or UnsupportedError for a sampler with its own random numbers.
 
     The part of a DistributedSampler is that of the order, where no other was given.
     """
     if signature.batch_sampler is not None:
-        raise ValueError("seed= with batch_sampler: a batch sampler draws by itself; leave seed out, or give batch_size and sampler")
+        raise ValueError("seed= with batch_sampler: a batch sampler draws its own random numbers; leave seed out, or give batch_size and sampler")
     n, size, drop_last = len(signature.dataset), signature.batch_size or 1, signature.drop_last
     sampler: Any = signature.sampler
     if sampler is not None:
