@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/internal/vfs"
@@ -153,11 +155,36 @@ func extension(path string) string {
 
 // DestProblem returns why nothing can be made under the name dest, "" if it can.
 func DestProblem(dest, format string) string {
-	if format != "" || !slices.Contains(otherFiles, extension(dest)) {
+	ext := extension(dest)
+	if format != "" {
+		return ""
+	}
+	if meant := mistypedExtension(ext); meant != "" && !exists(dest) {
+		return fmt.Sprintf("DEST %s: %s is not an ending that preprocess knows; did you mean %s? For a folder of this name "+
+			"add --format flat", dest, ext, meant)
+	}
+	if !slices.Contains(otherFiles, ext) {
 		return ""
 	}
 	return fmt.Sprintf("DEST %s: preprocess does not write %s files; give the name of a folder, or one that ends in .h5 "+
-		"or .zarr, or add --format", dest, extension(dest))
+		"or .zarr, or add --format", dest, ext)
+}
+
+// mistypedExtension returns the extension of a format that is one letter away from ext, as .h5 from .h6; "" if none is.
+func mistypedExtension(ext string) string {
+	if !strings.HasPrefix(ext, ".h") && !strings.HasPrefix(ext, ".z") || len(ext) < len(".h5") {
+		return "" // as .v5 of a folder that is named for a version
+	}
+	known := append(slices.Clone(hdf5Extensions), ".zarr")
+	if meant := suggest.Closest(ext, known); meant != "" && suggest.Distance(ext, meant) == 1 {
+		return meant
+	}
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // MaxWorkers bounds --workers: each has its own buffers.

@@ -113,6 +113,10 @@ func (p *Plan) Run(ctx context.Context) (*Summary, error) {
 		removeEmpty(p.parents)
 		return nil, c.Rank.Named(err)
 	}
+	if len(p.parents) > 1 && p.found == nil {
+		s.Hints = append(slices.Clip(s.Hints), fmt.Sprintf("folders above %s were made, as %s did not exist; if the path is "+
+			"mistyped, move the dataset", c.Dest, p.parents[len(p.parents)-1]))
+	}
 	return s, writeView(c)
 }
 

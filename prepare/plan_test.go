@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,4 +43,31 @@ func TestPlan(t *testing.T) {
 		t.Error("a source that does not exist")
 	}
 	rawtest.CheckNothing(t, filepath.Join(t.TempDir(), "x"))
+}
+
+// Folders that a mistyped path has made are named; the one folder that many outputs are in is not.
+func TestPlanNamesMadeFolders(t *testing.T) {
+	c := config(t, rawtest.Folder(t, 4))
+	base := filepath.Dir(c.Dest)
+	for dest, want := range map[string]bool{filepath.Join(base, "one", "ds"): false, filepath.Join(base, "two", "more", "ds"): true} {
+		c.Dest = dest
+		s := mustRun(t, c)
+		if got := strings.Contains(strings.Join(s.Hints, "\n"), "as "+filepath.Join(base, "two")+" did not exist"); got != want {
+			t.Errorf("%s: %q", dest, s.Hints)
+		}
+	}
+}
+
+// Names that are one letter away from those of a format are refused, if no dataset has them.
+func TestMistypedExtension(t *testing.T) {
+	for dest, meant := range map[string]string{
+		"out.h6": ".h5", "s3://b/out.hfd5": ".hdf5", "out.zar": ".zarr", "out.h5": "", "out.zarr": "", "ds.v5": "", "out.h": "", "model-1.0": "", "ds": "",
+	} {
+		if got := DestProblem(dest, ""); (meant == "") != (got == "") || !strings.Contains(got, "did you mean "+meant) && meant != "" {
+			t.Errorf("%s: %q", dest, got)
+		}
+	}
+	if there := filepath.Join(t.TempDir(), "old.h6"); DestProblem(there, Flat) != "" || os.Mkdir(there, 0o777) != nil || DestProblem(there, "") != "" {
+		t.Error("a folder of that name that exists, or is asked for, is refused")
+	}
 }

@@ -100,8 +100,8 @@ def connect(path: str) -> socket.socket:
 
 def version_of(child: subprocess.Popen[bytes]) -> str:
     """Return how a feeding process that was started here says which version it is, and the command that started it."""
-    arguments = list(child.args)  # type: ignore[arg-type]
-    program = arguments[: arguments.index("--fd")]
+    assert isinstance(child.args, list)
+    program = [str(a) for a in child.args[: child.args.index("--fd")]]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         said = subprocess.run([*program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=True)
         return f"{said.stdout.decode(errors='replace').strip():.200} ({shlex.join(program)})"
