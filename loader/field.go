@@ -24,7 +24,7 @@ func (o Options) fields(src Source) ([]fill.Field, error) {
 	_, ragged := src.(RaggedSource)
 	for _, spec := range picked {
 		if spec.Ragged && !ragged {
-			errs = append(errs, fmt.Errorf("field %q: its records have lengths of their own, and the Source has no "+
+			errs = append(errs, fmt.Errorf("field %q: its records have variable length, and the Source has no "+
 				"SliceRagged, Lengths and GatherRagged", spec.Name))
 		}
 		f, err := o.field(spec)
@@ -177,7 +177,7 @@ func (o Options) stride(fields []fill.Field) (int, error) {
 	return stride, nil
 }
 
-// sizes returns the bytes of each field in a batch; none of those that have lengths of their own.
+// sizes returns the bytes of each field in a batch; none for fields of variable length.
 func (o Options) sizes(fields []fill.Field) []int {
 	out := make([]int, len(fields))
 	for i, f := range fields {

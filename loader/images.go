@@ -163,7 +163,7 @@ func kindOf(in tensor.Spec) string {
 	return kind
 }
 
-// Worker returns a function with a Runner of its own and, for image files, a decoder.
+// Worker returns a function with its own Runner and, for image files, its own decoder.
 func (t Images) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	if isEncoded(in) {
 		return t.fileWorker(), nil
@@ -244,7 +244,7 @@ func (t Images) outputOfFiles(tensor.Spec) (out transforms.Info, err error) {
 	return out, err
 }
 
-// fileWorker returns a function with a decoder of its own.
+// fileWorker returns a function with its own decoder.
 func (t Images) fileWorker() RecordFunc {
 	w := fileWorker{
 		run:     t.Pipeline.Runner(),

@@ -34,7 +34,7 @@ type mover interface {
 	Transform
 	geometry() *transforms.Pipeline
 	options() Images
-	sized() bool // its images have sizes of their own
+	sized() bool // its images vary in size
 	joint(in tensor.Spec, m *geometry.Mover) (jointFunc, error)
 }
 
@@ -68,7 +68,7 @@ func (t Images) opener(in tensor.Spec) (*transforms.Runner, func(src []byte) (tr
 	return p.Runner(), func(src []byte) (transforms.Source, error) { return transforms.SourceOf(info, src) }, nil
 }
 
-// joint returns a function with a Runner of its own and, for image files, a decoder.
+// joint returns a function with its own Runner and, for image files, its own decoder.
 func (t Images) joint(in tensor.Spec, m *geometry.Mover) (jointFunc, error) {
 	run, open, err := t.opener(in)
 	if err != nil {

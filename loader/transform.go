@@ -54,7 +54,7 @@ func (r Record) Rand() transforms.Rand {
 type Collate struct {
 	Adds   []tensor.Spec                     // fields that it makes; Shape is that of one record
 	Edits  []string                          // fields that it changes in place: these are always copied
-	Worker func(id int) (CollateFunc, error) // returns the function that one goroutine will use, with state of its own
+	Worker func(id int) (CollateFunc, error) // returns the function that one goroutine will use, with its own state
 	ID     string                            // what it does, so that Resume refuses another; may be empty
 }
 
@@ -76,8 +76,8 @@ func (c Collate) add(fields []fill.Field) ([]fill.Field, error) {
 			return nil, fmt.Errorf("Collate edits the field %q, which batches do not have", name)
 		}
 		if fields[i].Ragged {
-			return nil, fmt.Errorf("Collate edits the field %q, whose records have lengths of their own; make another "+
-				"of it by Adds", name)
+			return nil, fmt.Errorf("Collate edits the field %q, whose records have variable length; derive another "+
+				"field from it by Adds", name)
 		}
 		fields[i].Edited = true
 	}
@@ -149,12 +149,12 @@ type Arrays struct {
 func (t Arrays) Output(in tensor.Spec) (tensor.Spec, error) {
 	out, err := t.Pipeline.Output(in)
 	if err == nil && out.Ragged {
-		err = fmt.Errorf("records keep lengths of their own: end the pipeline with PadTruncate")
+		err = fmt.Errorf("records still have variable length: end the pipeline with PadTruncate")
 	}
 	return out, err
 }
 
-// Worker returns a function with an ArrayRunner of its own.
+// Worker returns a function with its own ArrayRunner.
 func (t Arrays) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	run, err := t.Pipeline.Runner(in)
 	if err != nil {

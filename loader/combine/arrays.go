@@ -16,7 +16,7 @@ type Array struct {
 	Name   string
 	Values tensor.View // one record after the other; tensor.From builds it from a slice
 
-	// Offsets is set if records have lengths of their own: record i is rows [Offsets[i], Offsets[i+1])
+	// Offsets is set if records have variable length: record i is rows [Offsets[i], Offsets[i+1])
 	// of Values. It begins with 0 and ends with the number of rows.
 	Offsets []int64
 

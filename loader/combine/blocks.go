@@ -171,7 +171,7 @@ func (r *blockRead) run(ctx context.Context) error {
 	return nil
 }
 
-// guarded is chunk for a goroutine of its own, in which a panic is an error.
+// guarded is chunk for a separate goroutine, in which a panic is an error.
 func (r *blockRead) guarded(ctx context.Context, number int) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -218,7 +218,7 @@ func borders(ctx context.Context, src *member, field string) (list []int, err er
 		return nil, fmt.Errorf("there is no field %q; there are: %s", field, names(specs))
 	}
 	if specs[i].Ragged {
-		return nil, fmt.Errorf("records of %q have lengths of their own", field)
+		return nil, fmt.Errorf("records of %q have variable length", field)
 	}
 	if err := src.Retain(); err != nil {
 		return nil, err

@@ -295,7 +295,7 @@ func (p *planner) field(out WindowField) error {
 	}
 	a := p.arrays[i]
 	if a.spec.Ragged {
-		return fmt.Errorf("records of %q have lengths of their own, and no axes to cut", name)
+		return fmt.Errorf("records of %q have variable length, and no axes to cut", name)
 	}
 	if len(a.n) >= tensor.MaxRank {
 		return fmt.Errorf("%q has %d axes; at most %d can be cut", name, len(a.n), tensor.MaxRank-1)

@@ -66,7 +66,7 @@
 // # Several devices
 //
 // Batch s of an epoch goes to device s modulo their number, whatever was iterated before.
-// Each has slots of its own, so that none waits for another longer than the order of batches
+// Each has its own slots, so that none waits for another longer than the order of batches
 // demands. Page-locked memory serves all of them.
 //
 // # Ending

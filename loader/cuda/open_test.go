@@ -157,7 +157,7 @@ func TestOptions(t *testing.T) {
 		{Options{Devices: devices, Fields: both, Normalize: map[string]Normalize{"x": {DType: tensor.Bool}}}, []string{`field "x": DType is bool`, "neither in Fields nor in Direct"}},
 		{Options{Devices: devices, Direct: Direct{Fields: both}}, []string{"no Source in Direct"}},
 		{Options{Devices: devices, Direct: Direct{src, []string{"none"}}}, []string{`no field "none"`}},
-		{Options{Devices: devices, Direct: Direct{newWords(3), []string{"tokens"}}}, []string{"lengths of their own"}},
+		{Options{Devices: devices, Direct: Direct{newWords(3), []string{"tokens"}}}, []string{"variable length"}},
 	} {
 		_, err := New(ld, c.opts)
 		if err == nil {

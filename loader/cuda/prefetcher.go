@@ -131,7 +131,7 @@ func (p *Prefetcher) openMaps() error {
 		}
 		m := &mapping{spec: src.Specs()[i]}
 		if m.spec.Ragged {
-			return fmt.Errorf("cuda: options: Direct: the records of field %q have lengths of their own; take it "+
+			return fmt.Errorf("cuda: options: Direct: the records of field %q have variable length; take it "+
 				"from the Loader", name)
 		}
 		m.open(src, p.opts.Devices)

@@ -11,7 +11,7 @@ import (
 type ChunkOptions struct {
 	Memory int64 // bytes of decoded chunks of a process; 0 means DefaultChunkMemory
 	Batch  int   // records of a global batch, Options.BatchSize times World.Size; a multiple of Ranks
-	Ranks  int   // processes, each with lanes of its own: World.Size, or a multiple of it; 0 means 1
+	Ranks  int   // processes, each with its own lanes: World.Size, or a multiple of it; 0 means 1
 
 	Lanes int // of a process; 0 means as many as Memory holds, up to twice its records of a batch
 	Run   int // cells that a lane walks along the axis of the largest windows; 0 means as many as cost 1/16 more decodes

@@ -146,7 +146,7 @@ func (d *Dataset) open(ctx context.Context, n *Node, open openFunc) (opened, err
 // maxFiles is how many views may be in files, one of which names the next.
 const maxFiles = 8
 
-// openDataset opens a dataset, or a view that is in a file of its own.
+// openDataset opens a dataset, or a view in a separate file.
 func (d *Dataset) openDataset(ctx context.Context, n *Node, open openFunc) (opened, error) {
 	if !Is(n.Dataset) {
 		p, err := open(ctx, n.Dataset, n.Fields, n.Split)

@@ -110,7 +110,7 @@ func (c *command) check(args []string) error {
 func (c *command) checkFind(args []string) (problems []string) {
 	switch {
 	case c.socket != "" || c.client.fd >= 0:
-		problems = append(problems, "--where and --join serve nobody: leave --socket and --fd out")
+		problems = append(problems, "--where and --join start no server: leave --socket and --fd out")
 	case c.join != "" && (len(args) != 2 || c.where != ""):
 		problems = append(problems, "--join is for two DATASETs, without --where")
 	case c.join == "" && len(args) > 1:

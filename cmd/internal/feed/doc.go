@@ -1,4 +1,4 @@
-// Package feed is the command feed: package loader in a process of its own, which hands
+// Package feed is the command feed: package loader in a separate process, which hands
 // batches to a training process through memory that both map.
 //
 // The memory is one file without a name, which is gone when both processes are. How they share it is a [transport]: on

@@ -113,7 +113,7 @@ func (p recipePart) recipe() json.RawMessage {
 func (fs *functions) makeField(f store.Field, parts []recipePart, asBytes bool) (made, error) {
 	if fs == nil || fs.pool == nil {
 		return made{field: f},
-			errors.New("a function needs worker processes: penstock.DataLoader starts them with a feed of its own")
+			errors.New("a function needs worker processes: penstock.DataLoader starts them with its own feed")
 	}
 	chain := &external.Chain{Pool: fs.pool, Batch: fs.batch, Stats: new(external.Stats)}
 	stats := functionStats{field: f.Name, of: chain.Stats}

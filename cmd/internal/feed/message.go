@@ -163,7 +163,7 @@ func parseRequest(text []byte) (request, error) {
 		return q, fmt.Errorf("a message that is none: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return q, errors.New("a message that goes on after its end")
+		return q, errors.New("the message continues after its end")
 	}
 	parts := 0
 	for _, is := range []bool{q.Hello != nil, q.Start != nil, len(q.Release) > 0, q.Stats, q.Awake} {

@@ -21,7 +21,7 @@ type made struct {
 	field     store.Field      // as batches have it
 	image     transforms.Info  // the record, if it is an image
 	finish    *finish          // nil if nothing is left to the client
-	padded    bool             // each batch has a shape of its own
+	padded    bool             // batches vary in shape
 	sizes     *store.Field     // that batches have of the images before they were padded; nil for none
 }
 

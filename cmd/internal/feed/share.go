@@ -14,7 +14,7 @@ var machine = func() (mine, all int) {
 }
 
 // localSize returns how many training processes share the cores that this process may use, as their launcher says it in
-// the environment. It is 1 where the launcher has bound each to cores of its own.
+// the environment. It is 1 if the launcher has bound each to its own cores.
 func localSize(lookup rank.Lookup) int {
 	n := max(1, rank.Local(lookup))
 	if mine, all := machine(); mine*n <= all {

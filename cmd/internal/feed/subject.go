@@ -51,7 +51,7 @@ type served struct {
 	store.Field
 	source string // its name in the loader's batches
 	finish *finish
-	padded bool // each batch has a shape of its own
+	padded bool // batches vary in shape
 }
 
 // newSubject opens datasets, and resolves what a client asks for.
@@ -235,7 +235,7 @@ func (s *subject) stored(ctx context.Context, f store.Field, record int) ([]byte
 	}
 	rows, ok := s.src.(loader.RaggedSource)
 	if !ok {
-		return nil, errors.New("records have lengths of their own")
+		return nil, errors.New("records have variable length")
 	}
 	return rows.GatherRagged(ctx, f.Name, []int{record}, make([]int64, 2), nil)
 }

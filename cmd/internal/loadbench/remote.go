@@ -41,8 +41,8 @@ func (b *bench) openRemote() (*subject, error) {
 	return s, nil
 }
 
-// fetchAll trains for an epoch in shuffled order, without any work, and notes what came over the
-// network; what that leaves it fetches, too.
+// fetchAll trains for an epoch in shuffled order, without any work, and measures the traffic of the
+// network; then it fetches the remaining records.
 func (b *bench) fetchAll(ds *mirror.Dataset, began time.Time) error {
 	ld, err := loader.New(ds, loader.Options{BatchSize: min(b.o.Batch, ds.Len()), Workers: b.o.Workers, Seed: b.o.Seed,
 		Sampler: sampler.Shuffle{}})

@@ -165,8 +165,8 @@ func (b *bench) row(table string, s *setup) (Result, error) {
 	})
 }
 
-// bottleneck says what limits the best row of the first table that has one, of those with enough
-// batches to say if there are any.
+// bottleneck states the limit on the best row of the first table that has one, among rows with
+// enough batches if there are any.
 func bottleneck(tables []Table) string {
 	for _, least := range []int{8, 1} {
 		for i := range tables {

@@ -103,7 +103,7 @@ func synthesize(ctx context.Context, o *Options, report func(int)) (*subject, er
 	return s, nil
 }
 
-// store makes all records once and writes them to a dataset in a folder of its own.
+// store makes all records once and writes them to a dataset in a separate folder.
 func (s *subject) store(ctx context.Context, o *Options, report func(int)) error {
 	folder, err := os.MkdirTemp("", "loadbench-")
 	if err != nil {

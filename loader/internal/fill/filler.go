@@ -37,7 +37,7 @@ type Functions struct {
 	Collate func(b *Batch) error
 }
 
-// NewFiller returns a Filler with functions of its own.
+// NewFiller returns a Filler with its own functions.
 func (p *Plan) NewFiller(do Functions, panics Panics) *Filler {
 	r := newReader(p, panics == PassThrough)
 	if do.Stages == nil {

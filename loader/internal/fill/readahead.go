@@ -49,7 +49,7 @@ func foresee(e *order.Epoch, step int, room []int, records int) (next []int) {
 // goroutines, from their CPUs.
 const prefetchBytes = 2 << 20
 
-// longRecord is the size from which a record is worth a read of its own.
+// longRecord is the size from which a record is worth a separate read.
 const longRecord = 64 << 10
 
 // readAhead has storage work on the next batch of a Filler while it fills one.

@@ -329,7 +329,7 @@ func TestWorkersThatFail(t *testing.T) {
 		"count":        {frame("\x02\x00\x00\x00\x09\x00\x00\x00" + strings.Repeat("\x00", 16)), "a report of 9 records"},
 		"not JSON":     {frame("{"), "not JSON"},
 		"nothing":      {frame("{}"), "neither ready nor made nor raised"},
-		"made":         {frame(`{"made":{"dtype":"uint8","shape":[1]}}`), "nobody asked"},
+		"made":         {frame(`{"made":{"dtype":"uint8","shape":[1]}}`), "without a request"},
 		"far":          {frame(`{"raised":{"done":77,"type":"x"}}`), "an exception at record 77"},
 		"twice raised": {append(frame(`{"raised":{"done":0,"type":"x"}}`), frame(`{"raised":{"done":0,"type":"Late","text":"y"}}`)...), ""},
 	} {

@@ -92,7 +92,7 @@ func (d Decoded) Output(in tensor.Spec) (tensor.Spec, error) {
 	return spec, nil
 }
 
-// Worker returns a function with a decoder of its own.
+// Worker returns a function with its own decoder.
 func (d Decoded) Worker(tensor.Spec, int) (HeadFunc, error) {
 	run, decoder := d.Pipeline.Runner(), imagefile.New(imagefile.Options{})
 	return func(room func(n int) ([]byte, error), src []byte, r loader.Record) (axes [2]int, err error) {

@@ -288,7 +288,7 @@ func (w *worker) take(d done, m fromWorker) error {
 		err = &Exception{Function: w.pool.names[t.function], Worker: w.number, Raised: *m.Raised, by: w.String()}
 	case m.Made != nil:
 		if t.probe == nil {
-			return errors.New("what a function makes, and nobody asked")
+			return errors.New("the result of a function, without a request")
 		}
 		t.made = m.Made
 	case t.probe != nil || d.count != len(t.records):
