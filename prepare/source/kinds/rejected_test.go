@@ -86,7 +86,7 @@ func TestUnreadOfHDF5(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "h5repack -f NONE OLD.h5 NEW.h5") || !strings.HasSuffix(err.Error(), "--fields images,x") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Open(t.Context(), path, source.Options{Kind: "hdf5", Fields: "last"}); err == nil || !strings.Contains(err.Error(), "behind others") {
+	if _, err := Open(t.Context(), path, source.Options{Kind: "hdf5", Fields: "last"}); err == nil || !strings.Contains(err.Error(), " others ") {
 		t.Errorf("error %v", err)
 	}
 	chosen := mustOpen(t, path, source.Options{Kind: "hdf5", Fields: "x"})
