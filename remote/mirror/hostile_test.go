@@ -54,7 +54,7 @@ func TestHostileBucket(t *testing.T) {
 // hostileLoop is how the datasets of a hostile bucket are read.
 var hostileLoop = loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Workers: 2}
 
-// testHostile reads a dataset of a hostile bucket, of which an honest one gives the batches want.
+// testHostile reads a dataset of a hostile bucket. An honest bucket gives the batches want.
 func testHostile(t *testing.T, b *hostilebucket.Bucket, key string, want []byte) {
 	dir := t.TempDir()
 	var before, after runtime.MemStats
