@@ -10,7 +10,7 @@ import (
 // that fills it owns it; writers copy.
 type Block struct {
 	N      int      // records
-	Values [][]byte // of each field: the values of all records, one behind the other, aligned for its type
+	Values [][]byte // of each field: the values of all records, one after the other, aligned for its type
 	Split  string   // the split that all of them belong to; empty in a dataset without splits
 
 	fields []tensor.Spec
@@ -27,8 +27,9 @@ func NewBlock(fields []tensor.Spec) *Block {
 		stats: make([][]moments.Moments, n)}
 }
 
-// Summarize computes checksums and statistics of the present values, so that AppendBlock has not to. It
-// may run beside other Blocks' Summarize; call it last, after every change of N and Values.
+// Summarize computes checksums and statistics of the present values, so that AppendBlock does not
+// have to. It may run concurrently with that of other Blocks; call it last, after every change of N
+// and Values.
 func (b *Block) Summarize() {
 	b.check()
 	for i, f := range b.fields {

@@ -1,4 +1,4 @@
-// Package digest is what records on their way into a dataset know of their values: checksums and statistics. Package
+// Package digest has the checksums and statistics of records that are being written to a dataset. Package
 // store computes them, and the writers enter them into the manifest; users of store do not see them.
 package digest
 
@@ -7,13 +7,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Value is what the value of one field adds to the statistics and the identity of a dataset.
+// Value is the share of one field's value in the statistics and the identity of a dataset.
 type Value struct {
 	CRC32C   uint32            // of its bytes
 	Channels []moments.Moments // one, or one a channel of an image
 }
 
-// Record is what packages of this module ask a *store.Record.
+// Record is the part of *store.Record that only packages of this module use.
 type Record interface {
 	// Take returns the digests of all values, by field: what Summarize computed since the last call, or else
 	// it does that now. They are good until the next Summarize. It panics if the record was not made for

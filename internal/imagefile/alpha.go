@@ -10,7 +10,7 @@ const (
 	OnBlack                // as they look on black
 )
 
-// background returns the value of all channels behind the image.
+// background returns the value of all channels of the background.
 func (a Alpha) background() int {
 	if a == OnWhite {
 		return 255

@@ -40,7 +40,7 @@ func variants(b *testing.B) []variant {
 		return src.Scan(image.Rect(0, 0, w, h), nop)
 	}
 	return []variant{
-		{"ours", func(data []byte) error { return all(d.Open(data)) }},
+		{"penstock", func(data []byte) error { return all(d.Open(data)) }},
 		{"image/jpeg", func(data []byte) error {
 			_, err := jpeg.Decode(bytes.NewReader(data))
 			return err

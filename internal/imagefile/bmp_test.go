@@ -49,15 +49,15 @@ func TestCorruptBMP(t *testing.T) {
 	}
 }
 
-// The last row needs no padding, the reserved bytes mean nothing, and a place of pixels right
-// behind the headers is one behind the palette, as in Pillow.
+// The last row needs no padding, the reserved bytes mean nothing, and an offset of pixels right
+// after the headers means after the palette, as in Pillow.
 func TestLenientBMP(t *testing.T) {
 	data := indexedBMP(8, bmp.Raw, 3, 2, 200, []byte{1, 2, 3, 0, 4, 5, 6, 0})
 	want, err := openAll(t, New(Options{}), data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, at := range map[string]uint32{"none": 0, "behind the headers": 54} {
+	for name, at := range map[string]uint32{"none": 0, "after the headers": 54} {
 		odd := bytes.Clone(data[:len(data)-1])
 		binary.LittleEndian.PutUint32(odd[10:], at)
 		odd[6], odd[9] = 77, 88

@@ -142,8 +142,7 @@ func TestNameOfAnotherFormat(t *testing.T) {
 	}
 }
 
-// The orientation may be of any integer type that Pillow takes for a number, and in a PNG stand
-// behind the pixels.
+// The orientation may be of any integer type that Pillow takes for a number, and in a PNG come after the pixels.
 func TestOrientationElsewhere(t *testing.T) {
 	exif := func(typ byte, value ...byte) []byte {
 		return append([]byte{'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, typ, 0, 0, 0, 1}, append(value, 0, 0, 0, 0)...)
@@ -165,6 +164,6 @@ func TestOrientationElsewhere(t *testing.T) {
 	iend := len(data) - 12
 	c, err := ReadConfig(splice(data[:at], data[end:iend], data[at:end], data[iend:]))
 	if err != nil || c.Orientation != 6 {
-		t.Errorf("behind the pixels: %+v, %v", c, err)
+		t.Errorf("after the pixels: %+v, %v", c, err)
 	}
 }

@@ -32,7 +32,7 @@ import (
 
 // The results of Open and ReadConfig, under the names that callers use.
 type (
-	// Config is what an image's header says.
+	// Config has the properties of an image from its header.
 	Config = format.Config
 
 	// An Error is the error of a file. Its text names the format and no path.
@@ -70,9 +70,9 @@ func New(opt Options) *Decoder { return &Decoder{opt: opt} }
 //
 // Pixels may be decoded by Open or by Scan, so either may find the file corrupt; Open finds
 // one that ends too early. Corruption below the last row that is scanned may
-// go unnoticed, and so may corruption behind the first frame. The built-in decoder
-// detects more corrupt codes than libjpeg-turbo, which takes a run that leads out of a block for its end. All
-// errors of a file are an *Error, at some depth.
+// go unnoticed, and so may corruption after the first frame. The built-in decoder detects more corrupt codes
+// than libjpeg-turbo, which takes a run that leads out of a block for its end. All errors of a file are an
+// *Error, at some depth.
 func (d *Decoder) Open(data []byte) (pixel.Source, error) {
 	f, err := Parse(data)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// photos returns paths of real photographs: $PENSTOCK_DATA/photos.tar or that of
-// ../shared/data beside the checkout.
+// photos returns paths of real photographs: $PENSTOCK_DATA/photos.tar or that of ../shared/data next to the checkout.
 func photos(t testing.TB, limit int) []string {
 	t.Helper()
 	dir := os.Getenv("PENSTOCK_DATA")

@@ -19,7 +19,7 @@ import (
 // each: width, height, channels and the pixels, or a width of 0 where Pillow refuses the file.
 // Its second argument names what is done to the image: nothing, ImageOps.exif_transpose,
 // img2dataset's formula for what is transparent on white or black, torchvision's Resize(256)
-// and CenterCrop(224) with a filter, or the crop, resize and flip that a line has behind the name.
+// and CenterCrop(224) with a filter, or the crop, resize and flip that a line has after the name.
 const pillowScript = `
 import struct, sys, warnings
 from PIL import Image, ImageOps, __version__
@@ -156,7 +156,7 @@ func (p *pillow) ask(line string) (pixels, bool) {
 	return m, m.w > 0
 }
 
-// compare fails the test where got is not the image that Pillow makes of a file.
+// compare fails the test if got is not the image that Pillow decodes.
 func (p *pillow) compare(path string, got pixels) {
 	p.t.Helper()
 	want, ok := p.open(path)

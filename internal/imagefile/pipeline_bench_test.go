@@ -17,7 +17,7 @@ var (
 	std  = []float64{.229, .224, .225}
 )
 
-// usual is what a Go program does without this module: image/jpeg, imaging, a loop.
+// usual is the usual code of a Go program without this module: image/jpeg, imaging, a loop.
 func usual(dst []float32, data []byte) error {
 	m, err := jpeg.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -74,7 +74,7 @@ func benchPipeline(b *testing.B, files [][]byte) {
 	record := unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), 4*len(dst))
 	ways := []variant{
 		{"usual", func(data []byte) error { return usual(dst, data) }},
-		{"ours", func(data []byte) error {
+		{"penstock", func(data []byte) error {
 			src, err := d.Open(data)
 			if err != nil {
 				return err
@@ -83,5 +83,5 @@ func benchPipeline(b *testing.B, files [][]byte) {
 		}},
 	}
 	spent := byTurns(b, files, ways)
-	b.ReportMetric(spent[0]/spent[1], "x-ours")
+	b.ReportMetric(spent[0]/spent[1], "x-penstock")
 }

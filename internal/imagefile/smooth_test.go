@@ -27,7 +27,7 @@ func firstScans(t *testing.T, data []byte, n int) []byte {
 	return splice(data[:pos], []byte{0xFF, marker.EOI})
 }
 
-// The digests are of what Pillow 13.0 with libjpeg-turbo 3.2 makes of these files.
+// The digests are of the pixels that Pillow 13.0 with libjpeg-turbo 3.2 decodes from these files.
 func TestScansMissing(t *testing.T) {
 	base := readKind(t, "large-420-progressive.jpg")
 	for n, want := range map[int]string{

@@ -20,7 +20,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 )
 
-// tiffCase is what testdata/tiff.py says of a file.
+// tiffCase describes a file, as testdata/tiff.py does.
 type tiffCase struct {
 	Samples, DType string
 	Shape          []int

@@ -120,7 +120,7 @@ for name in sorted(os.listdir(".")):
         print(name, None)
 `
 
-// Whether a file is transparent is what Pillow says of it.
+// A file is transparent if Pillow says so.
 func TestTransparentAgainstPillow(t *testing.T) {
 	dir := t.TempDir()
 	out, err := exec.Command(pillowPython(t), "-c", declareScript, dir).Output()

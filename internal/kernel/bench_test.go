@@ -12,9 +12,9 @@ import (
 
 const benchPixels = 224 * 224
 
-// BenchmarkNormalize makes records of 224 x 224 of bytes, by turns with a copy of as many
-// bytes as it writes and with float32, and reports the median of copy's time by its own, and
-// of its own by that of float32. With 1 destination all is in cache, with 256 it is not.
+// BenchmarkNormalize normalizes 224 x 224 pixels, by turns with a copy of as many bytes as it
+// writes and with float32, and reports the median ratios of copy's time to its own, and of its own
+// to that of float32. With 1 destination all is in cache, with 256 it is not.
 func BenchmarkNormalize(b *testing.B) {
 	var norms [3]Norm
 	types := []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16}

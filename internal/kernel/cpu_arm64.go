@@ -2,6 +2,6 @@
 
 package kernel
 
-// useKernels chooses the kernels in assembly, which every processor has that Go runs on. Tests
-// clear it to try the loops.
+// useKernels chooses the kernels in assembly, which run on every CPU that Go supports. Tests clear it to try the
+// loops.
 var useKernels = true

@@ -14,7 +14,7 @@ func TestCRC32C(t *testing.T) {
 			for _, begun := range []uint32{0, 1, 0xffffffff, 0x12345678} {
 				want := crc32.Update(begun, castagnoli, src)
 				if got := CRC32C(begun, src); got != want {
-					t.Fatalf("%d bytes behind %08x: %08x, want %08x", n, begun, got, want)
+					t.Fatalf("%d bytes after %08x: %08x, want %08x", n, begun, got, want)
 				}
 				for _, cut := range []int{n / 3, n - n/5} {
 					if got := CRC32C(CRC32C(begun, src[:cut]), src[cut:]); got != want {

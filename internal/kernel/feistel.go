@@ -4,8 +4,8 @@ package kernel
 const FeistelRounds = 8
 
 // Feistel sets the first elements of dst to the images of positions x, x+1, ... in a Feistel
-// network over Z_a x Z_b, as far as this processor has instructions for it, and returns how many
-// it did: of each, for all rounds in pairs,
+// network over Z_a x Z_b, as far as this CPU has instructions for it, and returns how many it did:
+// of each, for all rounds in pairs,
 //
 //	hi, lo := x/b, x%b
 //	for r := 0; r < FeistelRounds; r += 2 {

@@ -9,8 +9,8 @@ import (
 // Filter is a resampling filter, with Pillow's definition of each.
 type Filter uint8
 
-// The filters that Pillow has. All but Nearest widen with the scale when they reduce, which
-// is what others call antialiasing.
+// The filters that Pillow has. All but Nearest widen with the scale when they reduce, which is also
+// called antialiasing.
 const (
 	Nearest Filter = iota
 	Box

@@ -53,7 +53,7 @@ func PiecesF32(sums, squares []float64, x []float32) (low, high float32) {
 	return positive(low), positive(high)
 }
 
-// positive makes 0 of -0.
+// positive turns -0 into 0.
 func positive(x float32) float32 {
 	if x == 0 {
 		return 0

@@ -1,7 +1,6 @@
 package kernel
 
-// lanes are sums of every sixteenth number: as many as the processor can add to without
-// waiting for the addition before.
+// lanes are sums of every sixteenth number: as many as the CPU can add to without waiting for the addition before.
 type lanes [16]float64
 
 // total adds the lanes in halves.

@@ -2,7 +2,7 @@
 
 package kernel
 
-// grayMasks make pairs of red and green, and of green and blue.
+// grayMasks arrange red and green, and green and blue, as pairs.
 var grayMasks = [5]*[2][32]byte{3: newGrayMasks(3), 4: newGrayMasks(4)}
 
 func newGrayMasks(step int) *[2][32]byte {

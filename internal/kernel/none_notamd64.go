@@ -4,7 +4,7 @@ package kernel
 
 // Functions with kernels for amd64 alone.
 
-// crcFast leaves all to the library, which has the instructions of other processors.
+// crcFast leaves all to the library, which uses the instructions of other CPUs.
 func crcFast(crc uint32, _ []byte) (uint32, int) { return crc, 0 }
 
 // piecesF32Fast leaves pieces to SumF32 and SquaresF32.

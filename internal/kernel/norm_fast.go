@@ -178,8 +178,8 @@ func (n *Norm) flat16(dst []uint16, src []byte, t *normTables) int {
 	return len(dst)
 }
 
-// wideMasks make of 8 pixels, whose second half ends with its register, the 8 values
-// of a channel as 32-bit numbers.
+// wideMasks pick the 8 values of a channel, as 32-bit numbers, from 8 pixels, whose second half ends with its
+// register.
 var wideMasks = [5]*[3][32]byte{3: newWideMasks(3), 4: newWideMasks(4)}
 
 func newWideMasks(step int) *[3][32]byte {

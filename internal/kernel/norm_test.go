@@ -24,7 +24,7 @@ var norms = []struct {
 	{"huge", true, []float32{1e30, -1e-30, 3}, []float32{1e-30, 1e30, 1e-8}},
 }
 
-// formula is what a byte becomes, by true division in float32.
+// formula converts a byte, with true division in float32.
 func formula(x byte, c int, scaled bool, mean, std []float32) float32 {
 	y := float32(x)
 	if scaled {

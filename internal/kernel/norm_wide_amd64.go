@@ -2,7 +2,7 @@
 
 package kernel
 
-// These choose kernels by what the processor has, for as many elements as are in the longer
+// These choose kernels by the features of the CPU, for as many elements as are in the longer
 // registers: a table's phase i is for elements 8i to 8i+7 of each 24, or for channel i.
 
 type (

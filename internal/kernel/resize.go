@@ -65,7 +65,7 @@ func sum3(s []byte, k []int32, step int) (byte, byte, byte) {
 }
 
 // Column computes output row i (From <= i < To) of a vertical resize. Input row y is the
-// len(dst) bytes at src[(y-y0)*stride], and the rows of w.Span(i) are there.
+// len(dst) bytes at src[(y-y0)*stride], and src has the rows of w.Span(i).
 //
 //	dst[x] = clip8(1<<21 + sum over j of src[start(i)-y0+j][x] * k(i, j))
 func (w *Weights) Column(dst, src []byte, stride, i, y0 int) {

@@ -11,7 +11,7 @@ type eighths = [8]int32
 // packEighth writes weight i of eight.
 func packEighth(to *eighths, i int, weight int32) { to[i] = weight }
 
-// resizeMasks make of four pixels the channels of each as 32-bit numbers, and a zero.
+// resizeMasks expand four pixels to the channels of each as 32-bit numbers, and a zero.
 var resizeMasks = [5]*[4][16]byte{3: newResizeMasks(3), 4: newResizeMasks(4)}
 
 func newResizeMasks(step int) *[4][16]byte {

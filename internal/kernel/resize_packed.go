@@ -158,8 +158,8 @@ func (w *Weights) rows4(dst []byte, dstStride int, src []byte, srcStride, step, 
 	}
 }
 
-// rowsReach returns how many outputs the kernel can make of a row if it may read the given number
-// of its bytes; at most all but one.
+// rowsReach returns how many outputs of a row the kernel can compute if it may read the given
+// number of its bytes; at most all but one.
 func (w *Weights) rowsReach(bytes, step, x0 int) int {
 	reach := (w.pairs()-2)*2*step + 16 // bytes from the window's start that are read
 	if w.pairs()%2 == 1 {

@@ -9,14 +9,14 @@ const (
 )
 
 // Weights says how one axis of an image is resized: output i is a weighted sum of
-// neighboring inputs. It holds the outputs [From, To) only, so that a crop behind the resize
-// costs nothing. Init fills it, and reuses its memory when called again.
+// neighboring inputs. It holds the outputs [From, To) only, so that a crop after the resize costs
+// nothing. Init fills it, and reuses its memory when called again.
 type Weights struct {
 	In, Out  int // length of the whole axis before and after
 	From, To int // outputs held
 	Filter   Filter
 
-	lo, hi int       // inputs that the outputs held are made of
+	lo, hi int       // inputs of the outputs held
 	taps   int       // weights per output: the maximum over all outputs
 	start  []int32   // first input of each output
 	count  []int32   // inputs of each output, 1 to taps
@@ -124,10 +124,10 @@ func (w *Weights) Real(i int) []float64 {
 	return w.real
 }
 
-// Inputs returns the range [lo, hi) of inputs that the outputs held are made of.
+// Inputs returns the range [lo, hi) of inputs that the outputs depend on.
 func (w *Weights) Inputs() (lo, hi int) { return w.lo, w.hi }
 
-// Span returns the range [lo, hi) of inputs that output i is made of; From <= i < To.
+// Span returns the range [lo, hi) of inputs that output i depends on; From <= i < To.
 func (w *Weights) Span(i int) (lo, hi int) {
 	s := int(w.start[i-w.From])
 	return s, s + int(w.count[i-w.From])

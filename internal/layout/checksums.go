@@ -91,8 +91,8 @@ type BlockSet struct {
 	bits atomic.Pointer[[]atomic.Uint64] // nil: no block was added
 }
 
-// Make empties the set, of n blocks at most. It takes no memory before the first block is added. No other
-// method may run beside it.
+// Make empties the set, of n blocks at most. It takes no memory before the first block is added. No
+// other method may run concurrently.
 func (s *BlockSet) Make(n int64) {
 	s.n = n
 	s.bits.Store(nil)
@@ -116,7 +116,7 @@ func (s *BlockSet) Add(block int64) bool {
 	return (*bits)[block/64].Or(bit)&bit == 0
 }
 
-// Remove takes a block out, and reports whether it was there.
+// Remove takes a block out, and reports whether it was in the set.
 func (s *BlockSet) Remove(block int64) bool {
 	bits, bit := s.bits.Load(), uint64(1)<<(block%64)
 	return bits != nil && (*bits)[block/64].And(^bit)&bit != 0

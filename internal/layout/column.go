@@ -16,7 +16,7 @@ const (
 	Offsets Part = "offsets" // int64: where in the values each record starts, and where the last one ends
 )
 
-// Column is one array of a dataset. Fields are made of columns, columns of extents.
+// Column is one array of a dataset. Fields consist of columns, columns of extents.
 type Column struct {
 	Field   int         // position in the schema
 	Part    Part        //
@@ -44,8 +44,7 @@ type Extent struct {
 	Row    int64  // of a Packed column: the number that its first row has in the HDF5 dataset
 
 	// Sums is where the CRC32Cs of the rows' blocks are, as Blocks little-endian uint32s.
-	// SumsPath is empty where there are none. A block covers BlockRecords rows and starts
-	// anew with each Extent.
+	// SumsPath is empty where there are none. A block covers BlockRecords rows and starts again with each Extent.
 	SumsPath   string
 	SumsOffset int64
 	SumsCRC32C string // of the whole file SumsPath, where known: 8 hex digits
@@ -68,8 +67,8 @@ func (c *Column) Extent(row int64) (Extent, int) {
 	panic("layout: no such row")
 }
 
-// RowsOf returns how many rows an array of a column must have in a dataset of that many records. Values may be as many
-// as are there.
+// RowsOf returns how many rows an array of a column must have in a dataset of that many records.
+// For values, which may be any number, it returns there.
 func (c *Column) RowsOf(records, there int64) int64 {
 	switch c.Part {
 	case Values:
@@ -80,7 +79,7 @@ func (c *Column) RowsOf(records, there int64) int64 {
 	return records
 }
 
-// Add puts an extent behind the others.
+// Add appends an extent.
 func (c *Column) Add(e Extent) {
 	e.First = c.Rows
 	c.Rows += e.Count

@@ -11,7 +11,7 @@ func CRC32C(b []byte) uint32 { return kernel.CRC32C(0, b) }
 
 // CRCWriter computes the CRC32C of what is written to it. The zero value has seen nothing.
 type CRCWriter struct {
-	Sum uint32 // of the bytes so far; setting it to 0 begins anew
+	Sum uint32 // of the bytes so far; setting it to 0 starts again
 }
 
 // Write adds the next bytes. It takes them all, and never fails.

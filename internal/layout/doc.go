@@ -1,4 +1,4 @@
-// Package layout says where the bytes of a dataset are: columns made of extents, the index of ragged fields, and the
-// checksums of blocks. It is what packages store, mmapds, remote/mirror and the commands share, and users of store do
-// not need.
+// Package layout says where the bytes of a dataset are: columns that consist of extents, the index
+// of ragged fields, and the checksums of blocks. Packages store, mmapds, remote/mirror and the
+// commands share it; users of store do not need it.
 package layout

@@ -17,8 +17,8 @@ var (
 	ErrUnsupported = errors.New("unsupported")
 )
 
-// Mark makes errors of packages internal/hdf5/meta and internal/zarr match ErrCorrupt or ErrUnsupported as well. It
-// returns other errors, and nil, as they are.
+// Mark wraps errors of packages internal/hdf5/meta and internal/zarr so that they match ErrCorrupt
+// or ErrUnsupported as well. It returns other errors, and nil, as they are.
 func Mark(err error) error {
 	switch {
 	case (errors.Is(err, meta.ErrCorrupt) || errors.Is(err, zarr.ErrCorrupt)) && !errors.Is(err, ErrCorrupt):

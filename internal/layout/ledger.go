@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// momentsBytes is what a ledger has for the statistics of a channel, or of lengths.
+// momentsBytes is the size of the statistics of a channel, or of lengths, in a ledger.
 const momentsBytes = 64
 
 // ColumnStates takes the state of statistics and identity of a dataset, as docs/format.md has it, apart: for each field

@@ -42,8 +42,7 @@ const (
 	hdf5Sums     = "/penstock/crc/"
 )
 
-// HDF5View is what the attribute format of an HDF5 file says that names the records of a flat
-// dataset, for other programs to read them.
+// HDF5View is the attribute format of an HDF5 file that refers to the records of a flat dataset, for other programs.
 const HDF5View = "penstock view"
 
 // IsFlat reports whether path is a folder with a manifest.
@@ -112,7 +111,7 @@ func SourceNames(fields []tensor.Spec) int {
 	return slices.IndexFunc(fields, func(f tensor.Spec) bool { return f.Content == tensor.SourceName })
 }
 
-// SourceNameField is what the field of that content is called.
+// SourceNameField is the name of the field of that content.
 const SourceNameField = "source_name"
 
 // MaxFields is how many fields a dataset can have.

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 )
 
-// CheckZarr makes sure that what a folder of Zarr that penstock wrote has beside its rows, and beside what OpenZarr
-// compares with the manifest, is as it was written: the indexes of shards, and padding. It returns how many bytes that
-// is with all metadata, and the files of the folder that are not of the dataset. An error is ErrCorrupt if that is not
-// so.
+// CheckZarr checks the parts of a Zarr folder written by penstock that are neither rows nor
+// compared with the manifest by OpenZarr: the indexes of shards, and padding. It returns how many
+// bytes these are with all metadata, and the files of the folder that do not belong to the dataset.
+// The error is ErrCorrupt if a part has changed.
 func (d *Dataset) CheckZarr(path string, metadata map[string]string) (n int64, unknown []string, err error) {
 	known := map[string]bool{ZarrManifest: true}
 	for name := range metadata {

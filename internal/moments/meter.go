@@ -56,7 +56,7 @@ func (m *Meter) Measure(spec tensor.Spec, run int, record []byte, out []Moments)
 	}
 }
 
-// MeasureEach is Measure for records of one row each, one behind the other: out has the moments of the channels of
+// MeasureEach is Measure for records of one row each, one after the other: out has the moments of the channels of
 // each. It returns limits of all numbers in place of those of each record, which are the same once all are merged.
 func (m *Meter) MeasureEach(spec tensor.Spec, run int, records []byte, out []Moments) {
 	size := spec.RecordBytes()
@@ -73,7 +73,7 @@ func (m *Meter) MeasureEach(spec tensor.Spec, run int, records []byte, out []Mom
 // short is how many numbers of a record have a lane of kernel.SumF32 each: these are summed up without a call.
 const short = 16
 
-// measureShort measures records of n <= short numbers each. The figures are those of momentsOfFloats, bit for bit.
+// measureShort measures records of n <= short numbers each. The results are those of momentsOfFloats, bit for bit.
 func (m *Meter) measureShort(x []float32, n int, out []Moments) {
 	low, high := float32(math.Inf(1)), float32(math.Inf(-1))
 	count := float64(n)
@@ -215,7 +215,7 @@ type pieces struct {
 
 func cut(numbers, run, channels int) pieces {
 	p := pieces{numbers: numbers, run: run, channels: channels, stride: 1}
-	if run == 1 { // the channels take turns: each is looked at by itself
+	if run == 1 { // the channels are interleaved: each is measured separately
 		p.stride, p.run = channels, numbers/channels
 	}
 	return p

@@ -111,7 +111,7 @@ func TestMeterLeavesOutWhatIsNotFinite(t *testing.T) {
 }
 
 // TestMeterOfManyPieces measures channels of more pieces than are taken at a time, with and without
-// numbers that are not finite: the figures are bit for bit those of the pieces one by one.
+// numbers that are not finite: the results are bit for bit those of the pieces one by one.
 func TestMeterOfManyPieces(t *testing.T) {
 	const run = (together+3)*piece + 77
 	spec := tensor.Spec{DType: tensor.Float32, Shape: tensor.Shape{2, 1, run}}

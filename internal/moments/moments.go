@@ -7,7 +7,7 @@ import "math"
 // order can change; other numbers by the pairwise update of Chan, Golub, LeVeque (1979), whose
 // result depends on the order of the parts and not on who computed them.
 type Moments struct {
-	N, NonFinite    int64 // finite numbers, which the other figures are of, and NaNs and infinities
+	N, NonFinite    int64 // finite numbers, which all other fields describe, and NaNs and infinities
 	Min, Max        float64
 	Sum, SumSquares int64   // of bytes; 0 for other numbers
 	Mean, M2        float64 // and the sum of squares around it; 0 for bytes
@@ -29,8 +29,8 @@ func Of(x []float64) Moments {
 	return of(x, bad, sum, squaresAround)
 }
 
-// InOrder is Of with sums that are made number after number, and not four at a time: their last bits
-// are those of figures that recipes of existing datasets hold. It may change x.
+// InOrder is Of with numbers added one by one, and not four at a time: the last bits are those of
+// statistics in recipes of existing datasets. It may change x.
 func InOrder(x []float64) Moments {
 	bad := len(x)
 	x = finite(x)
@@ -64,7 +64,7 @@ func of(x []float64, bad int, sum float64, squares func(mean float64, x []float6
 	return m
 }
 
-// Merge adds the numbers of b behind those of a.
+// Merge adds the numbers of b after those of a.
 func (a *Moments) Merge(b Moments) {
 	a.NonFinite += b.NonFinite
 	if b.N == 0 {
@@ -89,7 +89,7 @@ func (a *Moments) Merge(b Moments) {
 	a.N += b.N
 }
 
-// mergeEach merges the moments of each number of x by itself.
+// mergeEach merges the moments of each number of x separately.
 func (a *Moments) mergeEach(x []float64) {
 	for i := 0; i < len(x); i++ {
 		if i += a.mergeFinite(x[i:]); i < len(x) {
@@ -146,8 +146,7 @@ func (a Moments) OfBytes() (mean, std float64) {
 
 func notFinite(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) }
 
-// sumOf adds in four lanes, as the processor does additions that do not wait for each
-// other.
+// sumOf adds in four lanes, as the CPU runs independent additions in parallel.
 func sumOf(x []float64) float64 {
 	var lanes [4]float64
 	for ; len(x) >= 4; x = x[4:] {

@@ -27,7 +27,7 @@ func exact(x []float64) (mean, m2 float64) {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*(1+math.Abs(b)) }
 
-// Of, InOrder and Merge of parts of any length give the figures of the definition.
+// Of, InOrder and Merge of parts of any length give the moments of the definition.
 func TestMoments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := 1; n < 70; n++ {

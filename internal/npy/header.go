@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Magic is what every .npy file begins with.
+// Magic begins every .npy file.
 const Magic = "\x93NUMPY"
 
 // maxHeader is more than any header of numbers has.

@@ -14,7 +14,7 @@ type Permutation interface {
 	// Fill sets dst[i] to what is at position pos+i. It does not allocate.
 	Fill(pos int, dst []int)
 
-	// Map replaces each position in x by what is there. It does not allocate.
+	// Map replaces each position in x by the value at that position. It does not allocate.
 	Map(x []int)
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// Client is a Bucket as programs use it: what fails is tried again, after a pause that grows;
-// what stalls is given up, or asked for a second time beside the first; a body that ends too
-// early goes on where it ended. Its methods may be called from any goroutine.
+// Client is a Bucket as programs use it: failed requests are retried, after a pause that grows;
+// stalled ones are given up, or sent a second time in parallel; a body that ends too early
+// continues where it ended. Its methods may be called from any goroutine.
 type Client struct {
 	bucket remote.Bucket
 	policy remote.Policy
@@ -83,9 +83,8 @@ func (c *Client) WriteAll(ctx context.Context, key string, data []byte, opts rem
 	})
 }
 
-// WriteFrom writes an object of size bytes, which open returns anew for each attempt. An
-// attempt may take any time, as long as the store's own SDK waits. An error of
-// what is read is returned as it is, at once.
+// WriteFrom writes an object of size bytes, which open opens again for each attempt. An attempt may
+// take as long as the SDK of the store waits. An error of the reader is returned as it is, at once.
 func (c *Client) WriteFrom(ctx context.Context, key string, size int64, open func() (io.ReadCloser, error),
 	opts remote.WriteOptions) error {
 	if part := size / mostParts; part > int64(max(opts.PartBytes, usualPart)) {
@@ -263,8 +262,7 @@ func (c *Client) retry(ctx context.Context, op, key string, do func(context.Cont
 	return c.insist(ctx, c.policy.Total, op, key, do)
 }
 
-// insist is retry with the time that it may take, 0 for any. Where that is over, the error is
-// what was wrong before.
+// insist is retry with a time limit, 0 for none. When the time is over, the error is that of the last attempt.
 func (c *Client) insist(ctx context.Context, limit time.Duration, op, key string,
 	do func(context.Context) error) error {
 	before := fmt.Errorf("no answer within %v", c.policy.Total)
@@ -308,7 +306,7 @@ func (c *Client) describe(op, key string, err error, n int) error {
 		out.Tries = n
 		return &out
 	}
-	// Without the end of a context, which was ours.
+	// Without the end of the context, which insist made.
 	return &remote.Error{Op: known.Op, Object: known.Object, Kind: remote.ErrUnavailable, Detail: known.Detail, Tries: n,
 		After: known.After, Absent: known.Absent}
 }

@@ -163,7 +163,7 @@ func TestWhatIsNotRetried(t *testing.T) {
 		t.Errorf("a missing one: %v", err)
 	}
 	if err := c.WriteAll(t.Context(), "k", nil, remote.WriteOptions{IfNotExist: true}); !errors.Is(err, remote.ErrExists) {
-		t.Errorf("one that is there: %v", err)
+		t.Errorf("an existing object: %v", err)
 	}
 	if _, _, err := c.ReadAll(t.Context(), "k", 100); !errors.Is(err, remote.ErrInvalid) {
 		t.Errorf("one that is too large: %v", err)
@@ -189,7 +189,7 @@ func TestWhatIsNotRetried(t *testing.T) {
 	}
 }
 
-// Where nothing listens, or the host has no address, a request fails at once; a store that has
+// If nothing listens, or the host has no address, a request fails at once; a store that has
 // answered before may come back, and the client calls Policy.Retry for every attempt.
 func TestNobodyThere(t *testing.T) {
 	dial := func(err error) func(context.Context, remote.Body) (remote.Body, error) {

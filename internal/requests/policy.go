@@ -8,9 +8,10 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// refusedAttempts is how often a request is made, beside the SDK's own attempts, where nothing listens, or the host has
-// no address, as long as the store has answered nothing yet: then its name is wrong, or it is not running. A store that
-// has answered may come back, and is asked as often as any other.
+// refusedAttempts is how often a request is made, besides the SDK's own attempts, if nothing
+// listens, or the host has no address, as long as the store has answered nothing yet: then its name
+// is wrong, or it is not running. A store that has answered may come back, and is asked as often as
+// any other.
 const refusedAttempts = 1
 
 // withDefaults returns p with numbers in the place of zeros.

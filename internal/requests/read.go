@@ -12,9 +12,9 @@ import (
 
 // ReadAt fills dst with the bytes of an object from off on. Bytes that arrived before an attempt
 // failed are kept, and the next one asks for the rest. If o.ETag is not empty, an object that
-// has been replaced is ErrChanged, so that no mixture of two versions is ever returned. Where
-// the answer is late by what this bucket has shown so far, a second request is sent, and the
-// first to be complete counts.
+// has been replaced is ErrChanged, so that no mixture of two versions is ever returned. If the
+// answer is late compared with earlier ones of this bucket, a second request is sent, and the first
+// to be complete counts.
 func (c *Client) ReadAt(ctx context.Context, o remote.Object, off int64, dst []byte) error {
 	if len(dst) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (c *Client) once(ctx context.Context, o remote.Object, off int64, dst []byt
 	return n, watch.explain(err)
 }
 
-// hedged is once, with a second attempt beside it if it is late.
+// hedged is once, with a second attempt in parallel if it is late.
 func (c *Client) hedged(ctx context.Context, o remote.Object, off int64, dst []byte) (int, error) {
 	wait, ok := c.lateAfter(len(dst))
 	if !ok {
@@ -74,7 +74,7 @@ func (c *Client) hedged(ctx context.Context, o remote.Object, off int64, dst []b
 	return race(&first, &second)
 }
 
-// attempt is one that runs beside others.
+// attempt is one of several that run in parallel.
 type attempt struct {
 	dst    []byte
 	done   chan struct{}
@@ -136,8 +136,8 @@ func (c *Client) lateAfter(n int) (time.Duration, bool) {
 }
 
 // NewReader returns the bytes [off, off+n) of an object as a stream; n of -1 means all that
-// follow, and then o.Size must be known. A connection that breaks is made anew, from where it
-// broke. The reader is for one goroutine, and must be closed.
+// follow, and then o.Size must be known. If the connection breaks, a new one continues from there.
+// The reader is for one goroutine, and must be closed.
 func (c *Client) NewReader(ctx context.Context, o remote.Object, off, n int64) io.ReadCloser {
 	if n < 0 {
 		n = max(0, o.Size-off)
@@ -156,7 +156,7 @@ type stream struct {
 	watch  *watch
 }
 
-// Read returns what is there, and tries again where the connection fails.
+// Read returns the bytes that have arrived, and tries again if the connection fails.
 func (s *stream) Read(p []byte) (n int, err error) {
 	if s.left == 0 {
 		return 0, io.EOF

@@ -11,7 +11,7 @@ import (
 
 type counts struct{ requests, retries, hedges, failures, bytes atomic.Int64 }
 
-// Stats returns the figures so far.
+// Stats returns the statistics so far.
 func (c *Client) Stats() remote.Stats {
 	return remote.Stats{
 		Requests: c.counts.requests.Load(), Retries: c.counts.retries.Load(), Hedges: c.counts.hedges.Load(),

@@ -1,5 +1,6 @@
-// Package staged has what a transform of the loader may be beside a function: one whose records are made elsewhere, by
-// another process or a device for example, several at a time. R is what a record is known by there.
+// Package staged defines transforms of the loader that are not functions: their records are made
+// elsewhere, by another process or a device for example, several at a time. R identifies a record
+// there.
 package staged
 
 import (

@@ -55,8 +55,8 @@ func Closest(name string, known []string) string {
 	return best
 }
 
-// Path words the file or folder beside path that is most like it, for the end of a message
-// that says that path does not exist; "" if there is none.
+// Path names the file or folder next to path whose name is most like it, for the end of a message
+// that path does not exist; "" if there is none.
 func Path(path string) string {
 	entries, _ := os.ReadDir(filepath.Dir(path)) // without them, there is nothing to suggest
 	var names []string

@@ -15,8 +15,8 @@ import (
 // nativeBytes is the codec of version 2, where the data type has the order of bytes.
 const nativeBytes = "native"
 
-// pipeline is what chunks went through when they were written: elements were transposed, made bytes, and these
-// went through steps.
+// pipeline lists the codecs that chunks went through when they were written: elements were
+// transposed and turned into bytes, and these went through steps.
 type pipeline struct {
 	size  int   // bytes of a chunk before the first step
 	elem  int   // bytes of an element
@@ -72,7 +72,7 @@ func newPipeline(codecs []codec, n number, chunk []int64) (pipeline, error) {
 		}
 	}
 	if arrays {
-		return p, corrupt("no codec makes bytes of the chunks")
+		return p, corrupt("no codec turns the chunks into bytes")
 	}
 	return p, nil
 }
@@ -123,7 +123,7 @@ func (p *pipeline) transpose(conf json.RawMessage) error {
 	return nil
 }
 
-// bytes reads the codec that makes bytes of elements.
+// bytes reads the codec that turns elements into bytes.
 func (p *pipeline) bytes(c codec, n number) error {
 	var conf struct {
 		Endian string `json:"endian"`

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// decoded returns what a pipeline of codecs makes of stored bytes.
+// decoded returns the bytes that a pipeline of codecs decodes from stored ones.
 func decoded(t *testing.T, stored []byte, chunk []int64, codecs ...codec) ([]byte, error) {
 	t.Helper()
 	p, err := newPipeline(codecs, number{dtype: tensor.Uint8, parts: 1}, chunk)
@@ -56,7 +56,7 @@ func TestChecksumLocations(t *testing.T) {
 	}
 }
 
-// Of two codecs transpose, the first is what the second worked on.
+// With two codecs transpose, the second works on the output of the first.
 func TestTransposeTwice(t *testing.T) {
 	const a, b, c = 2, 3, 4
 	for _, orders := range [][2][3]int{{{1, 2, 0}, {0, 2, 1}}, {{0, 2, 1}, {1, 2, 0}}, {{2, 0, 1}, {2, 0, 1}}, {{1, 2, 0}, {2, 0, 1}}, {{0, 1, 2}, {2, 1, 0}}} {

@@ -21,7 +21,7 @@ type Grid struct {
 	Zstd  int   // level of compression; 0 stores chunks as they are
 }
 
-// page is what shards are padded to.
+// page is the alignment to which shards are padded.
 const page = 4096
 
 // Head returns the bytes in front of the chunks of a shard.
@@ -148,8 +148,8 @@ func (n *arrayNode) bits(dtype tensor.DType) {
 	}
 }
 
-// EncodeGroup returns the metadata of a group: zarr.json. Where there are nodes, by their paths in it, it has their
-// metadata, too, so that readers need no other file: xarray looks for that.
+// EncodeGroup returns the metadata of a group: zarr.json. If there are nodes, by their paths in it,
+// it has their metadata, too, so that readers need no other file: xarray looks for that.
 func EncodeGroup(attributes any, nodes map[string]json.RawMessage) ([]byte, error) {
 	type consolidated struct {
 		Kind       string                     `json:"kind"`
@@ -173,7 +173,7 @@ func encodeNode(node any) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// Encoder makes chunks of rows, one at a time.
+// Encoder encodes rows as chunks, one at a time.
 type Encoder struct {
 	size int // bytes of a chunk
 	zstd *zstd.Encoder

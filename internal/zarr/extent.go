@@ -136,8 +136,8 @@ func (a *Array) ShardBytes(name string) (n int64, err error) {
 }
 
 // CheckPadding makes sure that the bytes of shards that are neither their index, nor chunks, nor rows of chunks that
-// are stored as they are, are zeros, as this package writes them. It returns how many bytes beside chunks it has looked
-// at.
+// are stored as they are, are zeros, as this package writes them. It returns how many bytes besides chunks it has
+// checked.
 func (a *Array) CheckPadding() (looked int64, err error) {
 	row := int64(0)
 	for name := range a.ShardNames() {

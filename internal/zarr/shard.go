@@ -14,7 +14,7 @@ type sharding struct {
 	chunks  int     // of a shard
 	atStart bool    // of the file is the index, not at the end
 	big     bool    // the index is big endian
-	sum     bool    // a CRC32C is behind the index
+	sum     bool    // a CRC32C follows the index
 
 	mu      sync.Mutex
 	indexes map[string]index // by name of the shard
@@ -51,7 +51,7 @@ func (s *sharding) indexCodecs(codecs []codec) error {
 		}
 	}
 	if len(codecs) == 0 {
-		return corrupt("no codec makes bytes of the index of shards")
+		return corrupt("no codec turns the index of shards into bytes")
 	}
 	return nil
 }

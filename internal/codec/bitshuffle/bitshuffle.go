@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/internal/codec/filter"
 )
 
-// Elements are decoded in tiles that stay in the processor's first cache.
+// Elements are decoded in tiles that stay in the CPU's L1 cache.
 const (
 	tileBytes   = 8 << 10
 	largestElem = tileBytes / 64
@@ -60,7 +60,7 @@ func decodeTiles(dst, src []byte, n, size int) {
 	}
 }
 
-// squares makes squares of bits of a part of eight rows, which are stride bytes apart.
+// squares turns a part of eight rows, which are stride bytes apart, into squares of bits.
 func squares(dst, src []byte, stride int) {
 	var rows [tileBytes]byte
 	n := len(dst) / 8

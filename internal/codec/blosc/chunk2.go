@@ -34,7 +34,7 @@ const (
 	specialUninitialized
 )
 
-// chunk2 is a chunk of blosc 2: a header of blosc 1, and one of the same length behind it.
+// chunk2 is a chunk of blosc 2: a header of blosc 1, and one of the same length after it.
 type chunk2 struct {
 	header
 	version byte

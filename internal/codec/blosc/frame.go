@@ -46,7 +46,7 @@ type axis struct{ length, block int }
 
 var errFrame = errors.New("blosc2: no frame, or one that is cut")
 
-// Places in a frame's header, behind the byte that says of which type the number there is.
+// Places in a frame's header, after the byte with the type of the number.
 const (
 	frameMagic      = "\xa8b2frame\x00"
 	frameHeaderSize = 0x0b
@@ -235,7 +235,7 @@ func (f *frame) blocks(dst []byte, c *chunk2) ([]byte, error) {
 // oneRow reports whether the blocks, one after the other, are the chunk in C order: they are divided on one axis, and
 // those in front of it have one element.
 func (f *frame) oneRow() bool {
-	whole := true // all axes behind are
+	whole := true // all later axes are
 	for i := len(f.axes) - 1; i >= 0; i-- {
 		a := f.axes[i]
 		if a.length%a.block != 0 || !whole && a.block != 1 {

@@ -2,14 +2,14 @@ package filter
 
 import "encoding/binary"
 
-// BitReader takes numbers out of a stream of bits, the highest first. Behind the end are zeros, and Over
-// says that some of them were taken.
+// BitReader takes numbers out of a stream of bits, the highest first. After the end it returns
+// zeros, and Over reports that some of them were taken.
 type BitReader struct {
 	Src []byte
 	at  int // bit
 }
 
-// Over reports whether bits behind the end were taken.
+// Over reports whether bits after the end were taken.
 func (r *BitReader) Over() bool { return r.at > 8*len(r.Src) }
 
 // Next takes a number of n bits, at most 64.

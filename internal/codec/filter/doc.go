@@ -1,5 +1,6 @@
-// Package filter is what filters of HDF5, Zarr and blosc compute, as functions over bytes: shuffle, transposed
-// bits, the order of bytes, numbers of any number of bits, and the checksums of fletcher32 and of zlib streams.
+// Package filter computes the filters of HDF5, Zarr and blosc, as functions over bytes: shuffle,
+// transposed bits, the order of bytes, numbers of any number of bits, and the checksums of
+// fletcher32 and of zlib streams.
 //
 //	filter.Unshuffle(dst, stored, 4) // elements of 4 bytes
 //	sum := filter.Fletcher32(stored)

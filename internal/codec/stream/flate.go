@@ -9,9 +9,8 @@ import (
 )
 
 // flate inflates streams of zlib and gzip (RFC 1950, 1951, 1952) that are in memory, to memory of the right
-// size. Knowing both ends is what makes it about twice as fast as a decoder of streams: it
-// loads 8 bytes at a time and writes straight to the destination. The zero value is ready for
-// use; it holds 12 KB.
+// size. Because it knows both ends, it is about twice as fast as a streaming decoder: it loads 8 bytes at a
+// time and writes straight to the destination. The zero value is ready for use; it holds 12 KB.
 type flate struct {
 	lit     [litEntries]uint32
 	dist    [distEntries]uint32
@@ -36,8 +35,8 @@ var (
 	errBlock    = errors.New("a block of unknown type")
 )
 
-// Inflate fills out from a zlib stream, whose checksum it verifies. Bytes behind the
-// stream are ignored, as in libhdf5.
+// Inflate fills out from a zlib stream, whose checksum it verifies. Bytes after the stream are ignored, as in
+// libhdf5.
 func (f *flate) Inflate(out, in []byte) error {
 	n, err := f.zlib(out, in)
 	if err == nil && n != len(out) {
@@ -68,7 +67,7 @@ func checksum(sum, stored uint32) error {
 	return nil
 }
 
-// blocks decodes the blocks that in begins with. It returns how many bytes they are, and what of in is behind them.
+// blocks decodes the blocks at the start of in. It returns how many bytes they are, and the rest of in.
 func (f *flate) blocks(out, in []byte) (n int, rest []byte, err error) {
 	f.in, f.out, f.at, f.done = in, out, 0, 0
 	f.buf, f.bits, f.past = 0, 0, 0

@@ -55,7 +55,7 @@ func (f *flate) slow() (end bool, err error) {
 	return true, nil
 }
 
-// value adds the extra bits behind a code to its base.
+// value adds the extra bits after a code to its base.
 func value(e uint32, buf uint64) int {
 	return int(e>>16) + int(uint32(buf)&(1<<(e&codeMask)-1)>>(e>>8&15))
 }
@@ -190,7 +190,7 @@ loop:
 	return end, err
 }
 
-// copyWords is CopyBack where up to 7 bytes behind the copy may be overwritten.
+// copyWords is CopyBack where up to 7 bytes after the copy may be overwritten.
 func copyWords(out []byte, at, back, n int) {
 	dst, src := out[at:at+n+7], out[at-back:]
 	if back < 8 {

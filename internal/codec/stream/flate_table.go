@@ -6,13 +6,13 @@ import "math/bits"
 //
 //	literal    1 at bit 31, the byte from bit 16, the bits of its code from bit 0
 //	base       length or distance from bit 16, the bits of its code from bit 8, those of the
-//	           code and the extra bits behind it from bit 0
+//	           code and the extra bits after it from bit 0
 //	rest       1 at bit 15 and one of: the subtable's place from bit 16, its index bits from
 //	           bit 8; the end of the block; nothing, for what no valid stream has
 //
-// A table is indexed by the first bits of a code, bit 0 being the first; longer codes lead to
-// a subtable behind it. The layout of entries and the way that build goes through the codes
-// are those of libdeflate.
+// A table is indexed by the first bits of a code, bit 0 being the first; longer codes lead to a
+// subtable after it. The layout of entries and the way that build goes through the codes are those
+// of libdeflate.
 const (
 	isLiteral  = 1 << 31
 	isRest     = 1 << 15

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/h5test"
 )
 
-// texts are data of several kinds.
+// texts returns data of several kinds.
 func texts() map[string][]byte {
 	rng := rand.New(rand.NewPCG(4, 4))
 	noise, few, runs, far := make([]byte, 200_000), make([]byte, 200_000), make([]byte, 200_000), make([]byte, 200_000)

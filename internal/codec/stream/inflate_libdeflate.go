@@ -35,8 +35,8 @@ func newHandle() *handle {
 	return h
 }
 
-// Inflate fills dst from a zlib stream, whose checksum it verifies. Bytes behind the
-// stream are ignored, as in libhdf5.
+// Inflate fills dst from a zlib stream, whose checksum it verifies. Bytes after the stream are ignored, as in
+// libhdf5.
 func (f *Inflater) Inflate(dst, src []byte) error {
 	if f.c == nil {
 		f.c = newHandle()

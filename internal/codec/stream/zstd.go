@@ -28,7 +28,7 @@ var zstdReader = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// overrun is how many bytes behind the data the decoder may write to, where it is faster.
+// overrun is how many bytes after the data the decoder may overwrite, if that is faster.
 const overrun = 64
 
 // unzstdGo is ZstdUpTo in Go.

@@ -33,9 +33,9 @@ type Advice struct {
 	BatchAmplification float64
 	Batch              int
 
-	// The time of a record that package mmapds reads at random, in nanoseconds of a
-	// processor with the file in memory: as it is, and after it was rewritten, uncompressed, in
-	// one piece. They are estimates; see the constants of this file.
+	// The time of a record that package mmapds reads at random, in nanoseconds of CPU time with the
+	// file in memory: as it is, and after it was rewritten, uncompressed, in one piece. They are
+	// estimates; see the constants of this file.
 	Nanos          float64
 	ConvertedNanos float64
 
@@ -53,7 +53,7 @@ const (
 	nanosByte        = 0.04 // to copy one
 	nanosPacked      = 100  // more for a record that is not in one piece
 	nanosChunk       = 150  // each chunk that has a part of it
-	nanosRun         = 10   // each run of bytes that has to be copied by itself
+	nanosRun         = 10   // each run of bytes that needs a copy of its own
 	nanosInflated    = 0.35 // deflate: a byte of the chunk ...
 	nanosDeflated    = 2.4  // ... and one of its stored bytes
 	nanosLZF         = 1.5  // a byte of the chunk

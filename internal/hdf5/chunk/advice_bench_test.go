@@ -44,8 +44,7 @@ for name, kw in [("float-be", {}), ("float-flat", {}), ("float-shuffle", dict(ch
         f.create_dataset("x", data=(a[:, 0, :168, :].reshape(512, -1) / 255).astype(">f4" if name == "float-be" else "<f4"), **kw)
 `
 
-// The gain that Advice promises and the gain of reading records at random: promised/x and
-// measured/x, by processor time.
+// The gain that Advice promises and the gain of reading records at random: promised/x and measured/x, in CPU time.
 func BenchmarkAdvice(b *testing.B) {
 	dir := b.TempDir()
 	python := os.Getenv("PYTHON")

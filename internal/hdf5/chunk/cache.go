@@ -2,7 +2,7 @@ package chunk
 
 import "sync"
 
-// cacheBytes is what Options.CacheBytes is without a value.
+// cacheBytes is the default of Options.CacheBytes.
 const cacheBytes = 64 << 20
 
 // cache keeps chunks that were wanted in part, since neighbors are often wanted next. It is

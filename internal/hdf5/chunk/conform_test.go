@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/h5test"
 )
 
-// conformAnswer is what h5py reads from a dataset.
+// conformAnswer describes a dataset as h5py reads it.
 type conformAnswer struct {
 	Shape   []int64 `json:"shape"`
 	Sum     string  `json:"sha256"`
@@ -70,7 +70,7 @@ func TestConformance(t *testing.T) {
 	compareTrees(t, dir, answers, 8)
 }
 
-// kinds is what the suite must hold.
+// kinds lists the kinds of files that the suite must have.
 var kinds = []string{
 	"compact", "contiguous", "chunked", "single chunk", "implicit", "fixed array", "extensible array", "B-tree v1",
 	"B-tree v2",

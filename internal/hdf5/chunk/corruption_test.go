@@ -68,7 +68,7 @@ func mutate(rng *rand.Rand, b []byte) []byte {
 const mostRead = 1 << 18
 
 // exercise reads a file as far as it can. It fails on an error of no known kind and on too
-// much memory; a panic fails the test by itself.
+// much memory; a panic fails the test anyway.
 func exercise(t testing.TB, b []byte, pool *Pool) (datasets, read int) {
 	t.Helper()
 	f, err := meta.Open(bytes.NewReader(b), int64(len(b)))
@@ -147,7 +147,7 @@ func TestMutated(t *testing.T) {
 			opened++
 		}
 	}
-	t.Logf("%d corrupt files: %d opened with %d datasets, %d of them read without an error; the slowest took %v of the processor", *mutations, opened, datasets, read, slowest)
+	t.Logf("%d corrupt files: %d opened with %d datasets, %d of them read without an error; the slowest took %v of CPU time", *mutations, opened, datasets, read, slowest)
 	if opened < *mutations/10 || read < opened || datasets == read {
 		t.Error("the corruption does not get as far as the data, or always does")
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// dataset is what a Reader reads: where the chunks are, what they went through, and those that were wanted in part.
-// But for the cache, which has a lock of its own, nothing of it changes.
+// dataset describes the data of a Reader: the places of the chunks, their filters, and a cache of
+// chunks that were needed in part. Except for the cache, which has its own lock, it is constant.
 type dataset struct {
 	path    string
 	src     source
@@ -73,7 +73,7 @@ func readable(data *meta.Dataset, references bool) error {
 	return nil
 }
 
-// firstSource names one of the datasets that a virtual one is made of.
+// firstSource names one of the sources of a virtual dataset.
 func firstSource(data *meta.Dataset) string {
 	list, err := data.Sources()
 	if err != nil || len(list) == 0 {
@@ -82,7 +82,7 @@ func firstSource(data *meta.Dataset) string {
 	return fmt.Sprintf(" (%s:%s)", list[0].File, list[0].Path)
 }
 
-// plainBytes reports whether the bytes of an element mean something by themselves, or are references that are wanted.
+// plainBytes reports whether the bytes of an element are its value, or are references that are wanted.
 func plainBytes(t *meta.Datatype, references bool) bool {
 	switch t.Class {
 	case meta.Vlen, meta.Reference:
@@ -230,8 +230,8 @@ func (d *dataset) decodeArray(ctx context.Context, w *worker, place int64,
 	return true, d.outside.Decode(room(), stored, &w.spare)
 }
 
-// foreseeable reports whether chunks can be read ahead with a gain. Where several chunks have a part
-// of a record, all workers have something to do anyway.
+// foreseeable reports whether reading chunks ahead pays. If a record spans several chunks, all workers are busy
+// anyway.
 func (d *dataset) foreseeable() bool {
 	return !d.exact && d.grid.columns == 1 && (len(d.filter.steps) > 0 || d.outside != nil) && d.grid.size > aloneBytes
 }

@@ -22,10 +22,10 @@
 // # Memory
 //
 // The Pool holds up to three chunks a worker, the cache of a Reader Options.CacheBytes or
-// Workers+1 chunks, whichever is more, and a call 40 bytes for each run of records. No memory
-// is taken for a chunk that its stored bytes cannot become, so a file of n bytes costs at most
-// 1032 n for each of those, 32768 n behind zstd, blosc and bzip2, or 64 MiB behind what stores one number many times in
-// no bits. After the first calls nothing is allocated.
+// Workers+1 chunks, whichever is more, and a call 40 bytes for each run of records. No memory is
+// taken for a chunk that is larger than its stored bytes can expand to, so a file of n bytes costs
+// at most 1032 n for each of those, 32768 n with zstd, blosc and bzip2, or 64 MiB with a filter
+// that stores one number many times in no bits. After the first calls nothing is allocated.
 //
 // # Back ends
 //

@@ -34,7 +34,7 @@ func ExampleReader_Gather() {
 	// 19 [42 42 43 43 43 43]
 }
 
-// A dataset with the chunks that h5py chooses by itself.
+// A dataset with the chunks that h5py chooses by default.
 func ExampleAdvise() {
 	file, data := openDataset("all")
 	defer file.Close()

@@ -90,7 +90,7 @@ func TestInflate(t *testing.T) {
 		want := h5test.Values(3, n)
 		z := deflateStd(t, want, 6)
 		dst := make([]byte, n)
-		if err := corrupted(f.Inflate(dst, append(bytes.Clone(z), "behind"...))); err != nil || !bytes.Equal(dst, want) {
+		if err := corrupted(f.Inflate(dst, append(bytes.Clone(z), "rest"...))); err != nil || !bytes.Equal(dst, want) {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
 		bad := bytes.Clone(z)

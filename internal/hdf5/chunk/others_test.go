@@ -19,7 +19,7 @@ import (
 )
 
 // Files as netCDF-4, PyTables and MATLAB 7.3 write them: every dataset has the bytes that h5py
-// reads, or is refused because they are elsewhere or behind an unknown filter; and the tree is
+// reads, or is refused because they are elsewhere or need an unknown filter; and the tree is
 // h5dump's.
 func TestFilesOfOthers(t *testing.T) {
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func TestFilesOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(answers) == 0 {
-		t.Skip("none of netCDF4, tables, hdf5storage and h5netcdf is there: pip install them for $PYTHON")
+		t.Skip("none of netCDF4, tables, hdf5storage and h5netcdf is installed: pip install them for $PYTHON")
 	}
 	pool := NewPool(2)
 	defer pool.Close()

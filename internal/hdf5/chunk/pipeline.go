@@ -9,13 +9,13 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// pipeline is what the chunks of a dataset went through when they were written.
+// pipeline lists the filters that the chunks of a dataset went through when they were written.
 type pipeline struct {
 	steps []step // in the order of writing; bit i of a chunk's mask belongs to steps[i]
 	size  int    // bytes of a chunk before the first step
 	most  int    // bytes that one stored byte can stand for
 
-	bits     bool // the first step is scaleoffset or nbit, which make chunks of any size
+	bits     bool // the first step is scaleoffset or nbit, whose output has any size
 	constant bool // a step can store one number many times
 }
 
@@ -56,14 +56,14 @@ func newPipeline(filters []meta.Filter, elem int64, size int) (pipeline, error) 
 		}
 		if s.scaled.size > 0 || f.ID == meta.FilterNbit {
 			if i > 0 {
-				return p, fmt.Errorf("filter %v behind others is not undone here: %w", f, meta.ErrUnsupported)
+				return p, fmt.Errorf("filter %v after others cannot be decoded here: %w", f, meta.ErrUnsupported)
 			}
 			p.bits = true
 			compressors = 0
 		}
 		p.constant = p.constant || f.ID == meta.FilterBlosc2
 		if p.bits && f.ID == meta.FilterLZF {
-			return p, fmt.Errorf("lzf behind %s is not undone here: %w", filters[0].Name, meta.ErrUnsupported)
+			return p, fmt.Errorf("lzf after %s cannot be decoded here: %w", filters[0].Name, meta.ErrUnsupported)
 		}
 		p.steps = append(p.steps, s)
 	}

@@ -119,7 +119,7 @@ func TestCorruptionPrefetch(t *testing.T) {
 	}
 }
 
-// fault is a panic as the runtime makes of an access to memory that is gone.
+// fault is the panic that the runtime raises for an access to memory that is gone.
 type fault struct{ at uintptr }
 
 func (f fault) Addr() uintptr { return f.at }

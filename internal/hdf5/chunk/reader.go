@@ -19,8 +19,7 @@ type Options struct {
 	// There is always room for one chunk a worker and one more.
 	CacheBytes int64
 	// Warm, if it is not nil, is called with bytes of a mapped file before they are read, by
-	// several goroutines. It can bring pages in by a system call, as a fault would stop a
-	// processor of the scheduler.
+	// several goroutines. It can bring pages in with a system call, as a fault would block a P of the scheduler.
 	Warm func(offset, size int64) error
 	// Exact reads only the bytes asked for: for a file whose other bytes are not there yet.
 	Exact bool

@@ -298,7 +298,7 @@ func TestRefusals(t *testing.T) {
 	words := map[string]string{
 		"/vlen": "vlen of int32", "/text": "string utf-8", "/ref": "object reference", "/null": "null dataspace",
 		"/mixed":  "compound",
-		"/offset": "lzf behind scaleoffset", "/outside": "raw.bin", "/virtual": "virtual",
+		"/offset": "lzf after scaleoffset", "/outside": "raw.bin", "/virtual": "virtual",
 	}
 	for d := range openBytes(t, file).All() {
 		_, err := NewMapped(file, d, Options{})

@@ -20,9 +20,9 @@ import (
 //	bits of a distance (4 bytes), bytes of the least number (1), the least number (16),
 //	distances, each with its highest bit first, side by side
 //
-// The least number of floating-point numbers is one of them. The largest distance that there are
-// bits for stands for the fill value, where there is one. Where a distance has all bits of a
-// number, numbers are stored as they are.
+// The least number of floating-point numbers is one of them. The largest distance that the bits can
+// hold stands for the fill value, if there is one. If a distance has all bits of a number, numbers
+// are stored as they are.
 type scaleOffset struct {
 	asStored bool // the filter does nothing: the user asked for all bits of a number
 	tooMany  int  // bits asked for, if they are more than a number has: the library skips the filter in every chunk

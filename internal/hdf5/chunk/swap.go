@@ -15,8 +15,8 @@ type numbers struct {
 	signed      bool
 }
 
-// Native returns what makes numbers of this machine of the stored numbers of a type, in place; nil where they are the
-// same.
+// Native returns a function that converts stored numbers of a type to this machine's, in place; nil
+// if they are the same.
 func Native(t *meta.Datatype) func(b []byte) {
 	n := numbersOf(t)
 	if n.stored() {
@@ -39,7 +39,7 @@ func numbersOf(t *meta.Datatype) (n numbers) {
 // stored reports whether numbers are those of this machine as they are stored.
 func (n *numbers) stored() bool { return n.swap == 0 && n.size == 0 }
 
-// decode makes numbers of this machine of stored ones, in place.
+// decode converts stored numbers to this machine's, in place.
 func (n *numbers) decode(b []byte) {
 	filter.SwapBytes(b, n.swap)
 	if n.size == 0 {

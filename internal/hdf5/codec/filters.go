@@ -7,7 +7,7 @@ import (
 )
 
 // New returns the codec of a filter for chunks of that many bytes. The error is meta.ErrUnsupported for a
-// filter that is not undone here, and meta.ErrCorrupt for parameters that no program writes.
+// filter that cannot be decoded here, and meta.ErrCorrupt for parameters that no program writes.
 func New(f meta.Filter, chunkBytes int) (Codec, error) {
 	switch f.ID {
 	case meta.FilterSzip:
@@ -27,5 +27,5 @@ func New(f meta.Filter, chunkBytes int) (Codec, error) {
 	case meta.FilterBitshuffle:
 		return newBitshuffle(f.Params)
 	}
-	return nil, fmt.Errorf("filter %v is not undone here: %w", f, meta.ErrUnsupported)
+	return nil, fmt.Errorf("filter %v cannot be decoded here: %w", f, meta.ErrUnsupported)
 }

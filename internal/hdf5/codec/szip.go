@@ -14,7 +14,7 @@ import (
 type szip struct {
 	bits      int // of a number
 	block     int // numbers
-	line      int // numbers of a scanline, behind which the last block is filled up
+	line      int // numbers of a scanline, after which the last block is filled up
 	predicted bool
 	big       bool
 	planes    int // bytes of a number that are stored byte by byte, as with the filter shuffle; 0 for others
@@ -195,7 +195,7 @@ func (d *szipDecoder) unary() (int, error) {
 	}
 }
 
-// split decodes numbers whose lowest k bits are behind the other bits.
+// split decodes numbers whose lowest k bits come after the other bits.
 func (d *szipDecoder) split(end, k int) error {
 	first := d.at
 	for i := first; i < end; i++ {
@@ -259,7 +259,7 @@ func (d *szipDecoder) secondExtension(end int) error {
 	return d.cut()
 }
 
-// undoPrediction makes numbers of the first n differences. Differences that both directions have room for
+// undoPrediction turns the first n differences into numbers. Differences that both directions have room for
 // alternate in sign.
 func (d *szipDecoder) undoPrediction(n int) {
 	most := uint32(1)<<d.bits - 1

@@ -23,15 +23,15 @@ const AttributeLimit = 60000
 // Fits reports whether a is within AttributeLimit.
 func (a *Attribute) Fits() bool { return len(a.Data) <= AttributeLimit }
 
-// Text returns an attribute that is a text. One that is empty has a zero byte, as HDF5 has no
-// texts of no bytes. Invalid UTF-8 becomes U+FFFD.
+// Text returns a string attribute. An empty one has a zero byte, as HDF5 has no strings of no
+// bytes. Invalid UTF-8 becomes U+FFFD.
 func Text(name, value string) Attribute {
 	a := Texts(name, []string{value})
 	a.Count = 0
 	return a
 }
 
-// Texts returns one that is a list of texts, each as long as the longest.
+// Texts returns an attribute that is a list of strings, each as long as the longest.
 func Texts(name string, values []string) Attribute {
 	size := 1
 	valid := make([]string, len(values))

@@ -16,10 +16,10 @@ const (
 type Choice struct {
 	Recipe
 	Ratio  float64 // stored bytes over bytes, of the sample
-	Reason string  // why Shuffle and Level are what they are
+	Reason string  // why Shuffle and Level were chosen
 }
 
-// worthShuffle is what shuffle has to leave of the size to be worth its time.
+// worthShuffle is the ratio of sizes below which shuffle is worth its time.
 const worthShuffle = 0.98
 
 // usualLevel is the level at which shuffle is tried where none is given.

@@ -4,8 +4,8 @@
 // File encodes the metadata of a set of Objects. Their elements are where the caller writes them:
 // in the same file, in chunks of it, or in other files.
 //
-// A chunk has whole records, shuffled if that helps, deflated. It is what H5Dwrite_chunk takes;
-// many goroutines can make chunks, which libhdf5, that runs one call at a time, cannot.
+// A chunk has whole records, shuffled if that helps, deflated. H5Dwrite_chunk accepts it as it is;
+// many goroutines can make chunks at once, while libhdf5 runs one call at a time.
 //
 //	r := encode.Recipe{Record: 150528, Elem: 1, Records: encode.ChunkRecords(n, 150528), Level: 6}
 //	c, err := encode.Choose(r, encode.Auto, sample) // shuffle or not, and why; the ratio to expect

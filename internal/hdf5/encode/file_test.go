@@ -23,7 +23,7 @@ func whole(t *testing.T, objects []Object) []byte {
 	return append(append(head, make([]byte, end-HeadSize)...), body...)
 }
 
-// Chunk trees of one to three levels list what they were made of.
+// Chunk trees of one to three levels list the chunks that they were built from.
 func TestChunkTrees(t *testing.T) {
 	for _, n := range []int{0, 1, 63, 64, 65, 64 * 64, 64*64 + 1, 9000} {
 		for _, shape := range [][]int64{{}, {3, 2}} {
@@ -57,7 +57,7 @@ func TestChunkTrees(t *testing.T) {
 	}
 }
 
-// Contiguous objects are at multiples of what they ask for, one behind the other.
+// Contiguous objects are aligned as they ask, one after the other.
 func TestPlace(t *testing.T) {
 	u8 := Element{DType: tensor.Uint8}
 	objects := []Object{

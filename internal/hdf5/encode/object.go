@@ -76,7 +76,7 @@ func (o *Object) Bytes() (int64, error) {
 }
 
 // Place gives every contiguous object with elements its At: the smallest alignment first, in
-// order, from byte at on. It returns the first byte behind them all.
+// order, from byte at on. It returns the first byte after them all.
 func Place(objects []Object, at int64) (end int64, err error) {
 	for next := int64(1); next > 0; {
 		align := next

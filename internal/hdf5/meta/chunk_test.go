@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta/message"
 )
 
-// chunkAnswer is what h5py says of a chunk; offset is -1 where it cannot say.
+// chunkAnswer describes a chunk as h5py does; offset is -1 if it does not know.
 type chunkAnswer struct {
 	coord  []int64
 	mask   uint32

@@ -53,8 +53,7 @@ func (c *counter) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // exercise opens b without the safety net of Open and uses everything that it gives. It
-// fails on an error of no known kind, an extent outside the file and too much work; a
-// panic fails the test by itself.
+// fails on an error of no known kind, an extent outside the file and too much work; a panic fails the test anyway.
 func exercise(t testing.TB, b []byte, lax bool) (*File, error) {
 	t.Helper()
 	size := int64(len(b))

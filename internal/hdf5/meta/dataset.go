@@ -168,9 +168,9 @@ func (p *messages) settle(d *Dataset, addr uint64) error {
 
 // Mappable returns nil if the elements can be used in place: contiguous, allocated, inside
 // the file, without filters, in this file, and little-endian integers or floats of 1 to 8
-// bytes or bool. Otherwise the error says what is in the way, in words that fit behind the
-// dataset's name; it wraps ErrUnsupported, or ErrCorrupt for an extent outside the file.
-// The offset may still not be a multiple of the element size: see Aligned.
+// bytes or bool. Otherwise the error gives the reason, in words that fit after the dataset's name;
+// it wraps ErrUnsupported, or ErrCorrupt for an extent outside the file. The offset may still not
+// be a multiple of the element size: see Aligned.
 func (d *Dataset) Mappable() error {
 	switch {
 	case d.Err != nil:

@@ -20,7 +20,7 @@
 //	d.Type.DType(), d.Type.String()             // "bool", "big-endian float32", "string[6] ascii", ...
 //	d.Value(limit)                              // the elements of a small dataset
 //	d.Chunks()                                  // *ChunkTable: Chunks with Offset, Size, Mask, Coord; At(coord...)
-//	d.Sources()                                 // what a virtual dataset is made of
+//	d.Sources()                                 // the sources of a virtual dataset
 //	d.Remedy("old.h5", "new.h5")                // the command that rewrites what package chunk does not read
 //
 // Attributes have a Value, which gives Strings, Text, Ints, Int, Floats, Float, or Any.

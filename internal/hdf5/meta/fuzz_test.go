@@ -2,8 +2,7 @@ package meta
 
 import "testing"
 
-// FuzzOpen corrupts the small files further; checksums do not count, so that what is behind
-// them is reached.
+// FuzzOpen corrupts the small files further; checksums do not count, so that the code after them is reached.
 func FuzzOpen(f *testing.F) {
 	for _, b := range smallFiles(f) {
 		f.Add(b, true)

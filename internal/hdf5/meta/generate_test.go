@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/h5test"
 )
 
-// answers is what h5py says of the files that testdata/generate.py writes.
+// answers describe the files that testdata/generate.py writes, as h5py reads them.
 type answers map[string]struct {
 	UserBlock int64             `json:"userblock"`
 	Objects   map[string]answer `json:"objects"`

@@ -49,7 +49,7 @@ type Link struct {
 	Err     error              // Hard: wraps ErrUnsupported
 }
 
-// Object is what a group, dataset or committed datatype is, whatever its names.
+// Object is a group, dataset or committed datatype, whatever its names.
 type Object struct {
 	HeaderAt int64     // offset of the object header, which no other object has
 	Links    int       // to it, those of datasets to a type included, as stored
@@ -136,7 +136,7 @@ func (p *parser) link(raw rawLink, dir string) (Link, error) {
 	return l, err
 }
 
-// follow reads the object behind a hard link.
+// follow reads the object that a hard link points to.
 func (p *parser) follow(l *Link, addr uint64) error {
 	o, err := p.object(addr)
 	if err != nil {

@@ -154,7 +154,7 @@ func TestLateUserBlock(t *testing.T) {
 	}
 }
 
-// failing is a disk that does not read what is behind the first bytes.
+// failing is a disk that fails to read after the first bytes.
 type failing struct {
 	*bytes.Reader
 	from int64

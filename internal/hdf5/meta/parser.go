@@ -27,7 +27,7 @@ func newParser(s *source.Source, sb Superblock) *parser {
 	}
 }
 
-// object is what an object header describes, without a name.
+// object is the content of an object header, without a name.
 type object struct {
 	addr       uint64
 	attrs      Attrs

@@ -148,9 +148,9 @@ func (sb *Superblock) sizes(c *source.Cursor) {
 	}
 }
 
-// settle derives the base address and compares the stored end with the true size. Where
-// the superblock is elsewhere than its base address says (a user block that was put in
-// front later), its place counts, as in libhdf5.
+// settle derives the base address and compares the stored end with the true size. If the superblock
+// is not at its base address (a user block was put in front later), its place counts, as in
+// libhdf5.
 func (sb *Superblock) settle(s *source.Source, c *source.Cursor, base uint64) error {
 	if base > uint64(s.Size) || sb.EOF < int64(base) {
 		c.Corrupt("base address %d and end of file %d do not fit a file of %d bytes", base, uint64(sb.EOF), s.Size)

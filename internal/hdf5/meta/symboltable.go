@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta/tree"
 )
 
-// rawLink is an entry of a group before the object behind it is read.
+// rawLink is an entry of a group before its object is read.
 type rawLink struct {
 	name   string
 	kind   LinkKind

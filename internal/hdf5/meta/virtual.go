@@ -74,7 +74,7 @@ func parseMappings(c *source.Cursor) (list []Mapping) {
 	return list
 }
 
-// virtualSource reads the names of a source behind those before.
+// virtualSource reads the names of the source that follows those in before.
 func virtualSource(c *source.Cursor, version uint8, before []Mapping) (v VirtualSource) {
 	flags := uint8(0)
 	if version > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/rgbx"
 )
 
-// header is what a BMP's headers say, as Pillow takes them.
+// header has the values of a BMP's headers, as Pillow reads them.
 type header struct {
 	w, h    int
 	bits    int    // of a pixel
@@ -112,8 +112,7 @@ func (b *header) configure(compression int) error {
 	return nil
 }
 
-// readMasks takes them from the header, or from behind it where that has none, and returns
-// where what is next begins.
+// readMasks reads them from the header, or from the bytes after it if that has none, and returns where they end.
 func (b *header) readMasks(data []byte, first, size int) (next int, err error) {
 	const shortest, alpha = 52, 56 // headers with masks, and with one for alpha
 	n, at := 3, first+40
@@ -234,7 +233,7 @@ func (b *header) colors(to *rgbx.Palette) {
 	}
 }
 
-// row makes pixels of four bytes of a stored row.
+// row turns a stored row into pixels of four bytes.
 func (b *header) row(dst, src []byte, palette *rgbx.Palette) {
 	switch b.bits {
 	case 8:

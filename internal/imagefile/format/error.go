@@ -58,7 +58,7 @@ func fromLibrary(f Format, err error) error {
 	}
 	msg := err.Error()
 	for _, p := range []string{string(f) + ": ", string(f) + ": ", "invalid format: ", "unsupported feature: "} {
-		msg = strings.TrimPrefix(msg, p) // the first is there twice where a library wraps its own error
+		msg = strings.TrimPrefix(msg, p) // the first is in the list twice: libraries wrap their own errors
 	}
 	if strings.Contains(msg, "not enough") || strings.HasSuffix(msg, "EOF") {
 		return Corrupt(f, "truncated: the file ends before the image does (%s)", msg)

@@ -20,8 +20,7 @@ func Orientation(b []byte) int {
 // that are not negative: SHORT, LONG, and those with a sign.
 var tiffTypes = [...]int{3: 2, 4: 4, 6: 1, 8: 2, 9: 4}
 
-// tiffInteger returns the first value of a tag of the first directory, if it is there and an
-// integer.
+// tiffInteger returns the first value of a tag of the first directory, if it is present and an integer.
 func tiffInteger(b []byte, tag uint16) (value int, ok bool) {
 	const entryLen = 12
 	if len(b) < 8 {

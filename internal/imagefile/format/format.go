@@ -24,7 +24,7 @@ const (
 // DefaultMaxPixels is Pillow's limit for a single image (a third of it only warns there).
 const DefaultMaxPixels = 178956970
 
-// Config is what an image's header says.
+// Config has the properties of an image from its header.
 type Config struct {
 	Format        Format
 	Width, Height int // pixels as stored, see Opened

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/imagefile/rgbx"
 )
 
-// header is what GIF89a's blocks say up to the first frame.
+// header has the values of GIF89a's blocks up to the first frame.
 type header struct {
 	w, h    int    // logical screen
 	palette []byte // RGB triples: the first frame's own, else the global one

@@ -52,7 +52,7 @@ func (r *bitReader) unitsFast(blocks []unitBlock, units int) (ok, done bool) {
 	}
 }
 
-// Where the kernel finds things.
+// Offsets that the kernel uses.
 const (
 	blockSize = int(unsafe.Sizeof(unitBlock{}))
 	coefsAt   = 0

@@ -8,7 +8,7 @@ import "testing"
 func loopsAlone(t testing.TB, f func()) {
 	t.Helper()
 	if !useKernels {
-		t.Skip("this processor lacks instructions of the kernels")
+		t.Skip("this CPU lacks instructions of the kernels")
 	}
 	useKernels = false
 	defer func() { useKernels = true }()

@@ -115,7 +115,7 @@ func (r *bitReader) again(acc uint64, e fastEntry, t *huffTable) {
 	r.n += int(e.length()) - length
 }
 
-// longEnd is what long returns for the end of a block.
+// longEnd is the value of long for the end of a block.
 const longEnd = 255
 
 // long decodes one coefficient after k, or the end, for which the fast table is too small.

@@ -44,7 +44,7 @@ func randomTable(t *testing.T, rng *rand.Rand, ac bool) *huffTable {
 	}
 }
 
-// decoded is what came of some units.
+// decoded is the result of decoding some units.
 type decoded struct {
 	coefs  [3][]int16
 	any    [3][]bool
@@ -54,7 +54,7 @@ type decoded struct {
 }
 
 // TestUnitsOfRandomBits decodes noise, with bytes 0xFF and markers in it, by random tables: the
-// kernel and the loops agree on every block, and on where they stand behind each few units.
+// kernel and the loops agree on every block, and on their position after each few units.
 func TestUnitsOfRandomBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {

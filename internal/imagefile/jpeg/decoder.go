@@ -10,8 +10,8 @@ import (
 // decoder turns the bytes of one JPEG into the planes of its components, as libjpeg
 // does with JDCT_ISLOW, bit for bit: sequential and progressive frames of 8 bits, Huffman-coded.
 //
-// A plain sequential image is decoded row of units (MCUs) by row of units, when its pixels
-// are asked for. Where components come in several scans, all coefficients are read first.
+// A plain sequential image is decoded row of units (MCUs) by row of units, when its pixels are
+// asked for. If components come in several scans, all coefficients are read first.
 type decoder struct {
 	h          header
 	data       []byte

@@ -36,7 +36,7 @@ func (h *header) checkSize(bytes int) error {
 }
 
 // checkEnd walks the scans from the first on, and returns an error where the file ends
-// before its end-of-image marker. Bytes behind that marker are ignored.
+// before its end-of-image marker. Bytes after that marker are ignored.
 func (h *header) checkEnd(data []byte) error {
 	pos, scan := h.scan, 0
 	for i := range h.missing {
@@ -83,7 +83,7 @@ type frameComponent struct {
 	tq       byte
 }
 
-// header is what stands before the first scan.
+// header has the segments before the first scan.
 type header struct {
 	w, h        int
 	bits        int

@@ -16,11 +16,10 @@ const (
 	fastEnd = 63
 )
 
-// A fastEntry is what the next fastBits bits hold, one or two coefficients with their
-// values: the bits they take in bits 0 to 5, the steps from one coefficient to the next in
-// bits 6 to 11 and 12 to 17, the second value in bits 18 to 22, the first in the others. With
-// one coefficient the second step is 0. A run of sixteen zeros is a step to a zero. 0 means
-// that the bits do not hold one.
+// A fastEntry decodes the next fastBits bits to one or two coefficients with their values: the bits
+// they take in bits 0 to 5, the steps from one coefficient to the next in bits 6 to 11 and 12 to
+// 17, the second value in bits 18 to 22, the first in the others. With one coefficient the second
+// step is 0. A run of sixteen zeros is a step to a zero. 0 means that the bits do not hold one.
 type fastEntry uint32
 
 func single(step, value int32, length int) fastEntry {
@@ -36,7 +35,7 @@ func (e fastEntry) value2() int16 { return int16(int32(e<<9) >> 27) }
 // ends reports whether the end of the block is part of the entry.
 func (e fastEntry) ends() bool { return e.step() == fastEnd || e.step2() == fastEnd }
 
-// then returns e with what next holds behind it, e alone if that is too much.
+// then returns e followed by the coefficients of next, e alone if that is too much.
 func (e fastEntry) then(next fastEntry) fastEntry {
 	v := next.value()
 	if e == 0 || next == 0 || e.ends() || e.length()+next.length() > fastBits || v < -16 || v > 15 {
@@ -141,7 +140,7 @@ func (t *huffTable) enter(code int32, length int, symbol byte) {
 	if free < size || size > 8 { // the value has nine bits
 		return
 	}
-	at, same := int(code)<<free, 1<<(free-size) // entries that differ in bits behind the value alone
+	at, same := int(code)<<free, 1<<(free-size) // entries that differ only in bits after the value
 	for v := range uint32(1) << size {
 		e := single(step, extend(v, size), length+size)
 		for i := range same {
@@ -151,7 +150,7 @@ func (t *huffTable) enter(code int32, length int, symbol byte) {
 	}
 }
 
-// pair enters second coefficients behind first ones.
+// pair enters second coefficients after first ones.
 func (t *huffTable) pair() {
 	alone := t.fast
 	for i, e := range alone {
@@ -159,7 +158,7 @@ func (t *huffTable) pair() {
 	}
 }
 
-// symbol decodes the code at the top of acc, at least 16 bits of which are there. A length
+// symbol decodes the code at the top of acc, where at least 16 bits are present. A length
 // of 0 means that there is no such code.
 func (t *huffTable) symbol(acc uint64) (symbol byte, length int) {
 	if e := t.look[acc>>(64-lookBits)]; e != 0 {
@@ -217,7 +216,7 @@ func (r *bitReader) fill() {
 	}
 }
 
-// hasFF reports whether a byte of w is 0xFF. It may also say so of a byte 0xFE beside one.
+// hasFF reports whether a byte of w is 0xFF. It may also say so of a byte 0xFE next to one.
 func hasFF(w uint64) bool { return (^w-0x0101010101010101)&w&0x8080808080808080 != 0 }
 
 func (r *bitReader) next() byte {
@@ -254,7 +253,7 @@ func (r *bitReader) bits(count int) uint32 {
 // false if that is not what follows.
 func (r *bitReader) skipRestart(k int) bool {
 	pos := r.pos
-	if r.pad == 0 { // the marker may lie among bytes not yet read, or behind none
+	if r.pad == 0 { // the marker may lie among bytes not yet read, or come next
 		for pos < len(r.data) && r.data[pos] != 0xFF {
 			pos++
 		}

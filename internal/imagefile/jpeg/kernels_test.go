@@ -80,7 +80,7 @@ func TestTransformKernel(t *testing.T) {
 	}
 }
 
-// flatPair is what idctPair gives for blocks of one coefficient.
+// flatPair equals idctPair for blocks of one coefficient.
 func TestFlatBlocks(t *testing.T) {
 	var quant [64]uint16
 	for _, q := range []uint16{1, 2, 3, 16, 99, 255} {

@@ -258,7 +258,7 @@ func (s *progressiveScan) correct(b *[64]int16, which uint64) {
 		p := &b[zigzag[bits.TrailingZeros64(which)]&63]
 		v := *p
 		sign := v >> 15
-		one := int16(acc>>63) &^ (v >> low) // unless it is there already
+		one := int16(acc>>63) &^ (v >> low) // unless it is set already
 		*p = v + (one<<low ^ sign) - sign
 		acc <<= 1
 		n--

@@ -243,7 +243,7 @@ func (c *component) want(x0, x1 int) {
 	c.last = min((x1-1)/c.plane.fx+1, c.plane.w-1) / 8
 }
 
-// transform makes samples of the blocks in one row of units that are wanted.
+// transform turns the needed blocks of one row of units into samples.
 func (c *component) transform(unitRow int, buffered bool) {
 	for v := range c.vs {
 		row := unitRow*c.vs + v

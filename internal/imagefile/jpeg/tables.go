@@ -103,7 +103,7 @@ func (j *decoder) readScanHeader(seg []byte) error {
 			return format.Corrupt(format.JPEG, "a scan names component %d, which the frame has not, or twice", id)
 		}
 		if blocks += c.hs * c.vs; n > 1 && blocks > maxUnitBlocks {
-			return format.Corrupt(format.JPEG, "sampling factors make units of more than %d blocks", maxUnitBlocks)
+			return format.Corrupt(format.JPEG, "the sampling factors give units more than %d blocks", maxUnitBlocks)
 		}
 		if tables>>4 > 3 || tables&15 > 3 {
 			return format.Corrupt(format.JPEG, "a scan names Huffman tables %d and %d", tables>>4, tables&15)

@@ -152,7 +152,7 @@ func pixelsOf(chunks []byte) (io.Reader, bool) {
 	return nil, false
 }
 
-// unfilter makes bytes of the pixels of each row of differences from pixels before (PNG 9.2).
+// unfilter turns each row of differences from earlier pixels into bytes of pixels (PNG 9.2).
 func (m Bitmap) unfilter() bool {
 	stride := m.Stride()
 	above := make([]byte, stride)

@@ -23,7 +23,7 @@ func numbers(t *testing.T, img image.Image) []byte {
 	return out
 }
 
-// A file of bits is what image/png reads, and what that writes is read.
+// image/png reads a file of bits, and its output is read back.
 func TestBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var memory, back []byte

@@ -42,7 +42,7 @@ func Config(data []byte) (format.Config, error) {
 	}, nil
 }
 
-// orientation looks for an eXIf chunk, which may stand behind the pixels.
+// orientation looks for an eXIf chunk, which may come after the pixels.
 func orientation(chunks []byte) int {
 	o := 1
 	each(chunks, func(id string, payload []byte) bool {
@@ -66,7 +66,7 @@ func Decode(c format.Config, data []byte) (image.Image, error) {
 }
 
 // transparent reports color types with alpha, and a tRNS chunk before the pixels (PNG
-// 11.3.2.1). chunks are those behind IHDR.
+// 11.3.2.1). chunks are those after IHDR.
 func transparent(model string, chunks []byte) bool {
 	found := model == "graya" || model == "rgba"
 	each(chunks, func(id string, _ []byte) bool {

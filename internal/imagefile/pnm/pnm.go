@@ -20,8 +20,7 @@ type picture struct {
 	at   int // of rest in the file
 }
 
-// Is reports a magic number with a blank behind it, and a number or a comment behind that:
-// text begins with fewer.
+// Is reports a magic number, then a blank, then a number or a comment: text rarely begins with all three.
 func Is(head []byte) bool {
 	if len(head) < 4 || head[0] != 'P' || head[1] < '1' || head[1] > '6' || !isSpace(head[2]) {
 		return false
@@ -36,8 +35,7 @@ func Is(head []byte) bool {
 
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// parse reads the header. The samples that it promises are there, as far as the number of
-// bytes shows.
+// parse reads the header. The samples that it promises are present, as far as the number of bytes shows.
 func parse(data []byte) (p picture, err error) {
 	p = picture{kind: data[1], most: 1, rest: data[2:], at: 2}
 	for _, to := range []*int{&p.w, &p.h, &p.most} {
@@ -52,7 +50,7 @@ func parse(data []byte) (p picture, err error) {
 		return p, format.Corrupt(format.PNM, "the header says that white is %d, not 1 to 65535", p.most)
 	}
 	if !p.decimal() {
-		p.take(1) // one blank, as any byte behind it is a sample
+		p.take(1) // one blank, as any byte after it is a sample
 	}
 	need, ok := p.size()
 	if !ok || need > uint64(len(p.rest)) {
@@ -83,7 +81,7 @@ func (p *picture) size() (n uint64, ok bool) {
 	}
 	n = row * uint64(p.h)
 	if p.decimal() && n > 0 && p.kind != '1' {
-		n-- // none behind the last
+		n-- // none after the last
 	}
 	return n, row == 0 || uint64(p.h) <= math.MaxUint64/row
 }

@@ -90,7 +90,7 @@ func InvertedCMYK(row []byte) {
 	FromCMYK(row, row)
 }
 
-// Interleave makes pixels of four rows of samples.
+// Interleave merges four rows of samples into pixels.
 func Interleave(dst, a, b, c, d []byte) {
 	for i := range a {
 		p := dst[4*i : 4*i+4 : 4*i+4]

@@ -41,7 +41,7 @@ func (p *Page) locate(c *chunk, i int) error {
 		n = uint64(p.file.integer(counts, i))
 	}
 	if c.raw = p.file.at(at, n); c.raw == nil || n == 0 {
-		return malformed("truncated: strip or tile %d of %d bytes lies behind the end of the file", i, n)
+		return malformed("truncated: strip or tile %d of %d bytes lies beyond the end of the file", i, n)
 	}
 	if p.reversed && p.compression != jpeg {
 		c.raw = reverseBits(c.raw)

@@ -165,7 +165,7 @@ func (f *file) entry(b []byte) (e entry, err error) {
 			offset = f.order.Uint64(value)
 		}
 		if value = f.at(offset, n); value == nil {
-			return e, malformed("truncated: an entry of the directory has %d values behind the end of the file", count)
+			return e, malformed("truncated: an entry of the directory has %d values beyond the end of the file", count)
 		}
 	}
 	return entry{typ, int(count), value[:n]}, nil

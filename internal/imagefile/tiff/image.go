@@ -44,7 +44,8 @@ func (p *Page) highBits(pix []byte) []byte {
 	return out
 }
 
-// spread makes samples of fewer bits use the whole range, with black at 0. Of channels that are not plain none does.
+// spread scales samples of fewer bits to the whole range, with black at 0. Channels that are not
+// plain stay as they are.
 func (p *Page) spread(pix []byte) {
 	var table [256]byte
 	bits := min(p.Bits, 8)
@@ -63,7 +64,7 @@ func (p *Page) spread(pix []byte) {
 	}
 }
 
-// colors makes pixels of four bytes.
+// colors returns the image with pixels of four bytes.
 func (p *Page) colors(pix []byte, r image.Rectangle) image.Image {
 	out := make([]byte, 4*p.Width*p.Height)
 	n := p.Channels

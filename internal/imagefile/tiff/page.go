@@ -228,7 +228,7 @@ func (p *Page) setModel() error {
 	return nil
 }
 
-// setSampling finds how many pixels a sample of chroma covers. Decoders of JPEG know by themselves.
+// setSampling finds how many pixels a sample of chroma covers. JPEG decoders find it in the stream.
 func (p *Page) setSampling() error {
 	if p.compression == jpeg {
 		return nil
@@ -264,7 +264,7 @@ func (p *Page) setChunks() error {
 	return p.checkCompression()
 }
 
-// checkCompression refuses what no decoder is there for.
+// checkCompression refuses compressions without a decoder.
 func (p *Page) checkCompression() error {
 	switch c := p.compression; {
 	case c == group3 && p.file.one(p.dir, tagT4Options, 0)&1 != 0:

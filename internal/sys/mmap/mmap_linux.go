@@ -13,9 +13,9 @@ import (
 // Stitch maps parts side by side, as one slice. Every Offset must be a multiple of the page
 // size, and so must the length of every part but the last; otherwise it is ErrUnsupported.
 //
-// The address range is reserved first, without memory behind it, and then covered part by
-// part with MAP_FIXED: that replaces pages of our own reservation only. mmap-go cannot map
-// at a given address, hence the system calls.
+// The address range is reserved first, without memory, and then covered part by part with
+// MAP_FIXED: that replaces only pages of this reservation. mmap-go cannot map at a given address,
+// hence the system calls.
 func Stitch(parts []Part) (*Mapping, error) {
 	total, err := stitched(parts, int64(os.Getpagesize()))
 	if err != nil {
@@ -87,8 +87,8 @@ func Populate(b []byte) error {
 	}
 }
 
-// ReportsResident reports whether Resident says what is in memory of a file: of those that the process owns
-// or may write. Only so can it be relied on to say that something is there.
+// ReportsResident reports whether Resident works for a file: the process must own it or be allowed
+// to write it. For others, the kernel says that all of it is in memory.
 func ReportsResident(path string) bool {
 	if unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS) == nil {
 		return true

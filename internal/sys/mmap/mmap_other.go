@@ -4,16 +4,16 @@ package mmap
 
 import "os"
 
-// Stitch is there on Linux only.
+// Stitch exists on Linux only.
 func Stitch([]Part) (*Mapping, error) { return nil, ErrUnsupported }
 
 // WillNeed does nothing: the system reads on first touch.
 func WillNeed([]byte) {}
 
-// Populate is there on Linux only.
+// Populate exists on Linux only.
 func Populate([]byte) error { return ErrUnsupported }
 
-// Resident is there on Linux only.
+// Resident exists on Linux only.
 func Resident([]byte) (resident, pages int, err error) { return 0, 0, ErrUnsupported }
 
 // ReportsResident is true on Linux only.

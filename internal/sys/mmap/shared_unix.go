@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Granularity is what the offset of [Shared] has to be a multiple of.
+// Granularity returns the alignment of the offset of [Shared].
 func Granularity() int64 { return int64(os.Getpagesize()) }
 
 // Shared maps n > 0 bytes of a file from offset on, for reading and writing. Other processes that map them see what is

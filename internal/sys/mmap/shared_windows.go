@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Granularity is what the offset of [Shared] has to be a multiple of: dwAllocationGranularity, which is 64 KiB on all
+// Granularity returns the alignment of the offset of [Shared]: dwAllocationGranularity, which is 64 KiB on all
 // versions of Windows.
 func Granularity() int64 { return 64 << 10 }
 

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Exchange is there on Linux only.
+// Exchange exists on Linux only.
 func Exchange(from *os.Root, name string, to *os.Root, newName string) error {
 	return errors.ErrUnsupported
 }

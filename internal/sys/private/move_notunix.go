@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Move renames a file or folder from one open folder to another, as [os.Rename] does. A file that is there and
-// read-only, which Windows would keep, is replaced, too.
+// Move renames a file or folder from one open folder to another, as [os.Rename] does. An existing
+// read-only file, which Windows would keep, is replaced, too.
 func Move(from *os.Root, name string, to *os.Root, newName string) error {
 	rename := func() error {
 		return os.Rename(filepath.Join(from.Name(), name), filepath.Join(to.Name(), newName))

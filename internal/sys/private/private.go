@@ -1,10 +1,10 @@
-// Package private makes and opens folders under names that other users of the machine can guess, such as
-// the folder beside a destination in which a dataset is built. Such a user may have put a link, a folder of
-// theirs or a file there before, and where a folder is writable for several users and not sticky, they may
-// change what has a name at any time.
+// Package private creates and opens folders under names that other users of the machine can guess,
+// such as the folder next to a destination in which a dataset is built. Such a user may have put a
+// link, a folder of theirs or a file there before, and if a folder is writable for several users
+// and not sticky, they may rename or replace its entries at any time.
 //
-// So a folder is made with mode 0700, one that is there must be a real folder of this user's own, and then all
-// work is done through an [os.Root] of it, which no later change of names leads elsewhere.
+// So a folder is created with mode 0700, an existing one must be a real folder that this user owns,
+// and then all work is done through an [os.Root] of it, which no later renaming can redirect.
 package private
 
 import (
@@ -45,8 +45,7 @@ func Unwritable(folder *os.Root, err error) error {
 	return err
 }
 
-// Make makes the folder name in parent with mode 0700 and opens it. A folder that is there is opened as
-// [Open] does.
+// Make creates the folder name in parent with mode 0700 and opens it. An existing folder is opened as by [Open].
 func Make(parent *os.Root, name string) (*os.Root, error) {
 	if err := parent.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, Unwritable(parent, err)
@@ -168,7 +167,7 @@ func CreateTemp(folder *os.Root, prefix string, mode fs.FileMode) (*os.File, str
 	}
 }
 
-// Replace has the file name hold data. Nobody finds a part of it: what was there stays until all is written.
+// Replace writes data to the file name. Readers never see a part of it: the old content stays until all is written.
 func Replace(folder *os.Root, name string, mode fs.FileMode, data ...[]byte) error {
 	f, temporary, err := CreateTemp(folder, name+".", mode)
 	if err != nil {
@@ -291,8 +290,8 @@ func CheckOwner(parent *os.Root, name string) error {
 }
 
 // UserFolder makes the folder "penstock-UID" in a folder that many users may write to, such as the system's for
-// temporary files, and opens it. It is for this user alone: one that is there with another owner or a wider mode is
-// [ErrForeign], and so is a folder in which others may give things other names.
+// temporary files, and opens it. It is for this user alone: an existing one with another owner or a wider mode
+// is [ErrForeign], and so is a folder in which others may give things other names.
 func UserFolder(folder string) (*os.Root, error) {
 	path, err := filepath.Abs(folder)
 	if err != nil {

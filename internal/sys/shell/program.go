@@ -16,7 +16,7 @@ func Penstock(command string, words ...string) string {
 	return Command(started()+command, words...)
 }
 
-// started is what this program's name puts before a command.
+// started is the prefix of a command, from this program's name.
 var started = sync.OnceValue(func() string {
 	info, _ := debug.ReadBuildInfo()
 	return before(os.Args[0], info)

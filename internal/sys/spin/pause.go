@@ -2,7 +2,7 @@
 
 package spin
 
-// pause executes the processor's instruction for loops that wait, n > 0 times: it leaves the
+// pause executes the CPU's instruction for loops that wait, n > 0 times: it leaves the
 // core's units to a thread that shares them.
 //
 //go:noescape

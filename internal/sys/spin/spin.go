@@ -14,8 +14,7 @@ const (
 )
 
 // While looks at word for as long as it is seen, and for about limit at most. It reports whether
-// it has changed. The goroutine keeps its processor meanwhile, so the goroutine that changes word
-// needs another one.
+// it has changed. The goroutine keeps its CPU meanwhile, so the goroutine that changes word needs another one.
 func While(word *atomic.Uint64, seen uint64, limit time.Duration) (changed bool) {
 	began := time.Now()
 	for n := 1; word.Load() == seen; n++ {

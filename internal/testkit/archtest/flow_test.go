@@ -39,7 +39,7 @@ var manyMethods = map[string]string{
 // tangled are the packages with more imports against the flow, with the reason.
 var tangled = map[string]string{}
 
-// goPackage is what go list says of a package.
+// goPackage is a package in the output of go list.
 type goPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string

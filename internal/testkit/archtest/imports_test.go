@@ -18,7 +18,7 @@ const module = "github.com/penstock/penstock"
 // in a layer below its own.
 var layers = [][]place{
 	{
-		{"tensor", "types, shapes and views are what everyone speaks, so they depend on nobody"},
+		{"tensor", "every package uses types, shapes and views, so they depend on none"},
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
 		{"loader/internal/digest", "short names of parameters, whatever they are of"},
 		{"loader/internal/memory", "buffers of batches, whatever is in them: numbers of slots and fields, and sizes"},
@@ -30,8 +30,8 @@ var layers = [][]place{
 		{"internal/units", "numbers and sizes as text, whatever they count"},
 		{"internal/version", "which version a program is, whatever it does"},
 		{"prepare/internal/samples", "contents, splits and lists of samples, whatever these are"},
-		{"internal/sys/cputime", "a clock of the processor's time, whatever is measured by it"},
-		{"internal/testkit/guardpage", "memory beside pages that fault, for tests of kernels, whatever these compute"},
+		{"internal/sys/cputime", "a clock of CPU time, whatever is measured by it"},
+		{"internal/testkit/guardpage", "memory next to pages that fault, for tests of kernels, whatever these compute"},
 		{"internal/sys/usage", "memory and disk space of this process"},
 		{"internal/sys/spin", "waits for a number to change, whatever it counts"},
 		{"internal/testkit/smalldisk", "mounts small file systems, for tests, whatever fills them"},
@@ -48,8 +48,8 @@ var layers = [][]place{
 		{"internal/testkit/h5test", "asks h5py, for tests of every package that reads or writes HDF5"},
 		{"internal/requests", "requests to a bucket that are repeated, whatever they are for"},
 		{"internal/testkit/hostilebucket", "a bucket that answers wrongly, for tests of all that read and write buckets"},
-		{"remote/web", "files of web servers behind package remote's Bucket; it needs the standard library only"},
-		{"remote/hdfs", "files of a Hadoop cluster behind package remote's Bucket"},
+		{"remote/web", "files of web servers as package remote's Bucket; it needs the standard library only"},
+		{"remote/hdfs", "files of a Hadoop cluster as package remote's Bucket"},
 		{"internal/testkit/hdfscluster", "a real HDFS, for tests; it asks Hadoop's own programs"},
 		{"internal/testkit/webtest", "web servers for tests of all that read by HTTP"},
 		{"loader/mlock", "page-locked memory for batches, whatever is in it"},
@@ -92,7 +92,7 @@ var layers = [][]place{
 		{"internal/imagefile/webp", "WebP files to pixels"},
 	},
 	{
-		{"remote/cloud", "the SDKs of the clouds behind package remote's Bucket"},
+		{"remote/cloud", "the SDKs of the clouds as package remote's Bucket"},
 		{"internal/moments", "sums of numbers, whatever they are of"},
 		{"internal/imagefile/jpeg", "JPEG files to pixels, as far as they are asked for"},
 		{"internal/hdf5/chunk", "chunks of HDF5 files out of their filters, wherever they go"},
@@ -115,7 +115,7 @@ var layers = [][]place{
 	},
 	{
 		{"transforms/geometry", "what pipelines do to places, which fields lie on images, and how these move"},
-		{"store/hdf5/seal", "a checksum of what an HDF5 file has beside the columns that store finds in it"},
+		{"store/hdf5/seal", "a checksum of an HDF5 file's content besides the columns that store finds in it"},
 		{"internal/vfs/bucketfs", "a bucket as a file system, whatever is in it"},
 		{"prepare/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},
 		{"store/write", "how datasets come to be, whatever container they end in"},
@@ -209,7 +209,7 @@ var layers = [][]place{
 		{"cmd/internal/inspect/render", "records as pictures"},
 		{"cmd/internal/inspect/overlay", "masks, boxes and keypoints over pictures"},
 		{"cmd/internal/inspect/tree", "the objects of an HDF5 file that another program wrote"},
-		{"cmd/internal/inspect/stats", "figures of all values"},
+		{"cmd/internal/inspect/stats", "statistics of all values"},
 		{"cmd/internal/inspect/diff", "whether two datasets are the same"},
 		{"cmd/internal/inspect/filter", "records of a dataset or a view for which an expression holds"},
 		{"cmd/internal/inspect/overlap", "the elements that windows of views have in common"},
@@ -244,7 +244,7 @@ var layers = [][]place{
 		{"cmd/internal/loadbench", "measures all ways to load as a program would use them, a device's too"},
 	},
 	{
-		{"cmd/internal/feed", "hands the loader's batches to another process, sources made of sources too"},
+		{"cmd/internal/feed", "hands the loader's batches to another process, sources built from sources too"},
 	},
 	{
 		{"cmd/internal/penstock", "the tree of all commands"},
@@ -317,7 +317,7 @@ var builds = map[string]struct{ tags, env []string }{
 	"mac, arm": {nil, []string{"CGO_ENABLED=0", "GOOS=darwin", "GOARCH=arm64"}},
 }
 
-// listed is what "go list" says of a package.
+// listed is a package in the output of "go list".
 type listed struct {
 	ImportPath string
 	Imports    []string
@@ -449,7 +449,7 @@ func checkDependency(t *testing.T, from string, dep listed, allowed []string) {
 	}
 }
 
-// Every place in the table must be that of a package, and say why it is there.
+// Every place in the table must be that of a package, and give a reason.
 func TestLayersAreTrue(t *testing.T) {
 	packages := list(t, nil, []string{"CGO_ENABLED=1"})
 	seen := make(map[string]bool)
@@ -459,7 +459,7 @@ func TestLayersAreTrue(t *testing.T) {
 				t.Errorf("%s is in the layers, but not in the module", p.path)
 			}
 			if seen[p.path] || p.why == "" {
-				t.Errorf("%s is there twice, or without a reason", p.path)
+				t.Errorf("%s occurs twice, or without a reason", p.path)
 			}
 			seen[p.path] = true
 		}

@@ -12,8 +12,8 @@ import (
 // longest is how many characters a line has at most.
 const longest = 120
 
-// Lines of Go are short enough to be read beside each other. Those of tests, whose tables are wide, of generated files, of
-// code in comments and of raw strings are left as they are.
+// Lines of Go are short enough to read two files side by side. Those of tests, whose tables are
+// wide, of generated files, of code in comments and of raw strings are left as they are.
 func TestLines(t *testing.T) {
 	n := 0
 	walkGo(t, func(path string, src []byte) {

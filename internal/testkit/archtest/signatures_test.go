@@ -77,7 +77,7 @@ func fullName(n *types.Named) string {
 	return n.Obj().Pkg().Path() + "." + n.Obj().Name()
 }
 
-// internalTypes returns the types of internal packages that of is made of.
+// internalTypes returns the types of internal packages that occur in of.
 func internalTypes(of types.Type) (list []string) {
 	switch of := of.(type) {
 	case *types.Alias:

@@ -21,7 +21,7 @@ import (
 // ErrMissing says that there is no Chromium, or none that starts here.
 var ErrMissing = errors.New("no Chromium that runs here (Debian: apt-get install chromium)")
 
-// names are what Chromium is called.
+// names are the names of Chromium's program.
 var names = []string{"chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
 // CheckPage opens the page at path on a phone and on a desk, in light and in dark. It fails the test if the page asks
@@ -47,7 +47,7 @@ func CheckPage(t *testing.T, path string, drawings int) {
 	}
 }
 
-// findings are what a browser says of a page.
+// findings are a browser's messages about a page.
 type findings struct {
 	console []string
 	screens []screen

@@ -51,8 +51,8 @@ func all(ds *mmapds.Dataset, f tensor.Spec) (v tensor.View, offsets []int64, err
 	return v, offsets, err
 }
 
-// Done yields what can be done to the bytes of a file, and what that makes of them: at every
-// step-th byte a bit is flipped, and, where the place is a multiple of cuts, the file ends there.
+// Done yields changes of the bytes of a file, each with the result: at every step-th byte a bit is
+// flipped, and, where the place is a multiple of cuts, the file ends there.
 func Done(good []byte, step, cuts int) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for at := 0; at < len(good); at += step {
@@ -88,7 +88,7 @@ func NewTrials(t *testing.T, path string) *Trials {
 	return &Trials{want: want, counts: make(map[verdict]int)}
 }
 
-// verdict is what became of a dataset.
+// verdict is the outcome for a dataset.
 type verdict string
 
 const (

@@ -8,8 +8,8 @@
 // 4096 bytes. After a power cut
 //
 //   - a file has what it had when it was synced last; of later writes, block by block, and of
-//     later changes of its size and mode, any can be there or not;
-//   - names that were made, changed and removed, in whatever folder, are there up to some
+//     later changes of its size and mode, any can be present or not;
+//   - names that were made, changed and removed, in whatever folder, are present up to some
 //     moment: not before the last change of names in a folder that was synced since. This is
 //     what journaling file systems do. A sync of a file does nothing for its name.
 //

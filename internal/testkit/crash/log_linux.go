@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Log is what a program did to a folder, step by step.
+// Log records a program's changes of a folder, step by step.
 type Log struct {
 	nodes []info
 	base  int // steps that the folder was made by before the program ran
 	steps []step
 }
 
-// info is what never changes of a file or folder. Node 0 is the folder that is watched.
+// info has the constant properties of a file or folder. Node 0 is the folder that is watched.
 type info struct {
 	folder bool
 	mode   fs.FileMode // that it was made with
@@ -91,8 +91,7 @@ func (l *Log) Mark(n int) string {
 	return ""
 }
 
-// Killed returns what is there if the program is killed before step n; for n = Len, when it
-// has ended.
+// Killed returns the content if the program is killed before step n; for n = Len, when it has ended.
 func (l *Log) Killed(n int) *Tree {
 	return l.replay(l.base+n, func(int) bool { return true })
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/penstock/penstock/internal/sys/usage"
 )
 
-// roomBytes is what a folder in memory must have free: three times what the tests of all packages
-// have there at a time. Containers often have 64 MiB in all.
+// roomBytes is the free space that a folder in memory must have: three times what the tests of all
+// packages use there at a time. Containers often have 64 MiB in all.
 const roomBytes = 48 << 20
 
-// mainBytes is what a memory must have free for all temporary folders of a package's tests.
+// mainBytes is the free memory needed for all temporary folders of a package's tests.
 const mainBytes = 2 << 30
 
 // MemoryDir makes a folder in memory, where there is one with room: waiting for a disk says nothing

@@ -195,7 +195,7 @@ func (r *recorder) compare(id int, is []byte) {
 	}
 }
 
-// differ returns the range of is[at:end] that is other than in was, behind which are zeros.
+// differ returns the range of is[at:end] that is other than in was, which continues with zeros.
 func differ(was, is []byte, at, end int) (a, b int) {
 	old := func(i int) byte {
 		if i < len(was) {

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 )
 
-// State is what a crash can leave.
+// State is a state that a crash can leave.
 type State struct {
 	*Tree
 	Step int    // the program had done as many

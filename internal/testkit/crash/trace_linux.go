@@ -19,7 +19,7 @@ var ErrUntraceable = errors.New("processes cannot be traced here")
 // lets pass one at a time.
 type tracer struct {
 	after   func() error            // called after each that can change files
-	synced  func(path string) error // called after each sync of the file at path, behind after
+	synced  func(path string) error // called after each sync of the file at path, and after the call of after
 	group   int                     // of processes: the program's threads
 	busy    int                     // the thread that is in such a call; 0: none
 	call    call                    // that one

@@ -19,7 +19,7 @@ const few = 96
 
 // Trial is the test of a program that goes on after crashes.
 type Trial struct {
-	Folder  string // with what is there before the program runs; it ends up with what is there after it
+	Folder  string // with its content before the program runs; it ends up with the content after it
 	Scratch string // a folder for states
 
 	// Command returns what the running program's file needs to do its work in folder.

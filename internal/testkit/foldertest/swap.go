@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// SwapForLink swaps the folder name, whenever it is there, for a link to target and back, as another user of its
+// SwapForLink swaps the folder name, whenever it exists, for a link to target and back, as another user of its
 // parent might, and counts how often, until stop is called.
 func SwapForLink(name, target string) (swaps *atomic.Int64, stop func()) {
 	aside := filepath.Join(filepath.Dir(name), "aside")
@@ -26,7 +26,7 @@ func SwapForLink(name, target string) (swaps *atomic.Int64, stop func()) {
 				n = swaps.Add(1)
 			}
 			_ = os.RemoveAll(aside)
-			// always, so as to see other moments where there is one processor
+			// always, to see other moments if there is one CPU
 			time.Sleep(time.Duration(1+n%11) * 50 * time.Microsecond)
 		}
 	})

@@ -33,7 +33,7 @@ func TestStrayingDies(t *testing.T) {
 			t.Errorf("%d values: their own bytes fault", n)
 		}
 		if !faults(first, -1) || !faults(last, 2) {
-			t.Errorf("%d values: a byte beside them can be read", n)
+			t.Errorf("%d values: a byte next to them can be read", n)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 )
 
-// need is what all that is asked here takes.
+// need imports the modules that all scripts here need.
 const need = "import h5py, numpy"
 
 // Find returns an interpreter that has h5py, "" if there is none.

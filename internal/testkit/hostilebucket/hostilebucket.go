@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// Attack is a way to answer wrongly. Functions that are nil answer as the bucket behind does.
+// Attack is a way to answer wrongly. Functions that are nil answer as the wrapped bucket does.
 type Attack struct {
 	Name string
 	Stat func(n int64, o remote.Object) remote.Object // n counts the calls
@@ -68,7 +68,7 @@ func (b *Bucket) ListPage(ctx context.Context, prefix, delimiter string, token [
 	return p, err
 }
 
-// Close leaves the bucket behind open.
+// Close leaves the wrapped bucket open.
 func (*Bucket) Close() error { return nil }
 
 func body(b remote.Body, r io.Reader) remote.Body {

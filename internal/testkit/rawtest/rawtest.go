@@ -1,4 +1,4 @@
-// Package rawtest makes raw samples, for tests of all that prepares datasets, and reads what was made of them.
+// Package rawtest makes raw samples, for tests of all that prepares datasets, and reads the results.
 package rawtest
 
 import (
@@ -146,7 +146,7 @@ func (s *Silent) Add(n int64) {
 	}
 }
 
-// CheckNothing makes sure that nothing is at dest nor beside it.
+// CheckNothing makes sure that nothing is at dest or next to it.
 func CheckNothing(t testing.TB, dest string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(dest))
@@ -154,6 +154,6 @@ func CheckNothing(t testing.TB, dest string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		t.Errorf("left behind: %s", e.Name())
+		t.Errorf("left over: %s", e.Name())
 	}
 }

@@ -4,7 +4,7 @@ package smalldisk
 import "testing"
 
 // New returns a new folder at which a file system of that size, such as "256k", is mounted
-// until the test ends. Where that is not allowed, or not possible, the test is skipped.
+// until the test ends. If that is not allowed, or not possible, the test is skipped.
 func New(t testing.TB, size string) string {
 	t.Helper()
 	dir := t.TempDir()

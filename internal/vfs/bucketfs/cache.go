@@ -25,7 +25,7 @@ type blockKey struct {
 	number    int64
 }
 
-// block is a part of an object that is there, or under way.
+// block is a part of an object that is in memory, or under way.
 type block struct {
 	done chan struct{}
 	data []byte

@@ -1,5 +1,5 @@
 // Package bucketfs makes the objects of a bucket look like files in folders, for package vfs
-// to mount: folders are what keys have in common up to a "/". Objects are read by ranges,
+// to mount: folders are the prefixes of keys up to a "/". Objects are read by ranges,
 // whole blocks at a time, some of which are kept.
 package bucketfs
 
@@ -191,7 +191,7 @@ func (f *FS) Open(name string) (fs.File, error) {
 	return &file{fsys: f, object: o, name: name}, nil
 }
 
-// load reads a part of an object, from the folder of Keep if it is there.
+// load reads a part of an object, from the folder of Keep if that has it.
 func (f *FS) load(o remote.Object, off int64, dst []byte) error {
 	k := f.kept.Load()
 	name := ""

@@ -205,7 +205,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// A folder that was listed is what it was before, without a request for names or sizes; what is elsewhere is asked for.
+// A listed folder looks as it did before, without a request for names or sizes; other folders take requests.
 func TestList(t *testing.T) {
 	c, f := mounted(t)
 	before := walk(t)

@@ -29,7 +29,7 @@ func partName(object string, o remote.Object, off int64, n int) string {
 
 const sumBytes = 4
 
-// read fills dst from a file. It reports whether that is there, whole and as it was written.
+// read fills dst from a file. It reports whether the file exists, complete and as it was written.
 func (k *kept) read(name string, dst []byte) bool {
 	f, err := k.root.Open(name)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// snapshot is what a folder and all below it held when it was listed.
+// snapshot is the content of a folder and all below it when it was listed.
 type snapshot struct {
 	root    string // its name; "." for all
 	folders map[string][]fs.DirEntry
@@ -31,7 +31,7 @@ var arrayFiles = []string{".zarray", ".zgroup", ".zmetadata"}
 const arrayFile = "zarr.json"
 
 // List lists a folder and all below it, a thousand objects a request, so that later calls need no request for names
-// and sizes: they answer with what is there now. A read of an object that was replaced since is an error.
+// and sizes: they answer with the current state. A read of an object that was replaced since is an error.
 func (f *FS) List(name string) error {
 	if err := check("list", name); err != nil {
 		return err

@@ -52,7 +52,7 @@ func (g *grid) coord(i uint64) []uint64 {
 	return g.at
 }
 
-// implicit chunks are one behind the other, all allocated.
+// implicit chunks are one after the other, all allocated.
 func (r *chunkReader) implicit(addr uint64) error {
 	g, err := r.grid()
 	if err != nil {

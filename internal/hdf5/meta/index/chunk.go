@@ -29,7 +29,7 @@ type ChunkTable struct {
 // maxChunks is the most chunks that a table holds.
 const maxChunks = 1 << 24
 
-// Params is what the chunks are found by.
+// Params locate the chunks.
 type Params struct {
 	Space    datatype.Dataspace
 	Layout   *message.Layout

@@ -124,8 +124,7 @@ type super struct {
 	first  uint64
 }
 
-// superBlock reads an "EASB" block and its data blocks, and returns the number of the first
-// element behind them.
+// superBlock reads an "EASB" block and its data blocks, and returns the number of the first element after them.
 func (a *extArray) superBlock(s super) (uint64, error) {
 	blocks, elems := a.shape(s.number)
 	end := source.Saturate(blocks, elems, s.first)

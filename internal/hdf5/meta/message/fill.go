@@ -8,7 +8,7 @@ type FillState uint8
 // The states of a fill value.
 const (
 	FillDefault   FillState = iota // zero bytes
-	FillUndefined                  // nobody's: elements hold whatever was there
+	FillUndefined                  // nobody's: elements have arbitrary values
 	FillUser                       // Fill.Value
 )
 

@@ -67,7 +67,7 @@ type Layout struct {
 	Params chunkParams
 }
 
-// chunkParams is what the chunk index needs beyond its address.
+// chunkParams are the parameters of the chunk index besides its address.
 type chunkParams struct {
 	Addr       uint64 // relative to the base address; Virtual: of the heap with the list of sources
 	ElemSize   int64  // bytes of an element, the last chunk dimension

@@ -23,7 +23,7 @@ type Source struct {
 	LenSize int   // bytes of a length: 2, 4 or 8
 	Left    int64 // bytes that may still be read or built
 	Over    bool  // left was not enough
-	Lax     bool  // stored checksums are not compared: lets tests corrupt what is behind them
+	Lax     bool  // stored checksums are not compared: lets tests corrupt the bytes that they cover
 	Trace   *[]Extent
 }
 

@@ -18,7 +18,7 @@ type V1 struct {
 	Leaf    func(key *source.Cursor, child uint64) error
 }
 
-// btree1Node is a node: its children, each behind its key.
+// btree1Node is a node: its children, each after its key.
 type btree1Node struct {
 	level, count int
 	body         *source.Cursor
