@@ -21,7 +21,7 @@ type block struct {
 	page string
 	line int    // of its first line of text
 	lang string // sh, python, go, ...
-	skip string // why it is not run: what stands behind "skip:" in the line that opens it
+	skip string // why it is not run: the text after "skip:" in the line that opens it
 	text string
 }
 

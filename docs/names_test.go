@@ -59,7 +59,7 @@ func described(t *testing.T) (list []text) {
 
 var flagName = regexp.MustCompile("(?:^|[\\s`(\"'/\\[,|])(--[a-z][a-z0-9-]*[a-z0-9])")
 
-// foreign are flags of other programs that texts name, with the program.
+// foreign are flags of other programs that pages name, with the program.
 var foreign = map[string]string{
 	"--array":          "sbatch",
 	"--check":          "ruff",

@@ -52,7 +52,7 @@ func check(t *testing.T, file string, line int, text string) {
 	}
 }
 
-// The pages, the comments and texts of the Go code and the Python package have no banned words.
+// The pages, the comments and strings of the Go code and the Python package have no banned words.
 func TestWords(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -82,7 +82,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// checkGo checks the comments and texts of a Go file.
+// checkGo checks the comments and strings of a Go file.
 func checkGo(t *testing.T, path string) error {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
