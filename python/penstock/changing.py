@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, Protocol
 
@@ -38,6 +39,14 @@ class Records(Protocol):
 
     path: str
     split: str | None
+
+    @property
+    def generation(self) -> int: ...
+
+    @property
+    def stored(self) -> np.ndarray: ...
+
+    def check_place(self) -> None: ...
 
     def __len__(self) -> int: ...
 
@@ -117,6 +126,7 @@ def put(
         raise ValueError(f"field is {field.name!r}, and the column {name!r}; give them one name")
     if ds.split is not None:
         raise Error(f"{ds.path}: a column has a value for each record, and this is the split {ds.split!r}; open the dataset without split")
+    ds.check_place()
     source = _Source(ds, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
     of = source.infer() if field is None else codec.check([field])[0]
     plain = not (of.ragged or of.layout or of.content or of.classes or of.normalization or of.dtype == "bfloat16")
@@ -126,11 +136,15 @@ def put(
         _written(ds, verb, of, source, resume)
 
 
+def _command(ds: Records, verb: str) -> list[str]:
+    """Return the command that writes a column, whose values are of the records that this dataset has: there may be a newer generation."""
+    return ["column", verb, "--json", "--quiet", f"--of={ds.generation}"]
+
+
 def _stream(ds: Records, verb: str, field: Field, source: _Source, resume: bool) -> None:
     """Send the values as a .npy file to the program, which writes them to the column's files."""
     with tempfile.TemporaryFile() as errors:
-        arguments = ["column", verb, "--json", "--quiet", *["--resume"] * resume, "--", ds.path, field.name, "-"]
-        process = _start(arguments, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        process = _start([*_command(ds, verb), *["--resume"] * resume, "--", ds.path, field.name, "-"], bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -173,13 +187,12 @@ def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool
     folder, base = os.path.split(os.path.abspath(ds.path))
     path = os.path.join(folder, f".{base}.{field.name}.values")
     with _alone(f"{path}.lock", f"{ds.path}: another call writes the column {field.name!r}"):
-        if not resume:
-            shutil.rmtree(path, ignore_errors=True)
-        with Writer(path, [field], resume=resume) as w:
+        records = f"records {zlib.crc32(ds.stored.astype('<i8').tobytes()):08x}"
+        with Writer(path, [field], resume=resume, overwrite=not resume, _inputs=records) as w:
             if not w.complete:
                 for value in source.values(field, w.start):
                     w.append({field.name: value})
-        run(["column", verb, "--json", "--quiet", "--", ds.path, field.name, path])
+        run([*_command(ds, verb), "--", ds.path, field.name, path])
         shutil.rmtree(path)
 
 

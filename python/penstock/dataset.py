@@ -261,14 +261,14 @@ class Dataset(Source):
             raise TypeError("drop_columns takes names of columns: ds.drop_columns('a', 'b')")
         for name in names:
             changing.check_name(name)
-        changing.run(["column", "drop", "--json", "--", self._folder, *names])
+        changing.run(["column", "drop", "--json", "--", self.path, *names])
         return self._newest()
 
     def rename_column(self, name: str, new: str) -> Dataset:
         """Give a field another name, and return the next generation of the dataset."""
         for each in (name, new):
             changing.check_name(each)
-        changing.run(["column", "rename", "--json", "--", self._folder, name, new])
+        changing.run(["column", "rename", "--json", "--", self.path, name, new])
         return self._newest()
 
     def delete(self, where: str) -> Dataset:
@@ -281,7 +281,7 @@ class Dataset(Source):
         Nothing is rewritten: the values stay in the files, for earlier generations and ``restore_records``. The records of the
         whole dataset are chosen, not those of a split. Raise Error if the condition holds for no record, or for all.
         """
-        changing.run(["delete", "--json", "--where", changing.condition(where), "--", self._folder])
+        changing.run(["delete", "--json", "--where", changing.condition(where), "--", self.path])
         return self._newest()
 
     def restore_records(self, where: str | None = None) -> Dataset:
@@ -290,7 +290,7 @@ class Dataset(Source):
         Raise Error if a column was written while they were deleted, which has no values for them.
         """
         chosen = [] if where is None else ["--where", changing.condition(where)]
-        changing.run(["restore", "--deleted", *chosen, "--", self._folder])
+        changing.run(["restore", "--deleted", *chosen, "--", self.path])
         return self._newest()
 
     @property

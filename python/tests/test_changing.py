@@ -12,6 +12,7 @@ import unittest
 import numpy as np
 
 import penstock
+from penstock import Field
 
 from . import data
 
@@ -220,6 +221,78 @@ class ChangingTest(data.Copied):
         np.testing.assert_array_equal(ds["score"][:], [r["images"].mean(dtype=np.float32) for r in ds])
         self.assertLess(os.path.getsize(calls), len(ds) + 100)
 
+
+class StaleTest(data.Copied):
+    """Changes through a Dataset of an earlier generation, and between the calls that write a column."""
+
+    def setUp(self):
+        self.path = os.path.join(os.path.dirname(self.copy("images")), "numbers")
+        with penstock.Writer(self.path, [Field("k", "int64")]) as w:
+            for k in range(10):
+                w.append({"k": k})
+        self.first = penstock.open(self.path)
+
+    def test_values_are_of_the_records_that_were_opened(self):
+        stale = self.first.delete("k = 1")
+        stale.restore_records().delete("k = 7")
+        for values in (stale["k"][:], lambda r: int(r["k"]), [str(k) for k in stale["k"][:]], lambda r: str(r["k"])):
+            with self.assertRaisesRegex(penstock.Error, "records were restored since the column was begun, in generation 2"):
+                stale.add_column("y", values)
+        self.first.add_column("y", lambda r: int(r["k"])).add_column("text", [""] * 9)
+        newest = self.first.set_column("y", lambda r: int(r["k"])).set_column("text", lambda r: str(r["k"]))
+        self.assertEqual(newest["y"][:].tolist(), newest["k"][:].tolist())
+        self.assertEqual([r["text"] for r in newest], [str(k) for k in newest["k"][:]])
+
+    def test_values_of_an_earlier_generation_fit(self):
+        self.first.delete("k = 1")
+        self.first.add_column("y", lambda r: int(r["k"]))
+        newest = self.first.add_column("text", (str(k) for k in range(10)))
+        self.assertEqual(newest["y"][:].tolist(), newest["k"][:].tolist())
+        self.assertEqual([r["text"] for r in newest], [str(k) for k in newest["k"][:]])
+        self.assertEqual(newest.restore_records()[1], {"k": 1, "y": 1, "text": "1"})
+
+    def test_records_are_restored_while_texts_are_written(self):
+        ds = self.first.delete("k = 1")
+
+        def texts():
+            for i, k in enumerate(ds["k"][:]):
+                if i == 5:
+                    penstock.open(self.path).restore_records().delete("k = 3")
+                yield str(k)
+
+        with self.assertRaisesRegex(penstock.Error, "records were restored since the column was begun, in generation 2"):
+            ds.add_column("y", texts())
+
+    def test_a_column_of_other_records_is_not_resumed(self):
+        for kind in (int, str):
+            ds = penstock.open(self.path).delete("k = 1")
+
+            def stop(record, kind=kind):
+                if record["k"] == 6:
+                    raise RuntimeError("stopped")
+                return kind(record["k"])
+
+            with self.assertRaises((penstock.Error, RuntimeError)):
+                ds.add_column("y", stop)
+            ds = ds.restore_records()
+            with self.assertRaisesRegex(penstock.Error, "begun with (another set of deleted records|other inputs)"):
+                ds.add_column("y", lambda r, kind=kind: kind(r["k"]), resume=True)
+            ds = ds.add_column("y", lambda r, kind=kind: kind(r["k"])).drop_columns("y")
+
+    def test_an_earlier_generation_is_not_changed(self):
+        self.first.delete("k = 1")
+        old = penstock.open(self.path, generation=1)
+        for change in (
+            lambda: old.delete("k = 7"),
+            lambda: old.restore_records(),
+            lambda: old.restore_records("k = 1"),
+            lambda: old.drop_columns("k"),
+            lambda: old.rename_column("k", "n"),
+            lambda: old.add_column("y", old["k"][:]),
+        ):
+            with self.assertRaisesRegex(penstock.Error, "(only|changes) the newest generation"):
+                change()
+        self.assertEqual(penstock.open(self.path).generation, 2)
 
 
 class ZarrTest(data.Copied):

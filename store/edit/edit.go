@@ -20,6 +20,10 @@ import (
 type Options struct {
 	By string // what the log says about who made the change: a command, a call
 
+	// Of is the generation whose records the values of AddColumn and SetColumn are of; 0 is the newest one. Records that
+	// were deleted since get no values. The error says so if others were appended or restored.
+	Of int
+
 	// Journal keeps the values of AddColumn and SetColumn that were written before an error or the end of the process,
 	// for a later call to continue after them. nil keeps none.
 	Journal *store.Journal
@@ -59,7 +63,7 @@ func putColumn(path string, f store.Field, values Values, replace write.Replace,
 		}
 		return nil, err
 	}
-	c, err := write.CreateColumn(path, f, opts.Journal, zarr.WriteColumn)
+	c, err := write.CreateColumn(path, opts.Of, f, opts.Journal, zarr.WriteColumn)
 	if err != nil {
 		return nil, err
 	}

@@ -42,9 +42,11 @@ type splitRange struct {
 // columnBlock is about how many bytes of values are gathered before they are written.
 const columnBlock = 1 << 20
 
-// CreateColumn begins a column of the dataset at path. If that is Zarr, arrays writes its arrays. With a
-// Journal that says Resume it continues one of the same field that was left.
-func CreateColumn(path string, f store.Field, journal *store.Journal, arrays ArrayWriter) (*ColumnWriter, error) {
+// CreateColumn begins a column of the dataset at path, whose values are of the records of a generation; 0 is the newest
+// one. If the dataset is Zarr, arrays writes its arrays. With a Journal that says Resume it continues one of the same
+// field that was left, if the same records are deleted.
+func CreateColumn(path string, generation int, f store.Field, journal *store.Journal,
+	arrays ArrayWriter) (*ColumnWriter, error) {
 	if err := checkEditable(path); err != nil {
 		return nil, err
 	}
@@ -52,7 +54,7 @@ func CreateColumn(path string, f store.Field, journal *store.Journal, arrays Arr
 	if err := f.Spec.Validate(); err != nil {
 		return nil, err
 	}
-	base, err := store.ReadManifest(path)
+	base, gone, err := readBase(path, generation)
 	if err != nil {
 		return nil, err
 	}
@@ -63,16 +65,15 @@ func CreateColumn(path string, f store.Field, journal *store.Journal, arrays Arr
 	if layout.Manifest(path) == layout.ManifestName {
 		arrays = nil
 	}
-	c := &ColumnWriter{path: path, base: base, field: f, stage: stage, arrays: arrays, splits: splitRanges(base)}
+	c := &ColumnWriter{path: path, base: base, field: f, stage: stage, arrays: arrays, splits: splitRanges(base),
+		gone: gone}
 	c.shards, err = NewShardWriter(stage, schema, ShardOptions{Splits: base.SplitNames(), Journal: journal,
-		Cuts: cutsOf(base)})
+		Cuts: cutsOf(base), Gone: gone})
 	if err != nil {
 		return nil, errors.Join(err, stage.Leave())
 	}
 	c.next = c.shards.Records()
-	if err := c.leaveOut(base.Deleted); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
+	c.leaveOut()
 	if f.Ragged {
 		c.record = store.NewRecord(schema)
 		return c, nil
@@ -81,6 +82,18 @@ func CreateColumn(path string, f store.Field, journal *store.Journal, arrays Arr
 	size := f.RecordBytes()
 	c.room = make([]byte, max(size, columnBlock/size*size)) // so large that it is aligned for every type
 	return c, nil
+}
+
+// readBase returns the manifest of a generation, 0 for the newest one, and its deleted records; nil if there are none.
+func readBase(path string, generation int) (base *store.Manifest, gone []uint64, err error) {
+	if generation > 0 {
+		path = fmt.Sprintf("%s@%d", path, generation)
+	}
+	if base, err = store.ReadManifest(path); err != nil || base.Deleted == nil {
+		return base, nil, err
+	}
+	gone, err = base.Deleted.Words(base.Records)
+	return base, gone, err
 }
 
 // DiscardColumn removes the files of a column whose writer was killed after committing it.
@@ -124,23 +137,19 @@ func splitRanges(m *store.Manifest) []splitRange {
 }
 
 // leaveOut has deleted records get zeros, or no rows.
-func (c *ColumnWriter) leaveOut(deleted *store.Deleted) (err error) {
+func (c *ColumnWriter) leaveOut() {
 	c.given = c.next
-	if deleted == nil {
-		return nil
+	if c.gone == nil {
+		return
 	}
 	if !c.field.Ragged {
 		c.zeros = make([]byte, c.field.RecordBytes())
-	}
-	if c.gone, err = deleted.Words(c.base.Records); err != nil {
-		return err
 	}
 	for row := range c.next {
 		if c.isGone(row) {
 			c.given--
 		}
 	}
-	return nil
 }
 
 func (c *ColumnWriter) isGone(row int64) bool {

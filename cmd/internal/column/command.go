@@ -43,6 +43,7 @@ func Command() *cobra.Command {
 // putFlags is the command line of add and set.
 type putFlags struct {
 	field, fields, on, missing string
+	of                         int
 	resume, json, quiet        bool
 }
 
@@ -61,6 +62,7 @@ func put(verb, short string, do putFunc, example string) *cobra.Command {
 	flags.StringVar(&f.on, "on", "",
 		"match records by this `KEY`, a column of DATASET and of VALUES (default by position)")
 	flags.StringVar(&f.missing, "missing", "", "`VALUE` of records that VALUES does not have, a number or a text")
+	flags.IntVar(&f.of, "of", 0, "`GENERATION` whose records VALUES has, by position (default the newest)")
 	flags.BoolVar(&f.resume, "resume", false, "continue a column from standard input that was stopped")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	cli.JSONFlag(cmd, &f.json)
@@ -80,6 +82,9 @@ func (f *putFlags) problems(args []string) (list []string) {
 	if !stream && f.resume {
 		list = append(list, "--resume is for values from standard input: those of a file are read again")
 	}
+	if f.of < 0 || f.of > 0 && f.on != "" {
+		list = append(list, "--of is the number of a generation, for values by position: leave it out with --on")
+	}
 	if f.on == "" && f.missing != "" {
 		list = append(list, "--missing goes with --on: by position, each record has a value")
 	}
@@ -92,7 +97,7 @@ func commandLine(name string, cmd *cobra.Command, args []string) string {
 	for _, a := range args {
 		words = append(words, shell.Line(a))
 	}
-	for _, flag := range []string{"on", "missing", "field", "fields"} {
+	for _, flag := range []string{"of", "on", "missing", "field", "fields"} {
 		if v := cmd.Flags().Lookup(flag); v != nil && v.Changed {
 			words = append(words, "--"+flag+"="+shell.Line(v.Value.String()))
 		}

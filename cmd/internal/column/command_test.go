@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
@@ -134,6 +135,9 @@ func TestRefusals(t *testing.T) {
 		{"add DS x " + few + " --on name --missing red", "", "--missing red: not a number"},
 		{"add DS x " + few + " --on age", "", "age"},
 		{"set DS label " + file(t, "n.npy", array(0, 1, 2, 3)), "", "label 2, but there are 2 classes"},
+		{"add DS a " + four + " --of 2", "", "it keeps no generation 2"},
+		{"add DS a " + four + " --of 1 --on name", "", "--of is the number of a generation"},
+		{"add DS a - --of -1", "", "--of is the number of a generation"},
 		{"drop DS", "", "needs DATASET and names of columns"},
 		{"rename DS label id", "", "it has a column \"id\" already"},
 	} {
@@ -161,5 +165,33 @@ func TestResume(t *testing.T) {
 	}
 	if got := fmt.Sprint(numbersOf(t, ds, "a")); got != "[1 2 3 4]" {
 		t.Error(got)
+	}
+}
+
+// Values are of the records of the generation that --of names, also when the newest one has as many.
+func TestOf(t *testing.T) {
+	ds := people(t)
+	for _, marked := range []uint64{1, 2} {
+		if _, err := edit.Delete(ds, edit.Chosen{Words: []uint64{marked}}, edit.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if marked == 1 {
+			if _, err := edit.Undelete(ds, edit.Chosen{Words: []uint64{1}}, edit.Options{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	three := array(1, 2, 3)
+	for _, values := range []string{"-", file(t, "three.npy", three)} {
+		code, out, diag := run(t, three, "add", ds, "a", values, "--of", "2")
+		if code != 1 || !strings.Contains(diag, "records were restored since the column was begun, in generation 2") {
+			t.Errorf("%s: code %d: %s%s", values, code, out, diag)
+		}
+	}
+	if code, _, diag := run(t, "", "add", ds, "a", file(t, "four.npy", array(1, 2, 3, 4)), "--of", "1"); code != 0 {
+		t.Fatal(diag)
+	}
+	if code, _, diag := run(t, array(1, 3, 4), "add", ds, "b", "-", "--of", "4"); code != 0 {
+		t.Fatal(diag)
 	}
 }

@@ -71,7 +71,7 @@ func (f *putFlags) match(cmd *cobra.Command, path string, v *values, old *store.
 	if err != nil {
 		return field, err
 	}
-	ds, err := mmapds.Open(path, mmapds.WithFields(f.on))
+	ds, err := mmapds.Open(path, mmapds.WithFields(f.on), mmapds.WithGeneration(old.Generation))
 	if err != nil {
 		return field, err
 	}

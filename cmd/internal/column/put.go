@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/prepare/raw"
@@ -35,16 +36,29 @@ func (f *putFlags) run(cmd *cobra.Command, args []string, do putFunc, opts edit.
 	if err != nil {
 		return edit.NotFlat(path, err)
 	}
+	base, err := f.base(path, old)
+	if err != nil {
+		return err
+	}
+	opts.Of = base.Generation
 	src, err := f.open(cmd.Context(), args[2], f.selection(name, old))
 	if err != nil {
 		return err
 	}
-	m, err := f.put(cmd, path, name, old, src, do, opts)
+	m, err := f.put(cmd, path, name, old, base.Live(), src, do, opts)
 	return report(cmd, path, m, f.json, errors.Join(err, src.close()))
 }
 
-func (f *putFlags) put(cmd *cobra.Command, path, name string, old *store.Manifest, src *table, do putFunc,
-	opts edit.Options) (*store.Manifest, error) {
+// base returns the generation whose records the values are of.
+func (f *putFlags) base(path string, newest *store.Manifest) (*store.Manifest, error) {
+	if f.of == 0 {
+		return newest, nil
+	}
+	return store.ReadManifest(fmt.Sprintf("%s@%d", layout.Folder(path), f.of))
+}
+
+func (f *putFlags) put(cmd *cobra.Command, path, name string, old *store.Manifest, records int64, src *table,
+	do putFunc, opts edit.Options) (*store.Manifest, error) {
 	column, err := src.choose(name, f.field, f.on)
 	if err != nil {
 		return nil, err
@@ -62,13 +76,12 @@ func (f *putFlags) put(cmd *cobra.Command, path, name string, old *store.Manifes
 		if field, err = f.match(cmd, path, v, old, field); err != nil {
 			return nil, err
 		}
-	case int64(src.Len()) != old.Live():
+	case int64(src.Len()) != records:
 		return nil, fmt.Errorf("%s has %d records, and %s has %d; to match them by a column of both, use --on",
-			src.path, src.Len(),
-			path, old.Live())
+			src.path, src.Len(), path, records)
 	}
 	bar := cli.NewStage(cmd, "column", "write", "values of records", f.quiet)
-	bar.Begin(old.Live())
+	bar.Begin(records)
 	v.progress = bar.Add
 	m, err := do(path, field, v.from, opts)
 	bar.End()
@@ -316,9 +329,13 @@ func (f *putFlags) stream(cmd *cobra.Command, path, name string, do putFunc, opt
 	}
 	field := store.NewField(name, h.DType, shape...)
 	if m, err := store.ReadManifest(path); err == nil {
-		if m.Live() != h.Shape[0] {
+		base, err := f.base(path, m)
+		if err != nil {
+			return nil, err
+		}
+		if opts.Of = base.Generation; base.Live() != h.Shape[0] {
 			return nil, fmt.Errorf("standard input: an array of %d rows, and %s has %d records", h.Shape[0], path,
-				m.Live())
+				base.Live())
 		}
 		if i := m.Schema().Index(name); i >= 0 {
 			if field, err = new(values).like(m.Fields[i], field); err != nil {
