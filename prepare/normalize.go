@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -25,7 +26,7 @@ func SetNormalization(dataset string, figures Normalize, split string) (*store.M
 
 // measuredSplit returns the split that the dataset's own statistics come from; "" means all records.
 func measuredSplit(dataset string, figures Normalize, split string) (string, error) {
-	if !figures.Dataset || split == allRecords {
+	if !figures.Dataset {
 		return "", nil
 	}
 	ds, err := store.Open(dataset, store.OpenOptions{})
@@ -34,9 +35,16 @@ func measuredSplit(dataset string, figures Normalize, split string) (string, err
 	}
 	var names []string
 	if ds.Manifest != nil {
+		if ds.Manifest.Deleted != nil {
+			return "", fmt.Errorf("records are deleted, and the statistics of what is stored count them; write the others "+
+				"out, with their own: %s: %w", shell.Penstock("preprocess", dataset, "DEST")+" --normalize dataset",
+				store.ErrUnsupported)
+		}
 		names = ds.Manifest.SplitNames()
 	}
 	switch {
+	case split == allRecords:
+		return "", nil
 	case split != "" && !slices.Contains(names, split):
 		return "", fmt.Errorf("--split %s: there is no such split%s", split, suggest.Hint(split, append(names, allRecords)))
 	case split != "" || len(names) == 0:

@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/prepare/internal/samples"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -152,5 +155,23 @@ func TestNormalizeSplitErrors(t *testing.T) {
 	c.Images.Normalize = normalizeOf(t, "imagenet")
 	if got := runError(t, c); !strings.Contains(got, "--normalize-split trian: says what --normalize dataset is computed from") {
 		t.Error(got)
+	}
+}
+
+// The statistics of what is stored count deleted records, so that a dataset with some has no mean of its own.
+func TestNormalizeWithDeletedRecords(t *testing.T) {
+	c := config(t, rawtest.Folder(t, 8))
+	mustRun(t, c)
+	if _, err := edit.Delete(c.Dest, edit.Chosen{Words: []uint64{1}}, edit.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, split := range []string{"", allRecords} {
+		_, _, err := SetNormalization(c.Dest, normalizeOf(t, "dataset"), split)
+		if !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "DEST --normalize dataset") {
+			t.Errorf("%q: %v", split, err)
+		}
+	}
+	if _, _, err := SetNormalization(c.Dest, normalizeOf(t, "imagenet"), ""); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,9 +1,13 @@
 package edit
 
 import (
+	"encoding/binary"
 	"errors"
+	"iter"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +16,7 @@ import (
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/write"
+	"github.com/penstock/penstock/tensor"
 )
 
 // small makes a dataset of 23 records with a field.
@@ -97,6 +102,46 @@ func TestChosenOfOtherRecords(t *testing.T) {
 	for _, words := range [][]uint64{nil, {1, 0}, {1 << records}} {
 		if _, err := Delete(ds, Chosen{Words: words}, Options{}); err == nil || !strings.Contains(err.Error(), "as many records") {
 			t.Errorf("%v: %v", words, err)
+		}
+	}
+}
+
+// A column that is written while records are deleted has statistics of the others: what the deleted ones have instead of
+// values was never given.
+func TestStatisticsOfAColumnWithoutDeletedRecords(t *testing.T) {
+	for _, f := range []store.Field{store.NewField("new", tensor.Float32), labels, tokens} {
+		ds := small(t)
+		if _, err := Delete(ds, Chosen{Words: []uint64{0b1011_0000_0000_0000_0111}}, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		one := binary.LittleEndian.AppendUint32(nil, math.Float32bits(100))
+		if f.DType == tensor.Int64 {
+			one = binary.LittleEndian.AppendUint64(nil, 2)
+		}
+		values := func(first int64) iter.Seq2[[]byte, error] {
+			return func(yield func([]byte, error) bool) {
+				for i := first; i < records-6 && yield(one, nil); i++ {
+				}
+			}
+		}
+		m, err := AddColumn(ds, f, values, Options{})
+		if f.Name == labels.Name {
+			m, err = SetColumn(ds, f, values, Options{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := m.Statistics[f.Name]
+		switch {
+		case s.Min != s.Max || s.Std != 0 || s.Min != s.Mean:
+			t.Errorf("%s: %+v", f.Name, s)
+		case s.Labels != nil && !slices.Equal(s.Labels, []int64{0, 0, records - 6}):
+			t.Errorf("classes %v", s.Labels)
+		case s.Lengths != nil && s.Lengths.Min != 1:
+			t.Errorf("lengths %+v", s.Lengths)
+		}
+		if r, corrupt := datasettest.Verify(t, ds); len(corrupt) > 0 || !r.Identity {
+			t.Errorf("%s: %v", f.Name, corrupt)
 		}
 	}
 }

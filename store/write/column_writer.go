@@ -184,14 +184,22 @@ func (c *ColumnWriter) Append(value []byte) error {
 	return c.add(value)
 }
 
-// skip adds values for the deleted records that come next.
+// skip adds values for the deleted records that come next, which statistics do not count.
 func (c *ColumnWriter) skip() error {
+	if c.next == c.base.Records || !c.isGone(c.next) {
+		return nil
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
+	c.shards.manifest.void = true
+	defer func() { c.shards.manifest.void = false }()
 	for c.next < c.base.Records && c.isGone(c.next) {
 		if err := c.add(c.zeros); err != nil {
 			return err
 		}
 	}
-	return nil
+	return c.flush()
 }
 
 // add adds the value of the next stored record.

@@ -25,6 +25,7 @@ type ManifestBuilder struct {
 	fields   []tensor.Spec // of the schema
 	splits   []string
 	metadata []splitMetadata // by split
+	void     bool            // the values that come next are of deleted records: part of the id, not of statistics
 }
 
 // NewManifestBuilder returns the builder of an empty dataset with those splits, if any.
@@ -53,7 +54,10 @@ func (mb *ManifestBuilder) Add(r *store.Record, sums []uint32) error {
 	if err := mb.checkInstances(r); err != nil {
 		return err
 	}
-	mb.metadata[split].add(mb.schema, r, digests)
+	mb.metadata[split].enter(mb.schema, r, digests)
+	if !mb.void {
+		mb.metadata[split].summarize(mb.schema, r, digests)
+	}
 	for i := range sums {
 		sums[i] = digests[i].CRC32C
 	}
@@ -81,7 +85,10 @@ func (mb *ManifestBuilder) AddBlock(b *digest.Block) error {
 			return err
 		}
 	}
-	mb.metadata[split].addBlock(mb.schema, b)
+	mb.metadata[split].enterBlock(mb.schema, b)
+	if !mb.void {
+		mb.metadata[split].summarizeBlock(mb.schema, b)
+	}
 	return nil
 }
 

@@ -34,15 +34,25 @@ func newSplitMetadata(s store.Schema) splitMetadata {
 	return b
 }
 
-func (k *splitMetadata) add(s store.Schema, r *store.Record, digests []digest.Value) {
+// enter adds a record to the ids.
+func (k *splitMetadata) enter(s store.Schema, r *store.Record, digests []digest.Value) {
 	for i, f := range s.Fields {
 		entry := k.entry[:4]
 		binary.LittleEndian.PutUint32(entry, digests[i].CRC32C)
-		if rows := digest.Of(r).Rows(i, f.Spec); f.Ragged {
-			entry = binary.LittleEndian.AppendUint64(entry, uint64(rows))
-			k.lengths[i].Merge(moments.One(float64(rows)))
+		if f.Ragged {
+			entry = binary.LittleEndian.AppendUint64(entry, uint64(digest.Of(r).Rows(i, f.Spec)))
 		}
 		k.ids[i].Write(entry)
+	}
+	k.count++
+}
+
+// summarize adds a record to the statistics.
+func (k *splitMetadata) summarize(s store.Schema, r *store.Record, digests []digest.Value) {
+	for i, f := range s.Fields {
+		if f.Ragged {
+			k.lengths[i].Merge(moments.One(float64(digest.Of(r).Rows(i, f.Spec))))
+		}
 		for c := range k.stats[i] {
 			k.stats[i][c].Merge(digests[i].Channels[c])
 		}
@@ -52,16 +62,23 @@ func (k *splitMetadata) add(s store.Schema, r *store.Record, digests []digest.Va
 			}
 		}
 	}
-	k.count++
 }
 
-func (k *splitMetadata) addBlock(s store.Schema, b *digest.Block) {
-	for i, f := range s.Fields {
+// enterBlock adds the records of a block to the ids.
+func (k *splitMetadata) enterBlock(s store.Schema, b *digest.Block) {
+	for i := range s.Fields {
 		k.many = k.many[:0]
 		for _, sum := range b.CRC32Cs(i) {
 			k.many = binary.LittleEndian.AppendUint32(k.many, sum)
 		}
 		k.ids[i].Write(k.many)
+	}
+	k.count += int64(b.N)
+}
+
+// summarizeBlock adds the records of a block to the statistics.
+func (k *splitMetadata) summarizeBlock(s store.Schema, b *digest.Block) {
+	for i, f := range s.Fields {
 		b.MergeStatistics(k.stats[i], i)
 		if isLabel(f) {
 			for v := b.Values[i]; len(v) > 0; v = v[8:] {
@@ -69,7 +86,6 @@ func (k *splitMetadata) addBlock(s store.Schema, b *digest.Block) {
 			}
 		}
 	}
-	k.count += int64(b.N)
 }
 
 // isLabel reports whether values are class numbers: int64 scalars, one or any number.

@@ -59,7 +59,7 @@ func choosing(verb, short, long, example string, of chooser) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			by := shell.Command("penstock "+verb, args[0], "--where", where)
+			by := commandOf("penstock "+verb, args[0], where)
 			m, err := edit.Delete(args[0], records, edit.Options{By: by})
 			return report(cmd, args[0], m, asJSON, err)
 		},
@@ -95,6 +95,16 @@ func others(ds *mmapds.Dataset, set *filter.Set) edit.Chosen {
 	return chosen(ds, filter.NewSet(set.Len(), words))
 }
 
+// commandOf returns the line with a condition that a generation was made by, as the log shows it.
+func commandOf(command, path, where string) string {
+	word, ok := shell.Quote(where)
+	line := shell.Command(command, path)
+	if !ok || line == "" {
+		return ""
+	}
+	return line + " --where " + word
+}
+
 // choose finds the records of the newest generation for which a condition holds.
 func choose(ctx context.Context, path, where string, of chooser, opts ...mmapds.Option) (c edit.Chosen, err error) {
 	parsed, err := filter.Parse(where)
@@ -124,7 +134,7 @@ func restoreRecords(cmd *cobra.Command, path, where string) error {
 	var err error
 	by := shell.Command("penstock restore --deleted", path)
 	if where != "" {
-		by = shell.Command("penstock restore --deleted", path, "--where", where)
+		by = commandOf("penstock restore --deleted", path, where)
 		records, err = choose(cmd.Context(), path, where, chosen, mmapds.WithDeleted())
 	} else {
 		var m *store.Manifest

@@ -55,7 +55,7 @@ func TestDeleteSelectRestore(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &made); code != 0 || err != nil || made.Changed != 1 || made.Records != 89 || made.Deleted != 11 {
 		t.Errorf("%s: %v", out, err)
 	}
-	if _, out, _ := run(t, Log(), ds); !strings.Contains(out, "delete 10 records") || !strings.Contains(out, "--where 'x = 89'") {
+	if _, out, _ := run(t, Log(), ds); !strings.Contains(out, "delete 10 records") || !strings.Contains(out, " --where 'x = 89'") {
 		t.Errorf("log: %s", out)
 	}
 }
