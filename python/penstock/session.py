@@ -33,9 +33,6 @@ VERSION = 4
 _OPENING = 1800.0
 _GRACE = 10.0
 
-# How often to look for a batch before sleeping: 10 microseconds.
-_SPINS = 60
-
 # Errors that a feed of another release returns for a hello; older ones name only the part of the message.
 _OTHER_RELEASE = ("json: unknown field", "which this feed does not know", "of the protocol, and this feed")
 
@@ -84,8 +81,8 @@ class Session:
         self._held = 0
         self._number = self._answered = 0  # of the last request, and of the last that was answered
         self._positions: Positions | None = None  # where batches are shown, if they do not come as messages
-        self._done: dict[int, str] = {}  # of the position after a ticket, where later batches were yielded
-        self._spins = _SPINS
+        # Of the position after a ticket, where later batches were yielded; None while a start is not answered.
+        self._done: dict[int, str] | None = {}
         self.staged = False  # whether batches are copied to a device by a Stage, which waits for its own copies
         #: The feeding process, if it was started here.
         self.child: Any = None
@@ -249,15 +246,16 @@ class Session:
             if (lent := self._freed.popleft()).number in held:
                 self._freed.append(lent)
         self._held = len(held)
+        self._done = None  # what comes before the answer is nobody's
         asked = self._ask({"start": dict(state), "held": held})
         with self._checking():
             answer = part({"started": self._receive("started", asked, self._patience())}, "started", dict)
             self._failure = None  # of batches that nobody wants any more
+            self._done = {}
             if answer.get("error"):
                 raise Error(text(answer, "error"))
             if self._positions is not None:
                 self._positions.ticket = number(answer, "ticket") if "ticket" in answer else 0
-                self._done = {at: done for at, done in self._done.items() if at >= self._positions.ticket}
             self.stream = position(number(answer, "epoch"), number(answer, "step"), _done(answer))
 
     def _ask(self, message: dict[str, Any]) -> int:
@@ -278,12 +276,15 @@ class Session:
 
     def next_batch(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
         """Return the batch at a position, and the position after it."""
-        if not self._talking.acquire(blocking=False):
-            raise Error(_BUSY)
-        try:
+        try:  # from before it is taken: an interrupt may come right after
+            if not self._talking.acquire(blocking=False):
+                raise Error(_BUSY)
             return self._take(at)
         finally:
-            self._talking.release()
+            try:  # at once: a call of Python code could be interrupted before
+                self._talking.release()
+            except RuntimeError:  # this thread has not taken it
+                pass
 
     def _take(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
         self.alive()
@@ -318,7 +319,7 @@ class Session:
         epoch, step, epoch_after, step_after, count, messages = numbers[:6]
         while self._wire.received < messages:  # that came before the batch
             self._receive("sent", seconds=self._patience())
-        done = self._done.pop(shown.ticket, None)
+        done = None if self._done is None else self._done.pop(shown.ticket, None)
         first, last = at["step"], self.batches
         follows = (epoch_after, step_after) == ((epoch, step + 1) if step + 1 < last else (epoch + 1, 0))
         skips = "done" in at and (epoch_after == epoch and first <= step_after <= last or (epoch_after, step_after) == (epoch + 1, 0))
@@ -334,12 +335,7 @@ class Session:
         return batch, stream if epoch_after == epoch else {"epoch": epoch, "step": last}
 
     def _await(self, shown: Positions) -> None:
-        """Wait for the next batch: for a moment by looking, if that helped lately, and then for a message."""
-        for _ in range(self._spins):
-            if shown.ready():
-                self._spins = _SPINS
-                return
-        self._spins = 0 if self._spins else self._spins
+        """Wait for the next batch."""
         deadline = None if (seconds := self._patience()) is None else time.monotonic() + seconds
         while shown.sleep():
             if self._failure is not None:
@@ -352,6 +348,8 @@ class Session:
             raise Malformed(f"more than the {self._slots} batches that there is memory for")
         copy = self._held - len(self._freed) >= self._slots  # none would be left to be filled
         lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed)
+        lent.note(numbers[7], 8 * count)  # arrays over these are made when they are asked for, in a forked child perhaps
+        lent.note(numbers[8], count)
         values = {name: lent.array(at, rows, count) for name, rows, at in zip(self.fields, self._rows, numbers[FIXED:])}
         message: dict[str, Any] = {"epoch": numbers[0], "step": numbers[1], "count": count, "indices": numbers[7], "mask": numbers[8]}
         if copy:
@@ -432,12 +430,15 @@ class Session:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Raise Error if another thread waits for the feeding process: each would take the answers to the other."""
-        if not self._talking.acquire(blocking=False):
-            raise Error(_BUSY)
-        try:
+        try:  # from before it is taken: an interrupt may come right after
+            if not self._talking.acquire(blocking=False):
+                raise Error(_BUSY)
             yield
         finally:
-            self._talking.release()
+            try:  # at once: a call of Python code could be interrupted before
+                self._talking.release()
+            except RuntimeError:  # this thread has not taken it
+                pass
 
     @contextmanager
     def _checking(self) -> Iterator[None]:
@@ -479,9 +480,11 @@ class Session:
             elif "awake" in message and self._positions is not None:
                 pass  # the batch came before it
             elif "done" in message and self._positions is not None:
-                self._done[number(message, "number")] = text(message, "done")
-                if len(self._done) > 2 * self._slots:
-                    raise Malformed(f"more than the {self._slots} batches that there is memory for")
+                ticket, done = number(message, "number") if "number" in message else 0, text(message, "done")
+                if self._done is not None:
+                    self._done[ticket] = done
+                    if len(self._done) > 2 * self._slots:
+                        raise Malformed(f"more than the {self._slots} batches that there is memory for")
             elif "batch" in message and asked is not None:
                 passed += 1
                 if passed > self._slots * (self._number - self._answered):

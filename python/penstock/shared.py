@@ -126,16 +126,21 @@ class Slot:
 
     def __init__(self, areas: Areas, number: int, freed: deque[Lent]) -> None:
         self._areas = areas
-        self.arrays: list[tuple[int, int]] = []  # addresses and lengths
+        self.arrays: set[tuple[int, int]] = set()  # addresses and lengths
         areas.lent[number] = Lent(self, number, freed)
 
     def array(self, at: int, rows: Rows, count: int) -> np.ndarray:
         """Return count rows at an offset. They are writable: the batch is the trainer's."""
         if at < 0 or at % _ALIGNMENT or count < 0:
             raise Malformed(f"an array of {count} rows at byte {at} of the shared memory")
-        address = self._areas.address(at, count * rows.nbytes)
-        self.arrays.append((address, count * rows.nbytes))
+        address = self.note(at, count * rows.nbytes)
         return np.asarray(_View(self, address, rows.typestr, (count, *rows.shape)))
+
+    def note(self, at: int, n: int) -> int:
+        """Have a forked child keep n bytes at an offset as they are, and return their address."""
+        address = self._areas.address(at, n)
+        self.arrays.add((address, n))
+        return address
 
 
 class Lent(weakref.ref[Slot]):
@@ -175,7 +180,7 @@ def _before_fork() -> None:
     _forked.clear()
     for areas in list(_areas):
         for slot in [lent() for lent in list(areas.lent.values())]:
-            for address, n in () if slot is None else slot.arrays:
+            for address, n in () if slot is None else list(slot.arrays):
                 first = address // mmap.PAGESIZE * mmap.PAGESIZE
                 end = -(-(address + n) // mmap.PAGESIZE) * mmap.PAGESIZE
                 if n > 0:

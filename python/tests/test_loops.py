@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -131,6 +132,25 @@ class LoopsTest(data.Copied):
                 self.assertEqual(ordered.state_dict()["epoch"], 1)
                 dl.load_state_dict(state)
                 self.assertEqual(sorted(indices(dl)), sorted(rest))
+
+    def test_the_first_loop_begins_in_a_state_of_batches_out_of_order(self):
+        want = of(0, 10)
+        with loader("images", 10, True, seed=1, in_order=False) as dl:
+            state = {**dl.state_dict(), "epoch": 0, "step": 3, "done": "5a"}
+        with loader("images", 10, True, seed=1) as ordered:
+            ordered.load_state_dict(state)
+            self.assertEqual(indices(ordered), [b for i, b in enumerate(want) if i >= 3 and not 0x5A >> (i - 3) & 1])
+
+    def test_interrupted_starts_in_a_state_of_batches_out_of_order(self):
+        with loader("images", 10, True, seed=1, num_workers=1) as dl:
+            next(iter(dl))
+            state = {**dl.state_dict(), "epoch": 0, "step": 3, "done": "aaaa"}
+            for _ in range(6):
+                with mock.patch.object(dl._engine.session._wire, "receive", side_effect=KeyboardInterrupt), self.assertRaises(KeyboardInterrupt):
+                    dl.load_state_dict(state)
+                time.sleep(0.1)  # for the feed to show batches
+            dl.load_state_dict(state)
+            self.assertEqual(indices(dl), [b for i, b in enumerate(of(0, 10)) if i >= 3 and not 0xAAAA >> (i - 3) & 1])
 
     def check(self, dl, before):
         """Make sure that a DataLoader that was interrupted is where it says, and is as good as new."""
