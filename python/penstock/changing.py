@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import IO, Any, Protocol
 
 import numpy as np
@@ -144,7 +144,8 @@ def _command(ds: Records, verb: str) -> list[str]:
 def _stream(ds: Records, verb: str, field: Field, source: _Source, resume: bool) -> None:
     """Send the values as a .npy file to the program, which writes them to the column's files."""
     with tempfile.TemporaryFile() as errors:
-        process = _start([*_command(ds, verb), *["--resume"] * resume, "--", ds.path, field.name, "-"], bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        arguments = [*_command(ds, verb), *["--resume"] * resume, "--", ds.path, field.name, "-"]
+        process = _start(arguments, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -187,11 +188,16 @@ def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool
     folder, base = os.path.split(os.path.abspath(ds.path))
     path = os.path.join(folder, f".{base}.{field.name}.values")
     with _alone(f"{path}.lock", f"{ds.path}: another call writes the column {field.name!r}"):
-        records = f"records {zlib.crc32(ds.stored.astype('<i8').tobytes()):08x}"
-        with Writer(path, [field], resume=resume, overwrite=not resume, _inputs=records) as w:
+        stored = f"records {zlib.crc32(ds.stored.astype('<i8').tobytes()):08x}"
+        with Writer(path, [field], resume=resume, overwrite=not resume, _inputs=stored) as w:
             if not w.complete:
-                for value in source.values(field, w.start):
-                    w.append({field.name: value})
+                with contextlib.closing(source.messages(field, w.start)) as messages:
+                    for message, records in messages:
+                        if w.next + records > len(ds):
+                            raise Error(f"{ds.path}: there are more than {len(ds)} values, and the dataset has {len(ds)} records")
+                        w._write_encoded(message, records)
+                if w.next < len(ds):
+                    raise Error(f"{ds.path}: there are {w.next} values, and the dataset has {len(ds)} records")
         run([*_command(ds, verb), "--", ds.path, field.name, path])
         shutil.rmtree(path)
 
@@ -231,7 +237,10 @@ class _Source:
             return
         if batched:
             raise ValueError("batched=True is for functions and iterators: an array has all values")
-        if not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
+        if hasattr(values, "iloc"):  # of pandas, which takes a number as a label
+            values = self._values = values.to_numpy()
+        unordered = isinstance(values, (str, Mapping, Set)) or getattr(values, "shape", None) == ()
+        if unordered or not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
             raise TypeError(f"values is {values!r:.60}; it must be an array, a list, an iterator or a function of a record")
         if len(values) != len(ds):
             raise Error(f"{ds.path}: there are {len(values)} values, and the dataset has {len(ds)} records")
@@ -260,7 +269,8 @@ class _Source:
     def chunks(self, field: Field, first: int) -> Iterator[bytes]:
         """Yield the bytes of the values from a record on."""
         if self._function is not None:
-            yield from self._computed(field, first)
+            for chunk, _ in self._computed(Work(self, field), first):
+                yield chunk
             return
         if self._iterator is None and not isinstance(self._values, (list, tuple)):
             step = max(1, _CHUNK // field.row_bytes)
@@ -279,6 +289,19 @@ class _Source:
                 yield bytes(out)
                 out, last = bytearray(), time.monotonic()
         yield bytes(out)
+
+    def messages(self, field: Field, first: int) -> Iterator[tuple[bytes, int]]:
+        """Yield the values from a record on as a Writer sends them, with their number."""
+        if self._function is not None:
+            yield from self._computed(MessageWork(self, field), first)
+            return
+        encode = codec.Codec([field]).encode
+        for at, value in enumerate(self.values(field, first), first):
+            try:
+                message = _message(encode({field.name: value}))
+            except (Error, TypeError, ValueError, OverflowError) as e:
+                raise self._failed(at, e) from None
+            yield message, 1
 
     def _block(self, field: Field, first: int, values: Any) -> Iterator[bytes]:
         """Yield the bytes of consecutive values of an array, or name the first that does not fit."""
@@ -318,19 +341,18 @@ class _Source:
             return out
         return [self._function(self._ds[i]) for i in range(first, first + n)]
 
-    def _computed(self, field: Field, first: int) -> Iterator[bytes]:
-        """Yield the bytes of the function's results for the records, computed by several processes."""
+    def _computed(self, work: Work, first: int) -> Iterator[tuple[bytes, int]]:
+        """Yield the bytes of the results for records, computed by several processes, and the number of these records."""
         from .mapping import shared
 
-        work = Work(self, field)
         size = self._size if self._batched else min(self._size, 64)
         tasks = ((at, list(range(at, min(at + size, len(self._ds))))) for at in range(first, len(self._ds), size))
         answers = (work.do(task) for task in tasks) if self._workers == 0 else shared(work, tasks, self._workers)
         with contextlib.closing(answers):
             for at, chunk, done, failed in answers:
-                yield chunk
+                yield chunk, done
                 if failed is not None:
-                    raise Error(f"{self._ds.path}: column {field.name!r}: record {at + done}: {failed}")
+                    raise Error(f"{self._ds.path}: column {self._name!r}: record {at + done}: {failed}")
 
 
 class Work:
@@ -342,18 +364,38 @@ class Work:
     def do(self, task: tuple[int, list[int]]) -> tuple[int, bytes, int, str | None]:
         """Make the values of records, up to the first that fails."""
         first, records = task
-        encode, out = codec.encoder(self._field), bytearray()
-        batched = self._source._batched
-        done = 0
+        out, done = bytearray(), 0
         try:
-            if batched:
-                return first, _block(self._field, self._source._call(first, len(records))), len(records), None
-            for i in records:
-                out += _bytes(encode(self._source._call(i, 1)[0])[0])
-                done += 1
+            for part, n in self.parts(first, len(records)):
+                out += part
+                done += n
         except Exception as e:
             return first, bytes(out), done, f"{type(e).__name__}: {_advice(e)}"
         return first, bytes(out), done, None
+
+    def parts(self, first: int, n: int) -> Iterator[tuple[bytes, int]]:
+        """Yield the bytes of the values of n records, and the number of records that they are of."""
+        if self._source._batched:
+            yield _block(self._field, self._source._call(first, n)), n
+            return
+        encode = codec.encoder(self._field)
+        for i in range(first, first + n):
+            yield _bytes(encode(self._source._call(i, 1)[0])[0]), 1
+
+
+class MessageWork(Work):
+    """Work whose bytes are messages of a Writer, for values that have lengths of their own, or meaning."""
+
+    def parts(self, first: int, n: int) -> Iterator[tuple[bytes, int]]:
+        encode = codec.Codec([self._field]).encode
+        size = n if self._source._batched else 1
+        for at in range(first, first + n, size):
+            for value in self._source._call(at, size):
+                yield _message(encode({self._field.name: value})), 1
+
+
+def _message(parts: Iterable[Any]) -> bytes:
+    return b"".join(part if isinstance(part, bytes) else part.tobytes() for part in parts)
 
 
 def _advice(e: Exception) -> str:

@@ -1,5 +1,6 @@
 """Columns that are added, set, dropped and renamed, and the generations that this makes."""
 
+import itertools
 import json
 import os
 import pickle
@@ -27,6 +28,14 @@ def unlucky(record):
     if record["labels"] == 2:
         raise ValueError("no such class")
     return 1.5
+
+
+def process(record):
+    return str(os.getpid())
+
+
+def processes(batch):
+    return [str(os.getpid())] * len(batch["labels"])
 
 
 class ChangingTest(data.Copied):
@@ -57,6 +66,27 @@ class ChangingTest(data.Copied):
         for name, inode in files.items():
             self.assertEqual(os.stat(os.path.join(self.path, name)).st_ino, inode, name)
         self.assertEqual([f for f in os.listdir(os.path.dirname(self.path)) if f.startswith(".")], [])
+
+    def test_texts_by_workers(self):
+        ds = penstock.open(self.path)
+        for options in ({}, {"batched": True, "batch_size": 64}):
+            made = penstock.open(self.path).add_column("pid", process if not options else processes, workers=2, **options)
+            pids = {made[i]["pid"] for i in range(len(ds))}
+            self.assertTrue(pids and str(os.getpid()) not in pids, pids)
+            made.drop_columns("pid")
+
+    def test_a_series_is_taken_by_position(self):
+        class Series(dict):
+            """Values by label, as pandas has them, in an order of their own."""
+
+            iloc = None
+
+            def to_numpy(self):
+                return np.array(list(self.values()), object)
+
+        n = len(penstock.open(self.path))
+        made = penstock.open(self.path).add_column("text", Series((i, str(i)) for i in reversed(range(n))))
+        self.assertEqual([r["text"] for r in made], [str(i) for i in reversed(range(n))])
 
     def test_set_drop_rename_restore(self):
         first = penstock.open(self.path)
@@ -176,6 +206,14 @@ class ChangingTest(data.Copied):
             ("x", [1] * len(ds), {"workers": 2}, ValueError, "give one as values"),
             ("x", np.zeros(len(ds)), {"batched": True}, ValueError, "an array has all values"),
             ("x", 5, {}, TypeError, "it must be an array"),
+            ("x", np.array(3), {}, TypeError, "it must be an array"),
+            ("x", dict.fromkeys(range(len(ds)), 1), {}, TypeError, "it must be an array"),
+            ("x", "a" * len(ds), {}, TypeError, "it must be an array"),
+            ("x", lambda r: str(unlucky(r)), {}, penstock.Error, f"^{self.path}: column 'x': record {bad}: ValueError: no such class"),
+            ("x", lambda r: str(unlucky(r)), {"workers": 2}, penstock.Error, f"record {bad}: ValueError: no such class"),
+            ("x", ["a"] * 7 + [1] * (len(ds) - 7), {}, penstock.Error, f"^{self.path}: column 'x': record 7: .*1 is not text"),
+            ("x", itertools.repeat("a"), {}, penstock.Error, f"there are more than {len(ds)} values"),
+            ("x", iter("ab"), {}, penstock.Error, f"^{self.path}: there are 2 values, and the dataset has {len(ds)} records"),
             ("x", np.zeros(len(ds)), {"field": penstock.Field("y", "float64")}, ValueError, "give them one name"),
             ("a b", np.zeros(len(ds)), {}, penstock.Error, "a name is"),
             ("", np.zeros(len(ds)), {}, TypeError, "it must be a str that is not empty"),

@@ -19,7 +19,7 @@ type ShardOptions struct {
 	Journal    *store.Journal  // nil: a build that ends early leaves nothing
 	Base       *store.Manifest // of the dataset that the records are appended to; nil for a new one
 	Cuts       []int64         // records of each shard, over all splits; nil lets ShardBytes decide
-	Gone       []uint64        // records without values; a column of others is not resumed
+	Gone       []uint64        // records without values, the same when a column is resumed
 	Taken      map[string]bool // names that files of other generations have, so that new ones cannot
 
 	Reword func(error) error // words the errors of files for a container whose users do not see these; may be nil

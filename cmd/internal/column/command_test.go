@@ -133,6 +133,7 @@ func TestRefusals(t *testing.T) {
 		{"add DS x " + table + " --on name", "", "records 0 and 1 have one key, \"n0\""},
 		{"add DS x " + few + " --on name", "", "has no record for 3 records of"},
 		{"add DS x " + few + " --on name --missing red", "", "--missing red: not a number"},
+		{"add DS x " + few + " --on name --fields x:int64", "", "to match records by; if it has one, list it in --fields"},
 		{"add DS x " + few + " --on age", "", "age"},
 		{"set DS label " + file(t, "n.npy", array(0, 1, 2, 3)), "", "label 2, but there are 2 classes"},
 		{"add DS a " + four + " --of 2", "", "it keeps no generation 2"},

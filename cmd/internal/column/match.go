@@ -69,6 +69,9 @@ func (f *putFlags) match(cmd *cobra.Command, path string, v *values, old *store.
 	error) {
 	rows, err := v.src.keys(cmd.Context(), f.on)
 	if err != nil {
+		if f.fields != "" {
+			err = fmt.Errorf("%w; if it has one, list it in --fields, too", err)
+		}
 		return field, err
 	}
 	ds, err := mmapds.Open(path, mmapds.WithFields(f.on), mmapds.WithGeneration(old.Generation))
