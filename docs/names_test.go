@@ -135,7 +135,7 @@ func TestFlagsExist(t *testing.T) {
 	}
 }
 
-// python is what the Python package has: for each module, "" for penstock itself, its names.
+// pythonNames maps the modules of the Python package, "" being penstock, to the names that each has.
 func pythonNames(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	paths, err := filepath.Glob("../python/penstock/*.py")
@@ -190,7 +190,7 @@ func pythonNames(t *testing.T) map[string]map[string]bool {
 
 var attribute = regexp.MustCompile(`(?:^|[^\w./~-])penstock\.([A-Za-z_]\w*)(?:\.([A-Za-z_]\w*))?`)
 
-// files are what follows "penstock." in names of files.
+// files lists words that follow "penstock." in names of files.
 var files = []string{"h5", "rb", "exe", "bash", "zsh", "fish", "ps1", "zarr"}
 
 // unknownAttributes returns the attributes of penstock, or of a module of it, that a text names and that do not exist.
@@ -217,7 +217,7 @@ func TestPythonNamesExist(t *testing.T) {
 	}
 }
 
-// goNames is what the packages of this module have, by the names of the packages: types, functions, variables,
+// goNames lists the names that the packages of this module have, by package: types, functions, variables,
 // constants, and methods and fields of all.
 func goNames(t *testing.T) map[string]map[string]bool {
 	t.Helper()
