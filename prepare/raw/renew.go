@@ -84,10 +84,11 @@ func (r *renewal) follows(field int) bool {
 	return ok && parted.ReadField(source.NewValues(len(r.job.Source)), field)
 }
 
-// check returns ErrOther if the fields or splits differ in more than the classes of columns that are written again.
+// check returns ErrOther if the fields or splits differ in more than the classes of columns that are written again, or
+// if somebody deleted records of the dataset.
 func (r *renewal) check() error {
 	fields := r.job.Schema.Fields
-	if len(fields) != len(r.base.Fields) || !slices.Equal(r.base.SplitNames(), r.info.Splits) {
+	if r.base.Deleted != nil || len(fields) != len(r.base.Fields) || !slices.Equal(r.base.SplitNames(), r.info.Splits) {
 		return ErrOther
 	}
 	for i, f := range fields {

@@ -6,6 +6,7 @@ import bisect
 import functools
 import itertools
 import os
+import shlex
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -75,6 +76,7 @@ class Dataset(Source):
         self.split, self.mode = split, mode
         self._chosen = chosen(fields)
         self._id = ""
+        self._samples = ""  # the raw samples that it is the cache of
         self._open()
 
     @property
@@ -233,6 +235,7 @@ class Dataset(Source):
             Error: There is a field of that name, a value is missing, or the function raised an exception; the Error names
                 the record.
         """
+        self._check_changes()
         changing.put(
             self, "add", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume
         )
@@ -250,6 +253,7 @@ class Dataset(Source):
         resume: bool = False,
     ) -> Dataset:
         """Replace the values of a field, as ``add_column`` adds one, and return the next generation of the dataset."""
+        self._check_changes()
         changing.put(
             self, "set", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume
         )
@@ -259,6 +263,7 @@ class Dataset(Source):
         """Leave fields out, and return the next generation of the dataset. Earlier ones keep them."""
         if not names:
             raise TypeError("drop_columns takes names of columns: ds.drop_columns('a', 'b')")
+        self._check_changes()
         for name in names:
             changing.check_name(name)
         changing.run(["column", "drop", "--json", "--", self.path, *names])
@@ -266,6 +271,7 @@ class Dataset(Source):
 
     def rename_column(self, name: str, new: str) -> Dataset:
         """Give a field another name, and return the next generation of the dataset."""
+        self._check_changes()
         for each in (name, new):
             changing.check_name(each)
         changing.run(["column", "rename", "--json", "--", self.path, name, new])
@@ -281,6 +287,7 @@ class Dataset(Source):
         Nothing is rewritten: the values stay in the files, for earlier generations and ``restore_records``. The records of the
         whole dataset are chosen, not those of a split. Raise Error if the condition holds for no record, or for all.
         """
+        self._check_changes()
         changing.run(["delete", "--json", "--where", changing.condition(where), "--", self.path])
         return self._newest()
 
@@ -289,6 +296,7 @@ class Dataset(Source):
 
         Raise Error if a column was written while they were deleted, which has no values for them.
         """
+        self._check_changes()
         chosen = [] if where is None else ["--where", changing.condition(where)]
         changing.run(["restore", "--deleted", *chosen, "--", self.path])
         return self._newest()
@@ -308,6 +316,7 @@ class Dataset(Source):
 
     def restore(self) -> Dataset:
         """Make the content of this generation that of the next one, and return that."""
+        self._check_changes()
         changing.run(["restore", "--", f"{self._folder}@{self.generation}"])
         return self._newest()
 
@@ -315,6 +324,13 @@ class Dataset(Source):
         """Give this generation a name: ``penstock.open("ds@name")`` opens it, and ``penstock prune`` keeps it."""
         changing.check_name(name, "tag")
         changing.run(["tag", "--", f"{self._folder}@{self.generation}", name])
+
+    def _check_changes(self) -> None:
+        if self._samples:
+            raise Error(
+                f"{self._samples} is opened through a dataset in the cache, which follows its files; to have one that you can change, "
+                f"run: penstock preprocess --keep-encoded {shlex.quote(self._samples)} DEST"
+            )
 
     def _newest(self) -> Dataset:
         return Dataset(self._folder, None, None, self.mode)
@@ -487,7 +503,10 @@ def open_dataset(
             raise Error(f"{e}; as raw samples: {of_samples}") from None
         if made is None:
             raise e from None
-        return _open_made(made, fields, split, mode)
+        ds = _open_made(made, fields, split, mode)
+        if isinstance(ds, Dataset):
+            ds._samples = os.fsdecode(path)
+        return ds
 
 
 def _open_made(made: dict[str, Any], fields: Any, split: str | None, mode: str) -> Dataset | View:

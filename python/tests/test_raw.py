@@ -245,6 +245,17 @@ class TestCache(Raw):
         self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache), want)
         self.assertEqual((len(self.cached()), self.generations()), (1, 1))  # that of the earlier states is removed
 
+    def test_changes_of_the_dataset_in_the_cache(self):
+        photos = self.photos()
+        ds = penstock.open(photos, cache_dir=self.cache)
+        for change in (lambda: ds.delete("labels = 'cat'"), lambda: ds.add_column("q", np.zeros(20)), lambda: ds.drop_columns("labels")):
+            with self.assertRaisesRegex(penstock.Error, "run: penstock preprocess --keep-encoded .*photos DEST"):
+                change()
+        penstock.open(ds.path).delete("labels = 'cat'")  # which nobody should do
+        with open(os.path.join(photos, "cat", "new.bmp"), "wb") as f:
+            f.write(photo(99, (50, 50)))
+        self.assertEqual(len(penstock.open(photos, cache_dir=self.cache)), 21)
+
     def test_splits_of_a_source_that_changed(self):
         for split in ("train", "val"):
             self.photos(10, f"photos/{split}")
