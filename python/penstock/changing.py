@@ -25,6 +25,7 @@ from . import codec
 from ._program import find
 from .errors import Error
 from .field import Field
+from .flat import fields_of
 from .options import count, flag
 from .preprocess_command import NoProgramError, failure
 
@@ -39,6 +40,9 @@ class Records(Protocol):
 
     path: str
     split: str | None
+
+    @property
+    def manifest(self) -> dict[str, Any]: ...
 
     @property
     def generation(self) -> int: ...
@@ -129,11 +133,30 @@ def put(
     ds.check_place()
     source = _Source(ds, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
     of = source.infer() if field is None else codec.check([field])[0]
+    if field is not None and verb == "set":
+        _check_kept(ds, of)
     plain = not (of.ragged or of.layout or of.content or of.classes or of.normalization or of.dtype == "bfloat16")
     if plain:
         _stream(ds, verb, of, source, resume)
     else:
         _written(ds, verb, of, source, resume)
+
+
+def _check_kept(ds: Records, field: Field) -> None:
+    """Refuse a field that the column would not have: one that is set keeps its classes and the meaning of its values."""
+    old = fields_of(ds.manifest, ds.path).get(field.name)
+    if old is None:
+        return  # that is refused by the program
+    same = (old.dtype, old.shape, old.ragged) == (field.dtype, field.shape, field.ragged)
+    if not (same or (old.classes and (field.classes or field.content == "utf-8"))):
+        return  # the column gets this field
+    for what in ("dtype", "classes", "content", "layout"):
+        was, given = getattr(old, what), getattr(field, what)
+        if was != given and not (what == "classes" and was and given[: len(was)] == was):
+            raise Error(
+                f"{ds.path}: column {field.name!r} has {what}={was!r:.60}, which set_column keeps, and field has {what}={given!r:.60}; "
+                "leave field out, or drop the column and add it with this field"
+            )
 
 
 def _command(ds: Records, verb: str) -> list[str]:

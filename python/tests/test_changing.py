@@ -75,6 +75,21 @@ class ChangingTest(data.Copied):
             self.assertTrue(pids and str(os.getpid()) not in pids, pids)
             made.drop_columns("pid")
 
+    def test_a_field_that_set_column_would_not_keep(self):
+        ds = penstock.open(self.path)
+        values, classes = ds["labels"][:], ds.fields["labels"].classes
+        for given in (
+            Field("labels", "int64"),
+            Field("labels", "int64", classes=("x", "y", "z")),
+            Field("labels", "uint8", classes=classes),
+        ):
+            with self.subTest(field=given), self.assertRaisesRegex(penstock.Error, "which set_column keeps, .*drop the column and add it"):
+                ds.set_column("labels", values, field=given)
+        more = ds.set_column("labels", values, field=Field("labels", "int64", classes=(*classes, "new")))
+        self.assertEqual(more.fields["labels"].classes, (*classes, "new"))
+        plain = more.set_column("labels", values.astype("float32"), field=Field("labels", "float32"))
+        self.assertEqual((plain.fields["labels"].dtype, plain.fields["labels"].classes), ("float32", ()))
+
     def test_a_series_is_taken_by_position(self):
         class Series(dict):
             """Values by label, as pandas has them, in an order of their own."""

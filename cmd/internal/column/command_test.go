@@ -169,6 +169,33 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// Numbers of classes keep the type of the column that they replace, whatever theirs is.
+func TestClassesOfOtherTypes(t *testing.T) {
+	labelled := func(d tensor.DType, classes ...string) string {
+		label := store.NewField("label", d)
+		label.Classes = classes
+		schema := store.Schema{Fields: []store.Field{label, store.NewField("id", tensor.Int64)}}
+		return datasettest.BuildFlat(t, schema, flat.Options{}, 4, store.Info{}, func(i int, r *store.Record) {
+			r.Values[0][0] = byte(i % 2)
+			binary.LittleEndian.PutUint64(r.Values[1], uint64(i))
+		})
+	}
+	wide, narrow := labelled(tensor.Int64, "cat", "dog"), labelled(tensor.Uint8, "dog", "emu")
+	names := file(t, "l.csv", "id,label\n3,cat\n")
+	for _, c := range []struct{ ds, values, want string }{
+		{wide, narrow, "[1 2 1 2]"},
+		{narrow, wide, "[0 1 0 1]"},
+		{narrow, names + " --on id --fields id:int64,label:label", "[0 1 0 2]"},
+	} {
+		args := append([]string{"set", c.ds, "label"}, strings.Fields(c.values)...)
+		if code, _, diag := run(t, "", args...); code != 0 {
+			t.Errorf("%s: %s", args, diag)
+		} else if got := fmt.Sprint(numbersOf(t, c.ds, "label")); got != c.want {
+			t.Errorf("%s: %s, want %s", args, got, c.want)
+		}
+	}
+}
+
 // Values are of the records of the generation that --of names, also when the newest one has as many.
 func TestOf(t *testing.T) {
 	ds := people(t)

@@ -32,7 +32,7 @@ func (v *values) like(old, field store.Field) (store.Field, error) {
 			}
 			numbers[i] = uint64(k)
 		}
-		v.change = func(value []byte) ([]byte, error) { return renumber(value, numbers) }
+		v.change = func(value []byte) ([]byte, error) { return renumber(value, field.DType, numbers, old.DType) }
 		return old, nil
 	case len(old.Classes) > 0 && field.Content == tensor.Text && !old.Ragged:
 		v.change = func(value []byte) ([]byte, error) { return classOf(old, string(value)) }
@@ -43,16 +43,23 @@ func (v *values) like(old, field store.Field) (store.Field, error) {
 	return field, nil
 }
 
-// renumber returns numbers of classes as others.
-func renumber(value []byte, numbers []uint64) (out []byte, err error) {
-	for ; len(value) > 0; value = value[8:] {
-		n := binary.LittleEndian.Uint64(value)
+// renumber returns numbers of classes, of type from, as others of type to.
+func renumber(value []byte, from tensor.DType, numbers []uint64, to tensor.DType) (out []byte, err error) {
+	for ; len(value) > 0; value = value[from.Size():] {
+		var word [8]byte
+		copy(word[:], value[:from.Size()])
+		n := binary.LittleEndian.Uint64(word[:])
 		if n >= uint64(len(numbers)) {
 			return nil, fmt.Errorf("class %d of %d: %w", n, len(numbers), store.ErrCorrupt)
 		}
-		out = binary.LittleEndian.AppendUint64(out, numbers[n])
+		out = appendNumber(out, to, numbers[n])
 	}
 	return out, nil
+}
+
+// appendNumber appends an integer of a type, which holds it: the schema has as many classes as fit.
+func appendNumber(out []byte, d tensor.DType, n uint64) []byte {
+	return binary.LittleEndian.AppendUint64(out, n)[:len(out)+d.Size()]
 }
 
 func classOf(f store.Field, name string) ([]byte, error) {
@@ -60,7 +67,7 @@ func classOf(f store.Field, name string) ([]byte, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("%q is not a class of %s: %q", name, f.Name, f.Classes[:min(len(f.Classes), 20)])
 	}
-	return binary.LittleEndian.AppendUint64(nil, uint64(i)), nil
+	return appendNumber(nil, f.DType, uint64(i)), nil
 }
 
 // match orders the values by a key that the dataset and the table have.
