@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -467,7 +468,7 @@ func TestHostileManifests(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
 		}
 	}
-	newer := bytes.Replace(good, []byte(`"version": 1`), []byte(`"version": 4`), 1)
+	newer := bytes.Replace(good, []byte(`"version": 1`), fmt.Appendf(nil, `"version": %d`, layout.FormatVersion+1), 1)
 	if _, err := store.DecodeManifest(newer); !errors.Is(err, store.ErrUnsupported) {
 		t.Errorf("newer version: got %v", err)
 	}

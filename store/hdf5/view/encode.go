@@ -34,7 +34,7 @@ func EncodeAbsolute(d *store.Dataset) ([]byte, error) {
 
 // encodeNames uses the names that name returns for absolute paths.
 func encodeNames(d *store.Dataset, name func(path string) (string, error)) ([]byte, error) {
-	if d.Manifest.Deleted != nil {
+	if d.Manifest != nil && d.Manifest.Deleted != nil {
 		return nil, fmt.Errorf("%s has deleted records, which a view of its files would show; write the others out: %s: %w",
 			d.Path, shell.Penstock("preprocess", d.Path, "FOLDER"), store.ErrUnsupported)
 	}
