@@ -26,6 +26,8 @@ from penstock.transforms import RandomHorizontalFlip, RandomResizedCrop, ToTenso
 from . import data
 from .test_writer import Writing, files, photo
 
+setUpModule = data.name_programs
+
 
 def commands():
     """Return the words of all processes, where the system shows them."""
