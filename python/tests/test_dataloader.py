@@ -781,7 +781,7 @@ class DataLoaderTest(data.Copied):
             penstock.DataLoader(data.path("images"), 2, output="numpy", command=__file__)
         with self.assertRaisesRegex(TypeError, "dataset is a int; it must be the path or URL of .* an object with __getitem__ and __len__"):
             penstock.DataLoader(3, 2, output="numpy")
-        with self.assertRaisesRegex(penstock.NotFoundError, r"^a text: no such file .* a list of strings is a list of the paths .* numpy.array\(texts\)"):
+        with self.assertRaisesRegex(penstock.NotFoundError, r"^a text: no such file .* a list of strings is a list of the paths .* numpy.array\(strings\)"):
             penstock.DataLoader(["a text", "another"], 2, output="numpy")
         with self.assertRaisesRegex(FileNotFoundError, "no such file") as missing:
             loader("not-there", 2)
