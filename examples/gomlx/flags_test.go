@@ -13,7 +13,7 @@ func TestFlags(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-data x", ""},
 		{"", "-data is missing"},
-		{"-data x y", "no arguments"},
+		{"-data x y", "unexpected arguments"},
 		{"-data x -steps 0", "at least 1"},
 		{"-data x -memory", "-flip=false"},
 		{"-data x -memory -flip=false -checkpoint y", "no -checkpoint"},
