@@ -30,47 +30,47 @@ func (e *Editing) wrote(name string) {
 // Delete leaves stored records out of the next generation of the flat dataset at path: those of of, a generation of it,
 // that are marked. Record i is bit i%64 of word i/64. Records that are deleted already stay so.
 func Delete(path string, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
-	return mark(path, of, change, func(deleted []uint64, e *Editing) error {
+	return mark(path, of, change, func(deleted []uint64, e *Editing) (n int64, err error) {
 		for k, w := range marked {
-			change.Records += int64(bits.OnesCount64(w &^ deleted[k]))
+			n += int64(bits.OnesCount64(w &^ deleted[k]))
 			deleted[k] |= w
 		}
-		if change.Records == 0 {
-			return errors.New("no record of it is to be deleted that is not deleted already")
+		if n == 0 {
+			return 0, errors.New("no record of it is to be deleted that is not deleted already")
 		}
 		if e.deleted = store.NewDeleted(deleted, e.Base.Records); e.deleted.Records == e.Base.Records {
-			return errors.New("all records would be deleted, and a dataset needs one")
+			return 0, errors.New("all records would be deleted, and a dataset needs one")
 		}
 		if was := e.Base.Deleted; was != nil {
 			e.deleted.Without = slices.Clone(was.Without)
 		}
-		return nil
-	}, &change)
+		return n, nil
+	})
 }
 
 // Undelete takes stored records that were deleted back into the next generation: those of of that are marked, as in
 // Delete.
 func Undelete(path string, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
-	return mark(path, of, change, func(deleted []uint64, e *Editing) error {
+	return mark(path, of, change, func(deleted []uint64, e *Editing) (n int64, err error) {
 		for k, w := range marked {
-			change.Records += int64(bits.OnesCount64(w & deleted[k]))
+			n += int64(bits.OnesCount64(w & deleted[k]))
 			deleted[k] &^= w
 		}
-		if change.Records == 0 {
-			return errors.New("none of these records is deleted")
+		if n == 0 {
+			return 0, errors.New("none of these records is deleted")
 		}
 		if was := e.Base.Deleted; len(was.Without) > 0 {
-			return fmt.Errorf("columns were written while records were deleted, which have no values for them: %q; drop "+
+			return 0, fmt.Errorf("columns were written while records were deleted, which have no values for them: %q; drop "+
 				"these columns first, or restore an earlier generation", was.Without)
 		}
 		e.deleted = store.NewDeleted(deleted, e.Base.Records)
-		return nil
-	}, &change)
+		return n, nil
+	})
 }
 
-// mark commits a generation with other deleted records. f changes their marks.
-func mark(path string, of *store.Manifest, start store.Change, f func(deleted []uint64, e *Editing) error,
-	change *store.Change) (*store.Manifest, error) {
+// mark commits a generation with other deleted records. f changes their marks, and returns how many it changed.
+func mark(path string, of *store.Manifest, change store.Change,
+	f func(deleted []uint64, e *Editing) (int64, error)) (*store.Manifest, error) {
 	return commit(path, func(base *store.Manifest) (*store.Manifest, error) {
 		if err := sameShards(of, base); err != nil {
 			return nil, err
@@ -83,11 +83,10 @@ func mark(path string, of *store.Manifest, start store.Change, f func(deleted []
 		if err != nil {
 			return nil, err
 		}
-		*change = start
-		if err := f(deleted, e); err != nil {
+		if change.Records, err = f(deleted, e); err != nil {
 			return nil, err
 		}
-		return e.manifest(*change)
+		return e.manifest(change)
 	})
 }
 
