@@ -342,11 +342,18 @@ class Session:
                 self._fail()
             self._receive("awake", deadline=deadline)
 
-    def _shown(self, slot: int, count: int, numbers: tuple[int, ...]) -> LoaderBatch:
+    def _hold(self) -> bool:
+        """Count a slot that the feeding process filled, and return whether its batch has to be copied: no slot would be left to fill."""
         self._held += 1
         if self._held > self._slots:
-            raise Malformed(f"more than the {self._slots} batches that there is memory for")
-        copy = self._held - len(self._freed) >= self._slots  # none would be left to be filled
+            raise self._too_many()
+        return self._held - len(self._freed) >= self._slots
+
+    def _too_many(self) -> Malformed:
+        return Malformed(f"more batches than the shared memory has slots for, which are {self._slots}")
+
+    def _shown(self, slot: int, count: int, numbers: tuple[int, ...]) -> LoaderBatch:
+        copy = self._hold()
         lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed)
         lent.note(numbers[7], 8 * count)  # arrays over these are made when they are asked for, in a forked child perhaps
         lent.note(numbers[8], count)
@@ -361,14 +368,11 @@ class Session:
         return batch
 
     def _batch(self, message: dict[str, Any]) -> LoaderBatch:
-        self._held += 1
-        if self._held > self._slots:
-            raise Malformed(f"more than the {self._slots} batches that there is memory for")
+        copy = self._hold()
         count = number(message, "count", 0, self._batch_size)
         places = part(message, "fields", list)
         if len(places) != len(self._rows):
             raise Malformed(f"{len(places)} arrays for {len(self._rows)} fields")
-        copy = self._held - len(self._freed) >= self._slots  # none would be left to be filled
         slot = Slot(self._memory.mapped(number(message, "size")), number(message, "slot", 0, self._slots - 1), self._freed)
         numbers: dict[str, Any] = message
         indices = slot.array(number(message, "indices"), _INT64, count)
@@ -484,11 +488,11 @@ class Session:
                 if self._done is not None:
                     self._done[ticket] = done
                     if len(self._done) > 2 * self._slots:
-                        raise Malformed(f"more than the {self._slots} batches that there is memory for")
+                        raise self._too_many()
             elif "batch" in message and asked is not None:
                 passed += 1
                 if passed > self._slots * (self._number - self._answered):
-                    raise Malformed(f"more than the {self._slots} batches that there is memory for")
+                    raise self._too_many()
                 if kind == "stats":
                     self._pending.append(message["batch"])
             elif asked is None or not ("stats" in message or "started" in message) or number(message, "number") >= self._number:

@@ -78,7 +78,7 @@ class Areas:
         self.size += mapping.size
 
     def bytes(self) -> memoryview:
-        """Return the memory of the only part that there is."""
+        """Return the memory if it has a single part, else nothing."""
         return self._mappings[0].bytes.data if len(self._mappings) == 1 else memoryview(b"")
 
     def address(self, at: int, n: int) -> int:
