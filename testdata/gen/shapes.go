@@ -82,7 +82,7 @@ func mix(a, b rgb, k, n int) rgb {
 	return a
 }
 
-// picture is what one image shows.
+// picture describes one image.
 type picture struct {
 	w, h         int
 	cx, cy, r    int // in units
