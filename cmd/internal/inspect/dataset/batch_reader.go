@@ -26,9 +26,20 @@ func (s Batch) Record(i int) tensor.View {
 // batchBytes is about how much of a field is in memory at once.
 const batchBytes = 4 << 20
 
+// unknownStep is how many records are a batch if their lengths are known only after reading them.
+const unknownStep = 64
+
+// Records are the records of a dataset, or raw samples.
+type Records interface {
+	Len() int
+	Schema() store.Schema
+	Gather(ctx context.Context, field string, indices []int, dst []byte) error
+	GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error)
+}
+
 // BatchReader reads a field batch by batch into memory that it owns. It serves one goroutine.
 type BatchReader struct {
-	ds      *mmapds.Dataset
+	ds      Records
 	field   store.Field
 	buf     []byte
 	indices []int
@@ -36,16 +47,18 @@ type BatchReader struct {
 }
 
 // NewBatchReader returns a reader of one field of ds.
-func NewBatchReader(ds *mmapds.Dataset, field store.Field) *BatchReader {
+func NewBatchReader(ds Records, field store.Field) *BatchReader {
 	return &BatchReader{ds: ds, field: field, buf: Aligned(64)}
 }
 
 // Step returns how many records make a batch.
 func (r *BatchReader) Step() int {
 	size := r.field.RecordBytes()
-	if r.field.Ragged {
-		rows, _ := ExtentOf(r.ds.Files(), r.ds.Schema().Index(r.field.Name))
-		size *= max(1, int(rows)/max(1, r.ds.Len()))
+	if ds, ok := r.ds.(*mmapds.Dataset); ok && r.field.Ragged {
+		rows, _ := ExtentOf(ds.Files(), ds.Schema().Index(r.field.Name))
+		size *= max(1, int(rows)/max(1, ds.Len()))
+	} else if r.field.Ragged {
+		return unknownStep
 	}
 	return min(max(1, batchBytes/size), 1<<16)
 }

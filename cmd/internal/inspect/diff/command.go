@@ -12,7 +12,9 @@ import (
 const long = `Compare two datasets: fields, classes, splits, statistics, recipe, skipped samples and every
 value. For values, inspect prints how many differ, the first record that differs, and the
 largest difference. The storage format does not matter: a flat folder, Zarr and an HDF5 file of
-the same data are equal. Fields of different types are compared as numbers.
+the same data are equal. Fields of different types are compared as numbers. Either one may be
+what preprocess reads, such as a folder of photos or an HDF5 file with strings; image files are
+compared byte by byte.
 
 Exit codes: 0 same, 1 different or unreadable, 2 wrong usage, 130 interrupted.`
 

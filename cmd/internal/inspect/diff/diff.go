@@ -2,12 +2,14 @@
 package diff
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
-	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/store"
 )
 
@@ -21,7 +23,39 @@ type Comparison struct {
 	Differences []Difference `json:"differences"` // of everything but values
 	Values      []ValueDiff  `json:"values"`      // by field that both have, those without a difference included
 	Notes       []string     `json:"notes"`       // sentences: what was not compared
-	a, b        *mmapds.Dataset
+	a, b        subject
+}
+
+// subject is one of two datasets, or raw samples.
+type subject interface {
+	dataset.Records
+	Manifest() *store.Manifest // nil if penstock did not write it
+	Close() error
+}
+
+// samples are raw samples.
+type samples struct{ *raw.Source }
+
+func (samples) Manifest() *store.Manifest { return nil }
+
+// open opens a dataset, or the samples that one is prepared from: a folder of photos, or an HDF5 file that does not map.
+func open(ctx context.Context, path string, s dataset.Selection) (subject, error) {
+	var refused error
+	if !raw.Is(path) {
+		ds, err := s.Open(path)
+		if err == nil {
+			return ds, nil
+		}
+		if !errors.Is(err, store.ErrUnsupported) {
+			return nil, err
+		}
+		refused = err
+	}
+	src, err := s.OpenRaw(ctx, path)
+	if err != nil {
+		return nil, cmp.Or(refused, err)
+	}
+	return samples{src}, nil
 }
 
 // Difference is something other than a value that is not the same.
@@ -58,11 +92,11 @@ func Compare(ctx context.Context, a, b string, opts Options) (*Comparison, error
 	c := &Comparison{A: a, B: b, Tolerance: opts.Tolerance, Differences: []Difference{}, Values: []ValueDiff{},
 		Notes: []string{}}
 	var err error
-	if c.a, err = opts.Open(a); err != nil {
+	if c.a, err = open(ctx, a, opts.Selection); err != nil {
 		return nil, err
 	}
 	defer c.a.Close()
-	if c.b, err = opts.Open(b); err != nil {
+	if c.b, err = open(ctx, b, opts.Selection); err != nil {
 		return nil, err
 	}
 	defer c.b.Close()

@@ -23,7 +23,7 @@ func (c *Comparison) manifests(opts Options) {
 		m    *store.Manifest
 	}{{c.A, a}, {c.B, b}} {
 		if side.m == nil {
-			c.Notes = append(c.Notes, fmt.Sprintf("%s was not made by penstock: layouts, classes, splits, statistics and "+
+			c.Notes = append(c.Notes, fmt.Sprintf("%s has no manifest of penstock: layouts, classes, splits, statistics and "+
 				"recipes are not compared", side.path))
 		}
 	}

@@ -1,0 +1,46 @@
+package diff
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+)
+
+const root = "../../../../"
+
+// A folder of images is compared file by file with what may be a dataset of it.
+func TestDiffRawImages(t *testing.T) {
+	a, b := root+"testdata/raw/circle", t.TempDir()
+	if err := os.CopyFS(b, os.DirFS(a)); err != nil {
+		t.Fatal(err)
+	}
+	if c := diff(t, a, b, Options{}); !c.Same || c.Records == 0 || len(c.Values) == 0 {
+		t.Errorf("a copy: %+v", c)
+	}
+	names, err := os.ReadDir(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.ReadFile(filepath.Join(b, names[5].Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b, names[3].Name()), other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := diff(t, a, b, Options{})
+	if c.Same || c.Values[0].Records != 1 || *c.Values[0].First != 3 {
+		t.Errorf("one file replaced: %+v", c)
+	}
+}
+
+// Strings of other programs' HDF5 do not map; they are compared as preprocess reads them.
+func TestDiffStringsOfHDF5(t *testing.T) {
+	path := root + "prepare/source/hdf5/testdata/small-fields.h5"
+	c := diff(t, path, path, Options{Selection: dataset.Selection{Fields: []string{"text", "fixed"}}})
+	if !c.Same || c.Records != 12 || len(c.Values) != 2 || len(c.Notes) != 2 {
+		t.Errorf("%+v", c)
+	}
+}
