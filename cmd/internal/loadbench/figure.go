@@ -44,7 +44,8 @@ type figure struct {
 func newFigure(title, x string) *figure {
 	f := &figure{title: title, plot: plot.New(), legend: plot.NewLegend()}
 	p := f.plot
-	p.Title.Text, p.X.Label.Text = title, x
+	p.X.Label.Text = x
+	f.setTitle(title)
 	p.BackgroundColor = color.Transparent
 	p.Add(plotter.NewGrid()) // first, so that it is behind everything
 	f.legend.Top, f.legend.Left, f.legend.Padding = true, true, vg.Points(2)
@@ -224,7 +225,7 @@ func (f *figure) timesUp() {
 
 // busy shows what the time of those who fill batches went into, nil if nobody does.
 func (t *Table) busy() (*figure, error) {
-	f := newFigure("readiness: the time of those who fill batches, in percent", "")
+	f := newFigure("how workers spend their time, in percent", "")
 	rows := t.ran()
 	slices.Reverse(rows)
 	var names []string

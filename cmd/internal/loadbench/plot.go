@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/units"
@@ -29,7 +28,7 @@ func number(x float64) string {
 
 // svg draws one figure.
 func (f *figure) svg() (string, error) {
-	c := vgsvg.New(figureWidth, f.height())
+	c := newSVG(figureWidth, f.height())
 	f.draw(draw.New(c))
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)
@@ -63,7 +62,7 @@ func (r *Report) WritePlot(path string) error {
 		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, height), vgimg.UseDPI(200),
 			vgimg.UseBackgroundColor(color.White))}
 	} else {
-		c = vgsvg.New(figureWidth, height)
+		c = newSVG(figureWidth, height)
 	}
 	whole := draw.New(c)
 	for _, f := range figures {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestPageFetchesNothingAndHasItsPlots(t *testing.T) {
 		t.Errorf("%d plots", n)
 	}
 	for _, want := range []string{"name=\"viewport\"", "prefers-color-scheme: dark", "a &lt;dataset&gt;", "train-bound: &lt;b&gt;", "wait per batch",
-		"percentiles of the waits", "readiness", "records a second by batch", "not available: no CUDA device", "interrupted", "published, on another machine"} {
+		"percentiles of the waits", "how workers spend their time", "records a second by batch", "not available: no CUDA device", "interrupted", "published, on another machine"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -94,6 +95,10 @@ func TestPlots(t *testing.T) {
 		}
 		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "text" {
 			texts++
+			fitted := slices.ContainsFunc(e.Attr, func(a xml.Attr) bool { return a.Name.Local == "textLength" && a.Value > "0" })
+			if !fitted {
+				t.Errorf("a text takes the width that a browser's font gives it: %v", e.Attr)
+			}
 		}
 	}
 	if texts < 20 {
