@@ -52,7 +52,7 @@ func (d *Dataset) Stored(record int) int {
 	}
 	place := record
 	if d.live != nil {
-		place = d.live.place(record)
+		place = d.live.At(record)
 	}
 	if d.files.Manifest == nil {
 		return place

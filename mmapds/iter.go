@@ -52,7 +52,7 @@ func (r *Records) iterLive(order []int, yield func([]byte, error) bool) {
 	}
 	places := make([]int, exist)
 	for k, i := range order[:exist] {
-		places[k] = r.live.place(i)
+		places[k] = r.live.At(i)
 	}
 	for b, err := range stored.Iter(places) {
 		if !yield(b, err) || err != nil {

@@ -51,17 +51,8 @@ func checkLive(t *testing.T, m *store.Manifest, split string, gone []uint64) {
 		t.Fatalf("%d of %d records, want %d of %d: %v", l.n, l.stored, len(want), stored, err)
 	}
 	for i, place := range want {
-		if got := l.place(i); got != place || l.number(place) != i {
-			t.Fatalf("record %d is at %d, want %d; the record there is %d", i, got, place, l.number(place))
-		}
-		end := i + 1
-		for end < len(want) && want[end] == place+end-i {
-			end++
-		}
-		for _, to := range []int{i + 1, min(i+70, len(want)), len(want)} {
-			if first, n := l.run(i, to); first != place || n != min(end, to)-i {
-				t.Fatalf("records [%d, %d) begin with %d at %d, want %d at %d", i, to, n, first, min(end, to)-i, place)
-			}
+		if got := l.At(i); got != place || l.Before(place) != i {
+			t.Fatalf("record %d is at %d, want %d; the record there is %d", i, got, place, l.Before(place))
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (o *opening) finish(readers []*reader) {
 	if o.d.live != nil {
 		for _, r := range readers { // errors name records
 			place := r.column.recordOf
-			r.column.recordOf = func(row int) int { return min(o.d.live.number(place(row)), o.d.live.n-1) }
+			r.column.recordOf = func(row int) int { return min(o.d.live.Before(place(row)), o.d.live.n-1) }
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (r *Records) slow(i int) ([]byte, error) {
 		return nil, fmt.Errorf("mmapds: field %q: record %d of %d does not exist", r.rows.column.spec.Name, i, r.n)
 	}
 	if r.live != nil {
-		i = r.live.place(i)
+		i = r.live.At(i)
 	}
 	v, err := r.rows.slice(i, i+1)
 	return v.Bytes(), err

@@ -10,7 +10,7 @@ import (
 func KindOfRows(v *View) string {
 	switch {
 	case v.t.rows.set != nil:
-		return "ascending"
+		return "set"
 	case v.t.rows.list != nil:
 		return "numbers"
 	}

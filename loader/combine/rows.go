@@ -4,19 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 	"sort"
 
+	"github.com/penstock/penstock/internal/subset"
 	"github.com/penstock/penstock/loader/filter"
 	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// rows are some records of a Source, in some order: a list of numbers, or runs of consecutive ones. The zero rows with
-// a length are all of them.
+// rows are some records of a Source, in some order: a list of numbers, a set, or runs of consecutive ones. The zero
+// rows with a length are all of them.
 type rows struct {
 	n    int
-	list []int      // numbers; or
-	set  *ascending // numbers; or
+	list []int         // numbers; or
+	set  *subset.Index // numbers in ascending order; or
 	runs
 }
 
@@ -96,17 +96,14 @@ func checkNumbers(n int, numbers []int, i int) error {
 	return nil
 }
 
-// rowsOfSet returns the records of a Set, as what takes least memory.
+// rowsOfSet returns the records of a Set, as runs if these are so long that they take little memory.
 func rowsOfSet(n int, set *filter.Set) (rows, error) {
 	if set.Len() != n {
 		return rows{}, fmt.Errorf("Set is of %d records; the Source has %d", set.Len(), n)
 	}
 	count := countRuns(set.Words())
-	if count*bytesOfRun > set.Count()*bytesOfPlace {
-		if list := newAscending(set); list != nil {
-			return rows{n: set.Count(), set: list}, nil
-		}
-		return rows{n: set.Count(), list: slices.AppendSeq(make([]int, 0, set.Count()), set.All())}, nil
+	if count > set.Count()/longRun {
+		return rows{n: set.Count(), set: subset.New(set.Words())}, nil
 	}
 	r := rows{runs: runs{firsts: make([]int, 0, count), ends: make([]int, 0, count)}}
 	for i := range set.All() {
@@ -116,11 +113,9 @@ func rowsOfSet(n int, set *filter.Set) (rows, error) {
 	return r, nil
 }
 
-// How many bytes a run of records takes, and a record of ascending.
-const (
-	bytesOfRun   = 20
-	bytesOfPlace = 2
-)
+// longRun is how many records the runs of a Set have on average if they are kept as runs: a record is found faster in
+// the bits.
+const longRun = 1024
 
 // countRuns returns how many runs of consecutive bits are set.
 func countRuns(words []uint64) (n int) {
@@ -211,7 +206,7 @@ func (r *rows) at(i, end int) (record, n int) {
 		}
 		return record, n
 	case r.set != nil:
-		return r.set.number(i), r.set.following(i, end)
+		return r.set.Run(i, end)
 	case r.all():
 		return i, end - i
 	}
@@ -230,10 +225,7 @@ func (r *rows) translate(dst, places []int) []int {
 		}
 		return dst
 	case r.set != nil:
-		for _, i := range places {
-			dst = append(dst, r.set.number(i))
-		}
-		return dst
+		return r.set.AppendAt(dst, places)
 	}
 	for _, i := range places {
 		dst = append(dst, r.number(i))

@@ -233,7 +233,7 @@ func TestSets(t *testing.T) {
 			n = 200_000
 		}
 		words, numbers := make([]uint64, (n+63)/64), []int{}
-		rare, long := 1+r.IntN(300), 1+r.IntN(1+r.IntN(400))
+		rare, long := 1+r.IntN(300), 1+r.IntN(1+r.IntN(4000))
 		switch {
 		case seed < 3:
 			rare, long = 2000, 1 // too far apart for two bytes
@@ -293,7 +293,7 @@ func TestSets(t *testing.T) {
 			}
 		}
 	}
-	if len(kept) < 3 {
-		t.Errorf("records were kept as %v; the test wants ascending, runs and numbers", kept)
+	if kept["set"] == 0 || kept["runs"] == 0 {
+		t.Errorf("records were kept as %v; the test wants a set and runs", kept)
 	}
 }
