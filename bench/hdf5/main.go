@@ -58,7 +58,7 @@ func run(dir, records, only string, rounds int) error {
 	fmt.Printf("%s\npenstock inflates by %s and decodes zstd by %s\n\n", measure.Machine(), chunk.Backend,
 		stream.ZstdBackend)
 	b := &bench{dir: dir, peers: peers, rounds: rounds}
-	rows := [][]string{{"HDF5", "over", "clock", "processor", "fastest", "penstock, a record"}}
+	rows := [][]string{{"HDF5", "over", "clock", "CPU", "fastest", "penstock, a record"}}
 	for _, c := range cases() {
 		if !strings.Contains(c.name, only) {
 			continue

@@ -135,7 +135,7 @@ func (b *bench) normalize() error {
 	}
 	measure.Lines(os.Stdout, "Normalize/150528", "record", results)
 	rows := [][]string{{"shuffled, normalized to float32, flipped", "records/s", "GB/s written",
-		"of the time of writing, fastest rounds", "clock", "of the time of writing, processor", "of clear(), processor"}}
+		"of the time of writing, fastest rounds", "clock", "of the time of writing, CPU", "of clear(), CPU"}}
 	for _, r := range results {
 		row := append([]string{r.Name}, rate(r, 4*d.size())...)
 		rows = append(rows, append(row, fastest(r, results[3]), r.Over(results[3], measure.Wall).String(),

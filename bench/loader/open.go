@@ -32,7 +32,7 @@ func (b *bench) open() error {
 		return err
 	}
 	measure.Lines(os.Stdout, "Open", "op", results)
-	rows := [][]string{{"set-up", "ms, clock", "ms, processor", "bytes allocated"}}
+	rows := [][]string{{"set-up", "ms, clock", "ms, CPU", "bytes allocated"}}
 	for i, r := range results {
 		row := []string{r.Name, fmt.Sprintf("%.3f", r.Median(measure.Wall)*1e3),
 			fmt.Sprintf("%.3f", r.Median(measure.CPU)*1e3), "-"}

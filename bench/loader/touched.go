@@ -59,7 +59,7 @@ func (b *bench) against(d *dataset, order, work string, list []measure.Contender
 	}
 	measure.Lines(os.Stdout, "Epoch/"+order+"/"+work+"/"+d.name, "record", results)
 	rows := [][]string{{order + ", " + d.name + "-byte records, " + work, "records/s", "GB/s",
-		"times ours, fastest rounds", "times ours, clock", "times ours, processor", "bytes copied a batch"}}
+		"vs penstock, fastest rounds", "vs penstock, clock", "vs penstock, CPU", "bytes copied a batch"}}
 	for i, r := range results {
 		row := append([]string{r.Name}, rate(r, d.size())...)
 		row = append(row, fastest(r, results[0]), r.Over(results[0], measure.Wall).String(),

@@ -12,7 +12,7 @@ import (
 // verified measures what it costs to compare records with their checksums: warm, shuffled epochs,
 // each way by turns, of Loaders that make batches in the goroutine that asks.
 func (b *bench) verified() error {
-	rows := [][]string{{"shuffled, warm, verified, not touched", "ns/record", "times as long as unchecked, processor",
+	rows := [][]string{{"shuffled, warm, verified, not touched", "ns/record", "times as long as unchecked, CPU",
 		"fastest rounds"}}
 	for _, d := range b.sets {
 		more, err := verifying(*d, d.path(b), b.o.rounds)

@@ -72,7 +72,7 @@ func (b *bench) run(levels []string) error {
 	defer b.peer.Close()
 	fmt.Printf("%s\n%s; penstock deflates by %s, %s\n%d records of %d bytes\n\n", measure.Machine(), about, encode.Backend,
 		hdf5.Version(), b.count, b.size)
-	rows := [][]string{{"gzip", "penstock", "h5py takes, clock", "processor", "fastest", "file", "penstock, a record"}}
+	rows := [][]string{{"gzip", "penstock", "h5py takes, clock", "CPU", "fastest", "file", "penstock, a record"}}
 	for _, level := range levels {
 		more, err := b.level(level)
 		if err != nil {

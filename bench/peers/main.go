@@ -192,7 +192,7 @@ func (b *bench) measure(w work) error {
 			}
 		}
 	}
-	rows := [][]string{{w.title, "setting", "records/s", "of ours", "rounds", "us of the processor", "first batch, s",
+	rows := [][]string{{w.title, "setting", "records/s", "of penstock's", "rounds", "us of CPU", "first batch, s",
 		"memory, MB"}}
 	slices.SortFunc(names, func(x, y string) int {
 		return cmp.Compare(median(results[y], rate), median(results[x], rate))

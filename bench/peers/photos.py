@@ -60,7 +60,7 @@ try:
     import penstock
     from penstock import transforms as T
 
-    @way("penstock.DataLoader made anew, NumPy, 2 threads")
+    @way("penstock.DataLoader rebuilt, NumPy, 2 threads")
     def _():
         def epoch():  # one that is kept would begin the next epoch while others are measured
             with penstock.DataLoader(

@@ -90,8 +90,8 @@ func (b *bench) run() (err error) {
 	}
 	fmt.Printf("%s\n%s\n%d photos, %d rounds\n\n", measure.Machine(), strings.Join(b.versions, "; "), b.count, b.rounds)
 	measure.Lines(os.Stdout, "Photos", "photo", results)
-	rows := [][]string{{"RandomResizedCrop, flip, float32, 2 threads", "photos/s", "us of the processor",
-		"times ours, by the clock", "by the processor's time"}}
+	rows := [][]string{{"RandomResizedCrop, flip, float32, 2 threads", "photos/s", "us of CPU",
+		"vs penstock, by the clock", "by CPU time"}}
 	for _, r := range results {
 		rows = append(rows, []string{r.Name, fmt.Sprintf("%.0f", 1/r.Median(measure.Wall)),
 			fmt.Sprintf("%.0f", r.Median(measure.CPU)*1e6),

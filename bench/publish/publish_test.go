@@ -105,7 +105,7 @@ func TestRatiosNameTheLanguage(t *testing.T) {
 // A row that misses its target shows the machine's limit, if its table has one.
 func TestLimits(t *testing.T) {
 	const head = "| two workers against one | fastest rounds |\n| - | - |\n| shuffled gather | 1.20 |\n"
-	const touch = "| sequential, 784-byte records, touch | times ours, clock |\n| - | - |\n| DataLoader, 0 workers | 30 [20..40] |\n| DataLoader, 2 workers | 60 |\n"
+	const touch = "| sequential, 784-byte records, touch | vs penstock, clock |\n| - | - |\n| DataLoader, 0 workers | 30 [20..40] |\n| DataLoader, 2 workers | 60 |\n"
 	scaled, read := figure{"loader", "two workers against one", []string{"shuffled gather"}, "fastest rounds", false}, figure{"loader", touched("sequential", "784"), []string{"DataLoader"}, clockHead, false}
 	for text, want := range map[string][2]float64{
 		head + "\n" + touch: {0, 0},

@@ -15,8 +15,8 @@ const (
 	peersHead   = photosHead + ", bilinear"
 	copyHead    = "224x224 bytes to"
 	programHead = "preprocess --workers 1, flat dataset"
-	clockHead   = "times ours, clock"
-	cpuHead     = "processor"
+	clockHead   = "vs penstock, clock"
+	cpuHead     = "CPU"
 	feederHead  = "penstock's speed, times"
 )
 
@@ -45,7 +45,7 @@ var ratios = []ratio{
 	{what: "JPEG photo to a 224x224 tensor", language: "Go", instead: "torchvision on Pillow",
 		section: "against-pythons-libraries",
 		figure: figure{program: "transforms", head: peersHead, rows: []string{"torchvision on Pillow, BILINEAR / photos"},
-			column: "times ours with Go"}},
+			column: "vs penstock with Go"}},
 	{what: "shuffled batches, records of 784 bytes", language: "Go", instead: byTake, section: "batches",
 		figure: figure{program: "loader", head: touched("shuffled", "784"), rows: []string{wholly}, column: clockHead}},
 	inPython("shuffled batches, records of 784 bytes", "784 B, shuffled, batches of 256", "PyTorch DataLoader / by take",
@@ -120,13 +120,13 @@ var targets = []target{
 		"of the bandwidth of copy()", false}, false, .9},
 	{"float16 and bfloat16 in the time of float32", figure{"transforms", copyHead, []string{"float16", "bfloat16"},
 		"of the time of float32", true}, true, 1.5},
-	{"the fastest Python library on photos, in times ours",
+	{"the fastest Python library on photos, vs penstock",
 		figure{"transforms", peersHead, []string{"Pillow, BILINEAR", "torchvision", "OpenCV, INTER_AREA"},
-			"times ours with Go", false}, false, 1},
+			"vs penstock with Go", false}, false, 1},
 	{"preprocess as a whole, of the time of its pipeline, to uint8",
-		figure{"transforms", programHead, []string{"Go, uint8"}, "of the pipeline's processor time", true}, true, 1.15},
+		figure{"transforms", programHead, []string{"Go, uint8"}, "of the pipeline's CPU time", true}, true, 1.15},
 	{"preprocess as a whole, of the time of its pipeline, to float32",
-		figure{"transforms", programHead, []string{"Go, float32"}, "of the pipeline's processor time", true}, true, 1.15},
+		figure{"transforms", programHead, []string{"Go, float32"}, "of the pipeline's CPU time", true}, true, 1.15},
 	{"batches in order, 784 bytes, against DataLoader record by record", figure{"loader", touched("sequential", "784"),
 		[]string{singly}, clockHead, false}, false, 50},
 	{"batches in order, 784 bytes, against DataLoader with whole batches by NumPy's take",
@@ -148,7 +148,7 @@ var targets = []target{
 		"fastest rounds", false}, false, 1.7},
 	{"normalized and mirrored, of the time of writing as much",
 		figure{"loader", "shuffled, normalized to float32, flipped", []string{"penstock, 1 worker"},
-			"of the time of writing, processor", true}, true, 1.25},
+			"of the time of writing, CPU", true}, true, 1.25},
 	{"normalized and mirrored, against DataLoader's best", figure{"loader", "shuffled, 150528-byte records, normalize",
 		[]string{"DataLoader"}, clockHead, false}, false, 5},
 	{"cold, of the bandwidth of 32 preads in flight", figure{"loader", "shuffled, 150528-byte records, cold",

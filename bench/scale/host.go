@@ -39,7 +39,7 @@ func host(s scenario) error {
 				saturation(fmt.Sprintf("decodes batches of %d photos", s.batch), batch*s.photoCost, c.serial, "batches"))
 		}
 		rows = append(rows,
-			saturation("stores records of "+name+" that are there", c.summary, c.append, "records"),
+			saturation("stores records of "+name+" that exist already", c.summary, c.append, "records"),
 			saturation(fmt.Sprintf("gathers batches of %d records of %s", s.batch, name), batch*c.gather, c.serial, "batches"))
 	}
 	table("Cores that one process can use before its order does (measured costs, memory without limits)", rows)

@@ -21,7 +21,7 @@ const restart = 120
 
 // work simulates workers that make parts of contiguous samples, and are interrupted.
 func work(s scenario) error {
-	rows := [][]string{{"parts", "for each worker", "ideal", "all done, resumed", "over ideal", "all done, begun anew",
+	rows := [][]string{{"parts", "for each worker", "ideal", "all done, resumed", "over ideal", "all done, restarted",
 		"over ideal"}}
 	for _, each := range []int{1, 4, 16, 64} {
 		parts := s.workers * each
@@ -32,7 +32,7 @@ func work(s scenario) error {
 			percent(anew/ideal - 1),
 		})
 	}
-	table(fmt.Sprintf("%d workers of one core, %.3g interruptions an hour each, %d s to start anew (simulated)", s.workers,
+	table(fmt.Sprintf("%d workers of one core, %.3g interruptions an hour each, %d s to restart (simulated)", s.workers,
 		s.interrupted, restart), rows)
 	listings(s)
 	return nil

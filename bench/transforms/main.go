@@ -107,7 +107,7 @@ func (b *bench) describe() string {
 		fmt.Fprintf(&s, "\n%s", set)
 	}
 	fmt.Fprintf(&s, "\nour pass_order: %s", b.o.order)
-	fmt.Fprintf(&s, "\n%d rounds; ratios are median [lowest..highest] of the rounds' processor times, one thread, "+
+	fmt.Fprintf(&s, "\n%d rounds; ratios are median [lowest..highest] of the rounds' CPU times, one thread, "+
 		"files in memory", b.o.rounds)
 	return s.String()
 }

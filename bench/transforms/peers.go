@@ -25,7 +25,7 @@ func (b *bench) peersOf(s set, filter string) error {
 	ours := b.decoders()
 	for _, d := range ours {
 		list = append(list, measure.Contender{Name: "penstock, " + d.name, Do: d.do(filter+" float32", s.name)})
-		head = append(head, "times ours with "+d.name)
+		head = append(head, "vs penstock with "+d.name)
 	}
 	for _, w := range b.peerWays {
 		if strings.HasSuffix(w.Name, ", "+filter+" float32") {

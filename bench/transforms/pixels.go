@@ -15,7 +15,7 @@ func (b *bench) pixels() error {
 	if err := b.resizedPixels(); err != nil {
 		return err
 	}
-	rows := [][]string{{"peer", "set", "ours with", "values different", "largest difference", "mean difference"}}
+	rows := [][]string{{"peer", "set", "decoder", "values different", "largest difference", "mean difference"}}
 	for _, s := range b.sets {
 		for _, w := range b.peerWays {
 			if !strings.HasSuffix(w.Name, "uint8") {
@@ -86,7 +86,7 @@ func (d difference) cells() []string {
 // numbers compares torchvision's normalized float32 with penstock's, bit for bit.
 func (b *bench) numbers() error {
 	const way = "torchvision on Pillow, bilinear float32"
-	rows := [][]string{{"float32 records", "set", "ours with", "values whose bits differ"}}
+	rows := [][]string{{"float32 records", "set", "decoder", "values whose bits differ"}}
 	for _, s := range b.sets {
 		theirs, err := b.records(b.python.Ask, way, s)
 		if err != nil {

@@ -17,7 +17,7 @@ const repeat = 16
 // takes for as many photos in memory, with a plain loop that keeps what the pipeline makes, and with
 // what the system takes to read the files and to write the records.
 func (b *bench) preprocess() error {
-	rows := [][]string{{"preprocess --workers 1, flat dataset", "set", "us/photo", "of the pipeline's processor time",
+	rows := [][]string{{"preprocess --workers 1, flat dataset", "set", "us/photo", "of the pipeline's CPU time",
 		"a loop that keeps its records, of the same", "reading and writing alone, of the same", "files"}}
 	for _, s := range b.sets {
 		src := filepath.Join(b.dir, s.name+"-repeated")

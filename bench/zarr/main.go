@@ -75,7 +75,7 @@ func run(dir, only string, rounds int) error {
 		peers = append(peers, peer{c, a.Text})
 	}
 	fmt.Printf("%s\npenstock decodes zstd by %s\n\n", measure.Machine(), stream.ZstdBackend)
-	rows := [][]string{{"Zarr", "over", "clock", "processor", "penstock, a record"}}
+	rows := [][]string{{"Zarr", "over", "clock", "CPU", "penstock, a record"}}
 	for _, array := range []string{"plain", "zstd", "lz4-shuffle", "lz4-bitshuffle", "zstd-shuffle"} {
 		for _, shuffled := range []bool{true, false} {
 			if !strings.Contains(array, only) {
