@@ -24,8 +24,12 @@ import (
 // ErrUnknown marks a source whose changes cannot be noticed, as its files are not known.
 var ErrUnknown = errors.New("its changes could not be noticed")
 
-// recipe names the way from samples to records. It changes where the same samples become other records.
-const recipe = "keep-encoded 1"
+// recipe and, with the transforms, pixelRecipe name the way from samples to records. They change where the same samples
+// become other records.
+const (
+	recipe      = "keep-encoded 1"
+	pixelRecipe = "pixels 1"
+)
 
 // Key is a digest of everything that a record depends on: names, sizes and times of its files, and values next to
 // them. While it is the same, so are the record's bytes, except those of [Source.Columns].
@@ -34,7 +38,7 @@ type Key [16]byte
 // Fingerprint is the state of a source: it differs after a file was changed, added or removed.
 type Fingerprint struct {
 	Digest string // of names, sizes and times of all files, and of the fields that are built from them
-	Bytes  int64  // of the files
+	Bytes  int64  // of the files, or of the pixels that they become
 	Keys   []Key  // of the records; nil if files are not those of one record each
 }
 
@@ -70,7 +74,11 @@ func (s *Source) fingerprint(ctx context.Context) (f *Fingerprint, newest time.T
 		return nil, newest, err
 	}
 	f = new(Fingerprint)
-	fmt.Fprintf(h, "%s %s\n", recipe, id)
+	if s.head == nil {
+		fmt.Fprintf(h, "%s %s\n", recipe, id)
+	} else {
+		fmt.Fprintf(h, "%s %s %s\n", pixelRecipe, s.head.recipe, id)
+	}
 	if l.info.Kind == "imagefolder" {
 		f.Keys, err = l.stampSamples(ctx, h)
 	} else {
@@ -80,6 +88,9 @@ func (s *Source) fingerprint(ctx context.Context) (f *Fingerprint, newest time.T
 		return nil, newest, s.place.buckets.Explain(fmt.Errorf("source %s: %w", l.path, err))
 	}
 	f.Digest, f.Bytes = hex.EncodeToString(h.Sum(nil)[:8]), h.bytes
+	if s.head != nil {
+		f.Bytes = l.listing.len() * int64(s.head.stored.RecordBytes())
+	}
 	return f, h.newest, nil
 }
 

@@ -11,13 +11,11 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/imagefile"
-	"github.com/penstock/penstock/internal/sys/shell"
-	"github.com/penstock/penstock/prepare/internal/execute"
-	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/transforms"
 )
 
 // Options says how Open reads a source. The zero value is usable.
@@ -41,6 +39,9 @@ type Options struct {
 
 	// Warn is called with a line for each request to a bucket that is repeated. It may be nil.
 	Warn func(text string)
+
+	// Head has records be pixels that it makes of image files, see [Source.Decode]; nil leaves files as they are.
+	Head *transforms.Pipeline
 }
 
 // datasets are the kinds of sources that package mmapds opens as they are.
@@ -111,7 +112,11 @@ func newSource(ctx context.Context, at *place, src source.Source, o Options) (*S
 	}
 	s := &Source{src: src, place: at,
 		records: records{path: at.path, outside: o.Outside, info: info, listing: list}}
-	if err := s.settle(o); err != nil {
+	err = s.settle(o)
+	if err == nil && o.Head != nil {
+		err = s.Decode(o.Head)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", at.path, err)
 	}
 	return s, nil
@@ -120,7 +125,7 @@ func newSource(ctx context.Context, at *place, src source.Source, o Options) (*S
 // settle finds out which records the Source has, and what they look like.
 func (s *Source) settle(o Options) (err error) {
 	l := &s.records
-	if l.job, err = newJob(l.listing, l.info, withoutNames); err != nil {
+	if l.job, err = newJob(l.listing, l.info, withoutNames, nil); err != nil {
 		return err
 	}
 	if err := l.sort(); err != nil {
@@ -137,48 +142,6 @@ func (s *Source) settle(o Options) (err error) {
 	}
 	s.id, err = l.identity(o.Split, o.Shares)
 	return err
-}
-
-// naming says whether the last field is the names of the samples.
-type naming int
-
-const (
-	withoutNames naming = iota
-	withNames
-)
-
-// newJob returns the job that turns samples into records: image files stay files, as with preprocess --keep-encoded.
-func newJob(l listing, info source.Info, names naming) (*execute.Job, error) {
-	options := field.DefaultOptions()
-	options.KeepEncoded = slices.ContainsFunc(info.Fields, source.Field.Image)
-	read := field.Read(info.Fields)
-	fields, joints, err := options.Jobs(read, nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := field.CheckSizes(fields, read, 0); err != nil {
-		return nil, err
-	}
-	j := &execute.Job{Source: info.Fields, Fields: fields, Joints: joints, Options: options,
-		Named: names == withNames}
-	w := execute.NewWorker(j)
-	var first error
-	for i := range l.len() {
-		sample, err := l.sample(i)
-		if err == nil {
-			err = w.Probe(&execute.Slot{Sample: sample})
-		}
-		if err == nil {
-			return j, j.Schema.Validate()
-		}
-		if first == nil {
-			first = fmt.Errorf("%s: %w", shell.Line(sample.Name), err)
-		}
-	}
-	if first == nil {
-		return nil, errors.New("there are no samples")
-	}
-	return nil, fmt.Errorf("no usable sample among %d; the first: %w", l.len(), first)
 }
 
 // only returns the fields of those names; nil means all.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -187,6 +188,15 @@ func (l *records) each(ctx context.Context, name string, indices []int, f func(i
 		}
 	}
 	return nil
+}
+
+// failed returns the error of a record.
+func (l *records) failed(record int, err error) error {
+	sample, none := l.sample(record)
+	if none != nil {
+		return errors.Join(err, none)
+	}
+	return &RecordError{record, sample.Name, err}
 }
 
 // RecordError is the error of a record that cannot be read.

@@ -28,7 +28,7 @@ import (
 // ErrOther marks a dataset that cannot have the records of a source as its next generation: the dataset is made afresh.
 var ErrOther = errors.New("the dataset cannot have these records")
 
-// Renew writes a generation of a flat dataset that preprocess --keep-encoded built from an earlier state of the
+// Renew writes a generation of a flat dataset of such records that preprocess built from an earlier state of the
 // source. Record i of the source is record places[i] of the dataset; if that is -1, the record is read and appended,
 // and places[i] becomes its number. Columns that follow from names alone, such as the labels of class folders, are
 // written again if they differ. Records of the dataset that have no place stay, and are not used. Nothing that exists
@@ -43,7 +43,7 @@ func (s *Source) Renew(ctx context.Context, path string, places []int64, workers
 	if layout.SourceNames(m.Schema().Specs()) >= 0 {
 		names = withNames
 	}
-	if r.job, err = newJob(s.records.listing, s.records.info, names); err != nil {
+	if r.job, err = newJob(s.records.listing, s.records.info, names, s.Transforms()); err != nil {
 		return 0, err
 	}
 	if err := r.check(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"github.com/penstock/penstock/prepare/source"
@@ -24,6 +25,8 @@ type Source struct {
 	specs   []tensor.Spec
 	id      string
 	leases  leases
+	head    *head     // makes pixels of image files; nil if these stay files
+	idle    sync.Pool // of *decoding
 
 	prepared atomic.Pointer[prepared] // nil if records are read from the source
 }
@@ -143,7 +146,7 @@ func (s *Source) Gather(ctx context.Context, field string, indices []int, dst []
 	if ds, places := s.located(indices); ds != nil {
 		return ds.Gather(ctx, field, places, dst)
 	}
-	return s.records.each(ctx, field, indices, func(i int, value []byte) error {
+	return s.each(ctx, field, indices, func(i int, value []byte) error {
 		size := len(dst) / len(indices)
 		if len(value) != size {
 			return fmt.Errorf("raw: field %q is of variable length", field)
@@ -161,13 +164,32 @@ func (s *Source) GatherRagged(ctx context.Context, field string, indices []int, 
 	}
 	at, row := 0, rowBytes(s.schema, field)
 	offsets[0] = 0
-	err := s.records.each(ctx, field, indices, func(i int, value []byte) error {
+	err := s.each(ctx, field, indices, func(i int, value []byte) error {
 		dst = append(dst[:at], value...)
 		at += len(value)
 		offsets[i+1] = int64(at / row)
 		return nil
 	})
 	return dst[:min(at, len(dst))], err
+}
+
+// each calls f with the value of a field of each record, as it is loaded. The value is valid in f.
+func (s *Source) each(ctx context.Context, field string, indices []int, f func(i int, value []byte) error) error {
+	if s.head == nil || field != s.head.stored.Name {
+		return s.records.each(ctx, field, indices, f)
+	}
+	d, _ := s.idle.Get().(*decoding)
+	if d == nil {
+		d = newDecoding(s.head)
+	}
+	defer s.idle.Put(d)
+	return s.records.each(ctx, field, indices, func(i int, file []byte) error {
+		pixels, err := d.do(file)
+		if err != nil {
+			return s.records.failed(indices[i], err)
+		}
+		return f(i, pixels)
+	})
 }
 
 // Lengths reads records, and says how many rows each has.
@@ -177,7 +199,7 @@ func (s *Source) Lengths(ctx context.Context, field string, indices []int, offse
 	}
 	row := rowBytes(s.schema, field)
 	offsets[0] = 0
-	return s.records.each(ctx, field, indices, func(i int, value []byte) error {
+	return s.each(ctx, field, indices, func(i int, value []byte) error {
 		offsets[i+1] = offsets[i] + int64(len(value)/row)
 		return nil
 	})

@@ -1,0 +1,156 @@
+package raw
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// ImageField returns the name of the field with image files, which can become pixels by [Source.Decode]. It is an error
+// if there is none, or if other fields are on the image, or images themselves.
+func (s *Source) ImageField() (string, error) {
+	at := -1
+	for i, f := range s.records.info.Fields {
+		switch {
+		case f.Content == tensor.Mask || f.Content == tensor.Boxes || f.Content == tensor.Keypoints:
+			return "", fmt.Errorf("the field %q lies on images, and is moved with them when they are loaded", f.Name)
+		case f.Image() && at >= 0:
+			return "", fmt.Errorf("there are two fields of images, %q and %q", s.records.info.Fields[at].Name, f.Name)
+		case f.Image():
+			at = i
+		}
+	}
+	if at < 0 {
+		return "", errors.New("it has no image files")
+	}
+	return s.records.info.Fields[at].Name, nil
+}
+
+// Decode has records be pixels from now on, in place of image files: those that a pipeline makes of them. It makes
+// bytes of one size and is not random, like the head that [transforms.Pipeline.Split] returns. The records are those of
+// the dataset that preprocess makes by these transforms; ID stays the same. It must be called before records are read.
+func (s *Source) Decode(p *transforms.Pipeline) error {
+	h, err := s.newHead(p)
+	if err != nil {
+		return err
+	}
+	at := s.schema.Index(h.stored.Name)
+	if at < 0 {
+		return fmt.Errorf("the field %q is not loaded", h.stored.Name)
+	}
+	s.schema.Fields = slices.Clone(s.schema.Fields)
+	s.schema.Fields[at], s.specs[at], s.head = h.stored, h.stored.Spec, h
+	return nil
+}
+
+func (s *Source) newHead(p *transforms.Pipeline) (*head, error) {
+	name, err := s.ImageField()
+	if err != nil {
+		return nil, err
+	}
+	if p.Random() {
+		return nil, errors.New("its transforms are random, and a record is the same in each epoch")
+	}
+	h := &head{field: s.records.job.Schema.Index(name)}
+	planar := append(p.Transforms(), transforms.ToLayout{Layout: transforms.CHW})
+	if h.pipeline, err = transforms.Compose(planar...); err != nil {
+		return nil, err
+	}
+	if h.recipe, err = named(h.pipeline, name); err != nil {
+		return nil, err
+	}
+	job, err := newJob(s.records.listing, s.records.info, withoutNames, h.recipe)
+	if err != nil {
+		return nil, err
+	}
+	h.stored = job.Schema.Fields[h.field]
+	if h.stored.DType != tensor.Uint8 || len(h.stored.Shape) != 3 {
+		return nil, fmt.Errorf("its images have %v %v, and not 8 bits", h.stored.DType, h.stored.Shape)
+	}
+	return h, nil
+}
+
+// Transforms returns what is done to image files, as preprocess takes it; nil if they stay files.
+func (s *Source) Transforms() json.RawMessage {
+	if s.head == nil {
+		return nil
+	}
+	return s.head.recipe
+}
+
+// Cost has the bytes of some records, and how long their decoding takes.
+type Cost struct {
+	Records    int
+	FileBytes  int64         // of their image files
+	PixelBytes int64         // of the pixels of these
+	Decoding   time.Duration // of files to pixels, by one goroutine
+}
+
+// Measure reads and decodes records that are spread over the source, by the head of a pipeline: as many as most, or
+// as the limit of time allows after the first few.
+func (s *Source) Measure(ctx context.Context, p *transforms.Pipeline, most int, limit time.Duration) (
+	c Cost, err error) {
+	h, err := s.newHead(p)
+	if err != nil {
+		return c, err
+	}
+	const least = 4
+	d, began := newDecoding(h), time.Now()
+	name := s.records.job.Schema.Fields[h.field].Name
+	for i := range most {
+		if c.Records >= least && time.Since(began) > limit {
+			break
+		}
+		record := spread(i, s.records.len())
+		if record < 0 {
+			break
+		}
+		err := s.records.each(ctx, name, []int{record}, func(_ int, file []byte) error {
+			start := time.Now()
+			if _, err := d.do(file); err != nil {
+				return nil // what cannot be decoded is for the loader to report
+			}
+			c.Decoding += time.Since(start)
+			c.Records, c.FileBytes = c.Records+1, c.FileBytes+int64(len(file))
+			c.PixelBytes += int64(len(d.pixels))
+			return nil
+		})
+		if bad := (*RecordError)(nil); err != nil && !errors.As(err, &bad) {
+			return c, err
+		}
+	}
+	if c.Records == 0 {
+		return c, errors.New("none of its first records can be decoded")
+	}
+	return c, nil
+}
+
+// spread returns the i-th of n numbers, -1 after all, in an order that bisects: its first ones lie far apart.
+func spread(i, n int) int {
+	if i >= n {
+		return -1
+	}
+	bits := 0
+	for 1<<bits < n {
+		bits++
+	}
+	for k := 0; ; k++ {
+		r := 0
+		for b := range bits {
+			r |= k >> b & 1 << (bits - 1 - b)
+		}
+		if r >= n {
+			continue
+		}
+		if i == 0 {
+			return r
+		}
+		i--
+	}
+}

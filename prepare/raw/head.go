@@ -1,0 +1,53 @@
+package raw
+
+import (
+	"encoding/json"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/transforms"
+)
+
+// head makes pixels of the image files of records.
+type head struct {
+	field    int                  // of all fields of the source
+	pipeline *transforms.Pipeline // to CHW, as preprocess stores images
+	recipe   json.RawMessage
+	stored   store.Field
+}
+
+// named returns the recipe of a pipeline whose entries name their field.
+func named(p *transforms.Pipeline, field string) (json.RawMessage, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	var entries []map[string]any
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		e["field"] = field
+	}
+	return json.Marshal(entries)
+}
+
+// decoding is a head with the memory of one goroutine.
+type decoding struct {
+	decoder *imagefile.Decoder
+	run     *transforms.Runner
+	pixels  []byte
+}
+
+func newDecoding(h *head) *decoding {
+	return &decoding{imagefile.New(imagefile.Options{}), h.pipeline.Runner(), make([]byte, h.stored.RecordBytes())}
+}
+
+// do returns the pixels of a file, until the next call.
+func (d *decoding) do(file []byte) ([]byte, error) {
+	m, err := d.decoder.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	return d.pixels, d.run.Do(d.pixels, m)
+}
