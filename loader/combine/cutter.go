@@ -130,8 +130,8 @@ func (w *cutter) rowsOf(f *windowed, p *place) (first, n int, plain bool) {
 	if c.axis < 0 {
 		return 0, c.n, true
 	}
-	first = p.at[c.axis] + c.lead
-	lo, hi := w.origins.bounds(c.axis, p)
+	first = c.start(p.at[c.axis])
+	lo, hi := w.origins.bounds(c, p)
 	return first, c.size, first >= lo && first+c.size <= hi
 }
 
@@ -143,9 +143,9 @@ func (w *cutter) span(f *windowed, a int, s *windowScratch) {
 	if c.axis < 0 {
 		return
 	}
-	to.first = s.place.at[c.axis] + c.lead
-	lo, hi := w.origins.bounds(c.axis, &s.place)
-	last := to.first + (c.size-1)*c.dilation
+	to.first = c.start(s.place.at[c.axis])
+	lo, hi := w.origins.bounds(c, &s.place)
+	last := to.first + c.span()
 	if to.first >= lo && last < hi {
 		return
 	}
@@ -188,7 +188,8 @@ func (w *cutter) consecutive(field string, a, b int) (p *member, name string, fi
 	if !ok || b == a+1 {
 		return f.part, f.in.Name, first, first + n, ok
 	}
-	if w.origins.table != nil || len(w.axes) > 1 || f.cuts[0].axis < 0 || w.axes[0].stride != n {
+	c := &f.cuts[0]
+	if w.origins.table != nil || len(w.axes) > 1 || c.axis < 0 || w.axes[0].stride*c.times != n*c.per {
 		return nil, "", 0, 0, false
 	}
 	w.origins.of(b-1, &at)

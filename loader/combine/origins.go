@@ -52,12 +52,12 @@ func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*o
 		if i == o.runAxis {
 			a.count = o.countRuns(a)
 		} else {
-			a.first, a.count = a.grid(0, a.n)
+			a.first, a.count = a.grid([2]int{0, a.n}, [2]int{0, a.n})
 		}
 		if a.count == 0 {
 			return nil, fmt.Errorf("axis %q: no window fits: windows have %d elements, from %d to %d of the origin, and the "+
-				"axis has %d%s",
-				a.name, a.most-a.least+1, a.least, a.most, a.n, o.longest(i))
+				"axis has %d%s%s",
+				a.name, a.most-a.least+1, a.least, a.most, a.n, a.alignedCuts(), o.longest(i))
 		}
 		if o.n > (1<<62)/a.count {
 			return nil, errors.New("there are more windows than can be numbered")
@@ -67,25 +67,25 @@ func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*o
 	return o, nil
 }
 
-// grid returns the first origin in elements [lo, hi), and how many there are.
-func (a *axis) grid(lo, hi int) (first, count int) {
-	first, end := lo+a.offset, hi
-	if a.pad == "" {
-		first, end = lo+max(0, -a.least)+a.offset, hi-max(0, a.most)
+// grid returns the first origin of a run, and how many there are. Labels have elements of the run, and the other
+// fields of the reach around it.
+func (a *axis) grid(run, reach [2]int) (first, count int) {
+	first, end := reach[0], reach[1]
+	for i := range a.cuts {
+		c, of := &a.cuts[i], reach
+		if c.label {
+			of = run
+		}
+		lo, hi := c.within(of[0], of[1], a.n)
+		if lo >= hi {
+			return first, 0
+		}
+		if a.pad == "" || c.label {
+			lo, hi = c.origins(lo, hi)
+			first, end = max(first, lo), min(end, hi)
+		}
 	}
-	if first >= end {
-		return first, 0
-	}
-	return first, (end-first-1)/a.stride + 1
-}
-
-// gridOfLabels is grid, in elements [lo, hi), of windows whose labels are in a run.
-func (a *axis) gridOfLabels(run [2]int, lo, hi int) (first, count int) {
-	if a.pad == "" {
-		lo, hi = lo+max(0, -a.least), hi-max(0, a.most)
-	}
-	first, end := max(lo, run[0]-a.from)+a.offset, min(hi, run[1]-a.to)
-	if first >= end {
+	if first += a.offset; first >= end {
 		return first, 0
 	}
 	return first, (end-first-1)/a.stride + 1
@@ -94,14 +94,21 @@ func (a *axis) gridOfLabels(run [2]int, lo, hi int) (first, count int) {
 // countRuns returns how many origins the runs have.
 func (o *origins) countRuns(a *axis) (n int) {
 	for i, r := range o.runs {
-		first, count := a.grid(r[0], r[1])
-		if a.labels {
-			first, count = a.gridOfLabels(r, o.reach[i][0], o.reach[i][1])
-		}
+		first, count := a.grid(r, o.reach[i])
 		n += count
 		o.ends, o.firsts = append(o.ends, n), append(o.firsts, first)
 	}
 	return n
+}
+
+// alignedCuts says what fields of another resolution have, for errors.
+func (a *axis) alignedCuts() (text string) {
+	for _, c := range a.cuts {
+		if c.aligned {
+			text += fmt.Sprintf("; windows of %q have %d, from %d on, and that field has %d", c.field, c.span()+1, c.lead, c.n)
+		}
+	}
+	return text
 }
 
 // longest says how long the runs of an axis are.
@@ -128,7 +135,8 @@ func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error 
 		return err
 	}
 	a := &o.axes[o.runAxis]
-	if w.Labels != nil && !a.labels {
+	labels := slices.ContainsFunc(a.cuts, func(c axisCut) bool { return c.label })
+	if w.Labels != nil && !labels {
 		return fmt.Errorf("no field of Labels has the axis %q, which Ranges are of", a.name)
 	}
 	for i, r := range w.Ranges {
@@ -153,7 +161,7 @@ func (o *origins) setRuns(ctx context.Context, w *Window, parts []member) error 
 		o.runs, groups = divide(o.runs, cuts), divide(groups, cuts)
 	}
 	o.reach = o.runs
-	if a.labels {
+	if labels {
 		o.reach = around(o.runs, groups)
 	}
 	return nil
@@ -263,10 +271,22 @@ func (o *origins) checkTable(w *Window) error {
 			if !ok {
 				return fmt.Errorf("origin %d is %d on axis %q, which has %d elements%s", i, x, a.name, a.n, o.longest(k))
 			}
-			if a.pad == "" && (x+a.least < lo || x+a.most >= hi) {
-				return fmt.Errorf("origin %d is %d on axis %q: its window has the elements from %d to %d, and those from %d to "+
-					"%d exist; choose a Pad, or leave it out", i, x, a.name, x+a.least, x+a.most, lo, hi-1)
+			if err := a.checkOrigin(x, lo, hi); err != nil {
+				return fmt.Errorf("origin %d is %d on axis %q: %w", i, x, a.name, err)
 			}
+		}
+	}
+	return nil
+}
+
+// checkOrigin reports an origin with windows that are beyond elements [lo, hi).
+func (a *axis) checkOrigin(x, lo, hi int) error {
+	for i := range a.cuts {
+		c := &a.cuts[i]
+		first, end := c.within(lo, hi, a.n)
+		if at := c.start(x); first >= end || a.pad == "" && (at < first || at+c.span() >= end) {
+			return fmt.Errorf("the window of %q has the elements from %d to %d, and those from %d to %d exist; choose a "+
+				"Pad, or leave it out", c.field, at, at+c.span(), first, end-1)
 		}
 	}
 	return nil
@@ -330,10 +350,11 @@ func (o *origins) of(record int, p *place) {
 	}
 }
 
-// bounds returns the elements of an axis that a window may have.
-func (o *origins) bounds(k int, p *place) (lo, hi int) {
-	if k == o.runAxis {
-		return p.lo, p.hi
+// bounds returns the elements of an axis of a field that a window may have.
+func (o *origins) bounds(c *cut, p *place) (lo, hi int) {
+	hi = o.axes[c.axis].n
+	if c.axis == o.runAxis {
+		lo, hi = p.lo, p.hi
 	}
-	return 0, o.axes[k].n
+	return c.within(lo, hi, o.axes[c.axis].n)
 }

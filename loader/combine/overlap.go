@@ -104,35 +104,48 @@ func (w *cutter) covered(f *windowed, axis int) bitset {
 	}
 	o, a := w.origins, &w.axes[c.axis]
 	if c.axis != o.runAxis {
-		s.addWindows(a, c, o.axes[c.axis].first, o.axes[c.axis].count, 0, a.n)
+		s.addAligned(a, c, o.axes[c.axis].first, o.axes[c.axis].count, 0, a.n)
 		return s
 	}
 	before := 0
 	for i, end := range o.ends {
-		s.addWindows(a, c, o.firsts[i], end-before, o.reach[i][0], o.reach[i][1])
+		s.addAligned(a, c, o.firsts[i], end-before, o.reach[i][0], o.reach[i][1])
 		before = end
 	}
 	return s
 }
 
-// addWindows adds the elements of windows with count origins, of elements [lo, hi).
-func (s bitset) addWindows(a *axis, c *cut, first, count, lo, hi int) {
+// addAligned adds the elements of windows with count origins, of elements [lo, hi) of an axis. Every per-th window of a
+// field of another resolution is as far after the one before it.
+func (s bitset) addAligned(a *axis, c *cut, first, count, lo, hi int) {
+	lo, hi = c.within(lo, hi, a.n)
+	for i := range min(c.per, count) {
+		w := progression{c.start(first + i*a.stride), a.stride * c.times, (count-i-1)/c.per + 1}
+		s.addWindows(a.pad, c, w, lo, hi)
+	}
+}
+
+// progression is the first elements of some windows: first, first+stride, ...
+type progression struct{ first, stride, count int }
+
+// addWindows adds the elements of windows, of elements [lo, hi).
+func (s bitset) addWindows(pad Pad, c *cut, w progression, lo, hi int) {
 	for k := range c.size {
-		from, n := first+c.lead+k*c.dilation, count
+		from, n := w.first+k*c.dilation, w.count
 		for n > 0 && from < lo {
-			s.addBeyond(a.pad, from, lo, hi)
-			from, n = from+a.stride, n-1
+			s.addBeyond(pad, from, lo, hi)
+			from, n = from+w.stride, n-1
 		}
-		for n > 0 && from+(n-1)*a.stride >= hi {
-			s.addBeyond(a.pad, from+(n-1)*a.stride, lo, hi)
+		for n > 0 && from+(n-1)*w.stride >= hi {
+			s.addBeyond(pad, from+(n-1)*w.stride, lo, hi)
 			n--
 		}
-		if a.stride == 1 && n > 0 {
+		if w.stride == 1 && n > 0 {
 			s.addRange(from, from+n)
 			continue
 		}
 		for i := range n {
-			s.add(from + i*a.stride)
+			s.add(from + i*w.stride)
 		}
 	}
 }

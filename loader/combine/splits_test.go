@@ -62,7 +62,18 @@ func TestOverlaps(t *testing.T) {
 	for seed := range uint64(2 * *programs) {
 		r := random(t, seed)
 		shape := []int{1 + r.IntN(12), 1 + r.IntN(9), 1 + r.IntN(3)}
-		src := numbered(t, nil, shape...)
+		src, axes := numbered(t, nil, shape...), slices.Clone(shape[:2])
+		sources, align := []loader.Source{src}, combine.Align{}
+		if r.IntN(3) == 0 { // windows of x are over the elements of another field
+			align = combine.Align{Times: 1 + r.IntN(3), Per: 1 + r.IntN(3), Offset: r.IntN(3) - 1}
+			axes[0] = max(1, axes[0]*align.Per/align.Times+r.IntN(3)-1)
+			values := make([]int32, axes[0]*axes[1])
+			other, err := combine.NewArrays(combine.Array{Name: "other", Values: tensor.From(values, axes[1])})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, other)
+		}
 		draw := func() *combine.Windows {
 			w := combine.Window{Sizes: map[string]int{"0": 1 + r.IntN(4), "1": 1 + r.IntN(4)}, Fill: -1,
 				Stride:   map[string]int{"0": 1 + r.IntN(3), "1": 1 + r.IntN(3)},
@@ -74,7 +85,7 @@ func TestOverlaps(t *testing.T) {
 			}
 			if r.IntN(2) == 0 {
 				w.Along = fmt.Sprint(r.IntN(2))
-				w.Ranges = randomRanges(r, shape[int(w.Along[0]-'0')])
+				w.Ranges = randomRanges(r, axes[int(w.Along[0]-'0')])
 			}
 			if w.Ranges == nil {
 				w.Along = ""
@@ -83,11 +94,18 @@ func TestOverlaps(t *testing.T) {
 				w.Stride, w.Origins = nil, [][]int{}
 				for range r.IntN(4) {
 					w.Pad = map[string]combine.Pad{"0": combine.PadConstant, "1": combine.PadWrap}
-					w.Origins = append(w.Origins, []int{r.IntN(shape[0]), r.IntN(shape[1])})
+					w.Origins = append(w.Origins, []int{r.IntN(axes[0]), r.IntN(axes[1])})
 				}
 			}
-			ws, err := combine.NewWindows(t.Context(), w, src)
-			if err != nil && !strings.Contains(err.Error(), "no window fits") {
+			if len(sources) > 1 {
+				w.Align = map[string]map[string]combine.Align{"x": {"0": align}}
+				w.Fields = []combine.WindowField{{Name: "x", Sizes: map[string]int{"0": 1 + r.IntN(5)}}}
+				if w.Pad["0"] == combine.PadWrap {
+					delete(w.Pad, "0")
+				}
+			}
+			ws, err := combine.NewWindows(t.Context(), w, sources...)
+			if err != nil && !strings.Contains(err.Error(), "no window fits") && (len(sources) == 1 || !strings.Contains(err.Error(), "has the elements from")) {
 				t.Fatalf("seed %d: %v for %+v", seed, err, w)
 			}
 			return ws

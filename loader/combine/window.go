@@ -3,6 +3,7 @@ package combine
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -37,6 +38,11 @@ type Window struct {
 	Keep Keep `json:"keep,omitempty"`
 
 	Dims map[string][]string `json:"dims,omitempty"` // the names of the axes of fields, in place of those of the Source
+
+	// Align says where fields of the Sources that have another resolution have the elements of axes, by field and
+	// axis. Sizes, dilations and leads of a WindowField of one are in its own elements. Without Sizes, it has as many as
+	// cover those of the Window: Sizes * Times / Per.
+	Align map[string]map[string]Align `json:"align,omitempty"`
 
 	// Group names a field of the first Source: where its value changes from one record to the next, another group
 	// begins. Ranges are ranges [first, end) of records. No window crosses from one group, or out of a range.
@@ -90,23 +96,19 @@ const (
 type axis struct {
 	name           string
 	n              int // elements
-	size, dilation int
 	stride, offset int
 	pad            Pad
-	least, most    int // offsets of the first and last element of any field from the origin
-	labels         bool
-	from, to       int // those of any field of Window.Labels, if labels
+	cuts           []axisCut
+	least, most    int // offsets of the first and last element of any field that is not aligned from the origin
 	first, count   int // the grid of origins, on an axis without runs
-	field, of      int // the first field that has it, and the number of the axis there
+	of             int // the number of the axis in the first field that has it and is not aligned
 }
 
-// cut describes how an axis of a field is cut.
-type cut struct {
-	axis     int // -1 stays whole
-	n        int // elements in the field
-	size     int
-	dilation int
-	lead     int
+// axisCut is how a field of the records is cut there.
+type axisCut struct {
+	cut
+	field string
+	label bool // of Window.Labels
 }
 
 // windowed is a field of the records.
@@ -309,21 +311,10 @@ func (p *planner) field(out WindowField) error {
 		}
 	}
 	for k, dim := range a.dims {
-		c := cut{axis: -1, n: a.n[k], size: a.n[k], dilation: 1}
-		if size, ok := p.w.Sizes[dim]; ok {
-			c.size, c.dilation, c.lead = size, max(1, p.w.Dilation[dim]), out.Lead[dim]
-			if own, ok := out.Sizes[dim]; ok {
-				c.size = own
-			}
-			if own, ok := out.Dilation[dim]; ok {
-				c.dilation = own
-			}
-			var err error
-			if c.axis, err = p.axis(dim, c, len(p.fields), k); err != nil {
-				return err
-			}
-			if slices.Contains(p.w.Labels, out.Name) {
-				p.axes[c.axis].addLabel(c)
+		c := cut{axis: -1, n: a.n[k], size: a.n[k], dilation: 1, times: 1, per: 1}
+		if _, ok := p.w.Sizes[dim]; ok {
+			if err := p.cut(&c, out, name, dim); err != nil {
+				return fmt.Errorf("axis %q: %w", dim, err)
 			}
 		}
 		f.cuts, f.out.Shape = append(f.cuts, c), append(f.out.Shape, c.size)
@@ -379,43 +370,81 @@ func dimsOf(axes []string) []string {
 	return dims
 }
 
-// addLabel widens what labels have of an axis.
-func (a *axis) addLabel(c cut) {
-	from, to := c.lead, c.lead+(c.size-1)*c.dilation
-	if a.labels {
-		from, to = min(from, a.from), max(to, a.to)
+// cut sets how a field of the records is cut along an axis of a field of a Source.
+func (p *planner) cut(c *cut, out WindowField, of, dim string) error {
+	c.size, c.dilation, c.lead = p.w.Sizes[dim], max(1, p.w.Dilation[dim]), out.Lead[dim]
+	if own, ok := out.Dilation[dim]; ok {
+		c.dilation = own
 	}
-	a.labels, a.from, a.to = true, from, to
+	own, ok := out.Sizes[dim]
+	if align, has := p.w.Align[of][dim]; has {
+		c.aligned, c.times, c.per, c.offset = true, max(1, align.Times), max(1, align.Per), align.Offset
+		if c.size*c.times%c.per != 0 && !ok {
+			return fmt.Errorf("%d elements times %d per %d are not whole; give Sizes of this field", c.size, c.times, c.per)
+		}
+		c.size = c.size * c.times / c.per
+	}
+	if ok {
+		c.size = own
+	}
+	if c.size < 1 || c.dilation < 1 {
+		return fmt.Errorf("a size of %d and a dilation of %d; both must be at least 1", c.size, c.dilation)
+	}
+	i := slices.IndexFunc(p.axes, func(a axis) bool { return a.name == dim })
+	if i < 0 {
+		a, err := p.axis(dim)
+		if err != nil {
+			return err
+		}
+		i, p.axes = len(p.axes), append(p.axes, a)
+	}
+	c.axis = i
+	return p.axes[i].add(axisCut{*c, out.Name, slices.Contains(p.w.Labels, out.Name)})
 }
 
-// axis returns the number of an axis that is cut, and widens it by what a field has there.
-func (p *planner) axis(name string, c cut, field, of int) (int, error) {
-	if c.size < 1 || c.dilation < 1 {
-		return 0, fmt.Errorf("axis %q: a size of %d and a dilation of %d; both must be at least 1", name, c.size, c.dilation)
-	}
-	least, most := c.lead, c.lead+(c.size-1)*c.dilation
-	i := slices.IndexFunc(p.axes, func(a axis) bool { return a.name == name })
-	if i >= 0 {
-		a := &p.axes[i]
-		if a.n != c.n {
-			return 0, fmt.Errorf("axis %q has %d elements, and %d in another field", name, c.n, a.n)
+// axis returns an axis that no field has so far.
+func (p *planner) axis(name string) (axis, error) {
+	a := axis{name: name, n: -1, stride: 1, offset: p.w.Offset[name], pad: p.w.Pad[name]}
+	for _, of := range p.arrays {
+		if _, aligned := p.w.Align[of.spec.Name][name]; aligned || of.spec.Ragged || !slices.Contains(of.dims, name) {
+			continue
 		}
-		a.least, a.most = min(a.least, least), max(a.most, most)
-		return i, nil
+		a.of = slices.Index(of.dims, name)
+		a.n = of.n[a.of]
+		break
 	}
-	a := axis{name: name, n: c.n, size: c.size, dilation: c.dilation, stride: 1, offset: p.w.Offset[name],
-		pad: p.w.Pad[name], least: least, most: most, field: field, of: of}
 	if s, ok := p.w.Stride[name]; ok {
 		a.stride = s
 	}
 	switch {
+	case a.n < 0:
+		return a, errors.New("all fields that have it are in Align; leave one out, whose elements origins are numbers of")
 	case a.stride < 1:
-		return 0, fmt.Errorf("axis %q: a stride of %d; it must be at least 1", name, a.stride)
+		return a, fmt.Errorf("a stride of %d; it must be at least 1", a.stride)
 	case a.offset < 0:
-		return 0, fmt.Errorf("axis %q: an offset of %d; it must not be negative", name, a.offset)
+		return a, fmt.Errorf("an offset of %d; it must not be negative", a.offset)
 	case !slices.Contains([]Pad{"", PadConstant, PadReflect, PadWrap}, a.pad):
-		return 0, fmt.Errorf("axis %q: pad is %q; it must be constant, reflect or wrap", name, a.pad)
+		return a, fmt.Errorf("pad is %q; it must be constant, reflect or wrap", a.pad)
 	}
-	p.axes = append(p.axes, a)
-	return len(p.axes) - 1, nil
+	return a, nil
+}
+
+// add adds the cut of a field.
+func (a *axis) add(c axisCut) error {
+	switch {
+	case !c.aligned && a.n != c.n:
+		return fmt.Errorf("%d elements, and %d in another field; if it has another resolution, give Align", c.n, a.n)
+	case a.pad == PadWrap && c.n*c.per != a.n*c.times:
+		return fmt.Errorf("pad is wrap, and %d elements times %d per %d are not the %d of this field", a.n, c.times, c.per,
+			c.n)
+	}
+	if !c.aligned {
+		least, most := c.lead, c.lead+c.span()
+		if slices.ContainsFunc(a.cuts, func(o axisCut) bool { return !o.aligned }) {
+			least, most = min(a.least, least), max(a.most, most)
+		}
+		a.least, a.most = least, most
+	}
+	a.cuts = append(a.cuts, c)
+	return nil
 }

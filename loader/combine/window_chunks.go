@@ -18,7 +18,7 @@ type chunkedArray struct {
 	f     *windowed // one of those that are cut from it
 	grid  grid
 	axes  []int // of the windows, by axis of the array; -1 stays whole
-	least []int // by axis of the windows: offsets of the first and last element of any field from the origin
+	least []int // by axis of the windows: offsets of the first and last element of any field from that of the origin
 	most  []int
 }
 
@@ -65,7 +65,7 @@ func (l *chunkLayout) add(f *windowed, axes int) {
 		for _, c := range f.cuts {
 			a.axes = append(a.axes, c.axis)
 			if c.axis >= 0 {
-				a.least[c.axis], a.most[c.axis] = c.lead, c.lead+(c.size-1)*c.dilation
+				a.least[c.axis], a.most[c.axis] = c.lead, c.lead+c.span()
 			}
 		}
 		l.arrays = append(l.arrays, a)
@@ -74,7 +74,7 @@ func (l *chunkLayout) add(f *windowed, axes int) {
 	for _, c := range f.cuts {
 		if c.axis >= 0 {
 			a.least[c.axis] = min(a.least[c.axis], c.lead)
-			a.most[c.axis] = max(a.most[c.axis], c.lead+(c.size-1)*c.dilation)
+			a.most[c.axis] = max(a.most[c.axis], c.lead+c.span())
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (l *chunkLayout) axis(axis int) chunkedAxis {
 			bytes *= n
 		}
 		if d := a.of(axis); d >= 0 && bytes > largest {
-			largest, c.chunk = bytes, a.grid.shape[d]
+			largest, c.chunk = bytes, max(1, a.grid.shape[d]*a.f.cuts[d].per/a.f.cuts[d].times)
 		}
 	}
 	first, last := 0, x.n-1
@@ -114,8 +114,6 @@ func (l *chunkLayout) axis(axis int) chunkedAxis {
 	c.cells = floorDiv(last+x.least, c.chunk) - c.base + 1
 	return c
 }
-
-func floorDiv(a, n int) int { return (a - mod(a, n)) / n }
 
 // position returns the i-th origin of an axis of a grid.
 func (o *origins) position(axis, i int) int {
@@ -214,12 +212,14 @@ func (l *chunkLayout) needs(a *chunkedArray, d, cell int, cuts []int) sampler.Ch
 	if l.origins.table == nil && cuts[cell] < cuts[cell+1] {
 		first, last = l.origins.position(axis, cuts[cell]), l.origins.position(axis, cuts[cell+1]-1)
 	}
-	first, last = first+a.least[axis], last+a.most[axis]
+	at := a.f.cuts[d]
+	at.lead = 0
+	first, last = at.start(first)+a.least[axis], at.start(last)+a.most[axis]
 	if x.pad == PadWrap {
-		return sampler.ChunkRange{First: wrappedChunk(first, x.n, a.grid.shape[d], a.grid.counts[d]),
-			Last: wrappedChunk(last, x.n, a.grid.shape[d], a.grid.counts[d])}
+		return sampler.ChunkRange{First: wrappedChunk(first, at.n, a.grid.shape[d], a.grid.counts[d]),
+			Last: wrappedChunk(last, at.n, a.grid.shape[d], a.grid.counts[d])}
 	}
-	inside := func(i int) int { return min(max(i, 0), x.n-1) / a.grid.shape[d] }
+	inside := func(i int) int { return min(max(i, 0), at.n-1) / a.grid.shape[d] }
 	return sampler.ChunkRange{First: inside(first), Last: inside(last)}
 }
 

@@ -167,6 +167,7 @@ class Source:
         fill: float = 0,
         keep: str | None = None,
         dims: Mapping[str, Sequence[str]] | None = None,
+        align: Mapping[str, Mapping[Any, Any]] | None = None,
         group: Any = None,
         ranges: Iterable[tuple[int, int]] | None = None,
         origins: Any = None,
@@ -186,6 +187,9 @@ class Source:
             keep: "full" leaves out windows that reach beyond an edge, which nothing does with "wrap". "partial" has one for every element;
                 it is the default with ``pad``.
             dims: The names of the axes of fields, in place of those of the file: ``{"t2m": ["time", "lat", "lon"]}``.
+            align: Fields of another resolution, by axis: a scale, or a tuple of a scale and an offset. Origin i of a window is at element
+                ``floor(i * scale) + offset`` of the field, whose sizes, dilation and lead in ``outputs`` are in its own elements.
+                ``{"mask": {"lat": 10, "lon": 10}}`` is a mask of 1 km beside fields of 10 km. Its windows have 10 times their sizes.
             group: A field, or an array with a value for each record: windows never cross from one value to another.
             ranges: Ranges [first, end) of records that windows never leave.
             origins: The positions of windows in place of a grid: an array with one row each, and one column for each axis of ``sizes``, in the
@@ -197,7 +201,7 @@ class Source:
                 coordinates in the file.
         """
         parameters = [("stride", stride), ("dilation", dilation), ("offset", offset), ("pad", pad), ("fill", fill or None), ("keep", keep),
-                      ("dims", dims), ("origins", origins)]  # fmt: skip
+                      ("dims", dims), ("align", align), ("origins", origins)]  # fmt: skip
         by = described(sizes, parameters, group, len(self), ranges, outputs)
         added = self._coordinates(by, coords, [f for part in (self, *others) for f in part.fields])
         try:
@@ -566,7 +570,7 @@ class Windowed(View):
         return view
 
     _windows: Windows
-    _read: dict[str, np.ndarray | None]
+    _read: dict[tuple[str, str], np.ndarray | None]
     _by: dict[str, Any]
 
     @property
@@ -671,20 +675,20 @@ class Windowed(View):
             if cut.axis is not None:
                 axis = self._windows.axes[cut.axis].name
                 places = self._windows.elements(out, k, origins)
-                values = self._values_of(axis)
-                found[axis] = places if values is None else _placed(values, places)
+                values = self._values_of(axis, out.of if cut.aligned else "")
+                found[axis] = places if values is None or len(values) != cut.length else _placed(values, places)
         return found
 
-    def _values_of(self, axis: str) -> np.ndarray | None:
-        """Return the coordinates of an axis, None if the files have none."""
-        if axis not in self._read:
-            self._read[axis] = None
+    def _values_of(self, axis: str, field: str) -> np.ndarray | None:
+        """Return the coordinates of an axis, None if the files have none; those of a field of another resolution are in its own file."""
+        if (axis, field) not in self._read:
+            self._read[axis, field] = None
             for part in self.parts_of:
-                if axis in part.coordinates():
+                if (not field or field in part.fields) and axis in part.coordinates():
                     with part.coordinates()[axis]() as ds:
-                        self._read[axis] = np.array(next(iter(ds._records.values())))
+                        self._read[axis, field] = np.array(next(iter(ds._records.values())))
                     break
-        return self._read[axis]
+        return self._read[axis, field]
 
     def assemble(self, field: str | None = None, *, weights: Any = None, fill: float = np.nan) -> Assembled:
         """Return an array that results for windows are added to: ``add(batch.indices, predictions)``, and then ``numpy()``.

@@ -6,6 +6,8 @@ import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,43 @@ from .field import Field
 from .order import shuffle
 
 PADS = ("constant", "reflect", "wrap")
+
+
+@dataclass
+class Cut:
+    """How a field is cut along an axis; ``axis`` is None where it stays whole. Element ``origin * times // per + offset`` is that of an origin."""
+
+    axis: int | None
+    length: int
+    size: int
+    dilation: int = 1
+    lead: int = 0
+    times: int = 1
+    per: int = 1
+    offset: int = 0
+    aligned: bool = False
+    label: bool = False
+
+    @property
+    def span(self) -> int:
+        """How far the last element of a window is after its first one."""
+        return (self.size - 1) * self.dilation
+
+    def start(self, origins: Any) -> Any:
+        """Return the first elements of the windows with some origins."""
+        return origins * self.times // self.per + self.offset + self.lead
+
+    def within(self, lo: Any, hi: Any, length: int) -> tuple[Any, Any]:
+        """Return the elements of the field that belong to elements [lo, hi) of an axis."""
+        if not self.aligned:
+            return lo, hi
+        first, end = (np.clip(at * self.times // self.per + self.offset, 0, self.length) for at in (lo, hi))
+        return np.where(lo > 0, first, 0), np.where(hi < length, end, self.length)
+
+    def origins(self, lo: int, hi: int) -> tuple[int, int]:
+        """Return the range of origins whose windows are in elements [lo, hi) of the field."""
+        first, end = ((at - self.offset - self.lead) * self.per for at in (lo, hi - self.span))
+        return -(-first // self.times), -(-end // self.times)
 
 
 @dataclass
@@ -31,33 +70,33 @@ class Axis:
     first: int = 0
     count: int = 0
     records: bool = False  # whether it is the first axis of a field
-    label: tuple[int, int] | None = None  # where the first and the last element of any label are from the origin
+    cuts: list[tuple[str, Cut]] = field(default_factory=list)  # of the fields of the records
 
-    def grid(self, lo: int, hi: int) -> tuple[int, int]:
-        """Return the first origin in elements [lo, hi), and how many there are."""
-        first, end = lo + self.offset, hi
-        if not self.pad:
-            first, end = lo + max(0, -self.least) + self.offset, hi - max(0, self.most)
+    def grid(self, run: tuple[int, int], reach: tuple[int, int]) -> tuple[int, int]:
+        """Return the first origin of a run, and how many there are. Labels have elements of the run, and the other fields of the reach around it."""
+        first, end = reach
+        for _, cut in self.cuts:
+            lo, hi = map(int, cut.within(*(run if cut.label else reach), self.length))
+            if lo >= hi:
+                return first, 0
+            if not self.pad or cut.label:
+                lo, hi = cut.origins(lo, hi)
+                first, end = max(first, lo), min(end, hi)
+        first += self.offset
         return first, max(0, -(-(end - first) // self.stride))
 
-    def grid_of_labels(self, run: tuple[int, int], lo: int, hi: int) -> tuple[int, int]:
-        """Do what grid does, in elements [lo, hi), for windows whose labels are in a run."""
-        assert self.label is not None
-        if not self.pad:
-            lo, hi = lo + max(0, -self.least), hi - max(0, self.most)
-        first, end = max(lo, run[0] - self.label[0]) + self.offset, min(hi, run[1] - self.label[1])
-        return first, max(0, -(-(end - first) // self.stride))
-
-
-@dataclass
-class Cut:
-    """An axis of a field; ``axis`` is None where it stays whole."""
-
-    axis: int | None
-    length: int
-    size: int
-    dilation: int = 1
-    lead: int = 0
+    def add(self, name: str, cut: Cut) -> None:
+        """Add the cut of a field."""
+        if not cut.aligned and cut.length != self.length:
+            raise Error(f"window: axis {self.name!r} has {cut.length} elements, and {self.length} in another field; if it has another resolution, give align")
+        if self.pad == "wrap" and cut.length * cut.per != self.length * cut.times:
+            raise Error(f"window: axis {self.name!r}: pad is wrap, and {self.length} elements times {cut.times} per {cut.per} are not the {cut.length} of {name!r}")
+        if not cut.aligned:
+            least, most = cut.lead, cut.lead + cut.span
+            if any(not c.aligned for _, c in self.cuts):
+                least, most = min(self.least, least), max(self.most, most)
+            self.least, self.most = least, most
+        self.cuts.append((name, cut))
 
 
 @dataclass
@@ -86,6 +125,8 @@ class Windows:
         for name, names in dims.items():
             if len(names) != len(shapes[name]):
                 raise Error(f"window: field {name!r} has {len(shapes[name])} axes, and dims names {len(names)}: {names}")
+        _check_aligns(by, dims)
+        self._dims, self._shapes = dims, shapes
         outputs = by.get("outputs") or [{"name": n} for n, f in fields.items() if not f.ragged and any(d in sizes for d in dims[n])]
         if not outputs:
             raise Error(f"window: no field has an axis of sizes ({', '.join(sizes)}); the axes of {_axes_in(dims)}; name them in dims if they have other names")
@@ -112,42 +153,53 @@ class Windows:
             for axis in out.get(key) or {}:
                 if axis not in dims[of] or axis not in by["sizes"]:
                     raise Error(f"window: field {name!r}: axis {axis!r} is not one of {of!r} that sizes cuts: {dims[of]}")
-        for k, (dim, length) in enumerate(zip(dims[of], shapes[of])):
+        for dim, length in zip(dims[of], shapes[of]):
             if dim not in by["sizes"]:
                 cuts.append(Cut(None, length, length))
                 continue
 
-            def own(key: str, default: int, dim: str = dim) -> int:
-                return int((out.get(key) or {}).get(dim, default))
-
-            size, dilation = own("sizes", by["sizes"][dim]), own("dilation", (by.get("dilation") or {}).get(dim, 1))
-            cut = Cut(self._axis(by, dim, length, size, dilation, own("lead", 0), k), length, size, dilation, own("lead", 0))
+            cut = self._cut(by, out, of, dim, length)
+            self.axes[cut.axis].add(name, cut)  # type: ignore[index]
             cuts.append(cut)
-            if name in (by.get("labels") or ()):
-                assert cut.axis is not None
-                known, (first, last) = self.axes[cut.axis].label, (cut.lead, cut.lead + (size - 1) * dilation)
-                self.axes[cut.axis].label = (first, last) if known is None else (min(first, known[0]), max(last, known[1]))
         if any(c.axis is not None and self.axes[c.axis].pad == "constant" for c in cuts) and not _holds(f.dtype, self.fill):
             raise Error(f"window: field {name!r}: fill is {self.fill:g}, and {of!r} has {f.dtype}; choose one that it can have, or leave the field out of outputs")
         self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts))
 
-    def _axis(self, by: Mapping[str, Any], name: str, length: int, size: int, dilation: int, lead: int, place: int) -> int:
-        if size < 1 or dilation < 1:
-            raise Error(f"window: axis {name!r}: a size of {size} and a dilation of {dilation}; both must be at least 1")
-        least, most = lead, lead + (size - 1) * dilation
-        for i, a in enumerate(self.axes):
-            if a.name == name:
-                if a.length != length:
-                    raise Error(f"window: axis {name!r} has {length} elements, and {a.length} in another field")
-                a.least, a.most = min(a.least, least), max(a.most, most)
-                return i
+    def _cut(self, by: Mapping[str, Any], out: Mapping[str, Any], of: str, dim: str, length: int) -> Cut:
+        def own(key: str, default: int) -> int:
+            return int((out.get(key) or {}).get(dim, default))
+
+        align = ((by.get("align") or {}).get(of) or {}).get(dim)
+        cut = Cut(None, length, by["sizes"][dim], own("dilation", (by.get("dilation") or {}).get(dim, 1)), own("lead", 0))
+        cut.label = out["name"] in (by.get("labels") or ())
+        if align is not None:
+            cut.aligned, cut.times, cut.per, cut.offset = True, align.get("times") or 1, align.get("per") or 1, align.get("offset", 0)
+            if cut.size * cut.times % cut.per and dim not in (out.get("sizes") or {}):
+                raise Error(
+                    f"window: field {out['name']!r}: axis {dim!r}: {cut.size} elements times {cut.times} per {cut.per} are not whole; give the sizes of this field in outputs"
+                )
+            cut.size = cut.size * cut.times // cut.per
+        cut.size = own("sizes", cut.size)
+        if cut.size < 1 or cut.dilation < 1:
+            raise Error(f"window: axis {dim!r}: a size of {cut.size} and a dilation of {cut.dilation}; both must be at least 1")
+        cut.axis = next((i for i, a in enumerate(self.axes) if a.name == dim), None)
+        if cut.axis is None:
+            cut.axis = len(self.axes)
+            self.axes.append(self._axis(by, dim))
+        return cut
+
+    def _axis(self, by: Mapping[str, Any], name: str) -> Axis:
+        aligned = [of for of, axes in (by.get("align") or {}).items() if name in axes]
+        of = next((f for f, dims in self._dims.items() if name in dims and f not in aligned), None)
+        if of is None:
+            raise Error(f"window: axis {name!r}: all fields that have it are in align; leave one out, whose elements origins are numbers of")
+        place = self._dims[of].index(name)
         stride, offset, pad = ((by.get(key) or {}).get(name, default) for key, default in (("stride", 1), ("offset", 0), ("pad", "")))
         if stride < 1 or offset < 0:
             raise Error(f"window: axis {name!r}: a stride of {stride} and an offset of {offset}; they must be at least 1 and 0")
         if pad not in ("", *PADS):
             raise Error(f"window: axis {name!r}: pad is {pad!r}; it must be one of {', '.join(PADS)}")
-        self.axes.append(Axis(name, length, stride, offset, pad, least, most, records=place == 0))
-        return len(self.axes) - 1
+        return Axis(name, self._shapes[of][place], stride, offset, pad, records=place == 0)
 
     def _set_origins(self, by: Mapping[str, Any], group: np.ndarray | None, records: int) -> None:
         keep = by.get("keep") or ""
@@ -173,16 +225,16 @@ class Windows:
         for i, a in enumerate(self.axes):
             if i == self.run_axis:
                 runs, reach = self.runs.tolist(), self.reach.tolist()
-                grids = [a.grid(*run) if a.label is None else a.grid_of_labels(run, *around) for run, around in zip(runs, reach)]
+                grids = [a.grid(run, around) for run, around in zip(runs, reach)]
                 self.firsts, counts = np.array([f for f, _ in grids], np.int64), np.array([c for _, c in grids], np.int64)
                 self.ends = np.cumsum(counts)
                 a.count = int(self.ends[-1]) if len(grids) else 0
             else:
-                a.first, a.count = a.grid(0, a.length)
+                a.first, a.count = a.grid((0, a.length), (0, a.length))
             if not a.count:
                 raise Error(
                     f"window: axis {a.name!r}: no window fits: windows have {a.most - a.least + 1} elements, from {a.least} to {a.most} of the origin, "
-                    f"and the axis has {a.length}{self._longest(i)}{f'; the first window is {a.offset} after the first possible one' * bool(a.offset)}"
+                    f"and the axis has {a.length}{_aligned_in(a)}{self._longest(i)}{f'; the first window is {a.offset} after the first possible one' * bool(a.offset)}"
                 )
             self.count *= a.count
 
@@ -203,7 +255,8 @@ class Windows:
         if self.run_axis is None:
             raise Error("window: groups and ranges are of the records, whose axis is in no window; give it a size, or name the axis of ranges in along")
         axis = self.axes[self.run_axis]
-        if by.get("labels") and axis.label is None:
+        labels = any(cut.label for _, cut in axis.cuts)
+        if by.get("labels") and not labels:
             raise Error(f"window: no field of labels has the axis {axis.name!r}, which ranges are of")
         ranges, length = by.get("within"), axis.length
         runs = [(0, length)] if ranges is None else [(int(a), int(b)) for a, b in ranges]
@@ -219,7 +272,7 @@ class Windows:
             at = np.searchsorted(groups, cuts[:-1], side="right")
             reach += list(zip(groups[at - 1].tolist(), groups[at].tolist()))
         self.runs = np.array(out, np.int64).reshape(-1, 2)
-        self.reach = self.runs if axis.label is None else np.array(reach, np.int64).reshape(-1, 2)
+        self.reach = self.runs if not labels else np.array(reach, np.int64).reshape(-1, 2)
         self._reach = np.unique(self.reach, axis=0)
 
     def _check_table(self, by: Mapping[str, Any]) -> None:
@@ -233,10 +286,17 @@ class Windows:
         for k, a in enumerate(self.axes):
             at = self.table[:, k] if len(self.table) else np.zeros(0, np.int64)
             lo, hi = self._bounds(k, at)
-            wrong = (at < lo) | (at >= hi) if a.pad else (at + a.least < lo) | (at + a.most >= hi) | (at < lo) | (at >= hi)
-            if wrong.any():
-                i = int(np.flatnonzero(wrong)[0])
-                raise Error(f"window: origin {i} is {at[i]} on axis {a.name!r}, whose windows reach beyond the {a.length} elements; choose a pad, or leave it out")
+            for name, cut in [("", None), *a.cuts]:
+                wrong = (at < lo) | (at >= hi)
+                if cut is not None:
+                    first, end = cut.within(lo, hi, a.length)
+                    start = cut.start(at)
+                    wrong = (first >= end) | ((start < first) | (start + cut.span >= end) if not a.pad else False)
+                if wrong.any():
+                    i = int(np.flatnonzero(wrong)[0])
+                    many = a.length if cut is None else cut.length
+                    of = f" of {name!r}" * bool(name)
+                    raise Error(f"window: origin {i} is {at[i]} on axis {a.name!r}, whose windows{of} reach beyond the {many} elements; choose a pad, or leave it out")
 
     def origins(self, records: np.ndarray) -> np.ndarray:
         """Return the origins of records: one row each, with one number for each axis."""
@@ -266,12 +326,12 @@ class Windows:
     def elements(self, out: Output, axis: int, origins: np.ndarray) -> np.ndarray:
         """Return the elements that windows have of an axis of a field: one row each, with -1 for the fill."""
         c = out.cuts[axis]
-        steps = np.arange(c.size) * c.dilation + c.lead
+        steps = np.arange(c.size) * c.dilation
         if c.axis is None:
             return np.broadcast_to(steps, (len(origins), c.size))
         at = origins[:, c.axis]
-        index = at[:, None] + steps
-        lo, hi = (bound[:, None] for bound in self._bounds(c.axis, at))
+        index = c.start(at)[:, None] + steps
+        lo, hi = (bound[:, None] for bound in c.within(*self._bounds(c.axis, at), self.axes[c.axis].length))
         inside, n = (index >= lo) & (index < hi), hi - lo
         if inside.all():
             return index
@@ -306,7 +366,7 @@ class Windows:
     def run(self, out: Output, base: Any, start: int, stop: int) -> np.ndarray | None:
         """Return windows [start, stop) as a view of the array, if they are: of whole consecutive records, at even distances."""
         c = out.cuts[0]
-        if not base.mapped or start >= stop or c.axis is None or c.dilation != 1 or any(o.axis is not None for o in out.cuts[1:]) or len(self.axes) != 1:
+        if not base.mapped or start >= stop or c.axis is None or c.aligned or c.dilation != 1 or any(o.axis is not None for o in out.cuts[1:]) or len(self.axes) != 1:
             return None
         rows = self.elements(out, 0, self.origins(np.array([start, stop - 1], np.int64)))
         stride = self.axes[0].stride
@@ -317,6 +377,26 @@ class Windows:
             return None
         seen = np.lib.stride_tricks.sliding_window_view(part, c.size, axis=0)[::stride]
         return np.moveaxis(seen, -1, 1)
+
+
+def _check_aligns(by: Mapping[str, Any], dims: Mapping[str, Sequence[str]]) -> None:
+    """Raise Error if a field or an axis of align does not exist, or is not cut."""
+    for name, axes in (by.get("align") or {}).items():
+        if name not in dims:
+            raise Error(f"window: align has the field {name!r}, which there is not; there are: {', '.join(dims)}")
+        for axis, align in axes.items():
+            if axis not in dims[name] or axis not in by["sizes"]:
+                raise Error(f"window: align of {name!r} has the axis {axis!r}, which is not one of {dims[name]} that sizes cuts")
+            times, per, offset = align.get("times") or 1, align.get("per") or 1, align.get("offset", 0)
+            if set(align) - {"times", "per", "offset"} or not 0 < times <= 1 << 20 or not 0 < per <= 1 << 20 or abs(offset) > 1 << 40:
+                raise Error(f"window: align of {name!r}: axis {axis!r}: {align}; it has times and per, from 1 to {1 << 20}, and an offset")
+
+
+def _aligned_in(axis: Axis) -> str:
+    """Return what fields of another resolution have of an axis, for errors."""
+    return "".join(
+        f"; windows of {name!r} have {cut.span + 1}, from {cut.lead} on, and that field has {cut.length}" for name, cut in axis.cuts if cut.aligned
+    )
 
 
 def _holds(dtype: Any, x: float) -> bool:
@@ -409,6 +489,8 @@ def described(
             by[name] = _by_axis(name, value if isinstance(value, Mapping) else dict.fromkeys(by["sizes"], value))
         elif name == "dims":
             by[name] = {k: list(v) for k, v in value.items()}
+        elif name == "align":
+            by[name] = _aligns(value)
         else:
             by[name] = value
     if "fill" in by and "constant" not in by.get("pad", {}).values():
@@ -428,6 +510,25 @@ def described(
     if outputs is not None:
         by["outputs"] = [{"name": name, **_by_name(out)} for name, out in outputs.items()]
     return by
+
+
+def _aligns(align: Any) -> dict[str, dict[str, dict[str, int]]]:
+    """Return the scales and offsets of fields as they are in a view."""
+    if not isinstance(align, Mapping) or not all(isinstance(axes, Mapping) for axes in align.values()):
+        raise TypeError(f"align is {align!r}; it is a dict with a scale for each axis of a field: {{'mask': {{'lat': 10}}}}")
+    return {str(name): {str(axis): _align(f"align of {name!r}, axis {axis!r}", value) for axis, value in axes.items()} for name, axes in align.items()}
+
+
+def _align(name: str, value: Any) -> dict[str, int]:
+    """Return a scale, or a tuple of a scale and an offset, as times, per and offset."""
+    scale, offset = value if isinstance(value, tuple) and len(value) == 2 else (value, 0)
+    if isinstance(scale, bool) or not isinstance(scale, (Rational, float, np.integer, np.floating)) or not (math.isfinite(scale) and scale > 0):
+        raise TypeError(f"{name} is {value!r}; it is a scale above 0, such as 10, 0.1 or Fraction(1, 3), or a tuple of a scale and an offset")
+    exact = Fraction(int(scale)) if isinstance(scale, np.integer) else Fraction(scale) if isinstance(scale, Rational) else Fraction(float(scale)).limit_denominator(1000)
+    if not exact or float(exact) != float(scale):
+        raise ValueError(f"{name}: the scale {scale!r} is not a ratio of small whole numbers; give it as fractions.Fraction(n, d)")
+    found = {"times": exact.numerator, "per": exact.denominator, "offset": whole(f"{name}: the offset", offset)}
+    return {key: n for key, n in found.items() if n != (key != "offset")} or {"times": 1}
 
 
 def _by_name(out: Mapping[str, Any]) -> dict[str, Any]:
