@@ -5,9 +5,9 @@
 package jpeg
 
 // huffmanUnits decodes units of the blocks at blocks, size bytes of them, beginning in the block that is from bytes on,
-// behind its coefficient k0, or with a whole block where k0 is -1. state is pos, acc and n of a bitReader; 8 bytes at
-// data+end are the last of the file. Where it stops early, that is in the block at bytes on, behind k, and units are left,
-// that of the block among them; where the status is odd, behind the entry found in the bits before, whose coefficients
+// after its coefficient k0, or with a whole block if k0 is -1. state is pos, acc and n of a bitReader; 8 bytes at
+// data+end are the last of the file. If it stops early, it is in the block at bytes on, after k, and units are left,
+// that of the block among them; if the status is odd, after the entry found in the bits before, whose coefficients
 // are k and last.
 //
 //go:noescape

@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// inLanes emits a loop over n numbers, a positive multiple of 16, that adds to 16 sums what
-// term makes of each: of 4 numbers at src in a register, in place. The sums go to out.
+// inLanes emits a loop over n numbers, a positive multiple of 16, that adds the term of each to 16
+// sums: term works on 4 numbers at src in a register, in place. The sums go to out.
 func inLanes(out, src, n GPVirtual, each func(), term func(x VecVirtual)) {
 	var sums [4]VecVirtual
 	for i := range sums {
@@ -67,8 +67,8 @@ func squares32() {
 }
 
 // piecesOf emits the sums of pieces of 1024 numbers and, in the same loop, the squares of the piece
-// before: so neither waits for the additions of the other. Around what the first and the last turn
-// have beside them, the right numbers are written later or were before.
+// before: so neither waits for the additions of the other. The first and the last iteration also
+// write wrong sums to the places next to theirs, whose right sums are written later or were before.
 func piecesOf(name string, register func() VecVirtual, doc string) {
 	function(name, "func(sums, squares *float64, src *float32, n int) (low, high float32)", doc)
 	sums, squares, src, n := param("sums"), param("squares"), param("src"), param("n")

@@ -61,7 +61,7 @@ func once(name string, make func() Mem) Mem {
 	return constants[name]
 }
 
-// A formula makes numbers of the bytes 0 to 255. It loads its coefficients for three phases of
+// A formula turns the bytes 0 to 255 into numbers. It loads its coefficients for three phases of
 // 8 elements from the table.
 type formula struct {
 	table string // Go type
@@ -69,7 +69,7 @@ type formula struct {
 	load  func(table GPVirtual) converter
 }
 
-// A converter makes numbers of what is in x, by phase i.
+// A converter turns the integers in x into numbers, by phase i.
 type converter struct {
 	convert func(i int, x VecVirtual)
 	widen   func(mask VecVirtual) // changes a mask that would make 32-bit integers of bytes
@@ -78,9 +78,9 @@ type converter struct {
 // exact is (x*unit - mean) * std with std in two parts, whose product is the quotient by
 // the number whose reciprocal they are.
 //
-// Where unit is 1/255, x is three bytes that are the same, as an integer: x/255*2^24 without
-// what is behind the point. That is another x/255, so that the sum of x and x/2^24, rounded, is
-// x/255*2^24, rounded. The other coefficients are scaled to that.
+// If unit is 1/255, x is three equal bytes, as an integer: the integer part of x/255*2^24. That is
+// another x/255, so that the sum of x and x/2^24, rounded, is x/255*2^24, rounded. The other
+// coefficients are scaled to that.
 var exact = formula{"*[11][8]float32", "in float32, rounded after each step", func(table GPVirtual) converter {
 	row := func(i int) Mem { return at(table, i*32) }
 	again, bytes, high := YMM(), YMM(), YMM()

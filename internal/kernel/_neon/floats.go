@@ -1,8 +1,8 @@
 package main
 
-// inLanes emits a loop over n numbers, a positive multiple of 16, that adds to 16 sums what
-// term makes of each: of 2 numbers in a register, in place. each sees all of them before, as
-// they are. The sums go to out.
+// inLanes emits a loop over n numbers, a positive multiple of 16, that adds the term of each to 16
+// sums: term works on 2 numbers in a register, in place. each sees all of them before, as they are.
+// The sums go to out.
 func inLanes(k *kernel, out, src, n gp, each func(x []vec), term func(x vec)) {
 	sums, in, x := k.several(8), k.several(4), k.several(2)
 	for _, sum := range sums {

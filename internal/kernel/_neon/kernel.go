@@ -43,8 +43,7 @@ func begin(name, signature, doc string) *kernel {
 	return &kernel{name: name, signature: signature, doc: doc, params: parse(signature)}
 }
 
-// parse lays out parameters: each takes 8 bytes, or 2 if it is an uint16 behind all
-// others.
+// parse lays out parameters: each takes 8 bytes, or 2 if it is a uint16 after all others.
 func parse(signature string) []param {
 	words := strings.Split(signature, ", ")
 	params := make([]param, len(words))

@@ -33,7 +33,7 @@ var storeBF16 = store{"uint16", 2, func(k *kernel) func(lo, hi vec, to gp, disp 
 	}
 }}
 
-// A formula makes numbers of the bytes 0 to 255. It loads its coefficients for three phases of
+// A formula turns the bytes 0 to 255 into numbers. It loads its coefficients for three phases of
 // 8 elements from the table, for one or both halves of each.
 type formula struct {
 	table string // Go type
@@ -41,7 +41,7 @@ type formula struct {
 	load  func(k *kernel, table gp, halves int) converter
 }
 
-// A converter makes numbers of what is in x, by half h of phase i. The result may be in another
+// A converter turns the integers in x into numbers, by half h of phase i. The result may be in another
 // register, which is that half's.
 type converter struct {
 	convert func(i, h int, x vec) vec

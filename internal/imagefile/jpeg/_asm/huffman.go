@@ -39,17 +39,17 @@ type huffman struct {
 	any                              GPVirtual // whether the block that ends has more than a first coefficient
 }
 
-// huffmanUnits is bitReader.units, up to what is rare. The way from the bits to those behind an
-// entry limits it: one shift, a load, another shift, for which the length of an entry is in
-// its lowest six bits, those that a shift looks at. n is right only in these, too, while
-// entries are taken off. The next cost is mispredicted branches: there are few.
+// huffmanUnits is bitReader.units, up to what is rare. The way from the bits to those after an
+// entry limits it: one shift, a load, another shift, for which the length of an entry is in its
+// lowest six bits, those that a shift looks at. n is right only in these, too, while entries are
+// taken off. The next cost is mispredicted branches: there are few.
 func huffmanUnits() {
 	function("huffmanUnits", "func(state *[3]uint64, data *byte, end int, blocks *byte, size, from, units int, zigzag *byte, k0 int)"+
 		" (status, left, at, k, last int, entry uint32, before uint64)",
 		"huffmanUnits decodes units of the blocks at blocks, size bytes of them, beginning in the block that is from bytes on,\n"+
-			"behind its coefficient k0, or with a whole block where k0 is -1. state is pos, acc and n of a bitReader; 8 bytes at\n"+
-			"data+end are the last of the file. Where it stops early, that is in the block at bytes on, behind k, and units are left,\n"+
-			"that of the block among them; where the status is odd, behind the entry found in the bits before, whose coefficients\n"+
+			"after its coefficient k0, or with a whole block if k0 is -1. state is pos, acc and n of a bitReader; 8 bytes at\n"+
+			"data+end are the last of the file. If it stops early, it is in the block at bytes on, after k, and units are left,\n"+
+			"that of the block among them; if the status is odd, after the entry found in the bits before, whose coefficients\n"+
 			"are k and last.")
 	state := param("state")
 	h := &huffman{
@@ -71,7 +71,7 @@ func huffmanUnits() {
 	Label("group")
 	h.fill("groupBits", "slowly")
 	h.coefficients()
-	Label("four") // for which there are bits behind a difference, too
+	Label("four") // for which there are bits after a difference, too
 	for range 4 {
 		h.coefficients()
 	}
@@ -164,8 +164,7 @@ func (h *huffman) step(to Register, from uint64) {
 }
 
 // ended finds out how an entry led to the end of the block, or beyond, where last is 63 or
-// more, and continues with the next block. Nearly always the entry is, or has behind its
-// coefficient, an end.
+// more, and continues with the next block. Nearly always the entry is, or has after its coefficient, an end.
 func (h *huffman) ended() {
 	Label("ended")
 	ANDQ(Imm(63), h.n)
@@ -175,7 +174,7 @@ func (h *huffman) ended() {
 	ADDL(second, steps)
 	CMPL(steps, Imm(fastEnd))
 	JL(LabelRef("noEnd"))
-	CMPQ(h.last, Imm(2*fastEnd)) // the end comes behind a coefficient that is beyond the block
+	CMPQ(h.last, Imm(2*fastEnd)) // the end comes after a coefficient that is beyond the block
 	JGE(LabelRef("odd"))
 	CMPQ(h.last, Imm(fastEnd))
 	SETNE(h.any.As8())

@@ -187,7 +187,7 @@ func transpose() {
 	}
 }
 
-// storeRows writes the rows as bytes, 128 added, the blocks beside each other.
+// storeRows writes the rows as bytes, 128 added, the blocks next to each other.
 func storeRows(dst, stride GPVirtual, offset Mem) {
 	for i := 0; i < 8; i += 2 {
 		VPACKSSWB(y[i+1], y[i], Y8)
