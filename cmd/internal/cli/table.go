@@ -24,10 +24,12 @@ func Bar(value, largest int64, width int) string {
 const BarWidth = 32
 
 // Table aligns rows of cells, two spaces apart. A column whose letter in Align is 'r' is
-// flush right, others are flush left. Indent spaces stand before each row.
+// flush right, others are flush left. Indent spaces stand before each row. A cell of more than Wide characters, if that
+// is not 0, moves the rest of its own row and leaves the column as it is.
 type Table struct {
 	Align  string
 	Indent int
+	Wide   int
 	Rows   [][]string
 }
 
@@ -65,8 +67,9 @@ func (t *Table) widths() []int {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			if i < len(row)-1 || t.right(i) {
-				widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			n := utf8.RuneCountInString(cell)
+			if (i < len(row)-1 || t.right(i)) && (t.Wide == 0 || n <= t.Wide) {
+				widths[i] = max(widths[i], n)
 			}
 		}
 	}

@@ -78,3 +78,14 @@ func TestTableAsMarkdown(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestWideCellsMoveOnlyTheirRow(t *testing.T) {
+	table := Table{Wide: 6}
+	table.Add("a", "uint8", "maps")
+	table.Add("b", "compound{x, y}", "is read")
+	table.Add("c", "f4", "maps")
+	const want = "a  uint8  maps\nb  compound{x, y}  is read\nc  f4     maps\n"
+	if got := table.String(); got != want {
+		t.Errorf("got\n%s, not\n%s", got, want)
+	}
+}

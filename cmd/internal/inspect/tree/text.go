@@ -27,7 +27,7 @@ func renderTree(b *strings.Builder, nodes []Node) {
 	if len(nodes) == 0 {
 		return
 	}
-	t := cli.Table{Indent: 2}
+	t := cli.Table{Indent: 2, Wide: 40}
 	for _, n := range nodes {
 		indent := ""
 		if n.Path != "/" {
