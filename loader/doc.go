@@ -42,7 +42,7 @@
 //	RemoteSource     records are fetched before they are needed
 //	DescribedSource  errors say where a record is stored, and Stats how it was read
 //	Identifier       Resume refuses another dataset
-//	GenerationSource Resume takes another generation of the dataset if its records are the same
+//	GenerationSource Resume takes other generations of the datasets if their records are the same
 //
 // *mmapds.Dataset implements all but RemoteSource, and *mirror.Dataset all. [New] refuses a Source
 // that has some methods of an interface and not all.

@@ -232,14 +232,18 @@ type Identifier interface {
 	ID() string
 }
 
-// GenerationSource is a [Source] whose dataset changes in generations. A [State] that was taken in one of them can be
-// resumed in another one with the same records.
+// GenerationSource is a [Source] of datasets that change in generations. A [State] that was taken in some of them can
+// be resumed in others with the same records.
 type GenerationSource interface {
 	Source
 
-	// SameRecords looks for the generation whose ID match accepts, and reports whether all fields have the same records
-	// there as in the Source. The error says which generation to open for that; it is nil if none has that ID.
-	SameRecords(match func(id string) bool) (bool, error)
+	// Generations returns the folders of the datasets, and the number of the generation that is open of each; none if
+	// Generations returns the folders of the datasets, and the number of the generation that is open of each; none if
+	// they have no generations.
+
+	// IDIn returns the ID that the Source has in other generations of the datasets, "" if it is not known. The error
+	// says which of them have other records or fields than those that are open, and what to open for these.
+	IDIn(numbers []int) (id string, err error)
 }
 
 // RecordError is an error of a [Source] whose text names the record that failed.
@@ -323,6 +327,8 @@ var methods = []struct {
 	{"RemoteSource", "NetworkStats", implements[interface {
 		NetworkStats() (int64, time.Duration, float64)
 	}]},
+	{"GenerationSource", "Generations", implements[interface{ Generations() ([]string, []int) }]},
+	{"GenerationSource", "IDIn", implements[interface{ IDIn([]int) (string, error) }]},
 	{"DescribedSource", "Location", implements[interface{ Location(string, int) string }]},
 	{"DescribedSource", "DescribeReads", implements[interface {
 		DescribeReads(string) (string, string, float64)
@@ -359,6 +365,14 @@ func (c Capabilities) ID() string {
 		return ""
 	}
 	return c.Identifier.ID()
+}
+
+// Generations are those of a [GenerationSource], none of every other one.
+func (c Capabilities) Generations() (folders []string, numbers []int) {
+	if c.Generation == nil {
+		return nil, nil
+	}
+	return c.Generation.Generations()
 }
 
 // SourceName is that of a [NamedSource], "" for every other one.

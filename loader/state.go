@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -19,6 +20,7 @@ import (
 type State struct {
 	Version     int    `json:"v"`
 	Dataset     string `json:"dataset,omitempty"` // the Source's ID; empty if it has none
+	Generations string `json:"gen,omitempty"`     // of its datasets, their numbers with a comma between them
 	Records     int    `json:"n"`                 // of the Source
 	Sampler     string `json:"sampler"`
 	Seed        uint64 `json:"seed"`
@@ -52,7 +54,7 @@ func (ld *Loader) State() State {
 func (o Options) identify(src Source, can Capabilities) State {
 	return State{
 		Version: stateVersion,
-		Dataset: short(can.ID()), Records: src.Len(),
+		Dataset: short(can.ID()), Generations: generationsOf(can), Records: src.Len(),
 		Sampler: short(sampler.ID(o.Sampler)), Seed: o.Seed,
 		GlobalBatch: o.shares().Global(), DropLast: o.DropLast,
 		Transforms: o.transformsID(), Collate: short(o.Collate.ID),
@@ -112,7 +114,7 @@ func (c *setup) position(st State) (at schedule.Position, err error) {
 		}
 	}
 	id := c.identity
-	if same, err := c.sameRecords(st.Dataset); err != nil {
+	if same, err := c.sameRecords(st); err != nil {
 		errs = append(errs, fmt.Errorf("the state is of another dataset: %w", err))
 	} else if !same {
 		compare("dataset", st.Dataset, id.Dataset)
@@ -138,16 +140,49 @@ func (c *setup) position(st State) (at schedule.Position, err error) {
 	return schedule.Position{Epoch: st.Epoch, Step: st.Step, Early: early}, nil
 }
 
-// sameRecords reports whether a dataset that a State names has the records of the Source: it is that of the Source,
-// or another generation of it.
-func (c *setup) sameRecords(dataset string) (bool, error) {
-	if dataset == c.identity.Dataset {
+// generationsOf returns the numbers of the generations of a Source, as a State has them.
+func generationsOf(can Capabilities) string {
+	_, numbers := can.Generations()
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, ",")
+}
+
+// sameRecords reports whether the datasets that a State names have the records of the Source: they are those of the
+// Source, or other generations of them.
+func (c *setup) sameRecords(st State) (bool, error) {
+	if st.Dataset == c.identity.Dataset {
 		return true, nil
 	}
-	if c.can.Generation == nil || dataset == "" {
+	if st.Dataset == "" || st.Generations == "" || c.can.Generation == nil {
 		return false, nil
 	}
-	return c.can.Generation.SameRecords(func(id string) bool { return short(id) == dataset })
+	folders, now := c.can.Generation.Generations()
+	then := make([]int, 0, len(now))
+	for text := range strings.SplitSeq(st.Generations, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return false, fmt.Errorf("the state is corrupt: generations %.40q", st.Generations)
+		}
+		then = append(then, n)
+	}
+	if len(then) != len(now) || slices.Equal(then, now) {
+		return false, nil
+	}
+	id, err := c.can.Generation.IDIn(then)
+	if short(id) == st.Dataset || id == "" {
+		return err == nil, err
+	}
+	var open []string
+	for i, folder := range folders {
+		if then[i] != now[i] {
+			open = append(open, fmt.Sprintf("%s@%d, where generation %d is open now", folder, then[i], now[i]))
+		}
+	}
+	return false, fmt.Errorf("%s, now %s; if it is of earlier or later records of this one, open %s",
+		st.Dataset, c.identity.Dataset, strings.Join(open, ", and "))
 }
 
 // shown returns what a State has as it stands in an error: text that is long, or not for a terminal, is cut and quoted.

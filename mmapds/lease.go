@@ -55,35 +55,31 @@ func isFile(f *os.File, there fs.FileInfo) bool {
 	return err == nil && os.SameFile(is, there)
 }
 
-// SameRecords implements loader.GenerationSource: a state of another generation can be resumed in this one if the
-// fields that are open have the same values in both.
-func (d *Dataset) SameRecords(match func(id string) bool) (bool, error) {
-	m := d.files.Manifest
+// Generations implements loader.GenerationSource: the folder, and the generation that is open.
+func (d *Dataset) Generations() (folders []string, numbers []int) {
 	if !inGenerations(d.files) || d.pager != nil {
-		return false, nil
+		return nil, nil
 	}
-	numbers, err := store.Generations(d.files.Path)
+	return []string{d.files.Path}, []int{d.files.Manifest.Generation}
+}
+
+// IDIn implements loader.GenerationSource: a state of another generation can be resumed in this one if the fields that
+// are open have the same values in both.
+func (d *Dataset) IDIn(numbers []int) (string, error) {
+	folders, now := d.Generations()
+	if len(folders) == 0 || slices.Equal(numbers, now) {
+		return d.ID(), nil
+	}
+	n, m := numbers[0], d.files.Manifest
+	other, _, err := store.ReadGeneration(d.files.Path, n)
 	if err != nil {
-		return false, err
+		return "", fmt.Errorf("it is of generation %d, and generation %d is open: %w", n, m.Generation, err)
 	}
-	for _, n := range slices.Backward(numbers) {
-		other, _, err := store.ReadGeneration(d.files.Path, n)
-		if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnsupported) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		if !match(idOf(other, d.split)) {
-			continue
-		}
-		if d.sameFields(m, other) {
-			return true, nil
-		}
-		return false, fmt.Errorf("it is of generation %d, whose records or fields differ from those of generation %d; "+
-			"open %s@%d", n, m.Generation, d.files.Path, n)
+	if !d.sameFields(m, other) {
+		return idOf(other, d.split), fmt.Errorf("it is of generation %d, whose records or fields differ from those of "+
+			"generation %d; open %s@%d", n, m.Generation, d.files.Path, n)
 	}
-	return false, nil
+	return idOf(other, d.split), nil
 }
 
 // sameFields reports whether the fields that are open have the same records in two generations.

@@ -137,14 +137,22 @@ func (c *Concat) spec(field string) tensor.Spec {
 }
 
 // ID joins the identities of the sources; it is empty if one has none.
-func (c *Concat) ID() string {
-	ids := make([]string, len(c.members))
-	for i, m := range c.members {
-		if ids[i] = m.can.ID(); ids[i] == "" {
-			return ""
-		}
+func (c *Concat) ID() string { return concatID(idsOf(c.members)) }
+
+func concatID(ids []string) string {
+	if ids == nil {
+		return ""
 	}
 	return "concat(" + digest.Of(ids) + ")"
+}
+
+// Generations are those of the datasets.
+func (c *Concat) Generations() (folders []string, numbers []int) { return generations(c.members) }
+
+// IDIn returns the ID of the same records in other generations of the datasets.
+func (c *Concat) IDIn(numbers []int) (string, error) {
+	ids, err := idsIn(c.members, numbers)
+	return concatID(ids), err
 }
 
 // Contiguous reports whether records [a, b) are one piece of one source's memory.

@@ -2,6 +2,7 @@ package combine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -79,6 +80,45 @@ func networkStats(members []member) (fetched int64, waited time.Duration, rate f
 		fetched, waited, rate = fetched+n, waited+w, max(rate, r)
 	}
 	return fetched, waited, rate
+}
+
+// generations returns those of the members' datasets.
+func generations(members []member) (folders []string, numbers []int) {
+	for _, m := range members {
+		f, n := m.can.Generations()
+		folders, numbers = append(folders, f...), append(numbers, n...)
+	}
+	return folders, numbers
+}
+
+// idsOf returns the identities of members; nil if one has none.
+func idsOf(members []member) []string {
+	ids := make([]string, len(members))
+	for i, m := range members {
+		if ids[i] = m.can.ID(); ids[i] == "" {
+			return nil
+		}
+	}
+	return ids
+}
+
+// idsIn returns the identities of members in other generations of their datasets; nil if one has none.
+func idsIn(members []member, numbers []int) (ids []string, err error) {
+	if ids = idsOf(members); ids == nil {
+		return nil, nil
+	}
+	known := true
+	for i, m := range members {
+		if _, now := m.can.Generations(); len(now) > 0 {
+			id, differs := m.can.Generation.IDIn(numbers[:len(now)])
+			ids[i], numbers, err = id, numbers[len(now):], errors.Join(err, differs)
+			known = known && id != ""
+		}
+	}
+	if !known {
+		return nil, err
+	}
+	return ids, err
 }
 
 // fieldOf returns the place of a field in specs, -1 if there is none of that name.

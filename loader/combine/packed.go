@@ -9,9 +9,7 @@ import (
 	"sync"
 
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/loader/internal/padding"
-	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -95,13 +93,18 @@ func (p *Packed) Len() int { return len(p.plan.ends) }
 func (p *Packed) Specs() []tensor.Spec { return p.specs }
 
 // ID returns a digest of the Source's ID and the parameters; empty if the Source has none.
-func (p *Packed) ID() string {
-	k, id := p.plan.pack, p.can.ID()
-	if id == "" {
-		return ""
+func (p *Packed) ID() string { return p.plan.id(p.can.ID()) }
+
+// Generations are those of the Source.
+func (p *Packed) Generations() (folders []string, numbers []int) { return p.can.Generations() }
+
+// IDIn returns the ID of the same rows in other generations of the datasets.
+func (p *Packed) IDIn(numbers []int) (string, error) {
+	if p.can.Generation == nil {
+		return p.ID(), nil
 	}
-	return "packed(" + digest.Of(id, k.Length, k.Fields, k.Pad, k.Overflow, k.MaxOpenRows, sampler.ID(k.Sampler), k.Seed,
-		k.Epoch) + ")"
+	id, err := p.can.Generation.IDIn(numbers)
+	return p.plan.id(id), err
 }
 
 // Pieces returns the pieces of a row. The caller must not change them.
@@ -142,7 +145,7 @@ var _ interface {
 } = (*Packed)(nil)
 
 // packs reports whether a field is built from one of the Source.
-func (p *Packed) packs(field string) bool { return field != Positions && field != Segments }
+func packs(field string) bool { return field != Positions && field != Segments }
 
 // Contiguous reports that rows are never memory of the Source.
 func (p *Packed) Contiguous(string, int, int) bool { return false }
@@ -203,7 +206,7 @@ func (p *Packed) values(ctx context.Context, f *packedField, pieces []Piece, dst
 	defer p.scratch.Put(s)
 	for len(pieces) > 0 {
 		n, bytes := 0, 0 // whole records at the front
-		for n < len(pieces) && p.whole(pieces[n]) {
+		for n < len(pieces) && isRecord(pieces[n], p.plan.pack.Length) {
 			bytes += int(pieces[n].N) * f.size
 			n++
 		}
@@ -223,9 +226,9 @@ func (p *Packed) values(ctx context.Context, f *packedField, pieces []Piece, dst
 	return nil
 }
 
-// whole reports whether a piece is a record in full, for sure.
-func (p *Packed) whole(piece Piece) bool {
-	return piece.From == 0 && int(piece.N) < p.plan.pack.Length
+// isRecord reports whether a piece is a record in full, for sure.
+func isRecord(piece Piece, length int) bool {
+	return piece.From == 0 && int(piece.N) < length
 }
 
 // records gathers pieces that are whole records.
@@ -270,7 +273,7 @@ func (e rowError) Error() string { return fmt.Sprintf("row %d: %v", e.row, e.err
 
 // Prefetch hints the records of rows [a, b).
 func (p *Packed) Prefetch(field string, a, b int) error {
-	if !p.packs(field) {
+	if !packs(field) {
 		return nil
 	}
 	for row := a; row < b; row++ {

@@ -9,7 +9,7 @@ import (
 
 // DescribeReads returns how the Source reads the field that a field is built from.
 func (p *Packed) DescribeReads(field string) (how, why string, resident float64) {
-	if p.can.Described == nil || !p.packs(field) {
+	if p.can.Described == nil || !packs(field) {
 		return "made", "of the lengths of records", -1
 	}
 	how, why, resident = p.can.Described.DescribeReads(field)
@@ -30,7 +30,7 @@ func (p *Packed) LookaheadBytes() int64 { return p.can.LookaheadBytes() }
 
 // Fetch names to the Source the records of rows that will be needed.
 func (p *Packed) Fetch(ctx context.Context, field string, rows []int) error {
-	if p.can.Remote == nil || !p.packs(field) {
+	if p.can.Remote == nil || !packs(field) {
 		return nil
 	}
 	var records []int

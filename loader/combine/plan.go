@@ -3,6 +3,9 @@ package combine
 import (
 	"fmt"
 	"slices"
+
+	"github.com/penstock/penstock/loader/internal/digest"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // plan says which pieces make which rows: first fit, in the order of the records, into a
@@ -121,4 +124,14 @@ func (p *plan) row(i int) []Piece {
 		first = p.ends[i-1]
 	}
 	return p.pieces[first:p.ends[i]]
+}
+
+// id returns the ID of the rows of a Source with an ID.
+func (p *plan) id(of string) string {
+	k := p.pack
+	if of == "" {
+		return ""
+	}
+	return "packed(" + digest.Of(of, k.Length, k.Fields, k.Pad, k.Overflow, k.MaxOpenRows, sampler.ID(k.Sampler), k.Seed,
+		k.Epoch) + ")"
 }

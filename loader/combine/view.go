@@ -50,6 +50,7 @@ var _ interface {
 	loader.ClassedSource
 	loader.BoundedSource
 	loader.Identifier
+	loader.GenerationSource
 } = (*View)(nil)
 
 // Len returns the number of records.
@@ -60,17 +61,25 @@ func (v *View) Specs() []tensor.Spec { return v.t.specs }
 
 // ID is a digest of the identities of the Sources, and of the records and fields; empty if one has none.
 func (v *View) ID() string {
-	v.naming.Do(func() {
-		var ids []string
-		for _, p := range v.t.parts {
-			if p.can.ID() == "" {
-				return
-			}
-			ids = append(ids, p.can.ID())
-		}
-		v.id = v.t.kind + "(" + digest.Of(ids, names(v.t.specs), v.t.fields, v.t.rows.id()) + ")"
-	})
+	v.naming.Do(func() { v.id = v.t.id(idsOf(v.t.parts)) })
 	return v.id
+}
+
+// id returns the identity of the table over parts with some identities.
+func (t *table) id(parts []string) string {
+	if parts == nil {
+		return ""
+	}
+	return t.kind + "(" + digest.Of(parts, names(t.specs), t.fields, t.rows.id()) + ")"
+}
+
+// Generations are those of the datasets.
+func (v *View) Generations() (folders []string, numbers []int) { return generations(v.t.parts) }
+
+// IDIn returns the ID of the same records and fields in other generations of the datasets.
+func (v *View) IDIn(numbers []int) (string, error) {
+	ids, err := idsIn(v.t.parts, numbers)
+	return v.t.id(ids), err
 }
 
 // field returns the part that has a field, and its name there.

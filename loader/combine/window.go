@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -121,20 +120,13 @@ type windowed struct {
 	rows bool   // whole records of the Source, one after the other
 }
 
-// text returns a digest of the sources and parameters, "" if a source has no identity.
-func (w *Window) text(parts []member) string {
-	var ids []string
-	for _, p := range parts {
-		if p.can.ID() == "" {
-			return ""
-		}
-		ids = append(ids, p.can.ID())
-	}
+// text returns the parameters.
+func (w *Window) text() string {
 	text, err := json.Marshal(w)
 	if err != nil {
 		panic(err) // numbers and names have JSON
 	}
-	return "window(" + digest.Of(ids, string(text)) + ")"
+	return string(text)
 }
 
 // plain is a Window whose Fill is in JSON, which has no NaN and no infinity, as a number or as the text of one.

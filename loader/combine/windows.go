@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
@@ -20,7 +21,7 @@ import (
 // in memory that SetCache limits.
 type Windows struct {
 	c    cutter
-	text string
+	text string // the parameters
 }
 
 var _ interface {
@@ -33,6 +34,7 @@ var _ interface {
 	loader.DescribedSource
 	loader.ClassedSource
 	loader.Identifier
+	loader.GenerationSource
 } = (*Windows)(nil)
 
 // NewWindows returns the Source of the windows over fields of sources. It reads the field Group, and nothing else.
@@ -75,7 +77,7 @@ func newWindows(ctx context.Context, w Window, sources []loader.Source) (*Window
 	if ws.c.origins, err = newOrigins(ctx, &w, p.axes, ws.c.parts); err != nil {
 		return nil, err
 	}
-	ws.text = w.text(ws.c.parts)
+	ws.text = w.text()
 	return ws, nil
 }
 
@@ -86,7 +88,24 @@ func (w *Windows) Len() int { return w.c.origins.n }
 func (w *Windows) Specs() []tensor.Spec { return w.c.specs }
 
 // ID is a digest of the identities of the Sources and of the parameters; empty if a Source has none.
-func (w *Windows) ID() string { return w.text }
+func (w *Windows) ID() string { return w.idOf(idsOf(w.c.parts)) }
+
+// Generations are those of the datasets.
+func (w *Windows) Generations() (folders []string, numbers []int) { return generations(w.c.parts) }
+
+// IDIn returns the ID of the same windows in other generations of the datasets.
+func (w *Windows) IDIn(numbers []int) (string, error) {
+	ids, err := idsIn(w.c.parts, numbers)
+	return w.idOf(ids), err
+}
+
+// idOf returns the ID of the windows over sources with some IDs.
+func (w *Windows) idOf(ids []string) string {
+	if ids == nil {
+		return ""
+	}
+	return "window(" + digest.Of(ids, w.text) + ")"
+}
 
 // Axes returns the names of the axes on which windows have an origin.
 func (w *Windows) Axes() []string {
