@@ -238,8 +238,8 @@ type GenerationSource interface {
 	Source
 
 	// Generations returns the folders of the datasets, and the number of the generation that is open of each; none if
-	// Generations returns the folders of the datasets, and the number of the generation that is open of each; none if
 	// they have no generations.
+	Generations() (folders []string, numbers []int)
 
 	// IDIn returns the ID that the Source has in other generations of the datasets, "" if it is not known. The error
 	// says which of them have other records or fields than those that are open, and what to open for these.
