@@ -2,6 +2,8 @@ package prepare
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
@@ -186,4 +189,53 @@ func TestOpenOnTheWeb(t *testing.T) {
 	if _, err := Open(t.Context(), files.URL+"/photos", OpenOptions{}); err == nil || !strings.Contains(err.Error(), files.URL+"/photos") {
 		t.Errorf("a folder of a web server: %v", err)
 	}
+}
+
+// farBucket answers after the time of a round trip, and counts requests.
+type farBucket struct {
+	*remote.Memory
+	trip     time.Duration
+	requests atomic.Int64
+}
+
+func (b *farBucket) travel() {
+	b.requests.Add(1)
+	time.Sleep(b.trip)
+}
+
+func (b *farBucket) Stat(ctx context.Context, key string) (remote.Object, error) {
+	b.travel()
+	return b.Memory.Stat(ctx, key)
+}
+
+func (b *farBucket) ListPage(ctx context.Context, prefix, delimiter string, token []byte) (remote.Page, error) {
+	b.travel()
+	return b.Memory.ListPage(ctx, prefix, delimiter, token)
+}
+
+func (b *farBucket) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
+	b.travel()
+	return b.Memory.ReadRange(ctx, key, off, n, etag)
+}
+
+// The names of 8,000 files are listed in the time of two requests, and the first file takes another one.
+func TestOpenInBucketTakesFewRoundTrips(t *testing.T) {
+	picture := rawtest.Picture(t, ".png", 9, 9, 1)
+	b := &farBucket{Memory: &remote.Memory{Name: "s3://lab"}, trip: 50 * time.Millisecond}
+	for i := range 8000 {
+		b.Put(fmt.Sprintf("photos/class%04d/%06d.png", i%1000, i), picture)
+	}
+	useURLs(t, b)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		src, err := Open(t.Context(), "s3://lab/photos", OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		fingerprint(t, src)
+		if took, n := time.Since(began), b.requests.Load(); src.Len() != 8000 || took > 3*b.trip || n > 20 {
+			t.Errorf("%d records after %v and %d requests", src.Len(), took, n)
+		}
+	})
 }

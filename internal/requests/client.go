@@ -160,6 +160,22 @@ const maxEmpty = 1000
 // ErrInvalid.
 func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[remote.Object, error] {
 	return func(yield func(remote.Object, error) bool) {
+		for page, err := range c.ListPages(ctx, prefix, delimiter) {
+			for _, o := range page.Objects {
+				if !yield(o, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(remote.Object{}, err)
+			}
+		}
+	}
+}
+
+// ListPages is List by page: each is one request.
+func (c *Client) ListPages(ctx context.Context, prefix, delimiter string) iter.Seq2[remote.Page, error] {
+	return func(yield func(remote.Page, error) bool) {
 		last, empty := "", 0
 		for token, more := []byte(nil), true; more; {
 			var page remote.Page
@@ -167,23 +183,15 @@ func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[r
 				page, err = c.bucket.ListPage(ctx, prefix, delimiter, token)
 				return err
 			})
-			if err != nil {
-				yield(remote.Object{}, err)
-				return
+			if err == nil {
+				page.Objects, err = c.asked(prefix, page.Objects)
 			}
-			for _, o := range page.Objects {
-				if !strings.HasPrefix(o.Key, prefix) {
-					yield(remote.Object{}, remote.NewError("list", c.Name(prefix), remote.ErrInvalid,
-						fmt.Errorf("the listing has the key %.200q, which was not asked for", o.Key)))
-					return
-				}
-				if !yield(o, nil) {
-					return
-				}
+			if !yield(page, err) || err != nil {
+				return
 			}
 			if page.Next != nil && (bytes.Equal(page.Next, token) || len(page.Objects) > 0 && page.Objects[0].Key <= last &&
 				last != "" || empty == maxEmpty) {
-				yield(remote.Object{}, remote.NewError("list", c.Name(prefix), remote.ErrInvalid,
+				yield(remote.Page{}, remote.NewError("list", c.Name(prefix), remote.ErrInvalid,
 					errors.New("the listing begins again where it was: it would never end")))
 				return
 			}
@@ -195,6 +203,17 @@ func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[r
 			token, more = page.Next, page.Next != nil
 		}
 	}
+}
+
+// asked returns the objects before the first one that was not asked for.
+func (c *Client) asked(prefix string, objects []remote.Object) ([]remote.Object, error) {
+	for i, o := range objects {
+		if !strings.HasPrefix(o.Key, prefix) {
+			return objects[:i], remote.NewError("list", c.Name(prefix), remote.ErrInvalid,
+				fmt.Errorf("the listing has the key %.200q, which was not asked for", o.Key))
+		}
+	}
+	return objects, nil
 }
 
 // maxUnsized bounds an object whose size the store does not report.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -17,12 +18,19 @@ func Glob(pattern string) ([]string, error) {
 	if fsys == nil {
 		return globHere(pattern)
 	}
-	names, err := fs.Glob(fsys, name)
-	root := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(pattern)), name)
+	names, err := globIn(fsys, name)
 	for i := range names {
-		names[i] = root + names[i]
+		names[i] = rooted(pattern, name, names[i])
 	}
 	return names, err
+}
+
+// globIn is fs.Glob, at the speed of globHere.
+func globIn(fsys FS, pattern string) ([]string, error) {
+	if !isPlain(pattern) {
+		return fs.Glob(fsys, pattern)
+	}
+	return expand(pattern, func(dir, pattern string) []string { return matchingIn(fsys, dir, pattern) }), nil
 }
 
 // globHere is filepath.Glob, which lists the folder of a name without a wildcard, too, and sorts all names of one that
@@ -31,19 +39,42 @@ func globHere(pattern string) ([]string, error) {
 	if !isPattern(pattern) || !isPlain(pattern) || runtime.GOOS == "windows" {
 		return filepath.Glob(pattern)
 	}
+	return expand(pattern, matching), nil
+}
+
+// expand returns the paths that match a pattern. Those in a folder are the caller's to find.
+func expand(pattern string, matching func(dir, pattern string) []string) (found []string) {
 	dir, file := filepath.Split(pattern)
 	dirs := []string{filepath.Clean(dir)}
 	if isPattern(dir) {
-		var err error
-		if dirs, err = globHere(filepath.Clean(dir)); err != nil {
-			return nil, err
-		}
+		dirs = expand(filepath.Clean(dir), matching)
 	}
-	var found []string
 	for _, d := range dirs {
 		found = append(found, matching(d, file)...)
 	}
-	return found, nil
+	return found
+}
+
+// matchingIn returns the names in a folder of a file system that match a pattern, by name.
+func matchingIn(fsys FS, dir, pattern string) (found []string) {
+	if !isPattern(pattern) {
+		name := path.Join(dir, pattern)
+		if _, err := fsys.Stat(name); err == nil {
+			found = append(found, name)
+		}
+		return found
+	}
+	list, err := fsys.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	matches := matcher(pattern)
+	for _, e := range list {
+		if name := e.Name(); matches(name) {
+			found = append(found, path.Join(dir, name))
+		}
+	}
+	return found
 }
 
 // isPlain reports whether each part of a pattern is well formed, and a name.

@@ -196,6 +196,19 @@ func WalkDir(path string, f fs.WalkDirFunc) error {
 	if fsys == nil {
 		return filepath.WalkDir(path, f)
 	}
-	root := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(path)), name)
-	return fs.WalkDir(fsys, name, func(name string, e fs.DirEntry, err error) error { return f(root+name, e, err) })
+	return fs.WalkDir(fsys, name, func(found string, e fs.DirEntry, err error) error {
+		return f(rooted(path, name, found), e, err)
+	})
+}
+
+// rooted returns the path of a name in the file system that has path by another name.
+func rooted(path, name, found string) string {
+	path = filepath.ToSlash(filepath.Clean(path))
+	switch {
+	case name != ".":
+		return strings.TrimSuffix(path, name) + found
+	case found == ".":
+		return path
+	}
+	return path + "/" + found
 }

@@ -8,7 +8,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/remote"
@@ -37,18 +39,7 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	}
 	data, _, err := op.cache.client.ReadAll(ctx, path.Join(key, layout.ManifestName), maxManifest)
 	if errors.Is(err, remote.ErrNotFound) {
-		for _, plan := range []func(context.Context, string) (*plan, error){op.planZarr, op.planHDF5} {
-			if p, otherErr := plan(ctx, key); otherErr == nil || !errors.Is(otherErr, remote.ErrNotFound) {
-				return p, otherErr
-			}
-		}
-		for _, name := range []string{layout.ZarrNode, ".zgroup", ".zarray"} {
-			if _, statErr := op.cache.client.Stat(ctx, path.Join(key, name)); statErr == nil {
-				return nil, fmt.Errorf("it is Zarr that penstock did not write, which is read from files only; make a dataset of "+
-					"it with preprocess: %w", store.ErrUnsupported)
-			}
-		}
-		return nil, fmt.Errorf("it is not a penstock dataset: %w", err)
+		return op.planOther(ctx, key, err)
 	}
 	if err != nil {
 		return nil, err
@@ -63,6 +54,31 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	p := &plan{folder: folderName("flat", op.cache.client.Bucket().String(), key, string(data))}
 	p.prepare = func(_ context.Context) (*store.Dataset, error) { return op.prepareFlat(key, m, data) }
 	return p, nil
+}
+
+// planOther finds out what lies under a key that has no manifest: Zarr, or else all that remains is asked for at a
+// time, as it may be a folder of raw samples, whose reader waits for this.
+func (op *opener) planOther(ctx context.Context, key string, absent error) (*plan, error) {
+	p, err := op.planZarr(ctx, key)
+	if err == nil || !errors.Is(err, remote.ErrNotFound) {
+		return p, err
+	}
+	foreign := []string{layout.ZarrNode, ".zgroup", ".zarray"}
+	errs := make([]error, len(foreign))
+	var all sync.WaitGroup
+	for i, name := range foreign {
+		all.Go(func() { _, errs[i] = op.cache.client.Stat(ctx, path.Join(key, name)) })
+	}
+	p, err = op.planHDF5(ctx, key)
+	all.Wait()
+	switch {
+	case err == nil || !errors.Is(err, remote.ErrNotFound):
+		return p, err
+	case slices.Contains(errs, nil):
+		return nil, fmt.Errorf("it is Zarr that penstock did not write, which is read from files only; make a dataset of "+
+			"it with preprocess: %w", store.ErrUnsupported)
+	}
+	return nil, fmt.Errorf("it is not a penstock dataset: %w", absent)
 }
 
 // prepareFlat makes the files of the mirror, without content.

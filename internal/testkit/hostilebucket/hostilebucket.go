@@ -206,13 +206,13 @@ func Lists() []Attack {
 			}
 			return p
 		}},
-		{Name: "10^6 names", List: func(n int64, prefix string, _ remote.Page) (p remote.Page) {
+		{Name: "200,000 names", List: func(n int64, prefix string, _ remote.Page) (p remote.Page) {
 			const page = 10_000
 			for i := range int64(page) {
-				p.Objects = append(p.Objects, remote.Object{Key: fmt.Sprintf("%s%09d.txt", prefix, (n-1)*page+i), Size: 1,
+				p.Objects = append(p.Objects, remote.Object{Key: fmt.Sprintf("%s.%09d.txt", prefix, (n-1)*page+i), Size: 1,
 					ETag: "1"})
 			}
-			if n%100 != 0 {
+			if n%20 != 0 {
 				p.Next = fmt.Append(nil, n)
 			}
 			return p

@@ -156,12 +156,8 @@ func (b *Buckets) MountSource(text string, naming []string) (path string, fsys *
 	}
 	m := b.mount(c, u)
 	path = filepath.Join(m.path, filepath.FromSlash(u.Key))
-	key := folderOf(m.fsys, u.Key, naming)
-	if key == "" {
-		return path, m.fsys, true, nil
-	}
-	switch err = m.fsys.List(key); {
-	case errors.Is(err, bucketfs.ErrTooMany), errors.Is(err, bucketfs.ErrArray):
+	switch err = listSource(m.fsys, u.Key, naming); {
+	case errors.Is(err, bucketfs.ErrTooMany), errors.Is(err, bucketfs.ErrOther):
 		return path, m.fsys, true, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return path, m.fsys, false, nil
@@ -169,22 +165,16 @@ func (b *Buckets) MountSource(text string, naming []string) (path string, fsys *
 	return path, m.fsys, err == nil, b.Explain(err)
 }
 
-// folderOf returns the folder that has the files of a source, "" if it is better not listed.
-func folderOf(fsys *bucketfs.FS, key string, naming []string) string {
-	if strings.ContainsAny(key, "*?[{") {
-		return ""
-	}
+// listSource lists the folder that has the files of a source.
+func listSource(fsys *bucketfs.FS, key string, naming []string) error {
 	key = cmp.Or(key, ".")
-	if slices.Contains(naming, strings.ToLower(pathpkg.Ext(key))) {
-		return pathpkg.Dir(key)
+	switch {
+	case strings.ContainsAny(key, "*?[{"):
+		return bucketfs.ErrOther
+	case slices.Contains(naming, strings.ToLower(pathpkg.Ext(key))):
+		return fsys.List(pathpkg.Dir(key))
 	}
-	if info, err := fsys.Stat(key); err != nil || !info.IsDir() {
-		return "" // its opener reports what is wrong
-	}
-	if _, err := fsys.Stat(pathpkg.Join(key, layout.ManifestName)); err == nil {
-		return ""
-	}
-	return key
+	return fsys.List(key, layout.ManifestName)
 }
 
 func (b *Buckets) MountAll(texts []string) (paths []string, err error) {

@@ -1,0 +1,320 @@
+package bucketfs
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"github.com/penstock/penstock/remote"
+)
+
+// MostListed is how many objects List remembers; a million takes some 250 MB.
+const MostListed = 1 << 20
+
+// Errors of List.
+var (
+	ErrTooMany = errors.New("too many objects to remember")        // more than MostListed
+	ErrOther   = errors.New("it is a file, an array or a dataset") // which is opened without a list
+)
+
+// arrayFiles are the names of what is in the folder of an array or a group of Zarr 2; they are the first there. That
+// of Zarr 3 is the last, so that it is looked for.
+var arrayFiles = []string{".zarray", ".zgroup", ".zmetadata"}
+
+const arrayFile = "zarr.json"
+
+// List lists a folder and all below it, so that later calls need no request for names and sizes: they answer with the
+// current state. A read of an object that was replaced since is an error. A name that is an object, and a folder that
+// has one of the files, are ErrOther.
+//
+// A page has a thousand objects, and says where the next one begins. So List asks for the folders of a large folder,
+// too, and then for several parts of it at a time.
+func (f *FS) List(name string, files ...string) error {
+	if err := check("list", name); err != nil {
+		return err
+	}
+	if path.Ext(name) != "" && f.isObject(name) { // most that have one are: do not ask for what is in it
+		return failed("list", name, ErrOther)
+	}
+	s, err := f.newLister(name).list(append(files, arrayFile))
+	if err != nil {
+		return failed("list", name, err)
+	}
+	f.listed.Store(s)
+	return nil
+}
+
+// isObject reports whether a name is, or may be, an object: the one who opens it finds out what is wrong.
+func (f *FS) isObject(name string) bool {
+	key := f.key(name)
+	if key == "" {
+		return false
+	}
+	_, err := f.client.Stat(f.ctx, key)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// lister lists a folder and all below it.
+type lister struct {
+	fsys   *FS
+	name   string
+	prefix string
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	jobs   sync.WaitGroup
+	looked atomic.Int64  // folders that were listed one by one
+	slots  chan struct{} // holds a value for each job that runs
+
+	mu    sync.Mutex
+	found *snapshot
+	count int
+}
+
+// mostListing is how many requests for names are under way at a time.
+const mostListing = 32
+
+func (f *FS) newLister(name string) *lister {
+	l := &lister{fsys: f, name: name, prefix: f.folder(name), slots: make(chan struct{}, mostListing),
+		found: &snapshot{root: name, folders: make(map[string][]fs.DirEntry)}}
+	l.ctx, l.cancel = context.WithCancelCause(f.ctx)
+	return l
+}
+
+// start runs a job. The first error ends all.
+func (l *lister) start(job func() error) {
+	l.jobs.Go(func() {
+		l.slots <- struct{}{}
+		defer func() { <-l.slots }()
+		if l.ctx.Err() != nil {
+			return
+		}
+		if err := job(); err != nil {
+			l.cancel(err)
+		}
+	})
+}
+
+// wait waits for all jobs.
+func (l *lister) wait() error {
+	l.jobs.Wait()
+	return context.Cause(l.ctx)
+}
+
+// lookAround finds out, in the time of one request, whether the folder is an object or has one of the files, what is
+// on the first page of all below it, and what is in it.
+func (l *lister) lookAround(files []string) (page []remote.Object, complete bool, folders []string, err error) {
+	l.start(func() error {
+		if l.fsys.isObject(l.name) {
+			return ErrOther
+		}
+		return nil
+	})
+	for _, file := range files {
+		l.start(func() error {
+			if _, err := l.fsys.client.Stat(l.ctx, l.prefix+file); err == nil {
+				return ErrOther
+			}
+			return nil
+		})
+	}
+	l.start(func() (err error) {
+		page, complete, err = l.firstPage()
+		return err
+	})
+	l.start(func() (err error) {
+		folders, err = l.listFolder(l.prefix)
+		return err
+	})
+	return page, complete, folders, l.wait()
+}
+
+// firstPage returns the first objects, and whether they are all.
+func (l *lister) firstPage() (objects []remote.Object, all bool, err error) {
+	for page, err := range l.fsys.client.ListPages(l.ctx, l.prefix, "") {
+		if err != nil || len(page.Objects) > 0 || page.Next == nil {
+			return page.Objects, page.Next == nil, err
+		}
+	}
+	return nil, true, nil
+}
+
+// few is how many folders are listed one by one, to see which folders are in them, and mostLooked how many of a source.
+// Others are listed with all that is below, by what their names begin with.
+const (
+	few        = 16
+	mostLooked = 64
+)
+
+// list returns what is in the folder, or ErrOther if it has one of the files.
+func (l *lister) list(files []string) (*snapshot, error) {
+	defer l.cancel(nil)
+	page, complete, folders, err := l.lookAround(files)
+	if err == nil && !complete {
+		l.spread(l.prefix, folders, page)
+		err = l.wait()
+	}
+	switch {
+	case errors.Is(err, remote.ErrPermission), errors.Is(err, remote.ErrInvalid):
+		// Some stores and rules of access let one ask for a whole folder only.
+		return l.fsys.newLister(l.name).listInOrder()
+	case err != nil:
+		return nil, err
+	case complete:
+		l = l.fsys.newLister(l.name)
+		defer l.cancel(nil)
+		if err := l.add(page); err != nil {
+			return nil, err
+		}
+	}
+	return l.sorted()
+}
+
+// listInOrder lists one page after the other.
+func (l *lister) listInOrder() (*snapshot, error) {
+	defer l.cancel(nil)
+	for page, err := range l.fsys.client.ListPages(l.ctx, l.prefix, "") {
+		if err == nil {
+			err = l.add(page.Objects)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return l.sorted()
+}
+
+func (l *lister) sorted() (*snapshot, error) {
+	if len(l.found.folders) == 0 {
+		return nil, fs.ErrNotExist
+	}
+	l.found.sort()
+	return l.found, nil
+}
+
+// listFolder adds the objects in a folder, and returns the folders in it.
+func (l *lister) listFolder(prefix string) (folders []string, err error) {
+	for page, err := range l.fsys.client.ListPages(l.ctx, prefix, "/") {
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range page.Objects {
+			if o.Folder && strings.Count(o.Key[len(prefix):], "/") == 1 {
+				folders = append(folders, o.Key)
+			}
+		}
+		if err := l.add(page.Objects); err != nil {
+			return nil, err
+		}
+	}
+	return folders, nil
+}
+
+// spread lists the folders that are in another one. The page says how full folders are.
+func (l *lister) spread(prefix string, folders []string, page []remote.Object) {
+	if len(folders) == 0 {
+		return
+	}
+	slices.Sort(folders)
+	folders = slices.Compact(folders)
+	if len(folders) <= few && l.looked.Add(int64(len(folders))) <= mostLooked {
+		for _, folder := range folders {
+			l.start(func() error {
+				inner, err := l.listFolder(folder)
+				l.spread(folder, inner, page)
+				return err
+			})
+		}
+		return
+	}
+	most := max(1, len(folders)/(2*mostListing), onPage(page, strings.Count(prefix, "/")+1))
+	for _, start := range starts(folders, most) {
+		l.start(func() error { return l.listStart(prefix, start) })
+	}
+}
+
+// listStart adds the objects in folders of another one that begin so.
+func (l *lister) listStart(prefix, start string) error {
+	for page, err := range l.fsys.client.ListPages(l.ctx, start, "") {
+		if err != nil {
+			return err
+		}
+		inside := slices.DeleteFunc(page.Objects, func(o remote.Object) bool { // the others are known
+			return !strings.Contains(o.Key[len(prefix):], "/")
+		})
+		if err := l.add(inside); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onPage returns how many folders of that depth have all their objects on a page.
+func onPage(page []remote.Object, depth int) int {
+	n, last := 0, ""
+	for _, o := range page {
+		parts := strings.SplitAfterN(o.Key, "/", depth+1)
+		if len(parts) <= depth {
+			continue
+		}
+		if folder := strings.Join(parts[:depth], ""); folder != last {
+			n, last = n+1, folder
+		}
+	}
+	return n - 1
+}
+
+// starts returns what folders begin with, at most that many together. They are sorted, and none begins with another
+// one.
+func starts(folders []string, most int) (list []string) {
+	first, last := folders[0], folders[len(folders)-1]
+	n := 0
+	for n < min(len(first), len(last)) && first[n] == last[n] {
+		n++
+	}
+	for n > 0 && n < len(first) && !utf8.RuneStart(first[n]) {
+		n--
+	}
+	next := func(folder string) string {
+		_, size := utf8.DecodeRuneInString(folder[n:])
+		return folder[n : n+size]
+	}
+	if len(folders) <= most || next(first) == next(last) {
+		return []string{first[:n]}
+	}
+	for len(folders) > 0 {
+		start := next(folders[0])
+		end := slices.IndexFunc(folders, func(f string) bool { return next(f) != start })
+		if end < 0 {
+			end = len(folders)
+		}
+		list = append(list, starts(folders[:end], most)...)
+		folders = folders[end:]
+	}
+	return list
+}
+
+// add adds objects.
+func (l *lister) add(objects []remote.Object) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range objects {
+		inner := strings.TrimPrefix(o.Key, l.prefix)
+		if slices.Contains(arrayFiles, inner) {
+			return ErrOther
+		}
+		if o.Folder || !fs.ValidPath(inner) || inner == "." {
+			continue // the mark of an empty folder, or a key that is not a path
+		}
+		if l.count++; l.count > MostListed {
+			return ErrTooMany
+		}
+		l.found.add(path.Join(l.name, inner), info{name: path.Base(inner), size: o.Size, tag: o.ETag})
+	}
+	return nil
+}
