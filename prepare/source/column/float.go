@@ -3,6 +3,7 @@ package column
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 )
@@ -14,11 +15,12 @@ var powersOf10 = [...]float64{
 }
 
 // parseFloat is strconv.ParseFloat without the hexadecimal digits and the underscores of Go's syntax, which tables do
-// not have: 1_23 is a name. It takes a third of its time for the decimals of most tables: up to 15 digits without an
-// exponent. Those digits and the power of ten are exact as float64, so that one division rounds once
+// not have: 1_23 is a name. It takes a third of its time for the decimals of most tables: up to 19 digits without an
+// exponent. Digits below 2^53 and the power of ten are exact as float64, so that one division rounds once
 // (Clinger, How to read floating point numbers accurately, 1990). Rounded again to 32 bits the result is right too,
-// unless it is half-way between two of those.
-func parseFloat(word string, bits int) (float64, error) {
+// unless it is half-way between two of those. More digits are rounded once before, and the result is at most two steps
+// of float64 off: for 32 bits it is right, unless it is near the half-way.
+func parseFloat(word string, size int) (float64, error) {
 	const maxDigits = 19 // of any uint64
 	var n, sign uint64
 	digits, point := 0, -1
@@ -39,43 +41,74 @@ func parseFloat(word string, bits int) (float64, error) {
 			digits++
 		case word[i] == '.' && point < 0:
 			point = digits
-			if rest := len(word) - (i + 1); rest <= 16 && len(word) >= 8 {
+			rest := len(word) - (i + 1)
+			if rest > 16 && rest <= 24 {
+				if d, ok := EightDigits(word[i+1:]); ok {
+					n, digits, i, rest = n*wholePowersOf10[8]+d, digits+8, i+8, rest-8
+				}
+			}
+			if rest <= 16 && len(word) >= 8 {
 				if d, ok := lastDigits(word, rest); ok {
 					n, digits, i = n*wholePowersOf10[rest]+d, digits+rest, len(word)
 				}
 			}
 		default:
-			return parseDecimal(word, bits)
+			return parseDecimal(word, size)
 		}
 	}
-	if digits == 0 || digits > maxDigits || n > 1<<53 {
-		return parseDecimal(word, bits)
+	if digits == 0 || digits > maxDigits {
+		return parseDecimal(word, size)
 	}
-	x := float64(n)
+	places := 0
 	if point >= 0 {
-		x /= powersOf10[digits-point]
+		places = digits - point
 	}
-	if bits == 32 && n != 0 {
-		const low = 1<<29 - 1 // bits that a float32 does not have
-		if x < 0x1p-126 || math.Float64bits(x)&low == 1<<28 {
-			return parseDecimal(word, bits)
+	x, off := float64(n), uint64(0)
+	switch {
+	case n <= 1<<53:
+		x /= powersOf10[places]
+	case size == 64:
+		x = quotient(n, wholePowersOf10[places])
+	default:
+		x, off = x/powersOf10[places], 4
+	}
+	if size == 32 && n != 0 {
+		const half = 1 << 28 // of the bits that a float32 does not have
+		if low := math.Float64bits(x) & (2*half - 1); x < 0x1p-126 || low+off >= half && low <= half+off {
+			return parseDecimal(word, size)
 		}
 		x = float64(float32(x))
 	}
 	return math.Float64frombits(math.Float64bits(x) | sign), nil
 }
 
+// quotient returns the float64 that is nearest to n / d, neither of which is 0.
+func quotient(n, d uint64) float64 {
+	up, down := bits.LeadingZeros64(n), bits.LeadingZeros64(d)
+	n, d = n<<up, d<<down
+	exponent := down - up - 64
+	high, low := n, uint64(0)
+	if n >= d { // the quotient would have 65 bits
+		high, low, exponent = n>>1, n<<63, exponent+1
+	}
+	q, rest := bits.Div64(high, low, d) // q has 64 bits
+	if rest != 0 {
+		q |= 1 // below all bits that a float64 has room for, so it only breaks ties
+	}
+	return math.Ldexp(float64(q), exponent)
+}
+
 // parseDecimal is parseFloat for any word.
-func parseDecimal(word string, bits int) (float64, error) {
+func parseDecimal(word string, size int) (float64, error) {
 	if strings.ContainsAny(word, "_xX") {
 		return 0, strconv.ErrSyntax
 	}
-	return strconv.ParseFloat(word, bits)
+	return strconv.ParseFloat(word, size)
 }
 
-// wholePowersOf10 are those that lastDigits needs.
+// wholePowersOf10 are those that a uint64 has room for.
 var wholePowersOf10 = [...]uint64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
-	1e15, 1e16}
+	1e15, 1e16, 1e17, 1e18, 1e19}
 
 // lastDigits returns the number that the last count bytes of word are, if all of them are digits. Count is at most 16,
 // and word has eight bytes or more.
@@ -94,6 +127,21 @@ func lastDigits(word string, count int) (n uint64, ok bool) {
 }
 
 const zeros = 0x3030303030303030
+
+// allDigits reports whether a text is digits only.
+func allDigits(text string) bool {
+	for ; len(text) >= 8; text = text[8:] {
+		if _, ok := EightDigits(text); !ok {
+			return false
+		}
+	}
+	for i := range len(text) {
+		if text[i]-'0' > 9 {
+			return false
+		}
+	}
+	return true
+}
 
 // EightDigits returns the number that the first eight bytes of a text are, if all of them are digits.
 func EightDigits(text string) (n uint64, ok bool) {

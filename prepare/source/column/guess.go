@@ -60,9 +60,9 @@ func (g *Guess) Add(c Cell) {
 	}
 	c.Text = Trimmed(c.Text)
 	g.notBool = g.notBool || !isBool(c.Text)
-	if kind, whole := plain(c.Text); kind != notPlain &&
-		(g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1})) {
-		g.numbers = true
+	kind, whole := plain(c.Text)
+	g.numbers = g.numbers || kind != notPlain
+	if kind != notPlain && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1})) {
 		if whole > 7 { // fewer digits are below 2^24
 			g.addSize(c.Text)
 		}
@@ -73,9 +73,9 @@ func (g *Guess) Add(c Cell) {
 		return
 	}
 	g.addWhole(c.Text)
-	if !g.notFloat {
+	if !g.notFloat || !g.numbers && strings.IndexByte("0123456789+-.iInN", c.Text[0]) >= 0 {
 		x, err := parseFloat(c.Text, 64)
-		g.notFloat, g.numbers = err != nil, g.numbers || err == nil
+		g.notFloat, g.numbers = g.notFloat || err != nil, g.numbers || err == nil
 		if err == nil {
 			g.addFloat(c.Text, x)
 		}
@@ -135,13 +135,16 @@ func plain(text string) (kind plainKind, whole int) {
 	if text == "" || len(text) > mostFraction || text[len(text)-1] == '.' {
 		return notPlain, 0
 	}
+scan:
 	for i := range len(text) {
 		switch c := text[i]; {
 		case c == '0' && i+1 < len(text) && text[i+1] != '.' && (i == 0 || i == 1 && text[0] == '-'): // 007
 			return notPlain, 0
 		case c >= '0' && c <= '9':
 		case c == '.' && kind == plainWhole && i > 0 && text[i-1] != '-':
-			kind, whole = plainFraction, i
+			if kind, whole = plainFraction, i; allDigits(text[i+1:]) {
+				break scan
+			}
 		case c == '-' && i == 0 && len(text) > 1:
 		case (c == 'e' || c == 'E') && i > 0 && text[i-1] >= '0' && text[i-1] <= '9' && isExponent(text[i+1:]):
 			return plainFraction, mostFraction

@@ -159,7 +159,7 @@ func (t Type) Put(v *source.Values, field int, c Cell, dir source.Confinement) e
 }
 
 // Append appends the value of a cell that becomes a field of a fixed size.
-func (t Type) Append(b []byte, c Cell) ([]byte, error) {
+func (t *Type) Append(b []byte, c Cell) ([]byte, error) {
 	switch {
 	case c.Missing():
 		return b, ErrEmpty
@@ -208,7 +208,7 @@ func (t Type) labelOf(text string) (int64, error) {
 
 // appendNumbers appends the numbers of a cell, checking that their shape is the type's. A
 // flat list stands for any shape of as many numbers.
-func (t Type) appendNumbers(b []byte, text string) ([]byte, error) {
+func (t *Type) appendNumbers(b []byte, text string) ([]byte, error) {
 	if !t.Ragged && len(t.Shape) == 0 && !strings.HasPrefix(text, "[") {
 		word := Trimmed(text)
 		long, err := AppendNumber(b, word, t.DType)

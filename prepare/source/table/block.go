@@ -103,16 +103,35 @@ func (b *block) Read(rows *source.Rows) error {
 		rows.Scratch = r
 	}
 	rows.Split = b.file.table.splits.Of[b.file.name]
+	for row := range b.each {
+		r.add(rows, row)
+	}
+	return nil
+}
+
+// each yields the rows of the block. A row is valid until the next one.
+func (b *block) each(yield func(*tableRow) bool) {
 	for i := range b.rows {
-		r.add(rows, &b.rows[i])
+		if !yield(&b.rows[i]) {
+			return
+		}
 	}
 	row, at := &tableRow{}, b.at
 	for line := range strings.Lines(b.text) {
 		at++
 		if b.file.rows.row(line, at, row) {
 			row.file = b.file
-			r.add(rows, row)
+			if !yield(row) {
+				return
+			}
 		}
+	}
+}
+
+// first returns the first row, or nil.
+func (b *block) first() *tableRow {
+	for row := range b.each {
+		return row
 	}
 	return nil
 }

@@ -28,135 +28,160 @@ type tableScan struct {
 // columnScan describes a column.
 type columnScan struct {
 	name    string
-	at      [2]int64 // row and place in it where the column first came
-	skip    bool     // its cells are not examined
+	at      place // where the column first came
+	skip    bool  // its cells are not examined
 	guess   column.Guess
 	odd     string // the first cell that is not a number
-	oddRow  int64
+	oddAt   place
+	oddRow  int64           // number of its row, once all rows are counted
 	classes map[string]bool // of a column that is a label on request, or by its name
 }
+
+// place is where a cell of a table is: the number of the block, of the row in it, and of the cell in that.
+type place [3]int64
 
 func newTableScan(selection []column.Selection) *tableScan {
 	return &tableScan{selection: selection, named: make(map[string]*columnScan)}
 }
 
-// scan goes through all rows. One goroutine reads them, and all CPUs parse them.
+// scan goes through all rows. One goroutine reads blocks of them, and all CPUs take them apart.
 func (t *table) scan(ctx context.Context, seen func(int64), selection []column.Selection) (*tableScan, error) {
-	s := newTableScan(selection)
-	var work rowWork
-	for row, err := range t.rows() {
-		if err == nil && s.rows%rowBlock == 0 {
-			err = context.Cause(ctx)
-		}
-		if err == nil && s.rows == 0 {
-			if err = t.first(row, s); err == nil && s.idle(row.file.header != nil) {
-				t.unseen = row.file.header == nil
-				s.sort()
-				s.rows, err = t.count(ctx, seen)
-				return s, err
-			} else if err == nil {
-				work.begin(t.format, selection)
-			}
-		} else if err == nil {
-			work.add(row, s.rows)
-		}
-		if err != nil {
-			work.end()
-			return nil, err
-		}
-		s.rows++
-		seen(1)
-	}
-	if s.rows == 0 {
-		return nil, errors.New("holds no rows")
-	}
-	for _, part := range work.end() {
-		s.merge(part)
-	}
-	s.sort()
-	return s, nil
-}
-
-// count returns how many rows all files have.
-func (t *table) count(ctx context.Context, seen func(int64)) (rows int64, err error) {
-	err = t.eachFile(func(file *tableFile) error {
+	w := &scanWork{table: t, found: newTableScan(selection), seen: seen}
+	var stop error
+	err := t.eachFile(func(file *tableFile) error {
 		for {
 			b, err := nextBlock(file)
 			if b != nil {
-				n := b.count()
-				rows += n
-				seen(n)
+				stop = w.add(b)
 			}
-			if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+			if stop = cmp.Or(stop, context.Cause(ctx)); stop != nil {
+				return errStop
+			}
+			if err != nil {
 				return err
 			}
 		}
 	})
-	return rows, err
+	w.end()
+	if err = cmp.Or(stop, err); err != nil {
+		return nil, err
+	}
+	return w.result()
 }
 
-// rowWork has goroutines look at rows. The zero value looks at none.
-type rowWork struct {
-	parts []*tableScan
-	rows  chan rowBatch
-	done  sync.WaitGroup
-	batch rowBatch
+// scanWork has goroutines look at blocks, once the first row is known.
+type scanWork struct {
+	table  *table
+	found  *tableScan
+	idle   bool // rows are counted, and no cell is looked at
+	blocks chan scanBlock
+	parts  []*tableScan
+	done   sync.WaitGroup
+	number int64 // of the next block
+
+	mu   sync.Mutex
+	seen func(int64)
+	rows []int64 // of each block that has rows
 }
 
-// rowBatch is some rows that follow each other.
-type rowBatch struct {
-	rows  []*tableRow
-	bytes int
-	first int64 // number of the first
+// scanBlock is a block on its way to a goroutine.
+type scanBlock struct {
+	*block
+	number int64
 }
 
-func (w *rowWork) begin(format tableFormat, selection []column.Selection) {
+// add has a block looked at. A first row that is bad is an error.
+func (w *scanWork) add(b *block) error {
+	if w.blocks == nil {
+		row := b.first()
+		if row == nil {
+			return nil
+		}
+		if err := w.table.first(row, w.found); err != nil {
+			return err
+		}
+		w.begin(row.file.header != nil)
+	}
+	w.blocks <- scanBlock{b, w.number}
+	w.number++
+	return nil
+}
+
+// begin starts the goroutines. A header, if there is one, names all columns.
+func (w *scanWork) begin(header bool) {
+	w.idle = w.found.idle(header)
+	w.table.unseen = w.idle && !header
+	w.table.expect(w.found.order)
 	n := runtime.GOMAXPROCS(0)
-	w.rows = make(chan rowBatch, n)
+	w.blocks = make(chan scanBlock, n)
 	for range n {
-		s := newTableScan(selection)
-		w.parts = append(w.parts, s)
+		part := newTableScan(w.found.selection)
+		w.parts = append(w.parts, part)
 		w.done.Go(func() {
-			for b := range w.rows {
-				for i, row := range b.rows {
-					at := b.first + int64(i)
-					// a bad row will be a bad sample
-					_ = format.each(row, func(k int, column string, c column.Cell) { s.add(at, k, column, c) })
+			for b := range w.blocks {
+				if w.idle {
+					w.counted(b.number, b.count())
+				} else {
+					w.counted(b.number, part.look(w.table.format, b))
 				}
 			}
 		})
 	}
 }
 
-func (w *rowWork) add(row *tableRow, number int64) {
-	if w.rows == nil {
-		return
+// counted notes how many rows a block has.
+func (w *scanWork) counted(block, rows int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := int(block) + 1; n > len(w.rows) {
+		w.rows = append(w.rows, make([]int64, n-len(w.rows))...)
 	}
-	if len(w.batch.rows) == 0 {
-		w.batch = rowBatch{rows: make([]*tableRow, 0, rowBlock), first: number}
-	}
-	w.batch.rows, w.batch.bytes = append(w.batch.rows, row), w.batch.bytes+len(row.text)
-	if len(w.batch.rows) == rowBlock || w.batch.bytes >= lineBlock {
-		w.rows <- w.batch
-		w.batch = rowBatch{}
+	w.rows[block] = rows
+	w.seen(rows)
+}
+
+// end waits for the goroutines.
+func (w *scanWork) end() {
+	if w.blocks != nil {
+		close(w.blocks)
+		w.done.Wait()
 	}
 }
 
-// end waits for the goroutines and returns what they have found.
-func (w *rowWork) end() []*tableScan {
-	if w.rows == nil {
-		return nil
+// result returns what all of them have found.
+func (w *scanWork) result() (*tableScan, error) {
+	if w.blocks == nil {
+		return nil, errors.New("holds no rows")
 	}
-	w.rows <- w.batch
-	close(w.rows)
-	w.done.Wait()
-	return w.parts
+	before := make([]int64, len(w.rows)) // rows before each block
+	for i, n := range w.rows {
+		before[i] = w.found.rows
+		w.found.rows += n
+	}
+	for _, part := range w.parts {
+		w.found.merge(part)
+	}
+	for _, c := range w.found.columns {
+		c.oddRow = before[c.oddAt[0]] + c.oddAt[1]
+	}
+	w.found.sort()
+	return w.found, nil
+}
+
+// look takes the cells of a block into account, and returns how many rows it has. A bad row will be a bad sample.
+func (s *tableScan) look(format tableFormat, b scanBlock) (rows int64) {
+	cell := func(k int, name string, c column.Cell) { s.add(place{b.number, rows, int64(k)}, name, c) }
+	for row := range b.each {
+		_ = format.each(row, cell)
+		rows++
+	}
+	return rows
 }
 
 // first takes the first row into account, without which there are no columns. A name of
 // --fields that the header does not have is an error now, and not after all rows.
 func (t *table) first(row *tableRow, s *tableScan) error {
-	err := t.format.each(row, func(i int, column string, c column.Cell) { s.add(0, i, column, c) })
+	err := t.format.each(row, func(i int, column string, c column.Cell) { s.add(place{0, 0, int64(i)}, column, c) })
 	if err != nil {
 		return fmt.Errorf("%s: %w; the first row must be good: it says which columns there are", t.name(row), err)
 	}
@@ -193,14 +218,14 @@ func (s *tableScan) idle(header bool) bool {
 	return !slices.ContainsFunc(s.columns, func(c *columnScan) bool { return !c.skip })
 }
 
-// add takes a cell into account: the k-th of that row.
-func (s *tableScan) add(row int64, k int, name string, c column.Cell) {
+// add takes a cell into account.
+func (s *tableScan) add(at place, name string, c column.Cell) {
 	var g *columnScan
-	if k < len(s.columns) && s.columns[k].name == name {
+	if k := at[2]; k < int64(len(s.columns)) && s.columns[k].name == name {
 		g = s.columns[k]
 	} else if g = s.named[name]; g == nil {
 		name = strings.Clone(name)
-		g = &columnScan{name: name, at: [2]int64{row, int64(k)}, skip: !asks(s.selection, name)}
+		g = &columnScan{name: name, at: at, skip: !asks(s.selection, name)}
 		if !g.skip && (column.LabelName(name) || slices.ContainsFunc(s.selection, func(w column.Selection) bool {
 			return w.Column == name && w.CellType() == "label"
 		})) {
@@ -213,7 +238,7 @@ func (s *tableScan) add(row int64, k int, name string, c column.Cell) {
 	}
 	g.guess.Add(c)
 	if g.odd == "" && g.guess.Words() {
-		g.odd, g.oddRow = strings.Clone(c.Text), row
+		g.odd, g.oddAt = strings.Clone(c.Text), at
 	}
 	if g.classes != nil && !c.Missing() && !g.classes[c.Text] && len(g.classes) <= column.MaxClasses {
 		g.classes[strings.Clone(c.Text)] = true
@@ -242,8 +267,8 @@ func (s *tableScan) merge(part *tableScan) {
 		}
 		have.at = minPlace(have.at, c.at)
 		have.guess.Merge(&c.guess)
-		if c.odd != "" && (have.odd == "" || c.oddRow < have.oddRow) {
-			have.odd, have.oddRow = c.odd, c.oddRow
+		if c.odd != "" && (have.odd == "" || slices.Compare(c.oddAt[:], have.oddAt[:]) < 0) {
+			have.odd, have.oddAt = c.odd, c.oddAt
 		}
 		for name := range c.classes {
 			have.classes[name] = true
@@ -251,7 +276,7 @@ func (s *tableScan) merge(part *tableScan) {
 	}
 }
 
-func minPlace(a, b [2]int64) [2]int64 {
+func minPlace(a, b place) place {
 	if slices.Compare(a[:], b[:]) <= 0 {
 		return a
 	}
@@ -274,7 +299,8 @@ func (t *table) decide(s *tableScan, selection []column.Selection) error {
 			selection = append(selection, column.Selection{Column: name})
 		}
 	}
-	t.cells, t.order = make(map[string][]int), s.order
+	t.cells = make(map[string][]int)
+	t.expect(s.order)
 	for _, w := range selection {
 		c, err := s.column(w)
 		if err != nil {
@@ -287,14 +313,21 @@ func (t *table) decide(s *tableScan, selection []column.Selection) error {
 			t.cells[name] = []int{} // known, and wanted by none
 		}
 		t.ordered = append(t.ordered, t.cells[name])
+	}
+	t.info.Count = s.rows
+	t.hintConcat()
+	return t.checkNames()
+}
+
+// expect sets in which order the columns of a row are likely to come.
+func (t *table) expect(order []string) {
+	t.order, t.keys = slices.Clone(order), nil
+	for _, name := range order {
 		if !isPlain(name) || strings.Contains(name, `"`) {
 			name = ""
 		}
 		t.keys = append(t.keys, name)
 	}
-	t.info.Count = s.rows
-	t.hintConcat()
-	return t.checkNames()
 }
 
 // column returns the column that is wanted.
