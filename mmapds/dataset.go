@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/mmap"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -104,11 +105,11 @@ func (d *Dataset) Bounds(field string, _, _ int) (low, high float64, ok bool) {
 // wrote. It must not be changed.
 func (d *Dataset) Manifest() *store.Manifest { return d.files.Manifest }
 
-// ID identifies the records: it is the manifest's id and, of a split, its name. It is
-// empty for an HDF5 file that another program wrote. A loader's state resumes only with the same ID.
+// ID identifies the records: it is the manifest's id and, of a split, its name; of a .npy file, a digest of samples of
+// its bytes. It is empty for an HDF5 file that another program wrote. A loader's state resumes only with the same ID.
 func (d *Dataset) ID() string {
 	if d.files.Manifest == nil {
-		return ""
+		return layout.Of(d.files).Digest
 	}
 	if d.live == nil && d.files.Manifest.Deleted != nil {
 		return idOf(d.files.Manifest, d.split) + "+deleted"

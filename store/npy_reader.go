@@ -82,7 +82,12 @@ func openNPY(path string) (*Dataset, error) {
 		return nil, fmt.Errorf("it has %d bytes, fewer than %d records of %d bytes need: %w", info.Size(), n, size,
 			ErrCorrupt)
 	}
+	digest, err := npy.Digest(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
 	d := &Dataset{Path: path, Format: "npy", Records: n, Schema: Schema{Fields: []Field{field}}}
+	d.layout.Digest = digest
 	d.layout.Columns = layout.Columns(d.Schema.Specs())
 	d.layout.Columns[0].Add(layout.Extent{Path: path, Offset: h.Offset, Count: n})
 	return d, nil

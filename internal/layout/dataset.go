@@ -15,6 +15,7 @@ type Dataset struct {
 	Columns []Column               // in order of the schema, values before offsets
 	Arrays  map[string]*zarr.Array // of a folder of Zarr, by column
 	File    *meta.File             // the metadata of an HDF5 file; nil elsewhere
+	Digest  string                 // that identifies a .npy file; "" elsewhere
 }
 
 // Of returns the layout of a *store.Dataset. Package store, which imports this one, sets it: as a method it would show

@@ -168,8 +168,11 @@ class Dataset(Source):
 
     @property
     def state_id(self) -> str:
-        """The id by which a loader's state and a view know the records: that of the manifest and, of a split, its name; "" without a manifest."""
-        known = str(self.manifest.get("id") or "")
+        """The id by which a loader's state and a view know the records: that of the manifest and, of a split, its name, or a digest of a .npy file.
+
+        It is "" of HDF5 and Zarr that penstock did not write.
+        """
+        known = str(self.manifest.get("id") or self._layout.digest)
         return f"{known}/{self.split}" if known and self.split else known
 
     def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:

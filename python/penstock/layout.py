@@ -27,6 +27,7 @@ class Layout:
     columns: dict[str, list[Extent]]
     counts: list[int]
     manifest: dict[str, Any] = field(default_factory=dict)
+    digest: str = ""  # of samples of the bytes of a .npy file, which has no manifest with an id
     coordinates: dict[str, str] = field(default_factory=dict)  # the arrays that are coordinates, by the name of the axis
 
     def __post_init__(self) -> None:

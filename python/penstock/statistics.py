@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -92,7 +93,7 @@ def statistics(
     threads = workers or min(8, os.cpu_count() or 1)
     if groups is not None and groups.shape != (len(values),):
         raise ValueError(f"statistics: group has the shape {groups.shape}; it has one value for each of the {len(values)} records")
-    known = [None] if groups is None else list(np.unique(np.concatenate([groups[a:b] for a, b in whole])))
+    known = [None] if groups is None else _known(groups, whole)
 
     def parts(block: tuple[int, int]) -> list[list[np.ndarray] | None]:
         x = values[block[0] : block[1]]
@@ -110,6 +111,34 @@ def statistics(
     if groups is None:
         return Statistics(*made[0])
     return Statistics(*(np.stack(arrays) for arrays in zip(*made)), groups=np.array(known))
+
+
+def _known(groups: np.ndarray, ranges: Iterable[tuple[int, int]]) -> list[Any]:
+    """Return the values of groups in some ranges of records, in ascending order."""
+    for a, b in ranges:
+        for k in np.flatnonzero([_is_missing(g) for g in groups[a:b]] if groups.dtype.kind == "O" else _are_missing(groups[a:b]))[:1]:
+            raise ValueError(
+                f"statistics: the group of record {a + k} is {groups[a + k]}; each record needs a group: give the record a value, or leave it out of ranges"
+            )
+    try:
+        return list(np.unique(np.concatenate([groups[a:b] for a, b in ranges])))
+    except TypeError:
+        kinds = sorted({type(g).__name__ for a, b in ranges for g in groups[a:b]})
+        raise TypeError(f"statistics: groups are of the types {', '.join(kinds)}, which have no order; give all of them one type") from None
+
+
+def _are_missing(groups: np.ndarray) -> np.ndarray:
+    if groups.dtype.kind in "fc":
+        return ~np.isfinite(groups)
+    return np.isnat(groups) if groups.dtype.kind in "mM" else np.zeros(len(groups), bool)
+
+
+def _is_missing(group: Any) -> bool:
+    """Return whether an object is None, NaN, infinite, NaT or pandas' NA."""
+    try:
+        return group is None or bool(group != group) or (isinstance(group, float) and not math.isfinite(group))
+    except TypeError:  # pandas' NA is neither true nor false
+        return True
 
 
 def _joined(total: Any, part: Any) -> Any:

@@ -1100,6 +1100,8 @@ class _Reader:
         self._opened.append(ds)
         known = getattr(ds, "state_id", "")
         if node.get("id") and known and known != node["id"]:
+            if ds.format == "npy":
+                raise Error(f"{path} was replaced or changed after the view was made; make the view again")
             raise Error(
                 f"{path} has the id {known!r}, and had {node['id']!r} when the view was made; name the generation that it was made of, "
                 f'as "dataset": "{node["dataset"]}@1" (penstock log lists them), or make the view again'

@@ -161,6 +161,22 @@ class ArrayTransformsTest(unittest.TestCase):
             s.standardize()
         with self.assertRaisesRegex(KeyError, "no group 77"):
             s.of_group(77)
+        class NA:  # as pandas' own
+            __hash__ = None
+            __repr__ = __str__ = lambda self: "<NA>"
+            __eq__ = __ne__ = lambda self, other: self
+
+            def __bool__(self):
+                raise TypeError("boolean value of NA is ambiguous")
+
+        for value, dtype in (("nan", "f4"), ("-inf", "f8"), (None, object), (float("nan"), object), (NA(), object), ("NaT", "M8[D]")):
+            group = np.zeros(40, dtype)
+            group[12] = value
+            with self.assertRaisesRegex(ValueError, "the group of record 12 is (nan|-inf|None|<NA>|NaT); each record needs a group"):
+                self.ds.statistics("z", group=group)
+            self.assertEqual(len(self.ds.statistics("z", group=group, ranges=[(0, 12), (13, 40)]).groups), 1)
+        with self.assertRaisesRegex(TypeError, "groups are of the types int, str, which have no order"):
+            self.ds.statistics("z", group=np.array([1, "a"] * 20, object))
         with self.assertRaisesRegex(ValueError, "one value for each of the 40 records"):
             self.ds.statistics("z", group=[1, 2])
         for options, text in (({"keep": "depth"}, "no axis 'depth'"), ({"keep": 3}, "axis 3 does not exist"), ({"ranges": [(0, 99)]}, "is not of the 40 records")):

@@ -462,6 +462,36 @@ class AxesTest(unittest.TestCase):
                 with self.assertRaisesRegex((ValueError, TypeError), text):
                     windows(**options)
 
+    def test_npy_replaced(self):
+        """Views and states of a .npy file refuse another one in its place, and take a copy of it."""
+        path, view_path = os.path.join(self.base, "x.npy"), os.path.join(self.base, "w.view.json")
+        for rows in (40, 40_000):  # all of its bytes are looked at, or samples
+            values = np.arange(rows * 4, dtype="i8").reshape(rows, 4)
+            np.save(path, values)
+            with penstock.open(path) as ds:
+                ds.windows({0: 8}).save(view_path)
+                self.assertRegex(ds.state_id, r"\A[0-9a-f]{32}\Z")
+            for source in (path, view_path):
+                with penstock.DataLoader(source, 4, shuffle=True, seed=3, output="numpy") as loader:
+                    batches = iter(loader)
+                    next(batches)
+                    state = loader.state_dict()
+                    want = next(batches)["x"].copy()
+                os.rename(path, path + ".old")
+                shutil.copyfile(path + ".old", path)
+                with penstock.DataLoader(source, 4, shuffle=True, seed=3, output="numpy") as loader:
+                    loader.load_state_dict(state)
+                    np.testing.assert_array_equal(next(iter(loader))["x"], want)
+                np.save(path, values + 1)
+                with self.assertRaisesRegex(penstock.Error, "another dataset|was replaced or changed after the view was made; make the view again"):
+                    with penstock.DataLoader(source, 4, shuffle=True, seed=3, output="numpy") as loader:
+                        loader.load_state_dict(state)
+                        next(iter(loader))
+                if source == view_path:
+                    with self.assertRaisesRegex(penstock.Error, "x.npy was replaced or changed after the view was made; make the view again"):
+                        penstock.open(view_path)
+                os.replace(path + ".old", path)
+
     def test_npy(self):
         """A .npy file is a dataset of one field, in Python and in the program."""
         path = os.path.join(self.base, "a vol-ume.npy")
