@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from types import GenericAlias
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import frameworks, samplers, subject
 from .attributes import PROTECTED, Shown
@@ -34,6 +34,9 @@ from .progress import in_notebook
 from .request import Request, ranks
 from .samplers import MAX_SEED, Sampler
 from .signature import Signature, context
+
+if TYPE_CHECKING:
+    from .refreshing import Changes
 
 #: Parameters that say what a feeding process does; nothing else does it.
 _FED = {
@@ -579,6 +582,53 @@ class DataLoader:
         self._assign()
         self._prefetcher = None
         self._engine.load_state_dict(state_dict)
+
+    def refresh(self) -> Changes:
+        """Open the newest generation of the dataset, or of each of several, and return what changed: ``print(loader.refresh())``.
+
+        Call it between two epochs, in each rank of a world at the same epoch, and change no dataset meanwhile. The next loop has the
+        records and columns that there are then. Views find their records again: a ``filter`` has those for which its expression holds
+        now.
+
+        Raise Error within an epoch, for a dataset that was opened by its generation, and if the view or the sampler has numbers of
+        records and these are others now. This DataLoader then has the generation that it had.
+        """
+        self._assign()
+        if not isinstance(self._engine, FeedLoader):
+            raise Error("refresh is for datasets that preprocess made, read without functions of Python; make a new DataLoader")
+        return self._refreshed(self._engine)
+
+    def _refreshed(self, engine: FeedLoader) -> Changes:
+        from . import refreshing
+
+        if self._arguments["socket"] is not None or any("://" in path for path in self._paths):
+            raise Error("refresh is for datasets in folders of this machine; make a new DataLoader, which opens the newest generation")
+        engine.session.alive()
+        if not engine.between():
+            rest = f"loader.set_epoch({engine.epoch + 1})"
+            raise Error(f"refresh: {engine!r}: an epoch is under way; call it after the loop, or leave the rest out first: {rest}")
+        changed = refreshing.changes(engine.session.generations)
+        if not engine.session.generations:
+            raise Error(f"refresh: {', '.join(self._paths)} has no generations; make a new DataLoader")
+        newest = refreshing.newest(self._arguments["dataset"], changed)
+        if not changed:
+            return changed
+        refreshing.check_order(engine.session.order, changed)
+        self._reopen(newest)
+        self._engine.set_epoch(engine.epoch)
+        engine.close()
+        return changed
+
+    def _reopen(self, dataset: Any) -> None:
+        """Read another dataset by a new engine; if that fails, this DataLoader is as it was."""
+        before, arguments = dict(vars(self)), self._arguments
+        try:
+            self._arguments = {**arguments, "dataset": dataset}
+            self._engine = self._prepared()
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def stats(self) -> dict[str, Any]:
         """Return what the loader did since it was made. Times are nanoseconds.

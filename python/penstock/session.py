@@ -62,7 +62,7 @@ if hasattr(os, "register_at_fork"):
 class Session:
     """A feeding process that was asked for batches. It is for one thread, and for the process that began it.
 
-    ``fields`` are the fields by name, ``records`` the number of records, ``batches`` that of the batches of an epoch,
+    ``order`` is the sampler, ``fields`` are the fields by name, ``records`` the number of records, ``batches`` that of the batches of an epoch,
     ``identity`` is the part of a state that stays as it is, and ``stream`` the position of the batch that the feeding
     process sends next, None if that is not known.
     """
@@ -70,7 +70,7 @@ class Session:
     def __init__(self, request: Request) -> None:
         self._paths, self._copies, self._convert = request.subject.paths, request.copies, request.convert
         self._batch_size, self._in_order, self._timeout = request.options["batch_size"], request.options["in_order"], request.timeout
-        self.kind = request.kind
+        self.kind, self.order = request.kind, request.order
         self._pipelines = request.options["transforms"]
         self._process, self._forks = os.getpid(), _forks
         self._talking = threading.RLock()
@@ -154,6 +154,11 @@ class Session:
             self.stage = self._staging(welcome, request.device)
             self.records: int = number(welcome, "records")
             self.batches: int = number(welcome, "batches")
+            #: The folders of the datasets that have generations, with the number of the one that is open.
+            self.generations: list[tuple[str, int]] = []
+            for entry in part(welcome, "generations", list) if "generations" in welcome else ():
+                of = part({"generation": entry}, "generation", dict)
+                self.generations.append((text(of, "folder"), number(of, "generation")))
             self._slots: int = number(welcome, "slots", 2, MAX_SLOTS)
             if "positions" in welcome:
                 if any(f.ragged for f in fields):

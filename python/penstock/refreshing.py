@@ -1,0 +1,179 @@
+"""The newest generations of the datasets of a DataLoader, and what they changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import flat, generations
+from .dataset import Dataset, open_prepared
+from .errors import Error
+from .samplers import Sampler
+from .view import View, is_view, rebuilt
+
+
+@dataclass(frozen=True)
+class Change:
+    """The difference between two generations of a dataset.
+
+    ``before`` and ``after`` are the numbers of the generations; ``added``, ``dropped`` and ``replaced`` the columns;
+    ``appended``, ``deleted`` and ``restored`` the numbers of records.
+    """
+
+    path: str
+    before: int
+    after: int
+    added: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    appended: int = 0
+    deleted: int = 0
+    restored: int = 0
+
+    @property
+    def moved(self) -> bool:
+        """Whether records have other numbers, or there are others."""
+        return bool(self.appended or self.deleted or self.restored)
+
+    def __str__(self) -> str:
+        columns = [f"{what} {', '.join(names)}" for what in ("added", "dropped", "replaced") if (names := getattr(self, what))]
+        records = [f"{n} {what}" for what in ("appended", "deleted", "restored") if (n := getattr(self, what))]
+        parts = [f"columns: {'; '.join(columns)}"] * bool(columns) + [f"records: {', '.join(records)}"] * bool(records)
+        return f"{self.path}: from generation {self.before} to {self.after}: {'; '.join(parts) or 'the same columns and records'}"
+
+
+class Changes(tuple[Change, ...]):
+    """The changes that a refresh found, one for each dataset that has a later generation; it is empty if none has."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "nothing changed: the newest generation is open"
+
+
+def changes(opened: Sequence[tuple[str, int]]) -> Changes:
+    """Compare the generations that are open, by folder, with the newest ones."""
+    found: dict[tuple[str, int], Change | None] = {}
+    for folder, number in opened:
+        if (folder, number) not in found:
+            found[folder, number] = _compare(folder, number)
+    return Changes(change for change in found.values() if change is not None)
+
+
+def _compare(folder: str, number: int) -> Change | None:
+    """Return what changed since a generation; None if it is the newest one."""
+    with Dataset(folder) as new:
+        if new.generation == number:
+            return None
+        with Dataset(folder, generation=number) as old:
+            was, now = _live(old), _live(new)
+            n = min(len(was), len(now))
+            both = [name for name in old._layout.fields if name in new._layout.fields]
+            return Change(
+                folder, number, new.generation,
+                added=tuple(name for name in new._layout.fields if name not in both),
+                dropped=tuple(name for name in old._layout.fields if name not in both),
+                replaced=tuple(name for name in both if _file(old, name) != _file(new, name)),
+                appended=int(np.count_nonzero(now[n:])),
+                deleted=int(np.count_nonzero(was[:n] & ~now[:n]) + np.count_nonzero(was[n:])),
+                restored=int(np.count_nonzero(now[:n] & ~was[:n])),
+            )  # fmt: skip
+
+
+def _live(ds: Dataset) -> np.ndarray:
+    """Return which stored records are not deleted."""
+    gone = flat.deleted(ds.manifest, ds.path)
+    return np.ones(ds.manifest["records"], np.bool_) if gone is None else gone == 0
+
+
+def _file(ds: Dataset, field: str) -> tuple[str, str]:
+    """Return where a column begins, which is elsewhere once it is replaced: files are never rewritten."""
+    of = ds._layout.fields[field]
+    extent = ds._layout.columns[field if not of.ragged else next(name for name in ds._layout.columns if name.startswith(f"{field}."))][0]
+    return extent.path, getattr(extent, "node", "")
+
+
+def newest(dataset: Any, changed: Changes) -> Any:
+    """Return the argument of a DataLoader with the newest generations of its datasets, or refuse it."""
+    moved = {os.path.realpath(change.path): change for change in changed if change.moved}
+    if isinstance(dataset, (list, tuple)):
+        return [newest(d, changed) for d in dataset]
+    if isinstance(dataset, (str, bytes, os.PathLike)):
+        path = os.fsdecode(dataset)
+        if is_view(path):
+            with open_prepared(path) as view:
+                _check_numbers(view.to_json(os.path.abspath), moved)
+        elif (pinned := generations.split(path))[1] is not None:
+            raise _pinned(path, pinned[0])
+        return dataset
+    if type(dataset) is Dataset:
+        if dataset._generation is not None:
+            raise _pinned(dataset.path, dataset._folder)
+        return Dataset(dataset._folder, dataset._chosen, dataset.split, dataset.mode)
+    if isinstance(dataset, View):
+        for part in dataset.datasets():
+            if part._generation is not None and os.path.realpath(part._folder) in {os.path.realpath(c.path) for c in changed}:
+                raise _pinned(part.path, part._folder)
+        node = dataset.to_json(os.path.abspath)
+        _check_numbers(node, moved)
+        for part in _nodes(node):
+            if "dataset" in part:
+                part.pop("id", None)
+                part["dataset"] = generations.split(part["dataset"])[0]
+        return rebuilt(dataset, node)
+    raise Error(
+        f"refresh: the dataset is a {type(dataset).__name__}, whose records are numbered in one generation; make a new DataLoader, or give a path, "
+        "penstock.open of it, or a view: ds.select(...), ds.concat(...)"
+    )
+
+
+def _pinned(path: str, folder: str) -> Error:
+    return Error(f"refresh: {path} names a generation, which stays; to follow the dataset, open {folder}")
+
+
+def _nodes(node: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a view and those that it is of, the innermost first."""
+    for kind in ("select", "zip", "concat", "window", "join"):
+        inner = node.get(kind) or ()
+        for part in [inner] if isinstance(inner, Mapping) else inner:
+            yield from _nodes(part)
+    yield dict(node) if not isinstance(node, dict) else node
+
+
+def _check_numbers(node: dict[str, Any], moved: Mapping[str, Change]) -> None:
+    """Refuse a view that has numbers of records which are others now."""
+    for view in _nodes(node):
+        by = view.get("by") or {}
+        if not ("records" in view or "ranges" in view or by.get("within") is not None or by.get("origins") is not None):
+            continue
+        for part in _nodes(view):
+            change = moved.get(os.path.realpath(generations.split(part["dataset"])[0])) if "dataset" in part else None
+            if change is not None:
+                raise Error(
+                    f"refresh: {change}; the view has numbers of records of generation {change.before}, which are others now: make the view "
+                    f"again of penstock.open({change.path!r}), and a new DataLoader"
+                )
+
+
+def check_order(order: Sampler, changed: Changes) -> None:
+    """Refuse a sampler that has numbers or weights of records which are others now."""
+    arrays = _Arrays()
+    order.to_json(arrays)
+    for change in changed:
+        if arrays.has_some and change.moved:
+            raise Error(
+                f"refresh: {change}; the sampler has numbers or weights of the records of generation {change.before}: make a new DataLoader with a "
+                "sampler for the records that there are now"
+            )
+
+
+class _Arrays:
+    """Notes whether a sampler has arrays."""
+
+    has_some = False
+
+    def add(self, values: np.ndarray) -> dict[str, int]:
+        self.has_some = True
+        return {"at": 0, "count": values.size}
