@@ -19,6 +19,13 @@ type Cell struct {
 
 func (c Cell) Missing() bool { return c.Text == "" && !c.Quoted }
 
+// absent are words for no value in a column of numbers, of those that pandas takes for one. NaN is a number.
+var absent = []string{"NA", "N/A", "n/a", "<NA>", "#N/A", "#NA", "NULL", "null", "None"}
+
+func isAbsent(word string) bool {
+	return len(word) >= 2 && len(word) <= 4 && strings.IndexByte("Nn<#", word[0]) >= 0 && slices.Contains(absent, word)
+}
+
 // blanks are the characters that may surround a number.
 const blanks = " \t\r\n"
 
@@ -49,7 +56,10 @@ type Guess struct {
 
 // Add takes one more cell into account.
 func (g *Guess) Add(c Cell) {
-	if c.Missing() || !c.Quoted && Trimmed(c.Text) == "" {
+	if c.Missing() {
+		return
+	}
+	if word := Trimmed(c.Text); !c.Quoted && (word == "" || isAbsent(word)) {
 		return
 	}
 	g.seen = true

@@ -215,6 +215,9 @@ func (t *Type) appendNumbers(b []byte, text string) ([]byte, error) {
 		if err == nil {
 			return long, nil
 		}
+		if isAbsent(word) {
+			return b, source.ValueError("%q is not a number; fill such cells first (in pandas: fillna)", word)
+		}
 		if word != "" && strings.IndexFunc(word, isBlank) < 0 {
 			return b, source.ValueError("%w", err)
 		}

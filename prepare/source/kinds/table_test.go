@@ -55,17 +55,32 @@ func TestTableRefusals(t *testing.T) {
 
 // A column of numbers with a cell of another kind is text; its origin says because of which cell.
 func TestOddCell(t *testing.T) {
-	rows := strings.Repeat("1,2,x\n", 3000) + "NA,2.5,y\nnull,3,z\n" + strings.Repeat("1,,w\n", 3000)
+	rows := strings.Repeat("1,2,x\n", 3000) + "many,2.5,y\nfew,3,z\n" + strings.Repeat("1,,w\n", 3000)
 	src, err := Open(t.Context(), write(t, "x.csv", "a,b,c\n"+rows), source.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	want := []string{`column a as text ("NA" in row 3001 is not a number; --fields a:float32 takes numbers only)`, "column b as float32", "column c as text"}
+	want := []string{`column a as text ("many" in row 3001 is not a number; --fields a:float32 takes numbers only)`, "column b as float32", "column c as text"}
 	for i, f := range src.Info().Fields {
 		if f.Origin != want[i] {
 			t.Errorf("%s, want %s", f.Origin, want[i])
 		}
+	}
+}
+
+// Words for no value leave a column one of numbers, and their rows are bad samples; among other words they are text.
+func TestWordsForNoValue(t *testing.T) {
+	path := write(t, "x.csv", "a,b,word,only,y\n1,0.5,x,NA,1\nNA,null,NA,None,N/A\n3,nan,z,NA,0\n")
+	fields, samples, err := describe(t, path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(fields, "|"); got != "a int64()|b float32()|word uint8()* utf-8|only uint8()* utf-8|y int64()" {
+		t.Errorf("fields %s", got)
+	}
+	if len(samples) != 3 || samples[1] != `x.csv:3: column a: "NA" is not a number; fill such cells first (in pandas: fillna)` {
+		t.Errorf("samples\n%s", strings.Join(samples, "\n"))
 	}
 }
 
