@@ -57,7 +57,7 @@ func (s *Source) newHead(p *transforms.Pipeline) (*head, error) {
 	if p.Random() {
 		return nil, errors.New("its transforms are random, and a record is the same in each epoch")
 	}
-	h := &head{field: s.records.job.Schema.Index(name)}
+	h := &head{field: s.records.job.Schema.Index(name), given: p}
 	planar := append(p.Transforms(), transforms.ToLayout{Layout: transforms.CHW})
 	if h.pipeline, err = transforms.Compose(planar...); err != nil {
 		return nil, err
@@ -84,8 +84,21 @@ func (s *Source) Transforms() json.RawMessage {
 	return s.head.recipe
 }
 
+// Head returns the pipeline that makes pixels of image files; nil if they stay files.
+func (s *Source) Head() *transforms.Pipeline {
+	if s.head == nil {
+		return nil
+	}
+	return s.head.given
+}
+
+// Samples returns how many the source has, those of all splits.
+func (s *Source) Samples() int64 { return s.records.listing.len() }
+
 // Cost has the bytes of some records, and how long their decoding takes.
 type Cost struct {
+	Transforms json.RawMessage // those of the dataset that would have the pixels
+
 	Records    int
 	FileBytes  int64         // of their image files
 	PixelBytes int64         // of the pixels of these
@@ -101,6 +114,7 @@ func (s *Source) Measure(ctx context.Context, p *transforms.Pipeline, most int, 
 		return c, err
 	}
 	const least = 4
+	c.Transforms = h.recipe
 	d, began := newDecoding(h), time.Now()
 	name := s.records.job.Schema.Fields[h.field].Name
 	for i := range most {

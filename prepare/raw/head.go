@@ -11,6 +11,7 @@ import (
 // head makes pixels of the image files of records.
 type head struct {
 	field    int                  // of all fields of the source
+	given    *transforms.Pipeline // that Decode got
 	pipeline *transforms.Pipeline // to CHW, as preprocess stores images
 	recipe   json.RawMessage
 	stored   store.Field

@@ -144,7 +144,9 @@ class DataLoader:
             sample decides in which it is, so that it stays there when others are added. Without it, folders named train,
             val and test are splits.
         prepare: Of raw samples: "auto" makes a dataset of them in the cache while they are read, and reads that once it is complete, with
-            the same batches; "encoded" makes it first; "off" never does. See docs/raw.md.
+            the same batches. It stores files, or the pixels that a fixed beginning of ``transforms`` makes of them, whichever a
+            measurement finds smaller or faster to read. "encoded" makes the dataset of files first, and "pixels" that of pixels; "off"
+            never does. See docs/raw.md.
         filters: Records to keep: a list of (field, op, value) that must all hold, with one of ==, !=,
             <, <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named. Integers
             compare exactly. On a field of floats the value is rounded to the field's type, as NumPy does.
@@ -640,6 +642,7 @@ class DataLoader:
         the loop, ``copied`` counts batches that were copied because the others were still referred
         to, ``skipped`` those records that on_error passed over, and ``pinned`` says whether memory
         is page-locked, or why not.
+        Of raw samples, ``prepared`` says what the cache stores of each source, and why.
         """
         stats: dict[str, Any] = self._engine.stats()
         return stats

@@ -312,13 +312,8 @@ def _verify(verify: str | float) -> float:
 
 def _prepare(prepare: str) -> str:
     """Return when raw samples are prepared."""
-    if prepare == "pixels":
-        raise ValueError(
-            'prepare is \'pixels\', and the cache holds files as they are: give prepare="auto", or make a dataset of smaller images once: '
-            "penstock.preprocess(SOURCE, DATASET, resize=256)"
-        )
-    if prepare not in ("auto", "encoded", "off"):
-        raise ValueError(f'prepare is {prepare!r}; it is "auto", "encoded" or "off"')
+    if prepare not in ("auto", "pixels", "encoded", "off"):
+        raise ValueError(f'prepare is {prepare!r}; it is "auto", "pixels", "encoded" or "off"')
     return prepare
 
 

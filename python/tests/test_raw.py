@@ -403,8 +403,6 @@ class TestCache(Raw):
         with open(self.path("file"), "w"):
             pass
         self.assertEqual(len(self.batches(self.photos(6, "good"), 1, prepare="auto", cache_dir=self.path("file"))), 1)
-        with self.assertRaisesRegex(ValueError, "prepare is 'pixels'.*penstock.preprocess"):
-            self.loader(photos, prepare="pixels")
         penstock.preprocess(self.path("good"), self.path("ds"), keep_encoded=True, progress=False)
         for options in ({"cache_size": 1000}, {"cache_dir": self.cache}):
             with self.assertRaisesRegex(ValueError, "cache_dir and cache_size are for"):

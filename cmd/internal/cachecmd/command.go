@@ -19,8 +19,9 @@ import (
 
 const long = `List, check, pin and remove the cached datasets that were built from raw samples.
 
-penstock.DataLoader(SOURCE, prepare="auto") and penstock preprocess cache SOURCE create them. When
-files of SOURCE change, only these are read again, for a new generation of the dataset; penstock log
+penstock.DataLoader(SOURCE, prepare="auto") and penstock preprocess cache SOURCE create them. They
+store files, or pixels where a pipeline begins with a fixed Resize; list says by which numbers that
+was chosen, and remove has it chosen again. When files of SOURCE change, only these are read again, for a new generation of the dataset; penstock log
 lists generations. With a limit (--cache-size, cache_size), the least recently used datasets are
 removed to make room, but not those that are pinned or in use.`
 
@@ -138,9 +139,19 @@ func (f *flags) list(w io.Writer) error {
 			if !e.Used.IsZero() {
 				used = e.Used.Format("2006-01-02 15:04")
 			}
-			t.Add(shell.Line(e.Name), units.Bytes(e.Bytes), state, "used "+used, shell.Line(e.Source))
+			stored := "files"
+			if e.Transforms != nil {
+				stored = "pixels"
+			}
+			t.Add(shell.Line(e.Name), units.Bytes(e.Bytes), stored, state, "used "+used, shell.Line(e.Source))
 		}
-		_, err := io.WriteString(w, t.String())
+		text := t.String()
+		for _, e := range all {
+			for _, c := range e.Choices {
+				text += fmt.Sprintf("%s: %s\n", shell.Line(e.Name), shell.Line(c.Why))
+			}
+		}
+		_, err := io.WriteString(w, text)
 		return err
 	})
 }
@@ -181,7 +192,7 @@ func (f *flags) remove(w io.Writer, names []string) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		if err := e.Remove(); err != nil {
+		if err := errors.Join(rawcache.Forget(&e), e.Remove()); err != nil {
 			errs = append(errs, err)
 			continue
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/transforms"
 )
 
 // Cache is where the commands keep what they fetched.
@@ -80,6 +81,10 @@ type Options struct {
 	Shares  string        // of raw samples: divides them into splits by their names, see raw.Options
 	Prepare rawcache.Mode // of raw samples
 	Verify  mmapds.Option // of the datasets here; nil is not to verify
+
+	// Of raw samples: Head is that of rawcache.Options, and Chosen is called with the choice. Both may be nil.
+	Head   func(field string) (*transforms.Pipeline, error)
+	Chosen func(c *rawcache.Choice)
 }
 
 // Any opens a DATASET: that of a path or a URL, or a view of several. It fetches no records.
@@ -163,10 +168,13 @@ func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split
 		Seen: seen.add})
 	progress.End()
 	if err == nil {
-		err = rawcache.Keep(ctx, src, rawcache.Options{Dir: c.Dir, Limit: c.Size, Mode: o.Prepare, Fields: fields,
-			Warn: progress.Print, Progress: progress})
+		choice, err := rawcache.Keep(ctx, src, rawcache.Options{Dir: c.Dir, Limit: c.Size, Mode: o.Prepare,
+			Fields: fields, Warn: progress.Print, Progress: progress, Head: o.Head})
 		if err != nil {
 			return nil, errors.Join(err, src.Close())
+		}
+		if choice != nil && o.Chosen != nil {
+			o.Chosen(choice)
 		}
 		return src, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/internal/version"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
@@ -131,6 +132,8 @@ type statistics struct {
 	Watched  bool         `json:"watched"` // the client's process is watched, not its socket alone
 
 	Functions []functionReport `json:"functions,omitempty"`
+
+	Prepared []*rawcache.Choice `json:"prepared,omitempty"` // of raw samples: what is stored of them, and why
 }
 
 // readRequest reads a message: its length as a little endian uint32, and JSON of that length.

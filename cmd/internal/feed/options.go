@@ -43,6 +43,15 @@ type Options struct {
 	NumWorkers int     `json:"num_workers,omitempty"`
 	InOrder    *bool   `json:"in_order,omitempty"` // null means true
 	Timeout    float64 `json:"timeout,omitempty"`  // seconds; 0 means none
+
+	tails map[string]*tail // of fields whose pipelines can be divided
+}
+
+// tail is the rest of a pipeline whose head is done when records are read: by package raw, or by preprocess before.
+type tail struct {
+	recipe json.RawMessage
+	whole  string // the ID of the pipeline
+	used   bool   // the cache stores what the head makes
 }
 
 // Limits of Options.Slots. With one, the feeder could not fill the next batch while it is used.
@@ -93,7 +102,7 @@ func (o *Options) validate() error {
 		errs = append(errs, fmt.Errorf("on_error is %q; it must be fail, backfill or blank", o.OnError))
 	}
 	if o.Prepare != "" && !slices.Contains(rawcache.Modes, o.Prepare) {
-		errs = append(errs, fmt.Errorf("prepare is %q; it must be auto, encoded or off", o.Prepare))
+		errs = append(errs, fmt.Errorf("prepare is %q; it must be auto, pixels, encoded or off", o.Prepare))
 	}
 	if !(o.Verify == verifyFirst || o.Verify >= 0 && o.Verify <= 1) {
 		errs = append(errs, fmt.Errorf("verify is %v; it must be from 0 to 1, or %d for each block once", o.Verify,

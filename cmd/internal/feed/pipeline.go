@@ -209,6 +209,9 @@ func (o *Options) makeField(f store.Field, recipe json.RawMessage, fs *functions
 		return made{}, err
 	}
 	asBytes := o.AsBytes && !o.mixesImages() && o.OnError != "blank" // of whose zeros a client would make numbers
+	if t := o.tails[f.Name]; t != nil && t.used {
+		return t.makeImages(f, asBytes)
+	}
 	parts, err := splitRecipe(recipe)
 	if err != nil {
 		return made{}, err
@@ -282,6 +285,22 @@ func makeImages(f store.Field, recipe json.RawMessage, asBytes bool) (made, erro
 	m.field.Normalization = n
 	m.finish = &finish{whole.field.DType, whole.field.Layout}
 	m.transform = front{loader.Images{Pipeline: p}.ID(), loader.Images{Pipeline: pixels}}
+	return m, nil
+}
+
+// makeImages returns the result of the tail on stored pixels. Its ID is that of the whole pipeline, so that a State is
+// the same for files and pixels.
+func (t *tail) makeImages(f store.Field, asBytes bool) (made, error) {
+	m, err := makeImages(f, t.recipe, asBytes)
+	if err != nil {
+		return m, err
+	}
+	switch images := m.transform.(type) {
+	case front:
+		m.transform = front{t.whole, images.Images}
+	case loader.Images:
+		m.transform = front{t.whole, images}
+	}
 	return m, nil
 }
 

@@ -331,7 +331,8 @@ func (s *session) listen(ctx context.Context) error {
 func (s *session) statistics() *statistics {
 	stats := s.ld.Stats()
 	return &statistics{
-		Loader: stats, Diagnose: stats.Diagnose().String(), Shared: s.arena.bytes(), Direct: s.direct, Watched: s.watched,
+		Loader: stats, Diagnose: stats.Diagnose().String() + s.subject.prepared(), Prepared: s.subject.choices,
+		Shared: s.arena.bytes(), Direct: s.direct, Watched: s.watched,
 		Functions: reportsOf(s.subject.stats),
 	}
 }

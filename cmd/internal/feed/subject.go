@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/cmd/internal/feed/external"
+	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/transforms"
 )
 
 // dataset is one on disk, the mirror of one in a bucket, or a view of such.
@@ -21,9 +25,21 @@ type dataset struct {
 	close  func() error
 }
 
-// open opens a dataset or a view by its path or its URL.
-func open(ctx context.Context, cache *datasetarg.Cache, path string, o *Options) (*dataset, error) {
-	of := datasetarg.Options{Fields: o.Fields, Split: o.Split, Shares: o.Splits, Prepare: o.Prepare}
+// openDataset opens a dataset or a view, one of count, by its path or its URL.
+func (s *subject) openDataset(ctx context.Context, cache *datasetarg.Cache, path string, o *Options, count int) (
+	*dataset, error) {
+	of := datasetarg.Options{Fields: o.Fields, Split: o.Split, Shares: o.Splits, Prepare: o.Prepare,
+		Head: func(field string) (*transforms.Pipeline, error) {
+			if count > 1 && o.Prepare == rawcache.Auto {
+				return nil, errors.New("several sources are loaded together, and their records must be alike")
+			}
+			return o.head(path, field)
+		},
+		Chosen: func(c *rawcache.Choice) {
+			if s.choices = append(s.choices, c); c.Stored == rawcache.Pixels {
+				o.tails[c.Field].used = true
+			}
+		}}
 	if o.Verify != 0 {
 		of.Verify = o.verify()
 	}
@@ -44,6 +60,7 @@ type subject struct {
 	fields   []served
 	pool     *external.Pool // of the client's functions; nil if there are none
 	stats    []functionStats
+	choices  []*rawcache.Choice // of raw samples: what is stored of them
 }
 
 // served is a field of batches.
@@ -66,11 +83,15 @@ func newSubject(ctx context.Context, cache *datasetarg.Cache, paths []string, o 
 
 func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []string, o *Options, numbers arrays) error {
 	for _, path := range paths {
-		ds, err := open(ctx, cache, path, o)
+		ds, err := s.openDataset(ctx, cache, path, o, len(paths))
 		if err != nil {
 			return err
 		}
 		s.datasets = append(s.datasets, ds)
+	}
+	if o.Prepare == rawcache.Pixels && len(s.choices) == 0 {
+		return fmt.Errorf("feed: options: prepare is \"pixels\", which is for raw samples, and %s is a dataset; leave "+
+			"prepare out", remote.Redact(paths[0]))
 	}
 	s.src = s.datasets[0].src
 	fields := s.datasets[0].fields
@@ -187,6 +208,19 @@ func (s *subject) Close() error {
 		errs = append(errs, ds.close())
 	}
 	return errors.Join(errs...)
+}
+
+// prepared says what is stored of raw samples, after a sentence.
+func (s *subject) prepared() string {
+	var text strings.Builder
+	for _, c := range s.choices {
+		stored := "files"
+		if c.Stored == rawcache.Pixels {
+			stored = "pixels"
+		}
+		fmt.Fprintf(&text, "; the cache of %s stores %s: %s", c.Source, stored, c.Why)
+	}
+	return text.String()
 }
 
 // mostSamples is how many records are tried where on_error passes over those that cannot be decoded.

@@ -15,11 +15,13 @@ import (
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/transforms"
 )
 
 const cacheLong = `Build the dataset of a source in the cache, where penstock.DataLoader(SOURCE) finds it.
 
-The dataset is the one that preprocess --keep-encoded writes. Its name contains a digest of the
+The dataset is the one that preprocess --keep-encoded writes. With --head it is the one that preprocess
+writes by these transforms, which prepare="pixels" and "auto" ask for. Its name contains a digest of the
 names, sizes and times of all files. When files are changed, added or removed, only these are read
 again, for a new generation of the dataset; archives and most tables are read as a whole. A stopped
 run is continued. DataLoader runs this command with prepare="auto"; penstock cache lists, checks and
@@ -30,6 +32,8 @@ removes cached datasets.
 // cacheFlags are the flags of cache.
 type cacheFlags struct {
 	source, dir string
+	head        string
+	transforms  *transforms.Pipeline // of head; nil if files stay files
 	size        string
 	limit       int64
 	workers     int
@@ -50,6 +54,8 @@ func cacheCommand() *cobra.Command {
 	fs.StringVar(&c.dir, "cache-dir", "", "`FOLDER` of the cache (default the user's cache folder)")
 	fs.StringVar(&c.size, "cache-size", "", "limit of the cache in `BYTES`, such as 500GiB; datasets that were not used "+
 		"for longest are removed (default the free space)")
+	fs.StringVar(&c.head, "head", "", "store pixels, as these `TRANSFORMS` make them of image files, in JSON such as "+
+		"[{\"op\": \"Resize\", \"size\": [256, 256]}] (default the files)")
 	fs.IntVar(&c.workers, "workers", 0, "`N` images read at a time; does not change the result (default one per core)")
 	fs.StringVar(&c.progress, "progress", "auto", "progress on standard error: `FORMAT` is auto, json")
 	fs.BoolVar(&c.json, "json", false, "print the summary as JSON")
@@ -71,6 +77,11 @@ func (c *cacheFlags) check(args []string) error {
 	}
 	if c.quiet && c.progress != "auto" {
 		p = append(p, "--quiet, --progress "+c.progress+": choose one")
+	}
+	if c.head != "" {
+		var err error
+		c.transforms, err = transforms.Parse([]byte(c.head))
+		p.add("head", c.head, err)
 	}
 	if len(args) != 1 || args[0] == "" {
 		return &cli.UsageError{Arguments: fmt.Sprintf("needs one argument, SOURCE, not %d", len(args)), Problems: p}
@@ -97,7 +108,7 @@ func (c *cacheFlags) run(cmd *cobra.Command) error {
 
 // make makes the dataset, or finds it complete.
 func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prepare.Summary, error) {
-	src, err := raw.Open(ctx, c.source, raw.Options{Warn: progress.Warn})
+	src, err := raw.Open(ctx, c.source, raw.Options{Warn: progress.Warn, Head: c.transforms})
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +119,8 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 	}
 	config := prepare.DefaultConfig()
 	config.Images.Normalize = prepare.Normalize{Name: "none"}
-	config.Images.KeepEncoded = slices.ContainsFunc(src.Info().Fields, source.Field.Image)
+	config.Images.Transforms = src.Transforms()
+	config.Images.KeepEncoded = c.transforms == nil && slices.ContainsFunc(src.Info().Fields, source.Field.Image)
 	if c.workers > 0 {
 		config.Workers = c.workers
 	}
@@ -132,7 +144,7 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 	}
 	s, err := prepare.Run(ctx, config, progress)
 	if err == nil && !entry.Ready {
-		err = entry.Publish(ctx, c.source)
+		err = entry.Publish(ctx, src)
 	}
 	if err == nil {
 		err = entry.Replace(progress.Note)

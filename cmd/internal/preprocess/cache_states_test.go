@@ -154,7 +154,7 @@ func (h *photoHistory) check(s *prepare.Summary) {
 	}
 	defer src.Close()
 	want := recordsOf(h.T, src)
-	if err := rawcache.Keep(h.Context(), src, rawcache.Options{Dir: h.cache, Mode: rawcache.Encoded}); err != nil || !src.InUse() {
+	if _, err := rawcache.Keep(h.Context(), src, rawcache.Options{Dir: h.cache, Mode: rawcache.Encoded}); err != nil || !src.InUse() {
 		h.Fatalf("in use: %v, %v", src.InUse(), err)
 	}
 	if !sameRecords(recordsOf(h.T, src), want) {

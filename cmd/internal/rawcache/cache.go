@@ -3,6 +3,7 @@
 package rawcache
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,6 +47,11 @@ type Entry struct {
 	Ready  bool      `json:"ready"` // the dataset is complete
 	Pinned bool      `json:"pinned"`
 
+	// Transforms made its pixels; nil of image files as they are.
+	Transforms json.RawMessage `json:"transforms,omitempty"`
+	// Choices are those by which it is stored like this, for pipelines that load the source.
+	Choices []Choice `json:"choices,omitempty"`
+
 	print      *raw.Fingerprint // of the source; nil in a list
 	generation int              // of the dataset, which has the state of the source
 	first      bool             // the dataset was built from that state
@@ -85,7 +91,7 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 		}
 	}
 	name := src.Info().Name + "-" + print.Digest
-	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path, print: print}
+	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path, print: print, Transforms: src.Transforms()}
 	e.find()
 	return e, nil
 }
@@ -143,8 +149,8 @@ func (e *Entry) Keep(src *raw.Source) (io.Closer, error) {
 
 // Publish gives the dataset that was built from a source its name, if the source still has the name's fingerprint.
 // Another process may have done so.
-func (e *Entry) Publish(ctx context.Context, path string) error {
-	now, err := fingerprintOf(ctx, path)
+func (e *Entry) Publish(ctx context.Context, src *raw.Source) error {
+	now, err := fingerprintOf(ctx, src)
 	if err != nil {
 		return err
 	}
@@ -172,6 +178,8 @@ func (e *Entry) Publish(ctx context.Context, path string) error {
 type known struct {
 	Source string `json:"source"`
 	Pinned bool   `json:"pinned,omitempty"`
+
+	Transforms json.RawMessage `json:"transforms,omitempty"`
 }
 
 func readKnown(path string) (k known, used time.Time) {
@@ -188,7 +196,7 @@ func readKnown(path string) (k known, used time.Time) {
 // note writes which source the dataset is of, and that it is used now.
 func (e *Entry) note() error {
 	k, _ := readKnown(e.Path)
-	return e.write(known{e.Source, k.Pinned})
+	return e.write(known{e.Source, k.Pinned, e.Transforms})
 }
 
 func (e *Entry) write(k known) error {
@@ -205,10 +213,10 @@ func (e *Entry) write(k known) error {
 }
 
 // Pin keeps a dataset from being removed to make room for others, or as its source changed; with Unpin it may be.
-func (e *Entry) Pin() error { return e.write(known{e.Source, true}) }
+func (e *Entry) Pin() error { return e.write(known{e.Source, true, e.Transforms}) }
 
 // Unpin undoes Pin.
-func (e *Entry) Unpin() error { return e.write(known{e.Source, false}) }
+func (e *Entry) Unpin() error { return e.write(known{e.Source, false, e.Transforms}) }
 
 // Open opens the generation of the dataset that has the state of the source, with the fields that are named, or all.
 // Record i of the source is record places[i] there; nil means i. Close held after the dataset: until then, it is not
@@ -260,8 +268,15 @@ func List(dir string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return listIn(folder)
+	list, err := listIn(folder)
+	for i := range list {
+		list[i].Choices = choicesOf(&list[i])
+	}
+	return list, err
 }
+
+// alike reports whether two entries are of one source, and made by the same transforms.
+func alike(a, b *Entry) bool { return a.Source == b.Source && bytes.Equal(a.Transforms, b.Transforms) }
 
 func listIn(folder string) ([]Entry, error) {
 	files, err := os.ReadDir(folder)
@@ -270,6 +285,9 @@ func listIn(folder string) ([]Entry, error) {
 	}
 	var names []string
 	for _, f := range files {
+		if f.Name() == choices {
+			continue
+		}
 		name := strings.TrimPrefix(f.Name(), ".")
 		if before, _, cut := strings.Cut(name, about+"."); cut { // a file that a killed process was writing
 			name = before
@@ -291,7 +309,7 @@ func listIn(folder string) ([]Entry, error) {
 func look(folder, name string) Entry {
 	e := Entry{Name: name, Path: filepath.Join(folder, name)}
 	k, at := readKnown(e.Path)
-	e.Source, e.Pinned, e.Used = k.Source, k.Pinned, at
+	e.Source, e.Pinned, e.Used, e.Transforms = k.Source, k.Pinned, at, k.Transforms
 	_, err := store.Open(e.Path, store.OpenOptions{})
 	e.Ready = err == nil
 	for _, path := range e.paths() {

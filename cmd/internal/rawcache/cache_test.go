@@ -15,15 +15,21 @@ import (
 	"github.com/penstock/penstock/prepare/raw"
 )
 
-// entryOf returns the entry of a source in a cache.
-func entryOf(t *testing.T, dir, path string) *Entry {
+// sourceOf opens a source until the test ends.
+func sourceOf(t *testing.T, path string) *raw.Source {
 	t.Helper()
 	src, err := raw.Open(t.Context(), path, raw.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer src.Close()
-	e, err := Find(t.Context(), dir, src)
+	t.Cleanup(func() { src.Close() })
+	return src
+}
+
+// entryOf returns the entry of a source in a cache.
+func entryOf(t *testing.T, dir, path string) *Entry {
+	t.Helper()
+	e, err := Find(t.Context(), dir, sourceOf(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,14 +52,14 @@ func TestPublish(t *testing.T) {
 		t.Fatalf("entry %+v", e)
 	}
 	makeDataset(t, e.Building())
-	if err := e.Publish(t.Context(), path); err != nil {
+	if err := e.Publish(t.Context(), sourceOf(t, path)); err != nil {
 		t.Fatal(err)
 	}
 	if e = entryOf(t, dir, path); !e.Ready {
 		t.Error("it is not found")
 	}
 	makeDataset(t, e.Building())
-	if err := e.Publish(t.Context(), path); err != nil { // as another process did before
+	if err := e.Publish(t.Context(), sourceOf(t, path)); err != nil { // as another process did before
 		t.Error(err)
 	}
 	list, err := List(dir)
@@ -82,7 +88,7 @@ func TestPublishOfAChangedSource(t *testing.T) {
 	e := entryOf(t, dir, path)
 	makeDataset(t, e.Building())
 	rawtest.Put(t, path, "cat/new.png", rawtest.Picture(t, ".png", 9, 9, 1))
-	if err := e.Publish(t.Context(), path); err == nil || !strings.Contains(err.Error(), "files were changed") {
+	if err := e.Publish(t.Context(), sourceOf(t, path)); err == nil || !strings.Contains(err.Error(), "files were changed") {
 		t.Errorf("error %v", err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(e.Path)); err != nil || len(left) != 0 {
@@ -134,7 +140,7 @@ func made(t *testing.T, dir, path string) *Entry {
 	t.Helper()
 	e := entryOf(t, dir, path)
 	makeDataset(t, e.Building())
-	if err := e.Publish(t.Context(), path); err != nil {
+	if err := e.Publish(t.Context(), sourceOf(t, path)); err != nil {
 		t.Fatal(err)
 	}
 	return entryOf(t, dir, path)

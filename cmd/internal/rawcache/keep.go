@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/transforms"
 )
 
 // Mode says when a source is prepared.
@@ -25,11 +26,12 @@ type Mode string
 const (
 	Off     Mode = "off"     // never; a dataset in the cache is not used either
 	Auto    Mode = "auto"    // while records are read from the source; if that fails, they still are
-	Encoded Mode = "encoded" // before the first record is read
+	Encoded Mode = "encoded" // before the first record is read, with image files as they are
+	Pixels  Mode = "pixels"  // before the first record is read, with the results of a pipeline's head
 )
 
 // Modes are all of them.
-var Modes = []Mode{Auto, Encoded, Off}
+var Modes = []Mode{Auto, Pixels, Encoded, Off}
 
 // retryBusy is how often a dataset is looked for that another process makes.
 const retryBusy = 2 * time.Second
@@ -42,7 +44,11 @@ type Options struct {
 	Fields []string // of src; nil means all
 	Warn   func(text string)
 
-	// Progress shows how far Encoded is. It may be nil.
+	// Head returns the transforms whose results may be stored in place of the image files of a field, which then gets
+	// these results, and the reason if there are none. nil means that there are none.
+	Head func(field string) (*transforms.Pipeline, error)
+
+	// Progress shows how far Encoded and Pixels are. It may be nil.
 	Progress Progress
 }
 
@@ -54,11 +60,22 @@ type Progress interface {
 }
 
 // Keep has src read its records from the dataset in the cache, and makes that in the background, by the command
-// preprocess cache, if it is not there. The end of ctx ends this; what a run has made is kept for the next.
-func Keep(ctx context.Context, src *raw.Source, o Options) error {
+// preprocess cache, if it is not there. The end of ctx ends this; what a run has made is kept for the next. It returns
+// whether files or pixels are stored, and why; nil if that was not to be chosen.
+func Keep(ctx context.Context, src *raw.Source, o Options) (*Choice, error) {
 	if o.Mode == Off || o.Mode == "" {
-		return nil
+		return nil, nil
 	}
+	c, err := o.choose(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return c, o.keep(ctx, src, c)
+}
+
+// keep is Keep after the choice.
+func (o Options) keep(ctx context.Context, src *raw.Source, c *Choice) error {
+	waits := o.Mode != Auto
 	entry, err := Find(ctx, o.Dir, src)
 	if err == nil && entry.Ready {
 		if err = entry.use(src, o.Fields); err == nil {
@@ -66,9 +83,9 @@ func Keep(ctx context.Context, src *raw.Source, o Options) error {
 		}
 	}
 	switch {
-	case o.Mode == Encoded && err == nil:
+	case waits && err == nil:
 		return entry.make(ctx, src, o)
-	case o.Mode == Encoded:
+	case waits:
 		return err
 	case err != nil:
 		o.Warn(notPrepared(src.Name(), err))
@@ -81,6 +98,9 @@ func Keep(ctx context.Context, src *raw.Source, o Options) error {
 	go func() {
 		if err := entry.make(ctx, src, o); err != nil && ctx.Err() == nil && !errors.Is(err, raw.ErrClosed) {
 			o.Warn(notPrepared(src.Name(), err))
+			if src.Head() != nil {
+				c.failed(o.Dir, err)
+			}
 		}
 	}()
 	return nil
@@ -102,13 +122,18 @@ func (e *Entry) use(src *raw.Source, fields []string) error {
 	return nil
 }
 
+// refusal is the last line of a command that failed.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
 // errBusy says that another process makes the dataset.
 var errBusy = errors.New("another process is building it")
 
 // make runs the command until the dataset exists, and has src use it.
 func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
 	for {
-		err := e.run(ctx, src.Path(), o)
+		err := e.run(ctx, src, o)
 		if e.find(); e.Ready {
 			return e.use(src, o.Fields)
 		}
@@ -127,7 +152,7 @@ func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
 }
 
 // run runs the command once, at the lowest priority. It ends with this process, as it then cannot print its progress.
-func (e *Entry) run(ctx context.Context, path string, o Options) error {
+func (e *Entry) run(ctx context.Context, src *raw.Source, o Options) error {
 	args, err := program()
 	if err != nil {
 		return err
@@ -136,7 +161,14 @@ func (e *Entry) run(ctx context.Context, path string, o Options) error {
 	if o.Limit > 0 {
 		args = append(args, "--cache-size", strconv.FormatInt(o.Limit, 10))
 	}
-	args = append(args, "--", path)
+	if src.Head() != nil {
+		head, err := json.Marshal(src.Head())
+		if err != nil {
+			return err
+		}
+		args = append(args, "--head", string(head))
+	}
+	args = append(args, "--", src.Path())
 	if nice, err := exec.LookPath("nice"); err == nil {
 		args = append([]string{nice, "-n", "19"}, args...)
 	}
@@ -151,7 +183,7 @@ func (e *Entry) run(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	events := follower{note: o.Warn}
-	if o.Mode == Encoded { // somebody waits
+	if o.Mode != Auto { // somebody waits
 		events.progress = o.Progress
 	}
 	said := events.lastLine(bufio.NewScanner(stderr))
@@ -162,7 +194,7 @@ func (e *Entry) run(ctx context.Context, path string, o Options) error {
 		case strings.Contains(said, errBusy.Error()):
 			return errBusy
 		case said != "":
-			return errors.New(said)
+			return refusal(said)
 		}
 		return fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 	}

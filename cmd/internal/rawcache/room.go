@@ -62,7 +62,7 @@ func (e *Entry) Replace(say func(text string)) error {
 	}
 	var errs []error
 	for _, o := range list {
-		if o.Source != e.Source || o.Name == e.Name {
+		if !alike(&o, e) || o.Name == e.Name {
 			continue
 		}
 		removed, err := o.evict()

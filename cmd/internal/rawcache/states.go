@@ -236,7 +236,7 @@ func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit i
 		return false, err
 	}
 	list = slices.DeleteFunc(list, func(o Entry) bool {
-		return o.Source != e.Source || !o.Ready || len(o.shelf().digests()) == 0
+		return !alike(&o, e) || !o.Ready || len(o.shelf().digests()) == 0
 	})
 	if len(list) == 0 {
 		return false, nil
@@ -311,7 +311,7 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 	if s.generation, err = src.Renew(ctx, e.Path, s.places, workers); err != nil {
 		return err
 	}
-	now, err := fingerprintOf(ctx, src.Path())
+	now, err := fingerprintOf(ctx, src)
 	if err != nil {
 		return err
 	}
@@ -321,12 +321,12 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 	return errors.Join(e.shelf().put(print.Digest, s), e.note(), e.shelf().forget())
 }
 
-// fingerprintOf opens a source and looks at its files.
-func fingerprintOf(ctx context.Context, path string) (*raw.Fingerprint, error) {
-	src, err := raw.Open(ctx, path, raw.Options{})
+// fingerprintOf opens a source again and looks at its files.
+func fingerprintOf(ctx context.Context, src *raw.Source) (*raw.Fingerprint, error) {
+	now, err := raw.Open(ctx, src.Path(), raw.Options{Head: src.Head()})
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close()
-	return src.Fingerprint(ctx)
+	defer now.Close()
+	return now.Fingerprint(ctx)
 }

@@ -1,0 +1,257 @@
+"""Raw samples whose cache stores the results of fixed transforms, and how that is chosen."""
+
+import glob
+import json
+import os
+import random
+import shutil
+import subprocess
+import time
+import unittest
+
+import penstock
+from penstock.transforms import (
+    CenterCrop, ColorJitter, Grayscale, Normalize, Pad, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, RandomRotation, Resize, ToTensor,
+)  # fmt: skip
+
+from . import data, test_raw
+from .test_writer import files, photo
+
+setUpModule = data.name_programs
+
+MODES = ("encoded", "pixels", "auto")
+FIXED = [Resize(24), CenterCrop(20), RandomCrop(16), RandomHorizontalFlip(), ToTensor()]
+
+
+class Pixels(test_raw.Raw):
+    def setUp(self):
+        super().setUp()
+        self.cache = self.path("cache")
+
+    def run_of(self, dataset, mode, epochs=1, **options):
+        return self.batches(dataset, epochs, **{"transforms": FIXED, "cache_dir": None if mode == "off" else self.cache, "prepare": mode, **options})
+
+    def entries(self):
+        """Return what `penstock cache list --json` prints."""
+        listed = subprocess.run([data.penstock(), "cache", "list", "--json", "--cache-dir", self.cache], check=True, stdout=subprocess.PIPE)
+        return json.loads(listed.stdout)
+
+    def run_until(self, n, dataset, **options):
+        """Run an epoch with prepare="auto" until n datasets are complete; return the batches and these datasets."""
+        loader = self.loader(dataset, **{"transforms": FIXED, "prepare": "auto", "cache_dir": self.cache, **options})
+        got = [(a.copy(), b.copy()) for a, b in loader]
+        found = self.wait(n)
+        loader.close()
+        return got, found
+
+    def wait(self, n=1):
+        """Wait until n datasets are complete, and return them."""
+        end = time.monotonic() + 60
+        while sum(e["ready"] for e in self.entries()) < n:
+            self.assertLess(time.monotonic(), end, self.entries())
+            time.sleep(0.02)
+        self.settle()
+        return [e for e in self.entries() if e["ready"]]
+
+    def choices(self):
+        """Return the files of what was chosen."""
+        return glob.glob(os.path.join(self.cache, "penstock-*", "choices", "*.json"))
+
+
+    def text(self, path):
+        with open(path) as f:
+            return f.read()
+
+
+class TestPixels(Pixels):
+    def test_batches_are_those_of_any_preparation(self):
+        """$PENSTOCK_TEST_PIPELINES says how many random pipelines are tried."""
+        photos, random_ = self.photos(20), random.Random(3)
+        fixed = [lambda: Grayscale(3), lambda: Pad(2), lambda: Resize(30), lambda: RandomHorizontalFlip()]
+        sized = [lambda: Resize((24, 28)), lambda: CenterCrop(26), lambda: Resize(26)]
+        tails = [lambda: RandomCrop(16), lambda: RandomResizedCrop(16), lambda: RandomRotation(20), lambda: ColorJitter(0.4), lambda: RandomHorizontalFlip()]
+        pixels = 0
+        for _ in range(int(os.environ.get("PENSTOCK_TEST_PIPELINES", "3"))):
+            steps = [random_.choice(fixed)() for _ in range(random_.randrange(2))] + [random_.choice(sized)(), *random_.sample([f() for f in tails], 2), RandomCrop(12)]
+            steps += random_.choice([[], [ToTensor()], [ToTensor(), Normalize([0.5] * 3, [0.2] * 3)]])
+            want = self.run_of(photos, "off", transforms=steps)
+            for mode in MODES:
+                with self.subTest(str(steps), mode=mode):
+                    try:
+                        self.same(self.run_of(photos, mode, transforms=steps), want)
+                        pixels += mode == "pixels"
+                    except penstock.Error as e:
+                        self.assertEqual(mode, "pixels", e)
+                        self.assertRegex(str(e), "put a Resize to height and width")
+            self.settle()
+        self.assertGreater(pixels, 0)
+
+    def test_the_dataset_is_that_of_preprocess(self):
+        photos = self.photos()
+        want = self.run_of(photos, "off", epochs=2)
+        self.same(self.run_of(photos, "pixels", epochs=2), want)
+        penstock.preprocess(photos, self.path("ds"), resize=24, crop=20, progress=False)
+        (entry,) = self.entries()
+        self.assertEqual(files(entry["path"]), files(self.path("ds")))
+        self.same(self.run_of(photos, "encoded", epochs=2), want)
+        self.assertEqual(len(self.entries()), 2)  # neither takes the place of the other
+        steps = json.dumps([{"op": "Resize", "size": 24}, {"op": "CenterCrop", "size": 20}])
+        subprocess.run([data.preprocess(), "cache", "--quiet", "--cache-dir", self.cache, "--head", steps, photos], check=True)
+        self.assertEqual(len(self.entries()), 2)
+
+    def test_a_source_that_changed(self):
+        photos = self.photos()
+        self.run_of(photos, "pixels")
+        with open(os.path.join(photos, "cat", "0000.bmp"), "wb") as f:
+            f.write(photo(99, (50, 50)))
+        os.remove(os.path.join(photos, "dog", "0001.bmp"))
+        self.same(self.run_of(photos, "pixels"), self.run_of(photos, "off"))
+        (entry,) = self.entries()
+        self.assertEqual(len(glob.glob(os.path.join(entry["path"], "generations", "*.json"))), 2)
+        self.photos(30)  # which writes all files again
+        self.same(self.run_of(photos, "pixels"), self.run_of(photos, "off"))
+        self.assertEqual(len(self.entries()), 1)
+
+    def test_states_do_not_depend_on_the_preparation(self):
+        photos = self.photos()
+        whole = self.run_of(photos, "off", drop_last=True)
+        loader = self.loader(photos, transforms=FIXED, drop_last=True)
+        next(iter(loader))
+        state = loader.state_dict()
+        for mode in MODES:
+            again = self.loader(photos, transforms=FIXED, drop_last=True, prepare=mode, cache_dir=self.cache)
+            self.assertEqual(again.state_dict(), self.loader(photos, transforms=FIXED, drop_last=True).state_dict())
+            again.load_state_dict(state)
+            self.same([(a.copy(), b.copy()) for a, b in again], whole[1:])
+        self.settle()
+
+    def test_refusals(self):
+        photos = self.photos()
+        for steps, said in (
+            ([RandomResizedCrop(16), ToTensor()], 'begins with RandomResizedCrop, which draws at random; put a Resize.*prepare="encoded"'),
+            ([Resize(24), RandomCrop(16)], "images have several sizes before RandomCrop.*put a Resize to height and width"),
+            ([Resize((24, 24)), lambda x: x], "have a function of yours"),
+        ):
+            with self.assertRaisesRegex(penstock.Error, said):
+                self.run_of(photos, "pixels", transforms=steps)
+        with self.assertRaisesRegex(penstock.Error, "has no transforms"):
+            self.run_of(photos, "pixels", transforms=None)
+        with self.assertRaisesRegex(ValueError, 'it is "auto", "pixels", "encoded" or "off"'):
+            self.run_of(photos, "smaller")
+        penstock.preprocess(photos, self.path("ds"), keep_encoded=True, progress=False)
+        with self.assertRaisesRegex(penstock.Error, "for raw samples, and .*ds is a dataset; leave prepare out"):
+            penstock.DataLoader(self.path("ds"), 6, transforms=FIXED, prepare="pixels", output="numpy")
+        with self.assertRaisesRegex(penstock.Error, "raise the cache size"):
+            self.run_of(photos, "pixels", cache_size=1000)
+
+    def test_kills(self):
+        """Four processes make one dataset, and are killed at random moments; $PENSTOCK_TEST_KILLS says how often."""
+        photos, random_ = self.photos(60), random.Random(1)
+        want = self.run_of(photos, "off")
+        penstock.preprocess(photos, self.path("ds"), resize=24, crop=20, progress=False)
+        made = files(self.path("ds"))
+        steps = json.dumps([{"op": "Resize", "size": [24]}, {"op": "CenterCrop", "size": [20]}])
+        command = [data.preprocess(), "cache", "--quiet", "--cache-dir", self.cache, "--head", steps, "--", photos]
+        left = int(os.environ.get("PENSTOCK_TEST_KILLS", "6"))
+        while left > 0:
+            four = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
+            time.sleep(random_.uniform(0, 0.1))
+            for process in random_.sample(four, 4):
+                left -= process.poll() is None
+                process.kill()
+                process.wait()
+            if random_.random() < 0.2:
+                self.same(self.run_of(photos, "auto"), want)
+                self.settle()
+        self.same(self.run_of(photos, "pixels"), want)
+        (entry,) = [e for e in self.entries() if e["ready"]]
+        self.assertEqual(files(entry["path"]), made)
+
+
+class TestChoice(Pixels):
+    def test_it_is_remembered_and_reported(self):
+        photos = self.photos()
+        want = self.run_of(photos, "off", epochs=2)
+        loader = self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache)
+        got = [(a.copy(), b.copy()) for a, b in loader]
+        (entry,) = self.wait()
+        got += [(a.copy(), b.copy()) for a, b in loader]
+        self.same(got, want)  # it is used from the middle on
+        (prepared,) = loader.stats()["prepared"]
+        self.assertEqual((prepared["stored"], prepared["pixels"]["bytes"]), ("pixels", 3 * 20 * 20))
+        self.assertGreater(prepared["files"]["bytes"], 1200)
+        self.assertRegex(loader.diagnose(), r"stores pixels: a record of pixels takes 1.2 \w*B and .* ms, and its file .* and .* ms")
+        self.assertEqual(entry["choices"], [prepared])
+        self.assertIn(entry["name"] + ": a record of pixels takes", subprocess.run([data.penstock(), "cache", "list", "--cache-dir", self.cache], stdout=subprocess.PIPE, text=True).stdout)
+        (path,) = self.choices()
+        with open(path) as f:
+            written = json.load(f)
+        os.truncate(path, 0)  # a file that is lost is measured again
+        self.same(self.run_of(photos, "auto", epochs=2), want)
+        with open(path, "w") as f:
+            json.dump({**written, "stored": "encoded", "why": "it was chosen by another process"}, f)
+        loader = self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache)
+        self.assertRegex(loader.diagnose(), "stores files: it was chosen by another process")
+        self.same([(a.copy(), b.copy()) for _ in range(2) for a, b in loader], want)
+        self.wait(2)
+        subprocess.run([data.penstock(), "cache", "remove", "--all", "--cache-dir", self.cache], check=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(self.choices(), [])
+
+    def test_processes_choose_once(self):
+        photos = self.photos(40)
+        loaders = [self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache, rank=r, world_size=3, drop_last=True) for r in range(3)]
+        prepared = [loader.stats()["prepared"] for loader in loaders]
+        self.assertEqual(prepared, [prepared[0]] * 3)
+        self.assertEqual(len(self.choices()), 1)
+        self.wait()
+
+    def test_pixels_without_room(self):
+        photos = self.photos()
+        loader = self.loader(photos, transforms=[Resize((200, 200)), RandomCrop(16)], prepare="auto", cache_dir=self.cache, cache_size="1MB")
+        self.assertRegex(loader.diagnose(), "stores files: pixels would take 2.3 MiB, more than the size of the cache")
+        self.wait()
+        self.assertEqual([len(e["choices"]) for e in self.run_until(2, photos)[1]], [1, 1])
+        loader = self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache, cache_size=20000)
+        self.assertRegex(loader.diagnose(), "stores files: pixels would take 23.4 KiB, more than the size of the cache")
+        self.settle()
+
+    def test_pixels_that_cannot_be_made(self):
+        photos = self.photos()
+        with open(os.path.join(photos, "dog", "deep.pgm"), "wb") as f:  # which preprocess does not mix with images of 8 bits
+            f.write(b"P5 40 30 65535\n" + bytes(range(240)) * 10)
+        want = self.run_of(photos, "off")
+        loader = self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache)
+        end = time.monotonic() + 30
+        while not any("could not be prepared" in self.text(path) for path in self.choices()):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+        self.same([(a.copy(), b.copy()) for a, b in loader], want)
+        got, (entry,) = self.run_until(1, photos)
+        self.same(got, want)
+        self.assertRegex(entry["choices"][0]["why"], "pixels could not be prepared: dog/deep.pgm: has 1 channel of uint16")
+
+    def test_a_hostile_folder_of_choices(self):
+        photos = self.photos()
+        want = self.run_of(photos, "off")
+        self.same(self.run_until(1, photos)[0], want)
+        (path,) = self.choices()
+        folder = os.path.dirname(path)
+        outside = self.path("outside")
+        os.mkdir(outside)
+        for planted in ("folder", "file"):
+            shutil.rmtree(folder)
+            if planted == "folder":
+                os.symlink(outside, folder)
+            else:
+                os.mkdir(folder, 0o700)
+                os.symlink(self.path("outside", "x"), path)
+            self.same(self.run_of(photos, "auto"), want)
+            self.assertEqual(os.listdir(outside), [])
+            self.settle()
+            if planted == "folder":
+                os.remove(folder)
+                os.mkdir(folder)
+
+
+if __name__ == "__main__":
+    unittest.main()
