@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"time"
 )
 
 // Bucket is a store of objects: bytes under a key. Keys are UTF-8 with "/" between their parts,
@@ -43,10 +44,11 @@ type Bucket interface {
 
 // Object describes an object.
 type Object struct {
-	Key    string
-	Size   int64
-	ETag   string // names the version; empty where the store does not report (in listings it may not)
-	Folder bool   // no object, but what keys have in common; only of listings
+	Key      string
+	Size     int64
+	ETag     string    // names the version; empty where the store does not report (in listings it may not)
+	Modified time.Time // when it was written; zero where the store does not say, and of what was read
+	Folder   bool      // no object, but what keys have in common; only of listings
 }
 
 // Body is the content of a part of an object, and the object that it is of, as far as the

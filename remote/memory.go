@@ -9,20 +9,23 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Memory is a Bucket of this process, for tests. The zero value is empty and ready.
 type Memory struct {
-	Name  string // what String returns; empty means mem://memory
-	Pages int    // objects a page; 0 means 1000
+	Name  string           // what String returns; empty means mem://memory
+	Pages int              // objects a page; 0 means 1000
+	Now   func() time.Time // the clock of the store; nil means time.Now
 	mu    sync.Mutex
 	all   map[string]version
 	made  int
 }
 
 type version struct {
-	data []byte
-	etag string
+	data     []byte
+	etag     string
+	modified time.Time
 }
 
 // String returns its name.
@@ -47,11 +50,22 @@ func (m *Memory) find(op, key string) (version, error) {
 func (m *Memory) Put(key string, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.putLocked(key, data)
+}
+
+func (m *Memory) putLocked(key string, data []byte) {
 	if m.all == nil {
 		m.all = make(map[string]version)
 	}
 	m.made++
-	m.all[key] = version{data, fmt.Sprintf("%q", fmt.Sprint(m.made))}
+	m.all[key] = version{data, fmt.Sprintf("%q", fmt.Sprint(m.made)), m.now()}
+}
+
+func (m *Memory) now() time.Time {
+	if m.Now != nil {
+		return m.Now()
+	}
+	return time.Now()
 }
 
 // Stat returns size and version.
@@ -60,7 +74,7 @@ func (m *Memory) Stat(ctx context.Context, key string) (Object, error) {
 	if err = errors.Join(ctx.Err(), err); err != nil {
 		return Object{}, err
 	}
-	return Object{Key: key, Size: int64(len(v.data)), ETag: v.etag}, nil
+	return Object{Key: key, Size: int64(len(v.data)), ETag: v.etag, Modified: v.modified}, nil
 }
 
 // ReadRange returns a part of an object.
@@ -115,7 +129,7 @@ func (m *Memory) named(prefix, delimiter string) []Object {
 			list = append(list, Object{Key: prefix + rest[:at+len(delimiter)], Folder: true})
 			continue
 		}
-		list = append(list, Object{Key: key, Size: int64(len(v.data)), ETag: v.etag})
+		list = append(list, Object{Key: key, Size: int64(len(v.data)), ETag: v.etag, Modified: v.modified})
 	}
 	slices.SortFunc(list, func(a, b Object) int { return strings.Compare(a.Key, b.Key) })
 	return slices.CompactFunc(list, func(a, b Object) bool { return a.Key == b.Key })
@@ -174,10 +188,12 @@ func (w *memoryWriter) Commit() error {
 		return err
 	}
 	w.closed = true
-	if _, err := w.bucket.find("write", w.key); w.opts.IfNotExist && err == nil {
+	w.bucket.mu.Lock()
+	defer w.bucket.mu.Unlock()
+	if _, ok := w.bucket.all[w.key]; ok && w.opts.IfNotExist {
 		return NewError("write", NameOf(w.bucket, w.key), ErrExists, nil)
 	}
-	w.bucket.Put(w.key, bytes.Clone(w.buf.Bytes()))
+	w.bucket.putLocked(w.key, bytes.Clone(w.buf.Bytes()))
 	return nil
 }
 

@@ -1,15 +1,9 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/penstock/penstock/internal/layout"
-	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // maxManifest bounds the memory that opening a dataset can take.
@@ -65,29 +59,4 @@ func newFlat(path string, m *Manifest) *Dataset {
 func ReadManifest(path string) (*Manifest, error) {
 	folder, generation, _ := layout.SplitGeneration(path)
 	return readGeneration(folder, generation)
-}
-
-// readManifest reads the manifest of a folder, which is in the file name.
-func readManifest(path, name string) (*Manifest, error) {
-	f, err := os.Open(filepath.Join(path, filepath.FromSlash(name)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no %s in it (%w), so it is not a dataset of penstock, or its build did not finish; to make "+
-			"a dataset of samples, run: %s", name, fs.ErrNotExist, shell.Penstock("preprocess SOURCE DEST"))
-	}
-	if err != nil {
-		return nil, layout.WithoutPath(err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
-	if err != nil {
-		return nil, layout.WithoutPath(err)
-	}
-	if len(data) > maxManifest {
-		return nil, fmt.Errorf("%s: larger than 1 GiB: %w", name, ErrUnsupported)
-	}
-	m, err := DecodeManifest(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return m, nil
 }

@@ -1,12 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,17 +25,39 @@ type Tag struct {
 	ID         string `json:"id"` // of the generation's manifest
 }
 
+// Folder is the folder of a dataset, flat or Zarr, in which its generations are listed: one of the machine, or of the
+// objects of a bucket. Its errors do not name it.
+type Folder struct {
+	FS   fs.FS
+	Name string // as commands take it
+}
+
+// folderAt is a folder of the machine.
+func folderAt(path string) Folder { return Folder{os.DirFS(cmp.Or(path, ".")), path} }
+
 // Generations returns the numbers of the generations that the dataset at path keeps, in ascending order. The last
 // one is the newest.
 func Generations(path string) ([]int, error) {
-	newest, err := newestManifest(path)
+	if isURL(path) {
+		return nil, fmt.Errorf("store: generations of %q: %w", path, notLocal())
+	}
+	numbers, err := folderAt(path).Generations()
 	if err != nil {
 		return nil, fmt.Errorf("store: generations of %q: %w", path, err)
 	}
+	return numbers, nil
+}
+
+// Generations is the function of that name for a dataset in any folder.
+func (f Folder) Generations() ([]int, error) {
+	newest, _, err := f.newest()
+	if err != nil {
+		return nil, err
+	}
 	numbers := []int{newest.Generation}
-	entries, err := os.ReadDir(filepath.Join(path, layout.Generations))
+	entries, err := fs.ReadDir(f.FS, layout.Generations)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("store: generations of %q: %w", path, layout.WithoutPath(err))
+		return nil, layout.WithoutPath(err)
 	}
 	for _, e := range entries {
 		if n, ok := layout.GenerationOf(e.Name()); ok && n < newest.Generation {
@@ -47,10 +70,18 @@ func Generations(path string) ([]int, error) {
 
 // Tags returns the tags of the dataset at path, in alphabetical order.
 func Tags(path string) ([]Tag, error) {
-	folder := filepath.Join(path, filepath.FromSlash(layout.Tags))
-	entries, err := os.ReadDir(folder)
+	tags, err := folderAt(path).Tags()
+	if err != nil {
+		return nil, fmt.Errorf("store: tags of %q: %w", path, err)
+	}
+	return tags, nil
+}
+
+// Tags is the function of that name for a dataset in any folder.
+func (f Folder) Tags() ([]Tag, error) {
+	entries, err := fs.ReadDir(f.FS, layout.Tags)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("store: tags of %q: %w", path, layout.WithoutPath(err))
+		return nil, layout.WithoutPath(err)
 	}
 	var tags []Tag
 	for _, e := range entries {
@@ -59,7 +90,7 @@ func Tags(path string) ([]Tag, error) {
 			continue
 		}
 		t := Tag{Name: name}
-		text, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		text, err := fs.ReadFile(f.FS, layout.Tags+"/"+e.Name())
 		if err == nil {
 			err = json.Unmarshal(text, &t)
 		}
@@ -67,8 +98,7 @@ func Tags(path string) ([]Tag, error) {
 			err = fmt.Errorf("it is %d", t.Generation)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("store: tag %q of %q is not the name of a generation (%w): %w", name, path, err,
-				ErrCorrupt)
+			return nil, fmt.Errorf("tag %q is not the name of a generation (%w): %w", name, err, ErrCorrupt)
 		}
 		tags = append(tags, t)
 	}
@@ -80,34 +110,45 @@ func readGeneration(path, generation string) (*Manifest, error) {
 	if isURL(path) {
 		return nil, notLocal()
 	}
-	newest, err := newestManifest(path)
+	return folderAt(path).Manifest(generation)
+}
+
+// Manifest reads the manifest of a generation: that of a number, or of a tag; "" is the newest.
+func (f Folder) Manifest(generation string) (*Manifest, error) {
+	m, _, err := f.Find(generation)
+	return m, err
+}
+
+// Find is Manifest that also returns the bytes of the file.
+func (f Folder) Find(generation string) (m *Manifest, text []byte, err error) {
+	newest, text, err := f.newest()
 	if err != nil || generation == "" {
-		return newest, err
+		return newest, text, err
 	}
-	n, err := generationNumber(path, generation)
+	n, err := f.number(generation)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if n == newest.Generation {
-		return newest, nil
+		return newest, text, nil
 	}
-	m, err := readManifest(path, layout.GenerationName(n))
+	m, text, err = f.read(layout.GenerationName(n))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("it keeps no generation %d; the newest is %d, and all are listed by: %s: %w", n,
-			newest.Generation, shell.Penstock("log", path), fs.ErrNotExist)
+		return nil, nil, fmt.Errorf("it keeps no generation %d; the newest is %d, and all are listed by: %s: %w", n,
+			newest.Generation, shell.Penstock("log", f.Name), fs.ErrNotExist)
 	}
 	if err == nil && m.Generation != n {
 		err = fmt.Errorf("%s is of generation %d: %w", layout.GenerationName(n), m.Generation, ErrCorrupt)
 	}
-	return m, err
+	return m, text, err
 }
 
-// generationNumber resolves the name of a generation: digits, or a tag.
-func generationNumber(path, generation string) (int, error) {
+// number resolves the name of a generation: digits, or a tag.
+func (f Folder) number(generation string) (int, error) {
 	if n, err := strconv.Atoi(generation); err == nil {
 		return n, nil
 	}
-	tags, err := Tags(path)
+	tags, err := f.Tags()
 	if err != nil {
 		return 0, err
 	}
@@ -121,26 +162,60 @@ func generationNumber(path, generation string) (int, error) {
 	return 0, fmt.Errorf("it has no tag %q%s: %w", generation, suggest.Hint(generation, names), fs.ErrNotExist)
 }
 
-// newestManifest reads the manifest of a dataset: the one in its folder, or that of a later generation whose writer
-// ended before it could replace that one.
-func newestManifest(path string) (*Manifest, error) {
-	name := layout.Manifest(path)
-	m, err := readManifest(path, name)
+// newest reads the manifest of a dataset: the one in its folder, or that of a later generation whose writer ended before
+// it could replace that one.
+func (f Folder) newest() (m *Manifest, text []byte, err error) {
+	name := layout.ManifestName
+	m, text, err = f.read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if other, otherText, otherErr := f.read(layout.ZarrManifest); !errors.Is(otherErr, fs.ErrNotExist) {
+			name, m, text, err = layout.ZarrManifest, other, otherText, otherErr
+		}
+	}
 	for err == nil {
 		next := layout.GenerationName(m.Generation + 1)
-		if _, missing := os.Lstat(filepath.Join(path, filepath.FromSlash(next))); missing != nil {
-			break
+		later, laterText, laterErr := f.read(next)
+		if errors.Is(laterErr, fs.ErrNotExist) || errors.Is(laterErr, fs.ErrPermission) {
+			break // a store may say the latter of what is not there, where listing is not allowed
 		}
-		var later *Manifest
-		if later, err = readManifest(path, next); err == nil && later.Generation != m.Generation+1 {
+		if err = laterErr; err == nil && later.Generation != m.Generation+1 {
 			err = fmt.Errorf("%s is of generation %d: %w", next, later.Generation, ErrCorrupt)
 		}
-		m = later
+		m, text = later, laterText
 	}
 	if err == nil && len(m.Shards) == 0 && name == layout.ManifestName {
 		err = fmt.Errorf("%s: it lists no shards: %w", layout.ManifestName, ErrCorrupt)
 	}
-	return m, err
+	return m, text, err
+}
+
+// read reads the manifest in a file.
+func (f Folder) read(name string) (m *Manifest, text []byte, err error) {
+	text, err = f.readBounded(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("no %s in it (%w), so it is not a dataset of penstock, or its build did not finish; to make "+
+			"a dataset of samples, run: %s", name, fs.ErrNotExist, shell.Penstock("preprocess SOURCE DEST"))
+	}
+	if err != nil {
+		return nil, nil, layout.WithoutPath(err)
+	}
+	if len(text) > maxManifest {
+		return nil, nil, fmt.Errorf("%s: larger than 1 GiB: %w", name, ErrUnsupported)
+	}
+	if m, err = DecodeManifest(text); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return m, text, nil
+}
+
+// readBounded reads a file, or a byte more than a manifest can have.
+func (f Folder) readBounded(name string) ([]byte, error) {
+	file, err := f.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxManifest+1))
 }
 
 // NoGenerations returns the error for a dataset that is not flat and not Zarr of penstock, where a generation or a
@@ -153,19 +228,30 @@ func NoGenerations(path string) error {
 
 // ReadGeneration reads the manifest of a generation of the dataset at path, and when that was committed.
 func ReadGeneration(path string, generation int) (*Manifest, time.Time, error) {
-	m, err := readGeneration(path, strconv.Itoa(generation))
+	if isURL(path) {
+		return nil, time.Time{}, fmt.Errorf("store: generation %d of %q: %w", generation, path, notLocal())
+	}
+	m, at, err := folderAt(path).Generation(generation)
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("store: generation %d of %q: %w", generation, path, err)
+		return nil, at, fmt.Errorf("store: generation %d of %q: %w", generation, path, err)
+	}
+	return m, at, nil
+}
+
+// Generation is [ReadGeneration] for a dataset in any folder.
+func (f Folder) Generation(n int) (*Manifest, time.Time, error) {
+	m, err := f.Manifest(strconv.Itoa(n))
+	if err != nil {
+		return nil, time.Time{}, err
 	}
 	if m.Change != nil && m.Change.Time != nil {
 		return m, *m.Change.Time, nil
 	}
-	info, err := os.Stat(filepath.Join(path, filepath.FromSlash(layout.GenerationName(generation))))
-	if err != nil {
-		info, err = os.Stat(filepath.Join(path, filepath.FromSlash(layout.Manifest(path))))
+	for _, name := range []string{layout.GenerationName(n), layout.ManifestName, layout.ZarrManifest} {
+		var info fs.FileInfo
+		if info, err = fs.Stat(f.FS, name); err == nil {
+			return m, info.ModTime(), nil
+		}
 	}
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("store: generation %d of %q: %w", generation, path, layout.WithoutPath(err))
-	}
-	return m, info.ModTime(), nil
+	return nil, time.Time{}, layout.WithoutPath(err)
 }

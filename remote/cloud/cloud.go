@@ -105,7 +105,7 @@ func (b *bucket) Stat(ctx context.Context, key string) (_ remote.Object, err err
 	if err != nil {
 		return remote.Object{}, b.mark(ctx, "stat", key, err)
 	}
-	o := remote.Object{Key: key, Size: a.Size, ETag: a.ETag}
+	o := remote.Object{Key: key, Size: a.Size, ETag: a.ETag, Modified: a.ModTime}
 	var google storage.ObjectAttrs
 	if a.As(&google) {
 		o.ETag = generationTag(google.Generation)
@@ -165,7 +165,8 @@ func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, token [
 	}
 	page := remote.Page{Objects: make([]remote.Object, 0, len(list))}
 	for _, o := range list {
-		page.Objects = append(page.Objects, remote.Object{Key: o.Key, Size: o.Size, ETag: listedTag(o), Folder: o.IsDir})
+		page.Objects = append(page.Objects, remote.Object{Key: o.Key, Size: o.Size, ETag: listedTag(o), Modified: o.ModTime,
+			Folder: o.IsDir})
 	}
 	if len(next) > 0 {
 		page.Next = next

@@ -40,7 +40,7 @@ func (b *bucket) Stat(ctx context.Context, key string) (_ remote.Object, err err
 
 // objectOf describes a file. A rewritten file has another number and time.
 func objectOf(key string, info os.FileInfo) remote.Object {
-	o := remote.Object{Key: key, Size: info.Size()}
+	o := remote.Object{Key: key, Size: info.Size(), Modified: info.ModTime()}
 	if status, ok := info.Sys().(*hdfs.FileStatus); ok {
 		o.ETag = fmt.Sprintf("%d-%d-%d", status.GetFileId(), status.GetModificationTime(), info.Size())
 	}

@@ -143,7 +143,7 @@ func TestGoneServerIsSaid(t *testing.T) {
 type gone struct{ remote.Bucket }
 
 func (g gone) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
-	if strings.HasSuffix(key, "manifest.json") {
+	if strings.HasSuffix(key, ".json") {
 		return g.Bucket.ReadRange(ctx, key, off, n, etag)
 	}
 	return remote.Body{}, remote.NewError("read", key, nil, errors.New("connection refused"))

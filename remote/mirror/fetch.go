@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"time"
 
@@ -240,20 +241,29 @@ func (f *fetcher) fetchLarge(ctx context.Context, x *extent, block int64) error 
 
 // seal distinguishes a manifest from another one under its key.
 type seal struct {
-	key string // empty for an HDF5 file: each request names its version
-	crc uint32
+	keys []string // one of which has it, the newest's or its generation's; nil of HDF5, whose requests name a version
+	crc  uint32
+}
+
+// newSeal returns that of the manifest of a dataset, which has its name in the folder of the dataset while it is the
+// newest.
+func newSeal(key, newest string, m *store.Manifest, text []byte) seal {
+	return seal{[]string{path.Join(key, newest), path.Join(key, layout.GenerationName(m.Generation))}, layout.CRC32C(text)}
 }
 
 // ifReplaced says of blocks that are wrong or not there that the dataset was replaced since it was
-// opened, if it was: its manifest is another one by now, or none while a new dataset is sent.
+// opened, if it was: its manifest is another one by now, or none while a new dataset is sent. A later generation does
+// not replace it.
 func (f *fetcher) ifReplaced(ctx context.Context, err error) error {
-	if f.version.seal.key == "" || !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, remote.ErrNotFound) {
+	if f.version.seal.keys == nil || !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, remote.ErrNotFound) {
 		return err
 	}
-	data, _, readErr := f.client.ReadAll(ctx, f.version.seal.key, maxManifest)
-	if errors.Is(readErr, remote.ErrNotFound) || readErr == nil && layout.CRC32C(data) != f.version.seal.crc {
-		return fmt.Errorf("mirror: %s: %w: its manifest is another one than when it was opened; open it again", f.c.name,
-			remote.ErrChanged)
+	for _, key := range f.version.seal.keys {
+		data, _, readErr := f.client.ReadAll(ctx, key, maxManifest)
+		if !errors.Is(readErr, remote.ErrNotFound) && (readErr != nil || layout.CRC32C(data) == f.version.seal.crc) {
+			return err
+		}
 	}
-	return err
+	return fmt.Errorf("mirror: %s: %w: its manifest is another one than when it was opened, or its generation was pruned; "+
+		"open it again", f.c.name, remote.ErrChanged)
 }

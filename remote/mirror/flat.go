@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -37,39 +38,80 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	if strings.HasSuffix(key, ".h5") || strings.HasSuffix(key, ".hdf5") {
 		return op.planHDF5(ctx, key)
 	}
-	data, _, err := op.cache.client.ReadAll(ctx, path.Join(key, layout.ManifestName), maxManifest)
-	if errors.Is(err, remote.ErrNotFound) {
+	key, generation, err := op.splitGeneration(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	reading, cancel := context.WithCancel(ctx)
+	objects := op.cache.client.Folder(reading, key)
+	wait := objects.Prefetch(layout.GenerationName(2)) // of most datasets there is none
+	defer wait()
+	defer cancel()
+	folder := store.Folder{FS: objects, Name: op.cache.client.Name(key)}
+	m, data, err := folder.Find(generation)
+	switch {
+	case generation == "" && errors.Is(err, fs.ErrNotExist):
+		err = remote.NewError("read", op.cache.client.Name(path.Join(key, layout.ManifestName)), remote.ErrNotFound, nil)
 		return op.planOther(ctx, key, err)
+	case err != nil:
+		return nil, err
+	case m.Metadata == nil:
+		p := &plan{folder: folderName("flat", op.cache.client.Bucket().String(), key, string(data))}
+		p.prepare = func(_ context.Context) (*store.Dataset, error) { return op.prepareFlat(key, m, data) }
+		return p, nil
+	case generation == "":
+		return op.planZarr(key, m, data), nil
+	}
+	newest, err := folder.Manifest("")
+	if err == nil && newest.Generation != m.Generation {
+		err = fmt.Errorf("it is Zarr, whose earlier generations are read from folders only; generation %d is the newest: %w",
+			newest.Generation, store.ErrUnsupported)
 	}
 	if err != nil {
 		return nil, err
 	}
-	m, err := store.DecodeManifest(data)
-	if err == nil && len(m.Shards) == 0 {
-		err = fmt.Errorf("it lists no shards: %w", store.ErrCorrupt)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", layout.ManifestName, err)
-	}
-	p := &plan{folder: folderName("flat", op.cache.client.Bucket().String(), key, string(data))}
-	p.prepare = func(_ context.Context) (*store.Dataset, error) { return op.prepareFlat(key, m, data) }
-	return p, nil
+	return op.planZarr(key, m, data), nil
 }
 
-// planOther finds out what lies under a key that has no manifest: Zarr, or else all that remains is asked for at a
-// time, as it may be a folder of raw samples, whose reader waits for this.
-func (op *opener) planOther(ctx context.Context, key string, absent error) (*plan, error) {
-	p, err := op.planZarr(ctx, key)
-	if err == nil || !errors.Is(err, remote.ErrNotFound) {
-		return p, err
+// splitGeneration takes a key such as ds@3 or ds@baseline apart, where nothing has that key and ds is a dataset.
+func (op *opener) splitGeneration(ctx context.Context, key string) (folder, generation string, err error) {
+	i := strings.LastIndexByte(key, '@')
+	if i <= 0 || !layout.IsName(key[i+1:]) {
+		return key, "", nil
 	}
+	if there, err := op.has(ctx, key, layout.ManifestName, layout.ZarrManifest, ""); there || err != nil {
+		return key, "", err
+	}
+	if there, err := op.has(ctx, key[:i], layout.ManifestName, layout.ZarrManifest); there {
+		return key[:i], key[i+1:], err
+	}
+	return key, "", nil
+}
+
+// has reports whether there is one of some objects under a key. A store may deny access to what is not there.
+func (op *opener) has(ctx context.Context, key string, names ...string) (bool, error) {
+	for _, name := range names {
+		_, err := op.cache.client.Stat(ctx, path.Join(key, name))
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, remote.ErrNotFound) && !errors.Is(err, remote.ErrPermission) {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// planOther finds out what lies under a key that has no manifest. All that remains is asked for at a time, as it may be
+// a folder of raw samples, whose reader waits for this.
+func (op *opener) planOther(ctx context.Context, key string, absent error) (*plan, error) {
 	foreign := []string{layout.ZarrNode, ".zgroup", ".zarray"}
 	errs := make([]error, len(foreign))
 	var all sync.WaitGroup
 	for i, name := range foreign {
 		all.Go(func() { _, errs[i] = op.cache.client.Stat(ctx, path.Join(key, name)) })
 	}
-	p, err = op.planHDF5(ctx, key)
+	p, err := op.planHDF5(ctx, key)
 	all.Wait()
 	switch {
 	case err == nil || !errors.Is(err, remote.ErrNotFound):
@@ -87,7 +129,7 @@ func (op *opener) prepareFlat(key string, m *store.Manifest, data []byte) (*stor
 		Path: op.cache.files.dir, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
 	}
 	layout.Of(whole).Columns = layout.ColumnsOf(m.Schema().Specs(), m.Shards, op.cache.files.dir)
-	op.cache.fetcher.version.seal = seal{path.Join(key, layout.ManifestName), layout.CRC32C(data)}
+	op.cache.fetcher.version.seal = newSeal(key, layout.ManifestName, m, data)
 	var err error
 	op.cache.index.grid, err = newGrid(whole, func(file string) (name, object string) {
 		name = op.cache.files.name(file)

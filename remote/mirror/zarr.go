@@ -20,24 +20,15 @@ import (
 // zarrName is the folder of a mirror that is a dataset in Zarr.
 const zarrName = "data.zarr"
 
-// planZarr looks whether a dataset in Zarr is under a key.
-func (op *opener) planZarr(ctx context.Context, key string) (*plan, error) {
-	manifest := path.Join(key, layout.ZarrManifest)
-	data, _, err := op.cache.client.ReadAll(ctx, manifest, maxManifest)
-	if err != nil {
-		return nil, err
-	}
-	m, err := store.DecodeManifest(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", layout.ZarrManifest, err)
-	}
+// planZarr is the plan of a dataset in Zarr.
+func (op *opener) planZarr(key string, m *store.Manifest, data []byte) *plan {
 	p := &plan{file: zarrName, folder: folderName("zarr", op.cache.client.Bucket().String(), key, string(data),
 		fmt.Sprint(op.cache.opts.Fields))}
 	p.prepare = func(ctx context.Context) (*store.Dataset, error) {
-		op.cache.fetcher.version.seal = seal{manifest, layout.CRC32C(data)}
+		op.cache.fetcher.version.seal = newSeal(key, layout.ZarrManifest, m, data)
 		return op.prepareZarr(ctx, &zarrFiles{op, key, m, data})
 	}
-	return p, nil
+	return p
 }
 
 // prepareZarr makes the files of the mirror. It fetches columns that cannot be mapped.
