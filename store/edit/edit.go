@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
@@ -39,31 +40,41 @@ type Values func(first int64) iter.Seq2[[]byte, error]
 //
 // The error is store.ErrExist if there is a field of that name.
 func AddColumn(path string, f store.Field, values Values, opts Options) (*store.Manifest, error) {
-	m, err := putColumn(path, f, values, write.New, opts)
+	return At(path).AddColumn(f, values, opts)
+}
+
+// AddColumn is the function of that name.
+func (d *Dataset) AddColumn(f store.Field, values Values, opts Options) (*store.Manifest, error) {
+	m, err := d.putColumn(f, values, write.New, opts)
 	if err != nil {
-		return nil, fmt.Errorf("store: add column %q to %q: %w", f.Name, path, err)
+		return nil, fmt.Errorf("store: add column %q to %q: %w", f.Name, d.name, err)
 	}
 	return m, nil
 }
 
 // SetColumn is AddColumn for a field that exists, whose values and type it replaces. Earlier generations keep theirs.
 func SetColumn(path string, f store.Field, values Values, opts Options) (*store.Manifest, error) {
-	m, err := putColumn(path, f, values, write.Existing, opts)
+	return At(path).SetColumn(f, values, opts)
+}
+
+// SetColumn is the function of that name.
+func (d *Dataset) SetColumn(f store.Field, values Values, opts Options) (*store.Manifest, error) {
+	m, err := d.putColumn(f, values, write.Existing, opts)
 	if err != nil {
-		return nil, fmt.Errorf("store: set column %q of %q: %w", f.Name, path, err)
+		return nil, fmt.Errorf("store: set column %q of %q: %w", f.Name, d.name, err)
 	}
 	return m, nil
 }
 
-func putColumn(path string, f store.Field, values Values, replace write.Replace, opts Options) (*store.Manifest,
+func (d *Dataset) putColumn(f store.Field, values Values, replace write.Replace, opts Options) (*store.Manifest,
 	error) {
-	if err := checkColumn(path, f, replace); err != nil {
+	if err := d.checkColumn(f, replace); err != nil {
 		if errors.Is(err, store.ErrExist) {
-			err = errors.Join(err, write.DiscardColumn(path, f.Name))
+			err = errors.Join(err, write.DiscardColumn(d.home, f.Name))
 		}
 		return nil, err
 	}
-	c, err := write.CreateColumn(path, opts.Of, f, opts.Journal, zarr.WriteColumn)
+	c, err := write.CreateColumn(d.home, opts.Of, f, opts.Journal, zarr.WriteColumn)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +83,10 @@ func putColumn(path string, f store.Field, values Values, replace write.Replace,
 }
 
 // checkColumn refuses a column before its values are computed.
-func checkColumn(path string, f store.Field, replace write.Replace) error {
-	m, err := store.ReadManifest(path)
+func (d *Dataset) checkColumn(f store.Field, replace write.Replace) error {
+	m, err := d.Manifest("")
 	if err != nil {
-		return NotFlat(path, err)
+		return err
 	}
 	i := m.Schema().Index(f.Name)
 	switch {
@@ -148,61 +159,79 @@ func fill(c *write.ColumnWriter, f store.Field, values Values, replace write.Rep
 
 // DropColumn leaves columns out of the next generation. Their files stay for the earlier ones, until Prune.
 func DropColumn(path string, names []string, opts Options) (*store.Manifest, error) {
-	m, err := write.Edit(path, store.Change{Operation: "drop column", Columns: names, By: opts.By},
+	return At(path).DropColumn(names, opts)
+}
+
+// DropColumn is the function of that name.
+func (d *Dataset) DropColumn(names []string, opts Options) (*store.Manifest, error) {
+	m, err := write.Edit(d.home, store.Change{Operation: "drop column", Columns: names, By: opts.By},
 		func(e *write.Editing) error { return e.Drop(names...) })
 	if err != nil {
-		return nil, fmt.Errorf("store: drop columns of %q: %w", path, err)
+		return nil, fmt.Errorf("store: drop columns of %q: %w", d.name, err)
 	}
 	return m, nil
 }
 
 // RenameColumn gives a column another name in the next generation. Its files keep theirs.
 func RenameColumn(path, name, to string, opts Options) (*store.Manifest, error) {
-	m, err := write.Edit(path, store.Change{Operation: "rename column", Columns: []string{name, to}, By: opts.By},
+	return At(path).RenameColumn(name, to, opts)
+}
+
+// RenameColumn is the function of that name.
+func (d *Dataset) RenameColumn(name, to string, opts Options) (*store.Manifest, error) {
+	m, err := write.Edit(d.home, store.Change{Operation: "rename column", Columns: []string{name, to}, By: opts.By},
 		func(e *write.Editing) error { return e.Rename(name, to) })
 	if err != nil {
-		return nil, fmt.Errorf("store: rename column %q of %q: %w", name, path, err)
+		return nil, fmt.Errorf("store: rename column %q of %q: %w", name, d.name, err)
 	}
 	return m, nil
 }
 
 // Restore makes the content of an earlier generation, a number or a tag, that of the next one.
 func Restore(path, generation string, opts Options) (*store.Manifest, error) {
-	m, err := restore(path, generation, opts)
+	return At(path).Restore(generation, opts)
+}
+
+// Restore is the function of that name.
+func (d *Dataset) Restore(generation string, opts Options) (*store.Manifest, error) {
+	m, err := d.restore(generation, opts)
 	if err != nil {
-		return nil, fmt.Errorf("store: restore %q: %w", path, err)
+		return nil, fmt.Errorf("store: restore %q: %w", d.name, err)
 	}
 	return m, nil
 }
 
-func restore(path, generation string, opts Options) (*store.Manifest, error) {
-	if err := notFlat(path); err != nil {
+func (d *Dataset) restore(generation string, opts Options) (*store.Manifest, error) {
+	if err := d.check(); err != nil {
 		return nil, err
 	}
-	old, err := store.ReadManifest(path + "@" + generation)
+	old, err := d.lists.Manifest(generation)
 	if err != nil {
 		return nil, err
 	}
-	return write.Restore(path, old, store.Change{Operation: "restore", From: old.Generation, By: opts.By})
+	return write.Restore(d.home, old, store.Change{Operation: "restore", From: old.Generation, By: opts.By})
 }
 
 // Tag gives a generation of the dataset at path a name, by which it can be opened, as path@name. Prune keeps it. A
 // tag is never moved: a name that is taken is store.ErrExist.
-func Tag(path, name string, generation int) error {
-	if err := tag(path, name, generation); err != nil {
-		return fmt.Errorf("store: tag %q of %q: %w", name, path, err)
+func Tag(path, name string, generation int) error { return At(path).Tag(name, generation) }
+
+// Tag is the function of that name.
+func (d *Dataset) Tag(name string, generation int) error {
+	if err := d.tag(name, generation); err != nil {
+		return fmt.Errorf("store: tag %q of %q: %w", name, d.name, err)
 	}
 	return nil
 }
 
-func tag(path, name string, generation int) error {
-	if err := notFlat(path); err != nil {
+func (d *Dataset) tag(name string, generation int) error {
+	if err := d.check(); err != nil {
 		return err
 	}
 	if !layout.IsName(name) || allDigits(name) {
 		return errors.New("a tag is 1 to 100 letters, digits, _ and -, not starting with -, and not a number")
 	}
-	m, err := store.ReadManifest(fmt.Sprintf("%s@%d", path, generation))
+	m, err := d.lists.Manifest(strconv.Itoa(generation))
 	if err != nil {
 		return err
 	}
@@ -210,7 +239,7 @@ func tag(path, name string, generation int) error {
 	if err != nil {
 		return err
 	}
-	return write.CreateTag(path, m, name, append(text, '\n'))
+	return d.home.CreateTag(m, name, append(text, '\n'))
 }
 
 func allDigits(name string) bool {
@@ -223,9 +252,12 @@ func allDigits(name string) bool {
 }
 
 // Untag removes a tag. The generation stays until Prune.
-func Untag(path, name string) error {
-	if err := write.RemoveTag(path, name); err != nil {
-		return fmt.Errorf("store: tag %q of %q: %w", name, path, err)
+func Untag(path, name string) error { return At(path).Untag(name) }
+
+// Untag is the function of that name.
+func (d *Dataset) Untag(name string) error {
+	if err := d.home.RemoveTag(name); err != nil {
+		return fmt.Errorf("store: tag %q of %q: %w", name, d.name, err)
 	}
 	return nil
 }

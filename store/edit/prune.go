@@ -2,8 +2,7 @@ package edit
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -27,19 +26,23 @@ type Pruned = write.Pruned
 // Prune removes generations of the dataset at path, and the files that no kept generation lists. A generation that
 // a process of this machine has open is kept, and reported. Processes of other machines are not seen: there, Within has
 // to cover the time for which they have datasets open.
-func Prune(path string, opts PruneOptions) (*Pruned, error) {
-	p, err := prune(path, opts)
+func Prune(path string, opts PruneOptions) (*Pruned, error) { return At(path).Prune(opts) }
+
+// Prune is the function of that name. In a bucket it is not known which generations are open, and which files belong to
+// columns that are being written: those stay that were the newest ones, or were written, within Within.
+func (d *Dataset) Prune(opts PruneOptions) (*Pruned, error) {
+	p, err := d.prune(opts)
 	if err != nil {
-		return nil, fmt.Errorf("store: prune %q: %w", path, err)
+		return nil, fmt.Errorf("store: prune %q: %w", d.name, err)
 	}
 	return p, nil
 }
 
-func prune(path string, opts PruneOptions) (*Pruned, error) {
-	if err := notFlat(path); err != nil {
+func (d *Dataset) prune(opts PruneOptions) (*Pruned, error) {
+	if err := d.check(); err != nil {
 		return nil, err
 	}
-	log, err := Log(path)
+	log, err := d.Log()
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +53,11 @@ func prune(path string, opts PruneOptions) (*Pruned, error) {
 			kept = append(kept, e.Generation)
 		}
 	}
-	return write.Prune(path, func(n int) bool { return slices.Contains(kept, n) }, write.DryRun(opts.DryRun))
+	keep := func(n int) bool { return slices.Contains(kept, n) }
+	if d.bucket != nil {
+		return d.bucket.Prune(keep, opts.Within, write.DryRun(opts.DryRun))
+	}
+	return write.Prune(d.name, keep, write.DryRun(opts.DryRun))
 }
 
 // Entry is a generation in a log.
@@ -68,20 +75,23 @@ type Entry struct {
 }
 
 // Log returns the generations that the dataset at path keeps, the newest first.
-func Log(path string) ([]Entry, error) {
-	numbers, err := store.Generations(path)
+func Log(path string) ([]Entry, error) { return At(path).Log() }
+
+// Log is the function of that name.
+func (d *Dataset) Log() ([]Entry, error) {
+	numbers, err := d.lists.Generations()
 	if err != nil {
-		return nil, NotFlat(path, err)
+		return nil, d.notFlat(err)
 	}
-	tags, err := store.Tags(path)
+	tags, err := d.lists.Tags()
 	if err != nil {
 		return nil, err
 	}
 	var log []Entry
 	for _, n := range slices.Backward(numbers) {
-		e, err := entry(path, n)
+		e, err := d.entry(n)
 		if write.Unreadable(err) {
-			e, err = corrupt(path, n, err)
+			e, err = d.corrupt(n, err)
 		}
 		if err != nil {
 			return nil, err
@@ -97,8 +107,8 @@ func Log(path string) ([]Entry, error) {
 }
 
 // corrupt returns what is known of a generation whose manifest cannot be read.
-func corrupt(path string, n int, why error) (Entry, error) {
-	info, err := os.Stat(filepath.Join(path, filepath.FromSlash(layout.GenerationName(n))))
+func (d *Dataset) corrupt(n int, why error) (Entry, error) {
+	info, err := fs.Stat(d.home.Folder().FS, layout.GenerationName(n))
 	if err != nil {
 		return Entry{}, layout.WithoutPath(err)
 	}
@@ -106,8 +116,8 @@ func corrupt(path string, n int, why error) (Entry, error) {
 }
 
 // entry returns a generation as the log has it, without its tags.
-func entry(path string, n int) (Entry, error) {
-	m, at, err := store.ReadGeneration(path, n)
+func (d *Dataset) entry(n int) (Entry, error) {
+	m, at, err := d.lists.Generation(n)
 	if err != nil {
 		return Entry{}, err
 	}

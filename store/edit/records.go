@@ -3,8 +3,8 @@ package edit
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
-	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -22,9 +22,14 @@ type Chosen struct {
 // the dataset out. Records that are deleted already stay so. If others are deleted, appended or restored meanwhile, all
 // of that happens.
 func Delete(path string, records Chosen, opts Options) (*store.Manifest, error) {
-	m, err := mark(path, records, write.Delete, store.Change{Operation: "delete", By: opts.By})
+	return At(path).Delete(records, opts)
+}
+
+// Delete is the function of that name.
+func (d *Dataset) Delete(records Chosen, opts Options) (*store.Manifest, error) {
+	m, err := d.mark(records, write.Delete, store.Change{Operation: "delete", By: opts.By})
 	if err != nil {
-		return nil, fmt.Errorf("store: delete records of %q: %w", path, err)
+		return nil, fmt.Errorf("store: delete records of %q: %w", d.name, err)
 	}
 	return m, nil
 }
@@ -32,25 +37,30 @@ func Delete(path string, records Chosen, opts Options) (*store.Manifest, error) 
 // Undelete takes deleted records back into the next generation. The error says so if a column was written while they
 // were deleted.
 func Undelete(path string, records Chosen, opts Options) (*store.Manifest, error) {
-	m, err := mark(path, records, write.Undelete, store.Change{Operation: "restore records", By: opts.By})
+	return At(path).Undelete(records, opts)
+}
+
+// Undelete is the function of that name.
+func (d *Dataset) Undelete(records Chosen, opts Options) (*store.Manifest, error) {
+	m, err := d.mark(records, write.Undelete, store.Change{Operation: "restore records", By: opts.By})
 	if err != nil {
-		return nil, fmt.Errorf("store: restore records of %q: %w", path, err)
+		return nil, fmt.Errorf("store: restore records of %q: %w", d.name, err)
 	}
 	return m, nil
 }
 
 // marker is write.Delete or write.Undelete.
-type marker func(path string, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error)
+type marker func(home write.Home, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error)
 
-func mark(path string, records Chosen, do marker, change store.Change) (*store.Manifest, error) {
-	if err := notFlat(path); err != nil {
+func (d *Dataset) mark(records Chosen, do marker, change store.Change) (*store.Manifest, error) {
+	if err := d.check(); err != nil {
 		return nil, err
 	}
-	at := path
+	generation := ""
 	if records.Generation > 0 {
-		at = fmt.Sprintf("%s@%d", layout.Folder(path), records.Generation)
+		generation = strconv.Itoa(records.Generation)
 	}
-	of, err := store.ReadManifest(at)
+	of, err := d.lists.Manifest(generation)
 	if err != nil {
 		return nil, err
 	}
@@ -59,5 +69,5 @@ func mark(path string, records Chosen, do marker, change store.Change) (*store.M
 		return nil, errors.New("the words are not of as many records as it has stored")
 	}
 	change.Where = records.Where
-	return do(path, of, records.Words, change)
+	return do(d.home, of, records.Words, change)
 }

@@ -40,8 +40,8 @@ func (c *ColumnWriter) commitArrays(replace Replace, change store.Change) (*stor
 	}
 	f := c.edited()
 	f.array = storedField{name, arrays.Metadata, arrays.Storage}
-	m, err := Edit(c.path, change, func(e *Editing) error { return e.put(c, f, replace) })
-	if err != nil && !errors.Is(err, errUnknown) {
+	m, err := Edit(c.home, change, func(e *Editing) error { return e.put(c, f, replace) })
+	if err != nil && !mayBeListed(err) {
 		for _, folder := range arrays.Folders {
 			err = errors.Join(err, root.RemoveAll(folder))
 		}
@@ -60,7 +60,7 @@ func (c *ColumnWriter) publishArrays(root *os.Root) (a *Arrays, name string, err
 			}
 		}
 	}
-	a, err = c.arrays(c.path, c.stage, c.field, c.shards.sections[0].shards, name)
+	a, err = c.arrays(c.home.Folder().Name, c.stage, c.field, c.shards.sections[0].shards, name)
 	if err != nil {
 		return nil, "", err
 	}

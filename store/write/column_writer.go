@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/internal/digest"
@@ -17,7 +18,7 @@ import (
 // ColumnWriter writes the values of one field, for all records of a dataset, to files next to the others.
 // The dataset stays as it is until Commit. It serves one goroutine.
 type ColumnWriter struct {
-	path   string
+	home   Home
 	base   *store.Manifest
 	field  store.Field
 	stage  *Stage
@@ -42,30 +43,34 @@ type splitRange struct {
 // columnBlock is about how many bytes of values are gathered before they are written.
 const columnBlock = 1 << 20
 
-// CreateColumn begins a column of the dataset at path, whose values are of the records of a generation; 0 is the newest
+// CreateColumn begins a column of a dataset, whose values are of the records of a generation; 0 is the newest
 // one. If the dataset is Zarr, arrays writes its arrays. With a Journal that says Resume it continues one of the same
 // field that was left, if the same records are deleted.
-func CreateColumn(path string, generation int, f store.Field, journal *store.Journal,
+func CreateColumn(home Home, generation int, f store.Field, journal *store.Journal,
 	arrays ArrayWriter) (*ColumnWriter, error) {
-	if err := checkEditable(path); err != nil {
+	if err := home.Check(); err != nil {
 		return nil, err
 	}
 	schema := store.Schema{Fields: []store.Field{f}}
 	if err := f.Spec.Validate(); err != nil {
 		return nil, err
 	}
-	base, gone, err := readBase(path, generation)
+	base, gone, err := readBase(home, generation)
 	if err != nil {
 		return nil, err
 	}
-	stage, err := OpenStage(filepath.Join(path, f.Name+".column"), StageOptions{Keep: journal != nil})
+	dest, err := home.Spool(f.Name)
 	if err != nil {
 		return nil, err
 	}
-	if layout.Manifest(path) == layout.ManifestName {
+	stage, err := OpenStage(dest, StageOptions{Keep: journal != nil})
+	if err != nil {
+		return nil, err
+	}
+	if base.Metadata == nil {
 		arrays = nil
 	}
-	c := &ColumnWriter{path: path, base: base, field: f, stage: stage, arrays: arrays, splits: splitRanges(base),
+	c := &ColumnWriter{home: home, base: base, field: f, stage: stage, arrays: arrays, splits: splitRanges(base),
 		gone: gone}
 	c.shards, err = NewShardWriter(stage, schema, ShardOptions{Splits: base.SplitNames(), Journal: journal,
 		Cuts: cutsOf(base), Gone: gone})
@@ -85,11 +90,12 @@ func CreateColumn(path string, generation int, f store.Field, journal *store.Jou
 }
 
 // readBase returns the manifest of a generation, 0 for the newest one, and its deleted records; nil if there are none.
-func readBase(path string, generation int) (base *store.Manifest, gone []uint64, err error) {
+func readBase(home Home, generation int) (base *store.Manifest, gone []uint64, err error) {
+	name := ""
 	if generation > 0 {
-		path = fmt.Sprintf("%s@%d", path, generation)
+		name = strconv.Itoa(generation)
 	}
-	if base, err = store.ReadManifest(path); err != nil || base.Deleted == nil {
+	if base, err = home.Folder().Manifest(name); err != nil || base.Deleted == nil {
 		return base, nil, err
 	}
 	gone, err = base.Deleted.Words(base.Records)
@@ -97,8 +103,11 @@ func readBase(path string, generation int) (base *store.Manifest, gone []uint64,
 }
 
 // DiscardColumn removes the files of a column whose writer was killed after committing it.
-func DiscardColumn(path, name string) error {
-	dest := filepath.Join(path, name+".column")
+func DiscardColumn(home Home, name string) error {
+	dest, err := home.Spool(name)
+	if err != nil {
+		return err
+	}
 	if left, err := filepath.Glob(StageDir(dest) + "*"); err != nil || len(left) == 0 {
 		return err
 	}
@@ -281,7 +290,7 @@ func (c *ColumnWriter) commit(replace Replace, change store.Change) (*store.Mani
 	}
 	f := c.edited()
 	f.files = files
-	m, err := Edit(c.path, change, func(e *Editing) error { return e.put(c, f, replace) })
+	m, err := Edit(c.home, change, func(e *Editing) error { return e.put(c, f, replace) })
 	if err != nil {
 		return nil, errors.Join(err, c.unpublish(files, err))
 	}
@@ -293,37 +302,33 @@ func (c *ColumnWriter) edited() editedField {
 	return editedField{Field: c.field, of: c.shards.manifest}
 }
 
-// publish gives the files of the column their names in the dataset's folder, which no other files have ever had. They
-// keep those in the stage, from which the column can be continued until it is committed.
+// publish makes the files of the column files of the dataset.
 func (c *ColumnWriter) publish() (files [][]store.File, err error) {
-	folder, tag := c.stage.dest.parent, RandomTag()
+	tag, all := RandomTag(), []Published{}
 	for _, s := range c.shards.sections[0].shards {
 		var list []store.File
 		for _, f := range s.Files {
-			from := filepath.Join(c.stage.dest.stage, f.Name)
+			from := f.Name
 			f.Name = layout.Tagged(f.Name, tag)
-			if err := folder.Link(from, f.Name); err != nil {
-				return nil, err
-			}
-			list = append(list, f)
+			list, all = append(list, f), append(all, Published{from, f})
 		}
 		files = append(files, list)
 	}
-	return files, SyncRoot(folder)
+	return files, c.home.Publish(c.stage, all)
 }
 
 // unpublish removes the files of a column that was not committed. If that is not known, they stay.
 func (c *ColumnWriter) unpublish(files [][]store.File, why error) error {
-	if errors.Is(why, errUnknown) {
+	if mayBeListed(why) {
 		return nil
 	}
-	var errs []error
+	var names []string
 	for _, list := range files {
 		for _, f := range list {
-			errs = append(errs, removeIfThere(c.stage.dest.parent, f.Name))
+			names = append(names, f.Name)
 		}
 	}
-	return errors.Join(errs...)
+	return c.home.Unpublish(names)
 }
 
 // Replace says whether a column may be there already.

@@ -27,10 +27,10 @@ func (e *Editing) wrote(name string) {
 	})
 }
 
-// Delete leaves stored records out of the next generation of the flat dataset at path: those of of, a generation of it,
+// Delete leaves stored records out of the next generation of a dataset: those of of, a generation of it,
 // that are marked. Record i is bit i%64 of word i/64. Records that are deleted already stay so.
-func Delete(path string, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
-	return mark(path, of, change, func(deleted []uint64, e *Editing) (n int64, err error) {
+func Delete(home Home, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
+	return mark(home, of, change, func(deleted []uint64, e *Editing) (n int64, err error) {
 		for k, w := range marked {
 			n += int64(bits.OnesCount64(w &^ deleted[k]))
 			deleted[k] |= w
@@ -50,8 +50,8 @@ func Delete(path string, of *store.Manifest, marked []uint64, change store.Chang
 
 // Undelete takes stored records that were deleted back into the next generation: those of of that are marked, as in
 // Delete.
-func Undelete(path string, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
-	return mark(path, of, change, func(deleted []uint64, e *Editing) (n int64, err error) {
+func Undelete(home Home, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
+	return mark(home, of, change, func(deleted []uint64, e *Editing) (n int64, err error) {
 		for k, w := range marked {
 			n += int64(bits.OnesCount64(w & deleted[k]))
 			deleted[k] &^= w
@@ -69,9 +69,9 @@ func Undelete(path string, of *store.Manifest, marked []uint64, change store.Cha
 }
 
 // mark commits a generation with other deleted records. f changes their marks, and returns how many it changed.
-func mark(path string, of *store.Manifest, change store.Change,
+func mark(home Home, of *store.Manifest, change store.Change,
 	f func(deleted []uint64, e *Editing) (int64, error)) (*store.Manifest, error) {
-	return commit(path, func(base *store.Manifest) (*store.Manifest, error) {
+	return commit(home, func(base *store.Manifest) (*store.Manifest, error) {
 		if err := sameShards(of, base); err != nil {
 			return nil, err
 		}

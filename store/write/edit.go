@@ -3,13 +3,10 @@ package write
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
-	"github.com/penstock/penstock/internal/sys/lease"
 	"github.com/penstock/penstock/store"
 )
 
@@ -35,10 +32,10 @@ type editedField struct {
 // mostAttempts limits how often a change is made again that another one came before.
 const mostAttempts = 10
 
-// Edit commits the generation that f makes from the newest one of the dataset at path, and returns its manifest.
+// Edit commits the generation that f makes from the newest one of a dataset, and returns its manifest.
 // If another writer commits meanwhile, f is called again with that writer's generation.
-func Edit(path string, change store.Change, f func(e *Editing) error) (*store.Manifest, error) {
-	return commit(path, func(base *store.Manifest) (*store.Manifest, error) {
+func Edit(home Home, change store.Change, f func(e *Editing) error) (*store.Manifest, error) {
+	return commit(home, func(base *store.Manifest) (*store.Manifest, error) {
 		e, err := newEditing(base)
 		if err != nil {
 			return nil, err
@@ -52,32 +49,30 @@ func Edit(path string, change store.Change, f func(e *Editing) error) (*store.Ma
 
 // Restore commits the content of an earlier generation as that of the next one. While that is done, nobody removes the
 // earlier one.
-func Restore(path string, old *store.Manifest, change store.Change) (*store.Manifest, error) {
-	held, err := lease.Shared(filepath.Join(path, filepath.FromSlash(layout.GenerationName(old.Generation))))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("generation %d is being removed: %w", old.Generation, err)
+func Restore(home Home, old *store.Manifest, change store.Change) (*store.Manifest, error) {
+	release, held := home.Hold(old)
+	if release == nil {
+		return nil, held
 	}
-	if held != nil {
-		defer held.Close()
-	}
-	return commit(path, func(base *store.Manifest) (*store.Manifest, error) {
-		if err != nil && base.Generation != old.Generation {
-			return nil, fmt.Errorf("generation %d was removed: %w", old.Generation, fs.ErrNotExist)
+	m, err := commit(home, func(base *store.Manifest) (*store.Manifest, error) {
+		if held != nil && base.Generation != old.Generation {
+			return nil, held
 		}
 		m := *old
 		m.Parent, m.Generation, m.Change = base.Generation, base.Generation+1, stamped(change)
 		return &m, nil
 	})
+	return m, errors.Join(err, release())
 }
 
 // commit commits the manifest that next returns for the newest generation.
-func commit(path string, next func(base *store.Manifest) (*store.Manifest, error)) (*store.Manifest, error) {
-	if err := checkEditable(path); err != nil {
+func commit(home Home, next func(base *store.Manifest) (*store.Manifest, error)) (*store.Manifest, error) {
+	if err := home.Check(); err != nil {
 		return nil, err
 	}
 	var lost error
 	for range mostAttempts {
-		base, err := store.ReadManifest(path)
+		base, err := home.Folder().Manifest("")
 		if err != nil {
 			return nil, err
 		}
@@ -85,11 +80,11 @@ func commit(path string, next func(base *store.Manifest) (*store.Manifest, error
 		if err != nil {
 			return nil, err
 		}
-		if lost = CommitGeneration(path, base, m); !errors.Is(lost, ErrLost) {
+		if lost = home.Commit(base, m); !errors.Is(lost, ErrLost) {
 			return m, lost
 		}
 	}
-	return nil, fmt.Errorf("%d others were committed before this change could be: %w", mostAttempts, lost)
+	return nil, fmt.Errorf("%d others were committed before this change could be; run it again: %w", mostAttempts, lost)
 }
 
 // stamped returns a change with the time and a number of its own.
@@ -97,24 +92,6 @@ func stamped(change store.Change) *store.Change {
 	now := time.Now().UTC().Truncate(time.Second)
 	change.Time, change.Write = &now, RandomTag()+RandomTag()
 	return &change
-}
-
-// checkEditable refuses what keeps no generations, and one with an append that was stopped.
-func checkEditable(path string) error {
-	_, err := store.Open(path, store.OpenOptions{Packed: true})
-	switch {
-	case err != nil:
-		return err
-	case !layout.KeepsGenerations(layout.Folder(path)):
-		return store.NoGenerations(path)
-	case layout.Folder(path) != path:
-		return fmt.Errorf("%s: only the newest generation can be changed; restore this one first: %w", path,
-			store.ErrUnsupported)
-	case Unfinished(path):
-		return errors.New("an append to it was stopped; finish that with --append --resume, or remove " +
-			StageDir(filepath.Clean(path)))
-	}
-	return nil
 }
 
 func newEditing(base *store.Manifest) (*Editing, error) {

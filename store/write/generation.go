@@ -21,8 +21,24 @@ import (
 // ErrLost is the error of CommitGeneration when another writer has made the generation.
 var ErrLost = errors.New("another change has become that generation")
 
-// errUnknown marks a commit whose manifest could not be read back after its link had failed.
-var errUnknown = errors.New("it may have been committed, and cannot be read")
+// ErrUnknown marks a commit whose manifest could not be read back after its request had failed. Then nothing that it
+// lists may be removed.
+var ErrUnknown = errors.New("it may have been committed, and cannot be read")
+
+// errBehind marks a commit after which manifest.json could not be replaced.
+var errBehind = errors.New("is committed, but the manifest in the folder, which other programs read, could not be " +
+	"replaced yet; the next change does that")
+
+// Committed returns the error of a commit that has been made, and then failed with err to replace the manifest.
+func Committed(generation int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("generation %d %w: %w", generation, errBehind, err)
+}
+
+// mayBeListed reports whether a generation may list the files of a change, whose error err is.
+func mayBeListed(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is(err, errBehind) }
 
 // CommitGeneration makes m, whose files are in the folder and on disk, the newest generation of the dataset at
 // path, whose newest one is base. Its manifest gets the name of the generation by one link, which fails if that exists:
@@ -57,7 +73,7 @@ func CommitGeneration(path string, base, m *store.Manifest) error {
 	}
 	err = claim(root, func(to string) error { return root.Link(temporary, to) }, m.Generation, text)
 	if err == nil {
-		err = forward(root, m.Generation)
+		err = Committed(m.Generation, forward(root, m.Generation))
 	}
 	return errors.Join(err, removeIfThere(root, temporary))
 }
@@ -216,7 +232,7 @@ func claim(root *os.Root, link func(to string) error, generation int, text []byt
 				return linked
 			}
 		case err != nil:
-			return fmt.Errorf("generation %d: %w: %w", generation, errUnknown, err)
+			return fmt.Errorf("generation %d: %w: %w", generation, ErrUnknown, err)
 		case !bytes.Equal(there, text):
 			return ErrLost
 		}
@@ -376,8 +392,8 @@ func addEntries(names map[string]bool, path string) error {
 	return err
 }
 
-// CreateTag makes the file of a tag of m's generation, which fails with store.ErrExist if there is one.
-func CreateTag(path string, m *store.Manifest, name string, text []byte) error {
+// createTag makes the file of a tag of m's generation, which fails with store.ErrExist if there is one.
+func createTag(path string, m *store.Manifest, name string, text []byte) error {
 	root, err := openDataset(path)
 	if err != nil {
 		return err
@@ -409,8 +425,8 @@ func CreateTag(path string, m *store.Manifest, name string, text []byte) error {
 
 func tagFile(name string) string { return layout.Tags + "/" + name + ".json" }
 
-// RemoveTag removes the file of a tag.
-func RemoveTag(path, name string) error {
+// removeTag removes the file of a tag.
+func removeTag(path, name string) error {
 	root, err := openDataset(path)
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ type DryRun bool
 // Prune removes generations of the dataset at path that keep does not name, and the files that only these list.
 // The newest generation stays, and so does each that is open in a process of this machine.
 func Prune(path string, keep func(generation int) bool, dry DryRun) (*Pruned, error) {
-	if err := checkEditable(path); err != nil {
+	if err := Dir(path).Check(); err != nil {
 		return nil, err
 	}
 	p := &pruning{path: path, dry: dry}

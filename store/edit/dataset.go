@@ -1,0 +1,90 @@
+package edit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+	"github.com/penstock/penstock/store/write/bucket"
+)
+
+// Dataset is a dataset that is changed. Its methods are the functions of this package, for a dataset in a bucket as for
+// one in a folder. Its methods may be called from any goroutine.
+type Dataset struct {
+	name   string // for people
+	home   write.Home
+	lists  lister
+	local  bool
+	bucket *bucket.Home // nil of a folder
+}
+
+// lister reads what a dataset keeps.
+type lister interface {
+	Manifest(generation string) (*store.Manifest, error) // a number or a tag; "" is the newest
+	Generation(n int) (*store.Manifest, time.Time, error)
+	Generations() ([]int, error)
+	Tags() ([]store.Tag, error)
+}
+
+// At returns the dataset at a path of this machine.
+func At(path string) *Dataset {
+	return &Dataset{name: path, home: write.Dir(path), lists: local(path), local: true}
+}
+
+// InBucket returns the flat dataset under a key of a bucket, which stays the caller's. The context ends all requests of
+// its methods. Columns are built in a folder of this user in spool, the system's folder of temporary files if that is
+// empty, and then sent.
+func InBucket(ctx context.Context, b remote.Bucket, key, spool string) *Dataset {
+	home := bucket.New(ctx, b, key, spool)
+	return &Dataset{name: remote.NameOf(b, key), home: home, lists: home.Folder(), bucket: home}
+}
+
+// Manifest returns that of a generation, of a number or a tag; "" is the newest.
+func (d *Dataset) Manifest(generation string) (*store.Manifest, error) {
+	m, err := d.lists.Manifest(generation)
+	if err != nil {
+		return nil, d.notFlat(err)
+	}
+	return m, nil
+}
+
+// Bucket reports whether it is in a bucket.
+func (d *Dataset) InBucket() bool { return d.bucket != nil }
+
+// check refuses what keeps no generations.
+func (d *Dataset) check() error {
+	if d.local {
+		return notFlat(d.name)
+	}
+	return d.home.Check()
+}
+
+// notFlat returns err, that of reading a manifest, or a better one.
+func (d *Dataset) notFlat(err error) error {
+	if d.local {
+		return NotFlat(layout.Folder(d.name), err)
+	}
+	return err
+}
+
+// local is a dataset of this machine, by its path.
+type local string
+
+func (p local) Manifest(generation string) (*store.Manifest, error) {
+	if generation == "" {
+		return store.ReadManifest(string(p))
+	}
+	return store.ReadManifest(fmt.Sprintf("%s@%s", p, generation))
+}
+
+func (p local) Generation(n int) (*store.Manifest, time.Time, error) {
+	return store.ReadGeneration(string(p), n)
+}
+
+func (p local) Generations() ([]int, error) { return store.Generations(string(p)) }
+
+func (p local) Tags() ([]store.Tag, error) { return store.Tags(string(p)) }

@@ -1,0 +1,290 @@
+// Package bucket changes flat datasets in buckets. A commit is one conditional write: the manifest of the next generation
+// is an object of its number, which is created only if there is none. All that it lists has been sent before, under
+// names with random digits, and is never replaced.
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// Home is the flat dataset under a key of a bucket. Its methods may be called from any goroutine.
+type Home struct {
+	ctx     context.Context
+	client  *requests.Client
+	objects *requests.Folder
+	key     string
+	spool   string
+}
+
+var _ write.Home = (*Home)(nil)
+
+// New returns the dataset under a key. The context ends all requests. Columns are built in a folder of this user in
+// spool, the system's folder of temporary files if that is empty.
+func New(ctx context.Context, b remote.Bucket, key, spool string) *Home {
+	if spool == "" {
+		spool = os.TempDir()
+	}
+	client := requests.NewClient(b, remote.Policy{})
+	return &Home{ctx, client, client.Folder(ctx, key), key, spool}
+}
+
+// Folder implements write.Home.
+func (h *Home) Folder() store.Folder {
+	return store.Folder{FS: h.objects, Name: h.client.Name(h.key)}
+}
+
+// Check implements write.Home.
+func (h *Home) Check() error {
+	m, err := h.Folder().Manifest("")
+	if err == nil && m.Metadata != nil {
+		err = fmt.Errorf("it is Zarr; in a bucket, flat datasets are changed: change it in a folder, and send it again: %w",
+			store.ErrUnsupported)
+	}
+	return err
+}
+
+// Commit implements write.Home.
+func (h *Home) Commit(base, m *store.Manifest) error {
+	text, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	if err := h.keep(base); err != nil {
+		return err
+	}
+	if err := h.create(layout.GenerationName(m.Generation), text); err != nil {
+		return err
+	}
+	return write.Committed(m.Generation, h.forward(m.Generation, text))
+}
+
+// keep gives the manifest of base the name of its generation, too, and makes sure that the store creates objects only
+// where there are none: it has to refuse to create that one again.
+func (h *Home) keep(base *store.Manifest) error {
+	name := layout.GenerationName(base.Generation)
+	text, err := fs.ReadFile(h.objects, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if text, err = h.newest(base); err == nil {
+			err = h.create(name, text)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	switch err := h.client.WriteAll(h.ctx, h.objects.Key(name), text, remote.WriteOptions{IfNotExist: true}); {
+	case err == nil:
+		return fmt.Errorf("%s: the store has replaced an object that was to be created only if there is none, so writers "+
+			"cannot be kept apart: %w", h.client.Name(h.objects.Key(name)), store.ErrUnsupported)
+	case errors.Is(err, remote.ErrExists):
+		return nil
+	default:
+		return err
+	}
+}
+
+// newest returns the manifest in the folder, which must be base.
+func (h *Home) newest(base *store.Manifest) ([]byte, error) {
+	text, err := fs.ReadFile(h.objects, layout.ManifestName)
+	if err != nil {
+		return nil, err
+	}
+	m, err := store.DecodeManifest(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", layout.ManifestName, err)
+	}
+	if m.Generation != base.Generation {
+		return nil, write.ErrLost
+	}
+	return text, nil
+}
+
+// create creates an object. If there is one with other content, the error is write.ErrLost. The answer to a request may
+// be lost: then the object that is found is that of this writer.
+func (h *Home) create(name string, text []byte) error {
+	err := h.client.WriteAll(h.ctx, h.objects.Key(name), text, remote.WriteOptions{IfNotExist: true})
+	if err == nil || refused(err) {
+		return err
+	}
+	there, readErr := fs.ReadFile(h.objects, name)
+	switch {
+	case readErr != nil:
+		return fmt.Errorf("%w: %w", write.ErrUnknown, err)
+	case !bytes.Equal(there, text):
+		return write.ErrLost
+	}
+	return nil
+}
+
+// refused reports whether an error says that a request had no effect.
+func refused(err error) bool {
+	return errors.Is(err, remote.ErrPermission) || errors.Is(err, remote.ErrInvalid) ||
+		errors.Is(err, remote.ErrNoBucket) || errors.Is(err, remote.ErrNotFound)
+}
+
+// forward makes the manifest in the folder that of a generation, or of a later one. Readers do not depend on it: they
+// look for the next generation, too.
+func (h *Home) forward(generation int, text []byte) error {
+	for {
+		if err := h.client.WriteAll(h.ctx, h.objects.Key(layout.ManifestName), text, remote.WriteOptions{}); err != nil {
+			return err
+		}
+		generation++
+		next, err := fs.ReadFile(h.objects, layout.GenerationName(generation))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text = next // another writer may have replaced the manifest before this one did
+	}
+}
+
+// Spool implements write.Home: a folder for each dataset, the same for each process, so that a column that was stopped
+// can be resumed.
+func (h *Home) Spool(field string) (dest string, err error) {
+	user, err := private.UserFolder(h.spool)
+	if err != nil {
+		return "", fmt.Errorf("the spool: %w", err)
+	}
+	defer user.Close()
+	own, err := private.Make(user, "columns-"+layout.HexCRC(layout.CRC32C([]byte(h.client.Name(h.key)))))
+	if err != nil {
+		return "", fmt.Errorf("the spool: %w", err)
+	}
+	return filepath.Join(own.Name(), field+".column"), own.Close()
+}
+
+// uploads is how many files are sent at a time.
+const uploads = 8
+
+// Publish implements write.Home.
+func (h *Home) Publish(stage *write.Stage, files []write.Published) error {
+	ctx, cancel := context.WithCancelCause(h.ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	turn := make(chan struct{}, uploads)
+	for _, f := range files {
+		turn <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() {
+			defer func() { <-turn }()
+			if err := h.send(ctx, stage, f); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return h.arrived(files)
+}
+
+// send sends a file of a stage.
+func (h *Home) send(ctx context.Context, stage *write.Stage, f write.Published) error {
+	open := func() (io.ReadCloser, error) { return stage.Folder.Root().Open(f.From) }
+	return h.client.WriteFrom(ctx, h.objects.Key(f.Name), f.Bytes, open, remote.WriteOptions{})
+}
+
+// arrived makes sure that the files are there: [Home.Prune] of another process removes those that were sent long ago and
+// that no generation lists.
+func (h *Home) arrived(files []write.Published) error {
+	for _, f := range files {
+		o, err := h.client.Stat(h.ctx, h.objects.Key(f.Name))
+		if err != nil {
+			return err
+		}
+		if o.Size != f.Bytes {
+			return fmt.Errorf("%s has %d bytes, and not %d: %w", h.client.Name(o.Key), o.Size, f.Bytes, store.ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+// Unpublish implements write.Home.
+func (h *Home) Unpublish(names []string) error {
+	var errs []error
+	for _, name := range names {
+		errs = append(errs, h.remove(name))
+	}
+	return errors.Join(errs...)
+}
+
+// remove removes an object, if there is one.
+func (h *Home) remove(name string) error {
+	if err := h.client.Delete(h.ctx, h.objects.Key(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// holds are objects that keep Prune from removing the files of a generation for a moment, each of a process.
+const holds = layout.Generations + "/holds"
+
+// Hold implements write.Home. The object is there before the generation is looked for, and Prune removes the generation
+// before it looks for such objects: one of the two sees the other.
+func (h *Home) Hold(m *store.Manifest) (release func() error, err error) {
+	name := holds + "/" + write.RandomTag() + write.RandomTag() + ".json"
+	text, err := json.Marshal(store.Tag{Generation: m.Generation, ID: m.ID})
+	if err == nil {
+		err = h.client.WriteAll(h.ctx, h.objects.Key(name), text, remote.WriteOptions{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	release = func() error { return h.remove(name) }
+	_, err = h.objects.Stat(layout.GenerationName(m.Generation))
+	if errors.Is(err, fs.ErrNotExist) {
+		return release, fmt.Errorf("generation %d was removed: %w", m.Generation, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	return release, nil
+}
+
+// CreateTag implements write.Home.
+func (h *Home) CreateTag(m *store.Manifest, name string, text []byte) error {
+	if _, err := h.objects.Stat(layout.GenerationName(m.Generation)); errors.Is(err, fs.ErrNotExist) {
+		if err := h.keep(m); err != nil {
+			return err
+		}
+	}
+	file := layout.Tags + "/" + name + ".json"
+	err := h.create(file, text)
+	if errors.Is(err, write.ErrLost) {
+		return fmt.Errorf("the tag %w; remove it first, or choose another name", store.ErrExist)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = h.objects.Stat(layout.GenerationName(m.Generation))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.Join(fmt.Errorf("generation %d was removed: %w", m.Generation, fs.ErrNotExist), h.remove(file))
+	}
+	return err
+}
+
+// RemoveTag implements write.Home.
+func (h *Home) RemoveTag(name string) error {
+	return h.client.Delete(h.ctx, h.objects.Key(layout.Tags+"/"+name+".json"))
+}

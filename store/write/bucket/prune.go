@@ -1,0 +1,225 @@
+package bucket
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// Prune removes generations that keep does not name, and the files that no generation lists and that were written before
+// age: younger ones may be those of a column that is being written. The newest generation stays.
+func (h *Home) Prune(keep func(generation int) bool, age time.Duration, dry write.DryRun) (*write.Pruned, error) {
+	p := &pruning{Home: h, before: time.Now().Add(-age), needed: make(map[string]bool)}
+	if err := p.read(keep); err != nil || len(p.Corrupt) > 0 {
+		return &p.Pruned, err
+	}
+	if !dry {
+		if err := p.removeGenerations(); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.find(); err != nil || bool(dry) {
+		return &p.Pruned, err
+	}
+	for _, name := range p.files {
+		if err := h.remove(name); err != nil {
+			return nil, err
+		}
+	}
+	return &p.Pruned, nil
+}
+
+// pruning is one call of Prune.
+type pruning struct {
+	*Home
+	write.Pruned
+	before time.Time       // files that were written later stay
+	newest int             // generation
+	needed map[string]bool // files of generations that stay
+	gone   []generation
+	files  []string // to remove
+}
+
+// generation is one that goes.
+type generation struct {
+	number   int
+	text     []byte          // of its manifest
+	manifest *store.Manifest // nil if that cannot be read
+}
+
+// read finds out what goes and what stays.
+func (p *pruning) read(keep func(int) bool) error {
+	numbers, err := p.Folder().Generations()
+	if err != nil {
+		return err
+	}
+	p.newest = numbers[len(numbers)-1]
+	held, err := p.held()
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		text, m, err := p.generation(n)
+		stays := n == p.newest || keep(n)
+		switch {
+		case err != nil && !write.Unreadable(err):
+			return err
+		case err != nil && stays:
+			p.Corrupt = append(p.Corrupt, n)
+		case stays:
+			p.need(m)
+		case slices.Contains(held, n):
+			p.InUse = append(p.InUse, n)
+			p.need(m)
+		default:
+			p.gone, p.Generations = append(p.gone, generation{n, text, m}), append(p.Generations, n)
+		}
+	}
+	if len(p.Corrupt) > 0 {
+		p.Generations = nil
+	}
+	return nil
+}
+
+// generation reads the manifest of one.
+func (p *pruning) generation(n int) (text []byte, m *store.Manifest, err error) {
+	if text, err = fs.ReadFile(p.objects, layout.GenerationName(n)); errors.Is(err, fs.ErrNotExist) && n == p.newest {
+		m, text, err = p.Folder().Find(strconv.Itoa(n))
+		return text, m, err
+	}
+	if err == nil {
+		m, err = store.DecodeManifest(text)
+	}
+	return text, m, err
+}
+
+func (p *pruning) need(m *store.Manifest) {
+	if m == nil {
+		return
+	}
+	for _, s := range m.Shards {
+		for _, f := range s.Files {
+			p.needed[f.Name] = true
+		}
+	}
+}
+
+// held returns the generations that processes hold. What a process has left that was killed is removed after its time.
+func (p *pruning) held() (numbers []int, err error) {
+	entries, err := fs.ReadDir(p.objects, holds)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return nil, err
+		}
+		name := holds + "/" + e.Name()
+		if old := info.ModTime(); !old.IsZero() && old.Before(p.before) {
+			p.files = append(p.files, name)
+			continue
+		}
+		text, err := fs.ReadFile(p.objects, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var t store.Tag
+		if err == nil {
+			err = json.Unmarshal(text, &t)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		numbers = append(numbers, t.Generation)
+	}
+	return numbers, nil
+}
+
+// removeGenerations removes manifests. Then it looks for tags and holds that were made meanwhile, and for generations
+// that came of them, and takes back what they need.
+func (p *pruning) removeGenerations() error {
+	text, _, err := p.generation(p.newest)
+	if err != nil {
+		return err
+	}
+	if len(p.gone) > 0 { // readers that come now must not find a manifest that goes
+		if err := p.forward(p.newest, text); err != nil {
+			return err
+		}
+	}
+	for _, g := range p.gone {
+		if err := p.remove(layout.GenerationName(g.number)); err != nil {
+			return err
+		}
+	}
+	return p.takeBack()
+}
+
+func (p *pruning) takeBack() error {
+	p.files = nil
+	wanted, err := p.held()
+	if err != nil {
+		return err
+	}
+	tags, err := p.Folder().Tags()
+	if err != nil {
+		return err
+	}
+	for _, t := range tags {
+		wanted = append(wanted, t.Generation)
+	}
+	for _, g := range p.gone {
+		if !slices.Contains(wanted, g.number) {
+			continue
+		}
+		if err := p.create(layout.GenerationName(g.number), g.text); err != nil {
+			return err
+		}
+		p.need(g.manifest)
+		p.InUse = append(p.InUse, g.number)
+		p.Generations = slices.DeleteFunc(p.Generations, func(n int) bool { return n == g.number })
+	}
+	for n := p.newest + 1; ; n++ {
+		_, m, err := p.generation(n)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		p.need(m)
+	}
+}
+
+// find lists the files that no generation needs which stays: arrays in the folder, of any name, as a Prune that was
+// killed may have left them.
+func (p *pruning) find() error {
+	for o, err := range p.client.List(p.ctx, strings.TrimPrefix(p.objects.Key("")+"/", "/"), "/") {
+		if err != nil {
+			return err
+		}
+		name := path.Base(o.Key)
+		if o.Folder || !strings.HasSuffix(name, ".npy") || p.needed[name] || !p.old(o) {
+			continue
+		}
+		p.files, p.Files, p.Bytes = append(p.files, name), p.Files+1, p.Bytes+o.Size
+	}
+	return nil
+}
+
+// old reports whether an object is not that of a column which is being written.
+func (p *pruning) old(o remote.Object) bool {
+	return !o.Modified.IsZero() && o.Modified.Before(p.before)
+}

@@ -1,0 +1,131 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/lease"
+	"github.com/penstock/penstock/store"
+)
+
+// Home is where a dataset is that is changed: a folder of the machine, see [Dir], or objects of a bucket. Readers keep
+// the generation that they have opened, so nothing that a generation lists is ever replaced.
+type Home interface {
+	// Folder is where its generations are listed.
+	Folder() store.Folder
+
+	// Check refuses what cannot be changed.
+	Check() error
+
+	// Commit makes m, whose files are there and durable, the newest generation. The newest one is base, or the error is
+	// ErrLost, and nothing has changed.
+	Commit(base, m *store.Manifest) error
+
+	// Hold keeps others from removing a generation until release is called. The error is fs.ErrNotExist if that was done.
+	Hold(m *store.Manifest) (release func() error, err error)
+
+	// Spool returns the path of a column that is built, of a Stage of this machine.
+	Spool(field string) (dest string, err error)
+
+	// Publish makes files of a Stage files of the dataset, durably, under names that no file there has ever had.
+	Publish(stage *Stage, files []Published) error
+
+	// Unpublish removes files that no generation lists.
+	Unpublish(names []string) error
+
+	// CreateTag makes the file of a tag of m's generation. The error is store.ErrExist if there is one.
+	CreateTag(m *store.Manifest, name string, text []byte) error
+
+	// RemoveTag removes the file of a tag.
+	RemoveTag(name string) error
+}
+
+// Published is a file that becomes one of a dataset.
+type Published struct {
+	From string // its name in the stage
+	store.File
+}
+
+// Dir is the folder of a dataset on this machine.
+type Dir string
+
+var _ Home = Dir("")
+
+// Folder implements Home.
+func (d Dir) Folder() store.Folder { return store.Folder{FS: os.DirFS(string(d)), Name: string(d)} }
+
+// Check implements Home. It refuses what keeps no generations, and a dataset with an append that was stopped.
+func (d Dir) Check() error {
+	path := string(d)
+	_, err := store.Open(path, store.OpenOptions{Packed: true})
+	switch {
+	case err != nil:
+		return err
+	case !layout.KeepsGenerations(layout.Folder(path)):
+		return store.NoGenerations(path)
+	case layout.Folder(path) != path:
+		return fmt.Errorf("%s: only the newest generation can be changed; restore this one first: %w", path,
+			store.ErrUnsupported)
+	case Unfinished(path):
+		return errors.New("an append to it was stopped; finish that with --append --resume, or remove " +
+			StageDir(filepath.Clean(path)))
+	}
+	return nil
+}
+
+// Commit implements Home.
+func (d Dir) Commit(base, m *store.Manifest) error { return CommitGeneration(string(d), base, m) }
+
+// Hold implements Home by a lock.
+func (d Dir) Hold(m *store.Manifest) (release func() error, err error) {
+	held, err := lease.Shared(filepath.Join(string(d), filepath.FromSlash(layout.GenerationName(m.Generation))))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return func() error { return nil }, fmt.Errorf("generation %d was removed: %w", m.Generation, fs.ErrNotExist)
+	case err != nil:
+		return nil, fmt.Errorf("generation %d is being removed: %w", m.Generation, err)
+	}
+	return held.Close, nil
+}
+
+// Spool implements Home: the stage is in the folder.
+func (d Dir) Spool(field string) (dest string, err error) {
+	return filepath.Join(string(d), field+".column"), nil
+}
+
+// Publish implements Home by links: the files keep their names in the stage, too, from which the column can be continued
+// until it is committed.
+func (d Dir) Publish(stage *Stage, files []Published) error {
+	for _, f := range files {
+		if err := stage.dest.parent.Link(filepath.Join(stage.dest.stage, f.From), f.Name); err != nil {
+			return err
+		}
+	}
+	return SyncRoot(stage.dest.parent)
+}
+
+// Unpublish implements Home.
+func (d Dir) Unpublish(names []string) error {
+	root, err := openDataset(string(d))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var errs []error
+	for _, name := range names {
+		errs = append(errs, removeIfThere(root, name))
+	}
+	return errors.Join(errs...)
+}
+
+// CreateTag implements Home by a link.
+func (d Dir) CreateTag(m *store.Manifest, name string, text []byte) error {
+	return createTag(string(d), m, name, text)
+}
+
+// RemoveTag implements Home.
+func (d Dir) RemoveTag(name string) error { return removeTag(string(d), name) }
