@@ -101,8 +101,12 @@ func (op *opener) open(ctx context.Context, key string) (*mmapds.Dataset, error)
 		return nil, err
 	}
 	defer ends.Release()
-	ds, err := mmapds.Open(op.cache.files.path, mmapds.WithFields(op.cache.opts.Fields...),
-		mmapds.WithSplit(op.cache.opts.Split), mmapds.WithPager(op.cache))
+	options := []mmapds.Option{mmapds.WithFields(op.cache.opts.Fields...), mmapds.WithSplit(op.cache.opts.Split),
+		mmapds.WithPager(op.cache)}
+	if op.cache.opts.Deleted {
+		options = append(options, mmapds.WithDeleted())
+	}
+	ds, err := mmapds.Open(op.cache.files.path, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	if strings.HasSuffix(key, ".h5") || strings.HasSuffix(key, ".hdf5") {
 		return op.planHDF5(ctx, key)
 	}
-	key, generation, err := op.splitGeneration(ctx, key)
+	key, generation, err := splitGeneration(ctx, op.cache.client, key)
 	if err != nil {
 		return nil, err
 	}
@@ -71,35 +71,6 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 		return nil, err
 	}
 	return op.planZarr(key, m, data), nil
-}
-
-// splitGeneration takes a key such as ds@3 or ds@baseline apart, where nothing has that key and ds is a dataset.
-func (op *opener) splitGeneration(ctx context.Context, key string) (folder, generation string, err error) {
-	i := strings.LastIndexByte(key, '@')
-	if i <= 0 || !layout.IsName(key[i+1:]) {
-		return key, "", nil
-	}
-	if there, err := op.has(ctx, key, layout.ManifestName, layout.ZarrManifest, ""); there || err != nil {
-		return key, "", err
-	}
-	if there, err := op.has(ctx, key[:i], layout.ManifestName, layout.ZarrManifest); there {
-		return key[:i], key[i+1:], err
-	}
-	return key, "", nil
-}
-
-// has reports whether there is one of some objects under a key. A store may deny access to what is not there.
-func (op *opener) has(ctx context.Context, key string, names ...string) (bool, error) {
-	for _, name := range names {
-		_, err := op.cache.client.Stat(ctx, path.Join(key, name))
-		if err == nil {
-			return true, nil
-		}
-		if !errors.Is(err, remote.ErrNotFound) && !errors.Is(err, remote.ErrPermission) {
-			return false, err
-		}
-	}
-	return false, nil
 }
 
 // planOther finds out what lies under a key that has no manifest. All that remains is asked for at a time, as it may be

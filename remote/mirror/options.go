@@ -17,6 +17,9 @@ type Options struct {
 	// Split opens only the records of that split, numbered from 0; empty means all.
 	Split string
 
+	// Deleted opens the records that were deleted, too: see mmapds.WithDeleted.
+	Deleted bool
+
 	// CacheDir is the folder of all mirrors; empty means penstock in the user's cache folder
 	// (os.UserCacheDir). It is made if it is not there, and nobody else may write to it.
 	CacheDir string

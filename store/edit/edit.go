@@ -235,7 +235,10 @@ func (d *Dataset) tag(name string, generation int) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(store.Tag{Generation: m.Generation, ID: m.ID})
+	text, err := json.Marshal(struct {
+		store.Tag
+		Write string `json:"write"` // by which this call knows its own
+	}{store.Tag{Generation: m.Generation, ID: m.ID}, write.RandomTag() + write.RandomTag()})
 	if err != nil {
 		return err
 	}

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,6 +19,8 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/zarr"
@@ -78,16 +82,20 @@ func (c content) has(name string) bool { return c.values[name] != nil }
 type container struct {
 	name   string
 	create func(dest string, schema store.Schema, appends bool) (store.Writer, error)
+	bucket bool // it is made in a folder, and then changed in a bucket
 }
 
 // containers of the tests, in shards of a few records.
 var containers = []container{
-	{"flat", func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
-		return flat.Create(dest, schema, flat.Options{ShardBytes: 8 * 4096, Append: appends})
-	}},
-	{"zarr", func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
+	{name: "flat", create: createFlat},
+	{name: "zarr", create: func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
 		return zarr.Create(dest, schema, zarr.Options{ShardBytes: 8 * 4096, Append: appends})
 	}},
+	{name: "bucket", create: createFlat, bucket: true},
+}
+
+func createFlat(dest string, schema store.Schema, appends bool) (store.Writer, error) {
+	return flat.Create(dest, schema, flat.Options{ShardBytes: 8 * 4096, Append: appends})
 }
 
 // history is a dataset that is changed at random, with all that it should keep.
@@ -96,11 +104,13 @@ type history struct {
 	rng *rand.Rand
 	ds  string
 	container
-	kept    map[int]content
-	newest  int
-	tags    map[string]int
-	readers map[*mmapds.Dataset]content
-	version int
+	d, other *Dataset       // the other one is that of another machine, or the same
+	objects  *remote.Memory // of a bucket
+	kept     map[int]content
+	newest   int
+	tags     map[string]int
+	readers  map[*reader]content
+	version  int
 }
 
 // Whatever changes are made to a dataset, in whatever order, two at a time or stopped in the middle, every generation
@@ -108,11 +118,14 @@ type history struct {
 func TestHistories(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("PENSTOCK_HISTORIES"))
 	if err != nil {
-		n = 6
+		n = 9
 	}
 	for seed := range n {
 		create := containers[seed%len(containers)]
 		t.Run(fmt.Sprint(create.name, seed), func(t *testing.T) {
+			if create.bucket && runtime.GOOS != "linux" {
+				t.Skip("mirrors of buckets need Linux")
+			}
 			h := newHistory(t, create, uint64(seed))
 			for range 12 {
 				h.step()
@@ -127,13 +140,21 @@ func TestHistories(t *testing.T) {
 
 func newHistory(t *testing.T, in container, seed uint64) *history {
 	h := &history{t: t, container: in, rng: rand.New(rand.NewPCG(seed, 7)), ds: filepath.Join(t.TempDir(), "ds"), kept: make(map[int]content),
-		newest: 1, tags: make(map[string]int), readers: make(map[*mmapds.Dataset]content)}
+		newest: 1, tags: make(map[string]int), readers: make(map[*reader]content)}
 	c := content{values: make(map[string][][]byte)}
 	for _, f := range []store.Field{pages, labels} {
 		c = c.put(f, h.make(f, records))
 	}
 	h.append(false, c)
 	h.kept[1] = c
+	h.d = At(h.ds)
+	h.other = h.d
+	if in.bucket {
+		h.objects = new(remote.Memory)
+		upload(t, h.ds, h.objects)
+		h.d = InBucket(t.Context(), h.objects, "ds", t.TempDir())
+		h.other = InBucket(t.Context(), h.objects, "ds", t.TempDir())
+	}
 	return h
 }
 
@@ -180,7 +201,7 @@ func (h *history) step() {
 		h.put()
 	case 2:
 		name := now.fields[h.rng.IntN(len(now.fields))].Name
-		_, err := DropColumn(h.ds, []string{name}, Options{})
+		_, err := h.d.DropColumn([]string{name}, Options{})
 		if len(now.fields) == 1 {
 			if err == nil {
 				h.t.Fatal("the last column was dropped")
@@ -196,11 +217,14 @@ func (h *history) step() {
 		h.rename()
 	case 4:
 		n := slices.Collect(maps.Keys(h.kept))[h.rng.IntN(len(h.kept))]
-		_, err := Restore(h.ds, strconv.Itoa(n), Options{})
+		_, err := h.d.Restore(strconv.Itoa(n), Options{})
 		h.now(h.kept[n], err)
 	case 5:
 		h.prune()
 	case 6:
+		if h.bucket {
+			return // appends are made in folders
+		}
 		more := content{fields: now.fields, values: make(map[string][][]byte)}
 		next := now.clone()
 		for _, f := range now.fields {
@@ -208,7 +232,7 @@ func (h *history) step() {
 			next.values[f.Name] = slices.Concat(now.values[f.Name], more.values[f.Name])
 		}
 		h.append(true, more)
-		if m, err := store.ReadManifest(h.ds); err != nil || m.Generation > h.newest {
+		if m, err := h.d.Manifest(""); err != nil || m.Generation > h.newest {
 			h.now(next, err)
 			if h.name == "zarr" {
 				h.kept = map[int]content{h.newest: next} // in a new folder
@@ -226,7 +250,7 @@ func (h *history) step() {
 		name := fmt.Sprint("tag", h.version)
 		h.version++
 		n := slices.Collect(maps.Keys(h.kept))[h.rng.IntN(len(h.kept))]
-		if err := Tag(h.ds, name, n); err != nil {
+		if err := h.d.Tag(name, n); err != nil {
 			h.t.Fatal(err)
 		}
 		h.tags[name] = n
@@ -271,20 +295,20 @@ func (h *history) put() {
 	h.t.Helper()
 	now, f := h.kept[h.newest], h.column()
 	values := h.make(f, now.records())
-	put := AddColumn
+	put := h.d.AddColumn
 	if now.has(f.Name) {
-		put = SetColumn
+		put = h.d.SetColumn
 	}
 	opts, at := Options{}, int64(-1)
 	if h.rng.IntN(2) == 0 {
 		opts.Journal, at = &store.Journal{Resume: true, Inputs: map[string]string{"version": fmt.Sprint(h.version)}}, h.rng.Int64N(20)+1
 	}
-	_, err := put(h.ds, f, stopping(values, at), opts)
+	_, err := put(f, stopping(values, at), opts)
 	if errors.Is(err, errStopped) {
-		if m, readErr := store.ReadManifest(h.ds); readErr != nil || m.Generation != h.newest {
+		if m, readErr := h.d.Manifest(""); readErr != nil || m.Generation != h.newest {
 			h.t.Fatalf("a column that was stopped has changed the dataset: %v", readErr)
 		}
-		_, err = put(h.ds, f, stopping(values, at), opts)
+		_, err = put(f, stopping(values, at), opts)
 	}
 	h.now(now.put(f, values), err)
 }
@@ -296,7 +320,7 @@ func (h *history) rename() {
 	f := now.fields[i]
 	to := fmt.Sprint("column", h.version)
 	h.version++
-	_, err := RenameColumn(h.ds, f.Name, to, Options{})
+	_, err := h.d.RenameColumn(f.Name, to, Options{})
 	next := now.clone()
 	next.values[to] = next.values[f.Name]
 	delete(next.values, f.Name)
@@ -330,7 +354,7 @@ func (h *history) delete() {
 			more++
 		}
 	}
-	m, err := Delete(h.ds, Chosen{Words: words}, Options{})
+	m, err := h.d.Delete(Chosen{Words: words}, Options{})
 	if more == 0 || next.records() == 0 {
 		if err == nil {
 			h.t.Fatal("no record or all records were deleted")
@@ -354,7 +378,7 @@ func (h *history) undelete() {
 			more++
 		}
 	}
-	_, err := Undelete(h.ds, Chosen{Words: words}, Options{})
+	_, err := h.d.Undelete(Chosen{Words: words}, Options{})
 	if more == 0 || len(next.without) > 0 {
 		if err == nil {
 			h.t.Fatal("records were restored that are not deleted, or have no values")
@@ -377,14 +401,15 @@ func (h *history) two() {
 	var errs [2]error
 	var both sync.WaitGroup
 	for k, f := range fields {
-		put := AddColumn
+		d := []*Dataset{h.d, h.other}[k]
+		put := d.AddColumn
 		if now.has(f.Name) {
-			put = SetColumn
+			put = d.SetColumn
 		}
-		both.Go(func() { _, errs[k] = put(h.ds, f, stopping(values[k], -1), Options{}) })
+		both.Go(func() { _, errs[k] = put(f, stopping(values[k], -1), Options{}) })
 	}
 	both.Wait()
-	log, err := Log(h.ds)
+	log, err := h.d.Log()
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -407,7 +432,7 @@ func (h *history) two() {
 			if errs[k] != nil || e.Change.Columns[0] != f.Name {
 				continue
 			}
-			if found = same(h.t, fmt.Sprintf("%s@%d", h.ds, e.Generation), next); found == nil {
+			if found = h.same(e.Generation, next); found == nil {
 				now = next
 				break
 			}
@@ -429,20 +454,46 @@ func (h *history) read() {
 		}
 	}
 	n := slices.Collect(maps.Keys(h.kept))[h.rng.IntN(len(h.kept))]
-	ds, err := mmapds.Open(h.ds, mmapds.WithGeneration(n))
+	r, err := h.open(n)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.readers[ds] = h.kept[n]
+	h.readers[r] = h.kept[n]
 }
 
-func (h *history) closeReader(ds *mmapds.Dataset) {
+// reader is a generation that is open.
+type reader struct {
+	*mmapds.Dataset
+	mirror *mirror.Dataset // of a bucket
+}
+
+func (r *reader) close() error {
+	if r.mirror != nil {
+		return r.mirror.Close()
+	}
+	return r.Close()
+}
+
+// open opens a generation.
+func (h *history) open(n int) (*reader, error) {
+	if !h.bucket {
+		ds, err := mmapds.Open(h.ds, mmapds.WithGeneration(n))
+		return &reader{Dataset: ds}, err
+	}
+	ds, err := mirror.Open(h.t.Context(), h.objects, fmt.Sprintf("ds@%d", n), mirror.Options{CacheDir: filepath.Join(h.t.TempDir(), "cache")})
+	if err != nil {
+		return nil, err
+	}
+	return &reader{ds.Dataset, ds}, nil
+}
+
+func (h *history) closeReader(ds *reader) {
 	h.t.Helper()
-	if err := compare(ds, h.readers[ds]); err != nil {
+	if err := compare(ds.Dataset, h.readers[ds]); err != nil {
 		h.t.Error(err)
 	}
 	delete(h.readers, ds)
-	if err := ds.Close(); err != nil {
+	if err := ds.close(); err != nil {
 		h.t.Error(err)
 	}
 }
@@ -459,12 +510,16 @@ func (h *history) prune() {
 		}
 		keep[ds.Manifest().Generation] = true
 	}
-	p, err := Prune(h.ds, PruneOptions{})
+	opts := PruneOptions{}
+	if h.bucket { // which does not know who reads
+		opts.Keep = slices.Collect(maps.Keys(keep))
+	}
+	p, err := h.d.Prune(opts)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	maps.DeleteFunc(h.kept, func(n int, _ content) bool { return !keep[n] })
-	if numbers, err := store.Generations(h.ds); err != nil || !slices.Equal(numbers, slices.Sorted(maps.Keys(keep))) {
+	if numbers, err := h.d.lists.Generations(); err != nil || !slices.Equal(numbers, slices.Sorted(maps.Keys(keep))) {
 		h.t.Fatalf("%+v: %v are kept, want %v (%v)", p, numbers, keep, err)
 	}
 }
@@ -475,13 +530,16 @@ func (h *history) check() {
 	needed := make(map[string]bool)
 	for n, c := range h.kept {
 		path := fmt.Sprintf("%s@%d", h.ds, n)
-		if err := same(h.t, path, c); err != nil {
+		if err := h.same(n, c); err != nil {
 			h.t.Errorf("generation %d: %v", n, err)
+		}
+		if h.bucket {
+			path = h.download(n)
 		}
 		if r, corrupt := datasettest.Verify(h.t, path); len(corrupt) > 0 || !r.Identity {
 			h.t.Errorf("generation %d: %v", n, corrupt)
 		}
-		m, _, err := store.ReadGeneration(h.ds, n)
+		m, _, err := h.d.lists.Generation(n)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -492,26 +550,39 @@ func (h *history) check() {
 		}
 	}
 	if h.name == "zarr" {
-		p, err := Prune(h.ds, PruneOptions{Last: h.newest})
+		p, err := h.d.Prune(PruneOptions{Last: h.newest})
 		if err != nil || p.Files > 0 || len(p.Generations) > 0 {
 			h.t.Errorf("%+v, %v: nothing that is needed was removed", p, err)
 		}
 		return
 	}
-	files, err := filepath.Glob(filepath.Join(h.ds, "*.npy"))
+	files, err := fs.Glob(h.d.home.Folder().FS, "*.npy")
 	if err != nil || len(files) != len(needed) {
 		h.t.Errorf("%d files of columns, and %d are needed: %v", len(files), len(needed), err)
 	}
 }
 
 // same opens a generation and compares it.
-func same(t *testing.T, path string, c content) error {
-	t.Helper()
-	ds, err := mmapds.Open(path)
+func (h *history) same(n int, c content) error {
+	h.t.Helper()
+	ds, err := h.open(n)
 	if err != nil {
 		return err
 	}
-	return errors.Join(compare(ds, c), ds.Close())
+	return errors.Join(compare(ds.Dataset, c), ds.close())
+}
+
+// download returns the path of a copy of a generation.
+func (h *history) download(n int) string {
+	h.t.Helper()
+	r, err := h.open(n)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := errors.Join(r.mirror.Fill(h.t.Context()), r.close()); err != nil {
+		h.t.Fatal(err)
+	}
+	return r.mirror.Path()
 }
 
 func compare(ds *mmapds.Dataset, c content) error {

@@ -42,7 +42,7 @@ func (d *Dataset) prune(opts PruneOptions) (*Pruned, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	log, err := d.Log()
+	log, err := d.log()
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +79,14 @@ func Log(path string) ([]Entry, error) { return At(path).Log() }
 
 // Log is the function of that name.
 func (d *Dataset) Log() ([]Entry, error) {
+	log, err := d.log()
+	if err != nil && d.InBucket() {
+		err = fmt.Errorf("store: generations of %q: %w", d.name, err)
+	}
+	return log, err
+}
+
+func (d *Dataset) log() ([]Entry, error) {
 	numbers, err := d.lists.Generations()
 	if err != nil {
 		return nil, d.notFlat(err)

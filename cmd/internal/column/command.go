@@ -2,6 +2,7 @@
 package column
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 )
@@ -17,7 +20,7 @@ import (
 const long = `Add, set, drop and rename the columns of a dataset. Each change makes a generation and
 rewrites nothing: add writes the new column, and drop and rename only a manifest. penstock log lists
 generations, DATASET@3 opens one, penstock restore goes back to it. DATASET is a folder of .npy
-files, or Zarr.`
+files, also in a bucket, or Zarr.`
 
 const putLong = `VALUES is a .npy file, a dataset, a view, or a table, such as .parquet and .csv. Records are matched by
 position or, with --on KEY, by the column KEY of both. "-" reads a .npy file from standard input.
@@ -32,10 +35,10 @@ func Command() *cobra.Command {
 	root := &cobra.Command{
 		Use: "column", Short: "Add, set, drop and rename columns of a dataset", Long: long, DisableFlagsInUseLine: true,
 	}
-	root.AddCommand(put("add", "Add a column with a value for each record", edit.AddColumn,
+	root.AddCommand(put("add", "Add a column with a value for each record", (*edit.Dataset).AddColumn,
 		"  penstock column add out/flat emb emb.npy\n"+
 			"  penstock column add out/flat score scores.csv --on source_name --missing 0"),
-		put("set", "Replace the values of a column", edit.SetColumn,
+		put("set", "Replace the values of a column", (*edit.Dataset).SetColumn,
 			"  penstock column set out/flat labels labels.csv --on source_name"), drop(), rename())
 	return root
 }
@@ -95,7 +98,7 @@ func (f *putFlags) problems(args []string) (list []string) {
 func commandLine(name string, cmd *cobra.Command, args []string) string {
 	words := []string{"penstock", name}
 	for _, a := range args {
-		words = append(words, shell.Line(a))
+		words = append(words, shell.Line(remote.Redact(a)))
 	}
 	for _, flag := range []string{"of", "on", "missing", "field", "fields"} {
 		if v := cmd.Flags().Lookup(flag); v != nil && v.Changed {
@@ -118,8 +121,9 @@ func drop() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := edit.DropColumn(args[0], args[1:], edit.Options{By: commandLine("column drop", cmd, args)})
-			return report(cmd, args[0], m, asJSON, err)
+			return change(cmd, args[0], asJSON, func(ds *edit.Dataset) (*store.Manifest, error) {
+				return ds.DropColumn(args[1:], edit.Options{By: commandLine("column drop", cmd, args)})
+			})
 		},
 	})
 	cli.JSONFlag(cmd, &asJSON)
@@ -139,13 +143,23 @@ func rename() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := edit.RenameColumn(args[0], args[1], args[2], edit.Options{By: commandLine("column rename", cmd,
-				args)})
-			return report(cmd, args[0], m, asJSON, err)
+			return change(cmd, args[0], asJSON, func(ds *edit.Dataset) (*store.Manifest, error) {
+				return ds.RenameColumn(args[1], args[2], edit.Options{By: commandLine("column rename", cmd, args)})
+			})
 		},
 	})
 	cli.JSONFlag(cmd, &asJSON)
 	return cmd
+}
+
+// change makes a change and reports it.
+func change(cmd *cobra.Command, arg string, asJSON bool, do func(*edit.Dataset) (*store.Manifest, error)) error {
+	ds, err := datasetarg.OpenChanging(cmd.Context(), arg)
+	if err != nil {
+		return err
+	}
+	m, err := do(ds.Dataset)
+	return report(cmd, ds.Path, m, asJSON, errors.Join(err, ds.Close()))
 }
 
 // Made is the result of a change.

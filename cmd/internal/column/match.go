@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/units"
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -71,7 +71,7 @@ func classOf(f store.Field, name string) ([]byte, error) {
 }
 
 // match orders the values by a key that the dataset and the table have.
-func (f *putFlags) match(cmd *cobra.Command, path string, v *values, old *store.Manifest,
+func (f *putFlags) match(cmd *cobra.Command, of *datasetarg.Generations, v *values, old *store.Manifest,
 	field store.Field) (store.Field,
 	error) {
 	rows, err := v.src.keys(cmd.Context(), f.on)
@@ -81,24 +81,24 @@ func (f *putFlags) match(cmd *cobra.Command, path string, v *values, old *store.
 		}
 		return field, err
 	}
-	ds, err := mmapds.Open(path, mmapds.WithFields(f.on), mmapds.WithGeneration(old.Generation))
+	ds, end, err := of.Records(old.Generation, []string{f.on}, datasetarg.Live)
 	if err != nil {
 		return field, err
 	}
-	mine := &table{ds, path, ds.Schema().Fields, ds.Close}
+	mine := &table{ds, of.Path, ds.Schema().Fields, end}
 	err = v.match(cmd.Context(), mine, f.on, rows)
-	if err = errors.Join(err, ds.Close()); err != nil {
+	if err = errors.Join(err, end()); err != nil {
 		return field, err
 	}
 	if i := slices.Index(v.order, -1); i >= 0 {
-		if field, err = f.fill(cmd.Context(), path, v, old, field, i); err != nil {
+		if field, err = f.fill(cmd.Context(), of, v, old, field, i); err != nil {
 			return field, err
 		}
 	}
 	if n := len(rows.records) - rows.used; n > 0 {
 		cli.NewProgress(cmd.ErrOrStderr(), "column",
 			f.quiet).Note(fmt.Sprintf("keys of %s that no record of %s has: %s",
-			v.src.path, path, units.Count(int64(n))))
+			v.src.path, of.Path, units.Count(int64(n))))
 	}
 	return field, nil
 }
@@ -183,7 +183,7 @@ func (v *values) match(ctx context.Context, mine *table, name string, rows *keys
 }
 
 // fill says which values records have that the table does not have: old ones, or that of --missing.
-func (f *putFlags) fill(ctx context.Context, path string, v *values, old *store.Manifest, field store.Field,
+func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *values, old *store.Manifest, field store.Field,
 	first int) (
 	store.Field, error) {
 	if f.missing != "" {
@@ -195,22 +195,22 @@ func (f *putFlags) fill(ctx context.Context, path string, v *values, old *store.
 	if i < 0 {
 		return field,
 			fmt.Errorf("%s has no record for %d records of %s, the first of which is record %d; give their value with "+
-				"--missing", v.src.path, count(v.order, -1), path, first)
+				"--missing", v.src.path, count(v.order, -1), of.Path, first)
 	}
 	if was := old.Fields[i]; was.DType != field.DType || was.Ragged != field.Ragged || !slices.Equal(was.Shape,
 		field.Shape) {
 		return field,
 			fmt.Errorf("%s is %v %v in %s, and %v %v in %s, and records that are not there keep their values; "+
-				"give its type there with --fields", field.Name, was.DType, was.Shape, path, field.DType, field.Shape,
+				"give its type there with --fields", field.Name, was.DType, was.Shape, of.Path, field.DType, field.Shape,
 				v.src.path)
 	}
-	ds, err := mmapds.Open(path, mmapds.WithFields(field.Name), mmapds.WithGeneration(old.Generation))
+	ds, end, err := of.Records(old.Generation, []string{field.Name}, datasetarg.Live)
 	if err != nil {
 		return field, err
 	}
-	mine := &table{ds, path, ds.Schema().Fields, ds.Close}
+	mine := &table{ds, of.Path, ds.Schema().Fields, end}
 	closing := v.src.close
-	v.src.close = func() error { return errors.Join(closing(), ds.Close()) }
+	v.src.close = func() error { return errors.Join(closing(), end()) }
 	var b batch
 	v.missing = func(record int64) ([]byte, error) {
 		b.indices = append(b.indices[:0], int(record))

@@ -8,13 +8,13 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
-	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/prepare/raw"
@@ -23,41 +23,49 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// putFunc is edit.AddColumn or edit.SetColumn.
-type putFunc func(path string, f store.Field, values edit.Values, opts edit.Options) (*store.Manifest, error)
+// putFunc is the method AddColumn or SetColumn of edit.Dataset.
+type putFunc func(ds *edit.Dataset, f store.Field, values edit.Values, opts edit.Options) (*store.Manifest, error)
 
 func (f *putFlags) run(cmd *cobra.Command, args []string, do putFunc, opts edit.Options) error {
-	path, name := args[0], args[1]
-	if args[2] == "-" {
-		m, err := f.stream(cmd, path, name, do, opts)
-		return report(cmd, path, m, f.json, err)
-	}
-	old, err := store.ReadManifest(path)
-	if err != nil {
-		return edit.NotFlat(path, err)
-	}
-	base, err := f.base(path, old)
+	ds, err := datasetarg.OpenChanging(cmd.Context(), args[0])
 	if err != nil {
 		return err
+	}
+	m, err := f.change(cmd, ds, args[1], args[2], do, opts)
+	return report(cmd, ds.Path, m, f.json, errors.Join(err, ds.Close()))
+}
+
+func (f *putFlags) change(cmd *cobra.Command, ds *datasetarg.Generations, name, values string, do putFunc,
+	opts edit.Options) (*store.Manifest, error) {
+	if values == "-" {
+		return f.stream(cmd, ds, name, do, opts)
+	}
+	old, err := ds.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	base, err := f.base(ds, old)
+	if err != nil {
+		return nil, err
 	}
 	opts.Of = base.Generation
-	src, err := f.open(cmd.Context(), args[2], f.selection(name, old))
+	src, err := f.open(cmd.Context(), values, f.selection(name, old))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	m, err := f.put(cmd, path, name, old, base.Live(), src, do, opts)
-	return report(cmd, path, m, f.json, errors.Join(err, src.close()))
+	m, err := f.put(cmd, ds, name, old, base.Live(), src, do, opts)
+	return m, errors.Join(err, src.close())
 }
 
 // base returns the generation whose records the values are of.
-func (f *putFlags) base(path string, newest *store.Manifest) (*store.Manifest, error) {
+func (f *putFlags) base(ds *datasetarg.Generations, newest *store.Manifest) (*store.Manifest, error) {
 	if f.of == 0 {
 		return newest, nil
 	}
-	return store.ReadManifest(fmt.Sprintf("%s@%d", layout.Folder(path), f.of))
+	return ds.Dataset.Manifest(strconv.Itoa(f.of))
 }
 
-func (f *putFlags) put(cmd *cobra.Command, path, name string, old *store.Manifest, records int64, src *table,
+func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name string, old *store.Manifest, records int64, src *table,
 	do putFunc, opts edit.Options) (*store.Manifest, error) {
 	column, err := src.choose(name, f.field, f.on)
 	if err != nil {
@@ -73,17 +81,17 @@ func (f *putFlags) put(cmd *cobra.Command, path, name string, old *store.Manifes
 	}
 	switch {
 	case f.on != "":
-		if field, err = f.match(cmd, path, v, old, field); err != nil {
+		if field, err = f.match(cmd, ds, v, old, field); err != nil {
 			return nil, err
 		}
 	case int64(src.Len()) != records:
 		return nil, fmt.Errorf("%s has %d records, and %s has %d; to match them by a column of both, use --on",
-			src.path, src.Len(), path, records)
+			src.path, src.Len(), ds.Path, records)
 	}
 	bar := cli.NewStage(cmd, "column", "write", "values of records", f.quiet)
 	bar.Begin(records)
 	v.progress = bar.Add
-	m, err := do(path, field, v.from, opts)
+	m, err := do(ds.Dataset, field, v.from, opts)
 	bar.End()
 	return m, err
 }
@@ -302,7 +310,7 @@ func (b *batch) value(k int) []byte {
 }
 
 // stream reads a .npy file from standard input.
-func (f *putFlags) stream(cmd *cobra.Command, path, name string, do putFunc, opts edit.Options) (*store.Manifest,
+func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name string, do putFunc, opts edit.Options) (*store.Manifest,
 	error) {
 	in := cmd.InOrStdin()
 	opts.Journal = &store.Journal{Resume: f.resume}
@@ -328,13 +336,13 @@ func (f *putFlags) stream(cmd *cobra.Command, path, name string, do putFunc, opt
 		shape[i] = int(n)
 	}
 	field := store.NewField(name, h.DType, shape...)
-	if m, err := store.ReadManifest(path); err == nil {
-		base, err := f.base(path, m)
+	if m, err := ds.Manifest(); err == nil {
+		base, err := f.base(ds, m)
 		if err != nil {
 			return nil, err
 		}
 		if opts.Of = base.Generation; base.Live() != h.Shape[0] {
-			return nil, fmt.Errorf("standard input: an array of %d rows, and %s has %d records", h.Shape[0], path,
+			return nil, fmt.Errorf("standard input: an array of %d rows, and %s has %d records", h.Shape[0], ds.Path,
 				base.Live())
 		}
 		if i := m.Schema().Index(name); i >= 0 {
@@ -362,5 +370,5 @@ func (f *putFlags) stream(cmd *cobra.Command, path, name string, do putFunc, opt
 			}
 		}
 	}
-	return do(path, field, rows, opts)
+	return do(ds.Dataset, field, rows, opts)
 }

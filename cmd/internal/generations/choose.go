@@ -1,17 +1,20 @@
 package generations
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/remote"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 )
 
@@ -25,15 +28,19 @@ func Tag() *cobra.Command {
 		Use: "tag [flags] DATASET NAME", Short: "Give a generation of a dataset a name", Long: tagLong,
 		Example: "  penstock tag out/flat baseline\n  penstock tag out/flat@1 first",
 		PreRunE: func(_ *cobra.Command, args []string) error { return arguments(args, "DATASET", "NAME") },
-		RunE: func(_ *cobra.Command, args []string) error {
-			if remove {
-				return edit.Untag(args[0], args[1])
-			}
-			m, err := store.ReadManifest(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ds, err := datasetarg.OpenWritable(cmd.Context(), args[0])
 			if err != nil {
-				return edit.NotFlat(layout.Folder(args[0]), fmt.Errorf("%s: %w", args[0], err))
+				return err
 			}
-			return edit.Tag(layout.Folder(args[0]), args[1], m.Generation)
+			if remove {
+				return errors.Join(ds.Untag(args[1]), ds.Close())
+			}
+			m, err := ds.Manifest()
+			if err == nil {
+				err = ds.Tag(args[1], m.Generation)
+			}
+			return errors.Join(err, ds.Close())
 		},
 	})
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove the tag; its generation stays until it is pruned")
@@ -58,15 +65,14 @@ func Restore() *cobra.Command {
 			if err := arguments(args, "DATASET@GENERATION"); err != nil {
 				return err
 			}
-			_, _, named := layout.SplitGeneration(args[0])
+			named := namesGeneration(args[0])
 			switch {
 			case where != "" && !deleted:
 				return cli.Usage("--where chooses among deleted records: give --deleted, too")
-			case deleted && named:
-				return cli.Usage(fmt.Sprintf("--deleted changes the newest generation; write %s", layout.Folder(args[0])))
-			case !deleted && !named && !remote.IsURL(args[0]): // which edit.Restore refuses, and says why
-				return cli.Usage(fmt.Sprintf("%s names no generation; write DATASET@3, or DATASET@ and a tag; --deleted "+
-					"takes deleted records back", args[0]))
+			case deleted && named && !remote.IsURL(args[0]): // of a URL, opening it finds out
+				return cli.Usage(fmt.Sprintf("--deleted changes the newest generation; write %s", args[0][:strings.LastIndexByte(args[0], '@')]))
+			case !deleted && !named:
+				return cli.Usage(noGeneration(args[0]))
 			}
 			return nil
 		},
@@ -74,18 +80,39 @@ func Restore() *cobra.Command {
 			if deleted {
 				return restoreRecords(cmd, args[0], where)
 			}
-			folder, generation, _ := layout.SplitGeneration(args[0])
-			m, err := edit.Restore(folder, generation, edit.Options{By: "penstock restore " + args[0]})
+			ds, err := datasetarg.OpenWritable(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: generation %d\n", folder, m.Generation)
+			if ds.Named == "" {
+				return errors.Join(cli.Usage(noGeneration(args[0])), ds.Close())
+			}
+			m, err := ds.Restore(ds.Named, edit.Options{By: "penstock restore " + remote.Redact(args[0])})
+			if err = errors.Join(err, ds.Close()); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: generation %d\n", ds.Path, m.Generation)
 			return err
 		},
 	})
 	cmd.Flags().BoolVar(&deleted, "deleted", false, "take the deleted records of DATASET back")
 	cmd.Flags().StringVar(&where, "where", "", "`CONDITION` that deleted records have to meet (default all)")
 	return cmd
+}
+
+func noGeneration(arg string) string {
+	return fmt.Sprintf("%s names no generation; write DATASET@3, or DATASET@ and a tag; --deleted takes deleted records "+
+		"back", remote.Redact(arg))
+}
+
+// namesGeneration reports whether an argument may name a generation, which only a store can say of a URL.
+func namesGeneration(arg string) bool {
+	if !remote.IsURL(arg) {
+		_, _, named := layout.SplitGeneration(arg)
+		return named
+	}
+	u, err := remote.ParseURL(arg)
+	return err == nil && strings.Contains(path.Base(u.Key), "@")
 }
 
 const pruneLong = `Remove generations, and the files that no kept generation lists. The newest
@@ -98,6 +125,9 @@ type pruneFlags struct {
 	edit.PruneOptions
 	json bool
 }
+
+// bucketWithin is --within in a bucket, where it is not known who reads and who writes.
+const bucketWithin = 24 * time.Hour
 
 // Prune returns the command prune.
 func Prune() *cobra.Command {
@@ -116,8 +146,15 @@ func Prune() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := edit.Prune(args[0], f.PruneOptions)
+			ds, err := datasetarg.OpenChanging(cmd.Context(), args[0])
 			if err != nil {
+				return err
+			}
+			if ds.InBucket() && !cmd.Flags().Changed("within") {
+				f.Within = bucketWithin
+			}
+			p, err := ds.Prune(f.PruneOptions)
+			if err = errors.Join(err, ds.Close()); err != nil {
 				return err
 			}
 			return cli.Print(cmd.OutOrStdout(), f.json, p, func(w io.Writer) error { return f.render(w, p) })
@@ -127,7 +164,7 @@ func Prune() *cobra.Command {
 	flags.BoolVar(&f.DryRun, "dry-run", false, "remove nothing, and print what would be removed")
 	flags.IntVar(&f.Last, "last", 0, "keep the newest `N` generations (default the newest one)")
 	flags.DurationVar(&f.Within, "within", 0,
-		"keep those that were the newest within this `TIME`, such as 36h (default none)")
+		"keep those that were the newest within this `TIME`, such as 36h (default none, in a bucket 24h)")
 	cli.JSONFlag(cmd, &f.json)
 	return cmd
 }
@@ -144,7 +181,7 @@ func (f *pruneFlags) render(w io.Writer, p *edit.Pruned) error {
 			units.Bytes(p.Bytes))
 	}
 	if len(p.InUse) > 0 {
-		text += fmt.Sprintf("kept, as they are open: %s\n", numbers(p.InUse))
+		text += fmt.Sprintf("kept, as they are in use: %s\n", numbers(p.InUse))
 	}
 	if len(p.Corrupt) > 0 {
 		text += fmt.Sprintf("nothing is removed while generations are kept that cannot be read, as their files are not "+

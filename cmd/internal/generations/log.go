@@ -4,6 +4,7 @@ package generations
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store/edit"
@@ -19,7 +21,7 @@ import (
 const logLong = `List the generations of a dataset, the newest first: when each was made, what was
 done, and by which command or call. DATASET@3 is generation 3, and DATASET@NAME the one with that
 tag, wherever a command or penstock.open takes a dataset. Only folders of .npy files and Zarr have
-generations.`
+generations. DATASET is a path, or the URL of a bucket.`
 
 // Log returns the command log.
 func Log() *cobra.Command {
@@ -29,8 +31,12 @@ func Log() *cobra.Command {
 		Example: "  penstock log out/flat\n  penstock log out/flat --json | jq .[0].columns",
 		PreRunE: func(_ *cobra.Command, args []string) error { return arguments(args, "DATASET") },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log, err := edit.Log(args[0])
+			ds, err := datasetarg.OpenGenerations(cmd.Context(), args[0])
 			if err != nil {
+				return err
+			}
+			log, err := ds.Log()
+			if err = errors.Join(err, ds.Close()); err != nil {
 				return err
 			}
 			return cli.Print(cmd.OutOrStdout(), asJSON, log, func(w io.Writer) error { return render(w, log) })

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
@@ -22,7 +23,8 @@ const deleteLong = `Delete the records for which a condition holds, without rewr
 Readers, loaders and commands see the remaining records, numbered from 0, as a new generation. The
 values stay in the files, for earlier generations and for penstock restore --deleted; penstock
 preprocess DATASET DEST writes a copy without them. Conditions compare fields with numbers, strings
-and the names of classes: see docs/views.md. DATASET is a folder of .npy files, or Zarr.`
+and the names of classes: see docs/views.md. DATASET is a folder of .npy
+files, also in a bucket, or Zarr.`
 
 // Delete returns the command delete.
 func Delete() *cobra.Command {
@@ -55,13 +57,17 @@ func choosing(verb, short, long, example string, of chooser) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			records, err := choose(cmd.Context(), args[0], where, of)
+			ds, err := datasetarg.OpenChanging(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			by := commandOf("penstock "+verb, args[0], where)
-			m, err := edit.Delete(args[0], records, edit.Options{By: by})
-			return report(cmd, args[0], m, asJSON, err)
+			records, err := choose(cmd.Context(), ds, where, of, datasetarg.Live)
+			if err != nil {
+				return errors.Join(err, ds.Close())
+			}
+			by := commandOf("penstock "+verb, ds.Path, where)
+			m, err := ds.Delete(records, edit.Options{By: by})
+			return report(cmd, ds.Path, m, asJSON, errors.Join(err, ds.Close()))
 		},
 	})
 	cmd.Flags().StringVar(&where, "where", "", "`CONDITION` that chooses records, as of penstock inspect filter")
@@ -106,59 +112,60 @@ func commandOf(command, path, where string) string {
 }
 
 // choose finds the records of the newest generation for which a condition holds.
-func choose(ctx context.Context, path, where string, of chooser, opts ...mmapds.Option) (c edit.Chosen, err error) {
+func choose(ctx context.Context, of *datasetarg.Generations, where string, mark chooser, which datasetarg.Which) (
+	c edit.Chosen, err error) {
 	parsed, err := filter.Parse(where)
 	if err != nil {
 		return c, err
 	}
-	ds, err := mmapds.Open(path, opts...)
+	ds, end, err := of.Records(0, nil, which)
 	if err != nil {
 		return c, err
 	}
-	defer func() { err = errors.Join(err, ds.Close()) }()
-	if !layout.KeepsGenerations(layout.Folder(path)) {
-		return c, store.NoGenerations(path)
+	defer func() { err = errors.Join(err, end()) }()
+	if ds.Manifest() == nil || !of.InBucket() && !layout.KeepsGenerations(layout.Folder(of.Path)) {
+		return c, store.NoGenerations(of.Path)
 	}
 	set, err := parsed.Find(ctx, ds)
 	if err != nil {
 		return c, err
 	}
-	c = of(ds, set)
+	c = mark(ds, set)
 	c.Where = where
 	return c, nil
 }
 
 // restoreRecords takes deleted records back: those for which a condition holds, or all.
-func restoreRecords(cmd *cobra.Command, path, where string) error {
+func restoreRecords(cmd *cobra.Command, arg, where string) error {
+	ds, err := datasetarg.OpenChanging(cmd.Context(), arg)
+	if err != nil {
+		return err
+	}
+	m, err := undelete(cmd.Context(), ds, where)
+	if err = errors.Join(err, ds.Close()); err != nil {
+		return err
+	}
+	return changed(ds.Path, m).render(cmd.OutOrStdout())
+}
+
+func undelete(ctx context.Context, ds *datasetarg.Generations, where string) (*store.Manifest, error) {
 	var records edit.Chosen
 	var err error
-	by := shell.Command("penstock restore --deleted", path)
+	by := shell.Command("penstock restore --deleted", ds.Path)
 	if where != "" {
-		by = commandOf("penstock restore --deleted", path, where)
-		records, err = choose(cmd.Context(), path, where, chosen, mmapds.WithDeleted())
+		by = commandOf("penstock restore --deleted", ds.Path, where)
+		records, err = choose(ctx, ds, where, chosen, datasetarg.All)
 	} else {
 		var m *store.Manifest
-		if m, err = store.ReadManifest(path); err == nil {
+		if m, err = ds.Manifest(); err == nil {
 			records.Generation = m.Generation
 			records.Words, err = m.Deleted.Words(m.Records)
 		}
-		err = notFlat(path, err)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	m, err := edit.Undelete(path, records, edit.Options{By: by})
-	if err != nil {
-		return err
-	}
-	return changed(path, m).render(cmd.OutOrStdout())
-}
-
-func notFlat(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return edit.NotFlat(path, err)
+	return ds.Undelete(records, edit.Options{By: by})
 }
 
 // Changed is the result of a change of records.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -86,12 +87,30 @@ func TestDeleteRefuses(t *testing.T) {
 	}
 }
 
-// A dataset in a bucket has no generations here: advice to name one would lead nowhere.
-func TestRestoreOfURL(t *testing.T) {
-	for _, url := range []string{"s3://bucket/ds", "s3://bucket/ds@1"} {
-		_, _, diag := run(t, Restore(), url)
-		if !strings.Contains(diag, "local folders only") || strings.Contains(diag, "DATASET@3") {
-			t.Errorf("%s: %s", url, diag)
+// A file URL is the path of a folder. Stores that do not keep writers apart are refused before a request.
+func TestURLs(t *testing.T) {
+	url := "file://" + filepath.ToSlash(numbersFrom0(t))
+	if code, out, diag := run(t, Delete(), url, "--where", "x < 10"); code != 0 || !strings.Contains(out, "deleted 10 records") {
+		t.Errorf("code %d: %s%s", code, out, diag)
+	}
+	if code, out, diag := run(t, Restore(), url+"@1"); code != 0 || !strings.Contains(out, "generation 3") {
+		t.Errorf("code %d: %s%s", code, out, diag)
+	}
+	if code, out, diag := run(t, Log(), url); code != 0 || strings.Count(out, "\n") != 3 {
+		t.Errorf("code %d: %s%s", code, out, diag)
+	}
+	for want, try := range map[string]struct {
+		cmd  *cobra.Command
+		args []string
+	}{
+		"names no generation":        {Restore(), []string{"s3://bucket/ds"}},
+		"https:// are not changed":   {Restore(), []string{"https://host.invalid/ds@1"}},
+		"hdfs:// are not changed":    {Prune(), []string{"hdfs://host.invalid/ds"}},
+		"hf:// are not changed":      {Tag(), []string{"hf://datasets/a/b/ds", "x"}},
+		"only the newest generation": {Delete(), []string{url + "@1", "--where", "x = 1"}},
+	} {
+		if code, out, diag := run(t, try.cmd, try.args...); code == 0 || !strings.Contains(diag, want) {
+			t.Errorf("%q: code %d: %s%s, want %q", try.args, code, out, diag, want)
 		}
 	}
 }

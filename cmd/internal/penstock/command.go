@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cachecmd"
+	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/column"
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/cmd/internal/demo"
 	"github.com/penstock/penstock/cmd/internal/doctor"
 	"github.com/penstock/penstock/cmd/internal/feed"
@@ -47,6 +49,20 @@ func Command() *cobra.Command {
 // compare returns the command diff, which inspect has, too.
 func compare() *cobra.Command {
 	c := diff.Command()
+	var cache datasetarg.Cache
+	cache.Flags(c.Flags())
+	check := c.PreRunE
+	c.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return err
+		}
+		if err := cli.Usage(cache.Settle(args)...); err != nil {
+			return err
+		}
+		quiet, _ := cmd.Flags().GetBool("quiet")
+		return cache.Local(cmd.Context(), args, cli.NewProgress(cmd.ErrOrStderr(), "diff", quiet).Note)
+	}
+	c.PostRun = func(*cobra.Command, []string) { cache.Close() }
 	c.Example = "  penstock diff out/flat@1 out/flat\n  penstock diff --data out/flat out/photos.h5"
 	return c
 }

@@ -172,6 +172,7 @@ var layers = [][]place{
 		{"prepare/source/kinds", "opens every kind of source"},
 	},
 	{
+		{"store/write/bucket", "commits of datasets in a bucket, whatever is changed"},
 		{"store/flat", "the container of .npy files"},
 		{"store/verify", "datasets and their checksums, whichever program made them; it maps nothing"},
 		{"store/hdf5", "the only package that can use libhdf5"},
@@ -179,7 +180,7 @@ var layers = [][]place{
 		{"remote/mirror", "a dataset in a bucket as a local one of mmapds; a Source of the loader, which it does not know"},
 	},
 	{
-		{"store/edit", "generations of datasets in folders: columns that are added, set, dropped and renamed"},
+		{"store/edit", "generations of datasets: columns that are added, set, dropped and renamed"},
 	},
 	{
 		{"internal/testkit/rawtest", "raw samples, for tests of all that prepares datasets"},

@@ -303,9 +303,13 @@ func (d *Destination) sendShards(folder, key string, progress progress) error {
 		return err
 	}
 	return d.arrived(files, key, func(name string) bool {
-		return strings.HasSuffix(name, ".npy") && !strings.Contains(name, "/")
+		return strings.HasSuffix(name, ".npy") && !strings.Contains(name, "/") || isGeneration(name)
 	}, progress)
 }
+
+// isGeneration reports whether a file is the manifest of a generation, or a tag: those of a dataset that was replaced, as
+// a new one has none.
+func isGeneration(name string) bool { return strings.HasPrefix(name, layout.Generations+"/") }
 
 // sendZarr is sendShards for a dataset in Zarr. Of one that it replaces, nothing is left.
 func (d *Destination) sendZarr(overwrite bool, progress progress) error {
@@ -322,7 +326,7 @@ func (d *Destination) sendZarr(overwrite bool, progress progress) error {
 	}
 	return d.arrived(files, d.URL.Key, func(name string) bool {
 		return zarrName.MatchString(path.Base(name)) && name != layout.ZarrManifest &&
-			(overwrite || folders[d.URL.Key+"/"+path.Dir(name)])
+			(overwrite || folders[d.URL.Key+"/"+path.Dir(name)]) || isGeneration(name)
 	}, progress)
 }
 

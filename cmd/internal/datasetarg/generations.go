@@ -1,0 +1,142 @@
+package datasetarg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/cloud"
+	"github.com/penstock/penstock/remote/mirror"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
+)
+
+// Generations is a DATASET whose generations are listed or changed: the path of a folder, or a URL.
+type Generations struct {
+	*edit.Dataset
+	Path  string // as it was given, without a generation and secrets
+	Named string // the generation that was given, a number or a tag; "" is the newest
+
+	bucket remote.Bucket // of a URL
+	ctx    context.Context
+	key    string
+}
+
+// OpenGenerations opens a DATASET whose generations are listed.
+func OpenGenerations(ctx context.Context, arg string) (*Generations, error) {
+	if !remote.IsURL(arg) {
+		folder, named, _ := layout.SplitGeneration(arg)
+		return &Generations{Dataset: edit.At(folder), Path: folder, Named: named}, nil
+	}
+	u, err := remote.ParseURL(arg)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme == "file" {
+		return OpenGenerations(ctx, filepath.Join(filepath.FromSlash(u.Bucket), filepath.FromSlash(u.Key)))
+	}
+	b, u, err := cloud.Open(ctx, arg)
+	if err != nil {
+		return nil, err
+	}
+	key, named, err := mirror.SplitGeneration(ctx, b, u.Key)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", remote.Redact(arg), err), b.Close())
+	}
+	at, query, options := strings.Cut(arg, "?")
+	if named != "" {
+		at = strings.TrimSuffix(strings.TrimSuffix(at, "/"), "@"+named)
+	}
+	if options {
+		at += "?" + query
+	}
+	return &Generations{Dataset: edit.InBucket(ctx, b, key, ""), Path: remote.Redact(at), Named: named, bucket: b,
+		ctx: ctx, key: key}, nil
+}
+
+// conditional are the schemes of places that create a file or an object only if there is none.
+var conditional = []string{"file", "s3", "gs", "azblob"}
+
+// OpenWritable is OpenGenerations for a DATASET that is changed.
+func OpenWritable(ctx context.Context, arg string) (*Generations, error) {
+	scheme, _, _ := strings.Cut(arg, "://")
+	if remote.IsURL(arg) && !slices.Contains(conditional, scheme) {
+		return nil, fmt.Errorf("%s: datasets of %s:// are not changed, as writers there cannot be kept apart; change it in "+
+			"a folder, or in a bucket of s3://, gs:// or azblob://: %w", remote.Redact(arg), scheme, store.ErrUnsupported)
+	}
+	return OpenGenerations(ctx, arg)
+}
+
+// OpenChanging is OpenWritable for a DATASET whose newest generation is changed: the argument names no other.
+func OpenChanging(ctx context.Context, arg string) (*Generations, error) {
+	g, err := OpenWritable(ctx, arg)
+	if err != nil || g.Named == "" {
+		return g, err
+	}
+	return nil, errors.Join(fmt.Errorf("%s: only the newest generation can be changed; restore this one first: %w",
+		remote.Redact(arg), store.ErrUnsupported), g.Close())
+}
+
+// Manifest returns that of the generation that the argument names.
+func (g *Generations) Manifest() (*store.Manifest, error) {
+	m, err := g.Dataset.Manifest(g.Named)
+	switch {
+	case err != nil && g.Named != "":
+		return nil, fmt.Errorf("%s@%s: %w", g.Path, g.Named, err)
+	case err != nil && g.InBucket():
+		return nil, fmt.Errorf("%s: %w", g.Path, err)
+	}
+	return m, err
+}
+
+// Records opens the records of a generation; 0 is the newest one. Those of a URL are fetched when they are read.
+func (g *Generations) Records(generation int, fields []string, which Which) (ds *mmapds.Dataset, end func() error,
+	err error) {
+	if g.bucket == nil {
+		options := []mmapds.Option{mmapds.WithFields(fields...), mmapds.WithGeneration(generation)}
+		if which == All {
+			options = append(options, mmapds.WithDeleted())
+		}
+		if ds, err = mmapds.Open(g.Path, options...); err != nil {
+			return nil, nil, err
+		}
+		return ds, ds.Close, nil
+	}
+	key := g.key
+	if generation > 0 {
+		key = fmt.Sprintf("%s@%d", key, generation)
+	}
+	m, err := mirror.Open(g.ctx, lent{g.bucket}, key, mirror.Options{Fields: fields, Deleted: which == All})
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.Dataset, m.Close, nil
+}
+
+// Which says which records are opened.
+type Which int
+
+// Records without those that were deleted, or all that are stored.
+const (
+	Live Which = iota
+	All
+)
+
+// lent is a bucket that its borrower does not close.
+type lent struct{ remote.Bucket }
+
+func (lent) Close() error { return nil }
+
+// Close lets go of it.
+func (g *Generations) Close() error {
+	if g.bucket == nil {
+		return nil
+	}
+	return g.bucket.Close()
+}

@@ -1,0 +1,46 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/remote"
+)
+
+// SplitGeneration takes a key such as ds@3 or ds@baseline apart, where nothing has that key and ds is a dataset.
+// Otherwise folder is the key.
+func SplitGeneration(ctx context.Context, b remote.Bucket, key string) (folder, generation string, err error) {
+	return splitGeneration(ctx, requests.NewClient(b, remote.Policy{}), key)
+}
+
+func splitGeneration(ctx context.Context, c *requests.Client, key string) (folder, generation string, err error) {
+	i := strings.LastIndexByte(key, '@')
+	if i <= 0 || !layout.IsName(key[i+1:]) {
+		return key, "", nil
+	}
+	if there, err := has(ctx, c, key, layout.ManifestName, layout.ZarrManifest, ""); there || err != nil {
+		return key, "", err
+	}
+	if there, err := has(ctx, c, key[:i], layout.ManifestName, layout.ZarrManifest); there || err != nil {
+		return key[:i], key[i+1:], err
+	}
+	return key, "", nil
+}
+
+// has reports whether there is one of some objects under a key. A store may deny access to what is not there.
+func has(ctx context.Context, c *requests.Client, key string, names ...string) (bool, error) {
+	for _, name := range names {
+		_, err := c.Stat(ctx, path.Join(key, name))
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, remote.ErrNotFound) && !errors.Is(err, remote.ErrPermission) {
+			return false, err
+		}
+	}
+	return false, nil
+}
