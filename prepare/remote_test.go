@@ -319,6 +319,23 @@ func testPublished(t *testing.T, name, last, stray string) {
 	}
 }
 
+// A dataset that takes the place of one with generations and tags has none of these.
+func TestGenerationsAreReplaced(t *testing.T) {
+	source := rawtest.Folder(t, 20)
+	b := useBucket(t, source)
+	c := config(t, source)
+	c.Dest, c.Spool = urlOf("ds"), t.TempDir()
+	for _, key := range []string{"ds/" + layout.ManifestName, "ds/" + layout.GenerationName(2), "ds/" + layout.Tags + "/best.json"} {
+		b.Put(key, []byte("of a dataset before"))
+	}
+	c.Overwrite = true
+	mustRun(t, c)
+	one := config(t, source)
+	one.Dest = filepath.Join(t.TempDir(), "ds")
+	mustRun(t, one)
+	checkSame(t, filepath.Join(fetchBucket(t, b, "ds"), "ds"), one.Dest)
+}
+
 // A dataset in Zarr takes the place of another one, and not of Zarr that penstock did not write.
 func TestZarrReplaced(t *testing.T) {
 	source := rawtest.Folder(t, 20)

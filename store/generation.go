@@ -162,8 +162,8 @@ func (f Folder) number(generation string) (int, error) {
 	return 0, fmt.Errorf("it has no tag %q%s: %w", generation, suggest.Hint(generation, names), fs.ErrNotExist)
 }
 
-// newest reads the manifest of a dataset: the one in its folder, or that of a later generation whose writer ended before
-// it could replace that one.
+// newest reads the manifest of a dataset: the one in its folder, or that of a later generation whose writer ended
+// before it could replace that one.
 func (f Folder) newest() (m *Manifest, text []byte, err error) {
 	name := layout.ManifestName
 	m, text, err = f.read(name)
@@ -193,8 +193,8 @@ func (f Folder) newest() (m *Manifest, text []byte, err error) {
 func (f Folder) read(name string) (m *Manifest, text []byte, err error) {
 	text, err = f.readBounded(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("no %s in it (%w), so it is not a dataset of penstock, or its build did not finish; to make "+
-			"a dataset of samples, run: %s", name, fs.ErrNotExist, shell.Penstock("preprocess SOURCE DEST"))
+		return nil, nil, fmt.Errorf("no %s in it (%w), so it is not a dataset of penstock, or its build did not finish; "+
+			"to make a dataset of samples, run: %s", name, fs.ErrNotExist, shell.Penstock("preprocess SOURCE DEST"))
 	}
 	if err != nil {
 		return nil, nil, layout.WithoutPath(err)

@@ -87,8 +87,8 @@ var urlStart = regexp.MustCompile(`^[a-z][a-z0-9]*://`)
 
 // notLocal returns the error for a URL where a dataset of this machine is asked for. It is ErrUnsupported.
 func notLocal() error {
-	return fmt.Errorf("generations are listed and datasets are changed in local folders only; datasets of URLs can be "+
-		"read, as by: %s: %w", shell.Penstock("inspect", "URL"), ErrUnsupported)
+	return fmt.Errorf("it is a URL, and not a path of this machine: mirror.Open reads a dataset in a bucket, and "+
+		"edit.InBucket changes it, as commands do, such as: %s: %w", shell.Penstock("inspect", "URL"), ErrUnsupported)
 }
 
 // at returns the path of a dataset without its generation, and the generation; "" is the newest.

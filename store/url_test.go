@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// A dataset in a bucket has no generations here; errors state that instead of "no such file".
+// A URL is not a path; errors state that instead of "no such file".
 func TestURLsAreNotChanged(t *testing.T) {
 	const url = "s3://bucket/ds"
 	calls := map[string]func() error{
@@ -24,7 +24,7 @@ func TestURLsAreNotChanged(t *testing.T) {
 		},
 	}
 	for name, call := range calls {
-		if err := call(); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "local folders only") {
+		if err := call(); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "edit.InBucket") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -33,8 +33,8 @@ func (c *Client) Folder(ctx context.Context, key string) *Folder {
 	return &Folder{ctx: ctx, client: c, key: key}
 }
 
-// Prefetch begins to read a file that is probably opened. The caller waits for it by calling wait, whether it was opened
-// or not, and may end the Folder's context before.
+// Prefetch begins to read a file that is probably opened. The caller waits for it by calling wait, whether it was
+// opened or not, and may end the Folder's context before.
 func (f *Folder) Prefetch(name string) (wait func()) {
 	a := &ahead{name: name, done: make(chan struct{})}
 	f.ahead = a

@@ -264,6 +264,6 @@ func (f *fetcher) ifReplaced(ctx context.Context, err error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("mirror: %s: %w: its manifest is another one than when it was opened, or its generation was pruned; "+
-		"open it again", f.c.name, remote.ErrChanged)
+	return fmt.Errorf("mirror: %s: %w: its manifest is another one than when it was opened, or its generation was "+
+		"pruned; open it again", f.c.name, remote.ErrChanged)
 }

@@ -97,8 +97,8 @@ func (d Dir) Spool(field string) (dest string, err error) {
 	return filepath.Join(string(d), field+".column"), nil
 }
 
-// Publish implements Home by links: the files keep their names in the stage, too, from which the column can be continued
-// until it is committed.
+// Publish implements Home by links: the files keep their names in the stage, too, from which the column can be
+// continued until it is committed.
 func (d Dir) Publish(stage *Stage, files []Published) error {
 	for _, f := range files {
 		if err := stage.dest.parent.Link(filepath.Join(stage.dest.stage, f.From), f.Name); err != nil {

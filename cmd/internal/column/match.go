@@ -183,7 +183,8 @@ func (v *values) match(ctx context.Context, mine *table, name string, rows *keys
 }
 
 // fill says which values records have that the table does not have: old ones, or that of --missing.
-func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *values, old *store.Manifest, field store.Field,
+func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *values, old *store.Manifest,
+	field store.Field,
 	first int) (
 	store.Field, error) {
 	if f.missing != "" {

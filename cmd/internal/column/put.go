@@ -65,8 +65,8 @@ func (f *putFlags) base(ds *datasetarg.Generations, newest *store.Manifest) (*st
 	return ds.Dataset.Manifest(strconv.Itoa(f.of))
 }
 
-func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name string, old *store.Manifest, records int64, src *table,
-	do putFunc, opts edit.Options) (*store.Manifest, error) {
+func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name string, old *store.Manifest,
+	records int64, src *table, do putFunc, opts edit.Options) (*store.Manifest, error) {
 	column, err := src.choose(name, f.field, f.on)
 	if err != nil {
 		return nil, err
@@ -310,7 +310,8 @@ func (b *batch) value(k int) []byte {
 }
 
 // stream reads a .npy file from standard input.
-func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name string, do putFunc, opts edit.Options) (*store.Manifest,
+func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name string, do putFunc,
+	opts edit.Options) (*store.Manifest,
 	error) {
 	in := cmd.InOrStdin()
 	opts.Journal = &store.Journal{Resume: f.resume}

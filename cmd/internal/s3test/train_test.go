@@ -18,6 +18,7 @@ import (
 func testStore(t *testing.T, url func(key string) string) {
 	t.Run("train", func(t *testing.T) { testTraining(t, url("sets/train")) })
 	t.Run("preprocess", func(t *testing.T) { testPreprocess(t, url) })
+	t.Run("generations", func(t *testing.T) { testGenerations(t, url("sets/changed")) })
 }
 
 // testTraining writes a dataset to a URL: what comes from there are the bytes of the local one,

@@ -1,6 +1,6 @@
-// Package bucket changes flat datasets in buckets. A commit is one conditional write: the manifest of the next generation
-// is an object of its number, which is created only if there is none. All that it lists has been sent before, under
-// names with random digits, and is never replaced.
+// Package bucket changes flat datasets in buckets. A commit is one conditional write: the manifest of the next
+// generation is an object of its number, which is created only if there is none. All that it lists has been sent
+// before, under names with random digits, and is never replaced.
 package bucket
 
 import (
@@ -205,8 +205,8 @@ func (h *Home) send(ctx context.Context, stage *write.Stage, f write.Published) 
 	return h.client.WriteFrom(ctx, h.objects.Key(f.Name), f.Bytes, open, remote.WriteOptions{})
 }
 
-// arrived makes sure that the files are there: [Home.Prune] of another process removes those that were sent long ago and
-// that no generation lists.
+// arrived makes sure that the files are there: [Home.Prune] of another process removes those that were sent long ago
+// and that no generation lists.
 func (h *Home) arrived(files []write.Published) error {
 	for _, f := range files {
 		o, err := h.client.Stat(h.ctx, h.objects.Key(f.Name))

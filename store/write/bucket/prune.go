@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Prune removes generations that keep does not name, and the files that no generation lists and that were written before
+// Prune removes generations that keep does not name, and the files that no generation lists and that are older than
 // age: younger ones may be those of a column that is being written. The newest generation stays.
 func (h *Home) Prune(keep func(generation int) bool, age time.Duration, dry write.DryRun) (*write.Pruned, error) {
 	p := &pruning{Home: h, before: time.Now().Add(-age), needed: make(map[string]bool)}

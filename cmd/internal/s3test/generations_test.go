@@ -1,0 +1,124 @@
+package s3test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/cloud"
+	"github.com/penstock/penstock/remote/mirror"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
+	"github.com/penstock/penstock/tensor"
+)
+
+// testGenerations changes a dataset by several writers at once, each with a connection and a spool of its own. All
+// changes are made, one after the other, and readers keep what they opened.
+func testGenerations(t *testing.T, url string) {
+	const records, writers = 500, 6
+	dir := filepath.Join(t.TempDir(), "ds")
+	write(t, dir, records, 28, 28)
+	b, u, err := cloud.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	upload(t, b, dir, u.Key)
+	old := objects(t, b, u.Key)
+	reader := openURL(t, url, mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+
+	var all sync.WaitGroup
+	for k := range writers {
+		all.Go(func() {
+			own, u, err := cloud.Open(t.Context(), url)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer own.Close()
+			f := store.NewField(fmt.Sprint("column", k), tensor.Int64)
+			if _, err := edit.InBucket(t.Context(), own, u.Key, t.TempDir()).AddColumn(f, counting(k, records), edit.Options{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	ds := edit.InBucket(t.Context(), b, u.Key, t.TempDir())
+	log, err := ds.Log()
+	if err != nil || len(log) != writers+1 || len(log[0].Columns) != len(log[writers].Columns)+writers {
+		t.Fatalf("%+v, %v", log, err)
+	}
+	for name, was := range old {
+		if now := objects(t, b, u.Key)[name]; name != "manifest.json" && (now.Size != was.Size || now.ETag != was.ETag) {
+			t.Errorf("%s was %+v, and is %+v", name, was, now)
+		}
+	}
+	newest := openURL(t, url, mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+	if g := newest.Manifest().Generation; g != writers+1 {
+		t.Errorf("generation %d", g)
+	}
+	for k := range writers {
+		value := make([]byte, 8)
+		if err := newest.Gather(t.Context(), fmt.Sprint("column", k), []int{7}, value); err != nil || binary.LittleEndian.Uint64(value) != uint64(1000*k+7) {
+			t.Errorf("column %d: %d, %v", k, value, err)
+		}
+	}
+	if err := ds.Tag("first", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := ds.Tag("first", 1); !errors.Is(err, store.ErrExist) {
+		t.Errorf("a tag was made again: %v", err)
+	}
+	if _, err := ds.Restore("first", edit.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := ds.Prune(edit.PruneOptions{Within: 24 * time.Hour}); err != nil || len(p.Generations) > 0 || p.Files > 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	time.Sleep(1100 * time.Millisecond) // stores have times of seconds
+	p, err := ds.Prune(edit.PruneOptions{})
+	if err != nil || len(p.Generations) != writers || p.Files != 2*writers {
+		t.Errorf("%+v, %v", p, err)
+	}
+	opts := loader.Options{BatchSize: 50, Sampler: sampler.Shuffle{}}
+	again := openURL(t, url, mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+	first, _ := digest(t, reader, opts, 0)
+	if now, _ := digest(t, again, opts, 0); now != first {
+		t.Error("generation 1 that was restored has other bytes")
+	}
+}
+
+func counting(k, n int) edit.Values {
+	return func(first int64) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			for i := int(first); i < n; i++ {
+				if !yield(binary.LittleEndian.AppendUint64(nil, uint64(1000*k+i)), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// objects returns what is under a key, by name.
+func objects(t *testing.T, b remote.Bucket, key string) map[string]remote.Object {
+	t.Helper()
+	p, err := b.ListPage(t.Context(), key+"/", "/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make(map[string]remote.Object)
+	for _, o := range slices.DeleteFunc(p.Objects, func(o remote.Object) bool { return o.Folder }) {
+		list[o.Key[len(key)+1:]] = o
+	}
+	return list
+}
