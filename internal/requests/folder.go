@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// Folder is what is under a key of a bucket, as a file system of small files: each is read at once when it is opened.
+// Folder is the objects under a key of a bucket, as a file system of small files: each is read at once when it is opened.
 // Its errors are those of package remote.
 type Folder struct {
 	ctx    context.Context

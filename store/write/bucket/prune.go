@@ -115,7 +115,7 @@ func (p *pruning) need(m *store.Manifest) {
 	}
 }
 
-// held returns the generations that processes hold. What a process has left that was killed is removed after its time.
+// held returns the generations that processes hold. A hold of a process that was killed is removed after its time.
 func (p *pruning) held() (numbers []int, err error) {
 	entries, err := fs.ReadDir(p.objects, holds)
 	if err != nil {
