@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// Folder is the objects under a key of a bucket, as a file system of small files: each is read at once when it is opened.
-// Its errors are those of package remote.
+// Folder is the objects under a key of a bucket, as a file system of small files: each is read at once when it is
+// opened. Its errors are those of package remote.
 type Folder struct {
 	ctx    context.Context
 	client *Client

@@ -19,9 +19,9 @@ import (
 
 // Generations is a DATASET whose generations are listed or changed: the path of a folder, or a URL.
 type Generations struct {
-	*edit.Dataset
-	Path  string // as it was given, without a generation and secrets
-	Named string // the generation that was given, a number or a tag; "" is the newest
+	Dataset *edit.Dataset
+	Path    string // as it was given, without a generation and secrets
+	Named   string // the generation that was given, a number or a tag; "" is the newest
 
 	bucket remote.Bucket // of a URL
 	ctx    context.Context
@@ -89,7 +89,7 @@ func (g *Generations) Manifest() (*store.Manifest, error) {
 	switch {
 	case err != nil && g.Named != "":
 		return nil, fmt.Errorf("%s@%s: %w", g.Path, g.Named, err)
-	case err != nil && g.InBucket():
+	case err != nil && g.Dataset.InBucket():
 		return nil, fmt.Errorf("%s: %w", g.Path, err)
 	}
 	return m, err

@@ -34,11 +34,11 @@ func Tag() *cobra.Command {
 				return err
 			}
 			if remove {
-				return errors.Join(ds.Untag(args[1]), ds.Close())
+				return errors.Join(ds.Dataset.Untag(args[1]), ds.Close())
 			}
 			m, err := ds.Manifest()
 			if err == nil {
-				err = ds.Tag(args[1], m.Generation)
+				err = ds.Dataset.Tag(args[1], m.Generation)
 			}
 			return errors.Join(err, ds.Close())
 		},
@@ -87,7 +87,7 @@ func Restore() *cobra.Command {
 			if ds.Named == "" {
 				return errors.Join(cli.Usage(noGeneration(args[0])), ds.Close())
 			}
-			m, err := ds.Restore(ds.Named, edit.Options{By: "penstock restore " + remote.Redact(args[0])})
+			m, err := ds.Dataset.Restore(ds.Named, edit.Options{By: "penstock restore " + remote.Redact(args[0])})
 			if err = errors.Join(err, ds.Close()); err != nil {
 				return err
 			}
@@ -150,10 +150,10 @@ func Prune() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if ds.InBucket() && !cmd.Flags().Changed("within") {
+			if ds.Dataset.InBucket() && !cmd.Flags().Changed("within") {
 				f.Within = bucketWithin
 			}
-			p, err := ds.Prune(f.PruneOptions)
+			p, err := ds.Dataset.Prune(f.PruneOptions)
 			if err = errors.Join(err, ds.Close()); err != nil {
 				return err
 			}

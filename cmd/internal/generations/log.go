@@ -35,7 +35,7 @@ func Log() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			log, err := ds.Log()
+			log, err := ds.Dataset.Log()
 			if err = errors.Join(err, ds.Close()); err != nil {
 				return err
 			}

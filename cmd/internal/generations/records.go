@@ -66,7 +66,7 @@ func choosing(verb, short, long, example string, of chooser) *cobra.Command {
 				return errors.Join(err, ds.Close())
 			}
 			by := commandOf("penstock "+verb, ds.Path, where)
-			m, err := ds.Delete(records, edit.Options{By: by})
+			m, err := ds.Dataset.Delete(records, edit.Options{By: by})
 			return report(cmd, ds.Path, m, asJSON, errors.Join(err, ds.Close()))
 		},
 	})
@@ -123,7 +123,7 @@ func choose(ctx context.Context, of *datasetarg.Generations, where string, mark 
 		return c, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	if ds.Manifest() == nil || !of.InBucket() && !layout.KeepsGenerations(layout.Folder(of.Path)) {
+	if ds.Manifest() == nil || !of.Dataset.InBucket() && !layout.KeepsGenerations(layout.Folder(of.Path)) {
 		return c, store.NoGenerations(of.Path)
 	}
 	set, err := parsed.Find(ctx, ds)
@@ -165,7 +165,7 @@ func undelete(ctx context.Context, ds *datasetarg.Generations, where string) (*s
 	if err != nil {
 		return nil, err
 	}
-	return ds.Undelete(records, edit.Options{By: by})
+	return ds.Dataset.Undelete(records, edit.Options{By: by})
 }
 
 // Changed is the result of a change of records.

@@ -307,8 +307,8 @@ func (d *Destination) sendShards(folder, key string, progress progress) error {
 	}, progress)
 }
 
-// isGeneration reports whether a file is the manifest of a generation, or a tag: those of a dataset that was replaced, as
-// a new one has none.
+// isGeneration reports whether a file is the manifest of a generation, or a tag: those of a dataset that was replaced,
+// as a new one has none.
 func isGeneration(name string) bool { return strings.HasPrefix(name, layout.Generations+"/") }
 
 // sendZarr is sendShards for a dataset in Zarr. Of one that it replaces, nothing is left.
