@@ -2,7 +2,9 @@ package loader
 
 // Allocator is where the buffers of batches come from: page-locked memory, memory that other
 // processes share, or a framework's own. With an Allocator, every batch is copied there and none
-// is a view of the Source, unless it has the method AllowsViews() bool and that returns true.
+// is a view of the Source, unless it has the method AllowsViews() bool and that returns true. If it also has
+// AllowsView(view []byte) bool, that is asked for each view of a field, by any goroutine, and a field
+// is copied where it returns false.
 //
 // An Allocator that is page-locked says so by Pinned() bool, and where it should be and is not, why
 // by Why() string: Stats has both.
@@ -23,4 +25,12 @@ type Allocator interface {
 func allowsViews(m Allocator) bool {
 	v, ok := m.(interface{ AllowsViews() bool })
 	return m == nil || ok && v.AllowsViews()
+}
+
+// allowsView returns what is asked for each view; nil if all views of the Source will do.
+func allowsView(m Allocator) func(view []byte) bool {
+	if v, ok := m.(interface{ AllowsView(view []byte) bool }); ok {
+		return v.AllowsView
+	}
+	return nil
 }

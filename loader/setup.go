@@ -59,7 +59,7 @@ func (c *setup) newPlan(fields []fill.Field) *fill.Plan {
 		Source: c.can.source(c.src), Fields: fields, Batch: o.BatchSize, Seed: o.Seed,
 		Clock:  func() time.Duration { return 1 + time.Since(created) },
 		Policy: fill.Policy(o.OnError),
-		Ring:   c.ring, Views: allowsViews(o.Allocator), RingRows: o.Allocator != nil,
+		Ring:   c.ring, Views: allowsViews(o.Allocator), Shows: allowsView(o.Allocator), RingRows: o.Allocator != nil,
 		Budget: o.Budget, Slots: o.slots(), Stage: o.stage(fields, c.ring.Stride()),
 		Workers: o.maxWorkers(), OneByOne: o.Timeout > 0,
 	}

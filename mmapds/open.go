@@ -105,6 +105,11 @@ func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error
 		readers[i] = r
 	}
 	o.finish(readers)
+	if d.pager == nil { // whose files may lose what was fetched
+		for _, m := range d.maps {
+			m.Publish()
+		}
+	}
 	return d, nil
 }
 

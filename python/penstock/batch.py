@@ -67,7 +67,8 @@ class LoaderBatch:
     ``keys()``, ``values()`` and ``items()`` are those of a dict, so ``model(**batch)`` works. With ``batch_type=dict`` it is a dict.
     A field whose name is not an identifier, or is that of an attribute below, is in brackets only.
 
-    Arrays are over memory that is shared with the feeding process, and may be written to. The
+    Arrays are over memory that is shared with the feeding process or, in order, over a private
+    mapping of the dataset's files. They may be written to, which changes no file and no other batch. The
     memory is theirs for as long as something refers to it: the batch, an array or a tensor over
     it. Copies (``copy.deepcopy``, pickle, a forked child's) have memory of their own.
 

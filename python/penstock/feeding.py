@@ -158,7 +158,7 @@ class FeedLoader:
         """Return the numbers of the feeding process, and of this end."""
         pinned = "not asked for" if self._pinning is None else self._pinning.state
         session = self.session
-        return {**session.stats(), "copied": session.copied, "skipped": session.skipped, "pinned": pinned}
+        return {**session.stats(), "copied": session.copied, "viewed": session.viewed, "skipped": session.skipped, "pinned": pinned}
 
     def explain(self) -> str:
         """Return a table of the steps of pipelines, where each runs, and its cost."""

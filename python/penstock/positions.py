@@ -12,7 +12,7 @@ from typing import Any
 
 from .wire import Malformed, number
 
-#: Numbers of a header before those of fields.
+#: Numbers of a header before those of fields: where each is, and in which file.
 FIXED = 9
 
 # Places of words of 8 bytes; the rings follow.
@@ -26,13 +26,13 @@ class Positions:
     def __init__(self, memory: memoryview, where: Any, slots: int, fields: int) -> None:
         """Take ``positions`` of a welcome; memory maps the shared file from its first byte on."""
         at, room = number(where, "at"), number(where, "slots", slots, 1 << _SLOT_BITS)
-        headers, stride = number(where, "headers", 8 * (_READY + 2 * room)), number(where, "stride", 8 * (FIXED + fields))
+        headers, stride = number(where, "headers", 8 * (_READY + 2 * room)), number(where, "stride", 8 * (FIXED + 2 * fields))
         if room & (room - 1) or at % 64 or headers % 64 or stride % 64 or at + headers + stride * slots > len(memory):
             raise Malformed(f"positions {where!r:.100} in {len(memory)} bytes")
         self._memory = memory[at : at + headers + stride * slots]
         self._words = self._memory[:headers].cast("Q")
         self._room, self._slots, self._headers, self._stride = room, slots, headers, stride
-        self._unpack = struct.Struct(f"{FIXED + fields}q").unpack_from
+        self._unpack = struct.Struct(f"{FIXED + 2 * fields}q").unpack_from
         self._order = threading.Lock()
         #: Of the batch that comes next.
         self.ticket = 0

@@ -50,6 +50,7 @@ class Request:
     flags: list[str]  # of the feeding process
     command: str | None
     timeout: float
+    viewing: bool  # whether batches may be views of a dataset's files, which are mapped here
     kind: type  # of batches: BatchTuple or BatchDict
     sampler: Any  # as it was given or, without one, that of penstock.samplers which stands for it
     distributed: Any  # the DistributedSampler that says the epoch; None if there is none
@@ -106,7 +107,8 @@ class Request:
         flags, socket, command = _cache(given.cache_dir, given.cache_size), given.socket, given.command
         return cls(
             of, of.ordered(order), implied, given.pack, options, exact, convert, device, ahead, pinning, copies,
-            None if socket is None else os.fspath(socket), flags, None if command is None else os.fspath(command), given.timeout, batch_kind(given.batch_type),
+            None if socket is None else os.fspath(socket), flags, None if command is None else os.fspath(command), given.timeout,
+            pinning is None and device is None and functions is None and recording is None, batch_kind(given.batch_type),
             order if given.sampler is None else given.sampler, given.sampler if "rank" in implied else None, functions, recording,
         )  # fmt: skip
 

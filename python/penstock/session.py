@@ -25,6 +25,7 @@ from .ragged import Ragged
 from .request import MAX_SLOTS, Request
 from .shared import Lent, Rows, SharedMemory, Slot
 from .sharedfile import SharedFile, transport
+from .viewed import Files
 from .wire import Malformed, Wire, number, part, text
 
 VERSION = 4
@@ -77,7 +78,8 @@ class Session:
         self._pending: deque[dict[str, Any]] = deque()
         self._freed: deque[Lent] = deque()
         self._failure: Error | None = None  # why no batch comes, once the pending ones are used
-        self.copied = self.skipped = 0
+        self.copied = self.viewed = self.skipped = 0
+        self._files = Files()
         self._held = 0
         self._number = self._answered = 0  # of the last request, and of the last that was answered
         self._positions: Positions | None = None  # where batches are shown, if they do not come as messages
@@ -136,13 +138,17 @@ class Session:
 
     def _greet(self, request: Request, options: dict[str, Any], arrays: _ArrayFile, memory: SharedMemory | None) -> None:
         if memory is None:
-            self._wire.expect_descriptor()
+            self._wire.expect_descriptors()
         descriptor = None if memory is not None or arrays.file is None else arrays.file.fd
-        self._wire.send({"hello": {"version": VERSION, "options": options, "positions": True}}, descriptor)
+        hello = {"version": VERSION, "options": options, "positions": True}
+        if memory is None and request.viewing:
+            hello["files"] = True
+        self._wire.send({"hello": hello}, descriptor)
         with self._checking():
-            welcome = part({"welcome": self._welcomed()}, "welcome", dict)
+            message = self._welcomed()
+            welcome = part(message, "welcome", dict)
             if memory is None:
-                memory = SharedMemory(SharedFile.passed(self._wire.take_descriptor()), request.pinning)
+                memory = SharedMemory(SharedFile.passed(self._wire.descriptor(message)), request.pinning)
                 self._finalizer.detach()
                 self._finalizer = weakref.finalize(self, _end, self._wire, memory, self.child, self._workers)
             self._memory = memory
@@ -177,7 +183,7 @@ class Session:
         self.stream: dict[str, Any] | None = None
 
     def _welcomed(self) -> Any:
-        """Wait for the answer to the hello. A feed of another release does not know all of it, which the error then says."""
+        """Wait for the message that answers the hello. A feed of another release does not know all of it, which the error then says."""
         try:
             return self._receive("welcome", seconds=_OPENING)
         except Error as e:
@@ -207,6 +213,7 @@ class Session:
     def close(self) -> None:
         """End the feeding process. Batches that are still referred to stay as they are."""
         self._finalizer()
+        self._files.clear()
         self._positions = None  # which maps the memory
 
     def stats(self) -> dict[str, Any]:
@@ -257,6 +264,7 @@ class Session:
             answer = part({"started": self._receive("started", asked, self._patience())}, "started", dict)
             self._failure = None  # of batches that nobody wants any more
             self._done = {}
+            self._files.clear()
             if answer.get("error"):
                 raise Error(text(answer, "error"))
             if self._positions is not None:
@@ -358,11 +366,13 @@ class Session:
         return Malformed(f"more batches than the shared memory has slots for, which are {self._slots}")
 
     def _shown(self, slot: int, count: int, numbers: tuple[int, ...]) -> LoaderBatch:
+        if any(numbers[FIXED + 1 :: 2]):
+            return self._of_files(slot, count, numbers)
         copy = self._hold()
         lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed)
         lent.note(numbers[7], 8 * count)  # arrays over these are made when they are asked for, in a forked child perhaps
         lent.note(numbers[8], count)
-        values = {name: lent.array(at, rows, count) for name, rows, at in zip(self.fields, self._rows, numbers[FIXED:])}
+        values = {name: lent.array(at, rows, count) for name, rows, at in zip(self.fields, self._rows, numbers[FIXED::2])}
         message: dict[str, Any] = {"epoch": numbers[0], "step": numbers[1], "count": count, "indices": numbers[7], "mask": numbers[8]}
         if copy:
             self.copied += 1
@@ -370,6 +380,23 @@ class Session:
             message["indices"] = lent.array(numbers[7], _INT64, count).copy()
             message["mask"] = lent.array(numbers[8], _BOOL, count).copy()
         batch: LoaderBatch = made(self.kind, self._convert(self.fields, values), message, None if copy else lent)
+        return batch
+
+    def _of_files(self, slot: int, count: int, numbers: tuple[int, ...]) -> LoaderBatch:
+        """Return a batch with fields that are bytes of files. It keeps its slot only if other fields are there."""
+        copy = self._hold() or all(numbers[FIXED + 1 :: 2])
+        lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed)
+        values = {}
+        for i, (name, rows) in enumerate(zip(self.fields, self._rows)):
+            at, file = numbers[FIXED + 2 * i : FIXED + 2 * i + 2]
+            if file:
+                values[name] = self._files.array(i, file, at, rows, count)
+            else:
+                values[name] = lent.array(at, rows, count).copy() if copy else lent.array(at, rows, count)
+        message: dict[str, Any] = {"epoch": numbers[0], "step": numbers[1], "count": count}
+        message["indices"], message["mask"] = lent.array(numbers[7], _INT64, count).copy(), lent.array(numbers[8], _BOOL, count).copy()
+        self.viewed += 1
+        batch: LoaderBatch = made(self.kind, self._convert(self.fields, values), message, None)
         return batch
 
     def _batch(self, message: dict[str, Any]) -> LoaderBatch:
@@ -462,7 +489,7 @@ class Session:
         raise Error(f"{self._wire.name}: unexpected message from feed: {e}") from None
 
     def _receive(self, kind: str, asked: int | None = None, seconds: float | None = None, deadline: float | None = None) -> Any:
-        """Wait for a message of a kind: for the answer to a request, if that has a number.
+        """Wait for a message of a kind: for the answer to a request, if that has a number. Return that part of it, and the whole welcome.
 
         "awake" and "sent" are any message.
         Batches that come before an answer are for later, but before a start they are nobody's.
@@ -478,7 +505,7 @@ class Session:
                 raise error
             if kind in message and (asked is None or message.get("number") == asked):
                 self._answered = asked or self._answered
-                return message[kind]
+                return message[kind] if kind != "welcome" else message
             if "failed" in message:
                 if kind == "batch":
                     raise self._failed(message)
@@ -488,6 +515,8 @@ class Session:
                 _log.warning("%s", text(message, "skipped"))
             elif "awake" in message and self._positions is not None:
                 pass  # the batch came before it
+            elif "file" in message and self._positions is not None:
+                self._files.add(number(message, "number", 1), text(message, "file"), self._wire.descriptor(message))
             elif "done" in message and self._positions is not None:
                 ticket, done = number(message, "number") if "number" in message else 0, text(message, "done")
                 if self._done is not None:

@@ -109,10 +109,10 @@ class Mapping:
 class Rows:
     """Type and shape of the rows of an array, as they are for every batch."""
 
-    __slots__ = ("nbytes", "shape", "typestr")
+    __slots__ = ("dtype", "nbytes", "shape", "typestr")
 
     def __init__(self, dtype: np.dtype, shape: tuple[int, ...] = ()) -> None:
-        self.typestr, self.shape = dtype.str, shape
+        self.dtype, self.typestr, self.shape = dtype, dtype.str, shape
         self.nbytes: int = dtype.itemsize * math.prod(shape)
 
 

@@ -14,12 +14,13 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .errors import Error
 
 _LENGTH = struct.Struct("<I")
+_INT = struct.Struct("i")
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 #: The most bytes of a message. No feeding process sends one that is longer.
@@ -37,6 +38,16 @@ _NOW: int = getattr(socket, "MSG_DONTWAIT", 0)
 
 #: The errors of a connection whose other end has ended.
 _GONE = (BrokenPipeError, ConnectionResetError, ConnectionAbortedError)
+
+
+#: The bytes that are received at once.
+_PIECE = 1 << 16
+
+#: The part of a message that is the descriptor that came with it.
+DESCRIPTOR = "descriptor"
+
+#: Descriptors that may have come before their messages are complete. No piece has more than one, and few messages are cut.
+_MOST_DESCRIPTORS = 2
 
 
 class Malformed(Error):
@@ -77,11 +88,11 @@ class Wire:
         # An interrupt (Ctrl-C) may come between any two steps. Bytes are sent and received by one call that also notes
         # them, and each of these is set by one assignment: no message is cut in two, and none is lost.
         self._outgoing: tuple[bytes, list[int]] = (b"", [])  # a message, and how many bytes of it were sent, part by part
-        # The bytes that come next, the parts after them, and how many messages came before, but for those that wake.
-        self._incoming: tuple[bytes, list[bytes], int] = (b"", [], 0)
+        # The bytes that come next, the parts after them, how many messages came before, but for those that wake, and
+        # the descriptors that came with those bytes.
+        self._incoming: tuple[bytes, list[Any], int, list[int]] = (b"", [], 0, [])
         self._ended: dict[str, Any] | None = None  # the message that is the last
-        self._descriptors: list[int] = []
-        self._expecting = False  # a descriptor
+        self._passes = False  # whether descriptors may come
         self._seconds: float | None = -1.0  # the timeout of the connection
         self._process = os.getpid()
         #: Called while this process waits, until something can be received or a time of time.monotonic.
@@ -119,10 +130,12 @@ class Wire:
         """Wait for a message, until a time of time.monotonic if there is one, and return it."""
         need = _LENGTH.size
         while self._ended is None:
-            data, parts, before = self._incoming
-            if len(data) + sum(map(len, parts)) >= need:
-                data = b"".join((data, *parts))
-                self._incoming = (data, [], before)
+            data, parts, before, descriptors = self._incoming
+            if len(data) + sum(map(len, map(_bytes, parts))) >= need:
+                data = b"".join((data, *map(_bytes, parts)))
+                self._incoming = (data, [], before, descriptors := [*descriptors, *_descriptors(parts)])
+                if len(descriptors) > _MOST_DESCRIPTORS:
+                    raise Error(f"{self.name}: it passed several descriptors: what answers there is not a feed")
                 (n,) = _LENGTH.unpack_from(data)
                 if n > _LONGEST:
                     raise Error(f"{self.name}: a message of {n} bytes: what answers there is not a feed")
@@ -150,16 +163,15 @@ class Wire:
             pass  # which a receive reports
         return True
 
-    def expect_descriptor(self) -> None:
-        """Say that a descriptor comes with what is received next."""
-        self._expecting = True
+    def expect_descriptors(self) -> None:
+        """Say that descriptors come with some messages: "welcome" and "file", which have them as "descriptor" then."""
+        self._passes = True
 
-    def take_descriptor(self) -> int:
+    def descriptor(self, message: dict[str, Any]) -> int:
         """Return the descriptor that came with a message."""
-        if not self._descriptors:
-            raise Error(f"{self.name}: the feeding process passed no memory; may the two share descriptors?")
-        self._expecting = False
-        return self._descriptors.pop()
+        if DESCRIPTOR not in message:
+            raise Error(f"{self.name}: the feeding process passed no memory, and no file; may the two share descriptors?")
+        return int(message[DESCRIPTOR])
 
     def close(self) -> None:
         """End the connection. Children that were forked from this process may have it open too."""
@@ -167,8 +179,10 @@ class Wire:
             with contextlib.suppress(OSError):  # the other end went first
                 self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
-        while self._descriptors:
-            os.close(self._descriptors.pop())
+        _, parts, _, descriptors = self._incoming
+        self._incoming = (b"", [], 0, [])
+        for descriptor in (*descriptors, *_descriptors(parts)):
+            os.close(descriptor)
 
     def _limit(self, seconds: float | None) -> None:
         """Set the timeout of the connection: a system call, where it is another."""
@@ -178,7 +192,7 @@ class Wire:
             self._seconds = seconds
 
     def _cut(self, end: int) -> dict[str, Any]:
-        data, _, before = self._incoming
+        data, _, before, descriptors = self._incoming
         try:
             message = json.loads(data[_LENGTH.size : end])
         except (ValueError, RecursionError):
@@ -187,7 +201,10 @@ class Wire:
             raise Error(f"{self.name}: a message that is not JSON of an object: what answers there is not a feed")
         if "error" in message:
             self._ended = message
-        self._incoming = (data[end:], [], before + ("awake" not in message))
+        message.pop(DESCRIPTOR, None)
+        if descriptors and ("file" in message or "welcome" in message):
+            message[DESCRIPTOR], *descriptors = descriptors
+        self._incoming = (data[end:], [], before + ("awake" not in message), descriptors)
         return message
 
     def _fill(self, deadline: float | None) -> None:
@@ -195,15 +212,13 @@ class Wire:
             if self.meanwhile is not None:
                 self.meanwhile(self._connection, deadline)
             self._limit(_longest_wait(deadline))
-            _, parts, _ = self._incoming
+            _, parts, _, _ = self._incoming
             before = len(parts)
-            if not self._expecting:
-                parts.extend(map(self._connection.recv, (1 << 16,)))
+            if not self._passes:
+                parts.extend(map(self._connection.recv, (_PIECE,)))
             else:
-                data, passed, _, _ = socket.recv_fds(self._connection, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
-                self._descriptors += passed
-                parts.append(data)
-                if len(self._descriptors) > 1:
+                parts.extend(map(self._connection.recvmsg, (_PIECE,), (socket.CMSG_SPACE(_INT.size),), (socket.MSG_CMSG_CLOEXEC,)))
+                if sum(1 for _ in _descriptors(parts)) > _MOST_DESCRIPTORS:
                     raise Error(f"{self.name}: it passed several descriptors: what answers there is not a feed")
         except _GONE:
             parts.append(b"")
@@ -213,7 +228,7 @@ class Wire:
             raise Error(f"{self.name}: no answer of the feeding process in time; is it stopped? End it, and start it again") from None
         except OSError as e:
             raise self._lost(e.strerror) from None
-        if not parts[before]:
+        if not _bytes(parts[before]):
             raise self._lost()
 
     def _lost(self, why: str | None = None) -> Error:
@@ -227,6 +242,19 @@ class Wire:
                 why = "it closed the connection"
         why = why or "it closed the connection"
         return Error(f"{self.name}: the feeding process has ended: {why}; make a new DataLoader, and load_state_dict to continue where this one was")
+
+
+def _bytes(part: Any) -> bytes:
+    """Return the bytes of what recv or recvmsg returned."""
+    return part if isinstance(part, bytes) else part[0]  # type: ignore[no-any-return]
+
+
+def _descriptors(parts: list[Any]) -> Iterator[int]:
+    """Yield the descriptors that came with parts."""
+    for part in parts:
+        for level, kind, data in () if isinstance(part, bytes) else part[1]:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                yield from (fd for (fd,) in _INT.iter_unpack(data[: len(data) // _INT.size * _INT.size]))
 
 
 def _longest_wait(deadline: float | None) -> float | None:

@@ -166,10 +166,10 @@ def batches(**parts):
     return answering(STARTED, {"batch": batch(**parts)})
 
 
-def showing(ready=1 << 8, where=None, after=(), **parts):
+def showing(ready=1 << 8, where=None, after=(), passed=list, **parts):
     """Return a feed that shows one batch by positions, and is wrong in some parts."""
     header = {"epoch": 0, "step": 0, "epoch_after": 0, "step_after": 1, "count": 2, "messages": 0, "size": SIZE}
-    header |= {"indices": 512, "mask": 1024, "at": 0}
+    header |= {"indices": 512, "mask": 1024, "at": 0, "file": 0}
     places = {"at": 16384, "slots": 4, "headers": 256, "stride": 128, **(where or {})}
 
     def act(peer):
@@ -177,11 +177,14 @@ def showing(ready=1 << 8, where=None, after=(), **parts):
         peer.greet({"welcome": welcome(fields=[field()], positions=places, size=SIZE)}, [os.dup(fd)] if peer.memory is None else None)
         with contextlib.suppress(struct.error):  # of a client that has refused the greeting
             peer.hear()
-        os.pwrite(fd, struct.pack("<10q", *{**header, **parts}.values()), 16384 + 256)
+        os.pwrite(fd, struct.pack("<11q", *{**header, **parts}.values()), 16384 + 256)
         os.pwrite(fd, struct.pack("<Q", ready), 16384 + 8 * 24)
         if peer.memory is None:
             os.close(fd)
         peer.say(STARTED, *after)
+        for fd in passed():
+            socket.send_fds(peer.connection, [frame({"file": "x.npy", "number": 1})], [fd])
+            os.close(fd)
         peer.wait()
 
     return act
@@ -275,6 +278,11 @@ PASSED = {
         "cannot be mapped",
     ),
     "a descriptor with each byte": (many_descriptors, "several descriptors"),
+    "a device as a file": (showing(passed=device, messages=3, file=1), "no plain file"),
+    "two files of one number": (showing(passed=lambda: plain_file() + plain_file(), messages=4, file=1), "which is another one"),
+    "a shown field beyond its file": (showing(passed=plain_file, messages=3, file=1, at=SIZE), "it was truncated"),
+    "a shown field before its file": (showing(passed=plain_file, messages=3, file=1, at=-4), FORMAT),
+    "another file": (showing(passed=plain_file, messages=3, file=2), FORMAT),
 }
 
 #: Other attacks of a hostile feed.
@@ -372,6 +380,8 @@ ATTACKS = {
     "messages that do not come": (showing(messages=1 << 40), "no answer"),
     "a batch that does not come": (showing(ready=0), "no answer"),
     "wakes without end": (showing(ready=0, after=[{"awake": True}] * 100), "no answer"),
+    "a file that was not passed": (showing(file=1), FORMAT),
+    "a file without a descriptor": (showing(messages=3, file=1, after=[{"file": "x", "number": 1}]), "passed no"),
     "done without end": (showing(ready=0, after=[{"done": "1", "number": i} for i in range(100)]), FORMAT),
 }
 

@@ -16,6 +16,7 @@ var page = mmap.Granularity()
 // the loader's Memory. It may be used by several goroutines.
 type arena struct {
 	memory memory
+	views  bool // batches may be views of files, which the client maps itself
 
 	mu    sync.Mutex
 	areas map[*byte]area
@@ -46,6 +47,15 @@ func (a *arena) Alloc(n int) ([]byte, error) {
 	a.areas[unsafe.SliceData(b)] = area{a.size, whole}
 	a.size += whole
 	return b[:n], nil
+}
+
+// AllowsViews reports whether fields of batches may be outside of the arena.
+func (a *arena) AllowsViews() bool { return a.views }
+
+// AllowsView reports whether a field may be b, which is outside of the arena.
+func (a *arena) AllowsView(b []byte) bool {
+	_, is := mmap.PlaceOf(b)
+	return is
 }
 
 // Free unmaps what Alloc returned. The client, which may still read it, keeps its pages.

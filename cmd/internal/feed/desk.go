@@ -19,7 +19,8 @@ type desk struct {
 	arena  *arena
 	fields []served
 	packed *combine.Packed // nil if records are not packed
-	direct bool            // fields are in the loader's buffers, and those in the arena
+	direct bool            // fields are in the loader's buffers, and those in the arena or in files
+	files  *files          // nil if fields are in none
 	memory [][]byte
 	ends   []int32 // of packed records; for put alone
 	last   batch   // that put returned; for put alone
@@ -67,14 +68,27 @@ func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) 
 	if d.packed != nil {
 		d.ends = d.packed.CuSeqlens(d.ends[:0], b.Indices())
 	}
-	w, err := d.writer(slot, b)
+	need := 0
+	for i, f := range d.fields {
+		at, is, err := d.find(i, f, b)
+		if err != nil {
+			return nil, err
+		}
+		if !is {
+			need += copied(f, b)
+		}
+		out.Fields = append(out.Fields, at)
+	}
+	w, err := d.writer(slot, need+countsBytes(b.Len())+aligned(4*len(d.ends)))
 	if err != nil {
 		return nil, err
 	}
 	out.Indices = w.putIndices(b.Indices())
 	out.Mask = w.put(bytesOf(b.Mask()))
-	for _, f := range d.fields {
-		out.Fields = append(out.Fields, d.place(w, f, b))
+	for i, f := range d.fields {
+		if out.Fields[i].At == elsewhere {
+			out.Fields[i] = d.copy(w, f, b)
+		}
 	}
 	if d.packed != nil {
 		out.CuSeqlens = &place{At: w.put(bytesOf(d.ends)), Rows: len(d.ends)}
@@ -86,34 +100,51 @@ func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) 
 	return out, nil
 }
 
-// place says where a field of a batch is, and copies it if it has to be.
-func (d *desk) place(w *areaWriter, f served, b loader.Batch) place {
+// elsewhere is where a field is that has to be copied.
+const elsewhere = -1
+
+// find says where a field of a batch is for the client, and returns false if it has to be copied.
+func (d *desk) find(i int, f served, b loader.Batch) (place, bool, error) {
+	if !d.direct {
+		return place{At: elsewhere}, false, nil
+	}
+	data := b.Field(f.source).Bytes()
+	if at, is := d.arena.find(data); is {
+		return place{At: at}, true, nil
+	}
+	if d.files != nil {
+		if at, is, err := d.files.place(i, data); is || err != nil {
+			return at, is, err
+		}
+	}
+	return place{At: elsewhere}, false, nil
+}
+
+// copied returns how many bytes the copy of a field takes.
+func copied(f served, b loader.Batch) int {
+	n := aligned(len(b.Field(f.source).Bytes()))
+	if f.Ragged {
+		n += aligned(8 * (b.Len() + 1))
+	}
+	return n
+}
+
+// copy copies a field of a batch, and says where it is.
+func (d *desk) copy(w *areaWriter, f served, b loader.Batch) place {
 	v := b.Field(f.source)
 	var shape []int
 	if f.padded {
 		shape = v.Shape()[1:]
 	}
-	switch {
-	case f.Ragged:
+	if f.Ragged {
 		return place{Offsets: w.put(bytesOf(b.Offsets(f.source))), Rows: v.Len(), At: w.put(v.Bytes()), Shape: shape}
-	case d.direct:
-		return place{At: d.arena.offset(v.Bytes())}
 	}
 	return place{At: w.put(v.Bytes()), Shape: shape}
 }
 
-// writer returns the memory of a slot, with room for the copied fields of b. Memory that grows
+// writer returns the memory of a slot, which has at least need bytes. Memory that grows
 // gets half as much again, so that it seldom grows: a client that has page-locked dropped memory keeps its pages.
-func (d *desk) writer(slot int, b loader.Batch) (*areaWriter, error) {
-	need := countsBytes(b.Len()) + aligned(4*len(d.ends))
-	for _, f := range d.fields {
-		if f.Ragged || !d.direct {
-			need += aligned(len(b.Field(f.source).Bytes()))
-		}
-		if f.Ragged {
-			need += aligned(8 * (b.Len() + 1))
-		}
-	}
+func (d *desk) writer(slot, need int) (*areaWriter, error) {
 	if old := d.memory[slot]; need > len(old) {
 		if old != nil {
 			d.memory[slot] = nil

@@ -39,6 +39,7 @@ type hello struct {
 	Version   int     `json:"version"`
 	Options   Options `json:"options"`
 	Positions bool    `json:"positions,omitempty"` // the client takes batches by positions in the shared memory
+	Files     bool    `json:"files,omitempty"`     // with Positions: it also takes fields that are bytes of files
 }
 
 // reply is a message of the feeder: exactly one of its parts, and Number with Started and Stats.
@@ -55,6 +56,8 @@ type reply struct {
 	Awake   bool        `json:"awake,omitempty"` // the batch that the client sleeps for is ready
 	// of the position after a batch that comes by positions, where later ones were sent; Number is the batch's ticket
 	Done string `json:"done,omitempty"`
+	// the path of a file that later batches are in, for errors. Its descriptor comes with it, and Number is the file's
+	File string `json:"file,omitempty"`
 
 	Number int `json:"number,omitempty"` // of the request that is answered
 }
@@ -118,6 +121,7 @@ type batch struct {
 // place is where a field of a batch is.
 type place struct {
 	At      int64 `json:"at"`
+	File    int   `json:"file,omitempty"`    // the number of the file; 0 is the shared memory
 	Rows    int   `json:"rows,omitempty"`    // of all records, if the field is ragged
 	Offsets int64 `json:"offsets,omitempty"` // of count+1 int64, if it is ragged
 	Shape   []int `json:"shape,omitempty"`   // of a record, or of a row if it is ragged, where batches have shapes of their own

@@ -17,7 +17,7 @@ func framed(text string) []byte {
 
 func TestReadRequest(t *testing.T) {
 	r := bytes.NewReader(append(framed(`{"hello":{"version":4,"options":{"batch_size":2,"seed":18446744073709551615}}}`), framed(`{"release":[3,0]}`)...))
-	want := []request{{Hello: &hello{4, Options{BatchSize: 2, Seed: 1<<64 - 1}, false}}, {Release: []int{3, 0}}}
+	want := []request{{Hello: &hello{4, Options{BatchSize: 2, Seed: 1<<64 - 1}, false, false}}, {Release: []int{3, 0}}}
 	for _, w := range want {
 		got, err := readRequest(r)
 		if err != nil || !reflect.DeepEqual(got, w) {

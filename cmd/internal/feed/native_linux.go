@@ -83,8 +83,10 @@ func (native) memory() (memory, error) {
 	return m, nil
 }
 
-func (n native) welcome(message []byte, m memory) error {
-	sent, _, err := n.conn.WriteMsgUnix(message, unix.UnixRights(int(m.file().Fd())), nil)
+func (n native) welcome(message []byte, m memory) error { return n.pass(message, m.file()) }
+
+func (n native) pass(message []byte, f *os.File) error {
+	sent, _, err := n.conn.WriteMsgUnix(message, unix.UnixRights(int(f.Fd())), nil)
 	if err != nil {
 		return err
 	}
@@ -117,6 +119,8 @@ func (n native) watch(ctx context.Context, ended func(error)) bool {
 	}()
 	return true
 }
+
+var _ passer = native{}
 
 // memfd is an anonymous file.
 type memfd struct{ f *os.File }

@@ -25,12 +25,14 @@ type positions struct {
 
 // Words before the rings, each on a cache line.
 const (
-	clientWaits  = 0   // 1 more than the ticket that the client sleeps for; written by the client
-	slotsGiven   = 64  // how many slots the client has given back; written by it
-	feedWaits    = 128 // 1 more than the number of the slot that feed sleeps for, in the order of giving back
-	readyRing    = 192 // by ticket: slot, and 1 more than the ticket above its 8 bits
-	slotBits     = 8
-	fixedNumbers = 9 // of a header: epoch, step, next epoch, next step, count, messages, size, indices, mask; then fields
+	clientWaits = 0   // 1 more than the ticket that the client sleeps for; written by the client
+	slotsGiven  = 64  // how many slots the client has given back; written by it
+	feedWaits   = 128 // 1 more than the number of the slot that feed sleeps for, in the order of giving back
+	readyRing   = 192 // by ticket: slot, and 1 more than the ticket above its 8 bits
+	slotBits    = 8
+	// of a header: epoch, step, next epoch, next step, count, messages, size, indices, mask; then at and file of each
+	// field
+	fixedNumbers = 9
 )
 
 // newPositions returns the positions of a session in memory of its arena.
@@ -39,7 +41,7 @@ func newPositions(a *arena, slots, fields int) (*positions, error) {
 	for n < slots {
 		n *= 2
 	}
-	at := positionsAt{Slots: n, Stride: aligned(8 * (fixedNumbers + fields))}
+	at := positionsAt{Slots: n, Stride: aligned(8 * (fixedNumbers + 2*fields))}
 	at.Headers = aligned(readyRing + 2*8*n)
 	memory, err := a.Alloc(at.Headers + at.Stride*slots)
 	if err != nil {
@@ -64,7 +66,8 @@ func (p *positions) publish(b *batch, messages uint64) (wake bool) {
 		binary.NativeEndian.PutUint64(header[8*i:], uint64(x))
 	}
 	for i, f := range b.Fields {
-		binary.NativeEndian.PutUint64(header[8*(fixedNumbers+i):], uint64(f.At))
+		binary.NativeEndian.PutUint64(header[8*(fixedNumbers+2*i):], uint64(f.At))
+		binary.NativeEndian.PutUint64(header[8*(fixedNumbers+2*i+1):], uint64(f.File))
 	}
 	place := readyRing + 8*int(p.ticket%uint64(p.where.Slots))
 	p.ticket++

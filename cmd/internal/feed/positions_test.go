@@ -32,15 +32,15 @@ func (c *client) shown(ticket uint64) *batch {
 		}
 	}
 	slot := int(c.word(at) % (1 << slotBits))
-	n := fixedNumbers + len(c.welcome.Fields)
+	n := fixedNumbers + 2*len(c.welcome.Fields)
 	var h []int64
 	for i := range n {
 		h = append(h, int64(c.word(p.Headers+slot*p.Stride+8*i)))
 	}
 	b := &batch{Slot: slot, Epoch: int(h[0]), Step: int(h[1]), Next: [2]int{int(h[2]), int(h[3])}, Count: int(h[4]),
 		Size: h[6], Indices: h[7], Mask: h[8]}
-	for _, first := range h[fixedNumbers:] {
-		b.Fields = append(b.Fields, place{At: first})
+	for f := h[fixedNumbers:]; len(f) > 0; f = f[2:] {
+		b.Fields = append(b.Fields, place{At: f[0], File: int(f[1])})
 	}
 	return b
 }

@@ -206,7 +206,7 @@ func (s *session) open(ctx context.Context, q request, numbers *os.File) error {
 	if s.subject, err = newSubject(ctx, s.cache, s.paths, o, numbers, s.pool); err != nil {
 		return err
 	}
-	return s.start(o, q.Hello.Positions)
+	return s.start(o, q.Hello)
 }
 
 // mostBatch is how many bytes the fixed fields of one batch can have. One that a client asks for by mistake would take
@@ -215,20 +215,33 @@ const mostBatch = 16 << 30
 
 // checkBatch refuses batches that take more than mostBatch.
 func (s *session) checkBatch(records int) error {
-	record := int64(8 + 1) // its number and mask
-	for _, f := range s.subject.fields {
-		if !f.Ragged {
-			record += int64(f.RecordBytes())
-		}
-	}
-	if int64(records) > mostBatch/record {
+	if record := s.recordBytes(); int64(records) > mostBatch/record {
 		return fmt.Errorf("feed: a batch of %d records of %d bytes takes more than %d; lower batch_size", records, record,
 			int64(mostBatch))
 	}
 	return nil
 }
 
-func (s *session) start(o *Options, positions bool) error {
+// recordBytes returns the bytes of a record in a batch, with its number and mask, without fields of variable length.
+func (s *session) recordBytes() int64 {
+	n := int64(8 + 1)
+	for _, f := range s.subject.fields {
+		if !f.Ragged {
+			n += int64(f.RecordBytes())
+		}
+	}
+	return n
+}
+
+// leastView is how many bytes a batch has at least that the client maps in files: a smaller one is copied sooner.
+const leastView = 64 << 10
+
+// worthViews reports whether to have the client map batches of consecutive records: nothing is done with them.
+func (s *session) worthViews(o *loader.Options) bool {
+	return len(o.Transforms) == 0 && o.Collate.Worker == nil && s.recordBytes()*int64(o.BatchSize) >= leastView
+}
+
+func (s *session) start(o *Options, hello *hello) error {
 	if err := s.checkBatch(o.BatchSize); err != nil {
 		return err
 	}
@@ -242,6 +255,9 @@ func (s *session) start(o *Options, positions bool) error {
 	if s.direct = !s.subject.ragged(); s.direct {
 		lo.Allocator = s.arena
 	}
+	positioned := hello.Positions && positioned(o, s.subject)
+	passer, passes := s.transport.(passer)
+	s.arena.views = hello.Files && positioned && passes && s.worthViews(&lo)
 	// a client that has gone is noticed elsewhere
 	lo.Report = func(e *loader.Error) { _ = s.write(reply{Skipped: e.Error()}) }
 	if s.ld, err = loader.New(s.subject.src, lo); err != nil {
@@ -251,7 +267,12 @@ func (s *session) start(o *Options, positions bool) error {
 		return err
 	}
 	var where *positionsAt
-	if positions && positioned(o, s.subject) {
+	if s.arena.views {
+		s.desk.files = newFiles(len(s.subject.fields), func(number int, path string, f *os.File) error {
+			return s.send(reply{File: path, Number: number}, func(message []byte) error { return passer.pass(message, f) })
+		})
+	}
+	if positioned {
 		if s.positions, err = newPositions(s.arena, o.slots(), len(s.subject.fields)); err != nil {
 			return err
 		}
@@ -387,6 +408,9 @@ func (s *session) runFrom(ctx context.Context, q request) error {
 		ticket = s.positions.ticket
 	}
 	s.desk.keep(q.Held)
+	if s.desk.files != nil {
+		s.desk.files.forget()
+	}
 	if err := s.ld.Seek(*q.Start); err != nil {
 		return s.write(reply{Started: &started{Error: cli.Worded(err.Error())}, Number: q.Number})
 	}

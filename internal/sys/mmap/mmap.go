@@ -89,6 +89,7 @@ func (m *Mapping) Unmap() error {
 	if data == nil {
 		return nil
 	}
+	m.withdraw()
 	m.data = nil
 	if protected(data) {
 		return nil

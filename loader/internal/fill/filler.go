@@ -156,8 +156,14 @@ func (p *Plan) chooseViews(b *Batch) {
 		fd := &p.Fields[f]
 		b.viewing[f] = fd.Viewable() && p.Source.contiguous(fd.In.Name, a, a+n)
 	}
+	p.keepWhole(b)
+}
+
+// keepWhole has no field of b be a view if some are not, where repair may be needed: what it puts in the place of a
+// record, it puts there in all fields.
+func (p *Plan) keepWhole(b *Batch) {
 	if p.Policy != Fail && !b.IsView() {
-		clear(b.viewing) // what repair puts in the place of a record, it puts there in all fields
+		clear(b.viewing)
 	}
 }
 

@@ -103,13 +103,14 @@ type Plan struct {
 	Report func(ctx context.Context, b *Batch, e *Error) // is called for every record that the Policy passes over
 
 	Ring     *memory.Ring
-	Views    bool // fields may be views of the Source
-	RingRows bool // rows of variable length are in the Ring
-	Budget   int  // the most bytes that buffers may take; 0 is any number
-	Slots    int  // batches that share it
-	Stage    int  // bytes of cold records that each Filler may gather before it converts them
-	Workers  int  // Fillers that make batches by turns: the largest number of them
-	OneByOne bool // records are read one by one, so that Progress says which one hangs
+	Views    bool                   // fields may be views of the Source
+	Shows    func(view []byte) bool // whether a view may be handed out, else it is copied; nil if each may
+	RingRows bool                   // rows of variable length are in the Ring
+	Budget   int                    // the most bytes that buffers may take; 0 is any number
+	Slots    int                    // batches that share it
+	Stage    int                    // bytes of cold records that each Filler may gather before it converts them
+	Workers  int                    // Fillers that make batches by turns: the largest number of them
+	OneByOne bool                   // records are read one by one, so that Progress says which one hangs
 
 	viewable bool   // all fields may be views
 	ragged   bool   // a field has records of different lengths
@@ -128,6 +129,9 @@ func (p *Plan) Init() {
 
 // Viewable reports whether all fields of a batch may be views of memory that the Source says is warm.
 func (p *Plan) Viewable() bool { return p.Source.Mapped != nil && p.Views && p.viewable }
+
+// shows reports whether a view may be handed out.
+func (p *Plan) shows(view []byte) bool { return p.Shows == nil || p.Shows(view) }
 
 // Ragged reports whether a field has records of different lengths.
 func (p *Plan) Ragged() bool { return p.ragged }

@@ -41,8 +41,10 @@ func (w *Filler) views(ctx context.Context, b *Batch, warmth Warmth) error {
 			clear(b.viewing) // repair gathers the good records
 			return nil
 		}
+		b.viewing[f] = w.plan.shows(b.views[f].Bytes())
 		bytes += len(b.views[f].Bytes())
 	}
+	w.plan.keepWhole(b)
 	watch.read(watch.lap(), b.indices[:1], bytes) // of one run
 	return nil
 }
@@ -112,6 +114,9 @@ func (w *Filler) Cut(ctx context.Context, list []*Batch, e *order.Epoch, step in
 		v, err := p.Source.slice(fd, first, first+n, nil)
 		if err != nil {
 			return err
+		}
+		if !p.shows(v.Bytes()) {
+			return errNotCut
 		}
 		bytes += len(v.Bytes())
 		for i, b := range list {
