@@ -22,8 +22,8 @@ func NewChunkShuffleOf(src Source, records []int, o sampler.ChunkOptions, fields
 	error) {
 	chunked, ok := src.(ChunkSource)
 	if !ok {
-		return nil, errors.New("loader: chunk shuffle: these records are not in chunks of one dataset; windows over " +
-			"HDF5 and Zarr are. For others, and for several datasets, use Shuffle or Mix")
+		return nil, errors.New("loader: chunk shuffle: these records are not in chunks; windows over HDF5 and Zarr are. " +
+			"For others, use Shuffle")
 	}
 	chunks, err := chunked.Chunks(fields, records)
 	if err != nil {

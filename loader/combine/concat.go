@@ -61,6 +61,7 @@ func NewConcat(sources ...loader.Source) (*Concat, error) {
 var _ interface {
 	loader.RaggedSource
 	loader.ChunkedSource
+	loader.ChunkSource
 	loader.MappedSource
 	loader.FaultSource
 	loader.CheckedSource

@@ -68,21 +68,27 @@ const (
 	leastMix  = 4  // lanes, however often their ends are decoded
 )
 
-func newChunkPlan(c *Chunks, o ChunkOptions) (ChunkPlan, error) {
-	p := chunkPlanner{c: c, o: o, each: o.Batch / o.Ranks, n: c.Len(), cells: c.occupied()}
+// newPlanner returns the planner of a ChunkPlan without groups.
+func newPlanner(c *Chunks, o ChunkOptions) *chunkPlanner {
+	p := &chunkPlanner{c: c, o: o, each: o.Batch / o.Ranks, n: c.Len(), cells: c.occupied()}
 	p.plan.Memory, p.plan.Batch, p.plan.Groups = o.Memory, p.each, make([]int, len(c.Axes))
 	for a := range c.Axes {
 		p.plan.Groups[a] = 1
 	}
 	p.plan.All = p.all()
+	p.plan.Axis = p.widest()
+	p.plan.Run = p.run()
+	return p
+}
+
+func newChunkPlan(c *Chunks, o ChunkOptions) (ChunkPlan, error) {
+	p := newPlanner(c, o)
 	p.plan.Shuffle = p.shuffled()
 	if p.plan.All <= o.Memory-o.Memory/reserve && o.Lanes == 0 {
-		p.plan.Bytes, p.plan.Decodes = p.plan.All, 1
+		p.plan.Bytes, p.plan.Decodes, p.plan.Axis, p.plan.Run = p.plan.All, 1, 0, 0
 		p.plan.Ahead = p.ahead()
 		return p.plan, nil
 	}
-	p.plan.Axis = p.widest()
-	p.plan.Run = p.run()
 	p.group()
 	return p.plan, p.settle()
 }

@@ -31,6 +31,8 @@ type ChunkShuffle struct {
 	cell   float64 // records of a cell, on average
 	id     string
 
+	parts []chunkPart // of several Sources, in place of all but plan, of, n and id
+
 	// Of records that are listed: their numbers by cell, and where each cell begins.
 	sorted []int
 	starts []int
@@ -59,12 +61,24 @@ func NewChunkShuffle(c Chunks, o ChunkOptions) (*ChunkShuffle, error) {
 	case o.Memory < 0 || o.Lanes < 0 || o.Run < 0:
 		return nil, fmt.Errorf("sampler: chunk shuffle: memory %d, lanes %d and run %d; none may be negative", o.Memory,
 			o.Lanes, o.Run)
-	case c.Len() < o.Ranks:
-		return nil, fmt.Errorf("sampler: chunk shuffle: %d records for %d ranks", c.Len(), o.Ranks)
+	}
+	s, err := newChunkShuffle(c, o)
+	if err != nil {
+		return nil, fmt.Errorf("sampler: chunk shuffle: %w", err)
+	}
+	return s, nil
+}
+
+func newChunkShuffle(c Chunks, o ChunkOptions) (*ChunkShuffle, error) {
+	if c.Len() < o.Ranks {
+		return nil, fmt.Errorf("%d records for %d ranks", c.Len(), o.Ranks)
+	}
+	if c.Parts != nil {
+		return newParts(c, o)
 	}
 	plan, err := newChunkPlan(&c, o)
 	if err != nil {
-		return nil, fmt.Errorf("sampler: chunk shuffle: %w", err)
+		return nil, err
 	}
 	s := &ChunkShuffle{plan: plan, of: o, n: c.Len(), fields: slices.Clone(c.Fields)}
 	for f := range s.fields {
@@ -190,9 +204,16 @@ func (o *ChunkShuffle) Epoch(n int, seed uint64, epoch int) Sequence {
 	if o.plan.Lanes == 0 {
 		return Shuffle{}.Epoch(n, seed, epoch)
 	}
-	s := &chunkSequence{ChunkShuffle: o, size: o.n / o.of.Ranks, each: o.of.Batch / o.of.Ranks,
+	if o.parts != nil {
+		return &partsSequence{o, newPartsLine(o, seed, epoch)}
+	}
+	return o.chunks(seed, epoch)
+}
+
+// chunks returns an epoch of records with lanes.
+func (o *ChunkShuffle) chunks(seed uint64, epoch int) *chunkSequence {
+	s := &chunkSequence{by: o, size: o.n / o.of.Ranks, each: o.of.Batch / o.of.Ranks,
 		cells: permute.Key(seed, epoch, chunkCellKey), rounds: permute.Key(seed, epoch, chunkRoundKey)}
-	s.steps = s.size / s.each
 	s.first = int(permute.Below(permute.Key(seed, epoch, chunkShiftKey), uint64(o.plan.Run)))
 	s.runs = (o.along()-s.first+o.plan.Run-1)/o.plan.Run + min(1, s.first)
 	s.seed, s.epoch = permute.Key(seed, epoch, chunkRunKey), epoch
@@ -204,13 +225,13 @@ func (o *ChunkShuffle) Epoch(n int, seed uint64, epoch int) Sequence {
 // records of a cell in random order. The line is divided evenly among the ranks, and the part of each among its
 // lanes.
 type chunkSequence struct {
-	*ChunkShuffle
-	size, each, steps int // of a rank: records, records of a batch, batches with the full share of every rank
-	lane, last        int // records of a lane, and of the last one
-	first, runs       int // cells of the first run along the axis, if it is shorter; runs along the axis
-	cells, rounds     uint64
-	seed              uint64
-	epoch             int
+	by            *ChunkShuffle
+	size, each    int // of a rank: records, and records of a batch
+	lane, last    int // records of a lane, and of the last one
+	first, runs   int // cells of the first run along the axis, if it is shorter; runs along the axis
+	cells, rounds uint64
+	seed          uint64
+	epoch         int
 
 	once  sync.Once
 	order permute.Permutation
@@ -220,11 +241,11 @@ type chunkSequence struct {
 // setLanes divides the line of a rank. Lanes shall come to their next cells at different times, so each but the last
 // one is a little longer than the even share, by the part of a cell that this takes.
 func (s *chunkSequence) setLanes() {
-	lanes := s.plan.Lanes
+	lanes := s.by.plan.Lanes
 	even := (s.size + lanes - 1) / lanes
 	s.lane = even
-	if apart := s.cell / float64(lanes); apart >= 1 {
-		more := math.Mod(apart-math.Mod(float64(even), s.cell)+s.cell, s.cell)
+	if apart := s.by.cell / float64(lanes); apart >= 1 {
+		more := math.Mod(apart-math.Mod(float64(even), s.by.cell)+s.by.cell, s.by.cell)
 		if longer := even + int(more); s.size-(lanes-1)*longer > even/2 {
 			s.lane = longer
 		}
@@ -236,19 +257,34 @@ func (s *chunkSequence) setLanes() {
 	}
 }
 
-func (s *chunkSequence) Len() int { return s.n }
+func (s *chunkSequence) Len() int { return s.by.n }
 
 // Fill computes every position without the ones before.
 func (s *chunkSequence) Fill(pos int, dst []int) {
-	s.once.Do(s.layRuns)
 	for i := range dst {
-		dst[i] = s.record(s.place(pos + i))
+		if rank, k := s.by.spot(pos+i, s.size); rank < 0 {
+			dst[i] = s.left(k)
+		} else {
+			dst[i] = s.of(rank, k)
+		}
 	}
+}
+
+func (s *chunkSequence) share() int { return s.size }
+
+func (s *chunkSequence) of(rank, i int) int {
+	s.once.Do(s.layRuns)
+	return s.record(s.onLane(rank, i))
+}
+
+func (s *chunkSequence) left(i int) int {
+	s.once.Do(s.layRuns)
+	return s.record(s.size*s.by.of.Ranks + i)
 }
 
 // layRuns puts the runs on the line.
 func (s *chunkSequence) layRuns() {
-	n := s.runs * s.others()
+	n := s.runs * s.by.others()
 	s.order = permute.New(n, s.seed, s.epoch)
 	s.ends = make([]int, n)
 	s.order.Fill(0, s.ends)
@@ -269,28 +305,28 @@ func (s *chunkSequence) run(number int) (other, lo, hi int) {
 		}
 		r--
 	}
-	lo = s.first + r*s.plan.Run
-	return other, lo, min(lo+s.plan.Run, s.along())
+	lo = s.first + r*s.by.plan.Run
+	return other, lo, min(lo+s.by.plan.Run, s.by.along())
 }
 
 // records returns how many records cells [lo, hi) of a run have.
 func (s *chunkSequence) records(other, lo, hi int) int {
-	if s.sorted != nil {
-		at := other * s.along()
-		return s.starts[at+hi] - s.starts[at+lo]
+	if s.by.sorted != nil {
+		at := other * s.by.along()
+		return s.by.starts[at+hi] - s.by.starts[at+lo]
 	}
-	cuts := s.axes[s.plan.Axis].Cuts
+	cuts := s.by.axes[s.by.plan.Axis].Cuts
 	return (cuts[hi] - cuts[lo]) * s.beside(other)
 }
 
 // beside returns the number of records for each origin on the axis of runs.
 func (s *chunkSequence) beside(other int) int {
 	n := 1
-	for a := len(s.axes) - 1; a >= 0; a-- {
-		if a == s.plan.Axis {
+	for a := len(s.by.axes) - 1; a >= 0; a-- {
+		if a == s.by.plan.Axis {
 			continue
 		}
-		axis := &s.axes[a]
+		axis := &s.by.axes[a]
 		k := other % axis.cells()
 		other /= axis.cells()
 		n *= axis.Cuts[k+1] - axis.Cuts[k]
@@ -298,23 +334,26 @@ func (s *chunkSequence) beside(other int) int {
 	return n
 }
 
-// place returns where on the line a position is.
-func (s *chunkSequence) place(pos int) int {
-	if pos < s.steps*s.of.Batch {
-		step, in := pos/s.of.Batch, pos%s.of.Batch
-		return s.onLane(in/s.each, step*s.each+in%s.each)
+// spot returns which rank reads a position, and how many records of an epoch it read before, of size. The rank is -1 of
+// those that cannot be divided evenly.
+func (o *ChunkShuffle) spot(pos, size int) (rank, i int) {
+	each := o.of.Batch / o.of.Ranks
+	steps := size / each // with the full share of every rank
+	if pos < steps*o.of.Batch {
+		step, in := pos/o.of.Batch, pos%o.of.Batch
+		return in / each, step*each + in%each
 	}
-	pos -= s.steps * s.of.Batch
-	if left := s.size - s.steps*s.each; pos < left*s.of.Ranks {
-		return s.onLane(pos/left, s.steps*s.each+pos%left)
+	pos -= steps * o.of.Batch
+	if left := size - steps*each; pos < left*o.of.Ranks {
+		return pos / left, steps*each + pos%left
 	} else {
-		return s.size*s.of.Ranks + pos - left*s.of.Ranks
+		return -1, pos - left*o.of.Ranks
 	}
 }
 
 // onLane returns where on the line the i-th record of a rank is.
 func (s *chunkSequence) onLane(rank, i int) int {
-	lanes, before, round := s.plan.Lanes, 0, 0
+	lanes, before, round := s.by.plan.Lanes, 0, 0
 	if short := min(s.lane, s.last); i >= short*lanes { // of the longer lanes
 		before, round = short*lanes, short
 		if s.last > s.lane {
@@ -325,7 +364,7 @@ func (s *chunkSequence) onLane(rank, i int) int {
 	i -= before
 	round += i / lanes
 	lane := i % lanes
-	if s.each < s.plan.Lanes && lanes > 1 { // else those of a batch would be the same ones each time
+	if s.each < s.by.plan.Lanes && lanes > 1 { // else those of a batch would be the same ones each time
 		lane = int(permute.Swap(uint64(lane), uint64(lanes), s.rounds+permute.Mix64(uint64(round))))
 	}
 	return rank*s.size + lane*s.lane + round
@@ -340,10 +379,10 @@ func (s *chunkSequence) record(at int) int {
 	other, lo, hi := s.run(s.order.At(i))
 	cell := lo + sort.Search(hi-lo, func(k int) bool { return s.records(other, lo, lo+k+1) > at })
 	at -= s.records(other, lo, cell)
-	n, number := s.records(other, cell, cell+1), other*s.along()+cell
+	n, number := s.records(other, cell, cell+1), other*s.by.along()+cell
 	at = int(permute.Swap(uint64(at), uint64(n), s.cells+permute.Mix64(uint64(number))))
-	if s.sorted != nil {
-		return s.sorted[s.starts[number]+at]
+	if s.by.sorted != nil {
+		return s.by.sorted[s.by.starts[number]+at]
 	}
 	return s.number(other, cell, at)
 }
@@ -351,9 +390,9 @@ func (s *chunkSequence) record(at int) int {
 // number returns the record that is the i-th of a cell.
 func (s *chunkSequence) number(other, cell, i int) int {
 	record, scale := 0, 1
-	for a := len(s.axes) - 1; a >= 0; a-- {
-		axis, k := &s.axes[a], cell
-		if a != s.plan.Axis {
+	for a := len(s.by.axes) - 1; a >= 0; a-- {
+		axis, k := &s.by.axes[a], cell
+		if a != s.by.plan.Axis {
 			k = other % axis.cells()
 			other /= axis.cells()
 		}

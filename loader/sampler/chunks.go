@@ -11,6 +11,11 @@ type Chunks struct {
 	// Cells are the cells of the records, for records that are not all those of Axes in their order: a number in the
 	// order of the axes, the last of which counts fastest.
 	Cells []int
+
+	// Parts are the chunks of several Sources, in place of all of the above: the records of each follow those of the one
+	// before. Places are the numbers of the records of a part that do not.
+	Parts  []Chunks
+	Places []int
 }
 
 // ChunkAxis is an axis on which records have origins. Cell k has origins [Cuts[k], Cuts[k+1]): those whose records
@@ -52,6 +57,13 @@ func (a *ChunkAxis) cells() int { return len(a.Cuts) - 1 }
 
 // Len returns the number of records.
 func (c *Chunks) Len() int {
+	if c.Parts != nil {
+		n := 0
+		for i := range c.Parts {
+			n += c.Parts[i].Len()
+		}
+		return n
+	}
 	if c.Cells != nil {
 		return len(c.Cells)
 	}
@@ -65,6 +77,16 @@ func (c *Chunks) Len() int {
 // Shuffle returns how often an epoch of [Shuffle] decodes a chunk, on average, where some bytes of decoded chunks are
 // kept.
 func (c *Chunks) Shuffle(memory int64) float64 {
+	if c.Parts != nil {
+		decoded, all := 0.0, int64(0)
+		for i := range c.Parts {
+			if n := c.Parts[i].Len(); n > 0 {
+				bytes, _ := c.Parts[i].memory(ChunkOptions{Batch: 1, Ranks: 1})
+				decoded, all = decoded+float64(bytes)*c.Parts[i].Shuffle(memory), all+bytes
+			}
+		}
+		return decoded / float64(max(1, all))
+	}
 	p := chunkPlanner{c: c, o: ChunkOptions{Memory: memory}, n: c.Len()}
 	p.plan.All = p.all()
 	return p.shuffled()
@@ -72,6 +94,17 @@ func (c *Chunks) Shuffle(memory int64) float64 {
 
 // check reports what is no layout.
 func (c *Chunks) check() error {
+	if c.Parts != nil {
+		for i := range c.Parts {
+			if err := c.Parts[i].check(); err != nil {
+				return fmt.Errorf("source %d: %w", i, err)
+			}
+			if p := c.Parts[i].Places; p != nil && len(p) != c.Parts[i].Len() {
+				return fmt.Errorf("source %d has %d records in %d places", i, c.Parts[i].Len(), len(p))
+			}
+		}
+		return nil
+	}
 	if len(c.Axes) == 0 || len(c.Fields) == 0 {
 		return fmt.Errorf("%d axes and %d fields in chunks; there must be some", len(c.Axes), len(c.Fields))
 	}

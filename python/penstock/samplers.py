@@ -92,6 +92,7 @@ class ChunkShuffle(Sampler):
 
     ``Shuffle`` decodes the chunks of a window for that window alone, unless all chunks fit into memory. This one walks through the chunks in
     lanes, each of which takes chunks at random and shuffles the windows of a chunk; every batch has windows of many lanes.
+    Of several datasets, each batch has their shares, and each has lanes of its own.
     ``DataLoader.stats()["loader"]["Order"]`` has the plan: how many lanes, how often a chunk is decoded, and how random batches are.
 
     Args:

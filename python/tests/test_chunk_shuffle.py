@@ -124,8 +124,8 @@ class ChunkShuffleTest(unittest.TestCase):
         write_zarr(self.path, "x", values, (10, 8))
         windows = self.windows(sizes={"0": 5})
         for sampler, ds, text in (
-            (samplers.ChunkShuffle(), self.path, "these records are not in chunks of one dataset.*Shuffle or Mix"),
-            (samplers.ChunkShuffle(), [windows, windows], "for several datasets, use Shuffle or Mix"),
+            (samplers.ChunkShuffle(), self.path, "these records are not in chunks.*use Shuffle"),
+            (samplers.ChunkShuffle(), [windows, self.path], "have the fields|has the fields|shape|is float32|are float32"),
             (samplers.ChunkShuffle(100), windows, "100 bytes of memory do not hold the chunks of 1 lane"),
             (samplers.ChunkShuffle("much"), windows, "memory is 'much'"),
             (samplers.ChunkShuffle(lanes=0), windows, "lanes is 0"),
@@ -137,6 +137,30 @@ class ChunkShuffleTest(unittest.TestCase):
         with loader(windows, 4, sampler=some) as dl:
             got = np.concatenate([b.indices[b.mask] for b in dl])
         self.assertEqual(sorted(got.tolist()), list(range(3, 90, 2)))
+
+    def test_several_datasets(self):
+        """Each chunk of several files is decoded about once, all windows come once, and batches have the share of each file."""
+        parts, arrays = [], []
+        for k, n in enumerate((900, 300)):
+            self.path = os.path.join(os.path.dirname(self.path), f"{k}.zarr")
+            arrays.append(np.random.default_rng(k).normal(size=(n, 8)).astype(np.float32))
+            write_zarr(self.path, "x", arrays[-1], (10, 8))
+            parts.append(self.windows(sizes={"0": 5}))
+        want = np.concatenate([np.lib.stride_tricks.sliding_window_view(a, 5, 0).swapaxes(1, 2) for a in arrays])
+        views = [penstock.open(part) for part in parts]
+        for dataset in (parts, views[0].concat(views[1])):
+            with loader(dataset, 8, sampler=samplers.ChunkShuffle(8192), num_workers=1) as dl:
+                seen = []
+                for batch in dl:
+                    records = batch.indices[batch.mask]
+                    np.testing.assert_array_equal(batch["x"][batch.mask], want[records])
+                    seen.append(records.copy())
+                stats = dl.stats()["loader"]
+            self.assertEqual(sorted(np.concatenate(seen).tolist()), list(range(len(want))))
+            for records in seen[:-1]:
+                self.assertLessEqual(abs(int((records < 896).sum()) - 6), 1)
+            self.assertRegex(stats["Order"], "lanes.*each chunk is decoded 1")
+            self.assertLess(stats["Decoded"] / want[:, 0].nbytes, 1.5)
 
 
 if __name__ == "__main__":
