@@ -147,7 +147,7 @@ class DataLoader:
             the same batches. It stores files, or the pixels that a fixed beginning of ``transforms`` makes of them, whichever a
             measurement finds smaller or faster to read. "encoded" makes the dataset of files first, and "pixels" that of pixels; "off"
             never does. See docs/raw.md.
-        filters: Records to keep: a list of (field, op, value) that must all hold, with one of ==, !=,
+        filters: Records to keep: an expression, as Dataset.filter takes it, or a list of (field, op, value) that must all hold, with one of ==, !=,
             <, <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named. Integers
             compare exactly. On a field of floats the value is rounded to the field's type, as NumPy does.
             NaN equals nothing, but "in" finds it, as isin of pandas does.
@@ -214,7 +214,7 @@ class DataLoader:
         split: str | None = None,
         splits: Mapping[str, float] | None = None,
         prepare: str = "auto",
-        filters: Iterable[tuple[str, str, Any]] | None = None,
+        filters: str | Iterable[tuple[str, str, Any]] | None = None,
         pack: Pack | None = None,
         verify: str | float = "off",
         on_error: str = "fail",

@@ -17,11 +17,13 @@ _Value = Union[int, float, str, dict[str, str]]
 
 
 def to_json(filters: Any) -> list[list[Any]]:
-    """Return filters as the options of a feed have them."""
-    if filters is None:
+    """Return filters as the options of a feed have them. An expression is another option."""
+    if filters is None or isinstance(filters, str):
         return []
-    if isinstance(filters, (str, bytes, Mapping)) or not isinstance(filters, Iterable):
-        raise TypeError(f"filters is {filters!r:.100}; it is a list of (field, op, value), such as [('labels', 'in', [1, 2])]")
+    if isinstance(filters, (bytes, Mapping)) or not isinstance(filters, Iterable):
+        raise TypeError(
+            f"filters is {filters!r:.100}; it is an expression, such as 'labels in (1, 2)', or a list of (field, op, value), such as [('labels', 'in', [1, 2])]"
+        )
     filters = list(filters)
     if len(filters) == 3 and all(isinstance(part, str) for part in filters[:2]):
         raise ValueError(f"filters is {tuple(filters)!r:.100}; it is a list of such: filters=[{tuple(filters)!r:.100}]")

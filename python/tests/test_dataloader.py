@@ -220,6 +220,8 @@ class DataLoaderTest(data.Copied):
             ([("labels", "in", ["cat", 2])], labels != 1),
             ([("labels", "!=", np.int64(0)), ("labels", "<", 2)], labels == 1),
             ([("labels", "not in", np.array([1]))], labels != 1),
+            ("labels == 'cat' or labels > 1", labels != 1),
+            (" not labels in (0, 2)", labels == 1),
         ):
             with loader("images", 100, filters=filters) as dl:
                 self.assertEqual(records(dl), np.flatnonzero(want).tolist())
@@ -832,6 +834,8 @@ class DataLoaderTest(data.Copied):
             (ValueError, "verify is 'on'; it is", {"verify": "on"}),
             (ValueError, r"each is \(field, op, value\)", {"filters": ["labels == 1"]}),
             (ValueError, "'in' takes a list", {"filters": [("labels", "in", 1)]}),
+            (ValueError, "filters is an empty expression", {"filters": " "}),
+            (penstock.Error, 'column 1: there is no field "label"; did you mean "labels"', {"filters": "label == 1"}),
             (TypeError, "pack is 512; it must be a penstock.Pack, such as penstock.Pack", {"pack": 512}),
             (TypeError, "inner is 'x'", {"sampler": samplers.Subset([1], inner="x")}),
             (ValueError, "give indices or ranges", {"sampler": samplers.Subset()}),

@@ -135,8 +135,8 @@ class TestFilters(Writing):
             (ValueError, "there is no comparison '='", [("x", "=", 1)]),
             (ValueError, r"filters is \('x', '==', 1\); it is a list of such: filters=\[", ("x", "==", 1)),
             (ValueError, r"each is \(field, op, value\)", [3]),
-            (TypeError, "it is a list of", {"x": 1}),
-            (TypeError, "it is a list of", 3),
+            (TypeError, "or a list of", {"x": 1}),
+            (TypeError, "or a list of", 3),
         ]:
             with self.subTest(given), self.assertRaisesRegex(error, words):
                 filters.to_json(given)

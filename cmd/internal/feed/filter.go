@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/loader"
+	expression "github.com/penstock/penstock/loader/filter"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -37,15 +39,24 @@ func (f *filter) UnmarshalJSON(text []byte) error {
 func (f filter) MarshalJSON() ([]byte, error) { return json.Marshal([]any{f.field, f.op, f.values}) }
 
 // keep returns the records that all filters keep; nil if there are none of those.
-func keep(filters []filter, src loader.Source, fields []store.Field) ([]int, error) {
-	if len(filters) == 0 {
+func (o *Options) keep(ctx context.Context, src loader.Source, fields []store.Field) ([]int, error) {
+	if len(o.Filters) == 0 && o.Where == "" {
 		return nil, nil
 	}
 	kept := make([]bool, src.Len())
 	for i := range kept {
 		kept[i] = true
 	}
-	for _, f := range filters {
+	if o.Where != "" {
+		set, err := expression.Find(ctx, src, o.Where)
+		if err != nil {
+			return nil, err
+		}
+		for i := range kept {
+			kept[i] = set.Has(i)
+		}
+	}
+	for _, f := range o.Filters {
 		if err := f.apply(src, fields, kept); err != nil {
 			return nil, fmt.Errorf("filter on %q: %w", f.field, err)
 		}

@@ -101,7 +101,7 @@ func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []str
 			return err
 		}
 	}
-	kept, err := keep(o.Filters, s.src, fields)
+	kept, err := o.keep(ctx, s.src, fields)
 	if err != nil {
 		return fmt.Errorf("feed: %w", err)
 	}
