@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -55,6 +56,14 @@ class Records(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: Any, /) -> Any: ...
+
+
+def refuse_cached(samples: str) -> None:
+    """Refuse to change what raw samples are opened through."""
+    raise Error(
+        f"{samples} is opened through a dataset in the cache, which follows its files; to have one that you can change, "
+        f"run: penstock preprocess --keep-encoded {shlex.quote(samples)} DEST"
+    )
 
 
 #: About how many bytes of values are sent at a time.

@@ -6,7 +6,6 @@ import bisect
 import functools
 import itertools
 import os
-import shlex
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -330,10 +329,7 @@ class Dataset(Source):
 
     def _check_changes(self) -> None:
         if self._samples:
-            raise Error(
-                f"{self._samples} is opened through a dataset in the cache, which follows its files; to have one that you can change, "
-                f"run: penstock preprocess --keep-encoded {shlex.quote(self._samples)} DEST"
-            )
+            changing.refuse_cached(self._samples)
 
     def _newest(self) -> Dataset:
         return Dataset(self._folder, None, None, self.mode)
@@ -507,8 +503,7 @@ def open_dataset(
         if made is None:
             raise e from None
         ds = _open_made(made, fields, split, mode)
-        if isinstance(ds, Dataset):
-            ds._samples = os.fsdecode(path)
+        ds._samples = os.fsdecode(path)
         return ds
 
 

@@ -269,6 +269,10 @@ class Source:
         return self._records[name]
 
 
+#: The methods of a Dataset that change it.
+_CHANGES = ("add_column", "set_column", "drop_columns", "rename_column", "delete", "restore_records", "restore")
+
+
 class View(Source):
     """Records and fields of other datasets: what ``select``, ``zip`` and ``concat`` return, and ``penstock.open`` of a .view.json file.
 
@@ -285,6 +289,18 @@ class View(Source):
         self._places = Places([Piece(0, 0, count)])
         self._file = ""
         self._owned: list[Any] = []
+        self._samples = ""  # the raw samples that it is the cache of
+
+    if not TYPE_CHECKING:  # where a View has no such methods
+
+        def __getattr__(self, name: str) -> Any:
+            """Return the method of a Dataset that changes it, of raw samples that are opened through a view: it says what to do."""
+            samples = self.__dict__.get("_samples")
+            if not samples or name not in _CHANGES:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            from .changing import refuse_cached  # which starts programs, as few views do
+
+            return lambda *_, **__: refuse_cached(samples)
 
     @property
     def path(self) -> str:  # type: ignore[override]

@@ -256,7 +256,15 @@ class TestCache(Raw):
         penstock.open(ds.path).delete("labels = 'cat'")  # which nobody should do
         with open(os.path.join(photos, "cat", "new.bmp"), "wb") as f:
             f.write(photo(99, (50, 50)))
-        self.assertEqual(len(penstock.open(photos, cache_dir=self.cache)), 21)
+        ds = penstock.open(photos, cache_dir=self.cache)
+        with open(os.path.join(photos, "cat", "newer.bmp"), "wb") as f:
+            f.write(photo(98, (50, 50)))
+        view = penstock.open(photos, cache_dir=self.cache)  # of the next generation
+        self.assertEqual((len(ds), len(view), type(view).__name__ == "Dataset"), (21, 22, False))
+        for change in (lambda: view.delete("labels = 'cat'"), lambda: view.add_column("q", values=np.zeros(22)), lambda: view.restore()):
+            with self.assertRaisesRegex(penstock.Error, "run: penstock preprocess --keep-encoded .*photos DEST"):
+                change()
+        self.assertFalse(hasattr(view, "nothing") or hasattr(view.select(slice(3)), "delete"))
 
     def test_splits_of_a_source_that_changed(self):
         for split in ("train", "val"):
