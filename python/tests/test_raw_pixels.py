@@ -144,6 +144,19 @@ class TestPixels(Pixels):
         with self.assertRaisesRegex(penstock.Error, "raise the cache size"):
             self.run_of(photos, "pixels", cache_size=1000)
 
+    def test_orders_and_errors_that_depend_on_files(self):
+        photos = self.photos()
+        order = {"sampler": penstock.samplers.LengthBuckets(4), "shuffle": None}
+        self.same(self.run_of(photos, "auto", **order), self.run_of(photos, "off", **order))
+        with self.assertRaisesRegex(penstock.Error, 'depend on the lengths of records of the field "images"'):
+            self.run_of(photos, "pixels", **order)
+        with open(os.path.join(photos, "dog", "0001.bmp"), "r+b") as f:
+            f.truncate(2000)
+        with self.assertRaisesRegex(penstock.Error, "dog/0001.bmp"):
+            self.run_of(photos, "auto")
+        for policy in ("backfill", "blank"):
+            self.same(self.run_of(photos, "auto", on_error=policy), self.run_of(photos, "off", on_error=policy))
+
     def test_kills(self):
         """Four processes make one dataset, and are killed at random moments; $PENSTOCK_TEST_KILLS says how often."""
         photos, random_ = self.photos(60), random.Random(1)

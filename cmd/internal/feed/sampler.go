@@ -128,6 +128,11 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 	return nil, fmt.Errorf("there is no sampler %q", k.Kind)
 }
 
+// measures reports whether an order follows from the lengths of the records of a field.
+func (k *samplerOption) measures(field string) bool {
+	return k != nil && (k.Kind == "length_buckets" && (k.Field == "" || k.Field == field) || k.Inner.measures(field))
+}
+
 // chunks returns the order by chunks of windows.
 func (s sampled) chunks(k *samplerOption) (sampler.Sampler, error) {
 	o := sampler.ChunkOptions{Batch: s.global, Ranks: k.Ranks, Lanes: k.Lanes, Run: k.Run}

@@ -46,6 +46,8 @@ func (o *Options) divisible(path, field string) (*transforms.Pipeline, error) {
 		return nil, fmt.Errorf("the transforms of the field %q have a function of yours", field)
 	case views.Is(path):
 		return nil, errors.New("it is part of a view")
+	case o.Pack != nil || o.Sampler.measures(field):
+		return nil, fmt.Errorf("the order, or rows, depend on the lengths of records of the field %q", field)
 	case len(o.Contents) > 0:
 		return nil, errors.New("contents or independent say how other fields lie on the image")
 	case o.padding(store.NewField(field, 0)) != nil:
