@@ -3,7 +3,9 @@ package prepare
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/internal/testkit/webtest"
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/remote"
 )
@@ -238,4 +241,95 @@ func TestOpenInBucketTakesFewRoundTrips(t *testing.T) {
 			t.Errorf("%d records after %v and %d requests", src.Len(), took, n)
 		}
 	})
+}
+
+// encoded builds the dataset that the cache has of a source.
+func encoded(t *testing.T, source string) string {
+	t.Helper()
+	c := DefaultConfig()
+	c.Source, c.Dest, c.Workers = source, filepath.Join(t.TempDir(), "ds"), 2
+	c.Images.KeepEncoded, c.Images.Normalize = true, normalizeOf(t, "none")
+	mustRun(t, c)
+	return c.Dest
+}
+
+// An object of a bucket that was replaced, added or removed is fetched alone for the next generation of a dataset. One that
+// was written again with the same bytes is another version, which is fetched, and appended only if it differs.
+func TestRenewInBucket(t *testing.T) {
+	b := useBucket(t, rawtest.Folder(t, 12))
+	const url = "s3://lab/photos"
+	dest := encoded(t, url)
+	source := openRaw(t, url, OpenOptions{})
+	before, err := source.Fingerprint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := slices.Sorted(slices.Values(keysOf(t, b, "photos")))
+	b.Put(keys[1], rawtest.Picture(t, ".png", 9, 9, 1))
+	b.Put("photos/cat/zz.png", rawtest.Picture(t, ".png", 9, 9, 2))
+	if err := b.Delete(t.Context(), keys[4]); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := Open(t.Context(), url, OpenOptions{}); err != nil {
+		t.Fatal(err)
+	} else if after, err := changed.Fingerprint(t.Context()); err != nil || after.Digest == before.Digest {
+		t.Fatal(err)
+	} else {
+		defer changed.Close()
+		places, fresh := make([]int64, changed.Len()), 0
+		for i, key := range after.Keys {
+			if places[i] = int64(slices.Index(before.Keys, key)); places[i] < 0 {
+				fresh++
+			}
+		}
+		reads := b.reads.Load()
+		generation, err := changed.Renew(t.Context(), dest, places, 2)
+		if err != nil || fresh != 2 || generation != 2 || b.reads.Load()-reads > 3 { // the first record says what all are
+			t.Errorf("generation %d, %d records and %d requests for two objects: %v", generation, fresh, b.reads.Load()-reads, err)
+		}
+		want := allValues(t, openRaw(t, url, OpenOptions{}))
+		ds, err := mmapds.Open(dest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := changed.Use(ds, places, io.NopCloser(nil)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.EqualFunc(allValues(t, changed), want, bytes.Equal) {
+			t.Error("the generation has other records")
+		}
+	}
+}
+
+// Records are compared with those of a dataset by all their bytes.
+func TestCompare(t *testing.T) {
+	path := rawtest.Folder(t, 8)
+	dest := encoded(t, path)
+	src := openRaw(t, path, OpenOptions{})
+	places := []int64{0, 1, 3, 2, -1, 5, 6, 7}
+	if err := src.Compare(t.Context(), dest, places, 3); err != nil || !slices.Equal(places, []int64{0, 1, -1, -1, -1, 5, 6, 7}) {
+		t.Errorf("%v, %v", places, err)
+	}
+	name, err := src.SourceName(t.Context(), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(path, name)); err != nil {
+		t.Fatal(err)
+	}
+	if err := src.Compare(t.Context(), dest, places, 3); err != nil || places[5] != -1 || places[6] != 6 {
+		t.Errorf("%v, %v", places, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := src.Compare(ctx, dest, places, 3); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	other := DefaultConfig()
+	other.Source, other.Dest, other.Images.Normalize = raggedRows(t, 8), filepath.Join(t.TempDir(), "rows"), normalizeOf(t, "none")
+	other.Skip = true
+	mustRun(t, other)
+	if err := src.Compare(t.Context(), other.Dest, places, 1); !errors.Is(err, raw.ErrOther) {
+		t.Errorf("a dataset of other fields: %v", err)
+	}
 }

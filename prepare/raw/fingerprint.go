@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/penstock/penstock/internal/sys/ctime"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -27,26 +29,48 @@ var ErrUnknown = errors.New("its changes could not be noticed")
 // recipe and, with the transforms, pixelRecipe name the way from samples to records. They change where the same samples
 // become other records.
 const (
-	recipe      = "keep-encoded 1"
-	pixelRecipe = "pixels 1"
+	recipe      = "keep-encoded 2"
+	pixelRecipe = "pixels 2"
 )
 
 // Key is a digest of everything that a record depends on: names, sizes and times of its files, and values next to
-// them. While it is the same, so are the record's bytes, except those of [Source.Columns].
+// them. While it is the same, so are the record's bytes, except those of fields that follow from names.
 type Key [16]byte
+
+// Alike returns the part of a key that times of change are not in. Records that are alike may have the same bytes:
+// copies of files, and files with other owners, modes or links, have other times of change. See [Source.Compare].
+func (k Key) Alike() [8]byte { return [8]byte(k[:8]) }
 
 // Fingerprint is the state of a source: it differs after a file was changed, added or removed.
 type Fingerprint struct {
 	Digest string // of names, sizes and times of all files, and of the fields that are built from them
 	Bytes  int64  // of the files, or of the pixels that they become
-	Keys   []Key  // of the records; nil if files are not those of one record each
+	Keys   []Key  // of the records; nil if it is not known which files a record is of
 }
 
 // stamps is a digest of files, and the number of their bytes.
 type stamps struct {
 	hash.Hash
-	bytes  int64
-	newest time.Time // file that was changed last
+	bytes   int64
+	newest  time.Time // file that was changed last
+	changed uint64    // digest of times of change; only of the key that is made
+}
+
+// key makes a key of all that was entered since the one before.
+func (h *stamps) key() Key {
+	var sum [sha256.Size]byte
+	h.Sum(sum[:0])
+	k := Key(sum[:16])
+	binary.LittleEndian.PutUint64(k[8:], binary.LittleEndian.Uint64(k[8:])^h.changed)
+	h.Reset()
+	h.changed = 0
+	return k
+}
+
+// change enters a time of change.
+func (h *stamps) change(t int64) {
+	h.newest = later(h.newest, time.Unix(0, t))
+	h.changed = (h.changed ^ uint64(t)) * 0x100000001b3 // as FNV-1a
 }
 
 // tick is longer than file systems take for one time: two changes of a file within it may have the same.
@@ -105,6 +129,7 @@ func stamp(h *stamps, name string, info fs.FileInfo) error {
 		return nil
 	}
 	h.newest = later(h.newest, info.ModTime())
+	h.change(ctime.Of(info))
 	var line [256]byte
 	text := append(strconv.AppendQuote(line[:0], name), ' ')
 	text = append(strconv.AppendInt(text, info.Size(), 10), ' ')
@@ -127,21 +152,6 @@ func (l *records) eachRecord(ctx context.Context, f func(source.Sample) error) e
 		}
 	}
 	return nil
-}
-
-// keying makes the keys of records.
-type keying struct {
-	hash.Hash
-	keys []Key
-}
-
-func (l *records) newKeying() *keying { return &keying{sha256.New(), make([]Key, 0, l.listing.len())} }
-
-// end makes the key of a record of all that was written since the one before.
-func (k *keying) end() {
-	var sum [sha256.Size]byte
-	k.keys = append(k.keys, Key(k.Sum(sum[:0])))
-	k.Reset()
 }
 
 // stamped is how many samples a goroutine looks at before it takes others, and mostStamping how many goroutines there
@@ -190,12 +200,10 @@ func (l *records) stampPiece(h *stamps, first int, keys []Key) error {
 		if err != nil {
 			return source.WithoutPath(err)
 		}
-		h.Reset()
 		if err := stamp(h, s.Name, info); err != nil {
 			return err
 		}
-		var sum [sha256.Size]byte
-		keys[i] = Key(h.Sum(sum[:0]))
+		keys[i] = h.key()
 	}
 	return nil
 }
@@ -221,24 +229,71 @@ func (l *records) stampFiles(ctx context.Context, h *stamps) ([]Key, error) {
 	if rows {
 		return l.stampNamed(ctx, h)
 	}
-	return nil, nil
+	return l.stampParts(h)
+}
+
+// leastKeyed is how many bytes of its files a record needs for a key.
+const leastKeyed = 256
+
+// stampParts makes the keys of records that are parts of files, such as archives: one that is unchanged has the same.
+// There are none of small records, which are faster to read again.
+func (l *records) stampParts(h *stamps) ([]Key, error) {
+	if l.filed == nil || h.bytes < leastKeyed*l.listing.len() {
+		return nil, nil
+	}
+	files, counts := l.filed.Files()
+	part, samples := &stamps{Hash: sha256.New()}, make([]Key, 0, l.listing.len())
+	for i, file := range files {
+		info, err := vfs.Stat(file)
+		if err != nil {
+			return nil, source.WithoutPath(err)
+		}
+		name, err := filepath.Rel(filepath.Dir(l.path), file)
+		if err != nil {
+			name = file
+		}
+		if err := stamp(part, filepath.ToSlash(name), info); err != nil {
+			return nil, err
+		}
+		of := part.key()
+		for n := range counts[i] {
+			part.Write(binary.LittleEndian.AppendUint64(of[:8:8], uint64(n)))
+			part.changed = binary.LittleEndian.Uint64(of[8:])
+			samples = append(samples, part.key())
+		}
+	}
+	h.newest = later(h.newest, part.newest)
+	if int64(len(samples)) != l.listing.len() {
+		return nil, nil
+	}
+	keys := samples
+	if l.order != nil {
+		keys = make([]Key, len(samples))
+		for i, sample := range l.order {
+			keys[i] = samples[sample]
+		}
+	}
+	for _, key := range keys {
+		h.Write(key[:])
+	}
+	return keys, nil
 }
 
 // stampNamed enters the files that samples name. Their keys have the other values of their rows, too.
 func (l *records) stampNamed(ctx context.Context, h *stamps) ([]Key, error) {
 	var scratch source.Values
-	k := l.newKeying()
-	row := &stamps{Hash: k}
+	keys, row := make([]Key, 0, l.listing.len()), &stamps{Hash: sha256.New()}
 	err := l.eachRecord(ctx, func(s source.Sample) error {
 		if err := row.enter(s, &scratch); err != nil {
 			return err
 		}
-		k.end()
-		h.Write(k.keys[len(k.keys)-1][:])
+		key := row.key()
+		h.Write(key[:])
+		keys = append(keys, key)
 		return nil
 	})
 	h.bytes, h.newest = h.bytes+row.bytes, later(h.newest, row.newest)
-	return k.keys, err
+	return keys, err
 }
 
 // enter enters the files that a sample names, and its other values. A bad row is in the table's own stamp.

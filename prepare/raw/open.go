@@ -112,6 +112,7 @@ func newSource(ctx context.Context, at *place, src source.Source, o Options) (*S
 	}
 	s := &Source{src: src, place: at,
 		records: records{path: at.path, outside: o.Outside, info: info, listing: list}}
+	s.records.filed, _ = src.(source.Filed)
 	err = s.settle(o)
 	if err == nil && o.Head != nil {
 		err = s.Decode(o.Head)

@@ -22,8 +22,9 @@ type records struct {
 	outside bool // files that the source names may lie anywhere
 	info    source.Info
 	listing listing
-	order   []int64 // samples in the order of the records of a dataset; nil means their own
-	chosen  []int64 // places in order of the records that were asked for; nil means all
+	filed   source.Filed // nil if samples are not those of files one after the other
+	order   []int64      // samples in the order of the records of a dataset; nil means their own
+	chosen  []int64      // places in order of the records that were asked for; nil means all
 	job     *execute.Job
 	readers sync.Pool // of *reader
 }

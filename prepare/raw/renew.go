@@ -34,19 +34,8 @@ var ErrOther = errors.New("the dataset cannot have these records")
 // written again if they differ. Records of the dataset that have no place stay, and are not used. Nothing that exists
 // is rewritten. It returns the number of the generation. The Source must have all records.
 func (s *Source) Renew(ctx context.Context, path string, places []int64, workers int) (generation int, err error) {
-	m, err := store.ReadManifest(path)
+	r, err := s.renewal(path, places)
 	if err != nil {
-		return 0, err
-	}
-	r := renewal{records: &s.records, path: path, base: m, places: places}
-	names := withoutNames
-	if layout.SourceNames(m.Schema().Specs()) >= 0 {
-		names = withNames
-	}
-	if r.job, err = newJob(s.records.listing, s.records.info, names, s.Transforms()); err != nil {
-		return 0, err
-	}
-	if err := r.check(); err != nil {
 		return 0, err
 	}
 	if err := r.setColumns(ctx); err != nil {
@@ -55,11 +44,28 @@ func (s *Source) Renew(ctx context.Context, path string, places []int64, workers
 	if err := r.appendNew(ctx, workers); err != nil {
 		return 0, err
 	}
-	m, err = store.ReadManifest(path)
+	m, err := store.ReadManifest(path)
 	if err != nil {
 		return 0, err
 	}
 	return m.Generation, nil
+}
+
+// renewal returns how a dataset becomes that of the source.
+func (s *Source) renewal(path string, places []int64) (*renewal, error) {
+	m, err := store.ReadManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &renewal{records: &s.records, path: path, base: m, places: places}
+	names := withoutNames
+	if layout.SourceNames(m.Schema().Specs()) >= 0 {
+		names = withNames
+	}
+	if r.job, err = newJob(s.records.listing, s.records.info, names, s.Transforms()); err != nil {
+		return nil, err
+	}
+	return r, r.check()
 }
 
 // renewal is a dataset that becomes that of a later state of its source.

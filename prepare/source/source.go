@@ -47,6 +47,14 @@ type Placed interface {
 	Places() bool
 }
 
+// Filed is a Source of files, the samples of which follow each other.
+type Filed interface {
+	Source
+
+	// Files returns the files in the order of their samples, and how many samples each has.
+	Files() (paths []string, samples []int64)
+}
+
 // Info describes a source.
 type Info struct {
 	Kind    string   // such as "imagefolder"

@@ -189,19 +189,45 @@ func escape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// known returns where records are in the dataset, by their keys.
-func (h shelf) known() map[raw.Key]int64 {
-	known := make(map[raw.Key]int64)
+// known returns where records are in the dataset, by their keys, and by what is alike of them in the newest state.
+func (h shelf) known() (exact map[raw.Key]int64, similar map[[8]byte]int64) {
+	exact, similar = make(map[raw.Key]int64), make(map[[8]byte]int64)
 	for _, digest := range h.digests() {
 		s, err := h.get(digest)
 		if err != nil {
 			continue // such records are read again
 		}
 		for i, key := range s.keys {
-			known[key] = s.places[i]
+			exact[key] = s.places[i]
+			if _, newer := similar[key.Alike()]; !newer {
+				similar[key.Alike()] = s.places[i]
+			}
 		}
 	}
-	return known
+	return exact, similar
+}
+
+// placesOf returns where a dataset of that number of records has those with the keys, -1 for none, and where it may
+// have others, whose bytes are to be compared. A place is that of one record.
+func (h shelf) placesOf(keys []raw.Key, records int64) (places, perhaps []int64, compare bool) {
+	places, perhaps = make([]int64, len(keys)), make([]int64, len(keys))
+	exact, similar := h.known()
+	taken := make(map[int64]bool)
+	for i, key := range keys {
+		place, ok := exact[key]
+		if !ok || place < 0 || place >= records || taken[place] {
+			place = -1
+		}
+		places[i], perhaps[i] = place, -1
+		taken[place] = place >= 0
+	}
+	for i, key := range keys {
+		place, ok := similar[key.Alike()]
+		if places[i] < 0 && ok && place >= 0 && place < records && !taken[place] {
+			perhaps[i], taken[place], compare = place, true, true
+		}
+	}
+	return places, perhaps, compare
 }
 
 // forget removes the oldest states.
@@ -235,13 +261,10 @@ func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit i
 	if err != nil {
 		return false, err
 	}
-	list = slices.DeleteFunc(list, func(o Entry) bool {
-		return !alike(&o, e) || !o.Ready || len(o.shelf().digests()) == 0
-	})
-	if len(list) == 0 {
+	base := earlier(e, list)
+	if base == nil {
 		return false, nil
 	}
-	base := slices.MaxFunc(list, func(a, b Entry) int { return a.Used.Compare(b.Used) })
 	held, err := base.change()
 	if err != nil {
 		return false, err
@@ -263,6 +286,39 @@ func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit i
 	own := e.Path
 	e.find()
 	return e.Ready, private.RemoveOwn(own + fetched)
+}
+
+// earlier returns the dataset of an earlier state of the source of e, or of one with its name that most files are
+// copies of; nil if there is none.
+func earlier(e *Entry, list []Entry) *Entry {
+	var base *Entry
+	for _, o := range list {
+		if !o.Ready || len(o.shelf().digests()) == 0 {
+			continue
+		}
+		switch own := alike(&o, e); {
+		case !own && !resembles(e, &o):
+		case base == nil, own && !alike(base, e), own == alike(base, e) && o.Used.After(base.Used):
+			base = &o
+		}
+	}
+	return base
+}
+
+// resembles reports whether o is of a source with the name of that of e, and may have more than half of its records.
+func resembles(e, o *Entry) bool {
+	name := o.Name[:max(0, len(o.Name)-len(e.print.Digest))]
+	if strings.TrimSuffix(e.Name, e.print.Digest) != name || !bytes.Equal(e.Transforms, o.Transforms) {
+		return false
+	}
+	_, similar := o.shelf().known()
+	found := 0
+	for _, key := range e.print.Keys {
+		if _, ok := similar[key.Alike()]; ok {
+			found++
+		}
+	}
+	return 2*found > len(e.print.Keys)
 }
 
 // change locks the dataset for a change.
@@ -289,15 +345,20 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 	if err != nil {
 		return err
 	}
-	s := &state{keys: print.Keys, places: make([]int64, len(print.Keys))}
-	known, fresh := e.shelf().known(), int64(0)
-	for i, key := range s.keys {
-		place, ok := known[key]
-		if delete(known, key); !ok || place < 0 || place >= m.Records { // a place is that of one record
-			place = -1
+	s := &state{keys: print.Keys}
+	var perhaps []int64
+	var compare bool
+	s.places, perhaps, compare = e.shelf().placesOf(s.keys, m.Records)
+	if compare {
+		if err := src.Compare(ctx, e.Path, perhaps, workers); err != nil {
+			return err
+		}
+	}
+	fresh := int64(0)
+	for i := range s.places {
+		if s.places[i] = max(s.places[i], perhaps[i]); s.places[i] < 0 {
 			fresh++
 		}
-		s.places[i] = place
 	}
 	n := int64(len(s.keys))
 	if 2*fresh > n || m.Records+fresh > 2*n || room(e.Bytes+print.Bytes*fresh/n) != nil {

@@ -38,6 +38,7 @@ var layers = [][]place{
 		{"internal/testkit/foldertest", "reads folders, for tests, whatever is in them"},
 		{"internal/testkit/pythontest", "finds Pythons, for tests, whatever these ask them"},
 		{"internal/testkit/browser", "opens pages, for tests, and knows nothing of what is on them"},
+		{"internal/sys/ctime", "a time of files, whatever is in them"},
 		{"internal/sys/lease", "locks by which readers of a file keep it, whatever is in it"},
 		{"internal/sys/private", "folders that no other user can turn into something else, whatever is in them"},
 		{"internal/hdf5/meta/source", "structures of an HDF5 file by their address, whatever they are"},

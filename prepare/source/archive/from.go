@@ -18,6 +18,14 @@ func (a *archive) count(g group) {
 	}
 }
 
+// Files implements source.Filed.
+func (a *archive) Files() (paths []string, samples []int64) {
+	for i := range a.files {
+		samples = append(samples, a.samplesIn(i))
+	}
+	return a.files, samples
+}
+
 // samplesIn returns how many samples an archive has.
 func (a *archive) samplesIn(file int) int64 {
 	if a.folders != nil {

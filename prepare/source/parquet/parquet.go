@@ -196,6 +196,14 @@ func (s *reader) Close() (err error) {
 	return err
 }
 
+// Files implements source.Filed.
+func (s *reader) Files() (paths []string, samples []int64) {
+	for _, p := range s.parts {
+		samples = append(samples, p.NumRows())
+	}
+	return s.names, samples
+}
+
 // Samples implements Source.
 func (s *reader) Samples() iter.Seq2[source.Sample, error] { return s.From(0) }
 

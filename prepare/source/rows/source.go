@@ -137,6 +137,9 @@ func (s *rows) Close() (err error) {
 	return err
 }
 
+// Files implements source.Filed.
+func (s *rows) Files() (paths []string, samples []int64) { return s.names, s.counts }
+
 // Samples implements Source.
 func (s *rows) Samples() iter.Seq2[source.Sample, error] { return s.From(0) }
 
