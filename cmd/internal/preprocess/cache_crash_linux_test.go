@@ -24,7 +24,11 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	c := cacheFlags{source: os.Getenv(crashSource), dir: os.Getenv(crashCache), workers: 1}
-	if _, err := c.make(context.Background(), &rawtest.Silent{}); err != nil {
+	err := makePrivate(c.dir)
+	if err == nil {
+		_, err = c.make(context.Background(), &rawtest.Silent{})
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -108,6 +108,9 @@ func (e *Entry) find() {
 		return
 	}
 	other := Entry{Path: strings.TrimSuffix(filepath.Dir(found[0]), states)}
+	if _, err := os.Stat(other.Path); err != nil { // a run was killed just before its dataset got its name
+		return
+	}
 	if s, err := other.shelf().get(digest); err == nil {
 		e.Name, e.Path, e.Ready, e.generation = filepath.Base(other.Path), other.Path, true, s.generation
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -114,7 +115,24 @@ func (h shelf) put(digest string, s *state) error {
 	if err := h.putView(folder, digest, s); err != nil {
 		return err
 	}
+	if err := syncIn(folder, digest+orderEnd, digest+viewEnd); err != nil {
+		return err
+	}
 	return private.Replace(folder, digest+placesEnd, 0o600, s.encode())
+}
+
+// syncIn waits until files of a folder are on disk, with their names.
+func syncIn(folder *os.Root, names ...string) error {
+	for _, name := range names {
+		f, err := folder.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	return write.SyncRoot(folder)
 }
 
 // putFirst writes the places of the state that the dataset was built from, which are the numbers of its records.
