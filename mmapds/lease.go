@@ -45,7 +45,8 @@ func leaseGeneration(d *store.Dataset) (*os.File, error) {
 	return nil, errPruned
 }
 
-// inGenerations reports whether a dataset is one of the generations of a folder.
+// inGenerations reports whether a dataset is one of the generations of a folder. Those of an HDF5 file need no lock: no
+// byte of them is overwritten.
 func inGenerations(d *store.Dataset) bool {
 	return d.Manifest != nil && (d.Format == "flat" || d.Format == "zarr")
 }
@@ -55,9 +56,9 @@ func isFile(f *os.File, there fs.FileInfo) bool {
 	return err == nil && os.SameFile(is, there)
 }
 
-// Generations implements loader.GenerationSource: the folder, and the generation that is open.
+// Generations implements loader.GenerationSource: the folder or file, and the generation that is open.
 func (d *Dataset) Generations() (folders []string, numbers []int) {
-	if !inGenerations(d.files) || d.pager != nil {
+	if d.files.Manifest == nil || d.pager != nil {
 		return nil, nil
 	}
 	return []string{d.files.Path}, []int{d.files.Manifest.Generation}

@@ -2,8 +2,10 @@ package store
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // Errors that callers branch on with errors.Is.
@@ -23,3 +25,11 @@ var (
 	// ErrBusy marks a destination that another process is building.
 	ErrBusy = errors.New("busy")
 )
+
+// NoGenerations returns the error for a dataset that penstock did not write, and for one that refers to the records of
+// others, where a generation or a change is asked for. It is ErrUnsupported.
+func NoGenerations(path string) error {
+	return fmt.Errorf("%s keeps no generations and cannot be changed: datasets that penstock wrote do; to convert it, "+
+		"run: %s: %w", path,
+		shell.Penstock("preprocess", path, "FOLDER"), ErrUnsupported)
+}

@@ -54,7 +54,7 @@ func newFlat(path string, m *Manifest) *Dataset {
 	return d
 }
 
-// ReadManifest reads and checks the manifest of the dataset at path, flat or Zarr, and no other file. The path may
+// ReadManifest reads and checks the manifest of the dataset at path, and none of its arrays. The path may
 // end with a generation, as that of OpenFlat.
 func ReadManifest(path string) (*Manifest, error) {
 	folder, generation, _ := layout.SplitGeneration(path)

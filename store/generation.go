@@ -18,7 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-// Tag is a name of a generation, as a file of its own has it.
+// Tag is a name of a generation, as a file of its own has it, or an HDF5 file.
 type Tag struct {
 	Name       string `json:"-"`
 	Generation int    `json:"generation"`
@@ -26,14 +26,19 @@ type Tag struct {
 }
 
 // Folder is the folder of a dataset, flat or Zarr, in which its generations are listed: one of the machine, or of the
-// objects of a bucket. Its errors do not name it.
+// objects of a bucket. Its errors do not name it. It may also be an HDF5 file of the machine, which lists them itself.
 type Folder struct {
-	FS   fs.FS
+	FS   fs.FS  // nil of a file
 	Name string // as commands take it
 }
 
-// folderAt is a folder of the machine.
-func folderAt(path string) Folder { return Folder{os.DirFS(cmp.Or(path, ".")), path} }
+// FolderAt returns a folder of the machine, or a file.
+func FolderAt(path string) Folder {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		return Folder{nil, path}
+	}
+	return Folder{os.DirFS(cmp.Or(path, ".")), path}
+}
 
 // Generations returns the numbers of the generations that the dataset at path keeps, in ascending order. The last
 // one is the newest.
@@ -41,7 +46,7 @@ func Generations(path string) ([]int, error) {
 	if isURL(path) {
 		return nil, fmt.Errorf("store: generations of %q: %w", path, notLocal())
 	}
-	numbers, err := folderAt(path).Generations()
+	numbers, err := FolderAt(path).Generations()
 	if err != nil {
 		return nil, fmt.Errorf("store: generations of %q: %w", path, err)
 	}
@@ -50,6 +55,10 @@ func Generations(path string) ([]int, error) {
 
 // Generations is the function of that name for a dataset in any folder.
 func (f Folder) Generations() ([]int, error) {
+	if f.FS == nil {
+		h, err := hdf5History(f.Name)
+		return h.Numbers(), err
+	}
 	newest, _, err := f.newest()
 	if err != nil {
 		return nil, err
@@ -70,7 +79,7 @@ func (f Folder) Generations() ([]int, error) {
 
 // Tags returns the tags of the dataset at path, in alphabetical order.
 func Tags(path string) ([]Tag, error) {
-	tags, err := folderAt(path).Tags()
+	tags, err := FolderAt(path).Tags()
 	if err != nil {
 		return nil, fmt.Errorf("store: tags of %q: %w", path, err)
 	}
@@ -79,6 +88,9 @@ func Tags(path string) ([]Tag, error) {
 
 // Tags is the function of that name for a dataset in any folder.
 func (f Folder) Tags() ([]Tag, error) {
+	if f.FS == nil {
+		return hdf5Tags(f.Name)
+	}
 	entries, err := fs.ReadDir(f.FS, layout.Tags)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, layout.WithoutPath(err)
@@ -110,7 +122,7 @@ func readGeneration(path, generation string) (*Manifest, error) {
 	if isURL(path) {
 		return nil, notLocal()
 	}
-	return folderAt(path).Manifest(generation)
+	return FolderAt(path).Manifest(generation)
 }
 
 // Manifest reads the manifest of a generation: that of a number, or of a tag; "" is the newest.
@@ -121,6 +133,9 @@ func (f Folder) Manifest(generation string) (*Manifest, error) {
 
 // Find is Manifest that also returns the bytes of the file.
 func (f Folder) Find(generation string) (m *Manifest, text []byte, err error) {
+	if f.FS == nil {
+		return readHDF5Generation(f.Name, generation)
+	}
 	newest, text, err := f.newest()
 	if err != nil || generation == "" {
 		return newest, text, err
@@ -218,20 +233,13 @@ func (f Folder) readBounded(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxManifest+1))
 }
 
-// NoGenerations returns the error for a dataset that is not flat and not Zarr of penstock, where a generation or a
-// change is asked for. It is ErrUnsupported.
-func NoGenerations(path string) error {
-	return fmt.Errorf("%s keeps no generations and cannot be changed: folders of .npy files do, and Zarr that penstock "+
-		"wrote; to convert it, run: %s: %w", path,
-		shell.Penstock("preprocess", path, "FOLDER"), ErrUnsupported)
-}
-
-// ReadGeneration reads the manifest of a generation of the dataset at path, and when that was committed.
+// ReadGeneration reads the manifest of a generation of the dataset at path, and when that was committed, which is also
+// returned if the manifest is corrupt.
 func ReadGeneration(path string, generation int) (*Manifest, time.Time, error) {
 	if isURL(path) {
 		return nil, time.Time{}, fmt.Errorf("store: generation %d of %q: %w", generation, path, notLocal())
 	}
-	m, at, err := folderAt(path).Generation(generation)
+	m, at, err := FolderAt(path).Generation(generation)
 	if err != nil {
 		return nil, at, fmt.Errorf("store: generation %d of %q: %w", generation, path, err)
 	}
@@ -241,17 +249,30 @@ func ReadGeneration(path string, generation int) (*Manifest, time.Time, error) {
 // Generation is [ReadGeneration] for a dataset in any folder.
 func (f Folder) Generation(n int) (*Manifest, time.Time, error) {
 	m, err := f.Manifest(strconv.Itoa(n))
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	if m.Change != nil && m.Change.Time != nil {
+	if err == nil && m.Change != nil && m.Change.Time != nil {
 		return m, *m.Change.Time, nil
 	}
+	at, errTime := f.timeOf(n)
+	if err == nil {
+		err = errTime
+	}
+	if err != nil {
+		return nil, at, err
+	}
+	return m, at, nil
+}
+
+// timeOf returns when a generation was committed whose manifest does not say so.
+func (f Folder) timeOf(n int) (time.Time, error) {
+	if f.FS == nil {
+		return hdf5Time(f.Name, n)
+	}
+	var err error
 	for _, name := range []string{layout.GenerationName(n), layout.ManifestName, layout.ZarrManifest} {
 		var info fs.FileInfo
 		if info, err = fs.Stat(f.FS, name); err == nil {
-			return m, info.ModTime(), nil
+			return info.ModTime(), nil
 		}
 	}
-	return nil, time.Time{}, layout.WithoutPath(err)
+	return time.Time{}, layout.WithoutPath(err)
 }

@@ -3,7 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -20,25 +20,27 @@ import (
 // (chunked, compressed, of a foreign type, ...) the error says so, is ErrUnsupported, and
 // names the command that makes a file that can. For a view of a flat dataset it is ErrView, too,
 // and names the dataset.
+//
+// The path may end with a generation, as that of OpenFlat.
 func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
-	f, err := os.Open(path)
+	file, generation, err := opts.at(path)
 	if err != nil {
-		return nil, fmt.Errorf("store: open %w", err)
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("store: open %w", err)
-	}
-	file, err := meta.Open(f, info.Size())
+	return openHDF5(file, generation, opts)
+}
+
+func openHDF5(path, generation string, opts OpenOptions) (*Dataset, error) {
+	f, file, err := openGeneration(path, generation)
 	switch {
 	case errors.Is(err, meta.ErrNotHDF5):
 		return nil, fmt.Errorf("store: open %q: %w: neither a folder nor an HDF5 file%s; to make a dataset of "+
 			"samples, run: %s", path, ErrUnsupported, found(err), shell.Penstock("preprocess SOURCE DEST"))
 	case err != nil:
-		return nil, fmt.Errorf("store: open %q: %w", path, layout.Mark(err))
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
-	return readHDF5(path, file, opts)
+	defer f.Close()
+	return readHDF5(path, file.File, opts)
 }
 
 // found describes a file that is not HDF5.
@@ -64,21 +66,14 @@ func readHDF5(path string, file *meta.File, opts OpenOptions) (*Dataset, error) 
 }
 
 func locateIn(file *meta.File, d *Dataset, opts OpenOptions) error {
-	manifest, err := file.Dataset(layout.HDF5Manifest)
-	if err != nil {
+	m, err := hdf5Manifest(file)
+	if errors.Is(err, fs.ErrNotExist) {
 		return locateForeign(file, d, opts)
 	}
-	v, err := manifest.Value(maxManifest)
 	if err != nil {
-		return fmt.Errorf("%s: %w", layout.HDF5Manifest, err)
+		return err
 	}
-	text, ok := v.Text()
-	if !ok {
-		return fmt.Errorf("%s is not a text: %w", layout.HDF5Manifest, ErrCorrupt)
-	}
-	if d.Manifest, err = DecodeManifest([]byte(text)); err != nil {
-		return fmt.Errorf("%s: %w", layout.HDF5Manifest, err)
-	}
+	d.Manifest = m
 	if a, ok := file.Root.Attrs.Get("complete"); !ok || !isOne(a) {
 		return fmt.Errorf("it is not marked complete, so its build did not finish: %w", ErrCorrupt)
 	}

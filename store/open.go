@@ -23,7 +23,7 @@ type OpenOptions struct {
 	// Split opens only the records of that split, numbered from 0; empty means all.
 	Split string
 
-	// Generation opens that generation of a dataset, flat or Zarr; 0 is the newest, or the one that the path names.
+	// Generation opens that generation of a dataset; 0 is the newest, or the one that the path names.
 	Generation int
 
 	// Packed says that the caller undoes filters: data of Zarr, or of an HDF5 file that penstock did not write, may
@@ -32,7 +32,7 @@ type OpenOptions struct {
 }
 
 // Open finds out what the dataset at path is, a flat folder, an HDF5 file, a folder of Zarr or a .npy file, and where
-// its records are. It reads metadata only, and maps nothing. The path of a dataset in a folder may end with a
+// its records are. It reads metadata only, and maps nothing. The path of a dataset may end with a
 // generation: ds@3, or ds@TAG.
 //
 // Errors are those of OpenFlat, OpenHDF5, OpenZarr and OpenNPY.
@@ -54,7 +54,7 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 	}
 	var d *Dataset
 	switch {
-	case generation != "" && !layout.KeepsGenerations(path):
+	case generation != "" && (info.IsDir() && !layout.KeepsGenerations(path) || isNPY(path)):
 		return nil, fmt.Errorf("store: open: %w", NoGenerations(path))
 	case info.IsDir() && !layout.IsFlat(path) && (layout.IsZarr(path) || zarr.Is(zarr.Folder(path))):
 		d, err = openZarr(path, generation, opts)
@@ -63,7 +63,7 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 	case isNPY(path):
 		d, err = OpenNPY(path)
 	default:
-		d, err = OpenHDF5(path, opts)
+		d, err = openHDF5(path, generation, opts)
 	}
 	if err != nil {
 		return nil, err

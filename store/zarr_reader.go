@@ -165,13 +165,13 @@ func (d *Dataset) readNodes() (map[string]*zarr.Array, error) {
 // superseded reports whether a file of metadata with that checksum is of another generation: that of the manifest in
 // the folder, or another one that is kept, whose writer replaces the files at this moment.
 func (d *Dataset) superseded(name, crc string) bool {
-	m, _, err := folderAt(d.Path).read(layout.ZarrManifest)
+	m, _, err := FolderAt(d.Path).read(layout.ZarrManifest)
 	if err == nil && m.Generation != d.Manifest.Generation {
 		return true
 	}
 	numbers, _ := Generations(d.Path)
 	for _, n := range numbers {
-		if m, _, err := folderAt(d.Path).read(layout.GenerationName(n)); err == nil && m.Metadata[name] == crc {
+		if m, _, err := FolderAt(d.Path).read(layout.GenerationName(n)); err == nil && m.Metadata[name] == crc {
 			return true
 		}
 	}

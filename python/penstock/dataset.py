@@ -16,7 +16,7 @@ from .chunked import ChunkedColumn, ChunkedExtent, ChunkedRecords
 from .column import Column
 from .errors import CorruptError, Error, NotFoundError
 from .field import SOURCE_NAME, Field, chosen
-from .formats import locate, stamp
+from .formats import find, keeps, locate, stamp
 from .generations import Held
 from .layout import Layout, column_names, select
 from .ragged import RaggedRecords
@@ -96,8 +96,8 @@ class Dataset(Source):
     @property
     def place(self) -> str:
         """The path at which another process finds this generation, also when there is a later one."""
-        kept = os.path.exists(os.path.join(self._folder, generations.name(self.generation)))
-        return f"{self._folder}@{self.generation}" if kept and self.format in ("flat", "zarr") else self.path
+        kept = "generation" in self.manifest and keeps(self._folder, self.generation)
+        return f"{self._folder}@{self.generation}" if kept else self.path
 
     @property
     def format(self) -> str:
@@ -107,7 +107,7 @@ class Dataset(Source):
     @property
     def splits(self) -> dict[str, list[tuple[int, int]]]:
         """The splits of the whole dataset: ranges [first, end) of its records, by name."""
-        gone = flat.deleted(self.manifest, self.path) if self.format == "flat" else None
+        gone = flat.deleted(self.manifest, self.path)
         if gone is None:
             return self._layout.splits
         live = np.concatenate([[0], np.cumsum(gone == 0)])
@@ -218,7 +218,7 @@ class Dataset(Source):
             ds = ds.add_column("emb", lambda b: model(b["images"]), batched=True, batch_size=512)
 
         The column and a manifest are written, and nothing that exists. This Dataset keeps its generation. The dataset must be
-        a folder, of .npy files or of Zarr, and its records all of those, not a split.
+        one that penstock wrote, and its records all of those, not a split.
 
         Args:
             name: The name of the field.
@@ -370,7 +370,7 @@ class Dataset(Source):
         """Find out where the records are, and keep them there: of the dataset that was opened before, if one was."""
         generation = self._generation
         if self._id:
-            generation = flat.find(self._folder, self._id) or generation
+            generation = find(self._folder, self._id) or generation
         layout = locate(self._folder, self._chosen) if generation is None else locate(self._folder, self._chosen, generation)
         self._held: Held | None = Held(self._folder, layout.manifest["generation"]) if "generation" in layout.manifest and os.path.isdir(self._folder) else None
         return layout
@@ -385,7 +385,7 @@ class Dataset(Source):
 
     def _check_unchanged(self, cause: Exception | None = None) -> None:
         """Raise Error if the checksums at the path are not those of what is mapped."""
-        if stamp(self._folder) != self._stamp and flat.find(self._folder, self._id) is None:
+        if stamp(self._folder) != self._stamp and find(self._folder, self._id) is None:
             raise Error(f"{self.path}: it was replaced or appended to since it was opened, so its checksums are others; open it again") from cause
 
     def _adopt(self, layout: Layout) -> None:
@@ -477,7 +477,7 @@ def open_dataset(
         split: Open that part of the dataset alone.
         mode: With "c" arrays can be written to, and what is written stays in this process. "r" is
             read-only. A view is read-only.
-        generation: Open that generation of a dataset in a folder, by its number or its tag, and not the newest one. The path
+        generation: Open that generation of the dataset, by its number or its tag, and not the newest one. The path
             ``ds@3`` does so, too: see docs/changing.md.
         cache_dir: Raw samples, such as a folder of images or the URL of one, are made a dataset in this folder, or in the
             user's cache folder, and that is opened: see docs/raw.md.

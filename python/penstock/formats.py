@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Optional
 
 from . import chunked, flat, generations, zarr
-from .errors import NotFoundError, UnsupportedError
+from .errors import NotFoundError
 from .layout import ZARR_MANIFEST, Layout
 
 #: Which file a path leads to, and when that was written: it is another after any replacement.
@@ -51,13 +51,10 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
 
     Of an HDF5 file that another program wrote, only these fields have to be mappable.
     """
-    if generation is not None and generations.newest_name(path) is None:
-        if not os.path.exists(path):
-            raise NotFoundError(f"{path}: there is no such file or folder")
-        raise UnsupportedError(
-            f"{path}: it keeps no generations: folders of .npy files do, and Zarr that penstock wrote; "
-            f"to convert it, run: penstock preprocess {path} FOLDER"
-        )
+    if generation is not None and not os.path.exists(path):
+        raise NotFoundError(f"{path}: there is no such file or folder")
+    if generation is not None and generations.newest_name(path) is None and (os.path.isdir(path) or path.endswith(".npy")):
+        raise generations.none(path)
     if os.path.isdir(path):
         if os.path.exists(os.path.join(path, ZARR_MANIFEST)):
             return zarr.locate(path, generation)
@@ -68,4 +65,22 @@ def locate(path: str, fields: Sequence[str] | None = None, generation: int | str
 
     if npy.is_npy(path):
         return npy.locate(path)
-    return hdf5.locate(path, fields)
+    return hdf5.locate(path, fields, generation)
+
+
+def find(path: str, known: str) -> int | None:
+    """Return the newest generation of the dataset at path that has this id; None if it keeps none, or has only ever had one."""
+    if os.path.isdir(path):
+        return flat.find(path, known)
+    from . import hdf5
+
+    return hdf5.find(path, known)
+
+
+def keeps(path: str, generation: int) -> bool:
+    """Return whether a generation of the dataset at path has a name of its own, which stays when there is a later one."""
+    if os.path.isdir(path):
+        return os.path.exists(os.path.join(path, generations.name(generation)))
+    from . import hdf5
+
+    return generation in hdf5.kept(path)

@@ -1,4 +1,7 @@
-"""The generations of a dataset in a folder, flat or Zarr: manifests by number, and the lock that keeps one while it is open."""
+"""The generations of a dataset in a folder, flat or Zarr: manifests by number, and the lock that keeps one while it is open.
+
+Those of an HDF5 file are in the file: see module hdf5.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .errors import CorruptError, Error, NotFoundError
+from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .layout import ZARR_MANIFEST
 
 try:
@@ -49,6 +52,11 @@ def chosen(path: str, generation: int | str | None) -> tuple[str, int | str | No
     if named is not None and named != str(generation):
         raise ValueError(f"the path says generation {named}, and generation={generation!r} another one")
     return folder, generation
+
+
+def none(path: str) -> Error:
+    """Return the error for a dataset that penstock did not write, where a generation is asked for."""
+    return UnsupportedError(f"{path}: it keeps no generations: datasets that penstock wrote do; to convert it, run: penstock preprocess {path} FOLDER")
 
 
 def newest_name(path: str) -> str | None:
@@ -95,7 +103,7 @@ def read(path: str, generation: int | str | None, manifest: Callable[[str, str],
     if number == newest["generation"]:
         return newest
     if not os.path.exists(os.path.join(path, name(number))):
-        raise NotFoundError(f"{path}: it keeps no generation {number}; it has {', '.join(map(str, numbers(path, newest['generation'])))}")
+        raise missing(path, number, numbers(path, newest["generation"]))
     return _checked(path, number, manifest(path, name(number)))
 
 
@@ -114,10 +122,19 @@ def _checked(path: str, number: int, m: Manifest) -> Manifest:
     return m
 
 
+def missing(path: str, number: int, kept: list[int]) -> Error:
+    """Return the error for a generation that a dataset does not keep."""
+    return NotFoundError(f"{path}: it keeps no generation {number}; it has {', '.join(map(str, kept))}")
+
+
 def _number(path: str, generation: int | str) -> int:
     if isinstance(generation, int) or generation.isdecimal():
         return int(generation)
-    known = tags(path)
+    return tagged(path, generation, tags(path))
+
+
+def tagged(path: str, generation: str, known: dict[str, int]) -> int:
+    """Return the number of the generation with a tag, of these tags."""
     if generation not in known:
         raise NotFoundError(f"{path}: it has no tag {generation!r}; it has {', '.join(known) or 'none'}")
     return known[generation]

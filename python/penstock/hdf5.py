@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import io
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from . import generations
 from .chunked import ChunkedExtent, coordinates, is_other_axis
 from .column import Extent, check_inside
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
@@ -21,8 +26,12 @@ FROM_BUCKET = "; what is in a bucket is fetched by feed: penstock.DataLoader tak
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
-def locate(path: str, wanted: Sequence[str] | None = None) -> Layout:
-    """Find the arrays of an HDF5 file: of one that penstock wrote, or of any whose datasets are contiguous."""
+#: The dataset with the earlier generations of a file that was changed, and how its seal begins, at that many bytes before its end.
+_GENERATIONS, _SEAL, _SEAL_BYTES = "penstock/generations", b"penstock", 16
+
+
+def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
+    """Find the arrays of an HDF5 file: of one that penstock wrote, by default in its newest generation, or of any whose datasets are contiguous."""
     if not os.path.exists(path):
         raise NotFoundError(f"{path}: no such file or folder" + (FROM_BUCKET if "://" in path else ""))
     with open(path, "rb") as f:
@@ -31,19 +40,117 @@ def locate(path: str, wanted: Sequence[str] | None = None) -> Layout:
             begin = f.read(16)
             what = f"begins with {begin!r}" if begin else "is empty"
             raise UnsupportedError(f"{path}: neither a folder nor an HDF5 file: it {what}; to make a dataset, run: penstock preprocess SOURCE FOLDER")
+    h5py = _h5py(path)
+    with _opened(path, generation) as file:
+        if "penstock/manifest" in file:
+            return _ours(path, file)
+        return _foreign(path, file, h5py.Dataset, wanted)
+
+
+def _h5py(path: str) -> Any:
     try:
         import h5py
     except ImportError as e:
         raise Error(
             f"{path}: h5py is needed to find the records of an HDF5 file: pip install h5py, or make a flat dataset: penstock preprocess SOURCE FOLDER"
         ) from e
+    return h5py
+
+
+@contextlib.contextmanager
+def _opened(path: str, generation: int | str | None = None) -> Iterator[Any]:
+    """Open a file by h5py, as it was in a generation; None is the newest."""
+    h5py = _h5py(path)
     try:
         with h5py.File(path, "r") as file:
-            if "penstock/manifest" in file:
-                return _ours(path, file)
-            return _foreign(path, file, h5py.Dataset, wanted)
+            begin = None if generation is None else _begin(path, file, generation)
+            if begin is None:
+                yield file
+                return
+        with open(path, "rb") as f, h5py.File(_Earlier(path, f, *begin), "r") as file:
+            yield file
     except OSError as e:
         raise UnsupportedError(f"{path}: not an HDF5 file that h5py reads: {e}") from e
+
+
+def _begin(path: str, file: Any, generation: int | str) -> tuple[bytes, int] | None:
+    """Return the superblock and the size that a file had in a generation; None of the newest."""
+    if "penstock/manifest" not in file:
+        raise generations.none(path)
+    newest, earlier, tags = _history(path, file)
+    digits = isinstance(generation, int) or generation.isdecimal()
+    number = int(generation) if digits else generations.tagged(path, str(generation), tags)
+    if number != newest and number not in earlier:
+        raise generations.missing(path, number, sorted([*earlier, newest]))
+    return earlier.get(number)
+
+
+def _history(path: str, file: Any) -> tuple[int, dict[int, tuple[bytes, int]], dict[str, int]]:
+    """Return the number of the newest generation, the superblocks and sizes of the earlier ones, and the generations by tag."""
+    where = f"{path}: /{_GENERATIONS}"
+    if _GENERATIONS not in file:
+        return decode_manifest(file["penstock/manifest"][()], f"{path}: /penstock/manifest")["generation"], {}, {}
+    try:
+        found = json.loads(file[_GENERATIONS][()])
+        earlier = {g["generation"]: (base64.b64decode(g["head"]), int(g["size"])) for g in found["generations"] or ()}
+        return int(found["newest"]), earlier, {t["name"]: int(t["generation"]) for t in found.get("tags", ())}
+    except (ValueError, KeyError, TypeError) as e:
+        raise CorruptError(f"{where}: {type(e).__name__} {e}: not as docs/format.md has it") from e
+
+
+def kept(path: str) -> list[int]:
+    """Return the generations of a file that was changed, in ascending order; none of another one."""
+    with _opened(path) as file:
+        if _GENERATIONS not in file:
+            return []
+        newest, earlier, _ = _history(path, file)
+        return sorted([*earlier, newest])
+
+
+def find(path: str, known: str) -> int | None:
+    """Return the newest generation of a file that has this id; None if the file has only ever had one."""
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as f:
+        if not is_hdf5(f):
+            return None
+    for number in reversed(kept(path)):
+        try:
+            with _opened(path, number) as file:
+                if decode_manifest(file["penstock/manifest"][()], path).get("id") == known:
+                    return number
+        except (CorruptError, UnsupportedError, KeyError):
+            continue
+    return None
+
+
+class _Earlier(io.RawIOBase):
+    """A file as it was in an earlier generation: with the superblock of then in front, and cut to the size of then."""
+
+    def __init__(self, path: str, file: BinaryIO, head: bytes, size: int) -> None:
+        self._file, self._head, self._size, self._at = file, head, size, 0
+        file.seek(size - _SEAL_BYTES)
+        if file.read(len(_SEAL)) != _SEAL:
+            raise CorruptError(f"{path}: another program has rewritten the file, which has its newest generation only")
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        room = memoryview(buffer).cast("B")
+        self._file.seek(self._at)
+        data = self._file.read(max(0, min(len(room), self._size - self._at)))
+        data = self._head[self._at : self._at + len(data)] + data[max(0, min(len(self._head) - self._at, len(data))) :]
+        room[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 def is_hdf5(file: BinaryIO) -> bool:

@@ -380,5 +380,76 @@ class ZarrTest(data.Copied):
         self.assertEqual(first["images"][5].tolist(), restored["images"][5].tolist())
 
 
+class HDF5Test(data.Copied):
+    def setUp(self):
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest("no h5py")
+        self.h5py = h5py
+        self.path = os.path.join(os.path.dirname(self.copy("images")), "images.h5")
+        penstock.preprocess(self.copy("images"), self.path)
+
+    def test_columns_and_generations(self):
+        ds = first = penstock.open(self.path)
+        n, inode = len(ds), os.stat(self.path).st_ino
+        ds = ds.add_column("score", np.arange(n, dtype=np.float32))
+        ds = ds.add_column("caption", (f"record {i}" for i in range(n)))
+        ds = ds.set_column("score", lambda r: int(r["labels"]) * 2, workers=2)
+        ds = ds.rename_column("caption", "words").drop_columns("images")
+        self.assertEqual((ds.generation, list(ds.fields)), (6, ["labels", "score", "words"]))
+        self.assertEqual(os.stat(self.path).st_ino, inode)
+        self.assertEqual(ds["words"][n - 1], f"record {n - 1}")
+        np.testing.assert_array_equal(ds["score"][:], 2 * first["labels"][:])
+        np.testing.assert_array_equal(penstock.open(self.path, generation=2)["score"][:], np.arange(n))
+        self.assertEqual(penstock.open(f"{self.path}@3")[4]["caption"], "record 4")
+        self.assertEqual(pickle.loads(pickle.dumps(first)).generation, 1)
+        self.assertEqual((first.place, ds.place), (f"{self.path}@1", f"{self.path}@6"))
+        for of in (first, ds, penstock.open(f"{self.path}@2")):
+            self.assertGreater(of.verify(), 0)
+            self.assertEqual(len(list(penstock.DataLoader(of, 100, output="numpy"))), -(-n // 100))
+        with self.h5py.File(self.path) as f:
+            self.assertEqual(sorted(f), ["labels", "penstock", "score", "words"])
+            np.testing.assert_array_equal(f["score"][:], ds["score"][:])
+        left = ds.delete("score < 2")
+        np.testing.assert_array_equal(left["score"][:], ds["score"][:][ds["score"][:] >= 2])
+        self.assertGreater(left.verify(), 0)
+        penstock.open(self.path, generation=2).tag("scored")
+        restored = penstock.open(f"{self.path}@scored").restore()
+        self.assertEqual((restored.generation, restored.id), (8, penstock.open(f"{self.path}@2").id))
+        self.assertEqual([e["generation"] for e in restored.log()], list(range(8, 0, -1)))
+        self.assertEqual(first["images"][5].tolist(), restored["images"][5].tolist())
+        self.assertEqual([f for f in os.listdir(os.path.dirname(self.path)) if f.startswith(".")], [])
+
+    def test_errors(self):
+        ds = penstock.open(self.path)
+        ds = ds.add_column("score", np.arange(len(ds), dtype=np.float32))
+        for generation, text in ((7, "keeps no generation 7; it has 1, 2"), ("best", "it has no tag 'best'")):
+            with self.assertRaisesRegex(penstock.Error, text):
+                penstock.open(self.path, generation=generation)
+        with self.assertRaisesRegex(penstock.Error, "only the newest generation"):
+            penstock.open(f"{self.path}@1").drop_columns("labels")
+        other = os.path.join(os.path.dirname(self.path), "other.h5")
+        with self.h5py.File(other, "w") as f:
+            f["x"] = np.arange(5)
+        with self.assertRaisesRegex(penstock.Error, "keeps no generations: datasets that penstock wrote do"):
+            penstock.open(other, generation=1)
+        with self.assertRaisesRegex(penstock.Error, "keeps no generations and cannot be changed"):
+            penstock.open(other).add_column("y", np.arange(5))
+        with self.h5py.File(self.path) as f, self.h5py.File(other, "w") as to:
+            for name in f:
+                f.copy(name, to)
+            to.attrs.update(f.attrs)
+            to["more"] = [0] * 100000
+        with self.assertRaisesRegex(penstock.Error, "has its newest generation only"):
+            penstock.open(other, generation=1)
+        os.chmod(self.path, 0o644)
+        with self.h5py.File(self.path, "r+") as f:
+            f["more"] = [0] * 1000
+        with self.assertRaisesRegex(penstock.Error, "another program has changed the file"):
+            ds.drop_columns("score")
+        self.assertEqual(penstock.open(self.path).id, ds.id)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5/generation"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/store/write/bucket"
 )
@@ -32,6 +33,9 @@ type lister interface {
 
 // At returns the dataset at a path of this machine.
 func At(path string) *Dataset {
+	if generation.Is(layout.Folder(path)) {
+		return &Dataset{name: path, home: generation.File(path), lists: local(path), local: true}
+	}
 	return &Dataset{name: path, home: write.Dir(path), lists: local(path), local: true}
 }
 

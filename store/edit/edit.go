@@ -1,6 +1,6 @@
-// Package edit changes datasets in folders, flat or of Zarr, without rewriting them. Each change makes a generation: a
-// manifest that lists the files of its columns, and shares most of them with the generation before. Readers keep the
-// generation that they opened.
+// Package edit changes datasets without rewriting them: in folders, flat or of Zarr, and in HDF5 files. Each change
+// makes a generation: a manifest that lists the files of its columns, and shares most of them with the generation
+// before. An HDF5 file gets the new columns and the manifest at its end. Readers keep the generation that they opened.
 package edit
 
 import (
@@ -107,7 +107,7 @@ func (d *Dataset) checkColumn(f store.Field, replace write.Replace) error {
 	return store.Schema{Fields: fields}.Validate()
 }
 
-// NotFlat returns err, that of reading the manifest of the dataset at path, or a better one if that is not flat.
+// NotFlat returns err, that of reading the manifest of the dataset at path, or a better one if that has no generations.
 func NotFlat(path string, err error) error {
 	if is := notFlat(path); is != nil {
 		return is
@@ -117,13 +117,11 @@ func NotFlat(path string, err error) error {
 
 // notFlat says why the dataset at path has no manifest of generations.
 func notFlat(path string) error {
-	if _, err := store.Open(path, store.OpenOptions{Packed: true}); err != nil {
-		return err
+	d, err := store.Open(path, store.OpenOptions{Packed: true})
+	if err == nil && d.Manifest == nil {
+		err = store.NoGenerations(path)
 	}
-	if !layout.KeepsGenerations(layout.Folder(path)) {
-		return store.NoGenerations(path)
-	}
-	return nil
+	return err
 }
 
 // keepEvery is how often values are made durable for a later call to continue after.

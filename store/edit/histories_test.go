@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/store/hdf5"
 	"github.com/penstock/penstock/store/zarr"
 	"github.com/penstock/penstock/tensor"
 )
@@ -91,8 +93,24 @@ var containers = []container{
 	{name: "zarr", create: func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
 		return zarr.Create(dest, schema, zarr.Options{ShardBytes: 8 * 4096, Append: appends})
 	}},
+	{name: "hdf5", create: func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
+		return hdf5.Create(dest, schema, hdf5.Options{Append: appends})
+	}},
+	{name: "hdf5-compressed", create: func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
+		opts := hdf5.Options{Append: appends, Workers: 1}
+		if !appends {
+			opts.Compress = &hdf5.Compression{Level: 1, ChunkRecords: 2}
+		}
+		return hdf5.Create(dest, schema, opts)
+	}},
 	{name: "bucket", create: createFlat, bucket: true},
 }
+
+// replaced reports whether an append makes another folder or file, which has no earlier generations.
+func (c container) replaced() bool { return c.name == "zarr" || c.inFile() }
+
+// inFile reports whether all generations are in one file.
+func (c container) inFile() bool { return strings.HasPrefix(c.name, "hdf5") }
 
 func createFlat(dest string, schema store.Schema, appends bool) (store.Writer, error) {
 	return flat.Create(dest, schema, flat.Options{ShardBytes: 8 * 4096, Append: appends})
@@ -118,7 +136,7 @@ type history struct {
 func TestHistories(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("PENSTOCK_HISTORIES"))
 	if err != nil {
-		n = 9
+		n = 10
 	}
 	for seed := range n {
 		create := containers[seed%len(containers)]
@@ -171,7 +189,7 @@ func (h *history) append(appends bool, c content) {
 	h.t.Helper()
 	schema := store.Schema{Fields: c.fields}
 	w, err := h.create(h.ds, schema, appends)
-	if errors.Is(err, store.ErrUnsupported) && h.name == "zarr" && len(h.kept)+len(h.tags) > 1 {
+	if errors.Is(err, store.ErrUnsupported) && h.replaced() && len(h.kept)+len(h.tags) > 1 {
 		return // other generations would be lost
 	}
 	if err != nil {
@@ -234,7 +252,7 @@ func (h *history) step() {
 		h.append(true, more)
 		if m, err := h.d.Manifest(""); err != nil || m.Generation > h.newest {
 			h.now(next, err)
-			if h.name == "zarr" {
+			if h.replaced() {
 				h.kept = map[int]content{h.newest: next} // in a new folder
 			}
 		}
@@ -505,8 +523,8 @@ func (h *history) prune() {
 		keep[n] = true
 	}
 	for ds := range h.readers {
-		if h.kept[ds.Manifest().Generation].fields == nil {
-			continue // in a folder that was replaced
+		if h.kept[ds.Manifest().Generation].fields == nil || h.inFile() {
+			continue // in a folder that was replaced, or in a file whose bytes stay
 		}
 		keep[ds.Manifest().Generation] = true
 	}
@@ -549,7 +567,7 @@ func (h *history) check() {
 			}
 		}
 	}
-	if h.name == "zarr" {
+	if h.replaced() {
 		p, err := h.d.Prune(PruneOptions{Last: h.newest})
 		if err != nil || p.Files > 0 || len(p.Generations) > 0 {
 			h.t.Errorf("%+v, %v: nothing that is needed was removed", p, err)

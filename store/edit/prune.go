@@ -2,12 +2,11 @@ package edit
 
 import (
 	"fmt"
-	"io/fs"
 	"slices"
 	"time"
 
-	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5/generation"
 	"github.com/penstock/penstock/store/write"
 )
 
@@ -26,6 +25,9 @@ type Pruned = write.Pruned
 // Prune removes generations of the dataset at path, and the files that no kept generation lists. A generation that
 // a process of this machine has open is kept, and reported. Processes of other machines are not seen: there, Within has
 // to cover the time for which they have datasets open.
+//
+// Of an HDF5 file it removes what leads to the earlier generations. Their bytes stay in the file, so that programs that
+// have one open keep it; writing the dataset out returns the space.
 func Prune(path string, opts PruneOptions) (*Pruned, error) { return At(path).Prune(opts) }
 
 // Prune is the function of that name. In a bucket it is not known which generations are open, and which files belong to
@@ -56,6 +58,9 @@ func (d *Dataset) prune(opts PruneOptions) (*Pruned, error) {
 	keep := func(n int) bool { return slices.Contains(kept, n) }
 	if d.bucket != nil {
 		return d.bucket.Prune(keep, opts.Within, write.DryRun(opts.DryRun))
+	}
+	if file, ok := d.home.(generation.File); ok {
+		return file.Prune(keep, write.DryRun(opts.DryRun))
 	}
 	return write.Prune(d.name, keep, write.DryRun(opts.DryRun))
 }
@@ -98,9 +103,6 @@ func (d *Dataset) log() ([]Entry, error) {
 	var log []Entry
 	for _, n := range slices.Backward(numbers) {
 		e, err := d.entry(n)
-		if write.Unreadable(err) {
-			e, err = d.corrupt(n, err)
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -114,18 +116,12 @@ func (d *Dataset) log() ([]Entry, error) {
 	return log, nil
 }
 
-// corrupt returns what is known of a generation whose manifest cannot be read.
-func (d *Dataset) corrupt(n int, why error) (Entry, error) {
-	info, err := fs.Stat(d.home.Folder().FS, layout.GenerationName(n))
-	if err != nil {
-		return Entry{}, layout.WithoutPath(err)
-	}
-	return Entry{Generation: n, Time: info.ModTime(), Corrupt: why.Error()}, nil
-}
-
-// entry returns a generation as the log has it, without its tags.
+// entry returns a generation as the log has it, without its tags. Of one whose manifest cannot be read it says why.
 func (d *Dataset) entry(n int) (Entry, error) {
 	m, at, err := d.lists.Generation(n)
+	if write.Unreadable(err) && !at.IsZero() {
+		return Entry{Generation: n, Time: at, Corrupt: err.Error()}, nil
+	}
 	if err != nil {
 		return Entry{}, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"reflect"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/encode"
@@ -63,34 +62,12 @@ func (b *base) packs(columns []layout.Column) ([]*choice, error) {
 
 // recipeOf returns how the chunks of a dataset, which this package wrote, were made.
 func recipeOf(d *meta.Dataset, c *layout.Column) (encode.Recipe, error) {
-	r := encode.Recipe{Record: c.Spec.RecordBytes(), Elem: c.Spec.DType.Size(), Records: int(d.Layout.ChunkDims[0])}
-	for _, f := range d.Filters {
-		switch {
-		case f.ID == meta.FilterShuffle:
-			r.Shuffle = true
-		case f.ID == meta.FilterDeflate && len(f.Params) == 1:
-			r.Level = int(f.Params[0])
-		}
-	}
-	if len(d.Filters) == 0 || !sameFilters(d.Filters, r) || r.Level < 1 || r.Level > 9 {
+	r, ok := encode.RecipeOf(d, c.Spec.RecordBytes(), c.Spec.DType.Size())
+	if !ok {
 		return r, fmt.Errorf("its filters %v are not those of this program, which cannot append to it; make a new file of "+
 			"it first: %w", d.Filters, store.ErrUnsupported)
 	}
 	return r, nil
-}
-
-// sameFilters reports whether filters are those of a recipe.
-func sameFilters(filters []meta.Filter, r encode.Recipe) bool {
-	want := r.Filters()
-	if len(filters) != len(want) {
-		return false
-	}
-	for i, f := range filters {
-		if f.ID != want[i].ID || !reflect.DeepEqual(f.Params, want[i].Params) {
-			return false
-		}
-	}
-	return true
 }
 
 // copyBytes is about how much of the base is inflated at a time.

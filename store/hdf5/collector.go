@@ -28,6 +28,11 @@ func newCollector(stage *write.Stage, schema store.Schema, opts Options) (w *col
 		if w.base.Manifest == nil {
 			return nil, fmt.Errorf("penstock did not write it, so nothing can be appended: %w", store.ErrUnsupported)
 		}
+		release, err := write.HoldFileForReplacement(stage.Dest(), w.base.Manifest) // refused before records are read
+		if err != nil {
+			return nil, err
+		}
+		release()
 		o.Base = w.base.Manifest
 		if schema, err = write.Extend(o.Base, schema, opts.Splits); err != nil {
 			return nil, err
@@ -60,6 +65,13 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	defer file.close()
 	if err := w.shards.Close(); err != nil {
 		return nil, err
+	}
+	if w.base != nil {
+		release, err := write.HoldFileForReplacement(w.stage.Dest(), w.base.Manifest)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
 	}
 	return m, file.publish(m, w.stage, stagedName)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -80,6 +81,10 @@ func (c *crashed) goOn(s crash.State, dir string) error {
 	}
 	if is, err = os.ReadFile(dest); err != nil || !bytes.Equal(is, c.want) {
 		return fmt.Errorf("other bytes than those of a build that was not interrupted (%v)", err)
+	}
+	// the next change removes the lock of a killed one
+	if err := os.Remove(filepath.Join(dir, ".x.h5.commit.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	if n := fileCount(dir); n != 1 {
 		return fmt.Errorf("%d files are left", n)

@@ -88,7 +88,7 @@ func (a *array) checkChunks(f *meta.File, want *encode.Object) error {
 		return err
 	}
 	chunk := append([]int64{int64(a.object.Chunked.Records)}, want.Dims[1:]...)
-	if !slices.Equal(d.Layout.ChunkDims, chunk) || !sameFilters(d.Filters, a.object.Chunked.Recipe) {
+	if !slices.Equal(d.Layout.ChunkDims, chunk) || !a.object.Chunked.Made(d.Filters) {
 		return fmt.Errorf("%s has chunks of %v through %v, not of %v through %v", want.Path, d.Layout.ChunkDims, d.Filters,
 			chunk, a.object.Chunked.Filters())
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // ColumnWriter writes the values of one field, for all records of a dataset, to files next to the others.
@@ -281,14 +282,18 @@ func (c *ColumnWriter) Commit(replace Replace, change store.Change) (*store.Mani
 }
 
 func (c *ColumnWriter) commit(replace Replace, change store.Change) (*store.Manifest, error) {
-	if c.arrays != nil {
+	f := c.edited()
+	switch {
+	case c.arrays != nil:
 		return c.commitArrays(replace, change)
+	case len(c.base.Shards) == 0:
+		f.rows = layout.ColumnsOf([]tensor.Spec{c.field.Spec}, c.shards.sections[0].shards, c.stage.Folder.Through(""))
+		return Edit(c.home, change, func(e *Editing) error { return e.put(c, f, replace) })
 	}
 	files, err := c.publish()
 	if err != nil {
 		return nil, err
 	}
-	f := c.edited()
 	f.files = files
 	m, err := Edit(c.home, change, func(e *Editing) error { return e.put(c, f, replace) })
 	if err != nil {
@@ -388,8 +393,11 @@ func sameSplit(a, b store.Split) bool { return a.Name == b.Name && slices.Equal(
 // Close gives up what was not committed. With a Journal the values up to the last Checkpoint are kept.
 func (c *ColumnWriter) Close() error { return errors.Join(c.shards.Close(), c.stage.Leave()) }
 
-// Columns that are being written have a stage in the dataset's folder.
-const columnStage = ".column.building"
+// Columns that are being written have a stage in the dataset's folder, or next to its HDF5 file.
+const (
+	ColumnName  = ".column" // follows the name of the field
+	columnStage = ColumnName + ".building"
+)
 
 // IsColumnStage reports whether a name in the folder of a dataset is that of a column that is being written, or was
 // left.

@@ -71,7 +71,7 @@ func Undelete(home Home, of *store.Manifest, marked []uint64, change store.Chang
 // mark commits a generation with other deleted records. f changes their marks, and returns how many it changed.
 func mark(home Home, of *store.Manifest, change store.Change,
 	f func(deleted []uint64, e *Editing) (int64, error)) (*store.Manifest, error) {
-	return commit(home, func(base *store.Manifest) (*store.Manifest, error) {
+	return commit(home, func(base *store.Manifest) (*Revision, error) {
 		if err := sameShards(of, base); err != nil {
 			return nil, err
 		}
@@ -86,14 +86,15 @@ func mark(home Home, of *store.Manifest, change store.Change,
 		if change.Records, err = f(deleted, e); err != nil {
 			return nil, err
 		}
-		return e.manifest(change)
+		return e.revision(change)
 	})
 }
 
 // sameShards reports records of an earlier generation that do not have the same places in a later one.
 func sameShards(of, base *store.Manifest) error {
 	same := func(a, b store.Shard) bool { return a.First == b.First && a.Count == b.Count }
-	if len(of.Shards) <= len(base.Shards) && slices.EqualFunc(of.Shards, base.Shards[:len(of.Shards)], same) {
+	if of.Records <= base.Records && len(of.Shards) <= len(base.Shards) &&
+		slices.EqualFunc(of.Shards, base.Shards[:len(of.Shards)], same) {
 		return nil
 	}
 	return layout.WithMark(fmt.Errorf("generation %d, which is the newest one now, has other records than generation "+

@@ -23,8 +23,9 @@ type Editing struct {
 // editedField is a field with its files and what the manifest says of its values.
 type editedField struct {
 	store.Field
-	files [][]store.File   // by shard; nil of Zarr
-	array storedField      // of Zarr
+	files [][]store.File   // by shard; nil of Zarr and HDF5
+	array storedField      // of Zarr; of HDF5 its name in Base
+	rows  []layout.Column  // of HDF5: where values are that are new
 	of    *ManifestBuilder // has the state of its statistics and identity,
 	at    int              // as its field of that number
 }
@@ -35,7 +36,7 @@ const mostAttempts = 10
 // Edit commits the generation that f makes from the newest one of a dataset, and returns its manifest.
 // If another writer commits meanwhile, f is called again with that writer's generation.
 func Edit(home Home, change store.Change, f func(e *Editing) error) (*store.Manifest, error) {
-	return commit(home, func(base *store.Manifest) (*store.Manifest, error) {
+	return commit(home, func(base *store.Manifest) (*Revision, error) {
 		e, err := newEditing(base)
 		if err != nil {
 			return nil, err
@@ -43,7 +44,7 @@ func Edit(home Home, change store.Change, f func(e *Editing) error) (*store.Mani
 		if err := f(e); err != nil {
 			return nil, err
 		}
-		return e.manifest(change)
+		return e.revision(change)
 	})
 }
 
@@ -54,19 +55,27 @@ func Restore(home Home, old *store.Manifest, change store.Change) (*store.Manife
 	if release == nil {
 		return nil, held
 	}
-	m, err := commit(home, func(base *store.Manifest) (*store.Manifest, error) {
+	m, err := commit(home, func(base *store.Manifest) (*Revision, error) {
 		if held != nil && base.Generation != old.Generation {
 			return nil, held
 		}
 		m := *old
 		m.Parent, m.Generation, m.Change = base.Generation, base.Generation+1, stamped(change)
-		return &m, nil
+		return &Revision{&m, old.Generation, Unchanged(&m)}, nil
 	})
 	return m, errors.Join(err, release())
 }
 
-// commit commits the manifest that next returns for the newest generation.
-func commit(home Home, next func(base *store.Manifest) (*store.Manifest, error)) (*store.Manifest, error) {
+// Unchanged returns the origins of fields that stay as they are.
+func Unchanged(m *store.Manifest) (columns []Origin) {
+	for _, f := range m.Fields {
+		columns = append(columns, Origin{Field: f.Name})
+	}
+	return columns
+}
+
+// commit commits the generation that next returns for the newest one.
+func commit(home Home, next func(base *store.Manifest) (*Revision, error)) (*store.Manifest, error) {
 	if err := home.Check(); err != nil {
 		return nil, err
 	}
@@ -76,12 +85,12 @@ func commit(home Home, next func(base *store.Manifest) (*store.Manifest, error))
 		if err != nil {
 			return nil, err
 		}
-		m, err := next(base)
+		r, err := next(base)
 		if err != nil {
 			return nil, err
 		}
-		if lost = home.Commit(base, m); !errors.Is(lost, ErrLost) {
-			return m, lost
+		if lost = home.Commit(base, r); !errors.Is(lost, ErrLost) {
+			return r.Manifest, lost
 		}
 	}
 	return nil, fmt.Errorf("%d others were committed before this change could be; run it again: %w", mostAttempts, lost)
@@ -112,7 +121,7 @@ func newEditing(base *store.Manifest) (*Editing, error) {
 	for i, f := range base.Fields {
 		e.fields = append(e.fields, editedField{Field: f, of: b, at: i})
 	}
-	if base.Metadata != nil {
+	if len(base.Shards) == 0 { // Zarr, HDF5
 		for i := range e.fields {
 			e.fields[i].array = storedIn(base, base.Fields[i])
 		}
@@ -129,6 +138,19 @@ func newEditing(base *store.Manifest) (*Editing, error) {
 		}
 	}
 	return e, nil
+}
+
+// revision returns the generation of the fields as they are now.
+func (e *Editing) revision(change store.Change) (*Revision, error) {
+	m, err := e.manifest(change)
+	if err != nil {
+		return nil, err
+	}
+	r := &Revision{Manifest: m, Of: e.Base.Generation}
+	for _, f := range e.fields {
+		r.Columns = append(r.Columns, Origin{f.array.name, f.rows})
+	}
+	return r, nil
 }
 
 // manifest returns that of the fields as they are now.
@@ -148,6 +170,9 @@ func (e *Editing) manifest(change store.Change) (*store.Manifest, error) {
 	m.Deleted = e.deleted
 	if m.Metadata != nil {
 		e.putArrays(&m)
+	}
+	if len(m.Shards) == 0 {
+		e.putStorage(&m)
 	}
 	if err := e.summarize(&m); err != nil {
 		return nil, err

@@ -120,25 +120,8 @@ func holdGenerations(root *os.Root) (*os.File, error) {
 // HoldForReplacement keeps others from changing the dataset at path, a folder whose newest generation is base, until
 // the file is closed: another folder takes its place. The error is store.ErrBusy if another one changes it.
 func HoldForReplacement(path string, base *store.Manifest) (*os.File, error) {
-	numbers, err := store.Generations(path)
-	if err != nil {
+	if err := checkReplacement(path, base, "Zarr", "folder"); err != nil {
 		return nil, err
-	}
-	if numbers[len(numbers)-1] != base.Generation {
-		return nil, fmt.Errorf("it was changed meanwhile: %w", store.ErrBusy)
-	}
-	if len(numbers) > 1 {
-		return nil, fmt.Errorf("an append to Zarr makes a new folder, which would not have the earlier generations %v; "+
-			"remove them first: %s: %w", numbers[:len(numbers)-1], shell.Penstock("prune", path), store.ErrUnsupported)
-	}
-	tags, err := store.Tags(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(tags) > 0 {
-		return nil, fmt.Errorf("an append to Zarr makes a new folder, which would not have the generation of tag %s; "+
-			"remove that first: %s: %w", tags[0].Name, shell.Penstock("tag --remove", path, tags[0].Name),
-			store.ErrUnsupported)
 	}
 	root, err := openDataset(path)
 	if err != nil {
@@ -153,6 +136,33 @@ func HoldForReplacement(path string, base *store.Manifest) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("another process changes it: %w", store.ErrBusy), held.Close())
 	}
 	return held, nil
+}
+
+// checkReplacement makes sure that nothing is lost when an append to the dataset at path, of a format, makes a new file
+// or folder, which takes its place.
+func checkReplacement(path string, base *store.Manifest, format, what string) error {
+	numbers, err := store.Generations(path)
+	if err != nil {
+		return err
+	}
+	if numbers[len(numbers)-1] != base.Generation {
+		return fmt.Errorf("it was changed meanwhile: %w", store.ErrBusy)
+	}
+	if len(numbers) > 1 {
+		return fmt.Errorf("an append to %s makes a new %s, which would not have the earlier generations %v; "+
+			"remove them first: %s: %w", format, what, numbers[:len(numbers)-1], shell.Penstock("prune", path),
+			store.ErrUnsupported)
+	}
+	tags, err := store.Tags(path)
+	if err != nil {
+		return err
+	}
+	if len(tags) > 0 {
+		return fmt.Errorf("an append to %s makes a new %s, which would not have the generation of tag %s; "+
+			"remove that first: %s: %w", format, what, tags[0].Name, shell.Penstock("tag --remove", path, tags[0].Name),
+			store.ErrUnsupported)
+	}
+	return nil
 }
 
 // stillThere makes sure that the open folder is the one at path.

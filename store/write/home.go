@@ -21,9 +21,9 @@ type Home interface {
 	// Check refuses what cannot be changed.
 	Check() error
 
-	// Commit makes m, whose files are there and durable, the newest generation. The newest one is base, or the error is
+	// Commit makes a generation, whose files are there and durable, the newest one. That is base, or the error is
 	// ErrLost, and nothing has changed.
-	Commit(base, m *store.Manifest) error
+	Commit(base *store.Manifest, next *Revision) error
 
 	// Hold keeps others from removing a generation until release is called. The error is fs.ErrNotExist if that was done.
 	Hold(m *store.Manifest) (release func() error, err error)
@@ -44,6 +44,20 @@ type Home interface {
 	RemoveTag(name string) error
 }
 
+// Revision is a generation before it is committed.
+type Revision struct {
+	Manifest *store.Manifest
+	Of       int      // a generation
+	Columns  []Origin // of an HDF5 file, by field
+}
+
+// Origin says where the values of a field come from: that of a name in the generation Of or, if Rows is not nil, arrays
+// in other files.
+type Origin struct {
+	Field string
+	Rows  []layout.Column
+}
+
 // Published is a file that becomes one of a dataset.
 type Published struct {
 	From string // its name in the stage
@@ -59,13 +73,15 @@ var _ Home = Dir("")
 func (d Dir) Folder() store.Folder { return store.Folder{FS: os.DirFS(string(d)), Name: string(d)} }
 
 // Check implements Home. It refuses what keeps no generations, and a dataset with an append that was stopped.
-func (d Dir) Check() error {
-	path := string(d)
-	_, err := store.Open(path, store.OpenOptions{Packed: true})
+func (d Dir) Check() error { return CheckChangeable(string(d)) }
+
+// CheckChangeable is Check for a dataset at a path of the machine.
+func CheckChangeable(path string) error {
+	d, err := store.Open(path, store.OpenOptions{Packed: true})
 	switch {
 	case err != nil:
 		return err
-	case !layout.KeepsGenerations(layout.Folder(path)):
+	case d.Manifest == nil:
 		return store.NoGenerations(path)
 	case layout.Folder(path) != path:
 		return fmt.Errorf("%s: only the newest generation can be changed; restore this one first: %w", path,
@@ -78,7 +94,9 @@ func (d Dir) Check() error {
 }
 
 // Commit implements Home.
-func (d Dir) Commit(base, m *store.Manifest) error { return CommitGeneration(string(d), base, m) }
+func (d Dir) Commit(base *store.Manifest, next *Revision) error {
+	return CommitGeneration(string(d), base, next.Manifest)
+}
 
 // Hold implements Home by a lock.
 func (d Dir) Hold(m *store.Manifest) (release func() error, err error) {
@@ -94,7 +112,7 @@ func (d Dir) Hold(m *store.Manifest) (release func() error, err error) {
 
 // Spool implements Home: the stage is in the folder.
 func (d Dir) Spool(field string) (dest string, err error) {
-	return filepath.Join(string(d), field+".column"), nil
+	return filepath.Join(string(d), field+ColumnName), nil
 }
 
 // Publish implements Home by links: the files keep their names in the stage, too, from which the column can be

@@ -23,9 +23,8 @@ type NormalizationFunc func(f store.Field, own *store.Normalization) (*store.Nor
 // step, and who has the dataset open keeps what he opened. Split is the one that own values are
 // summed up over; "" means all records.
 //
-// It returns the new manifest. A dataset without such images, an HDF5 file, whose metadata cannot
-// be replaced in one step, and one without the state of its statistics are ErrUnsupported; a dataset that another
-// process builds or appends to is ErrBusy.
+// It returns the new manifest. A dataset without such images, an HDF5 file, and one without the state of its
+// statistics are ErrUnsupported; a dataset that another process builds or appends to is ErrBusy.
 func SetNormalization(path, split string, choose NormalizationFunc) (*store.Manifest, error) {
 	m, err := setNormalization(path, split, choose)
 	if err != nil {
@@ -39,7 +38,7 @@ func setNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 		if _, err := store.Open(path, store.OpenOptions{}); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("the metadata of an HDF5 file cannot be replaced in one step; write the file again: %s: %w",
+		return nil, fmt.Errorf("the normalization of an HDF5 file stays as it was written; write the file again: %s: %w",
 			cmp.Or(shell.Penstock("preprocess", path, "DEST"), shell.Penstock("preprocess SOURCE DEST"))+" --normalize ...",
 			store.ErrUnsupported)
 	}

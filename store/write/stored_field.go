@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// storedField describes a field's arrays in the manifest of a dataset in Zarr.
+// storedField describes a field's arrays in the manifest of a dataset in Zarr or HDF5.
 type storedField struct {
 	name     string                    // of the array, or the group of a ragged field
 	metadata map[string]string         // the checksums of its metadata, by path
@@ -48,7 +48,7 @@ func (s *storedField) rename(from, to string) {
 
 // putArrays replaces the arrays of all fields.
 func (e *Editing) putArrays(m *store.Manifest) {
-	m.Arrays, m.Storage, m.Metadata = nil, nil, make(map[string]string)
+	m.Arrays, m.Metadata = nil, make(map[string]string)
 	for _, group := range []string{"", metadataGroup, metadataGroup + "/manifest", metadataGroup + "/crc"} {
 		file := path.Join(group, layout.ZarrNode)
 		m.Metadata[file] = e.Base.Metadata[file]
@@ -63,6 +63,13 @@ func (e *Editing) putArrays(m *store.Manifest) {
 		for file, crc := range f.array.metadata {
 			m.Metadata[file] = crc
 		}
+	}
+}
+
+// putStorage replaces what is said about how arrays are compressed.
+func (e *Editing) putStorage(m *store.Manifest) {
+	m.Storage = nil
+	for _, f := range e.fields {
 		for column, how := range f.array.storage {
 			AddStorage(m, column, how)
 		}

@@ -19,8 +19,8 @@ import (
 
 const long = `Add, set, drop and rename the columns of a dataset. Each change makes a generation and
 rewrites nothing: add writes the new column, and drop and rename only a manifest. penstock log lists
-generations, DATASET@3 opens one, penstock restore goes back to it. DATASET is a folder of .npy
-files, also in a bucket, or Zarr.`
+generations, DATASET@3 opens one, penstock restore goes back to it. DATASET is one that penstock
+wrote: a folder of .npy files, also in a bucket, an HDF5 file or Zarr.`
 
 const putLong = `VALUES is a .npy file, a dataset, a view, or a table, such as .parquet and .csv. Records are matched by
 position or, with --on KEY, by the column KEY of both. "-" reads a .npy file from standard input.

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store/edit"
@@ -118,7 +119,10 @@ func namesGeneration(arg string) bool {
 const pruneLong = `Remove generations, and the files that no kept generation lists. The newest
 generation stays, and those with tags, those that --last and --within keep, and those that a process
 of this machine has open. Processes on other machines are not seen: choose --within so that it
-covers their runs. Look at --dry-run first: what was removed cannot be restored.`
+covers their runs. Look at --dry-run first: what was removed cannot be restored.
+
+An HDF5 file forgets the generations, also those that are open, which stay readable where they are.
+Their bytes stay in the file: penstock preprocess DATASET DEST writes one without them.`
 
 // pruneFlags is the command line of prune.
 type pruneFlags struct {
@@ -157,7 +161,7 @@ func Prune() *cobra.Command {
 			if err = errors.Join(err, ds.Close()); err != nil {
 				return err
 			}
-			return cli.Print(cmd.OutOrStdout(), f.json, p, func(w io.Writer) error { return f.render(w, p) })
+			return cli.Print(cmd.OutOrStdout(), f.json, p, func(w io.Writer) error { return f.render(w, ds.Path, p) })
 		},
 	})
 	flags := cmd.Flags()
@@ -169,7 +173,7 @@ func Prune() *cobra.Command {
 	return cmd
 }
 
-func (f *pruneFlags) render(w io.Writer, p *edit.Pruned) error {
+func (f *pruneFlags) render(w io.Writer, path string, p *edit.Pruned) error {
 	verb := "removed"
 	if f.DryRun {
 		verb = "would remove"
@@ -179,6 +183,14 @@ func (f *pruneFlags) render(w io.Writer, p *edit.Pruned) error {
 	if len(p.Generations) == 0 {
 		text = fmt.Sprintf("%s no generation and %s of %s\n", verb, units.Counted(p.Files, "file"),
 			units.Bytes(p.Bytes))
+	}
+	if p.InFile {
+		text = fmt.Sprintf("%s %s (%s)", verb, units.Counted(int64(len(p.Generations)), "generation"), numbers(p.Generations))
+		if len(p.Generations) == 0 {
+			text = verb + " no generation"
+		}
+		text += "; their bytes stay in the file; to make one without them, run: " +
+			shell.Penstock("preprocess", path, "NEW.h5") + "\n"
 	}
 	if len(p.InUse) > 0 {
 		text += fmt.Sprintf("kept, as they are in use: %s\n", numbers(p.InUse))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
-	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader/filter"
@@ -23,8 +22,8 @@ const deleteLong = `Delete the records for which a condition holds, without rewr
 Readers, loaders and commands see the remaining records, numbered from 0, as a new generation. The
 values stay in the files, for earlier generations and for penstock restore --deleted; penstock
 preprocess DATASET DEST writes a copy without them. Conditions compare fields with numbers, strings
-and the names of classes: see docs/views.md. DATASET is a folder of .npy
-files, also in a bucket, or Zarr.`
+and the names of classes: see docs/views.md. DATASET is one that penstock wrote: a folder of .npy
+files, also in a bucket, an HDF5 file or Zarr.`
 
 // Delete returns the command delete.
 func Delete() *cobra.Command {
@@ -123,7 +122,7 @@ func choose(ctx context.Context, of *datasetarg.Generations, where string, mark 
 		return c, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	if ds.Manifest() == nil || !of.Dataset.InBucket() && !layout.KeepsGenerations(layout.Folder(of.Path)) {
+	if ds.Manifest() == nil {
 		return c, store.NoGenerations(of.Path)
 	}
 	set, err := parsed.Find(ctx, ds)

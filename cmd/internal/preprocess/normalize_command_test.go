@@ -126,7 +126,7 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 		"which is not given":                       {c.Dest, "imagenet", "--split", "train"},
 		"must be a folder of this machine":         {"s3://lab/ds", "imagenet"},
 		`there is no such split`:                   {c.Dest, "dataset", "--split", "train"},
-		"metadata of an HDF5 file":                 {h5.Dest, "imagenet"},
+		"normalization of an HDF5 file":            {h5.Dest, "imagenet"},
 		"neither a folder nor an HDF5 file":        {file, "imagenet"},
 		"no uint8 images whose normalization":      {floats.Dest, "imagenet"},
 		"no such file":                             {c.Dest + "x", "imagenet"},

@@ -120,6 +120,8 @@ func (w *writer) dataset(o *Object) (at int64, err error) {
 	h := header{}
 	h.array(o)
 	switch {
+	case o.Chunked != nil && o.Chunked.Tree > 0:
+		h.chunked(o, uint64(o.Chunked.Tree))
 	case o.Chunked != nil:
 		tree, err := w.chunkTree(o)
 		if err != nil {

@@ -41,6 +41,7 @@ type Object struct {
 type Chunked struct {
 	Recipe
 	Stored []Stored // chunk i has the rows from i*Records on
+	Tree   int64    // or where the file has the B-tree that lists them; 0: it is written
 }
 
 // Stored is a chunk in the file.

@@ -2,6 +2,7 @@ package encode
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
@@ -25,6 +26,28 @@ func (r Recipe) Filters() []meta.Filter {
 	}
 	shuffle := meta.Filter{ID: meta.FilterShuffle, Name: "shuffle", Optional: true, Params: []uint32{uint32(r.Elem)}}
 	return []meta.Filter{shuffle, deflate}
+}
+
+// RecipeOf returns how the chunks of a dataset, whose records and elements have those bytes, were made. It reports
+// false if not by this package, or by libhdf5 as it would.
+func RecipeOf(d *meta.Dataset, record, elem int) (Recipe, bool) {
+	r := Recipe{Record: record, Elem: elem, Records: int(d.Layout.ChunkDims[0])}
+	for _, f := range d.Filters {
+		switch {
+		case f.ID == meta.FilterShuffle:
+			r.Shuffle = true
+		case f.ID == meta.FilterDeflate && len(f.Params) == 1:
+			r.Level = int(f.Params[0])
+		}
+	}
+	return r, r.check() == nil && r.Made(d.Filters)
+}
+
+// Made reports whether filters are those of r.
+func (r Recipe) Made(filters []meta.Filter) bool {
+	return slices.EqualFunc(filters, r.Filters(), func(a, b meta.Filter) bool {
+		return a.ID == b.ID && slices.Equal(a.Params, b.Params)
+	})
 }
 
 // Bytes returns the size of a chunk before filters.

@@ -177,6 +177,7 @@ var layers = [][]place{
 		{"store/flat", "the container of .npy files"},
 		{"store/verify", "datasets and their checksums, whichever program made them; it maps nothing"},
 		{"store/hdf5", "the only package that can use libhdf5"},
+		{"store/hdf5/generation", "changes of an HDF5 file at its end; no libhdf5"},
 		{"store/zarr", "the container of Zarr"},
 		{"remote/mirror", "a dataset in a bucket as a local one of mmapds; a Source of the loader, which it does not know"},
 	},

@@ -20,16 +20,17 @@ import (
 // another file every dataset that makes a field, see package hdf5.
 func OpenHDF5(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	f, err := source.OpenUntil(ctx, path)
+	name, generation, _ := layout.SplitGeneration(path)
+	f, err := source.OpenUntil(ctx, name)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
 	}
-	file, err := hdf5Metadata(f)
+	file, err := hdf5Metadata(f, generation)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	if d, err := ownHDF5(path, file); d != nil || err != nil {
+	if d, err := ownHDF5(name, file); d != nil || err != nil {
 		f.Close()
 		if err != nil {
 			return nil, err
@@ -49,12 +50,16 @@ func OpenHDF5(ctx context.Context, path string, opts source.Options, selection [
 	return s, err
 }
 
-func hdf5Metadata(f vfs.File) (*meta.File, error) {
+func hdf5Metadata(f vfs.File, generation string) (*meta.File, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, source.WithoutPath(err)
 	}
-	return meta.Open(f, info.Size())
+	file, err := layout.OpenHDF5Generation(f, info.Size(), generation)
+	if err != nil {
+		return nil, err
+	}
+	return file.File, nil
 }
 
 // ownHDF5 returns the dataset of this module that a file holds, nil if it holds none. A view

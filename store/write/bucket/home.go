@@ -60,7 +60,8 @@ func (h *Home) Check() error {
 }
 
 // Commit implements write.Home.
-func (h *Home) Commit(base, m *store.Manifest) error {
+func (h *Home) Commit(base *store.Manifest, next *write.Revision) error {
+	m := next.Manifest
 	text, err := m.Encode()
 	if err != nil {
 		return err

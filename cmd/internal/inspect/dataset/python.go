@@ -12,9 +12,16 @@ import (
 )
 
 // Python returns an expression of NumPy (np), h5py or zarr that opens an array of a field without
-// reading it: of ragged fields its values or its offsets.
+// reading it: of ragged fields its values or its offsets. It is "" for compressed values in an earlier generation of an
+// HDF5 file, which these programs do not find.
 func Python(d *store.Dataset, field int, part layout.Part) string {
 	c := layout.Of(d).Column(field, part)
+	if d.Format == "hdf5" && isEarlier(d) { // which h5py does not open
+		if e := c.Extents[0]; !c.Packed && e.Count > 0 {
+			return Memmap(d.Path, c.Spec, e.Offset, e.Count)
+		}
+		return ""
+	}
 	if d.Format == "hdf5" {
 		return fmt.Sprintf("h5py.File(%s)[%s]", Quote(d.Path), Quote(strings.TrimPrefix(c.Path(), "/")))
 	}
@@ -27,6 +34,15 @@ func Python(d *store.Dataset, field int, part layout.Part) string {
 	pattern := strings.ReplaceAll(d.Path, "%", "%%")
 	pattern = filepath.Join(pattern, c.Name+"-%05d.npy")
 	return fmt.Sprintf(`[np.load(%s %% i, mmap_mode="r") for i in range(%d)]`, Quote(pattern), len(c.Extents))
+}
+
+// isEarlier reports whether a dataset is not the newest generation of its file.
+func isEarlier(d *store.Dataset) bool {
+	if d.Manifest == nil {
+		return false
+	}
+	newest, err := store.ReadManifest(d.Path)
+	return err == nil && newest.Generation != d.Manifest.Generation
 }
 
 // Memmap returns an expression that maps n records of spec, stored from an offset of a file

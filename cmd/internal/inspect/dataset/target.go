@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,21 +23,24 @@ const ManifestPath = "/penstock/manifest"
 
 // Target is the dataset at a path: a folder, flat or Zarr, or an open HDF5 file.
 type Target struct {
-	Path string     // of a folder, perhaps with a generation: ds@3
-	Flat bool       // a folder; File and Meta are nil
-	Zarr bool       // a folder of Zarr that penstock wrote; the same
-	File *os.File   // the HDF5 file
-	Meta *meta.File // its metadata
+	Path string      // perhaps with a generation: ds@3
+	Flat bool        // a folder; File and Meta are nil
+	Zarr bool        // a folder of Zarr that penstock wrote; the same
+	File io.ReaderAt // the HDF5 file, as it is in the generation
+	Meta *meta.File  // its metadata
+
+	close func() error
 }
 
 // Open opens what is at path. The caller closes the Target.
 func Open(path string) (*Target, error) {
-	if folder, _, ok := layout.SplitGeneration(path); ok && layout.KeepsGenerations(folder) {
-		return &Target{Path: path, Flat: layout.IsFlat(folder), Zarr: !layout.IsFlat(folder)}, nil
+	file, generation, ok := layout.SplitGeneration(path)
+	if ok && layout.KeepsGenerations(file) {
+		return &Target{Path: path, Flat: layout.IsFlat(file), Zarr: !layout.IsFlat(file)}, nil
 	}
-	info, err := os.Stat(path)
+	info, err := os.Stat(file)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), err == nil && ok && info.IsDir():
 		return nil, notFound(path)
 	case err != nil:
 		return nil, err
@@ -49,16 +53,16 @@ func Open(path string) (*Target, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: neither a folder nor a regular file", path)
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	meta, err := meta.Open(f, info.Size())
+	then, err := layout.OpenHDF5Generation(f, info.Size(), generation)
 	if err != nil {
 		f.Close()
 		return nil, refused(path, err)
 	}
-	return &Target{Path: path, File: f, Meta: meta}, nil
+	return &Target{Path: path, File: then.Bytes, Meta: then.File, close: f.Close}, nil
 }
 
 // refused words the error of a file that is not a readable HDF5 file.
@@ -78,8 +82,8 @@ func refused(path string, err error) error {
 
 // Close closes the file. The Target is not used after it.
 func (p *Target) Close() {
-	if p.File != nil {
-		p.File.Close()
+	if p.close != nil {
+		_ = p.close()
 	}
 }
 

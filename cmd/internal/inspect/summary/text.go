@@ -250,6 +250,9 @@ func (s *Summary) renderPython(b *strings.Builder) {
 		t.Add("ds", fmt.Sprintf("= penstock.open(%s)", dataset.Quote(s.Path)))
 	}
 	for _, f := range s.Fields {
+		if f.Python == "" {
+			continue
+		}
 		line := "= " + f.Python
 		if f.DType == tensor.BFloat16 {
 			line += "  # bfloat16, as uint16 bits: NumPy has no such type"

@@ -1,0 +1,47 @@
+package generation
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
+)
+
+// File is the HDF5 file of a dataset on this machine.
+type File string
+
+var _ write.Home = File("")
+
+// Is reports whether path is that of a file, and not of a folder.
+func Is(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Folder implements write.Home.
+func (f File) Folder() store.Folder { return store.FolderAt(string(f)) }
+
+// Check implements write.Home. It refuses what keeps no generations, and a dataset with an append that was stopped.
+func (f File) Check() error { return write.CheckChangeable(string(f)) }
+
+// Hold implements write.Home. Commit finds out whether a generation is still kept, whose bytes stay in any case.
+func (f File) Hold(*store.Manifest) (release func() error, err error) {
+	return func() error { return nil }, nil
+}
+
+// Spool implements write.Home: the stage is next to the file.
+func (f File) Spool(field string) (dest string, err error) {
+	path, err := filepath.EvalSymlinks(string(f))
+	return path + "." + field + write.ColumnName, err
+}
+
+// errFiles is the error for files that would become files of the dataset, which has one.
+var errFiles = errors.New("an HDF5 file has no other files: Commit writes its columns")
+
+// Publish implements write.Home.
+func (f File) Publish(*write.Stage, []write.Published) error { return errFiles }
+
+// Unpublish implements write.Home.
+func (f File) Unpublish([]string) error { return errFiles }
