@@ -216,14 +216,18 @@ class Records:
     def fill(self, records: np.ndarray, out: np.ndarray) -> None:
         """Do what take does, for numbers that Places.indices returned, into memory that fits."""
         began = time.perf_counter()
-        if not self._in_memory and self._column.row_bytes >= _LARGE:
-            self.prefetch(records)
+        self.announce(records)
         if len(self._places.pieces) == 1:
             np.take(self._part(0), records, axis=0, out=out, mode="clip")
             self._check(0)
         else:
             self._take_across(records, out)
         self._in_memory = out.nbytes > _MEMORY_SPEED * (time.perf_counter() - began)
+
+    def announce(self, records: np.ndarray) -> None:
+        """Do what prefetch does, for numbers that Places.indices returned, unless the last ones were in memory."""
+        if not self._in_memory and self._column.row_bytes >= _LARGE:
+            self.prefetch(records)
 
     def prefetch(self, indices: Any) -> None:
         """Start to read records from disk, and do not wait. Small ones are left to the system."""
@@ -287,6 +291,9 @@ class Derived(Records):
 
     def fill(self, records: np.ndarray, out: np.ndarray) -> None:
         self._fill(records, out)
+
+    def announce(self, records: np.ndarray) -> None:
+        """Do nothing, as prefetch."""
 
     def prefetch(self, indices: Any) -> None:
         """Do nothing: what the view is of reads ahead."""

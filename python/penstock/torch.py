@@ -36,6 +36,10 @@ from .jagged import Jagged
 from .options import count
 from .ragged import Ragged, RaggedRecords
 from .records import Records
+from .reused import Memory
+
+#: Bytes of stored records that are normalized together.
+_CACHED = 64 << 10
 
 __all__ = ["Jagged", "Prefetcher", "TorchDataset", "collate", "convert", "detection", "padding_mask", "tensor"]
 
@@ -71,6 +75,7 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         self.dataset = Dataset(path, fields, split, mode="c")
         #: The fields by name. A ``pending`` field is normalized when it is read.
         self.fields = _normalized(self.dataset, normalize)
+        self._memory = Memory()
         self._dtypes = {name: tensor(f, np.empty(0, f.storage)).dtype for name, f in self.fields.items()}
         if transform is not None and not callable(transform) and not isinstance(transform, Mapping):
             raise TypeError(f"transform is {transform!r}; it must be a function of a record, or a dict of functions by field")
@@ -90,6 +95,16 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         records = self.dataset.indices(indices)
         batch = Batch({name: self._many(f, self.dataset[name], records) for name, f in self.fields.items()}, len(records))
         return batch if self.transform is None else [self._sample(record) for record in batch]
+
+    def _empty(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """Return a tensor of any values; in a DataLoader's worker, one in memory that it shares."""
+        like: Any = torch.empty(0, dtype=dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * like.element_size()
+        if get_worker_info() is None:
+            return torch.from_numpy(self._memory.empty((size,), np.uint8)).view(dtype).reshape(shape)
+        storages: Any = torch.UntypedStorage  # torch has no types for these two calls
+        shared: torch.Tensor = like.set_(storages._new_shared(size), 0, shape)
+        return shared
 
     def _sample(self, record: dict[str, Any]) -> Any:
         if self.transform is None:
@@ -112,10 +127,10 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
             return _ragged(f, values.take(records))
         shape = (len(records), *f.shape)
         if f.pending:
-            out = _empty(shape, torch.float32)
-            f.float32(values.take(records), out=out.numpy())
+            out = self._empty(shape, torch.float32)
+            _normalize(f, values, records, out.numpy())
             return out
-        out = _empty(shape, self._dtypes[f.name])
+        out = self._empty(shape, self._dtypes[f.name])
         view = (out.view(torch.int16) if f.dtype == "bfloat16" else out).numpy()
         values.fill(records, view if view.dtype == values.dtype else view.view(values.dtype))
         return out
@@ -190,12 +205,12 @@ def _ragged(f: Field, batch: Ragged) -> Jagged | list[str]:
     return Jagged(tensor(f, batch.values), torch.from_numpy(batch.offsets))
 
 
-def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """Return a new tensor; in a DataLoader's worker, one in memory that it shares."""
-    if get_worker_info() is None:
-        return torch.empty(shape, dtype=dtype)
-    size = int(np.prod(shape, dtype=np.int64)) * torch.empty(0, dtype=dtype).element_size()
-    storages: Any = torch.UntypedStorage  # torch has no types for these two calls
-    empty: Any = torch.empty(0, dtype=dtype)
-    shared: torch.Tensor = empty.set_(storages._new_shared(size), 0, shape)
-    return shared
+def _normalize(f: Field, values: Records, records: np.ndarray, out: np.ndarray) -> None:
+    """Write normalized records to out, a few at a time: all steps find them in the CPU's cache."""
+    values.announce(records)
+    few = max(1, _CACHED // f.row_bytes)
+    stored = np.empty((min(few, len(records)), *f.shape), values.dtype)
+    for first in range(0, len(records), few):
+        some = records[first : first + few]
+        values.fill(some, stored[: len(some)])
+        f.float32(stored[: len(some)], out=out[first : first + few])

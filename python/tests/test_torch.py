@@ -87,6 +87,9 @@ class TorchTest(data.Copied):
                 ds = pt.TorchDataset(data.path(name), normalize=(mean, std))
                 np.testing.assert_array_equal(ds.__getitems__([3, 77])["images"].numpy(), want)
                 np.testing.assert_array_equal(ds[77]["images"].numpy(), want[1])
+                many = np.random.default_rng(1).integers(0, len(ds), 700)  # more than are normalized together
+                one_by_one = np.stack([ds[int(i)]["images"].numpy() for i in many])
+                np.testing.assert_array_equal(ds.__getitems__(many)["images"].numpy(), one_by_one)
                 self.assertEqual(ds[77]["labels"].dtype, torch.int64)
 
     def test_figures_that_are_missing_or_wrong(self):
