@@ -49,6 +49,9 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	defer cancel()
 	folder := store.Folder{FS: objects, Name: op.cache.client.Name(key)}
 	m, data, err := folder.Find(generation)
+	if err != nil && generation != "" {
+		err = layout.WithMark(err, ErrGeneration)
+	}
 	switch {
 	case generation == "" && errors.Is(err, fs.ErrNotExist):
 		err = remote.NewError("read", op.cache.client.Name(path.Join(key, layout.ManifestName)), remote.ErrNotFound, nil)

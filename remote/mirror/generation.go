@@ -11,6 +11,10 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
+// ErrGeneration is an error of [Open] for a key that names a generation which the dataset does not keep, or which
+// cannot be read.
+var ErrGeneration = errors.New("no such generation")
+
 // SplitGeneration takes a key such as ds@3 or ds@baseline apart, where nothing has that key and ds is a dataset.
 // Otherwise folder is the key.
 func SplitGeneration(ctx context.Context, b remote.Bucket, key string) (folder, generation string, err error) {

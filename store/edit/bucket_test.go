@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -117,6 +119,9 @@ func TestBucketIsAsAFolder(t *testing.T) {
 	if err := there.Untag("two"); err != nil {
 		t.Error(err)
 	}
+	if err := there.Untag("two"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a tag was removed twice: %v", err)
+	}
 }
 
 // killed is a bucket whose process is killed at a request that writes: that is made or not, and none after it.
@@ -164,6 +169,85 @@ type killedWriter struct {
 }
 
 func (w *killedWriter) Commit() error { return w.of.request(w.Writer.Commit) }
+
+// A store that ignores the condition of a write does not keep writers apart. Zarr and files are refused, too.
+func TestBucketsRefused(t *testing.T) {
+	b := makeBucket(t)
+	for want, d := range map[string]*Dataset{
+		"writers cannot be kept apart": InBucket(t.Context(), careless{b}, "ds", t.TempDir()),
+		"it is one file":               InBucket(t.Context(), b, "ds/manifest.json", t.TempDir()),
+		"no manifest.json in it":       InBucket(t.Context(), b, "nothing", t.TempDir()),
+	} {
+		before := keys(t, b)
+		_, err := d.AddColumn(emb, valuesOf(emb, 1), Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		for _, name := range keys(t, b) {
+			if !slices.Contains(before, name) && name != "generations/00000001.json" {
+				t.Errorf("%s: %s is left", want, name)
+			}
+		}
+	}
+}
+
+// careless is a store that replaces objects whatever the condition.
+type careless struct{ remote.Bucket }
+
+func (c careless) NewWriter(ctx context.Context, key string, opts remote.WriteOptions) (remote.Writer, error) {
+	opts.IfNotExist = false
+	return c.Bucket.NewWriter(ctx, key, opts)
+}
+
+// What is sent and not committed stays until it is old: it may be of a column that is being written.
+func TestPruneKeepsWhatIsYoung(t *testing.T) {
+	b := makeBucket(t)
+	d := InBucket(t.Context(), b, "ds", t.TempDir())
+	prepared(t, d)
+	b.Put("ds/emb-00000.01234567.npy", []byte("of a column that is being written"))
+	day := 24 * time.Hour
+	if p, err := d.Prune(PruneOptions{Within: day}); err != nil || p.Files > 0 || len(p.Generations) > 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	now := time.Now()
+	b.Now = func() time.Time { return now.Add(-2 * day) }
+	b.Put("ds/emb-00000.76543210.npy", []byte("of a process that was killed"))
+	if p, err := d.Prune(PruneOptions{Within: day}); err != nil || p.Files != 1 || len(p.Generations) > 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	there := keys(t, b)
+	if !slices.Contains(there, "emb-00000.01234567.npy") || slices.Contains(there, "emb-00000.76543210.npy") {
+		t.Errorf("%q", there)
+	}
+}
+
+// A generation that is tagged, or restored, while Prune has removed its manifest, stays.
+func TestPruneTakesBack(t *testing.T) {
+	for name, meanwhile := range map[string]func(b *remote.Memory){
+		"tag":  func(b *remote.Memory) { b.Put("ds/generations/tags/best.json", []byte(`{"generation":2}`)) },
+		"hold": func(b *remote.Memory) { b.Put("ds/generations/holds/1.json", []byte(`{"generation":2}`)) },
+	} {
+		b := makeBucket(t)
+		before := prepared(t, InBucket(t.Context(), b, "ds", t.TempDir()))
+		p, err := InBucket(t.Context(), &meeting{Bucket: b, meet: func() { meanwhile(b) }}, "ds", t.TempDir()).Prune(PruneOptions{})
+		if err != nil || !slices.Equal(p.InUse, []int{2}) || !slices.Equal(p.Generations, []int{1}) {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+		checkKilled(t, InBucket(t.Context(), b, "ds", t.TempDir()), b, before, "prune", name)
+	}
+}
+
+// meeting is a bucket in which something happens when the first object is removed.
+type meeting struct {
+	remote.Bucket
+	meet func()
+	once sync.Once
+}
+
+func (m *meeting) Delete(ctx context.Context, key string) error {
+	m.once.Do(m.meet)
+	return m.Bucket.Delete(ctx, key)
+}
 
 var bucketChanges = map[string]func(d *Dataset) error{
 	"add":     func(d *Dataset) error { _, err := d.AddColumn(tokens, valuesOf(tokens, 1), Options{}); return err },

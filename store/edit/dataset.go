@@ -2,10 +2,13 @@ package edit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5/generation"
@@ -71,6 +74,10 @@ func (d *Dataset) check() error {
 func (d *Dataset) notFlat(err error) error {
 	if d.local {
 		return NotFlat(layout.Folder(d.name), err)
+	}
+	if errors.Is(err, fs.ErrNotExist) && d.bucket.IsObject() {
+		return fmt.Errorf("it is one file; in a bucket, flat datasets keep generations and can be changed; to make one of "+
+			"it, run: %s: %w", shell.Penstock("preprocess", d.name, "URL"), store.ErrUnsupported)
 	}
 	return err
 }

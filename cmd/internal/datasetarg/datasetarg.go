@@ -120,7 +120,7 @@ func MayBeRaw(err error) bool {
 		return false
 	}
 	for _, other := range []error{remote.ErrPermission, remote.ErrNoBucket, remote.ErrUnavailable, context.Canceled,
-		context.DeadlineExceeded, store.ErrCorrupt, errors.ErrUnsupported} {
+		context.DeadlineExceeded, store.ErrCorrupt, errors.ErrUnsupported, mirror.ErrGeneration} {
 		if errors.Is(err, other) {
 			return false
 		}

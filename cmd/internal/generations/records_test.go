@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -89,6 +90,9 @@ func TestDeleteRefuses(t *testing.T) {
 
 // A file URL is the path of a folder. Stores that do not keep writers apart are refused before a request.
 func TestURLs(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a path of Windows is not that of a file URL")
+	}
 	url := "file://" + filepath.ToSlash(numbersFrom0(t))
 	if code, out, diag := run(t, Delete(), url, "--where", "x < 10"); code != 0 || !strings.Contains(out, "deleted 10 records") {
 		t.Errorf("code %d: %s%s", code, out, diag)

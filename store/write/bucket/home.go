@@ -6,6 +6,8 @@ package bucket
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,6 +59,12 @@ func (h *Home) Check() error {
 			store.ErrUnsupported)
 	}
 	return err
+}
+
+// IsObject reports whether the key is that of an object, and not of a dataset's folder.
+func (h *Home) IsObject() bool {
+	_, err := h.client.Stat(h.ctx, h.key)
+	return err == nil
 }
 
 // Commit implements write.Home.
@@ -165,7 +173,8 @@ func (h *Home) Spool(field string) (dest string, err error) {
 		return "", fmt.Errorf("the spool: %w", err)
 	}
 	defer user.Close()
-	own, err := private.Make(user, "columns-"+layout.HexCRC(layout.CRC32C([]byte(h.client.Name(h.key)))))
+	sum := sha256.Sum256([]byte(h.client.Name(h.key)))
+	own, err := private.Make(user, "columns-"+hex.EncodeToString(sum[:8]))
 	if err != nil {
 		return "", fmt.Errorf("the spool: %w", err)
 	}
@@ -287,5 +296,9 @@ func (h *Home) CreateTag(m *store.Manifest, name string, text []byte) error {
 
 // RemoveTag implements write.Home.
 func (h *Home) RemoveTag(name string) error {
-	return h.client.Delete(h.ctx, h.objects.Key(layout.Tags+"/"+name+".json"))
+	err := h.client.Delete(h.ctx, h.objects.Key(layout.Tags+"/"+name+".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("it has no such tag: %w", fs.ErrNotExist)
+	}
+	return err
 }
