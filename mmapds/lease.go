@@ -58,10 +58,25 @@ func isFile(f *os.File, there fs.FileInfo) bool {
 
 // Generations implements loader.GenerationSource: the folder or file, and the generation that is open.
 func (d *Dataset) Generations() (folders []string, numbers []int) {
-	if d.files.Manifest == nil || d.pager != nil {
+	folder, _ := d.home()
+	if folder == "" {
 		return nil, nil
 	}
-	return []string{d.files.Path}, []int{d.files.Manifest.Generation}
+	return []string{folder}, []int{d.files.Manifest.Generation}
+}
+
+// home returns where the generations of the dataset are, and reads the manifest of one; "" if it has none.
+func (d *Dataset) home() (folder string, read func(n int) (*store.Manifest, error)) {
+	if p, ok := d.pager.(GenerationPager); ok && inGenerations(d.files) {
+		return p.Home(), p.ReadGeneration
+	}
+	if d.files.Manifest == nil || d.pager != nil {
+		return "", nil
+	}
+	return d.files.Path, func(n int) (*store.Manifest, error) {
+		m, _, err := store.ReadGeneration(d.files.Path, n)
+		return m, err
+	}
 }
 
 // IDIn implements loader.GenerationSource: a state of another generation can be resumed in this one if the fields that
@@ -72,13 +87,14 @@ func (d *Dataset) IDIn(numbers []int) (string, error) {
 		return d.ID(), nil
 	}
 	n, m := numbers[0], d.files.Manifest
-	other, _, err := store.ReadGeneration(d.files.Path, n)
+	folder, read := d.home()
+	other, err := read(n)
 	if err != nil {
 		return "", fmt.Errorf("it is of generation %d, and generation %d is open: %w", n, m.Generation, err)
 	}
 	if !d.sameFields(m, other) {
 		return idOf(other, d.split), fmt.Errorf("it is of generation %d, whose records or fields differ from those of "+
-			"generation %d; open %s@%d", n, m.Generation, d.files.Path, n)
+			"generation %d; open %s@%d", n, m.Generation, folder, n)
 	}
 	return idOf(other, d.split), nil
 }

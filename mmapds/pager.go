@@ -1,6 +1,10 @@
 package mmapds
 
-import "context"
+import (
+	"context"
+
+	"github.com/penstock/penstock/store"
+)
 
 // Range is bytes [Offset, Offset+Bytes) of a file of a dataset.
 type Range struct {
@@ -45,6 +49,17 @@ type Held interface {
 
 	// Release ends the hold.
 	Release()
+}
+
+// GenerationPager is a [Pager] of a dataset whose generations are elsewhere, such as in a bucket.
+type GenerationPager interface {
+	Pager
+
+	// Home returns where the dataset is opened, without a generation.
+	Home() string
+
+	// ReadGeneration returns the manifest of a generation.
+	ReadGeneration(n int) (*store.Manifest, error)
 }
 
 // pagedFile reads a file of a dataset through its pager.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +30,7 @@ type cache struct {
 	opts   Options
 	client *requests.Client
 	name   string        // where the dataset lies, for people
+	folder store.Folder  // in which its generations are listed
 	trip   time.Duration // what the first answer of the store took
 
 	files    files
@@ -41,6 +44,19 @@ type cache struct {
 	engine   engine
 	fetches  fetches
 	counts   counts
+}
+
+var _ mmapds.GenerationPager = (*cache)(nil)
+
+// Home implements mmapds.GenerationPager. It has no options, which would stand before a generation.
+func (d *cache) Home() string {
+	name, _, _ := strings.Cut(d.folder.Name, "?")
+	return name
+}
+
+// ReadGeneration implements mmapds.GenerationPager.
+func (d *cache) ReadGeneration(n int) (*store.Manifest, error) {
+	return d.folder.Manifest(strconv.Itoa(n))
 }
 
 // fetches is the time that fetches have: until Close.

@@ -48,6 +48,7 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	defer wait()
 	defer cancel()
 	folder := store.Folder{FS: objects, Name: op.cache.client.Name(key)}
+	op.cache.folder = store.Folder{FS: op.cache.client.Folder(op.cache.fetches.ctx, key), Name: folder.Name}
 	m, data, err := folder.Find(generation)
 	if err != nil && generation != "" {
 		err = layout.WithMark(err, ErrGeneration)

@@ -3,6 +3,7 @@ package mirror
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -272,5 +273,62 @@ func TestFillFetchesNames(t *testing.T) {
 	}
 	if _, err := verify.Dataset(t.Context(), whole, verify.Options{Corrupt: func(e *store.CorruptionError) { t.Error(e) }}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A dataset in a bucket opens as each of its generations. A State of one resumes in another with the same records.
+func TestGenerations(t *testing.T) {
+	dir, b := build(t, 200), new(remote.Memory)
+	upload(t, dir, b, "ds")
+	first := open(t, b, "ds", Options{})
+	// a later generation, as its writer leaves it when it ends before it replaces the manifest
+	local, err := mmapds.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	one, err := local.Manifest().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := *local.Manifest()
+	two.Generation, two.Parent = 2, 1
+	words := make([]uint64, (two.Records+63)/64)
+	words[0] = 0b1100
+	two.Deleted, two.Version = store.NewDeleted(words, two.Records), 4
+	if two.ID, err = two.Deleted.ID(two.ID, two.Records); err != nil {
+		t.Fatal(err)
+	}
+	text, err := two.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Put("ds/"+layout.GenerationName(1), one)
+	b.Put("ds/"+layout.GenerationName(2), text)
+	b.Put("ds/"+layout.Tags+"/full.json", []byte(`{"generation":1}`))
+	for key, want := range map[string]int{"ds": 2, "ds@2": 2, "ds@1": 1, "ds@full": 1} {
+		d := open(t, b, key, Options{})
+		if m := d.Manifest(); m.Generation != want || d.Len() != int(m.Live()) {
+			t.Errorf("%s: generation %d of %d records", key, m.Generation, d.Len())
+		}
+		if folders, numbers := d.Generations(); len(folders) != 1 || folders[0] != "mem://memory/ds" || numbers[0] != want {
+			t.Errorf("%s: %q, %d", key, folders, numbers)
+		}
+	}
+	for _, key := range []string{"ds@3", "ds@nothing"} {
+		if _, err := Open(t.Context(), b, key, Options{CacheDir: t.TempDir()}); !errors.Is(err, ErrGeneration) {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	newest := open(t, b, "ds", Options{})
+	if id, err := newest.IDIn([]int{1}); id != first.ID() || err == nil || !strings.Contains(err.Error(), "open mem://memory/ds@1") {
+		t.Errorf("%s, %v", id, err)
+	}
+	if id, err := newest.IDIn([]int{2}); id != newest.ID() || err != nil {
+		t.Errorf("%s, %v", id, err)
+	}
+	value := make([]byte, 4900)
+	if err := first.Gather(t.Context(), "images", []int{3}, value); err != nil {
+		t.Errorf("a reader of generation 1: %v", err)
 	}
 }
