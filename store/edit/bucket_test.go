@@ -199,7 +199,7 @@ func (c careless) NewWriter(ctx context.Context, key string, opts remote.WriteOp
 	return c.Bucket.NewWriter(ctx, key, opts)
 }
 
-// What is sent and not committed stays until it is old: it may be of a column that is being written.
+// Objects that were sent and not committed stay until they are old: they may be those of a column that is being written.
 func TestPruneKeepsWhatIsYoung(t *testing.T) {
 	b := makeBucket(t)
 	d := InBucket(t.Context(), b, "ds", t.TempDir())
