@@ -59,7 +59,7 @@ func (d *Dataset) Manifest(generation string) (*store.Manifest, error) {
 	return m, nil
 }
 
-// Bucket reports whether it is in a bucket.
+// InBucket reports whether it is in a bucket.
 func (d *Dataset) InBucket() bool { return d.bucket != nil }
 
 // check refuses what keeps no generations.
