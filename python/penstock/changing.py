@@ -11,10 +11,7 @@ import itertools
 import json
 import os
 import re
-import shlex
-import shutil
 import subprocess
-import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -60,6 +57,8 @@ class Records(Protocol):
 
 def refuse_cached(samples: str) -> None:
     """Refuse to change what raw samples are opened through."""
+    import shlex
+
     raise Error(
         f"{samples} is opened through a dataset in the cache, which follows its files; to have one that you can change, "
         f"run: penstock preprocess --keep-encoded {shlex.quote(samples)} DEST"
@@ -78,6 +77,8 @@ Values = Any
 
 def run(arguments: list[str]) -> Any:
     """Run a subcommand of penstock, and return the JSON that it prints; None if it prints something else."""
+    import tempfile
+
     with tempfile.TemporaryFile() as errors:
         process = _start(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
         out, _ = process.communicate()
@@ -175,6 +176,8 @@ def _command(ds: Records, verb: str) -> list[str]:
 
 def _stream(ds: Records, verb: str, field: Field, source: _Source, resume: bool) -> None:
     """Send the values as a .npy file to the program, which writes them to the column's files."""
+    import tempfile
+
     with tempfile.TemporaryFile() as errors:
         arguments = [*_command(ds, verb), *["--resume"] * resume, "--", ds.path, field.name, "-"]
         process = _start(arguments, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
@@ -231,6 +234,8 @@ def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool
                 if w.next < len(ds):
                     raise Error(f"{ds.path}: there are {w.next} values, and the dataset has {len(ds)} records")
         run([*_command(ds, verb), "--", ds.path, field.name, path])
+        import shutil
+
         shutil.rmtree(path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterable
@@ -95,6 +94,8 @@ class Field:
         if not isinstance(self.name, str):
             raise TypeError(f"name is {self.name!r:.60}; it must be a str")
         if self.dtype not in STORAGE:
+            import difflib
+
             near = difflib.get_close_matches(str(self.dtype), STORAGE, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"field {self.name!r}: dtype is {self.dtype!r:.60}; it must be one of {', '.join(STORAGE)}{hint}")

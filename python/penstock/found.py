@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import tempfile
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,6 +56,8 @@ def _view(base: Any) -> Any:
 
 def of_table(table: Any, like: Any) -> Any:
     """Return the dataset of a path, or one that is written for a table: columns by name."""
+    import tempfile
+
     from .writer import Writer
 
     opener = (like.datasets()[0] if hasattr(like, "parts_of") else like).opener
@@ -84,6 +84,8 @@ def is_temporary(path: str) -> bool:
 
 
 def _forget(path: str, folder: str) -> None:
+    import shutil
+
     _tables.discard(path)
     shutil.rmtree(folder, ignore_errors=True)
 

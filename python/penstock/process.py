@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import socket
 import struct
 import subprocess
@@ -100,6 +99,8 @@ def connect(path: str) -> socket.socket:
 
 def version_of(child: subprocess.Popen[bytes]) -> str:
     """Return how a feeding process that was started here says which version it is, and the command that started it."""
+    import shlex
+
     assert isinstance(child.args, list)
     program = [str(a) for a in child.args[: child.args.index("--fd")]]
     with contextlib.suppress(OSError, subprocess.SubprocessError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import time
 from collections.abc import Callable
@@ -72,6 +71,8 @@ def display(wanted: Wanted) -> Display | None:
         raise TypeError(f"progress is {wanted!r:.100}; it must be True, False, None, or a function of a penstock.Progress")
     if not wanted:
         return None
+    import importlib.util
+
     return _Bar() if importlib.util.find_spec("tqdm") else _Lines()
 
 

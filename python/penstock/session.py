@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import threading
@@ -44,7 +43,6 @@ _INT64 = Rows(np.dtype(np.int64))
 _BOOL = Rows(np.dtype(np.bool_))
 #: The position in a state; the rest of it says of which batches.
 POSITION = ("epoch", "step", "done")
-_log = logging.getLogger("penstock")
 
 
 #: How many forks there were from the first process to this one; where a system cannot fork, none.
@@ -512,7 +510,9 @@ class Session:
                 self._failure = self._failed(message)  # after the batches that are pending
             elif "skipped" in message:
                 self.skipped += 1
-                _log.warning("%s", text(message, "skipped"))
+                import logging
+
+                logging.getLogger("penstock").warning("%s", text(message, "skipped"))
             elif "awake" in message and self._positions is not None:
                 pass  # the batch came before it
             elif "file" in message and self._positions is not None:

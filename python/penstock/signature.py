@@ -6,17 +6,18 @@ text. It needs no torch. Two things are taken that torch does not take: ``num_wo
 
 from __future__ import annotations
 
-import multiprocessing
 import operator
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from multiprocessing.context import BaseContext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .options import count
+
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,9 @@ def context(given: Any, workers: int | None) -> BaseContext | None:
         return None
     if workers == 0:
         raise ValueError(f"multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers={workers}")
+    import multiprocessing
+    from multiprocessing.context import BaseContext
+
     if isinstance(given, str):
         known = multiprocessing.get_all_start_methods()
         if given not in known:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -309,6 +307,8 @@ class View(Source):
             for part in self.datasets():
                 if part.mode == "c":
                     raise Error(f"{part.path} was opened with mode='c'; a view that another process reads needs datasets with mode='r'")
+            import tempfile
+
             handle, file = tempfile.mkstemp(suffix=SUFFIX, prefix="penstock-")
             os.close(handle)
             self._finalizer = weakref.finalize(self, _remove, file)
@@ -328,6 +328,8 @@ class View(Source):
         path = os.fsdecode(path)
         if not is_view(path):
             raise ValueError(f"{path}: the name of a view ends with {SUFFIX}")
+        import shutil
+
         folder = os.path.dirname(os.path.abspath(path))
         kept: dict[str, str] = {}
 
