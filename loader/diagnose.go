@@ -33,6 +33,13 @@ const (
 	moreAtOnce = 8               // times as many workers, at most, are advised in one step
 	leastLoop  = time.Second / 2 // the shortest loop whose CPU time the system reports well enough
 	mostGain   = 4               // more is not predicted: smaller costs would limit the loop then
+	muchWait   = 0.1             // of the loop: with less, more batches that wait ready gain nothing to speak of
+	mostFed    = 0.92            // of its time that a loop is fed by workers who wait: they finish at random times
+	mostLess   = 0.85            // of a wait, that more of such workers take away
+	// what programs and libraries are read from storage for, in bytes: less says nothing about records
+	leastStorage = 16 << 20
+	// that a worker reads in a second, in bytes: no memory is slower
+	slowestMemory = 100e6
 )
 
 // Diagnose says what limits the loop that the Loader feeds, from its Stats.
@@ -52,7 +59,7 @@ func (s Stats) Diagnose() Diagnosis {
 			"and no core of the machine is free; stop them, or run training elsewhere", others, s.Cores), 0}
 	case schedule.Share(wait, l.all) < schedule.LittleWait && s.crowded(l.all):
 		return s.saturated(l)
-	case schedule.Share(wait, l.all) < schedule.LittleWait:
+	case schedule.Share(wait, l.all) < schedule.LittleWait, s.idle(l):
 		return Diagnosis{bottleneck.TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches; "+
 			"loading faster gains no more than that", percent(wait, l.all)), gain(l.all, wait)}
 	case s.LateBatch.Wait > wait/2 && s.LateBatch.Wait > 10*s.Waits.P50:
@@ -99,6 +106,12 @@ func (s Stats) without(l loopTimes, less time.Duration) (float64, string) {
 	return g, "; without that the loop would be " + faster(g)
 }
 
+// idle reports whether workers with little to do keep training waiting a little: its batches are late now and then, and
+// that is all there is to gain.
+func (s Stats) idle(l loopTimes) bool {
+	return schedule.Share(l.wait, l.all) < muchWait && s.busy(l.all) < muchBusy && !s.isTiny(l.all)
+}
+
 // crowded reports whether workers take cores from training: together they are more than there are, and all of them are
 // in use.
 func (s Stats) crowded(loop time.Duration) bool {
@@ -142,12 +155,12 @@ func (s Stats) saturated(l loopTimes) Diagnosis {
 			fmt.Sprintf("decode-bound: %s, %s of that with unpacking %q (%s) to %s; store it as it is, for example by %s",
 				head, percent(s.Read, work), packed.Field, packed.Why, rate(s.ReadBytes, l.all),
 				shell.Penstock("preprocess OLD.h5 NEW.h5")), 0}
-	case s.SlowRead > work/2 && s.Storage > s.ReadBytes/4:
+	case s.SlowRead > work/2 && s.Storage > max(leastStorage, s.ReadBytes/4):
 		g, says := s.without(l, s.SlowRead)
 		return Diagnosis{bottleneck.ColdStorage, fmt.Sprintf("cold storage: %s, %s of that with waiting for storage, which "+
 			"gives %s; what fits into memory is fast from the second epoch on%s",
 			head, percent(s.SlowRead, work), rate(s.Storage, l.all), says), g}
-	case s.waits(s.SlowRead, l.all) && s.Workers >= s.MaxWorkers:
+	case s.readsWait(l.all):
 		return s.moreAtOnce(l, bottleneck.ReadsWait, "reads wait: the Source", s.Read)
 	case s.waits(s.Transform+s.Collate, l.all) && s.Workers >= s.MaxWorkers:
 		return s.moreAtOnce(l, bottleneck.TransformWaits, "transforms wait: Transforms", s.Transform+s.Collate)
@@ -160,6 +173,10 @@ func (s Stats) saturated(l loopTimes) Diagnosis {
 		g, says := s.without(l, s.Sampler)
 		return Diagnosis{bottleneck.OrderBound, fmt.Sprintf("order-bound: %s, %s of that with the Sampler, %v a record%s",
 			head, percent(s.Sampler, work), s.each(s.Sampler), says), g}
+	case s.SlowRead > work/2 && float64(s.ReadBytes) < slowestMemory*s.SlowRead.Seconds():
+		return Diagnosis{bottleneck.ReadsWait, fmt.Sprintf("reads wait: %s, %s of that with the Source, which takes %v a "+
+			"record: longer than memory would; make it faster, or store its records as a dataset",
+			head, percent(s.Read, work), s.each(s.Read)), 0}
 	case s.Read > work/2:
 		advice := "smaller types take less"
 		if s.Transform+s.Collate == 0 && s.ViewBytes == 0 {
@@ -203,8 +220,17 @@ func (s Stats) each(d time.Duration) time.Duration {
 
 // waits reports whether a step that is most of the workers' time waits for something else than a
 // core, such as a network: for half of it at least no core was at work, although some were free.
-func (s Stats) waits(in, loop time.Duration) bool {
-	return s.CPU > 0 && in > s.work()/2 && s.CPU < in/2 && schedule.Share(s.CPU, loop) < mostCores*float64(s.Cores)
+func (s Stats) waits(in, loop time.Duration) bool { return s.waitsWith(in, loop, s.CPU) }
+
+// waitsWith is waits for workers that were on cores for that long.
+func (s Stats) waitsWith(in, loop, cpu time.Duration) bool {
+	return s.CPU > 0 && in > s.work()/2 && cpu < in/2 && schedule.Share(s.CPU, loop) < mostCores*float64(s.Cores)
+}
+
+// readsWait is waits for reads that are slower than memory, of a training that may itself have computed as long as it
+// had a batch.
+func (s Stats) readsWait(loop time.Duration) bool {
+	return s.waitsWith(s.SlowRead, loop, max(0, s.CPU-s.Body))
 }
 
 // moreAtOnce advises as many workers as keep the consumer busy.
@@ -212,6 +238,7 @@ func (s Stats) moreAtOnce(l loopTimes, b bottleneck.Kind, what string, in time.D
 	have := max(1, s.Workers)
 	n := max(have+1, min(moreAtOnce*have, int(s.work()/max(1, s.Body))+1))
 	after := max(s.Body, s.work()/time.Duration(n))
+	after = min(time.Duration(float64(after)/mostFed), l.all-time.Duration(mostLess*float64(l.all-after)))
 	g := gain(l.all, l.all-after)
 	return Diagnosis{b, fmt.Sprintf("%s takes %v a record, but the process used %.1f of %d cores: something else is "+
 		"waited for; training waits %s of the time, and Workers %d would make the loop %s",
@@ -226,7 +253,7 @@ func (s Stats) isTiny(loop time.Duration) bool {
 }
 
 func (s Stats) tiny(l loopTimes) Diagnosis {
-	records := max(1, s.Records/s.Batches)
+	records := max(1, (s.Records+s.Batches-1)/s.Batches) // the last batch of an epoch may have fewer
 	larger := max(2, int(tinyBatch/max(1, l.all/time.Duration(s.Batches)))) * records
 	return Diagnosis{bottleneck.TinyBatches, fmt.Sprintf("tiny batches: a batch of %d records takes %v, most of it to "+
 		"hand it over, and training waits %s of the time; BatchSize %d would spread that over more records",

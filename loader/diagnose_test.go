@@ -86,7 +86,7 @@ func TestDiagnose(t *testing.T) {
 		},
 		"waiting transform": {
 			stage{cores: 4, workers: 3, transform: always(3 * time.Millisecond), body: 5 * time.Millisecond},
-			bottleneck.TransformWaits, []string{"Transforms takes 3ms a record, but the process used 0.0 of 4 cores", "Workers 13 would make the loop 4.0x faster"}, 3.5, 4.5,
+			bottleneck.TransformWaits, []string{"Transforms takes 3ms a record, but the process used 0.0 of 4 cores", "Workers 13 would make the loop 3.7x faster"}, 3.5, 4.5,
 		},
 		"waiting reads": {
 			stage{cores: 4, workers: 3, read: each(4 * time.Millisecond), body: 5 * time.Millisecond},
@@ -189,6 +189,36 @@ func TestDiagnoseTinyBatches(t *testing.T) {
 			t.Errorf("%+v, of %+v", got, ld.Stats())
 		}
 	})
+}
+
+// TestDiagnoseFromNumbers has statistics of loops, of a training that computes on the CPU as well.
+func TestDiagnoseFromNumbers(t *testing.T) {
+	ms := time.Millisecond
+	calls := loader.Stats{Batches: 200, Records: 200 * 32, Workers: 3, MaxWorkers: 8, Cores: 4, HostCores: 4, Wait: 600 * ms, Body: 1400 * ms,
+		Read: 3 * time.Second, SlowRead: 3 * time.Second, ReadBytes: 16e6, CPU: 1800 * ms, Storage: 5e6}
+	computes := calls
+	computes.Cores, computes.HostCores, computes.Workers, computes.MaxWorkers = 2, 2, 2, 2
+	computes.CPU = 3800 * ms
+	steps := loader.Stats{Batches: 100, Records: 6400, Workers: 2, MaxWorkers: 4, Cores: 4, Prefetch: 4, Wait: 960 * ms, Body: 15 * time.Second, Read: 900 * ms, ReadBytes: 1e9}
+	late := steps
+	late.Wait = 5 * time.Second
+	small := loader.Stats{Batches: 1000, Records: 255_500, Workers: 1, MaxWorkers: 1, Cores: 2, Wait: 20 * ms, Body: ms, Read: ms, ReadBytes: 1e6}
+	for name, c := range map[string]struct {
+		stats    loader.Stats
+		want     bottleneck.Kind
+		text     string
+		min, max float64
+	}{
+		"a source of 15 ms a call, and a step that computes": {calls, bottleneck.ReadsWait, "Workers 4 would make the loop", 1.2, 1.43},
+		"a source that computes":                             {computes, bottleneck.ReadsWait, "469µs a record: longer than memory would", 0, 0},
+		"a step of 150 ms":                                   {steps, bottleneck.TrainBound, "waits 6 % of the time", 1.05, 1.07},
+		"late batches":                                       {late, bottleneck.Bursts, "set MaxPrefetch to 32", 0, 0},
+		"a last batch of an epoch":                           {small, bottleneck.TinyBatches, "a batch of 256 records", 0, 0},
+	} {
+		if got := c.stats.Diagnose(); got.Bottleneck != c.want || !strings.Contains(got.Text, c.text) || got.Gain < c.min || got.Gain > c.max {
+			t.Errorf("%s: %+v, want %v with %q", name, got, c.want, c.text)
+		}
+	}
 }
 
 // TestDiagnosePacked reads records that are not stored as they are: by computing, and from storage.
