@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
@@ -184,14 +185,22 @@ func OpenHDF5Generation(f io.ReaderAt, size int64, generation string) (*HDF5File
 	return &HDF5File{file, then}, err
 }
 
-func joined(numbers []int) (text string) {
-	for i, n := range numbers {
-		if i > 0 {
-			text += ", "
+// joined writes numbers in ascending order: 1, 3 to 7, 9.
+func joined(numbers []int) string {
+	var words []string
+	for i := 0; i < len(numbers); {
+		first := i
+		for i++; i < len(numbers) && numbers[i] == numbers[i-1]+1; i++ {
 		}
-		text += strconv.Itoa(n)
+		word := strconv.Itoa(numbers[first])
+		if i-first > 2 {
+			word += " to " + strconv.Itoa(numbers[i-1])
+		} else if i-first == 2 {
+			word += ", " + strconv.Itoa(numbers[i-1])
+		}
+		words = append(words, word)
 	}
-	return text
+	return strings.Join(words, ", ")
 }
 
 // HDF5With returns a file with other bytes in front.

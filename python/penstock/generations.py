@@ -56,7 +56,9 @@ def chosen(path: str, generation: int | str | None) -> tuple[str, int | str | No
 
 def none(path: str) -> Error:
     """Return the error for a dataset that penstock did not write, where a generation is asked for."""
-    return UnsupportedError(f"{path}: it keeps no generations: datasets that penstock wrote do; to convert it, run: penstock preprocess {path} FOLDER")
+    return UnsupportedError(
+        f"{path}: it keeps no generations: datasets that penstock wrote do; to convert it, run: penstock preprocess {path} FOLDER"
+    )
 
 
 def newest_name(path: str) -> str | None:

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
 	"github.com/penstock/penstock/store/hdf5/view"
@@ -188,6 +189,22 @@ func TestHDF5Refusals(t *testing.T) {
 	}
 	if _, err := appendHDF5(ds); err == nil || !strings.Contains(err.Error(), "which would not have the earlier generations [1]") {
 		t.Errorf("an append: %v", err)
+	}
+	sent := InBucket(t.Context(), new(remote.Memory), "ds.h5", t.TempDir())
+	if _, err := sent.DropColumn([]string{"labels"}, Options{}); err == nil || !strings.Contains(err.Error(), "only these are changed in a bucket") {
+		t.Errorf("in a bucket: %v", err)
+	}
+	bad := emb
+	bad.Name = "penstock"
+	for _, err := range []error{
+		second(AddColumn(ds, bad, valuesOf(bad, 0), Options{})), second(RenameColumn(ds, "pages", "penstock", Options{})),
+	} {
+		if err == nil || !strings.Contains(err.Error(), `HDF5 files keep their metadata under the name "penstock"`) {
+			t.Errorf("a column penstock: %v", err)
+		}
+	}
+	if _, err := store.ReadManifest(ds + "@7"); err == nil || !strings.Contains(err.Error(), "it keeps no generation 7; it has 1, 2") {
+		t.Errorf("a generation that there is not: %v", err)
 	}
 	if err := drop(ds + "@1"); err == nil || !strings.Contains(err.Error(), "only the newest generation can be changed") {
 		t.Errorf("an earlier generation: %v", err)

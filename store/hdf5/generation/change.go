@@ -158,6 +158,11 @@ func (c *change) columns(r *write.Revision) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, f := range r.Manifest.Fields {
+		if err := checkName(f.Name); err != nil {
+			return nil, err
+		}
+	}
 	p := &parts{end: c.end}
 	for _, column := range layout.Columns(r.Manifest.Schema().Specs()) {
 		origin := r.Columns[column.Field]

@@ -2,9 +2,12 @@ package generation
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -31,8 +34,19 @@ func (f File) Hold(*store.Manifest) (release func() error, err error) {
 	return func() error { return nil }, nil
 }
 
+// checkName refuses the name of a field that the metadata of a file has.
+func checkName(field string) error {
+	if "/"+field != path.Dir(layout.HDF5Manifest) {
+		return nil
+	}
+	return fmt.Errorf("HDF5 files keep their metadata under the name %q; choose another one", field)
+}
+
 // Spool implements write.Home: the stage is next to the file.
 func (f File) Spool(field string) (dest string, err error) {
+	if err := checkName(field); err != nil {
+		return "", err
+	}
 	path, err := filepath.EvalSymlinks(string(f))
 	return path + "." + field + write.ColumnName, err
 }

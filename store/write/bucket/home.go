@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/penstock/penstock/internal/layout"
@@ -57,6 +58,10 @@ func (h *Home) Check() error {
 	if err == nil && m.Metadata != nil {
 		err = fmt.Errorf("it is Zarr; in a bucket, flat datasets are changed: change it in a folder, and send it again: %w",
 			store.ErrUnsupported)
+	}
+	if errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(h.key, ".h5") {
+		err = fmt.Errorf("it is not a flat dataset, and only these are changed in a bucket: change the HDF5 file in a "+
+			"folder, and send it again: %w", store.ErrUnsupported)
 	}
 	return err
 }
