@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"html"
 	"math"
 	"os"
 	"path/filepath"
@@ -58,6 +59,17 @@ func svg(width, height int, label, body string) string {
 		"aria-label=%q>\n%s\n%s</svg>\n", width, height, label, style, body)
 }
 
+// canvas is a picture that is drawn.
+type canvas struct{ strings.Builder }
+
+func (c *canvas) rect(class string, x, y, width, height int) {
+	fmt.Fprintf(c, "<rect class=%q x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", class, x, y, width, height)
+}
+
+func (c *canvas) text(class string, x, y int, text string) {
+	fmt.Fprintf(c, "<text class=%q x=\"%d\" y=\"%d\">%s</text>\n", class, x, y, html.EscapeString(text))
+}
+
 // elements returns the elements that the windows of an array of n elements have of it, by field. Their value is their
 // number.
 func elements(w combine.Window, group []int64, fields ...string) (map[string][][]int32, error) {
@@ -95,12 +107,12 @@ func forecast() (string, error) {
 		group[i] = 1
 	}
 	of, err := elements(combine.Window{Sizes: map[string]int{"0": 10}, Stride: map[string]int{"0": 4}, Group: "station",
-		Fields: []combine.WindowField{{Name: "past", Of: "x"},
-			{Name: "future", Of: "x", Sizes: map[string]int{"0": 3}, Lead: map[string]int{"0": 12}}}}, group, "past", "future")
+		Fields: []combine.WindowField{{Name: "past", Of: "x"}, {Name: "future", Of: "x", Sizes: map[string]int{"0": 3},
+			Lead: map[string]int{"0": 12}}}}, group, "past", "future")
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
+	var b canvas
 	at := func(element int32) int { return left + int(element)*step }
 	for _, station := range [][2]int{{0, border}, {border, n}} {
 		b.WriteString(`<polyline class="l" points="`)
@@ -111,47 +123,45 @@ func forecast() (string, error) {
 		b.WriteString("\"/>\n")
 	}
 	height := 94 + 18*len(of["past"])
-	fmt.Fprintf(&b, "<text x=\"0\" y=\"44\">readings</text>"+
-		"<line class=\"g\" x1=\"%d\" x2=\"%[1]d\" y1=\"6\" y2=\"%d\"/>\n", at(border), height-22)
+	b.text("", 0, 44, "readings")
+	fmt.Fprintf(&b, "<line class=\"g\" x1=\"%d\" x2=\"%[1]d\" y1=\"6\" y2=\"%d\"/>\n", at(border), height-22)
 	for i, past := range of["past"] {
 		y, future := 72+18*i, of["future"][i]
-		fmt.Fprintf(&b, "<text x=\"0\" y=\"%d\">record %d</text><rect class=\"a\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"12\"/>",
-			y+11, i, at(past[0]), y, len(past)*step)
-		fmt.Fprintf(&b, "<rect class=\"b\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"12\"/>\n", at(future[0]), y, len(future)*step)
+		b.text("", 0, y+11, fmt.Sprintf("record %d", i))
+		b.rect("a", at(past[0]), y, len(past)*step, 12)
+		b.rect("b", at(future[0]), y, len(future)*step, 12)
 	}
-	fmt.Fprintf(&b, "<rect class=\"a\" x=\"%d\" y=\"%d\" width=\"12\" height=\"12\"/><text x=\"%d\" y=\"%d\">past, 10</text>", left, height-14,
-		left+18, height-3)
-	fmt.Fprintf(&b, "<rect class=\"b\" x=\"%d\" y=\"%d\" width=\"12\" height=\"12\"/><text x=\"%d\" y=\"%d\">future, 3, lead 12</text>",
-		left+110, height-14, left+128, height-3)
-	fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\">another station begins</text>\n", at(border)-8, height-3)
-	return svg(left+n*step, height+4, "Windows of a forecast over the readings of two stations; none crosses from one to the other",
+	b.rect("a", left, height-14, 12, 12)
+	b.text("", left+18, height-3, "past, 10")
+	b.rect("b", left+110, height-14, 12, 12)
+	b.text("", left+128, height-3, "future, 3, lead 12")
+	b.text("", at(border)-8, height-3, "another station begins")
+	return svg(left+n*step, height+4, "Windows over the readings of two stations; none crosses from one to the other",
 		b.String()), nil
 }
 
 // edges draws the window at the end of an axis for each way to pad.
 func edges() (string, error) {
 	const n, size, origin, cell, left = 8, 5, 6, 34, 150
-	var b strings.Builder
+	var b canvas
 	row := func(y int, label string, first int, values []int32) {
-		fmt.Fprintf(&b, "<text x=\"0\" y=\"%d\">%s</text>", y+21, label)
+		b.text("", 0, y+21, label)
 		for k, v := range values {
-			class, text := "a", fmt.Sprint(v)
-			of := "m w"
+			class, of := "a", "m w"
 			switch {
 			case label == "the axis":
 				class, of = "c", "m"
 			case first+k >= n:
 				class = "b"
 			}
-			fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"30\" rx=\"3\"/>", class, left+(first+k)*cell+1, y, cell-2)
-			fmt.Fprintf(&b, "<text class=\"%s\" x=\"%d\" y=\"%d\">%s</text>", of, left+(first+k)*cell+cell/2, y+20, text)
+			b.rect(class, left+(first+k)*cell+1, y, cell-2, 30)
+			b.text(of, left+(first+k)*cell+cell/2, y+20, fmt.Sprint(v))
 		}
-		b.WriteByte('\n')
 	}
 	row(0, "the axis", 0, []int32{0, 1, 2, 3, 4, 5, 6, 7})
 	for i, pad := range []combine.Pad{combine.PadConstant, combine.PadReflect, combine.PadWrap} {
-		w := combine.Window{Sizes: map[string]int{"0": size}, Pad: map[string]combine.Pad{"0": pad}, Origins: [][]int{{origin}},
-			Fields: []combine.WindowField{{Name: "x"}}}
+		w := combine.Window{Sizes: map[string]int{"0": size}, Pad: map[string]combine.Pad{"0": pad},
+			Origins: [][]int{{origin}}, Fields: []combine.WindowField{{Name: "x"}}}
 		if pad == combine.PadConstant {
 			w.Fill = -1
 		}
@@ -159,19 +169,21 @@ func edges() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		label := fmt.Sprintf("pad=&quot;%s&quot;", pad)
+		label := fmt.Sprintf("pad=%q", pad)
 		if pad == combine.PadConstant {
 			label += ", fill=-1"
 		}
 		row(44+36*i, label, origin, of["x"][0])
 	}
-	last, err := elements(combine.Window{Sizes: map[string]int{"0": size}, Fields: []combine.WindowField{{Name: "x"}}}, make([]int64, n), "x")
+	w := combine.Window{Sizes: map[string]int{"0": size}, Fields: []combine.WindowField{{Name: "x"}}}
+	last, err := elements(w, make([]int64, n), "x")
 	if err != nil {
 		return "", err
 	}
 	end := last["x"][len(last["x"])-1]
 	row(44+36*3, "no pad: the last one", int(end[0]), end)
-	return svg(left+(origin+size)*cell, 44+36*4, "The elements of a window at the end of an axis of 8, by pad", b.String()), nil
+	return svg(left+(origin+size)*cell, 44+36*4, "The elements of a window at the end of an axis of 8, by pad",
+		b.String()), nil
 }
 
 // lanes draws which chunk each position of an epoch reads, for Shuffle and for ChunkShuffle.
@@ -188,26 +200,27 @@ func lanes() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
+	var b canvas
 	const width = chunks * records
 	for i, panel := range []struct {
 		title string
 		by    sampler.Sampler
 	}{{"Shuffle", sampler.Shuffle{}}, {"ChunkShuffle, 4 lanes", order}} {
 		x := left + i*(width+60)
-		fmt.Fprintf(&b, "<text class=\"h\" x=\"%d\" y=\"14\">%s</text>\n", x, panel.title)
+		b.text("h", x, 14, panel.title)
 		all := make([]int, width)
 		panel.by.Epoch(width, 1, 0).Fill(0, all)
 		for k := range chunks {
-			fmt.Fprintf(&b, "<rect class=\"c\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"7\"/>", x, 24+k*10, width)
+			b.rect("c", x, 24+k*10, width, 7)
 		}
 		b.WriteString("<path class=\"a\" d=\"")
 		for at, record := range all {
 			fmt.Fprintf(&b, "M%d %dh1v7h-1z", x+at, 24+record/records*10)
 		}
 		b.WriteString("\"/>\n")
-		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\">positions of an epoch, one row for each chunk</text>\n", x, 24+chunks*10+16)
+		b.text("", x, 24+chunks*10+16, "positions of an epoch, one row for each chunk")
 	}
 	return svg(left+2*width+60+10, 24+chunks*10+24,
-		"Which chunk each position of an epoch reads: any at any time by Shuffle, four at a time by ChunkShuffle", b.String()), nil
+		"Which chunk each position of an epoch reads: any at any time by Shuffle, four at a time by ChunkShuffle",
+		b.String()), nil
 }
