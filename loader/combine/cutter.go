@@ -26,6 +26,26 @@ type cutter struct {
 type windowScratch struct {
 	place place
 	spans [tensor.MaxRank]span
+	shown shown
+}
+
+// shown is records of the Source that windows which follow each other have, as one view.
+type shown struct {
+	first, end int
+	data       []byte
+	left       int // windows of the run that are still to be copied
+}
+
+// mostShown is how many bytes of windows are shown together: they are all brought into memory before the first is
+// copied.
+const mostShown = 4 << 20
+
+// rows returns n records from first on; nil if they are not shown.
+func (s *shown) rows(first, n, size int) []byte {
+	if first < s.first || first+n > s.end {
+		return nil
+	}
+	return s.data[(first-s.first)*size : (first-s.first+n)*size]
 }
 
 func (w *cutter) borrow() *windowScratch {
@@ -51,13 +71,20 @@ func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []
 		return err
 	}
 	s := w.borrow()
-	defer w.scratch.Put(s)
+	defer func() {
+		s.shown = shown{}
+		w.scratch.Put(s)
+	}()
 	size := f.out.RecordBytes()
 	var rest *blockRead
 	for k, i := range indices {
 		if uint(i) >= uint(w.origins.n) {
 			return fmt.Errorf("combine: window: record %d of %d does not exist", i, w.origins.n)
 		}
+		if f.rows && s.shown.left == 0 {
+			w.show(f, s, indices[k:])
+		}
+		s.shown.left--
 		w.origins.of(i, &s.place)
 		to := dst[k*size : (k+1)*size]
 		done, err := w.copy(f, s, to)
@@ -82,10 +109,40 @@ func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []
 	return rest.run(ctx)
 }
 
+// show has the first of some windows be copied from one view, if they follow each other. Where that cannot be had, each
+// is sliced separately, and says why.
+func (w *cutter) show(f *windowed, s *windowScratch, indices []int) {
+	most := max(1, min(len(indices), mostShown/max(1, f.out.RecordBytes())))
+	n := 1
+	for n < most && indices[n] == indices[n-1]+1 {
+		n++
+	}
+	s.shown = shown{left: n}
+	last := indices[n-1]
+	if n == 1 || last >= w.origins.n {
+		return
+	}
+	w.origins.of(indices[0], &s.place)
+	first, rows, plain := w.rowsOf(f, &s.place)
+	w.origins.of(last, &s.place)
+	start, _, lastPlain := w.rowsOf(f, &s.place)
+	end := start + rows
+	if !plain || !lastPlain || start < first || end-first > n*rows || !f.part.can.Contiguous(f.in.Name, first, end) {
+		return
+	}
+	if data, err := warmSlice(f.part, f.in.Name, first, end); err == nil {
+		s.shown.first, s.shown.end, s.shown.data = first, end, data
+	}
+}
+
 // copy copies a window that is in memory of the Source. If it is not, it sets the spans of the window.
 func (w *cutter) copy(f *windowed, s *windowScratch, dst []byte) (done bool, err error) {
 	if f.rows {
 		first, n, plain := w.rowsOf(f, &s.place)
+		if data := s.shown.rows(first, n, f.in.RecordBytes()); plain && data != nil {
+			kernel.Copy(dst, data)
+			return true, nil
+		}
 		if plain && f.part.can.Contiguous(f.in.Name, first, first+n) {
 			data, err := warmSlice(f.part, f.in.Name, first, first+n)
 			if err == nil {
