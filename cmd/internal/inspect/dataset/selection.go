@@ -1,16 +1,12 @@
 package dataset
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/mmapds"
-	"github.com/penstock/penstock/prepare/raw"
-	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 )
 
@@ -41,15 +37,6 @@ func (c Selection) Open(path string) (*mmapds.Dataset, error) {
 		return nil, ForFlags(err)
 	}
 	return ds, nil
-}
-
-// OpenRaw opens the chosen part of raw samples, such as a folder of photos or an HDF5 file that does not map as a whole.
-func (c Selection) OpenRaw(ctx context.Context, path string) (*raw.Source, error) {
-	o := raw.Options{Fields: c.Fields, Split: c.Split}
-	if kind, err := source.Detect(path); err == nil && kind == "hdf5" {
-		o.Columns = strings.Join(c.Fields, ",") // others may have another length
-	}
-	return raw.Open(ctx, path, o)
 }
 
 // ReadManifest reads the manifest of the dataset at path without looking at its records.

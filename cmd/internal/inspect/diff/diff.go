@@ -6,10 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 )
 
@@ -27,35 +30,35 @@ type Comparison struct {
 }
 
 // subject is one of two datasets, or raw samples.
-type subject interface {
+type subject struct {
 	dataset.Records
-	Manifest() *store.Manifest // nil if penstock did not write it
-	Close() error
+	io.Closer
+	manifest *store.Manifest // nil if penstock did not write it
 }
 
-// samples are raw samples.
-type samples struct{ *raw.Source }
-
-func (samples) Manifest() *store.Manifest { return nil }
-
-// open opens a dataset, or the samples that one is prepared from: a folder of photos, or an HDF5 file that does not map.
+// open opens a dataset, or the samples that one is prepared from, such as a folder of photos or an HDF5 file that does
+// not map as a whole.
 func open(ctx context.Context, path string, s dataset.Selection) (subject, error) {
 	var refused error
 	if !raw.Is(path) {
 		ds, err := s.Open(path)
 		if err == nil {
-			return ds, nil
+			return subject{ds, ds, ds.Manifest()}, nil
 		}
 		if !errors.Is(err, store.ErrUnsupported) {
-			return nil, err
+			return subject{}, err
 		}
 		refused = err
 	}
-	src, err := s.OpenRaw(ctx, path)
-	if err != nil {
-		return nil, cmp.Or(refused, err)
+	o := raw.Options{Fields: s.Fields, Split: s.Split}
+	if kind, err := source.Detect(path); err == nil && kind == "hdf5" {
+		o.Columns = strings.Join(s.Fields, ",") // others may have another length
 	}
-	return samples{src}, nil
+	src, err := raw.Open(ctx, path, o)
+	if err != nil {
+		return subject{}, cmp.Or(refused, err)
+	}
+	return subject{src, src, nil}, nil
 }
 
 // Difference is something other than a value that is not the same.
@@ -163,7 +166,7 @@ func (c *Comparison) values(ctx context.Context, p pair, opts Options) (ValueDif
 	n := int(c.Records)
 	parts := make([]ValueDiff, max(1, min(valueParts, n)))
 	err := dataset.InParts(ctx, n, len(parts), opts.Workers, func() func(context.Context, int, int, int) error {
-		a, b := dataset.NewBatchReader(c.a, p.a), dataset.NewBatchReader(c.b, p.b)
+		a, b := dataset.NewBatchReader(c.a.Records, p.a), dataset.NewBatchReader(c.b.Records, p.b)
 		return func(ctx context.Context, part, from, to int) error {
 			return parts[part].compare(ctx, a, b, from, to, opts)
 		}

@@ -17,7 +17,7 @@ import (
 
 // manifests compares the rest of the manifests.
 func (c *Comparison) manifests(opts Options) {
-	a, b := c.a.Manifest(), c.b.Manifest()
+	a, b := c.a.manifest, c.b.manifest
 	for _, side := range []struct {
 		path string
 		m    *store.Manifest
