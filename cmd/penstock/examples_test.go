@@ -66,6 +66,9 @@ func TestExamplesOfHelp(t *testing.T) {
 			if strings.Contains(line, "preprocess merge") || strings.Contains(line, "preprocess status") {
 				shell(t, dir, "penstock preprocess photos out/flat --resize 24x24 --rank 0 --world-size 2 && penstock preprocess photos out/flat --resize 24x24 --rank 1 --world-size 2")
 			}
+			if strings.Contains(line, "column merge") {
+				shell(t, dir, "penstock column add out/flat emb emb.npy --rank 0 --world-size 1")
+			}
 			shell(t, dir, line)
 			ran++
 		})
@@ -126,8 +129,10 @@ func exampleInputs(t *testing.T) string {
 		"train.json":     `[{"op": "RandomResizedCrop", "size": [16, 16]}, {"op": "RandomHorizontalFlip"}]` + "\n",
 		"mnist.csv":      "label," + strings.Join(pixels, ",") + "\n7," + strings.Join(numbers, ",") + "\n",
 	}
-	emb := layout.Header(tensor.Spec{DType: tensor.Float32, Shape: tensor.Shape{4}}, rawSamples)
-	files["emb.npy"] = string(emb) + strings.Repeat("\x00\x00\x80\x3f", 4*rawSamples)
+	for name, n := range map[string]int{"emb.npy": rawSamples, "emb-1.npy": rawSamples / 4} {
+		header := layout.Header(tensor.Spec{DType: tensor.Float32, Shape: tensor.Shape{4}}, int64(n))
+		files[name] = string(header) + strings.Repeat("\x00\x00\x80\x3f", 4*n)
+	}
 	files["scores.csv"] = "source_name,score\ncircle/000.jpg,0.5\n"
 	files["labels.csv"] = "source_name,labels\ncircle/000.jpg,square\n"
 	for name, text := range files {

@@ -131,8 +131,9 @@ def put(
     batched: bool,
     batch_size: int,
     resume: bool,
+    part: tuple[int, int] | None = None,
 ) -> None:
-    """Add a column to a dataset, or set one: see Dataset.add_column."""
+    """Add a column to a dataset, or the part of a rank, or set one: see Dataset.add_column."""
     check_name(name)
     if field is not None and not isinstance(field, Field):
         raise TypeError(f"field is {field!r:.60}; it must be a Field, such as penstock.Field({name!r}, 'float32')")
@@ -141,15 +142,55 @@ def put(
     if ds.split is not None:
         raise Error(f"{ds.path}: a column has a value for each record, and this is the split {ds.split!r}; open the dataset without split")
     ds.check_place()
-    source = _Source(ds, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
+    of_rank: Any = ds if part is None else _PartOf(ds, *part)
+    source = _Source(of_rank, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
     of = source.infer() if field is None else codec.check([field])[0]
     if field is not None and verb == "set":
         _check_kept(ds, of)
     plain = not (of.ragged or of.layout or of.content or of.classes or of.normalization or of.dtype == "bfloat16")
-    if plain:
-        _stream(ds, verb, of, source, resume)
-    else:
-        _written(ds, verb, of, source, resume)
+    (_stream if plain else _written)(of_rank, verb, of, source, resume)
+
+
+def check_part(rank: Any, world_size: Any) -> tuple[int, int] | None:
+    """Return the rank and the number of ranks, or refuse them; None if neither is given."""
+    if rank is None and world_size is None:
+        return None
+    if rank is None or world_size is None:
+        raise ValueError("give both rank and world_size, such as rank=0, world_size=4, or neither")
+    world = count("world_size", world_size, 1, 99_999)
+    return count("rank", rank, 0, world - 1), world
+
+
+class _PartOf:
+    """The records of a dataset of which one rank writes values, numbered from 0."""
+
+    split = None
+
+    def __init__(self, ds: Records, rank: int, world: int) -> None:
+        self._ds, self.rank, self.world = ds, rank, world
+        self._first, self._end = rank * len(ds) // world, (rank + 1) * len(ds) // world
+        if self._first == self._end:
+            raise ValueError(f"world_size is {world}, and {ds.path} has {len(ds)} records, which are fewer: no value is of rank {rank}")
+        self.path, self.generation = ds.path, ds.generation
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return self._ds.manifest
+
+    @property
+    def stored(self) -> np.ndarray:
+        return self._ds.stored[self._first : self._end]
+
+    def check_place(self) -> None:
+        self._ds.check_place()
+
+    def __len__(self) -> int:
+        return self._end - self._first
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._ds[self._first + index.start : self._first + index.stop]
+        return self._ds[self._first + index]
 
 
 def _check_kept(ds: Records, field: Field) -> None:
@@ -171,7 +212,8 @@ def _check_kept(ds: Records, field: Field) -> None:
 
 def _command(ds: Records, verb: str) -> list[str]:
     """Return the command that writes a column, whose values are of the records that this dataset has: there may be a newer generation."""
-    return ["column", verb, "--json", "--quiet", f"--of={ds.generation}"]
+    part = [f"--rank={ds.rank}", f"--world-size={ds.world}"] if isinstance(ds, _PartOf) else []
+    return ["column", verb, "--json", "--quiet", f"--of={ds.generation}", *part]
 
 
 def _stream(ds: Records, verb: str, field: Field, source: _Source, resume: bool) -> None:
@@ -221,7 +263,8 @@ def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool
     from .writer import Writer
 
     folder, base = os.path.split(os.path.abspath(ds.path))
-    path = os.path.join(folder, f".{base}.{field.name}.values")
+    of_rank = f"-{ds.rank}-of-{ds.world}" if isinstance(ds, _PartOf) else ""
+    path = os.path.join(folder, f".{base}.{field.name}.values{of_rank}")
     with _alone(f"{path}.lock", f"{ds.path}: another call writes the column {field.name!r}"):
         stored = f"records {zlib.crc32(ds.stored.astype('<i8').tobytes()):08x}"
         with Writer(path, [field], resume=resume, overwrite=not resume, _inputs=stored) as w:

@@ -31,15 +31,23 @@ func (f *putFlags) run(cmd *cobra.Command, args []string, do putFunc, opts edit.
 	if err != nil {
 		return err
 	}
+	if f.part.World > 0 {
+		if err := inFolder(ds.Dataset); err != nil {
+			return errors.Join(err, ds.Close())
+		}
+		do = func(_ *edit.Dataset, field store.Field, v edit.Values, opts edit.Options) (*store.Manifest, error) {
+			return nil, edit.WritePart(ds.Path, field, v, f.part, opts)
+		}
+	}
 	m, err := f.change(cmd, ds, args[1], args[2], do, opts)
+	if err == nil && f.part.World > 0 {
+		return errors.Join(f.reportPart(cmd, ds, args[1]), ds.Close())
+	}
 	return report(cmd, ds.Path, m, f.json, errors.Join(err, ds.Close()))
 }
 
 func (f *putFlags) change(cmd *cobra.Command, ds *datasetarg.Generations, name, values string, do putFunc,
 	opts edit.Options) (*store.Manifest, error) {
-	if values == "-" {
-		return f.stream(cmd, ds, name, do, opts)
-	}
 	old, err := ds.Manifest()
 	if err != nil {
 		return nil, err
@@ -49,11 +57,19 @@ func (f *putFlags) change(cmd *cobra.Command, ds *datasetarg.Generations, name, 
 		return nil, err
 	}
 	opts.Of = base.Generation
+	records := base.Live()
+	if f.part.World > 0 {
+		first, end := f.part.Range(records)
+		records = end - first
+	}
+	if values == "-" {
+		return f.stream(cmd, ds, name, old, records, do, opts)
+	}
 	src, err := f.open(cmd.Context(), values, f.selection(name, old))
 	if err != nil {
 		return nil, err
 	}
-	m, err := f.put(cmd, ds, name, old, base.Live(), src, do, opts)
+	m, err := f.put(cmd, ds, name, old, records, src, do, opts)
 	return m, errors.Join(err, src.close())
 }
 
@@ -84,6 +100,9 @@ func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name stri
 		if field, err = f.match(cmd, ds, v, old, field); err != nil {
 			return nil, err
 		}
+	case int64(src.Len()) != records && f.part.World > 0:
+		return nil, fmt.Errorf("%s has %d records, and the part of rank %d of %s has %d", src.path, src.Len(), f.part.Rank,
+			ds.Path, records)
 	case int64(src.Len()) != records:
 		return nil, fmt.Errorf("%s has %d records, and %s has %d; to match them by a column of both, use --on",
 			src.path, src.Len(), ds.Path, records)
@@ -310,9 +329,8 @@ func (b *batch) value(k int) []byte {
 }
 
 // stream reads a .npy file from standard input.
-func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name string, do putFunc,
-	opts edit.Options) (*store.Manifest,
-	error) {
+func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name string, old *store.Manifest,
+	records int64, do putFunc, opts edit.Options) (*store.Manifest, error) {
 	in := cmd.InOrStdin()
 	opts.Journal = &store.Journal{Resume: f.resume}
 	begun := func(first int64) error {
@@ -337,19 +355,12 @@ func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name s
 		shape[i] = int(n)
 	}
 	field := store.NewField(name, h.DType, shape...)
-	if m, err := ds.Manifest(); err == nil {
-		base, err := f.base(ds, m)
-		if err != nil {
+	if records != h.Shape[0] {
+		return nil, fmt.Errorf("standard input: an array of %d rows, and %s has %d records", h.Shape[0], ds.Path, records)
+	}
+	if i := old.Schema().Index(name); i >= 0 {
+		if field, err = new(values).like(old.Fields[i], field); err != nil {
 			return nil, err
-		}
-		if opts.Of = base.Generation; base.Live() != h.Shape[0] {
-			return nil, fmt.Errorf("standard input: an array of %d rows, and %s has %d records", h.Shape[0], ds.Path,
-				base.Live())
-		}
-		if i := m.Schema().Index(name); i >= 0 {
-			if field, err = new(values).like(m.Fields[i], field); err != nil {
-				return nil, err
-			}
 		}
 	}
 	rows := func(first int64) iter.Seq2[[]byte, error] {
