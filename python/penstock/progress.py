@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, Union
+from typing import Protocol, Union
 
 
 @dataclass(frozen=True)

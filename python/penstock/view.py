@@ -18,7 +18,7 @@ from .errors import Error
 from .field import Field, chosen
 from .found import Matches, found, is_temporary, joined, of_table
 from .options import count
-from .ragged import Ragged, RaggedRecords, present
+from .ragged import Ragged, RaggedRecords
 from .records import Derived, Piece, Places, Records
 from .samplers import MAX_SEED
 from .windows import Windows, described, parts_of_axis, parts_of_groups, whole
