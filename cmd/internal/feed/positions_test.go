@@ -127,7 +127,7 @@ func TestHostilePositions(t *testing.T) {
 			c.start()
 			c.shown(1) // then all slots are in use
 			test.act(c)
-			c.send(`{"awake":true}`)
+			_, _ = c.conn.Write(framed(`{"awake":true}`)) // the session may have noticed already, and ended
 			for {
 				switch r := c.receive(); {
 				case r.Awake:
