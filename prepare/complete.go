@@ -48,6 +48,19 @@ func complete(c Config) (*Summary, error) {
 	return c.found(m, infoOf(m))
 }
 
+// Describe returns the summary of the dataset at c.Dest, which is complete, as [Run] does with Resume. It accepts a
+// dataset of another version or of a source with another name.
+func Describe(c Config) (*Summary, error) {
+	m, err := openManifest(c.Dest)
+	if err != nil {
+		return nil, err
+	}
+	if m.Source == nil {
+		return nil, fmt.Errorf("%s: its manifest does not state its source", c.Dest)
+	}
+	return c.found(m, infoOf(m))
+}
+
 // infoOf describes the source of a dataset as its manifest has it.
 func infoOf(m *store.Manifest) source.Info {
 	info := source.Info{Kind: m.Source.Kind, Unit: "samples"}

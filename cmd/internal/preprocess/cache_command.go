@@ -124,27 +124,18 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 	if c.workers > 0 {
 		config.Workers = c.workers
 	}
+	config.Source = src.Mounted()
 	if !entry.Ready {
 		if _, err := entry.Renew(ctx, src, config.Workers, c.limit, progress.Note); err != nil {
 			return nil, err
 		}
 	}
-	config.Source, config.Dest, config.Resume = src.Mounted(), entry.Building(), true
+	var s *prepare.Summary
 	if entry.Ready {
 		config.Dest = entry.Path
+		s, err = prepare.Describe(config)
 	} else {
-		if err := entry.MakeRoom(c.limit, progress.Note); err != nil {
-			return nil, err
-		}
-		kept, err := entry.Keep(src)
-		if err != nil {
-			return nil, err
-		}
-		defer kept.Close()
-	}
-	s, err := prepare.Run(ctx, config, progress)
-	if err == nil && !entry.Ready {
-		err = entry.Publish(ctx, src)
+		s, err = c.build(ctx, entry, src, config, progress)
 	}
 	if err == nil {
 		err = entry.Replace(progress.Note)
@@ -154,6 +145,25 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 	}
 	s.Dest, s.Source.Path = entry.Dataset(), c.source
 	return s, describe(s, src)
+}
+
+// build builds the dataset of an entry, or continues an earlier run.
+func (c *cacheFlags) build(ctx context.Context, entry *rawcache.Entry, src *raw.Source, config prepare.Config,
+	progress prepare.Progress) (*prepare.Summary, error) {
+	if err := entry.MakeRoom(c.limit, progress.Note); err != nil {
+		return nil, err
+	}
+	kept, err := entry.Keep(src)
+	if err != nil {
+		return nil, err
+	}
+	defer kept.Close()
+	config.Dest, config.Resume = entry.Building(), true
+	s, err := prepare.Run(ctx, config, progress)
+	if err != nil {
+		return nil, err
+	}
+	return s, entry.Publish(ctx, src)
 }
 
 // describe has a summary say what the source has, of a dataset that has records of its earlier states, too.

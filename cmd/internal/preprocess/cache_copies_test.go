@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,6 +113,36 @@ func TestCopiesOfASource(t *testing.T) {
 	}
 	if n := prepared(t, h); n != 25 {
 		t.Errorf("%d records with both", n)
+	}
+}
+
+// A folder that was renamed shares the dataset that was built before. If its manifest is cut, the error names it.
+func TestRenamedSource(t *testing.T) {
+	h := newPhotoHistory(t, 1, false)
+	prepared(t, h)
+	moved := h.root + "-moved"
+	if err := os.Rename(h.root, moved); err != nil {
+		t.Fatal(err)
+	}
+	h.root = moved
+	if n := prepared(t, h); n != 24 {
+		t.Errorf("%d records after the folder was renamed", n)
+	}
+	entries, err := rawcache.List(h.cache)
+	if err != nil || len(entries) != 1 {
+		t.Fatal(entries, err)
+	}
+	manifest := filepath.Join(entries[0].Path, "manifest.json")
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(manifest, text[:len(text)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := cacheFlags{source: h.root, dir: h.cache, workers: 2}
+	if _, err := c.make(t.Context(), &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), entries[0].Path) {
+		t.Errorf("a manifest that was cut: %v", err)
 	}
 }
 

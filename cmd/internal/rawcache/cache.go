@@ -113,6 +113,7 @@ func (e *Entry) find() {
 	}
 	if s, err := other.shelf().get(digest); err == nil {
 		e.Name, e.Path, e.Ready, e.generation = filepath.Base(other.Path), other.Path, true, s.generation
+		e.first = strings.HasSuffix(e.Name, "-"+digest) // of a source that was renamed
 	}
 }
 
