@@ -29,7 +29,7 @@ func HoldFile(path string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	name := lockName("." + filepath.Base(path) + ".commit")
+	name := fileLockName(filepath.Base(path))
 	lock, err := Lock(folder, name)
 	for begun := time.Now(); errors.Is(err, store.ErrBusy) && time.Since(begun) < holdWait; {
 		time.Sleep(holdEvery)
@@ -50,6 +50,9 @@ func HoldFile(path string) (release func(), err error) {
 		_ = folder.Close()
 	}, nil
 }
+
+// fileLockName is the name of the lock of HoldFile.
+func fileLockName(file string) string { return lockName("." + file + ".commit") }
 
 // HoldFileForReplacement is HoldFile for an append to the file at path, whose newest generation is base: another file
 // takes its place. The error is store.ErrBusy if base is not the newest one now.

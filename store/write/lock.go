@@ -39,6 +39,16 @@ func Unlock(folder *os.Root, name string, lock *os.File) {
 	_ = lock.Close()
 }
 
+// removeAbandoned removes the file of a lock that a killed process has left.
+func removeAbandoned(folder *os.Root, name string) {
+	if _, err := folder.Lstat(name); err != nil {
+		return
+	}
+	if lock, err := Lock(folder, name); err == nil {
+		Unlock(folder, name, lock)
+	}
+}
+
 // lockName is the name of the file that keeps a second builder out. It is next to the stage, so that the
 // lock lasts until the stage has become the destination.
 func lockName(stage string) string { return stage + ".lock" }
