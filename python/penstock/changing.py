@@ -71,17 +71,20 @@ _CHUNK = 1 << 20
 #: Seconds for which values may wait in this process for more: what was sent is kept if this process is killed.
 _FLUSH = 0.05
 
+#: How many numbers of deleted records the log shows at most.
+_SHOWN = 100
+
 #: The values of a column, in any form that Dataset.add_column takes.
 Values = Any
 
 
-def run(arguments: list[str]) -> Any:
+def run(arguments: list[str], stdin: bytes = b"") -> Any:
     """Run a subcommand of penstock, and return the JSON that it prints; None if it prints something else."""
     import tempfile
 
     with tempfile.TemporaryFile() as errors:
-        process = _start(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
-        out, _ = process.communicate()
+        process = _start(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        out, _ = process.communicate(stdin)
         _check(process.returncode, errors)
     return json.loads(out) if out.startswith((b"{", b"[")) else None
 
@@ -118,6 +121,40 @@ def condition(where: Any) -> str:
     if not isinstance(where, str) or not where.strip():
         raise TypeError(f"where is {where!r:.60}; it must be a condition as text, such as \"labels = 'circle'\"")
     return where
+
+
+def delete(ds: Records, records: Any) -> None:
+    """Leave out the records for which a condition holds, or those with these numbers: see Dataset.delete."""
+    if isinstance(records, str):
+        run(["delete", "--json", "--where", condition(records), "--", ds.path])
+        return
+    if ds.split is not None:
+        raise Error(f"{ds.path}: numbers are those of all records, and this is the split {ds.split!r}; open the dataset without split")
+    numbers = _numbers(records, len(ds))
+    short = len(numbers) <= _SHOWN
+    listed = ",".join(map(str, numbers)) if short else "-"
+    stdin = b"" if short else "\n".join(map(str, numbers)).encode()
+    run(["delete", "--json", f"--records={listed}", f"--of={ds.generation}", "--", ds.path], stdin)
+
+
+def _numbers(records: Any, n: int) -> list[int]:
+    """Return the numbers of some of n records, or refuse what cannot be such. Of an array of bool, they are those of True."""
+    wrong = f"delete takes a condition as text, numbers of records such as [3, 7], or a bool for each record, and not {records!r:.60}"
+    try:
+        array = np.asarray(records if isinstance(records, np.ndarray) or hasattr(records, "__array__") else list(records))
+    except (TypeError, ValueError):
+        raise TypeError(wrong) from None
+    if array.dtype == bool and array.shape == (n,):
+        array = np.flatnonzero(array)
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and len(array)):
+        raise TypeError(wrong)
+    if not len(array):
+        raise ValueError("no record is chosen: give numbers of records, such as [3, 7]")
+    found: list[int] = array.tolist()
+    for number in (min(found), max(found)):
+        if not 0 <= number < n:
+            raise IndexError(f"record {number}: the dataset has {n} records, numbered from 0 to {n - 1}")
+    return found
 
 
 def put(

@@ -297,18 +297,27 @@ class Dataset(Source):
         changing.run(["column", "rename", "--json", "--", self.path, name, new])
         return self._newest()
 
-    def delete(self, where: str) -> Dataset:
-        """Leave out the records for which a condition holds, as ``filter`` takes it, and return the next generation.
+    def delete(self, records: str | Iterable[int]) -> Dataset:
+        """Leave records out and return the next generation.
 
         ::
 
             ds = ds.delete("labels = 'circle' and mean(images) > 250")
+            ds = ds.delete([3, 7])
 
         Nothing is rewritten: the values stay in the files, for earlier generations and ``restore_records``. The records of the
-        whole dataset are chosen, not those of a split. Raise Error if the condition holds for no record, or for all.
+        whole dataset are chosen, not those of a split.
+
+        Args:
+            records: A condition as ``filter`` takes it, numbers of records of this dataset, or an array with a bool for each
+                record.
+
+        Raises:
+            Error: The condition holds for no record, or for all, or a number is given twice.
+            IndexError: A number is out of range.
         """
         self._check_changes()
-        changing.run(["delete", "--json", "--where", changing.condition(where), "--", self.path])
+        changing.delete(self, records)
         return self._newest()
 
     def restore_records(self, where: str | None = None) -> Dataset:

@@ -216,9 +216,35 @@ class ChangingTest(data.Copied):
         self.assertEqual(some.log()[0]["change"]["records"], 5)
         self.assertEqual(some.restore_records().id, penstock.open(self.path, generation=2).id)
         for wrong, error, text in (("number < 0", penstock.Error, "no record of it is to be deleted"), ("number >= 0", penstock.Error, "all records"),
-                                   ("nothing = 1", penstock.Error, "column 1: there is no field"), (" ", TypeError, "a condition as text"), (3, TypeError, "where is 3")):
+                                   ("nothing = 1", penstock.Error, "column 1: there is no field"), (" ", TypeError, "a condition as text"), (3, TypeError, "numbers of records such as .3, 7., .* and not 3")):
             with self.assertRaisesRegex(error, text):
                 some.delete(wrong)
+
+    def test_records_are_deleted_by_number(self):
+        first = penstock.open(self.path)
+        n = len(first)
+        ds = first.delete([3, 7])
+        kept = [i for i in range(n) if i not in (3, 7)]
+        self.assertEqual((ds.stored.tolist(), ds.log()[0]["change"]["records"]), (kept, 2))
+        self.assertIn("--records 3,7", ds.log()[0]["change"]["by"])
+        self.assertEqual(ds.delete(np.array([3, 0], np.uint8)).stored.tolist(), kept[1:3] + kept[4:])
+        self.assertEqual(ds.delete(range(2, n - 2)).stored.tolist(), [1], "of the generation that it is called on")
+        back = penstock.open(self.path).restore_records()
+        self.assertEqual(back.delete(back.stored % 2 == 1).stored.tolist(), list(range(0, n, 2)))
+        back = penstock.open(self.path).restore_records()
+        before = back.generation
+        wrongs = (([0, n], IndexError, f"record {n}: the dataset has {n} records, numbered from 0 to {n - 1}"), ([-1], IndexError, "record -1"),
+                  ([4, 4], penstock.Error, "record 4 is given twice"), ([], ValueError, "no record is chosen"), ([1.0], TypeError, "not .1.0"),
+                  ([True], TypeError, "a bool for each"), ([[1]], TypeError, "numbers of records"), (None, TypeError, "not None"),
+                  (range(n), penstock.Error, "all records"), ({"a": 1}, TypeError, "numbers of records"), (np.zeros(n, bool), ValueError, "no record"),
+                  ([2**63], IndexError, f"record {2**63}"))
+        for wrong, error, text in wrongs:
+            with self.subTest(f"{wrong!r:.40}"), self.assertRaisesRegex(error, text):
+                back.delete(wrong)
+        back.split = "train"
+        with self.assertRaisesRegex(penstock.Error, "open the dataset without split"):
+            back.delete([0])
+        self.assertEqual(penstock.open(self.path).generation, before)
 
     def test_numpy_reads_what_is_left(self):
         penstock.open(self.path).add_column("number", np.arange(len(penstock.open(self.path)))).delete("number < 9")

@@ -71,6 +71,13 @@ func TestBucketIsAsAFolder(t *testing.T) {
 		func(d *Dataset) (*store.Manifest, error) { return d.RenameColumn("tokens", "words", Options{}) },
 		func(d *Dataset) (*store.Manifest, error) { return d.Delete(Chosen{Words: words}, Options{}) },
 		func(d *Dataset) (*store.Manifest, error) { return d.Undelete(Chosen{Words: words}, Options{}) },
+		func(d *Dataset) (*store.Manifest, error) {
+			chosen, err := d.Choose(0, []int64{4, 2})
+			if err != nil {
+				return nil, err
+			}
+			return d.Delete(chosen, Options{})
+		},
 		func(d *Dataset) (*store.Manifest, error) { return d.DropColumn([]string{"emb"}, Options{}) },
 		func(d *Dataset) (*store.Manifest, error) { return d.Restore("2", Options{}) },
 	} {

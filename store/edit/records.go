@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/penstock/penstock/internal/subset"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 )
@@ -15,6 +16,73 @@ type Chosen struct {
 	Generation int      // 0 is the newest one
 	Words      []uint64 // of all stored records, deleted ones included
 	Where      string   // what the log says about why these
+}
+
+// Choose returns the records of a generation of the dataset at path that have these numbers there, counted from 0 and
+// without deleted records; generation 0 is the newest one. The error says so if a number is out of range or given
+// twice.
+func Choose(path string, generation int, numbers []int64) (Chosen, error) {
+	return At(path).Choose(generation, numbers)
+}
+
+// Choose is the function of that name.
+func (d *Dataset) Choose(generation int, numbers []int64) (c Chosen, err error) {
+	err = d.check()
+	var m *store.Manifest
+	if err == nil {
+		m, err = manifestOf(d.lists, generation)
+	}
+	if err == nil {
+		c, err = chosenOf(m, numbers)
+	}
+	if err != nil {
+		return Chosen{}, fmt.Errorf("store: choose records of %q: %w", d.name, err)
+	}
+	return c, nil
+}
+
+func chosenOf(m *store.Manifest, numbers []int64) (c Chosen, err error) {
+	stored, err := storedOf(m)
+	if err != nil {
+		return c, err
+	}
+	c = Chosen{Generation: m.Generation, Words: make([]uint64, (m.Records+63)/64)}
+	for _, number := range numbers {
+		if number < 0 || number >= m.Live() {
+			return c, fmt.Errorf("record %d: generation %d has %d records, numbered from 0 to %d", number, m.Generation,
+				m.Live(), m.Live()-1)
+		}
+		place := stored(number)
+		if c.Words[place/64]>>(place%64)&1 != 0 {
+			return c, fmt.Errorf("record %d is given twice; give each number once", number)
+		}
+		c.Words[place/64] |= 1 << (place % 64)
+	}
+	return c, nil
+}
+
+// storedOf returns a function that finds the place at which a record of a generation is stored.
+func storedOf(m *store.Manifest) (func(number int64) int64, error) {
+	if m.Deleted == nil {
+		return func(number int64) int64 { return number }, nil
+	}
+	words, err := m.Deleted.Words(m.Records)
+	if err != nil {
+		return nil, err
+	}
+	for k := range words {
+		words[k] = ^words[k] // numbers beyond the last record come after all others, and are not looked up
+	}
+	live := subset.New(words)
+	return func(number int64) int64 { return int64(live.At(int(number))) }, nil
+}
+
+// manifestOf returns the manifest of a generation, 0 for the newest one.
+func manifestOf(lists lister, generation int) (*store.Manifest, error) {
+	if generation == 0 {
+		return lists.Manifest("")
+	}
+	return lists.Manifest(strconv.Itoa(generation))
 }
 
 // Delete leaves records out of the next generation of the dataset at path, which writes a manifest and nothing
@@ -56,11 +124,7 @@ func (d *Dataset) mark(records Chosen, do marker, change store.Change) (*store.M
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	generation := ""
-	if records.Generation > 0 {
-		generation = strconv.Itoa(records.Generation)
-	}
-	of, err := d.lists.Manifest(generation)
+	of, err := manifestOf(d.lists, records.Generation)
 	if err != nil {
 		return nil, err
 	}

@@ -106,6 +106,39 @@ func TestChosenOfOtherRecords(t *testing.T) {
 	}
 }
 
+// Numbers of records are those of a generation, and Choose finds where they are stored.
+func TestChoose(t *testing.T) {
+	ds := small(t)
+	for step, want := range []uint64{0b1_0001, 0b1_0011, 0b1_0111} {
+		chosen, err := Choose(ds, 0, []int64{[]int64{4, 0, 0}[step]})
+		if step == 0 && err == nil {
+			chosen, err = Choose(ds, 1, []int64{4, 0})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Delete(ds, chosen, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if words, err := m.Deleted.Words(m.Records); err != nil || words[0] != want {
+			t.Errorf("%b are deleted, want %b: %v", words, want, err)
+		}
+	}
+	for want, numbers := range map[string][]int64{
+		"record 20: generation 4 has 19 records": {20},
+		"record -1: ":                            {-1},
+		"record 3 is given twice":                {3, 4, 3},
+	} {
+		if _, err := Choose(ds, 0, numbers); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d: %v, want %q", numbers, err, want)
+		}
+	}
+	if _, err := Choose(ds, 9, []int64{0}); err == nil {
+		t.Error("a generation that is not there was found")
+	}
+}
+
 // A column that is written while records are deleted has statistics of the others: what the deleted ones have instead of
 // values was never given.
 func TestStatisticsOfAColumnWithoutDeletedRecords(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -18,64 +19,140 @@ import (
 	"github.com/penstock/penstock/store/edit"
 )
 
-const deleteLong = `Delete the records for which a condition holds, without rewriting a file.
-Readers, loaders and commands see the remaining records, numbered from 0, as a new generation. The
-values stay in the files, for earlier generations and for penstock restore --deleted; penstock
-preprocess DATASET DEST writes a copy without them. Conditions compare fields with numbers, strings
-and the names of classes: see docs/views.md. DATASET is one that penstock wrote: a folder of .npy
-files, also in a bucket, an HDF5 file or Zarr.`
+const deleteLong = `Delete the records for which a condition holds, or that --records lists, without
+rewriting a file. Readers, loaders and commands see the remaining records, numbered from 0, as a new
+generation. The values stay in the files, for earlier generations and for penstock restore
+--deleted; penstock preprocess DATASET DEST writes a copy without them. Conditions compare fields
+with numbers, strings and the names of classes: see docs/views.md. DATASET is one that penstock
+wrote: a folder of .npy files, also in a bucket, an HDF5 file or Zarr.`
 
 // Delete returns the command delete.
 func Delete() *cobra.Command {
-	return choosing("delete", "Delete records of a dataset, by a condition", deleteLong,
-		"  penstock delete out/flat --where \"labels = 'circle'\"", chosen)
+	return choosing("delete", "Delete records of a dataset", deleteLong,
+		"  penstock delete out/flat --where \"labels = 'circle'\"\n  penstock delete out/flat --records 3,7,10-20",
+		asChosen)
 }
 
-const selectLong = `Keep the records for which a condition holds, and delete the others: see
-penstock delete.`
+const selectLong = `Keep the records for which a condition holds, or that --records lists, and delete
+the others: see penstock delete.`
 
 // Select returns the command select.
 func Select() *cobra.Command {
-	return choosing("select", "Keep some records of a dataset, by a condition", selectLong,
+	return choosing("select", "Keep some records of a dataset", selectLong,
 		"  penstock select out/flat --where \"labels in ('circle', 'square')\"", others)
 }
 
-// choosing returns a command that deletes the records that of chooses.
-func choosing(verb, short, long, example string, of chooser) *cobra.Command {
-	var where string
-	var asJSON bool
+// choiceFlags is the command line of delete and select.
+type choiceFlags struct {
+	where, records string
+	of             int
+	json           bool
+}
+
+// leaving returns the records that a command deletes: of those that were chosen, these or the others.
+type leaving func(ds *datasetarg.Generations, c edit.Chosen) (edit.Chosen, error)
+
+// choosing returns a command that deletes records, the chosen ones or the others.
+func choosing(verb, short, long, example string, which leaving) *cobra.Command {
+	f := new(choiceFlags)
 	cmd := cli.Command(&cobra.Command{
-		Use: verb + " [flags] DATASET --where CONDITION", Short: short, Long: long, Example: example,
+		Use: verb + " [flags] DATASET", Short: short, Long: long, Example: example,
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if err := arguments(args, "DATASET"); err != nil {
 				return err
 			}
-			if where == "" {
-				return cli.Usage("needs --where, the condition that chooses records")
-			}
-			return nil
+			return cli.Usage(f.problems()...)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ds, err := datasetarg.OpenChanging(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			records, err := choose(cmd.Context(), ds, where, of, datasetarg.Live)
+			records, err := f.choose(cmd, ds)
+			if err == nil {
+				records, err = which(ds, records)
+			}
 			if err != nil {
 				return errors.Join(err, ds.Close())
 			}
-			by := commandOf("penstock "+verb, ds.Path, where)
-			m, err := ds.Dataset.Delete(records, edit.Options{By: by})
-			return report(cmd, ds.Path, m, asJSON, errors.Join(err, ds.Close()))
+			m, err := ds.Dataset.Delete(records, edit.Options{By: f.commandOf("penstock "+verb, ds.Path)})
+			return report(cmd, ds.Path, m, f.json, errors.Join(err, ds.Close()))
 		},
 	})
-	cmd.Flags().StringVar(&where, "where", "", "`CONDITION` that chooses records, as of penstock inspect filter")
-	cli.JSONFlag(cmd, &asJSON)
+	cmd.Flags().StringVar(&f.where, "where", "", "`CONDITION` that chooses records, as of penstock inspect filter")
+	cmd.Flags().StringVar(&f.records, "records", "",
+		"`NUMBERS` of records, such as 3,7,10-20, or a file of them, one a line or .npy; - is standard input")
+	cmd.Flags().IntVar(&f.of, "of", 0, "`GENERATION` that has the records of --records (default the newest)")
+	cli.JSONFlag(cmd, &f.json)
 	return cmd
 }
 
-// chooser marks stored records of a dataset; set is those for which the condition holds.
-type chooser func(ds *mmapds.Dataset, set *filter.Set) edit.Chosen
+func (f *choiceFlags) problems() (list []string) {
+	switch {
+	case f.where == "" && f.records == "":
+		list = append(list, "needs --where, the condition that chooses records, or --records, their numbers")
+	case f.where != "" && f.records != "":
+		list = append(list, "--where and --records both choose records: give one of them")
+	}
+	if f.of < 0 || f.of > 0 && f.records == "" {
+		list = append(list, "--of is the number of a generation, for --records: leave it out with --where")
+	}
+	return list
+}
+
+// choose finds the records that the command line chooses.
+func (f *choiceFlags) choose(cmd *cobra.Command, ds *datasetarg.Generations) (edit.Chosen, error) {
+	if f.where != "" {
+		return choose(cmd.Context(), ds, f.where, datasetarg.Live)
+	}
+	generation := ""
+	if f.of > 0 {
+		generation = strconv.Itoa(f.of)
+	}
+	m, err := ds.Dataset.Manifest(generation)
+	if err != nil {
+		return edit.Chosen{}, err
+	}
+	numbers, err := recordNumbers(f.records, cmd.InOrStdin(), m.Live())
+	if err != nil {
+		return edit.Chosen{}, fmt.Errorf("--records %s: %w", shell.Line(f.records), err)
+	}
+	return ds.Dataset.Choose(m.Generation, numbers)
+}
+
+// commandOf returns the line that a generation was made by, as the log shows it.
+func (f *choiceFlags) commandOf(command, path string) string {
+	if f.where != "" {
+		return commandOf(command, path, "--where", f.where)
+	}
+	line := commandOf(command, path, "--records", f.records)
+	if f.of > 0 && line != "" {
+		line += fmt.Sprintf(" --of %d", f.of)
+	}
+	return line
+}
+
+// asChosen is for delete.
+func asChosen(_ *datasetarg.Generations, c edit.Chosen) (edit.Chosen, error) { return c, nil }
+
+// others returns the records of the generation of c that are not chosen, and not deleted there.
+func others(ds *datasetarg.Generations, c edit.Chosen) (edit.Chosen, error) {
+	m, err := ds.Dataset.Manifest(strconv.Itoa(c.Generation))
+	if err != nil {
+		return c, err
+	}
+	deleted, err := m.Deleted.Words(m.Records)
+	if err != nil {
+		return c, err
+	}
+	for k, w := range c.Words {
+		c.Words[k] = ^(w | deleted[k])
+	}
+	if n := m.Records % 64; n > 0 {
+		c.Words[len(c.Words)-1] &= 1<<n - 1
+	}
+	return c, nil
+}
 
 // chosen marks the records of set.
 func chosen(ds *mmapds.Dataset, set *filter.Set) edit.Chosen {
@@ -88,31 +165,19 @@ func chosen(ds *mmapds.Dataset, set *filter.Set) edit.Chosen {
 	return out
 }
 
-// others marks the records that are not in set.
-func others(ds *mmapds.Dataset, set *filter.Set) edit.Chosen {
-	words := make([]uint64, len(set.Words()))
-	for k, w := range set.Words() {
-		words[k] = ^w
-	}
-	if n := set.Len() % 64; n > 0 {
-		words[len(words)-1] &= 1<<n - 1
-	}
-	return chosen(ds, filter.NewSet(set.Len(), words))
-}
-
-// commandOf returns the line with a condition that a generation was made by, as the log shows it.
-func commandOf(command, path, where string) string {
-	word, ok := shell.Quote(where)
+// commandOf returns the line with a flag that a generation was made by, as the log shows it.
+func commandOf(command, path, flag, value string) string {
+	word, ok := shell.Quote(value)
 	line := shell.Command(command, path)
 	if !ok || line == "" {
 		return ""
 	}
-	return line + " --where " + word
+	return line + " " + flag + " " + word
 }
 
 // choose finds the records of the newest generation for which a condition holds.
-func choose(ctx context.Context, of *datasetarg.Generations, where string, mark chooser, which datasetarg.Which) (
-	c edit.Chosen, err error) {
+func choose(ctx context.Context, of *datasetarg.Generations, where string, which datasetarg.Which) (c edit.Chosen,
+	err error) {
 	parsed, err := filter.Parse(where)
 	if err != nil {
 		return c, err
@@ -129,7 +194,7 @@ func choose(ctx context.Context, of *datasetarg.Generations, where string, mark 
 	if err != nil {
 		return c, err
 	}
-	c = mark(ds, set)
+	c = chosen(ds, set)
 	c.Where = where
 	return c, nil
 }
@@ -152,8 +217,8 @@ func undelete(ctx context.Context, ds *datasetarg.Generations, where string) (*s
 	var err error
 	by := shell.Command("penstock restore --deleted", ds.Path)
 	if where != "" {
-		by = commandOf("penstock restore --deleted", ds.Path, where)
-		records, err = choose(ctx, ds, where, chosen, datasetarg.All)
+		by = commandOf("penstock restore --deleted", ds.Path, "--where", where)
+		records, err = choose(ctx, ds, where, datasetarg.All)
 	} else {
 		var m *store.Manifest
 		if m, err = ds.Manifest(); err == nil {

@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -69,10 +73,19 @@ func TestDeleteRefuses(t *testing.T) {
 		args []string
 	}{
 		"needs --where":                     {Delete(), []string{ds}},
+		"give one of them":                  {Delete(), []string{ds, "--where", "x = 1", "--records", "1"}},
+		"leave it out with --where":         {Select(), []string{ds, "--where", "x = 1", "--of", "1"}},
+		"record 100: generation 1 has 100":  {Delete(), []string{ds, "--records", "3,0-100"}},
+		"record 99999999999: generation 1":  {Delete(), []string{ds, "--records", "0-99999999999"}},
+		"record 3 is given twice":           {Delete(), []string{ds, "--records", "1-5,3"}},
+		"is neither a number nor a range":   {Delete(), []string{ds, "--records", "5-1"}},
+		"nor a file":                        {Delete(), []string{ds, "--records", "none.txt"}},
+		"keeps no generation 7":             {Delete(), []string{ds, "--records", "1", "--of", "7"}},
+		"all records would be deleted":      {Delete(), []string{ds, "--records", "0-99"}},
 		"needs DATASET":                     {Select(), []string{"--where", "x = 1"}},
 		"there is no field":                 {Delete(), []string{ds, "--where", "y = 1"}},
 		"no record of it is to be deleted":  {Delete(), []string{ds, "--where", "x < 0"}},
-		"all records would be deleted":      {Select(), []string{ds, "--where", "x < 0"}},
+		"would be deleted, and a dataset":   {Select(), []string{ds, "--where", "x < 0"}},
 		"none of these records is deleted":  {Restore(), []string{"--deleted", ds}},
 		"give --deleted, too":               {Restore(), []string{ds, "--where", "x = 1"}},
 		"changes the newest generation":     {Restore(), []string{"--deleted", ds + "@1"}},
@@ -86,6 +99,69 @@ func TestDeleteRefuses(t *testing.T) {
 	if m, err := store.ReadManifest(ds); err != nil || m.Generation != 1 {
 		t.Errorf("a refused command has changed the dataset: %v", err)
 	}
+}
+
+// Numbers of records are those of a generation: of the newest one, or that of --of.
+func TestRecordsByNumber(t *testing.T) {
+	ds, flags := numbersFrom0(t), t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(flags, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	array := string(layout.Header(tensor.Spec{DType: tensor.Int16}, 2)) + "\x04\x00\x01\x00"
+	for _, step := range []struct {
+		cmd  *cobra.Command
+		args []string
+		want []int // the places of the first records
+	}{
+		{Delete(), []string{ds, "--records", "0, 2-3,70-99"}, []int{1, 4, 5, 6, 7}},
+		{Delete(), []string{ds, "--records", file("lines.txt", "1\r\n\n3")}, []int{1, 5, 7, 8, 9}},
+		{Delete(), []string{ds, "--records", file("a.npy", array)}, []int{1, 7, 8, 10, 11}},
+		{Delete(), []string{ds, "--records", "0,1", "--of", "1"}, []int{7, 8, 10, 11, 12}},
+		{Select(), []string{ds, "--records", "0,2-4"}, []int{7, 10, 11, 12}},
+		{Restore(), []string{"--deleted", ds}, []int{0, 1, 2, 3}},
+		{Select(), []string{ds, "--records", "99,1"}, []int{1, 99}},
+	} {
+		code, out, diag := run(t, step.cmd, step.args...)
+		if code != 0 {
+			t.Fatalf("%q: code %d: %s%s", step.args, code, out, diag)
+		}
+		if got := placesOf(t, ds); !slices.Equal(got[:len(step.want)], step.want) {
+			t.Errorf("%q: %d, want %d", step.args, got, step.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                   "no number",
+		"1\nx\n":             `line 2: "x" is not the number`,
+		"-1":                 "record -1: ",
+		array[:99]:           "header: ",
+		array[:len(array)-1]: "element 1 of 2",
+		string(layout.Header(tensor.Spec{DType: tensor.Float32}, 2)):                "numbers of records are integers",
+		string(layout.Header(tensor.Spec{DType: tensor.Int64}, 1<<50)):              "more numbers than records",
+		string(layout.Header(tensor.Spec{DType: tensor.Int64, Shape: []int{2}}, 1)): "of one dimension",
+		strings.Repeat("1\n", 101): "more numbers than records",
+	} {
+		code, out, diag := run(t, Delete(), ds, "--records", file("wrong", text))
+		if code == 0 || !strings.Contains(diag, want) {
+			t.Errorf("%q: code %d: %s%s, want %q", text, code, out, diag, want)
+		}
+	}
+}
+
+// placesOf returns where the records of a dataset are stored.
+func placesOf(t *testing.T, path string) (list []int) {
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	for i := range ds.Len() {
+		list = append(list, ds.Stored(i))
+	}
+	return list
 }
 
 // A file URL is the path of a folder. Stores that do not keep writers apart are refused before a request.
