@@ -179,7 +179,7 @@ class TestDisplay(unittest.TestCase):
     def test_choice(self):
         terminal = io.StringIO()
         terminal.isatty = lambda: True
-        with mock.patch.object(sys, "stderr", terminal), mock.patch.object(progress.importlib.util, "find_spec", lambda name: None):
+        with mock.patch.object(sys, "stderr", terminal), mock.patch("importlib.util.find_spec", lambda name: None):
             self.assertIsInstance(progress.display(None), progress._Lines)
             self.assertIsNone(progress.display(False))
         with mock.patch.object(sys, "stderr", io.StringIO()):
