@@ -243,6 +243,49 @@ func TestOpenInBucketTakesFewRoundTrips(t *testing.T) {
 	})
 }
 
+// Files next to images are read many at a time, and only a few if they are an error.
+func TestOpenInBucketWithSidecars(t *testing.T) {
+	picture := rawtest.Picture(t, ".png", 9, 9, 1)
+	for _, c := range []struct {
+		name, end, from, problem string
+		trips, requests          int64
+	}{
+		{"class%[2]d/%03[1]d", ".txt", "imagefolder", "", 40, 1080},
+		{"class%[2]d/%03[1]d", ".txt", "", "class0/000.txt has the name of 000.png", 12, 80},
+		{"%03d%.0d", ".json", "imagefolder", "", 40, 1080},
+		{"%03d%.0d", ".json", "", "000.json has the name of 000.png", 45, 1100},
+	} {
+		b := &farBucket{Memory: &remote.Memory{Name: "s3://lab"}, trip: 50 * time.Millisecond}
+		for i := range 1000 {
+			name := "photos/" + fmt.Sprintf(c.name, i, i%100)
+			b.Put(name+".png", picture)
+			b.Put(name+c.end, []byte("{}"))
+		}
+		b.Put("photos/"+fmt.Sprintf(c.name, 1000, 0), picture) // an image by its content
+		useURLs(t, b)
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			src, err := Open(t.Context(), "s3://lab/photos", OpenOptions{From: c.from})
+			if took, n := time.Since(began), b.requests.Load(); took > time.Duration(c.trips)*b.trip || n > c.requests {
+				t.Errorf("%s of kind %q: %v and %d requests", c.end, c.from, took, n)
+			}
+			switch {
+			case c.problem != "":
+				if err == nil || !strings.Contains(err.Error(), c.problem) {
+					t.Errorf("error %v", err)
+				}
+			case err != nil:
+				t.Error(err)
+			default:
+				if src.Len() != 1001 {
+					t.Errorf("%d records", src.Len())
+				}
+				src.Close()
+			}
+		})
+	}
+}
+
 // encoded builds the dataset that the cache has of a source.
 func encoded(t *testing.T, source string) string {
 	t.Helper()

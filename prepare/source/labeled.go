@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -21,8 +22,10 @@ func COCOFiles(folder string) []string {
 	} {
 		var files []string
 		found, _ := vfs.Glob(filepath.Join(Escape(folder), pattern))
-		for _, f := range found {
-			if IsCOCO(f) {
+		is := make([]bool, len(found))
+		Overlap(context.Background(), len(found), func(i int) { is[i] = IsCOCO(found[i]) })
+		for i, f := range found {
+			if is[i] {
 				files = append(files, f)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -41,6 +42,8 @@ type Folder struct {
 	left     leftOut
 	arrays   bool // NumPy arrays are the samples, as there are no images
 	hasArray bool // there is one
+
+	heads heads
 
 	held    map[string][]entry // samples by folder, from the first listing until index; nil if they are not to be held
 	once    sync.Once          // for Sample
@@ -83,6 +86,9 @@ type Options struct {
 	Seen func(n int64)
 }
 
+// fewHeads is how many files next to an image of their name are read first: one that is not an image is an error.
+const fewHeads = 32
+
 // Open lists the folder once, to count it and to check it. Errors are: no such
 // folder, no images, a class without images, images next to class folders, a link that
 // leads back into its own folder. Samples lists it again, one folder at a time. At the end of
@@ -102,6 +108,11 @@ func Open(ctx context.Context, path string, opts Options) (*Folder, error) {
 	if err := Check(path); err != nil {
 		return nil, err
 	}
+	few := fewHeads
+	if s.alone {
+		few = math.MaxInt
+	}
+	s.heads = readHeads(ctx, path, few, s.isImage)
 	err := s.scan(ctx)
 	if s.info.Count == 0 && s.hasArray {
 		s.arrays, s.classes, s.folders, s.left = true, nil, nil, leftOut{}

@@ -93,8 +93,6 @@ func imageIn(path, root string) string {
 	return ""
 }
 
-func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
-
 // err returns the error for a folder of images, or of another unit, that holds other data.
 func (l *leftOut) err(root, unit string) error {
 	switch {

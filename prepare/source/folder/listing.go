@@ -3,14 +3,11 @@ package folder
 import (
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -75,7 +72,7 @@ func (s *Folder) classify(l *listing, dir string, e fs.DirEntry) {
 	switch {
 	case mode.IsDir():
 		l.folders = append(l.folders, name)
-	case mode.IsRegular() && (source.IsImageName(name) || s.isSample(head(path))):
+	case mode.IsRegular() && (source.IsImageName(name) || s.isSample(s.heads.of(path))):
 		l.files = append(l.files, entry{name, source.File(path)})
 	case !mode.IsRegular() && source.IsImageName(name):
 		l.files = append(l.files, entry{name, source.NotRegular{Mode: mode}})
@@ -86,7 +83,7 @@ func (s *Folder) classify(l *listing, dir string, e fs.DirEntry) {
 
 // isSample reports whether a file whose name says nothing is a sample.
 func (s *Folder) isSample(head []byte) bool {
-	array := strings.HasPrefix(string(head), npy.Magic)
+	array := isArray(head)
 	s.hasArray = s.hasArray || array
 	return s.isImage(head) || s.arrays && array
 }
@@ -101,18 +98,6 @@ func (s *Folder) outside(l *listing, name string, mode fs.FileMode) {
 	default:
 		l.ignored = append(l.ignored, name)
 	}
-}
-
-// head returns the first bytes of a file, fewer or none where it cannot be read.
-func head(path string) []byte {
-	f, err := vfs.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	b := make([]byte, 16)
-	n, _ := io.ReadFull(f, b)
-	return b[:n]
 }
 
 // found counts images.
