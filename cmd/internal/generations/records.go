@@ -168,6 +168,9 @@ func chosen(ds *mmapds.Dataset, set *filter.Set) edit.Chosen {
 // commandOf returns the line with a flag that a generation was made by, as the log shows it.
 func commandOf(command, path, flag, value string) string {
 	word, ok := shell.Quote(value)
+	if value == "-" {
+		word = value // standard input, which Quote takes for a file
+	}
 	line := shell.Command(command, path)
 	if !ok || line == "" {
 		return ""

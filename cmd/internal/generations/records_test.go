@@ -133,6 +133,10 @@ func TestRecordsByNumber(t *testing.T) {
 			t.Errorf("%q: %d, want %d", step.args, got, step.want)
 		}
 	}
+	by := (&choiceFlags{records: "-", of: 2}).commandOf("penstock delete", "ds")
+	if by != "penstock delete ds --records - --of 2" {
+		t.Errorf("the log shows %q", by)
+	}
 	for text, want := range map[string]string{
 		"":                   "no number",
 		"1\nx\n":             `line 2: "x" is not the number`,
