@@ -126,7 +126,18 @@ def _checked(path: str, number: int, m: Manifest) -> Manifest:
 
 def missing(path: str, number: int, kept: list[int]) -> Error:
     """Return the error for a generation that a dataset does not keep."""
-    return NotFoundError(f"{path}: it keeps no generation {number}; it has {', '.join(map(str, kept))}")
+    return NotFoundError(f"{path}: it keeps no generation {number}; it has {_joined(kept)}")
+
+
+def _joined(numbers: list[int]) -> str:
+    """Write numbers in ascending order: 1, 3 to 7, 9."""
+    runs: list[list[int]] = []
+    for n in numbers:
+        if runs and n == runs[-1][-1] + 1:
+            runs[-1].append(n)
+        else:
+            runs.append([n])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
 
 
 def _number(path: str, generation: int | str) -> int:

@@ -13,7 +13,7 @@ import unittest
 import numpy as np
 
 import penstock
-from penstock import Field
+from penstock import Field, generations
 
 from . import data
 
@@ -118,7 +118,7 @@ class ChangingTest(data.Copied):
         self.assertIn("species", penstock.open(f"{self.path}@named").fields)
         self.assertEqual(penstock.open(self.path, generation=4).id, dropped.id)
         for wrong, error, text in (
-            ({"generation": 9}, penstock.Error, "keeps no generation 9; it has 1, 2, 3, 4, 5"),
+            ({"generation": 9}, penstock.Error, "keeps no generation 9; it has 1 to 5"),
             ({"generation": "best"}, penstock.Error, "has no tag 'best'; it has named"),
             ({"generation": 0}, ValueError, "the first one is 1"),
             ({"generation": 1.5}, TypeError, "the number of a generation, or a tag"),
@@ -219,6 +219,10 @@ class ChangingTest(data.Copied):
                                    ("nothing = 1", penstock.Error, "column 1: there is no field"), (" ", TypeError, "a condition as text"), (3, TypeError, "numbers of records such as .3, 7., .* and not 3")):
             with self.assertRaisesRegex(error, text):
                 some.delete(wrong)
+
+    def test_a_missing_generation_is_said_with_the_ranges_of_the_others(self):
+        for kept, text in (([1], "1"), ([1, 2], "1, 2"), ([1, 3, 4, 5, 7, 8], "1, 3 to 5, 7, 8"), ([1, 2, 3], "1 to 3")):
+            self.assertTrue(str(generations.missing("ds", 99, kept)).endswith(f"ds: it keeps no generation 99; it has {text}"))
 
     def test_records_are_deleted_by_number(self):
         first = penstock.open(self.path)
