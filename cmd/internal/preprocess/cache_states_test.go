@@ -227,3 +227,20 @@ func TestStatesOfASmallCache(t *testing.T) {
 		h.put("cat/2.png")
 	}
 }
+
+// A source that lost its last records has those of the dataset before them, whether or not a generation was written.
+func TestLastRecordsAreRemoved(t *testing.T) {
+	h := newPhotoHistory(t, 3, false)
+	h.check(h.make())
+	for _, names := range [][]string{{"dog/9.png"}, {"dog/7.png", "dog/5.png"}} {
+		for _, name := range names {
+			if err := os.Remove(filepath.Join(h.root, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.check(h.make())
+		h.check(h.make())
+	}
+	h.put("cat/new.png")
+	h.check(h.make())
+}

@@ -230,18 +230,18 @@ func (e *Entry) Open(fields []string) (ds *mmapds.Dataset, places []int64, held 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if !e.first {
-		s, err := e.shelf().get(e.print.Digest)
-		if err != nil {
-			return nil, nil, nil, errors.Join(err, f.Close())
-		}
-		if !s.isOrder() {
-			places = s.places
-		}
-	}
 	ds, err = mmapds.Open(e.Path, mmapds.WithFields(fields...), mmapds.WithGeneration(e.generation))
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, f.Close())
+	}
+	if !e.first {
+		s, err := e.shelf().get(e.print.Digest)
+		if err != nil {
+			return nil, nil, nil, errors.Join(err, ds.Close(), f.Close())
+		}
+		if len(s.places) != ds.Len() || !s.isOrder() { // records at the end may be of an earlier state
+			places = s.places
+		}
 	}
 	if err := e.note(); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, nil, nil, errors.Join(err, ds.Close(), f.Close())
