@@ -214,7 +214,8 @@ func change(cmd *cobra.Command, arg string, asJSON bool, do func(*edit.Dataset) 
 // inFolder refuses parts of a dataset next to which no folder can be.
 func inFolder(ds *edit.Dataset) error {
 	if ds.InBucket() {
-		return errors.New("ranks write parts next to a dataset in a folder, and not into a bucket: leave --rank out")
+		return errors.New("ranks write parts next to a dataset in a folder, and not into a bucket: add the column at " +
+			"once, without --rank")
 	}
 	return nil
 }

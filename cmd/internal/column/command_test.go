@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/store/flat"
@@ -249,5 +250,16 @@ func TestOf(t *testing.T) {
 	}
 	if code, _, diag := run(t, array(1, 3, 4), "add", ds, "b", "-", "--of", "4"); code != 0 {
 		t.Fatal(diag)
+	}
+}
+
+// Parts of ranks are next to a dataset, where a bucket has no place for them.
+func TestPartsAreOfFolders(t *testing.T) {
+	err := inFolder(edit.InBucket(t.Context(), new(remote.Memory), "ds", t.TempDir()))
+	if err == nil || !strings.Contains(err.Error(), "not into a bucket: add the column at once, without --rank") {
+		t.Errorf("in a bucket: %v", err)
+	}
+	if err := inFolder(edit.At(people(t))); err != nil {
+		t.Error(err)
 	}
 }
