@@ -23,7 +23,7 @@ type NormalizationFunc func(f store.Field, own *store.Normalization) (*store.Nor
 // step, and who has the dataset open keeps what he opened. Split is the one that own values are
 // summed up over; "" means all records.
 //
-// It returns the new manifest. A dataset without such images, an HDF5 file, and one without the state of its
+// It returns the new manifest. A dataset without such images, an HDF5 file, Zarr, and one without the state of its
 // statistics are ErrUnsupported; a dataset that another process builds or appends to is ErrBusy.
 func SetNormalization(path, split string, choose NormalizationFunc) (*store.Manifest, error) {
 	m, err := setNormalization(path, split, choose)
@@ -34,11 +34,11 @@ func SetNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 }
 
 func setNormalization(path, split string, choose NormalizationFunc) (*store.Manifest, error) {
-	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+	if kind := fixedKind(path); kind != "" {
 		if _, err := store.Open(path, store.OpenOptions{}); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("the normalization of an HDF5 file stays as it was written; write the file again: %s: %w",
+		return nil, fmt.Errorf("the normalization of %s stays as it was written; write the dataset again: %s: %w", kind,
 			cmp.Or(shell.Penstock("preprocess", path, "DEST"), shell.Penstock("preprocess SOURCE DEST"))+" --normalize ...",
 			store.ErrUnsupported)
 	}
@@ -67,6 +67,17 @@ func setNormalization(path, split string, choose NormalizationFunc) (*store.Mani
 		return nil, errors.Join(err, stage.Abort())
 	}
 	return m, stage.PublishGeneration(&base)
+}
+
+// fixedKind returns what the dataset at path is if its normalization cannot be changed; "" of a flat folder.
+func fixedKind(path string) string {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return "an HDF5 file"
+	}
+	if !layout.IsFlat(path) && layout.IsZarr(path) {
+		return "Zarr"
+	}
+	return ""
 }
 
 // normalize changes the fields, the generation and the id.

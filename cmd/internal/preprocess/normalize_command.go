@@ -21,7 +21,8 @@ STATISTICS are imagenet, inception, clip, dataset (those of its own images), or
 MEAN/STD of x/255, one for each channel or one for all, such as 0.5,0.5,0.5/0.25,0.25,0.25.
 
 DATASET is a flat folder. Its manifest is replaced in one step, with a new id and the next
-generation; programs that have the dataset open keep what they opened.
+generation; programs that have the dataset open keep what they opened. HDF5 and Zarr are written again
+instead: preprocess DATASET DEST --normalize STATISTICS.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`
 

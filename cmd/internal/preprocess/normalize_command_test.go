@@ -116,6 +116,9 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	h5 := c
 	h5.Dest = filepath.Join(filepath.Dir(c.Dest), "h5.h5")
 	mustRun(t, h5)
+	zarr := c
+	zarr.Dest = filepath.Join(filepath.Dir(c.Dest), "zarr.zarr")
+	mustRun(t, zarr)
 	file := filepath.Join(t.TempDir(), "x.h5")
 	rawtest.Put(t, filepath.Dir(file), "x.h5", []byte("x"))
 	for want, args := range map[string][]string{
@@ -127,6 +130,7 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 		"must be a folder of this machine":         {"s3://lab/ds", "imagenet"},
 		`there is no such split`:                   {c.Dest, "dataset", "--split", "train"},
 		"normalization of an HDF5 file":            {h5.Dest, "imagenet"},
+		"normalization of Zarr":                    {zarr.Dest, "imagenet"},
 		"neither a folder nor an HDF5 file":        {file, "imagenet"},
 		"no uint8 images whose normalization":      {floats.Dest, "imagenet"},
 		"no such file":                             {c.Dest + "x", "imagenet"},
@@ -137,5 +141,8 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	}
 	if now, err := os.ReadFile(filepath.Join(c.Dest, layout.ManifestName)); err != nil || !bytes.Equal(now, text) {
 		t.Errorf("a refused command changed the manifest, %v", err)
+	}
+	if ds, err := store.Open(zarr.Dest, store.OpenOptions{}); err != nil || ds.Manifest.Generation != 1 {
+		t.Errorf("a refused command left Zarr that does not open: %v", err)
 	}
 }
