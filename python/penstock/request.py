@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from . import launcher, samplers, subject
+from . import generations, launcher, samplers, subject
 from .batch import BatchDict, BatchTuple
 from .errors import Error
 from .field import chosen
@@ -102,7 +102,7 @@ class Request:
                 raise ValueError(
                     "cache_dir and cache_size belong to the feed that listens: penstock feed URL --socket PATH --cache-dir FOLDER --cache-size BYTES"
                 )
-            if not any("://" in path or not is_dataset(path) for path in of.paths):
+            if not any("://" in path or not is_dataset(path) or not os.path.lexists(generations.split(path)[0]) for path in of.paths):
                 raise ValueError(f"cache_dir and cache_size are for the URL of a dataset: nothing of {of.paths[0]} is fetched; leave them out")
         flags, socket, command = _cache(given.cache_dir, given.cache_size), given.socket, given.command
         return cls(

@@ -414,6 +414,20 @@ class TestCache(Raw):
         for options in ({"cache_size": 1000}, {"cache_dir": self.cache}):
             with self.assertRaisesRegex(ValueError, "cache_dir and cache_size are for"):
                 self.loader(self.path("ds"), **options)
+            with self.assertRaises(penstock.NotFoundError):
+                self.loader(self.path("dss"), **options)
+
+    def test_the_cache_is_not_inside_the_source(self):
+        photos = self.photos(6)
+        for folder in ("cache", ".cache"):
+            inside = os.path.join(photos, folder)
+            for prepare in ("auto", "encoded", "pixels"):
+                with self.assertRaisesRegex(penstock.Error, "is inside the source; choose one outside"):
+                    self.loader(photos, prepare=prepare, cache_dir=inside)
+            with self.assertRaisesRegex(penstock.Error, "is inside the source; choose one outside"):
+                penstock.open(photos, cache_dir=inside)
+            self.assertFalse(os.path.exists(inside))
+        self.assertEqual(len(self.batches(photos, 1, prepare="encoded", cache_dir=photos + "-cache")), 1)
 
     def test_processes_share_one(self):
         photos = self.photos(60)

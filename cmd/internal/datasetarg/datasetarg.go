@@ -45,9 +45,9 @@ func (c *Cache) Flags(f *pflag.FlagSet) {
 }
 
 // Settle reads the flags, and returns their problems. A cache is for datasets that are fetched: one of args must be a
-// URL.
+// URL, or raw samples. A path that leads nowhere may be either, and its error is that of opening it.
 func (c *Cache) Settle(args []string) (problems []string) {
-	cached := func(arg string) bool { return remote.IsURL(arg) || raw.Is(arg) }
+	cached := func(arg string) bool { return remote.IsURL(arg) || raw.Is(arg) || isMissing(arg) }
 	if (c.Dir != "" || c.size != "") && len(args) > 0 && !slices.ContainsFunc(args, cached) {
 		problems = append(problems,
 			fmt.Sprintf("--cache-dir and --cache-size are for the URL of a dataset: nothing of %s is fetched", args[0]))
@@ -61,6 +61,12 @@ func (c *Cache) Settle(args []string) (problems []string) {
 	}
 	c.Size = n
 	return problems
+}
+
+func isMissing(path string) bool {
+	folder, _, _ := layout.SplitGeneration(path)
+	_, err := os.Lstat(folder)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Map opens the dataset of a path. Of one that does not exist the error names the neighbor that was probably meant.

@@ -60,12 +60,9 @@ type Entry struct {
 // Folder makes the folder of the cache and returns its path; "" as dir is the user's cache folder. One in which
 // others could change something is an error.
 func Folder(dir string) (string, error) {
-	if dir == "" {
-		home, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("%w; name a folder for the cache", err)
-		}
-		dir = filepath.Join(home, "penstock-raw")
+	dir, err := cacheFolder(dir)
+	if err != nil {
+		return "", err
 	}
 	root, err := private.UserFolder(dir)
 	if err != nil {
@@ -74,8 +71,23 @@ func Folder(dir string) (string, error) {
 	return root.Name(), root.Close()
 }
 
+// cacheFolder returns the folder that is given for the cache, or that of the user.
+func cacheFolder(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	home, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("%w; name a folder for the cache", err)
+	}
+	return filepath.Join(home, "penstock-raw"), nil
+}
+
 // Find returns the entry of a source as it is now, complete or not.
 func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
+	if err := checkOutside(dir, src); err != nil {
+		return nil, err
+	}
 	folder, err := Folder(dir)
 	if err != nil {
 		return nil, err

@@ -66,6 +66,13 @@ func Keep(ctx context.Context, src *raw.Source, o Options) (*Choice, error) {
 	if o.Mode == Off || o.Mode == "" {
 		return nil, nil
 	}
+	if err := checkOutside(o.Dir, src); err != nil {
+		if o.Mode == Auto && o.Dir == "" { // nobody chose the folder
+			o.Warn(notPrepared(src.Name(), err))
+			return nil, nil
+		}
+		return nil, err
+	}
 	c, err := o.choose(ctx, src)
 	if err != nil {
 		return nil, err

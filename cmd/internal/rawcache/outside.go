@@ -1,0 +1,55 @@
+package rawcache
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/remote"
+)
+
+// checkOutside refuses a folder of the cache that lies in the source, whose files would then be samples, or changes of
+// the source. The folder need not exist.
+func checkOutside(dir string, src *raw.Source) error {
+	if remote.IsURL(src.Path()) {
+		return nil
+	}
+	folder, err := cacheFolder(dir)
+	if err != nil {
+		return err
+	}
+	folder, err = resolved(folder)
+	if err != nil {
+		return err
+	}
+	source, err := resolved(src.Path())
+	if err != nil {
+		return err
+	}
+	if folder == source || strings.HasPrefix(folder, strings.TrimSuffix(source, sep)+sep) {
+		return fmt.Errorf("the folder of the cache, %s, is inside the source; choose one outside of %s "+
+			"(cache_dir, --cache-dir)", folder, source)
+	}
+	return nil
+}
+
+const sep = string(filepath.Separator)
+
+// resolved returns an absolute path without links, of which the last folders may be missing.
+func resolved(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
+		real, err := filepath.EvalSymlinks(at)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		if !os.IsNotExist(err) || filepath.Dir(at) == at {
+			return path, nil // the one who opens it reports what is wrong
+		}
+	}
+}
