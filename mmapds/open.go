@@ -105,7 +105,8 @@ func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error
 		readers[i] = r
 	}
 	o.finish(readers)
-	if d.pager == nil { // whose files may lose what was fetched
+	// A pager's files may lose what was fetched, and other programs write their files in place.
+	if d.pager == nil && files.Manifest != nil {
 		for _, m := range d.maps {
 			m.Publish()
 		}

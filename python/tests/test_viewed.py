@@ -164,6 +164,23 @@ class ViewedTest(data.Copied):
                     pass
             self.assertNotIn("goroutine", str(caught.exception))
 
+    def test_a_file_that_another_program_rewrites(self):
+        """Batches of it are copies, which stay as they are."""
+        folder = tempfile.mkdtemp(prefix="penstock-python-")
+        self.addCleanup(shutil.rmtree, folder)
+        file, values = os.path.join(folder, "x.npy"), np.arange(60 * 4096, dtype=np.float32).reshape(60, 4096)
+        np.save(file, values)
+        with penstock.DataLoader(file, 8, output="numpy", command=data.feed()) as dl:
+            held = list(dl)
+            stats = dl.stats()
+        self.assertEqual(stats["viewed"], 0)
+        np.save(file, -values)
+        for batch in held:
+            np.testing.assert_array_equal(batch["x"], values[batch.indices])
+        np.save(file, values[:1])
+        for batch in held:
+            np.testing.assert_array_equal(batch["x"], values[batch.indices])
+
     def test_a_removed_dataset(self):
         """Its files stay as long as they are in use, as of any reader."""
         copied = self.copy(NAME)
