@@ -56,8 +56,8 @@ func TestPixelsOfFiles(t *testing.T) {
 			}
 			defer ds.Close()
 			compare(t, src, ds)
-			want := epochOf(t, files, whole)
-			if !bytes.Equal(epochOf(t, src, tail), want) || !bytes.Equal(epochOf(t, ds, tail), want) {
+			want := epochOfPixels(t, files, whole)
+			if !bytes.Equal(epochOfPixels(t, src, tail), want) || !bytes.Equal(epochOfPixels(t, ds, tail), want) {
 				t.Error("the batches differ")
 			}
 			if err := src.Use(ds, nil, nil); err != nil {
@@ -71,8 +71,8 @@ func TestPixelsOfFiles(t *testing.T) {
 	}
 }
 
-// epochOf returns the bytes of an epoch of shuffled batches.
-func epochOf(t *testing.T, src loader.Source, p *transforms.Pipeline) (all []byte) {
+// epochOfPixels returns the bytes of an epoch of shuffled batches.
+func epochOfPixels(t *testing.T, src loader.Source, p *transforms.Pipeline) (all []byte) {
 	t.Helper()
 	ld, err := loader.New(src, loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Seed: 5, Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p}}})
 	if err != nil {
