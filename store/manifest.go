@@ -221,6 +221,9 @@ func parseManifest(data []byte) (*Manifest, error) {
 	m := new(Manifest)
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(m); err != nil {
+		if err == io.EOF { // which would be the end of something else for those who read this error
+			err = io.ErrUnexpectedEOF
+		}
 		return nil, fmt.Errorf("not a manifest: %w: %w", err, ErrCorrupt)
 	}
 	if _, err := d.Token(); err != io.EOF {

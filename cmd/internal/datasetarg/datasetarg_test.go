@@ -1,6 +1,7 @@
 package datasetarg
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -8,6 +9,10 @@ import (
 )
 
 func TestFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("ds", []byte("\x89HDF\r\n\x1a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		flags, args string
 		want        string // in the problems, "" for none
@@ -15,7 +20,8 @@ func TestFlags(t *testing.T) {
 	}{
 		{"", "ds", "", 0},
 		{"--cache-dir=x", "ds", "nothing of ds is fetched", 0},
-		{"--cache-size=2MiB", "ds other", "nothing of ds is fetched", 2 << 20},
+		{"--cache-size=2MiB", "ds ds", "nothing of ds is fetched", 2 << 20},
+		{"--cache-size=2MiB", "missing", "", 2 << 20}, // which is the error
 		{"--cache-size=2MiB", "ds s3://b/ds", "", 2 << 20},
 		{"--cache-dir=x", "", "", 0}, // the missing argument is another problem
 		{"--cache-size=-1", "s3://b/ds", `"-1" is not a size`, 0},

@@ -57,32 +57,6 @@ type Entry struct {
 	first      bool             // the dataset was built from that state
 }
 
-// Folder makes the folder of the cache and returns its path; "" as dir is the user's cache folder. One in which
-// others could change something is an error.
-func Folder(dir string) (string, error) {
-	dir, err := cacheFolder(dir)
-	if err != nil {
-		return "", err
-	}
-	root, err := private.UserFolder(dir)
-	if err != nil {
-		return "", err
-	}
-	return root.Name(), root.Close()
-}
-
-// cacheFolder returns the folder that is given for the cache, or that of the user.
-func cacheFolder(dir string) (string, error) {
-	if dir != "" {
-		return dir, nil
-	}
-	home, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("%w; name a folder for the cache", err)
-	}
-	return filepath.Join(home, "penstock-raw"), nil
-}
-
 // Find returns the entry of a source as it is now, complete or not.
 func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 	if err := checkOutside(dir, src); err != nil {

@@ -6,9 +6,36 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/remote"
 )
+
+// Folder makes the folder of the cache and returns its path; "" as dir is the user's cache folder. One in which
+// others could change something is an error.
+func Folder(dir string) (string, error) {
+	dir, err := cacheFolder(dir)
+	if err != nil {
+		return "", err
+	}
+	root, err := private.UserFolder(dir)
+	if err != nil {
+		return "", err
+	}
+	return root.Name(), root.Close()
+}
+
+// cacheFolder returns the folder that is given for the cache, or that of the user.
+func cacheFolder(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	home, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("%w; name a folder for the cache", err)
+	}
+	return filepath.Join(home, "penstock-raw"), nil
+}
 
 // checkOutside refuses a folder of the cache that lies in the source, whose files would then be samples, or changes of
 // the source. The folder need not exist.
@@ -37,7 +64,7 @@ func checkOutside(dir string, src *raw.Source) error {
 
 const sep = string(filepath.Separator)
 
-// resolved returns an absolute path without links, of which the last folders may be missing.
+// resolved returns an absolute path without links. Its last folders may be missing.
 func resolved(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
