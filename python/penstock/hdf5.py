@@ -62,15 +62,36 @@ def _opened(path: str, generation: int | str | None = None) -> Iterator[Any]:
     """Open a file by h5py, as it was in a generation; None is the newest."""
     h5py = _h5py(path)
     try:
-        with h5py.File(path, "r") as file:
+        with _newest(path) as file:
             begin = None if generation is None else _begin(path, file, generation)
             if begin is None:
                 yield file
                 return
         with open(path, "rb") as f, h5py.File(_Earlier(path, f, *begin), "r") as file:
             yield file
+    except Error:  # some are kinds of OSError
+        raise
     except OSError as e:
         raise UnsupportedError(f"{path}: not an HDF5 file that h5py reads: {e}") from e
+
+
+@contextlib.contextmanager
+def _newest(path: str) -> Iterator[Any]:
+    """Open a file by h5py, as it is now: libhdf5 shares what it knows of a file with whoever has it open in this process, since before a change perhaps."""
+    h5py = _h5py(path)
+    with h5py.File(path, "r") as file:
+        if "penstock/manifest" not in file or _root(path) in (None, h5py.h5o.get_info(file.id).addr):
+            yield file
+            return
+    with open(path, "rb") as f, h5py.File(f, "r") as file:  # a file of Python is not shared
+        yield file
+
+
+def _root(path: str) -> int | None:
+    """Return the address of the root group of a file that was changed, by its superblock of version 2; None of another one."""
+    with open(path, "rb") as f:
+        head = f.read(48)
+    return int.from_bytes(head[36:44], "little") if head[:9] == _SIGNATURE + b"\x02" else None
 
 
 def _begin(path: str, file: Any, generation: int | str) -> tuple[bytes, int] | None:

@@ -19,6 +19,8 @@ def locate(path: str, generation: int | str | None = None) -> Layout:
     file = os.path.join(path, ZARR_MANIFEST)
     try:
         manifest = generations.read(path, generation, read_manifest)
+    except Error:  # some are kinds of OSError
+        raise
     except OSError as e:
         raise Error(f"{file}: {e.strerror}") from e
     try:

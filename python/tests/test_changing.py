@@ -437,6 +437,9 @@ class ZarrTest(data.Copied):
         left = ds.delete("score < 2")
         np.testing.assert_array_equal(left["score"][:], ds["score"][:][ds["score"][:] >= 2])
         self.assertGreater(left.verify(), 0)
+        for generation, text in ((70, "keeps no generation 70; it has 1 to 7"), ("best", "it has no tag 'best'")):
+            with self.assertRaisesRegex(penstock.NotFoundError, f"^{path}: .*{text}"):
+                penstock.open(path, generation=generation)
         penstock.open(path, generation=2).tag("scored")
         restored = penstock.open(f"{path}@scored").restore()
         self.assertEqual((restored.generation, restored.id), (8, penstock.open(f"{path}@2").id))
@@ -484,11 +487,20 @@ class HDF5Test(data.Copied):
         self.assertEqual(first["images"][5].tolist(), restored["images"][5].tolist())
         self.assertEqual([f for f in os.listdir(os.path.dirname(self.path)) if f.startswith(".")], [])
 
+    def test_changes_are_seen_while_h5py_has_the_file_open(self):
+        n = len(penstock.open(self.path))
+        for generation in (2, 3):  # the first change replaces superblock 0, and the next one superblock 2
+            with self.h5py.File(self.path):
+                ds = penstock.open(self.path).add_column(f"score{generation}", np.arange(n))
+                self.assertEqual((ds.generation, ds[f"score{generation}"][n - 1]), (generation, n - 1))
+                self.assertEqual(penstock.open(f"{self.path}@{generation - 1}").generation, generation - 1)
+                self.assertGreater(ds.verify(), 0)
+
     def test_errors(self):
         ds = penstock.open(self.path)
         ds = ds.add_column("score", np.arange(len(ds), dtype=np.float32))
         for generation, text in ((7, "keeps no generation 7; it has 1, 2"), ("best", "it has no tag 'best'")):
-            with self.assertRaisesRegex(penstock.Error, text):
+            with self.assertRaisesRegex(penstock.NotFoundError, f"^{self.path}: .*{text}"):
                 penstock.open(self.path, generation=generation)
         with self.assertRaisesRegex(penstock.Error, "only the newest generation"):
             penstock.open(f"{self.path}@1").drop_columns("labels")
