@@ -390,7 +390,8 @@ class Dataset(Source):
         found = str(self.manifest.get("id") or "size {2}, time {3}".format(*self._stamp or 4 * (0,)))
         if self._id not in ("", found):
             self.close()
-            raise Error(f"{self.path}: another dataset has taken its place since it was opened: {self._id} then, {found} now; open it again")
+            gone = "its generation was pruned, or " if self.format == "hdf5" and self.generation > 1 else ""
+            raise Error(f"{self.path}: {gone}another dataset has taken its place since it was opened: {self._id} then, {found} now; open it again")
         self._id = found
 
     def _locate(self) -> Layout:

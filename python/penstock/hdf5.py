@@ -77,7 +77,7 @@ def _opened(path: str, generation: int | str | None = None) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _newest(path: str) -> Iterator[Any]:
-    """Open a file by h5py, as it is now: libhdf5 shares what it knows of a file with whoever has it open in this process, since before a change perhaps."""
+    """Open a file by h5py, as it is now: libhdf5 shares the superblock with each h5py.File of this process, which a change may have replaced."""
     h5py = _h5py(path)
     with h5py.File(path, "r") as file:
         if "penstock/manifest" not in file or _root(path) in (None, h5py.h5o.get_info(file.id).addr):

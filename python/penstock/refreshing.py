@@ -11,7 +11,7 @@ import numpy as np
 
 from . import flat, generations
 from .dataset import Dataset, open_prepared
-from .errors import Error
+from .errors import Error, NotFoundError
 from .samplers import Sampler
 from .view import View, is_view, rebuilt
 
@@ -21,7 +21,7 @@ class Change:
     """The difference between two generations of a dataset.
 
     ``before`` and ``after`` are the numbers of the generations; ``added``, ``dropped`` and ``replaced`` the columns;
-    ``appended``, ``deleted`` and ``restored`` the numbers of records.
+    ``appended``, ``deleted`` and ``restored`` the numbers of records. If generation ``before`` is ``pruned``, the rest is not known.
     """
 
     path: str
@@ -33,15 +33,18 @@ class Change:
     appended: int = 0
     deleted: int = 0
     restored: int = 0
+    pruned: bool = False
 
     @property
     def moved(self) -> bool:
-        """Whether records have other numbers, or there are others."""
-        return bool(self.appended or self.deleted or self.restored)
+        """Whether records have other numbers, or there are others, or that is not known."""
+        return bool(self.appended or self.deleted or self.restored or self.pruned)
 
     def __str__(self) -> str:
         columns = [f"{what} {', '.join(names)}" for what in ("added", "dropped", "replaced") if (names := getattr(self, what))]
         records = [f"{n} {what}" for what in ("appended", "deleted", "restored") if (n := getattr(self, what))]
+        if self.pruned:
+            return f"{self.path}: from generation {self.before}, which was pruned, to {self.after}"
         parts = [f"columns: {'; '.join(columns)}"] * bool(columns) + [f"records: {', '.join(records)}"] * bool(records)
         return f"{self.path}: from generation {self.before} to {self.after}: {'; '.join(parts) or 'the same columns and records'}"
 
@@ -67,19 +70,28 @@ def _compare(folder: str, number: int) -> Change | None:
     with Dataset(folder) as new:
         if new.generation == number:
             return None
-        with Dataset(folder, generation=number) as old:
-            was, now = _live(old), _live(new)
-            n = min(len(was), len(now))
-            both = [name for name in old._layout.fields if name in new._layout.fields]
-            return Change(
-                folder, number, new.generation,
-                added=tuple(name for name in new._layout.fields if name not in both),
-                dropped=tuple(name for name in old._layout.fields if name not in both),
-                replaced=tuple(name for name in both if _file(old, name) != _file(new, name)),
-                appended=int(np.count_nonzero(now[n:])),
-                deleted=int(np.count_nonzero(was[:n] & ~now[:n]) + np.count_nonzero(was[n:])),
-                restored=int(np.count_nonzero(now[:n] & ~was[:n])),
-            )  # fmt: skip
+        try:
+            old = Dataset(folder, generation=number)
+        except NotFoundError:  # of an HDF5 file, a generation is pruned also while it is open
+            return Change(folder, number, new.generation, pruned=True)
+        with old:
+            return _difference(old, new)
+
+
+def _difference(old: Dataset, new: Dataset) -> Change:
+    """Return what changed from one generation to another."""
+    was, now = _live(old), _live(new)
+    n = min(len(was), len(now))
+    both = [name for name in old._layout.fields if name in new._layout.fields]
+    return Change(
+        new.path, old.generation, new.generation,
+        added=tuple(name for name in new._layout.fields if name not in both),
+        dropped=tuple(name for name in old._layout.fields if name not in both),
+        replaced=tuple(name for name in both if _file(old, name) != _file(new, name)),
+        appended=int(np.count_nonzero(now[n:])),
+        deleted=int(np.count_nonzero(was[:n] & ~now[:n]) + np.count_nonzero(was[n:])),
+        restored=int(np.count_nonzero(now[:n] & ~was[:n])),
+    )  # fmt: skip
 
 
 def _live(ds: Dataset) -> np.ndarray:
@@ -105,6 +117,11 @@ def newest(dataset: Any, changed: Changes) -> Any:
         if is_view(path):
             with open_prepared(path) as view:
                 _check_numbers(view.to_json(os.path.abspath), moved)
+                if (part := _fixed(view, changed)) is not None:
+                    raise Error(
+                        f"refresh: {path} is a view of {part.path}, a generation, which stays; to follow the dataset, make the view of "
+                        f"penstock.open({part._folder!r}), and a DataLoader of that"
+                    )
         elif (pinned := generations.split(path))[1] is not None:
             raise _pinned(path, pinned[0])
         return dataset
@@ -113,20 +130,25 @@ def newest(dataset: Any, changed: Changes) -> Any:
             raise _pinned(dataset.path, dataset._folder)
         return Dataset(dataset._folder, dataset._chosen, dataset.split, dataset.mode)
     if isinstance(dataset, View):
-        for part in dataset.datasets():
-            if part._generation is not None and os.path.realpath(part._folder) in {os.path.realpath(c.path) for c in changed}:
-                raise _pinned(part.path, part._folder)
+        if (part := _fixed(dataset, changed)) is not None:
+            raise _pinned(part.path, part._folder)
         node = dataset.to_json(os.path.abspath)
         _check_numbers(node, moved)
-        for part in _nodes(node):
-            if "dataset" in part:
-                part.pop("id", None)
-                part["dataset"] = generations.split(part["dataset"])[0]
+        for inner in _nodes(node):
+            if "dataset" in inner:
+                inner.pop("id", None)
+                inner["dataset"] = generations.split(inner["dataset"])[0]
         return rebuilt(dataset, node)
     raise Error(
         f"refresh: the dataset is a {type(dataset).__name__}, whose records are numbered in one generation; make a new DataLoader, or give a path, "
         "penstock.open of it, or a view: ds.select(...), ds.concat(...)"
     )
+
+
+def _fixed(view: View, changed: Changes) -> Dataset | None:
+    """Return the first dataset of a view that was opened by its generation and has a later one; None if there is none."""
+    later = {os.path.realpath(change.path) for change in changed}
+    return next((d for d in view.datasets() if d._generation is not None and os.path.realpath(d._folder) in later), None)
 
 
 def _pinned(path: str, folder: str) -> Error:

@@ -7,6 +7,7 @@ import unittest
 import numpy as np
 
 import penstock
+from penstock import changing
 
 from . import data
 
@@ -88,6 +89,38 @@ class RefreshingTest(data.Copied):
             with self.assertRaisesRegex(penstock.Error, "numbers of records of generation 2, which are others now: make the view|another dataset"):
                 batches.refresh()
             self.assertEqual(numbers(batches), [1, 2, 3])
+
+    def test_a_saved_view_keeps_its_generation(self):
+        file = f"{self.path}.view.json"
+        self.addCleanup(os.remove, file)
+        penstock.open(self.path).filter("number > 5").save(file)
+        saved = loader([file])
+        self.assertEqual(saved.refresh(), ())
+        penstock.open(self.path).delete("number < 10")
+        for _ in range(2):
+            with self.assertRaisesRegex(penstock.Error, f"^refresh: {file} is a view of {self.path}@2, a generation, which stays; .*'{self.path}'"):
+                saved.refresh()
+        self.assertEqual(numbers(saved), list(range(6, self.n)))
+
+    def test_a_pruned_generation_of_hdf5_is_left(self):
+        try:
+            import h5py  # noqa: F401
+        except ImportError:
+            self.skipTest("no h5py")
+        path = f"{self.path}.h5"
+        self.addCleanup(os.remove, path)
+        penstock.preprocess(self.path, path)
+        held = penstock.open(path).delete("number < 10")
+        batches, chosen = loader(path), loader(held.select([3, 1, 2]))
+        penstock.open(path).delete("number < 20")
+        changing.run(["prune", "--", path])
+        with self.assertRaisesRegex(penstock.Error, "which was pruned, to 3; the view has numbers of records of generation 2"):
+            chosen.refresh()
+        changed = batches.refresh()
+        self.assertEqual((str(changed), changed[0].pruned), (f"{path}: from generation 2, which was pruned, to 3", True))
+        self.assertEqual([numbers(batches), batches.refresh()], [list(range(20, self.n)), ()])
+        with self.assertRaisesRegex(penstock.Error, "its generation was pruned, or another dataset has taken its place .*; open it again"):
+            held.add_column("score", np.zeros(len(held)))
 
     def test_what_cannot_be_refreshed_is_refused(self):
         ds = penstock.open(self.path)
