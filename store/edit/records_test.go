@@ -3,6 +3,7 @@ package edit
 import (
 	"encoding/binary"
 	"errors"
+	"io/fs"
 	"iter"
 	"math"
 	"os"
@@ -78,8 +79,18 @@ func TestPruneRemovesStages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	lock := filepath.Join(ds, ".lost.column.building.lock") // of a writer that was killed before it had the stage
+	if err := os.WriteFile(lock, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := Prune(ds, PruneOptions{}); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Lstat(lock); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an abandoned lock is left: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(ds, ".written.column.building.lock")); err != nil {
+		t.Errorf("the lock of a column that is being written is gone: %v", err)
 	}
 	entries, err := os.ReadDir(ds)
 	if err != nil {
@@ -176,5 +187,16 @@ func TestStatisticsOfAColumnWithoutDeletedRecords(t *testing.T) {
 		if r, corrupt := datasettest.Verify(t, ds); len(corrupt) > 0 || !r.Identity {
 			t.Errorf("%s: %v", f.Name, corrupt)
 		}
+	}
+}
+
+// Prune that cannot have its lock says why, and not that another process is at work.
+func TestPruneWithoutLock(t *testing.T) {
+	ds := small(t)
+	if err := os.Mkdir(write.StageDir(ds)+".lock", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Prune(ds, PruneOptions{}); err == nil || strings.Contains(err.Error(), "process") {
+		t.Errorf("%v", err)
 	}
 }

@@ -97,7 +97,10 @@ func (p *pruning) lock() (unlock func(), err error) {
 	}
 	building, err := Lock(parent, lockName(filepath.Base(StageDir(path))))
 	if err != nil && !errors.Is(err, ErrNoLocks) {
-		return nil, errors.Join(fmt.Errorf("%w: another process appends to it or prunes it", err), parent.Close())
+		if errors.Is(err, store.ErrBusy) {
+			err = fmt.Errorf("%w: another process appends to it or prunes it", err)
+		}
+		return nil, errors.Join(err, parent.Close())
 	}
 	unlock = func() {
 		for _, f := range p.held {
@@ -283,6 +286,11 @@ func removeStages(folder *os.Root, path, begin string) error {
 		return err
 	}
 	for _, name := range entries {
+		if stage, ok := strings.CutSuffix(name, ".building.lock"); ok && strings.HasPrefix(name, begin) &&
+			IsColumnStage(stage+".building") {
+			removeAbandoned(folder, name)
+			continue
+		}
 		dest, ok := strings.CutSuffix(strings.TrimPrefix(name, "."), ".building")
 		if !ok || !strings.HasPrefix(name, begin) || !IsColumnStage(name) || Unfinished(filepath.Join(path, dest)) {
 			continue
