@@ -129,7 +129,10 @@ func (f *flags) list(w io.Writer) error {
 		t := cli.Table{}
 		for _, e := range all {
 			state := "complete"
-			if !e.Ready {
+			switch {
+			case e.Damaged:
+				state = "damaged"
+			case !e.Ready:
 				state = "being made, or stopped"
 			}
 			if e.Pinned {
@@ -163,12 +166,12 @@ func (f *flags) verify(cmd *cobra.Command, names []string) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		if !e.Ready {
+		if !e.Ready && !e.Damaged {
 			continue
 		}
 		d, err := store.Open(e.Path, store.OpenOptions{})
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("%w; remove it: penstock cache remove %s", err, shell.Line(e.Name)))
 			continue
 		}
 		found, err := verify.Dataset(cmd.Context(), d, verify.Options{})

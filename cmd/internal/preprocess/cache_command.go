@@ -113,7 +113,7 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 		return nil, err
 	}
 	defer src.Close()
-	entry, err := rawcache.Find(ctx, c.dir, src)
+	entry, err := rawcache.FindIntact(ctx, c.dir, src, progress.Warn)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func Keep(ctx context.Context, src *raw.Source, o Options) (*Choice, error) {
 // keep is Keep after the choice.
 func (o Options) keep(ctx context.Context, src *raw.Source, c *Choice) error {
 	waits := o.Mode != Auto
-	entry, err := Find(ctx, o.Dir, src)
+	entry, err := FindIntact(ctx, o.Dir, src, o.Warn)
 	if err == nil && entry.Ready {
 		if err = entry.use(src, o.Fields); err == nil {
 			return nil
