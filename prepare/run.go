@@ -244,10 +244,13 @@ func (r *run) pass(ctx context.Context, j *execute.Job, what string, samples ite
 	return execute.Run(ctx, j, r.config.Workers, r.config.Memory, samples, commit)
 }
 
+// LeaveOut ends the error of a sample that cannot be used: it says how such samples are left out.
+const LeaveOut = "; use --on-error skip to leave out such samples"
+
 // leaveOut enters a sample that cannot be used, or makes it the error.
 func (r *run) leaveOut(s *execute.Slot) error {
 	if !r.config.Skip {
-		return fmt.Errorf("%s: %w; use --on-error skip to leave out such samples", called(s.Sample.Name), s.Err)
+		return fmt.Errorf("%s: %w%s", called(s.Sample.Name), s.Err, LeaveOut)
 	}
 	r.log.skip(s)
 	r.commits.skip(s)

@@ -259,7 +259,7 @@ class DataLoader:
         self._given = None if request.subject.records is None or self._several else self._arguments["dataset"]  # an object that says what it has
         # Python's pickle gets the values that hold.
         self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
-        if options["prepare"] == "encoded" and in_notebook() and self._arguments["socket"] is None:
+        if options["prepare"] == "encoded" and options["on_error"] == "fail" and in_notebook() and self._arguments["socket"] is None:
             self._prepare_here()
         engine = self._fed(request)
         self._held["fields"] = engine.session.fields

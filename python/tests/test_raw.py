@@ -407,6 +407,10 @@ class TestCache(Raw):
         with self.assertRaisesRegex(penstock.Error, "dog/0001.bmp"):
             self.loader(photos, prepare="encoded", cache_dir=self.cache)
         self.assertEqual(sum(len(b) for _, b in self.batches(photos, 1, prepare="auto", cache_dir=self.cache, on_error="backfill")), 20)
+        for policy in ("backfill", "blank"):
+            self.assertEqual(sum(len(b) for _, b in self.batches(photos, 1, prepare="encoded", cache_dir=self.cache, on_error=policy)), 20)
+        with self.assertRaisesRegex(penstock.Error, "0001.bmp.*every sample: repair or remove this one"):
+            penstock.open(photos, cache_dir=self.cache)
         with open(self.path("file"), "w"):
             pass
         self.assertEqual(len(self.batches(self.photos(6, "good"), 1, prepare="auto", cache_dir=self.path("file"))), 1)

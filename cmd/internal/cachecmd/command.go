@@ -130,8 +130,8 @@ func (f *flags) list(w io.Writer) error {
 		for _, e := range all {
 			state := "complete"
 			switch {
-			case e.Damaged:
-				state = "damaged"
+			case e.Corrupt:
+				state = "corrupt"
 			case !e.Ready:
 				state = "being made, or stopped"
 			}
@@ -166,7 +166,7 @@ func (f *flags) verify(cmd *cobra.Command, names []string) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		if !e.Ready && !e.Damaged {
+		if !e.Ready && !e.Corrupt {
 			continue
 		}
 		d, err := store.Open(e.Path, store.OpenOptions{})

@@ -88,6 +88,8 @@ type Options struct {
 	Prepare rawcache.Mode // of raw samples
 	Verify  mmapds.Option // of the datasets here; nil is not to verify
 
+	Tolerant bool // of raw samples: the loader goes on after records that cannot be read
+
 	// Of raw samples: Head is that of rawcache.Options, and Chosen is called with the choice. Both may be nil.
 	Head   func(field string) (*transforms.Pipeline, error)
 	Chosen func(c *rawcache.Choice)
@@ -175,7 +177,7 @@ func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split
 	progress.End()
 	if err == nil {
 		choice, err := rawcache.Keep(ctx, src, rawcache.Options{Dir: c.Dir, Limit: c.Size, Mode: o.Prepare,
-			Fields: fields, Warn: progress.Print, Progress: progress, Head: o.Head})
+			Tolerant: o.Tolerant, Fields: fields, Warn: progress.Print, Progress: progress, Head: o.Head})
 		if err != nil {
 			return nil, errors.Join(err, src.Close())
 		}

@@ -29,6 +29,7 @@ type dataset struct {
 func (s *subject) openDataset(ctx context.Context, cache *datasetarg.Cache, path string, o *Options, count int) (
 	*dataset, error) {
 	of := datasetarg.Options{Fields: o.Fields, Split: o.Split, Shares: o.Splits, Prepare: o.Prepare,
+		Tolerant: errorPolicies[o.OnError] != loader.Fail,
 		Head: func(field string) (*transforms.Pipeline, error) {
 			if count > 1 && o.Prepare == rawcache.Auto {
 				return nil, errors.New("several sources are loaded together, and their records must be alike")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -161,9 +162,19 @@ func (c *cacheFlags) build(ctx context.Context, entry *rawcache.Entry, src *raw.
 	config.Dest, config.Resume = entry.Building(), true
 	s, err := prepare.Run(ctx, config, progress)
 	if err != nil {
-		return nil, err
+		return nil, ofCache(err)
 	}
 	return s, entry.Publish(ctx, src)
+}
+
+// ofCache replaces the advice to leave out a sample, as the dataset of a cache has all.
+func ofCache(err error) error {
+	text, advised := strings.CutSuffix(err.Error(), prepare.LeaveOut)
+	if !advised {
+		return err
+	}
+	return fmt.Errorf("%s; a cached dataset has every sample: repair or remove this one, or write a dataset without it: "+
+		"penstock preprocess SOURCE DATASET --on-error skip", text)
 }
 
 // describe has a summary say what the source has, of a dataset that has records of its earlier states, too.

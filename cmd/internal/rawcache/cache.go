@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/sys/private"
-	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/remote"
@@ -48,7 +47,7 @@ type Entry struct {
 	Ready  bool      `json:"ready"` // the dataset is complete
 	Pinned bool      `json:"pinned"`
 
-	Damaged bool `json:"damaged,omitempty"` // it was complete
+	Corrupt bool `json:"corrupt,omitempty"` // the dataset was complete, and cannot be opened
 
 	// Transforms made its pixels; nil of image files as they are.
 	Transforms json.RawMessage `json:"transforms,omitempty"`
@@ -83,42 +82,6 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path, print: print, Transforms: src.Transforms()}
 	e.find()
 	return e, nil
-}
-
-// FindIntact is Find that removes a damaged dataset, so that it is made again, and says so.
-func FindIntact(ctx context.Context, dir string, src *raw.Source, warn func(text string)) (*Entry, error) {
-	e, err := Find(ctx, dir, src)
-	if err != nil || !e.Ready {
-		return e, err
-	}
-	damage := e.damage()
-	if damage == nil {
-		return e, nil
-	}
-	removed, err := e.evict()
-	if err != nil || !removed {
-		return nil, errors.Join(fmt.Errorf("the cached dataset is damaged, and in use or pinned: %w; remove it: %s",
-			damage, shell.Penstock("cache", "remove", e.Name, "--cache-dir", filepath.Dir(filepath.Dir(e.Path)))), err)
-	}
-	warn(fmt.Sprintf("the cached dataset %s was damaged, and is made again: %v", e.Name, damage))
-	return Find(ctx, dir, src)
-}
-
-// damage returns why the dataset cannot be read; nil if it can, or if that is not for want of what it should have.
-func (e *Entry) damage() error {
-	info, err := os.Stat(e.Path)
-	if err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is not a folder: %w", e.Path, store.ErrCorrupt)
-	}
-	generation := max(1, e.generation)
-	ds, err := mmapds.Open(e.Path, mmapds.WithGeneration(generation))
-	if err == nil {
-		err = ds.Close()
-	}
-	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // find looks for the dataset that has the state of the source: the one of its name, or a generation of another one.
@@ -342,7 +305,7 @@ func look(folder, name string) Entry {
 	_, err := store.Open(e.Path, store.OpenOptions{})
 	e.Ready = err == nil
 	_, there := os.Lstat(e.Path)
-	e.Damaged = there == nil && !e.Ready
+	e.Corrupt = there == nil && !e.Ready
 	for _, path := range e.paths() {
 		_ = filepath.WalkDir(path, func(_ string, f fs.DirEntry, err error) error {
 			if err == nil && !f.IsDir() {

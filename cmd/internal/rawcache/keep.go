@@ -48,6 +48,10 @@ type Options struct {
 	// these results, and the reason if there are none. nil means that there are none.
 	Head func(field string) (*transforms.Pipeline, error)
 
+	// Tolerant says that the loader goes on after records that cannot be read. A dataset has all records: if it cannot
+	// be made, the source is read in each mode.
+	Tolerant bool
+
 	// Progress shows how far Encoded and Pixels are. It may be nil.
 	Progress Progress
 }
@@ -91,7 +95,12 @@ func (o Options) keep(ctx context.Context, src *raw.Source, c *Choice) error {
 	}
 	switch {
 	case waits && err == nil:
-		return entry.make(ctx, src, o)
+		err := entry.make(ctx, src, o)
+		if refused := refusal(""); o.Tolerant && errors.As(err, &refused) {
+			o.Warn(notPrepared(src.Name(), err))
+			return nil
+		}
+		return err
 	case waits:
 		return err
 	case err != nil:

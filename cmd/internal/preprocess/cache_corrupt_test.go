@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/prepare/raw"
 )
 
-// A dataset of the cache that was damaged is made again, also one of several generations.
-func TestDamagedDatasetsAreMadeAgain(t *testing.T) {
+// A dataset of the cache that is corrupt is made again, also one of several generations.
+func TestCorruptDatasetsAreMadeAgain(t *testing.T) {
 	largest := func(t *testing.T, path string) (name string) {
 		files, err := filepath.Glob(filepath.Join(path, "*.npy"))
 		size := int64(-1)
@@ -26,7 +26,7 @@ func TestDamagedDatasetsAreMadeAgain(t *testing.T) {
 		return name
 	}
 	manifest := func(path string) string { return filepath.Join(path, "manifest.json") }
-	for name, damage := range map[string]func(t *testing.T, path string) error{
+	for name, corrupt := range map[string]func(t *testing.T, path string) error{
 		"shard deleted":  func(t *testing.T, path string) error { return os.Remove(largest(t, path)) },
 		"shard cut":      func(t *testing.T, path string) error { return os.Truncate(largest(t, path), 200) },
 		"manifest cut":   func(_ *testing.T, path string) error { return os.Truncate(manifest(path), 100) },
@@ -47,7 +47,7 @@ func TestDamagedDatasetsAreMadeAgain(t *testing.T) {
 			if err != nil || len(entries) != 1 {
 				t.Fatal(entries, err)
 			}
-			if err := damage(t, entries[0].Path); err != nil {
+			if err := corrupt(t, entries[0].Path); err != nil {
 				t.Fatal(err)
 			}
 			var warned []string
