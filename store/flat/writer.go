@@ -80,7 +80,7 @@ func (f *container) Commit(info store.Info) (*store.Manifest, error) {
 		return nil, err
 	}
 	if f.base != nil {
-		m.Parent, m.Change = f.base.Generation, &store.Change{Operation: "append"}
+		m.Parent = f.base.Generation
 	}
 	text, err := m.Encode()
 	if err != nil {

@@ -91,6 +91,9 @@ func testSplitsAndAppend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if m.Change == nil || m.Change.Operation != "append" {
+		t.Errorf("the change is %+v, and not an append", m.Change)
+	}
 	if m.ID != once.ID || !reflect.DeepEqual(m.Statistics, once.Statistics) || m.Generation != 2 {
 		t.Error("identity or statistics differ from those of a flat dataset that was written at once")
 	}

@@ -251,7 +251,7 @@ func setVersion(m *store.Manifest) {
 
 // follow makes m the next generation of base.
 func follow(m, base *store.Manifest) (err error) {
-	m.Generation = base.Generation + 1
+	m.Generation, m.Change = base.Generation+1, &store.Change{Operation: "append"}
 	if m.Recipe == nil {
 		m.Recipe = base.Recipe
 	}
