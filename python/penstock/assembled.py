@@ -32,7 +32,7 @@ class Assembled:
         out = np.ones(self._window)
         if isinstance(weights, Mapping):
             names = {self._view.axes[c.axis]: k for k, c in enumerate(self._out.cuts) if c.axis is not None}
-            for axis, values in weights.items():
+            for axis, values in ((str(axis), values) for axis, values in weights.items()):
                 if axis not in names:
                     raise Error(f"assemble: weights have the axis {axis!r}, which windows do not cut; there are: {', '.join(names)}")
                 k = names[axis]

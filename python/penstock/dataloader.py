@@ -639,8 +639,8 @@ class DataLoader:
         ``loader`` has the numbers of Go's loader.Stats, such as ``Workers``, ``Cores`` (this process's
         share) and ``LocalSize`` (processes of this host that share its cores, as torchrun, MPI or
         Slurm say), ``diagnose`` says in a sentence what limits
-        the loop, ``copied`` counts batches that were copied because the others were still referred
-        to, ``skipped`` those records that on_error passed over, and ``pinned`` says whether memory
+        the loop, ``viewed`` counts batches that are mappings of files, ``copied`` those that were
+        copied because the others were still referred to, ``skipped`` those records that on_error passed over, and ``pinned`` says whether memory
         is page-locked, or why not.
         Of raw samples, ``prepared`` says what the cache stores of each source, and why.
         """
@@ -678,12 +678,12 @@ class DataLoader:
     def __reduce__(self) -> tuple[Any, ...]:
         written = getattr(type(self), "_written", type(self))
         if isinstance(self._engine, FeedLoader):
-            state: Any = (self._engine.state_dict(), self._engine.resumed)
+            state: Any = self._engine.state_dict()
             mine = {
                 name: value for name, value in vars(self).items() if name not in _KEPT and name not in self._arguments and not name.startswith("_")
             }
         else:
-            state = None if self._arguments["seed"] is None else (self.state_dict(), None)
+            state = None if self._arguments["seed"] is None else self.state_dict()
             mine = {name: value for name, value in vars(self).items() if name not in _KEPT}
         return _again, (written, self._arguments, state, mine)
 
@@ -700,15 +700,13 @@ _ASSIGNABLE = (
 )  # fmt: skip
 
 
-def _again(cls: type[DataLoader], arguments: dict[str, Any], state: tuple[dict[str, Any], bool | None] | None, mine: dict[str, Any]) -> DataLoader:
+def _again(cls: type[DataLoader], arguments: dict[str, Any], state: dict[str, Any] | None, mine: dict[str, Any]) -> DataLoader:
     """Make a DataLoader that was pickled or copied."""
     loader = cls.__new__(cls)
     DataLoader.__init__(loader, **arguments)
     vars(loader).update(mine)
     if state is not None:
-        loader.load_state_dict(state[0])
-        if state[1] is not None:
-            loader._engine.resumed = state[1]
+        loader.load_state_dict(state)
     return loader
 
 

@@ -384,7 +384,7 @@ class Session:
         """Return a batch with fields that are bytes of files. It keeps its slot only if other fields are there."""
         copy = self._hold() or all(numbers[FIXED + 1 :: 2])
         lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed)
-        values = {}
+        values, copied = {}, self._files.copied
         for i, (name, rows) in enumerate(zip(self.fields, self._rows)):
             at, file = numbers[FIXED + 2 * i : FIXED + 2 * i + 2]
             if file:
@@ -393,7 +393,10 @@ class Session:
                 values[name] = lent.array(at, rows, count).copy() if copy else lent.array(at, rows, count)
         message: dict[str, Any] = {"epoch": numbers[0], "step": numbers[1], "count": count}
         message["indices"], message["mask"] = lent.array(numbers[7], _INT64, count).copy(), lent.array(numbers[8], _BOOL, count).copy()
-        self.viewed += 1
+        if self._files.copied > copied:
+            self.copied += 1
+        else:
+            self.viewed += 1
         batch: LoaderBatch = made(self.kind, self._convert(self.fields, values), message, None)
         return batch
 

@@ -31,6 +31,8 @@ class Files:
         self._files: dict[int, _File] = {}
         self._used: dict[int, int] = {}  # by field: the number of its file
         self._mappings: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+        #: Arrays that were copied.
+        self.copied = 0
 
     def add(self, number: int, path: str, descriptor: int) -> None:
         """Take a file, and close its descriptor in time."""
@@ -53,11 +55,20 @@ class Files:
             raise CorruptError(f"{file.path}: it was truncated to {size} bytes, and a batch has {n} bytes from byte {at} on")
         if n == 0:
             return np.empty((count, *rows.shape), rows.dtype)
-        if not file.has(at, n):
-            if len(self._mappings) >= _MOST:
-                return file.read(at, rows, count)
-            self._mappings.add(file.map(at, n, size))
+        if not (file.has(at, n) or self._map(file, at, n, size)):
+            self.copied += 1
+            return file.read(at, rows, count)
         return file.view(at, n, rows, count)
+
+    def _map(self, file: _File, at: int, n: int, size: int) -> bool:
+        """Map bytes of a file, and return False where too many mappings are in use, or the system has no room for one more."""
+        if len(self._mappings) >= _MOST:
+            return False
+        try:
+            self._mappings.add(file.map(at, n, size))
+        except OSError:
+            return False
+        return True
 
     def clear(self) -> None:
         """Forget all files. Arrays stay as they are."""

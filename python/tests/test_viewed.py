@@ -1,6 +1,7 @@
 import contextlib
 import copy
 import gc
+import mmap
 import os
 import pickle
 import random
@@ -138,6 +139,10 @@ class ViewedTest(data.Copied):
         with mock.patch.object(viewed, "_WINDOW", 1 << 16), mock.patch.object(viewed, "_MOST", 8), loader(NAME, BATCH) as dl:
             batches = [b for _ in range(5) for b in dl]
             self.assertLess(len(os.listdir("/proc/self/fd")), before + 24)
+            copied = sum(isinstance(b["images"].base, bytearray) for b in batches)
+            self.assertGreater(copied, 0)
+            self.assertGreaterEqual(dl.stats()["copied"], copied)
+            self.assertEqual(dl.stats()["viewed"], sum(isinstance(b["images"].base, mmap.mmap) for b in batches))
         first = batches[0]
         copies = [copy.deepcopy(first), pickle.loads(pickle.dumps(first)), copy.copy(first)]
         for batch in (*batches, *copies):
@@ -149,6 +154,25 @@ class ViewedTest(data.Copied):
         del batches, batch, first, copies
         gc.collect()
         self.assertLessEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def test_no_room_for_a_mapping(self):
+        want = penstock.open(data.path(NAME))["images"][:]
+        with loader(NAME, BATCH) as dl, mock.patch.object(viewed._File, "map", side_effect=OSError) as tried:
+            for batch in dl:
+                np.testing.assert_array_equal(batch["images"], want[batch.indices])
+            self.assertEqual(dl.stats()["viewed"], 0)
+            self.assertGreater(dl.stats()["copied"], 0)
+        self.assertGreater(tried.call_count, 0)
+
+    def test_a_pickled_loader_continues(self):
+        with loader(NAME, BATCH) as dl:
+            batches = iter(dl)
+            next(batches)
+            next(batches)
+            with pickle.loads(pickle.dumps(dl)) as again:
+                self.assertEqual(again.state_dict(), dl.state_dict())
+                self.assertEqual(indices(again), indices(batches))
+                self.assertEqual([b.epoch for b in again], [1] * len(again))
 
     def test_a_truncated_file(self):
         copied = self.copy(NAME)

@@ -252,6 +252,15 @@ class AxesTest(unittest.TestCase):
                     call()
             self.assertEqual(view.assemble(fill=-1)._fill, -1)
 
+    def test_assemble_by_the_number_of_an_axis(self):
+        path = os.path.join(self.base, "numbered.npy")
+        np.save(path, np.arange(4, dtype=np.float32))
+        with penstock.open(path) as ds:
+            view = ds.windows({0: 3})
+            results = view.assemble(weights={0: [1, 2, 1]})
+            results.add([0, 1], [[0, 0, 0], [3, 3, 3]])
+            np.testing.assert_allclose(results.numpy(), [0, 1, 2, 3])
+
     def test_fill(self):
         """NaN and infinities fill, in the program and from a file too."""
         path = os.path.join(self.base, "own")
