@@ -293,9 +293,9 @@ class Windows:
                     wrong = (first >= end) | ((start < first) | (start + cut.span >= end) if not a.pad else False)
                 if wrong.any():
                     i = int(np.flatnonzero(wrong)[0])
-                    many = a.length if cut is None else cut.length
-                    of = f" of {name!r}" * bool(name)
-                    raise Error(f"window: origin {i} is {at[i]} on axis {a.name!r}, whose windows{of} reach beyond the {many} elements; choose a pad, or leave it out")
+                    if cut is None:
+                        raise Error(f"window: origin {i} is {at[i]} on axis {a.name!r}, which has {a.length} elements; origins must be inside the axis{self._longest(k)}")
+                    raise Error(f"window: origin {i} is {at[i]} on axis {a.name!r}, whose windows of {name!r} reach beyond the {cut.length} elements; choose a pad, or leave it out")
 
     def origins(self, records: np.ndarray) -> np.ndarray:
         """Return the origins of records: one row each, with one number for each axis."""

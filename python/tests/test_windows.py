@@ -257,6 +257,8 @@ class AxesTest(unittest.TestCase):
         np.save(path, np.arange(4, dtype=np.float32))
         with penstock.open(path) as ds:
             view = ds.windows({0: 3})
+            with self.assertRaisesRegex(penstock.Error, "origin 0 is -1 on axis '0', which has 4 elements; origins must be inside the axis"):
+                ds.windows({0: 3}, origins=[[-1]], pad={0: "wrap"})
             results = view.assemble(weights={0: [1, 2, 1]})
             results.add([0, 1], [[0, 0, 0], [3, 3, 3]])
             np.testing.assert_allclose(results.numpy(), [0, 1, 2, 3])
