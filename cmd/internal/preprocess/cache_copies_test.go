@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -116,7 +115,7 @@ func TestCopiesOfASource(t *testing.T) {
 	}
 }
 
-// A folder that was renamed shares the dataset that was built before. If its manifest is cut, the error names it.
+// A folder that was renamed shares the dataset that was built before. If its manifest is cut, it is built again.
 func TestRenamedSource(t *testing.T) {
 	h := newPhotoHistory(t, 1, false)
 	prepared(t, h)
@@ -140,9 +139,8 @@ func TestRenamedSource(t *testing.T) {
 	if err := os.WriteFile(manifest, text[:len(text)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := cacheFlags{source: h.root, dir: h.cache, workers: 2}
-	if _, err := c.make(t.Context(), &rawtest.Silent{}); err == nil || !strings.Contains(err.Error(), entries[0].Path) {
-		t.Errorf("a manifest that was cut: %v", err)
+	if n := prepared(t, h); n != 24 {
+		t.Errorf("%d records after the manifest was cut", n)
 	}
 }
 
