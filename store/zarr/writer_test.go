@@ -165,8 +165,10 @@ func TestSameAsFlat(t *testing.T) {
 				write(t, parts, n*3/5, n*3/5+1, more)
 				write(t, parts, n*3/5+1, n, more)
 				sound(t, parts)
+				// The manifest counts generations and names the change, so it has another length, which the root repeats.
+				manifest := filepath.Dir(filepath.FromSlash(layout.ZarrManifest))
 				for file, text := range foldertest.Files(t, parts) {
-					if file != filepath.FromSlash(layout.ZarrManifest) && text != files[file] { // the manifest counts generations
+					if filepath.Dir(file) != manifest && file != "zarr.json" && text != files[file] {
 						t.Errorf("%s: an append makes another file", file)
 					}
 				}
