@@ -88,7 +88,8 @@ class _File:
         self._start = self._end = self._next = 0
 
     def __del__(self) -> None:
-        os.close(self.descriptor)
+        if hasattr(self, "descriptor"):  # else an interrupt came first
+            os.close(self.descriptor)
 
     def has(self, at: int, n: int) -> bool:
         """Return whether n bytes at an offset are mapped, and no array has one of them."""
