@@ -104,29 +104,6 @@ func testCrashes(t *testing.T, in container, change string) {
 	}
 }
 
-// makeIn makes a dataset of the records of makeDataset in a container.
-func makeIn(t *testing.T, in container, dest string, fields ...store.Field) {
-	t.Helper()
-	schema := store.Schema{Fields: fields}
-	w, err := in.create(dest, schema, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	r := store.NewRecord(schema)
-	for i := range records {
-		for k, f := range fields {
-			r.Values[k] = append(r.Values[k][:0], value(f, 0, i)...)
-		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // goOn checks a state, makes the change again, and checks that it is made.
 func goOn(ds, change string, before, after []string) error {
 	if err := wholeGenerations(ds, append(before, after...)); err != nil {

@@ -275,3 +275,26 @@ func appendHDF5(ds string) (*store.Manifest, error) {
 	}
 	return nil, w.Close()
 }
+
+// makeIn makes a dataset of the records of makeDataset in a container.
+func makeIn(t *testing.T, in container, dest string, fields ...store.Field) {
+	t.Helper()
+	schema := store.Schema{Fields: fields}
+	w, err := in.create(dest, schema, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range records {
+		for k, f := range fields {
+			r.Values[k] = append(r.Values[k][:0], value(f, 0, i)...)
+		}
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+}
