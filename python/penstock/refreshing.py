@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from . import flat, generations
 from .dataset import Dataset, open_prepared
 from .errors import Error, NotFoundError
 from .samplers import Sampler
-from .view import View, is_view, rebuilt
+from .view import View, is_view, nodes, rebuilt
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def newest(dataset: Any, changed: Changes) -> Any:
             raise _pinned(part.path, part._folder)
         node = dataset.to_json(os.path.abspath)
         _check_numbers(node, moved)
-        for inner in _nodes(node):
+        for inner in nodes(node):
             if "dataset" in inner:
                 inner.pop("id", None)
                 inner["dataset"] = generations.split(inner["dataset"])[0]
@@ -155,22 +155,13 @@ def _pinned(path: str, folder: str) -> Error:
     return Error(f"refresh: {path} names a generation, which stays; to follow the dataset, open {folder}")
 
 
-def _nodes(node: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a view and those that it is of, the innermost first."""
-    for kind in ("select", "zip", "concat", "window", "join"):
-        inner = node.get(kind) or ()
-        for part in [inner] if isinstance(inner, Mapping) else inner:
-            yield from _nodes(part)
-    yield dict(node) if not isinstance(node, dict) else node
-
-
 def _check_numbers(node: dict[str, Any], moved: Mapping[str, Change]) -> None:
     """Refuse a view that has numbers of records which are others now."""
-    for view in _nodes(node):
+    for view in nodes(node):
         by = view.get("by") or {}
         if not ("records" in view or "ranges" in view or by.get("within") is not None or by.get("origins") is not None):
             continue
-        for part in _nodes(view):
+        for part in nodes(view):
             change = moved.get(os.path.realpath(generations.split(part["dataset"])[0])) if "dataset" in part else None
             if change is not None:
                 raise Error(

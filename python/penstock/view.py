@@ -347,7 +347,7 @@ class View(Source):
     def _write(self, file: str, path: Callable[[str], str]) -> None:
         """Write the view, and in files next to it what is large, under another name until it is complete."""
         node = {**_HEAD, **self.to_json(path)}
-        for k, part in enumerate(list(_nodes(node))):
+        for k, part in enumerate(list(nodes(node))):
             if isinstance(part.get("records"), np.ndarray):
                 numbers = part["records"]
                 part["records"] = numbers.tolist()
@@ -1007,13 +1007,13 @@ def _numbers_json(numbers: np.ndarray) -> dict[str, Any]:
     return {"ranges": np.stack([firsts, ends], 1).tolist()}
 
 
-def _nodes(node: Any) -> Iterable[dict[str, Any]]:
+def nodes(node: Any) -> Iterable[dict[str, Any]]:
     """Yield all parts of a view."""
     yield node
     windowed = node.get("window") or []
     for inner in [node.get("select"), *(node.get("zip") or []), *(node.get("concat") or []), *(node.get("join") or []), *(windowed if isinstance(windowed, list) else [windowed])]:
         if inner is not None:
-            yield from _nodes(inner)
+            yield from nodes(inner)
 
 
 def _remove(path: str) -> None:
