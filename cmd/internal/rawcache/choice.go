@@ -129,8 +129,7 @@ func (c *Choice) decide(ctx context.Context, src *raw.Source, head *transforms.P
 		}
 	}
 	if total := c.Pixels.Bytes * src.Samples(); c.Stored == Pixels && o.Limit > 0 && total > o.Limit {
-		c.Stored = Encoded // in this cache; the next may be larger
-		c.Why = fmt.Sprintf("pixels would take %s, more than the size of the cache", units.Bytes(total))
+		c.Stored, c.Why = Encoded, tooLarge(total, "the size of the cache") // the next may be larger
 	}
 	return nil
 }
@@ -215,9 +214,9 @@ func (c *Choice) measure(ctx context.Context, src *raw.Source, head *transforms.
 	c.Stored = Encoded
 	switch {
 	case limit > 0 && total > limit:
-		c.Why = fmt.Sprintf("pixels would take %s, more than the size of the cache", units.Bytes(total))
+		c.Why = tooLarge(total, "the size of the cache")
 	case known && total > free/2:
-		c.Why = fmt.Sprintf("pixels would take %s, more than half of the free space", units.Bytes(total))
+		c.Why = tooLarge(total, "half of the free space")
 	case c.Pixels.Bytes < c.Files.Bytes || c.Pixels.Seconds < c.Files.Seconds:
 		c.Stored = Pixels
 		c.Why = fmt.Sprintf("a record of pixels takes %v, and its file %v", c.Pixels, c.Files)
@@ -225,6 +224,10 @@ func (c *Choice) measure(ctx context.Context, src *raw.Source, head *transforms.
 		c.Why = fmt.Sprintf("a file takes %v, and its pixels %v", c.Files, c.Pixels)
 	}
 	return nil
+}
+
+func tooLarge(total int64, room string) string {
+	return fmt.Sprintf("pixels would take %s, more than %s", units.Bytes(total), room)
 }
 
 // failed has later runs store files, if what the command said is that pixels cannot be made.

@@ -183,7 +183,7 @@ func (h *Home) Spool(field string) (dest string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("the spool: %w", err)
 	}
-	return filepath.Join(own.Name(), field+".column"), own.Close()
+	return filepath.Join(own.Name(), field+write.ColumnName), own.Close()
 }
 
 // uploads is how many files are sent at a time.
