@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/rawtest"
-	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -56,8 +54,8 @@ func TestPixelsOfFiles(t *testing.T) {
 			}
 			defer ds.Close()
 			compare(t, src, ds)
-			want := epochOfPixels(t, files, whole)
-			if !bytes.Equal(epochOfPixels(t, src, tail), want) || !bytes.Equal(epochOfPixels(t, ds, tail), want) {
+			want := batches(t, files, whole)
+			if !bytes.Equal(batches(t, src, tail), want) || !bytes.Equal(batches(t, ds, tail), want) {
 				t.Error("the batches differ")
 			}
 			if err := src.Use(ds, nil, nil); err != nil {
@@ -69,23 +67,6 @@ func TestPixelsOfFiles(t *testing.T) {
 			checkSame(t, c.Dest, strings.TrimSuffix(c.Dest, "2"))
 		})
 	}
-}
-
-// epochOfPixels returns the bytes of an epoch of shuffled batches.
-func epochOfPixels(t *testing.T, src loader.Source, p *transforms.Pipeline) (all []byte) {
-	t.Helper()
-	ld, err := loader.New(src, loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Seed: 5, Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ld.Close()
-	for b, err := range ld.Epoch(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, b.Field("images").Bytes()...)
-	}
-	return all
 }
 
 func TestPixelRefusals(t *testing.T) {
