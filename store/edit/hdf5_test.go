@@ -204,7 +204,7 @@ func TestHDF5Refusals(t *testing.T) {
 		}
 	}
 	if _, err := store.ReadManifest(ds + "@7"); err == nil || !strings.Contains(err.Error(), "it keeps no generation 7; it has 1, 2") {
-		t.Errorf("a generation that there is not: %v", err)
+		t.Errorf("a missing generation: %v", err)
 	}
 	if err := drop(ds + "@1"); err == nil || !strings.Contains(err.Error(), "only the newest generation can be changed") {
 		t.Errorf("an earlier generation: %v", err)
