@@ -244,3 +244,48 @@ func TestLastRecordsAreRemoved(t *testing.T) {
 	h.put("cat/new.png")
 	h.check(h.make())
 }
+
+// Of the generations of a source that changes often, the first one, those of the last states and open ones are kept.
+func TestForgottenGenerationsAreRemoved(t *testing.T) {
+	h := newPhotoHistory(t, 4, false)
+	h.make()
+	h.put("cat/0.png")
+	h.make()
+	src, err := raw.Open(t.Context(), h.root, raw.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	want := recordsOf(t, src)
+	if _, err := rawcache.Keep(t.Context(), src, rawcache.Options{Dir: h.cache, Mode: rawcache.Encoded}); err != nil || !src.InUse() {
+		t.Fatalf("in use: %v, %v", src.InUse(), err)
+	}
+	generations := func() []int {
+		entries, err := rawcache.List(h.cache)
+		if err != nil || len(entries) != 1 {
+			t.Fatalf("%+v, %v", entries, err)
+		}
+		numbers, err := store.Generations(entries[0].Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return numbers
+	}
+	change := func() {
+		h.put("cat/2.png")
+		h.check(h.make())
+	}
+	for range 5 {
+		change()
+	}
+	if got := generations(); !slices.Equal(got, []int{1, 2, 5, 6, 7}) || !sameRecords(recordsOf(t, src), want) {
+		t.Errorf("while generation 2 is open: %d", got)
+	}
+	if err := src.Close(); err != nil {
+		t.Fatal(err)
+	}
+	change()
+	if got := generations(); !slices.Equal(got, []int{1, 6, 7, 8}) {
+		t.Errorf("generations %d", got)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
@@ -36,8 +37,9 @@ const (
 	viewEnd   = views.Suffix
 )
 
-// mostStates is how many states of a source are kept. Loaders that have an older one open are not affected.
-const mostStates = 8
+// mostStates is how many states of a source are kept, with their generations of the dataset. Loaders that have an older
+// one open are not affected.
+const mostStates = 3
 
 // state is the dataset of a source at one time.
 type state struct {
@@ -397,7 +399,24 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 	if now.Digest != print.Digest {
 		return fmt.Errorf("%s: files were changed while it was read", e.Source)
 	}
-	return errors.Join(e.shelf().put(print.Digest, s), e.note(), e.shelf().forget())
+	return errors.Join(e.shelf().put(print.Digest, s), e.note(), e.shelf().forget(), e.prune())
+}
+
+// prune removes the generations of states that were forgotten, and those of runs that were killed. The first one stays,
+// which is found by the name of the dataset, and so do those that are tagged or open. If the dataset is busy, the next
+// change prunes it.
+func (e *Entry) prune() error {
+	keep := []int{1}
+	for _, digest := range e.shelf().digests() {
+		if s, err := e.shelf().get(digest); err == nil {
+			keep = append(keep, s.generation)
+		}
+	}
+	_, err := edit.Prune(e.Path, edit.PruneOptions{Keep: keep})
+	if errors.Is(err, store.ErrBusy) {
+		return nil
+	}
+	return err
 }
 
 // fingerprintOf opens a source again and looks at its files.
