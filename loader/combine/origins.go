@@ -3,8 +3,10 @@ package combine
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 
@@ -243,6 +245,10 @@ func borders(ctx context.Context, src *member, field string) (list []int, err er
 		}
 		for k := range n {
 			value := data[k*size : (k+1)*size]
+			if specs[i].DType.IsFloat() && !comparable(value, specs[i].DType) {
+				return nil, fmt.Errorf("record %d of %q is NaN, which is equal to no other value, so that it is not that of a "+
+					"group; give it a value, or select the other records first", at+k, field)
+			}
 			if last != nil && !bytes.Equal(value, last) {
 				list = append(list, at+k)
 			}
@@ -250,6 +256,33 @@ func borders(ctx context.Context, src *member, field string) (list []int, err er
 		}
 	}
 	return list, nil
+}
+
+// comparable makes floats that are equal have equal bytes, as 0 and -0, and reports whether none is NaN.
+func comparable(floats []byte, d tensor.DType) bool {
+	for size := d.Size(); len(floats) > 0; floats = floats[size:] {
+		x := floatOf(floats[:size], d)
+		if math.IsNaN(x) {
+			return false
+		}
+		if x == 0 {
+			clear(floats[:size])
+		}
+	}
+	return true
+}
+
+// floatOf returns the value of the bytes of a float.
+func floatOf(b []byte, d tensor.DType) float64 {
+	switch d {
+	case tensor.Float16:
+		return float64(tensor.Half(binary.LittleEndian.Uint16(b)).Float32())
+	case tensor.BFloat16:
+		return float64(tensor.Brain(binary.LittleEndian.Uint16(b)).Float32())
+	case tensor.Float32:
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b))
 }
 
 // checkTable reports an origin that is none.

@@ -105,6 +105,9 @@ func groupsOf(ctx context.Context, src *member, field string, runs [][2]int) (nu
 		return nil, 0, err
 	}
 	known := make(map[string]int)
+	if d := specs[fieldOf(specs, field)].DType; d.IsFloat() {
+		comparable(data, d)
+	}
 	for i := range runs {
 		value := string(data[i*size : (i+1)*size])
 		if _, ok := known[value]; !ok {

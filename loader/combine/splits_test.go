@@ -2,6 +2,7 @@ package combine_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -302,5 +303,45 @@ func TestAlong(t *testing.T) {
 	}
 	if want := []int{0, 3, 4, 0, 3, 4, 0, 3, 4}; !slices.Equal(columns, want) {
 		t.Errorf("columns %v, want %v", columns, want)
+	}
+}
+
+// TestGroupsOfFloats refuses NaN, which would be a group of its own for each record, and has 0 and -0 as one value.
+func TestGroupsOfFloats(t *testing.T) {
+	nan, negative := math.NaN(), math.Copysign(0, -1)
+	src, err := combine.NewArrays(
+		combine.Array{Name: "x", Values: tensor.From([]int32{0, 1, 2, 3})},
+		combine.Array{Name: "f64", Values: tensor.From([]float64{1, 1, nan, nan})},
+		combine.Array{Name: "f32", Values: tensor.From([]float32{1, 1, float32(nan), 1})},
+		combine.Array{Name: "f16", Values: tensor.From([]tensor.Half{0, 0, 0x7e00, 0})},
+		combine.Array{Name: "bf16", Values: tensor.From([]tensor.Brain{0, 0, 0x7fc1, 0})},
+		combine.Array{Name: "zero", Values: tensor.From([]float64{0, negative, 0, negative})},
+		combine.Array{Name: "inf", Values: tensor.From([]float32{0, float32(math.Inf(1)), float32(math.Inf(1)), float32(math.Inf(-1))})},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	windows := func(group string) (*combine.Windows, error) {
+		return combine.NewWindows(t.Context(), combine.Window{Sizes: map[string]int{"0": 2}, Group: group,
+			Fields: []combine.WindowField{{Name: "x"}}}, src)
+	}
+	for _, group := range []string{"f64", "f32", "f16", "bf16"} {
+		want := fmt.Sprintf("record 2 of %q is NaN", group)
+		if _, err := windows(group); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", group, err, want)
+		}
+		if _, err := (combine.Splits{Shares: []float64{0.5}}).OfGroups(t.Context(), src, group); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("splits: %s: %v, want %q", group, err, want)
+		}
+	}
+	for group, want := range map[string]int{"zero": 3, "inf": 1} {
+		if ws, err := windows(group); err != nil || ws.Len() != want {
+			t.Errorf("%s: %v windows, %v; want %d", group, ws, err, want)
+		}
+	}
+	parts, err := combine.Splits{Shares: []float64{1}}.OfGroups(t.Context(), src, "zero")
+	if err != nil || fmt.Sprint(parts) != "[[[0 4]]]" {
+		t.Errorf("splits: %v, %v", parts, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,12 +152,20 @@ func (w *Window) UnmarshalJSON(text []byte) error {
 	v := withFill{plain: (*plain)(w)}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
+	d.UseNumber()
 	err := d.Decode(&v)
 	if err != nil || v.Fill == nil {
 		return err
 	}
-	if w.Fill, err = strconv.ParseFloat(fmt.Sprint(v.Fill), 64); err != nil {
-		return fmt.Errorf("fill is %v, which is not a number", v.Fill)
+	number := fmt.Sprint(v.Fill)
+	if w.Fill, err = strconv.ParseFloat(number, 64); err != nil {
+		return fmt.Errorf("fill is %v, which is not a number of float64", v.Fill)
+	}
+	if whole, ok := new(big.Int).SetString(number, 10); ok {
+		if back, _ := big.NewFloat(w.Fill).Int(nil); back.Cmp(whole) != 0 {
+			return fmt.Errorf("fill is %v, which float64 rounds to %v; choose one that is exact, such as a whole number up to "+
+				"2**53", whole, back)
+		}
 	}
 	return nil
 }
@@ -328,12 +337,15 @@ func (p *planner) fill(f *windowed) (err error) {
 		f.fill = make([]byte, d.Size())
 		return nil
 	}
-	if f.fill, err = filling(d, numberOf(d, p.w.Fill)); err != nil {
+	if f.fill, err = filling(d, numberOf(d, p.w.Fill)); err != nil || d.IsFloat() && overflows(d, p.w.Fill) {
 		return fmt.Errorf("Fill is %v, and %q has %s; choose one that it can have, or leave the field out", p.w.Fill,
 			f.in.Name, d)
 	}
 	return nil
 }
+
+// overflows reports whether a number is rounded to an infinity.
+func overflows(d tensor.DType, x float64) bool { return math.IsInf(d.Round(x), 0) && !math.IsInf(x, 0) }
 
 // numberOf returns a number in the precision of a type of floats, and for another one as a whole number, if it is one.
 func numberOf(d tensor.DType, x float64) any {

@@ -487,7 +487,14 @@ func TestWindowFill(t *testing.T) {
 			t.Errorf("%s is %+v, want %+v", text, got, w)
 		}
 	}
-	for text, want := range map[string]string{`{"fill": "none"}`: "fill is none, which is not a number", `{"strides": {}}`: "unknown field"} {
+	for text, want := range map[string]string{
+		`{"fill": "none"}`:              "fill is none, which is not a number",
+		`{"strides": {}}`:               "unknown field",
+		`{"fill": true}`:                "fill is true, which is not a number",
+		`{"fill": 9007199254740993}`:    "fill is 9007199254740993, which float64 rounds to 9007199254740992",
+		`{"fill": 9223372036854775807}`: "rounds to 9223372036854775808",
+		`{"fill": 1e400}`:               "fill is 1e400, which is not a number",
+	} {
 		if err := json.Unmarshal([]byte(text), new(combine.Window)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .errors import Error
+from .groups import are_missing
 from .transforms import Standardize
 
 #: The bytes of records that are read at once, about, as float64.
@@ -116,7 +117,7 @@ def statistics(
 def _known(groups: np.ndarray, ranges: Iterable[tuple[int, int]]) -> list[Any]:
     """Return the values of groups in some ranges of records, in ascending order."""
     for a, b in ranges:
-        for k in np.flatnonzero([_is_missing(g) for g in groups[a:b]] if groups.dtype.kind == "O" else _are_missing(groups[a:b]))[:1]:
+        for k in np.flatnonzero(are_missing(groups[a:b]) | _are_infinite(groups[a:b]))[:1]:
             raise ValueError(
                 f"statistics: the group of record {a + k} is {groups[a + k]}; each record needs a group: give the record a value, or leave it out of ranges"
             )
@@ -127,18 +128,10 @@ def _known(groups: np.ndarray, ranges: Iterable[tuple[int, int]]) -> list[Any]:
         raise TypeError(f"statistics: groups are of the types {', '.join(kinds)}, which have no order; give all of them one type") from None
 
 
-def _are_missing(groups: np.ndarray) -> np.ndarray:
-    if groups.dtype.kind in "fc":
-        return ~np.isfinite(groups)
-    return np.isnat(groups) if groups.dtype.kind in "mM" else np.zeros(len(groups), bool)
-
-
-def _is_missing(group: Any) -> bool:
-    """Return whether an object is None, NaN, infinite, NaT or pandas' NA."""
-    try:
-        return group is None or bool(group != group) or (isinstance(group, float) and not math.isfinite(group))
-    except TypeError:  # pandas' NA is neither true nor false
-        return True
+def _are_infinite(groups: np.ndarray) -> np.ndarray:
+    if groups.dtype.kind == "O":
+        return np.array([isinstance(g, float) and math.isinf(g) for g in groups], bool)
+    return np.isinf(groups) if groups.dtype.kind in "fc" else np.zeros(len(groups), bool)
 
 
 def _joined(total: Any, part: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 
 from .batch import Batch
+from .bfloat16 import to_float32
 from .errors import Error
 from .field import Field, chosen
 from .found import Matches, found, is_temporary, joined, of_table
@@ -21,7 +22,7 @@ from .options import count
 from .ragged import Ragged, RaggedRecords
 from .records import Derived, Piece, Places, Records
 from .samplers import MAX_SEED
-from .windows import Windows, described, parts_of_axis, parts_of_groups, whole
+from .windows import Windows, check_groups, described, parts_of_axis, parts_of_groups, whole
 
 if TYPE_CHECKING:
     from .assembled import Assembled
@@ -580,7 +581,7 @@ class Windowed(View):
         group = by.get("group")
         if group is not None and (group not in parts[0].fields or parts[0].fields[group].ragged):
             raise Error(f"window: group: there is no field {group!r} with one value a record; there are: {', '.join(parts[0].fields)}")
-        values = None if group is None else np.asarray(parts[0]._records[group])
+        values = None if group is None else _groups(parts[0], group)
         windows = Windows(by, fields, shapes, values, len(parts[0]))
         records = {o.field.name: _Pieces(windows, o, bases[o.of]) for o in windows.outputs}
         view = cls(parts, {o.field.name: o.field for o in windows.outputs}, records, windows.count)
@@ -666,7 +667,7 @@ class Windowed(View):
                 return parts_of_axis(length, list(shares.values()), block, gap, seed)
             if group not in self.parts_of[0].fields or self.parts_of[0].fields[group].ragged:
                 raise Error(f"partition: there is no field {group!r} with one value a record; there are: {', '.join(self.parts_of[0].fields)}")
-            return parts_of_groups(np.asarray(self.parts_of[0]._records[group]), list(shares.values()), seed)
+            return parts_of_groups(_groups(self.parts_of[0], group), list(shares.values()), seed)
         if any(numbers) or group is not None or block is not None or gap:
             raise ValueError("shares are all numbers or all ranges; group, block and gap are for numbers")
         ranges = [[(int(a), int(b)) for a, b in of_name] for of_name in shares.values()]
@@ -879,6 +880,15 @@ class _JoinedRagged(_DerivedRagged):
             out: Ragged = self._bases[k][a:b]
             return out
         return super()._between_records(start, stop)
+
+
+def _groups(part: Source, name: str) -> np.ndarray:
+    """Return a field whose values are those of groups."""
+    values = np.asarray(part._records[name])
+    if part.fields[name].dtype == "bfloat16":
+        values = to_float32(values)
+    check_groups(values, repr(name))
+    return values + 0 if values.dtype.kind == "f" else values  # -0 is 0
 
 
 def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:

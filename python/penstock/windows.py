@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from .bfloat16 import from_float32, to_float32
 from .errors import Error
 from .field import Field
+from .groups import are_missing, borders
 from .order import shuffle
 
 PADS = ("constant", "reflect", "wrap")
@@ -105,13 +107,14 @@ class Output:
     field: Field
     of: str
     cuts: list[Cut] = field(default_factory=list)
+    fill: Any = 0  # as it is stored
 
 
 class Windows:
     """The windows that a description, as it is in a view, has over arrays with these shapes, records first."""
 
     def __init__(self, by: Mapping[str, Any], fields: Mapping[str, Field], shapes: Mapping[str, tuple[int, ...]], group: np.ndarray | None, records: int) -> None:
-        self.fill = float(by.get("fill", 0))
+        self.fill = _fill(by.get("fill", 0))
         self.axes: list[Axis] = []
         self.outputs: list[Output] = []
         sizes = by.get("sizes") or {}
@@ -161,8 +164,9 @@ class Windows:
             self.axes[cut.axis].add(name, cut)  # type: ignore[index]
             cuts.append(cut)
         if any(c.axis is not None and self.axes[c.axis].pad == "constant" for c in cuts) and not _holds(f.dtype, self.fill):
-            raise Error(f"window: field {name!r}: fill is {self.fill:g}, and {of!r} has {f.dtype}; choose one that it can have, or leave the field out of outputs")
-        self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts))
+            raise Error(f"window: field {name!r}: fill is {by['fill']}, and {of!r} has {f.dtype}; choose one that it can have, or leave the field out of outputs")
+        fill = int(from_float32(np.float32(self.fill))) if f.dtype == "bfloat16" else self.fill
+        self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts, fill))
 
     def _cut(self, by: Mapping[str, Any], out: Mapping[str, Any], of: str, dim: str, length: int) -> Cut:
         def own(key: str, default: int) -> int:
@@ -350,7 +354,7 @@ class Windows:
             places = [elements[i] for elements in index]
             known = [at[at >= 0] for at in places]
             if not all(map(len, known)):
-                dst[i] = self.fill
+                dst[i] = out.fill
                 continue
             box = tuple(slice(int(at.min()), int(at.max()) + 1) for at in known)
             part = base.region(box)
@@ -360,7 +364,7 @@ class Windows:
             dst[i] = part
             for k, at in enumerate(places):
                 if len(known[k]) < len(at):
-                    dst[(i, *[slice(None)] * k, at < 0)] = self.fill
+                    dst[(i, *[slice(None)] * k, at < 0)] = out.fill
 
     def run(self, out: Output, base: Any, start: int, stop: int) -> np.ndarray | None:
         """Return windows [start, stop) as a view of the array, if they are: of whole consecutive records, at even distances."""
@@ -398,17 +402,37 @@ def _aligned_in(axis: Axis) -> str:
     )
 
 
-def _holds(dtype: Any, x: float) -> bool:
+def _fill(fill: Any) -> float:
+    """Return the fill of a view. It is never rounded, but for a decimal fraction to the nearest float64."""
+    try:
+        number = float("" if isinstance(fill, bool) else fill)
+    except (TypeError, ValueError, OverflowError):
+        raise Error(f"window: fill is {fill}, which is not a number of float64") from None
+    if isinstance(fill, int) and number != fill:
+        raise Error(f"window: fill is {fill}, which float64 rounds to {int(number)}; choose one that is exact, such as a whole number up to 2**53")
+    return number
+
+
+def _holds(dtype: str, x: float) -> bool:
     """Return whether a type has a number, in the precision that it has."""
-    kind = np.dtype(dtype).kind
-    if kind == "b":
+    if dtype == "bool":
         return x in (0, 1)
-    return kind not in "iu" or (x.is_integer() and np.iinfo(dtype).min <= int(x) <= np.iinfo(dtype).max)
+    if dtype.startswith(("int", "uint")):
+        return x.is_integer() and np.iinfo(dtype).min <= int(x) <= np.iinfo(dtype).max
+    with np.errstate(over="ignore"):
+        rounded = float(to_float32(from_float32(np.float32(x)))) if dtype == "bfloat16" else float(np.dtype(dtype).type(x))
+    return math.isfinite(rounded) or not math.isfinite(x)
 
 
-def borders(values: np.ndarray) -> np.ndarray:
-    """Return the records whose value, a number or an array of them, is not that of the record before."""
-    return np.flatnonzero((values[1:] != values[:-1]).reshape(max(0, len(values) - 1), -1).any(axis=1)) + 1
+def check_groups(values: np.ndarray, name: str) -> None:
+    """Raise Error if a record has no value of a group. Each such record would be a group of its own, and windows would be dropped."""
+    missing = are_missing(values).reshape(len(values), -1).any(axis=1)
+    if missing.any():
+        record = int(np.argmax(missing))
+        raise Error(
+            f"window: {name}: record {record} has the value {values[record]}, which is equal to no other, so that it is not that of a group; "
+            f"give the {int(missing.sum())} such records a value, or select the other records first"
+        )
 
 
 def parts_of_axis(n: int, shares: Sequence[float], block: int | None, gap: int, seed: int) -> list[list[tuple[int, int]]]:
@@ -497,9 +521,10 @@ def described(
     if isinstance(group, str):
         by["group"] = group
     elif group is not None:
-        values = np.asarray(group)
+        values = np.asanyarray(group)
         if len(values) != records:
             raise ValueError(f"group has {len(values)} values for {records} records")
+        check_groups(values, "group")
         if ranges is not None:
             raise ValueError("both ranges and values of a group are given; give ranges of one group each")
         cuts = [0, *borders(values).tolist(), records]
@@ -561,6 +586,7 @@ def _number(value: Any) -> float | int | str:
     number = value.item() if isinstance(value, np.generic) else value
     if not isinstance(number, (bool, int, float)):
         raise TypeError(f"fill is {value!r}; it must be a number")
+    _fill(number + 0)
     return number + 0 if math.isfinite(number) else {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}[str(number)]
 
 

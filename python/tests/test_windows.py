@@ -93,6 +93,13 @@ def _padded(values, places, pads):
     return values
 
 
+def _number(dtype, value):
+    """Return a number as an element of a type; those of bfloat16 may be their bits."""
+    if dtype != "bfloat16":
+        return np.dtype(dtype).type(value)
+    return penstock.bfloat16.to_float32(value).item() if isinstance(value, np.uint16) else float(value)
+
+
 class AxesTest(unittest.TestCase):
     def setUp(self):
         self.base = tempfile.mkdtemp()
@@ -278,6 +285,67 @@ class AxesTest(unittest.TestCase):
                     np.testing.assert_array_equal(again["x"][4], want)
                     np.testing.assert_array_equal(next(iter(loader))["x"][4], want)
 
+    def test_fill_of_a_type(self):
+        """A number that a type does not have is refused, and others are in the program as from a file."""
+        path = os.path.join(self.base, "types")
+        types = ("bool", "uint8", "int16", "int64", "uint64", "float16", "bfloat16", "float32")
+        with penstock.Writer(path, [penstock.Field(t, t) for t in types]) as w:
+            w.extend({t: np.zeros((), penstock.Field(t, t).storage) for t in types} for _ in range(4))
+        with penstock.open(path) as ds:
+            for dtype, fill in (("uint8", 300), ("uint8", -1), ("bool", 2), ("int16", 0.5), ("int64", np.nan), ("uint64", 2**64), ("float16", 1e6), ("bfloat16", 3.4e38), ("float32", -1e300)):
+                with self.subTest(dtype=dtype, fill=fill):
+                    with self.assertRaisesRegex(penstock.Error, f"fill is .*, and '{dtype}' has {dtype}; choose one"):
+                        ds.windows({0: 2}, pad="constant", fill=fill, outputs={dtype: {}})
+                    file = os.path.join(self.base, "wrong.view.json")
+                    by = {"sizes": {"0": 2}, "pad": {"0": "constant"}, "fill": "NaN" if fill != fill else fill, "outputs": [{"name": dtype}]}
+                    with open(file, "w") as f:
+                        json.dump({"penstock": "view", "version": 1, "window": {"dataset": path}, "by": by}, f)
+                    with self.assertRaisesRegex(penstock.Error, "fill is .*; choose one that it can have"):
+                        penstock.open(file)
+                    if fill in (300, 1e6, 2**64):  # the program refuses the same
+                        with self.assertRaisesRegex(penstock.Error, "Fill is .*; choose one that it can have"):
+                            penstock.DataLoader(file, output="numpy").close()
+            for dtype, fill in (("bool", 1), ("uint8", 255), ("int16", -5), ("int64", -(2**63)), ("uint64", 2**63), ("float16", 65504), ("bfloat16", 1.5), ("bfloat16", np.inf), ("float32", 0.1)):
+                view = ds.windows({0: 2}, pad="constant", fill=fill, outputs={dtype: {}})
+                with self.subTest(dtype=dtype, fill=fill):
+                    self.assertEqual(_number(dtype, view[dtype][3][1]), _number(dtype, fill))
+                    if fill in (1, 1.5, -(2**63), 2**63):
+                        with penstock.DataLoader(view, 4, output="numpy") as loader:
+                            self.assertEqual(_number(dtype, next(iter(loader))[dtype][3, 1]), _number(dtype, fill))
+
+    def test_groups_without_a_value(self):
+        """A record whose value of a group is missing is named, by Python and by the program; 0 and -0 are one value."""
+        path = os.path.join(self.base, "groups")
+        stations = np.array([1, 1, 1, np.nan, np.nan, 2, 2, 2])
+        with penstock.Writer(path, [penstock.Field("x", "int64"), penstock.Field("station", "float64"), penstock.Field("zero", "float32"), penstock.Field("b", "bfloat16")]) as w:
+            w.extend({"x": i, "station": s, "zero": 0.0 if i % 2 else -0.0, "b": penstock.bfloat16.from_float32(s)} for i, s in enumerate(stations))
+        with penstock.open(path) as ds:
+            for name in ("station", "b"):
+                text = f"'{name}': record 3 has the value nan.*; give the 2 such records a value, or select the other records first"
+                with self.assertRaisesRegex(penstock.Error, text):
+                    ds.windows({0: 2}, group=name, outputs={"x": {}})
+                with self.assertRaisesRegex(penstock.Error, text):
+                    ds.windows({0: 2}, outputs={"x": {}}).partition({"a": 0.5, "b": 0.5}, group=name)
+                file = os.path.join(self.base, "groups.view.json")
+                with open(file, "w") as f:
+                    by = {"sizes": {"0": 2}, "group": name, "outputs": [{"name": "x"}]}
+                    json.dump({"penstock": "view", "version": 1, "window": {"dataset": path}, "by": by}, f)
+                with self.assertRaisesRegex(penstock.Error, f'record 3 of "{name}" is NaN'):
+                    penstock.DataLoader(file, output="numpy").close()
+            days = np.arange(8).astype("datetime64[D]")
+            days[5] = "NaT"
+            texts = ["a", "a", None, "a", "a", "a", "a", "a"]
+            for values, record in ((stations, 3), (stations.tolist(), 3), (days, 5), (texts, 2), (np.ma.array(np.arange(8), mask=[0] * 7 + [1]), 7)):
+                with self.assertRaisesRegex(penstock.Error, f"group: record {record} has the value"):
+                    ds.windows({0: 2}, group=values, outputs={"x": {}})
+            self.assertEqual(len(ds.windows({0: 2}, group=np.array(["nan"] * 8), outputs={"x": {}})), 7)  # a text like another
+            view = ds.windows({0: 2}, group="zero", outputs={"x": {}})
+            with penstock.DataLoader(view, 4, output="numpy") as loader:
+                self.assertEqual((len(view), sum(len(b["x"]) for b in loader)), (7, 7))
+            parts = ds.windows({0: 2}, outputs={"x": {}}).partition({"a": 1}, group="zero")
+            self.assertEqual(len(parts["a"]), 7)
+            self.assertEqual(len(ds.select(np.isfinite(stations)).windows({0: 2}, group="station", outputs={"x": {}})), 4)
+
     def test_parameters(self):
         """Numbers of NumPy are numbers, an array of origins is an array, and what is not whole or not known is refused."""
         path = os.path.join(self.base, "own")
@@ -312,8 +380,11 @@ class AxesTest(unittest.TestCase):
                 ({"fill": 2}, "no axis has pad='constant'"),
                 ({"fill": 2, "pad": "wrap"}, "no axis has pad='constant'"),
                 ({"fill": "x", "pad": "constant"}, "fill is 'x'; it must be a number"),
-                ({"fill": np.nan, "pad": "constant"}, "fill is nan, and 'x' has int64"),
+                ({"fill": np.nan, "pad": "constant"}, "fill is NaN, and 'x' has int64"),
                 ({"fill": 2.5, "pad": "constant"}, "fill is 2.5, and 'x' has int64"),
+                ({"fill": 2**53 + 1, "pad": "constant"}, "fill is 9007199254740993, which float64 rounds to 9007199254740992; choose one"),
+                ({"fill": 10**400, "pad": "constant"}, "fill is 10*, which is not a number of float64"),
+                ({"fill": 2**63, "pad": "constant"}, "fill is 9223372036854775808, and 'x' has int64"),
             ):
                 with self.assertRaisesRegex((ValueError, TypeError), text):
                     ds.windows({"time": 2}, **options)

@@ -1,0 +1,28 @@
+"""Values of groups, such as the station of each record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def are_missing(groups: np.ndarray) -> np.ndarray:
+    """Return which values are NaN, NaT, None, pandas' NA, or masked: such a value is equal to no other, so that it is not that of a group."""
+    if groups.dtype.kind == "O":
+        found = np.fromiter((_is_missing(g) for g in groups.flat), bool, groups.size).reshape(groups.shape)
+    else:
+        found = np.isnan(groups) if groups.dtype.kind in "fc" else np.isnat(groups) if groups.dtype.kind in "mM" else np.zeros(groups.shape, bool)
+    return found | np.ma.getmaskarray(groups)
+
+
+def _is_missing(group: Any) -> bool:
+    try:
+        return group is None or bool(group != group)
+    except TypeError:  # pandas' NA is neither true nor false
+        return True
+
+
+def borders(values: np.ndarray) -> np.ndarray:
+    """Return the records whose value, a number or an array of them, is not that of the record before."""
+    return np.flatnonzero((values[1:] != values[:-1]).reshape(max(0, len(values) - 1), -1).any(axis=1)) + 1
