@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"math/bits"
@@ -21,8 +22,12 @@ type Deleted struct {
 	// deleted record.
 	Bits []byte `json:"bits"`
 
-	// Without names columns that were written after records had been deleted, and have no values for them.
+	// Without names columns that were written after records had been deleted, and have no values for some of them.
 	Without []string `json:"without,omitempty"`
+
+	// Lacking says which these are, as Bits does, by column. A column of Without that is not in it has no value for any
+	// deleted record.
+	Lacking map[string][]byte `json:"lacking,omitempty"`
 }
 
 // NewDeleted returns what a manifest of that many stored records says of some that are deleted: record i is bit i%64 of
@@ -35,12 +40,51 @@ func NewDeleted(words []uint64, records int64) *Deleted {
 	if d.Records == 0 {
 		return nil
 	}
+	d.Bits = compressed(words, records)
+	return d
+}
+
+func compressed(words []uint64, records int64) []byte {
 	var b bytes.Buffer
 	z := zlib.NewWriter(&b)
 	_, _ = z.Write(packed(words, records)) // to memory, which never fails
 	_ = z.Close()
-	d.Bits = b.Bytes()
-	return d
+	return b.Bytes()
+}
+
+// Lack says that a column has no values for some of the deleted records, which Words has as deleted.
+func (d *Deleted) Lack(column string, words, deleted []uint64, records int64) {
+	d.Without = append(d.Without, column)
+	if slices.Equal(words, deleted) {
+		return
+	}
+	if d.Lacking == nil {
+		d.Lacking = make(map[string][]byte)
+	}
+	d.Lacking[column] = compressed(words, records)
+}
+
+// Lacks returns the deleted ones of that many stored records for which a column has no values, as Words does; nil if it
+// has values for all.
+func (d *Deleted) Lacks(column string, records int64) ([]uint64, error) {
+	if d == nil || !slices.Contains(d.Without, column) {
+		return nil, nil
+	}
+	deleted, err := d.Words(records)
+	bits, some := d.Lacking[column]
+	if err != nil || !some {
+		return deleted, err
+	}
+	words, _, err := unpacked(bits, records)
+	for k := range words {
+		if err == nil && words[k]&^deleted[k] != 0 {
+			err = errors.New("records are marked that are not deleted")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("deleted: lacking: column %q: %w: %w", column, err, ErrCorrupt)
+	}
+	return words, nil
 }
 
 // packed returns the bits as bytes.
@@ -54,32 +98,42 @@ func packed(words []uint64, records int64) []byte {
 
 // Words returns the deleted ones of that many stored records: record i is bit i%64 of word i/64. nil has none.
 func (d *Deleted) Words(records int64) ([]uint64, error) {
-	words := make([]uint64, (records+63)/64)
 	if d == nil {
-		return words, nil
+		return make([]uint64, (records+63)/64), nil
 	}
-	z, err := zlib.NewReader(bytes.NewReader(d.Bits))
-	if err != nil {
-		return nil, fmt.Errorf("deleted: %w: %w", err, ErrCorrupt)
-	}
-	data, err := io.ReadAll(io.LimitReader(z, (records+7)/8+1))
-	if err == nil && int64(len(data)) != (records+7)/8 {
-		err = fmt.Errorf("%d bytes for %d records", len(data), records)
+	words, n, err := unpacked(d.Bits, records)
+	if err == nil && n != d.Records {
+		err = fmt.Errorf("%d records are marked, and it says %d", n, d.Records)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("deleted: %w: %w", err, ErrCorrupt)
 	}
-	n := int64(0)
+	return words, nil
+}
+
+// unpacked returns the bits that compressed has written, and how many are 1.
+func unpacked(data []byte, records int64) (words []uint64, n int64, err error) {
+	z, err := zlib.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, 0, err
+	}
+	if data, err = io.ReadAll(io.LimitReader(z, (records+7)/8+1)); err != nil {
+		return nil, 0, err
+	}
+	if int64(len(data)) != (records+7)/8 {
+		return nil, 0, fmt.Errorf("%d bytes for %d records", len(data), records)
+	}
+	words = make([]uint64, (records+63)/64)
 	for k := range words {
 		var b [8]byte
 		copy(b[:], data[8*k:])
 		words[k] = binary.LittleEndian.Uint64(b[:])
 		n += int64(bits.OnesCount64(words[k]))
 	}
-	if last := records % 64; last != 0 && words[len(words)-1]>>last != 0 || n != d.Records {
-		return nil, fmt.Errorf("deleted: %d records are marked, and it says %d: %w", n, d.Records, ErrCorrupt)
+	if last := records % 64; last != 0 && words[len(words)-1]>>last != 0 {
+		return nil, 0, errors.New("more records are marked than it has")
 	}
-	return words, nil
+	return words, n, nil
 }
 
 // Extended returns what d is of a dataset that records were added to.
@@ -87,12 +141,20 @@ func (d *Deleted) Extended(records, to int64) (*Deleted, error) {
 	if d == nil {
 		return nil, nil
 	}
+	more := make([]uint64, (to+63)/64-(records+63)/64)
 	words, err := d.Words(records)
 	if err != nil {
 		return nil, err
 	}
-	out := NewDeleted(append(words, make([]uint64, (to+63)/64-int64(len(words)))...), to)
-	out.Without = slices.Clone(d.Without)
+	words = append(words, more...)
+	out := NewDeleted(words, to)
+	for _, column := range d.Without {
+		lacks, err := d.Lacks(column, records)
+		if err != nil {
+			return nil, err
+		}
+		out.Lack(column, append(lacks, more...), words, to)
+	}
 	return out, nil
 }
 
@@ -120,5 +182,10 @@ func (d *Deleted) check(records int64) error {
 		return fmt.Errorf("%d records of %d are deleted", d.Records, records)
 	}
 	_, err := d.Words(records)
+	for _, column := range d.Without {
+		if err == nil {
+			_, err = d.Lacks(column, records)
+		}
+	}
 	return err
 }

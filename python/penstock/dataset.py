@@ -323,7 +323,7 @@ class Dataset(Source):
     def restore_records(self, where: str | None = None) -> Dataset:
         """Take deleted records back, all of them or those for which a condition holds, and return the next generation.
 
-        Raise Error if a column was written while they were deleted, which has no values for them.
+        Raise Error if a column was added while some of them were deleted, and so has no values for these.
         """
         self._check_changes()
         chosen = [] if where is None else ["--where", changing.condition(where)]

@@ -209,9 +209,11 @@ class ChangingTest(data.Copied):
         self.assertEqual(len(ds.filter("number < 20")), sum(i < 20 for i in kept))
         scored = ds.add_column("score", np.array(kept) * 2)
         np.testing.assert_array_equal(scored["score"][:], np.array(kept) * 2)
-        with self.assertRaisesRegex(penstock.Error, "have no values for them: ..score..; drop these columns first"):
+        with self.assertRaisesRegex(penstock.Error, "have no values in columns ..score.., .*stored at 0, .* more; restore others, drop these columns first"):
             scored.restore_records()
-        some = scored.drop_columns("score").restore_records("number < 5")
+        numbered = scored.drop_columns("score").set_column("number", np.array(kept) * 3)
+        np.testing.assert_array_equal(numbered.restore_records()["number"][:], [i * 3 if i in kept else i for i in range(len(first))])
+        some = penstock.open(self.path, generation=scored.generation - 1).restore().restore_records("number < 5")
         self.assertEqual(some.stored.tolist(), [*range(5), *kept])
         self.assertEqual(some.log()[0]["change"]["records"], 5)
         self.assertEqual(some.restore_records().id, penstock.open(self.path, generation=2).id)

@@ -9,7 +9,9 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5/generation"
 	"github.com/penstock/penstock/store/write"
@@ -24,6 +26,14 @@ type Dataset struct {
 	lists  lister
 	local  bool
 	bucket *bucket.Home // nil of a folder
+	remote *inBucket    // the same
+}
+
+// inBucket is where a dataset in a bucket is.
+type inBucket struct {
+	ctx    context.Context
+	bucket remote.Bucket
+	key    string
 }
 
 // lister reads what a dataset keeps.
@@ -47,8 +57,48 @@ func At(path string) *Dataset {
 // empty, and then sent.
 func InBucket(ctx context.Context, b remote.Bucket, key, spool string) *Dataset {
 	home := bucket.New(ctx, b, key, spool)
-	return &Dataset{name: remote.NameOf(b, key), home: home, lists: home.Folder(), bucket: home}
+	return &Dataset{name: remote.NameOf(b, key), home: home, lists: home.Folder(), bucket: home,
+		remote: &inBucket{ctx, b, key}}
 }
+
+// Which says which records are opened.
+type Which int
+
+// Records without those that were deleted, or all that are stored.
+const (
+	Live Which = iota
+	All
+)
+
+// Records opens the records of a generation, 0 for the newest one, with some fields; nil has all. Those in a bucket are
+// fetched when they are read. The caller calls end.
+func (d *Dataset) Records(generation int, fields []string, which Which) (ds *mmapds.Dataset, end func() error,
+	err error) {
+	if d.local {
+		options := []mmapds.Option{mmapds.WithFields(fields...), mmapds.WithGeneration(generation)}
+		if which == All {
+			options = append(options, mmapds.WithDeleted())
+		}
+		if ds, err = mmapds.Open(d.name, options...); err != nil {
+			return nil, nil, err
+		}
+		return ds, ds.Close, nil
+	}
+	key := d.remote.key
+	if generation > 0 {
+		key = fmt.Sprintf("%s@%d", key, generation)
+	}
+	m, err := mirror.Open(d.remote.ctx, lent{d.remote.bucket}, key, mirror.Options{Fields: fields, Deleted: which == All})
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.Dataset, m.Close, nil
+}
+
+// lent is a bucket that its borrower does not close.
+type lent struct{ remote.Bucket }
+
+func (lent) Close() error { return nil }
 
 // Manifest returns that of a generation, of a number or a tag; "" is the newest.
 func (d *Dataset) Manifest(generation string) (*store.Manifest, error) {

@@ -4,14 +4,17 @@
 package edit
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/store/zarr"
@@ -21,8 +24,9 @@ import (
 type Options struct {
 	By string // what the log says about who made the change: a command, a call
 
-	// Of is the generation whose records the values of AddColumn and SetColumn are of; 0 is the newest one. Records that
-	// were deleted since get no values. The error says so if others were appended or restored.
+	// Of is the generation whose records the values of AddColumn and SetColumn are of; 0 is the newest one. Records
+	// that were deleted before get no values from AddColumn, and keep those that they have in SetColumn. The error
+	// says so if others were appended or restored.
 	Of int
 
 	// Journal keeps the values of AddColumn and SetColumn that were written before an error or the end of the process,
@@ -52,7 +56,8 @@ func (d *Dataset) AddColumn(f store.Field, values Values, opts Options) (*store.
 	return m, nil
 }
 
-// SetColumn is AddColumn for a field that exists, whose values and type it replaces. Earlier generations keep theirs.
+// SetColumn is AddColumn for a field that exists, whose values and type it replaces. Earlier generations keep theirs,
+// and so do deleted records, if the type stays the same.
 func SetColumn(path string, f store.Field, values Values, opts Options) (*store.Manifest, error) {
 	return At(path).SetColumn(f, values, opts)
 }
@@ -74,12 +79,65 @@ func (d *Dataset) putColumn(f store.Field, values Values, replace write.Replace,
 		}
 		return nil, err
 	}
-	c, err := write.CreateColumn(d.home, opts.Of, f, opts.Journal, zarr.WriteColumn)
+	o := write.ColumnOptions{Of: opts.Of, Journal: opts.Journal, Arrays: zarr.WriteColumn}
+	end := func() error { return nil }
+	if replace == write.Existing {
+		var err error
+		if end, err = keepOld(d, f, &o); err != nil {
+			return nil, err
+		}
+	}
+	c, err := write.CreateColumn(d.home, f, o)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, end())
 	}
 	m, err := fill(c, f, values, replace, opts)
-	return m, errors.Join(err, c.Close())
+	return m, errors.Join(err, c.Close(), end())
+}
+
+// keepOld has deleted records keep their values in a column that is set, if these can be values of the field.
+func keepOld(d *Dataset, f store.Field, o *write.ColumnOptions) (end func() error, err error) {
+	end = func() error { return nil }
+	m, err := d.Manifest("")
+	if err != nil || m.Deleted == nil {
+		return end, err
+	}
+	i := m.Schema().Index(f.Name)
+	if i < 0 || !fits(m.Fields[i], f) {
+		return end, nil
+	}
+	if o.Lacks, err = m.Deleted.Lacks(f.Name, m.Records); err != nil {
+		return end, err
+	}
+	ds, ended, err := d.Records(m.Generation, []string{f.Name}, All)
+	if err != nil {
+		return end, err
+	}
+	o.Old = valueAt(ds)
+	return ended, nil
+}
+
+// fits reports whether values of the field old are values of f.
+func fits(old, f store.Field) bool {
+	return old.DType == f.DType && old.Ragged == f.Ragged && slices.Equal(old.Shape, f.Shape) &&
+		old.Content == f.Content && old.Layout == f.Layout &&
+		len(old.Classes) <= len(f.Classes) && slices.Equal(old.Classes, f.Classes[:len(old.Classes)])
+}
+
+// valueAt returns a function that reads the value of a record in the only field of a dataset.
+func valueAt(ds *mmapds.Dataset) write.Old {
+	f := ds.Schema().Fields[0]
+	offsets, value := make([]int64, 2), []byte{}
+	if !f.Ragged {
+		value = make([]byte, f.RecordBytes())
+	}
+	return func(i int64) (_ []byte, err error) {
+		if f.Ragged {
+			value, err = ds.GatherRagged(context.Background(), f.Name, []int{int(i)}, offsets, value)
+			return value, err
+		}
+		return value, ds.Gather(context.Background(), f.Name, []int{int(i)}, value)
+	}
 }
 
 // checkColumn refuses a column before its values are computed.

@@ -34,14 +34,18 @@ type content struct {
 	fields []store.Field
 	values map[string][][]byte
 
-	gone    map[int]bool    // places of deleted records
-	without map[string]bool // columns without their values
+	gone map[int]bool // places of deleted records
 }
 
+// lacking is the value of a deleted record in a column that was written since.
+var lacking = []byte("lacking")
+
+func lacks(value []byte) bool { return len(value) > 0 && &value[0] == &lacking[0] }
+
 func (c content) clone() content {
-	out := content{slices.Clone(c.fields), maps.Clone(c.values), maps.Clone(c.gone), maps.Clone(c.without)}
+	out := content{slices.Clone(c.fields), maps.Clone(c.values), maps.Clone(c.gone)}
 	if out.gone == nil {
-		out.gone, out.without = make(map[int]bool), make(map[string]bool)
+		out.gone = make(map[int]bool)
 	}
 	return out // values of a column are never changed
 }
@@ -62,14 +66,18 @@ func (c content) places() (list []int) {
 
 func (c content) put(f store.Field, values [][]byte) content {
 	out := c.clone()
+	i := (store.Schema{Fields: out.fields}).Index(f.Name)
 	if len(c.gone) > 0 {
-		all := make([][]byte, c.stored())
+		all := slices.Repeat([][]byte{lacking}, c.stored())
+		if i >= 0 && fits(out.fields[i], f) {
+			copy(all, c.values[f.Name])
+		}
 		for k, i := range c.places() {
 			all[i] = values[k]
 		}
-		out.without[f.Name], values = true, all
+		values = all
 	}
-	if i := (store.Schema{Fields: out.fields}).Index(f.Name); i >= 0 {
+	if i >= 0 {
 		out.fields[i] = f
 	} else {
 		out.fields = append(out.fields, f)
@@ -229,7 +237,6 @@ func (h *history) step() {
 		next := now.clone()
 		next.fields = slices.DeleteFunc(next.fields, func(f store.Field) bool { return f.Name == name })
 		delete(next.values, name)
-		delete(next.without, name)
 		h.now(next, err)
 	case 3:
 		h.rename()
@@ -342,10 +349,6 @@ func (h *history) rename() {
 	next := now.clone()
 	next.values[to] = next.values[f.Name]
 	delete(next.values, f.Name)
-	if next.without[f.Name] {
-		delete(next.without, f.Name)
-		next.without[to] = true
-	}
 	next.fields[i].Name = to
 	h.now(next, err)
 }
@@ -389,15 +392,18 @@ func (h *history) delete() {
 func (h *history) undelete() {
 	h.t.Helper()
 	next := h.kept[h.newest].clone()
-	words, more := h.marks(next.stored()), 0
+	words, more, without := h.marks(next.stored()), 0, false
 	for i := range next.stored() {
 		if words[i/64]>>(i%64)&1 == 1 && next.gone[i] {
 			delete(next.gone, i)
 			more++
+			for _, f := range next.fields {
+				without = without || lacks(next.values[f.Name][i])
+			}
 		}
 	}
 	_, err := h.d.Undelete(Chosen{Words: words}, Options{})
-	if more == 0 || len(next.without) > 0 {
+	if more == 0 || without {
 		if err == nil {
 			h.t.Fatal("records were restored that are not deleted, or have no values")
 		}

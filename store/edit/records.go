@@ -102,8 +102,8 @@ func (d *Dataset) Delete(records Chosen, opts Options) (*store.Manifest, error) 
 	return m, nil
 }
 
-// Undelete takes deleted records back into the next generation. The error says so if a column was written while they
-// were deleted.
+// Undelete takes deleted records back into the next generation. The error says which of them a column has no values
+// for, as it was written while they were deleted.
 func Undelete(path string, records Chosen, opts Options) (*store.Manifest, error) {
 	return At(path).Undelete(records, opts)
 }

@@ -29,7 +29,9 @@ type ColumnWriter struct {
 	next   int64         // the place of the next stored record
 	given  int64         // values that were appended: of records that are not deleted
 	gone   []uint64      // the deleted records of base; nil if there are none
-	zeros  []byte        // the value of one
+	void   []uint64      // those of them that have no values
+	old    Old           // the values of the others
+	zeros  []byte        // the value of one that has none
 	record *store.Record // of a ragged field
 	block  *digest.Block // of another one: records that were not written yet
 	room   []byte        // for its values
@@ -44,11 +46,23 @@ type splitRange struct {
 // columnBlock is about how many bytes of values are gathered before they are written.
 const columnBlock = 1 << 20
 
-// CreateColumn begins a column of a dataset, whose values are of the records of a generation; 0 is the newest
-// one. If the dataset is Zarr, arrays writes its arrays. With a Journal that says Resume it continues one of the same
-// field that was left, if the same records are deleted.
-func CreateColumn(home Home, generation int, f store.Field, journal *store.Journal,
-	arrays ArrayWriter) (*ColumnWriter, error) {
+// Old returns the value that a column has of a deleted record, by its place. It is valid until the next call.
+type Old func(place int64) ([]byte, error)
+
+// ColumnOptions configures a ColumnWriter.
+type ColumnOptions struct {
+	Of      int            // the generation whose records have values; 0 is the newest one
+	Journal *store.Journal // with Resume, one of the same field is continued that was left with the same deleted records
+	Arrays  ArrayWriter    // for a dataset of Zarr
+
+	// Old has the values of deleted records in a column that is set, except of those that are marked in Lacks. nil has
+	// none.
+	Old   Old
+	Lacks []uint64
+}
+
+// CreateColumn begins a column of a dataset.
+func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, error) {
 	if err := home.Check(); err != nil {
 		return nil, err
 	}
@@ -56,7 +70,7 @@ func CreateColumn(home Home, generation int, f store.Field, journal *store.Journ
 	if err := f.Spec.Validate(); err != nil {
 		return nil, err
 	}
-	base, gone, err := readBase(home, generation)
+	base, gone, err := readBase(home, o.Of)
 	if err != nil {
 		return nil, err
 	}
@@ -64,17 +78,25 @@ func CreateColumn(home Home, generation int, f store.Field, journal *store.Journ
 	if err != nil {
 		return nil, err
 	}
-	stage, err := OpenStage(dest, StageOptions{Keep: journal != nil})
+	stage, err := OpenStage(dest, StageOptions{Keep: o.Journal != nil})
 	if err != nil {
 		return nil, err
 	}
 	if base.Metadata == nil {
-		arrays = nil
+		o.Arrays = nil
 	}
-	c := &ColumnWriter{home: home, base: base, field: f, stage: stage, arrays: arrays, splits: splitRanges(base),
-		gone: gone}
-	c.shards, err = NewShardWriter(stage, schema, ShardOptions{Splits: base.SplitNames(), Journal: journal,
-		Cuts: cutsOf(base), Gone: gone})
+	c := &ColumnWriter{home: home, base: base, field: f, stage: stage, arrays: o.Arrays, splits: splitRanges(base),
+		gone: gone, void: gone, old: o.Old}
+	without := gone
+	if gone != nil && o.Old != nil {
+		c.void = make([]uint64, len(gone))
+		for k, w := range o.Lacks {
+			c.void[k] = gone[k] & w
+		}
+		without = slices.Concat(gone, c.void)
+	}
+	c.shards, err = NewShardWriter(stage, schema, ShardOptions{Splits: base.SplitNames(), Journal: o.Journal,
+		Cuts: cutsOf(base), Gone: without})
 	if err != nil {
 		return nil, errors.Join(err, stage.Leave())
 	}
@@ -146,7 +168,7 @@ func splitRanges(m *store.Manifest) []splitRange {
 	return list
 }
 
-// leaveOut has deleted records get zeros, or no rows.
+// leaveOut has deleted records without values get zeros, or no rows.
 func (c *ColumnWriter) leaveOut() {
 	c.given = c.next
 	if c.gone == nil {
@@ -156,14 +178,15 @@ func (c *ColumnWriter) leaveOut() {
 		c.zeros = make([]byte, c.field.RecordBytes())
 	}
 	for row := range c.next {
-		if c.isGone(row) {
+		if marked(c.gone, row) {
 			c.given--
 		}
 	}
 }
 
-func (c *ColumnWriter) isGone(row int64) bool {
-	return c.gone != nil && c.gone[row/64]>>(row%64)&1 == 1
+// marked reports whether a record is in a set; nil has none.
+func marked(words []uint64, row int64) bool {
+	return words != nil && words[row/64]>>(row%64)&1 == 1
 }
 
 // Next returns the number of the record whose value comes next: 0, unless the column is one that was left.
@@ -194,26 +217,31 @@ func (c *ColumnWriter) Append(value []byte) error {
 	return c.add(value)
 }
 
-// skip adds values for the deleted records that come next, which statistics do not count.
+// skip adds the old values of the deleted records that come next, or zeros.
 func (c *ColumnWriter) skip() error {
-	if c.next == c.base.Records || !c.isGone(c.next) {
-		return nil
-	}
-	if err := c.flush(); err != nil {
-		return err
-	}
-	c.shards.manifest.void = true
-	defer func() { c.shards.manifest.void = false }()
-	for c.next < c.base.Records && c.isGone(c.next) {
-		if err := c.add(c.zeros); err != nil {
+	for c.next < c.base.Records && marked(c.gone, c.next) {
+		value, err := c.zeros, error(nil)
+		if !marked(c.void, c.next) {
+			value, err = c.old(c.next)
+		}
+		if err == nil {
+			err = c.add(value)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return c.flush()
+	return nil
 }
 
-// add adds the value of the next stored record.
+// add adds the value of the next stored record. Statistics do not count it if the record has none.
 func (c *ColumnWriter) add(value []byte) error {
+	if void := marked(c.void, c.next); void != c.shards.manifest.void {
+		if err := c.flush(); err != nil {
+			return err
+		}
+		c.shards.manifest.void = void
+	}
 	size := c.field.RecordBytes()
 	if c.record != nil {
 		c.record.Values[0], c.record.Split = append(c.record.Values[0][:0], value...), c.split().name
@@ -372,19 +400,16 @@ func (e *Editing) put(c *ColumnWriter, f editedField, replace Replace) error {
 // checkGone makes sure that all records have values that are not deleted.
 func (e *Editing) checkGone(c *ColumnWriter) error {
 	if c.gone == nil {
+		delete(e.lacks, c.field.Name) // it has values for all
 		return nil
 	}
-	now, err := e.Base.Deleted.Words(e.Base.Records)
-	if err != nil {
-		return err
-	}
 	for k, w := range c.gone {
-		if w&^now[k] != 0 {
+		if e.deleted == nil || w&^e.deleted[k] != 0 {
 			return fmt.Errorf("records were restored since the column was begun, in generation %d: the column has no "+
 				"values for them", c.base.Generation)
 		}
 	}
-	e.wrote(c.field.Name)
+	e.lack(c.field.Name, c.void)
 	return nil
 }
 

@@ -7,83 +7,155 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store"
 )
 
-// without changes the list of the columns that have no values for deleted records.
-func (e *Editing) without(change func(list []string) []string) {
-	if e.deleted != nil {
-		e.deleted.Without = change(e.deleted.Without)
+// readDeleted reads which records of the newest generation are deleted.
+func (e *Editing) readDeleted() (err error) {
+	was := e.Base.Deleted
+	if was == nil {
+		return nil
 	}
+	if e.deleted, err = was.Words(e.Base.Records); err != nil {
+		return err
+	}
+	for _, name := range was.Without {
+		words, err := was.Lacks(name, e.Base.Records)
+		if err != nil {
+			return err
+		}
+		e.lack(name, words)
+	}
+	return nil
 }
 
-// wrote says that a column was written, with values for the records that are not deleted.
-func (e *Editing) wrote(name string) {
-	e.without(func(list []string) []string {
-		if slices.Contains(list, name) {
-			return list
+// lack says that a column has no values for these deleted records, and has some for all others.
+func (e *Editing) lack(name string, words []uint64) {
+	if e.lacks == nil {
+		e.lacks = make(map[string][]uint64)
+	}
+	e.lacks[name] = words
+}
+
+// leftOut returns what the manifest says of deleted records.
+func (e *Editing) leftOut() *store.Deleted {
+	d := store.NewDeleted(e.deleted, e.Base.Records)
+	if d == nil {
+		return nil
+	}
+	for _, f := range e.fields {
+		words := slices.Clone(e.lacks[f.Name])
+		some := uint64(0)
+		for k := range words {
+			words[k] &= e.deleted[k]
+			some |= words[k]
 		}
-		return append(list, name)
-	})
+		if some != 0 {
+			d.Lack(f.Name, words, e.deleted, e.Base.Records)
+		}
+	}
+	return d
 }
 
 // Delete leaves stored records out of the next generation of a dataset: those of of, a generation of it,
 // that are marked. Record i is bit i%64 of word i/64. Records that are deleted already stay so.
 func Delete(home Home, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
-	return mark(home, of, change, func(deleted []uint64, e *Editing) (n int64, err error) {
+	return mark(home, of, change, func(e *Editing) (n int64, err error) {
+		all := int64(0)
 		for k, w := range marked {
-			n += int64(bits.OnesCount64(w &^ deleted[k]))
-			deleted[k] |= w
+			n += int64(bits.OnesCount64(w &^ e.deleted[k]))
+			e.deleted[k] |= w
 		}
-		if n == 0 {
+		for _, w := range e.deleted {
+			all += int64(bits.OnesCount64(w))
+		}
+		switch {
+		case n == 0:
 			return 0, errors.New("no record of it is to be deleted that is not deleted already")
-		}
-		if e.deleted = store.NewDeleted(deleted, e.Base.Records); e.deleted.Records == e.Base.Records {
+		case all == e.Base.Records:
 			return 0, errors.New("all records would be deleted, and a dataset needs one")
-		}
-		if was := e.Base.Deleted; was != nil {
-			e.deleted.Without = slices.Clone(was.Without)
 		}
 		return n, nil
 	})
 }
 
 // Undelete takes stored records that were deleted back into the next generation: those of of that are marked, as in
-// Delete.
+// Delete. All of them must have values in all columns.
 func Undelete(home Home, of *store.Manifest, marked []uint64, change store.Change) (*store.Manifest, error) {
-	return mark(home, of, change, func(deleted []uint64, e *Editing) (n int64, err error) {
+	return mark(home, of, change, func(e *Editing) (n int64, err error) {
+		taken := make([]uint64, len(e.deleted))
 		for k, w := range marked {
-			n += int64(bits.OnesCount64(w & deleted[k]))
-			deleted[k] &^= w
+			taken[k] = w & e.deleted[k]
+			n += int64(bits.OnesCount64(taken[k]))
+			e.deleted[k] &^= w
 		}
 		if n == 0 {
 			return 0, errors.New("none of these records is deleted")
 		}
-		if was := e.Base.Deleted; len(was.Without) > 0 {
-			return 0, fmt.Errorf("columns were written while records were deleted, which have no values for them: %q; drop "+
-				"these columns first, or restore an earlier generation", was.Without)
-		}
-		e.deleted = store.NewDeleted(deleted, e.Base.Records)
-		return n, nil
+		return n, e.checkWhole(taken, n)
 	})
 }
 
+// checkWhole refuses records for which a column has no values.
+func (e *Editing) checkWhole(taken []uint64, n int64) error {
+	var columns []string
+	lacking := make([]uint64, len(taken))
+	for _, f := range e.fields {
+		some := uint64(0)
+		for k, w := range e.lacks[f.Name] {
+			lacking[k] |= w & taken[k]
+			some |= w & taken[k]
+		}
+		if some != 0 {
+			columns = append(columns, f.Name)
+		}
+	}
+	if columns == nil {
+		return nil
+	}
+	places, of := places(lacking)
+	return fmt.Errorf("%d of these %s have no values in columns %q, which were written while they were deleted: those "+
+		"stored at %s; restore others, drop these columns first, or restore an earlier generation", of,
+		units.Counted(n, "record"), columns, places)
+}
+
+// mostPlaces is how many places of records an error lists.
+const mostPlaces = 10
+
+// places lists some of the marked places, and says how many there are.
+func places(words []uint64) (text string, n int64) {
+	for k, w := range words {
+		for ; w != 0; w &= w - 1 {
+			switch n++; {
+			case n == 1:
+				text = fmt.Sprint(64*k + bits.TrailingZeros64(w))
+			case n <= mostPlaces:
+				text += fmt.Sprintf(", %d", 64*k+bits.TrailingZeros64(w))
+			}
+		}
+	}
+	if n > mostPlaces {
+		text += fmt.Sprintf(" and %d more", n-mostPlaces)
+	}
+	return text, n
+}
+
 // mark commits a generation with other deleted records. f changes their marks, and returns how many it changed.
-func mark(home Home, of *store.Manifest, change store.Change,
-	f func(deleted []uint64, e *Editing) (int64, error)) (*store.Manifest, error) {
+func mark(home Home, of *store.Manifest, change store.Change, f func(e *Editing) (int64, error)) (*store.Manifest,
+	error) {
 	return commit(home, func(base *store.Manifest) (*Revision, error) {
 		if err := sameShards(of, base); err != nil {
-			return nil, err
-		}
-		deleted, err := base.Deleted.Words(base.Records)
-		if err != nil {
 			return nil, err
 		}
 		e, err := newEditing(base)
 		if err != nil {
 			return nil, err
 		}
-		if change.Records, err = f(deleted, e); err != nil {
+		if e.deleted == nil {
+			e.deleted = make([]uint64, (base.Records+63)/64)
+		}
+		if change.Records, err = f(e); err != nil {
 			return nil, err
 		}
 		return e.revision(change)

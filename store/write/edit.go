@@ -17,7 +17,11 @@ type Editing struct {
 	fields []editedField
 	splits []string
 
-	deleted *store.Deleted
+	deleted []uint64 // as store.Deleted.Words; nil if there are none
+
+	// lacks has, by column, the deleted records for which it has no values. Those of them that are not deleted any
+	// more are left out of the manifest.
+	lacks map[string][]uint64
 }
 
 // editedField is a field with its files and what the manifest says of its values.
@@ -109,10 +113,8 @@ func newEditing(base *store.Manifest) (*Editing, error) {
 			store.ErrUnsupported)
 	}
 	e := &Editing{Base: base, splits: base.SplitNames()}
-	if base.Deleted != nil {
-		deleted := *base.Deleted
-		deleted.Without = slices.Clone(deleted.Without)
-		e.deleted = &deleted
+	if err := e.readDeleted(); err != nil {
+		return nil, err
 	}
 	b := NewManifestBuilder(base.Schema(), e.splits...)
 	if err := b.Restore(base.BuilderState); err != nil {
@@ -167,7 +169,7 @@ func (e *Editing) manifest(change store.Change) (*store.Manifest, error) {
 	for _, f := range e.fields {
 		m.Fields = append(m.Fields, f.Field)
 	}
-	m.Deleted = e.deleted
+	m.Deleted = e.leftOut()
 	if m.Metadata != nil {
 		e.putArrays(&m)
 	}
@@ -220,9 +222,9 @@ func (e *Editing) Drop(names ...string) error {
 		}
 	}
 	e.fields = slices.DeleteFunc(e.fields, func(f editedField) bool { return slices.Contains(names, f.Name) })
-	e.without(func(list []string) []string {
-		return slices.DeleteFunc(list, func(name string) bool { return slices.Contains(names, name) })
-	})
+	for _, name := range names {
+		delete(e.lacks, name)
+	}
 	if len(e.fields) == 0 {
 		return fmt.Errorf("a dataset needs a column, and these are all: %q", names)
 	}
@@ -245,12 +247,10 @@ func (e *Editing) Rename(name, to string) error {
 			files[k].Field = to
 		}
 	}
-	e.without(func(list []string) []string {
-		if k := slices.Index(list, name); k >= 0 {
-			list[k] = to
-		}
-		return list
-	})
+	if words, some := e.lacks[name]; some {
+		delete(e.lacks, name)
+		e.lacks[to] = words
+	}
 	for k := range e.fields {
 		if e.fields[k].Image == name {
 			e.fields[k].Image = to

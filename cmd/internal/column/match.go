@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -81,7 +82,7 @@ func (f *putFlags) match(cmd *cobra.Command, of *datasetarg.Generations, v *valu
 		}
 		return field, err
 	}
-	ds, end, err := of.Records(old.Generation, []string{f.on}, datasetarg.Live)
+	ds, end, err := of.Dataset.Records(old.Generation, []string{f.on}, edit.Live)
 	if err != nil {
 		return field, err
 	}
@@ -205,7 +206,7 @@ func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *valu
 				"give its type there with --fields", field.Name, was.DType, was.Shape, of.Path, field.DType, field.Shape,
 				v.src.path)
 	}
-	ds, end, err := of.Records(old.Generation, []string{field.Name}, datasetarg.Live)
+	ds, end, err := of.Dataset.Records(old.Generation, []string{field.Name}, edit.Live)
 	if err != nil {
 		return field, err
 	}

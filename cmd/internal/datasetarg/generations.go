@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
@@ -24,8 +23,6 @@ type Generations struct {
 	Named   string // the generation that was given, a number or a tag; "" is the newest
 
 	bucket remote.Bucket // of a URL
-	ctx    context.Context
-	key    string
 }
 
 // OpenGenerations opens a DATASET whose generations are listed.
@@ -56,8 +53,7 @@ func OpenGenerations(ctx context.Context, arg string) (*Generations, error) {
 	if options {
 		at += "?" + query
 	}
-	return &Generations{Dataset: edit.InBucket(ctx, b, key, ""), Path: remote.Redact(at), Named: named, bucket: b,
-		ctx: ctx, key: key}, nil
+	return &Generations{Dataset: edit.InBucket(ctx, b, key, ""), Path: remote.Redact(at), Named: named, bucket: b}, nil
 }
 
 // conditional are the schemes of places that create a file or an object only if there is none.
@@ -94,44 +90,6 @@ func (g *Generations) Manifest() (*store.Manifest, error) {
 	}
 	return m, err
 }
-
-// Records opens the records of a generation; 0 is the newest one. Those of a URL are fetched when they are read.
-func (g *Generations) Records(generation int, fields []string, which Which) (ds *mmapds.Dataset, end func() error,
-	err error) {
-	if g.bucket == nil {
-		options := []mmapds.Option{mmapds.WithFields(fields...), mmapds.WithGeneration(generation)}
-		if which == All {
-			options = append(options, mmapds.WithDeleted())
-		}
-		if ds, err = mmapds.Open(g.Path, options...); err != nil {
-			return nil, nil, err
-		}
-		return ds, ds.Close, nil
-	}
-	key := g.key
-	if generation > 0 {
-		key = fmt.Sprintf("%s@%d", key, generation)
-	}
-	m, err := mirror.Open(g.ctx, lent{g.bucket}, key, mirror.Options{Fields: fields, Deleted: which == All})
-	if err != nil {
-		return nil, nil, err
-	}
-	return m.Dataset, m.Close, nil
-}
-
-// Which says which records are opened.
-type Which int
-
-// Records without those that were deleted, or all that are stored.
-const (
-	Live Which = iota
-	All
-)
-
-// lent is a bucket that its borrower does not close.
-type lent struct{ remote.Bucket }
-
-func (lent) Close() error { return nil }
 
 // Close lets go of it.
 func (g *Generations) Close() error {

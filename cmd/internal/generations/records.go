@@ -103,7 +103,7 @@ func (f *choiceFlags) problems() (list []string) {
 // choose finds the records that the command line chooses.
 func (f *choiceFlags) choose(cmd *cobra.Command, ds *datasetarg.Generations) (edit.Chosen, error) {
 	if f.where != "" {
-		return choose(cmd.Context(), ds, f.where, datasetarg.Live)
+		return choose(cmd.Context(), ds, f.where, edit.Live)
 	}
 	generation := ""
 	if f.of > 0 {
@@ -179,13 +179,13 @@ func commandOf(command, path, flag, value string) string {
 }
 
 // choose finds the records of the newest generation for which a condition holds.
-func choose(ctx context.Context, of *datasetarg.Generations, where string, which datasetarg.Which) (c edit.Chosen,
+func choose(ctx context.Context, of *datasetarg.Generations, where string, which edit.Which) (c edit.Chosen,
 	err error) {
 	parsed, err := filter.Parse(where)
 	if err != nil {
 		return c, err
 	}
-	ds, end, err := of.Records(0, nil, which)
+	ds, end, err := of.Dataset.Records(0, nil, which)
 	if err != nil {
 		return c, err
 	}
@@ -221,7 +221,7 @@ func undelete(ctx context.Context, ds *datasetarg.Generations, where string) (*s
 	by := shell.Command("penstock restore --deleted", ds.Path)
 	if where != "" {
 		by = commandOf("penstock restore --deleted", ds.Path, "--where", where)
-		records, err = choose(ctx, ds, where, datasetarg.All)
+		records, err = choose(ctx, ds, where, edit.All)
 	} else {
 		var m *store.Manifest
 		if m, err = ds.Manifest(); err == nil {
