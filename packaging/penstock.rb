@@ -1,6 +1,6 @@
 # A formula for Homebrew. make release fills in versions and checksums.
 class Penstock < Formula
-  desc "Turn raw samples into datasets that training reads at the speed of memory"
+  desc "Load training data for PyTorch, JAX, NumPy and Go"
   homepage "https://github.com/penstock/penstock"
   version "@VERSION@"
   license "Apache-2.0"

@@ -20,10 +20,11 @@ import (
 const long = `List, check, pin and remove the cached datasets that were built from raw samples.
 
 penstock.DataLoader(SOURCE, prepare="auto") and penstock preprocess cache SOURCE create them. They
-store files, or pixels where a pipeline begins with a fixed Resize; list says by which numbers that
-was chosen, and remove has it chosen again. When files of SOURCE change, only these are read again, for a new generation of the dataset; penstock log
-lists generations. With a limit (--cache-size, cache_size), the least recently used datasets are
-removed to make room, but not those that are pinned or in use.`
+store files, or pixels if a pipeline begins with a fixed Resize; list prints the numbers by which
+that was chosen, and remove has it chosen again. When files of SOURCE change, only these are read
+again, for a new generation of the dataset; penstock log lists generations. With a limit
+(--cache-size, cache_size), the least recently used datasets are removed to make room, but not those
+that are pinned or in use.`
 
 // flags are those of all subcommands.
 type flags struct {

@@ -63,7 +63,7 @@ func firstLine(path string) string {
 }
 
 func processor() finding {
-	f := finding{Name: "processor"}
+	f := finding{Name: "CPU"}
 	kernels := "loops in Go"
 	switch {
 	case runtime.GOARCH == "arm64":

@@ -21,8 +21,8 @@ import (
 	"github.com/penstock/penstock/internal/version"
 )
 
-const long = `Turn raw samples into datasets that training reads at the speed of memory: HDF5, Zarr, or folders of
-NumPy files.`
+const long = `Load training data for PyTorch, JAX, NumPy and Go, and turn raw samples into datasets: HDF5, Zarr, or
+folders of NumPy files.`
 const examples = `  penstock demo                                    # the first minute: images, a dataset, a report, a network
   penstock preprocess photos/ photos.h5 --resize 256 --crop 224
   penstock inspect photos.h5

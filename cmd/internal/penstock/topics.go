@@ -12,8 +12,8 @@ func topics() []*cobra.Command {
 	}
 }
 
-const formats = `DEST names the format of a dataset. All three store the same records in the same order, and each can be
-turned into the others by penstock preprocess DATASET DEST.
+const formats = `DEST names the format of a dataset. All three store the same records in the same order, and
+penstock preprocess DATASET DEST turns each into the others.
 
   out/ds       flat: a folder of .npy files and manifest.json, which
                training maps. For one machine, or a bucket.
@@ -49,7 +49,8 @@ listed are dropped.
 Join columns with + or a glob:         'age+height+lab_*=x:float32,outcome:label'
 Quote names that contain a comma:      '"PRICE, EUR"=price:float32'
 
-Without --fields, a pass over the source finds the types, and preprocess prints them before the work starts.`
+Without --fields, a pass over the source finds the types, and preprocess prints them before the work
+starts. penstock inspect SOURCE prints them alone.`
 
 const urls = `SOURCE, DEST and DATASET can be URLs. Options follow a question mark.
 
@@ -63,10 +64,11 @@ const urls = `SOURCE, DEST and DATASET can be URLs. Options follow a question ma
   hf://datasets/OWNER/NAME@REV/PATH   reads only; HF_TOKEN, or hf auth login
 
 Training keeps fetched records in --cache-dir, at most --cache-size bytes of them.
-Do not put credentials into URLs. Errors name the region, the endpoint and where credentials came from.`
+Do not put credentials into URLs. Errors name the region, the endpoint and where credentials came
+from.`
 
-const pipelines = `--pipeline FILE replaces --resize, --crop and the other flags of pixels by a list of transforms, in YAML or
-JSON, with torchvision's names and parameters:
+const pipelines = `--pipeline FILE replaces --resize, --crop and the other flags of pixels by a list of transforms, in
+YAML or JSON, with torchvision's names and parameters:
 
   transforms:
     - {op: Resize, size: [256]}
@@ -74,8 +76,9 @@ JSON, with torchvision's names and parameters:
     - {op: ConvertDType, dtype: float32}
     - {op: Normalize, mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}
 
-Entries without field apply to all image fields; field: NAME names one. Fields of numbers have transforms of
-their own, such as {op: Cast, field: x, dtype: float16}.
+Entries without field apply to all image fields; field: NAME names one. Fields of numbers have
+transforms of their own, such as {op: Cast, field: x, dtype: float16}.
 
-penstock inspect show --recipe DATASET prints the pipeline that made a dataset, which --pipeline reads again.
+penstock inspect show --recipe DATASET prints the pipeline that made a dataset, which --pipeline
+reads again.
 In Python, penstock.transforms has the same names; in Go, package transforms.`
