@@ -1,7 +1,7 @@
 // Command publish writes what was measured into the pages that show it: docs/benchmarks.md, docs/scale.md and
 // README.md.
 //
-//	publish [-results FOLDER] [-chart FILE.svg] PAGE...
+//	publish [-results FOLDER] [-charts FOLDER] [-tables FOLDER] PAGE...
 //
 // FOLDER holds a file for each program that measured, named for it (loader.txt). In a page, what
 // stands between two comments is replaced:
@@ -15,7 +15,8 @@
 //	<!-- end 5f3a0c21 -->                            with a checksum of the place: an edit by hand is an error
 //
 // A place for what was not measured stays as it is, and what that is of is printed; aims and ratios are then of
-// what the pages say. Without -results, aims, the summary and ratios are written from the tables of the pages.
+// what the pages say. -charts draws bars of the tables as SVG, and -tables writes each table as CSV. Without -results,
+// aims, the summary and ratios are written from the tables of the pages.
 package main
 
 import (
@@ -25,17 +26,19 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
 func main() {
 	results := flag.String("results", "", "folder of what was measured")
-	chart := flag.String("chart", "", "file for the README's chart, an SVG")
+	charts := flag.String("charts", "", "folder for the charts, as SVG")
+	tables := flag.String("tables", "", "folder for the tables, as CSV")
 	flag.Parse()
 	err := run(*results, flag.Args(), os.Stderr)
-	if err == nil && *chart != "" {
-		err = draw(*chart, flag.Args())
+	if err == nil {
+		err = derive(*charts, *tables, flag.Args())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "publish:", err)
@@ -90,8 +93,8 @@ func run(folder string, pages []string, notes io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// draw writes the chart of the pages' current tables.
-func draw(file string, pages []string) error {
+// derive writes the charts and the raw tables of the pages' current tables, each if there is a folder for it.
+func derive(charts, tables string, pages []string) error {
 	known := make(results)
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
@@ -100,9 +103,34 @@ func draw(file string, pages []string) error {
 		}
 		maps.Copy(known, pageTables(string(text)))
 	}
-	svg, err := known.chart()
-	if err != nil {
-		return err
+	if charts != "" {
+		files, err := known.charts()
+		if err != nil {
+			return err
+		}
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(charts, name), []byte(text), 0o644); err != nil {
+				return err
+			}
+		}
 	}
-	return os.WriteFile(file, []byte(svg), 0o644)
+	if tables == "" {
+		return nil
+	}
+	return known.write(tables)
+}
+
+// charts returns all charts by their files.
+func (r results) charts() (map[string]string, error) {
+	files := make(map[string]string)
+	var err error
+	if files["speed.svg"], err = r.chart(); err != nil {
+		return nil, err
+	}
+	for _, d := range drawings {
+		if files[d.file], err = r.draw(d); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -194,14 +195,83 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 			t.Errorf("%s: aims, summary or ratios are not what the tables say (%v); write them by bench/run pages", name, errs)
 		}
 	}
-	want, err := known.chart()
+	charts, err := known.charts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := os.ReadFile("../../docs/speed.svg"); err != nil || string(got) != want {
-		t.Errorf("docs/speed.svg is not drawn from the tables (%v); write it by bench/run pages", err)
+	same(t, "../../docs", "*.svg", "windows-*.svg", charts)
+	tables, err := known.csv()
+	if err != nil {
+		t.Fatal(err)
 	}
+	same(t, "../results", "*.csv", "", tables)
+	for name := range charts {
+		if text := texts["docs/benchmarks.md"] + texts["README.md"]; !strings.Contains(text, name+")") {
+			t.Errorf("no page shows %s", name)
+		}
+	}
+	want := charts["speed.svg"]
 	if !strings.Contains(want, "PyTorch DataLoader") || strings.Index(want, "penstock in Python") > strings.Index(want, "FFCV") {
 		t.Errorf("the bars are not sorted:\n%s", want)
+	}
+}
+
+// same reports the files of a folder that are not as they are written, of those that match a pattern and not another.
+func same(t *testing.T, folder, pattern, but string, want map[string]string) {
+	t.Helper()
+	for name, text := range want {
+		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(got) != text {
+			t.Errorf("%s/%s is not made from the tables (%v); write it by bench/run pages", folder, name, err)
+		}
+	}
+	found, err := filepath.Glob(filepath.Join(folder, pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range found {
+		if other, err := filepath.Match(but, filepath.Base(path)); err != nil || want[filepath.Base(path)] == "" && !other {
+			t.Errorf("%s belongs to no table (%v)", path, err)
+		}
+	}
+}
+
+// A chart has the best row first, its longest bar fills the width, and a missing number is an error.
+func TestCharts(t *testing.T) {
+	all := results{"p": parse("| work | set | us | n |\n| -- | -- | -- | -- |\n| penstock <a> | x | 100 | 4 |\n| b | x | 50 | 1.2e+03 |\n| c | y | 900 | n/a |\n")}
+	got, err := all.draw(drawing{"f.svg", "t", "p", "work", "us", "x", true})
+	if err != nil || strings.Index(got, ">b<") > strings.Index(got, "penstock &lt;a&gt;") || !strings.Contains(got, `class="p" x="0" y="88" width="384"`) || strings.Contains(got, "900") {
+		t.Errorf("%v\n%s", err, got)
+	}
+	if got, err = all.draw(drawing{"f.svg", "t", "p", "work", "n", "x", false}); err != nil || !strings.Contains(got, ">1,200<") {
+		t.Errorf("%v\n%s", err, got)
+	}
+	for _, d := range []drawing{{column: "n"}, {column: "m"}, {head: "other"}, {program: "q"}} {
+		d.program, d.head = cmp.Or(d.program, "p"), cmp.Or(d.head, "work")
+		if _, err := all.draw(d); err == nil {
+			t.Errorf("%+v is drawn", d)
+		}
+	}
+}
+
+// Tables are written in place of those of another time; a file that is not a table stays.
+func TestTablesAreWritten(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"old.csv", "README.md"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := results{"p": parse("| 1,000 a, b | n |\n| --- | --: |\n| x, y | 1 |\n")}
+	if err := all.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	list, _ := filepath.Glob(filepath.Join(dir, "*"))
+	text, err := os.ReadFile(filepath.Join(dir, "p-1000-a-b.csv"))
+	if len(list) != 2 || err != nil || string(text) != "\"1,000 a, b\",n\n\"x, y\",1\n" {
+		t.Errorf("%q, %v, %s", list, err, text)
+	}
+	all["p"].tables = append(all["p"].tables, all["p"].tables...)
+	if err := all.write(dir); err == nil {
+		t.Error("two tables in one file")
 	}
 }
