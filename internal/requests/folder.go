@@ -17,12 +17,11 @@ type Folder struct {
 	ctx    context.Context
 	client *Client
 	key    string
-	ahead  *ahead
+	ahead  map[string]*ahead // by name
 }
 
 // ahead is a file that is read before it is opened.
 type ahead struct {
-	name string
 	done chan struct{} // closed when the rest is there
 	file *smallFile
 	err  error
@@ -30,19 +29,22 @@ type ahead struct {
 
 // Folder returns what is under a key.
 func (c *Client) Folder(ctx context.Context, key string) *Folder {
-	return &Folder{ctx: ctx, client: c, key: key}
+	return &Folder{ctx: ctx, client: c, key: key, ahead: make(map[string]*ahead)}
 }
 
 // Prefetch begins to read a file that is probably opened. The caller waits for it by calling wait, whether it was
-// opened or not, and may end the Folder's context before.
-func (f *Folder) Prefetch(name string) (wait func()) {
-	a := &ahead{name: name, done: make(chan struct{})}
-	f.ahead = a
+// opened or not, and may end the Folder's context before. The error of wait is that of reading the file.
+func (f *Folder) Prefetch(name string) (wait func() error) {
+	a := &ahead{done: make(chan struct{})}
+	f.ahead[name] = a
 	go func() {
 		defer close(a.done)
 		a.file, a.err = f.read(name)
 	}()
-	return func() { <-a.done }
+	return func() error {
+		<-a.done
+		return a.err
+	}
 }
 
 // mostRead is the limit of a file.
@@ -61,8 +63,8 @@ func (f *Folder) Open(name string) (fs.File, error) {
 }
 
 func (f *Folder) open(name string) (*smallFile, error) {
-	if a := f.ahead; a != nil && a.name == name {
-		f.ahead = nil
+	if a := f.ahead[name]; a != nil {
+		delete(f.ahead, name)
 		<-a.done
 		return a.file, a.err
 	}

@@ -44,9 +44,17 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	}
 	reading, cancel := context.WithCancel(ctx)
 	objects := op.cache.client.Folder(reading, key)
-	wait := objects.Prefetch(layout.GenerationName(2)) // of most datasets there is none
-	defer wait()
+	later := objects.Prefetch(layout.GenerationName(2)) // of most datasets there is none
+	defer func() { _ = later() }()
 	defer cancel()
+	var other *others
+	if err := objects.Prefetch(layout.ManifestName)(); generation == "" && errors.Is(err, fs.ErrNotExist) {
+		array := objects.Prefetch(layout.ZarrManifest)
+		defer func() { _ = array() }()
+		other = op.lookForOthers(reading, key)
+		defer other.all.Wait()
+		defer cancel()
+	}
 	folder := store.Folder{FS: objects, Name: op.cache.client.Name(key)}
 	op.cache.folder = store.Folder{FS: op.cache.client.Folder(op.cache.fetches.ctx, key), Name: folder.Name}
 	m, data, err := folder.Find(generation)
@@ -54,9 +62,9 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 		err = layout.WithMark(err, ErrGeneration)
 	}
 	switch {
-	case generation == "" && errors.Is(err, fs.ErrNotExist):
+	case other != nil && errors.Is(err, fs.ErrNotExist):
 		err = remote.NewError("read", op.cache.client.Name(path.Join(key, layout.ManifestName)), remote.ErrNotFound, nil)
-		return op.planOther(ctx, key, err)
+		return other.plan(err)
 	case err != nil:
 		return nil, err
 	case m.Metadata == nil:
@@ -77,21 +85,31 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	return op.planZarr(key, m, data), nil
 }
 
-// planOther finds out what lies under a key that has no manifest. All that remains is asked for at a time, as it may be
-// a folder of raw samples, whose reader waits for this.
-func (op *opener) planOther(ctx context.Context, key string, absent error) (*plan, error) {
-	foreign := []string{layout.ZarrNode, ".zgroup", ".zarray"}
-	errs := make([]error, len(foreign))
-	var all sync.WaitGroup
-	for i, name := range foreign {
-		all.Go(func() { _, errs[i] = op.cache.client.Stat(ctx, path.Join(key, name)) })
+// others are the objects that may lie under a key that has no manifest. All is asked for at a time, together with the manifest of
+// Zarr: it may be a folder of raw samples, whose reader waits for this.
+type others struct {
+	all     sync.WaitGroup
+	foreign [3]error // of the files of Zarr that penstock did not write
+	hdf5    *plan
+	err     error // of hdf5
+}
+
+func (op *opener) lookForOthers(ctx context.Context, key string) *others {
+	o := new(others)
+	for i, name := range []string{layout.ZarrNode, ".zgroup", ".zarray"} {
+		o.all.Go(func() { _, o.foreign[i] = op.cache.client.Stat(ctx, path.Join(key, name)) })
 	}
-	p, err := op.planHDF5(ctx, key)
-	all.Wait()
+	o.all.Go(func() { o.hdf5, o.err = op.planHDF5(ctx, key) })
+	return o
+}
+
+// plan returns the plan of what was found, or absent where that is nothing.
+func (o *others) plan(absent error) (*plan, error) {
+	o.all.Wait()
 	switch {
-	case err == nil || !errors.Is(err, remote.ErrNotFound):
-		return p, err
-	case slices.Contains(errs, nil):
+	case o.err == nil || !errors.Is(o.err, remote.ErrNotFound):
+		return o.hdf5, o.err
+	case slices.Contains(o.foreign[:], nil):
 		return nil, fmt.Errorf("it is Zarr that penstock did not write, which is read from files only; make a dataset of "+
 			"it with preprocess: %w", store.ErrUnsupported)
 	}
