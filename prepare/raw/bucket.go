@@ -32,11 +32,13 @@ const mostAhead = 64
 const mostWaiting = 4096
 
 // openPlace mounts the bucket of a URL. Folders are listed at once.
-func openPlace(ctx context.Context, text string, warn func(string)) (*place, error) {
+func openPlace(ctx context.Context, text string, o Options) (*place, error) {
+	warn := o.Warn
 	if warn == nil {
 		warn = func(string) {}
 	}
-	p := &place{text: text, buckets: &upload.Buckets{Context: ctx, Warn: warn}, ahead: make(chan struct{}, mostAhead)}
+	p := &place{text: text, buckets: &upload.Buckets{Context: ctx, Warn: warn, Open: o.Bucket},
+		ahead: make(chan struct{}, mostAhead)}
 	var err error
 	p.path, p.fsys, p.early, err = p.buckets.MountSource(text, upload.Naming)
 	if err != nil {

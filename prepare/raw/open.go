@@ -37,6 +37,9 @@ type Options struct {
 	// Seen is called now and then with the number of samples found so far, while the source is listed. It may be nil.
 	Seen func(n int64)
 
+	// Bucket opens the bucket of a URL. Nil means cloud.Open.
+	Bucket func(ctx context.Context, url string) (remote.Bucket, *remote.URL, error)
+
 	// Warn is called with a line for each request to a bucket that is repeated. It may be nil.
 	Warn func(text string)
 
@@ -60,7 +63,7 @@ func Is(path string) bool {
 // Open lists a source, which is a path or a URL, and looks at its first usable sample, which says the types of all. At
 // the end of ctx, its cause is the error, also of reads of the Source.
 func Open(ctx context.Context, path string, o Options) (*Source, error) {
-	at, err := openPlace(ctx, path, o.Warn)
+	at, err := openPlace(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +81,9 @@ func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 		detected, _ = source.Detect(at.path) // Open reports what is wrong
 		kind = detected
 	}
+	if remote.IsURL(at.text) && slices.Contains(datasets, detected) {
+		return nil, datasetError(at.path, detected)
+	}
 	if slices.Contains(readInOrder, kind) { // said before it is read
 		if err := checkHeld(at.path, kind); err != nil {
 			return nil, err
@@ -91,14 +97,17 @@ func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 		return nil, err
 	}
 	if kind := src.Info().Kind; remote.IsURL(at.text) && slices.Contains(datasets, kind) {
-		err = fmt.Errorf("source %s: it is a dataset of kind %s, and not raw samples", at.path, kind)
-		return nil, errors.Join(err, src.Close())
+		return nil, errors.Join(datasetError(at.path, kind), src.Close())
 	}
 	s, err := newSource(ctx, at, src, o)
 	if err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
 	return s, nil
+}
+
+func datasetError(path, kind string) error {
+	return fmt.Errorf("source %s: it is a dataset of kind %s, and not raw samples", path, kind)
 }
 
 func newSource(ctx context.Context, at *place, src source.Source, o Options) (*Source, error) {

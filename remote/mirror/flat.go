@@ -85,8 +85,8 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 	return op.planZarr(key, m, data), nil
 }
 
-// others are the objects that may lie under a key that has no manifest. All is asked for at a time, together with the manifest of
-// Zarr: it may be a folder of raw samples, whose reader waits for this.
+// others are the objects that may lie under a key that has no manifest. All is asked for at a time, together with the
+// manifest of Zarr: it may be a folder of raw samples, whose reader waits for this.
 type others struct {
 	all     sync.WaitGroup
 	foreign [3]error // of the files of Zarr that penstock did not write

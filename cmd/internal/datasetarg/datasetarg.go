@@ -20,7 +20,6 @@ import (
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
-	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
@@ -34,6 +33,8 @@ type Cache struct {
 	Size  int64  // 0 means as much as the disk allows
 	size  string
 	local []*mirror.Dataset
+
+	bucket func(ctx context.Context, url string) (remote.Bucket, *remote.URL, error) // nil means cloud.Open
 }
 
 // Flags registers --cache-dir and --cache-size.
@@ -145,14 +146,17 @@ func madeSplits(path string) error {
 // openURL opens the dataset of a URL or, where there is none, the raw samples.
 func (c *Cache) openURL(ctx context.Context, url string, fields []string, split string, o Options) (
 	views.Part, error) {
+	samples := c.lookForSamples(ctx, url, fields, split, o)
 	ds, err := c.Open(ctx, url, fields, split)
-	switch {
-	case MayBeRaw(err):
-		part, ofRaw := c.openRaw(ctx, url, fields, split, o)
+	if MayBeRaw(err) {
+		part, ofRaw := samples.keep(ctx)
 		if ofRaw != nil {
 			return nil, fmt.Errorf("%w (and as raw samples: %w)", err, ofRaw)
 		}
 		return part, nil
+	}
+	samples.leave()
+	switch {
 	case err != nil:
 		return nil, err
 	case o.Shares != "":
@@ -167,24 +171,9 @@ func (c *Cache) openURL(ctx context.Context, url string, fields []string, split 
 
 func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split string, o Options) (
 	views.Part, error) {
-	if o.Verify != nil {
-		return nil, fmt.Errorf("%s: verify: raw samples have no checksums to compare with; leave verify out", path)
-	}
-	progress := cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false)
-	warn, seen := progress.Warn, listing{progress: progress}
-	src, err := raw.Open(ctx, path, raw.Options{Fields: fields, Split: split, Shares: o.Shares, Warn: warn,
-		Seen: seen.add})
-	progress.End()
+	part, err := c.lookForSamples(ctx, path, fields, split, o).keep(ctx)
 	if err == nil {
-		choice, err := rawcache.Keep(ctx, src, rawcache.Options{Dir: c.Dir, Limit: c.Size, Mode: o.Prepare,
-			Tolerant: o.Tolerant, Fields: fields, Warn: progress.Print, Progress: progress, Head: o.Head})
-		if err != nil {
-			return nil, errors.Join(err, src.Close())
-		}
-		if choice != nil && o.Chosen != nil {
-			o.Chosen(choice)
-		}
-		return src, nil
+		return part, nil
 	}
 	if info, missing := os.Stat(path); missing == nil && info.IsDir() {
 		err = fmt.Errorf("%w (and it is not a dataset: there is no %s in it)", err, layout.ManifestName)
@@ -192,28 +181,13 @@ func (c *Cache) openRaw(ctx context.Context, path string, fields []string, split
 	return nil, err
 }
 
-// listing shows how many samples were found, where there are many.
-type listing struct {
-	progress *cli.Progress
-	found    int64
-}
-
-func (l *listing) add(n int64) {
-	before := l.found
-	l.found += n
-	switch {
-	case l.found < source.QuickScan:
-	case before < source.QuickScan:
-		l.progress.Begin("listing", -1, "samples")
-		l.progress.Add(l.found)
-	default:
-		l.progress.Add(n)
-	}
-}
-
 // Open opens the dataset of a URL. It fetches no records.
 func (c *Cache) Open(ctx context.Context, url string, fields []string, split string) (*mirror.Dataset, error) {
-	b, u, err := cloud.Open(ctx, url)
+	open := c.bucket
+	if open == nil {
+		open = cloud.Open
+	}
+	b, u, err := open(ctx, url)
 	if err != nil {
 		return nil, err
 	}

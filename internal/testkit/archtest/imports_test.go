@@ -185,6 +185,7 @@ var layers = [][]place{
 		{"store/edit", "generations of datasets: columns that are added, set, dropped and renamed"},
 	},
 	{
+		{"internal/testkit/farbucket", "a bucket behind a slow link, for tests of all that counts round trips"},
 		{"internal/testkit/rawtest", "raw samples, for tests of all that prepares datasets"},
 		{"internal/testkit/datasettest", "small datasets, for tests of every package that reads them"},
 		{"internal/testkit/corruption", "corrupts datasets, for tests of every format that mmapds opens"},

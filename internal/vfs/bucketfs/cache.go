@@ -67,6 +67,13 @@ func (c *cache) get(o remote.Object, number int64) ([]byte, error) {
 	return nil, b.err
 }
 
+// begin begins to read a whole object.
+func (c *cache) begin(o remote.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wantLocked(o, wholeObject)
+}
+
 // wantLocked returns a block, which is read if it is not there.
 func (c *cache) wantLocked(o remote.Object, number int64) *block {
 	key := blockKey{o.Key, o.ETag, number}

@@ -209,7 +209,7 @@ func TestCacheIsBounded(t *testing.T) {
 func TestList(t *testing.T) {
 	c, f := mounted(t)
 	before := walk(t)
-	if err := f.List("photos"); err != nil {
+	if err := f.List("photos", nil); err != nil {
 		t.Fatal(err)
 	}
 	put(t, c, "photos/cat/5.jpg", []byte("later"))
@@ -233,7 +233,7 @@ func TestList(t *testing.T) {
 	if info, err := vfs.Stat("mem:/lab/photos"); err != nil || !info.IsDir() || info.Name() != "photos" {
 		t.Errorf("%v, %v", info, err)
 	}
-	if err := f.List("nothing"); !errors.Is(err, fs.ErrNotExist) {
+	if err := f.List("nothing", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }

@@ -35,14 +35,19 @@ const arrayFile = "zarr.json"
 //
 // A page has a thousand objects, and says where the next one begins. So List asks for the folders of a large folder,
 // too, and then for several parts of it at a time.
-func (f *FS) List(name string, files ...string) error {
+//
+// While the rest is listed, it reads the first object whose name satisfies first, which the caller needs next; nil is
+// for none.
+func (f *FS) List(name string, first func(name string) bool, files ...string) error {
 	if err := check("list", name); err != nil {
 		return err
 	}
 	if path.Ext(name) != "" && f.isObject(name) { // most that have one are: do not ask for what is in it
 		return failed("list", name, ErrOther)
 	}
-	s, err := f.newLister(name).list(append(files, arrayFile))
+	l := f.newLister(name)
+	l.first = first
+	s, err := l.list(append(files, arrayFile))
 	if err != nil {
 		return failed("list", name, err)
 	}
@@ -65,6 +70,7 @@ type lister struct {
 	fsys   *FS
 	name   string
 	prefix string
+	first  func(name string) bool
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	jobs   sync.WaitGroup
@@ -134,6 +140,21 @@ func (l *lister) lookAround(files []string) (page []remote.Object, complete bool
 	return page, complete, folders, l.wait()
 }
 
+// readFirst begins to read the first small object of a page that first is true of.
+func (l *lister) readFirst(page []remote.Object) {
+	for _, o := range page {
+		if inner := strings.TrimPrefix(o.Key, l.prefix); l.first != nil && fs.ValidPath(inner) && l.first(path.Base(inner)) {
+			if o.Size <= maxFirst && o.ETag != "" {
+				l.fsys.wholes.begin(remote.Object{Key: o.Key, Size: o.Size, ETag: o.ETag})
+			}
+			return
+		}
+	}
+}
+
+// maxFirst is the size of an object that is read although it may not be needed.
+const maxFirst = 4 << 20
+
 // firstPage returns the first objects, and whether they are all.
 func (l *lister) firstPage() (objects []remote.Object, all bool, err error) {
 	for page, err := range l.fsys.client.ListPages(l.ctx, l.prefix, "") {
@@ -156,6 +177,7 @@ func (l *lister) list(files []string) (*snapshot, error) {
 	defer l.cancel(nil)
 	page, complete, folders, err := l.lookAround(files)
 	if err == nil && !complete {
+		l.readFirst(page)
 		l.spread(l.prefix, folders, page)
 		err = l.wait()
 	}

@@ -45,7 +45,7 @@ func listOf(t *testing.T, b remote.Bucket, name string, inOrder bool) (*snapshot
 	if inOrder {
 		return f.newLister(name).listInOrder()
 	}
-	err := f.List(name)
+	err := f.List(name, nil)
 	return f.listed.Load(), err
 }
 
@@ -162,7 +162,7 @@ func TestListOfOthers(t *testing.T) {
 		}
 		b.Put(key, nil)
 		f := New(t.Context(), requests.NewClient(b, remote.Policy{}), "")
-		if err := f.List("photos", "manifest.json"); !errors.Is(err, ErrOther) || f.listed.Load() != nil {
+		if err := f.List("photos", nil, "manifest.json"); !errors.Is(err, ErrOther) || f.listed.Load() != nil {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestGlob(t *testing.T) {
 				t.Errorf("%s: %q, %v; want %q, %v", pattern, got, failed, want, err)
 			}
 		}
-		if err := f.List("."); err != nil {
+		if err := f.List(".", nil); err != nil {
 			t.Fatal(err)
 		}
 	}

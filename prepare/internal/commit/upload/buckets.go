@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/prepare/internal/commit/part"
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 )
@@ -89,9 +90,12 @@ func (b *Buckets) takeTurn(spool, name string, rank part.Rank) (*part.Turn, erro
 type Buckets struct {
 	Context context.Context
 	Warn    func(text string) // of requests that are repeated
-	open    []func()
-	roots   map[string]mounted // by the name of the bucket
-	names   []string           // pairs: what places are called here, and for people
+
+	Open func(ctx context.Context, url string) (remote.Bucket, *remote.URL, error) // nil means OpenURL
+
+	open  []func()
+	roots map[string]mounted // by the name of the bucket
+	names []string           // pairs: what places are called here, and for people
 }
 
 func (b *Buckets) Close() {
@@ -108,7 +112,11 @@ type mounted struct {
 
 // Client opens the bucket of a URL.
 func (b *Buckets) Client(text string) (*requests.Client, *remote.URL, error) {
-	bucket, u, err := OpenURL(b.Context, text)
+	open := b.Open
+	if open == nil {
+		open = OpenURL
+	}
+	bucket, u, err := open(b.Context, text)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -172,9 +180,9 @@ func listSource(fsys *bucketfs.FS, key string, naming []string) error {
 	case strings.ContainsAny(key, "*?[{"):
 		return bucketfs.ErrOther
 	case slices.Contains(naming, strings.ToLower(pathpkg.Ext(key))):
-		return fsys.List(pathpkg.Dir(key))
+		return fsys.List(pathpkg.Dir(key), nil)
 	}
-	return fsys.List(key, layout.ManifestName)
+	return fsys.List(key, source.IsImageName, layout.ManifestName)
 }
 
 func (b *Buckets) MountAll(texts []string) (paths []string, err error) {

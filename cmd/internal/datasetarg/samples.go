@@ -1,0 +1,106 @@
+package datasetarg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/rawcache"
+	"github.com/penstock/penstock/loader/views"
+	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/prepare/source"
+)
+
+// samples are raw samples that are being opened. Those of a URL are opened while it is found out whether that is a
+// dataset: each look at a bucket takes the time of a round trip.
+type samples struct {
+	cache    *Cache
+	fields   []string
+	options  Options
+	progress *cli.Progress
+	cancel   context.CancelFunc
+	left     atomic.Bool   // they are not needed, and say nothing more
+	done     chan struct{} // closed when the rest is there
+	source   *raw.Source
+	err      error
+}
+
+// lookForSamples begins to open raw samples. The caller calls keep or leave.
+func (c *Cache) lookForSamples(ctx context.Context, path string, fields []string, split string, o Options) *samples {
+	s := &samples{cache: c, fields: fields, options: o, done: make(chan struct{}),
+		progress: cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false)}
+	ctx, s.cancel = context.WithCancel(ctx) // reads of the source end with it, too
+	if o.Verify != nil {
+		s.err = fmt.Errorf("%s: verify: raw samples have no checksums to compare with; leave verify out", path)
+		close(s.done)
+		return s
+	}
+	seen := listing{samples: s}
+	go func() {
+		defer close(s.done)
+		s.source, s.err = raw.Open(ctx, path, raw.Options{Fields: fields, Split: split, Shares: o.Shares, Warn: s.warn,
+			Seen: seen.add, Bucket: c.bucket})
+	}()
+	return s
+}
+
+// leave ends the search: there is a dataset, or nothing that can be read.
+func (s *samples) leave() {
+	s.left.Store(true)
+	s.cancel()
+	<-s.done
+	s.progress.End()
+	if s.err == nil {
+		_ = s.source.Close() // nothing of it was used
+	}
+}
+
+// keep returns the samples, from the cache of raw samples if they are or shall be there.
+func (s *samples) keep(ctx context.Context) (views.Part, error) {
+	<-s.done
+	s.progress.End()
+	if s.err != nil {
+		s.cancel()
+		return nil, s.err
+	}
+	o := s.options
+	choice, err := rawcache.Keep(ctx, s.source, rawcache.Options{Dir: s.cache.Dir, Limit: s.cache.Size, Mode: o.Prepare,
+		Tolerant: o.Tolerant, Fields: s.fields, Warn: s.progress.Print, Progress: s.progress, Head: o.Head})
+	if err != nil {
+		s.cancel()
+		return nil, errors.Join(err, s.source.Close())
+	}
+	if choice != nil && o.Chosen != nil {
+		o.Chosen(choice)
+	}
+	return s.source, nil
+}
+
+func (s *samples) warn(text string) {
+	if !s.left.Load() {
+		s.progress.Warn(text)
+	}
+}
+
+// listing shows how many samples were found, where there are many.
+type listing struct {
+	samples *samples
+	found   int64
+}
+
+func (l *listing) add(n int64) {
+	before, progress := l.found, l.samples.progress
+	l.found += n
+	switch {
+	case l.found < source.QuickScan || l.samples.left.Load():
+	case before < source.QuickScan:
+		progress.Begin("listing", -1, "samples")
+		progress.Add(l.found)
+	default:
+		progress.Add(n)
+	}
+}
