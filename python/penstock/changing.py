@@ -74,6 +74,9 @@ _FLUSH = 0.05
 #: How many numbers of deleted records the log shows at most.
 _SHOWN = 100
 
+#: Kinds of numbers that those of a kind can become when a column is set: integers, and floats.
+_CASTS = {"i": "iuf", "u": "iuf", "f": "f"}
+
 #: The values of a column, in any form that Dataset.add_column takes.
 Values = Any
 
@@ -182,10 +185,14 @@ def put(
     of_rank: Any = ds if part is None else _PartOf(ds, *part)
     source = _Source(of_rank, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
     of = source.infer() if field is None else codec.check([field])[0]
-    if field is not None and verb == "set":
-        _check_kept(ds, of)
+    old = fields_of(ds.manifest, ds.path).get(name) if verb == "set" else None
+    if old is not None and field is None:
+        of = source.like(old, of)
+    elif old is not None:
+        _check_kept(ds, old, of)
+    change = old is not None and field is not None and (old.dtype, old.shape, old.ragged) != (of.dtype, of.shape, of.ragged)
     plain = not (of.ragged or of.layout or of.content or of.classes or of.normalization or of.dtype == "bfloat16")
-    (_stream if plain else _written)(of_rank, verb, of, source, resume)
+    (_stream if plain else _written)(of_rank, verb, of, source, resume, change)
 
 
 def check_part(rank: Any, world_size: Any) -> tuple[int, int] | None:
@@ -230,11 +237,8 @@ class _PartOf:
         return self._ds[self._first + index]
 
 
-def _check_kept(ds: Records, field: Field) -> None:
+def _check_kept(ds: Records, old: Field, field: Field) -> None:
     """Refuse a field that the column would not have: one that is set keeps its classes and the meaning of its values."""
-    old = fields_of(ds.manifest, ds.path).get(field.name)
-    if old is None:
-        return  # that is refused by the program
     same = (old.dtype, old.shape, old.ragged) == (field.dtype, field.shape, field.ragged)
     if not (same or (old.classes and (field.classes or field.content == "utf-8"))):
         return  # the column gets this field
@@ -247,18 +251,18 @@ def _check_kept(ds: Records, field: Field) -> None:
             )
 
 
-def _command(ds: Records, verb: str) -> list[str]:
+def _command(ds: Records, verb: str, change: bool) -> list[str]:
     """Return the command that writes a column, whose values are of the records that this dataset has: there may be a newer generation."""
     part = [f"--rank={ds.rank}", f"--world-size={ds.world}"] if isinstance(ds, _PartOf) else []
-    return ["column", verb, "--json", "--quiet", f"--of={ds.generation}", *part]
+    return ["column", verb, "--json", "--quiet", f"--of={ds.generation}", *["--change-type"] * change, *part]
 
 
-def _stream(ds: Records, verb: str, field: Field, source: _Source, resume: bool) -> None:
+def _stream(ds: Records, verb: str, field: Field, source: _Source, resume: bool, change: bool) -> None:
     """Send the values as a .npy file to the program, which writes them to the column's files."""
     import tempfile
 
     with tempfile.TemporaryFile() as errors:
-        arguments = [*_command(ds, verb), *["--resume"] * resume, "--", ds.path, field.name, "-"]
+        arguments = [*_command(ds, verb, change), *["--resume"] * resume, "--", ds.path, field.name, "-"]
         process = _start(arguments, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
         assert process.stdin is not None
         assert process.stdout is not None
@@ -295,7 +299,7 @@ def _header(field: Field, records: int) -> bytes:
     return out.getvalue()
 
 
-def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool) -> None:
+def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool, change: bool) -> None:
     """Write the values to a dataset next to this one and take the column from there: their lengths vary, or they are text, images or labels."""
     from .writer import Writer
 
@@ -313,7 +317,7 @@ def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool
                         w._write_encoded(message, records)
                 if w.next < len(ds):
                     raise Error(f"{ds.path}: there are {w.next} values, and the dataset has {len(ds)} records")
-        run([*_command(ds, verb), "--", ds.path, field.name, path])
+        run([*_command(ds, verb, change), "--", ds.path, field.name, path])
         import shutil
 
         shutil.rmtree(path)
@@ -336,6 +340,15 @@ def _alone(path: str, busy: str) -> Iterator[None]:
             yield
         finally:
             os.unlink(path)
+
+
+def _type(field: Field) -> str:
+    """Return the type of a field for an error."""
+    if field.classes:
+        return f"a class of {len(field.classes)}"
+    if field.content == "utf-8":
+        return "text"
+    return field.dtype + (f" of shape {field.shape}" if field.shape else "") + " of different lengths" * field.ragged
 
 
 class _Source:
@@ -378,6 +391,37 @@ class _Source:
             return codec.check(codec.infer({self._name: first}))[0]
         except (Error, TypeError, ValueError) as e:
             raise self._failed(0, e) from None
+
+    def like(self, old: Field, found: Field) -> Field:
+        """Return the field of values that replace those of a column, which keeps its type, or refuse those of another one."""
+        if (old.dtype, old.shape, old.ragged) == (found.dtype, found.shape, found.ragged):
+            return found
+        if old.classes and (found.classes or found.content == "utf-8"):
+            return found
+        numbers = not (old.is_bytes or old.content or found.is_bytes or found.content or "bfloat16" in (old.dtype, found.dtype))
+        casts = old.storage.kind in _CASTS.get(found.storage.kind, "")
+        if numbers and casts and (old.shape, old.ragged) == (found.shape, found.ragged):
+            if isinstance(self._values, np.ndarray):
+                self._values = self._cast(self._values, old)
+            return Field(old.name, old.dtype, old.shape, ragged=old.ragged)
+        raise Error(
+            f"{self._ds.path}: column {old.name!r} is {_type(old)}, and the values are {_type(found)}; give values of its type, or "
+            f"field=penstock.Field({old.name!r}, {found.dtype!r}, ...) to change it, or add them as another column"
+        )
+
+    def _cast(self, values: np.ndarray, old: Field) -> np.ndarray:
+        """Return an array as one of a type, or name the first value that this type does not have."""
+        with np.errstate(over="ignore"):
+            out = values.astype(old.storage)
+        if out.dtype.kind in "iu":
+            low, high = np.iinfo(out.dtype).min, np.iinfo(out.dtype).max
+            wrong = (values < low) | (values > high)
+        else:
+            wrong = np.isinf(out) & ~np.isinf(values)
+        if wrong.any():
+            at = tuple(int(k[0]) for k in np.nonzero(wrong))
+            raise self._failed(at[0], ValueError(f"{values[at]} does not fit {old.dtype}"))
+        return out
 
     def _failed(self, record: int, e: Exception) -> Error:
         """Return the error for the value of a record."""

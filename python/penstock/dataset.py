@@ -272,7 +272,11 @@ class Dataset(Source):
         batch_size: int = 256,
         resume: bool = False,
     ) -> Dataset:
-        """Replace the values of a field, as ``add_column`` adds one, and return the next generation of the dataset."""
+        """Replace the values of a field, as ``add_column`` adds one, and return the next generation of the dataset.
+
+        The field keeps its type: integers become those of its type or floats, if they fit, and values of another
+        kind are refused. Give ``field`` to change the type.
+        """
         self._check_changes()
         changing.put(
             self, "set", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume

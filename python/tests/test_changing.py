@@ -90,6 +90,34 @@ class ChangingTest(data.Copied):
         plain = more.set_column("labels", values.astype("float32"), field=Field("labels", "float32"))
         self.assertEqual((plain.fields["labels"].dtype, plain.fields["labels"].classes), ("float32", ()))
 
+    def test_set_column_keeps_the_type(self):
+        ds = penstock.open(self.path)
+        n = len(ds)
+        ds = ds.add_column("byte", np.zeros(n, np.uint8)).add_column("real", np.zeros(n, np.float32))
+        for name, value, text in (
+            ("byte", 300, "record 1: 300 does not fit uint8"),
+            ("byte", -1, "record 1: -1 does not fit uint8"),
+            ("byte", 0.5, "'byte' is uint8, and the values are float64; give values of its type, or field=penstock.Field.'byte', 'float64'"),
+            ("labels", float("nan"), "'labels' is a class of 3, and the values are float64"),
+            ("byte", "text", "'byte' is uint8, and the values are text"),
+            ("labels", "nothing", '"nothing" is not a class'),
+            ("real", 1e300, "record 1: 1e.300 does not fit float32"),
+            ("byte", [1, 2], "'byte' is uint8, and the values are int64 of different lengths"),
+        ):
+            first = value if isinstance(value, str) else type(value)() if not isinstance(value, list) else value
+            if value == "nothing":
+                first = "cat"
+            values = [first, value, *[first] * (n - 2)]
+            with self.subTest(name=name, value=value), self.assertRaisesRegex((penstock.Error, ValueError, OverflowError), text):
+                ds.set_column(name, values if isinstance(value, (str, list)) else np.array(values))
+        with self.assertRaisesRegex(penstock.Error, "record 1: .*float"):
+            ds.set_column("byte", [1, 0.5, *[1] * (n - 2)])
+        for name, value in (("byte", 255), ("real", 0.5), ("real", 3), ("labels", 1)):
+            for values in (np.full(n, value), [value] * n):
+                made = ds.set_column(name, values)
+                self.assertEqual(made.fields[name], ds.fields[name])
+                np.testing.assert_array_equal(made[name][:], np.full(n, value))
+
     def test_a_series_is_taken_by_position(self):
         class Series(dict):
             """Values by label, as pandas has them, in an order of their own."""
@@ -181,7 +209,7 @@ class ChangingTest(data.Copied):
         next(batches)
         state, want = first.state_dict(), next(batches)[0]
         ds = penstock.open(self.path)
-        ds.add_column("score", np.arange(len(ds))).set_column("score", np.zeros(len(ds)))
+        ds.add_column("score", np.arange(len(ds))).set_column("score", np.zeros(len(ds), np.int8))
         again = loader(self.path, ["labels"])
         again.load_state_dict(state)
         np.testing.assert_array_equal(next(iter(again))[0], want)

@@ -35,14 +35,28 @@ without a match as they are, and add requires --missing for them. If a column fr
 interrupted, --resume prints the number of the first missing record, as {"first": N}, and then reads
 values from there on.`
 
+const setLong = `
+
+The column keeps its type. Integers become those of its type, or floats, if they fit; other values
+of another type are refused without --change-type.`
+
 // Command returns the command column.
 func Command() *cobra.Command {
 	root := &cobra.Command{
 		Use: "column", Short: "Add, set, drop and rename columns of a dataset", Long: long, DisableFlagsInUseLine: true,
 	}
-	root.AddCommand(add(), put("set", "Replace the values of a column", (*edit.Dataset).SetColumn, new(putFlags),
-		"  penstock column set out/flat labels labels.csv --on source_name"), merge(), drop(), rename())
+	root.AddCommand(add(), set(), merge(), drop(), rename())
 	return root
+}
+
+// set is put for a column that exists.
+func set() *cobra.Command {
+	f := new(putFlags)
+	cmd := put("set", "Replace the values of a column", (*edit.Dataset).SetColumn, f,
+		"  penstock column set out/flat labels labels.csv --on source_name")
+	cmd.Long += setLong
+	cmd.Flags().BoolVar(&f.changeType, "change-type", false, "give the column the type of VALUES")
+	return cmd
 }
 
 // add is put for a column that is new, all of it or a part.
@@ -89,6 +103,7 @@ type putFlags struct {
 	field, fields, on, missing string
 	of                         int
 	resume, json, quiet        bool
+	changeType                 bool
 	part                       edit.Part // World is 0 if the values are of all records
 }
 

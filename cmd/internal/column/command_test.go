@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -261,5 +262,68 @@ func TestPartsAreOfFolders(t *testing.T) {
 	}
 	if err := inFolder(edit.At(people(t))); err != nil {
 		t.Error(err)
+	}
+}
+
+// A column that is set keeps its type: numbers that it holds become its own, and others are refused.
+func TestSetKeepsTheType(t *testing.T) {
+	dataset := func(f store.Field, values ...float64) string {
+		f.Name = "a"
+		return datasettest.BuildFlat(t, store.Schema{Fields: []store.Field{f}}, flat.Options{}, len(values), store.Info{},
+			func(i int, r *store.Record) {
+				b, err := element(f, values[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				copy(r.Values[0], b)
+			})
+	}
+	of := func(d tensor.DType) store.Field { return store.NewField("a", d) }
+	label := of(tensor.Int64)
+	label.Classes = []string{"cat", "dog"}
+	for _, c := range []struct {
+		old    store.Field
+		values tensor.DType
+		value  float64
+		want   string // of the error; "" if the value fits
+	}{
+		{of(tensor.Uint8), tensor.Int64, 255, ""},
+		{of(tensor.Uint8), tensor.Int64, 300, "record 1: 300 is not a number that uint8 holds"},
+		{of(tensor.Uint8), tensor.Int16, -1, "record 1: -1 is not a number that uint8 holds"},
+		{of(tensor.Int64), tensor.Int8, -1, ""},
+		{of(tensor.Int64), tensor.Float64, 0.5, "is int64, and the values are float64: to give it their type, add --change-type"},
+		{of(tensor.Int64), tensor.Float32, math.NaN(), "column a is int64, and the values are float32"},
+		{of(tensor.Float32), tensor.Float64, 0.5, ""},
+		{of(tensor.Float32), tensor.Float64, math.NaN(), ""},
+		{of(tensor.Float32), tensor.Float64, 1e300, "record 1: 1e+300 is not a number that float32 holds"},
+		{of(tensor.Float64), tensor.Int32, -7, ""},
+		{of(tensor.Bool), tensor.Uint8, 1, "column a is bool, and the values are uint8"},
+		{label, tensor.Uint8, 1, ""},
+		{label, tensor.Uint8, 2, "label 2, but there are 2 classes"},
+		{label, tensor.Float64, 0.5, "column a is a class, of 2, and the values are float64"},
+	} {
+		ds, values := dataset(c.old, 0, 0, 0), dataset(of(c.values), 0, c.value, 0)
+		code, out, diag := run(t, "", "set", ds, "a", values)
+		m, err := store.ReadManifest(ds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case m.Fields[0].DType != c.old.DType || len(m.Fields[0].Classes) != len(c.old.Classes):
+			t.Errorf("%v from %v: its type is %v", c.old, c.values, m.Fields[0])
+		case c.want == "" && (code != 0 || m.Generation != 2):
+			t.Errorf("%v from %v: code %d: %s%s", c.old, c.values, code, out, diag)
+		case c.want != "" && (code == 0 || !strings.Contains(diag, c.want) || m.Generation != 1):
+			t.Errorf("%v from %v: code %d: %s%s, want %s", c.old, c.values, code, out, diag, c.want)
+		}
+		if max := m.Statistics["a"].Max; c.want == "" && c.value > 0 && max != c.value {
+			t.Errorf("%v from %v: %v, want %v", c.old, c.values, max, c.value)
+		}
+	}
+	ds := dataset(of(tensor.Int64), 1, 2)
+	if code, _, diag := run(t, "", "set", ds, "a", dataset(of(tensor.Float64), 0.5, 1), "--change-type"); code != 0 {
+		t.Error(diag)
+	} else if m, err := store.ReadManifest(ds); err != nil || m.Fields[0].DType != tensor.Float64 {
+		t.Errorf("%v: %v", m.Fields, err)
 	}
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// like returns the field of values that replace those of old, which stay what they were: classes and what else is
-// known of old. Names of classes become the numbers that old has for them.
-func (v *values) like(old, field store.Field) (store.Field, error) {
+// like returns the field of values that replace those of old, which stay what they were: type, classes and what else
+// is known of old. Names of classes become the numbers that old has for them. Another type has to be asked for.
+func (f *putFlags) like(v *values, old, field store.Field) (store.Field, error) {
 	switch {
 	case len(old.Classes) > 0 && len(field.Classes) > 0:
 		old.Classes = slices.Clone(old.Classes)
@@ -38,10 +38,36 @@ func (v *values) like(old, field store.Field) (store.Field, error) {
 	case len(old.Classes) > 0 && field.Content == tensor.Text && !old.Ragged:
 		v.change = func(value []byte) ([]byte, error) { return classOf(old, string(value)) }
 		return old, nil
-	case old.DType == field.DType && old.Ragged == field.Ragged && slices.Equal(old.Shape, field.Shape):
+	case f.changeType || f.fields != "":
+		if same(old, field) && old.DType == field.DType {
+			return old, nil
+		}
+		return field, nil
+	case same(old, field) && old.DType == field.DType:
+		return old, nil
+	case same(old, field) && castable(field.DType, old.DType):
+		v.change = func(value []byte) ([]byte, error) { return cast(value, field.DType, old.DType) }
 		return old, nil
 	}
-	return field, nil
+	return field, fmt.Errorf("column %s is %s, and the values are %s: to give it their type, add --change-type; or add "+
+		"them under another name, by penstock column add", old.Name, typeName(old), typeName(field))
+}
+
+// same reports whether fields have the same shape.
+func same(a, b store.Field) bool { return a.Ragged == b.Ragged && slices.Equal(a.Shape, b.Shape) }
+
+func typeName(f store.Field) string {
+	switch {
+	case len(f.Classes) > 0:
+		return "a class, of " + units.Count(int64(len(f.Classes)))
+	case f.Content == tensor.Text:
+		return "text"
+	case f.Ragged:
+		return fmt.Sprintf("%v of different lengths", f.DType)
+	case len(f.Shape) > 0:
+		return fmt.Sprintf("%v of shape %d", f.DType, f.Shape)
+	}
+	return f.DType.String()
 }
 
 // renumber returns numbers of classes, of type from, as others of type to.
@@ -274,26 +300,9 @@ func element(f store.Field, x float64) ([]byte, error) {
 		return nil, fmt.Errorf("--missing %v is not a number that %v holds", x, f.DType)
 	default:
 		binary.LittleEndian.PutUint64(b, uint64(int64(x)))
-		if err := fits(f.DType, int64(x), size); err != nil {
-			return nil, err
+		if err := fits(f.DType, int64(x)); err != nil {
+			return nil, fmt.Errorf("--missing %w", err)
 		}
 	}
 	return b[:size], nil
-}
-
-// fits reports whether an integer is one of a type.
-func fits(d tensor.DType, n int64, size int) error {
-	low, high := int64(math.MinInt64)>>(64-8*size), int64(math.MaxInt64)>>(64-8*size)
-	switch d {
-	case tensor.Bool:
-		low, high = 0, 1
-	case tensor.Uint8, tensor.Uint16, tensor.Uint32:
-		low, high = 0, 1<<(8*size)-1
-	case tensor.Uint64:
-		low = 0
-	}
-	if n < low || n > high {
-		return fmt.Errorf("--missing %d is not a number that %v holds", n, d)
-	}
-	return nil
 }

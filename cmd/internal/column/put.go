@@ -91,7 +91,7 @@ func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name stri
 	field := column.Field
 	field.Name = name
 	if i := old.Schema().Index(name); i >= 0 {
-		if field, err = v.like(old.Fields[i], field); err != nil {
+		if field, err = f.like(v, old.Fields[i], field); err != nil {
 			return nil, err
 		}
 	}
@@ -358,8 +358,9 @@ func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name s
 	if records != h.Shape[0] {
 		return nil, fmt.Errorf("standard input: an array of %d rows, and %s has %d records", h.Shape[0], ds.Path, records)
 	}
+	v, size := new(values), field.RecordBytes()
 	if i := old.Schema().Index(name); i >= 0 {
-		if field, err = new(values).like(old.Fields[i], field); err != nil {
+		if field, err = f.like(v, old.Fields[i], field); err != nil {
 			return nil, err
 		}
 	}
@@ -369,13 +370,18 @@ func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name s
 				yield(nil, err)
 				return
 			}
-			value := make([]byte, field.RecordBytes())
-			for {
-				_, err := io.ReadFull(in, value)
+			read := make([]byte, size)
+			for at := first; ; at++ {
+				_, err := io.ReadFull(in, read)
 				if errors.Is(err, io.EOF) {
 					return // values up to here are kept, for --resume
 				}
-				err = cmp.Or(err, context.Cause(cmd.Context()))
+				value, err := read, cmp.Or(err, context.Cause(cmd.Context()))
+				if err == nil && v.change != nil {
+					if value, err = v.change(read); err != nil {
+						err = fmt.Errorf("standard input: record %d: %w", at, err)
+					}
+				}
 				if !yield(value, err) {
 					return
 				}
