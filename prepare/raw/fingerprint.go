@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/sys/ctime"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
 )
@@ -45,6 +46,7 @@ func (k Key) Alike() [8]byte { return [8]byte(k[:8]) }
 type Fingerprint struct {
 	Digest string // of names, sizes and times of all files, and of the fields that are built from them
 	Bytes  int64  // of the files, or of the pixels that they become
+	Names  int64  // bytes of the names of records, of a folder of images
 	Keys   []Key  // of the records; nil if it is not known which files a record is of
 }
 
@@ -52,6 +54,7 @@ type Fingerprint struct {
 type stamps struct {
 	hash.Hash
 	bytes   int64
+	names   int64     // bytes of the names of records
 	newest  time.Time // file that was changed last
 	changed uint64    // digest of times of change; only of the key that is made
 }
@@ -112,6 +115,7 @@ func (s *Source) fingerprint(ctx context.Context) (f *Fingerprint, newest time.T
 		return nil, newest, s.place.buckets.Explain(fmt.Errorf("source %s: %w", l.path, err))
 	}
 	f.Digest, f.Bytes = hex.EncodeToString(h.Sum(nil)[:8]), h.bytes
+	f.Names = h.names
 	if s.head != nil {
 		f.Bytes = l.listing.len() * int64(s.head.stored.RecordBytes())
 	}
@@ -181,7 +185,7 @@ func (l *records) stampSamples(ctx context.Context, h *stamps) ([]Key, error) {
 	}
 	wg.Wait()
 	for _, p := range pieces {
-		h.bytes, h.newest = h.bytes+p.bytes, later(h.newest, p.newest)
+		h.bytes, h.names, h.newest = h.bytes+p.bytes, h.names+p.names, later(h.newest, p.newest)
 	}
 	for _, key := range keys {
 		h.Write(key[:])
@@ -196,16 +200,29 @@ func (l *records) stampPiece(h *stamps, first int, keys []Key) error {
 		if err != nil {
 			return err
 		}
-		info, err := vfs.Stat(filepath.Join(l.path, filepath.FromSlash(s.Name)))
+		info, err := statSample(filepath.Join(l.path, filepath.FromSlash(s.Name)))
 		if err != nil {
-			return source.WithoutPath(err)
+			return fmt.Errorf("%s: %w", shell.Line(s.Name), source.WithoutPath(err))
 		}
 		if err := stamp(h, s.Name, info); err != nil {
 			return err
 		}
+		h.names += int64(len(s.Name))
 		keys[i] = h.key()
 	}
 	return nil
+}
+
+// statSample describes the file of a sample. If that is a link that leads nowhere, it describes the link: the sample
+// cannot be read, and its preparation reports which one it is.
+func statSample(path string) (fs.FileInfo, error) {
+	info, err := vfs.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) && !vfs.Mounted(path) {
+		if link, err := os.Lstat(path); err == nil {
+			return link, nil
+		}
+	}
+	return info, err
 }
 
 // stampFiles enters the files of the source, and those that rows of a table name. For a table in a bucket, that is the

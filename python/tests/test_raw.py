@@ -135,7 +135,7 @@ class TestRawSamples(Raw):
             self.batches(photos, transforms=[ToTensor()])
         with self.assertRaisesRegex(ValueError, "splits is.*split is None.*give split="):
             self.loader(photos, splits={"train": 0.8, "val": 0.2})
-        with self.assertRaisesRegex(penstock.Error, "raw samples have no checksums"):
+        with self.assertRaisesRegex(penstock.Error, "samples that are not prepared have no checksums"):
             self.loader(photos, verify="always")
 
     def test_a_table(self):
@@ -383,6 +383,26 @@ class TestCache(Raw):
         with self.assertRaisesRegex(penstock.Error, "no space left on device"):
             self.loader(photos, prepare="encoded", cache_dir=self.cache)
 
+    def test_records_of_the_cache_are_verified(self):
+        photos = self.photos()
+        for verify in ("first", "always"):
+            self.same(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache, verify=verify), self.batches(photos, 1))
+        (values,) = glob.glob(os.path.join(self.cache, "*", "*", "images.values-00000.npy"))
+        with open(values, "r+b") as f:
+            f.seek(-100, os.SEEK_END)
+            f.write(b"other bytes")
+        with self.assertRaisesRegex(penstock.Error, "CRC32C"):
+            self.batches(photos, 1, prepare="auto", cache_dir=self.cache, verify="always")
+
+    def test_a_link_that_leads_nowhere(self):
+        photos = self.photos()
+        os.symlink("missing.bmp", os.path.join(photos, "dog", "0003a.bmp"))
+        with self.assertRaisesRegex(penstock.Error, "dog/0003a.bmp.*leads nowhere"):
+            self.loader(photos, prepare="encoded", cache_dir=self.cache)
+        for mode in ("auto", "encoded"):
+            got = self.batches(photos, 1, prepare=mode, cache_dir=self.cache, on_error="backfill")
+            self.assertEqual(sum(len(b) for _, b in got), 21)
+
     def test_a_small_cache(self):
         photos = self.photos()
         want = self.batches(photos, 1)
@@ -390,7 +410,7 @@ class TestCache(Raw):
             self.loader(photos, prepare="encoded", cache_dir=self.cache, cache_size=1000)
         self.same(self.batches(photos, 1, prepare="auto", cache_dir=self.cache, cache_size=1000), want)
         self.loader(photos, prepare="encoded", cache_dir=self.cache, cache_size="300kB").close()
-        self.loader(self.photos(30, "others"), prepare="encoded", cache_dir=self.cache, cache_size="200kB").close()
+        self.loader(self.photos(30, "others"), prepare="encoded", cache_dir=self.cache, cache_size="220kB").close()
         self.assertRegex(" ".join(self.cached()), "^others-[0-9a-f]+$")
 
     def test_progress_in_a_notebook(self):

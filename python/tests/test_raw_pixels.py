@@ -224,6 +224,10 @@ class TestChoice(Pixels):
         self.assertRegex(loader.diagnose(), "stores files: pixels would take 2.3 MiB, more than the size of the cache")
         self.wait()
         self.assertEqual([len(e["choices"]) for e in self.run_until(2, photos)[1]], [1, 1])
+        loader = self.loader(photos, transforms=[Resize((200, 200)), RandomCrop(16)], prepare="auto", cache_dir=self.cache, cache_size="100MB")
+        self.assertNotIn("pixels would take", loader.diagnose())  # there is room now
+        loader.close()
+        self.settle()
         loader = self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache, cache_size=20000)
         self.assertRegex(loader.diagnose(), "stores files: pixels would take 23.4 KiB, more than the size of the cache")
         self.settle()

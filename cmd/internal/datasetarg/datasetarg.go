@@ -32,9 +32,17 @@ type Cache struct {
 	Dir   string // empty means the user's cache folder
 	Size  int64  // 0 means as much as the disk allows
 	size  string
+	urls  bool // nothing is built from raw samples
 	local []*mirror.Dataset
 
 	bucket func(ctx context.Context, url string) (remote.Bucket, *remote.URL, error) // nil means cloud.Open
+}
+
+// URLFlags registers the flags of commands that build nothing from raw samples.
+func (c *Cache) URLFlags(f *pflag.FlagSet) {
+	c.Flags(f)
+	c.urls = true
+	f.Lookup("cache-dir").Usage = "cache datasets read from a URL in this `FOLDER` (default the user's cache folder)"
 }
 
 // Flags registers --cache-dir and --cache-size.
@@ -48,7 +56,7 @@ func (c *Cache) Flags(f *pflag.FlagSet) {
 // Settle reads the flags, and returns their problems. A cache is for datasets that are fetched: one of args must be a
 // URL, or raw samples. A path that leads nowhere may be either, and its error is that of opening it.
 func (c *Cache) Settle(args []string) (problems []string) {
-	cached := func(arg string) bool { return remote.IsURL(arg) || raw.Is(arg) || isMissing(arg) }
+	cached := func(arg string) bool { return remote.IsURL(arg) || !c.urls && raw.Is(arg) || isMissing(arg) }
 	if (c.Dir != "" || c.size != "") && len(args) > 0 && !slices.ContainsFunc(args, cached) {
 		problems = append(problems,
 			fmt.Sprintf("--cache-dir and --cache-size are for the URL of a dataset: nothing of %s is fetched", args[0]))
@@ -87,7 +95,7 @@ type Options struct {
 	Split   string        // "" means all
 	Shares  string        // of raw samples: divides them into splits by their names, see raw.Options
 	Prepare rawcache.Mode // of raw samples
-	Verify  mmapds.Option // of the datasets here; nil is not to verify
+	Verify  mmapds.Option // of the datasets here, and of those in the cache of raw samples; nil is not to verify
 
 	Tolerant bool // of raw samples: the loader goes on after records that cannot be read
 

@@ -34,8 +34,9 @@ func (c *Cache) lookForSamples(ctx context.Context, path string, fields []string
 	s := &samples{cache: c, fields: fields, options: o, done: make(chan struct{}),
 		progress: cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false)}
 	ctx, s.cancel = context.WithCancel(ctx) // reads of the source end with it, too
-	if o.Verify != nil {
-		s.err = fmt.Errorf("%s: verify: raw samples have no checksums to compare with; leave verify out", path)
+	if o.Verify != nil && (o.Prepare == rawcache.Off || o.Prepare == "") {
+		s.err = fmt.Errorf("%s: verify: raw samples that are not prepared have no checksums to compare with; "+
+			"leave verify out", path)
 		close(s.done)
 		return s
 	}
@@ -69,7 +70,8 @@ func (s *samples) keep(ctx context.Context) (views.Part, error) {
 	}
 	o := s.options
 	choice, err := rawcache.Keep(ctx, s.source, rawcache.Options{Dir: s.cache.Dir, Limit: s.cache.Size, Mode: o.Prepare,
-		Tolerant: o.Tolerant, Fields: s.fields, Warn: s.progress.Print, Progress: s.progress, Head: o.Head})
+		Tolerant: o.Tolerant, Fields: s.fields, Warn: s.progress.Print, Progress: s.progress, Head: o.Head,
+		Verify: o.Verify})
 	if err != nil {
 		s.cancel()
 		return nil, errors.Join(err, s.source.Close())

@@ -97,7 +97,7 @@ func Command() *cobra.Command {
 	cmd.Flags().BoolVar(&version, "version", false, "print the version and exit")
 	cmd.SuggestionsMinimumDistance = 2
 	var cache datasetarg.Cache
-	cache.Flags(cmd.PersistentFlags())
+	cache.URLFlags(cmd.PersistentFlags())
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := cli.Usage(cache.Settle(args)...); err != nil {
 			return err

@@ -50,7 +50,7 @@ func Command() *cobra.Command {
 func compare() *cobra.Command {
 	c := diff.Command()
 	var cache datasetarg.Cache
-	cache.Flags(c.Flags())
+	cache.URLFlags(c.Flags())
 	check := c.PreRunE
 	c.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

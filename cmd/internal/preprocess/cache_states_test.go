@@ -210,7 +210,7 @@ func TestStatesOfASmallCache(t *testing.T) {
 	for _, c := range []struct {
 		limit       int64
 		generations int
-	}{{entries[0].Bytes + 100, 1}, {10 * entries[0].Bytes, 2}} {
+	}{{entries[0].Bytes + 8<<10, 1}, {10 * entries[0].Bytes, 2}} {
 		flags := cacheFlags{source: h.root, dir: h.cache, workers: 1, limit: c.limit}
 		s, err := flags.make(t.Context(), &rawtest.Silent{})
 		if err != nil {

@@ -55,6 +55,7 @@ type Entry struct {
 	Choices []Choice `json:"choices,omitempty"`
 
 	print      *raw.Fingerprint // of the source; nil in a list
+	records    int64            // of the source
 	generation int              // of the dataset, which has the state of the source
 	first      bool             // the dataset was built from that state
 }
@@ -79,7 +80,8 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 		}
 	}
 	name := src.Info().Name + "-" + print.Digest
-	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path, print: print, Transforms: src.Transforms()}
+	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path, print: print, records: src.Samples(),
+		Transforms: src.Transforms()}
 	e.find()
 	return e, nil
 }
@@ -213,12 +215,14 @@ func (e *Entry) Unpin() error { return e.write(known{e.Source, false, e.Transfor
 // Open opens the generation of the dataset that has the state of the source, with the fields that are named, or all.
 // Record i of the source is record places[i] there; nil means i. Close held after the dataset: until then, it is not
 // removed to make room.
-func (e *Entry) Open(fields []string) (ds *mmapds.Dataset, places []int64, held io.Closer, err error) {
+func (e *Entry) Open(fields []string, options ...mmapds.Option) (ds *mmapds.Dataset, places []int64, held io.Closer,
+	err error) {
 	f, err := e.hold()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	ds, err = mmapds.Open(e.Path, mmapds.WithFields(fields...), mmapds.WithGeneration(e.generation))
+	options = append(options, mmapds.WithFields(fields...), mmapds.WithGeneration(e.generation))
+	ds, err = mmapds.Open(e.Path, options...)
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, f.Close())
 	}
@@ -254,9 +258,12 @@ func (e *Entry) hold() (*os.File, error) {
 	return f, err
 }
 
-// List returns all entries, by name.
+// List returns all entries, by name. It makes no folder.
 func List(dir string) ([]Entry, error) {
-	folder, err := Folder(dir)
+	folder, err := existingFolder(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

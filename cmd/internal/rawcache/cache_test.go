@@ -2,6 +2,7 @@ package rawcache
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
+	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/prepare/raw"
 )
 
@@ -181,21 +183,22 @@ func TestMakeRoom(t *testing.T) {
 		total += e.Bytes
 	}
 	next := entryOf(t, dir, rawtest.Folder(t, 12))
+	need := diskBytes(next.print, next.records, next.records)
 	var said []string
 	say := func(text string) { said = append(said, text) }
-	if err := next.MakeRoom(total+next.print.Bytes, say); err != nil || len(said) > 0 {
+	if err := next.MakeRoom(total+need, say); err != nil || len(said) > 0 {
 		t.Errorf("with room for all: %v, %q", err, said)
 	}
 	if err := next.MakeRoom(total, say); err != nil || !slices.Equal(there(pinned, inUse, old, recent), []bool{true, true, false, true}) {
 		t.Errorf("%v, %q", err, said)
 	}
-	if err := next.MakeRoom(next.print.Bytes, say); err == nil || !strings.Contains(err.Error(), "are in use or pinned; raise the cache size") {
+	if err := next.MakeRoom(need, say); err == nil || !strings.Contains(err.Error(), "are in use or pinned; raise the cache size") {
 		t.Errorf("error %v", err)
 	}
 	if !slices.Equal(there(pinned, inUse, recent), []bool{true, true, false}) || len(said) != 2 {
 		t.Errorf("%q", said)
 	}
-	if err := errors.Join(held.Close(), pinned.Unpin(), next.MakeRoom(next.print.Bytes, say)); err != nil || !slices.Equal(there(pinned, inUse), []bool{false, false}) {
+	if err := errors.Join(held.Close(), pinned.Unpin(), next.MakeRoom(need, say)); err != nil || !slices.Equal(there(pinned, inUse), []bool{false, false}) {
 		t.Errorf("%v, %q", err, said)
 	}
 }
@@ -212,5 +215,44 @@ func TestReplace(t *testing.T) {
 	}
 	if !slices.Equal(there(before, other, after), []bool{false, true, true}) {
 		t.Error(there(before, other, after))
+	}
+}
+
+// Room is made for about as many bytes as the dataset then takes on disk.
+func TestDiskBytes(t *testing.T) {
+	dir, path := t.TempDir(), t.TempDir()
+	picture := rawtest.Picture(t, ".png", 8, 8, 1)
+	for i := range 300 {
+		rawtest.Put(t, path, fmt.Sprintf("cat/%d of a long name, as some have.png", i), picture)
+	}
+	e := entryOf(t, dir, path)
+	config := prepare.DefaultConfig()
+	config.Images.Normalize = prepare.Normalize{Name: "none"}
+	config.Images.KeepEncoded, config.Source, config.Dest = true, path, e.Building()
+	if _, err := prepare.Run(t.Context(), config, &rawtest.Silent{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Publish(t.Context(), sourceOf(t, path)); err != nil {
+		t.Fatal(err)
+	}
+	list, err := List(dir)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if has, want := list[0].Bytes, diskBytes(e.print, e.records, e.records); has > want || has < want-8192 {
+		t.Errorf("it has %d bytes, and %d were expected", has, want)
+	}
+}
+
+// A list makes no folder.
+func TestListOfNoCache(t *testing.T) {
+	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "missing")} {
+		list, err := List(dir)
+		if err != nil || len(list) > 0 {
+			t.Errorf("%+v, %v", list, err)
+		}
+		if files, err := os.ReadDir(dir); len(files) > 0 {
+			t.Errorf("%s has %v, %v", dir, files, err)
+		}
 	}
 }

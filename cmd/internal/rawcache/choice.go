@@ -34,7 +34,8 @@ type Choice struct {
 	Stored     Mode            `json:"stored"`               // Pixels or Encoded
 	Why        string          `json:"why"`                  // a sentence
 
-	Records int64 `json:"records"` // of the source when it was chosen
+	Records int64 `json:"records"`           // of the source when it was chosen
+	NoRoom  bool  `json:"no_room,omitempty"` // files are stored because pixels had no room
 	Files   Price `json:"files"`
 	Pixels  Price `json:"pixels"`
 	key     string
@@ -120,7 +121,7 @@ func (c *Choice) decide(ctx context.Context, src *raw.Source, head *transforms.P
 		return err
 	}
 	defer held.Close()
-	if !c.read(folder, src.Samples()) {
+	if !c.read(folder, src.Samples()) || c.NoRoom && roomLack(folder, c.Pixels.Bytes*src.Samples(), o.Limit) == "" {
 		if err := c.measure(ctx, src, head, folder, o.Limit); err != nil {
 			return err
 		}
@@ -209,14 +210,10 @@ func (c *Choice) measure(ctx context.Context, src *raw.Source, head *transforms.
 	if c.Pixels.Seconds, err = read(c.Pixels.Bytes); err != nil {
 		return err
 	}
-	total := c.Pixels.Bytes * c.Records
-	free, known := usage.FreeSpace(folder.Name())
-	c.Stored = Encoded
+	c.Stored, c.Why = Encoded, roomLack(folder, c.Pixels.Bytes*c.Records, limit)
+	c.NoRoom = c.Why != ""
 	switch {
-	case limit > 0 && total > limit:
-		c.Why = tooLarge(total, "the size of the cache")
-	case known && total > free/2:
-		c.Why = tooLarge(total, "half of the free space")
+	case c.NoRoom:
 	case c.Pixels.Bytes < c.Files.Bytes || c.Pixels.Seconds < c.Files.Seconds:
 		c.Stored = Pixels
 		c.Why = fmt.Sprintf("a record of pixels takes %v, and its file %v", c.Pixels, c.Files)
@@ -224,6 +221,17 @@ func (c *Choice) measure(ctx context.Context, src *raw.Source, head *transforms.
 		c.Why = fmt.Sprintf("a file takes %v, and its pixels %v", c.Files, c.Pixels)
 	}
 	return nil
+}
+
+// roomLack returns why pixels of that size have no room; "" if they have.
+func roomLack(folder *os.Root, total, limit int64) string {
+	if limit > 0 && total > limit {
+		return tooLarge(total, "the size of the cache")
+	}
+	if free, known := usage.FreeSpace(folder.Name()); known && total > free/2 {
+		return tooLarge(total, "half of the free space")
+	}
+	return ""
 }
 
 func tooLarge(total int64, room string) string {

@@ -25,6 +25,19 @@ func Folder(dir string) (string, error) {
 	return root.Name(), root.Close()
 }
 
+// existingFolder is Folder that makes none: the error of a missing one is os.ErrNotExist.
+func existingFolder(dir string) (string, error) {
+	dir, err := cacheFolder(dir)
+	if err != nil {
+		return "", err
+	}
+	root, err := private.FindUserFolder(dir)
+	if err != nil {
+		return "", err
+	}
+	return root.Name(), root.Close()
+}
+
 // cacheFolder returns the folder that is given for the cache, or that of the user.
 func cacheFolder(dir string) (string, error) {
 	if dir != "" {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/transforms"
 )
@@ -51,6 +52,9 @@ type Options struct {
 	// Tolerant says that the loader goes on after records that cannot be read. A dataset has all records: if it cannot
 	// be made, the source is read in each mode.
 	Tolerant bool
+
+	// Verify compares the records of the dataset with their checksums; nil is not to. Files have none.
+	Verify mmapds.Option
 
 	// Progress shows how far Encoded and Pixels are. It may be nil.
 	Progress Progress
@@ -89,7 +93,7 @@ func (o Options) keep(ctx context.Context, src *raw.Source, c *Choice) error {
 	waits := o.Mode != Auto
 	entry, err := FindIntact(ctx, o.Dir, src, o.Warn)
 	if err == nil && entry.Ready {
-		if err = entry.use(src, o.Fields); err == nil {
+		if err = entry.use(src, o); err == nil {
 			return nil
 		}
 	}
@@ -127,8 +131,12 @@ func notPrepared(path string, err error) string {
 }
 
 // use has src read from the dataset.
-func (e *Entry) use(src *raw.Source, fields []string) error {
-	ds, places, held, err := e.Open(fields)
+func (e *Entry) use(src *raw.Source, o Options) error {
+	var options []mmapds.Option
+	if o.Verify != nil {
+		options = append(options, o.Verify)
+	}
+	ds, places, held, err := e.Open(o.Fields, options...)
 	if err != nil {
 		return err
 	}
@@ -151,7 +159,7 @@ func (e *Entry) make(ctx context.Context, src *raw.Source, o Options) error {
 	for {
 		err := e.run(ctx, src, o)
 		if e.find(); e.Ready {
-			return e.use(src, o.Fields)
+			return e.use(src, o)
 		}
 		if err == nil {
 			return fmt.Errorf("%s: files were changed meanwhile", e.Source)

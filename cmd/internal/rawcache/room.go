@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/units"
+	"github.com/penstock/penstock/prepare/raw"
 )
 
 // MakeRoom removes datasets until that of this entry fits into a cache of limit bytes: those first that were not used
@@ -16,7 +17,21 @@ func (e *Entry) MakeRoom(limit int64, say func(text string)) error {
 	if e.Ready {
 		return nil
 	}
-	return e.roomFor(e.print.Bytes, limit, say)
+	return e.roomFor(diskBytes(e.print, e.records, e.records), limit, say)
+}
+
+// Besides values, a dataset has offsets, labels and places of records, headers of files and the manifest. One byte in
+// 8,192 is that of a checksum.
+const (
+	perRecord = 48
+	perShard  = 48 << 10
+	perSum    = 8192
+)
+
+// diskBytes returns about how many bytes a shard takes on disk that has some of all records of the source.
+func diskBytes(print *raw.Fingerprint, some, all int64) int64 {
+	values := (print.Bytes + print.Names) * some / max(1, all)
+	return values + values/perSum + perRecord*some + perShard
 }
 
 // roomFor makes room for an entry that will have need bytes.

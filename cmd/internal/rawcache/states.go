@@ -293,7 +293,9 @@ func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit i
 	if e.find(); e.Ready { // another process has done it
 		return true, nil
 	}
-	room := func(need int64) error { return base.roomFor(need, limit, say) }
+	room := func(fresh int64) error {
+		return base.roomFor(base.Bytes+diskBytes(e.print, fresh, e.records)+perPlace*e.records, limit, say)
+	}
 	err = base.renew(ctx, src, e.print, workers, room)
 	for _, useless := range []error{raw.ErrOther, store.ErrCorrupt, store.ErrUnsupported, os.ErrNotExist} {
 		if errors.Is(err, useless) {
@@ -358,9 +360,12 @@ func (e *Entry) change() (*os.File, error) {
 	return f, nil
 }
 
-// renew makes the generation, if there is room for as many bytes as the dataset will have.
+// perPlace is how many bytes the files of a state have for a record.
+const perPlace = 32
+
+// renew makes the generation, if there is room for the records that are read again.
 func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerprint, workers int,
-	room func(need int64) error) error {
+	room func(fresh int64) error) error {
 	m, err := store.ReadManifest(e.Path)
 	if err != nil {
 		return err
@@ -381,7 +386,7 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 		}
 	}
 	n := int64(len(s.keys))
-	if 2*fresh > n || m.Records+fresh > 2*n || room(e.Bytes+print.Bytes*fresh/n) != nil {
+	if 2*fresh > n || m.Records+fresh > 2*n || room(fresh) != nil {
 		return raw.ErrOther
 	}
 	held, err := e.hold()
@@ -399,20 +404,20 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 	if now.Digest != print.Digest {
 		return fmt.Errorf("%s: files were changed while it was read", e.Source)
 	}
-	return errors.Join(e.shelf().put(print.Digest, s), e.note(), e.shelf().forget(), e.prune())
+	return errors.Join(e.shelf().put(print.Digest, s), e.note(), e.shelf().forget(), e.shelf().prune())
 }
 
 // prune removes the generations of states that were forgotten, and those of runs that were killed. The first one stays,
 // which is found by the name of the dataset, and so do those that are tagged or open. If the dataset is busy, the next
 // change prunes it.
-func (e *Entry) prune() error {
+func (h shelf) prune() error {
 	keep := []int{1}
-	for _, digest := range e.shelf().digests() {
-		if s, err := e.shelf().get(digest); err == nil {
+	for _, digest := range h.digests() {
+		if s, err := h.get(digest); err == nil {
 			keep = append(keep, s.generation)
 		}
 	}
-	_, err := edit.Prune(e.Path, edit.PruneOptions{Keep: keep})
+	_, err := edit.Prune(string(h), edit.PruneOptions{Keep: keep})
 	if errors.Is(err, store.ErrBusy) {
 		return nil
 	}

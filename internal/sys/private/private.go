@@ -325,6 +325,27 @@ func UserFolder(folder string) (*os.Root, error) {
 	return nil, fmt.Errorf("%s: it is removed again and again", filepath.Join(path, userName()))
 }
 
+// FindUserFolder opens the folder of [UserFolder] if it exists, and makes none.
+func FindUserFolder(folder string) (*os.Root, error) {
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, err
+	}
+	parent, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	if err := checkShared(parent); err != nil {
+		return nil, err
+	}
+	own, err := Own(parent, userName())
+	if err == nil {
+		err = narrow(own)
+	}
+	return own, err
+}
+
 // checkShared refuses a folder in which other users may rename what is not theirs.
 func checkShared(folder *os.Root) error {
 	info, err := folder.Stat(".")
