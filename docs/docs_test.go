@@ -316,19 +316,3 @@ func anchors(t *testing.T, page string) (list []string) {
 	}
 	return list
 }
-
-// README.md names the version of Go that go.mod asks for.
-func TestGoVersion(t *testing.T) {
-	module, err := os.ReadFile("../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	version := regexp.MustCompile(`(?m)^go (.*)$`).FindSubmatch(module)[1]
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "Go " + string(version) + " or newer"; !strings.Contains(string(readme), want) {
-		t.Errorf("README.md does not say %q", want)
-	}
-}
