@@ -60,3 +60,24 @@ func ExampleFunc() {
 	// [0 1 4 9]
 	// [16 25]
 }
+
+// The vegetation index of two channels.
+func ExampleNewDerive() {
+	src, err := combine.NewArrays(
+		combine.Array{Name: "red", Values: tensor.From([]uint16{100, 300})},
+		combine.Array{Name: "nir", Values: tensor.From([]uint16{300, 100})},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	view, err := combine.NewDerive(src, combine.Derive{Name: "ndvi", Expression: "(nir - red) / (nir + red)"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ndvi, err := view.Slice("ndvi", 0, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(ndvi.DType(), tensor.As[float32](ndvi))
+	// Output: float32 [0.5 -0.5]
+}

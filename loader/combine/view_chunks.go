@@ -21,6 +21,10 @@ func (v *View) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 		if err != nil {
 			return sampler.Chunks{}, err
 		}
+		needed := []string{name}
+		if d, ok := p.Source.(*derived); ok {
+			p, needed = &v.t.parts[0], d.how.Names
+		}
 		if p.can.Chunks == nil {
 			return sampler.Chunks{}, fmt.Errorf("combine: %s: field %q is not of windows over HDF5 or Zarr, whose records "+
 				"are in chunks", v.t.kind, field)
@@ -29,7 +33,7 @@ func (v *View) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 			return sampler.Chunks{}, fmt.Errorf("combine: %s: fields %q are of several windows; make one of their sources, "+
 				"whose chunks can be read together", v.t.kind, fields)
 		}
-		of, there = p, append(there, name)
+		of, there = p, append(there, needed...)
 	}
 	if i := slices.IndexFunc(records, func(i int) bool { return i < 0 || i >= v.t.rows.n }); i >= 0 {
 		return sampler.Chunks{}, fmt.Errorf("combine: %s: record %d of %d does not exist", v.t.kind, records[i], v.t.rows.n)

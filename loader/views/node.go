@@ -33,8 +33,8 @@ const maxDepth = 32
 // maxFile is the most bytes of a file: some 10^8 record numbers.
 const maxFile = 1 << 30
 
-// Node is a view: exactly one of Dataset, Select, Zip, Concat, Window and Join is set, and of the others those that
-// belong to it.
+// Node is a view: exactly one of Dataset, Select, Zip, Concat, Window, Join and Derive is set, and of the others
+// those that belong to it.
 type Node struct {
 	Penstock string `json:"penstock,omitempty"` // "view" in the root of a file
 	Version  int    `json:"version,omitempty"`  // 1 in the root of a file
@@ -62,6 +62,10 @@ type Node struct {
 	// Join has the fields of two views side by side, of records that have the same key; Match says which.
 	Join  []*Node       `json:"join,omitempty"`
 	Match *combine.Join `json:"match,omitempty"`
+
+	// Derive has the fields of a view, and those that Expressions compute from them.
+	Derive      *Node            `json:"derive,omitempty"`
+	Expressions []combine.Derive `json:"expressions,omitempty"`
 
 	Zip    []*Node `json:"zip,omitempty"`    // the fields of views side by side
 	Concat []*Node `json:"concat,omitempty"` // the records of views one after the other
@@ -142,7 +146,7 @@ func (n *Node) check(depth int) error {
 	}
 	kinds := n.kinds()
 	if len(kinds) != 1 {
-		return fmt.Errorf("each part of a view has one of dataset, select, zip, concat, window and join, not %d: %q",
+		return fmt.Errorf("each part of a view has one of dataset, select, zip, concat, window, join and derive, not %d: %q",
 			len(kinds), kinds)
 	}
 	kind := kinds[0]
@@ -155,7 +159,7 @@ func (n *Node) check(depth int) error {
 		{"records", "select", n.Records != nil}, {"ranges", "select", n.Ranges != nil},
 		{"where", "select", n.Where != ""}, {"rename", "select", n.Rename != nil},
 		{"fields", "dataset or select", n.Fields != nil}, {"by", "window", n.By != nil},
-		{"match", "join", n.Match != nil},
+		{"match", "join", n.Match != nil}, {"expressions", "derive", n.Expressions != nil},
 	} {
 		if p.is && !strings.Contains(p.of, kind) {
 			return fmt.Errorf("%q belongs to %s, and not to %s", p.name, p.of, kind)
@@ -166,6 +170,9 @@ func (n *Node) check(depth int) error {
 	}
 	if kind == "join" && (n.Match == nil || len(n.Join) != 2) {
 		return errors.New("a join is of a list of two views, and needs \"match\", an object with \"on\"")
+	}
+	if kind == "derive" && len(n.Expressions) == 0 {
+		return errors.New("a derive needs \"expressions\", a list of objects with \"name\" and \"expression\"")
 	}
 	for _, part := range n.parts() {
 		if part == nil {
@@ -178,7 +185,7 @@ func (n *Node) check(depth int) error {
 	return nil
 }
 
-// Kind returns the kind of the view: "dataset", "select", "zip", "concat", "window" or "join".
+// Kind returns the kind of the view: "dataset", "select", "zip", "concat", "window", "join" or "derive".
 func (n *Node) Kind() string { return strings.Join(n.kinds(), " and ") }
 
 func (n *Node) kinds() (kinds []string) {
@@ -186,7 +193,8 @@ func (n *Node) kinds() (kinds []string) {
 		name string
 		is   bool
 	}{{"dataset", n.Dataset != ""}, {"select", n.Select != nil}, {"zip", n.Zip != nil}, {"concat", n.Concat != nil},
-		{"window", n.Window != nil}, {"join", n.Join != nil}} {
+		{"window", n.Window != nil}, {"join", n.Join != nil},
+		{"derive", n.Derive != nil}} {
 		if k.is {
 			kinds = append(kinds, k.name)
 		}
@@ -198,6 +206,9 @@ func (n *Node) kinds() (kinds []string) {
 func (n *Node) parts() []*Node {
 	if n.Select != nil {
 		return []*Node{n.Select}
+	}
+	if n.Derive != nil {
+		return []*Node{n.Derive}
 	}
 	return slices.Concat(n.Zip, n.Concat, n.Window, n.Join)
 }

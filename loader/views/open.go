@@ -132,6 +132,8 @@ func (d *Dataset) open(ctx context.Context, n *Node, open openFunc) (opened, err
 	switch {
 	case n.Select != nil:
 		return d.openSelect(ctx, n, open)
+	case n.Derive != nil:
+		return d.openDerive(ctx, n, open)
 	case n.Zip != nil, n.Concat != nil, n.Window != nil, n.Join != nil:
 		return d.openSeveral(ctx, n, open)
 	}
@@ -199,6 +201,24 @@ func (d *Dataset) openSelect(ctx context.Context, n *Node, open openFunc) (opene
 		}
 	}
 	return v.selected(s)
+}
+
+func (d *Dataset) openDerive(ctx context.Context, n *Node, open openFunc) (opened, error) {
+	v, err := d.open(ctx, n.Derive, open)
+	if err != nil {
+		return v, err
+	}
+	src, err := combine.NewDerive(v.src, n.Expressions...)
+	if err != nil {
+		return v, err
+	}
+	fields := slices.Clone(v.fields)
+	for _, spec := range src.Specs()[len(fields):] {
+		f := store.NewField(spec.Name, spec.DType, spec.Shape...)
+		f.Dims = spec.Dims
+		fields = append(fields, f)
+	}
+	return opened{src, fields}, nil
 }
 
 func (d *Dataset) openSeveral(ctx context.Context, n *Node, open openFunc) (opened, error) {

@@ -15,6 +15,7 @@ import numpy as np
 
 from .batch import Batch
 from .bfloat16 import to_float32
+from .derive import Computed, Formula
 from .errors import Error
 from .field import Field, chosen
 from .found import Matches, found, is_temporary, joined, of_table
@@ -143,6 +144,18 @@ class Source:
                 for a field of variable length.
         """
         return _Join.of_key(self, other, {"on": on, "right_on": right_on, "how": how, "many": many, "fill": fill})
+
+    def derive(self, **expressions: str) -> View:
+        """Return a view with more fields, which expressions compute from these: ``ds.derive(ndvi="(nir - red) / (nir + red)")``.
+
+        Expressions have numbers, fields, ``+ - * / **``, comparisons, and NumPy's ``sqrt``, ``exp``, ``log``, ``log1p``, ``abs``, ``minimum``,
+        ``maximum``, ``where`` and ``clip``. Shapes of records are broadcast as in NumPy. All is computed in float32 if each field is float32
+        or has fewer than 32 bits, and else in float64; a comparison has results of bool.
+
+        Args:
+            **expressions: For each new field its expression. A name that exists is refused: ``select(fields=)`` leaves a field out.
+        """
+        return _Derive.of(self, [{"name": name, "expression": text} for name, text in expressions.items()])
 
     def zip(self, *others: Source) -> View:
         """Return a view of the fields of several datasets side by side: record i has what record i of each has.
@@ -481,6 +494,33 @@ class _Zip(View):
 
     def _source_name(self, record: int) -> str:
         return next(filter(None, (part.source_name(record) for part in self.parts_of)), "")
+
+
+class _Derive(View):
+    """Fields, and those that are computed from them."""
+
+    @classmethod
+    def of(cls, base: Source, expressions: Sequence[Mapping[str, str]]) -> View:
+        _check(base)
+        if not expressions:
+            raise ValueError("derive: no expressions; give a name and an expression for each field: ds.derive(ndvi='(nir - red) / (nir + red)')")
+        fields, records = dict(base.fields), dict(base._records)
+        for e in expressions:
+            if e["name"] in fields:
+                raise Error(f"derive: two fields have the name {e['name']!r}; choose another name")
+            made = Computed(Formula(e["name"], e["expression"]), base.fields, base._records, len(base))
+            fields[e["name"]], records[e["name"]] = made.field, made
+        view = cls([base], fields, records, len(base))
+        view._expressions = [dict(e) for e in expressions]
+        return view
+
+    _expressions: list[dict[str, str]]
+
+    def to_json(self, path: Callable[[str], str]) -> dict[str, Any]:
+        return {"derive": self.parts_of[0].to_json(path), "expressions": self._expressions}
+
+    def _source_name(self, record: int) -> str:
+        return self.parts_of[0].source_name(record)
 
 
 class _Join(View):
@@ -1021,7 +1061,7 @@ def nodes(node: Any) -> Iterable[dict[str, Any]]:
     """Yield all parts of a view."""
     yield node
     windowed = node.get("window") or []
-    for inner in [node.get("select"), *(node.get("zip") or []), *(node.get("concat") or []), *(node.get("join") or []), *(windowed if isinstance(windowed, list) else [windowed])]:
+    for inner in [node.get("select"), node.get("derive"), *(node.get("zip") or []), *(node.get("concat") or []), *(node.get("join") or []), *(windowed if isinstance(windowed, list) else [windowed])]:
         if inner is not None:
             yield from nodes(inner)
 
@@ -1034,7 +1074,7 @@ def _remove(path: str) -> None:
 
 
 #: The other keys of each kind of view.
-_KEYS = {"dataset": {"id", "split", "fields"}, "select": {"records", "ranges", "where", "fields", "rename"}, "zip": set(), "concat": set(), "window": {"by"}, "join": {"match"}}
+_KEYS = {"dataset": {"id", "split", "fields"}, "select": {"records", "ranges", "where", "fields", "rename"}, "zip": set(), "concat": set(), "window": {"by"}, "join": {"match"}, "derive": {"expressions"}}
 
 
 def read(path: str, fields: Sequence[str] | None, opener: Opener, depth: int = 0) -> View:
@@ -1118,6 +1158,11 @@ class _Reader:
                 raise Error('a window needs "by", an object with its sizes')
             over = node["window"] if isinstance(node["window"], list) else [node["window"]]
             return Windowed.of([self._source(part, depth + 1) for part in over], node["by"])
+        if kind == "derive":
+            expressions = node.get("expressions")
+            if not isinstance(expressions, list) or not expressions or any(not isinstance(e, dict) or set(e) != {"name", "expression"} for e in expressions):
+                raise Error('a derive needs "expressions", a list of objects with "name" and "expression"')
+            return _Derive.of(self._source(node["derive"], depth + 1), expressions)
         parts = [self._source(part, depth + 1) for part in node[kind]]
         if kind == "join":
             if len(parts) != 2 or not isinstance(node.get("match"), dict) or not node["match"].get("on"):

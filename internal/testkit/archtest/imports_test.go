@@ -56,6 +56,7 @@ var layers = [][]place{
 		{"loader/mlock", "page-locked memory for batches, whatever is in it"},
 		{"internal/staged", "records that are made elsewhere, several at a time, for any caller"},
 		{"loader/internal/padding", "elements to fill up records with, for loader and loader/combine"},
+		{"loader/internal/formula", "expressions over numbers, whatever these are of"},
 		{"internal/runs", "masks of instances as run lengths, whatever is on them"},
 		{"internal/subset", "which number the i-th member of a set is, whatever is numbered"},
 		{"internal/npy", "headers of .npy files, whatever is in these"},

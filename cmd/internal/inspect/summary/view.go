@@ -17,7 +17,7 @@ import (
 // View is the content of a .view.json file.
 type View struct {
 	Path     string        `json:"path"`
-	Kind     string        `json:"kind"` // "select", "zip", "concat", "window" or "dataset"
+	Kind     string        `json:"kind"` // "select", "zip", "concat", "window", "join", "derive" or "dataset"
 	Records  int           `json:"records"`
 	ID       string        `json:"id,omitempty"`
 	Fields   []store.Field `json:"fields"`

@@ -1,0 +1,306 @@
+package combine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/internal/digest"
+	"github.com/penstock/penstock/loader/internal/formula"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Derive is a field that is computed from others, element by element:
+//
+//	combine.Derive{Name: "ndvi", Expression: "(nir - red) / (nir + red)"}
+//
+// An expression has numbers, fields, + - * / **, comparisons, and the functions sqrt, exp, log, log1p, abs, minimum,
+// maximum, where and clip of NumPy. Shapes of records are broadcast as in NumPy. All is computed in float32 if each
+// field is float32 or has fewer than 32 bits, and else in float64; a comparison has results of bool.
+type Derive struct {
+	Name       string `json:"name"`
+	Expression string `json:"expression"`
+}
+
+// NewDerive returns the View of the fields of src and of those that are derived from them. The caller still closes src.
+func NewDerive(src loader.Source, fields ...Derive) (*View, error) {
+	v, err := newDerive(src, fields)
+	if err != nil {
+		return nil, fmt.Errorf("combine: derive: %w", err)
+	}
+	return v, nil
+}
+
+func newDerive(src loader.Source, fields []Derive) (*View, error) {
+	if len(fields) == 0 {
+		return nil, errors.New("no expressions")
+	}
+	sources := []loader.Source{src}
+	for _, f := range fields {
+		d, err := newDerived(src, f)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", f.Name, err)
+		}
+		sources = append(sources, d)
+	}
+	v, err := newZip(sources)
+	if err != nil {
+		return nil, err
+	}
+	v.t.kind = "derive"
+	return v, nil
+}
+
+// derived is a Source of a field that is computed.
+type derived struct {
+	base   member
+	by     Derive
+	how    *formula.Formula
+	spec   tensor.Spec
+	single bool // in float32
+	fields []derivedField
+	pools  struct{ single, double sync.Pool }
+}
+
+// derivedField is a field that an expression has.
+type derivedField struct {
+	spec   tensor.Spec
+	places []int // the element of a record for each one of a result; nil if they are the same
+}
+
+var _ interface {
+	loader.ChunkedSource
+	loader.RemoteSource
+	loader.DescribedSource
+	loader.Identifier
+	loader.GenerationSource
+} = (*derived)(nil)
+
+func newDerived(src loader.Source, by Derive) (*derived, error) {
+	base, err := newMember(src)
+	if err != nil {
+		return nil, err
+	}
+	how, err := formula.Parse(by.Expression)
+	if err != nil {
+		return nil, err
+	}
+	d := &derived{base: base, by: by, how: how, single: true}
+	specs, shape := src.Specs(), tensor.Shape{}
+	for k, name := range how.Names {
+		i := fieldOf(specs, name)
+		if i < 0 {
+			return nil, fmt.Errorf("column %d: there is no field %q; there are: %s", how.Columns[k], name, names(specs))
+		}
+		if specs[i].Ragged {
+			return nil, fmt.Errorf("records of %q have variable length; pad or pack them first", name)
+		}
+		if shape, err = broadcast(shape, specs[i].Shape); err != nil {
+			return nil, fmt.Errorf("field %q: %w", name, err)
+		}
+		t := specs[i].DType
+		d.single = d.single && (t == tensor.Float32 || t.Size() < 4)
+		d.fields = append(d.fields, derivedField{spec: specs[i]})
+	}
+	d.spec = tensor.Spec{Name: by.Name, DType: tensor.Float64, Shape: shape}
+	if d.single {
+		d.spec.DType = tensor.Float32
+	}
+	if how.IsTruth() {
+		d.spec.DType = tensor.Bool
+	}
+	for i := range d.fields {
+		f := &d.fields[i]
+		if len(d.spec.Dims) == 0 && slices.Equal(f.spec.Shape, shape) {
+			d.spec.Dims = f.spec.Dims
+		}
+		f.places = placesIn(shape, f.spec.Shape)
+	}
+	return d, d.spec.Validate()
+}
+
+// broadcast returns the shape of two arrays together, as NumPy does.
+func broadcast(a, b tensor.Shape) (tensor.Shape, error) {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	out := slices.Clone(a)
+	for k := range b {
+		n, i := b[k], len(a)-len(b)+k
+		switch {
+		case a[i] == 1:
+			out[i] = n
+		case n != 1 && n != a[i]:
+			return nil, fmt.Errorf("shapes %v and %v cannot be broadcast", a, b)
+		}
+	}
+	return out, nil
+}
+
+// placesIn returns which element of an array each one of a shape is that it is broadcast to; nil if both are the same.
+func placesIn(shape, of tensor.Shape) []int {
+	if slices.Equal(shape, of) {
+		return nil
+	}
+	places := make([]int, shape.Elems())
+	for i := range places {
+		rest, step := i, 1
+		for k := len(shape) - 1; k >= 0; k-- {
+			at := rest % shape[k]
+			rest /= shape[k]
+			if j := k - len(shape) + len(of); j >= 0 {
+				if of[j] > 1 {
+					places[i] += at * step
+				}
+				step *= of[j]
+			}
+		}
+	}
+	return places
+}
+
+// Len returns the number of records.
+func (d *derived) Len() int { return d.base.Len() }
+
+// Specs returns the field.
+func (d *derived) Specs() []tensor.Spec { return []tensor.Spec{d.spec} }
+
+// ID is a digest of that of the Source and of the expression.
+func (d *derived) ID() string { return d.idOf(idsOf([]member{d.base})) }
+
+func (d *derived) idOf(ids []string) string {
+	if ids == nil {
+		return ""
+	}
+	return "derive(" + digest.Of(ids, d.by) + ")"
+}
+
+// Generations are those of the datasets.
+func (d *derived) Generations() (folders []string, numbers []int) { return d.base.can.Generations() }
+
+// IDIn returns the ID in other generations of the datasets.
+func (d *derived) IDIn(numbers []int) (string, error) {
+	ids, err := idsIn([]member{d.base}, numbers)
+	return d.idOf(ids), err
+}
+
+// derivedElements is about how many elements are computed at a time, so that they stay in the cache of a CPU.
+const derivedElements = 1 << 15
+
+// Gather computes records.
+func (d *derived) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	if field != d.spec.Name {
+		return fmt.Errorf("combine: derive: there is no field %q", field)
+	}
+	if d.single {
+		return compute[float32](ctx, d, &d.pools.single, indices, dst)
+	}
+	return compute[float64](ctx, d, &d.pools.double, indices, dst)
+}
+
+// computing is memory that is used again.
+type computing[T formula.Float] struct {
+	values formula.Values[T]
+	data   []byte
+	record []T
+}
+
+func compute[T formula.Float](ctx context.Context, d *derived, pool *sync.Pool, indices []int, dst []byte) error {
+	c, _ := pool.Get().(*computing[T])
+	if c == nil {
+		c = &computing[T]{values: formula.Values[T]{Fields: make([][]T, len(d.fields))}}
+	}
+	defer pool.Put(c)
+	size, of := d.spec.Shape.Elems(), d.spec.RecordBytes()
+	step := max(1, derivedElements/max(1, size))
+	for at := 0; at < len(indices); at += step {
+		some := indices[at:min(at+step, len(indices))]
+		for i := range d.fields {
+			if err := c.load(ctx, d, i, some, size); err != nil {
+				return err
+			}
+		}
+		out := c.values.Compute(d.how, len(some)*size)
+		formula.Store(dst[at*of:(at+len(some))*of], d.spec.DType, out)
+	}
+	return nil
+}
+
+// load reads a field of some records, and broadcasts it.
+func (c *computing[T]) load(ctx context.Context, d *derived, i int, indices []int, size int) error {
+	f := &d.fields[i]
+	bytes, own := len(indices)*f.spec.RecordBytes(), f.spec.Shape.Elems()
+	c.data = slices.Grow(c.data[:0], bytes)[:bytes]
+	if err := d.base.Gather(ctx, f.spec.Name, indices, c.data); err != nil {
+		return err
+	}
+	n := len(indices) * size
+	values := slices.Grow(c.values.Fields[i][:0], n)[:n]
+	c.values.Fields[i] = values
+	if f.places == nil {
+		formula.Load(values, f.spec.DType, c.data)
+		return nil
+	}
+	c.record = slices.Grow(c.record[:0], own*len(indices))[:own*len(indices)]
+	formula.Load(c.record, f.spec.DType, c.data)
+	for k := range indices {
+		record, out := c.record[k*own:(k+1)*own], values[k*size:(k+1)*size]
+		for j, place := range f.places {
+			out[j] = record[place]
+		}
+	}
+	return nil
+}
+
+// Slice returns records [a, b) in new memory.
+func (d *derived) Slice(field string, a, b int) (tensor.View, error) { return copied(d, field, a, b) }
+
+// Contiguous reports that records are never memory of the Source.
+func (d *derived) Contiguous(string, int, int) bool { return false }
+
+// Prefetch hints the fields of the expression.
+func (d *derived) Prefetch(_ string, a, b int) error {
+	for _, name := range d.how.Names {
+		if err := d.base.Prefetch(name, a, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fetch names the records that will be needed of the fields of the expression.
+func (d *derived) Fetch(ctx context.Context, _ string, indices []int) error {
+	if d.base.can.Remote == nil {
+		return nil
+	}
+	for _, name := range d.how.Names {
+		if err := d.base.can.Remote.Fetch(ctx, name, indices); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LookaheadBytes is that of the Source.
+func (d *derived) LookaheadBytes() int64 { return d.base.can.LookaheadBytes() }
+
+// NetworkStats are none: the View has the Source, too, whose they are.
+func (d *derived) NetworkStats() (fetched int64, waited time.Duration, rate float64) { return 0, 0, 0 }
+
+// Retain takes a lease of the Source.
+func (d *derived) Retain() error { return d.base.Retain() }
+
+// Release gives it back.
+func (d *derived) Release() { d.base.Release() }
+
+// Location is not known.
+func (d *derived) Location(string, int) string { return "" }
+
+// DescribeReads says that an expression has the values.
+func (d *derived) DescribeReads(string) (how, why string, resident float64) {
+	return "computed", "by the expression " + d.by.Expression, -1
+}

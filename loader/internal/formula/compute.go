@@ -1,0 +1,220 @@
+package formula
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// Float is a type in which an expression is computed.
+type Float interface{ float32 | float64 }
+
+// Values computes an expression over some elements, and keeps memory for the next ones.
+type Values[T Float] struct {
+	Fields [][]T // the elements of each of Names
+	free   [][]T
+	n      int
+}
+
+// Compute returns the results over n elements. They are valid until the next call.
+func (v *Values[T]) Compute(f *Formula, n int) []T {
+	v.n = n
+	out, own := v.of(f.root)
+	if own {
+		v.free = append(v.free, out)
+	}
+	return out
+}
+
+// take returns memory for n elements.
+func (v *Values[T]) take() []T {
+	for len(v.free) > 0 {
+		last := v.free[len(v.free)-1]
+		v.free = v.free[:len(v.free)-1]
+		if cap(last) >= v.n {
+			return last[:v.n]
+		}
+	}
+	return make([]T, v.n)
+}
+
+// of returns the values of a node, and whether their memory may be written to.
+func (v *Values[T]) of(n *node) (out []T, own bool) {
+	switch n.kind {
+	case field:
+		return v.Fields[n.index][:v.n], false
+	case number:
+		out = v.take()
+		for i := range out {
+			out[i] = T(n.value)
+		}
+		return out, true
+	}
+	var args [3][]T
+	var mine [3]bool
+	for k, a := range n.args {
+		args[k], mine[k] = v.of(a)
+		if mine[k] && out == nil {
+			out, mine[k] = args[k], false
+		}
+	}
+	if out == nil {
+		out = v.take()
+	}
+	apply(n.text, out, args[0], args[1], args[2])
+	for k, a := range args {
+		if mine[k] {
+			v.free = append(v.free, a)
+		}
+	}
+	return out, true
+}
+
+// apply computes a function or an operator; out may be one of its operands.
+func apply[T Float](name string, out, x, y, z []T) {
+	switch name {
+	case "negate":
+		one(out, x, func(x T) T { return -x })
+	case "abs":
+		one(out, x, func(x T) T { return T(math.Abs(float64(x))) })
+	case "sqrt":
+		one(out, x, func(x T) T { return T(math.Sqrt(float64(x))) })
+	case "exp":
+		one(out, x, func(x T) T { return T(math.Exp(float64(x))) })
+	case "log":
+		one(out, x, func(x T) T { return T(math.Log(float64(x))) })
+	case "log1p":
+		one(out, x, func(x T) T { return T(math.Log1p(float64(x))) })
+	case "where":
+		for i := range out {
+			if x[i] != 0 {
+				out[i] = y[i]
+			} else {
+				out[i] = z[i]
+			}
+		}
+	case "clip":
+		for i := range out {
+			out[i] = min(max(x[i], y[i]), z[i])
+		}
+	default:
+		two(name, out, x, y)
+	}
+}
+
+func one[T Float](out, x []T, f func(T) T) {
+	for i, v := range x {
+		out[i] = f(v)
+	}
+}
+
+// two computes an operator or a function of two operands.
+func two[T Float](name string, out, x, y []T) {
+	switch y = y[:len(x)]; name {
+	case "+":
+		for i, v := range x {
+			out[i] = v + y[i]
+		}
+	case "-":
+		for i, v := range x {
+			out[i] = v - y[i]
+		}
+	case "*":
+		for i, v := range x {
+			out[i] = v * y[i]
+		}
+	case "/":
+		for i, v := range x {
+			out[i] = v / y[i]
+		}
+	case "**":
+		for i, v := range x {
+			out[i] = T(math.Pow(float64(v), float64(y[i])))
+		}
+	case "minimum":
+		for i, v := range x {
+			out[i] = min(v, y[i])
+		}
+	case "maximum":
+		for i, v := range x {
+			out[i] = max(v, y[i])
+		}
+	default:
+		for i, v := range x {
+			var is T
+			if compare(name, v, y[i]) {
+				is = 1
+			}
+			out[i] = is
+		}
+	}
+}
+
+func compare[T Float](name string, x, y T) bool {
+	switch name {
+	case "<":
+		return x < y
+	case "<=":
+		return x <= y
+	case ">":
+		return x > y
+	case ">=":
+		return x >= y
+	case "==":
+		return x == y
+	}
+	return x != y
+}
+
+// Load sets dst to the elements of a type that are in data.
+func Load[T Float](dst []T, d tensor.DType, data []byte) {
+	le := binary.LittleEndian
+	for i := range dst {
+		switch d {
+		case tensor.Bool, tensor.Uint8:
+			dst[i] = T(data[i])
+		case tensor.Int8:
+			dst[i] = T(int8(data[i]))
+		case tensor.Uint16:
+			dst[i] = T(le.Uint16(data[2*i:]))
+		case tensor.Int16:
+			dst[i] = T(int16(le.Uint16(data[2*i:])))
+		case tensor.Float16:
+			dst[i] = T(tensor.Half(le.Uint16(data[2*i:])).Float32())
+		case tensor.BFloat16:
+			dst[i] = T(tensor.Brain(le.Uint16(data[2*i:])).Float32())
+		case tensor.Uint32:
+			dst[i] = T(le.Uint32(data[4*i:]))
+		case tensor.Int32:
+			dst[i] = T(int32(le.Uint32(data[4*i:])))
+		case tensor.Float32:
+			dst[i] = T(math.Float32frombits(le.Uint32(data[4*i:])))
+		case tensor.Uint64:
+			dst[i] = T(le.Uint64(data[8*i:]))
+		case tensor.Int64:
+			dst[i] = T(int64(le.Uint64(data[8*i:])))
+		default:
+			dst[i] = T(math.Float64frombits(le.Uint64(data[8*i:])))
+		}
+	}
+}
+
+// Store writes values as elements of a type: bool, float32 or float64.
+func Store[T Float](dst []byte, d tensor.DType, values []T) {
+	le := binary.LittleEndian
+	switch d {
+	case tensor.Bool:
+		for i, x := range values {
+			dst[i] = byte(x)
+		}
+	case tensor.Float32:
+		for i, x := range values {
+			le.PutUint32(dst[4*i:], math.Float32bits(float32(x)))
+		}
+	default:
+		for i, x := range values {
+			le.PutUint64(dst[8*i:], math.Float64bits(float64(x)))
+		}
+	}
+}

@@ -1,0 +1,183 @@
+"""Fields that are computed by expressions, in Python and by the program, against NumPy."""
+
+import json
+import os
+import pickle
+import re
+import shutil
+import tempfile
+import unittest
+
+import numpy as np
+
+import penstock
+
+from . import data
+
+setUpModule = data.name_programs
+
+#: Random expressions in a run of test_random.
+COUNT = int(os.environ.get("PENSTOCK_TEST_DERIVE", "30"))
+N = 7
+SHAPES = {"i1": (3, 4), "u1": (4,), "i2": (3, 1), "u2": (), "h": (3, 4), "f": (3, 4), "b": (1, 4), "i4": (3, 4), "u4": (), "i8": (4,), "u8": (3, 1), "d": (3, 4)}
+TYPES = {"i1": "int8", "u1": "uint8", "i2": "int16", "u2": "uint16", "h": "float16", "f": "float32", "b": "bool", "i4": "int32", "u4": "uint32", "i8": "int64", "u8": "uint64", "d": "float64"}
+SMALL = ["i1", "u1", "i2", "u2", "h", "f", "b"]
+
+
+def random_text(rng, names, depth):
+    """Return an expression that Python reads alike."""
+    k = rng.integers(0, 12) if depth else rng.integers(0, 2)
+    sub = [random_text(rng, names, depth - 1) for _ in range(3)] if k > 1 else []
+    if k == 0:
+        return str(rng.choice(["0", "1", "2.5", ".5", "3.", "1e3", "0.1", "2E-2"]))
+    if k == 1:
+        return str(rng.choice(names))
+    if k <= 5:
+        return f"{sub[0]} {rng.choice(['+', '-', '*', '/', '**'])} {sub[1]}"
+    if k == 6:
+        return f"{rng.choice(['-', '+'])}{sub[0]}"
+    if k == 7:
+        return f"({sub[0]} {rng.choice(['<', '<=', '>', '>=', '==', '!='])} {sub[1]})"
+    if k == 8:
+        return f"({sub[0]})"
+    name = str(rng.choice(["sqrt", "exp", "log", "log1p", "abs", "minimum", "maximum", "where", "clip"]))
+    return f"{name}({', '.join(sub[: {'minimum': 2, 'maximum': 2, 'where': 3, 'clip': 3}.get(name, 1)])})"
+
+
+class DeriveTest(unittest.TestCase):
+    def setUp(self):
+        self.base = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.base)
+        self.path = os.path.join(self.base, "ds")
+        rng = np.random.default_rng(3)
+        self.values = {}
+        for name, shape in SHAPES.items():
+            t = np.dtype(TYPES[name])
+            if t.kind == "f":
+                x = rng.normal(0, 4, (N, *shape)).astype(t)
+                x[rng.random(x.shape) < 0.1] = rng.choice([0, np.nan, np.inf])
+            else:
+                x = rng.integers(0, 2, (N, *shape)).astype(bool) if t.kind == "b" else rng.integers(np.iinfo(t).min // 2, np.iinfo(t).max // 2, (N, *shape)).astype(t)
+            self.values[name] = x
+        with penstock.Writer(self.path, [penstock.Field(n, TYPES[n], s) for n, s in SHAPES.items()]) as w:
+            w.extend({n: x[i] for n, x in self.values.items()} for i in range(N))
+
+    def test_random(self):
+        rng = np.random.default_rng(int(os.environ.get("PENSTOCK_TEST_SEED", "1")))
+        expressions = {}
+        with penstock.open(self.path) as ds:
+            while len(expressions) < COUNT:
+                names = SMALL if rng.integers(2) else list(SHAPES)
+                text = random_text(rng, names, 3)
+                try:
+                    ds.derive(x=text)
+                except penstock.Error as e:
+                    self.assertRegex(str(e), "names no field|comparison cannot go on")
+                    continue
+                expressions[f"x{len(expressions)}"] = text
+            view = ds.derive(**expressions)
+            view.save(os.path.join(self.base, "d.view.json"))
+            with penstock.DataLoader(os.path.join(self.base, "d.view.json"), N, output="numpy") as loader:
+                batch = next(iter(loader))
+                for name, text in expressions.items():
+                    with self.subTest(text):
+                        mine, got = view[name][:], batch[name]
+                        self.assertEqual((mine.dtype, mine.shape), (got.dtype, got.shape))
+                        exact = not any(f in text for f in ("exp", "log", "**"))
+                        tolerance = {"rtol": 0} if exact else {"rtol": 1e-4, "atol": 1e-5}
+                        np.testing.assert_allclose(np.float64(mine), np.float64(got), **tolerance)
+                        for n in ("i4", "u4", "i8", "u8", "d"):
+                            self.assertTrue(n not in text or mine.dtype != np.float32)
+
+    def test_numpy(self):
+        """Results are those of NumPy over arrays of the type in which they are computed."""
+        texts = {
+            "x_a": "(i2 - u2) / (i2 + u2)", "x_b": "sqrt(abs(f)) * 2.5 - h", "x_c": "where(f > 0, i1, -u1) + b", "x_d0": "clip(d / 3, -1, i4)", "x_e": "-f ** 2",
+            "x_g": "2 ** -i1 + log1p(abs(h))", "x_j": "minimum(f, d) - maximum(i8, u8)", "x_k": "f == f", "x_l": "where(f < 0, h > 0, b != 0)", "x_m": "u4 - 1",
+        }  # fmt: skip
+        with penstock.open(self.path) as ds:
+            view = ds.derive(**texts)
+            with penstock.DataLoader(view, N, output="numpy") as loader:
+                batch = next(iter(loader))
+                for name, text in texts.items():
+                    with self.subTest(text):
+                        names = [n for n in SHAPES if n in re.findall(r"\w+", text)]
+                        dtype = np.float32 if all(n in SMALL for n in names) else np.float64
+                        known = {n: self.values[n].astype(dtype).reshape(N, *[1] * (2 - len(SHAPES[n])), *SHAPES[n]) for n in names}
+                        functions = {f: getattr(np, f) for f in ("sqrt", "log1p", "abs", "minimum", "maximum", "clip", "where")}
+                        with np.errstate(all="ignore"):
+                            want = eval(text, {"__builtins__": {}}, {**functions, **known})
+                        kind = np.bool_ if want.dtype == bool else dtype
+                        for got in (view[name][:], batch[name]):
+                            self.assertEqual(got.dtype, kind)
+                            np.testing.assert_allclose(np.float64(got.reshape(np.shape(want))), np.float64(want), rtol=1e-6)
+
+    def test_written_and_in_views(self):
+        """Windows, selections, pickles and preprocess have the same values."""
+        with penstock.open(self.path) as ds:
+            view = ds.derive(s="sqrt(f * f + i1)", t="f > 0")
+            want = view["s"][:]
+            picked = view.select([5, 0], fields=["s", "t"])
+            np.testing.assert_array_equal(picked["s"][:], want[[5, 0]])
+            np.testing.assert_array_equal(pickle.loads(pickle.dumps(picked))["s"][:], want[[5, 0]])
+            of = view.windows({0: 3}, outputs={"s": {}})
+            np.testing.assert_array_equal(of["s"][2], want[2:5])
+            over = ds.windows({0: 3}, outputs={"f": {}, "i1": {}}).derive(s="sqrt(f * f + i1)")
+            np.testing.assert_array_equal(over["s"][2], want[2:5])
+            for v in (of, over):
+                with penstock.DataLoader(v, 5, shuffle=True, seed=1, output="numpy") as loader:
+                    for batch in loader:
+                        for i, got in zip(batch.indices, batch["s"]):
+                            np.testing.assert_array_equal(got, want[i : i + 3])
+                        state = loader.state_dict()
+                        break
+                with penstock.DataLoader(v, 5, shuffle=True, seed=1, output="numpy") as loader:
+                    loader.load_state_dict(state)
+            file = os.path.join(self.base, "p.view.json")
+            picked.save(file)
+            other = os.path.join(self.base, "other.view.json")
+            ds.derive(s="sqrt(f * f - i1)", t="f > 0").select([5, 0], fields=["s", "t"]).save(other)
+            with penstock.DataLoader(file, 1, output="numpy") as loader:
+                next(iter(loader))
+                state = loader.state_dict()
+            with self.assertRaises(penstock.Error), penstock.DataLoader(other, 1, output="numpy") as loader:
+                loader.load_state_dict(state)
+                next(iter(loader))
+            penstock.preprocess(file, os.path.join(self.base, "out"))
+            with penstock.open(os.path.join(self.base, "out")) as out:
+                np.testing.assert_array_equal(out["s"][:], want[[5, 0]])
+                self.assertEqual(out.fields["t"].dtype, "bool")
+
+    def test_refused(self):
+        """Python and the program refuse the same."""
+        cases = {
+            "nri + 1": "column 1: there is no field 'nri'", "f +": "column", "": "", "(f": "", "f)": "", "1 + 2": "names no field", "a.b": "", "f // 2": "", "f % 2": "", "not f": "",
+            "f < 1 < 2": "a comparison cannot go on", "foo(f)": "there is no function foo; there are: abs, clip", "sqrt(f, 1)": "sqrt has 2 arguments, and takes 1",
+            "f + 0x1f": "0x1f is not a number", "f + 1_0": "1_0 is not a number", "f + 1e999": "1e999 is too large", "f + 1j": "1j is not a number", "f and h": "", "lambda: f": "", "f if f else h": "",
+            "__import__('os')": "", "where(f, c=1)": "", "f[0]": "", "f, h": "", "f = 1": "", "f\n": "", "é + f": "", "f ** ": "", "abs()": "abs has 0 arguments", "(f, h)": "", "True + f": "",
+            "+".join(["f"] * 150): "more than 100 operations", "(" * 150 + "f" + ")" * 150: "", "- " * 150 + "f": "more than 100", "x" * 70000: "it may have",
+        }  # fmt: skip
+        file = os.path.join(self.base, "bad.view.json")
+        with penstock.open(self.path) as ds:
+            for k, (text, reason) in enumerate(cases.items()):
+                with self.subTest(text[:40]):
+                    if len(text) < 140 or "may have" in reason or "more" in reason:
+                        with self.assertRaisesRegex(penstock.Error, f"derive: 'y': .*{reason}"):
+                            ds.derive(y=text)
+                    if k % 16:
+                        continue
+                    with open(file, "w") as f:
+                        json.dump({"penstock": "view", "version": 1, "derive": {"dataset": self.path}, "expressions": [{"name": "y", "expression": text}]}, f)
+                    with self.assertRaisesRegex(penstock.Error, "derive"):
+                        penstock.DataLoader(file, output="numpy").close()
+            for options, text in (({}, "no expressions"), ({"y": 3}, "it is an expression"), ({"f": "f + 1"}, "two fields have the name 'f'"), ({"y": "wide + f"}, "cannot be broadcast")):
+                with self.assertRaisesRegex((ValueError, TypeError), text):
+                    (ds.zip(self.wide()) if "wide" in str(options) else ds).derive(**options)
+
+    def wide(self):
+        path = os.path.join(self.base, "wide")
+        with penstock.Writer(path, [penstock.Field("wide", "float32", (5,))]) as w:
+            w.extend({"wide": np.zeros(5, "f4")} for _ in range(N))
+        ds = penstock.open(path)
+        self.addCleanup(ds.close)
+        return ds
