@@ -23,6 +23,14 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
+// baseManifest returns the manifest of the dataset that c appends to.
+func (c Config) baseManifest() (*store.Manifest, error) {
+	if c.appendTo != nil {
+		return c.appendTo.manifest, nil
+	}
+	return openManifest(c.Dest)
+}
+
 // complete returns the summary of a dataset that an earlier run has finished, as
 // --resume finds it if that run was stopped after its last step. It is nil if there is none;
 // a dataset that was built in another way is an error.
@@ -240,7 +248,7 @@ func sameKind(c Config, kind string) bool {
 // RecipeThere returns the recipe of the dataset that c appends to, nil where its records came from another kind of
 // source.
 func (c Config) RecipeThere() *store.Recipe {
-	m, err := openManifest(c.Dest)
+	m, err := manifestAt(c.Dest)
 	if err != nil || m.Recipe == nil || m.Source == nil || !sameKind(c, m.Source.Kind) {
 		return nil
 	}

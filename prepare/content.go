@@ -106,7 +106,11 @@ func (p placing) knowBase(ctx context.Context, j *execute.Job) error {
 
 // eachRecord calls f for each record of the dataset that is appended to, with the values of all fields.
 func eachRecord(ctx context.Context, c Config, fields int, f func(at int64, values [][]byte)) error {
-	src, err := kinds.Open(ctx, c.Dest, source.Options{Kind: c.DatasetFormat()})
+	path := c.Dest
+	if c.appendTo != nil {
+		path = c.appendTo.path
+	}
+	src, err := kinds.Open(ctx, path, source.Options{Kind: c.DatasetFormat()})
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,12 @@ import (
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/prepare/internal/commit/upload"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/kinds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
+	"github.com/penstock/penstock/store/write/bucket"
 )
 
 // openSource opens what c.From says.
@@ -42,7 +44,8 @@ func checkPlaces(c Config) error {
 		}
 	}
 	left := write.Unfinished(c.Dest)
-	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Append: c.Append, Keep: true})
+	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Append: c.Append && c.appendTo == nil,
+		Keep: true})
 	switch {
 	case err == nil && left && !c.Resume && !c.Overwrite:
 		return errors.Join(fmt.Errorf("a run that made %s was stopped; continue it with --resume, or start over with "+
@@ -58,6 +61,20 @@ func checkPlaces(c Config) error {
 		return stage.Release()
 	}
 	return stage.Abort()
+}
+
+// manifestAt is openManifest for a path or a URL.
+func manifestAt(dest string) (*store.Manifest, error) {
+	if !upload.InBucket(dest) {
+		return openManifest(upload.LocalPath(dest))
+	}
+	b := &upload.Buckets{Context: context.Background(), Warn: func(string) {}}
+	defer b.Close()
+	client, u, err := b.Client(dest)
+	if err != nil {
+		return nil, err
+	}
+	return bucket.New(b.Context, client.Bucket(), u.Key, "").Folder().Manifest("")
 }
 
 // openManifest returns the manifest of a dataset.

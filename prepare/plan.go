@@ -141,7 +141,7 @@ func (p *Plan) runWhole(ctx context.Context) (*Summary, error) {
 // has left something. done reports that a run before this one has appended all.
 func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, done bool, err error) {
 	if r.config.Append {
-		if r.base, err = openManifest(r.config.Dest); err == nil && !unfinished {
+		if r.base, err = r.config.baseManifest(); err == nil && !unfinished {
 			done, err = r.appended(ctx)
 		}
 	}

@@ -50,7 +50,8 @@ func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 		return b.named(s, c.Source), err
 	}
 	if c.Append {
-		return nil, fmt.Errorf("--append: %s is in a bucket, whose datasets cannot be added to; make a new one", d.URL)
+		s, err := b.append(local, d, progress)
+		return b.named(s, c.Source), err
 	}
 	local.Dest, local.Overwrite = d.Local, !c.Resume || c.Overwrite
 	replaces, err := d.Present(c.Overwrite, local.DatasetFormat())
@@ -75,6 +76,25 @@ func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 		_ = local.putSign(nil)
 	}
 	return b.named(s, c.Source), err
+}
+
+// append is run for --append. The shards are built in the spool and sent when all records are made.
+func (b remoteRun) append(c Config, d *upload.Destination, progress Progress) (*Summary, error) {
+	c.Dest = d.Local
+	to, err := openAppendTarget(b.Buckets, d, c.DatasetFormat())
+	if err == nil {
+		err = to.dropLeft(c.Dest, c.Resume)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.appendTo = to
+	s, err := Run(b.Context, c, progress)
+	if err != nil {
+		return nil, err
+	}
+	s.Dest = d.URL.String()
+	return s, d.Finish(sendSkipped(d, c.skippedName()))
 }
 
 // send sends what a summary describes, and has it say where that is then.

@@ -114,7 +114,11 @@ func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summa
 	}
 	var err error
 	s.ID, s.Records = m.ID, m.Records
-	s.Bytes, err = treeBytes(c.Dest)
+	if c.appendTo != nil {
+		s.Bytes = shardBytes(m)
+	} else {
+		s.Bytes, err = treeBytes(c.Dest)
+	}
 	s.Storage = m.Storage
 	s.Hints = append(slices.Clip(s.Hints), c.emptySplits(m)...)
 	if by := r.log.stratum; by != "" {
@@ -144,6 +148,16 @@ func sourceSummary(c Config, info source.Info, b *runLog) SourceSummary {
 		Path: c.Source, Kind: info.Kind, Samples: b.samples, Bytes: b.bytes,
 		Ignored: info.Ignored.Count, FirstIgnored: info.Ignored.First,
 	}
+}
+
+// shardBytes returns the bytes of the files that a manifest lists.
+func shardBytes(m *store.Manifest) (total int64) {
+	for _, s := range m.Shards {
+		for _, f := range s.Files {
+			total += f.Bytes
+		}
+	}
+	return total
 }
 
 // treeBytes adds up the files of a dataset.

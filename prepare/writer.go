@@ -60,6 +60,11 @@ func (o writing) newWriter(j *execute.Job, journal *store.Journal) (store.Writer
 			ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
+	if c.appendTo != nil {
+		return write.CreateAppend(c.appendTo.home, c.Dest, j.Schema, write.ShardOptions{
+			ShardBytes: c.ShardBytes, Splits: splits, Journal: journal,
+		})
+	}
 	w, err := flat.Create(c.Dest, j.Schema, flat.Options{
 		ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 	})
@@ -151,7 +156,8 @@ func (o writing) leave(w store.Writer, failed error) error {
 
 // discard removes leftovers next to the destination.
 func (c Config) discard() error {
-	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
+	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite,
+		Append: c.Append && c.appendTo == nil})
 	if err != nil {
 		return nil // what kept the writer from opening it keeps us, and is the error
 	}
@@ -202,7 +208,7 @@ func (c Config) removeSkipped() error {
 // writeView writes the HDF5 view of the dataset that was made, if it shall have one or has one
 // of the dataset before.
 func writeView(c Config) error {
-	if c.Rank.Size > 0 || c.DatasetFormat() != part.Flat {
+	if c.Rank.Size > 0 || c.DatasetFormat() != part.Flat || c.appendTo != nil {
 		return nil
 	}
 	path := filepath.Join(c.Dest, view.Name)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/store/write"
 )
 
 // upload sends the files of a dataset.
@@ -78,7 +81,9 @@ func TestBucketIsAsAFolder(t *testing.T) {
 			}
 			return d.Delete(chosen, Options{})
 		},
+		func(d *Dataset) (*store.Manifest, error) { return appendRows(d, 3) },
 		func(d *Dataset) (*store.Manifest, error) { return d.DropColumn([]string{"emb"}, Options{}) },
+		func(d *Dataset) (*store.Manifest, error) { return appendRows(d, 70) },
 		func(d *Dataset) (*store.Manifest, error) { return d.Restore("2", Options{}) },
 	} {
 		want, err := change(here)
@@ -131,6 +136,148 @@ func TestBucketIsAsAFolder(t *testing.T) {
 	}
 }
 
+// appendRows appends records, in a folder or in a bucket.
+func appendRows(d *Dataset, n int) (m *store.Manifest, err error) {
+	w, m, err := beginAppend(d)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if err := addRows(w, m.Schema(), n); err != nil {
+		return nil, err
+	}
+	return w.Commit(store.Info{})
+}
+
+func beginAppend(d *Dataset) (store.Writer, *store.Manifest, error) {
+	m, err := d.Manifest("")
+	if err != nil {
+		return nil, nil, err
+	}
+	var w store.Writer
+	if d.InBucket() {
+		w, err = d.Append(m.Schema(), AppendOptions{ShardBytes: 8 * 4096, Splits: m.SplitNames()})
+	} else {
+		w, err = flat.Create(d.name, m.Schema(), flat.Options{ShardBytes: 8 * 4096, Append: true, Splits: m.SplitNames()})
+	}
+	return w, m, err
+}
+
+func addRows(w store.Writer, s store.Schema, n int) error {
+	r := store.NewRecord(s)
+	for i := range n {
+		for k, f := range s.Fields {
+			r.Values[k] = append(r.Values[k][:0], value(f, 9, i)...)
+		}
+		if err := w.Append(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Records that were begun before others were appended follow these, and the dataset is the one that two appends after
+// each other make. If they no longer fit, nothing changes.
+func TestAppendsAtOnce(t *testing.T) {
+	folder, b := filepath.Join(t.TempDir(), "ds"), new(remote.Memory)
+	makeDataset(t, folder, false, pages, labels, tokens)
+	upload(t, folder, b)
+	here, there := At(folder), InBucket(t.Context(), b, "ds", t.TempDir())
+	for _, n := range []int{20, 9} {
+		if _, err := appendRows(here, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late, m, err := beginAppend(there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if err := addRows(late, m.Schema(), 9); err != nil {
+		t.Fatal(err)
+	}
+	other := InBucket(t.Context(), b, "ds", t.TempDir())
+	if _, err := appendRows(other, 20); err != nil {
+		t.Fatal(err)
+	}
+	got, err := late.Commit(store.Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := here.Manifest("")
+	if err != nil || got.ID != want.ID || got.Parent != 2 || got.Change.Write == "" || got.Records != want.Records ||
+		!reflect.DeepEqual(got.Statistics, want.Statistics) {
+		t.Errorf("%+v, want %+v: %v", got, want, err)
+	}
+	if late, _, err = beginAppend(there); err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if err := addRows(late, m.Schema(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.RenameColumn("tokens", "words", Options{}); err != nil {
+		t.Fatal(err)
+	}
+	before := keys(t, b)
+	if _, err := late.Commit(store.Info{}); err == nil || !strings.Contains(err.Error(), "it was changed in generation 4, after") {
+		t.Error(err)
+	}
+	if now := keys(t, b); !slices.Equal(now, before) {
+		t.Errorf("%q is left", now)
+	}
+}
+
+// An append whose process was killed after its commit is known by what it has left.
+func TestAppendIsKnown(t *testing.T) {
+	b, spool := makeBucket(t), t.TempDir()
+	k := &killed{Bucket: b, left: 1 << 30}
+	d := InBucket(t.Context(), k, "ds", spool)
+	m, err := d.Manifest("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := AppendOptions{Journal: &store.Journal{Resume: true}}
+	w, err := d.Append(m.Schema(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(addRows(w, m.Schema(), 3), w.Checkpoint(nil)); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(spool, "*", "*", ".*.building"))
+	if err != nil || len(left) != 1 {
+		t.Fatal(left, err)
+	}
+	kept := filepath.Join(t.TempDir(), "kept") // as it is at the moment of the commit
+	k.at(func(key string) bool { return key == "ds/manifest.json" }, func() {
+		if err := os.CopyFS(kept, os.DirFS(left[0])); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := os.ReadDir(spool); err != nil || len(rest) > 0 {
+		t.Errorf("%v is left in the spool: %v", rest, err)
+	}
+	dest := filepath.Join(spool, "ds")
+	if err := os.Rename(kept, write.StageDir(dest)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(write.StageDir(dest), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} {
+		if done, err := write.DiscardCommitted(d.home, dest); done != want || err != nil {
+			t.Errorf("%v, %v, want %v", done, err, want)
+		}
+	}
+}
+
 // killed is a bucket whose process is killed at a request that writes: that is made or not, and none after it.
 type killed struct {
 	remote.Bucket
@@ -138,7 +285,13 @@ type killed struct {
 	mu   sync.Mutex
 	left int  // requests until then
 	made bool // the last one
+
+	wanted func(key string) bool
+	before func() // called before an object that is wanted is written
 }
+
+// at has something happen before an object is written.
+func (k *killed) at(wanted func(key string) bool, before func()) { k.wanted, k.before = wanted, before }
 
 var errLost = errors.New("the connection was reset")
 
@@ -166,6 +319,9 @@ func (k *killed) Delete(ctx context.Context, key string) error {
 }
 
 func (k *killed) NewWriter(ctx context.Context, key string, opts remote.WriteOptions) (remote.Writer, error) {
+	if k.wanted != nil && k.wanted(key) {
+		k.before()
+	}
 	w, err := k.Bucket.NewWriter(ctx, key, opts)
 	return &killedWriter{w, k}, err
 }
@@ -258,6 +414,7 @@ func (m *meeting) Delete(ctx context.Context, key string) error {
 
 var bucketChanges = map[string]func(d *Dataset) error{
 	"add":     func(d *Dataset) error { _, err := d.AddColumn(tokens, valuesOf(tokens, 1), Options{}); return err },
+	"append":  func(d *Dataset) error { _, err := appendRows(d, 20); return err },
 	"drop":    func(d *Dataset) error { _, err := d.DropColumn([]string{"emb"}, Options{}); return err },
 	"restore": func(d *Dataset) error { _, err := d.Restore("2", Options{}); return err },
 	"tag":     func(d *Dataset) error { return d.Tag("two", 2) },

@@ -109,6 +109,26 @@ func (d *Dataset) Manifest(generation string) (*store.Manifest, error) {
 	return m, nil
 }
 
+// AppendOptions configures Append. The zero value is usable.
+type AppendOptions struct {
+	ShardBytes int64          // of the largest field of a shard; 0 means 256 MiB
+	Splits     []string       // those of the dataset, which may be more at the end; each Record names one
+	Journal    *store.Journal // nil: an append that does not come to Commit leaves nothing on this machine
+}
+
+// Append begins an append to a flat dataset in a bucket; in a folder, flat.Create and its siblings append. Records are
+// built in the spool, in shards that Commit sends, and so need room there. The fields must be those of the dataset,
+// where classes and splits may be more at the end of their lists. If another writer commits before Commit does, the
+// records follow that one's, or Commit fails if they no longer fit.
+func (d *Dataset) Append(schema store.Schema, opts AppendOptions) (store.Writer, error) {
+	if d.bucket == nil {
+		return nil, fmt.Errorf("store: append to %q: it is on this machine, where Create of package flat, zarr or hdf5 "+
+			"appends: %w", d.name, store.ErrUnsupported)
+	}
+	return write.Append(d.home, schema, write.ShardOptions{ShardBytes: opts.ShardBytes, Splits: opts.Splits,
+		Journal: opts.Journal})
+}
+
 // InBucket reports whether it is in a bucket.
 func (d *Dataset) InBucket() bool { return d.bucket != nil }
 

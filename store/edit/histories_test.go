@@ -218,6 +218,43 @@ func (h *history) append(appends bool, c content) {
 	}
 }
 
+// appendThere appends records in a bucket, at times in two runs.
+func (h *history) appendThere(d *Dataset, more content) error {
+	h.t.Helper()
+	opts, stops := AppendOptions{ShardBytes: 8 * 4096}, h.rng.IntN(2) == 0
+	if stops {
+		opts.Journal = &store.Journal{Resume: true, Inputs: map[string]string{"version": fmt.Sprint(h.version)}}
+		if err := h.appendTo(d, opts, more, 3); !errors.Is(err, errStopped) {
+			h.t.Fatal(err)
+		}
+	}
+	return h.appendTo(d, opts, more, -1)
+}
+
+// appendTo appends records. If it stops at one of them, it keeps those before it.
+func (h *history) appendTo(d *Dataset, opts AppendOptions, c content, stop int) (err error) {
+	schema := store.Schema{Fields: c.fields}
+	w, err := d.Append(schema, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	r := store.NewRecord(schema)
+	for i := int(w.Kept().Records); i < c.stored(); i++ {
+		if i == stop {
+			return errors.Join(errStopped, w.Checkpoint(nil))
+		}
+		for k, f := range c.fields {
+			r.Values[k] = append(r.Values[k][:0], c.values[f.Name][i]...)
+		}
+		if err := w.Append(r); err != nil {
+			return err
+		}
+	}
+	_, err = w.Commit(store.Info{})
+	return err
+}
+
 // step makes a change, or two at once, or what readers do.
 func (h *history) step() {
 	h.t.Helper()
@@ -247,14 +284,14 @@ func (h *history) step() {
 	case 5:
 		h.prune()
 	case 6:
-		if h.bucket {
-			return // appends are made in folders
-		}
 		more := content{fields: now.fields, values: make(map[string][][]byte)}
-		next := now.clone()
 		for _, f := range now.fields {
 			more.values[f.Name] = h.make(f, 5)
-			next.values[f.Name] = slices.Concat(now.values[f.Name], more.values[f.Name])
+		}
+		next := now.followedBy(more)
+		if h.bucket {
+			h.now(next, h.appendThere(h.d, more))
+			return
 		}
 		h.append(true, more)
 		if m, err := h.d.Manifest(""); err != nil || m.Generation > h.newest {
@@ -415,6 +452,10 @@ func (h *history) undelete() {
 // two makes two changes at once: one of them comes first, and the other one after it, or only one can be made.
 func (h *history) two() {
 	h.t.Helper()
+	if h.bucket && h.rng.IntN(2) == 0 {
+		h.twoAppends()
+		return
+	}
 	now := h.kept[h.newest]
 	var fields [2]store.Field
 	var values [2][][]byte
@@ -466,6 +507,48 @@ func (h *history) two() {
 		}
 		h.now(now, nil)
 	}
+}
+
+// twoAppends appends at once from two machines: the records of one follow those of the other.
+func (h *history) twoAppends() {
+	h.t.Helper()
+	now := h.kept[h.newest]
+	var more [2]content
+	for k := range more {
+		more[k] = content{fields: now.fields, values: make(map[string][][]byte)}
+		for _, f := range now.fields {
+			more[k].values[f.Name] = h.make(f, 3+k)
+		}
+	}
+	var errs [2]error
+	var both sync.WaitGroup
+	for k, d := range []*Dataset{h.d, h.other} {
+		both.Go(func() { errs[k] = h.appendTo(d, AppendOptions{}, more[k], -1) })
+	}
+	both.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		h.t.Fatal(err)
+	}
+	var last error
+	for _, order := range [][2]int{{0, 1}, {1, 0}} {
+		first := now.followedBy(more[order[0]])
+		second := first.followedBy(more[order[1]])
+		if last = errors.Join(h.same(h.newest+1, first), h.same(h.newest+2, second)); last == nil {
+			h.now(first, nil)
+			h.now(second, nil)
+			return
+		}
+	}
+	h.t.Fatal(last)
+}
+
+// followedBy returns c with more records after its own.
+func (c content) followedBy(more content) content {
+	next := c.clone()
+	for _, f := range c.fields {
+		next.values[f.Name] = slices.Concat(c.values[f.Name], more.values[f.Name])
+	}
+	return next
 }
 
 // read opens a reader of some generation, or closes one.

@@ -20,6 +20,7 @@ import (
 // The dataset stays as it is until Commit. It serves one goroutine.
 type ColumnWriter struct {
 	home   Home
+	free   func() // removes what Home.Spool made
 	base   *store.Manifest
 	field  store.Field
 	stage  *Stage
@@ -74,19 +75,20 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 	if err != nil {
 		return nil, err
 	}
-	dest, err := home.Spool(f.Name)
+	dest, free, err := home.Spool(f.Name)
 	if err != nil {
 		return nil, err
 	}
 	stage, err := OpenStage(dest, StageOptions{Keep: o.Journal != nil})
 	if err != nil {
+		free()
 		return nil, err
 	}
 	if base.Metadata == nil {
 		o.Arrays = nil
 	}
-	c := &ColumnWriter{home: home, base: base, field: f, stage: stage, arrays: o.Arrays, splits: splitRanges(base),
-		gone: gone, void: gone, old: o.Old}
+	c := &ColumnWriter{home: home, free: free, base: base, field: f, stage: stage, arrays: o.Arrays,
+		splits: splitRanges(base), gone: gone, void: gone, old: o.Old}
 	without := gone
 	if gone != nil && o.Old != nil {
 		c.void = make([]uint64, len(gone))
@@ -98,7 +100,9 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 	c.shards, err = NewShardWriter(stage, schema, ShardOptions{Splits: base.SplitNames(), Journal: o.Journal,
 		Cuts: cutsOf(base), Gone: without})
 	if err != nil {
-		return nil, errors.Join(err, stage.Leave())
+		err = errors.Join(err, stage.Leave())
+		free()
+		return nil, err
 	}
 	c.next = c.shards.Records()
 	c.leaveOut()
@@ -127,10 +131,11 @@ func readBase(home Home, generation int) (base *store.Manifest, gone []uint64, e
 
 // DiscardColumn removes the files of a column whose writer was killed after committing it.
 func DiscardColumn(home Home, name string) error {
-	dest, err := home.Spool(name)
+	dest, free, err := home.Spool(name)
 	if err != nil {
 		return err
 	}
+	defer free()
 	if left, err := filepath.Glob(StageDir(dest) + "*"); err != nil || len(left) == 0 {
 		return err
 	}
@@ -416,7 +421,11 @@ func (e *Editing) checkGone(c *ColumnWriter) error {
 func sameSplit(a, b store.Split) bool { return a.Name == b.Name && slices.Equal(a.Ranges, b.Ranges) }
 
 // Close gives up what was not committed. With a Journal the values up to the last Checkpoint are kept.
-func (c *ColumnWriter) Close() error { return errors.Join(c.shards.Close(), c.stage.Leave()) }
+func (c *ColumnWriter) Close() error {
+	err := errors.Join(c.shards.Close(), c.stage.Leave())
+	c.free()
+	return err
+}
 
 // Columns that are being written have a stage in the dataset's folder, or next to its HDF5 file.
 const (

@@ -28,8 +28,9 @@ type Home interface {
 	// Hold keeps others from removing a generation until release is called. The error is fs.ErrNotExist if that was done.
 	Hold(m *store.Manifest) (release func() error, err error)
 
-	// Spool returns the path of a column that is built, of a Stage of this machine.
-	Spool(field string) (dest string, err error)
+	// Spool returns the path of a column that is built, of a Stage of this machine. When that is done, release removes
+	// folders that were made for it, if they are empty.
+	Spool(field string) (dest string, release func(), err error)
 
 	// Publish makes files of a Stage files of the dataset, durably, under names that no file there has ever had.
 	Publish(stage *Stage, files []Published) error
@@ -111,8 +112,8 @@ func (d Dir) Hold(m *store.Manifest) (release func() error, err error) {
 }
 
 // Spool implements Home: the stage is in the folder.
-func (d Dir) Spool(field string) (dest string, err error) {
-	return filepath.Join(string(d), field+ColumnName), nil
+func (d Dir) Spool(field string) (dest string, release func(), err error) {
+	return filepath.Join(string(d), field+ColumnName), func() {}, nil
 }
 
 // Publish implements Home by links: the files keep their names in the stage, too, from which the column can be

@@ -36,14 +36,16 @@ type Container interface {
 // NewWriter returns the Writer of a container that is built in a stage. It names and keeps errors: after the first
 // one, and after Commit and Close, every call but Kept and Close returns it. Close leaves the stage, too.
 func NewWriter(stage *Stage, records Records, c Container) store.Writer {
-	return &writer{stage: stage, records: records, container: c}
+	return &writer{stage: stage, records: records, container: c, name: stage.Dest()}
 }
 
 type writer struct {
 	stage     *Stage
 	records   Records
 	container Container
-	err       error // that every call returns
+	name      string // of the dataset, for people
+	free      func() // removes what Home.Spool made; may be nil
+	err       error  // that every call returns
 }
 
 var (
@@ -74,7 +76,7 @@ func (w *writer) Commit(info store.Info) (*store.Manifest, error) {
 
 func (w *writer) keep(err error) {
 	if err != nil {
-		w.err = fmt.Errorf("store: write %q: %w", w.stage.Dest(), err)
+		w.err = fmt.Errorf("store: write %q: %w", w.name, err)
 	}
 }
 
@@ -86,5 +88,9 @@ func (w *writer) Close() error {
 	if w.err == nil {
 		w.err = errClosed
 	}
-	return errors.Join(w.container.Close(), w.stage.Leave())
+	err := errors.Join(w.container.Close(), w.stage.Leave())
+	if w.free != nil {
+		w.free()
+	}
+	return err
 }

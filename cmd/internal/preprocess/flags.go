@@ -19,7 +19,6 @@ import (
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/prepare/source/producer"
-	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -283,7 +282,7 @@ var ownRecords = []string{"from", "shuffle", "shard-size", "compress", "chunk-re
 // recipe already. That DEST is not there, or cannot be appended to, is found later.
 func (f *flags) takeRecipe() {
 	c := &f.config
-	if !c.Append || f.pipeline != "" || c.Dest == "" || remote.IsURL(c.Dest) {
+	if !c.Append || f.pipeline != "" || c.Dest == "" {
 		return
 	}
 	recipe := c.RecipeThere()

@@ -50,6 +50,7 @@ var touches = map[string]string{
 	"remote/mirror removeIdle os.OpenFile":                      "in the cache, to which nobody else may write, see makeCache",
 	"remote/mirror removeIdle os.RemoveAll":                     "in the cache, to which nobody else may write, see makeCache; it follows no link",
 	"remote/mirror removeIdle os.Rename":                        "in the cache, to which nobody else may write, see makeCache",
+	"store/write/bucket Home.Spool os.Remove":                   "empty folders that this process has made: unlink and rmdir follow no link and remove no content",
 	"store/write OpenStage os.MkdirAll":                         "the folders above the destination, which the user names",
 	"store/write Folder.Link os.Link":                           "to a path of Stage.Through; a link to a file of another user is a copy, see the kernel's protected_hardlinks",
 	"store/hdf5 encoded.chunks os.OpenFile":                     "a path of Stage.Through, which leads through an open folder; nothing is made",

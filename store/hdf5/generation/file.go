@@ -43,12 +43,12 @@ func checkName(field string) error {
 }
 
 // Spool implements write.Home: the stage is next to the file.
-func (f File) Spool(field string) (dest string, err error) {
+func (f File) Spool(field string) (dest string, release func(), err error) {
 	if err := checkName(field); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	path, err := filepath.EvalSymlinks(string(f))
-	return path + "." + field + write.ColumnName, err
+	return path + "." + field + write.ColumnName, func() {}, err
 }
 
 // errFiles is the error for files that would become files of the dataset, which has one.

@@ -172,18 +172,37 @@ func (h *Home) forward(generation int, text []byte) error {
 
 // Spool implements write.Home: a folder for each dataset, the same for each process, so that a column that was stopped
 // can be resumed.
-func (h *Home) Spool(field string) (dest string, err error) {
-	user, err := private.UserFolder(h.spool)
+func (h *Home) Spool(field string) (dest string, release func(), err error) {
+	var folder string
+	for range 100 { // another process may remove it, which was empty
+		if folder, err = spoolFolder(h.spool, h.client.Name(h.key)); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
 	if err != nil {
-		return "", fmt.Errorf("the spool: %w", err)
+		return "", nil, fmt.Errorf("the spool: %w", err)
+	}
+	release = func() {
+		if os.Remove(folder) == nil {
+			_ = os.Remove(filepath.Dir(folder))
+		}
+	}
+	return filepath.Join(folder, field+write.ColumnName), release, nil
+}
+
+// spoolFolder makes the folder for the columns of a dataset.
+func spoolFolder(spool, name string) (string, error) {
+	user, err := private.UserFolder(spool)
+	if err != nil {
+		return "", err
 	}
 	defer user.Close()
-	sum := sha256.Sum256([]byte(h.client.Name(h.key)))
+	sum := sha256.Sum256([]byte(name))
 	own, err := private.Make(user, "columns-"+hex.EncodeToString(sum[:8]))
 	if err != nil {
-		return "", fmt.Errorf("the spool: %w", err)
+		return "", err
 	}
-	return filepath.Join(own.Name(), field+write.ColumnName), own.Close()
+	return own.Name(), own.Close()
 }
 
 // uploads is how many files are sent at a time.

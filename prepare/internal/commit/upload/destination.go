@@ -174,7 +174,7 @@ func (d *Destination) RemoveSpool() error { return private.RemoveOwn(d.spool) }
 func closeSpool(spool *os.Root) {
 	path := spool.Name()
 	_ = spool.Close()
-	if os.Remove(path) == nil {
+	if err := os.Remove(path); err == nil || errors.Is(err, fs.ErrNotExist) {
 		_ = os.Remove(filepath.Dir(path))
 	}
 }

@@ -1,0 +1,277 @@
+package write
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/store"
+)
+
+// Append is [CreateAppend] at the place that the dataset has for it.
+func Append(home Home, schema store.Schema, opts ShardOptions) (store.Writer, error) {
+	dest, free, err := home.Spool(appendSpool)
+	if err != nil {
+		return nil, fmt.Errorf("store: append to %q: %w", home.Folder().Name, err)
+	}
+	w, err := createAppend(home, dest, schema, opts)
+	if err != nil {
+		free()
+		return nil, fmt.Errorf("store: append to %q: %w", home.Folder().Name, err)
+	}
+	w.free = free
+	return w, nil
+}
+
+// appendSpool is not the name of a field.
+const appendSpool = "+records"
+
+// CreateAppend begins an append to a flat dataset: opts.Splits, opts.ShardBytes and opts.Journal are those of
+// [ShardOptions]. The shards are built at dest, a path of this machine, and become files of the dataset on Commit,
+// under names with random digits. If another writer commits meanwhile, the records follow that one's.
+//
+// With a Journal that says Resume it continues an append that was left, from the generation that it was begun with.
+func CreateAppend(home Home, dest string, schema store.Schema, opts ShardOptions) (store.Writer, error) {
+	w, err := createAppend(home, dest, schema, opts)
+	if err != nil {
+		return nil, fmt.Errorf("store: append to %q: %w", home.Folder().Name, err)
+	}
+	return w, nil
+}
+
+func createAppend(home Home, dest string, schema store.Schema, opts ShardOptions) (*writer, error) {
+	if err := errors.Join(schema.Validate(), home.Check()); err != nil {
+		return nil, err
+	}
+	stage, err := OpenStage(dest, StageOptions{Keep: opts.Journal != nil})
+	if err != nil {
+		return nil, err
+	}
+	a, err := newAppending(home, stage, schema, opts)
+	if err != nil {
+		return nil, errors.Join(err, stage.Leave())
+	}
+	return &writer{stage: stage, records: a.shards, container: a, name: home.Folder().Name}, nil
+}
+
+// appending is the Container of an append whose shards are published by a Home.
+type appending struct {
+	home   Home
+	stage  *Stage
+	base   *store.Manifest // that the shards were begun with
+	schema store.Schema    // of the records, with the classes that they add
+	splits []string
+	shards *ShardWriter
+}
+
+func newAppending(home Home, stage *Stage, schema store.Schema, opts ShardOptions) (*appending, error) {
+	a := &appending{home: home, stage: stage, schema: schema, splits: opts.Splits}
+	var err error
+	if a.base, err = a.begunWith(opts.Journal); err != nil {
+		return nil, err
+	}
+	if a.base.Metadata != nil {
+		return nil, errZarrAppend
+	}
+	whole, err := Extend(a.base, schema, opts.Splits)
+	if err != nil {
+		return nil, err
+	}
+	opts.Base = a.base
+	a.shards, err = NewShardWriter(stage, whole, opts)
+	return a, err
+}
+
+var errZarrAppend = fmt.Errorf("it is Zarr, to which records are appended in a folder only: %w", store.ErrUnsupported)
+
+// begunWith returns the generation that the append in the stage was begun with, or the newest one for a new append.
+func (a *appending) begunWith(j *store.Journal) (*store.Manifest, error) {
+	var generation int
+	if j != nil && j.Resume {
+		// the text of [ShardWriter.head]; without a build there is none
+		_, _ = fmt.Sscanf(BegunWith(a.stage.Folder, "appended to"), "generation %d of", &generation)
+	}
+	if generation == 0 {
+		return a.home.Folder().Manifest("")
+	}
+	m, err := a.home.Folder().Manifest(strconv.Itoa(generation))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = notResumed(fmt.Errorf("generation %d, with which it was begun, was removed", generation))
+	}
+	return m, err
+}
+
+// Close implements Container.
+func (a *appending) Close() error { return a.shards.Close() }
+
+// Commit implements Container.
+func (a *appending) Commit(info store.Info) (*store.Manifest, error) {
+	built, err := a.shards.Finish(info)
+	if err == nil {
+		err = a.shards.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	files, shards := tagged(built.Shards[len(a.base.Shards):])
+	m, err := a.publish(files, func(base *store.Manifest) (*Revision, error) { return a.onto(base, shards, info) })
+	if err != nil {
+		return nil, err
+	}
+	return m, a.stage.Abort()
+}
+
+// tagged gives the files of shards names that no file of the dataset has ever had.
+func tagged(shards []store.Shard) (files []Published, out []store.Shard) {
+	tag := RandomTag()
+	for _, s := range shards {
+		s.Files = slices.Clone(s.Files)
+		for k := range s.Files {
+			from := s.Files[k].Name
+			s.Files[k].Name = layout.Tagged(from, tag)
+			files = append(files, Published{from, s.Files[k]})
+		}
+		out = append(out, s)
+	}
+	return files, out
+}
+
+// publish makes the files part of the dataset and commits the generation that lists them.
+func (a *appending) publish(files []Published, next func(*store.Manifest) (*Revision, error)) (*store.Manifest, error) {
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	err := a.home.Publish(a.stage, files)
+	if err == nil {
+		err = a.announce(names[0])
+	}
+	var m *store.Manifest
+	if err == nil {
+		m, err = commit(a.home, next)
+	}
+	if err != nil && !mayBeListed(err) {
+		err = errors.Join(err, a.home.Unpublish(names))
+	}
+	return m, err
+}
+
+// onto returns the generation that has the shards after the records of base.
+func (a *appending) onto(base *store.Manifest, shards []store.Shard, info store.Info) (*Revision, error) {
+	whole, err := Extend(base, a.schema, a.splits)
+	if err != nil {
+		if base.Generation != a.base.Generation {
+			err = fmt.Errorf("it was changed in generation %d, after this append was begun: %w", base.Generation, err)
+		}
+		return nil, err
+	}
+	b := a.shards.manifest
+	if !bytes.Equal(base.BuilderState, a.base.BuilderState) || !reflect.DeepEqual(whole, a.shards.schema) {
+		if b, err = a.replay(base, whole); err != nil {
+			return nil, err
+		}
+	}
+	m := b.Manifest(info)
+	a.place(m, base, shards)
+	if err := follow(m, base); err != nil {
+		return nil, err
+	}
+	m.Parent, m.Change = base.Generation, stamped(store.Change{Operation: "append"})
+	setVersion(m)
+	return &Revision{m, base.Generation, Unchanged(m)}, m.Validate()
+}
+
+// place enters the shards after those of base, and their records in the splits.
+func (a *appending) place(m, base *store.Manifest, shards []store.Shard) {
+	next := base.Records
+	m.Shards = slices.Clone(base.Shards)
+	for i := range a.shards.sections {
+		first := next
+		for range a.shards.sections[i].shards {
+			s := shards[0]
+			s.First, next = next, next+s.Count
+			m.Shards, shards = append(m.Shards, s), shards[1:]
+		}
+		if len(a.splits) > 0 {
+			addSplit(m, a.splits[i], base, first, next)
+		}
+	}
+}
+
+// announcedName is the file of a stage that says how an append is found that was committed before its process was
+// killed.
+const announcedName = "build.append"
+
+// announcement is its content.
+type announcement struct {
+	Generation int    `json:"generation"` // that the append was begun with
+	File       string `json:"file"`       // that the generation which it made lists
+}
+
+func (a *appending) announce(file string) error {
+	text, err := json.Marshal(announcement{a.base.Generation, file})
+	if err == nil {
+		err = removeIfThere(a.stage.Folder.root, announcedName)
+	}
+	if err == nil {
+		err = a.stage.Folder.WriteFile(announcedName, text)
+	}
+	return errors.Join(err, a.stage.Folder.sync())
+}
+
+// DiscardCommitted reports whether the append that a process has left at dest was committed before that was killed.
+// Then it removes what is left.
+func DiscardCommitted(home Home, dest string) (bool, error) {
+	if !Unfinished(dest) {
+		return false, nil
+	}
+	stage, err := OpenStage(dest, StageOptions{Keep: true})
+	if err != nil {
+		return false, err
+	}
+	done, err := committedBefore(home, stage)
+	if done && err == nil {
+		return true, stage.Abort()
+	}
+	return false, errors.Join(err, stage.Release())
+}
+
+func committedBefore(home Home, stage *Stage) (bool, error) {
+	text, err := stage.Folder.root.ReadFile(announcedName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	var was announcement
+	if err == nil {
+		err = json.Unmarshal(text, &was)
+	}
+	if err != nil {
+		return false, err
+	}
+	numbers, err := home.Folder().Generations()
+	if err != nil {
+		return false, err
+	}
+	for _, n := range slices.Backward(numbers) {
+		if n <= was.Generation {
+			break
+		}
+		m, err := home.Folder().Manifest(strconv.Itoa(n))
+		if Unreadable(err) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if namesOf(m)[was.File] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
