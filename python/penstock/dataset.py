@@ -258,7 +258,7 @@ class Dataset(Source):
         """
         self._check_changes()
         changing.check_name(name)
-        changing.run(["column", "merge", "--json", "--", self._folder, name])
+        changing.run(["column", "merge", "--json", "--", self.path, name])
         return self._newest()
 
     def set_column(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import stat
 import subprocess
+import time
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +18,10 @@ import numpy as np
 from ._program import commands
 from .errors import Error
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 #: The folders of tables that were written for joins.
 _tables: set[str] = set()
@@ -68,13 +75,13 @@ def of_table(table: Any, like: Any) -> Any:
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
         raise TypeError(f"join with a {type(table).__name__}; give a dataset, its path, or a table: columns of one length by name")
-    folder = tempfile.mkdtemp(prefix="penstock-table-")
+    folder, lock = _own_folder(tempfile.gettempdir())
     path = os.path.join(folder, "table")
     with Writer(path) as w:
         w.extend(dict(zip(columns, values)) for values in zip(*columns.values()))
     _tables.add(path)
     dataset = opener(path)
-    weakref.finalize(dataset, _forget, path, folder)
+    weakref.finalize(dataset, _forget, path, folder, lock)
     return dataset
 
 
@@ -83,11 +90,57 @@ def is_temporary(path: str) -> bool:
     return path in _tables
 
 
-def _forget(path: str, folder: str) -> None:
+def _forget(path: str, folder: str, lock: Any) -> None:
     import shutil
 
     _tables.discard(path)
+    lock.close()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+#: Folders of tables, and the file in them that their process has locked.
+_PREFIX, _LOCK = "penstock-table-", "lock"
+
+#: Seconds after which a folder without a lock is taken for abandoned.
+_ABANDONED = 3600
+
+
+def _own_folder(parent: str) -> tuple[str, Any]:
+    """Make a folder that goes with this process, and remove those whose processes were killed."""
+    import tempfile
+
+    _sweep(parent)
+    folder = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
+    lock = open(os.path.join(folder, _LOCK), "w")  # noqa: SIM115  # it stays open as long as the table
+    if fcntl is not None:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return folder, lock
+
+
+def _sweep(parent: str) -> None:
+    """Remove the folders of tables whose processes have ended without doing so."""
+    import shutil
+
+    if fcntl is None:
+        return
+    for entry in os.scandir(parent):
+        if not entry.name.startswith(_PREFIX):
+            continue
+        with contextlib.suppress(OSError):
+            status = entry.stat(follow_symlinks=False)
+            if status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode) and _abandoned(entry.path, status.st_mtime):
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _abandoned(folder: str, changed: float) -> bool:
+    """Report whether no process has the lock of a folder. One that has just been made may have none yet."""
+    if time.time() - changed > _ABANDONED and not os.path.exists(os.path.join(folder, _LOCK)):
+        return True
+    with open(os.path.join(folder, _LOCK)) as lock:
+        if time.time() - changed < 1:
+            return False  # it is locked next
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return True
 
 
 def _output(arguments: list[str], stdin: bytes = b"") -> bytes:

@@ -118,6 +118,21 @@ class ChangingTest(data.Copied):
                 self.assertEqual(made.fields[name], ds.fields[name])
                 np.testing.assert_array_equal(made[name][:], np.full(n, value))
 
+    def test_only_the_newest_generation_changes(self):
+        n = len(penstock.open(self.path))
+        penstock.open(self.path).add_column("byte", np.zeros(n, np.uint8))
+        for change in (
+            lambda ds: ds.add_column("more", np.zeros(n)),
+            lambda ds: ds.set_column("labels", ds["labels"][:]),
+            lambda ds: ds.drop_columns("labels"),
+            lambda ds: ds.rename_column("labels", "kind"),
+            lambda ds: ds.merge_column("more"),
+            lambda ds: ds.delete([1]),
+            lambda ds: ds.restore_records(),
+        ):
+            with self.assertRaisesRegex(penstock.Error, "@1: only the newest generation can be changed; .* run: penstock restore .*@1"):
+                change(penstock.open(f"{self.path}@1"))
+
     def test_a_series_is_taken_by_position(self):
         class Series(dict):
             """Values by label, as pandas has them, in an order of their own."""

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -101,7 +102,7 @@ func merge() *cobra.Command {
 // putFlags is the command line of add and set.
 type putFlags struct {
 	field, fields, on, missing string
-	of                         int
+	of                         string
 	resume, json, quiet        bool
 	changeType                 bool
 	part                       edit.Part // World is 0 if the values are of all records
@@ -121,7 +122,8 @@ func put(verb, short string, do putFunc, f *putFlags, example string) *cobra.Com
 	flags.StringVar(&f.on, "on", "",
 		"match records by this `KEY`, a column of DATASET and of VALUES (default by position)")
 	flags.StringVar(&f.missing, "missing", "", "`VALUE` of records that VALUES does not have, a number or a text")
-	flags.IntVar(&f.of, "of", 0, "`GENERATION` whose records VALUES has, by position (default the newest)")
+	flags.StringVar(&f.of, "of", "",
+		"`GENERATION`, or its tag, whose records VALUES has, by position (default the newest)")
 	flags.BoolVar(&f.resume, "resume", false, "continue a column from standard input that was stopped")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	cli.JSONFlag(cmd, &f.json)
@@ -141,8 +143,11 @@ func (f *putFlags) problems(args []string) (list []string) {
 	if !stream && f.resume {
 		list = append(list, "--resume is for values from standard input: those of a file are read again")
 	}
-	if f.of < 0 || f.of > 0 && f.on != "" {
-		list = append(list, "--of is the number of a generation, for values by position: leave it out with --on")
+	if f.of != "" && f.on != "" {
+		list = append(list, "--of is a generation, for values by position: leave it out with --on")
+	}
+	if f.of != "" && !layout.IsName(f.of) {
+		list = append(list, fmt.Sprintf("--of %s: it is the number of a generation, or its tag", f.of))
 	}
 	switch {
 	case f.part == edit.Part{}:

@@ -139,8 +139,8 @@ func TestRefusals(t *testing.T) {
 		{"add DS x " + few + " --on age", "", "age"},
 		{"set DS label " + file(t, "n.npy", array(0, 1, 2, 3)), "", "label 2, but there are 2 classes"},
 		{"add DS a " + four + " --of 2", "", "it keeps no generation 2"},
-		{"add DS a " + four + " --of 1 --on name", "", "--of is the number of a generation"},
-		{"add DS a - --of -1", "", "--of is the number of a generation"},
+		{"add DS a " + four + " --of 1 --on name", "", "--of is a generation, for values by position"},
+		{"add DS a - --of -1", "", "--of -1: it is the number of a generation, or its tag"},
 		{"drop DS", "", "needs DATASET and names of columns"},
 		{"rename DS label id", "", "it has a column \"id\" already"},
 	} {

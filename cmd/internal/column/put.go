@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,10 +74,10 @@ func (f *putFlags) change(cmd *cobra.Command, ds *datasetarg.Generations, name, 
 
 // base returns the generation whose records the values are of.
 func (f *putFlags) base(ds *datasetarg.Generations, newest *store.Manifest) (*store.Manifest, error) {
-	if f.of == 0 {
+	if f.of == "" {
 		return newest, nil
 	}
-	return ds.Dataset.Manifest(strconv.Itoa(f.of))
+	return ds.Dataset.Manifest(f.of)
 }
 
 func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name string, old *store.Manifest,

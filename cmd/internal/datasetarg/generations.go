@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
@@ -75,8 +76,8 @@ func OpenChanging(ctx context.Context, arg string) (*Generations, error) {
 	if err != nil || g.Named == "" {
 		return g, err
 	}
-	return nil, errors.Join(fmt.Errorf("%s: only the newest generation can be changed; restore this one first: %w",
-		remote.Redact(arg), store.ErrUnsupported), g.Close())
+	return nil, errors.Join(fmt.Errorf("%s: only the newest generation can be changed; to make this one the newest, "+
+		"run: %s: %w", remote.Redact(arg), shell.Penstock("restore", remote.Redact(arg)), store.ErrUnsupported), g.Close())
 }
 
 // Manifest returns that of the generation that the argument names.

@@ -70,8 +70,6 @@ func Restore() *cobra.Command {
 			switch {
 			case where != "" && !deleted:
 				return cli.Usage("--where chooses among deleted records: give --deleted, too")
-			case deleted && named && !remote.IsURL(args[0]): // of a URL, opening it finds out
-				return cli.Usage("--deleted changes the newest generation; write " + layout.Folder(args[0]))
 			case !deleted && !named:
 				return cli.Usage(noGeneration(args[0]))
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader/filter"
@@ -45,7 +46,7 @@ func Select() *cobra.Command {
 // choiceFlags is the command line of delete and select.
 type choiceFlags struct {
 	where, records string
-	of             int
+	of             string
 	json           bool
 }
 
@@ -82,7 +83,8 @@ func choosing(verb, short, long, example string, which leaving) *cobra.Command {
 	cmd.Flags().StringVar(&f.where, "where", "", "`CONDITION` that chooses records, as of penstock inspect filter")
 	cmd.Flags().StringVar(&f.records, "records", "",
 		"`NUMBERS` of records, such as 3,7,10-20, or a file of them, one a line or .npy; - is standard input")
-	cmd.Flags().IntVar(&f.of, "of", 0, "`GENERATION` that has the records of --records (default the newest)")
+	cmd.Flags().StringVar(&f.of, "of", "",
+		"`GENERATION`, or its tag, that has the records of --records (default the newest)")
 	cli.JSONFlag(cmd, &f.json)
 	return cmd
 }
@@ -94,8 +96,11 @@ func (f *choiceFlags) problems() (list []string) {
 	case f.where != "" && f.records != "":
 		list = append(list, "--where and --records both choose records: give one of them")
 	}
-	if f.of < 0 || f.of > 0 && f.records == "" {
-		list = append(list, "--of is the number of a generation, for --records: leave it out with --where")
+	if f.of != "" && f.records == "" {
+		list = append(list, "--of is a generation, for --records: leave it out with --where")
+	}
+	if f.of != "" && !layout.IsName(f.of) {
+		list = append(list, fmt.Sprintf("--of %s: it is the number of a generation, or its tag", f.of))
 	}
 	return list
 }
@@ -105,11 +110,7 @@ func (f *choiceFlags) choose(cmd *cobra.Command, ds *datasetarg.Generations) (ed
 	if f.where != "" {
 		return choose(cmd.Context(), ds, f.where, edit.Live)
 	}
-	generation := ""
-	if f.of > 0 {
-		generation = strconv.Itoa(f.of)
-	}
-	m, err := ds.Dataset.Manifest(generation)
+	m, err := ds.Dataset.Manifest(f.of)
 	if err != nil {
 		return edit.Chosen{}, err
 	}
@@ -126,8 +127,8 @@ func (f *choiceFlags) commandOf(command, path string) string {
 		return commandOf(command, path, "--where", f.where)
 	}
 	line := commandOf(command, path, "--records", f.records)
-	if f.of > 0 && line != "" {
-		line += fmt.Sprintf(" --of %d", f.of)
+	if f.of != "" && line != "" {
+		line += " --of " + shell.Line(f.of)
 	}
 	return line
 }

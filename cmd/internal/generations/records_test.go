@@ -72,25 +72,27 @@ func TestDeleteRefuses(t *testing.T) {
 		cmd  *cobra.Command
 		args []string
 	}{
-		"needs --where":                     {Delete(), []string{ds}},
-		"give one of them":                  {Delete(), []string{ds, "--where", "x = 1", "--records", "1"}},
-		"leave it out with --where":         {Select(), []string{ds, "--where", "x = 1", "--of", "1"}},
-		"record 100: generation 1 has 100":  {Delete(), []string{ds, "--records", "3,0-100"}},
-		"record 99999999999: generation 1":  {Delete(), []string{ds, "--records", "0-99999999999"}},
-		"record 3 is given twice":           {Delete(), []string{ds, "--records", "1-5,3"}},
-		"is neither a number nor a range":   {Delete(), []string{ds, "--records", "5-1"}},
-		"nor a file":                        {Delete(), []string{ds, "--records", "none.txt"}},
-		"keeps no generation 7":             {Delete(), []string{ds, "--records", "1", "--of", "7"}},
-		"all records would be deleted":      {Delete(), []string{ds, "--records", "0-99"}},
-		"needs DATASET":                     {Select(), []string{"--where", "x = 1"}},
-		"there is no field":                 {Delete(), []string{ds, "--where", "y = 1"}},
-		"no record of it is to be deleted":  {Delete(), []string{ds, "--where", "x < 0"}},
-		"would be deleted, and a dataset":   {Select(), []string{ds, "--where", "x < 0"}},
-		"none of these records is deleted":  {Restore(), []string{"--deleted", ds}},
-		"give --deleted, too":               {Restore(), []string{ds, "--where", "x = 1"}},
-		"changes the newest generation":     {Restore(), []string{"--deleted", ds + "@1"}},
-		"only the newest generation can be": {Delete(), []string{ds + "@1", "--where", "x = 1"}},
-		"no such file":                      {Delete(), []string{ds + "nothing", "--where", "x = 1"}},
+		"needs --where":                      {Delete(), []string{ds}},
+		"give one of them":                   {Delete(), []string{ds, "--where", "x = 1", "--records", "1"}},
+		"leave it out with --where":          {Select(), []string{ds, "--where", "x = 1", "--of", "1"}},
+		"record 100: generation 1 has 100":   {Delete(), []string{ds, "--records", "3,0-100"}},
+		"record 99999999999: generation 1":   {Delete(), []string{ds, "--records", "0-99999999999"}},
+		"record 3 is given twice":            {Delete(), []string{ds, "--records", "1-5,3"}},
+		"is neither a number nor a range":    {Delete(), []string{ds, "--records", "5-1"}},
+		"nor a file":                         {Delete(), []string{ds, "--records", "none.txt"}},
+		"keeps no generation 7":              {Delete(), []string{ds, "--records", "1", "--of", "7"}},
+		"has no tag":                         {Delete(), []string{ds, "--records", "1", "--of", "none"}},
+		"is the number of a generation":      {Delete(), []string{ds, "--records", "1", "--of=-1"}},
+		"all records would be deleted":       {Delete(), []string{ds, "--records", "0-99"}},
+		"needs DATASET":                      {Select(), []string{"--where", "x = 1"}},
+		"there is no field":                  {Delete(), []string{ds, "--where", "y = 1"}},
+		"no record of it is to be deleted":   {Delete(), []string{ds, "--where", "x < 0"}},
+		"would be deleted, and a dataset":    {Select(), []string{ds, "--where", "x < 0"}},
+		"none of these records is deleted":   {Restore(), []string{"--deleted", ds}},
+		"give --deleted, too":                {Restore(), []string{ds, "--where", "x = 1"}},
+		"@1: only the newest generation can": {Restore(), []string{"--deleted", ds + "@1"}},
+		"only the newest generation can be":  {Delete(), []string{ds + "@1", "--where", "x = 1"}},
+		"no such file":                       {Delete(), []string{ds + "nothing", "--where", "x = 1"}},
 	} {
 		if code, out, diag := run(t, try.cmd, try.args...); code == 0 || !strings.Contains(diag, want) {
 			t.Errorf("%q: code %d: %s%s, want %q", try.args, code, out, diag, want)
@@ -133,7 +135,7 @@ func TestRecordsByNumber(t *testing.T) {
 			t.Errorf("%q: %d, want %d", step.args, got, step.want)
 		}
 	}
-	by := (&choiceFlags{records: "-", of: 2}).commandOf("penstock delete", "ds")
+	by := (&choiceFlags{records: "-", of: "2"}).commandOf("penstock delete", "ds")
 	if by != "penstock delete ds --records - --of 2" {
 		t.Errorf("the log shows %q", by)
 	}
