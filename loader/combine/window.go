@@ -225,7 +225,7 @@ func axesIn(list []array) string {
 	var of []string
 	for _, a := range list {
 		if !a.spec.Ragged {
-			of = append(of, fmt.Sprintf("%s has %s", a.spec.Name, strings.Join(a.dims, ", ")))
+			of = append(of, fmt.Sprintf("%s of %s", strings.Join(a.dims, ", "), a.spec.Name))
 		}
 	}
 	return strings.Join(of, "; ")
@@ -249,7 +249,7 @@ func (p *planner) plan() error {
 		}
 	}
 	if len(outputs) == 0 {
-		return fmt.Errorf("no field has an axis of Sizes (%v); the axes of %s; name them in Dims if they have other names",
+		return fmt.Errorf("no field has an axis of Sizes (%v); the axes are %s; give Sizes by these, or name axes in Dims",
 			slices.Sorted(maps.Keys(p.w.Sizes)), axesIn(p.arrays))
 	}
 	for i, out := range outputs {
@@ -278,7 +278,7 @@ func (p *planner) plan() error {
 	} {
 		for _, name := range of.keys {
 			if !known(name) {
-				return fmt.Errorf("%s has the axis %q, which no field of the records has with a size; the axes of %s", of.what,
+				return fmt.Errorf("%s has the axis %q, which no field of the records has with a size; the axes are %s", of.what,
 					name, axesIn(p.arrays))
 			}
 		}

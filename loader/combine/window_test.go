@@ -455,7 +455,7 @@ func TestWindowOrigins(t *testing.T) {
 		{combine.Window{Sizes: size, Origins: [][]int{{1, 2}}}, "origin 0 has 2 numbers"},
 		{combine.Window{Sizes: size, Keep: combine.KeepPartial}, "Keep is partial, and Pad does not say"},
 		{combine.Window{Sizes: size, Keep: combine.KeepFull, Pad: map[string]combine.Pad{"0": combine.PadReflect}}, "so that nothing of axis \"0\" is padded"},
-		{combine.Window{Sizes: map[string]int{"time": 3}}, "name them in Dims"},
+		{combine.Window{Sizes: map[string]int{"time": 3}}, "name axes in Dims"},
 		{combine.Window{Sizes: size, Stride: map[string]int{"1": 2}}, `Stride has the axis "1"`},
 		{combine.Window{Sizes: size, Stride: map[string]int{"0": -2}}, "a stride of -2"},
 		{combine.Window{Sizes: size, Group: "patient"}, `there is no field "patient"`},

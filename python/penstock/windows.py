@@ -131,7 +131,7 @@ class Windows:
         self._dims, self._shapes = dims, shapes
         outputs = by.get("outputs") or [{"name": n} for n, f in fields.items() if not f.ragged and any(d in sizes for d in dims[n])]
         if not outputs:
-            raise Error(f"window: no field has an axis of sizes ({', '.join(sizes)}); the axes of {_axes_in(dims)}; name them in dims if they have other names")
+            raise Error(f"window: no field has an axis of sizes ({', '.join(sizes)}); the axes are {_axes_in(dims)}; give sizes by these, or name axes in dims")
         for out in outputs:
             self._add(by, out, fields, shapes, dims)
         for name in by.get("labels") or ():
@@ -140,7 +140,7 @@ class Windows:
         for what in ("sizes", "stride", "dilation", "offset", "pad"):
             for name in by.get(what) or {}:
                 if name not in [a.name for a in self.axes]:
-                    raise Error(f"window: {what} has the axis {name!r}, which no field of the records has with a size; the axes of {_axes_in(dims)}")
+                    raise Error(f"window: {what} has the axis {name!r}, which no field of the records has with a size; the axes are {_axes_in(dims)}")
         self._set_origins(by, group, records)
 
     def _add(self, by: Mapping[str, Any], out: Mapping[str, Any], fields: Mapping[str, Field], shapes: Any, dims: Any) -> None:
@@ -491,7 +491,7 @@ def _dims_of(axes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _axes_in(dims: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{name} has {', '.join(axes)}" for name, axes in dims.items())
+    return "; ".join(f"{', '.join(axes)} of {name}" for name, axes in dims.items())
 
 
 def described(
