@@ -143,6 +143,7 @@ def run(program: str, dataset: str, prepare: str, cache: str, epochs: int, outpu
     """Run a way in a process of its own."""
     text = (program + EPOCHS).format(batch=BATCH)
     environment = {**os.environ, "PYTHONPATH": os.path.join(HERE, "..")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # pip compiles what it installs: do not measure the compiler
     options = {"prepare": prepare, **({} if prepare == "off" else {"cache_dir": cache}), **({"output": output} if output else {})}
     words = [sys.executable, "-c", text, str(time.time()), dataset, prepare, cache, str(epochs), json.dumps(options)]
     done = subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE, text=True)
