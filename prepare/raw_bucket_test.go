@@ -260,6 +260,52 @@ func TestOpenInBucketWithSidecars(t *testing.T) {
 	}
 }
 
+// An archive is asked for its size once, and read from its beginning on.
+func TestOpenArchiveInBucketTakesFewRoundTrips(t *testing.T) {
+	tar, err := os.ReadFile(tarOf(t, rawtest.Folder(t, 12)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
+	b.Put("photos.tar", tar)
+	useURLs(t, b)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		src, err := Open(t.Context(), "s3://lab/photos.tar", OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		fingerprint(t, src)
+		if took, list := time.Since(began), b.Requests(); src.Len() != 12 || took > 2*b.Trip || len(list) > 2 {
+			t.Errorf("%d records after %v and %d requests: %v", src.Len(), took, len(list), list)
+		}
+	})
+}
+
+// Labels of images without objects say nothing of the kind of a folder: up to 256 of them are read at a time.
+func TestOpenInBucketWithEmptyLabels(t *testing.T) {
+	picture := rawtest.Picture(t, ".png", 9, 9, 1)
+	b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
+	for i := range 300 {
+		b.Put(fmt.Sprintf("photos/images/%03d.png", i), picture)
+		b.Put(fmt.Sprintf("photos/labels/%03d.txt", i), nil)
+	}
+	b.Put("photos/labels/299.txt", []byte("0 0.5 0.5 0.2 0.2\n"))
+	useURLs(t, b)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		src, err := Open(t.Context(), "s3://lab/photos", OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		if took := time.Since(began); src.Len() != 300 || len(src.Specs()) < 2 || took > 40*b.Trip {
+			t.Errorf("%d records of %d fields after %v", src.Len(), len(src.Specs()), took)
+		}
+	})
+}
+
 // encoded builds the dataset that the cache has of a source.
 func encoded(t *testing.T, source string) string {
 	t.Helper()

@@ -99,9 +99,18 @@ func (op *opener) lookForOthers(ctx context.Context, key string) *others {
 	for i, name := range []string{layout.ZarrNode, ".zgroup", ".zarray"} {
 		o.all.Go(func() { _, o.foreign[i] = op.cache.client.Stat(ctx, path.Join(key, name)) })
 	}
+	if slices.Contains(rawFiles, strings.ToLower(path.Ext(key))) {
+		o.err = remote.ErrNotFound
+		return o
+	}
 	o.all.Go(func() { o.hdf5, o.err = op.planHDF5(ctx, key) })
 	return o
 }
+
+// rawFiles are the ends of names of files that are not HDF5. In others its signature is looked for, which may be far
+// behind the beginning, so that a large one takes ten round trips.
+var rawFiles = []string{".tar", ".tgz", ".gz", ".zst", ".bz2", ".xz", ".zip", ".parquet", ".arrow", ".feather", ".csv",
+	".tsv", ".jsonl", ".ndjson", ".json", ".tfrecord", ".mds", ".npy", ".npz"}
 
 // plan returns the plan of what was found, or absent where that is nothing.
 func (o *others) plan(absent error) (*plan, error) {

@@ -1,7 +1,10 @@
 package datasetarg
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -56,6 +59,8 @@ func openFar(t *testing.T, c *Cache, b *farbucket.Bucket, url string, o Options)
 	return ds, trips, asked, err
 }
 
+func second(_ int, err error) error { return err }
+
 // It is found out whether a URL is that of a dataset while the samples are listed.
 func TestRawSamplesOfAURLTakeFewRoundTrips(t *testing.T) {
 	c, b := farCache(t)
@@ -66,9 +71,22 @@ func TestRawSamplesOfAURLTakeFewRoundTrips(t *testing.T) {
 	for i := range 20 {
 		b.Put(fmt.Sprintf("few/%06d.png", i), picture)
 	}
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	for i := range 4000 { // 4 MB: no HDF5 is looked for in it
+		h := &tar.Header{Name: fmt.Sprintf("%06d.png", i), Mode: 0o600, Size: int64(len(picture))}
+		if err := errors.Join(w.WriteHeader(h), second(w.Write(picture))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.Put("photos.tar", archive.Bytes())
 	for url, want := range map[string]struct{ records, trips, requests int }{
-		"s3://lab/photos": {8000, 2, 27},
-		"s3://lab/few":    {20, 2, 13},
+		"s3://lab/photos.tar": {4000, 3, 12},
+		"s3://lab/photos":     {8000, 2, 27},
+		"s3://lab/few":        {20, 2, 13},
 	} {
 		ds, trips, asked, err := openFar(t, c, b, url, Options{Prepare: rawcache.Off})
 		if err != nil || ds.Source.Len() != want.records || trips > want.trips || len(asked) > want.requests {

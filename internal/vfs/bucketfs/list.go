@@ -31,7 +31,7 @@ const arrayFile = "zarr.json"
 
 // List lists a folder and all below it, so that later calls need no request for names and sizes: they answer with the
 // current state. A read of an object that was replaced since is an error. A name that is an object, and a folder that
-// has one of the files, are ErrOther.
+// has one of the files, are ErrOther; later calls know the object of a name with an extension, too.
 //
 // A page has a thousand objects, and says where the next one begins. So List asks for the folders of a large folder,
 // too, and then for several parts of it at a time.
@@ -42,8 +42,13 @@ func (f *FS) List(name string, first func(name string) bool, files ...string) er
 	if err := check("list", name); err != nil {
 		return err
 	}
-	if path.Ext(name) != "" && f.isObject(name) { // most that have one are: do not ask for what is in it
-		return failed("list", name, ErrOther)
+	if path.Ext(name) != "" { // most that have one are objects: do not ask for what is in it
+		if o, err := f.stat(name); !errors.Is(err, fs.ErrNotExist) {
+			if err == nil {
+				f.listed.Store(&snapshot{root: name, object: &info{name: path.Base(name), size: o.Size, tag: o.ETag}})
+			}
+			return failed("list", name, ErrOther)
+		}
 	}
 	l := f.newLister(name)
 	l.first = first
@@ -57,12 +62,17 @@ func (f *FS) List(name string, first func(name string) bool, files ...string) er
 
 // isObject reports whether a name is, or may be, an object: the one who opens it finds out what is wrong.
 func (f *FS) isObject(name string) bool {
+	_, err := f.stat(name)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// stat asks for the object of a name.
+func (f *FS) stat(name string) (remote.Object, error) {
 	key := f.key(name)
 	if key == "" {
-		return false
+		return remote.Object{}, fs.ErrNotExist
 	}
-	_, err := f.client.Stat(f.ctx, key)
-	return !errors.Is(err, fs.ErrNotExist)
+	return f.client.Stat(f.ctx, key)
 }
 
 // lister lists a folder and all below it.

@@ -12,6 +12,7 @@ import (
 type snapshot struct {
 	root    string // its name; "." for all
 	folders map[string][]fs.DirEntry
+	object  *info // what root is if it is not a folder
 }
 
 // add adds an object or a folder, and the folders that it is in.
@@ -41,6 +42,9 @@ func (f *FS) known(name string) (_ info, known bool) {
 	s := f.listed.Load()
 	if !s.has(name) {
 		return info{}, false
+	}
+	if name == s.root && s.object != nil {
+		return *s.object, true
 	}
 	if name == s.root {
 		return info{name: path.Base(name), dir: true}, true
