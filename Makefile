@@ -78,8 +78,8 @@ release: ## wheels, archives, packages, SBOM and checksums for all systems, in d
 rehearse: ## two releases from this commit by a local package index and Go proxy, installed as a stranger would (Linux on x86-64)
 	@.ci/rehearse
 
-wheel: ## the wheel of this Linux machine, in dist/; needs Go and Python 3.11, no C
-	@.ci/wheel
+wheel: ## the wheel of this Linux machine, in dist/; needs Go and Python 3.11, no C (WHEEL="--codecs go": fetches no zig from PyPI)
+	@.ci/wheel $(WHEEL)
 
 roots: ## install the wheels of dist/ in systems without Go, C and rights, by debootstrap, as root (ROOTS="FOLDER...": those)
 	@.ci/roots $(ROOTS)

@@ -63,6 +63,7 @@ var flagName = regexp.MustCompile("(?:^|[\\s`(\"'/\\[,|])(--[a-z][a-z0-9-]*[a-z0
 var foreign = map[string]string{
 	"--array":          "sbatch",
 	"--check":          "ruff",
+	"--codecs":         ".ci/release",
 	"--dependency":     "sbatch",
 	"--endpoint":       "Beam",
 	"--environment":    "Beam",

@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && !nolibhdf5
 
 // What gonum.org/v1/hdf5 does not offer. Every function that can fail takes a buffer for
 // the library's own words and fills it before it cleans up, as each call into the library

@@ -141,7 +141,8 @@ func hugePages() finding {
 func decoder(compression, found, library string) finding {
 	f := finding{Name: compression, Found: found}
 	if found != library {
-		f.Advice = library + " is faster: build with cgo and -tags " + library
+		f.Advice = library + " is faster: wheels for Linux have it where make wheel reached PyPI, and builds with cgo " +
+			"and -tags " + library
 	}
 	return f
 }
