@@ -63,23 +63,33 @@ func parseFloat(word string, size int) (float64, error) {
 	if point >= 0 {
 		places = digits - point
 	}
+	x, ok := decimal(n, places, size)
+	if !ok {
+		return parseDecimal(word, size)
+	}
+	return math.Float64frombits(math.Float64bits(x) | sign), nil
+}
+
+// decimal returns the float of size bits nearest to n, the digits of a number with at most 19 places after the point.
+// It returns false if it takes more to find out.
+func decimal(n uint64, places, size int) (x float64, ok bool) {
 	x, off := float64(n), uint64(0)
 	switch {
 	case n <= 1<<53:
 		x /= powersOf10[places]
 	case size == 64:
-		x = quotient(n, wholePowersOf10[places])
+		return quotient(n, wholePowersOf10[places]), true
 	default:
 		x, off = x/powersOf10[places], 4
 	}
 	if size == 32 && n != 0 {
 		const half = 1 << 28 // of the bits that a float32 does not have
 		if low := math.Float64bits(x) & (2*half - 1); x < 0x1p-126 || low+off >= half && low <= half+off {
-			return parseDecimal(word, size)
+			return 0, false
 		}
 		x = float64(float32(x))
 	}
-	return math.Float64frombits(math.Float64bits(x) | sign), nil
+	return x, true
 }
 
 // quotient returns the float64 that is nearest to n / d, neither of which is 0.
@@ -154,11 +164,17 @@ func EightDigits(text string) (n uint64, ok bool) {
 // numberOf returns the number of eight digits, the first in the lowest byte, if they are digits. It looks at all of
 // them at a time (Lemire, Number parsing at a gigabyte per second, 2021).
 func numberOf(eight uint64) (n uint64, ok bool) {
-	const high, pairs = 0xf0f0f0f0f0f0f0f0, 0x000000ff000000ff
+	const high = 0xf0f0f0f0f0f0f0f0
 	if eight&high != zeros || (eight+0x0606060606060606)&high != zeros {
 		return 0, false
 	}
+	return valueOf(eight), true
+}
+
+// valueOf returns the number of eight digits, the first in the lowest byte.
+func valueOf(eight uint64) uint64 {
+	const pairs = 0x000000ff000000ff
 	eight -= zeros
 	eight = eight*10 + eight>>8 // pairs of digits, in every second byte
-	return ((eight&pairs)*(100+1_000_000<<32) + (eight>>16&pairs)*(1+10_000<<32)) >> 32, true
+	return ((eight&pairs)*(100+1_000_000<<32) + (eight>>16&pairs)*(1+10_000<<32)) >> 32
 }

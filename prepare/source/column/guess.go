@@ -73,7 +73,7 @@ func (g *Guess) Add(c Cell) {
 	kind, whole := plain(c.Text)
 	g.numbers = g.numbers || kind != notPlain
 	if kind != notPlain && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1})) {
-		if whole > 7 { // fewer digits are below 2^24
+		if whole > sureWhole {
 			g.addSize(c.Text)
 		}
 		g.notUint = g.notUint || kind == plainFraction || c.Text[0] == '-'
@@ -134,6 +134,7 @@ const (
 
 // Longer cells are looked at in full. A shorter fraction without an exponent is at least 1e-22, which float32 holds.
 const (
+	sureWhole    = 7  // characters before the point that need no look at the size: such numbers are below 2^24
 	mostWhole    = 18 // digits of any int64
 	mostFraction = 25 // a float64 with all its digits: -0.00012345678901234567
 )

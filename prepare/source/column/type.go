@@ -130,6 +130,19 @@ func (t Type) classNames() []string {
 	return names
 }
 
+// Fixed reports whether Append works without the classes of a label, and all values have the same size.
+func (t *Type) Fixed(g *Guess) bool {
+	return !t.Ragged && (t.Kind == Numbers || t.Kind == label && !g.notInt)
+}
+
+// Same reports whether Append of both does the same; neither has classes.
+func (t *Type) Same(o *Type) bool {
+	return t.Kind == o.Kind && t.DType == o.DType && t.Ragged == o.Ragged && slices.Equal(t.Shape, o.Shape)
+}
+
+// HasClasses reports whether cells are names of classes.
+func (t *Type) HasClasses() bool { return t.classes != nil }
+
 // ErrEmpty is for a cell without a value where a number is needed.
 var ErrEmpty = source.ValueError("it is empty, and a number is needed; fill such cells first (in pandas: fillna)")
 

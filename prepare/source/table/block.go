@@ -2,9 +2,11 @@ package table
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,18 +14,20 @@ import (
 
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/tensor"
 )
 
-// blockBytes is how much text a block has, unless one row has more.
-const blockBytes = 128 << 10
+// blockBytes is how much text a block has, unless one row has more. It is a variable for tests.
+var blockBytes = 128 << 10
 
 // block is rows of one file that follow each other: lines that are rows as they stand, or rows that
 // are found already.
 type block struct {
-	file *tableFile
-	text string
-	at   int64 // line before the first of text
-	rows []tableRow
+	file  *tableFile
+	text  string
+	at    int64 // line before the first of text
+	lines int64
+	rows  []tableRow
 }
 
 // Blocks implements source.Blocked.
@@ -31,11 +35,19 @@ func (t *table) Blocks() iter.Seq2[source.Block, error] {
 	if slices.ContainsFunc(t.columns, func(c tableColumn) bool { return c.field.Ragged }) {
 		return nil
 	}
+	if t.whole {
+		return t.heldBlocks
+	}
 	return func(yield func(source.Block, error) bool) {
+		held := t.held
 		err := t.eachFile(func(file *tableFile) error {
 			for {
 				b, err := nextBlock(file)
-				if b != nil && !yield(b, nil) {
+				var next source.Block = b
+				if len(held) > 0 && b != nil && held[0].is(b) {
+					next, held = heldRead{held[0], t}, held[1:]
+				}
+				if b != nil && !yield(next, nil) {
 					return errStop
 				}
 				if err != nil {
@@ -55,7 +67,7 @@ func nextBlock(file *tableFile) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &block{file: file, at: file.rows.text().at}
+	b := &block{file: file, at: file.rows.text().at, lines: lines}
 	if file.rows.plain(text) {
 		b.text = text
 		file.rows.text().skip(text, lines)
@@ -202,3 +214,68 @@ func (c *tableColumn) append(b []byte, cells []column.Cell) ([]byte, error) {
 }
 
 var errNoCell = errors.New("a cell is empty")
+
+// heldRead is a heldBlock of a table whose types are known.
+type heldRead struct {
+	*heldBlock
+	table *table
+}
+
+// Read implements source.Block.
+func (r heldRead) Read(rows *source.Rows) error {
+	rows.Split = r.table.splits.Of[r.name]
+	for k := range r.types {
+		to := r.table.columns[k].typ.DType
+		if r.types[k].DType == to {
+			rows.Values[k] = append(rows.Values[k], r.values[k]...)
+		} else {
+			rows.Values[k] = appendFloats(rows.Values[k], r.values[k], to)
+		}
+	}
+	return r.heldBlock.Read(rows)
+}
+
+// appendFloats appends whole numbers of 64 bits as floats.
+func appendFloats(b, whole []byte, to tensor.DType) []byte {
+	for ; len(whole) > 0; whole = whole[8:] {
+		n := int64(binary.LittleEndian.Uint64(whole))
+		if to == tensor.Float32 {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(n)))
+		} else {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
+		}
+	}
+	return b
+}
+
+// fits reports whether the values are those of the table's fields, or become them exactly.
+func (h *heldBlock) fits(columns []tableColumn) bool {
+	if len(columns) != len(h.types) {
+		return false
+	}
+	for k := range columns {
+		c, have := &columns[k], &h.types[k]
+		if c.concat || c.typ.HasClasses() {
+			return false
+		}
+		whole := have.Kind == column.Numbers && have.DType == tensor.Int64 && have.Shape == nil
+		float := column.Type{DType: tensor.Float32}
+		wide := column.Type{DType: tensor.Float64}
+		if !c.typ.Same(have) && !(whole && !h.minusZero[k] && (c.typ.Same(&float) || c.typ.Same(&wide))) {
+			return false
+		}
+	}
+	return true
+}
+
+// is reports whether these are the rows of b.
+func (h *heldBlock) is(b *block) bool { return h.name == b.file.name && h.at == b.at && b.rows == nil }
+
+// heldBlocks is Blocks where all of them are held.
+func (t *table) heldBlocks(yield func(source.Block, error) bool) {
+	for _, h := range t.held {
+		if !yield(heldRead{h, t}, nil) {
+			return
+		}
+	}
+}

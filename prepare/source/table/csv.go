@@ -281,3 +281,47 @@ func (csvFormat) each(row *tableRow, f func(i int, column string, c column.Cell)
 	}
 	return nil
 }
+
+// typed implements tableFormat, for a line without quotes.
+func (csvFormat) typed(r *typedReader, file *tableFile, text string) int {
+	comma, pos := file.rows.(*csvRows).comma, 0
+	if comma >= '-' && comma <= '9' {
+		return 0 // numbers have these characters
+	}
+	for k, last := 0, len(r.columns)-1; k <= last; k++ {
+		ends := comma
+		if k == last {
+			ends = '\n'
+		}
+		n := r.plain(k, text[pos:], ends)
+		if n == 0 {
+			n = csvCell(text[pos:], comma)
+			if k < last && (pos+n == len(text) || text[pos+n] != comma) {
+				return 0
+			}
+			r.other(k, column.Cell{Text: text[pos : pos+n]})
+		}
+		if pos += n; k < last {
+			pos++
+		}
+	}
+	return rowEnd(text, pos)
+}
+
+// csvCell returns where the cell ends that begins text: before a comma, a newline or the end.
+func csvCell(text string, comma byte) int {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == comma:
+			return i
+		case c == '\n' && i > 0 && text[i-1] == '\r':
+			return i - 1
+		case c == '\n':
+			return i
+		}
+	}
+	if strings.HasSuffix(text, "\r") {
+		return len(text) - 1
+	}
+	return len(text)
+}

@@ -1,14 +1,9 @@
 package table
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/suggest"
@@ -42,130 +37,6 @@ type place [3]int64
 
 func newTableScan(selection []column.Selection) *tableScan {
 	return &tableScan{selection: selection, named: make(map[string]*columnScan)}
-}
-
-// scan goes through all rows. One goroutine reads blocks of them, and all CPUs take them apart.
-func (t *table) scan(ctx context.Context, seen func(int64), selection []column.Selection) (*tableScan, error) {
-	w := &scanWork{table: t, found: newTableScan(selection), seen: seen}
-	var stop error
-	err := t.eachFile(func(file *tableFile) error {
-		for {
-			b, err := nextBlock(file)
-			if b != nil {
-				stop = w.add(b)
-			}
-			if stop = cmp.Or(stop, context.Cause(ctx)); stop != nil {
-				return errStop
-			}
-			if err != nil {
-				return err
-			}
-		}
-	})
-	w.end()
-	if err = cmp.Or(stop, err); err != nil {
-		return nil, err
-	}
-	return w.result()
-}
-
-// scanWork has goroutines look at blocks, once the first row is known.
-type scanWork struct {
-	table  *table
-	found  *tableScan
-	idle   bool // rows are counted, and no cell is looked at
-	blocks chan scanBlock
-	parts  []*tableScan
-	done   sync.WaitGroup
-	number int64 // of the next block
-
-	mu   sync.Mutex
-	seen func(int64)
-	rows []int64 // of each block that has rows
-}
-
-// scanBlock is a block on its way to a goroutine.
-type scanBlock struct {
-	*block
-	number int64
-}
-
-// add has a block looked at. A first row that is bad is an error.
-func (w *scanWork) add(b *block) error {
-	if w.blocks == nil {
-		row := b.first()
-		if row == nil {
-			return nil
-		}
-		if err := w.table.first(row, w.found); err != nil {
-			return err
-		}
-		w.begin(row.file.header != nil)
-	}
-	w.blocks <- scanBlock{b, w.number}
-	w.number++
-	return nil
-}
-
-// begin starts the goroutines. A header, if there is one, names all columns.
-func (w *scanWork) begin(header bool) {
-	w.idle = w.found.idle(header)
-	w.table.unseen = w.idle && !header
-	w.table.expect(w.found.order)
-	n := runtime.GOMAXPROCS(0)
-	w.blocks = make(chan scanBlock, n)
-	for range n {
-		part := newTableScan(w.found.selection)
-		w.parts = append(w.parts, part)
-		w.done.Go(func() {
-			for b := range w.blocks {
-				if w.idle {
-					w.counted(b.number, b.count())
-				} else {
-					w.counted(b.number, part.look(w.table.format, b))
-				}
-			}
-		})
-	}
-}
-
-// counted notes how many rows a block has.
-func (w *scanWork) counted(block, rows int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if n := int(block) + 1; n > len(w.rows) {
-		w.rows = append(w.rows, make([]int64, n-len(w.rows))...)
-	}
-	w.rows[block] = rows
-	w.seen(rows)
-}
-
-// end waits for the goroutines.
-func (w *scanWork) end() {
-	if w.blocks != nil {
-		close(w.blocks)
-		w.done.Wait()
-	}
-}
-
-// result returns what all of them have found.
-func (w *scanWork) result() (*tableScan, error) {
-	if w.blocks == nil {
-		return nil, errors.New("holds no rows")
-	}
-	before := make([]int64, len(w.rows)) // rows before each block
-	for i, n := range w.rows {
-		before[i] = w.found.rows
-		w.found.rows += n
-	}
-	for _, part := range w.parts {
-		w.found.merge(part)
-	}
-	for _, c := range w.found.columns {
-		c.oddRow = before[c.oddAt[0]] + c.oddAt[1]
-	}
-	w.found.sort()
-	return w.found, nil
 }
 
 // look takes the cells of a block into account, and returns how many rows it has. A bad row will be a bad sample.
@@ -376,4 +247,23 @@ func (t *table) checkNames() error {
 		first[c.field.Name] = c.name
 	}
 	return nil
+}
+
+// scanBlock is a block on its way to a goroutine.
+type scanBlock struct {
+	*block
+	number int64
+}
+
+// names reports whether these are the names of the columns, in order.
+func (s *tableScan) names(order []string) bool {
+	if len(order) != len(s.columns) {
+		return false
+	}
+	for k, c := range s.columns {
+		if c.name != order[k] {
+			return false
+		}
+	}
+	return true
 }

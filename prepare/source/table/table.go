@@ -32,6 +32,8 @@ type table struct {
 	unseen  bool             // only the first row was looked at for columns, of a file without a header
 	splits  source.FileSplits
 	outside bool // see source.Confinement
+	held    []*heldBlock
+	whole   bool // held is all blocks
 }
 
 // tableColumn is a column that becomes a field, or several that become one.
@@ -52,6 +54,10 @@ type tableFormat interface {
 	// each calls f for every existing cell of a row: the i-th of the row. It may run
 	// concurrently with each of other rows.
 	each(row *tableRow, f func(i int, column string, c column.Cell)) error
+
+	// typed takes the first line of text for a row of the usual columns, and returns how many bytes it has. It returns 0
+	// if the line is not such a row, or if it takes each to find out.
+	typed(r *typedReader, file *tableFile, text string) int
 }
 
 // rowReader reads the rows of one file.
@@ -103,10 +109,7 @@ func openTable(ctx context.Context, kind, path string, format tableFormat, opts 
 	t := &table{ctx: ctx, format: format, path: path, files: files, splits: source.SplitsOfFiles(files),
 		outside: opts.Outside, info: source.Info{Kind: kind, Name: source.BaseName(path), Unit: "rows"}}
 	t.info.Splits = t.splits.Names
-	s, err := t.scan(ctx, opts.Seen, selection)
-	if err == nil {
-		err = t.decide(s, selection)
-	}
+	err = t.find(ctx, opts, selection)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
@@ -117,7 +120,10 @@ func openTable(ctx context.Context, kind, path string, format tableFormat, opts 
 func (t *table) Info() source.Info { return t.info }
 
 // Close implements Source.
-func (t *table) Close() error { return nil }
+func (t *table) Close() error {
+	t.held = nil
+	return nil
+}
 
 // rows yields the rows of all files.
 func (t *table) rows() iter.Seq2[*tableRow, error] {

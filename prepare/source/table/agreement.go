@@ -1,0 +1,220 @@
+package table
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/tensor"
+)
+
+// agreement is the types that columns have by the cells that any goroutine has looked at, and the values that are held.
+type agreement struct {
+	mu      sync.Mutex
+	guesses []column.Guess
+	types   []column.Type // of kind Text where values are not of a fixed size
+	blocks  map[int64]*heldBlock
+	left    int64 // bytes that more blocks may take
+
+	blocksRead int64 // once all are read
+}
+
+// heldBytes bounds the values that are held. The rest of a larger table is read twice.
+const heldBytes = 256 << 20
+
+// begun returns the present types, nil if there are none.
+func (a *agreement) begun() []column.Type {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.types
+}
+
+// agree adds what a goroutine knows, and returns the types of all columns.
+func (a *agreement) agree(s *tableScan) []column.Type {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.guesses == nil {
+		a.guesses = make([]column.Guess, len(s.columns))
+	}
+	types := make([]column.Type, len(s.columns))
+	for k, c := range s.columns {
+		g := &a.guesses[k]
+		g.Merge(&c.guess)
+		if types[k] = g.Result(c.name); !types[k].Fixed(g) {
+			types[k] = column.Type{Kind: column.Text}
+			a.blocks, a.left = nil, 0 // rows are read one by one
+		}
+	}
+	a.types = types
+	return types
+}
+
+// wants reports whether blocks are held.
+func (a *agreement) wants() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.left > 0
+}
+
+// hold keeps the values of a block, if there is room.
+func (a *agreement) hold(b scanBlock, r *typedReader) {
+	size := int64(8*len(r.lines) + cap(r.memory))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.blocks == nil || size > a.left {
+		a.left = 0
+		return
+	}
+	a.left -= size
+	a.blocks[b.number] = r.held(b.block)
+}
+
+// look takes a block into account, and holds its values if it can. It returns how many rows it has.
+func (a *agreement) look(r *typedReader, s *tableScan, b scanBlock) (rows int64) {
+	types, done := a.begun(), false
+	if types != nil && r.knows(s, b) {
+		r.begin(types, s, b.lines)
+		if done = r.read(b.block); done {
+			r.enter(s, b.number)
+			rows = int64(r.rows)
+		}
+	}
+	if !done {
+		rows = s.look(b.file.table.format, b)
+	}
+	if !r.knows(s, b) {
+		return rows
+	}
+	agreed := a.agree(s)
+	if done && !r.odd && sameTypes(types, agreed) || a.wants() && r.again(agreed, s, b) {
+		a.hold(b, r)
+	}
+	return rows
+}
+
+// knows reports whether the scan has the columns of the table, in order, and the block is text.
+func (r *typedReader) knows(s *tableScan, b scanBlock) bool {
+	return b.rows == nil && s.names(b.file.table.order)
+}
+
+// again reads the values of a block whose cells a scan knows, and reports whether they are of these types.
+func (r *typedReader) again(types []column.Type, s *tableScan, b scanBlock) bool {
+	r.begin(types, s, b.lines)
+	return r.read(b.block) && !r.odd
+}
+
+func sameTypes(a, b []column.Type) bool {
+	for k := range a {
+		if !a[k].Same(&b[k]) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// begin makes the reader ready for lines of these types. A scan whose columns are known to be numbers is found.
+func (r *typedReader) begin(types []column.Type, found *tableScan, lines int64) {
+	if len(r.columns) != len(types) {
+		r.columns = make([]typedColumn, len(types))
+	}
+	total := 0
+	for k := range types {
+		total += sizeOf(&types[k]) * int(lines)
+	}
+	if total > cap(r.memory) {
+		r.memory = make([]byte, total)
+	}
+	memory := r.memory[:total]
+	for k := range types {
+		c := &r.columns[k]
+		c.typ, c.size, c.traits, c.some, c.minusZero = types[k], sizeOf(&types[k]), 0, false, false
+		n := c.size * int(lines)
+		c.values, memory = memory[:0:n], memory[n:]
+		single := c.typ.Shape == nil && !c.typ.Ragged && !c.typ.HasClasses() &&
+			(c.typ.DType == tensor.Int64 || c.typ.DType == tensor.Float32 || c.typ.DType == tensor.Float64)
+		s := found.columns[k]
+		if c.quick = single && s.guess.KnowsPlain(); s.classes != nil {
+			c.label = true
+			clear(c.classes[:])
+		}
+	}
+	r.cells, r.rows, r.lines, r.spread, r.odd = r.cells[:0], 0, r.lines[:0], false, false
+}
+
+// read takes the text of a block apart. It returns false if some row is not like the first ones; the block is left to
+// be read row by row then.
+func (r *typedReader) read(b *block) bool {
+	at := b.at
+	for text := b.text; text != ""; {
+		at++
+		if end := lineEnd(text); end > 0 {
+			text = text[end:]
+			r.spread = true
+			continue
+		}
+		end := b.file.table.format.typed(r, b.file, text)
+		if end == 0 {
+			return false
+		}
+		text = text[end:]
+		r.lines = append(r.lines, at)
+		r.rows++
+	}
+	return true
+}
+
+// enter adds what the cells say to a scan.
+func (r *typedReader) enter(s *tableScan, number int64) {
+	for k := range r.columns {
+		c, found := &r.columns[k], s.columns[k]
+		if c.some {
+			found.guess.AddPlain(c.traits)
+		}
+		if !c.label {
+			continue
+		}
+		for n, is := range c.classes {
+			if is && len(found.classes) <= column.MaxClasses {
+				found.classes[strconv.Itoa(n)] = true
+			}
+		}
+	}
+	for i := range r.cells {
+		c := &r.cells[i]
+		if found := s.columns[c.column]; c.large {
+			found.guess.AddLarge(c.cell.Text)
+		} else {
+			s.add(place{number, c.row, int64(c.column)}, found.name, c.cell)
+		}
+	}
+}
+
+// held returns the values.
+func (r *typedReader) held(b *block) *heldBlock {
+	h := &heldBlock{name: b.file.name, prefix: b.file.prefix, at: b.at, rows: r.rows}
+	if r.spread {
+		h.lines = append(h.lines, r.lines...)
+	}
+	for k := range r.columns {
+		c := &r.columns[k]
+		h.types, h.values = append(h.types, c.typ), append(h.values, c.values)
+		h.minusZero = append(h.minusZero, c.minusZero)
+	}
+	r.memory = nil
+	return h
+}
+
+// hold keeps the blocks whose values are those of the fields.
+func (t *table) hold(a *agreement) {
+	if slices.ContainsFunc(t.columns, func(c tableColumn) bool { return c.field.Ragged }) {
+		return // rows are read one by one
+	}
+	for _, number := range slices.Sorted(maps.Keys(a.blocks)) {
+		if h := a.blocks[number]; h.fits(t.columns) {
+			t.held = append(t.held, h)
+		}
+	}
+	t.whole = int64(len(t.held)) == a.blocksRead
+}
