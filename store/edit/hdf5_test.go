@@ -191,7 +191,7 @@ func TestHDF5Refusals(t *testing.T) {
 		t.Errorf("an append: %v", err)
 	}
 	sent := InBucket(t.Context(), new(remote.Memory), "ds.h5", t.TempDir())
-	if _, err := sent.DropColumn([]string{"labels"}, Options{}); err == nil || !strings.Contains(err.Error(), "only these are changed in a bucket") {
+	if _, err := sent.DropColumn([]string{"labels"}, Options{}); err == nil || !strings.Contains(err.Error(), "only flat datasets change; make one of the HDF5 file: ") {
 		t.Errorf("in a bucket: %v", err)
 	}
 	bad := emb

@@ -1,10 +1,16 @@
 package edit
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5/generation"
 	"github.com/penstock/penstock/store/write"
@@ -59,10 +65,71 @@ func (d *Dataset) prune(opts PruneOptions) (*Pruned, error) {
 	if d.bucket != nil {
 		return d.bucket.Prune(keep, opts.Within, write.DryRun(opts.DryRun))
 	}
+	var p *Pruned
 	if file, ok := d.home.(generation.File); ok {
-		return file.Prune(keep, write.DryRun(opts.DryRun))
+		p, err = file.Prune(keep, write.DryRun(opts.DryRun))
+	} else {
+		p, err = write.Prune(d.name, keep, write.DryRun(opts.DryRun))
 	}
-	return write.Prune(d.name, keep, write.DryRun(opts.DryRun))
+	if err != nil || len(p.Corrupt) > 0 {
+		return p, err
+	}
+	return p, pruneParts(p, d.name, opts)
+}
+
+// partsAge is how long parts of columns stay that ranks have written and that were not merged.
+const partsAge = 7 * 24 * time.Hour
+
+// pruneParts removes such parts of the dataset at path, and enters them into p.
+func pruneParts(p *Pruned, path string, opts PruneOptions) error {
+	folder := filepath.Clean(layout.Folder(path))
+	root, err := os.OpenRoot(filepath.Dir(folder))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !isPart(e.Name(), filepath.Base(folder)) {
+			continue
+		}
+		manifest, err := root.Stat(e.Name() + "/" + layout.ManifestName)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if time.Since(manifest.ModTime()) < max(partsAge, opts.Within) {
+			continue
+		}
+		files, err := fs.ReadDir(root.FS(), e.Name())
+		for _, f := range files {
+			if info, infoErr := f.Info(); infoErr == nil {
+				p.Files, p.Bytes = p.Files+1, p.Bytes+info.Size()
+			}
+		}
+		if err == nil && !opts.DryRun {
+			err = root.RemoveAll(e.Name())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isPart reports whether a name is that of a complete part of a column of the dataset of that name.
+func isPart(name, dataset string) bool {
+	field, rest, ok := strings.Cut(strings.TrimPrefix(name, "."+dataset+"."), ".part-")
+	var p Part
+	if _, err := fmt.Sscanf(rest, "%05d-of-%05d", &p.Rank, &p.World); !ok || err != nil {
+		return false
+	}
+	return name == filepath.Base(partPath(dataset, field, p))
 }
 
 // Entry is a generation in a log.
@@ -102,7 +169,7 @@ func (d *Dataset) log() ([]Entry, error) {
 	}
 	var log []Entry
 	for _, n := range slices.Backward(numbers) {
-		e, err := d.entry(n)
+		e, err := entryOf(d.lists, n)
 		if err != nil {
 			return nil, err
 		}
@@ -116,9 +183,9 @@ func (d *Dataset) log() ([]Entry, error) {
 	return log, nil
 }
 
-// entry returns a generation as the log has it, without its tags. Of one whose manifest cannot be read it says why.
-func (d *Dataset) entry(n int) (Entry, error) {
-	m, at, err := d.lists.Generation(n)
+// entryOf returns a generation as the log has it, without its tags. Of one whose manifest cannot be read it says why.
+func entryOf(lists lister, n int) (Entry, error) {
+	m, at, err := lists.Generation(n)
 	if write.Unreadable(err) && !at.IsZero() {
 		return Entry{Generation: n, Time: at, Corrupt: err.Error()}, nil
 	}

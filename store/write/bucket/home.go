@@ -21,6 +21,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/requests"
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/write"
@@ -56,12 +57,12 @@ func (h *Home) Folder() store.Folder {
 func (h *Home) Check() error {
 	m, err := h.Folder().Manifest("")
 	if err == nil && m.Metadata != nil {
-		err = fmt.Errorf("it is Zarr; in a bucket, flat datasets are changed: change it in a folder, and send it again: %w",
-			store.ErrUnsupported)
+		err = fmt.Errorf("it is Zarr; in a bucket, only flat datasets change; make one of it: %s: %w",
+			shell.Penstock("preprocess", h.client.Name(h.key), h.client.Name(h.key)+"-flat"), store.ErrUnsupported)
 	}
 	if errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(h.key, ".h5") {
-		err = fmt.Errorf("it is not a flat dataset, and only these are changed in a bucket: change the HDF5 file in a "+
-			"folder, and send it again: %w", store.ErrUnsupported)
+		err = fmt.Errorf("in a bucket, only flat datasets change; make one of the HDF5 file: %s: %w",
+			shell.Penstock("preprocess", h.client.Name(h.key), h.client.Name(h.key)+"-flat"), store.ErrUnsupported)
 	}
 	return err
 }
