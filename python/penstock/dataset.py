@@ -276,6 +276,18 @@ class Dataset(Source):
 
         The field keeps its type: integers become those of its type or floats, if they fit, and values of another
         kind are refused. Give ``field`` to change the type.
+
+        Args:
+            name: The name of the field.
+            values: An array, a list, an iterator or a function, as for ``add_column``.
+            field: Another type for the values.
+            workers: Processes that call the function; 0 calls it in this one.
+            batched: The function takes several records, and returns as many values.
+            batch_size: The records of a batch, or of the task of a worker.
+            resume: Continue after the values that an earlier call of the same function has kept.
+
+        Example:
+            >>> ds = ds.set_column("label", new_labels)
         """
         self._check_changes()
         changing.put(

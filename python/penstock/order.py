@@ -34,6 +34,16 @@ def shuffle(n: int, seed: int, epoch: int, run: int = 1) -> Permutation:
     It is another one for every seed (64 bits) and epoch. With ``run`` above 1, runs of that many
     consecutive records are shuffled, and stay together; the records that are left over are one
     shorter run at the end.
+
+    Args:
+        n: The number of records, below 2**62.
+        seed: The seed, an unsigned number of 64 bits.
+        epoch: The number of the epoch, from 0.
+        run: The records of a run.
+
+    Example:
+        >>> shuffle(10, seed=1, epoch=0)[0:4].shape
+        (4,)
     """
     if n < 0 or n >= 1 << 62:
         raise ValueError(f"a permutation of {n} records; there may be 0 to 2**62 - 1")
@@ -49,6 +59,14 @@ def regions(n: int, seed: int, epoch: int, count: int, batch: int, run: int = 1)
 
     The dataset is cut into ``count`` regions, each shuffled separately (with ``run``, in runs), and
     every ``batch`` consecutive places, a global batch, have the same number of records of each.
+
+    Args:
+        n: The number of records.
+        seed: The seed, an unsigned number of 64 bits.
+        epoch: The number of the epoch, from 0.
+        count: The number of regions, at most ``n``.
+        batch: The records of a global batch, ``batch_size`` times ``world_size``: a multiple of ``count``.
+        run: The records of a run.
     """
     if not 1 <= count <= n:
         raise ValueError(f"{count} regions; there may be 1 to the number of records, {n}")
@@ -63,6 +81,16 @@ def split(n: int, seed: int, start: float, stop: float) -> Permutation:
     It has those whose places in a permutation by seed are in [start, stop) of its length, so that
     0 to 0.9 and 0.9 to 1 are a training and a validation set. In an order of an epoch they are
     ``part[shuffle(len(part), seed, epoch)[k : k + 64]]``.
+
+    Args:
+        n: The number of records.
+        seed: The seed, an unsigned number of 64 bits.
+        start: Where the part begins, as a share from 0 to 1.
+        stop: Where it ends, above ``start``.
+
+    Example:
+        >>> len(split(1000, 1, 0, 0.9)), len(split(1000, 1, 0.9, 1))
+        (900, 100)
     """
     if not 0 <= start < stop <= 1:
         raise ValueError(f"start is {start} and stop is {stop}; they must be shares, 0 <= start < stop <= 1")

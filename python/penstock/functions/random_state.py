@@ -22,6 +22,13 @@ def record_seed(seed: int, epoch: int, record: int, position: int | None = None,
 
     ``position`` is the record's place in the order of the epoch, for samplers that may draw a record more than once in
     an epoch; leave it out for others. ``place`` is that of the function among those of a pipeline between which the engine has steps.
+
+    Args:
+        seed: The seed of the DataLoader.
+        epoch: The number of the epoch, from 0.
+        record: The number of the record in the dataset.
+        position: The place of the record in the order of the epoch, if it may come more than once.
+        place: The place of the function in its pipeline.
     """
     if position is not None:
         record ^= _mix64(position + 1)
