@@ -38,6 +38,8 @@ class Formula:
     def __init__(self, name: str, text: Any) -> None:
         self._name, self._text = name, text
         self.names: list[str] = []
+        if not isinstance(name, str) or not name:
+            raise Error(f"derive: the name of a field is {name!r}; it is a str, such as 'ndvi'")
         if not isinstance(text, str):
             raise TypeError(f"derive: {name!r} is {text!r:.60}; it is an expression, such as '(nir - red) / (nir + red)'")
         if len(text) > _MAX_TEXT:
@@ -49,7 +51,7 @@ class Formula:
         try:
             self.root = ast.parse(text.strip(), mode="eval").body
         except SyntaxError as e:
-            raise self._error(self._indent + (e.offset or 1) - 1, f"not an expression: {e.msg}") from None
+            raise self._error(self._indent + e.offset - 1 if e.offset else len(text), f"not an expression: {e.msg}") from None
         except (MemoryError, RecursionError):
             raise Error(f"derive: {name!r}: more than {_MAX_DEPTH} operations in each other; derive it in two steps") from None
         self._check(self.root, 1)

@@ -151,7 +151,7 @@ class DeriveTest(unittest.TestCase):
     def test_refused(self):
         """Python and the program refuse the same."""
         cases = {
-            "nri + 1": "column 1: there is no field 'nri'", "f +": "column", "": "", "(f": "", "f)": "", "1 + 2": "names no field", "a.b": "", "f // 2": "", "f % 2": "", "not f": "",
+            "nri + 1": "column 1: there is no field 'nri'", "f +": "column 4: not an expression", "": "", "(f": "", "f)": "", "1 + 2": "names no field", "a.b": "", "f // 2": "", "f % 2": "", "not f": "",
             "f < 1 < 2": "a comparison cannot go on", "foo(f)": "there is no function foo; there are: abs, clip", "sqrt(f, 1)": "sqrt has 2 arguments, and takes 1",
             "f + 0x1f": "0x1f is not a number", "f + 1_0": "1_0 is not a number", "f + 1e999": "1e999 is too large", "f + 1j": "1j is not a number", "f and h": "", "lambda: f": "", "f if f else h": "",
             "__import__('os')": "", "where(f, c=1)": "", "f[0]": "", "f, h": "", "f = 1": "", "f\n": "", "é + f": "", "f ** ": "", "abs()": "abs has 0 arguments", "(f, h)": "", "True + f": "",
@@ -170,7 +170,7 @@ class DeriveTest(unittest.TestCase):
                         json.dump({"penstock": "view", "version": 1, "derive": {"dataset": self.path}, "expressions": [{"name": "y", "expression": text}]}, f)
                     with self.assertRaisesRegex(penstock.Error, "derive"):
                         penstock.DataLoader(file, output="numpy").close()
-            for options, text in (({}, "no expressions"), ({"y": 3}, "it is an expression"), ({"f": "f + 1"}, "two fields have the name 'f'"), ({"y": "wide + f"}, "cannot be broadcast")):
+            for options, text in (({}, "no expressions"), ({"": "f"}, "the name of a field is ''"), ({"y": 3}, "it is an expression"), ({"f": "f + 1"}, "two fields have the name 'f'"), ({"y": "wide + f"}, "cannot be broadcast")):
                 with self.assertRaisesRegex((ValueError, TypeError), text):
                     (ds.zip(self.wide()) if "wide" in str(options) else ds).derive(**options)
 
