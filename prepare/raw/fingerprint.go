@@ -57,13 +57,14 @@ type stamps struct {
 	names   int64     // bytes of the names of records
 	newest  time.Time // file that was changed last
 	changed uint64    // digest of times of change; only of the key that is made
+	line    []byte    // the last one that was entered
+	sum     []byte    // of the last key
 }
 
 // key makes a key of all that was entered since the one before.
 func (h *stamps) key() Key {
-	var sum [sha256.Size]byte
-	h.Sum(sum[:0])
-	k := Key(sum[:16])
+	h.sum = h.Sum(h.sum[:0])
+	k := Key(h.sum[:16])
 	binary.LittleEndian.PutUint64(k[8:], binary.LittleEndian.Uint64(k[8:])^h.changed)
 	h.Reset()
 	h.changed = 0
@@ -132,13 +133,25 @@ func stamp(h *stamps, name string, info fs.FileInfo) error {
 		fmt.Fprintf(h, "%q %d %q\n", name, info.Size(), version)
 		return nil
 	}
-	h.newest = later(h.newest, info.ModTime())
-	h.change(ctime.Of(info))
-	var line [256]byte
-	text := append(strconv.AppendQuote(line[:0], name), ' ')
-	text = append(strconv.AppendInt(text, info.Size(), 10), ' ')
-	h.Write(append(strconv.AppendInt(text, info.ModTime().UnixNano(), 10), '\n'))
+	h.enterFile(name, timesOf(info))
 	return nil
+}
+
+// times are the size of a file, and when it was modified and changed last, in nanoseconds.
+type times struct{ size, modified, changed int64 }
+
+func timesOf(info fs.FileInfo) times {
+	return times{info.Size(), info.ModTime().UnixNano(), ctime.Of(info)}
+}
+
+// enterFile enters a file of this machine.
+func (h *stamps) enterFile(name string, t times) {
+	h.newest = later(h.newest, time.Unix(0, t.modified))
+	h.change(t.changed)
+	h.line = append(strconv.AppendQuote(h.line[:0], name), ' ')
+	h.line = append(strconv.AppendInt(h.line, t.size, 10), ' ')
+	h.line = append(strconv.AppendInt(h.line, t.modified, 10), '\n')
+	h.Write(h.line)
 }
 
 // eachRecord calls f with the samples of all records.
@@ -195,17 +208,27 @@ func (l *records) stampSamples(ctx context.Context, h *stamps) ([]Key, error) {
 
 // stampPiece makes the keys of records from one on.
 func (l *records) stampPiece(h *stamps, first int, keys []Key) error {
+	files, mounted := statter{root: l.path}, vfs.Mounted(l.path)
+	defer files.close()
 	for i := range keys {
 		s, err := l.at(int64(first + i))
 		if err != nil {
 			return err
 		}
-		info, err := statSample(filepath.Join(l.path, filepath.FromSlash(s.Name)))
+		if mounted {
+			err = stampMounted(h, filepath.Join(l.path, filepath.FromSlash(s.Name)), s.Name)
+		} else {
+			var t times
+			if t, err = files.stat(s.Name); err == nil {
+				h.bytes += t.size
+				h.enterFile(s.Name, t)
+			}
+		}
+		if errors.Is(err, ErrUnknown) {
+			return err
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", shell.Line(s.Name), source.WithoutPath(err))
-		}
-		if err := stamp(h, s.Name, info); err != nil {
-			return err
 		}
 		h.names += int64(len(s.Name))
 		keys[i] = h.key()
@@ -213,16 +236,13 @@ func (l *records) stampPiece(h *stamps, first int, keys []Key) error {
 	return nil
 }
 
-// statSample describes the file of a sample. If that is a link that leads nowhere, it describes the link: the sample
-// cannot be read, and its preparation reports which one it is.
-func statSample(path string) (fs.FileInfo, error) {
+// stampMounted enters a file of a bucket.
+func stampMounted(h *stamps, path, name string) error {
 	info, err := vfs.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) && !vfs.Mounted(path) {
-		if link, err := os.Lstat(path); err == nil {
-			return link, nil
-		}
+	if err != nil {
+		return err
 	}
-	return info, err
+	return stamp(h, name, info)
 }
 
 // stampFiles enters the files of the source, and those that rows of a table name. For a table in a bucket, that is the
