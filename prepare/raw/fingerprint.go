@@ -18,7 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/penstock/penstock/internal/sys/ctime"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
@@ -135,13 +134,6 @@ func stamp(h *stamps, name string, info fs.FileInfo) error {
 	}
 	h.enterFile(name, timesOf(info))
 	return nil
-}
-
-// times are the size of a file, and when it was modified and changed last, in nanoseconds.
-type times struct{ size, modified, changed int64 }
-
-func timesOf(info fs.FileInfo) times {
-	return times{info.Size(), info.ModTime().UnixNano(), ctime.Of(info)}
 }
 
 // enterFile enters a file of this machine.
