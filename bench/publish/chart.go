@@ -143,7 +143,8 @@ func (bar bar) draw(b *strings.Builder, x, y int, part float64) {
 
 func svg(label, body string, height int) string {
 	return fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "+
-		"viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">\n%s\n%s</svg>\n", chartWidth, height, chartWidth, height, html.EscapeString(label), chartStyle, body)
+		"viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">\n%s\n%s</svg>\n",
+		chartWidth, height, chartWidth, height, html.EscapeString(label), chartStyle, body)
 }
 
 // bar is a loader and the records per second that it yields.
