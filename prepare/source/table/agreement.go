@@ -94,9 +94,10 @@ func (a *agreement) look(r *typedReader, s *tableScan, b scanBlock) (rows int64)
 	return rows
 }
 
-// knows reports whether the scan has the columns of the table, in order, and the block is text.
+// knows reports whether the scan and the block's file have the columns of the table, in order, and the block is text.
 func (r *typedReader) knows(s *tableScan, b scanBlock) bool {
-	return b.rows == nil && s.names(b.file.table.order)
+	order := b.file.table.order
+	return b.rows == nil && s.names(order) && (b.file.header == nil || slices.Equal(b.file.header, order))
 }
 
 // again reads the values of a block whose cells a scan knows, and reports whether they are of these types.

@@ -97,6 +97,35 @@ func TestHeldMinusZero(t *testing.T) {
 	}
 }
 
+// A file may have the columns of the first one in another order, or others.
+func TestHeldHeadersDiffer(t *testing.T) {
+	defer func(n int) { blockBytes = n }(blockBytes)
+	blockBytes = 40
+	for _, tt := range []struct{ header, want string }{
+		{"b,a", " 1400000000000000 0a00000000000000<nil>"},
+		{"a,c", "column b: it is empty"},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"1.csv": "a,b\n" + strings.Repeat("1,2\n", 100),
+			"2.csv": tt.header + "\n" + strings.Repeat("10,20\n", 100)} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		src, err := OpenCSV(t.Context(), filepath.Join(dir, "*.csv"), source.Options{Seen: func(int64) {}, Blocks: true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := contentOf(t, src)
+		if !slices.Equal(got, rowByRow(t, src)) {
+			t.Errorf("%q, want %q", got, rowByRow(t, src))
+		}
+		if len(got) != 200 || !strings.Contains(got[199], tt.want) {
+			t.Errorf("%d rows, the last is %q, want %q", len(got), got[len(got)-1], tt.want)
+		}
+	}
+}
+
 // contentOf returns all that the blocks of a source hold, or its samples if it has no blocks.
 func contentOf(t *testing.T, src source.Source) (list []string) {
 	blocks := src.(source.Blocked).Blocks()
