@@ -75,7 +75,7 @@ func (a *agreement) hold(b scanBlock, r *typedReader) {
 func (a *agreement) look(r *typedReader, s *tableScan, b scanBlock) (rows int64) {
 	types, done := a.begun(), false
 	if types != nil && r.knows(s, b) {
-		r.begin(types, s, b.lines)
+		r.begin(types, s, b.block)
 		if done = r.read(b.block); done {
 			r.enter(s, b.number)
 			rows = int64(r.rows)
@@ -102,7 +102,7 @@ func (r *typedReader) knows(s *tableScan, b scanBlock) bool {
 
 // again reads the values of a block whose cells a scan knows, and reports whether they are of these types.
 func (r *typedReader) again(types []column.Type, s *tableScan, b scanBlock) bool {
-	r.begin(types, s, b.lines)
+	r.begin(types, s, b.block)
 	return r.read(b.block) && !r.odd
 }
 
@@ -115,15 +115,17 @@ func sameTypes(a, b []column.Type) bool {
 	return len(a) == len(b)
 }
 
-// begin makes the reader ready for lines of these types. A scan whose columns are known to be numbers is found.
-func (r *typedReader) begin(types []column.Type, found *tableScan, lines int64) {
+// begin makes the reader ready for a block of these types. A scan whose columns are known to be numbers is found.
+func (r *typedReader) begin(types []column.Type, found *tableScan, b *block) {
 	if len(r.columns) != len(types) {
 		r.columns = make([]typedColumn, len(types))
 	}
-	total := 0
+	size := 0
 	for k := range types {
-		total += sizeOf(&types[k]) * int(lines)
+		size += sizeOf(&types[k])
 	}
+	r.most = mostRows(b, size)
+	total := size * r.most
 	if total > cap(r.memory) {
 		r.memory = make([]byte, total)
 	}
@@ -131,7 +133,7 @@ func (r *typedReader) begin(types []column.Type, found *tableScan, lines int64) 
 	for k := range types {
 		c := &r.columns[k]
 		c.typ, c.size, c.traits, c.some, c.minusZero = types[k], sizeOf(&types[k]), 0, false, false
-		n := c.size * int(lines)
+		n := c.size * r.most
 		c.values, memory = memory[:0:n], memory[n:]
 		single := c.typ.Shape == nil && !c.typ.Ragged && !c.typ.HasClasses() &&
 			(c.typ.DType == tensor.Int64 || c.typ.DType == tensor.Float32 || c.typ.DType == tensor.Float64)
@@ -144,6 +146,13 @@ func (r *typedReader) begin(types []column.Type, found *tableScan, lines int64) 
 	r.cells, r.rows, r.lines, r.spread, r.odd = r.cells[:0], 0, r.lines[:0], false, false
 }
 
+// mostRows returns how many rows of size bytes the text of a block can hold. It has a character for each value, and no
+// value has more than eight bytes. Lines may be many more, if they are blank or short.
+func mostRows(b *block, size int) int {
+	const valueBytes = 8
+	return int(min(b.lines, int64(valueBytes*(len(b.text)+1)/max(size, 1)+1)))
+}
+
 // read takes the text of a block apart. It returns false if some row is not like the first ones; the block is left to
 // be read row by row then.
 func (r *typedReader) read(b *block) bool {
@@ -154,6 +163,9 @@ func (r *typedReader) read(b *block) bool {
 			text = text[end:]
 			r.spread = true
 			continue
+		}
+		if r.rows == r.most {
+			return false
 		}
 		end := b.file.table.format.typed(r, b.file, text)
 		if end == 0 {

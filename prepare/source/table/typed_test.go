@@ -126,6 +126,17 @@ func TestHeldHeadersDiffer(t *testing.T) {
 	}
 }
 
+// Blank lines, and short ones among lists, take no memory for values.
+func TestTypedMemory(t *testing.T) {
+	for size, lines := range map[int]string{8: "\n", 80_000: "1\n"} {
+		text := strings.Repeat(lines, 50_000)
+		b := &block{text: text, lines: 50_000}
+		if n := size * mostRows(b, size); n > 8*len(text)+2*size {
+			t.Errorf("%d bytes for values of %d bytes in %d of text", n, size, len(text))
+		}
+	}
+}
+
 // contentOf returns all that the blocks of a source hold, or its samples if it has no blocks.
 func contentOf(t *testing.T, src source.Source) (list []string) {
 	blocks := src.(source.Blocked).Blocks()
