@@ -116,13 +116,15 @@ def rows(path: str, batch: int, shuffle: bool) -> Iterator[tuple[str, Callable[[
 def calls(path: str, batch: int, shuffle: bool) -> str:
     """Return system calls per 1,000 batches of both processes, the most frequent first."""
     counted = []
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(penstock.__file__))}
     for epochs in (2, 12):
         code = (
             f"import penstock; loader = penstock.DataLoader({path!r}, {batch}, shuffle={shuffle}, output='numpy'); "
             f"n = sum(1 for _ in range({epochs}) for _ in loader); print(n)"
         )
         with tempfile.NamedTemporaryFile() as log:
-            run = subprocess.run(["strace", "-f", "-c", "-o", log.name, sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            command = ["strace", "-f", "-c", "-o", log.name, sys.executable, "-c", code]
+            run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
             found = re.findall(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", open(log.name).read(), re.M)
         counted.append((int(run.stdout), {name: int(n) for n, name in found if name != "total"}))
     (few, before), (many, after) = counted
