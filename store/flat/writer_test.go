@@ -260,19 +260,35 @@ func TestNonFiniteNumbersAreCountedApart(t *testing.T) {
 }
 
 func TestLabelOutsideItsClasses(t *testing.T) {
-	s := testSchema()
-	w, err := Create(filepath.Join(t.TempDir(), "ds"), s, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	r := store.NewRecord(s)
-	binary.LittleEndian.PutUint64(r.Values[2], 3)
-	if err := w.Append(r); err == nil || !strings.Contains(err.Error(), "label 3, but there are 3 classes") {
-		t.Errorf("got %v", err)
-	}
-	if _, err := w.Commit(store.Info{}); err == nil {
-		t.Error("Commit after a failed Append")
+	for _, c := range []struct {
+		dtype tensor.DType
+		value []byte
+		want  string
+	}{
+		{tensor.Int64, []byte{3, 0, 0, 0, 0, 0, 0, 0}, "label 3, but there are 3 classes"},
+		{tensor.Uint8, []byte{3}, "label 3, but there are 3 classes"},
+		{tensor.Uint8, []byte{255}, "label 255, but there are 3 classes"},
+		{tensor.Int8, []byte{255}, "label -1, but there are 3 classes"},
+		{tensor.Int16, []byte{0, 128}, "label -32768, but there are 3 classes"},
+		{tensor.Int32, []byte{2, 0, 0, 0}, ""},
+		{tensor.Int32, []byte{2, 0, 0, 1}, "label 16777218, but there are 3 classes"},
+		{tensor.Uint64, []byte{255, 255, 255, 255, 255, 255, 255, 255}, "label 18446744073709551615, but"},
+	} {
+		s := testSchema()
+		s.Fields[2].DType, s.Fields[2].Storage = c.dtype, c.dtype.Descr()
+		w, err := Create(filepath.Join(t.TempDir(), "ds"), s, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := store.NewRecord(s)
+		copy(r.Values[2], c.value)
+		if err := w.Append(r); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: got %v, want %s", c.value, err, c.want)
+		}
+		if _, err := w.Commit(store.Info{}); c.want != "" && err == nil {
+			t.Error("Commit after a failed Append")
+		}
+		w.Close()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
+	"strconv"
 
 	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/internal/moments"
@@ -88,19 +89,38 @@ func (k *splitMetadata) summarizeBlock(s store.Schema, b *digest.Block) {
 	}
 }
 
-// isLabel reports whether values are class numbers: int64 scalars, one or any number.
-func isLabel(f store.Field) bool {
-	return len(f.Classes) > 0 && f.DType == tensor.Int64 && len(f.Shape) == 0
+// isLabel reports whether values of classes are counted: those of int64 scalars, one or any number.
+func isLabel(f store.Field) bool { return hasLabels(f) && f.DType == tensor.Int64 }
+
+// hasLabels reports whether values are class numbers. Masks are not: their pixels may have a number for none.
+func hasLabels(f store.Field) bool {
+	return len(f.Classes) > 0 && !f.DType.IsFloat() && len(f.Shape) == 0 && f.Content == ""
 }
 
-func checkLabels(f store.Field, value []byte) error {
-	if !isLabel(f) {
+func checkLabels(f store.Field, values []byte) error {
+	if !hasLabels(f) {
 		return nil
 	}
-	for ; len(value) > 0; value = value[8:] {
-		if label := int64(binary.LittleEndian.Uint64(value)); label < 0 || label >= int64(len(f.Classes)) {
-			return fmt.Errorf("field %q: label %d, but there are %d classes", f.Name, label, len(f.Classes))
+	for size := f.DType.Size(); len(values) > 0; values = values[size:] {
+		if label, negative := integer(values[:size], f.DType); label >= uint64(len(f.Classes)) {
+			text := strconv.FormatUint(label, 10)
+			if negative {
+				text = strconv.FormatInt(int64(label), 10)
+			}
+			return fmt.Errorf("field %q: label %s, but there are %d classes", f.Name, text, len(f.Classes))
 		}
 	}
 	return nil
+}
+
+// integer returns an element, a negative one as two's complement.
+func integer(b []byte, dtype tensor.DType) (value uint64, negative bool) {
+	var wide [8]byte
+	copy(wide[:], b)
+	value = binary.LittleEndian.Uint64(wide[:])
+	signed := dtype == tensor.Int8 || dtype == tensor.Int16 || dtype == tensor.Int32 || dtype == tensor.Int64
+	if signed && b[len(b)-1] >= 0x80 {
+		return value | ^uint64(0)<<(8*len(b)-1), true
+	}
+	return value, false
 }

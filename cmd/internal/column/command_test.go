@@ -281,6 +281,8 @@ func TestSetKeepsTheType(t *testing.T) {
 	of := func(d tensor.DType) store.Field { return store.NewField("a", d) }
 	label := of(tensor.Int64)
 	label.Classes = []string{"cat", "dog"}
+	small := of(tensor.Uint8)
+	small.Classes = label.Classes
 	for _, c := range []struct {
 		old    store.Field
 		values tensor.DType
@@ -300,6 +302,9 @@ func TestSetKeepsTheType(t *testing.T) {
 		{of(tensor.Bool), tensor.Uint8, 1, "column a is bool, and the values are uint8"},
 		{label, tensor.Uint8, 1, ""},
 		{label, tensor.Uint8, 2, "label 2, but there are 2 classes"},
+		{small, tensor.Int64, 1, ""},
+		{small, tensor.Int64, 2, "label 2, but there are 2 classes"},
+		{small, tensor.Uint8, 2, "label 2, but there are 2 classes"},
 		{label, tensor.Float64, 0.5, "column a is a class, of 2, and the values are float64"},
 	} {
 		ds, values := dataset(c.old, 0, 0, 0), dataset(of(c.values), 0, c.value, 0)
