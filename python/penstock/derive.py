@@ -141,7 +141,9 @@ class Formula:
         if isinstance(node, ast.BinOp):
             x, y = self._of(node.left, known, dtype), self._of(node.right, known, dtype)
             if isinstance(node.op, ast.Pow):
-                return np.power(np.float64(x), np.float64(y)).astype(dtype)
+                x, y = np.float64(x), np.float64(y)
+                # Some versions of NumPy take the root in np.power too, others in the operator only.
+                return np.where(y == 0.5, np.sqrt(x), np.power(x, y)).astype(dtype)
             return _OPERATORS[type(node.op)](x, y)
         if isinstance(node, ast.Compare):
             return _COMPARISONS[type(node.ops[0])](self._of(node.left, known, dtype), self._of(node.comparators[0], known, dtype)).astype(dtype)

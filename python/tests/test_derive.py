@@ -112,6 +112,22 @@ class DeriveTest(unittest.TestCase):
                             self.assertEqual(got.dtype, kind)
                             np.testing.assert_allclose(np.float64(got.reshape(np.shape(want))), np.float64(want), rtol=1e-6)
 
+    def test_root(self):
+        """A power of 0.5 is a square root, as of NumPy, so that of -inf is NaN."""
+        path = os.path.join(self.base, "roots")
+        values = np.array([-np.inf, -0.0, np.inf, 4, np.nan, -4], "f8")
+        with penstock.Writer(path, [penstock.Field("x", "float64"), penstock.Field("h", "float64")]) as w:
+            w.extend({"x": x, "h": 0.5} for x in values)
+        with np.errstate(all="ignore"):
+            want = values**0.5
+        with penstock.open(path) as ds:
+            view = ds.derive(a="x ** 0.5", b="x ** h")
+            with penstock.DataLoader(view, len(values), output="numpy") as loader:
+                batch = next(iter(loader))
+            for name in ("a", "b"):
+                np.testing.assert_array_equal(view[name][:], want)
+                np.testing.assert_array_equal(batch[name], want)
+
     def test_written_and_in_views(self):
         """Windows, selections, pickles and preprocess have the same values."""
         with penstock.open(self.path) as ds:

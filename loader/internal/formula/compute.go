@@ -130,7 +130,7 @@ func two[T Float](name string, out, x, y []T) {
 		}
 	case "**":
 		for i, v := range x {
-			out[i] = T(math.Pow(float64(v), float64(y[i])))
+			out[i] = T(power(float64(v), float64(y[i])))
 		}
 	case "minimum":
 		for i, v := range x {
@@ -149,6 +149,14 @@ func two[T Float](name string, out, x, y []T) {
 			out[i] = is
 		}
 	}
+}
+
+// power is math.Pow, but a square root for 0.5, as in NumPy: that of -Inf is NaN.
+func power(x, y float64) float64 {
+	if y == 0.5 {
+		return math.Sqrt(x)
+	}
+	return math.Pow(x, y)
 }
 
 func compare[T Float](name string, x, y T) bool {
