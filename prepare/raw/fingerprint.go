@@ -203,26 +203,26 @@ func (l *records) stampPiece(h *stamps, first int, keys []Key) error {
 	files, mounted := statter{root: l.path}, vfs.Mounted(l.path)
 	defer files.close()
 	for i := range keys {
-		s, err := l.at(int64(first + i))
+		name, err := nameAt(l, int64(first+i))
 		if err != nil {
 			return err
 		}
 		if mounted {
-			err = stampMounted(h, filepath.Join(l.path, filepath.FromSlash(s.Name)), s.Name)
+			err = stampMounted(h, filepath.Join(l.path, filepath.FromSlash(name)), name)
 		} else {
 			var t times
-			if t, err = files.stat(s.Name); err == nil {
+			if t, err = files.stat(name); err == nil {
 				h.bytes += t.size
-				h.enterFile(s.Name, t)
+				h.enterFile(name, t)
 			}
 		}
 		if errors.Is(err, ErrUnknown) {
 			return err
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", shell.Line(s.Name), source.WithoutPath(err))
+			return fmt.Errorf("%s: %w", shell.Line(name), source.WithoutPath(err))
 		}
-		h.names += int64(len(s.Name))
+		h.names += int64(len(name))
 		keys[i] = h.key()
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 type listing interface {
 	len() int64
 	sample(i int64) (source.Sample, error)
+	name(i int64) (string, error) // of the sample
 }
 
 // indexed is the listing of a source that finds samples without reading those before.
@@ -23,11 +24,20 @@ type indexed struct{ source.Indexed }
 func (l indexed) len() int64                            { return l.Info().Count }
 func (l indexed) sample(i int64) (source.Sample, error) { return l.Sample(i) }
 
+func (l indexed) name(i int64) (string, error) {
+	if s, ok := l.Indexed.(source.Named); ok {
+		return s.SampleName(i)
+	}
+	s, err := l.Sample(i)
+	return s.Name, err
+}
+
 // held is a listing in memory.
 type held []source.Sample
 
 func (l held) len() int64                            { return int64(len(l)) }
 func (l held) sample(i int64) (source.Sample, error) { return l[i], nil }
+func (l held) name(i int64) (string, error)          { return l[i].Name, nil }
 
 // mostHeld is how many bytes the files of a source may have whose samples are held in memory with their values.
 const mostHeld = 1 << 30

@@ -150,7 +150,11 @@ func (s *Source) settle(o Options) (err error) {
 	for _, f := range s.schema.Fields {
 		s.specs = append(s.specs, f.Spec)
 	}
-	s.id, err = l.identity(o.Split, o.Shares)
+	if s.id, err = l.identity(o.Split, o.Shares); err != nil {
+		return err
+	}
+	about, err := describe(l, o.Split, o.Shares)
+	l.about, l.id = string(about), s.id
 	return err
 }
 

@@ -26,6 +26,8 @@ type records struct {
 	order   []int64      // samples in the order of the records of a dataset; nil means their own
 	chosen  []int64      // places in order of the records that were asked for; nil means all
 	job     *execute.Job
+	about   string    // what the Source's identity is a digest of, next to names
+	id      string    // that identity
 	readers sync.Pool // of *reader
 }
 
@@ -57,6 +59,14 @@ func (l *records) at(place int64) (source.Sample, error) {
 		place = l.order[place]
 	}
 	return l.listing.sample(place)
+}
+
+// nameAt returns the name of the sample that is a record of a dataset of all.
+func nameAt(l *records, place int64) (string, error) {
+	if l.order != nil {
+		place = l.order[place]
+	}
+	return l.listing.name(place)
 }
 
 // sort puts the samples into the order of a dataset's records: one split after the other.
@@ -143,22 +153,33 @@ func (l *records) choose(split, text string) error {
 	return nil
 }
 
+// describe returns what an identity depends on, next to names.
+func describe(l *records, split, shares string) ([]byte, error) {
+	return json.Marshal([]any{l.info.Kind, l.job.Schema.Fields, split, shares})
+}
+
 // identity returns a digest of the names of all samples, of fields and classes, and of the split.
 func (l *records) identity(split, shares string) (string, error) {
-	h := sha256.New()
-	about, err := json.Marshal([]any{l.info.Kind, l.job.Schema.Fields, split, shares})
+	about, err := describe(l, split, shares)
 	if err != nil {
 		return "", err
 	}
+	if string(about) == l.about { // a million names take a while
+		return l.id, nil
+	}
+	h, names := sha256.New(), make([]byte, 0, 1<<16)
 	h.Write(about)
 	for i := range l.listing.len() {
-		s, err := l.listing.sample(i)
+		name, err := l.listing.name(i)
 		if err != nil {
 			return "", err
 		}
-		h.Write([]byte(s.Name))
-		h.Write([]byte{0})
+		if names = append(append(names, name...), 0); len(names) > cap(names)/2 {
+			h.Write(names)
+			names = names[:0]
+		}
 	}
+	h.Write(names)
 	return "raw/" + hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 

@@ -39,6 +39,14 @@ type Indexed interface {
 	Sample(i int64) (Sample, error)
 }
 
+// Named is an Indexed source that knows names without what leads to the values.
+type Named interface {
+	Indexed
+
+	// SampleName returns the name of the sample at position i of Samples. It may run concurrently with other calls.
+	SampleName(i int64) (string, error)
+}
+
 // Placed is a Source that may know where its values are, with Options.Places.
 type Placed interface {
 	Source

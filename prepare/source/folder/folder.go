@@ -65,6 +65,16 @@ type folder struct {
 	split string // "" if there are none
 }
 
+// name returns the name of a sample in the folder.
+func (f folder) name(e entry) string {
+	if f.rel == "" {
+		return e.name
+	}
+	return filepath.ToSlash(f.rel) + "/" + e.name
+}
+
+var _ source.Named = (*Folder)(nil)
+
 // Options configures OpenImageFolder.
 type Options struct {
 	// IsImage reports from a file's first bytes (up to 16) whether it is an image; nil takes
@@ -264,7 +274,7 @@ func (s *Folder) Samples() iter.Seq2[source.Sample, error] {
 				return
 			}
 			for _, e := range l.files {
-				if !yield(source.Sample{Name: slashed(f.rel, e.name), Split: f.split, Data: s.data(e, f.label)}, nil) {
+				if !yield(s.sample(f, e), nil) {
 					return
 				}
 			}
@@ -274,17 +284,38 @@ func (s *Folder) Samples() iter.Seq2[source.Sample, error] {
 
 // Sample implements Indexed. From its first call on all names are held in memory.
 func (s *Folder) Sample(i int64) (source.Sample, error) {
+	f, e, err := s.entry(i)
+	if err != nil {
+		return source.Sample{}, err
+	}
+	return s.sample(f, e), nil
+}
+
+// SampleName implements source.Named.
+func (s *Folder) SampleName(i int64) (string, error) {
+	f, e, err := s.entry(i)
+	if err != nil {
+		return "", err
+	}
+	return f.name(e), nil
+}
+
+// entry returns the sample at a position, and its folder.
+func (s *Folder) entry(i int64) (folder, entry, error) {
 	s.once.Do(s.index)
 	if s.failed != nil {
-		return source.Sample{}, s.failed
+		return folder{}, entry{}, s.failed
 	}
 	at, found := slices.BinarySearchFunc(s.indexed, i, func(f indexedFolder, i int64) int { return int(f.first - i) })
 	if !found {
 		at--
 	}
-	f := s.indexed[at]
-	e := f.files[i-f.first]
-	return source.Sample{Name: slashed(f.rel, e.name), Split: f.split, Data: s.data(e, f.label)}, nil
+	f := &s.indexed[at]
+	return f.folder, f.files[i-f.first], nil
+}
+
+func (s *Folder) sample(f folder, e entry) source.Sample {
+	return source.Sample{Name: f.name(e), Split: f.split, Data: s.data(f, e)}
 }
 
 // index lists all folders.
@@ -310,11 +341,19 @@ func (s *Folder) index() {
 }
 
 // data returns the values of an entry.
-func (s *Folder) data(e entry, label int64) source.Data {
-	if s.classes == nil {
-		return e.data
+func (s *Folder) data(f folder, e entry) (d source.Data) {
+	switch {
+	case e.outside:
+		d = source.LeadsOutside{}
+	case e.mode != 0:
+		d = source.NotRegular{Mode: e.mode}
+	default:
+		d = source.File(filepath.Join(s.root, f.rel, e.name))
 	}
-	return labeled{e.data, label}
+	if s.classes == nil {
+		return d
+	}
+	return labeled{d, f.label}
 }
 
 // labeled is a file with a class number as the second value.

@@ -225,6 +225,9 @@ func TestSampleByPlace(t *testing.T) {
 		if got, err := s.Sample(i); err != nil || got.Name != want.Name {
 			t.Errorf("sample %d is %s, %v; want %s", i, got.Name, err, want.Name)
 		}
+		if name, err := s.SampleName(i); err != nil || name != want.Name {
+			t.Errorf("sample %d has the name %s, %v; want %s", i, name, err, want.Name)
+		}
 		i++
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/prepare/source"
@@ -20,32 +21,46 @@ type listing struct {
 	outside []string // links to folders that are outside of the source
 }
 
-// entry is a file that is a sample.
+// entry is a file that is a sample. Millions are held in memory.
 type entry struct {
-	name string
-	data source.Data
+	name    string
+	mode    fs.FileMode // 0 of a regular file
+	outside bool        // a link that leads out of the source
 }
 
 // list reads the folder rel of the source.
 func (s *Folder) list(rel string) (listing, error) {
 	var l listing
 	dir := filepath.Join(s.root, rel)
-	entries, err := source.ReadDir(s.ctx, dir)
+	err := vfs.EachEntry(dir, func(entries []fs.DirEntry) error {
+		for _, e := range entries {
+			if s.ctx.Err() != nil {
+				return context.Cause(s.ctx)
+			}
+			if !source.IsHidden(e.Name()) {
+				s.classify(&l, dir, e)
+			}
+		}
+		return nil
+	})
+	if s.ctx.Err() != nil {
+		return l, context.Cause(s.ctx)
+	}
 	if err != nil {
 		return l, inFolder(rel, err)
 	}
-	for _, e := range entries {
-		if s.ctx.Err() != nil {
-			return l, context.Cause(s.ctx)
-		}
-		if !source.IsHidden(e.Name()) {
-			s.classify(&l, dir, e)
-		}
-	}
+	l.sort()
 	if len(l.outside) > 0 {
 		return l, fmt.Errorf("folder %q is a link: %w", slashed(rel, l.outside[0]), source.ErrOutside)
 	}
 	return l, nil
+}
+
+func (l *listing) sort() {
+	slices.SortFunc(l.files, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	slices.Sort(l.folders)
+	slices.Sort(l.ignored)
+	slices.Sort(l.outside)
 }
 
 // inFolder says in which folder of the source an error came up, unless it is the source.
@@ -59,7 +74,12 @@ func inFolder(rel string, err error) error {
 // classify puts e where it belongs. Only regular files are ever opened: a named pipe would
 // block the one who does.
 func (s *Folder) classify(l *listing, dir string, e fs.DirEntry) {
-	name, path, mode := e.Name(), filepath.Join(dir, e.Name()), e.Type()
+	name, mode := e.Name(), e.Type()
+	if mode.IsRegular() && source.IsImageName(name) {
+		l.files = append(l.files, entry{name: name})
+		return
+	}
+	path := filepath.Join(dir, name)
 	if mode&fs.ModeSymlink != 0 {
 		if info, err := vfs.Stat(path); err == nil {
 			mode = info.Mode().Type()
@@ -73,9 +93,9 @@ func (s *Folder) classify(l *listing, dir string, e fs.DirEntry) {
 	case mode.IsDir():
 		l.folders = append(l.folders, name)
 	case mode.IsRegular() && (source.IsImageName(name) || s.isSample(s.heads.of(path))):
-		l.files = append(l.files, entry{name, source.File(path)})
+		l.files = append(l.files, entry{name: name})
 	case !mode.IsRegular() && source.IsImageName(name):
-		l.files = append(l.files, entry{name, source.NotRegular{Mode: mode}})
+		l.files = append(l.files, entry{name: name, mode: mode})
 	default:
 		l.ignored = append(l.ignored, name)
 	}
@@ -94,7 +114,7 @@ func (s *Folder) outside(l *listing, name string, mode fs.FileMode) {
 	case mode.IsDir():
 		l.outside = append(l.outside, name)
 	case source.IsImageName(name):
-		l.files = append(l.files, entry{name, source.LeadsOutside{}})
+		l.files = append(l.files, entry{name: name, outside: true})
 	default:
 		l.ignored = append(l.ignored, name)
 	}
