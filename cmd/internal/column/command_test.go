@@ -154,6 +154,35 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Errors write keys as numbers, texts and lists of them.
+func TestShownKey(t *testing.T) {
+	for _, c := range []struct {
+		field store.Field
+		value string
+		want  string
+	}{
+		{store.NewField("k", tensor.Int64), "\xfe\xff\xff\xff\xff\xff\xff\xff", "-2"},
+		{store.NewField("k", tensor.Uint64), "\xfe\xff\xff\xff\xff\xff\xff\xff", "18446744073709551614"},
+		{store.NewField("k", tensor.Int32), "\xfd\xff\xff\xff", "-3"},
+		{store.NewField("k", tensor.Int8), "\x80", "-128"},
+		{store.NewField("k", tensor.Uint8), "\x80", "128"},
+		{store.NewField("k", tensor.Uint16), "\x01\x02", "513"},
+		{store.NewField("k", tensor.Bool), "\x01", "true"},
+		{store.NewField("k", tensor.Float16), "\x00\x3e", "1.5"},
+		{store.NewField("k", tensor.BFloat16), "\xc0\x3f", "1.5"},
+		{store.NewField("k", tensor.Float32), "\x00\x00\xc0\x3f", "1.5"},
+		{store.NewField("k", tensor.Float64), "\x00\x00\x00\x00\x00\x00\xf8\x3f", "1.5"},
+		{store.NewField("k", tensor.Uint16, 2), "\x01\x00\x02\x00", "[1 2]"},
+		{store.NewRagged("k", tensor.Int16), "\x01\x00", "[1]"},
+		{store.NewRagged("k", tensor.Int16), "", "[]"},
+		{store.NewRagged("k", tensor.Uint8), "a b", `"a b"`},
+	} {
+		if got := shownKey(c.field, []byte(c.value)); got != c.want {
+			t.Errorf("%s of shape %v: %s, want %s", c.field.DType, c.field.Shape, got, c.want)
+		}
+	}
+}
+
 // Ranks write parts of a column, from files and from standard input, and merge adds it.
 func TestParts(t *testing.T) {
 	ds := people(t)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -176,14 +177,40 @@ func (t *table) each(ctx context.Context, f store.Field, do func(record int, val
 	return nil
 }
 
+// shownKey returns a key as people write it: a text, a number, or a list of numbers.
 func shownKey(f store.Field, value []byte) string {
 	if f.Ragged && f.DType == tensor.Uint8 {
 		return fmt.Sprintf("%q", value)
 	}
-	if f.DType == tensor.Int64 && len(value) == 8 {
-		return fmt.Sprint(int64(binary.LittleEndian.Uint64(value)))
+	var list []string
+	for ; len(value) > 0; value = value[f.DType.Size():] {
+		list = append(list, shownNumber(f.DType, value[:f.DType.Size()]))
 	}
-	return fmt.Sprintf("%x", value)
+	if len(list) == 1 && !f.Ragged && len(f.Shape) == 0 {
+		return list[0]
+	}
+	return "[" + strings.Join(list, " ") + "]"
+}
+func shownNumber(d tensor.DType, value []byte) string {
+	var word [8]byte
+	copy(word[:], value)
+	n := binary.LittleEndian.Uint64(word[:])
+	unused := 64 - 8*d.Size() // bits
+	switch d {
+	case tensor.Bool:
+		return strconv.FormatBool(n != 0)
+	case tensor.Float16:
+		return fmt.Sprint(tensor.Half(n).Float32())
+	case tensor.BFloat16:
+		return fmt.Sprint(tensor.Brain(n).Float32())
+	case tensor.Float32:
+		return fmt.Sprint(math.Float32frombits(uint32(n)))
+	case tensor.Float64:
+		return fmt.Sprint(math.Float64frombits(n))
+	case tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64:
+		return strconv.FormatInt(int64(n<<unused)>>unused, 10)
+	}
+	return strconv.FormatUint(n, 10)
 }
 
 // match finds the record of the table for each of the dataset.
