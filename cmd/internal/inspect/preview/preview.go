@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
 	"github.com/penstock/penstock/cmd/internal/inspect/render"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/mmapds"
@@ -66,7 +67,7 @@ func Draw(ctx context.Context, path string, opts Options) (*Sheet, error) {
 		return nil, dataset.ForFlags(err)
 	}
 	defer ds.Close()
-	return (&sheetBuilder{ds: ds, opts: opts}).sheet(ctx)
+	return (&sheetBuilder{path: path, ds: ds, opts: opts}).sheet(ctx)
 }
 
 // fields returns the fields to open: where the images are named, only what is needed, as
@@ -84,6 +85,7 @@ func (o Options) fields() []string {
 
 // sheetBuilder makes one Sheet.
 type sheetBuilder struct {
+	path   string // as it was given, with a generation
 	ds     *mmapds.Dataset
 	opts   Options
 	images store.Field
@@ -99,7 +101,7 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 		s.labels, err = dataset.LabelField(s.ds, s.opts.LabelField, s.images.Name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.path(), err)
+		return nil, fmt.Errorf("%s: %w", s.path, err)
 	}
 	s.marks = overlay.NewReader(s.ds.Schema().Fields, s.images.Name)
 	if s.marked() {
@@ -119,7 +121,7 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Sheet{Path: s.path(), Field: s.images.Name, Records: records, Values: tone.Text,
+	out := &Sheet{Path: s.path, Field: s.images.Name, Records: records, Values: tone.Text,
 		Columns: s.columns(len(records))}
 	cells := make([]cell, len(records))
 	for i, r := range records {
@@ -140,7 +142,7 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 	thumb, legend := thumbSize(s.planes.W, s.planes.H), []overlay.Entry(nil)
 	if s.marked() {
 		if pictures, err = s.pictures(ctx, records, tone); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.path(), err)
+			return nil, fmt.Errorf("%s: %w", s.path, err)
 		}
 		thumb = image.Point{}
 		for _, p := range pictures {
@@ -152,7 +154,7 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 	}
 	d, err := newDrawing(s.title(), s.subtitle(len(records), tone), legend, out.Columns, thumb, cells)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.path(), err)
+		return nil, fmt.Errorf("%s: %w", s.path, err)
 	}
 	if pictures == nil {
 		err = s.draw(ctx, d, records, tone)
@@ -193,8 +195,6 @@ func (s *sheetBuilder) draw(ctx context.Context, d *drawing, records []int, t re
 // encodedPlanes is the cell of a field of image files, which have sizes of their own.
 var encodedPlanes = render.PixelLayout{W: largest, H: largest, C: 3}
 
-func (s *sheetBuilder) path() string { return s.ds.Files().Path }
-
 // choose finds the field of images.
 func (s *sheetBuilder) choose() error {
 	for _, f := range s.ds.Schema().Fields {
@@ -228,13 +228,17 @@ func (s *sheetBuilder) labelText(values []int64, record int) string {
 }
 
 func (s *sheetBuilder) title() string {
-	name, err := filepath.Abs(s.path())
+	folder, generation, named := layout.SplitGeneration(s.path)
+	name, err := filepath.Abs(folder)
 	if err != nil {
-		name = s.path()
+		name = folder
 	}
 	name = filepath.Base(name)
 	if s.ds.Files().Format != "flat" {
 		name = strings.TrimSuffix(name, filepath.Ext(name))
+	}
+	if named {
+		name += "@" + generation
 	}
 	return shell.Line(name)
 }

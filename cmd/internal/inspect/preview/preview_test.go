@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/inspect/overlay"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -248,6 +249,27 @@ func checkThumb(t *testing.T, name string, sheet *image.RGBA, within int) {
 					t.Fatalf("%s: pixel (%d, %d) is %v, channel %d wants %d", name, x, y, got, c, gradient(c, y/zoom, x/zoom))
 				}
 			}
+		}
+	}
+}
+
+// The title names the dataset, and the generation if one was given.
+func TestTitle(t *testing.T) {
+	folder := datasettest.Animals(t)
+	if err := os.Rename(folder, filepath.Join(filepath.Dir(folder), "zoo")); err != nil {
+		t.Fatal(err)
+	}
+	folder = filepath.Join(filepath.Dir(folder), "zoo")
+	for path, want := range map[string]string{folder: "zoo", folder + "@1": "zoo@1"} {
+		ds, err := mmapds.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (&sheetBuilder{path: path, ds: ds}).title(); got != want {
+			t.Errorf("%s: title %s, want %s", path, got, want)
+		}
+		if err := ds.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
