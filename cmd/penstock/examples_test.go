@@ -66,6 +66,9 @@ func TestExamplesOfHelp(t *testing.T) {
 			if strings.Contains(line, "preprocess merge") || strings.Contains(line, "preprocess status") {
 				shell(t, dir, "penstock preprocess photos out/flat --resize 24x24 --rank 0 --world-size 2 && penstock preprocess photos out/flat --resize 24x24 --rank 1 --world-size 2")
 			}
+			if strings.Contains(line, "--against 1") {
+				shell(t, dir, "penstock delete out/flat --records 0")
+			}
 			if strings.Contains(line, "column merge") {
 				shell(t, dir, "penstock column add out/flat emb emb.npy --rank 0 --world-size 1")
 			}

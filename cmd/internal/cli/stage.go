@@ -22,8 +22,9 @@ func NewStage(cmd *cobra.Command, name, what, unit string, quiet bool) *Stage {
 	return &Stage{cmd: cmd, name: name, what: what, unit: unit, quiet: quiet}
 }
 
-// Begin starts the display of n units of work.
+// Begin starts the display of n units of work, which may follow other ones.
 func (s *Stage) Begin(n int64) {
+	s.End()
 	out := s.cmd.ErrOrStderr()
 	s.progress = NewProgress(out, s.name, s.quiet || n < muchWork && !IsTerminal(out))
 	s.progress.Begin(s.what, n, s.unit)

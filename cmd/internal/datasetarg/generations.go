@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
@@ -98,4 +99,27 @@ func (g *Generations) Close() error {
 		return nil
 	}
 	return g.bucket.Close()
+}
+
+// Done says what was done to make a generation.
+func Done(e edit.Entry) string {
+	switch c := e.Change; {
+	case e.Corrupt != "":
+		return "cannot be read"
+	case c == nil && e.Generation == 1:
+		return "new: " + strings.Join(e.Columns, ", ")
+	case c == nil:
+		return "changed by an earlier version"
+	case c.Records > 0:
+		verb, _, _ := strings.Cut(c.Operation, " ")
+		text := fmt.Sprintf("%s %s", verb, units.Counted(c.Records, "record"))
+		if c.Where != "" && c.By == "" {
+			text += " where " + c.Where
+		}
+		return text
+	case c.From > 0:
+		return fmt.Sprintf("%s %d", c.Operation, c.From)
+	default:
+		return strings.TrimSpace(c.Operation + " " + strings.Join(c.Columns, ", "))
+	}
 }

@@ -67,36 +67,15 @@ func render(w io.Writer, log []edit.Entry) error {
 	t := cli.Table{Align: "r"}
 	for _, e := range log {
 		if e.Corrupt != "" {
-			t.Add(fmt.Sprint(e.Generation), "", strings.Join(e.Tags, ", "), "cannot be read", "", shell.Line(e.Corrupt))
+			t.Add(fmt.Sprint(e.Generation), "", strings.Join(e.Tags, ", "), datasetarg.Done(e), "", shell.Line(e.Corrupt))
 			continue
 		}
 		t.Add(fmt.Sprint(e.Generation), e.Time.Local().Format("2006-01-02 15:04:05"), strings.Join(e.Tags, ", "),
-			what(e),
+			datasetarg.Done(e),
 			units.Counted(e.Records, "record"), shell.Line(by(e)))
 	}
 	_, err := io.WriteString(w, t.String())
 	return err
-}
-
-// what says what was done.
-func what(e edit.Entry) string {
-	switch c := e.Change; {
-	case c == nil && e.Generation == 1:
-		return "new: " + strings.Join(e.Columns, ", ")
-	case c == nil:
-		return "changed by an earlier version"
-	case c.Records > 0:
-		verb, _, _ := strings.Cut(c.Operation, " ")
-		text := fmt.Sprintf("%s %s", verb, units.Counted(c.Records, "record"))
-		if c.Where != "" && c.By == "" {
-			text += " where " + c.Where
-		}
-		return text
-	case c.From > 0:
-		return fmt.Sprintf("%s %d", c.Operation, c.From)
-	default:
-		return strings.TrimSpace(c.Operation + " " + strings.Join(c.Columns, ", "))
-	}
 }
 
 func by(e edit.Entry) string {

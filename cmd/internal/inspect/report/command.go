@@ -13,10 +13,15 @@ import (
 
 const long = `Write an HTML report: checks, fields, histograms, labels, samples (random, by class,
 darkest, brightest, near-duplicates), splits, skipped samples and the recipe. The file is
-self-contained: it fetches nothing and runs no script. The same data and flags give the same bytes.`
+self-contained: it fetches nothing and runs no script. The same data and flags give the same bytes.
+
+With --against, the page begins with what changed since an earlier generation: columns, records,
+statistics before and after, and the steps in between. Statistics are those of the records that
+are not deleted.`
 
 const examples = `  inspect report -o report.html out/flat
   inspect report -o train.html --split train out/photos.h5
+  inspect report -o changes.html --against 1 out/flat
   inspect report -o - --field train/x,train/y other.h5 > report.html`
 
 // flagValues is the command line of report.
@@ -33,28 +38,32 @@ func Command() *cobra.Command {
 		Use: "report [flags] -o FILE.html DATASET", Short: "Write an HTML report about the data", Long: long,
 		Example: examples,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
-			return cli.Usage(append(datasetarg.One(cmd, args), f.problems()...)...)
+			return cli.Usage(append(datasetarg.One(cmd, args), f.problems(cmd)...)...)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	})
 	f.Register(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "output", "o", "", "HTML `FILE` to write; - is stdout")
+	flags.StringVar(&f.Against, "against", "", "show what changed since `GENERATION`, a number or a tag")
 	flags.IntVar(&f.Scan, "scan", 100_000, "search at most `N` records for extremes and near-duplicates")
 	flags.Uint64Var(&f.Seed, "seed", 0, "`SEED` of the random samples")
 	flags.IntVar(&f.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
-	flags.BoolVar(&f.json, "json", false, "also print checks and near-duplicates as JSON")
+	flags.BoolVar(&f.json, "json", false, "also print checks, near-duplicates and changes as JSON")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	return cmd
 }
 
-func (f *flagValues) problems() (list []string) {
+func (f *flagValues) problems(cmd *cobra.Command) (list []string) {
 	if f.out == "" {
 		list = append(list, "-o FILE.html says where to write the page; -o - is stdout")
 	}
 	list = append(list, cli.OutputName(f.out, ".html", ".htm")...)
 	if f.json && f.out == "-" {
 		list = append(list, "--json and -o -: both write to stdout; give a FILE.html")
+	}
+	if cmd.Flags().Changed("against") && f.Against == "" {
+		list = append(list, "--against needs the number of a generation or a tag")
 	}
 	if f.Scan < 1 {
 		list = append(list, "--scan must be at least 1")

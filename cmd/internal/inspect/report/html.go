@@ -26,6 +26,9 @@ var style string
 func (r *Report) HTML(w io.Writer) error {
 	b := new(htmlpage.Body)
 	r.writeHeader(b)
+	if r.Changes != nil {
+		r.Changes.write(b, r.Stats.Split)
+	}
 	r.writeChecks(b)
 	r.writeFields(b)
 	r.writeValues(b)
@@ -51,6 +54,7 @@ func (r *Report) writeHeader(b *htmlpage.Body) {
 		id, title string
 		there     bool
 	}{
+		{"changes", "Changes", r.Changes != nil},
 		{"checks", "Checks", true},
 		{"fields", "Fields", true},
 		{"values", "Values", true},
@@ -78,27 +82,6 @@ func (r *Report) writeChecks(b *htmlpage.Body) {
 	}
 	b.Add("</ul>\n</section>\n")
 }
-
-// column is the head of a column; one of numbers stands at the right.
-type column struct {
-	title  string
-	number bool
-}
-
-// openTable begins a table that scrolls where it is wider than the page. A label is for those who do not see it.
-func openTable(b *htmlpage.Body, label string, columns ...column) {
-	b.Add("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n<thead><tr>", label)
-	for _, c := range columns {
-		class := htmlpage.HTML("")
-		if c.number {
-			class = ` class="n"`
-		}
-		b.Add(`<th scope="col"{}>{}</th>`, class, c.title)
-	}
-	b.Add("</tr></thead>\n<tbody>")
-}
-
-func closeTable(b *htmlpage.Body) { b.Add("</tbody>\n</table></div>\n") }
 
 func (r *Report) writeFields(b *htmlpage.Body) {
 	b.Add("<section id=\"fields\"><h2>Fields</h2>\n")
@@ -141,20 +124,6 @@ func (r *Report) writeValues(b *htmlpage.Body) {
 		}
 	}
 	b.Add("</section>\n")
-}
-
-// Largest numbers of rows that the tables of a report have.
-const (
-	shownLabels  = 60
-	shownClasses = 100
-	evenClasses  = 12 // of as many records each; more are summed up in a sentence
-)
-
-func labelText(l stats.Label) string {
-	if l.Name != "" {
-		return l.Name
-	}
-	return strconv.FormatInt(l.Value, 10)
 }
 
 // writeLabels writes how many units, records or rows, have each label.
