@@ -176,6 +176,29 @@ class TestKills(Writing):
                 w.append(make(2))  # noqa: F821
 
 
+class TestLabels(Writing):
+    def write(self, name, dtype, classes, values, **options):
+        with penstock.Writer(self.path(name), [Field("x", dtype, classes=classes)], **options) as w:
+            w.extend({"x": x} for x in values)
+
+    def test_append_with_other_classes(self):
+        """Labels of each integer type get the numbers of the classes that the dataset has."""
+        for dtype in ("uint8", "int8", "int16", "uint32", "int64"):
+            with self.subTest(dtype):
+                self.write(dtype, dtype, ("a", "b"), [0, 1])
+                self.write(dtype, dtype, ("b", "c"), [0, 1], append=True)
+                with penstock.open(self.path(dtype)) as ds:
+                    self.assertEqual((ds["x"][:].tolist(), ds.fields["x"].classes), ([0, 1, 1, 2], ("a", "b", "c")))
+
+    def test_more_classes_than_numbers(self):
+        names = [f"c{i}" for i in range(200)]
+        self.write("many", "int8", names[:100], [99])
+        with self.assertRaisesRegex(penstock.Error, "it would have 200 classes, and int8 holds 128 numbers"):
+            self.write("many", "int8", names[100:], [0], append=True)
+        with self.assertRaisesRegex(penstock.Error, "class 2 of 2: give a number from 0 to 1"):
+            self.write("few", "uint8", ("a", "b"), [0, 2])
+
+
 class TestWriter(Writing):
     def test_workers_and_formats(self):
         want = self.whole(100)

@@ -28,9 +28,9 @@ func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, 
 	}
 	for _, f := range fields {
 		j, err := c.fieldJob(f, recipes.Of(f.Name, HasPixels(f)))
-		if label, ok := j.(copyField); ok && base != nil && f.Classes != nil && !f.Ragged && len(f.Shape) == 0 {
+		if label, ok := j.(copyField); err == nil && ok && base != nil && f.Classes != nil && holdsClasses(f.Field) {
 			if at := base.Schema().Index(f.Name); at >= 0 {
-				j = newRelabel(label.field, base.Fields[at].Classes)
+				j, err = newRelabel(label.field, base.Fields[at].Classes)
 			}
 		}
 		if numbers, ok := j.(arrayField); ok && base != nil {

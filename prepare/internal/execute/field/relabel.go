@@ -1,6 +1,7 @@
 package field
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -19,20 +20,31 @@ func (f relabel) NewWorker() Worker { return f }
 
 func (f relabel) Do(name string, dst, value []byte) (out []byte, err error) {
 	dst, err = f.copyField.Do(name, dst, value)
-	if err == nil {
-		v := tensor.As[int64](tensor.Of(f.field.Spec, 1, dst))
-		if v[0] < 0 || v[0] >= int64(len(f.numbers)) {
-			return dst, &SampleError{fmt.Errorf("%s: %w", f.field.Name, source.ValueError("label %d of %d classes", v[0],
-				len(f.numbers)))}
-		}
-		v[0] = f.numbers[v[0]]
+	if err != nil {
+		return dst, err
 	}
-	return dst, err
+	var word [8]byte
+	copy(word[:], dst)
+	label := int64(binary.LittleEndian.Uint64(word[:]))
+	if signed(f.field.DType) {
+		label = label << (64 - 8*len(dst)) >> (64 - 8*len(dst))
+	}
+	if label < 0 || label >= int64(len(f.numbers)) {
+		return dst, &SampleError{fmt.Errorf("%s: %w", f.field.Name, source.ValueError("label %d of %d classes", label,
+			len(f.numbers)))}
+	}
+	binary.LittleEndian.PutUint64(word[:], uint64(f.numbers[label]))
+	copy(dst, word[:])
+	return dst, nil
+}
+
+func signed(d tensor.DType) bool {
+	return d == tensor.Int8 || d == tensor.Int16 || d == tensor.Int32 || d == tensor.Int64
 }
 
 // newRelabel returns the job for a label whose dataset has those classes already: new names
-// get numbers after them.
-func newRelabel(f source.Field, have []string) relabel {
+// get numbers after them. They are few enough for the type of the label, or that is an error.
+func newRelabel(f source.Field, have []string) (relabel, error) {
 	all := append([]string(nil), have...)
 	numbers := make([]int64, len(f.Classes))
 	for i, name := range f.Classes {
@@ -44,5 +56,16 @@ func newRelabel(f source.Field, have []string) relabel {
 		numbers[i] = int64(at)
 	}
 	f.Classes = all
-	return relabel{copyField{f}, numbers}
+	bits := 8 * f.DType.Size()
+	switch {
+	case signed(f.DType):
+		bits--
+	case f.DType == tensor.Bool:
+		bits = 1
+	}
+	if bits < 31 && len(all) > 1<<bits {
+		return relabel{}, fmt.Errorf("it would have %d classes, and %v holds %d numbers of classes; write a dataset whose "+
+			"labels are int64", len(all), f.DType, 1<<bits)
+	}
+	return relabel{copyField{f}, numbers}, nil
 }
