@@ -61,10 +61,10 @@ class Table(unittest.TestCase):
         """Compare a dataset with the cells that were written: columns of Python values, None for one that is missing."""
         folder = tempfile.mkdtemp(prefix="penstock-peers-")
         try:
-            path = os.path.join(folder, name)
-            with open(path, "w", newline="", encoding="utf-8") as f:
-                f.write(text)
-            error = preprocess(path, os.path.join(folder, "out"))
+            for file, part in text.items() if isinstance(text, dict) else [(name, text)]:
+                with open(os.path.join(folder, file), "w", newline="", encoding="utf-8") as f:
+                    f.write(part)
+            error = preprocess(os.path.join(folder, name), os.path.join(folder, "out"))
             if error is not None:
                 self.assertIn("no usable sample", error)
                 self.compare(None, cells, is_text, text, pandas_types)
@@ -140,6 +140,27 @@ class CSV(Table):
         if rng.random() < 0.3:
             text = text.rstrip("\r\n") if not text.endswith('"' + end) else text
         self.check(rng, "t.csv", "\ufeff" * (rng.random() < 0.1) + text, cells, None, types)
+
+
+    @cases(50)
+    def test_several_files(self, rng: random.Random) -> None:
+        """Files of one table have their columns in any order, and types that differ."""
+        rows = rng.randrange(2, 200)
+        cells = {"row": [str(i) for i in range(rows)]}
+        for k in range(rng.randrange(1, 5)):
+            pool, last = rng.choice(CELLS), rng.choice(CELLS)
+            turn = rng.choice([rows, rng.randrange(rows)])
+            cells[f"c{k}"] = [rng.choice(pool if i < turn else last) for i in range(rows)]
+        cuts = [0, *sorted(rng.sample(range(1, rows), rng.randrange(1, min(rows, 4)))), rows]
+        files = {}
+        for begin, end in zip(cuts, cuts[1:]):
+            names = rng.sample(list(cells), len(cells)) if rng.random() < 0.5 else list(cells)
+            file = io.StringIO()
+            writer = csv.writer(file)
+            writer.writerow(names)
+            writer.writerows(zip(*(cells[name][begin:end] for name in names)))
+            files[f"{begin:03d}.csv"] = file.getvalue()
+        self.check(rng, "*.csv", files, cells, None)
 
 
 class JSONLines(Table):
