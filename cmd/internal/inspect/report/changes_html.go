@@ -22,11 +22,11 @@ func (c *Changes) write(b *htmlpage.Body, split string) {
 
 func (c *Changes) writeSteps(b *htmlpage.Body) {
 	b.Add("<h3>Steps</h3>\n")
-	openTable(b, "Steps", column{"generation", true}, column{"time (UTC)", true}, column{"change", false},
-		column{"by", false})
+	openTable(b, "Steps", column{"generation", true}, column{"change", false}, column{"by", false},
+		column{"time (UTC)", true})
 	for _, s := range c.Steps {
-		b.Add(`<tr><td class="n">{}</td><td class="n">{}</td><td class="wide">{}</td><td class="wide">{}</td></tr>`, s.Generation,
-			s.Time, s.Done, s.By)
+		b.Add(`<tr><td class="n">{}</td><td class="wide">{}</td><td class="wide">{}</td><td class="n">{}</td></tr>`, s.Generation,
+			s.Done, s.By, s.Time)
 	}
 	closeTable(b)
 	if c.Pruned > 0 {
