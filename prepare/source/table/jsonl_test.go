@@ -1,9 +1,12 @@
 package table
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/column"
 )
 
@@ -39,5 +42,20 @@ func TestJSONRowsThatAreRefused(t *testing.T) {
 	row := tableRow{text: `{"a": 1, "b": 2, "b": 3}`, file: &tableFile{table: &table{order: []string{"a", "b"}, keys: []string{"a", "b"}}}}
 	if err := (jsonlFormat{}).each(&row, func(int, string, column.Cell) {}); err == nil {
 		t.Error("a name that comes twice after members in order is accepted")
+	}
+}
+
+// The note on a column of text names the empty string that makes it one, not the number after it.
+func TestNoteOfEmptyString(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	if err := os.WriteFile(path, []byte("{\"a\":1}\n{\"a\":\"\"}\n{\"a\":-12}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	src, err := OpenJSONL(t.Context(), path, source.Options{Seen: func(int64) {}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := src.Info().Fields[0].Origin, `"" in row 2 is not a number`; !strings.Contains(got, want) {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -26,7 +26,8 @@ type columnScan struct {
 	at      place // where the column first came
 	skip    bool  // its cells are not examined
 	guess   column.Guess
-	odd     string // the first cell that is not a number
+	isOdd   bool
+	odd     string // the first cell that is not a number, if isOdd
 	oddAt   place
 	oddRow  int64           // number of its row, once all rows are counted
 	classes map[string]bool // of a column that is a label on request, or by its name
@@ -108,8 +109,8 @@ func (s *tableScan) add(at place, name string, c column.Cell) {
 		return
 	}
 	g.guess.Add(c)
-	if g.odd == "" && g.guess.Words() {
-		g.odd, g.oddAt = strings.Clone(c.Text), at
+	if !g.isOdd && g.guess.Words() {
+		g.isOdd, g.odd, g.oddAt = true, strings.Clone(c.Text), at
 	}
 	if g.classes != nil && !c.Missing() && !g.classes[c.Text] && len(g.classes) <= column.MaxClasses {
 		g.classes[strings.Clone(c.Text)] = true
@@ -138,8 +139,8 @@ func (s *tableScan) merge(part *tableScan) {
 		}
 		have.at = minPlace(have.at, c.at)
 		have.guess.Merge(&c.guess)
-		if c.odd != "" && (have.odd == "" || slices.Compare(c.oddAt[:], have.oddAt[:]) < 0) {
-			have.odd, have.oddAt = c.odd, c.oddAt
+		if c.isOdd && (!have.isOdd || slices.Compare(c.oddAt[:], have.oddAt[:]) < 0) {
+			have.isOdd, have.odd, have.oddAt = true, c.odd, c.oddAt
 		}
 		for name := range c.classes {
 			have.classes[name] = true
@@ -217,7 +218,7 @@ func (s *tableScan) column(w column.Selection) (tableColumn, error) {
 	found := tableColumn{name: w.Column, from: []string{w.Column}, typ: typ, field: typ.FieldOf(w.FieldName())}
 	if typ.Kind == column.Text && w.CellType() == "" && c.guess.Inexact() {
 		found.note = " (it has fractions or NaN, and integers that float64 does not hold)"
-	} else if typ.Kind == column.Text && w.CellType() == "" && c.guess.Numbers() && c.odd != "" {
+	} else if typ.Kind == column.Text && w.CellType() == "" && c.guess.Numbers() && c.isOdd {
 		found.note = fmt.Sprintf(" (%.40q in row %d is not a number; --fields %s:float32 takes numbers only)",
 			c.odd, c.oddRow+1, w.Column)
 	}
