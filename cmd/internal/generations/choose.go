@@ -51,13 +51,14 @@ func Tag() *cobra.Command {
 const restoreLong = `Make the content of an earlier generation the newest one. Nothing is copied: the new
 generation lists the files of the earlier one, and those between them stay in the log.
 
-With --deleted, restore brings deleted records back: all of them, or those for which --where holds.
-DATASET is then written without a generation.`
+With --deleted, restore brings deleted records back: all of them, those for which --where holds, or
+those that --records lists, by their numbers in the earlier generation --of. DATASET is then written
+without a generation.`
 
 // Restore returns the command restore.
 func Restore() *cobra.Command {
 	var deleted bool
-	var where string
+	f := new(choiceFlags)
 	cmd := cli.Command(&cobra.Command{
 		Use: "restore [flags] DATASET@GENERATION", Short: "Make an earlier generation of a dataset the newest",
 		Long:    restoreLong,
@@ -68,8 +69,12 @@ func Restore() *cobra.Command {
 			}
 			named := namesGeneration(args[0])
 			switch {
-			case where != "" && !deleted:
-				return cli.Usage("--where chooses among deleted records: give --deleted, too")
+			case *f != (choiceFlags{}) && !deleted:
+				return cli.Usage("--where and --records choose among deleted records: give --deleted, too")
+			case f.records != "" && f.of == "":
+				return cli.Usage("--records needs --of, the generation that the numbers are of: the newest has no deleted records")
+			case f.records != "" || f.of != "":
+				return cli.Usage(f.problems()...)
 			case !deleted && !named:
 				return cli.Usage(noGeneration(args[0]))
 			}
@@ -77,7 +82,7 @@ func Restore() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if deleted {
-				return restoreRecords(cmd, args[0], where)
+				return restoreRecords(cmd, args[0], f)
 			}
 			ds, err := datasetarg.OpenWritable(cmd.Context(), args[0])
 			if err != nil {
@@ -95,7 +100,10 @@ func Restore() *cobra.Command {
 		},
 	})
 	cmd.Flags().BoolVar(&deleted, "deleted", false, "take the deleted records of DATASET back")
-	cmd.Flags().StringVar(&where, "where", "", "`CONDITION` that deleted records have to meet (default all)")
+	cmd.Flags().StringVar(&f.where, "where", "", "`CONDITION` that deleted records have to meet (default all)")
+	cmd.Flags().StringVar(&f.records, "records", "",
+		"`NUMBERS` of deleted records in --of, such as 3,7,10-20, or a file of them; - is standard input")
+	cmd.Flags().StringVar(&f.of, "of", "", "`GENERATION`, or its tag, that has the records of --records")
 	return cmd
 }
 

@@ -203,27 +203,31 @@ func choose(ctx context.Context, of *datasetarg.Generations, where string, which
 	return c, nil
 }
 
-// restoreRecords takes deleted records back: those for which a condition holds, or all.
-func restoreRecords(cmd *cobra.Command, arg, where string) error {
+// restoreRecords takes deleted records back: those that are chosen, or all.
+func restoreRecords(cmd *cobra.Command, arg string, f *choiceFlags) error {
 	ds, err := datasetarg.OpenChanging(cmd.Context(), arg)
 	if err != nil {
 		return err
 	}
-	m, err := undelete(cmd.Context(), ds, where)
+	m, err := f.undelete(cmd, ds)
 	if err = errors.Join(err, ds.Close()); err != nil {
 		return err
 	}
 	return changed(ds.Path, m).render(cmd.OutOrStdout())
 }
 
-func undelete(ctx context.Context, ds *datasetarg.Generations, where string) (*store.Manifest, error) {
+func (f *choiceFlags) undelete(cmd *cobra.Command, ds *datasetarg.Generations) (*store.Manifest, error) {
 	var records edit.Chosen
 	var err error
 	by := shell.Command("penstock restore --deleted", ds.Path)
-	if where != "" {
-		by = commandOf("penstock restore --deleted", ds.Path, "--where", where)
-		records, err = choose(ctx, ds, where, edit.All)
-	} else {
+	switch {
+	case f.records != "":
+		by = f.commandOf("penstock restore --deleted", ds.Path)
+		records, err = f.choose(cmd, ds)
+	case f.where != "":
+		by = f.commandOf("penstock restore --deleted", ds.Path)
+		records, err = choose(cmd.Context(), ds, f.where, edit.All)
+	default:
 		var m *store.Manifest
 		if m, err = ds.Manifest(); err == nil {
 			records.Generation = m.Generation

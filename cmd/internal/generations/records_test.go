@@ -48,6 +48,7 @@ func TestDeleteSelectRestore(t *testing.T) {
 		{Delete(), []string{ds, "--where", "x < 10"}, 80},
 		{Select(), []string{ds, "--where", "x < 80"}, 70},
 		{Restore(), []string{"--deleted", ds, "--where", "x = 95 or x = 20"}, 71},
+		{Restore(), []string{"--deleted", ds, "--records", "92-94", "--of", "1"}, 74},
 		{Restore(), []string{"--deleted", ds}, 100},
 		{Restore(), []string{ds + "@2"}, 90},
 	} {
@@ -90,6 +91,8 @@ func TestDeleteRefuses(t *testing.T) {
 		"would be deleted, and a dataset":    {Select(), []string{ds, "--where", "x < 0"}},
 		"none of these records is deleted":   {Restore(), []string{"--deleted", ds}},
 		"give --deleted, too":                {Restore(), []string{ds, "--where", "x = 1"}},
+		"--records needs --of":               {Restore(), []string{"--deleted", ds, "--records", "3"}},
+		"--of is a generation, for":          {Restore(), []string{"--deleted", ds, "--of", "1"}},
 		"@1: only the newest generation can": {Restore(), []string{"--deleted", ds + "@1"}},
 		"only the newest generation can be":  {Delete(), []string{ds + "@1", "--where", "x = 1"}},
 		"no such file":                       {Delete(), []string{ds + "nothing", "--where", "x = 1"}},
