@@ -139,7 +139,7 @@ class AxesTest(unittest.TestCase):
                 with ds.windows({"0": 4, "1": 3, "lon": 5}, outputs={"t2m": {}}) as view:
                     self.assertEqual((len(view), view.axes), (27 * 7 * 8, ["0", "1", "lon"]))
                 for sizes in ({"time": 4, "level": 2}, {"level": 2}):
-                    with self.assertRaisesRegex(penstock.Error, "level.*t2m has time, lat, lon; time has time"):
+                    with self.assertRaisesRegex(penstock.Error, "level.*time, lat, lon of t2m; time of time"):
                         ds.windows(sizes)
                 with self.assertRaisesRegex(penstock.Error, "axis 'level' is not one of sizes with coordinates in the file; there are: .*lat"):
                     ds.windows(SIZES, coords=["level"])
