@@ -52,7 +52,7 @@ func Command() *cobra.Command {
 
 // set is put for a column that exists.
 func set() *cobra.Command {
-	f := new(putFlags)
+	f := &putFlags{replaces: true}
 	cmd := put("set", "Replace the values of a column", (*edit.Dataset).SetColumn, f,
 		"  penstock column set out/flat labels labels.csv --on source_name")
 	cmd.Long += setLong
@@ -104,7 +104,7 @@ type putFlags struct {
 	field, fields, on, missing string
 	of                         string
 	resume, json, quiet        bool
-	changeType                 bool
+	replaces, changeType       bool
 	part                       edit.Part // World is 0 if the values are of all records
 }
 

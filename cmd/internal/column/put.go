@@ -89,7 +89,7 @@ func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name stri
 	v := &values{ctx: cmd.Context(), src: src, column: column}
 	field := column.Field
 	field.Name = name
-	if i := old.Schema().Index(name); i >= 0 {
+	if i := old.Schema().Index(name); f.replaces && i >= 0 {
 		if field, err = f.like(v, old.Fields[i], field); err != nil {
 			return nil, err
 		}
@@ -358,7 +358,7 @@ func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name s
 		return nil, fmt.Errorf("standard input: an array of %d rows, and %s has %d records", h.Shape[0], ds.Path, records)
 	}
 	v, size := new(values), field.RecordBytes()
-	if i := old.Schema().Index(name); i >= 0 {
+	if i := old.Schema().Index(name); f.replaces && i >= 0 {
 		if field, err = f.like(v, old.Fields[i], field); err != nil {
 			return nil, err
 		}
