@@ -195,6 +195,24 @@ func TestOpenOnTheWeb(t *testing.T) {
 	}
 }
 
+// opensWithin opens a URL of a bucket, and checks the number of records and that trips and requests are not exceeded.
+func opensWithin(t *testing.T, b *farbucket.Bucket, url string, records, trips, requests int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		src, err := Open(t.Context(), url, OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		fingerprint(t, src)
+		took, list := time.Since(began), b.Requests()
+		if src.Len() != records || took > time.Duration(trips)*b.Trip || len(list) > requests {
+			t.Errorf("%d records after %v and %d requests: %v", src.Len(), took, len(list), list)
+		}
+	})
+}
+
 // The names of 8,000 files are listed in the time of two requests, and the first file is read meanwhile.
 func TestOpenInBucketTakesFewRoundTrips(t *testing.T) {
 	picture := rawtest.Picture(t, ".png", 9, 9, 1)
@@ -203,18 +221,7 @@ func TestOpenInBucketTakesFewRoundTrips(t *testing.T) {
 		b.Put(fmt.Sprintf("photos/class%04d/%06d.png", i%1000, i), picture)
 	}
 	useURLs(t, b)
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		src, err := Open(t.Context(), "s3://lab/photos", OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer src.Close()
-		fingerprint(t, src)
-		if took, list := time.Since(began), b.Requests(); src.Len() != 8000 || took > 2*b.Trip || len(list) > 20 {
-			t.Errorf("%d records after %v and %d requests: %v", src.Len(), took, len(list), list)
-		}
-	})
+	opensWithin(t, b, "s3://lab/photos", 8000, 2, 20)
 }
 
 // Files next to images are read many at a time, and only a few if they are an error.
@@ -269,18 +276,7 @@ func TestOpenArchiveInBucketTakesFewRoundTrips(t *testing.T) {
 	b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
 	b.Put("photos.tar", tar)
 	useURLs(t, b)
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		src, err := Open(t.Context(), "s3://lab/photos.tar", OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer src.Close()
-		fingerprint(t, src)
-		if took, list := time.Since(began), b.Requests(); src.Len() != 12 || took > 2*b.Trip || len(list) > 2 {
-			t.Errorf("%d records after %v and %d requests: %v", src.Len(), took, len(list), list)
-		}
-	})
+	opensWithin(t, b, "s3://lab/photos.tar", 12, 2, 2)
 }
 
 // Labels of images without objects say nothing of the kind of a folder: up to 256 of them are read at a time.

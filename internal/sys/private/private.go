@@ -300,14 +300,11 @@ func UserFolder(folder string) (*os.Root, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, err
 	}
-	parent, err := os.OpenRoot(path)
+	parent, err := openShared(path)
 	if err != nil {
 		return nil, err
 	}
 	defer parent.Close()
-	if err := checkShared(parent); err != nil {
-		return nil, err
-	}
 	for range 100 { // another process of this user may remove an empty one
 		made := parent.Mkdir(userName(), 0o700)
 		if made != nil && !errors.Is(made, fs.ErrExist) {
@@ -325,20 +322,29 @@ func UserFolder(folder string) (*os.Root, error) {
 	return nil, fmt.Errorf("%s: it is removed again and again", filepath.Join(path, userName()))
 }
 
+// openShared opens a folder, after checking that others cannot rename what a user has in it.
+func openShared(path string) (*os.Root, error) {
+	folder, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkShared(folder); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return folder, nil
+}
+
 // FindUserFolder opens the folder of [UserFolder] if it exists, and makes none.
 func FindUserFolder(folder string) (*os.Root, error) {
 	path, err := filepath.Abs(folder)
 	if err != nil {
 		return nil, err
 	}
-	parent, err := os.OpenRoot(path)
+	parent, err := openShared(path)
 	if err != nil {
 		return nil, err
 	}
 	defer parent.Close()
-	if err := checkShared(parent); err != nil {
-		return nil, err
-	}
 	own, err := Own(parent, userName())
 	if err == nil {
 		err = narrow(own)

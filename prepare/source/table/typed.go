@@ -41,7 +41,7 @@ type typedReader struct {
 	columns []typedColumn
 	cells   []scanCell // cells of the block that are not plain numbers
 	rows    int
-	most    int // rows that there is memory for
+	most    int // rows that fit in memory
 	lines   []int64
 	spread  bool   // lines do not follow each other
 	odd     bool   // a value is not of its column's type
