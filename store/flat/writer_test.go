@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -289,6 +290,38 @@ func TestLabelOutsideItsClasses(t *testing.T) {
 			t.Error("Commit after a failed Append")
 		}
 		w.Close()
+	}
+}
+
+// Labels of all integer types are counted, one for each record as any number of them.
+func TestLabelsAreCounted(t *testing.T) {
+	for _, dtype := range []tensor.DType{tensor.Uint8, tensor.Int8, tensor.Uint16, tensor.Int16, tensor.Uint32, tensor.Int32, tensor.Uint64,
+		tensor.Int64} {
+		one, many := store.NewField("one", dtype), store.NewRagged("many", dtype)
+		one.Classes, many.Classes = []string{"cat", "dog", "owl"}, []string{"cat", "dog", "owl"}
+		schema := store.Schema{Fields: []store.Field{one, many}}
+		w, err := Create(filepath.Join(t.TempDir(), "ds"), schema, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		r, owl := store.NewRecord(schema), make([]byte, dtype.Size())
+		owl[0] = 2
+		for i := range 3 {
+			r.Values[0], r.Values[1] = owl, bytes.Repeat(owl, i)
+			if err := w.Append(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := w.Commit(store.Info{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"one", "many"} {
+			if got := m.Statistics[name].Labels; !slices.Equal(got, []int64{0, 0, 3}) {
+				t.Errorf("%v, %s: %v", dtype, name, got)
+			}
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 func FuzzJournal(f *testing.F) {
@@ -65,6 +66,40 @@ func restoreFuzzed(t *testing.T, h *history) {
 		t.Error("restored another number of records")
 	}
 	b.Close()
+}
+
+// A build that counted no labels of small integers continues without counts, and not with those of its last records.
+func TestLabelsOfEarlierBuildsAreNotCounted(t *testing.T) {
+	f := store.NewField("label", tensor.Uint8)
+	f.Classes = []string{"cat", "dog", "owl"}
+	schema := store.Schema{Fields: []store.Field{f}}
+	add := func(mb *ManifestBuilder, label byte) {
+		r := store.NewRecord(schema)
+		r.Values[0][0] = label
+		if err := mb.Add(r, make([]uint32, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := NewManifestBuilder(schema)
+	add(first, 1)
+	state := first.State()
+	for _, counted := range []bool{true, false} {
+		if !counted {
+			clear(state[len(state)-8*len(f.Classes):])
+		}
+		next := NewManifestBuilder(schema)
+		if err := next.Restore(state); err != nil {
+			t.Fatal(err)
+		}
+		add(next, 2)
+		want := []int64{0, 1, 1}
+		if !counted {
+			want = nil
+		}
+		if got := next.Manifest(store.Info{}).Statistics["label"].Labels; !slices.Equal(got, want) {
+			t.Errorf("counted: %v: %v, want %v", counted, got, want)
+		}
+	}
 }
 
 func FuzzManifestBuilderState(f *testing.F) {

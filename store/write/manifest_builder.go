@@ -183,10 +183,17 @@ func (mb *ManifestBuilder) statistics(i int, f store.Field, list []splitMetadata
 		m := momentsOf(lengths, tensor.Float64)
 		s.Lengths = &m
 	}
-	if isLabel(f) {
+	if hasLabels(f) && sumOf(labels) == all.N { // builds before counted int64 only, and an append may continue one
 		s.Labels = labels
 	}
 	return s
+}
+
+func sumOf(counts []int64) (n int64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
 }
 
 func (mb *ManifestBuilder) id(fields []store.Field) string {

@@ -57,11 +57,7 @@ func (k *splitMetadata) summarize(s store.Schema, r *store.Record, digests []dig
 		for c := range k.stats[i] {
 			k.stats[i][c].Merge(digests[i].Channels[c])
 		}
-		if isLabel(f) {
-			for v := r.Values[i]; len(v) > 0; v = v[8:] {
-				k.labels[i][binary.LittleEndian.Uint64(v)]++
-			}
-		}
+		countLabels(k.labels[i], f, r.Values[i])
 	}
 }
 
@@ -81,16 +77,20 @@ func (k *splitMetadata) enterBlock(s store.Schema, b *digest.Block) {
 func (k *splitMetadata) summarizeBlock(s store.Schema, b *digest.Block) {
 	for i, f := range s.Fields {
 		b.MergeStatistics(k.stats[i], i)
-		if isLabel(f) {
-			for v := b.Values[i]; len(v) > 0; v = v[8:] {
-				k.labels[i][binary.LittleEndian.Uint64(v)]++
-			}
-		}
+		countLabels(k.labels[i], f, b.Values[i])
 	}
 }
 
-// isLabel reports whether values of classes are counted: those of int64 scalars, one or any number.
-func isLabel(f store.Field) bool { return hasLabels(f) && f.DType == tensor.Int64 }
+// countLabels counts values of classes, which checkLabels has seen.
+func countLabels(counts []int64, f store.Field, values []byte) {
+	if !hasLabels(f) {
+		return
+	}
+	for size := f.DType.Size(); len(values) > 0; values = values[size:] {
+		label, _ := integer(values[:size], f.DType)
+		counts[label]++
+	}
+}
 
 // hasLabels reports whether values are class numbers. Masks are not: their pixels may have a number for none.
 func hasLabels(f store.Field) bool {
