@@ -131,18 +131,35 @@ def delete(ds: Records, records: Any) -> None:
     if isinstance(records, str):
         run(["delete", "--json", "--where", condition(records), "--", ds.path])
         return
+    _of_numbers(["delete", "--json"], ds, records, ds.path)
+
+
+def restore_records(ds: Records, records: Any, folder: str) -> None:
+    """Take deleted records back into the dataset in a folder. Numbers are those of ds, one of its generations: see Dataset.restore_records."""
+    command = ["restore", "--deleted"]
+    if records is None:
+        run([*command, "--", ds.path])
+    elif isinstance(records, str):
+        run([*command, "--where", condition(records), "--", ds.path])
+    else:
+        _of_numbers(command, ds, records, folder)
+
+
+def _of_numbers(command: list[str], ds: Records, records: Any, path: str) -> None:
+    """Run a command for some records of ds by their numbers."""
+    numbers = _numbers(command[0], records, len(ds))
     if ds.split is not None:
         raise Error(f"{ds.path}: numbers are those of all records, and this is the split {ds.split!r}; open the dataset without split")
-    numbers = _numbers(records, len(ds))
     short = len(numbers) <= _SHOWN
     listed = ",".join(map(str, numbers)) if short else "-"
     stdin = b"" if short else "\n".join(map(str, numbers)).encode()
-    run(["delete", "--json", f"--records={listed}", f"--of={ds.generation}", "--", ds.path], stdin)
+    run([*command, f"--records={listed}", f"--of={ds.generation}", "--", path], stdin)
 
 
-def _numbers(records: Any, n: int) -> list[int]:
+def _numbers(verb: str, records: Any, n: int) -> list[int]:
     """Return the numbers of some of n records, or refuse what cannot be such. Of an array of bool, they are those of True."""
-    wrong = f"delete takes a condition as text, numbers of records such as [3, 7], or a bool for each record, and not {records!r:.60}"
+    name = "restore_records" if verb == "restore" else verb
+    wrong = f"{name} takes a condition as text, numbers of records such as [3, 7], or a bool for each record, and not {records!r:.60}"
     try:
         array = np.asarray(records if isinstance(records, np.ndarray) or hasattr(records, "__array__") else list(records))
     except (TypeError, ValueError):

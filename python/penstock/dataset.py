@@ -336,14 +336,24 @@ class Dataset(Source):
         changing.delete(self, records)
         return self._newest()
 
-    def restore_records(self, where: str | None = None) -> Dataset:
-        """Take deleted records back, all of them or those for which a condition holds, and return the next generation.
+    def restore_records(self, records: str | Iterable[int] | None = None) -> Dataset:
+        """Take deleted records back and return the next generation.
 
-        Raise Error if a column was added while some of them were deleted, and so has no values for these.
+        ::
+
+            ds = ds.restore_records()
+            ds = penstock.open("ds", generation=2).restore_records([3, 7])
+
+        Args:
+            records: None means all deleted records. A condition as ``filter`` takes it chooses among them. So do numbers of
+                records of this dataset, which is then a generation that has them, or an array with a bool for each record.
+
+        Raises:
+            Error: None of these records is deleted, or a column was added while some of them were, and has no values for these.
+            IndexError: A number is out of range.
         """
         self._check_changes()
-        chosen = [] if where is None else ["--where", changing.condition(where)]
-        changing.run(["restore", "--deleted", *chosen, "--", self.path])
+        changing.restore_records(self, records, self._folder)
         return self._newest()
 
     @property

@@ -295,6 +295,25 @@ class ChangingTest(data.Copied):
             back.delete([0])
         self.assertEqual(penstock.open(self.path).generation, before)
 
+    def test_deleted_records_are_restored_by_number(self):
+        first = penstock.open(self.path)
+        n = len(first)
+        first.delete(range(5))
+        some = penstock.open(self.path, generation=1).restore_records([3, 1])
+        self.assertEqual((some.stored.tolist(), some.log()[0]["change"]["records"]), ([1, 3, *range(5, n)], 2))
+        self.assertIn("--deleted", some.log()[0]["change"]["by"])
+        mask = np.arange(n) < 2  # also of a record that is not deleted
+        self.assertEqual(first.restore_records(mask).stored.tolist(), [0, 1, 3, *range(5, n)])
+        newest = first.restore_records([2])
+        before = newest.generation
+        for ds, wrong, error, text in ((newest, [0], penstock.Error, "none of these records is deleted"), (first, [n], IndexError, f"record {n}"),
+                                       (first, [4, 4], penstock.Error, "given twice"), (first, 4, TypeError, "restore_records takes a condition"),
+                                       (first, [], ValueError, "no record is chosen"), (first, " ", TypeError, "condition as text")):
+            with self.subTest(f"{wrong!r}"), self.assertRaisesRegex(error, text):
+                ds.restore_records(wrong)
+        self.assertEqual(penstock.open(self.path).generation, before)
+        self.assertEqual(newest.restore_records("true").id, first.id)
+
     def test_numpy_reads_what_is_left(self):
         penstock.open(self.path).add_column("number", np.arange(len(penstock.open(self.path)))).delete("number < 9")
         with open(os.path.join(data.HERE, "..", "..", "docs", "format.md")) as f:
