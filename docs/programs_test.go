@@ -77,8 +77,9 @@ func TestHintsNameAnInstalledProgram(t *testing.T) {
 
 var helpText = regexp.MustCompile(`(?i)long$|examples$`)
 
-// bareLiterals reports the command lines in texts of a Go file, and returns how many shell.Penstock makes. Long and
-// Example of a command are left out: package cmd/internal/penstock puts the program before those, and tests that.
+// bareLiterals reports the command lines in string literals of a Go file, and returns how many shell.Penstock makes.
+// Long and Example of a command are left out: package cmd/internal/penstock puts the program before those, and tests
+// that.
 func bareLiterals(t *testing.T, path string) (made int, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, nil, 0)

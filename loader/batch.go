@@ -27,7 +27,7 @@ const (
 const stale = "loader: a Batch is used after its time: it is valid in the loop body that receives it, and longer " +
 	"only by Keep, until Release"
 
-// slot returns where the batch is, and panics if it is there no more.
+// slot returns the batch's slot, and panics if the slot was reused.
 func (b Batch) slot() *slot {
 	if b.s == nil || b.s.gen.Load()&^keptBit != b.gen {
 		panic(stale)

@@ -134,7 +134,7 @@ func TestOrderOutOfRange(t *testing.T) {
 	for name, c := range map[string]struct {
 		indices  []int
 		batches  int
-		position int // of the record that there is none of
+		position int // of the missing record
 	}{
 		"before the first":     {[]int{-1, 0, 1, 2}, 0, 0},
 		"a run over the end":   {[]int{0, 1, 2, 3, 97, 98, 99, 100}, 1, 7},

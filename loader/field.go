@@ -114,7 +114,7 @@ func (o Options) checkGeometry(fields []fill.Field) ([]geometry.Group, error) {
 	return geometry.Check(list, independent, words)
 }
 
-// field returns what becomes of one field of the Source.
+// field returns how one field of the Source is filled.
 func (o Options) field(spec tensor.Spec) (fill.Field, error) {
 	t := o.own(spec)
 	f := fill.Field{In: spec, Out: spec, Stored: spec.RecordBytes(), Converts: t != nil}

@@ -181,7 +181,7 @@ func newTrial(rng *rand.Rand) *trial {
 	return t
 }
 
-// settle chooses what becomes of a field, and which of its records fail.
+// settle chooses the transforms of a field, and which of its records fail.
 func (t *trial) settle(rng *rand.Rand, spec tensor.Spec) {
 	switch pads := t.o.OnError == loader.Blank || rng.IntN(2) == 0; {
 	case spec.Ragged && pads:

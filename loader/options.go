@@ -27,7 +27,7 @@ type Options struct {
 	DropLast bool // leave out a last global batch that is not full
 
 	Fields     []string             // the fields that batches have, in this order; none means all of the Source
-	Transforms map[string]Transform // what becomes of a field's records; those that are not named stay as they are
+	Transforms map[string]Transform // by field; fields that are not named stay as they are
 	Collate    Collate              // a function on whole batches
 
 	// Masks, boxes and keypoints on an image, and fields of instances that a SanitizeBoundingBoxes removes, go where an
@@ -36,7 +36,7 @@ type Options struct {
 	// tensor.Keypoints, or Independent. A field that may be one of them, and has no content, is an error.
 	Contents map[string]string
 
-	OnError OnError      // what becomes of a record that cannot be read or transformed
+	OnError OnError      // the handling of records that cannot be read or transformed
 	Report  func(*Error) // is called for every record that OnError skips, by any goroutine; may be nil
 
 	// Workers is the number of goroutines that fill batches; Synchronous means none. Batches that
@@ -95,7 +95,7 @@ type Options struct {
 // stack that led to it.
 const Synchronous = -1
 
-// OnError says what becomes of a record that cannot be read or transformed. Whatever it is,
+// OnError says how a record that cannot be read or transformed is handled. In each case,
 // batches keep their size, so that all ranks take the same number of steps; and it depends
 // on nothing but the record's place, so that it is the same for any number of workers.
 type OnError int

@@ -40,15 +40,16 @@ type Stats struct {
 	// that the whole process ran on cores while loops were iterated, from Python with the process that trains and those
 	// that it started; 0 where the system does not report
 	CPU time.Duration
-	// that other programs ran on the machine's cores meanwhile, looked at every 50 ms at most; 0 where the system does not
-	// report
+	// that other programs ran on the machine's cores meanwhile, looked at every 50 ms at most; 0 where the system
+	// does not report
 	Others    time.Duration
 	Storage   int64         // bytes that the process had read from storage meanwhile; 0 where the system does not report
 	Idle      time.Duration // of workers: waiting for a free buffer, or for the next loop
 	Slowest   Slowest       // the record that took longest to read and transform, of fields with a Transform
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
-	// goroutines that make batches, as found so far where Workers was 0 or MaxWorkers larger; 0 if the consumer makes them
+	// goroutines that make batches, as found so far where Workers was 0 or MaxWorkers larger; 0 if the consumer makes
+	// them
 	Workers    int
 	Prefetch   int    // finished batches that may wait: with MaxPrefetch, as many as are needed now
 	MaxWorkers int    // the largest number that the Loader tries; Workers if Options say one
@@ -79,8 +80,8 @@ type Quantiles struct{ P50, P95, P99, Max time.Duration }
 type Slowest struct {
 	Field  string
 	Record int
-	// how many records of a batch, from this one on, were timed together: as many as take some 16 µs, at least 1 and at
-	// most 64
+	// how many records of a batch, from this one on, were timed together: as many as take about 16 µs, at least 1 and
+	// at most 64
 	Among int
 	Took  time.Duration
 }
@@ -138,7 +139,7 @@ const (
 	othersEvery = 50 * time.Millisecond // a look, of a clock that ticks in hundredths of a second
 )
 
-// enter notes that a loop begins.
+// enter records that a loop begins.
 func (m *othersMeter) enter(now time.Duration) {
 	if !m.open || now-m.left > othersGap {
 		m.open = true
@@ -146,7 +147,7 @@ func (m *othersMeter) enter(now time.Duration) {
 	}
 }
 
-// leave notes that a loop ends, and returns what others used since the last look if it is time for another.
+// leave records that a loop ends. If it is time for another look, it returns what other processes used since the last.
 func (m *othersMeter) leave(now time.Duration) time.Duration {
 	m.left = now
 	if now-m.at < othersEvery {
@@ -225,7 +226,7 @@ func (t *tally) count(b *fill.Batch, inline bool) {
 	st.CopiedBytes += copied
 }
 
-// enter notes that a loop began when some resources had been used.
+// enter records the resources that had been used when a loop began.
 func (t *tally) enter(start resources) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -233,7 +234,7 @@ func (t *tally) enter(start resources) {
 	t.others.enter(t.setup.plan.Clock())
 }
 
-// leave notes that the loop ends.
+// leave records that the loop ends.
 func (t *tally) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -67,7 +67,7 @@ func WithFieldRead(field string, mode ReadMode) Option {
 // WithPager has what is not in the files yet fetched by p.
 func WithPager(p Pager) Option { return func(c *config) { c.pager = p } }
 
-// processMemory is read once: that takes some 20 files.
+// processMemory is read once, because it reads about 20 files.
 var processMemory = sync.OnceValue(usage.Memory)
 
 func newConfig(opts []Option) (*config, error) {

@@ -141,7 +141,7 @@ func TestPausedRank(t *testing.T) {
 	}
 }
 
-// testPausedRank has a rank wait after some calls. It returns how many there are.
+// testPausedRank pauses a rank after some calls. It returns the number of calls.
 func testPausedRank(s *schedule, one child, at int) int {
 	rank := func(index int, machine string) child {
 		w := s.work

@@ -13,22 +13,22 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Plan is a source and a Config that were found to fit each other: what can be refused before any work is refused by
+// Plan is a source and a Config that fit each other: errors that can be found before any work are returned by
 // [NewPlan]. It runs once. Close it.
 type Plan struct {
 	config   Config
 	progress Progress
-	parents  []string // folders above Dest that were not there
+	parents  []string // folders above Dest that did not exist
 
 	// For a source and a destination on this machine, and a whole dataset:
 	src        source.Source
-	found      *Summary // of a dataset that a run before this one has finished
+	found      *Summary // of a dataset that an earlier run has finished
 	unfinished bool     // a run before this one has left something
 	took       time.Duration
 }
 
-// NewPlan checks a Config, opens its source and looks at its destination, and writes nothing. Of places in buckets and
-// of the parts of ranks only the Config is checked; Run does the rest. Without a Progress there is none.
+// NewPlan checks a Config, opens its source and looks at its destination, and writes nothing. For places in buckets and
+// for the parts of ranks, it checks only the Config; Run does the rest. A nil Progress reports nothing.
 func NewPlan(ctx context.Context, c Config, progress Progress) (*Plan, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -137,8 +137,8 @@ func (p *Plan) runWhole(ctx context.Context) (*Summary, error) {
 	return newSummary(c, r, manifest, p.took+time.Since(begin))
 }
 
-// all does everything once the source is open; unfinished says that a run before this one
-// has left something. done reports that a run before this one has appended all.
+// all does everything once the source is open; unfinished says that an earlier run
+// has left something. done reports that an earlier run has appended all.
 func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, done bool, err error) {
 	if r.config.Append {
 		if r.base, err = r.config.baseManifest(); err == nil && !unfinished {

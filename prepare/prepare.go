@@ -1,6 +1,6 @@
-// Package prepare turns a source of raw samples into a dataset. The command preprocess is its face.
+// Package prepare turns a source of raw samples into a dataset. The command preprocess calls it.
 //
-//	source -> workers (draw, read, decode, transform, summarise, commit) -> store.Writer
+//	source -> workers (draw, read, decode, transform, summarize, commit) -> store.Writer
 //
 // A [Plan] is a source and a [Config] that were checked; [Plan.Run] makes the dataset.
 // Each image is the work of one goroutine. Records are committed in the order of the source, so
@@ -25,13 +25,13 @@ type Progress interface {
 	Warn(text string)
 }
 
-// Run makes the dataset. Before it returns nil, nothing is found under c.Dest that was not
-// there. With an error, neither files nor folders that it made are left, unless it was a
-// long run, which Config.Resume can continue. Its memory is that of
+// Run makes the dataset. Nothing new appears under c.Dest before Run returns
+// nil. After an error, it leaves no files or folders, unless it was a
+// long run, which Config.Resume can continue. It needs the memory of
 // some records a worker.
 //
-// Without c.Skip the first sample, in the order of the source, that cannot be used is the
-// error. With it, such samples are in the manifest, and an error only if all are such. A
+// Without c.Skip, the first sample, in the order of the source, that cannot be used is the
+// error. With it, the manifest lists such samples, and the error is returned only if no sample can be used. A
 // source whose images do not have one size after the transforms is an error in any case.
 func Run(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	p, err := NewPlan(ctx, c, progress)

@@ -40,7 +40,7 @@ func RunProduced(ctx context.Context, c Config, in io.Reader, out io.Writer, pro
 	return s, err
 }
 
-// openProduced has the producer start where the run of before has ended.
+// openProduced makes the producer start where the previous run has ended.
 func openProduced(c Config) (source.Source, error) {
 	p, begin := c.producer, c.producer.Begin
 	start := producer.Start{End: begin.Samples}
@@ -75,7 +75,7 @@ func openProduced(c Config) (source.Source, error) {
 	return p, p.ReadFields()
 }
 
-// awaitStage waits for a program whose producer was killed: for a moment it still keeps what it has.
+// awaitStage waits for a program whose producer was killed: it saves its records for a moment longer.
 func awaitStage(dest string) {
 	for range 100 {
 		if err := write.CheckDest(dest, write.StageOptions{Overwrite: true}); !errors.Is(err, store.ErrBusy) {
@@ -85,8 +85,8 @@ func awaitStage(dest string) {
 	}
 }
 
-// producedBefore returns the summary of a part that was made before. Its producer needs to
-// send nothing. That the parts are of one plan is for the merge to see.
+// producedBefore returns the summary of a part that exists. Its producer needs to
+// send nothing. The merge checks that the parts have one plan.
 func producedBefore(c Config, turn *part.Turn, progress Progress) (*Summary, error) {
 	begin := time.Now()
 	p := &part.Part{Path: c.Rank.Path(c.Dest)}

@@ -19,7 +19,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// runPart makes the part of the dataset that c.World says. It may be killed, run again and
+// runPart makes the part c.World of the dataset. It may be killed, run again and
 // run twice: it keeps a part that is complete, and continues one that was begun.
 func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	if err := checkPartPlaces(c); err != nil {
@@ -63,8 +63,8 @@ func makePart(ctx context.Context, c Config, turn *part.Turn, progress Progress)
 	return newPartSummary(r.run, r.part, m, time.Since(begin))
 }
 
-// rankRun makes one part. It commits the traces of samples with the records; what becomes of these in the
-// dataset is for the merge to say.
+// rankRun makes one part. It commits the traces of samples with the records; the merge decides
+// which of these the dataset has.
 type rankRun struct {
 	run    *run
 	turn   *part.Turn
@@ -107,8 +107,8 @@ func traceOf(s *execute.Slot) part.Trace {
 	return part.Trace{Name: s.Sample.Name, Split: s.Sample.Split, Size: s.Size, CRC: s.CRC, Digest: s.Digest}
 }
 
-// checkPartPlaces checks source and destination. The destination itself
-// is for the merge to write.
+// checkPartPlaces checks source and destination. The merge writes the
+// destination itself.
 func checkPartPlaces(c Config) error {
 	if c.producer == nil {
 		if err := kinds.Check(c.Source, c.From); err != nil {
@@ -126,7 +126,7 @@ func checkPartPlaces(c Config) error {
 	return part.MakeFolder(part.Folder(c.Dest))
 }
 
-// makePart makes the part, or finds it made. The manifest is nil where it has no records.
+// makePart makes the part, or finds it complete. The manifest is nil if it has no records.
 func (r *rankRun) makePart(ctx context.Context) (*store.Manifest, error) {
 	ordered, err := planning{r.run}.orderSamples(ctx)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *rankRun) makePart(ctx context.Context) (*store.Manifest, error) {
 	return r.writePart(ctx)
 }
 
-// needsFigures refuses what depends on all samples.
+// needsFigures refuses options that depend on all samples.
 func (m measuring) needsFigures(j *execute.Job) error {
 	n := m.run.config.Images.Normalize
 	if m.measures() {
@@ -175,7 +175,7 @@ func (m measuring) needsFigures(j *execute.Job) error {
 	return err
 }
 
-// partPlaces lists where a part may be already; nothing if it is to be made in any case.
+// partPlaces lists the places where a part may exist; none if it is to be made in any case.
 func (c Config) partPlaces(p *part.Part) (list []string) {
 	if c.Overwrite {
 		return nil
@@ -186,7 +186,7 @@ func (c Config) partPlaces(p *part.Part) (list []string) {
 	return list
 }
 
-// orderSamples makes the order of the samples that of the dataset, where the source can be
+// orderSamples puts the samples into the order of the dataset, if the source can be
 // read in any; otherwise the merge does.
 func (p planning) orderSamples(ctx context.Context) (ordered bool, err error) {
 	indexed, ok := p.run.src.(source.Indexed)
@@ -274,7 +274,7 @@ func (s span) Samples() iter.Seq2[source.Sample, error] {
 	}
 }
 
-// newPartSummary describes the part that r has made, or found made.
+// newPartSummary describes the part that r has made, or found.
 func newPartSummary(r *run, p *part.Part, m *store.Manifest, took time.Duration) (*Summary, error) {
 	c, dest := r.config, r.config.Dest
 	c.Dest, c.Format = p.Path, part.Flat

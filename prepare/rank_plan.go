@@ -82,7 +82,7 @@ func unmarshalImages(text json.RawMessage, to *Images) error {
 	return errors.Join(err, json.Unmarshal(rest, to))
 }
 
-// planning finds out what all ranks must agree on.
+// planning determines the values that all ranks must agree on.
 type planning struct{ run *run }
 
 // listing returns a digest of the contents of the source: the names of all images of a
@@ -108,7 +108,7 @@ func (p planning) listing(ctx context.Context) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// eachFile calls f for the files that path is, or that are in the folder that it is, by name.
+// eachFile calls f for the file at path, or for the files in the folder at path, by name.
 func eachFile(path string, f func(name string, size int64)) error {
 	files, err := source.Files(path)
 	for _, file := range files {

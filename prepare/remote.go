@@ -21,7 +21,7 @@ const readAhead = 64
 // remoteRun is a run or a merge with places in buckets.
 type remoteRun struct{ *upload.Buckets }
 
-// runRemote is Run where source, destination or both are URLs. A source is read where it is.
+// runRemote is Run if source, destination or both are URLs. A source is read in place.
 // A dataset is built on disk, see Config.Spool, and sent: of a flat one each shard when it is
 // finished, see upload.Uploader. Its manifest is the last object.
 func runRemote(ctx context.Context, c Config, progress Progress) (*Summary, error) {
@@ -97,7 +97,7 @@ func (b remoteRun) append(c Config, d *upload.Destination, progress Progress) (*
 	return s, d.Finish(sendSkipped(d, c.skippedName()))
 }
 
-// send sends what a summary describes, and has it say where that is then.
+// send uploads the dataset of a summary, and sets its destination in the summary.
 func send(d *upload.Destination, s *Summary, overwrite bool, progress Progress) error {
 	if s.Part == nil {
 		s.Dest = d.URL.String()
@@ -108,7 +108,7 @@ func send(d *upload.Destination, s *Summary, overwrite bool, progress Progress) 
 	return d.Finish(d.SendPart(w, s.Records, overwrite, progress))
 }
 
-// named gives a summary the names that the user knows.
+// named puts the user's names into a summary.
 func (b remoteRun) named(s *Summary, source string) *Summary {
 	if s != nil && remote.IsURL(source) {
 		s.Source.Path = b.Text(s.Source.Path)
@@ -116,7 +116,7 @@ func (b remoteRun) named(s *Summary, source string) *Summary {
 	return s
 }
 
-// mergeRemote is Merge where parts or destination are URLs.
+// mergeRemote is Merge if parts or destination are URLs.
 func mergeRemote(ctx context.Context, m MergeConfig, progress Progress) (*Summary, error) {
 	b := remoteRun{&upload.Buckets{Context: ctx, Warn: progress.Warn}}
 	defer b.Close()
@@ -186,7 +186,7 @@ func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
 	return s, err
 }
 
-// takeInside returns what copies files of parts inside of the bucket that the dataset is in; nil where they are
+// takeInside returns the copier of parts' files within the bucket of the dataset; nil if they are
 // elsewhere.
 func (b remoteRun) takeInside(d *upload.Destination, folders, paths []string) (part.TakeFile, error) {
 	keys := make(map[string]string) // of folders, by path

@@ -44,7 +44,7 @@ type run struct {
 	resumed int64   // records of a run before this one
 }
 
-// task says how a run serves a larger job, such as a shuffle, a rank or a merge. The zero value is a stand-alone run.
+// task configures a run for a larger job, such as a shuffle, a rank or a merge. The zero value is a stand-alone run.
 type task struct {
 	stage  string                       // what writing is called; "" for the usual
 	quiet  bool                         // write no list of skipped samples
@@ -59,9 +59,9 @@ type task struct {
 type committer interface {
 	// add gives a good record to the writer, or leaves it out.
 	add(j *execute.Job, w store.Writer, s *execute.Slot) error
-	// skip notes a sample that cannot be used.
+	// skip records a sample that cannot be used.
 	skip(s *execute.Slot)
-	// allowsEmpty reports whether a run without records is none that failed.
+	// allowsEmpty reports whether a run without records is a success.
 	allowsEmpty() bool
 }
 
@@ -195,7 +195,7 @@ func (c datasetCommitter) add(j *execute.Job, w store.Writer, s *execute.Slot) e
 func (datasetCommitter) skip(*execute.Slot) {}
 func (datasetCommitter) allowsEmpty() bool  { return false }
 
-// samples returns the samples that are to be done, in blocks where that makes no difference.
+// samples returns the samples of the run, in blocks if that makes no difference.
 func (r *run) samples(j *execute.Job, w store.Writer) (iter.Seq2[source.Sample, error], error) {
 	if blocks, ok := r.blocks(j); ok && !w.Kept().Resumed {
 		return blocks, nil
@@ -224,7 +224,7 @@ func (r *run) stage() string {
 }
 
 // pass sends every sample through the workers and the good ones, in order, to add. r.log
-// begins with what a run before this one has done.
+// begins with the work of an earlier run.
 func (r *run) pass(ctx context.Context, j *execute.Job, what string, samples iter.Seq2[source.Sample, error],
 	add func(*execute.Slot) error) error {
 	r.progress.Begin(what, r.info.Count, r.info.Unit)
@@ -261,7 +261,7 @@ func (r *run) leaveOut(s *execute.Slot) error {
 	return nil
 }
 
-// called returns the name of a sample for a sentence, as some are but numbers.
+// called returns the name of a sample for a sentence, because some names are only numbers.
 func called(name string) string {
 	if strings.Trim(name, "0123456789") == "" {
 		return "sample " + name
@@ -269,7 +269,7 @@ func called(name string) string {
 	return shell.Line(name)
 }
 
-// explain gives an error what only the run as a whole knows.
+// explain adds to an error what only the run as a whole knows.
 func (r *run) explain(ctx context.Context, err error) error {
 	what := "nothing was written to " + r.config.Dest
 	if r.kept > 0 {
@@ -293,7 +293,7 @@ func (r *run) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// newJob finds out what records will look like: like that of the first sample, in order,
+// newJob determines the shape of records: that of the first sample, in order,
 // that can be used. It does not trust headers alone, as the header of a corrupt image would
 // then decide the size of all others.
 func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {

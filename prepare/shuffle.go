@@ -10,13 +10,13 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// shuffled is a source whose samples come in a random order.
+// shuffled is a source with its samples in random order.
 type shuffled struct {
 	source.Indexed
 	order permute.Permutation
 }
 
-// storedOrder is the number of the permutation of a dataset: no epoch that counts from 0, so that
+// storedOrder is the number of the permutation of a dataset: not an epoch, which counts from 0, so that
 // a loader with the same seed has another one.
 const storedOrder = -1 << 61
 

@@ -218,7 +218,7 @@ func pyarrowPython(t *testing.T) string {
 	return p
 }
 
-// pyarrow writes what the hub does; where there is one, its files are read too.
+// pyarrow writes the files that the Hub serves. If it is installed, they are read too.
 func TestPyarrow(t *testing.T) {
 	python := pyarrowPython(t)
 	dir := t.TempDir()

@@ -19,10 +19,10 @@ type space struct {
 	need   int64  // bytes of the records, once that is known
 	room   int64  // the least that writing them takes
 	record int64  // bytes of one
-	folder string // "" where the room is not known
+	folder string // "" if the room is not known
 }
 
-// spaceOf returns what writing that many records takes. Samples that are left out take none, and shards that are sent
+// spaceOf returns the space for that many records. Samples that are left out take none, and shards that are sent
 // to a bucket or taken over do not stay.
 func spaceOf(c Config, base *store.Manifest, adopts bool, records int64, schema store.Schema) space {
 	s := space{record: int64(schema.RecordBytes())}
@@ -43,7 +43,7 @@ func spaceOf(c Config, base *store.Manifest, adopts bool, records int64, schema 
 	return s
 }
 
-// check refuses to begin what cannot end: sources can promise any number of records with a few bytes. The kept records
+// check refuses a run that cannot finish: sources can promise any number of records with a few bytes. The kept records
 // are on the disk already.
 func (s space) check(kept int64) error {
 	if s.folder == "" {

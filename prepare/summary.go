@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Summary says what Run made. Its JSON is the output of --json; keys are added but not
+// Summary describes the dataset that Run made. Its JSON is the output of --json; keys are added but not
 // changed.
 type Summary struct {
 	Dest         string                    `json:"dest"`
@@ -45,13 +45,13 @@ type Summary struct {
 	Hints []string `json:"-"` // sentences about what looks unusual
 }
 
-// SplitSummary says how many records a split has.
+// SplitSummary is the name and size of a split.
 type SplitSummary struct {
 	Name    string `json:"name"`
 	Records int64  `json:"records"`
 }
 
-// Stratified says which values were the classes of --stratify.
+// Stratified names the field of --stratify and its classes.
 type Stratified struct {
 	Field   string `json:"field"`
 	Classes int    `json:"classes"` // how many there are
@@ -88,7 +88,7 @@ func (f FieldSummary) Type() string {
 	return f.DType + " (*, " + strings.Trim(f.Shape.String(), "(,)") + ")"
 }
 
-// SourceSummary says what was read.
+// SourceSummary describes the source.
 type SourceSummary struct {
 	Path    string `json:"path"`
 	Kind    string `json:"kind"`
@@ -99,7 +99,7 @@ type SourceSummary struct {
 	FirstIgnored string `json:"-"`
 }
 
-// newSummary describes what a run has made; the manifest is nil where that has no records.
+// newSummary describes the result of a run; the manifest is nil if it has no records.
 func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summary, error) {
 	s := &Summary{
 		Dest: c.Dest, Format: c.DatasetFormat(),
@@ -175,7 +175,7 @@ func treeBytes(path string) (total int64, err error) {
 	return total, err
 }
 
-// Meaning says of a field what shape and type do not.
+// Meaning describes a field beyond its shape and type.
 func (f FieldSummary) Meaning() string {
 	switch {
 	case f.Layout != "":
@@ -194,7 +194,7 @@ func (f FieldSummary) Meaning() string {
 	return ""
 }
 
-// scale says what the numbers of an image field mean, where they are not 0 to 255.
+// scale describes the range of an image field, if it is not 0 to 255.
 func scale(f FieldSummary) string {
 	n := f.Normalization
 	switch {
@@ -208,7 +208,7 @@ func scale(f FieldSummary) string {
 	return fmt.Sprintf(", (x/%v - mean) / std", n.Scale)
 }
 
-// emptySplits says which splits got no records, and what to do.
+// emptySplits names the splits that got no records, and what to do.
 func (c Config) emptySplits(m *store.Manifest) (list []string) {
 	advice := "--stratify gives it its share to within one record"
 	if c.Stratify.Wanted || c.Split == nil {
@@ -225,7 +225,7 @@ func (c Config) emptySplits(m *store.Manifest) (list []string) {
 // FormatNames are the formats in words.
 var FormatNames = map[string]string{Flat: "flat folder", HDF5: "HDF5 file", Zarr: "Zarr"}
 
-// CountClasses writes how many classes there are.
+// CountClasses writes a number of classes in words.
 func CountClasses(n int) string {
 	if n == 1 {
 		return "1 class"
@@ -233,7 +233,7 @@ func CountClasses(n int) string {
 	return units.Count(int64(n)) + " classes"
 }
 
-// PartSummary says which part of a dataset a run has made.
+// PartSummary identifies the part of a dataset that a run has made.
 type PartSummary struct {
 	Rank      int    `json:"rank"`
 	WorldSize int    `json:"world_size"`

@@ -37,7 +37,7 @@ func (o writing) create(j *execute.Job) (store.Writer, error) {
 		return nil, err
 	}
 	w, err := o.newWriter(j, journal)
-	// what another process builds is its own, also if it ends now
+	// files that another process builds belong to it, even if it ends now
 	if err != nil && !o.run.config.Resume && !errors.Is(err, store.ErrBusy) {
 		err = errors.Join(err, o.run.config.discard())
 	}
@@ -74,7 +74,7 @@ func (o writing) newWriter(j *execute.Job, journal *store.Journal) (store.Writer
 	return c.uploader.Follow(w, c.Dest, splits)
 }
 
-// splits returns the names of the splits: those that are asked for, or the source's.
+// splits returns the names of the splits: those of the Config, or the source's.
 func (o writing) splits() []string {
 	if o.run.config.Split == nil {
 		return o.run.info.Splits
@@ -86,7 +86,7 @@ func (o writing) splits() []string {
 	return names
 }
 
-// journal returns what a later run must have in common with this one to continue it.
+// journal returns the inputs that a later run must share with this one to continue it.
 // The treatment of bad samples may differ: up to here it made no difference.
 func (o writing) journal(j *execute.Job) (*store.Journal, error) {
 	recipe, err := o.run.recipeOf(j)
@@ -123,7 +123,7 @@ func (o writing) journal(j *execute.Job) (*store.Journal, error) {
 	return &store.Journal{Inputs: inputs, Resume: o.run.config.Resume}, nil
 }
 
-// stampOf returns what changes when files do, for those that path is or matches; "" for a
+// stampOf returns a string that changes with the files that path names or matches; "" for a
 // folder, whose samples are compared by name.
 func stampOf(path string) string {
 	files, err := source.Files(path)
@@ -159,7 +159,7 @@ func (c Config) discard() error {
 	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite,
 		Append: c.Append && c.appendTo == nil})
 	if err != nil {
-		return nil // what kept the writer from opening it keeps us, and is the error
+		return nil // the reason why the writer could not open it holds here too, and is the error
 	}
 	return stage.Abort()
 }
@@ -168,7 +168,7 @@ func (c Config) discard() error {
 func (c Config) skippedName() string { return filepath.Clean(c.Dest) + ".skipped.jsonl" }
 
 // writeSkipped lists the samples that were left out, with the reasons, one a line. The list is
-// there for good before the dataset is. Without any, a list of an earlier run is removed.
+// durable before the dataset is. Without any, a list of an earlier run is removed.
 func (o writing) writeSkipped() error {
 	passes, left := []*runLog{o.run.log}, int64(0)
 	if o.run.collector != nil {
@@ -193,7 +193,7 @@ func (o writing) writeSkipped() error {
 	})
 }
 
-// removeSkipped removes the list, and what a process left that was killed when it wrote it.
+// removeSkipped removes the list, and the temporary file of a process that was killed while writing it.
 func (c Config) removeSkipped() error {
 	stage, err := write.OpenStage(c.skippedName(), write.StageOptions{Overwrite: true})
 	if err != nil {
@@ -205,8 +205,8 @@ func (c Config) removeSkipped() error {
 	return errors.Join(err, stage.Abort())
 }
 
-// writeView writes the HDF5 view of the dataset that was made, if it shall have one or has one
-// of the dataset before.
+// writeView writes the HDF5 view of the dataset that was made, if one is requested or exists
+// of the previous dataset.
 func writeView(c Config) error {
 	if c.Rank.Size > 0 || c.DatasetFormat() != part.Flat || c.appendTo != nil {
 		return nil
@@ -249,7 +249,7 @@ func (o writing) storesNames(c Config) (bool, error) {
 }
 
 // filesAreRecords reports whether names of samples are those of files or members of archives, and not
-// just numbers.
+// only numbers.
 func filesAreRecords(info source.Info) bool {
 	switch info.Kind {
 	case "imagefolder", "tar", "zip", "coco", "voc", "yolo", "maskfolder", "labelme":

@@ -19,7 +19,7 @@ type ArrayTransform interface {
 	// which parameter cannot be.
 	Resolve() (ArrayTransform, error)
 
-	// Output returns what becomes of a field, or why the transform cannot work on it.
+	// Output returns the spec of the transformed field, or an error that says why the transform cannot work on it.
 	Output(in tensor.Spec) (tensor.Spec, error)
 
 	// Apply changes elements first, first+1, ... of a record of the field in, in place; the
@@ -168,7 +168,7 @@ func (p *ArrayPipeline) Runner(in tensor.Spec) (*ArrayRunner, error) {
 func (r *ArrayRunner) in() tensor.Spec  { return r.specs[0] }
 func (r *ArrayRunner) out() tensor.Spec { return r.specs[len(r.specs)-1] }
 
-// OutputBytes returns the length of what becomes of a record of n bytes.
+// OutputBytes returns the number of bytes that a record of n bytes has after the transforms.
 func (r *ArrayRunner) OutputBytes(n int) int {
 	n /= r.in().DType.Size()
 	for i, t := range r.p.ts {
@@ -179,7 +179,7 @@ func (r *ArrayRunner) OutputBytes(n int) int {
 	return n * r.out().DType.Size()
 }
 
-// Do writes what becomes of the record src to dst; both are little endian. src has the length
+// Do transforms the record src into dst; both are little endian. src has the length
 // of its spec, or is whole rows if that is Ragged, and dst has OutputBytes(len(src)). dst may
 // be src if no transform is an ArrayRemaker and their elements have one size. An error of
 // anything but these lengths is of the record alone; the content of dst is then arbitrary.

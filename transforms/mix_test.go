@@ -18,7 +18,7 @@ func testBatch(n int, info Info, classes int) *Batch {
 	return b
 }
 
-// checkShares holds that labels have the share keep, and the neighbor's the rest.
+// checkShares checks that labels have the share keep, and the neighbor's the rest.
 func checkShares(t *testing.T, b *Batch, classes int, keep float64) {
 	t.Helper()
 	n := len(b.Labels)

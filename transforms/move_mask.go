@@ -17,7 +17,7 @@ type MaskMover struct {
 	field      []float32 // of an elastic move
 }
 
-// Move writes what becomes of a mask to dst, which has the size of m.Size. The elements of both have size bytes:
+// Move writes the moved mask to dst, which has the size of m.Size. The elements of both have size bytes:
 // 1, 2, 4 or 8.
 func (k *MaskMover) Move(dst, src []byte, size int, m *Moves) error {
 	w, h := m.Size()

@@ -97,7 +97,7 @@ func (t RandomIoUCrop) Resolve() (Transform, error) {
 	return t, errors.Join(errs[:]...)
 }
 
-// iouRounds limits how many overlaps are drawn, where none can be had: then the image stays as it is.
+// iouRounds limits how many overlaps are drawn if none fits: then the image stays as it is.
 const iouRounds = 100
 
 // Build draws the part.

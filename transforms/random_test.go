@@ -26,7 +26,7 @@ func TestRandomOps(t *testing.T) {
 			}
 			p := mustCompose(t, append(ts, ToLayout{CHW})...)
 			src := testImage(60, 50, 3)
-			toward(100, 0.5).apply(src.Pix) // so that there is contrast to gain
+			toward(100, 0.5).apply(src.Pix) // leaves contrast to gain
 			out, err := p.Output(InfoOf(src))
 			if err != nil {
 				t.Fatal(err)

@@ -94,7 +94,7 @@ func (t Resize) Resolve() (Transform, error) {
 
 var passOrders = []string{"auto", "horizontal"}
 
-// resolvePassOrder fills in the default and reports an order that there is not.
+// resolvePassOrder fills in the default and reports an unknown order.
 func resolvePassOrder(order *string) error {
 	if *order == "" {
 		*order = passOrders[0]

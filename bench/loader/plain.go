@@ -50,7 +50,7 @@ func (p *plain) copying() measure.Contender {
 		})}
 }
 
-// workers has some goroutines copy the batches, each to buffers of its own.
+// workers copies the batches by some goroutines, each to its own buffers.
 func (p *plain) workers(name string, n int) measure.Contender {
 	rings := make([][][]byte, n)
 	for i := range rings {

@@ -246,7 +246,7 @@ func median(list []result, of func(result) float64) float64 {
 	return all[(len(all)-1)/2]
 }
 
-// one has a contender make its copy of the records, or measures it.
+// one makes a contender's copy of the records, or measures the contender.
 func (b *bench) one(name string, w work, making bool) (result, error) {
 	args := []string{"-child", w.name, "-dir", b.dir, "-seconds", fmt.Sprint(b.seconds)}
 	program, err := os.Executable()

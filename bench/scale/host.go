@@ -23,8 +23,8 @@ type stages struct {
 	serial  float64 // of a batch: order, slots and the scheduler's lock, without any work
 }
 
-// host measures what one goroutine does of preprocess and of a loader, and prints at how many cores it would be all
-// that there is to do.
+// host measures what one goroutine does of preprocess and of a loader, and prints the number of cores at which that
+// goroutine is the limit.
 func host(s scenario) error {
 	rows := [][]string{{"a host that", "a core's work", "in order, by one goroutine", "saturates at", "a second"}}
 	for _, bytes := range []int{4096, 150_528} {

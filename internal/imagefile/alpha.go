@@ -1,6 +1,6 @@
 package imagefile
 
-// Alpha says what becomes of transparency.
+// Alpha says how transparency is handled.
 type Alpha uint8
 
 // The values of Alpha.

@@ -47,7 +47,7 @@ except ImportError:
     functional = None
 
 def crop(im, left, top, width, height, size, flip):
-    if functional: # its own code, where it is there
+    if functional: # torchvision's own code, if it is installed
         im = functional.resized_crop(im, top, left, height, width, [size, size])
         return functional.hflip(im) if flip else im
     im = im.crop((left, top, left + width, top + height)).resize((size, size), Image.BILINEAR)

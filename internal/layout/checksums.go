@@ -13,7 +13,7 @@ import (
 // Checksums are CRC32Cs of consecutive blocks of an extent, as little-endian uint32s.
 type Checksums []byte
 
-// Of returns the checksum of a block, counted from the first that there is one of.
+// Of returns the checksum of a block; block 0 is the first that has one.
 func (c Checksums) Of(block int64) uint32 { return binary.LittleEndian.Uint32(c[4*block:]) }
 
 // Compare returns an error, which is ErrCorrupt, if a block whose bytes have this checksum is not what

@@ -38,7 +38,7 @@ type HDF5History struct {
 	Tags        []HDF5Tag        `json:"tags,omitempty"`
 }
 
-// HDF5Generation is where an earlier generation begins: the file with its Head in front, cut to Size bytes, is the file
+// HDF5Generation is where an earlier generation begins: the Head and the file, cut to Size bytes, are the file
 // as it was then.
 type HDF5Generation struct {
 	Generation int       `json:"generation"`
@@ -203,7 +203,7 @@ func joined(numbers []int) string {
 	return strings.Join(words, ", ")
 }
 
-// HDF5With returns a file with other bytes in front.
+// HDF5With returns a file whose first bytes are replaced.
 func HDF5With(file io.ReaderAt, head []byte) io.ReaderAt { return withHead{file, head} }
 
 type withHead struct {
@@ -220,7 +220,7 @@ func (h withHead) ReadAt(b []byte, off int64) (int, error) {
 }
 
 // HDF5HeadOf returns how many bytes of a file its superblock has. A file whose superblock cannot be replaced, as there
-// is a user block in front or more than one block, is ErrUnsupported: penstock writes none.
+// is a user block or more than one block, is ErrUnsupported: penstock writes none.
 func HDF5HeadOf(file *meta.File) (int, error) {
 	sb := file.Superblock
 	if sb.Offset != 0 || sb.OffsetSize != 8 || sb.LengthSize != 8 || sb.Version == 1 || sb.Extended() {

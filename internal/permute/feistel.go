@@ -98,7 +98,7 @@ func after(hi, lo, b uint64) (uint64, uint64) {
 	return hi, lo
 }
 
-// half is half a round: what becomes of one half of a position by the other.
+// half is half a round: it changes one half of a position by the other.
 func half(x, y, key, m uint64) uint64 { return addMod(x, Below(Mix64(y+key), m), m) }
 
 // inside returns r, or where it goes from there if it is not below n.

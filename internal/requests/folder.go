@@ -22,7 +22,7 @@ type Folder struct {
 
 // ahead is a file that is read before it is opened.
 type ahead struct {
-	done chan struct{} // closed when the rest is there
+	done chan struct{} // closed when the other fields are set
 	file *smallFile
 	err  error
 }

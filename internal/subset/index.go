@@ -9,7 +9,7 @@ import (
 )
 
 // Index is a set of numbers. While at least two thirds of the numbers around a member are in the set, finding it looks
-// at one cache line and branches on none of the bits, so that the processor looks for several members at once.
+// at one cache line and branches on none of the bits, so that the CPU looks for several members at once.
 // Several goroutines may use it.
 type Index struct {
 	n      int

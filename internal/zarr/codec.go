@@ -214,7 +214,7 @@ func (p *pipeline) addChecksum(name, location string) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sizedLZ4 decodes a block of LZ4 with its size in front, as numcodecs stores it.
+// sizedLZ4 decodes a size and a block of LZ4, as numcodecs stores it.
 func sizedLZ4(dst, src []byte) error {
 	if len(src) < 4 || int(binary.LittleEndian.Uint32(src)) != len(dst) {
 		return corrupt("not a block of %d bytes", len(dst))

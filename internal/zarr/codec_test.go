@@ -23,7 +23,7 @@ func decoded(t *testing.T, stored []byte, chunk []int64, codecs ...codec) ([]byt
 	return out, p.decode(out, stored, &spare)
 }
 
-// crc32 and adler32 of numcodecs are in front of the bytes, and crc32c after them, unless their location says otherwise.
+// crc32 and adler32 of numcodecs precede the bytes, and crc32c follows them, unless their location says otherwise.
 func TestChecksumLocations(t *testing.T) {
 	data := []byte("some bytes")
 	sums := map[string]uint32{

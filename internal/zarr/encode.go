@@ -24,7 +24,7 @@ type Grid struct {
 // page is the alignment to which shards are padded.
 const page = 4096
 
-// Head returns the bytes in front of the chunks of a shard.
+// Head returns the number of bytes before the chunks of a shard.
 func (g Grid) Head() int64 { return (16*(g.Shard/g.Chunk) + 4 + page - 1) / page * page }
 
 // Index is where the chunks of a shard are. One that is empty has none.

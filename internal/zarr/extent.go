@@ -104,7 +104,7 @@ func (a *Array) ShardNames() iter.Seq[string] {
 	}
 }
 
-// IndexBytes returns how many bytes the index in front of each shard has; 0 if it is not there.
+// IndexBytes returns the size of the index at the start of each shard; 0 if the index is at the end.
 func (a *Array) IndexBytes() int64 {
 	if a.shard == nil || !a.shard.atStart {
 		return 0

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Align says where a field of another resolution has the elements of an axis: origin i of a Window is at its
-// element floor(i * Times / Per) + Offset. A mask of 1 km beside fields of 10 km has Times 10, and these beside the
+// Align is the scale of a field of another resolution along an axis: origin i of a Window is at its
+// element floor(i * Times / Per) + Offset. A mask of 1 km next to fields of 10 km has Times 10, and these next to the
 // mask have Per 10. The zero value is the resolution of the others.
 type Align struct {
 	Times  int `json:"times,omitempty"` // 0 is 1
@@ -21,7 +21,7 @@ const (
 	maxOffset = 1 << 40
 )
 
-// check reports an Align that is none.
+// check reports an invalid Align.
 func (a Align) check() error {
 	if a.Times < 0 || a.Per < 0 || a.Times > maxTimes || a.Per > maxTimes {
 		return fmt.Errorf("%d times per %d; both must be from 1 to %d", a.Times, a.Per, maxTimes)
@@ -74,8 +74,8 @@ func (c *cut) start(origin int) int {
 // span returns how far the last element of a window is after its first one.
 func (c *cut) span() int { return (c.size - 1) * c.dilation }
 
-// within returns the elements of the field that belong to elements [lo, hi) of an axis of n. Those of ranges that
-// have no element in common have none either.
+// within returns the elements of the field that belong to elements [lo, hi) of an axis of n. Disjoint ranges have
+// disjoint elements.
 func (c *cut) within(lo, hi, n int) (first, end int) {
 	if !c.aligned {
 		return lo, hi

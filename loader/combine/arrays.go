@@ -48,8 +48,8 @@ func (a *Array) records() (int, error) {
 	return n, nil
 }
 
-// Arrays is a Source of slices in memory, one for each field. Batches in the order of the records
-// are views of the slices; others are gathered from them. The slices must not change while a
+// Arrays is a Source of slices in memory, one for each field. Batches in record order
+// are views of the slices; other batches are copied. The slices must not change while a
 // Loader reads them.
 type Arrays struct {
 	n      int
@@ -93,7 +93,7 @@ func (a *Arrays) Len() int { return a.n }
 // Specs returns the fields, in the order in which they were given.
 func (a *Arrays) Specs() []tensor.Spec { return a.specs }
 
-// Classes returns those of an Array.
+// Classes returns the classes of a field.
 func (a *Arrays) Classes(field string) []string {
 	if i := fieldOf(a.specs, field); i >= 0 {
 		return a.fields[i].Classes
@@ -159,13 +159,13 @@ func (a *Arrays) checked(ctx context.Context, field string, indices []int) (*Arr
 	return f, err
 }
 
-// How many bytes are asked for from memory before they are needed, and the most of one row.
+// Bytes that are prefetched from memory, in all and of one row at most.
 const (
 	prefetchAhead = 12 << 10
 	prefetchRow   = 1 << 10
 )
 
-// gatherRows copies rows of src. Those that come next are on their way to the cache meanwhile.
+// gatherRows copies rows of src, and prefetches the next ones into the CPU's cache.
 func gatherRows(dst, src []byte, size int, rows []int) {
 	distance, part := max(1, prefetchAhead/max(1, size)), min(size, prefetchRow)
 	for _, i := range rows[:min(len(rows), distance)] {
@@ -211,7 +211,7 @@ func (a *Arrays) GatherRagged(ctx context.Context, field string, indices []int, 
 	return dst, nil
 }
 
-// Prefetch has nothing to do: the records are in memory, as are those of IsWarm and Warm.
+// Prefetch has nothing to do: the records are in memory.
 func (a *Arrays) Prefetch(string, int, int) error { return nil }
 
 // Warm has nothing to do.

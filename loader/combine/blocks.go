@@ -14,7 +14,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// grid is how a field is read that is not memory: in chunks of the Source or, where it has none, record by record.
+// grid divides a field that is not in memory into the pieces that are read: chunks of the Source or, without these,
+// records.
 type grid struct {
 	shape  []int // elements of a chunk, along each axis
 	counts []int // chunks along each axis
@@ -54,7 +55,7 @@ func (g *grid) read(ctx context.Context, f *windowed, number int, dst []byte) er
 	return f.part.can.Grid.ReadChunk(ctx, f.in.Name, at, dst)
 }
 
-// blockRead copies some windows of a field out of chunks, each of which is read once.
+// blockRead copies some windows of a field out of chunks, and reads each chunk once.
 type blockRead struct {
 	cache   *chunkCache
 	f       *windowed
@@ -63,15 +64,15 @@ type blockRead struct {
 	wanted  map[int][]wantedPart // by chunk
 }
 
-// blockWindow is a window: what it has of the chunks along each axis.
+// blockWindow is a window: its parts of the chunks along each axis.
 type blockWindow struct {
 	record int
 	dst    []byte
 	parts  [][]part // by axis
 }
 
-// part is the elements of an axis that a window has in a chunk: element ks[i] of the window is element is[i] of the
-// chunk.
+// part is the elements along an axis that a window and a chunk share: element ks[i] of the window is element is[i] of
+// the chunk.
 type part struct {
 	chunk  int
 	ks, is []int
@@ -88,7 +89,7 @@ func newBlockRead(cache *chunkCache, f *windowed) *blockRead {
 	return &blockRead{cache: cache, f: f, grid: newGrid(f), wanted: make(map[int][]wantedPart)}
 }
 
-// add adds a window, which has these elements of each axis.
+// add adds a window with these elements along each axis.
 func (r *blockRead) add(spans []span, record int, dst []byte) {
 	w := blockWindow{record: record, dst: dst}
 	padded := false
@@ -103,7 +104,7 @@ func (r *blockRead) add(spans []span, record int, dst []byte) {
 	r.want(wantedPart{window: len(r.windows) - 1}, 0, 0)
 }
 
-// divideSpan divides the elements of an axis by the chunks that they are in; beyond reports that some are the fill.
+// divideSpan divides the elements of an axis by their chunks; beyond reports that some are the fill.
 func divideSpan(s *span, chunk int) (parts []part, beyond bool) {
 	for k := range s.n {
 		i := s.at(k)
@@ -127,7 +128,7 @@ func divideSpan(s *span, chunk int) (parts []part, beyond bool) {
 	return parts, beyond
 }
 
-// want notes every chunk that the last window has a part of.
+// want records the chunks of the last window.
 func (r *blockRead) want(p wantedPart, a, number int) {
 	parts := r.windows[p.window].parts
 	if a == len(parts) {
@@ -181,7 +182,7 @@ func (r *blockRead) guarded(ctx context.Context, number int) (err error) {
 	return r.chunk(ctx, number)
 }
 
-// chunk copies what windows have of a chunk.
+// chunk copies the parts of windows that are in a chunk.
 func (r *blockRead) chunk(ctx context.Context, number int) error {
 	wanted := r.wanted[number]
 	key := chunkKey{r.f.part, r.f.in.Name, number}
@@ -192,7 +193,7 @@ func (r *blockRead) chunk(ctx context.Context, number int) error {
 		}
 		var err error
 		e, err = r.cache.get(key, r.grid.size, func(dst []byte) error { return r.grid.read(ctx, r.f, number, dst) })
-		again = errors.Is(err, context.Canceled) && ctx.Err() == nil // that of who began to read it
+		again = errors.Is(err, context.Canceled) && ctx.Err() == nil // the context of the first reader
 		if err != nil && !again {
 			return recordError{err, r.windows[wanted[0].window].record}
 		}

@@ -1,6 +1,6 @@
 package combine
 
-// Bounds are those of the Source that has a field: of all its records, where the View has some.
+// Bounds returns the limits of a field in its Source, of all its records even if the View has only some.
 func (v *View) Bounds(field string, first, end int) (low, high float64, ok bool) {
 	p, name, err := v.t.field(field)
 	if err != nil || p.can.Bounded == nil {
@@ -12,7 +12,7 @@ func (v *View) Bounds(field string, first, end int) (low, high float64, ok bool)
 	return p.can.Bounded.Bounds(name, first, end)
 }
 
-// Bounds are limits of those of the Sources that have records [first, end).
+// Bounds returns the limits of a field in the Sources that have records [first, end).
 func (c *Concat) Bounds(field string, first, end int) (low, high float64, ok bool) {
 	known := true
 	err := c.each(first, end, func(m *member, a, b int) error {

@@ -2,7 +2,7 @@ package combine
 
 import "github.com/penstock/penstock/tensor"
 
-// span is the elements that a window has of an axis: first, first+step, ..., or those of list, in which -1 is the fill.
+// span is the elements of a window along an axis: first, first+step, ..., or those of list, in which -1 is the fill.
 type span struct {
 	first, n, step int
 	list           []int // if it is not empty

@@ -7,14 +7,14 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// chunkCache keeps the chunks that were used last, up to a limit, and those in use.
+// chunkCache keeps the most recently used chunks, up to a limit, and those in use.
 type chunkCache struct {
 	mu      sync.Mutex
 	limit   int64 // 0 means loader.DefaultChunkCache
-	planned int64 // of an order of chunks, in place of limit; 0 if there is none
+	planned int64 // limit of an order of chunks, in place of limit; 0 means none
 	used    int64
 	entries map[chunkKey]*chunkEntry
-	order   list.List // of *chunkEntry, those used last in front
+	order   list.List // of *chunkEntry, the most recently used first
 	spare   [][]byte  // memory of chunks that were dropped
 	read    int64     // bytes of chunks that were read
 }
@@ -36,7 +36,7 @@ type chunkEntry struct {
 	at   *list.Element
 }
 
-// get returns a chunk of some bytes, which read makes if it is not there. It stays until release.
+// get returns a chunk of some bytes, which read fills if it is not cached. It stays until release.
 func (c *chunkCache) get(key chunkKey, size int, read func(dst []byte) error) (*chunkEntry, error) {
 	c.mu.Lock()
 	if e := c.entries[key]; e != nil {
@@ -85,7 +85,7 @@ func (c *chunkCache) plan(bytes int64) {
 	c.evictLocked()
 }
 
-// touch moves the chunks that are cached in front of all others.
+// touch makes the cached chunks the most recently used ones.
 func (c *chunkCache) touch(keys []chunkKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,7 +124,7 @@ func (c *chunkCache) release(e *chunkEntry) {
 	c.evictLocked()
 }
 
-// evictLocked drops chunks that are not in use, those that were used last at the end, until the rest keeps to the
+// evictLocked drops chunks that are not in use, the least recently used first, until the rest keeps to the
 // limit.
 func (c *chunkCache) evictLocked() {
 	limit := c.limit

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// Classes returns the names that the sources have for the values of a field: those of the first that is a
+// Classes returns the names of a field's values: those of the first source that is a
 // loader.ClassedSource, as the others have the same.
 func (c *Concat) Classes(field string) []string {
 	for _, m := range c.members {
@@ -18,7 +18,7 @@ func (c *Concat) Classes(field string) []string {
 	return nil
 }
 
-// sameClasses reports a field whose numbers mean other classes in one more source than in those before it. Sources
+// sameClasses reports a field whose numbers mean other classes in a new source than in those before it. Sources
 // that are not a loader.ClassedSource are not compared.
 func (c *Concat) sameClasses(next loader.ClassedSource) error {
 	i := slices.IndexFunc(c.members, func(m member) bool { return m.can.Classed != nil })
@@ -48,7 +48,7 @@ func several(classes []string) string {
 	return fmt.Sprintf("%q", classes)
 }
 
-// Classes returns the names that the Source has for the values of a packed field.
+// Classes returns the names of a packed field's values.
 func (p *Packed) Classes(field string) []string {
 	if p.can.Classed == nil || !slices.ContainsFunc(p.fields, func(f packedField) bool { return f.spec.Name == field }) {
 		return nil

@@ -1,5 +1,5 @@
-// Package combine makes Sources. [Arrays] is one of slices in memory, and [Func] one of a function.
-// [View] has some records and fields of Sources, [Windows] pieces of their arrays. [Concat] puts several Sources one
+// Package combine makes Sources. [Arrays] has slices in memory, and [Func] calls a function.
+// [View] selects records and fields of Sources, and [Windows] cuts pieces from their arrays. [Concat] puts Sources one
 // after the other, and [Packed] puts records of variable length into rows of one length.
 package combine
 
@@ -57,7 +57,7 @@ func NewConcat(sources ...loader.Source) (*Concat, error) {
 	return c, nil
 }
 
-// A Concat can do whatever its Sources can.
+// A Concat has the capabilities of its Sources.
 var _ interface {
 	loader.RaggedSource
 	loader.ChunkedSource
@@ -100,7 +100,7 @@ func describe(specs []tensor.Spec) string {
 	return strings.Join(out, ", ")
 }
 
-// Locate returns which source a record is of, and its number there. The end of all records is that of the last source.
+// Locate returns the source of a record, and its number there. The end of all records is the end of the last source.
 func (c *Concat) Locate(record int) (source, number int) {
 	i := min(sort.SearchInts(c.ends, record+1), len(c.ends)-1)
 	return i, record - c.first(i)
@@ -147,7 +147,7 @@ func concatID(ids []string) string {
 	return "concat(" + digest.Of(ids) + ")"
 }
 
-// Generations are those of the datasets.
+// Generations returns those of the datasets.
 func (c *Concat) Generations() (folders []string, numbers []int) { return generations(c.members) }
 
 // IDIn returns the ID of the same records in other generations of the datasets.
@@ -177,7 +177,7 @@ func (c *Concat) Slice(field string, a, b int) (tensor.View, error) {
 	return tensor.Of(spec, b-a, dst), nil
 }
 
-// front appends to local the numbers, in their source, of the first indices that are all of
+// front appends to local the numbers, in their source, of the first indices that are all in
 // one source, i.
 func (c *Concat) front(indices, local []int) (_ []int, i int) {
 	i, _ = c.Locate(indices[0])
@@ -191,7 +191,7 @@ func (c *Concat) front(indices, local []int) (_ []int, i int) {
 	return local, i
 }
 
-// fronts calls f for each stretch of indices that are of one source, with their place and
+// fronts calls f for each stretch of indices that are in one source, with their place and
 // their numbers there.
 func (c *Concat) fronts(indices []int, f func(i, at int, local []int) error) error {
 	scratch := c.scratch.Get().(*[]int)
@@ -207,7 +207,7 @@ func (c *Concat) fronts(indices []int, f func(i, at int, local []int) error) err
 	return nil
 }
 
-// renumber makes an error of source i that names a record name that of the Concat.
+// renumber changes the record number in an error of source i to that of the Concat.
 func (c *Concat) renumber(i int, err error) error {
 	var named loader.RecordError
 	if errors.As(err, &named) {
@@ -232,7 +232,7 @@ func (c *Concat) Prefetch(field string, a, b int) error {
 	return c.each(a, b, func(m *member, a, b int) error { return m.Prefetch(field, a, b) })
 }
 
-// Warm has each source that knows how read its part of records [a, b) into memory.
+// Warm calls Warm of each source that is a loader.MappedSource, for its part of records [a, b).
 func (c *Concat) Warm(field string, a, b int) error {
 	return c.each(a, b, func(m *member, a, b int) error {
 		if m.can.Mapped == nil {
@@ -242,14 +242,14 @@ func (c *Concat) Warm(field string, a, b int) error {
 	})
 }
 
-// IsWarm reports whether records [a, b) are of one source, which says that they are.
+// IsWarm reports whether records [a, b) are in one source, where they are warm.
 func (c *Concat) IsWarm(field string, a, b int) bool {
 	i, from := c.Locate(a)
 	mapped := c.members[i].can.Mapped
 	return mapped != nil && b <= c.ends[i] && mapped.IsWarm(field, from, from+b-a)
 }
 
-// Fault has the source whose memory addr is in say why a read there failed.
+// Fault asks the source whose memory contains addr why a read there failed.
 func (c *Concat) Fault(addr uintptr) error {
 	for i, m := range c.members {
 		if m.can.Fault != nil {
@@ -274,7 +274,7 @@ func (c *Concat) each(a, b int, f func(m *member, a, b int) error) error {
 	return nil
 }
 
-// Retain takes a lease of every source, or of none.
+// Retain takes a lease on every source, or on none.
 func (c *Concat) Retain() error { return retain(c.members) }
 
 // Release gives back a lease of every source.

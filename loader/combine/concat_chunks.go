@@ -6,7 +6,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// Chunks returns in which chunks the records are: those of each source are a part.
+// Chunks returns the chunks of the records: those of each source are a part.
 func (c *Concat) Chunks(fields []string, records []int) (sampler.Chunks, error) {
 	local, places := make([][]int, len(c.members)), make([][]int, len(c.members))
 	for i := range c.members {
@@ -41,7 +41,7 @@ func (c *Concat) Chunks(fields []string, records []int) (sampler.Chunks, error) 
 	return out, nil
 }
 
-// KeepChunks has each source keep decoded chunks for its part of an order.
+// KeepChunks makes each source keep decoded chunks for its part of an order.
 func (c *Concat) KeepChunks(order *sampler.ChunkShuffle) {
 	for i, m := range c.members {
 		switch {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// scatterBytes is how long records may be that are gathered by source and copied to their places:
-// of longer ones the copy costs more than a call of the source for each.
+// scatterBytes limits the length of records that are gathered by source and copied to their places:
+// for longer ones, the copy costs more than a call of the source for each.
 const scatterBytes = 4 << 10
 
 // Gather copies records of any of the sources.
@@ -20,15 +20,15 @@ func (c *Concat) Gather(ctx context.Context, field string, indices []int, dst []
 	})
 }
 
-// viewed reports whether records of a field are memory of their sources, so that gathering one is
-// no more than a copy.
+// viewed reports whether records of a field are memory of their sources. Gathering one is then
+// only a copy.
 func (c *Concat) viewed(field string) bool {
 	return !slices.ContainsFunc(c.members, func(m member) bool {
 		return m.Len() > 0 && !m.can.Contiguous(field, 0, 1)
 	})
 }
 
-// gatherGrouped has each source gather all its records by one call, and copies them to their
+// gatherGrouped gathers the records of each source by one call, and copies them to their
 // places.
 func (c *Concat) gatherGrouped(ctx context.Context, field string, indices []int, dst []byte, size int) error {
 	return c.bySource(indices, func(g *groups, i int, local, places []int) error {
@@ -96,18 +96,18 @@ func (c *Concat) group(indices []int) *groups {
 	return g
 }
 
-// of returns the numbers that the records of source i have there, and their places in the list.
+// of returns the numbers of the records in source i, and their places in the list.
 func (g *groups) of(i int) (local, places []int) {
 	return g.local[g.starts[i]:g.starts[i+1]], g.places[g.starts[i]:g.starts[i+1]]
 }
 
-// ends returns room for the offsets of n records, which is the group's.
+// ends returns memory of g for the offsets of n records.
 func (g *groups) ends(n int) []int64 {
 	g.rows = slices.Grow(g.rows[:0], n+1)[:n+1]
 	return g.rows
 }
 
-// room returns n bytes, which are the group's.
+// room returns n bytes of g's memory.
 func (g *groups) room(n int) []byte {
 	g.buf = slices.Grow(g.buf[:0], n)[:n]
 	return g.buf

@@ -44,7 +44,7 @@ func (c *Concat) Lengths(ctx context.Context, field string, indices []int, offse
 	return nil
 }
 
-// shifted has f set offsets that begin with 0, and adds what the first one was.
+// shifted calls f to set offsets that begin with 0, and adds the previous first offset to them.
 func shifted(offsets []int64, f func(offsets []int64) error) error {
 	before := offsets[0]
 	err := f(offsets)
@@ -77,7 +77,7 @@ func (c *Concat) GatherRagged(ctx context.Context, field string, indices []int, 
 	return dst, err
 }
 
-// gatherRows has each source gather the rows of all its records by one call, and copies them to
+// gatherRows gathers the rows of each source's records by one call, and copies them to
 // their places.
 func (c *Concat) gatherRows(ctx context.Context, field string, indices []int, offsets []int64, dst []byte,
 	size int) error {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Location asks the source that a record is of.
+// Location asks the source of a record.
 func (c *Concat) Location(field string, record int) string {
 	i, number := c.Locate(record)
 	if d := c.members[i].can.Described; d != nil {
@@ -30,13 +30,13 @@ func (c *Concat) Intact() error {
 	return nil
 }
 
-// SourceName asks the source that a record is of.
+// SourceName asks the source of a record.
 func (c *Concat) SourceName(ctx context.Context, record int) (string, error) {
 	i, number := c.Locate(record)
 	return c.members[i].can.SourceName(ctx, number)
 }
 
-// DescribeReads says how the sources read a field: what is in memory is the share of all records.
+// DescribeReads describes how the sources read a field; InMemory is the share of all records.
 func (c *Concat) DescribeReads(field string) (how, why string, resident float64) {
 	var hows, whys []string
 	resident = 0
@@ -58,10 +58,10 @@ func (c *Concat) DescribeReads(field string) (how, why string, resident float64)
 	return strings.Join(hows, " and "), strings.Join(whys, "; "), resident
 }
 
-// LookaheadBytes is that of the source which wants to know most.
+// LookaheadBytes returns the largest lookahead of the sources.
 func (c *Concat) LookaheadBytes() int64 { return lookaheadBytes(c.members) }
 
-// Fetch names to each source those of its records that will be needed.
+// Fetch announces to each source its records that will be needed.
 func (c *Concat) Fetch(ctx context.Context, field string, indices []int) error {
 	return c.bySource(indices, func(_ *groups, i int, local, _ []int) error {
 		if r := c.members[i].can.Remote; r != nil {
@@ -71,7 +71,7 @@ func (c *Concat) Fetch(ctx context.Context, field string, indices []int) error {
 	})
 }
 
-// NetworkStats adds up what the sources got over a network; the rate is that of the fastest.
+// NetworkStats adds up the network traffic of the sources; the rate is that of the fastest.
 func (c *Concat) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
 	return networkStats(c.members)
 }

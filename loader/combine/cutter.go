@@ -29,14 +29,14 @@ type windowScratch struct {
 	shown shown
 }
 
-// shown is records of the Source that windows which follow each other have, as one view.
+// shown is one view of the Source's records for windows that follow each other.
 type shown struct {
 	first, end int
 	data       []byte
-	left       int // windows of the run that are still to be copied
+	left       int // windows of the run that remain to be copied
 }
 
-// mostShown is how many bytes of windows are shown together: they are all brought into memory before the first is
+// mostShown limits the bytes of windows that are shown together: all are brought into memory before the first is
 // copied.
 const mostShown = 4 << 20
 
@@ -109,7 +109,7 @@ func (w *cutter) gather(ctx context.Context, field string, indices []int, dst []
 	return rest.run(ctx)
 }
 
-// show has the first of some windows be copied from one view, if they follow each other. Where that cannot be had, each
+// show copies the first of some windows from one view, if they follow each other. Otherwise each
 // is sliced separately, and says why.
 func (w *cutter) show(f *windowed, s *windowScratch, indices []int) {
 	most := max(1, min(len(indices), mostShown/max(1, f.out.RecordBytes())))
@@ -135,7 +135,7 @@ func (w *cutter) show(f *windowed, s *windowScratch, indices []int) {
 	}
 }
 
-// copy copies a window that is in memory of the Source. If it is not, it sets the spans of the window.
+// copy copies a window that is in the Source's memory. If it is not, copy sets the spans of the window.
 func (w *cutter) copy(f *windowed, s *windowScratch, dst []byte) (done bool, err error) {
 	if f.rows {
 		first, n, plain := w.rowsOf(f, &s.place)
@@ -181,7 +181,7 @@ func warmSlice(p *member, field string, a, b int) ([]byte, error) {
 	return v.Bytes(), err
 }
 
-// rowsOf returns the records of the Source that a window of whole ones is; plain is false if some do not exist.
+// rowsOf returns the records of the Source for a window of whole records; plain is false if some do not exist.
 func (w *cutter) rowsOf(f *windowed, p *place) (first, n int, plain bool) {
 	c := &f.cuts[0]
 	if c.axis < 0 {
@@ -192,7 +192,7 @@ func (w *cutter) rowsOf(f *windowed, p *place) (first, n int, plain bool) {
 	return first, c.size, first >= lo && first+c.size <= hi
 }
 
-// span sets the elements that a window has of an axis of a field.
+// span sets the elements of a window along an axis of a field.
 func (w *cutter) span(f *windowed, a int, s *windowScratch) {
 	c, to := &f.cuts[a], &s.spans[a]
 	to.list = to.list[:0]
@@ -212,7 +212,7 @@ func (w *cutter) span(f *windowed, a int, s *windowScratch) {
 	}
 }
 
-// beyond returns the element that stands for element i of an axis whose elements are [lo, hi); -1 is the fill.
+// beyond returns the element that replaces element i of an axis whose elements are [lo, hi); -1 is the fill.
 func beyond(pad Pad, i, lo, hi int) int {
 	n := hi - lo
 	if i >= lo && i < hi {
@@ -233,7 +233,7 @@ func beyond(pad Pad, i, lo, hi int) int {
 
 func mod(a, n int) int { return ((a % n) + n) % n }
 
-// consecutive returns the records of the Source that windows [a, b) are, if they are one after the other there.
+// consecutive returns the records of the Source for windows [a, b), if they follow each other there.
 func (w *cutter) consecutive(field string, a, b int) (p *member, name string, first, end int, ok bool) {
 	f, err := w.field(field)
 	if err != nil || !f.rows || a < 0 || b > w.origins.n || a >= b {
@@ -254,7 +254,7 @@ func (w *cutter) consecutive(field string, a, b int) (p *member, name string, fi
 	return f.part, f.in.Name, first, last + n, ok && last == first+(b-1-a)*n
 }
 
-// each calls f with the records of the Source that each window has a part of; of windows that overlap, once.
+// each calls f with the records of the Source for each window; records of windows that overlap come once.
 func (w *cutter) each(field string, a, b int, f func(p *member, name string, first, end int) error) error {
 	of, err := w.field(field)
 	if err != nil {

@@ -19,14 +19,14 @@ import (
 //	combine.Derive{Name: "ndvi", Expression: "(nir - red) / (nir + red)"}
 //
 // An expression has numbers, fields, + - * / **, comparisons, and the functions sqrt, exp, log, log1p, abs, minimum,
-// maximum, where and clip of NumPy. Shapes of records are broadcast as in NumPy. All is computed in float32 if each
-// field is float32 or has fewer than 32 bits, and else in float64; a comparison has results of bool.
+// maximum, where and clip of NumPy. Shapes of records are broadcast as in NumPy. It is computed in float32 if each
+// field is float32 or has fewer than 32 bits, and in float64 otherwise; comparisons are of type bool.
 type Derive struct {
 	Name       string `json:"name"`
 	Expression string `json:"expression"`
 }
 
-// NewDerive returns the View of the fields of src and of those that are derived from them. The caller still closes src.
+// NewDerive returns the View of the fields of src and the fields derived from them. The caller still closes src.
 func NewDerive(src loader.Source, fields ...Derive) (*View, error) {
 	v, err := newDerive(src, fields)
 	if err != nil {
@@ -66,7 +66,7 @@ type derived struct {
 	pools  struct{ single, double sync.Pool }
 }
 
-// derivedField is a field that an expression has.
+// derivedField is a field of an expression.
 type derivedField struct {
 	spec   tensor.Spec
 	places []int // the element of a record for each one of a result; nil if they are the same
@@ -141,7 +141,8 @@ func broadcast(a, b tensor.Shape) (tensor.Shape, error) {
 	return out, nil
 }
 
-// placesIn returns which element of an array each one of a shape is that it is broadcast to; nil if both are the same.
+// placesIn returns the element of an array for each element of the shape that it is broadcast to; nil if both are the
+// same.
 func placesIn(shape, of tensor.Shape) []int {
 	if slices.Equal(shape, of) {
 		return nil
@@ -169,7 +170,7 @@ func (d *derived) Len() int { return d.base.Len() }
 // Specs returns the field.
 func (d *derived) Specs() []tensor.Spec { return []tensor.Spec{d.spec} }
 
-// ID is a digest of that of the Source and of the expression.
+// ID returns a digest of the Source's ID and the expression.
 func (d *derived) ID() string { return d.idOf(idsOf([]member{d.base})) }
 
 func (d *derived) idOf(ids []string) string {
@@ -179,7 +180,7 @@ func (d *derived) idOf(ids []string) string {
 	return "derive(" + digest.Of(ids, d.by) + ")"
 }
 
-// Generations are those of the datasets.
+// Generations returns those of the datasets.
 func (d *derived) Generations() (folders []string, numbers []int) { return d.base.can.Generations() }
 
 // IDIn returns the ID in other generations of the datasets.
@@ -188,7 +189,7 @@ func (d *derived) IDIn(numbers []int) (string, error) {
 	return d.idOf(ids), err
 }
 
-// derivedElements is about how many elements are computed at a time, so that they stay in the cache of a CPU.
+// derivedElements is roughly how many elements are computed at a time, so that they stay in the CPU's cache.
 const derivedElements = 1 << 15
 
 // Gather computes records.
@@ -202,7 +203,7 @@ func (d *derived) Gather(ctx context.Context, field string, indices []int, dst [
 	return compute[float64](ctx, d, &d.pools.double, indices, dst)
 }
 
-// computing is memory that is used again.
+// computing is reused memory.
 type computing[T formula.Float] struct {
 	values formula.Values[T]
 	data   []byte
@@ -259,7 +260,7 @@ func (c *computing[T]) load(ctx context.Context, d *derived, i int, indices []in
 // Slice returns records [a, b) in new memory.
 func (d *derived) Slice(field string, a, b int) (tensor.View, error) { return copied(d, field, a, b) }
 
-// Contiguous reports that records are never memory of the Source.
+// Contiguous returns false: records are never memory of the Source.
 func (d *derived) Contiguous(string, int, int) bool { return false }
 
 // Prefetch hints the fields of the expression.
@@ -272,7 +273,7 @@ func (d *derived) Prefetch(_ string, a, b int) error {
 	return nil
 }
 
-// Fetch names the records that will be needed of the fields of the expression.
+// Fetch announces the records of the expression's fields that will be needed.
 func (d *derived) Fetch(ctx context.Context, _ string, indices []int) error {
 	if d.base.can.Remote == nil {
 		return nil
@@ -288,10 +289,10 @@ func (d *derived) Fetch(ctx context.Context, _ string, indices []int) error {
 // LookaheadBytes is that of the Source.
 func (d *derived) LookaheadBytes() int64 { return d.base.can.LookaheadBytes() }
 
-// NetworkStats are none: the View has the Source, too, whose they are.
+// NetworkStats returns zero: the View counts those of the Source.
 func (d *derived) NetworkStats() (fetched int64, waited time.Duration, rate float64) { return 0, 0, 0 }
 
-// Retain takes a lease of the Source.
+// Retain takes a lease on the Source.
 func (d *derived) Retain() error { return d.base.Retain() }
 
 // Release gives it back.
@@ -300,7 +301,7 @@ func (d *derived) Release() { d.base.Release() }
 // Location is not known.
 func (d *derived) Location(string, int) string { return "" }
 
-// DescribeReads says that an expression has the values.
+// DescribeReads says that an expression computes the values.
 func (d *derived) DescribeReads(string) (how, why string, resident float64) {
 	return "computed", "by the expression " + d.by.Expression, -1
 }

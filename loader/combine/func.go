@@ -9,21 +9,21 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Func is a Source whose records a function makes: computed, or read from wherever they are.
+// Func is a Source whose records a function computes or reads.
 //
 //	src := combine.Func{Records: 1000, Fields: []tensor.Spec{{Name: "x", DType: tensor.Float32, Shape: tensor.Shape{2}}},
 //		Make: func(_ context.Context, record int, field string, dst tensor.View) error { ... }}
 //
-// Records of variable length need a [loader.RaggedSource] of one's own.
+// Records of variable length need a type that implements [loader.RaggedSource].
 type Func struct {
 	Records int           // how many there are
 	Fields  []tensor.Spec // what each has
 
-	// Make writes a field of a record to dst, an array of shape (1, shape of the field...) whose bytes
-	// are any. Several goroutines call it at once, for one field after the other.
+	// Make writes a field of a record to dst, an array of shape (1, shape of the field...) with
+	// undefined contents. Several goroutines call it at once, for one field after the other.
 	Make func(ctx context.Context, record int, field string, dst tensor.View) error
 
-	// Name says which records these are, so that Resume refuses others; "" compares nothing.
+	// Name identifies the records, so that Resume refuses others; "" compares nothing.
 	Name string
 }
 
@@ -42,7 +42,7 @@ func (f Func) Specs() []tensor.Spec { return f.Fields }
 // ID returns the name.
 func (f Func) ID() string { return f.Name }
 
-// Gather has the function make records.
+// Gather calls the function for records.
 func (f Func) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	at := fieldOf(f.Fields, field)
 	if at < 0 {
@@ -66,7 +66,7 @@ func (f Func) Slice(field string, a, b int) (tensor.View, error) {
 	return copied(f, field, a, b)
 }
 
-// Contiguous reports that records are never memory of the Source.
+// Contiguous returns false: records are never memory of the Source.
 func (f Func) Contiguous(string, int, int) bool { return false }
 
 // Prefetch has nothing to do.

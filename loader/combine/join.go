@@ -19,10 +19,10 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Join says which records of two Sources belong together: those with the same key.
+// Join joins the records of two Sources that have the same key.
 type Join struct {
-	// On is the field of the left side with the key: one integer, label or string per record, or "source_name", the names
-	// of the records' samples. RightOn is that of the right side; "" means the same.
+	// On is the field of the left side with the key: one integer, label or string per record, or "source_name", the
+	// names of the records' samples. RightOn is the field of the right side; "" means the same.
 	On      string `json:"on"`
 	RightOn string `json:"right_on,omitempty"`
 
@@ -32,8 +32,8 @@ type Join struct {
 	// Many lets several records of the left side have the same key. On the right side, that is always an error.
 	Many bool `json:"many,omitempty"`
 
-	// Fill has, for JoinLeft, the values of the fields of the right side for records without a match: a number for all
-	// elements ("nan", "inf" and "-inf" too), the name of a class, a text, or an empty list for a field of variable
+	// Fill has the values, for JoinLeft, of the right side's fields in records without a match: a number for all
+	// elements ("nan", "inf" and "-inf" too), the name of a class, a string, or an empty list for a field of variable
 	// length.
 	Fill FillValues `json:"fill,omitempty"`
 }
@@ -81,16 +81,16 @@ const (
 	JoinLeft  JoinKind = "left"  // its fields of the right side are those of Fill
 )
 
-// Matches says which records of two Sources belong together. It must not be changed while the View is in use.
+// Matches lists the records of two Sources that belong together. It must not be changed while the View is in use.
 type Matches struct {
-	Of []int // by record of the view: that of the right side; -1 if Fill has its values
+	Of []int // the record of the right side for each record of the view; -1 if Fill has its values
 
 	Left, Right []int // records of each side without a match, in ascending order
 }
 
 // NewJoin returns the View of the fields of two Sources side by side, in the order of the left one: each record of the
-// left side with the record of the right side that has the same key. The key of the right side is left out where it has
-// the name of the other one. The caller still closes the Sources.
+// left side with the record of the right side that has the same key. The key of the right side is left out if it has
+// the name of the left one. The caller still closes the Sources.
 //
 // NewJoin reads the keys of both sides, and no other field. It takes 24 bytes of memory for each record of the right
 // side, of 2^26 at a time, and about 24 for each of the left side. A key that the right side has twice is an error;
@@ -135,7 +135,7 @@ func newJoin(ctx context.Context, left, right loader.Source, j Join, part int) (
 	return m.view(j)
 }
 
-// check returns the error of a Join that fits no Sources.
+// check returns the error of an invalid Join.
 func (j *Join) check() error {
 	switch {
 	case j.On == "":
@@ -177,7 +177,7 @@ func describeKey(k filter.Key) string {
 	return "a whole number"
 }
 
-// view returns the records that belong together, side by side.
+// view returns the joined records.
 func (m *match) view(j Join) (*View, *Matches, error) {
 	matched := 0
 	for _, k := range m.of {
@@ -267,7 +267,7 @@ type fill struct {
 // ID returns a digest of the values.
 func (f fill) ID() string { return f.id }
 
-// newFill returns the record of values that fields have without a match.
+// newFill returns the record of values of fields without a match.
 func newFill(like *View, values map[string]any) (fill, error) {
 	var arrays []Array
 	var missing []string
@@ -349,7 +349,7 @@ func repeated(spec tensor.Spec, value any) ([]byte, error) {
 	return out, nil
 }
 
-// filling returns the bytes of a value, rounded if it is one of floats.
+// filling returns the bytes of a value, rounded if the field is of floats.
 func filling(dt tensor.DType, value any) ([]byte, error) {
 	var x float64
 	switch v := value.(type) {

@@ -26,7 +26,7 @@ type keyed struct {
 // read once for each part.
 const matchPart = 1 << 26
 
-// none is the match of a record that has none.
+// none marks a record without a match.
 const none = 1<<32 - 1
 
 // match finds for each record of the left side the one of the right side that has the same key.
@@ -135,7 +135,7 @@ func (m *match) hash(v *filter.Values, i int, key filter.Key) uint64 {
 	return permute.Mix64(uint64(x))
 }
 
-// insert puts a place into the hash table, or returns that of another one with the same hash; -1 if there is none.
+// insert puts a place into the hash table. It returns the place of an entry with the same hash, or -1.
 func (m *match) insert(h uint64, place uint32) int {
 	mask := uint64(len(m.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
@@ -149,7 +149,7 @@ func (m *match) insert(h uint64, place uint32) int {
 	}
 }
 
-// lookup returns the place of a hash; -1 if it is not there.
+// lookup returns the place of a hash; -1 if it is absent.
 func (m *match) lookup(h uint64) int {
 	mask := uint64(len(m.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
@@ -163,10 +163,10 @@ func (m *match) lookup(h uint64) int {
 	}
 }
 
-// tag is the part of a slot that is of the hash. Few others are equal there, so that few are looked at as a whole.
+// tag is the hash's part of a slot. Few other hashes have the same tag, so that few are compared as a whole.
 const tag = 0xffffffff << 32
 
-// is reports whether a slot that is not empty has a hash.
+// is reports whether a slot has a hash; the slot is not empty.
 func (m *match) is(slot, h uint64) bool { return slot&tag == h&tag && m.hashes[slot&^tag-1] == h }
 
 // found keeps two records of a side with the same key: the pair that comes first, so that it is the same in each run.

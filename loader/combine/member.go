@@ -17,13 +17,13 @@ type member struct {
 	can loader.Capabilities
 }
 
-// newMember returns src with what it can do; it fails for one that has some methods of an interface only.
+// newMember returns src with its capabilities; it fails if src has only some methods of an interface.
 func newMember(src loader.Source) (member, error) {
 	can, err := loader.CapabilitiesOf(src)
 	return member{src, can}, err
 }
 
-// retain takes a lease of every member, or of none.
+// retain takes a lease on every member, or on none.
 func retain(members []member) error {
 	for i, m := range members {
 		if err := m.Retain(); err != nil {
@@ -41,7 +41,7 @@ func release(members []member) {
 	}
 }
 
-// faultOf has the member whose memory addr is in say why a read there failed.
+// faultOf asks the member whose memory contains addr why a read there failed.
 func faultOf(members []member, addr uintptr) error {
 	for _, m := range members {
 		if m.can.Fault != nil {
@@ -65,7 +65,7 @@ func intact(members []member) error {
 	return nil
 }
 
-// lookaheadBytes is that of the member which wants to know most.
+// lookaheadBytes returns the largest lookahead of the members.
 func lookaheadBytes(members []member) (bytes int64) {
 	for _, m := range members {
 		bytes = max(bytes, m.can.LookaheadBytes())
@@ -73,7 +73,7 @@ func lookaheadBytes(members []member) (bytes int64) {
 	return bytes
 }
 
-// networkStats adds up what the members got over a network; the rate is that of the fastest.
+// networkStats adds up the network traffic of the members; the rate is that of the fastest.
 func networkStats(members []member) (fetched int64, waited time.Duration, rate float64) {
 	for _, m := range members {
 		n, w, r := m.can.NetworkStats()
@@ -121,7 +121,7 @@ func idsIn(members []member, numbers []int) (ids []string, err error) {
 	return ids, err
 }
 
-// fieldOf returns the place of a field in specs, -1 if there is none of that name.
+// fieldOf returns the place of a field in specs, -1 if specs has none of that name.
 func fieldOf(specs []tensor.Spec, name string) int {
 	for i := range specs {
 		if specs[i].Name == name {
@@ -153,7 +153,7 @@ func copied(src loader.Source, field string, a, b int) (tensor.View, error) {
 	return tensor.Of(specs[at], b-a, dst), err
 }
 
-// recordError is an error with the number of the record that it is of.
+// recordError is an error with the number of its record.
 type recordError struct {
 	error
 	record int

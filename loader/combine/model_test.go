@@ -141,7 +141,7 @@ func (m *model) check(t *testing.T, r *rand.Rand, src loader.Source) {
 	}
 }
 
-// checkCall reads some records of a field in each way that there is.
+// checkCall reads some records of a field in each way.
 func (m *model) checkCall(t *testing.T, r *rand.Rand, src loader.Source, can loader.Capabilities) {
 	t.Helper()
 	f := r.IntN(len(m.specs))
@@ -279,7 +279,7 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// TestFunc has a function make the records of a model.
+// TestFunc compares records that a function makes with a model.
 func TestFunc(t *testing.T) {
 	for seed := range uint64(100) {
 		r := random(t, seed)

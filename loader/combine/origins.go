@@ -13,14 +13,14 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// origins says where the window of each record is.
+// origins has the position of each record's window.
 type origins struct {
 	n     int
 	axes  []axis
 	table [][]int // nil for a grid
 
-	// Of the axis of groups and ranges, -1 if there is none: its runs, the elements that windows of each may have, and the
-	// origins in those up to each.
+	// Of the axis of groups and ranges, -1 if there is none: its runs, the elements that windows of each may have,
+	// and the origins in those up to each.
 	runAxis int
 	runs    [][2]int
 	reach   [][2]int
@@ -69,7 +69,7 @@ func newOrigins(ctx context.Context, w *Window, axes []axis, parts []member) (*o
 	return o, nil
 }
 
-// grid returns the first origin of a run, and how many there are. Labels have elements of the run, and the other
+// grid returns the first origin of a run, and how many it has. Labels have elements of the run, and the other
 // fields of the reach around it.
 func (a *axis) grid(run, reach [2]int) (first, count int) {
 	first, end := reach[0], reach[1]
@@ -103,7 +103,7 @@ func (o *origins) countRuns(a *axis) (n int) {
 	return n
 }
 
-// alignedCuts says what fields of another resolution have, for errors.
+// alignedCuts describes the cuts of fields of another resolution, for errors.
 func (a *axis) alignedCuts() (text string) {
 	for _, c := range a.cuts {
 		if c.aligned {
@@ -113,7 +113,7 @@ func (a *axis) alignedCuts() (text string) {
 	return text
 }
 
-// longest says how long the runs of an axis are.
+// longest describes the lengths of the runs of an axis.
 func (o *origins) longest(i int) string {
 	if i != o.runAxis {
 		return ""
@@ -198,7 +198,7 @@ func (o *origins) findRunAxis(w *Window, parts []member) error {
 	return nil
 }
 
-// around returns the group that each run is in.
+// around returns the group of each run.
 func around(runs, groups [][2]int) (out [][2]int) {
 	for _, r := range runs {
 		i := sort.Search(len(groups), func(i int) bool { return groups[i][1] > r[0] })
@@ -258,7 +258,7 @@ func borders(ctx context.Context, src *member, field string) (list []int, err er
 	return list, nil
 }
 
-// comparable makes floats that are equal have equal bytes, as 0 and -0, and reports whether none is NaN.
+// comparable gives equal floats equal bytes (0 and -0), and reports whether none is NaN.
 func comparable(floats []byte, d tensor.DType) bool {
 	for size := d.Size(); len(floats) > 0; floats = floats[size:] {
 		x := floatOf(floats[:size], d)
@@ -285,7 +285,7 @@ func floatOf(b []byte, d tensor.DType) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(b))
 }
 
-// checkTable reports an origin that is none.
+// checkTable reports an invalid origin.
 func (o *origins) checkTable(w *Window) error {
 	if w.Stride != nil || w.Offset != nil {
 		return errors.New("Stride and Offset are for a grid of origins, and Origins has them one by one; leave them out")
@@ -335,7 +335,7 @@ func (o *origins) names() (list string) {
 	return list
 }
 
-// within returns the elements of an axis that windows with an origin there may have.
+// within returns the elements of an axis that windows with a given origin may have.
 func (o *origins) within(k, x int) (lo, hi int, ok bool) {
 	if k != o.runAxis {
 		return 0, o.axes[k].n, x >= 0 && x < o.axes[k].n
@@ -347,7 +347,7 @@ func (o *origins) within(k, x int) (lo, hi int, ok bool) {
 	return o.runs[i][0], o.runs[i][1], true
 }
 
-// place is where a window is: its origin on each axis, and the elements of the axis of runs that it may have.
+// place is the position of a window: its origin on each axis, and the elements of the axis of runs that it may have.
 type place struct {
 	at     [tensor.MaxRank]int
 	lo, hi int

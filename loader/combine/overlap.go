@@ -14,9 +14,9 @@ type Overlap struct {
 	Shared   int64     `json:"shared"`   // that windows of both have
 }
 
-// Overlaps returns the fields of two views that are windows of one array, and the elements of it that windows of both
-// have: of a training and a validation set, there should be none. Arrays are the same if their names, sources and sizes
-// are.
+// Overlaps returns the fields of two views that are windows of one array, and the elements of the array that windows
+// of both have: a training and a validation set should share none. Arrays are the same if their names, sources and
+// sizes are.
 func Overlaps(a, b *Windows) ([]Overlap, error) {
 	var list []Overlap
 	for i := range a.c.fields {
@@ -36,7 +36,7 @@ func Overlaps(a, b *Windows) ([]Overlap, error) {
 	return list, nil
 }
 
-// mostCells is how many elements an array has at most whose windows have origins one by one.
+// mostCells limits the elements of an array whose windows have a list of origins.
 const mostCells = 1 << 33
 
 func overlap(a *cutter, f *windowed, b *cutter, g *windowed) (Overlap, error) {
@@ -83,7 +83,7 @@ func (s bitset) addRange(a, b int) {
 	}
 }
 
-// count returns how many numbers are in the set and, unless it is nil, in another one too.
+// count returns how many numbers are in the set and, unless other is nil, in other too.
 func (s bitset) count(other bitset) (n int64) {
 	for i, word := range s {
 		if other != nil {

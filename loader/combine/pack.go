@@ -13,18 +13,19 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Pack says how records of variable length are put into rows of one length, several in a row
-// and each in one piece, so that a batch of rows holds little padding: the packing of
+// Pack puts records of variable length into rows of one length, several in a row
+// and each in one piece, so that a batch of rows has little padding: the packing of
 // sequences for language models. The zero value of every field is usable except Length.
 type Pack struct {
 	Length int // elements of a row; must be > 0
 	// fields of variable length with the same number of elements in each record, such as tokens and their targets; none
-	// means all that the Source has
+	// means all of the Source
 	Fields []string
-	// what fills a row up, by field; 0 where there is nothing else. It must be exact in the field's type
+	// padding by field, 0 by default. It must be exact in the field's type
 	Pad      map[string]float64
-	Overflow Overflow // what becomes of records that are longer than a row
-	// rows that are being filled at a time; 0 means 64. More pad less, and put together what is further apart
+	Overflow Overflow // the handling of records that are longer than a row
+	// rows that are filled at a time; 0 means 64. More rows need less padding, and combine records that are further
+	// apart
 	MaxOpenRows int
 
 	Sampler sampler.Sampler // in which records are packed, as it is in Epoch with Seed; nil means Sequential
@@ -32,13 +33,13 @@ type Pack struct {
 	Epoch   int             // of Sampler: another number packs other records together
 }
 
-// Overflow says what becomes of a record that is longer than a row.
+// Overflow says how a record that is longer than a row is handled.
 type Overflow int
 
 const (
 	// OverflowFail makes NewPacked fail, with the number of such records.
 	OverflowFail Overflow = iota
-	// OverflowTruncate packs what fits into a row, from the record's start.
+	// OverflowTruncate packs the start of the record, as much as fits into a row.
 	OverflowTruncate
 	// OverflowSplit packs the record as several: each as long as a row, and the rest.
 	OverflowSplit

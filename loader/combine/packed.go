@@ -15,7 +15,7 @@ import (
 
 // The fields that rows of a Packed have besides those that were packed, both int32 of shape
 // (Length). Positions count the elements of each piece from 0; Segments number the pieces of
-// a row from 1. Both are 0 where a row is filled up.
+// a row from 1. Both are 0 in the padding.
 const (
 	Positions = "positions"
 	Segments  = "segments"
@@ -23,10 +23,10 @@ const (
 
 // Packed is a Source whose records are rows of one length, each with several records of
 // another Source: see Pack. Every Sampler, World, State and Transform works on rows as on any
-// records; a State knows a Packed by its parameters and the Source's ID, and Resume takes no
-// longer than elsewhere.
+// records; a State identifies a Packed by its parameters and the Source's ID, and Resume takes no
+// longer than for other Sources.
 //
-// Which rows there are is settled by NewPacked, from the lengths alone. To put other records
+// NewPacked plans the rows from the lengths alone. To put other records
 // together in every epoch, make a Packed and a Loader for each, with another Pack.Epoch.
 //
 // A Loader copies rows, as no row is one piece of the Source's memory. Methods may be called
@@ -54,8 +54,8 @@ type packScratch struct {
 }
 
 // NewPacked packs the records of src. It reads the lengths of all records and looks at up to
-// Pack.MaxOpenRows rows for each, a second or less for a million. It holds 12 bytes a piece and 8 a
-// row, and 8 bytes a record besides while it works.
+// Pack.MaxOpenRows rows for each, a second or less for a million. It takes 12 bytes a piece and 8 a
+// row, and another 8 bytes a record while it works.
 func NewPacked(ctx context.Context, src loader.Source, k Pack) (*Packed, error) {
 	k = k.withDefaults(src)
 	fields, err := k.fields(src)
@@ -95,7 +95,7 @@ func (p *Packed) Specs() []tensor.Spec { return p.specs }
 // ID returns a digest of the Source's ID and the parameters; empty if the Source has none.
 func (p *Packed) ID() string { return p.plan.id(p.can.ID()) }
 
-// Generations are those of the Source.
+// Generations returns those of the Source.
 func (p *Packed) Generations() (folders []string, numbers []int) { return p.can.Generations() }
 
 // IDIn returns the ID of the same rows in other generations of the datasets.
@@ -110,13 +110,13 @@ func (p *Packed) IDIn(numbers []int) (string, error) {
 // Pieces returns the pieces of a row. The caller must not change them.
 func (p *Packed) Pieces(row int) []Piece { return p.plan.row(row) }
 
-// Used returns the part of all rows that is not filled up, from 0 to 1.
+// Used returns the part of all rows that is not padding, from 0 to 1.
 func (p *Packed) Used() float64 {
 	return float64(p.plan.used) / float64(max(1, p.Len()*p.plan.pack.Length))
 }
 
-// CuSeqlens appends to dst where the pieces of some rows start, if these are one after the
-// other as in a batch, and where the last one ends: what attention kernels call cu_seqlens.
+// CuSeqlens appends to dst the positions at which the pieces of some rows start, if the rows are one after the
+// other as in a batch, and the end of the last one: cu_seqlens of attention kernels.
 // Padding counts as a piece, so that the last number is len(rows)*Length.
 //
 //	ends = packed.CuSeqlens(ends[:0], b.Indices())
@@ -147,7 +147,7 @@ var _ interface {
 // packs reports whether a field is built from one of the Source.
 func packs(field string) bool { return field != Positions && field != Segments }
 
-// Contiguous reports that rows are never memory of the Source.
+// Contiguous returns false: rows are never memory of the Source.
 func (p *Packed) Contiguous(string, int, int) bool { return false }
 
 // Slice returns rows [a, b) in new memory.
@@ -226,7 +226,7 @@ func (p *Packed) values(ctx context.Context, f *packedField, pieces []Piece, dst
 	return nil
 }
 
-// isRecord reports whether a piece is a record in full, for sure.
+// isRecord reports whether a piece is certainly a whole record.
 func isRecord(piece Piece, length int) bool {
 	return piece.From == 0 && int(piece.N) < length
 }
@@ -286,7 +286,7 @@ func (p *Packed) Prefetch(field string, a, b int) error {
 	return nil
 }
 
-// Retain takes a lease of the Source.
+// Retain takes a lease on the Source.
 func (p *Packed) Retain() error { return p.src.Retain() }
 
 // Release gives it back.

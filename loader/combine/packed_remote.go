@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// DescribeReads returns how the Source reads the field that a field is built from.
+// DescribeReads describes how the Source reads the field from which a field is built.
 func (p *Packed) DescribeReads(field string) (how, why string, resident float64) {
 	if p.can.Described == nil || !packs(field) {
 		return "made", "of the lengths of records", -1
@@ -28,7 +28,7 @@ func (p *Packed) Location(_ string, row int) string {
 // LookaheadBytes is that of the Source.
 func (p *Packed) LookaheadBytes() int64 { return p.can.LookaheadBytes() }
 
-// Fetch names to the Source the records of rows that will be needed.
+// Fetch announces to the Source the records of rows that will be needed.
 func (p *Packed) Fetch(ctx context.Context, field string, rows []int) error {
 	if p.can.Remote == nil || !packs(field) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// plan says which pieces make which rows: first fit, in the order of the records, into a
+// plan has the pieces of each row: first fit, in the order of the records, into a
 // bounded number of open rows. A row is closed when it is full, or the fullest one when a
 // piece fits into none; rows are numbered as they are closed.
 type plan struct {
@@ -26,7 +26,7 @@ type openRow struct {
 	pieces []Piece
 }
 
-// newPlan packs records of these lengths. It takes a look at every open row for a record.
+// newPlan packs records of these lengths. For each record it looks at every open row.
 func newPlan(k Pack, lengths []int) (*plan, error) {
 	p := &plan{pack: k}
 	seq := k.Sampler.Epoch(len(lengths), k.Seed, k.Epoch)
@@ -53,7 +53,7 @@ func newPlan(k Pack, lengths []int) (*plan, error) {
 	return p, nil
 }
 
-// record packs a record of n elements. One without any is in no row.
+// record packs a record of n elements. An empty one is in no row.
 func (p *plan) record(r, n int) {
 	length := p.pack.Length
 	if n > length {

@@ -25,8 +25,8 @@ type runs struct {
 	firsts []int // the first number of each run,
 	ends   []int // and how many records the runs up to each have
 
-	// guide has, for each of the places that are multiples of 1<<shift, its run. It makes finding a run cost the same
-	// however many there are.
+	// guide has the run of each place that is a multiple of 1<<shift, so that finding a run costs the same
+	// for any number of runs.
 	guide []uint32
 	shift uint
 }
@@ -34,7 +34,7 @@ type runs struct {
 // shortRun is how many records a run must have on average, so that runs take less memory than numbers.
 const shortRun = 4
 
-// newRows returns the records that a Select has of a Source of n.
+// newRows returns the records that a Select chooses from a Source of n.
 func newRows(n int, s Select) (rows, error) {
 	given := 0
 	for _, is := range []bool{s.Records != nil, s.Ranges != nil, s.Set != nil} {
@@ -193,7 +193,7 @@ func (r *runs) number(place int) int {
 	return r.firsts[run] + place - r.start(run)
 }
 
-// all reports whether every record is itself.
+// all reports whether record i is number i, for all records.
 func (r *rows) all() bool { return r.list == nil && r.ends == nil && r.set == nil }
 
 // at returns the number of the record at place i, and how many up to place end follow it one after the other.

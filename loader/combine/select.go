@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Select says which records and fields of a Source a [View] has. The zero Select has all.
+// Select chooses the records and fields of a [View]. The zero Select has all.
 type Select struct {
 	Records []int             // numbers, in any order, each as often as it shall come; or
 	Ranges  [][2]int          // ranges [first, end) of records; or
@@ -69,8 +69,8 @@ func newSelect(src loader.Source, s Select) (*View, error) {
 	return v, nil
 }
 
-// NewZip returns the View of the fields of all sources side by side: record i has what record i of each
-// has. They must have the same number of records, and fields of different names; [Select].Rename gives a field
+// NewZip returns the View of the fields of all sources side by side: record i has the fields of record i of each
+// source. They must have the same number of records, and fields of different names; [Select].Rename gives a field
 // another name. The caller still closes the sources.
 func NewZip(sources ...loader.Source) (*View, error) {
 	v, err := newZip(sources)

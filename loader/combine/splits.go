@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// Splits says how the elements of an axis are divided into parts, such as a training and a validation set, whose ranges
+// Splits divides the elements of an axis into parts, such as a training and a validation set, whose ranges
 // are those of a [Window]: windows of two parts then have no element in common.
 type Splits struct {
 	Shares []float64 // of each part; at most 1 in all

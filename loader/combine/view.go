@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// View is a Source of fields and records of other Sources, and holds no data: see [NewSelect] and [NewZip].
-// It can do whatever these can: consecutive records are views of their memory, those of a bucket are
+// View is a Source of fields and records of other Sources, and stores no data: see [NewSelect] and [NewZip].
+// It has their capabilities: consecutive records are views of their memory, those of a bucket are
 // fetched ahead of time, and errors name files.
 type View struct {
 	t      table
@@ -20,7 +20,7 @@ type View struct {
 	id     string
 }
 
-// table says where the fields and records of a View are.
+// table has the sources of the fields and records of a View.
 type table struct {
 	kind    string
 	parts   []member
@@ -59,7 +59,7 @@ func (v *View) Len() int { return v.t.rows.n }
 // Specs returns the fields.
 func (v *View) Specs() []tensor.Spec { return v.t.specs }
 
-// ID is a digest of the identities of the Sources, and of the records and fields; empty if one has none.
+// ID returns a digest of the identities of the Sources, and of the records and fields; empty if one has none.
 func (v *View) ID() string {
 	v.naming.Do(func() { v.id = v.t.id(idsOf(v.t.parts)) })
 	return v.id
@@ -73,7 +73,7 @@ func (t *table) id(parts []string) string {
 	return t.kind + "(" + digest.Of(parts, names(t.specs), t.fields, t.rows.id()) + ")"
 }
 
-// Generations are those of the datasets.
+// Generations returns those of the datasets.
 func (v *View) Generations() (folders []string, numbers []int) { return generations(v.t.parts) }
 
 // IDIn returns the ID of the same records and fields in other generations of the datasets.
@@ -82,7 +82,7 @@ func (v *View) IDIn(numbers []int) (string, error) {
 	return v.t.id(ids), err
 }
 
-// field returns the part that has a field, and its name there.
+// field returns the part of a field, and the field's name in that part.
 func (t *table) field(name string) (*member, string, error) {
 	i := fieldOf(t.specs, name)
 	if i < 0 {

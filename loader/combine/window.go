@@ -40,8 +40,8 @@ type Window struct {
 	Dims map[string][]string `json:"dims,omitempty"` // the names of the axes of fields, in place of those of the Source
 
 	// Align says where fields of the Sources that have another resolution have the elements of axes, by field and
-	// axis. Sizes, dilations and leads of a WindowField of one are in its own elements. Without Sizes, it has as many as
-	// cover those of the Window: Sizes * Times / Per.
+	// axis. Sizes, dilations and leads of a WindowField of one are in its own elements. Without Sizes, it has as many
+	// as cover those of the Window: Sizes * Times / Per.
 	Align map[string]map[string]Align `json:"align,omitempty"`
 
 	// Group names a field of the first Source: where its value changes from one record to the next, another group
@@ -49,9 +49,10 @@ type Window struct {
 	Group  string   `json:"group,omitempty"`
 	Ranges [][2]int `json:"within,omitempty"`
 
-	// Along names the axis that Ranges are of, in place of that of the records. Labels are the fields of the records that
-	// stay in Ranges, while the others may be of elements before and after: inputs, whose last hours a split shares with
-	// the one before. None means all fields, so that splits of ranges that do not overlap have no element in common.
+	// Along names the axis that Ranges are of, in place of that of the records. Labels are the fields of the records
+	// that stay in Ranges, while the others may be of elements before and after: inputs, whose last hours a split
+	// shares with the one before. None means all fields, so that splits of ranges that do not overlap have no element
+	// in common.
 	Along  string   `json:"along,omitempty"`
 	Labels []string `json:"labels,omitempty"`
 
@@ -231,7 +232,7 @@ func axesIn(list []array) string {
 	return strings.Join(of, "; ")
 }
 
-// planner settles what becomes of each field.
+// planner resolves the outputs of a Window.
 type planner struct {
 	w      *Window
 	arrays []array

@@ -290,7 +290,7 @@ func newChunkRetention(c *cutter, order *sampler.ChunkShuffle) *chunkRetention {
 	return k
 }
 
-// touch has the cache keep all cached chunks of the lanes of some windows.
+// touch marks the cached chunks of the lanes of some windows as recently used.
 func (k *chunkRetention) touch(cache *chunkCache, f *windowed, records []int) {
 	a := k.layout.array(f)
 	if a == nil {

@@ -501,7 +501,7 @@ func TestWindowFill(t *testing.T) {
 	}
 }
 
-// TestWindowChunksOnce has a batch read each chunk once, and the next batch none that is kept.
+// TestWindowChunksOnce checks that a batch reads each chunk once, and the next batch none that is cached.
 func TestWindowChunksOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	a := newND(r, []int{24, 16, 16})

@@ -30,7 +30,7 @@ import (
 //		}
 //	}
 //
-// Neither waits on the host. A body that ends without Done has the host wait for the whole
+// Neither waits on the host. A body that ends without Done makes the host wait for the whole
 // device: as right, but slow, and counted in Stats.Unfinished.
 type Batch struct {
 	s   *slot
@@ -59,7 +59,7 @@ func (s *slot) begin() Batch {
 	return Batch{s, s.gen.Add(1)}
 }
 
-// slot returns where the batch is, and panics if it is there no more.
+// slot returns the batch's slot, and panics if the slot was reused.
 func (b Batch) slot() *slot {
 	if b.s == nil || b.s.gen.Load() != b.gen {
 		panic(stale)
@@ -121,7 +121,7 @@ func (b Batch) Ready() uintptr { return b.touch().copied }
 // no Wait, and holds up no other batch.
 func (b Batch) Stream() Stream { return Stream(b.touch().stream) }
 
-// Wait has a stream wait until the batch is on the device, before the work that is queued
+// Wait makes a stream wait until the batch is on the device, before the work that is queued
 // from now on. The host does not wait.
 func (b Batch) Wait(stream Stream) error {
 	s := b.touch()
@@ -131,7 +131,7 @@ func (b Batch) Wait(stream Stream) error {
 	return s.dev.order(uintptr(stream), s.copied)
 }
 
-// Synchronize has the host wait until the batch is on the device.
+// Synchronize blocks until the batch is on the device.
 func (b Batch) Synchronize() error { return b.slot().settle(b.s.copied) }
 
 // Done ends the batch: its memory is given the next one as soon as the stream has done the
@@ -208,8 +208,8 @@ func (s *slot) end(stream Stream, err error) error {
 	return joinErrors(s.markUsed(stream, err), s.drop())
 }
 
-// markUsed notes that the next copy must wait for what the stream has by now, and for what
-// was noted before.
+// markUsed records that the next copy must wait for the work that the stream has by now, and for that
+// which was recorded before.
 func (s *slot) markUsed(stream Stream, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -110,7 +110,7 @@ func (d *Device) Ordinal() int { return d.ordinal }
 func (d *Device) Name() string { return d.name }
 
 // UUID returns the identifier of the device, the same in every process: as nvidia-smi -L lists
-// it, without GPU- or MIG- in front.
+// it, without the prefix GPU- or MIG-.
 func (d *Device) UUID() string { return d.uuid }
 
 // DriverVersion returns the newest CUDA version that the driver knows, as 1000 times its

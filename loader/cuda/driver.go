@@ -56,7 +56,7 @@ const (
 	streamNonBlocking    = 1 // no order against the legacy default stream
 	eventBlockingSync    = 1 // who waits sleeps
 	eventDisableTiming   = 2
-	ipcLazyPeerAccess    = 1 // the only flag that there is, and it has to be set
+	ipcLazyPeerAccess    = 1 // the only flag, and it has to be set
 
 	perThreadStream = 2 // CU_STREAM_PER_THREAD
 

@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// load says that there is no driver that this package can open here.
+// load returns an error: this package can open no driver here.
 func load() (*driver, error) {
 	return nil, fmt.Errorf("this package binds the driver on linux/amd64 and linux/arm64 in builds without -tags "+
 		"nocuda, and this is %s/%s", runtime.GOOS, runtime.GOARCH)

@@ -39,7 +39,7 @@ func gpus(t testing.TB) int {
 	return n
 }
 
-// Batches arrive whole on every device that there is.
+// Batches arrive whole on every device.
 func TestGPUData(t *testing.T) {
 	n := gpus(t)
 	src := newSource(1003, tensor.Shape{3, 57, 41})

@@ -93,7 +93,7 @@ type normalizer struct {
 	args   normArgs // but for what differs between batches
 }
 
-// of returns what becomes of a field, and how.
+// of returns the spec of the normalized field, and its normalizer.
 func (n Normalize) of(in tensor.Spec) (tensor.Spec, *normalizer, error) {
 	out := tensor.Spec{Name: in.Name, DType: n.DType, Shape: in.Shape}
 	if out.DType == tensor.Invalid {

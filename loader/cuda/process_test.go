@@ -49,7 +49,7 @@ func digest(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(nil, crc32.ChecksumIEEE(b))
 }
 
-// illegal has a kernel read where nothing is, and prints the error of what follows.
+// illegal makes a kernel read an invalid address, and prints the error of the next call.
 func illegal(*json.Decoder, *json.Encoder) error {
 	dev, err := Open(0)
 	if err != nil {
@@ -215,7 +215,7 @@ func (p *process) hand(t testing.TB, b Batch, fields ...string) receipt {
 	return r
 }
 
-// end has the process end, and wants it to have found nothing wrong.
+// end ends the process, and checks that it found no errors.
 func (p *process) end(t testing.TB) {
 	t.Helper()
 	if err := p.in.Close(); err != nil {

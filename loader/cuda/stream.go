@@ -94,13 +94,13 @@ func (d *Device) record(event, stream uintptr) error {
 	return d.do("cuEventRecord", func() Result { return d.drv.EventRecord(event, stream) })
 }
 
-// order has the stream wait for the event before what it is given from now on. An event
+// order makes the stream wait for the event before all work that is queued from now on. An event
 // that was never recorded does not wait.
 func (d *Device) order(stream, event uintptr) error {
 	return d.do("cuStreamWaitEvent", func() Result { return d.drv.StreamWaitEvent(stream, event, 0) })
 }
 
-// await has the calling goroutine wait for the event.
+// await blocks until the event has happened.
 func (d *Device) await(event uintptr) error {
 	return d.do("cuEventSynchronize", func() Result { return d.drv.EventSynchronize(event) })
 }

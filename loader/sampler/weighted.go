@@ -116,7 +116,7 @@ func (o *Weighted) Epoch(_ int, seed uint64, epoch int) Sequence {
 // weightKey is the number of the key of draws.
 const weightKey = 1<<16 + 2
 
-// Validate reports that there is not one weight a record.
+// Validate returns an error unless each record has one weight.
 func (o *Weighted) Validate(n int) error {
 	if len(o.table) != n {
 		return fmt.Errorf("weighted: %d weights for %d records", len(o.table), n)

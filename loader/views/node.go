@@ -30,7 +30,7 @@ const (
 // maxDepth is how deep views may be nested.
 const maxDepth = 32
 
-// maxFile is the most bytes of a file: some 10^8 record numbers.
+// maxFile is the maximum size of a file in bytes: about 10^8 record numbers.
 const maxFile = 1 << 30
 
 // Node is a view: exactly one of Dataset, Select, Zip, Concat, Window, Join and Derive is set, and of the others

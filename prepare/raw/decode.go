@@ -32,7 +32,7 @@ func (s *Source) ImageField() (string, error) {
 	return s.records.info.Fields[at].Name, nil
 }
 
-// Decode has records be pixels from now on, in place of image files: those that a pipeline makes of them. It makes
+// Decode makes records the pixels that a pipeline decodes from the image files, from now on. The pipeline makes
 // bytes of one size and is not random, like the head that [transforms.Pipeline.Split] returns. The records are those of
 // the dataset that preprocess makes by these transforms; ID stays the same. It must be called before records are read.
 func (s *Source) Decode(p *transforms.Pipeline) error {

@@ -43,7 +43,7 @@ type Options struct {
 	// Warn is called with a line for each request to a bucket that is repeated. It may be nil.
 	Warn func(text string)
 
-	// Head has records be pixels that it makes of image files, see [Source.Decode]; nil leaves files as they are.
+	// Head decodes image files, so that records are pixels, see [Source.Decode]; nil leaves files as they are.
 	Head *transforms.Pipeline
 }
 

@@ -90,7 +90,7 @@ type Field struct {
 // ErrValue marks a value that is not of its field's type.
 var ErrValue = errors.New("bad value")
 
-// ValueError returns an error that is ErrValue, without its text in front.
+// ValueError returns an error that is ErrValue, without the text of ErrValue.
 func ValueError(format string, args ...any) error { return valueError{fmt.Errorf(format, args...)} }
 
 type valueError struct{ error }

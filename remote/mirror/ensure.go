@@ -49,7 +49,7 @@ func (d *cache) ensure(ctx context.Context, ranges []blocks) (*use, error) {
 	return d.ensureAlong(ctx, ranges, nil)
 }
 
-// ensureAlong is ensure for blocks that others will be needed with: where it has to wait, those
+// ensureAlong is ensure for blocks that others will be needed with: if it has to wait, those
 // that along returns are asked for as well.
 func (d *cache) ensureAlong(ctx context.Context, ranges []blocks, along func() []blocks) (*use, error) {
 	if d.closed() {

@@ -38,7 +38,7 @@ const (
 	mostFlips  = tries - 1
 )
 
-// pick says what becomes of a read of key that ends there.
+// pick returns the fault of a read of key that ends there.
 func (f *faulty) pick(key string, end int64) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -108,7 +108,7 @@ func (op *opener) lookForOthers(ctx context.Context, key string) *others {
 }
 
 // rawFiles are the ends of names of files that are not HDF5. In others its signature is looked for, which may be far
-// behind the beginning, so that a large one takes ten round trips.
+// after the beginning, so that a large one takes ten round trips.
 var rawFiles = []string{".tar", ".tgz", ".gz", ".zst", ".bz2", ".xz", ".zip", ".parquet", ".arrow", ".feather", ".csv",
 	".tsv", ".jsonl", ".ndjson", ".json", ".tfrecord", ".mds", ".npy", ".npz"}
 

@@ -111,7 +111,7 @@ func (x *extent) span(from, to int64) (off, n int64) {
 // segmentOf returns the segment of a block of the extent.
 func (x *extent) segmentOf(block int64) int64 { return x.segment + block/x.perSeg }
 
-// want notes that the extents of columns will be read.
+// want records that the extents of columns will be read.
 func (g *grid) want(columns []layout.Column) {
 	for _, c := range columns {
 		if c.Packed {

@@ -40,7 +40,7 @@ func (n *index) settle(limit int64) {
 	n.fits = n.grid.bytes <= limit-limit/20 && n.state.me >= 0
 }
 
-// want notes that columns will be read, and counts what that is.
+// want records that columns will be read, and counts their blocks.
 func (n *index) want(columns []layout.Column) {
 	n.grid.want(columns)
 	for _, x := range n.grid.extents {
@@ -80,14 +80,14 @@ func (n *index) there(ctx context.Context, x *extent, block int64) (bool, error)
 	return true, nil
 }
 
-// learn notes that a block is right.
+// learn records that a block is correct.
 func (n *index) learn(x *extent, block int64) {
 	if x.right.Add(block) && x.wanted && n.left.Add(-1) == 0 && n.fits {
 		n.whole.Store(true)
 	}
 }
 
-// unlearn notes that it is gone.
+// unlearn records that a block is gone.
 func (n *index) unlearn(x *extent, block int64) {
 	if x.right.Remove(block) && x.wanted {
 		n.left.Add(1)

@@ -15,8 +15,8 @@ var (
 // Complete implements mmapds.Pager.
 func (d *cache) Complete() bool { return d.index.whole.Load() }
 
-// Stays implements mmapds.Pager: where blocks are taken out of the mirror to make room for others, or
-// had no room there, none does.
+// Stays implements mmapds.Pager: if blocks are taken out of the mirror to make room for others, or
+// had no room there, no block stays.
 func (d *cache) Stays() bool { return d.index.fits && !d.memory.active() }
 
 // Acquire implements mmapds.Pager.
@@ -32,7 +32,7 @@ func (d *cache) Acquire(ctx context.Context, need []mmapds.Range, soon func() []
 	return u, nil
 }
 
-// Prefetch implements mmapds.Pager: where much is asked for already, it does nothing.
+// Prefetch implements mmapds.Pager: if many requests are pending, it does nothing.
 func (d *cache) Prefetch(need []mmapds.Range) {
 	d.engine.ahead(d.fetches.ctx, d.index.grid.blocksIn(need), leaves)
 }

@@ -102,7 +102,7 @@ func contentRange(text string) (begin, size int64, ok bool) {
 // maxTag bounds an ETag, which is kept with each block.
 const maxTag = 1 << 10
 
-// versionOf is the ETag of an object; where that is weak or missing, all that distinguishes its versions.
+// versionOf is the ETag of an object; if that is weak or missing, all that distinguishes its versions.
 func versionOf(h http.Header, size int64) string {
 	etag, date := h.Get("ETag"), h.Get("Last-Modified")
 	switch {

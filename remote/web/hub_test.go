@@ -221,7 +221,7 @@ func TestHostileHub(t *testing.T) {
 	}
 }
 
-// Resets, slow bodies, 429 and 503 of the hub and of its CDN change no byte and no listing.
+// Resets, slow bodies, 429 and 503 of the Hub and of its CDN change no byte and no listing.
 func TestFaultyHub(t *testing.T) {
 	var faults atomic.Int64
 	cdn := start(t, webtest.Faulty(webtest.Files(hubFiles), &faults))

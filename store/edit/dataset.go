@@ -18,14 +18,14 @@ import (
 	"github.com/penstock/penstock/store/write/bucket"
 )
 
-// Dataset is a dataset that is changed. Its methods are the functions of this package, for a dataset in a bucket as for
-// one in a folder. Its methods may be called from any goroutine.
+// Dataset is a dataset to change. Its methods are the functions of this package, for a dataset in a bucket or
+// in a folder. Several goroutines may call them at once.
 type Dataset struct {
-	name   string // for people
+	name   string // for messages
 	home   write.Home
 	lists  lister
 	local  bool
-	bucket *bucket.Home // nil of a folder
+	bucket *bucket.Home // nil for a folder
 	remote *inBucket    // the same
 }
 
@@ -36,7 +36,7 @@ type inBucket struct {
 	key    string
 }
 
-// lister reads what a dataset keeps.
+// lister reads the generations of a dataset.
 type lister interface {
 	Manifest(generation string) (*store.Manifest, error) // a number or a tag; "" is the newest
 	Generation(n int) (*store.Manifest, time.Time, error)
@@ -44,7 +44,7 @@ type lister interface {
 	Tags() ([]store.Tag, error)
 }
 
-// At returns the dataset at a path of this machine.
+// At returns the dataset at a local path.
 func At(path string) *Dataset {
 	if generation.Is(layout.Folder(path)) {
 		return &Dataset{name: path, home: generation.File(path), lists: local(path), local: true}
@@ -52,8 +52,8 @@ func At(path string) *Dataset {
 	return &Dataset{name: path, home: write.Dir(path), lists: local(path), local: true}
 }
 
-// InBucket returns the flat dataset under a key of a bucket, which stays the caller's. The context ends all requests of
-// its methods. Columns are built in a folder of this user in spool, the system's folder of temporary files if that is
+// InBucket returns the flat dataset under a key of a bucket, which the caller closes. The context ends all requests of
+// its methods. Columns are built in a folder of this user in spool, the system's folder of temporary files if spool is
 // empty, and then sent.
 func InBucket(ctx context.Context, b remote.Bucket, key, spool string) *Dataset {
 	home := bucket.New(ctx, b, key, spool)
@@ -64,14 +64,14 @@ func InBucket(ctx context.Context, b remote.Bucket, key, spool string) *Dataset 
 // Which says which records are opened.
 type Which int
 
-// Records without those that were deleted, or all that are stored.
+// Records without the deleted ones, or all stored records.
 const (
 	Live Which = iota
 	All
 )
 
-// Records opens the records of a generation, 0 for the newest one, with some fields; nil has all. Those in a bucket are
-// fetched when they are read. The caller calls end.
+// Records opens the records of a generation, 0 for the newest one, with some fields; nil means all. Those in a bucket
+// are fetched when they are read. The caller calls end.
 func (d *Dataset) Records(generation int, fields []string, which Which) (ds *mmapds.Dataset, end func() error,
 	err error) {
 	if d.local {
@@ -95,12 +95,12 @@ func (d *Dataset) Records(generation int, fields []string, which Which) (ds *mma
 	return m.Dataset, m.Close, nil
 }
 
-// lent is a bucket that its borrower does not close.
+// lent is a bucket that its user does not close.
 type lent struct{ remote.Bucket }
 
 func (lent) Close() error { return nil }
 
-// Manifest returns that of a generation, of a number or a tag; "" is the newest.
+// Manifest returns the manifest of a generation, by its number or tag; "" is the newest.
 func (d *Dataset) Manifest(generation string) (*store.Manifest, error) {
 	m, err := d.lists.Manifest(generation)
 	if err != nil {
@@ -113,13 +113,13 @@ func (d *Dataset) Manifest(generation string) (*store.Manifest, error) {
 type AppendOptions struct {
 	ShardBytes int64          // of the largest field of a shard; 0 means 256 MiB
 	Splits     []string       // those of the dataset, which may be more at the end; each Record names one
-	Journal    *store.Journal // nil: an append that does not come to Commit leaves nothing on this machine
+	Journal    *store.Journal // nil: an append that does not reach Commit leaves nothing on this machine
 }
 
 // Append begins an append to a flat dataset in a bucket; in a folder, flat.Create and its siblings append. Records are
 // built in the spool, in shards that Commit sends, and so need room there. The fields must be those of the dataset,
-// where classes and splits may be more at the end of their lists. If another writer commits before Commit does, the
-// records follow that one's, or Commit fails if they no longer fit.
+// but the lists of classes and splits may have more names at their end. If another writer commits first, the
+// records follow those of that writer, or Commit fails if they no longer fit.
 func (d *Dataset) Append(schema store.Schema, opts AppendOptions) (store.Writer, error) {
 	if d.bucket == nil {
 		return nil, fmt.Errorf("store: append to %q: it is on this machine, where Create of package flat, zarr or hdf5 "+
@@ -129,10 +129,10 @@ func (d *Dataset) Append(schema store.Schema, opts AppendOptions) (store.Writer,
 		Journal: opts.Journal})
 }
 
-// InBucket reports whether it is in a bucket.
+// InBucket reports whether the dataset is in a bucket.
 func (d *Dataset) InBucket() bool { return d.bucket != nil }
 
-// check refuses what keeps no generations.
+// check refuses a dataset without generations.
 func (d *Dataset) check() error {
 	if d.local {
 		return notFlat(d.name)
@@ -140,7 +140,7 @@ func (d *Dataset) check() error {
 	return d.home.Check()
 }
 
-// notFlat returns err, that of reading a manifest, or a better one.
+// notFlat returns err, the error of reading a manifest, or a better one.
 func (d *Dataset) notFlat(err error) error {
 	if d.local {
 		return NotFlat(layout.Folder(d.name), err)
@@ -152,7 +152,7 @@ func (d *Dataset) notFlat(err error) error {
 	return err
 }
 
-// local is a dataset of this machine, by its path.
+// local is a local dataset, by its path.
 type local string
 
 func (p local) Manifest(generation string) (*store.Manifest, error) {

@@ -22,10 +22,10 @@ import (
 
 // Options configures a change. The zero value is usable.
 type Options struct {
-	By string // what the log says about who made the change: a command, a call
+	By string // the author of the change in the log: a command, a call
 
-	// Of is the generation whose records the values of AddColumn and SetColumn are of; 0 is the newest one. Records
-	// that were deleted before get no values from AddColumn, and keep those that they have in SetColumn. The error
+	// Of is the generation to whose records the values of AddColumn and SetColumn belong; 0 is the newest one. Records
+	// that were deleted before get no values from AddColumn, and keep their values in SetColumn. The error
 	// says so if others were appended or restored.
 	Of int
 
@@ -39,15 +39,15 @@ type Options struct {
 type Values func(first int64) iter.Seq2[[]byte, error]
 
 // AddColumn adds a field with a value for each record to the dataset at path. It writes the column and a
-// manifest, and nothing that exists: bytes, statistics and checksums are those of a dataset that was written with the
+// manifest, and rewrites no file: bytes, statistics and checksums are those of a dataset that was written with the
 // field. It returns the manifest of the new generation.
 //
-// The error is store.ErrExist if there is a field of that name.
+// The error is store.ErrExist if the dataset has a field of that name.
 func AddColumn(path string, f store.Field, values Values, opts Options) (*store.Manifest, error) {
 	return At(path).AddColumn(f, values, opts)
 }
 
-// AddColumn is the function of that name.
+// AddColumn is like the function AddColumn, for this dataset.
 func (d *Dataset) AddColumn(f store.Field, values Values, opts Options) (*store.Manifest, error) {
 	m, err := d.putColumn(f, values, write.New, opts)
 	if err != nil {
@@ -56,13 +56,13 @@ func (d *Dataset) AddColumn(f store.Field, values Values, opts Options) (*store.
 	return m, nil
 }
 
-// SetColumn is AddColumn for a field that exists, whose values and type it replaces. Earlier generations keep theirs,
+// SetColumn replaces the values and the type of an existing field. Earlier generations keep theirs,
 // and so do deleted records, if the type stays the same.
 func SetColumn(path string, f store.Field, values Values, opts Options) (*store.Manifest, error) {
 	return At(path).SetColumn(f, values, opts)
 }
 
-// SetColumn is the function of that name.
+// SetColumn is like the function SetColumn, for this dataset.
 func (d *Dataset) SetColumn(f store.Field, values Values, opts Options) (*store.Manifest, error) {
 	m, err := d.putColumn(f, values, write.Existing, opts)
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *Dataset) putColumn(f store.Field, values Values, replace write.Replace,
 	return m, errors.Join(err, c.Close(), end())
 }
 
-// keepOld has deleted records keep their values in a column that is set, if these can be values of the field.
+// keepOld keeps the values of deleted records in a column that is set, if these can be values of the field.
 func keepOld(d *Dataset, f store.Field, o *write.ColumnOptions) (end func() error, err error) {
 	end = func() error { return nil }
 	m, err := d.Manifest("")
@@ -165,7 +165,7 @@ func (d *Dataset) checkColumn(f store.Field, replace write.Replace) error {
 	return store.Schema{Fields: fields}.Validate()
 }
 
-// NotFlat returns err, that of reading the manifest of the dataset at path, or a better one if that has no generations.
+// NotFlat returns err, the error of reading the manifest at path, or a better one if the dataset has no generations.
 func NotFlat(path string, err error) error {
 	if is := notFlat(path); is != nil {
 		return is
@@ -182,7 +182,7 @@ func notFlat(path string) error {
 	return err
 }
 
-// keepEvery is how often values are made durable for a later call to continue after.
+// keepEvery is how often values are made durable, so that a later call continues after them.
 const keepEvery = 10 * time.Second
 
 // fill writes the values and commits the column.
@@ -213,12 +213,12 @@ func fill(c *write.ColumnWriter, f store.Field, values Values, replace write.Rep
 	return c.Commit(replace, store.Change{Operation: operation, Columns: []string{f.Name}, By: opts.By})
 }
 
-// DropColumn leaves columns out of the next generation. Their files stay for the earlier ones, until Prune.
+// DropColumn leaves columns out of the next generation. Their files stay for earlier generations, until Prune.
 func DropColumn(path string, names []string, opts Options) (*store.Manifest, error) {
 	return At(path).DropColumn(names, opts)
 }
 
-// DropColumn is the function of that name.
+// DropColumn is like the function DropColumn, for this dataset.
 func (d *Dataset) DropColumn(names []string, opts Options) (*store.Manifest, error) {
 	m, err := write.Edit(d.home, store.Change{Operation: "drop column", Columns: names, By: opts.By},
 		func(e *write.Editing) error { return e.Drop(names...) })
@@ -228,12 +228,12 @@ func (d *Dataset) DropColumn(names []string, opts Options) (*store.Manifest, err
 	return m, nil
 }
 
-// RenameColumn gives a column another name in the next generation. Its files keep theirs.
+// RenameColumn gives a column another name in the next generation. Its files keep their names.
 func RenameColumn(path, name, to string, opts Options) (*store.Manifest, error) {
 	return At(path).RenameColumn(name, to, opts)
 }
 
-// RenameColumn is the function of that name.
+// RenameColumn is like the function RenameColumn, for this dataset.
 func (d *Dataset) RenameColumn(name, to string, opts Options) (*store.Manifest, error) {
 	m, err := write.Edit(d.home, store.Change{Operation: "rename column", Columns: []string{name, to}, By: opts.By},
 		func(e *write.Editing) error { return e.Rename(name, to) })
@@ -243,12 +243,12 @@ func (d *Dataset) RenameColumn(name, to string, opts Options) (*store.Manifest, 
 	return m, nil
 }
 
-// Restore makes the content of an earlier generation, a number or a tag, that of the next one.
+// Restore makes the next generation a copy of an earlier one, which is a number or a tag.
 func Restore(path, generation string, opts Options) (*store.Manifest, error) {
 	return At(path).Restore(generation, opts)
 }
 
-// Restore is the function of that name.
+// Restore is like the function Restore, for this dataset.
 func (d *Dataset) Restore(generation string, opts Options) (*store.Manifest, error) {
 	m, err := d.restore(generation, opts)
 	if err != nil {
@@ -268,11 +268,11 @@ func (d *Dataset) restore(generation string, opts Options) (*store.Manifest, err
 	return write.Restore(d.home, old, store.Change{Operation: "restore", From: old.Generation, By: opts.By})
 }
 
-// Tag gives a generation of the dataset at path a name, by which it can be opened, as path@name. Prune keeps it. A
-// tag is never moved: a name that is taken is store.ErrExist.
+// Tag names a generation of the dataset at path, which can then be opened as path@name. Prune keeps it. A
+// tag is never moved: the error is store.ErrExist if the name is taken.
 func Tag(path, name string, generation int) error { return At(path).Tag(name, generation) }
 
-// Tag is the function of that name.
+// Tag is like the function Tag, for this dataset.
 func (d *Dataset) Tag(name string, generation int) error {
 	if err := d.tag(name, generation); err != nil {
 		return fmt.Errorf("store: tag %q of %q: %w", name, d.name, err)
@@ -313,7 +313,7 @@ func allDigits(name string) bool {
 // Untag removes a tag. The generation stays until Prune.
 func Untag(path, name string) error { return At(path).Untag(name) }
 
-// Untag is the function of that name.
+// Untag is like the function Untag, for this dataset.
 func (d *Dataset) Untag(name string) error {
 	if err := d.home.RemoveTag(name); err != nil {
 		return fmt.Errorf("store: tag %q of %q: %w", name, d.name, err)

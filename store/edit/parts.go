@@ -29,7 +29,7 @@ func (p Part) Range(n int64) (first, end int64) {
 	return rank * n / world, (rank + 1) * n / world
 }
 
-// WritePart writes the values that a rank has of a new field of the dataset at path, for [MergeParts]. They are
+// WritePart writes a rank's values of a new field of the dataset at path, for [MergeParts]. They are
 // numbered from 0, and kept in a folder next to the dataset, which is not changed. A part that was written before is
 // replaced; with a Journal that says Resume it is continued, or left if it is complete.
 func WritePart(path string, f store.Field, values Values, p Part, opts Options) error {
@@ -82,7 +82,7 @@ func generationOf(path string, generation int) (*store.Manifest, error) {
 	return store.ReadManifest(path)
 }
 
-// inputsOf describes the records and the field that a part has values of.
+// inputsOf describes the records and the field of a part.
 func inputsOf(base *store.Manifest, f store.Field) map[string]string {
 	return map[string]string{"column": f.Name, "generation": strconv.Itoa(base.Generation), "id": base.ID}
 }
@@ -218,7 +218,8 @@ func partsOf(path, name string) ([]string, error) {
 	return folders, nil
 }
 
-// checkParts makes sure that all parts have values of one field for the records of one generation, and returns that.
+// checkParts checks that all parts have values of one field for the records of one generation, and returns the
+// generation.
 func checkParts(path string, folders []string, parts []*mmapds.Dataset) (generation int, err error) {
 	first := parts[0].Manifest().Recipe.Options
 	if generation, err = strconv.Atoi(first["generation"]); err != nil {

@@ -20,7 +20,7 @@ import (
 // zero value keeps no others.
 type PruneOptions struct {
 	Last   int           // the newest ones, as many as this
-	Within time.Duration // those that were the newest one at some time in this span
+	Within time.Duration // generations that were the newest at some time in this span
 	Keep   []int         // these
 	DryRun bool          // remove nothing, and report what would be removed
 }
@@ -28,16 +28,17 @@ type PruneOptions struct {
 // Pruned describes the generations and files that Prune removed, or would remove.
 type Pruned = write.Pruned
 
-// Prune removes generations of the dataset at path, and the files that no kept generation lists. A generation that
-// a process of this machine has open is kept, and reported. Processes of other machines are not seen: there, Within has
-// to cover the time for which they have datasets open.
+// Prune removes generations of the dataset at path, and the files that no kept generation lists. A generation that a
+// process of this machine has open is kept, and reported. Processes of other machines are not seen: for them, Within
+// has to cover the time for which they have datasets open.
 //
-// Of an HDF5 file it removes what leads to the earlier generations. Their bytes stay in the file, so that programs that
-// have one open keep it; writing the dataset out returns the space.
+// In an HDF5 file it removes the links to the earlier generations. Their bytes stay in the file, so that programs that
+// have one open keep it; a copy of the dataset takes less space.
 func Prune(path string, opts PruneOptions) (*Pruned, error) { return At(path).Prune(opts) }
 
-// Prune is the function of that name. In a bucket it is not known which generations are open, and which files belong to
-// columns that are being written: those stay that were the newest ones, or were written, within Within.
+// Prune is like the function Prune, for this dataset. In a bucket it is not known which generations are open, and
+// which files belong to columns that are being written. So it keeps those that were the newest, or were written,
+// within Within.
 func (d *Dataset) Prune(opts PruneOptions) (*Pruned, error) {
 	p, err := d.prune(opts)
 	if err != nil {
@@ -77,10 +78,10 @@ func (d *Dataset) prune(opts PruneOptions) (*Pruned, error) {
 	return p, pruneParts(p, d.name, opts)
 }
 
-// partsAge is how long parts of columns stay that ranks have written and that were not merged.
+// partsAge is how long parts of columns stay if they were not merged.
 const partsAge = 7 * 24 * time.Hour
 
-// pruneParts removes such parts of the dataset at path, and enters them into p.
+// pruneParts removes parts older than partsAge, and adds them to p.
 func pruneParts(p *Pruned, path string, opts PruneOptions) error {
 	folder := filepath.Clean(layout.Folder(path))
 	root, err := os.OpenRoot(filepath.Dir(folder))
@@ -122,7 +123,7 @@ func pruneParts(p *Pruned, path string, opts PruneOptions) error {
 	return nil
 }
 
-// isPart reports whether a name is that of a complete part of a column of the dataset of that name.
+// isPart reports whether a folder's name is that of a complete part of a column of the dataset.
 func isPart(name, dataset string) bool {
 	field, rest, ok := strings.Cut(strings.TrimPrefix(name, "."+dataset+"."), ".part-")
 	var p Part
@@ -149,7 +150,7 @@ type Entry struct {
 // Log returns the generations that the dataset at path keeps, the newest first.
 func Log(path string) ([]Entry, error) { return At(path).Log() }
 
-// Log is the function of that name.
+// Log is like the function Log, for this dataset.
 func (d *Dataset) Log() ([]Entry, error) {
 	log, err := d.log()
 	if err != nil && d.InBucket() {
@@ -183,7 +184,8 @@ func (d *Dataset) log() ([]Entry, error) {
 	return log, nil
 }
 
-// entryOf returns a generation as the log has it, without its tags. Of one whose manifest cannot be read it says why.
+// entryOf returns the log's entry of a generation, without its tags. If its manifest cannot be read, the entry says
+// why.
 func entryOf(lists lister, n int) (Entry, error) {
 	m, at, err := lists.Generation(n)
 	if write.Unreadable(err) && !at.IsZero() {

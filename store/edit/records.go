@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Chosen is some of the records of a generation, by the places at which they are stored, which are the same in later
+// Chosen is a set of records of a generation, by the places at which they are stored, which are the same in later
 // generations: see mmapds.Dataset.Stored. Record i is bit i%64 of word i/64.
 type Chosen struct {
 	Generation int      // 0 is the newest one
@@ -18,14 +18,14 @@ type Chosen struct {
 	Where      string   // what the log says about why these
 }
 
-// Choose returns the records of a generation of the dataset at path that have these numbers there, counted from 0 and
+// Choose returns the records with these numbers in a generation of the dataset at path, counted from 0 and
 // without deleted records; generation 0 is the newest one. The error says so if a number is out of range or given
 // twice.
 func Choose(path string, generation int, numbers []int64) (Chosen, error) {
 	return At(path).Choose(generation, numbers)
 }
 
-// Choose is the function of that name.
+// Choose is like the function Choose, for this dataset.
 func (d *Dataset) Choose(generation int, numbers []int64) (c Chosen, err error) {
 	err = d.check()
 	var m *store.Manifest
@@ -85,15 +85,15 @@ func manifestOf(lists lister, generation int) (*store.Manifest, error) {
 	return lists.Manifest(strconv.Itoa(generation))
 }
 
-// Delete leaves records out of the next generation of the dataset at path, which writes a manifest and nothing
-// else. Their values stay in the files, for earlier generations and for [Undelete]; to have files without them, write
-// the dataset out. Records that are deleted already stay so. If others are deleted, appended or restored meanwhile, all
-// of that happens.
+// Delete leaves records out of the next generation of the dataset at path: it writes a manifest and nothing
+// else. Their values stay in the files, for earlier generations and for [Undelete]; for files without them, copy
+// the dataset. Records that are deleted already stay so. If others are deleted, appended or restored meanwhile, all
+// changes are kept.
 func Delete(path string, records Chosen, opts Options) (*store.Manifest, error) {
 	return At(path).Delete(records, opts)
 }
 
-// Delete is the function of that name.
+// Delete is like the function Delete, for this dataset.
 func (d *Dataset) Delete(records Chosen, opts Options) (*store.Manifest, error) {
 	m, err := d.mark(records, write.Delete, store.Change{Operation: "delete", By: opts.By})
 	if err != nil {
@@ -102,13 +102,13 @@ func (d *Dataset) Delete(records Chosen, opts Options) (*store.Manifest, error) 
 	return m, nil
 }
 
-// Undelete takes deleted records back into the next generation. The error says which of them a column has no values
-// for, as it was written while they were deleted.
+// Undelete takes deleted records back into the next generation. The error lists records for which a column has no
+// values because it was written while they were deleted.
 func Undelete(path string, records Chosen, opts Options) (*store.Manifest, error) {
 	return At(path).Undelete(records, opts)
 }
 
-// Undelete is the function of that name.
+// Undelete is like the function Undelete, for this dataset.
 func (d *Dataset) Undelete(records Chosen, opts Options) (*store.Manifest, error) {
 	m, err := d.mark(records, write.Undelete, store.Change{Operation: "restore records", By: opts.By})
 	if err != nil {

@@ -89,8 +89,8 @@ func parse(t *testing.T, path string) *meta.File {
 	return f
 }
 
-// A program that has both containers continues what either began, and makes the file that would have come of it. A program
-// without libhdf5 says who began the file, and what to do.
+// A program that has both containers continues a build that either began, and makes the same file as an uninterrupted
+// one. A program without libhdf5 says who began the file, and what to do.
 func TestResumeByAnother(t *testing.T) {
 	s := imageSchema(4, 4)
 	for _, by := range [][]container{{gonum{}, encoded{}}, {encoded{}, gonum{}}} {

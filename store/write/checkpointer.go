@@ -68,7 +68,7 @@ func (k *Checkpointer) Begin() (err error) {
 	return err
 }
 
-// Checkpoint notes that the records up to now, whose metadata is l, are on disk.
+// Checkpoint records in the journal that the records up to now, whose metadata is l, are on disk.
 func (k *Checkpointer) Checkpoint(l *ManifestBuilder, state, note json.RawMessage) error {
 	if err := k.stage.Folder.sync(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (k *Checkpointer) Checkpoint(l *ManifestBuilder, state, note json.RawMessag
 		entry{Checkpoint: &checkpoint{Records: l.Records(), BuilderState: l.State(), State: state, Note: note}})
 }
 
-// End notes that the build is about to end, and how that can be undone.
+// End records in the journal that the build is about to end, and how to undo that.
 func (k *Checkpointer) End(undo json.RawMessage) error { return k.journal.commit(entry{Undo: undo}) }
 
 // Close closes the journal, which stays. It is safe to call twice, and on nil.

@@ -96,7 +96,7 @@ func (p *ChunkPipeline) Append(b []byte) error {
 	return nil
 }
 
-// submit has a slot encoded, and makes sure that there is one to fill.
+// submit sends a slot to the encoders, and waits until another one can be filled.
 func (p *ChunkPipeline) submit(s *slot) error {
 	p.busy++
 	p.jobs <- s

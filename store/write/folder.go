@@ -100,7 +100,7 @@ func (f *Folder) Link(path, name string) error {
 }
 
 // Through returns a path of a file in the stage that leads through the open folder, where the system has such,
-// and so to this stage whatever becomes of the names above it. It is for libraries that take paths only, and
+// and so to this stage even if folders above it are renamed. It is for libraries that take paths only, and
 // is good in this process until the stage is closed.
 func (f *Folder) Through(name string) string {
 	if dir := private.Through(f.handle); dir != "" {

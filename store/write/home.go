@@ -21,11 +21,12 @@ type Home interface {
 	// Check refuses what cannot be changed.
 	Check() error
 
-	// Commit makes a generation, whose files are there and durable, the newest one. That is base, or the error is
-	// ErrLost, and nothing has changed.
+	// Commit makes next the newest generation; its files exist and are durable. The newest one must be base, or the
+	// error is ErrLost, and nothing has changed.
 	Commit(base *store.Manifest, next *Revision) error
 
-	// Hold keeps others from removing a generation until release is called. The error is fs.ErrNotExist if that was done.
+	// Hold keeps others from removing a generation until release is called. The error is fs.ErrNotExist if that was
+	// done.
 	Hold(m *store.Manifest) (release func() error, err error)
 
 	// Spool returns the path of a column that is built, of a Stage of this machine. When that is done, release removes

@@ -20,7 +20,7 @@ type NormalizationFunc func(f store.Field, own *store.Normalization) (*store.Nor
 // SetNormalization gives the uint8 images of the flat dataset at path a normalization that
 // readers apply, in place of one that they have. No record is read or written: a new manifest,
 // with the next generation and the id that follows from it, takes the place of the old one in one
-// step, and who has the dataset open keeps what he opened. Split is the one that own values are
+// step, and readers keep the generation that they opened. Split is the one that own values are
 // summed up over; "" means all records.
 //
 // It returns the new manifest. A dataset without such images, an HDF5 file, Zarr, and one without the state of its

@@ -13,8 +13,8 @@ import (
 )
 
 // Request is a line to a child: do items [From, To) of Set, or those of Order, Batch at a time,
-// in the way Do; or, with Out, write what comes of them to that file. An empty Do asks what
-// there is.
+// in the way Do; or, with Out, write the results to that file. An empty Do asks for
+// the ways.
 type Request struct {
 	Do    string `json:"do"`
 	Set   string `json:"set,omitempty"`

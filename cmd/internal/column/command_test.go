@@ -154,7 +154,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Errors write keys as numbers, texts and lists of them.
+// Errors write keys as numbers, strings and lists of them.
 func TestShownKey(t *testing.T) {
 	for _, c := range []struct {
 		field store.Field

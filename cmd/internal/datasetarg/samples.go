@@ -24,7 +24,7 @@ type samples struct {
 	progress *cli.Progress
 	cancel   context.CancelFunc
 	left     atomic.Bool   // they are not needed, and say nothing more
-	done     chan struct{} // closed when the rest is there
+	done     chan struct{} // closed when the other fields are set
 	source   *raw.Source
 	err      error
 }

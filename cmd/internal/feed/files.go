@@ -30,7 +30,8 @@ func newFiles(fields int, pass func(number int, path string, f *os.File) error) 
 	return &files{pass: pass, fields: make([]passedFile, fields)}
 }
 
-// forget has each file be passed when it is next needed: the client may have missed what was passed before a start.
+// forget makes each file be passed again when it is next needed: the client may have missed what was passed before a
+// start.
 func (fs *files) forget() { clear(fs.fields) }
 
 // place returns where a field is in a file, which it passes if the field was not in the same one before. It returns

@@ -32,7 +32,7 @@ type finish struct {
 	Layout string       `json:"layout"`
 }
 
-// made returns what becomes of each field, in their order.
+// made returns the transformed fields, in the order of fields.
 func (o *Options) made(fields []store.Field, fs *functions) ([]made, error) {
 	var errs []error
 	var out []made
@@ -264,7 +264,7 @@ func (m *made) settle(f store.Field) error {
 	return nil
 }
 
-// makeImages returns what becomes of images.
+// makeImages returns the transformed field of images.
 func makeImages(f store.Field, recipe json.RawMessage, asBytes bool) (made, error) {
 	p, err := transforms.Parse(recipe)
 	if err != nil {

@@ -138,7 +138,7 @@ func (s *subject) positions(o *Options) int {
 	return order.Epoch(s.src.Len(), o.Seed, 0).Len()
 }
 
-// make resolves what becomes of the fields.
+// make resolves the transforms of the fields.
 func (s *subject) make(ctx context.Context, o *Options, fields []store.Field) error {
 	fs := &functions{pool: s.pool, batch: o.BatchSize, sample: s.sampler(ctx, o)}
 	becomes, err := o.made(fields, fs)

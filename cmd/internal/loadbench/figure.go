@@ -102,7 +102,7 @@ func (t *Table) main() (*figure, error) {
 	return t.totals()
 }
 
-// figures returns all figures of a table.
+// figures returns all plots of a table.
 func (t *Table) figures() (all []*figure, err error) {
 	if t.best(1) == nil {
 		return nil, nil

@@ -128,7 +128,7 @@ func cpuName() string {
 	return ""
 }
 
-// loadAverage returns how many processes wanted to run of late.
+// loadAverage returns how many processes wanted to run in the last minute.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if f := strings.Fields(string(text)); err == nil && len(f) >= 3 {

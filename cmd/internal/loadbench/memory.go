@@ -21,7 +21,7 @@ type pinned struct {
 }
 
 // newPinned returns page-locked memory of a CUDA device where there is one, otherwise of the
-// process, or why n bytes of it cannot be had.
+// process, or why it cannot have n bytes.
 func newPinned(n int) (m *pinned, why string) {
 	if dev, err := cuda.Open(0); err == nil {
 		return &pinned{from: dev.Allocator(), close: dev.Close}, ""

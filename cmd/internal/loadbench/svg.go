@@ -10,11 +10,11 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// svgCanvas writes SVG whose texts have the widths that the plot was laid out with. Without these, a browser that draws
-// them in a wider font clips titles and runs names into the plot.
+// svgCanvas writes SVG whose labels have the widths that the plot was laid out with. Without these, a browser
+// that draws them in a wider font clips titles and runs names into the plot.
 type svgCanvas struct {
 	*vgsvg.Canvas
-	widths []vg.Length // of all texts, in the order of the file
+	widths []vg.Length // of all labels, in the order of the file
 }
 
 func newSVG(w, h vg.Length) *svgCanvas { return &svgCanvas{Canvas: vgsvg.New(w, h)} }

@@ -177,7 +177,7 @@ func ofCache(err error) error {
 		"penstock preprocess SOURCE DATASET --on-error skip", text)
 }
 
-// describe has a summary say what the source has, of a dataset that has records of its earlier states, too.
+// describe makes a summary describe the source's records, of a dataset that also has records of earlier states.
 func describe(s *prepare.Summary, src *raw.Source) error {
 	s.Records, s.Source.Samples = int64(src.Len()), int64(src.Len())
 	counts, err := src.Splits()

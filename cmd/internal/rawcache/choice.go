@@ -26,7 +26,7 @@ import (
 // of the transforms that could be done ahead. It is written once, so that all processes take the same.
 const choices = "choices"
 
-// Choice says whether the image files of a source are stored, or what the head of a pipeline makes of them.
+// Choice says whether the cache stores the image files of a source, or the pixels after the head of a pipeline.
 type Choice struct {
 	Source     string          `json:"source"`
 	Field      string          `json:"field"`

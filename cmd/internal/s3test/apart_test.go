@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// linkTo has the program be shaped links, as many as linkCount, to the upstream that it names: the
+// linkTo makes the program shaped links, as many as linkCount, to the upstream that it names: the
 // proxy's work is not that of the process that trains.
 const (
 	linkTo    = "PENSTOCK_LINK_TO"

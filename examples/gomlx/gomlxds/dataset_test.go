@@ -51,7 +51,7 @@ func TestBatchesAreTheLoaders(t *testing.T) {
 	}
 }
 
-// TestRecordsAreWrittenIntoTensors makes sure that there is no copy but that of the Source.
+// TestRecordsAreWrittenIntoTensors checks that only the Source copies.
 func TestRecordsAreWrittenIntoTensors(t *testing.T) {
 	src := newRows(256)
 	d := open(t, src, loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}}, config(t))

@@ -150,7 +150,7 @@ func (h *header) unshuffle(dst, src []byte) {
 	}
 }
 
-// streams decompresses the streams of a block, each of which has its length in front. A full block may have
+// streams decompresses the streams of a block, each of which follows its length. A full block may have
 // one for each byte of an element.
 func (h *header) streams(dst, chunk []byte, at int, decompress decompressor) error {
 	n := 1

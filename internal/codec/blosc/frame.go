@@ -233,7 +233,7 @@ func (f *frame) blocks(dst []byte, c *chunk2) ([]byte, error) {
 }
 
 // oneRow reports whether the blocks, one after the other, are the chunk in C order: they are divided on one axis, and
-// those in front of it have one element.
+// those before it have one element.
 func (f *frame) oneRow() bool {
 	whole := true // all later axes are
 	for i := len(f.axes) - 1; i >= 0; i-- {

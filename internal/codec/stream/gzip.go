@@ -37,7 +37,7 @@ func Gzip(dst, src []byte) error {
 	}
 }
 
-// gzipHead returns the bytes in front of a member's blocks, -1 if there is no member.
+// gzipHead returns the number of bytes before a member's blocks, -1 if there is no member.
 func gzipHead(b []byte) int {
 	const headCRC, extra, name, comment = 2, 4, 8, 16
 	if len(b) < 10 || b[0] != 0x1f || b[1] != 0x8b || b[2] != 8 {

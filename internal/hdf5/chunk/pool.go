@@ -65,7 +65,7 @@ func (p *Pool) Workers() int { return cap(p.workers) }
 // goroutine does all the work.
 func (p *Pool) Close() { p.end.Do(func() { close(p.closed) }) }
 
-// enter notes that a call begins, until leave, and reports whether there is no other.
+// enter counts a call, until leave, and reports whether it is the only one.
 func (p *Pool) enter() (alone bool) { return p.callers.Add(1) == 1 }
 
 func (p *Pool) leave() { p.callers.Add(-1) }

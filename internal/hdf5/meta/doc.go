@@ -39,5 +39,5 @@
 // A remote source can learn in advance what will be read: see Announcer.
 //
 // The format is described in the HDF5 File Format Specification, version 3.0 (The HDF
-// Group); where it is silent the comments say what libhdf5 does.
+// Group); if it is silent, the comments say what libhdf5 does.
 package meta

@@ -142,7 +142,7 @@ func TestNotHDF5(t *testing.T) {
 	}
 }
 
-// A user block may have been put in front of a file that knows nothing of it.
+// A user block may have been added to a file whose superblock does not mention it.
 func TestLateUserBlock(t *testing.T) {
 	b := buildGroups([]map[string]int{{"a": 1}, nil})
 	f, err := exercise(t, append(make([]byte, 1024), b...), true)

@@ -152,7 +152,7 @@ func (sb *Superblock) sizes(c *source.Cursor) {
 }
 
 // settle derives the base address and compares the stored end with the true size. If the superblock
-// is not at its base address (a user block was put in front later), its place counts, as in
+// is not at its base address (a user block was added later), its place counts, as in
 // libhdf5.
 func (sb *Superblock) settle(s *source.Source, c *source.Cursor, base uint64) error {
 	if base > uint64(s.Size) || sb.EOF < int64(base) {

@@ -45,7 +45,7 @@ func (c Config) Opened(orient bool) (w, h int) {
 	return c.Width, c.Height
 }
 
-// Turned reports whether Open applies the orientation: where it is asked to, and to TIFF,
+// Turned reports whether Open applies the orientation: if it is asked to, and to TIFF,
 // as Pillow does.
 func (c Config) Turned(orient bool) bool {
 	return c.Orientation > 1 && (orient || c.Format == TIFF)

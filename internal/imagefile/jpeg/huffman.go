@@ -159,7 +159,7 @@ func (t *huffTable) pair() {
 }
 
 // symbol decodes the code at the top of acc, where at least 16 bits are present. A length
-// of 0 means that there is no such code.
+// of 0 means that no code matches.
 func (t *huffTable) symbol(acc uint64) (symbol byte, length int) {
 	if e := t.look[acc>>(64-lookBits)]; e != 0 {
 		return byte(e >> 8), int(e & 31)

@@ -18,7 +18,7 @@ func StorageRead() int64 { return storageRead() }
 
 var began = time.Now()
 
-// Clock is Process to measure by: where that is not known it is the time since the program
+// Clock is Process for measurements: if that is not known, it is the time since the program
 // began, and measuring needs a quiet machine.
 func Clock() time.Duration {
 	if t := process(); t > 0 {

@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// ErrMissing says that there is no Chromium, or none that starts here.
+// ErrMissing says that Chromium is not installed, or does not start here.
 var ErrMissing = errors.New("no Chromium that runs here (Debian: apt-get install chromium)")
 
 // names are the names of Chromium's program.

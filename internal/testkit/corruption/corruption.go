@@ -1,4 +1,4 @@
-// Package corruption says what becomes of corrupt datasets, for tests of all formats: any corruption is
+// Package corruption tests corrupt datasets of all formats: any corruption is
 // found by opening the dataset or by Verify, or it does no harm.
 package corruption
 

@@ -213,7 +213,7 @@ func differ(was, is []byte, at, end int) (a, b int) {
 	return a, b
 }
 
-// sync notes that what path is of is durable, if that is in the folder.
+// sync records that the file or folder at path is durable, if it is in the recorded folder.
 func (r *recorder) sync(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// MostListed is how many objects List remembers; a million takes some 250 MB.
+// MostListed is how many objects List remembers; a million takes about 250 MB.
 const MostListed = 1 << 20
 
 // Errors of List.

@@ -19,7 +19,7 @@ type Filler struct {
 	collate func(b *Batch) error // nil if there is none
 }
 
-// Panics says what becomes of panics of the Source, of functions and of Collate.
+// Panics says how panics of the Source, of functions and of Collate are handled.
 type Panics int
 
 // The two ways to treat panics.

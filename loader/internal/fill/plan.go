@@ -81,7 +81,7 @@ func (f *Field) Grown() bool { return f.Ragged && (f.Led || f.Leads != nil) }
 // Viewable reports whether the field may be a view of the Source.
 func (f *Field) Viewable() bool { return !f.Made() && !f.Converts && !f.Edited }
 
-// Policy says what becomes of a record that cannot be had: loader.OnError says what each does.
+// Policy says how a record that cannot be read is handled; loader.OnError describes each.
 type Policy int
 
 // The policies.

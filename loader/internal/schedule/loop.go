@@ -256,7 +256,7 @@ func (l *Loop) awaitLocked(since time.Duration) *slot {
 	return b
 }
 
-// giveLocked notes that the loop body gets the batch of b.
+// giveLocked records that the loop body gets the batch of b.
 func (l *Loop) giveLocked(b *slot, now time.Duration) {
 	s, p := l.s, l.p
 	before := p.front.low

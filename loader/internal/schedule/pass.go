@@ -97,7 +97,7 @@ func (p *pass) fail(cause error) {
 // more reports whether the current epoch has a batch that was not delivered.
 func (p *pass) more() bool { return p.front.low < p.front.spans[0].end() }
 
-// deliver notes that a tick was delivered.
+// deliver records that a tick was delivered.
 func (p *pass) deliver(tick int) {
 	p.delivered++
 	if tick > p.front.low {

@@ -107,7 +107,7 @@ func (t *prefetchTuner) calms(waiting float64) bool {
 	return t.calm >= calmWindows
 }
 
-// deepened notes that prefetch was raised by got, of more that were asked for.
+// deepened records that prefetch was raised by got, when more was requested.
 func (t *prefetchTuner) deepened(got, more int) {
 	t.prefetch += got
 	if got < more { // memory is short

@@ -202,7 +202,7 @@ type Closing struct {
 	Lost error // why a loop was abandoned whose worker still hangs; else nil
 }
 
-// Close ends what is under way for a cause, and has all workers end. It returns false if the Schedule was
+// Close ends the pending work with a cause, and ends all workers. It returns false if the Schedule was
 // closed before.
 func (s *Schedule) Close(cause error) (found Closing, ok bool) {
 	s.mu.Lock()

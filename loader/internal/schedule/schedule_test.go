@@ -361,7 +361,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// assign has a worker wait for a task.
+// assign makes a worker wait for a task.
 func (d *driver) assign(worker int) <-chan schedule.Task {
 	c := make(chan schedule.Task, 1)
 	go func() { c <- d.s.Assign(worker) }()

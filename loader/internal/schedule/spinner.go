@@ -19,7 +19,7 @@ type eventCount struct {
 
 // spinner is how a loop waits for a batch: it spins for a moment, as long as that has paid off
 // of late. A goroutine that sleeps is woken by the worker, which loses the time of a system call
-// by it, and goes on some 50 microseconds later, when workers of small batches have run out of
+// by it, and continues about 50 microseconds later, when workers of small batches have run out of
 // slots.
 type spinner struct {
 	vain int // times in a row that it was over before there was a batch

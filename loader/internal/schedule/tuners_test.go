@@ -148,7 +148,7 @@ type reads bool
 
 func (r reads) FromStorage() bool { return bool(r) }
 
-// Batches that come from storage have a second worker begin, once, where one began.
+// Batches that come from storage start a second worker, once, if one had started.
 func TestWorkerTunerOfStorage(t *testing.T) {
 	for _, c := range []struct {
 		tuner workerTuner

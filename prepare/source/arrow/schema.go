@@ -230,7 +230,7 @@ func (s *schema) appendLeaves(list []*leaf, n *node, name string, path []int) []
 	return append(list, l)
 }
 
-// imageBytes returns which child of a struct has the bytes of an image, as the hub stores it, -1 if none.
+// imageBytes returns which child of a struct has the bytes of an image, as the Hub stores it, -1 if none.
 func (n *node) imageBytes() int {
 	if len(n.children) != 2 {
 		return -1

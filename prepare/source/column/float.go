@@ -131,7 +131,7 @@ func lastDigits(word string, count int) (n uint64, ok bool) {
 		n, count = first*wholePowersOf10[count-8], count-8
 	}
 	eight := binary.LittleEndian.Uint64([]byte(word[len(word)-8:]))
-	before := uint64(1)<<(8*(8-count)) - 1 // the bytes in front of those that count
+	before := uint64(1)<<(8*(8-count)) - 1 // the bytes before those that count
 	last, ok := numberOf(eight&^before | zeros&before)
 	return n + last, ok
 }

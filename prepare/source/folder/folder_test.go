@@ -214,7 +214,7 @@ func TestNestedHint(t *testing.T) {
 	}
 }
 
-// Any sample can be had, and is the one that comes at its place.
+// Any sample can be read by its number, and is the same as in order.
 func TestSampleByPlace(t *testing.T) {
 	s, err := open(t, tree(t, "cat/a.jpg", "cat/b/c.jpg", "cat/d.jpg", "dog/a.jpg"))
 	if err != nil {

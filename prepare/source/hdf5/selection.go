@@ -99,7 +99,7 @@ func (a *axis) at(k int64) (place, run int64) {
 	return a.spans[i][0] + k - a.spans[i][1], end - k
 }
 
-// below returns how many elements are in front of a place.
+// below returns how many elements come before a place.
 func (a *axis) below(place int64) int64 {
 	return int64(sort.Search(int(a.count), func(k int) bool { p, _ := a.at(int64(k)); return p >= place }))
 }

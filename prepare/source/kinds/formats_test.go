@@ -113,8 +113,8 @@ func readRows(t *testing.T, s source.Source, from int64) (rows []string) {
 	return rows
 }
 
-// checkLibrary makes sources with a library, by a script that prints how many, and compares them with what
-// must come of them.
+// checkLibrary makes sources with a library, by a script that prints how many, and compares them with the
+// expected datasets.
 func checkLibrary(t *testing.T, statement, script, kind string, atLeast int) {
 	t.Helper()
 	dir := t.TempDir()

@@ -84,7 +84,7 @@ func openFolder(ctx context.Context, path string, opts source.Options, selection
 type openFunc func(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error)
 
-// Check makes sure that there is something of that kind at path, as far as a look says.
+// Check reports an error unless a first look at path finds a source of that kind.
 func Check(path, kind string) error {
 	switch kind {
 	case "imagefolder":

@@ -107,7 +107,7 @@ func TestParquetNames(t *testing.T) {
 	}
 }
 
-// Files that are called as the hub calls those of a dataset are its splits.
+// Files named as the Hub names those of a dataset are its splits.
 func TestSplitsOfParquet(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"test-00000-of-00001", "train-00000-of-00002", "train-00001-of-00002"} {

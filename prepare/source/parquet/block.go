@@ -297,7 +297,7 @@ func (l *leafReader) close() error {
 	return l.pages.Close()
 }
 
-// refuse notes that a row has a bad value, the first of its fields that does.
+// refuse records that a row has a bad value, the first of its fields that does.
 func (b *block) refuse(row, field int, err error) {
 	if _, known := b.bad[row]; known {
 		return

@@ -53,7 +53,7 @@ func (in *input) pump(r io.Reader) {
 	}
 }
 
-// fill makes sure that there is a byte in rest.
+// fill reads until rest has at least one byte.
 func (in *input) fill() error {
 	for len(in.rest) == 0 {
 		if in.err != nil {

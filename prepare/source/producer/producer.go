@@ -340,7 +340,7 @@ func gone(err error) error {
 }
 
 // isNamed is the bit of a size that says that the name of the file that had the value, and a zero byte,
-// are in front of it.
+// precede it.
 const isNamed = 1 << 63
 
 // values are a sample's.

@@ -347,7 +347,7 @@ func (jsonlFormat) typed(r *typedReader, file *tableFile, text string) int {
 }
 
 // memberEnd returns where the value begins of a member of that name, with which text begins: as most programs write
-// it, with a blank behind the colon and the comma, or none.
+// it, with a blank after the colon and the comma, or none.
 func memberEnd(text, key string, first bool) int {
 	const marks = `,"":` // around the name
 	i := 1

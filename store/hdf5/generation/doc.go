@@ -4,6 +4,6 @@
 // commit: before it the file is as it was, followed by bytes that nothing leads to, which the next change overwrites.
 //
 // No byte of an earlier generation but the superblock ever changes, so that programs that have the file open or mapped
-// keep what they opened. An earlier generation is the file with its superblock in front: see
+// keep what they opened. An earlier generation is the file with its superblock prepended: see
 // layout.OpenHDF5Generation.
 package generation

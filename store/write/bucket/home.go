@@ -240,7 +240,7 @@ func (h *Home) send(ctx context.Context, stage *write.Stage, f write.Published) 
 	return h.client.WriteFrom(ctx, h.objects.Key(f.Name), f.Bytes, open, remote.WriteOptions{})
 }
 
-// arrived makes sure that the files are there: [Home.Prune] of another process removes those that were sent long ago
+// arrived checks that the files exist: [Home.Prune] of another process removes those that were sent long ago
 // and that no generation lists.
 func (h *Home) arrived(files []write.Published) error {
 	for _, f := range files {
@@ -275,7 +275,7 @@ func (h *Home) remove(name string) error {
 // holds are objects that keep Prune from removing the files of a generation for a moment, each of a process.
 const holds = layout.Generations + "/holds"
 
-// Hold implements write.Home. The object is there before the generation is looked for, and Prune removes the generation
+// Hold implements write.Home. The object exists before the generation is looked for, and Prune removes the generation
 // before it looks for such objects: one of the two sees the other.
 func (h *Home) Hold(m *store.Manifest) (release func() error, err error) {
 	name := holds + "/" + write.RandomTag() + write.RandomTag() + ".json"

@@ -126,7 +126,7 @@ func assign(gaps []gap, field string, t *meta.ChunkTable) {
 	}
 }
 
-// mark notes that chunks may be anywhere.
+// mark records that chunks may be anywhere.
 func mark(gaps []gap, field string) {
 	for i := range gaps {
 		gaps[i].unread = true

@@ -55,7 +55,7 @@ func Read(path string) (*Layout, error) {
 	return readFolder(d)
 }
 
-// manifests and heads are names of manifests, and what is in front of rows, by format.
+// manifests and heads are the names of manifests, and of the bytes before rows, by format.
 var (
 	manifests = map[string]string{"flat": layout.ManifestName, "zarr": layout.ZarrManifest}
 	heads     = map[string]string{"flat": "NumPy header", "zarr": "index of the shard"}

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/mmapds"
 )
 
-// Report is all that there is to show of a dataset on a page.
+// Report is the content of a dataset's page.
 type Report struct {
 	Summary  *summary.Summary
 	Stats    *stats.Stats

@@ -16,7 +16,7 @@ type Histogram struct {
 	whole bool // bins are of whole numbers, and High is one more than the largest of them
 }
 
-// Largest returns the largest value that there is a bin for.
+// Largest returns the largest value that has a bin.
 func (h *Histogram) Largest() float64 {
 	if h.whole {
 		return h.High - 1

@@ -46,7 +46,7 @@ type Summary struct {
 // Container describes an HDF5 file as a whole.
 type Container struct {
 	Superblock int   `json:"superblock"` // its version
-	UserBlock  int64 `json:"user_block"` // bytes in front of it
+	UserBlock  int64 `json:"user_block"` // bytes before it
 	// WriteOpen: a writer has marked the file as open, and either is at work or ended without
 	// closing it.
 	WriteOpen bool `json:"open_for_writing"`

@@ -41,7 +41,7 @@ func renderStorage(b *strings.Builder, nodes []Node) {
 	fmt.Fprintf(b, "\nStorage\n%s", &t)
 }
 
-// storedName is the path of an object, without the slash in front.
+// storedName is the path of an object, without the leading slash.
 func (n Node) storedName() string {
 	if n.Kind != "group" || n.Path == "/" {
 		return shell.Line(cmp.Or(n.Path[1:], "/"))

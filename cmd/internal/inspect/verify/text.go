@@ -59,7 +59,7 @@ func (v *Verification) metadataText() string {
 	return fmt.Sprintf(", %s of metadata match theirs", units.Bytes(v.Metadata))
 }
 
-// String names everything that there is to name.
+// String names the field, the record and the file, as far as they are known.
 func (d Corruption) String() string {
 	if d.Field == "" {
 		return fmt.Sprintf("%s: %s", shell.Line(d.File), shell.Line(d.Problem))

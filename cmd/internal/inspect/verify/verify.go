@@ -63,7 +63,7 @@ type Options struct {
 }
 
 // Dataset reads all records of the dataset at path and compares them with their checksums.
-// Before, it compares headers and sizes of the files with the manifest; where they are
+// Before, it compares headers and sizes of the files with the manifest; if they are
 // wrong, the rest is checked all the same. The error says that nothing could be verified.
 func Dataset(ctx context.Context, path string, opts Options) (*Verification, error) {
 	p, err := dataset.Open(path)

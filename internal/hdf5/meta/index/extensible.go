@@ -30,7 +30,7 @@ func (r *chunkReader) extensibleArray(addr uint64) error {
 	pageBits := c.U8()
 	c.Skip(4 * r.src.LenSize) // numbers and sizes of blocks
 	a.most = c.Length()
-	c.Length() // elements that there is room for
+	c.Length() // capacity in elements
 	block := c.Addr()
 	c.Checksum()
 	pow2 := func(n uint64) bool { return n != 0 && n&(n-1) == 0 }

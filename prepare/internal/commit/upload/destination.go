@@ -352,7 +352,7 @@ func shardFiles(folder, key string) (list []item, err error) {
 	return list, nil
 }
 
-// zarrFiles lists the files of a dataset in Zarr but for the manifest. Each stays where it is: its index is in front.
+// zarrFiles lists the files of a dataset in Zarr but for the manifest. Each stays in place: its index is at its start.
 func zarrFiles(folder, key string) (list []item, err error) {
 	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || path == LastFile(folder, part.Zarr) {
