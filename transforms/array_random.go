@@ -25,7 +25,7 @@ type ArrayRandom interface {
 var _, _, _, _ ArrayRandom = RandomFlip{}, RandomRot90{}, RandomSpatialCrop{}, RandomNoise{}
 
 // errDraws is why an ArrayRandom does nothing without a stream.
-var errDraws = errors.New("it draws, and there is no random stream; use it in a loader")
+var errDraws = errors.New("it draws random numbers, which only a loader provides; use it in a loader")
 
 // RandomFlip reverses each of some axes with a probability.
 type RandomFlip struct {

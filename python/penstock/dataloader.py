@@ -569,7 +569,7 @@ class DataLoader:
         self._engine.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the run is: after the batch that was yielded last. Of a prepared dataset it is JSON, some 300 bytes."""
+        """Return where the run is: after the batch that was yielded last. Of a prepared dataset it is JSON, about 300 bytes."""
         self._assign()
         source = self._engine if self._prefetcher is None else self._prefetcher
         state: dict[str, Any] = source.state_dict()

@@ -239,7 +239,7 @@ def _events() -> list[Any]:
 
 
 def _in_use(index: int) -> bool:
-    """Return whether torch has begun to use a device: an event on another would take some 500 MB of its memory."""
+    """Return whether torch has begun to use a device: an event on another would take about 500 MB of its memory."""
     known: Callable[[int], bool] | None = getattr(torch._C, "_cuda_hasPrimaryContext", None)
     return known is None or known(index)
 

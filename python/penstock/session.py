@@ -381,7 +381,7 @@ class Session:
         return batch
 
     def _of_files(self, slot: int, count: int, numbers: tuple[int, ...]) -> LoaderBatch:
-        """Return a batch with fields that are bytes of files. It keeps its slot only if other fields are there."""
+        """Return a batch with fields that are bytes of files. It keeps its slot only if it has other fields."""
         copy = self._hold() or all(numbers[FIXED + 1 :: 2])
         lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed)
         values, copied = {}, self._files.copied

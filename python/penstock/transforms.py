@@ -1267,7 +1267,7 @@ def _axes_of(axes: Any) -> list[Any]:
 class BatchTransform(Transform):
     """An operation on a batch: its float32 images, and its labels.
 
-    ``field`` and ``labels`` name the two fields; None means the only one that there is. Labels
+    ``field`` and ``labels`` name the two fields; None means the only one. Labels
     become float32 of shape (num_classes,): the share of each class.
     """
 

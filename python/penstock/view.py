@@ -201,7 +201,7 @@ class Source:
             dims: The names of the axes of fields, in place of those of the file: ``{"t2m": ["time", "lat", "lon"]}``.
             align: Fields of another resolution, by axis: a scale, or a tuple of a scale and an offset. Origin i of a window is at element
                 ``floor(i * scale) + offset`` of the field, whose sizes, dilation and lead in ``outputs`` are in its own elements.
-                ``{"mask": {"lat": 10, "lon": 10}}`` is a mask of 1 km beside fields of 10 km. Its windows have 10 times their sizes.
+                ``{"mask": {"lat": 10, "lon": 10}}`` is a mask of 1 km next to fields of 10 km. Its windows have 10 times their sizes.
             group: A field, or an array with a value for each record: windows never cross from one value to another.
             ranges: Ranges [first, end) of records that windows never leave.
             origins: The positions of windows in place of a grid: an array with one row each, and one column for each axis of ``sizes``, in the

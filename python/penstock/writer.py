@@ -171,7 +171,7 @@ class Writer:
             self.append(record)
 
     def skip(self, reason: str) -> None:
-        """Say that there is no record with the next number, and why. With on_error="skip" it is listed as left out; otherwise it is an error."""
+        """Leave out the record with the next number, for a reason. With on_error="skip" it is listed as left out; otherwise it is an error."""
         self._expect()
         if self._codec is None:
             raise Error(f"{self.path}: record {self._next} is left out, and no record before it says what the fields are; give schema=")

@@ -53,7 +53,7 @@ class Place:
             self._base, self._base_at = self._now(), self.yielded
 
     def finish(self) -> None:
-        """Take note that there is no further batch."""
+        """Record that no further batch follows."""
         self.finished, self._base = True, None
 
     def position(self) -> dict[str, Any]:
