@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -143,6 +144,58 @@ func TestDiagnose(t *testing.T) {
 					if !strings.Contains(got.Text, text) {
 						t.Errorf("%q lacks %q", got.Text, text)
 					}
+				}
+			})
+		})
+	}
+}
+
+// TestDiagnosePromises follows the advice of Diagnose, and compares the loop's speed with the gain that it foretold.
+func TestDiagnosePromises(t *testing.T) {
+	ms := time.Millisecond
+	workers := func(s stage, advice string) stage { // the number that the advice names
+		_, after, _ := strings.Cut(advice, "and Workers ")
+		fmt.Sscan(after, &s.workers)
+		return s
+	}
+	instant := func(s stage, _ string) stage {
+		s.order, s.read, s.transform = nil, nil, nil
+		return s
+	}
+	uneven := func(record int) time.Duration { return time.Duration(1+record*7919%5) * ms } // 3 ms on average
+	for name, c := range map[string]struct {
+		stage  stage
+		want   bottleneck.Kind
+		follow func(s stage, advice string) stage
+	}{
+		"transforms that wait":        {stage{cores: 4, workers: 3, transform: always(3 * ms), body: 5 * ms}, bottleneck.TransformWaits, workers},
+		"uneven transforms that wait": {stage{cores: 4, workers: 2, transform: uneven, body: 20 * ms}, bottleneck.TransformWaits, workers},
+		"long steps, and transforms":  {stage{cores: 4, workers: 1, transform: always(3 * ms), body: 50 * ms}, bottleneck.TransformWaits, workers},
+		"reads that wait":             {stage{cores: 4, workers: 3, read: each(4 * ms), body: 5 * ms}, bottleneck.ReadsWait, workers},
+		"reads of 15 ms a call": {stage{cores: 4, workers: 1, body: 5 * ms, read: func([]int) time.Duration { return 15 * ms }},
+			bottleneck.ReadsWait, workers},
+		"reads of 60 ms a call": {stage{cores: 4, workers: 2, body: 20 * ms, read: func([]int) time.Duration { return 60 * ms }},
+			bottleneck.ReadsWait, workers},
+		"a slow order":         {stage{cores: 1, workers: 1, order: slowly(ms), body: 10 * ms}, bottleneck.OrderBound, instant},
+		"transforms that work": {stage{cores: 3, workers: 2, transform: always(2 * ms), body: 10 * ms}, bottleneck.TransformWaits, workers},
+		"a straggler": {stage{cores: 4, workers: 3, body: 5 * ms, transform: func(r int) time.Duration {
+			if r == 1234 {
+				return 3 * time.Second
+			}
+			return ms / 100
+		}}, bottleneck.Straggler, instant},
+		"a slow consumer": {stage{cores: 4, workers: 3, read: each(10 * time.Microsecond), body: 10 * ms}, bottleneck.TrainBound, instant},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				got := c.stage.run(t).Diagnose()
+				before, begin := time.Since(begin), time.Now()
+				c.follow(c.stage, got.Text).run(t)
+				gain := float64(before) / float64(time.Since(begin))
+				t.Logf("%.2f times as fast: %v", gain, got)
+				if got.Bottleneck != c.want || gain < 0.85*got.Gain || gain > 1.15*got.Gain {
+					t.Errorf("%.2f times as fast, and %.2f was foretold: %+v, want %v", gain, got.Gain, got, c.want)
 				}
 			})
 		})

@@ -367,7 +367,7 @@ class Session:
         if any(numbers[FIXED + 1 :: 2]):
             return self._of_files(slot, count, numbers)
         copy = self._hold()
-        lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed)
+        lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed, numbers[FIXED if self._rows else 7])
         lent.note(numbers[7], 8 * count)  # arrays over these are made when they are asked for, in a forked child perhaps
         lent.note(numbers[8], count)
         values = {name: lent.array(at, rows, count) for name, rows, at in zip(self.fields, self._rows, numbers[FIXED::2])}
@@ -383,7 +383,7 @@ class Session:
     def _of_files(self, slot: int, count: int, numbers: tuple[int, ...]) -> LoaderBatch:
         """Return a batch with fields that are bytes of files. It keeps its slot only if it has other fields."""
         copy = self._hold() or all(numbers[FIXED + 1 :: 2])
-        lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed)
+        lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed, numbers[7])
         values, copied = {}, self._files.copied
         for i, (name, rows) in enumerate(zip(self.fields, self._rows)):
             at, file = numbers[FIXED + 2 * i : FIXED + 2 * i + 2]
@@ -406,9 +406,10 @@ class Session:
         places = part(message, "fields", list)
         if len(places) != len(self._rows):
             raise Malformed(f"{len(places)} arrays for {len(self._rows)} fields")
-        slot = Slot(self._memory.mapped(number(message, "size")), number(message, "slot", 0, self._slots - 1), self._freed)
+        areas, at = self._memory.mapped(number(message, "size")), number(message, "indices")
+        slot = Slot(areas, number(message, "slot", 0, self._slots - 1), self._freed, at)
         numbers: dict[str, Any] = message
-        indices = slot.array(number(message, "indices"), _INT64, count)
+        indices = slot.array(at, _INT64, count)
         mask = slot.array(number(message, "mask"), _BOOL, count)
         values = {f.name: _values(slot, f, r, count, place) for f, r, place in zip(self.fields.values(), self._rows, places)}
         if "cu_seqlens" in message:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import select
 import stat
 import weakref
 
@@ -30,7 +31,7 @@ class Files:
     def __init__(self) -> None:
         self._files: dict[int, _File] = {}
         self._used: dict[int, int] = {}  # by field: the number of its file
-        self._mappings: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
+        self._mappings: list[weakref.ref[mmap.mmap]] = []  # no WeakSet: an interrupt in its code at the end of a mapping would be lost
         #: Arrays that were copied.
         self.copied = 0
 
@@ -62,10 +63,11 @@ class Files:
 
     def _map(self, file: _File, at: int, n: int, size: int) -> bool:
         """Map bytes of a file, and return False where too many mappings are in use, or the system has no room for one more."""
+        self._mappings = [mapping for mapping in self._mappings if mapping() is not None]
         if len(self._mappings) >= _MOST:
             return False
         try:
-            self._mappings.add(file.map(at, n, size))
+            self._mappings.append(weakref.ref(file.map(at, n, size)))
         except OSError:
             return False
         return True
@@ -79,17 +81,16 @@ class Files:
 class _File:
     """A file, and the part of it that is mapped."""
 
-    __slots__ = ("_end", "_mapping", "_next", "_start", "descriptor", "path")
+    __slots__ = ("_end", "_mapping", "_next", "_open", "_start", "descriptor", "path")
 
     def __init__(self, path: str, descriptor: int) -> None:
+        # It closes the descriptor with this object, as FileIO does, but without a warning. No code of Python runs then, in which
+        # an interrupt (Ctrl-C) would be lost.
+        self._open = select.epoll.fromfd(descriptor)
         self.path, self.descriptor = path, descriptor
         self._mapping: mmap.mmap | None = None
         # The bytes of the file that it maps, and the first that no array has yet.
         self._start = self._end = self._next = 0
-
-    def __del__(self) -> None:
-        if hasattr(self, "descriptor"):  # else an interrupt came first
-            os.close(self.descriptor)
 
     def has(self, at: int, n: int) -> bool:
         """Return whether n bytes at an offset are mapped, and no array has one of them."""

@@ -117,7 +117,7 @@ class _Maps:
         start = self.end
         if end > start:
             memory = self._file.map(start, end - start)
-            self.areas.add(Mapping(np.frombuffer(memory, np.uint8)))
+            self.areas.add(Mapping(memory))
             self._parts.append((start, memory))
 
     def vacate(self, first: int, end: int) -> None:
@@ -162,7 +162,7 @@ class Writer:
             self._trim(usable, 0)
             chosen = self._from_vacant(nbytes) or self._grow(nbytes)
         areas = self._maps.areas
-        slot = Slot(areas, chosen.number, self._freed)
+        slot = Slot(areas, chosen.number, self._freed, chosen.at - _SLOTS)
         chosen.lent = areas.lent[chosen.number]
         return Room(slot, chosen, areas.address(chosen.at - _SLOTS, 1))
 
@@ -218,7 +218,7 @@ class Reader:
         """
         self._maps.reach(end)
         self._places[number] = at, at + size
-        return Lease(Slot(self._maps.areas, number, self._freed), at - _SLOTS)
+        return Lease(Slot(self._maps.areas, number, self._freed, at - _SLOTS), at - _SLOTS)
 
     def unused(self, numbers: Iterable[int]) -> None:
         """Take note of slots with batches that nobody wants."""
