@@ -104,7 +104,8 @@ class DataLoader:
         multiprocessing_context: How processes are started: "fork", "spawn", "forkserver" or a context.
         generator: A torch.Generator that the order, and the seeds of workers, are drawn from. Of a prepared dataset, ``seed`` is
             drawn from it, once, when the DataLoader is made.
-        prefetch_factor: Batches for each worker that wait here, ready; None means 2 a worker, and of a prepared dataset 2 in all.
+        prefetch_factor: Batches for each worker that wait here, ready; None means 2 a worker. Of a prepared dataset it means 2 in
+            all, or up to 14 where the batches have less than 2 MiB together.
         persistent_workers: Keep worker processes from one epoch to the next. A feeding process stays in any case.
         pin_memory_device: Ignored, as in torch.
         in_order: False yields batches as they are ready.

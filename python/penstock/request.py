@@ -340,7 +340,7 @@ def _shares(splits: Mapping[str, float] | None, split: str | None) -> str:
 
 
 def _slots(prefetch_factor: Any, workers: int) -> int:
-    """Return how many batches this process may have at a time: two in use, and those that wait."""
+    """Return how many batches this process may have at a time: two in use, and those that wait; 0 leaves it to the feeding process."""
     if prefetch_factor is None:
-        return 4
+        return 0
     return min(2 + count("prefetch_factor", prefetch_factor, 1, MAX_SLOTS) * max(1, workers), MAX_SLOTS)

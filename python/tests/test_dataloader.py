@@ -537,8 +537,13 @@ class DataLoaderTest(data.Copied):
             self.assertEqual(dl.stats()["copied"], 0)
         np.testing.assert_array_equal(kept, want)  # also after the DataLoader
 
+    def test_small_batches_have_more_slots(self):
+        for batch_size, prefetch, want in ((50, None, 16), (500, None, 8), (1500, None, 4), (50, 3, 5)):
+            with loader("images", batch_size, num_workers=1, prefetch_factor=prefetch) as dl:
+                self.assertEqual(dl._engine.session._slots, want)
+
     def test_no_more_than_asked_for(self):  # a number of workers that is found may need more
-        with loader("images", 50, num_workers=1) as dl:
+        with loader("images", 50, num_workers=1, prefetch_factor=2) as dl:
             batch = next(iter(dl))
             end = time.monotonic() + 300
             while dl.stats()["loader"]["Batches"] < 5 and time.monotonic() < end:

@@ -12,12 +12,14 @@ import sys
 import tempfile
 import time
 import unittest
+from collections import deque
 from unittest import mock
 
 import numpy as np
 
 import penstock
 from penstock import samplers, sharedfile
+from penstock.shared import Rows, SharedMemory, Slot
 from penstock.sharedfile import SharedFile
 from penstock.workers.memory import Reader, Writer, memory_file
 
@@ -68,6 +70,30 @@ class PortableTest(unittest.TestCase):
             self.assertEqual(*batches)
         gc.collect()
         self.assertEqual(os.listdir(self.folder), [], "a file stays in the temporary folder")
+
+    def test_arrays_of_a_slot_in_two_parts_of_the_memory(self):
+        file, page = SharedFile.create(), mmap.ALLOCATIONGRANULARITY
+        file.grow(2 * page)
+        memory, freed, rows = SharedMemory(file), deque(), Rows(np.dtype(np.uint8))
+        memory.mapped(page)
+        slot = Slot(memory.mapped(2 * page), 3, freed, 64)
+        near, far = slot.array(64, rows, 100), slot.array(page + 64, rows, 100)
+        near[:], far[:] = 1, 2
+        (first, n), (second, _) = sorted(slot.addresses(), key=lambda place: place[0] != near.ctypes.data)
+        self.assertEqual((first, second, n), (near.ctypes.data, far.ctypes.data, 100))
+        for at in (page - 64, 2 * page, -64, 1):
+            with self.subTest(at=at), self.assertRaises(penstock.Error):
+                slot.array(at, rows, 100)
+        del slot, near
+        self.assertEqual((memory.held(), len(freed)), ([3], 0))
+        kept = far[50:].reshape(5, 10).T
+        del far
+        self.assertEqual((kept.sum(), len(freed)), (100, 0))
+        del kept
+        self.assertEqual([lent.number for lent in freed], [3])
+        last = Slot(memory.mapped(2 * page), 4, freed, 64).array(page + 64, rows, 100)
+        memory.close()
+        self.assertEqual(last.sum(), 200)
 
     def test_a_connection_of_windows(self):
         with mock.patch.object(socket, "socketpair", pair_of_tcp), loader("images", 100, prefetch_factor=1, num_workers=1) as dl:

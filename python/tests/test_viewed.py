@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import shutil
+import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -14,6 +15,7 @@ import numpy as np
 
 import penstock
 from penstock import samplers, viewed
+from penstock.shared import Rows
 
 from . import data
 from .test_dataloader import indices, loader
@@ -163,6 +165,20 @@ class ViewedTest(data.Copied):
             self.assertEqual(dl.stats()["viewed"], 0)
             self.assertGreater(dl.stats()["copied"], 0)
         self.assertGreater(tried.call_count, 0)
+
+    def test_a_file_is_closed_without_code_of_python(self):
+        """An interrupt (Ctrl-C) in such code would be lost."""
+        files = viewed.Files()
+        descriptor = os.open(os.path.join(data.path(NAME), "images-00000.npy"), os.O_RDONLY)
+        files.add(1, "f", descriptor)
+        array = files.array(0, 1, 4096, Rows(np.dtype(np.uint8)), 100)
+        ran = []
+        sys.setprofile(lambda frame, event, _: ran.append(frame.f_code.co_name) if event == "call" else None)
+        del files, array
+        sys.setprofile(None)
+        self.assertEqual(ran, [])
+        with self.assertRaises(OSError):
+            os.fstat(descriptor)
 
     def test_a_pickled_loader_continues(self):
         with loader(NAME, BATCH) as dl:

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ type Options struct {
 	BatchTransforms []batchTransform  `json:"batch_transforms,omitempty"`
 	AsBytes         bool              `json:"as_bytes,omitempty"` // the client converts images to floats: see finish
 
-	Slots int `json:"slots,omitempty"` // batches that the client may have at a time; 0 means 4
+	Slots int `json:"slots,omitempty"` // batches that the client may have at a time; 0 means 4, or more of small ones
 	// goroutines that fill batches; 0 means as many as are found to be best
 	NumWorkers int     `json:"num_workers,omitempty"`
 	InOrder    *bool   `json:"in_order,omitempty"` // null means true
@@ -59,8 +60,12 @@ type tail struct {
 const (
 	minSlots     = 2
 	defaultSlots = 4
+	mostDefault  = 16
 	maxSlots     = 256
 )
+
+// cachedBytes is how many bytes of batches a core's cache keeps.
+const cachedBytes = 2 << 20
 
 // verifyFirst as Options.Verify compares each block when it is first read.
 const verifyFirst = -1
@@ -74,12 +79,10 @@ type errorPolicy string
 var errorPolicies = map[errorPolicy]loader.OnError{"": loader.Fail, "fail": loader.Fail, "backfill": loader.Backfill,
 	"blank": loader.Blank}
 
-// slots returns Slots, or its default.
-func (o *Options) slots() int {
-	if o.Slots == 0 {
-		return defaultSlots
-	}
-	return o.Slots
+// slots returns Slots, or its default for batches of one size. The client gives half of them back at a time: the more
+// there are, the less often one end wakes the other, and small batches all stay in a cache.
+func (o *Options) slots(batch int64) int {
+	return cmp.Or(o.Slots, int(max(defaultSlots, min(mostDefault, cachedBytes/batch))))
 }
 
 // validate reports what package loader would not, or by other names.
@@ -90,7 +93,7 @@ func (o *Options) validate() error {
 		v, least, end int
 	}{
 		{"batch_size", o.BatchSize, 1, 1 << 30},
-		{"slots", o.slots(), minSlots, maxSlots},
+		{"slots", cmp.Or(o.Slots, defaultSlots), minSlots, maxSlots},
 		{"num_workers", o.NumWorkers, 0, 4096},
 		{"world_size", o.WorldSize, 0, 1 << 20},
 		{"rank", o.Rank, 0, max(1, o.WorldSize) - 1},
@@ -133,7 +136,7 @@ func (o *Options) verify() mmapds.Option {
 func (o *Options) loader() loader.Options {
 	return loader.Options{
 		BatchSize: o.BatchSize, Seed: o.Seed, DropLast: o.DropLast, World: loader.World{Rank: o.Rank, Size: o.WorldSize},
-		Prefetch: o.slots(), Workers: o.NumWorkers, Unordered: o.InOrder != nil && !*o.InOrder,
+		Prefetch: cmp.Or(o.Slots, defaultSlots), Workers: o.NumWorkers, Unordered: o.InOrder != nil && !*o.InOrder,
 		Contents: o.Contents,
 		OnError:  errorPolicies[o.OnError], Timeout: time.Duration(o.Timeout * float64(time.Second)),
 	}

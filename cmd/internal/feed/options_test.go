@@ -37,6 +37,20 @@ func TestLoaderOptions(t *testing.T) {
 	}
 }
 
+// Small batches have more slots, if the client does not say how many.
+func TestSlots(t *testing.T) {
+	for _, c := range []struct {
+		slots int
+		batch int64
+		want  int
+	}{{0, 1, 16}, {0, 200 << 10, 10}, {0, 512 << 10, 4}, {0, mostBatch, 4}, {7, 1, 7}} {
+		o := Options{Slots: c.slots}
+		if got := o.slots(c.batch); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
 // numbersFile returns a file of 16 bytes that are not asked for, and numbers.
 func numbersFile(t *testing.T, ints []int64, floats []float64) arrays {
 	t.Helper()

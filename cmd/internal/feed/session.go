@@ -252,8 +252,11 @@ func (s *session) start(o *Options, hello *hello) error {
 	s.arena = newArena(m)
 	lo := s.subject.options
 	lo.World.LocalSize = localSize(s.transport.environ())
+	slots := lo.Prefetch
 	if s.direct = !s.subject.ragged(); s.direct {
 		lo.Allocator = s.arena
+		slots = o.slots(s.recordBytes() * int64(o.BatchSize))
+		lo.Prefetch = slots
 	}
 	positioned := hello.Positions && positioned(o, s.subject)
 	passer, passes := s.transport.(passer)
@@ -263,7 +266,7 @@ func (s *session) start(o *Options, hello *hello) error {
 	if s.ld, err = loader.New(s.subject.src, lo); err != nil {
 		return err
 	}
-	if s.desk, err = newDesk(s.arena, s.subject, s.direct, o.slots(), o.BatchSize); err != nil {
+	if s.desk, err = newDesk(s.arena, s.subject, s.direct, slots, o.BatchSize); err != nil {
 		return err
 	}
 	var where *positionsAt
@@ -273,7 +276,7 @@ func (s *session) start(o *Options, hello *hello) error {
 		})
 	}
 	if positioned {
-		if s.positions, err = newPositions(s.arena, o.slots(), len(s.subject.fields)); err != nil {
+		if s.positions, err = newPositions(s.arena, slots, len(s.subject.fields)); err != nil {
 			return err
 		}
 		where = &s.positions.where
@@ -291,7 +294,7 @@ func (s *session) start(o *Options, hello *hello) error {
 		warning = ""
 	}
 	return s.send(reply{Welcome: &welcome{
-		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: o.slots(), Fields: fields,
+		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: slots, Fields: fields,
 		Finish: finish, State: s.ld.State(), Warning: warning, Generations: s.subject.generations(), Positions: where,
 		Size: s.arena.bytes(),
 	}}, func(message []byte) error { return s.transport.welcome(message, m) })

@@ -223,7 +223,7 @@ func TestSlotsThatAreNotTheClients(t *testing.T) {
 	path := makeDataset(t, true)
 	for _, release := range []string{"[-1]", "[4]"} {
 		c := dial(t.Context(), t, path)
-		c.greet(`{"batch_size":50}`)
+		c.greet(`{"batch_size":50,"slots":4}`)
 		c.start()
 		for range 4 {
 			c.receive()
@@ -257,7 +257,7 @@ func TestClientThatLeaves(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	c := dial(ctx, t, makeDataset(t, false))
-	c.greet(`{"batch_size":50}`)
+	c.greet(`{"batch_size":50,"slots":4}`)
 	c.start()
 	for range 4 {
 		c.receive()
