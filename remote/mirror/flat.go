@@ -71,16 +71,6 @@ func (op *opener) plan(ctx context.Context, key string) (*plan, error) {
 		p := &plan{folder: folderName("flat", op.cache.client.Bucket().String(), key, string(data))}
 		p.prepare = func(_ context.Context) (*store.Dataset, error) { return op.prepareFlat(key, m, data) }
 		return p, nil
-	case generation == "":
-		return op.planZarr(key, m, data), nil
-	}
-	newest, err := folder.Manifest("")
-	if err == nil && newest.Generation != m.Generation {
-		err = fmt.Errorf("it is Zarr, whose earlier generations are read from folders only; generation %d is the newest: %w",
-			newest.Generation, store.ErrUnsupported)
-	}
-	if err != nil {
-		return nil, err
 	}
 	return op.planZarr(key, m, data), nil
 }

@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // zarrName is the folder of a mirror that is a dataset in Zarr.
@@ -71,7 +72,7 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 	if err := root.RemoveAll(zarrName); err != nil { // somebody has been here
 		return nil, err
 	}
-	if err := together(ctx, z.op.cache.opts.InFlight, maps.Keys(z.manifest.Metadata), z.fetchNode); err != nil {
+	if err := z.fetchNodes(ctx, dir); err != nil {
 		return nil, err
 	}
 	g, err := zarr.Open(zarr.Folder(dir))
@@ -96,6 +97,32 @@ func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
 		return nil, err
 	}
 	return store.OpenZarr(dir, store.OpenOptions{})
+}
+
+// fetchNodes makes the files of metadata. Those that each generation replaces follow from the others: in the bucket
+// they may be those of another generation. If another version of penstock wrote them in another way, they are fetched.
+func (z *zarrFiles) fetchNodes(ctx context.Context, dir string) error {
+	var shared, replaced []string
+	for name := range z.manifest.Metadata {
+		if layout.OfNewest(name) {
+			replaced = append(replaced, name)
+		} else {
+			shared = append(shared, name)
+		}
+	}
+	if err := together(ctx, z.op.cache.opts.InFlight, slices.Values(shared), z.fetchNode); err != nil {
+		return err
+	}
+	files, err := write.FilesOf(os.DirFS(dir), z.text)
+	if errors.Is(err, store.ErrCorrupt) {
+		return together(ctx, z.op.cache.opts.InFlight, slices.Values(replaced), z.fetchNode)
+	}
+	for _, f := range files {
+		if err == nil && f.Name != layout.ZarrManifest { // which comes last
+			err = z.write(f.Name, 0, bytes.NewReader(f.Text), int64(len(f.Text)))
+		}
+	}
+	return err
 }
 
 // fetchNode fetches the metadata of a group or an array, which says little that the manifest does not.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/layout"
-	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/mirror"
@@ -52,9 +51,9 @@ func At(path string) *Dataset {
 	return &Dataset{name: path, home: write.Dir(path), lists: local(path), local: true}
 }
 
-// InBucket returns the flat dataset under a key of a bucket, which the caller closes. The context ends all requests of
-// its methods. Columns are built in a folder of this user in spool, the system's folder of temporary files if spool is
-// empty, and then sent.
+// InBucket returns the dataset, flat or Zarr, under a key of a bucket, which the caller closes. The context ends all
+// requests of its methods. Columns are built in a folder of this user in spool, the system's folder of temporary files
+// if spool is empty, and then sent.
 func InBucket(ctx context.Context, b remote.Bucket, key, spool string) *Dataset {
 	home := bucket.New(ctx, b, key, spool)
 	return &Dataset{name: remote.NameOf(b, key), home: home, lists: home.Folder(), bucket: home,
@@ -146,8 +145,7 @@ func (d *Dataset) notFlat(err error) error {
 		return NotFlat(layout.Folder(d.name), err)
 	}
 	if errors.Is(err, fs.ErrNotExist) && d.bucket.IsObject() {
-		return fmt.Errorf("it is one file; in a bucket, flat datasets keep generations and can be changed; to make one of "+
-			"it, run: %s: %w", shell.Penstock("preprocess", d.name, "URL"), store.ErrUnsupported)
+		return d.bucket.ErrObject()
 	}
 	return err
 }

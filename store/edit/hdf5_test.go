@@ -190,8 +190,12 @@ func TestHDF5Refusals(t *testing.T) {
 	if _, err := appendHDF5(ds); err == nil || !strings.Contains(err.Error(), "which would not have the earlier generations [1]") {
 		t.Errorf("an append: %v", err)
 	}
-	sent := InBucket(t.Context(), new(remote.Memory), "ds.h5", t.TempDir())
-	if _, err := sent.DropColumn([]string{"labels"}, Options{}); err == nil || !strings.Contains(err.Error(), "only flat datasets change; make one of the HDF5 file: ") {
+	b := new(remote.Memory)
+	b.Put("ds.h5", readFile(t, ds))
+	sent := InBucket(t.Context(), b, "ds.h5", t.TempDir())
+	if _, err := sent.DropColumn([]string{"labels"}, Options{}); !errors.Is(err, store.ErrUnsupported) ||
+		!strings.Contains(err.Error(), "it is one object, and a bucket cannot change a part of one; ") ||
+		!strings.Contains(err.Error(), "preprocess mem://memory/ds.h5 mem://memory/ds-flat") {
 		t.Errorf("in a bucket: %v", err)
 	}
 	bad := emb
@@ -277,7 +281,7 @@ func appendHDF5(ds string) (*store.Manifest, error) {
 }
 
 // makeIn makes a dataset of the records of makeDataset in a container.
-func makeIn(t *testing.T, in container, dest string, fields ...store.Field) {
+func makeIn(t testing.TB, in container, dest string, fields ...store.Field) {
 	t.Helper()
 	schema := store.Schema{Fields: fields}
 	w, err := in.create(dest, schema, false)

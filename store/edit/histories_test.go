@@ -98,9 +98,7 @@ type container struct {
 // containers of the tests, in shards of a few records.
 var containers = []container{
 	{name: "flat", create: createFlat},
-	{name: "zarr", create: func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
-		return zarr.Create(dest, schema, zarr.Options{ShardBytes: 8 * 4096, Append: appends})
-	}},
+	{name: "zarr", create: createZarr},
 	{name: "hdf5", create: func(dest string, schema store.Schema, appends bool) (store.Writer, error) {
 		return hdf5.Create(dest, schema, hdf5.Options{Append: appends})
 	}},
@@ -112,13 +110,21 @@ var containers = []container{
 		return hdf5.Create(dest, schema, opts)
 	}},
 	{name: "bucket", create: createFlat, bucket: true},
+	{name: "zarr-in-bucket", create: createZarr, bucket: true},
 }
 
 // replaced reports whether an append makes another folder or file, which has no earlier generations.
 func (c container) replaced() bool { return c.name == "zarr" || c.inFile() }
 
+// appendsThere reports whether records are appended in a bucket.
+func (c container) appendsThere() bool { return c.bucket && c.name != "zarr-in-bucket" }
+
 // inFile reports whether all generations are in one file.
 func (c container) inFile() bool { return strings.HasPrefix(c.name, "hdf5") }
+
+func createZarr(dest string, schema store.Schema, appends bool) (store.Writer, error) {
+	return zarr.Create(dest, schema, zarr.Options{ShardBytes: 8 * 4096, Append: appends})
+}
 
 func createFlat(dest string, schema store.Schema, appends bool) (store.Writer, error) {
 	return flat.Create(dest, schema, flat.Options{ShardBytes: 8 * 4096, Append: appends})
@@ -144,7 +150,7 @@ type history struct {
 func TestHistories(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("PENSTOCK_HISTORIES"))
 	if err != nil {
-		n = 10
+		n = 12
 	}
 	for seed := range n {
 		create := containers[seed%len(containers)]
@@ -289,8 +295,14 @@ func (h *history) step() {
 			more.values[f.Name] = h.make(f, 5)
 		}
 		next := now.followedBy(more)
-		if h.bucket {
+		if h.appendsThere() {
 			h.now(next, h.appendThere(h.d, more))
+			return
+		}
+		if h.bucket {
+			if err := h.appendTo(h.d, AppendOptions{}, more, -1); !errors.Is(err, store.ErrUnsupported) {
+				h.t.Fatal(err)
+			}
 			return
 		}
 		h.append(true, more)
@@ -452,7 +464,7 @@ func (h *history) undelete() {
 // two makes two changes at once: one of them comes first, and the other one after it, or only one can be made.
 func (h *history) two() {
 	h.t.Helper()
-	if h.bucket && h.rng.IntN(2) == 0 {
+	if h.appendsThere() && h.rng.IntN(2) == 0 {
 		h.twoAppends()
 		return
 	}
@@ -656,7 +668,10 @@ func (h *history) check() {
 			}
 		}
 	}
-	if h.replaced() {
+	if h.bucket {
+		checkRoot(h.t, h.objects, h.d)
+	}
+	if h.name != "flat" && h.name != "bucket" {
 		p, err := h.d.Prune(PruneOptions{Last: h.newest})
 		if err != nil || p.Files > 0 || len(p.Generations) > 0 {
 			h.t.Errorf("%+v, %v: nothing that is needed was removed", p, err)

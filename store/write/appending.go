@@ -9,8 +9,10 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
 
@@ -77,7 +79,7 @@ func newAppending(home Home, stage *Stage, schema store.Schema, opts ShardOption
 		return nil, err
 	}
 	if a.base.Metadata != nil {
-		return nil, errZarrAppend
+		return nil, errZarrAppend(home.Folder().Name)
 	}
 	whole, err := Extend(a.base, schema, opts.Splits)
 	if err != nil {
@@ -88,7 +90,11 @@ func newAppending(home Home, stage *Stage, schema store.Schema, opts ShardOption
 	return a, err
 }
 
-var errZarrAppend = fmt.Errorf("it is Zarr, to which records are appended in a folder only: %w", store.ErrUnsupported)
+func errZarrAppend(name string) error {
+	return fmt.Errorf("it is Zarr, whose arrays would be written again with more records; make a flat dataset of it, "+
+		"which takes more: %s: %w", shell.Penstock("preprocess", name, strings.TrimSuffix(name, ".zarr")+"-flat"),
+		store.ErrUnsupported)
+}
 
 // begunWith returns the generation that the append in the stage was begun with, or the newest one for a new append.
 func (a *appending) begunWith(j *store.Journal) (*store.Manifest, error) {
@@ -269,7 +275,7 @@ func committedBefore(home Home, stage *Stage) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if namesOf(m)[was.File] {
+		if NamesOf(m)[was.File] {
 			return true, nil
 		}
 	}

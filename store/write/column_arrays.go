@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/penstock/penstock/internal/layout"
@@ -13,9 +12,16 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// ArrayWriter writes a column of the dataset in Zarr at path as arrays of that name into the stage, where its shards
-// are in files.
-type ArrayWriter func(path string, stage *Stage, f store.Field, shards []store.Shard, name string) (*Arrays, error)
+// ArrayWriter writes a column of a generation of Zarr as arrays of a name into the stage, where its shards are in
+// files.
+type ArrayWriter func(base *store.Manifest, in store.Folder, stage *Stage, c ArrayColumn) (*Arrays, error)
+
+// ArrayColumn is a column that an ArrayWriter writes.
+type ArrayColumn struct {
+	store.Field
+	Shards []store.Shard
+	Stored string // the name of the arrays
+}
 
 // Arrays are those of a field, in a stage.
 type Arrays struct {
@@ -25,57 +31,105 @@ type Arrays struct {
 	Storage  map[string]*store.Storage // by column
 }
 
-// commitArrays makes the column arrays of a dataset in Zarr. Nobody removes them meanwhile as those of a writer that
-// was killed.
-func (c *ColumnWriter) commitArrays(replace Replace, change store.Change) (*store.Manifest, error) {
-	root := c.stage.dest.parent
-	held, err := holdGenerations(root)
+// ArrayHome is a Home that may have a dataset in Zarr.
+type ArrayHome interface {
+	Home
+
+	// NameArrays returns a name for the arrays of a field, which no array of the dataset has or had. Until release is
+	// called, nobody removes them as those of a writer that was killed.
+	NameArrays(f store.Field) (name string, release func() error, err error)
+
+	// PublishArrays makes arrays of a Stage arrays of the dataset, durably. After an error there are none.
+	PublishArrays(stage *Stage, a *Arrays) error
+
+	// UnpublishArrays removes arrays that no generation lists.
+	UnpublishArrays(a *Arrays) error
+}
+
+var _ ArrayHome = Dir("")
+
+// commitArrays makes the column arrays of a dataset in Zarr.
+func (c *ColumnWriter) commitArrays(replace Replace, change store.Change) (m *store.Manifest, err error) {
+	home, ok := c.home.(ArrayHome)
+	if !ok {
+		return nil, fmt.Errorf("columns are not arrays there: %w", store.ErrUnsupported)
+	}
+	name, release, err := home.NameArrays(c.field)
 	if err != nil {
 		return nil, err
 	}
-	defer held.Close()
-	arrays, name, err := c.publishArrays(root)
+	defer func() { err = errors.Join(err, release()) }()
+	arrays, err := c.arrays(c.base, c.home.Folder(), c.stage, ArrayColumn{c.field, c.shards.sections[0].shards, name})
+	if err == nil {
+		err = home.PublishArrays(c.stage, arrays)
+	}
 	if err != nil {
 		return nil, err
 	}
 	f := c.edited()
 	f.array = storedField{name, arrays.Metadata, arrays.Storage}
-	m, err := Edit(c.home, change, func(e *Editing) error { return e.put(c, f, replace) })
+	m, err = Edit(c.home, change, func(e *Editing) error { return e.put(c, f, replace) })
 	if err != nil && !mayBeListed(err) {
-		for _, folder := range arrays.Folders {
-			err = errors.Join(err, root.RemoveAll(folder))
-		}
+		err = errors.Join(err, home.UnpublishArrays(arrays))
 	}
 	return m, err
 }
 
-// publishArrays writes the arrays and moves them into the dataset. Their name is that of the field, unless an array has
-// it, or had it in another generation.
-func (c *ColumnWriter) publishArrays(root *os.Root) (a *Arrays, name string, err error) {
-	name = c.field.Name
-	for _, taken := range layout.Columns([]tensor.Spec{c.field.Spec}) {
-		for _, folder := range []string{name, taken.SumsPath()[1:]} {
+// NameArrays implements ArrayHome. The name is that of the field, unless an array has it, or had it in another
+// generation.
+func (d Dir) NameArrays(f store.Field) (name string, release func() error, err error) {
+	root, err := openDataset(string(d))
+	if err != nil {
+		return "", nil, err
+	}
+	defer root.Close()
+	held, err := holdGenerations(root)
+	if err != nil {
+		return "", nil, err
+	}
+	name = f.Name
+	for _, taken := range layout.Columns([]tensor.Spec{f.Spec}) {
+		for _, folder := range []string{f.Name, taken.SumsPath()[1:]} {
 			if _, err := root.Lstat(folder); err == nil {
-				name = c.field.Name + "." + RandomTag()
+				name = f.Name + "." + RandomTag()
 			}
 		}
 	}
-	a, err = c.arrays(c.home.Folder().Name, c.stage, c.field, c.shards.sections[0].shards, name)
+	return name, held.Close, nil
+}
+
+// PublishArrays implements ArrayHome.
+func (d Dir) PublishArrays(stage *Stage, a *Arrays) error {
+	root, err := openDataset(string(d))
 	if err != nil {
-		return nil, "", err
+		return err
 	}
+	defer root.Close()
 	for i, folder := range a.Folders {
 		if _, err = root.Lstat(folder); err == nil {
-			err = fmt.Errorf("another process adds a column %q: %w", c.field.Name, store.ErrBusy)
+			err = fmt.Errorf("another process adds a column of that name: %w", store.ErrBusy)
 		} else if errors.Is(err, fs.ErrNotExist) {
-			err = private.Move(c.stage.Folder.root, filepath.Join(a.Stage, folder), root, folder)
+			err = private.Move(stage.Folder.root, filepath.Join(a.Stage, folder), root, folder)
 		}
 		if err != nil {
 			for _, moved := range a.Folders[:i] {
 				err = errors.Join(err, root.RemoveAll(moved))
 			}
-			return nil, "", err
+			return err
 		}
 	}
-	return a, name, errors.Join(syncFolder(root, metadataGroup+"/crc"), SyncRoot(root))
+	return errors.Join(syncFolder(root, ChecksumGroup), SyncRoot(root))
+}
+
+// UnpublishArrays implements ArrayHome.
+func (d Dir) UnpublishArrays(a *Arrays) error {
+	root, err := openDataset(string(d))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, folder := range a.Folders {
+		err = errors.Join(err, root.RemoveAll(folder))
+	}
+	return err
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 
@@ -52,10 +51,11 @@ func CommitGeneration(path string, base, m *store.Manifest) error {
 		return err
 	}
 	defer root.Close()
-	text, err := encodeGeneration(root, m)
+	files, err := EncodeGeneration(root.FS(), m)
 	if err != nil {
 		return err
 	}
+	text := files[len(files)-1].Text
 	held, err := holdGenerations(root)
 	if err != nil {
 		return err
@@ -76,19 +76,6 @@ func CommitGeneration(path string, base, m *store.Manifest) error {
 		err = Committed(m.Generation, forward(root, m.Generation))
 	}
 	return errors.Join(err, removeIfThere(root, temporary))
-}
-
-// encodeGeneration returns the text of the manifest of a generation whose files are in the folder.
-func encodeGeneration(root *os.Root, m *store.Manifest) ([]byte, error) {
-	if manifestOf(root) == layout.ManifestName {
-		return m.Encode()
-	}
-	m.Metadata = maps.Clone(m.Metadata)
-	r, err := zarrRoot(root, m)
-	if err != nil {
-		return nil, err
-	}
-	return r.Manifest, nil
 }
 
 // manifestOf is [layout.Manifest] of an open folder.
@@ -281,11 +268,7 @@ func forward(root *os.Root, generation int) error {
 		if err != nil {
 			return err
 		}
-		m, err := store.DecodeManifest(text)
-		if err != nil {
-			return err
-		}
-		if err := replaceRoot(root, m); err != nil {
+		if err := replaceMetadata(root, text); err != nil {
 			return err
 		}
 	}
@@ -330,7 +313,7 @@ func forwardAgain(root *os.Root, generation int) error {
 	}
 	is, err := root.ReadFile(layout.ZarrManifest)
 	same := bytes.Equal(is, text)
-	for _, name := range []string{layout.ZarrNode, zarrManifest + "/" + layout.ZarrNode} {
+	for _, name := range []string{layout.ZarrNode, manifestNode} {
 		node, nodeErr := root.ReadFile(name)
 		same, err = same && m.Metadata[name] == layout.HexCRC(layout.CRC32C(node)), errors.Join(err, nodeErr)
 	}

@@ -169,7 +169,7 @@ var orphan = regexp.MustCompile(`^[A-Za-z0-9_.-]+\.[0-9a-f]{8}(\.crc)?\.npy$`)
 // find lists the files that no generation needs which stays: those of the ones that go, and those of columns whose
 // writer was killed after it had given them names.
 func (p *pruning) find(newest *store.Manifest) error {
-	needed, gone := namesOf(newest), map[string]bool{}
+	needed, gone := NamesOf(newest), map[string]bool{}
 	numbers, err := store.Generations(p.path)
 	if err != nil {
 		return err
@@ -184,9 +184,9 @@ func (p *pruning) find(newest *store.Manifest) error {
 		case err != nil:
 			return err
 		case goes:
-			maps.Copy(gone, namesOf(m))
+			maps.Copy(gone, NamesOf(m))
 		default:
-			maps.Copy(needed, namesOf(m))
+			maps.Copy(needed, NamesOf(m))
 		}
 	}
 	if len(p.Corrupt) > 0 {
@@ -224,8 +224,8 @@ func (p *pruning) find(newest *store.Manifest) error {
 	return nil
 }
 
-// namesOf returns the files of a generation of a flat dataset, or the folders of the arrays and groups of Zarr.
-func namesOf(m *store.Manifest) map[string]bool {
+// NamesOf returns the files of a generation of a flat dataset, or the folders of the arrays and groups of Zarr.
+func NamesOf(m *store.Manifest) map[string]bool {
 	names := make(map[string]bool)
 	for name := range m.Metadata {
 		names[path.Dir(name)] = true

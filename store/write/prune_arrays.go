@@ -5,19 +5,47 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/private"
 )
 
 // taggedArray is a name that an array gets where that of its field is taken.
 var taggedArray = regexp.MustCompile(`\.[0-9a-f]{8}$`)
 
-// checksumGroup has the checksums of all columns: only penstock writes there.
-const checksumGroup = metadataGroup + "/crc"
+// ChecksumGroup has the checksums of all columns: only penstock writes there.
+const ChecksumGroup = metadataGroup + "/crc"
 
-// findArrays is find for Zarr: the arrays of generations that go, and those of columns whose writer was killed before
-// it committed them. Their checksums come first when a column is written, and last here.
+// Orphans are the arrays of a field that no generation needs which stays.
+type Orphans struct{ Arrays, Checksums []string } // folders; the latter are removed last
+
+// FindOrphans returns the arrays of generations that go, and those of columns whose writer was killed before it
+// committed them. Top and sums are the names in the folder of a dataset in Zarr and in that of its checksums, and
+// needed and gone the folders of the generations that stay and go.
+func FindOrphans(top, sums []string, needed, gone map[string]bool) map[string]*Orphans {
+	found := make(map[string]*Orphans) // by name of the array, or group of a ragged field
+	of := func(name string) *Orphans {
+		if found[name] == nil {
+			found[name] = new(Orphans)
+		}
+		return found[name]
+	}
+	for _, name := range sums {
+		if sum := ChecksumGroup + "/" + name; name != layout.ZarrNode && !needed[sum] {
+			o := of(strings.TrimSuffix(strings.TrimSuffix(name, ".values"), ".offsets"))
+			o.Checksums = append(o.Checksums, sum)
+		}
+	}
+	for _, name := range top {
+		if !needed[name] && (gone[name] || found[name] != nil || taggedArray.MatchString(name)) {
+			of(name).Arrays = []string{name}
+		}
+	}
+	return found
+}
+
+// findArrays is find for Zarr.
 func (p *pruning) findArrays(needed, gone map[string]bool) error {
-	folder, err := p.root.OpenRoot(checksumGroup)
+	folder, err := p.root.OpenRoot(ChecksumGroup)
 	if err != nil {
 		return err
 	}
@@ -26,28 +54,13 @@ func (p *pruning) findArrays(needed, gone map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	orphans := make(map[string]bool)
-	var last []string
-	for _, name := range sums {
-		if sum := checksumGroup + "/" + name; name != "zarr.json" && !needed[sum] {
-			last = append(last, sum)
-			for _, part := range []string{"", ".values", ".offsets"} {
-				if field, ok := strings.CutSuffix(name, part); ok {
-					orphans[field] = true
-				}
-			}
-		}
-	}
-	entries, err := private.Entries(p.root)
+	top, err := private.Entries(p.root)
 	if err != nil {
 		return err
 	}
-	for _, name := range entries {
-		if !needed[name] && (gone[name] || orphans[name] || taggedArray.MatchString(name)) {
-			p.files = append(p.files, name)
-		}
+	for _, o := range FindOrphans(top, sums, needed, gone) {
+		p.files = append(append(p.files, o.Arrays...), o.Checksums...)
 	}
-	p.files = append(p.files, last...)
 	for _, name := range p.files {
 		if err := p.measure(name); err != nil {
 			return err

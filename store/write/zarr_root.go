@@ -2,8 +2,13 @@ package write
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path"
+	"sync"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/zarr"
@@ -15,6 +20,7 @@ import (
 const (
 	metadataGroup = "penstock"
 	zarrManifest  = metadataGroup + "/manifest"
+	manifestNode  = zarrManifest + "/" + layout.ZarrNode
 )
 
 // ZarrRoot is the part of a dataset in Zarr that each generation has of its own: its manifest, the metadata of the
@@ -24,16 +30,28 @@ type ZarrRoot struct{ Manifest, Node, Root []byte }
 
 // EncodeZarrRoot enters the checksums of its metadata into m and returns the files. Nodes are the metadata of all
 // groups and arrays but the root and the manifest, by path.
-func EncodeZarrRoot(m *store.Manifest, nodes map[string]json.RawMessage) (r *ZarrRoot, err error) {
-	node := zarrManifest + "/" + layout.ZarrNode
+func EncodeZarrRoot(m *store.Manifest, nodes map[string]json.RawMessage) (*ZarrRoot, error) {
 	// the checksums of both depend on the length of the manifest only, and so not on each other
-	m.Metadata[layout.ZarrNode], m.Metadata[node] = layout.HexCRC(0), layout.HexCRC(0)
-	r = new(ZarrRoot)
-	if r.Manifest, err = m.Encode(); err != nil {
+	m.Metadata[layout.ZarrNode], m.Metadata[manifestNode] = layout.HexCRC(0), layout.HexCRC(0)
+	text, err := m.Encode()
+	if err != nil {
 		return nil, err
 	}
-	n := int64(len(r.Manifest))
-	r.Node, err = zarr.EncodeArray(tensor.Spec{DType: tensor.Uint8}, n, zarr.Grid{Chunk: n}, nil, struct{}{})
+	r, err := describe(m, len(text), nodes)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range r.metadata() {
+		m.Metadata[f.Name] = layout.HexCRC(layout.CRC32C(f.Text))
+	}
+	r.Manifest, err = m.Encode()
+	return r, err
+}
+
+// describe returns the metadata of a manifest of n bytes, and of the root.
+func describe(m *store.Manifest, n int, nodes map[string]json.RawMessage) (r *ZarrRoot, err error) {
+	r = new(ZarrRoot)
+	r.Node, err = zarr.EncodeArray(tensor.Spec{DType: tensor.Uint8}, int64(n), zarr.Grid{Chunk: int64(n)}, nil, struct{}{})
 	if err != nil {
 		return nil, err
 	}
@@ -42,47 +60,132 @@ func EncodeZarrRoot(m *store.Manifest, nodes map[string]json.RawMessage) (r *Zar
 	if len(m.Arrays) > 0 {
 		attributes["arrays"] = m.Arrays
 	}
-	if r.Root, err = zarr.EncodeGroup(attributes, nodes); err != nil {
-		return nil, err
-	}
-	m.Metadata[layout.ZarrNode] = layout.HexCRC(layout.CRC32C(r.Root))
-	m.Metadata[node] = layout.HexCRC(layout.CRC32C(r.Node))
-	r.Manifest, err = m.Encode()
+	r.Root, err = zarr.EncodeGroup(attributes, nodes)
 	return r, err
 }
 
-// zarrRoot is EncodeZarrRoot for a generation whose arrays are in the folder.
-func zarrRoot(root *os.Root, m *store.Manifest) (*ZarrRoot, error) {
+// metadata returns the files of metadata.
+func (r *ZarrRoot) metadata() []NewestFile {
+	return []NewestFile{{layout.ZarrNode, r.Root}, {manifestNode, r.Node}}
+}
+
+// files returns all files, in the order in which they are replaced.
+func (r *ZarrRoot) files() []NewestFile {
+	return append(r.metadata(), NewestFile{layout.ZarrManifest, r.Manifest})
+}
+
+// NewestFile is a file of a dataset that each generation replaces, for other programs.
+type NewestFile struct {
+	Name string
+	Text []byte
+}
+
+// EncodeGeneration returns the files that a generation replaces, in the order in which it does: its manifest is the
+// last one. The files that it lists are in a folder. Readers of penstock use the others only if they belong to the
+// manifest.
+func EncodeGeneration(folder fs.FS, m *store.Manifest) ([]NewestFile, error) {
+	if m.Metadata == nil {
+		text, err := m.Encode()
+		return []NewestFile{{layout.ManifestName, text}}, err
+	}
+	m.Metadata = maps.Clone(m.Metadata)
+	nodes, err := readNodes(folder, m)
+	if err != nil {
+		return nil, err
+	}
+	r, err := EncodeZarrRoot(m, nodes)
+	if err != nil {
+		return nil, err
+	}
+	return r.files(), nil
+}
+
+// FilesOf is EncodeGeneration for a generation whose manifest, of that text, exists. The error is store.ErrCorrupt if
+// the metadata that it lists is another.
+func FilesOf(folder fs.FS, text []byte) ([]NewestFile, error) {
+	m, err := store.DecodeManifest(text)
+	if err != nil {
+		return nil, err
+	}
+	if m.Metadata == nil {
+		return []NewestFile{{layout.ManifestName, text}}, nil
+	}
+	nodes, err := readNodes(folder, m)
+	if err != nil {
+		return nil, err
+	}
+	r, err := describe(m, len(text), nodes)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range r.metadata() {
+		if err := checkNode(m, f.Name, f.Text); err != nil {
+			return nil, err
+		}
+	}
+	r.Manifest = text
+	return r.files(), nil
+}
+
+// ManifestName returns the file that has the manifest of the newest generation, which m is one of.
+func ManifestName(m *store.Manifest) string {
+	if m.Metadata == nil {
+		return layout.ManifestName
+	}
+	return layout.ZarrManifest
+}
+
+// nodesAtOnce is how many files of metadata are read at a time: each is a request in a bucket.
+const nodesAtOnce = 16
+
+// readNodes reads the metadata of all groups and arrays of a generation, by path.
+func readNodes(folder fs.FS, m *store.Manifest) (map[string]json.RawMessage, error) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
 	nodes := make(map[string]json.RawMessage)
+	turn := make(chan struct{}, nodesAtOnce)
 	for name := range m.Metadata {
 		if layout.OfNewest(name) {
 			continue
 		}
-		text, err := root.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		nodes[path.Dir(name)] = text
+		turn <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turn }()
+			text, err := fs.ReadFile(folder, name)
+			if err == nil {
+				err = checkNode(m, name, text)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			nodes[path.Dir(name)], errs = text, append(errs, err)
+		})
 	}
-	return EncodeZarrRoot(m, nodes)
+	all.Wait()
+	return nodes, errors.Join(errs...)
 }
 
-// replaceRoot makes the metadata of a folder that of its newest generation. Each file is replaced in one step, and the
-// manifest comes after this: readers of penstock use the others only if they belong to it.
-func replaceRoot(root *os.Root, m *store.Manifest) error {
-	r, err := zarrRoot(root, m)
+// checkNode compares a file of metadata with the manifest.
+func checkNode(m *store.Manifest, name string, text []byte) error {
+	if got, want := layout.HexCRC(layout.CRC32C(text)), m.Metadata[name]; got != want {
+		return fmt.Errorf("%s: its CRC32C is %s, was %s when it was written: %w", name, got, want, store.ErrCorrupt)
+	}
+	return nil
+}
+
+// replaceMetadata makes the metadata of a folder of Zarr that of a generation, whose manifest comes after this. Each
+// file is replaced in one step.
+func replaceMetadata(root *os.Root, text []byte) error {
+	files, err := FilesOf(root.FS(), text)
 	if err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		name string
-		text []byte
-	}{{layout.ZarrNode, r.Root}, {zarrManifest + "/" + layout.ZarrNode, r.Node}} {
+	for _, f := range files[:len(files)-1] {
 		temporary := layout.Generations + "/." + RandomTag() + ".now"
-		if err := writeSynced(root, temporary, f.text); err != nil {
+		if err := writeSynced(root, temporary, f.Text); err != nil {
 			return err
 		}
-		if err := root.Rename(temporary, f.name); err != nil {
+		if err := root.Rename(temporary, f.Name); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ import (
 const long = `Add, set, drop and rename the columns of a dataset. Each change makes a generation and
 rewrites nothing: add writes the new column, and drop and rename only a manifest. penstock log lists
 generations, DATASET@3 opens one, penstock restore goes back to it. DATASET is one that penstock
-wrote: a folder of .npy files, also in a bucket, an HDF5 file or Zarr.`
+wrote: a folder of .npy files or Zarr, also in a bucket, or an HDF5 file.`
 
 const partLong = `
 

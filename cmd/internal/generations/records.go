@@ -25,7 +25,7 @@ rewriting a file. Readers, loaders and commands see the remaining records, numbe
 generation. The values stay in the files, for earlier generations and for penstock restore
 --deleted; penstock preprocess DATASET DEST writes a copy without them. Conditions compare fields
 with numbers, strings and the names of classes: see docs/views.md. DATASET is one that penstock
-wrote: a folder of .npy files, also in a bucket, an HDF5 file or Zarr.`
+wrote: a folder of .npy files or Zarr, also in a bucket, or an HDF5 file.`
 
 // Delete returns the command delete.
 func Delete() *cobra.Command {

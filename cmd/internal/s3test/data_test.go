@@ -2,10 +2,12 @@ package s3test
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/internal/requests"
@@ -22,12 +24,22 @@ import (
 // write makes a flat dataset of n images of the given shape, with labels, in a folder.
 func write(t testing.TB, dir string, n int, shape ...int) {
 	t.Helper()
-	schema := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, shape...), store.NewField("labels", tensor.Int64)}}
-	w, err := flat.Create(dir, schema, flat.Options{ShardBytes: 64 << 20})
+	err := fill(n, func(s store.Schema) (store.Writer, error) {
+		return flat.Create(dir, s, flat.Options{ShardBytes: 64 << 20})
+	}, shape...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
+}
+
+// fill writes n images and labels.
+func fill(n int, create func(store.Schema) (store.Writer, error), shape ...int) (err error) {
+	schema := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, shape...), store.NewField("labels", tensor.Int64)}}
+	w, err := create(schema)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
 	r := store.NewRecord(schema)
 	for i := range n {
 		x := uint32(i)*2654435761 + 1
@@ -40,12 +52,11 @@ func write(t testing.TB, dir string, n int, shape ...int) {
 			}
 		}
 		if err := w.Append(r); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = w.Commit(store.Info{})
+	return err
 }
 
 // openURL opens a dataset by its URL.
@@ -121,7 +132,8 @@ func fetch(t *testing.T, url string) (dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, path.Base(o.Key)), data, 0o644); err != nil {
+		name := filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(o.Key, u.Key)))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, data, 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,6 +19,8 @@ func testStore(t *testing.T, url func(key string) string) {
 	t.Run("train", func(t *testing.T) { testTraining(t, url("sets/train")) })
 	t.Run("preprocess", func(t *testing.T) { testPreprocess(t, url) })
 	t.Run("generations", func(t *testing.T) { testGenerations(t, url("sets/changed")) })
+	t.Run("zarr", func(t *testing.T) { testZarrGenerations(t, url("sets/changed.zarr")) })
+	t.Run("append", func(t *testing.T) { testAppend(t, url("sets/appended")) })
 }
 
 // testTraining writes a dataset to a URL: what comes from there are the bytes of the local one,

@@ -1,5 +1,5 @@
-// Package bucket changes flat datasets in buckets. A commit is one conditional write: the manifest of the next
-// generation is an object of its number, which is created only if there is none. All that it lists has been sent
+// Package bucket changes datasets in buckets, flat or of Zarr. A commit is one conditional write: the manifest of the
+// next generation is an object of its number, which is created only if there is none. All that it lists has been sent
 // before, under names with random digits, and is never replaced.
 package bucket
 
@@ -27,7 +27,7 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// Home is the flat dataset under a key of a bucket. Its methods may be called from any goroutine.
+// Home is the dataset under a key of a bucket. Its methods may be called from any goroutine.
 type Home struct {
 	ctx     context.Context
 	client  *requests.Client
@@ -36,7 +36,7 @@ type Home struct {
 	spool   string
 }
 
-var _ write.Home = (*Home)(nil)
+var _ write.ArrayHome = (*Home)(nil)
 
 // New returns the dataset under a key. The context ends all requests. Columns are built in a folder of this user in
 // spool, the system's folder of temporary files if that is empty.
@@ -55,16 +55,19 @@ func (h *Home) Folder() store.Folder {
 
 // Check implements write.Home.
 func (h *Home) Check() error {
-	m, err := h.Folder().Manifest("")
-	if err == nil && m.Metadata != nil {
-		err = fmt.Errorf("it is Zarr; in a bucket, only flat datasets change; make one of it: %s: %w",
-			shell.Penstock("preprocess", h.client.Name(h.key), h.client.Name(h.key)+"-flat"), store.ErrUnsupported)
-	}
-	if errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(h.key, ".h5") {
-		err = fmt.Errorf("in a bucket, only flat datasets change; make one of the HDF5 file: %s: %w",
-			shell.Penstock("preprocess", h.client.Name(h.key), h.client.Name(h.key)+"-flat"), store.ErrUnsupported)
+	_, err := h.Folder().Manifest("")
+	if errors.Is(err, fs.ErrNotExist) && h.IsObject() {
+		err = h.ErrObject()
 	}
 	return err
+}
+
+// ErrObject is the error of a change of one object.
+func (h *Home) ErrObject() error {
+	name := h.client.Name(h.key)
+	return fmt.Errorf("it is one object, and a bucket cannot change a part of one; make a flat dataset of it, which "+
+		"changes: %s: %w", shell.Penstock("preprocess", name, strings.TrimSuffix(name, ".h5")+"-flat"),
+		store.ErrUnsupported)
 }
 
 // IsObject reports whether the key is that of an object, and not of a dataset's folder.
@@ -76,17 +79,17 @@ func (h *Home) IsObject() bool {
 // Commit implements write.Home.
 func (h *Home) Commit(base *store.Manifest, next *write.Revision) error {
 	m := next.Manifest
-	text, err := m.Encode()
+	files, err := write.EncodeGeneration(h.objects, m)
 	if err != nil {
 		return err
 	}
 	if err := h.keep(base); err != nil {
 		return err
 	}
-	if err := h.create(layout.GenerationName(m.Generation), text); err != nil {
+	if err := h.create(layout.GenerationName(m.Generation), files[len(files)-1].Text); err != nil {
 		return err
 	}
-	return write.Committed(m.Generation, h.forward(m.Generation, text))
+	return write.Committed(m.Generation, h.forward(m.Generation, files))
 }
 
 // keep gives the manifest of base the name of its generation, too, and makes sure that the store creates objects only
@@ -115,13 +118,14 @@ func (h *Home) keep(base *store.Manifest) error {
 
 // newest returns the manifest in the folder, which must be base.
 func (h *Home) newest(base *store.Manifest) ([]byte, error) {
-	text, err := fs.ReadFile(h.objects, layout.ManifestName)
+	name := write.ManifestName(base)
+	text, err := fs.ReadFile(h.objects, name)
 	if err != nil {
 		return nil, err
 	}
 	m, err := store.DecodeManifest(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", layout.ManifestName, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if m.Generation != base.Generation {
 		return nil, write.ErrLost
@@ -152,12 +156,14 @@ func refused(err error) bool {
 		errors.Is(err, remote.ErrNoBucket) || errors.Is(err, remote.ErrNotFound)
 }
 
-// forward makes the manifest in the folder that of a generation, or of a later one. Readers do not depend on it: they
-// look for the next generation, too.
-func (h *Home) forward(generation int, text []byte) error {
+// forward makes the files in the folder that each generation replaces those of one, or of a later one. Readers do not
+// depend on it: they look for the next generation, too.
+func (h *Home) forward(generation int, files []write.NewestFile) error {
 	for {
-		if err := h.client.WriteAll(h.ctx, h.objects.Key(layout.ManifestName), text, remote.WriteOptions{}); err != nil {
-			return err
+		for _, f := range files {
+			if err := h.client.WriteAll(h.ctx, h.objects.Key(f.Name), f.Text, remote.WriteOptions{}); err != nil {
+				return err
+			}
 		}
 		generation++
 		next, err := fs.ReadFile(h.objects, layout.GenerationName(generation))
@@ -167,7 +173,9 @@ func (h *Home) forward(generation int, text []byte) error {
 		if err != nil {
 			return err
 		}
-		text = next // another writer may have replaced the manifest before this one did
+		if files, err = write.FilesOf(h.objects, next); err != nil {
+			return err // another writer may have replaced the files before this one did
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ import (
 // Prune removes generations that keep does not name, and the files that no generation lists and that are older than
 // age: younger ones may be those of a column that is being written. The newest generation stays.
 func (h *Home) Prune(keep func(generation int) bool, age time.Duration, dry write.DryRun) (*write.Pruned, error) {
-	p := &pruning{Home: h, before: time.Now().Add(-age), needed: make(map[string]bool)}
+	p := &pruning{home: h, before: time.Now().Add(-age), needed: make(map[string]bool)}
 	if err := p.read(keep); err != nil || len(p.Corrupt) > 0 {
 		return &p.Pruned, err
 	}
@@ -42,11 +43,12 @@ func (h *Home) Prune(keep func(generation int) bool, age time.Duration, dry writ
 
 // pruning is one call of Prune.
 type pruning struct {
-	*Home
 	write.Pruned
-	before time.Time       // files that were written later stay
-	newest int             // generation
-	needed map[string]bool // files of generations that stay
+	home   *Home
+	before time.Time // files that were written later stay
+	newest int       // generation
+	zarr   bool
+	needed map[string]bool // files of generations that stay; of Zarr, folders
 	gone   []generation
 	files  []string // to remove
 }
@@ -60,7 +62,7 @@ type generation struct {
 
 // read finds out what goes and what stays.
 func (p *pruning) read(keep func(int) bool) error {
-	numbers, err := p.Folder().Generations()
+	numbers, err := p.home.Folder().Generations()
 	if err != nil {
 		return err
 	}
@@ -79,6 +81,7 @@ func (p *pruning) read(keep func(int) bool) error {
 			p.Corrupt = append(p.Corrupt, n)
 		case stays:
 			p.need(m)
+			p.zarr = p.zarr || m.Metadata != nil
 		case slices.Contains(held, n):
 			p.InUse = append(p.InUse, n)
 			p.need(m)
@@ -94,8 +97,8 @@ func (p *pruning) read(keep func(int) bool) error {
 
 // generation reads the manifest of one.
 func (p *pruning) generation(n int) (text []byte, m *store.Manifest, err error) {
-	if text, err = fs.ReadFile(p.objects, layout.GenerationName(n)); errors.Is(err, fs.ErrNotExist) && n == p.newest {
-		m, text, err = p.Folder().Find(strconv.Itoa(n))
+	if text, err = fs.ReadFile(p.home.objects, layout.GenerationName(n)); errors.Is(err, fs.ErrNotExist) && n == p.newest {
+		m, text, err = p.home.Folder().Find(strconv.Itoa(n))
 		return text, m, err
 	}
 	if err == nil {
@@ -108,16 +111,12 @@ func (p *pruning) need(m *store.Manifest) {
 	if m == nil {
 		return
 	}
-	for _, s := range m.Shards {
-		for _, f := range s.Files {
-			p.needed[f.Name] = true
-		}
-	}
+	maps.Copy(p.needed, write.NamesOf(m))
 }
 
 // held returns the generations that processes hold. A hold of a process that was killed is removed after its time.
 func (p *pruning) held() (numbers []int, err error) {
-	entries, err := fs.ReadDir(p.objects, holds)
+	entries, err := fs.ReadDir(p.home.objects, holds)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +130,7 @@ func (p *pruning) held() (numbers []int, err error) {
 			p.files = append(p.files, name)
 			continue
 		}
-		text, err := fs.ReadFile(p.objects, name)
+		text, err := fs.ReadFile(p.home.objects, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -154,13 +153,16 @@ func (p *pruning) removeGenerations() error {
 	if err != nil {
 		return err
 	}
-	if len(p.gone) > 0 { // readers that come now must not find a manifest that goes
-		if err := p.forward(p.newest, text); err != nil {
-			return err
-		}
+	// readers that come now must not find a manifest that goes, and a writer may have ended before it did this
+	files, err := write.FilesOf(p.home.objects, text)
+	if err == nil {
+		err = p.home.forward(p.newest, files)
+	}
+	if err != nil {
+		return err
 	}
 	for _, g := range p.gone {
-		if err := p.remove(layout.GenerationName(g.number)); err != nil {
+		if err := p.home.remove(layout.GenerationName(g.number)); err != nil {
 			return err
 		}
 	}
@@ -173,7 +175,7 @@ func (p *pruning) takeBack() error {
 	if err != nil {
 		return err
 	}
-	tags, err := p.Folder().Tags()
+	tags, err := p.home.Folder().Tags()
 	if err != nil {
 		return err
 	}
@@ -184,7 +186,7 @@ func (p *pruning) takeBack() error {
 		if !slices.Contains(wanted, g.number) {
 			continue
 		}
-		if err := p.create(layout.GenerationName(g.number), g.text); err != nil {
+		if err := p.home.create(layout.GenerationName(g.number), g.text); err != nil {
 			return err
 		}
 		p.need(g.manifest)
@@ -206,7 +208,10 @@ func (p *pruning) takeBack() error {
 // find lists the files that no generation needs which stays: arrays in the folder, of any name, as a Prune that was
 // killed may have left them.
 func (p *pruning) find() error {
-	for o, err := range p.client.List(p.ctx, strings.TrimPrefix(p.objects.Key("")+"/", "/"), "/") {
+	if p.zarr {
+		return p.findArrays()
+	}
+	for o, err := range p.home.client.List(p.home.ctx, strings.TrimPrefix(p.home.objects.Key("")+"/", "/"), "/") {
 		if err != nil {
 			return err
 		}
