@@ -17,8 +17,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// A loader keeps the generation that it opened. Between two epochs, a new one follows the dataset.
-func Example_newestGeneration() {
+// A loader keeps the generation that it opened. Between two epochs, Refresh opens the newest one.
+func ExampleRefresh() {
 	folder, err := os.MkdirTemp("", "edit")
 	if err != nil {
 		log.Fatal(err)
@@ -27,8 +27,12 @@ func Example_newestGeneration() {
 	path := filepath.Join(folder, "ds")
 	numbers(path, 8)
 
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		log.Fatal(err)
+	}
 	for epoch := range 2 {
-		if err := train(path, epoch); err != nil {
+		if err := train(ds, epoch); err != nil {
 			log.Fatal(err)
 		}
 		chosen, err := edit.Choose(path, 0, []int64{0, 1})
@@ -38,19 +42,26 @@ func Example_newestGeneration() {
 		if _, err := edit.Delete(path, chosen, edit.Options{By: "example"}); err != nil {
 			log.Fatal(err)
 		}
+		newest, changes, err := edit.Refresh(ds)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if changes != nil {
+			fmt.Println(changes)
+			ds.Close()
+			ds = newest
+		}
 	}
+	ds.Close()
 	// Output:
-	// epoch 0: generation 1, 8 records
-	// epoch 1: generation 2, 6 records
+	// epoch 0: 8 records
+	// generation 1 to 2: deleted 2 records
+	// epoch 1: 6 records
+	// generation 2 to 3: deleted 2 records
 }
 
-// train runs one epoch over the newest generation.
-func train(path string, epoch int) error {
-	ds, err := mmapds.Open(path)
-	if err != nil {
-		return err
-	}
-	defer ds.Close()
+// train runs one epoch.
+func train(ds *mmapds.Dataset, epoch int) error {
 	ld, err := loader.New(ds, loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Seed: 1})
 	if err != nil {
 		return err
@@ -63,7 +74,7 @@ func train(path string, epoch int) error {
 		}
 		records += len(b.Indices())
 	}
-	fmt.Printf("epoch %d: generation %d, %d records\n", epoch, ds.Manifest().Generation, records)
+	fmt.Printf("epoch %d: %d records\n", epoch, records)
 	return nil
 }
 

@@ -7,13 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
 )
 
 // Comparison is the result of Diff.
@@ -27,6 +31,9 @@ type Comparison struct {
 	Values      []ValueDiff  `json:"values"`      // by field that both have, those without a difference included
 	Notes       []string     `json:"notes"`       // sentences: what was not compared
 	a, b        subject
+
+	// names are those of fields in b by their names in a, if both are generations of one dataset; otherwise nil
+	names map[string]string
 }
 
 // subject is one of two datasets, or raw samples.
@@ -103,6 +110,9 @@ func Compare(ctx context.Context, a, b string, opts Options) (*Comparison, error
 		return nil, err
 	}
 	defer c.b.Close()
+	if c.names, err = renamed(a, b); err != nil {
+		return nil, err
+	}
 	c.Records = int64(min(c.a.Len(), c.b.Len()))
 	c.differ("records", "", fmt.Sprint(c.a.Len()), fmt.Sprint(c.b.Len()))
 	fields := c.fields()
@@ -131,24 +141,59 @@ func (c *Comparison) differ(what, field, a, b string) {
 // pair is a field that both datasets have.
 type pair struct{ a, b store.Field }
 
+// renamed returns the names of fields in b by those in a if both are generations of one dataset on this machine.
+func renamed(a, b string) (map[string]string, error) {
+	folder, _, given := layout.SplitGeneration(a)
+	other, _, too := layout.SplitGeneration(b)
+	x, errX := os.Stat(folder)
+	y, errY := os.Stat(other)
+	if !given && !too || errX != nil || errY != nil || !os.SameFile(x, y) {
+		return nil, nil
+	}
+	from, err := store.ReadManifest(a)
+	if err != nil {
+		return nil, err
+	}
+	to, err := store.ReadManifest(b)
+	if err != nil {
+		return nil, err
+	}
+	return edit.Renamed(folder, from.Generation, to.Generation)
+}
+
+// paired returns the fields that both datasets have.
+func (c *Comparison) paired() (out []pair) {
+	other, taken := c.b.Schema(), slices.Collect(maps.Values(c.names))
+	for _, f := range c.a.Schema().Fields {
+		name, ok := c.names[f.Name]
+		if !ok && !slices.Contains(taken, f.Name) {
+			name = f.Name
+		}
+		if k := other.Index(name); k >= 0 {
+			out = append(out, pair{f, other.Fields[k]})
+		}
+	}
+	return out
+}
+
 // fields compares the schemas and returns the fields whose values can be compared.
 func (c *Comparison) fields() (out []pair) {
-	in, other := c.a.Schema(), c.b.Schema()
-	for _, f := range other.Fields {
-		if in.Index(f.Name) < 0 {
+	both := c.paired()
+	for _, f := range c.b.Schema().Fields {
+		if !slices.ContainsFunc(both, func(p pair) bool { return p.b.Name == f.Name }) {
 			c.differ("fields", f.Name, "not there", fieldText(f))
 		}
 	}
-	for _, f := range in.Fields {
-		k := other.Index(f.Name)
-		if k < 0 {
+	for _, f := range c.a.Schema().Fields {
+		if !slices.ContainsFunc(both, func(p pair) bool { return p.a.Name == f.Name }) {
 			c.differ("fields", f.Name, fieldText(f), "not there")
-			continue
 		}
-		g := other.Fields[k]
-		c.differ("type", f.Name, fieldText(f), fieldText(g))
-		if f.Ragged == g.Ragged && slices.Equal(f.Shape, g.Shape) {
-			out = append(out, pair{f, g})
+	}
+	for _, p := range both {
+		c.differ("name", p.a.Name, p.a.Name, p.b.Name)
+		c.differ("type", p.a.Name, fieldText(p.a), fieldText(p.b))
+		if p.a.Ragged == p.b.Ragged && slices.Equal(p.a.Shape, p.b.Shape) {
+			out = append(out, p)
 		}
 	}
 	return out

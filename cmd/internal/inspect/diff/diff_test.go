@@ -3,12 +3,14 @@ package diff
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -111,5 +113,30 @@ func TestApart(t *testing.T) {
 	}
 	if n, largest := apartInts([]int64{math.MinInt64, 1 << 60}, []int64{math.MaxInt64, 1<<60 + 1}, 0); n != 2 || largest != math.MaxUint64 {
 		t.Errorf("%d whole numbers, at most %v apart", n, largest)
+	}
+}
+
+// Columns of two generations are compared under the names that they have in each.
+func TestDiffOfRenamedColumns(t *testing.T) {
+	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, tensor.CHW, "cat", "dog", "owl"), 60, store.Info{}, datasettest.FillAnimal)
+	for _, names := range [][2]string{{"labels", "kinds"}, {"images", "labels"}} {
+		if _, err := edit.RenameColumn(path, names[0], names[1], edit.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, at := range [][2]string{{path + "@1", path}, {path, path + "@1"}} {
+		c := diff(t, at[0], at[1], Options{})
+		var names []string
+		for _, d := range c.Differences {
+			names = append(names, d.What+" "+d.A+" "+d.B)
+		}
+		slices.Sort(names)
+		want := []string{"name images labels", "name labels kinds"}
+		if at[0] == path {
+			want = []string{"name kinds labels", "name labels images"}
+		}
+		if !slices.Equal(names, want) || len(c.Values) != 2 || c.Values[0].Records+c.Values[1].Records > 0 {
+			t.Errorf("%q, %+v", names, c.Values)
+		}
 	}
 }

@@ -30,12 +30,10 @@ func (c *Comparison) manifests(opts Options) {
 	if a == nil || b == nil {
 		return
 	}
-	for _, f := range c.a.Schema().Fields {
-		if k := c.b.Schema().Index(f.Name); k >= 0 {
-			c.meanings(f, c.b.Schema().Fields[k])
-			if !opts.Data && opts.Split == "" {
-				c.statistics(f.Name, a.Statistics[f.Name], b.Statistics[f.Name], opts.Tolerance)
-			}
+	for _, p := range c.paired() {
+		c.meanings(p.a, p.b)
+		if !opts.Data && opts.Split == "" {
+			c.statistics(p.a.Name, a.Statistics[p.a.Name], b.Statistics[p.b.Name], opts.Tolerance)
 		}
 	}
 	if opts.Split == "" {

@@ -1,11 +1,9 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"math/bits"
 	"os"
 	"reflect"
 	"slices"
@@ -105,123 +103,45 @@ func changesOf(path string, m *store.Manifest, against string, names []string) (
 	}
 	c := &Changes{Before: old.Generation, After: m.Generation, Columns: []ColumnChange{}, Fields: []FieldChange{},
 		Steps: []Step{}, path: fmt.Sprintf("%s@%d", folder, old.Generation)}
-	if c.Records, err = recordChanges(old, m); err != nil {
+	changes, err := edit.Compare(folder, old, m)
+	if err != nil {
 		return nil, fmt.Errorf("--against %s: %w", shell.Line(against), err)
 	}
-	if err = c.compareColumns(old, m, names); err != nil {
-		return nil, fmt.Errorf("--against %s: %w", shell.Line(against), err)
-	}
+	c.Records = RecordChanges{old.Live(), m.Live(), changes.Appended, changes.Deleted, changes.Restored}
+	c.compareColumns(old, m, changes.Columns, names)
 	return c, c.listSteps(folder)
 }
 
-// recordChanges compares the records of two generations by their places in the files, which stay.
-func recordChanges(old, m *store.Manifest) (r RecordChanges, err error) {
-	r.Before, r.After = old.Live(), m.Live()
-	was, err := old.Deleted.Words(old.Records)
-	if err != nil {
-		return r, err
-	}
-	now, err := m.Deleted.Words(m.Records)
-	if err != nil {
-		return r, err
-	}
-	both := min(old.Records, m.Records)
-	for k := range (both + 63) / 64 {
-		mask := ^uint64(0)
-		if left := both - 64*k; left < 64 {
-			mask = 1<<left - 1
-		}
-		r.Deleted += int64(bits.OnesCount64(now[k] &^ was[k] & mask))
-		r.Restored += int64(bits.OnesCount64(was[k] &^ now[k] & mask))
-	}
-	// a restored generation may store fewer records; what is left of the difference is beyond both
-	if rest := r.After - r.Before + r.Deleted - r.Restored; rest >= 0 {
-		r.Added = rest
-	} else {
-		r.Deleted -= rest
-	}
-	return r, nil
-}
-
-// columnState is a column in a generation.
-type columnState struct {
-	store.Field
-	state []byte // that of its values: others have another one
-	file  string // of its first records; "" if it has none of its own
-}
-
-// columnStates returns the columns of a generation: those of names, or all.
-func columnStates(m *store.Manifest, names []string) (list []columnState, err error) {
-	states, err := layout.ColumnStates(m.BuilderState, m.Schema().Specs())
-	if err != nil {
-		return nil, err
-	}
-	for i, f := range m.Fields {
-		if names != nil && !slices.Contains(names, f.Name) {
+// compareColumns describes the columns that differ: those of names, or all.
+func (c *Changes) compareColumns(old, m *store.Manifest, columns []edit.Column, names []string) {
+	for _, of := range columns {
+		if names != nil && !slices.Contains(names, cmp.Or(of.After, of.Before)) {
 			continue
 		}
-		v := columnState{Field: f, state: states[i]}
-		if len(m.Shards) > 0 {
-			k := slices.IndexFunc(m.Shards[0].Files, func(file store.File) bool { return file.Field == f.Name })
-			v.file = m.Shards[0].Files[k].Name
-		}
-		list = append(list, v)
-	}
-	return list, nil
-}
-
-// compareColumns finds the columns that differ: those of names, or all.
-func (c *Changes) compareColumns(old, m *store.Manifest, names []string) error {
-	before, err := columnStates(old, names)
-	if err != nil {
-		return err
-	}
-	after, err := columnStates(m, names)
-	if err != nil {
-		return err
-	}
-	same := func(a, b columnState) bool { // an append changes the state, and leaves files as they are
-		if old.Records == m.Records {
-			return bytes.Equal(a.state, b.state)
-		}
-		return a.file == b.file
-	}
-	dropped := slices.DeleteFunc(slices.Clone(before), func(v columnState) bool { return named(after, v.Name) >= 0 })
-	for _, v := range after {
-		if i := named(before, v.Name); i >= 0 {
-			c.pairs = append(c.pairs, [2]string{v.Name, v.Name})
-			if text := differences(before[i], v, same(before[i], v)); text != "" {
-				c.Columns = append(c.Columns, ColumnChange{v.Name, text})
+		c.pairs = append(c.pairs, [2]string{of.Before, of.After})
+		text := ""
+		switch {
+		case of.Before == "":
+			text = "added"
+		case of.After == "":
+			text = "dropped"
+		default:
+			before, after := old.Schema().Index(of.Before), m.Schema().Index(of.After)
+			text = differences(old.Fields[before], m.Fields[after], of.Same)
+			if of.Before != of.After {
+				text = strings.TrimSuffix("renamed from "+of.Before+"; "+text, "; ")
 			}
-			continue
 		}
-		i := slices.IndexFunc(dropped, func(d columnState) bool {
-			return typeText(d.Field) == typeText(v.Field) && same(d, v)
-		})
-		if i < 0 {
-			c.pairs = append(c.pairs, [2]string{"", v.Name})
-			c.Columns = append(c.Columns, ColumnChange{v.Name, "added"})
-			continue
+		if text != "" {
+			c.Columns = append(c.Columns, ColumnChange{cmp.Or(of.After, of.Before), text})
 		}
-		c.pairs = append(c.pairs, [2]string{dropped[i].Name, v.Name})
-		c.Columns = append(c.Columns, ColumnChange{v.Name, "renamed from " + dropped[i].Name})
-		dropped = slices.Delete(dropped, i, i+1)
 	}
-	for _, v := range dropped {
-		c.pairs = append(c.pairs, [2]string{v.Name, ""})
-		c.Columns = append(c.Columns, ColumnChange{v.Name, "dropped"})
-	}
-	return nil
-}
-
-func named(list []columnState, name string) int {
-	return slices.IndexFunc(list, func(v columnState) bool { return v.Name == name })
 }
 
 // differences says how a column that both generations have changed; "" if it did not.
-func differences(a, b columnState, sameValues bool) string {
+func differences(a, b store.Field, sameValues bool) string {
 	var list []string
-	if a, b := typeText(a.Field), typeText(b.Field); a != b {
+	if a, b := typeText(a), typeText(b); a != b {
 		list = append(list, "type: "+a+" to "+b)
 	}
 	if !slices.Equal(a.Classes, b.Classes) {
@@ -264,7 +184,7 @@ func (c *Changes) listSteps(folder string) error {
 func (c *Changes) compareStatistics(ctx context.Context, after *stats.Stats, opts stats.Options) error {
 	differs := func(name string) bool {
 		return c.Records.any() || slices.ContainsFunc(c.Columns, func(d ColumnChange) bool {
-			return d.Name == name && !strings.HasPrefix(d.Change, "renamed")
+			return d.Name == name && (!strings.HasPrefix(d.Change, "renamed") || strings.Contains(d.Change, "; "))
 		})
 	}
 	for _, p := range c.pairs {

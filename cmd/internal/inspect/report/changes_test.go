@@ -92,6 +92,39 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// A column that was renamed and then set is the same column with other values, until the steps in between are pruned.
+func TestChangesOfRenamedColumns(t *testing.T) {
+	path := zoo(t)
+	weight, mass := store.NewField("weight", tensor.Float32), store.NewField("mass", tensor.Float32)
+	for _, err := range []error{
+		second(edit.AddColumn(path, weight, multiples(1), edit.Options{})),
+		second(edit.RenameColumn(path, "weight", "mass", edit.Options{})),
+		second(edit.SetColumn(path, mass, multiples(2), edit.Options{})),
+		second(edit.AddColumn(path, weight, multiples(3), edit.Options{})),
+		second(edit.RenameColumn(path, "labels", "kinds", edit.Options{})),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := compile(t, path, Options{Against: "2"}).Changes
+	want := []ColumnChange{{"kinds", "renamed from labels"}, {"mass", "renamed from weight; values"}, {"weight", "added"}}
+	if !reflect.DeepEqual(c.Columns, want) {
+		t.Errorf("%+v", c.Columns)
+	}
+	if len(c.Fields) != 2 || c.Fields[0].Before.Moments.Max != 59 || c.Fields[0].After.Moments.Max != 2*59 {
+		t.Errorf("%+v", c.Fields)
+	}
+	if err := errors.Join(edit.Tag(path, "first", 2), second(edit.Prune(path, edit.PruneOptions{}))); err != nil {
+		t.Fatal(err)
+	}
+	c = compile(t, path, Options{Against: "first"}).Changes
+	want = []ColumnChange{{"kinds", "renamed from labels"}, {"mass", "added"}, {"weight", "values"}}
+	if !reflect.DeepEqual(c.Columns, want) || c.Pruned == 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
 // Steps that were pruned are counted, and a restored generation takes columns and records back.
 func TestChangesOfRestoredAndPruned(t *testing.T) {
 	path := editedZoo(t)
