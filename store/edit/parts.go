@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -254,23 +256,75 @@ func valuesOfParts(parts []*mmapds.Dataset) Values {
 		return func(yield func([]byte, error) bool) {
 			skip := int(first)
 			for _, ds := range parts {
-				f := ds.Schema().Fields[0]
-				offsets := make([]int64, 2)
-				var value []byte
-				for i := min(skip, ds.Len()); i < ds.Len(); i++ {
-					var err error
-					if f.Ragged {
-						value, err = ds.GatherRagged(context.Background(), f.Name, []int{i}, offsets, value)
-					} else {
-						value = append(value[:0], make([]byte, f.RecordBytes())...)
-						err = ds.Gather(context.Background(), f.Name, []int{i}, value)
+				p := partReader{ds: ds, field: ds.Schema().Fields[0], next: min(skip, ds.Len())}
+				skip -= p.next
+				for p.next < ds.Len() {
+					if err := p.read(); err != nil {
+						yield(nil, err)
+						return
 					}
-					if !yield(value, err) || err != nil {
+					if !p.each(yield) {
 						return
 					}
 				}
-				skip -= min(skip, ds.Len())
 			}
 		}
 	}
+}
+
+// A part is read in blocks of up to partBytes, in up to partRecords records, and one record at least.
+const (
+	partBytes   = 1 << 20
+	partRecords = 8192
+)
+
+// partReader reads the records of a part in blocks.
+type partReader struct {
+	ds      *mmapds.Dataset
+	field   store.Field
+	next    int     // the record after the block
+	indices []int   // of the block
+	offsets []int64 // where the records of a ragged field begin in values, in rows
+	values  []byte
+}
+
+// read reads the next block.
+func (p *partReader) read() (err error) {
+	size := p.field.RecordBytes()
+	n := min(partRecords, p.ds.Len()-p.next)
+	if !p.field.Ragged {
+		n = min(n, max(1, partBytes/size))
+	}
+	p.indices = p.indices[:0]
+	for i := range n {
+		p.indices = append(p.indices, p.next+i)
+	}
+	if !p.field.Ragged {
+		p.next += n
+		p.values = slices.Grow(p.values[:0], n*size)[:n*size]
+		return p.ds.Gather(context.Background(), p.field.Name, p.indices, p.values)
+	}
+	p.offsets = slices.Grow(p.offsets[:0], n+1)[:n+1]
+	if err := p.ds.Lengths(context.Background(), p.field.Name, p.indices, p.offsets); err != nil {
+		return err
+	}
+	n = max(1, sort.Search(n, func(i int) bool { return p.offsets[i+1]*int64(size) > partBytes }))
+	p.indices, p.offsets, p.next = p.indices[:n], p.offsets[:n+1], p.next+n
+	p.values, err = p.ds.GatherRagged(context.Background(), p.field.Name, p.indices, p.offsets, p.values)
+	return err
+}
+
+// each yields the values of the block, and reports whether more are wanted.
+func (p *partReader) each(yield func([]byte, error) bool) bool {
+	size := p.field.RecordBytes()
+	for i := range p.indices {
+		first, end := i*size, (i+1)*size
+		if p.field.Ragged {
+			first, end = int(p.offsets[i])*size, int(p.offsets[i+1])*size
+		}
+		if !yield(p.values[first:end], nil) {
+			return false
+		}
+	}
+	return true
 }

@@ -1,6 +1,8 @@
 package edit
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/tensor"
 )
 
 // partOf returns the values of a part; after stop of them comes an error, unless stop is 0.
@@ -151,4 +156,61 @@ func ExamplePart_Range() {
 	// 0 3
 	// 3 6
 	// 6 10
+}
+
+// Parts are read in blocks, whose ends are nowhere to be seen.
+func TestValuesOfParts(t *testing.T) {
+	many := store.NewRagged("many", tensor.Uint16)
+	for _, f := range []store.Field{many, emb} {
+		value := func(i int) []byte {
+			b := bytes.Repeat(binary.LittleEndian.AppendUint16(nil, uint16(i)), 6)
+			if f.Ragged {
+				b = b[:2*(i%6)]
+			}
+			if f.Ragged && i%5000 == 4999 { // larger than a block
+				b = make([]byte, partBytes+2)
+			}
+			return b
+		}
+		var parts []*mmapds.Dataset
+		total := 0
+		for _, n := range []int{2*partRecords + 1, 1, partRecords} {
+			path := filepath.Join(t.TempDir(), "part")
+			schema := store.Schema{Fields: []store.Field{f}}
+			w, err := flat.Create(path, schema, flat.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			r := store.NewRecord(schema)
+			for range n {
+				r.Values[0] = append(r.Values[0][:0], value(total)...)
+				if err := w.Append(r); err != nil {
+					t.Fatal(err)
+				}
+				total++
+			}
+			if _, err := w.Commit(store.Info{}); err != nil {
+				t.Fatal(err)
+			}
+			ds, err := mmapds.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ds.Close()
+			parts = append(parts, ds)
+		}
+		for _, first := range []int{0, 1, partRecords, 2*partRecords + 1, 2*partRecords + 2, total - 1, total} {
+			i := first
+			for v, err := range valuesOfParts(parts)(int64(first)) {
+				if err != nil || !bytes.Equal(v, value(i)) {
+					t.Fatalf("%s, from %d: value %d has %d bytes: %v", f.Name, first, i, len(v), err)
+				}
+				i++
+			}
+			if i != total {
+				t.Errorf("%s, from %d: %d of %d values", f.Name, first, i, total)
+			}
+		}
+	}
 }
