@@ -20,7 +20,7 @@ type collector struct {
 
 func newCollector(stage *write.Stage, schema store.Schema, opts Options) (w *collector, err error) {
 	w = &collector{stage: stage, opts: opts}
-	o := write.ShardOptions{Splits: opts.Splits, Journal: opts.journal(), Reword: pathless}
+	o := write.ShardOptions{Splits: opts.Splits, Journal: opts.journal(), Scratch: true, Reword: pathless}
 	if opts.Append {
 		if w.base, err = store.OpenHDF5(stage.Dest(), store.OpenOptions{}); err != nil {
 			return nil, err

@@ -15,9 +15,11 @@ import (
 // its length is known, and the checksums of its blocks.
 type arrayFile struct {
 	spec tensor.Spec
+	in   stagedFiles
 	sums BlockSums
 	file *os.File
 	at   int64 // bytes written
+	sent int64 // bytes that the system has begun to write to the disk
 	held int64 // bytes that have room on the disk, see reserve
 	buf  []byte
 	rows int64
@@ -39,17 +41,21 @@ const (
 	mostReserve  = 64 << 20
 )
 
-func newArrayFile(spec tensor.Spec) arrayFile {
-	return arrayFile{spec: spec, sums: NewBlockSums(spec.RecordBytes())}
+// A file of which writeBehind more bytes were written has the system begin to write these to the disk. Then little is
+// left to wait for when the file is complete.
+const writeBehind = 8 << 20
+
+func newArrayFile(spec tensor.Spec, in stagedFiles) arrayFile {
+	return arrayFile{spec: spec, in: in, sums: NewBlockSums(spec.RecordBytes())}
 }
 
 // create begins an empty array.
-func (a *arrayFile) create(folder *Folder, name string) (err error) {
-	a.file, err = folder.Create(name)
+func (a *arrayFile) create(name string) (err error) {
+	a.file, err = a.in.Create(name)
 	if err != nil {
 		return err
 	}
-	a.at, a.held, a.rows, a.sums = 0, 0, 0, BlockSums{Done: a.sums.Done[:0], size: a.sums.size}
+	a.at, a.sent, a.held, a.rows, a.sums = 0, 0, 0, 0, BlockSums{Done: a.sums.Done[:0], size: a.sums.size}
 	a.buf = append(a.buf[:0], blankHeader[:]...)
 	return nil
 }
@@ -93,6 +99,10 @@ func (a *arrayFile) write(b []byte) error {
 	}
 	done, err := writeBoth(a.file, a.buf, b)
 	a.at, a.buf = a.at+int64(done), a.buf[:0]
+	if a.at-a.sent >= writeBehind && !a.in.scratch {
+		startWriting(a.file, a.sent, a.at-a.sent)
+		a.sent = a.at
+	}
 	return err
 }
 
@@ -145,14 +155,14 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	}
 	file := a.file
 	a.file = nil
-	return CombineCRC32C(layout.CRC32C(header), crc, a.at-layout.HeaderBytes), a.sums.Done, SyncFile(file)
+	return CombineCRC32C(layout.CRC32C(header), crc, a.at-layout.HeaderBytes), a.sums.Done, a.in.complete(file)
 }
 
 // resume continues an array whose first rows, with checksum crc, were made durable. It truncates
 // the file after them.
-func (a *arrayFile) resume(folder *Folder, name string, rows int64, crc uint32) error {
-	path := folder.Path(name)
-	f, err := folder.Reopen(name)
+func (a *arrayFile) resume(name string, rows int64, crc uint32) error {
+	path := a.in.Path(name)
+	f, err := a.in.Reopen(name)
 	if err != nil {
 		return err
 	}
@@ -169,6 +179,7 @@ func (a *arrayFile) resume(folder *Folder, name string, rows int64, crc uint32) 
 		return err
 	}
 	a.at, err = f.Seek(0, io.SeekEnd)
+	a.sent = a.at
 	return err
 }
 
@@ -196,7 +207,7 @@ func (a *arrayFile) abandon() {
 }
 
 // writeSums writes a checksum file and returns the CRC32C of all of it.
-func writeSums(folder *Folder, name string, blocks []uint32) (uint32, error) {
+func writeSums(in stagedFiles, name string, blocks []uint32) (uint32, error) {
 	text := layout.SumsHeader(int64(len(blocks)))
 	for _, b := range blocks {
 		text = binary.LittleEndian.AppendUint32(text, b)
@@ -204,7 +215,7 @@ func writeSums(folder *Folder, name string, blocks []uint32) (uint32, error) {
 	if len(blocks) == 0 {
 		text = append(text, 0)
 	}
-	return layout.CRC32C(text), folder.WriteFile(name, text)
+	return layout.CRC32C(text), in.write(name, text)
 }
 
 func (a *arrayFile) appendOffset(rows int64) error {

@@ -29,8 +29,8 @@ func testPieces(t *testing.T, row int, synced bool) {
 		t.Fatal(err)
 	}
 	defer stage.Abort()
-	a := newArrayFile(tensor.Spec{DType: tensor.Uint8, Shape: tensor.Shape{row}})
-	if err := a.create(stage.Folder, "rows.npy"); err != nil {
+	a := newArrayFile(tensor.Spec{DType: tensor.Uint8, Shape: tensor.Shape{row}}, stagedFiles{Folder: stage.Folder})
+	if err := a.create("rows.npy"); err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(uint64(row), 1))
@@ -67,8 +67,8 @@ func testPieces(t *testing.T, row int, synced bool) {
 func resumed(t *testing.T, a *arrayFile, stage *Stage) arrayFile {
 	t.Helper()
 	a.abandon()
-	next := newArrayFile(a.spec)
-	if err := next.resume(stage.Folder, "rows.npy", a.rows, a.sums.all()); err != nil {
+	next := newArrayFile(a.spec, stagedFiles{Folder: stage.Folder})
+	if err := next.resume("rows.npy", a.rows, a.sums.all()); err != nil {
 		t.Fatal(err)
 	}
 	return next

@@ -98,7 +98,7 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 		without = slices.Concat(gone, c.void)
 	}
 	c.shards, err = NewShardWriter(stage, schema, ShardOptions{Splits: base.SplitNames(), Journal: o.Journal,
-		Cuts: cutsOf(base), Gone: without})
+		Cuts: cutsOf(base), Gone: without, Scratch: len(base.Shards) == 0})
 	if err != nil {
 		err = errors.Join(err, stage.Leave())
 		free()

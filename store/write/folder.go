@@ -114,6 +114,17 @@ func (f *Folder) Path(name string) string { return filepath.Join(f.path, name) }
 
 // WriteFile writes a read-only file and waits until it is on disk.
 func (f *Folder) WriteFile(name string, data []byte) error {
+	return stagedFiles{f, false}.write(name, data)
+}
+
+// stagedFiles are the files of shards in a stage.
+type stagedFiles struct {
+	*Folder
+	scratch bool // they are copied and then removed, and need not be on disk
+}
+
+// write writes a file.
+func (f stagedFiles) write(name string, data []byte) error {
 	to, err := f.Create(name)
 	if err != nil {
 		return err
@@ -122,7 +133,15 @@ func (f *Folder) WriteFile(name string, data []byte) error {
 		to.Close()
 		return err
 	}
-	return SyncFile(to)
+	return f.complete(to)
+}
+
+// complete closes a file, which is on disk then unless it is scratch.
+func (f stagedFiles) complete(file *os.File) error {
+	if f.scratch {
+		return file.Close()
+	}
+	return SyncFile(file)
 }
 
 // SyncFile waits until f is on disk, makes it read-only for those who can read it, and closes it.

@@ -15,7 +15,7 @@ const maxBytes = 1 << 62
 // splits. Its file names begin with prefix until the dataset is finished.
 type section struct {
 	schema  store.Schema
-	folder  *Folder
+	folder  stagedFiles
 	size    shardSize
 	cuts    []int64 // records of each shard; nil where size decides
 	prefix  string
@@ -27,11 +27,11 @@ type section struct {
 	open    int64         // in the open one
 }
 
-func newSection(schema store.Schema, folder *Folder, size shardSize, prefix string, number int) section {
+func newSection(schema store.Schema, folder stagedFiles, size shardSize, prefix string, number int) section {
 	s := section{schema: schema, folder: folder, size: size, prefix: prefix, number: number,
 		columns: layout.Columns(schema.Specs())}
 	for _, c := range s.columns {
-		s.arrays = append(s.arrays, newArrayFile(c.Spec))
+		s.arrays = append(s.arrays, newArrayFile(c.Spec, folder))
 	}
 	return s
 }
@@ -58,7 +58,7 @@ func (s *section) files(k int, shard int, rows int64) (payload, sums store.File)
 func (s *section) openShard() error {
 	for k := range s.arrays {
 		payload, _ := s.files(k, len(s.shards), 0)
-		if err := s.arrays[k].create(s.folder, s.prefix+payload.Name); err != nil {
+		if err := s.arrays[k].create(s.prefix + payload.Name); err != nil {
 			return err
 		}
 		if s.columns[k].Part == layout.Offsets {
@@ -156,7 +156,7 @@ func (s *section) restore(state sectionState, shards []store.Shard, keep map[str
 		if a.Rows < 0 || a.Rows > maxBytes/int64(s.columns[k].Spec.RecordBytes()) {
 			return fmt.Errorf("column %s: %d rows: %w", s.columns[k].Name, a.Rows, store.ErrCorrupt)
 		}
-		if err := s.arrays[k].resume(s.folder, s.prefix+payload.Name, a.Rows, a.CRC32C); err != nil {
+		if err := s.arrays[k].resume(s.prefix+payload.Name, a.Rows, a.CRC32C); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,10 @@ type ShardOptions struct {
 	Gone       []uint64        // records without values, the same when a column is resumed
 	Taken      map[string]bool // names that files of other generations have, so that new ones cannot
 
+	// Scratch says that the shards are copied from the stage and then removed, so that they need not be on disk. With a
+	// Journal they are, as a later build may continue with them.
+	Scratch bool
+
 	Reword func(error) error // words the errors of files for a container whose users do not see these; may be nil
 }
 
@@ -90,16 +94,17 @@ func (w *ShardWriter) start() error {
 		}
 	}
 	size := newShardSize(w.schema, w.opts.ShardBytes)
+	folder := stagedFiles{w.stage.Folder, w.opts.Scratch && w.opts.Journal == nil}
 	if w.opts.Cuts != nil {
-		w.sections = []section{newSection(w.schema, w.stage.Folder, size, "", 0)}
+		w.sections = []section{newSection(w.schema, folder, size, "", 0)}
 		w.sections[0].cuts = w.opts.Cuts
 		return nil
 	}
 	if len(w.opts.Splits) == 0 {
-		w.sections = []section{newSection(w.schema, w.stage.Folder, size, "", shards)}
+		w.sections = []section{newSection(w.schema, folder, size, "", shards)}
 	}
 	for _, name := range w.opts.Splits {
-		w.sections = append(w.sections, newSection(w.schema, w.stage.Folder, size, name+"+", 0))
+		w.sections = append(w.sections, newSection(w.schema, folder, size, name+"+", 0))
 	}
 	return nil
 }
