@@ -25,6 +25,14 @@ type File interface {
 	Name() string
 }
 
+// Ranger is a File whose reads have a price each, so that it also reads all around what is asked for.
+type Ranger interface {
+	File
+
+	// ReadRange fills b from offset on, with what is there alone. A range that is not in the file is an error.
+	ReadRange(b []byte, offset int64) error
+}
+
 // FS is a file system that can be mounted. Names are those of package io/fs: with slashes,
 // "." for all. Open returns a File.
 type FS interface {

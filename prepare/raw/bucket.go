@@ -84,6 +84,17 @@ func (p *place) close() {
 	p.buckets.Close()
 }
 
+// hold has what is read of archives in a bucket stay in memory, if all of them fit: they are read from beginning to
+// end to find their headers, and then their members in another order.
+func (p *place) hold() {
+	if p.fsys == nil {
+		return
+	}
+	if n, err := sourceBytes(p.path); err == nil && n <= mostHeld {
+		p.fsys.Hold(n)
+	}
+}
+
 // keep has what is fetched of a bucket stored in a folder.
 func (p *place) keep(root *os.Root) {
 	if p.fsys != nil {

@@ -39,7 +39,8 @@ func (l held) len() int64                            { return int64(len(l)) }
 func (l held) sample(i int64) (source.Sample, error) { return l[i], nil }
 func (l held) name(i int64) (string, error)          { return l[i].Name, nil }
 
-// mostHeld is how many bytes the files of a source may have whose samples are held in memory with their values.
+// mostHeld is how many bytes the files of a source may have that is held in memory: the values of its samples, or its
+// archives.
 const mostHeld = 1 << 30
 
 // list returns the samples of a source. One that is read from its beginning is held in memory: the places of members of

@@ -89,6 +89,9 @@ func openAt(ctx context.Context, at *place, o Options) (*Source, error) {
 			return nil, err
 		}
 	}
+	if kind == "tar" {
+		at.hold()
+	}
 	src, err := kinds.Open(ctx, at.path, source.Options{
 		NoNames: true, Places: true, Kind: o.From, Found: detected, Fields: o.Columns, Outside: o.Outside, Seen: o.Seen,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
@@ -119,6 +122,7 @@ func newSource(ctx context.Context, at *place, src source.Source, o Options) (*S
 	if err != nil {
 		return nil, err
 	}
+	at.early = at.early || at.fsys != nil && info.Kind == "parquet" // which holds what it reads
 	s := &Source{src: src, place: at,
 		records: records{path: at.path, outside: o.Outside, info: info, listing: list}}
 	s.records.filed, _ = src.(source.Filed)

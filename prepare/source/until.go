@@ -41,6 +41,17 @@ func (f fileUntil) ReadAt(b []byte, off int64) (int, error) {
 	return f.File.ReadAt(b, off)
 }
 
+// ReadRange implements vfs.Ranger.
+func (f fileUntil) ReadRange(b []byte, off int64) error {
+	if f.ctx.Err() != nil {
+		return context.Cause(f.ctx)
+	}
+	if r, ok := f.File.(vfs.Ranger); ok {
+		return r.ReadRange(b, off)
+	}
+	return ReadAt(f.File, b, off)
+}
+
 // ReadUntil returns a stream that is read until the end of ctx, whose cause is the error then. It is for what was
 // compressed: much can come out of one read of a file.
 func ReadUntil(ctx context.Context, r io.ReadCloser) io.ReadCloser { return streamUntil{r, ctx} }

@@ -24,6 +24,7 @@ type Bucket struct {
 // Request is one that was made.
 type Request struct {
 	Op, Key string
+	Bytes   int64 // of a read
 	Begin   time.Time
 }
 
@@ -38,9 +39,9 @@ func (b *Bucket) Requests() []Request {
 	return list
 }
 
-func (b *Bucket) travel(ctx context.Context, op, key string) error {
+func (b *Bucket) travel(ctx context.Context, op, key string, bytes int64) error {
 	b.mu.Lock()
-	b.asks = append(b.asks, Request{op, key, time.Now()})
+	b.asks = append(b.asks, Request{op, key, bytes, time.Now()})
 	b.mu.Unlock()
 	select {
 	case <-time.After(b.Trip):
@@ -52,7 +53,7 @@ func (b *Bucket) travel(ctx context.Context, op, key string) error {
 
 // Stat implements remote.Bucket.
 func (b *Bucket) Stat(ctx context.Context, key string) (remote.Object, error) {
-	if err := b.travel(ctx, "stat", key); err != nil {
+	if err := b.travel(ctx, "stat", key, 0); err != nil {
 		return remote.Object{}, err
 	}
 	return b.Memory.Stat(ctx, key)
@@ -60,7 +61,7 @@ func (b *Bucket) Stat(ctx context.Context, key string) (remote.Object, error) {
 
 // ListPage implements remote.Bucket.
 func (b *Bucket) ListPage(ctx context.Context, prefix, delimiter string, token []byte) (remote.Page, error) {
-	if err := b.travel(ctx, "list", prefix); err != nil {
+	if err := b.travel(ctx, "list", prefix, 0); err != nil {
 		return remote.Page{}, err
 	}
 	return b.Memory.ListPage(ctx, prefix, delimiter, token)
@@ -68,7 +69,7 @@ func (b *Bucket) ListPage(ctx context.Context, prefix, delimiter string, token [
 
 // ReadRange implements remote.Bucket.
 func (b *Bucket) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
-	if err := b.travel(ctx, "read", key); err != nil {
+	if err := b.travel(ctx, "read", key, n); err != nil {
 		return remote.Body{}, err
 	}
 	return b.Memory.ReadRange(ctx, key, off, n, etag)

@@ -12,7 +12,8 @@ import (
 const (
 	blockBytes      = 4 << 20
 	readaheadBlocks = 3         // blocks that are read in advance for a sequential reader
-	cacheBytes      = 128 << 20 // of a cache
+	mostReadahead   = 16        // as many for one that has read several in a row
+	cacheBytes      = 128 << 20 // of a cache, unless it was given another limit
 	maxCached       = 16 << 20  // of an object that a cache holds whole
 )
 
@@ -40,21 +41,46 @@ type cache struct {
 
 	mu     sync.Mutex
 	clock  int64
+	limit  int64 // of held
 	held   int64 // bytes of blocks
 	blocks map[blockKey]*block
+	last   blockKey // that was asked for
+	row    int64    // how many blocks before that one were asked for in order
 }
 
 func newCache(load func(remote.Object, int64, []byte) error) *cache {
-	return &cache{load: load, blocks: make(map[blockKey]*block)}
+	return &cache{load: load, limit: cacheBytes, blocks: make(map[blockKey]*block)}
+}
+
+// setLimit sets how many bytes of blocks stay.
+func (c *cache) setLimit(bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit = bytes
+	c.evictLocked(0)
+}
+
+// has reports whether the blocks of a range are there or under way.
+func (c *cache) has(o remote.Object, off, n int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k := off / blockBytes; k*blockBytes < off+n; k++ {
+		if c.blocks[blockKey{o.Key, o.ETag, k}] == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // get returns a block of an object, which must not be changed. If the cache holds the block before it, get assumes
-// that the object is read in order, and fetches the following blocks, too.
+// that the object is read in order, and fetches the following blocks, too: the more, the more were asked for in order.
 func (c *cache) get(o remote.Object, number int64) ([]byte, error) {
 	c.mu.Lock()
 	b := c.wantLocked(o, number)
+	row := c.inRowLocked(blockKey{o.Key, o.ETag, number})
 	if _, ok := c.blocks[blockKey{o.Key, o.ETag, number - 1}]; ok && number > 0 {
-		for k := number + 1; k <= number+readaheadBlocks && k*blockBytes < o.Size; k++ {
+		ahead := min(max(readaheadBlocks, 2*row), mostReadahead)
+		for k := number + 1; k <= number+ahead && k*blockBytes < o.Size; k++ {
 			c.wantLocked(o, k)
 		}
 	}
@@ -65,6 +91,21 @@ func (c *cache) get(o remote.Object, number int64) ([]byte, error) {
 	}
 	c.forget(blockKey{o.Key, o.ETag, number}, b)
 	return nil, b.err
+}
+
+// inRowLocked returns how many blocks before this one were asked for in order.
+func (c *cache) inRowLocked(key blockKey) int64 {
+	next := c.last
+	next.number++
+	switch key {
+	case c.last:
+	case next:
+		c.row++
+	default:
+		c.row = 0
+	}
+	c.last = key
+	return c.row
 }
 
 // begin begins to read a whole object.
@@ -96,17 +137,23 @@ func (c *cache) wantLocked(o remote.Object, number int64) *block {
 		if b.err = c.load(o, off, data); b.err == nil {
 			b.data = data
 		}
-		if errors.Is(b.err, remote.ErrChanged) {
-			b.err = fmt.Errorf("%w; do not change a source while it is read", b.err)
-		}
+		b.err = explain(b.err)
 	}()
 	return b
+}
+
+// explain adds to the error of a read what to do.
+func explain(err error) error {
+	if errors.Is(err, remote.ErrChanged) {
+		return fmt.Errorf("%w; do not change a source while it is read", err)
+	}
+	return err
 }
 
 // evictLocked makes room for a block: the one that was not used for longest goes. Those who have it
 // keep its memory.
 func (c *cache) evictLocked(size int64) {
-	for c.held+size > cacheBytes && len(c.blocks) > 0 {
+	for c.held+size > c.limit && len(c.blocks) > 0 {
 		var oldest blockKey
 		least := int64(-1)
 		for key, b := range c.blocks {

@@ -53,6 +53,31 @@ func (f *file) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
+// ReadRange implements vfs.Ranger: in requests for the range alone, several at a time, unless its blocks are there.
+func (f *file) ReadRange(p []byte, off int64) error {
+	n := int64(len(p))
+	if off < 0 || n > f.object.Size || off > f.object.Size-n {
+		return failed("read", f.name, io.ErrUnexpectedEOF)
+	}
+	if f.fsys.blocks.has(f.object, off, n) {
+		_, err := f.ReadAt(p, off)
+		return err
+	}
+	errs := make([]error, (n+blockBytes-1)/blockBytes)
+	var all sync.WaitGroup
+	for i := range errs {
+		part := p[i*blockBytes : min((i+1)*blockBytes, len(p))]
+		all.Go(func() { errs[i] = f.fsys.load(f.object, off+int64(i)*blockBytes, part) })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return failed("read", f.name, explain(err))
+		}
+	}
+	return nil
+}
+
 // ReadAt implements io.ReaderAt.
 func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {

@@ -19,7 +19,8 @@ import (
 )
 
 // FS is the objects of a bucket below a prefix. Its methods may be called from any goroutine.
-// They hold up to 128 MiB of blocks of objects, for all open files together, and as much of whole objects.
+// They hold up to 128 MiB of blocks of objects, for all open files together, unless Hold sets another limit, and up to
+// 128 MiB of whole objects.
 type FS struct {
 	ctx    context.Context
 	client *requests.Client
@@ -40,6 +41,9 @@ func New(ctx context.Context, c *requests.Client, prefix string) *FS {
 	f.blocks, f.wholes = newCache(f.load), newCache(f.load)
 	return f
 }
+
+// Hold sets how many bytes of blocks stay in memory, at least 128 MiB: what is read twice should be fetched once.
+func (f *FS) Hold(bytes int64) { f.blocks.setLimit(max(bytes, cacheBytes)) }
 
 // maxWhole bounds what ReadFile takes into memory.
 const maxWhole = 1 << 30

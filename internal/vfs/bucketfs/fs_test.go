@@ -11,12 +11,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/farbucket"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/remote"
 )
@@ -203,6 +207,80 @@ func TestCacheIsBounded(t *testing.T) {
 	if len(c.blocks) > cacheBytes/blockBytes {
 		t.Errorf("%d blocks", len(c.blocks))
 	}
+}
+
+// A reader of many blocks in order has more of them read before it needs them; they stay up to the limit.
+func TestReadaheadGrows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var loads atomic.Int64
+		c := newCache(func(remote.Object, int64, []byte) error {
+			loads.Add(1)
+			time.Sleep(time.Second)
+			return nil
+		})
+		c.setLimit(100 * blockBytes)
+		o := remote.Object{Key: "x", Size: 80 * blockBytes}
+		for round, most := range []time.Duration{9 * time.Second, 0} {
+			began := time.Now()
+			for i := range int64(80) {
+				if _, err := c.get(o, i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if took := time.Since(began); took > most || loads.Load() != 80 {
+				t.Errorf("round %d: %v and %d reads", round, took, loads.Load())
+			}
+		}
+		if c.setLimit(10 * blockBytes); len(c.blocks) != 10 || c.held != 10*blockBytes {
+			t.Errorf("%d blocks of %d bytes", len(c.blocks), c.held)
+		}
+	})
+}
+
+// A range is read alone, in parts at the same time, unless it is in blocks that are there.
+func TestReadRange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &farbucket.Bucket{Memory: &remote.Memory{Name: "mem://lab"}, Trip: time.Second}
+		data := noise(3*blockBytes + 1000)
+		b.Put("x", data)
+		f, err := New(t.Context(), requests.NewClient(b, remote.Policy{}), "").Open("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Requests()
+		for _, c := range []struct{ off, n, requests, bytes int64 }{
+			{100, 50, 1, 50}, {5, 2*blockBytes + 7, 3, 2*blockBytes + 7}, {0, 0, 0, 0}, {3*blockBytes + 990, 10, 1, 10},
+		} {
+			began, got := time.Now(), make([]byte, c.n)
+			if err := f.(vfs.Ranger).ReadRange(got, c.off); err != nil || !bytes.Equal(got, data[c.off:c.off+c.n]) {
+				t.Errorf("%+v: %v", c, err)
+			}
+			sum, list := int64(0), b.Requests()
+			for _, r := range list {
+				sum += r.Bytes
+			}
+			if int64(len(list)) != c.requests || sum != c.bytes || time.Since(began) > b.Trip {
+				t.Errorf("%+v: %v after %v", c, list, time.Since(began))
+			}
+		}
+		if _, err := f.(vfs.File).ReadAt(make([]byte, 1), blockBytes); err != nil {
+			t.Fatal(err)
+		}
+		b.Requests()
+		if err := f.(vfs.Ranger).ReadRange(make([]byte, 100), blockBytes+5); err != nil || len(b.Requests()) != 0 {
+			t.Errorf("a range of a block that is there: %v", err)
+		}
+		for _, c := range [][2]int64{{-1, 5}, {int64(len(data)), 1}, {1 << 62, 5}} {
+			if err := f.(vfs.Ranger).ReadRange(make([]byte, c[1]), c[0]); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%d bytes at %d: %v", c[1], c[0], err)
+			}
+		}
+		b.Put("x", noise(len(data)+1))
+		if err := f.(vfs.Ranger).ReadRange(make([]byte, 10), 100); !errors.Is(err, remote.ErrChanged) ||
+			!strings.Contains(err.Error(), "do not change") {
+			t.Errorf("an object that was replaced: %v", err)
+		}
+	})
 }
 
 // A listed folder looks as it did before, without a request for names or sizes; other folders take requests.
