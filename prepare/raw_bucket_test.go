@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/penstock/penstock/internal/testkit/farbucket"
 	"github.com/penstock/penstock/internal/testkit/rawtest"
 	"github.com/penstock/penstock/internal/testkit/webtest"
@@ -277,6 +279,55 @@ func TestOpenArchiveInBucketTakesFewRoundTrips(t *testing.T) {
 	b.Put("photos.tar", tar)
 	useURLs(t, b)
 	opensWithin(t, b, "s3://lab/photos.tar", 12, 2, 2)
+}
+
+// The first records of a shuffled Parquet file, as the Hub stores images, take the time of five requests and the bytes of
+// their pages.
+func TestOpenParquetInBucketTakesFewRoundTrips(t *testing.T) {
+	rows := hubRows(t, 1)
+	for len(rows) < 3000 { // 30 MB
+		r := rows[0]
+		r.Image.Bytes = append(bytes.Clone(r.Image.Bytes), make([]byte, 10_000)...)
+		rows = append(rows, r)
+	}
+	path := filepath.Join(t.TempDir(), "train.parquet")
+	err := parquet.WriteFile(path, rows, parquet.MaxRowsPerRowGroup(1000), parquet.PageBufferSize(500<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
+	b.Put("train.parquet", data)
+	useURLs(t, b)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		src, err := Open(t.Context(), "s3://lab/train.parquet", OpenOptions{Columns: "image,label"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer src.Close()
+		fingerprint(t, src)
+		for i := range 8 {
+			if err := src.Prefetch("images", i*371+5, i*371+6); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 8 {
+			if _, err := src.GatherRagged(t.Context(), "images", []int{i*371 + 5}, make([]int64, 2), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		took, list, sum := time.Since(began), b.Requests(), int64(0)
+		for _, r := range list {
+			sum += r.Bytes
+		}
+		if took > 5*b.Trip || len(list) > 11 || sum > int64(len(data))*3/4 {
+			t.Errorf("%v and %d requests for %d of %d bytes: %v", took, len(list), sum, len(data), list)
+		}
+	})
 }
 
 // Labels of images without objects say nothing of the kind of a folder: up to 256 of them are read at a time.

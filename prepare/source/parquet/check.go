@@ -1,12 +1,14 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -24,10 +26,7 @@ func checkParquetEnds(r io.ReaderAt, size int64) error {
 	if size < mark+tail {
 		return errors.New("is not a Parquet file: it is too short")
 	}
-	if err := source.ReadAt(r, head[:mark], 0); err != nil {
-		return source.WithoutPath(err)
-	}
-	if err := source.ReadAt(r, end[:], size-tail); err != nil {
+	if err := readEnds(r, size, head[:mark], end[:]); err != nil {
 		return source.WithoutPath(err)
 	}
 	switch footer := int64(binary.LittleEndian.Uint32(end[:])); {
@@ -39,6 +38,23 @@ func checkParquetEnds(r io.ReaderAt, size int64) error {
 		return fmt.Errorf("is corrupt: a footer of %d bytes in a file of %d", footer, size)
 	}
 	return nil
+}
+
+// footBytes is how many bytes before the end of a file are read at the same time: the footer, and the index of pages.
+const footBytes = 1 << 20
+
+// readEnds reads what a file begins and ends with. In a bucket, each part takes the time of a request.
+func readEnds(r io.ReaderAt, size int64, head, end []byte) error {
+	foot := make([]byte, 1)
+	parts := [][]byte{head, end, foot}
+	offsets := []int64{0, size - int64(len(end)), max(0, size-footBytes)}
+	errs := make([]error, len(parts))
+	var all sync.WaitGroup
+	for i, part := range parts {
+		all.Go(func() { errs[i] = source.ReadAt(r, part, offsets[i]) })
+	}
+	all.Wait()
+	return cmp.Or(errs...)
 }
 
 // checkParquetChunks makes sure that the rows of a file add up, and its columns are in it.

@@ -111,6 +111,9 @@ func (c *leafColumn) values(row [][]parquet.Value) []parquet.Value {
 	return row[c.leaf.ColumnIndex]
 }
 
+// looked is how many rows are read to find out what bytes and nested lists are.
+const looked = 100
+
 // look takes the values of one of the first rows into account.
 func (c *leafColumn) look(values []parquet.Value, isImage func([]byte) bool) {
 	for _, v := range values {
@@ -125,6 +128,11 @@ func (c *leafColumn) look(values []parquet.Value, isImage func([]byte) bool) {
 	if c.leaf.MaxRepetitionLevel == 2 && c.inner == 0 {
 		c.inner = innerLength(values)
 	}
+}
+
+// unclear reports whether the first rows say what the column is of.
+func (c *leafColumn) unclear() bool {
+	return c.parts == nil && (c.isBytes() && !c.text && !c.image || c.leaf.MaxRepetitionLevel == 2)
 }
 
 // isBytes reports whether a value is bytes of any number.
@@ -323,6 +331,26 @@ func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
 		return nil, errors.New("a row without exactly one value")
 	}
 	return c.number(values[0])
+}
+
+// leaves returns the columns of the file that the column is of.
+func (c *leafColumn) leaves() []*leafColumn {
+	if c.parts != nil {
+		return c.parts
+	}
+	return []*leafColumn{c}
+}
+
+// extend appends the value that one of the leaves has in a row.
+func (c *leafColumn) extend(value []byte, leaf *leafColumn, row [][]parquet.Value) ([]byte, error) {
+	v, err := leaf.value(row)
+	if err != nil {
+		return v, fmt.Errorf("column %s: %w", leaf.name, err)
+	}
+	if c.parts == nil {
+		return v, nil
+	}
+	return append(value, v...), nil
 }
 
 // number copies the value of a column that has one a row.

@@ -1,0 +1,180 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/prepare/source/column"
+)
+
+// Open reads what the files say of their columns. With opts.Places, rows of images are read by their numbers.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	names, err := source.FilesIn(path, "*.parquet")
+	if err != nil {
+		return nil, err
+	}
+	s := &reader{path: path, names: names, splits: source.SplitsOfFiles(names),
+		info: source.Info{Kind: "parquet", Name: source.BaseName(path), Unit: "rows"}}
+	s.info.Splits = s.splits.Names
+	err = guardParquet(func() error { return s.open(ctx, names, opts, selection) })
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	if !opts.Places {
+		return s, nil
+	}
+	x, err := newIndexed(s)
+	switch {
+	case err != nil:
+		s.Close()
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	case x == nil:
+		return s, nil
+	}
+	return x, nil
+}
+
+func (s *reader) open(ctx context.Context, names []string, opts source.Options, selection []column.Selection) error {
+	for _, name := range names {
+		if err := s.add(ctx, name); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
+		}
+	}
+	if s.info.Count == 0 {
+		return errors.New("holds no rows")
+	}
+	columns, err := columnsOf(s.parts[0])
+	if err != nil {
+		return err
+	}
+	if s.columns, err = selectParquet(columns, selection); err != nil {
+		return err
+	}
+	if err := s.look(opts); err != nil {
+		return err
+	}
+	if err := s.scan(ctx, opts.Seen); err != nil {
+		return err
+	}
+	if err := s.decide(); err != nil {
+		return err
+	}
+	named := make(map[string]string, len(s.columns))
+	for _, c := range s.columns {
+		if other, twice := named[c.field.Name]; twice {
+			return fmt.Errorf("columns %s and %s would both be the field %q; name them with --fields", other, c.name,
+				c.field.Name)
+		}
+		named[c.field.Name] = c.name
+		s.info.Fields = append(s.info.Fields, c.field)
+	}
+	return nil
+}
+
+// scan goes through the columns whose type or shape is not known yet.
+func (s *reader) scan(ctx context.Context, seen func(n int64)) error {
+	for _, c := range s.columns {
+		scan := newColumnScan(c)
+		if scan == nil {
+			continue
+		}
+		for i, p := range s.parts {
+			if err := scan.file(ctx, p); err != nil {
+				return fmt.Errorf("%s: %w", filepath.Base(s.files[i].Name()), err)
+			}
+			if s.info.Count >= source.QuickScan {
+				seen(p.NumRows())
+			}
+		}
+		seen = func(int64) {} // the other columns are of the same rows
+		if err := scan.finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decide finds the fields. The error of columns that make none says how to do without them.
+func (s *reader) decide() error {
+	var errs []error
+	var good []string
+	for _, c := range s.columns {
+		err := c.decide()
+		if s.inRuns(c) {
+			err = errRuns
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("column %s: %w", c.name, err))
+		} else {
+			good = append(good, c.name)
+		}
+	}
+	return column.Undecided(errs, good, s.columns[0].selection.Column != "")
+}
+
+// inRuns reports whether a column has booleans that are encoded in runs.
+func (s *reader) inRuns(c *leafColumn) bool {
+	if c.parts == nil {
+		return s.runs[c.leaf.ColumnIndex]
+	}
+	return slices.ContainsFunc(c.parts, s.inRuns)
+}
+
+// add opens one more file, whose columns must be those of the first.
+func (s *reader) add(ctx context.Context, name string) error {
+	f, err := source.OpenUntil(ctx, name)
+	if err != nil {
+		return err
+	}
+	s.files = append(s.files, f)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := checkParquetEnds(f, info.Size()); err != nil {
+		return err
+	}
+	p, err := parquet.OpenFile(f, info.Size(), parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
+	if err != nil {
+		return err
+	}
+	if err := checkParquetChunks(p, info.Size()); err != nil {
+		return err
+	}
+	if len(s.parts) > 0 && p.Schema().String() != s.parts[0].Schema().String() {
+		return errors.New("has other columns than the first file")
+	}
+	s.noteRuns(p)
+	s.parts = append(s.parts, p)
+	s.info.Count += p.NumRows()
+	return nil
+}
+
+// look reads the first rows, if they say more than the schema.
+func (s *reader) look(opts source.Options) error {
+	if opts.Places && !slices.ContainsFunc(s.columns, (*leafColumn).unclear) {
+		return nil
+	}
+	n := 0
+	for row, err := range s.rows() {
+		if err != nil {
+			return err
+		}
+		for _, c := range s.columns {
+			if c.parts == nil {
+				c.look(c.values(row), opts.IsImage)
+			}
+		}
+		if n++; n == looked {
+			break
+		}
+	}
+	return nil
+}
