@@ -18,7 +18,7 @@ import numpy as np
 
 import penstock
 from penstock import transforms as T
-from penstock.functions import record_seed, seed_random
+from penstock.functions import costs, record_seed, seed_random
 
 from . import data
 
@@ -350,9 +350,20 @@ class CostsTest(FunctionsTest):
         made = self.loader([slow], 4)
         for _ in made:
             pass
-        self.assertRegex(
-            made.diagnose(), r"user code: slow takes \d+ us a record, and 2 worker processes are busy for .*penstock.map\(lambda r.*times as fast"
-        )
+        text = costs.diagnose({**made.stats(), "diagnose": ""}, 2)  # whatever other programs do
+        self.assertRegex(text, r"user code: slow takes \d+ us a record, and 2 worker processes are busy for .*penstock.map\(lambda r.*times as fast")
+
+    def test_diagnose_from_numbers(self):
+        """Functions that wait, that compute, and that other programs hold up."""
+        second = 10**9
+        report = {"field": "x", "functions": ["nap"], "records": 1000, "worker": 16 * second, "function": 16 * second, "head": 0, "after": 0}
+        loader = {"Batches": 100, "Wait": 6 * second, "Body": 2 * second, "CPU": second, "Cores": 4, "Workers": 2}
+        for said, cpu, want in (
+            ("transforms wait: ...", 1, r"user code: nap .*; it used 0\.1 of 4 cores, so .* waits .*: num_workers=9 would make the loop up to 4\.0 times"),
+            ("transforms wait: ...", 15, r"user code: nap .*; num_workers=4 would use all cores; if it"),
+            ("other programs: ...", 1, "other programs: ...$"),
+        ):
+            self.assertRegex(costs.diagnose({"diagnose": said, "loader": {**loader, "CPU": cpu * second}, "functions": [report]}, 2), want)
 
 
 class SameResultsTest(FunctionsTest):

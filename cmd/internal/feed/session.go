@@ -45,6 +45,8 @@ type session struct {
 
 	positions *positions // nil if batches come as messages
 
+	clientWorkers int // the number that the client asks for; 0 if it asks for none
+
 	starts chan request // starts that the client asks for; the last one at most
 	mu     sync.Mutex
 	stop   context.CancelFunc // ends the batches that are being sent; under mu
@@ -190,7 +192,7 @@ func (s *session) open(ctx context.Context, q request, numbers *os.File) error {
 	if err := o.validate(); err != nil {
 		return fmt.Errorf("feed: options: %w", err)
 	}
-	if o.NumWorkers == 0 {
+	if s.clientWorkers = o.NumWorkers; o.NumWorkers == 0 {
 		o.NumWorkers = s.workers
 	}
 	var err error
@@ -355,7 +357,7 @@ func (s *session) listen(ctx context.Context) error {
 func (s *session) statistics() *statistics {
 	stats := s.ld.Stats()
 	return &statistics{
-		Loader: stats, Diagnose: stats.Diagnose().String() + s.subject.prepared(), Prepared: s.subject.choices,
+		Loader: stats, Diagnose: diagnosis(stats, s.clientWorkers) + s.subject.prepared(), Prepared: s.subject.choices,
 		Shared: s.arena.bytes(), Direct: s.direct, Watched: s.watched,
 		Functions: reportsOf(s.subject.stats),
 	}

@@ -11,6 +11,8 @@ _TOO_EARLY = 8  # batches
 
 #: The share of the time of workers from which user code is the limit.
 _BUSY = 0.7
+_MOST_CORES = 0.7  # of them in use: the rest is not free to use
+_MORE_AT_ONCE = 8  # times as many workers, at most, are advised in one step
 
 
 def table(pipelines: Mapping[str, Sequence[Mapping[str, Any]]], stats: Mapping[str, Any], workers: int, device: Sequence[str] = (), more: Sequence[tuple[str, str, str, str]] = ()) -> str:
@@ -72,7 +74,7 @@ def diagnose(stats: Mapping[str, Any], workers: int) -> str:
     reports = [r for r in stats.get("functions") or () if r["records"]]
     wait, body = loader["Wait"] - loader.get("Starts", 0), loader["Body"]
     together = wait + body
-    if not reports or loader["Batches"] < _TOO_EARLY or together <= 0 or wait < 0.05 * together:
+    if not reports or loader["Batches"] < _TOO_EARLY or together <= 0 or wait < 0.05 * together or sentence.startswith("other programs"):
         return sentence
     slowest = max(reports, key=lambda r: r["worker"])
     share = sum(r["worker"] for r in reports) / (max(1, workers) * together)
@@ -85,6 +87,15 @@ def diagnose(stats: Mapping[str, Any], workers: int) -> str:
     field = slowest["field"]
     cores = loader.get("Cores") or 0
     more = f"; num_workers={cores} would use all cores" if 0 < workers < cores else ""
+    work, cpu = sum(r["worker"] for r in reports), loader.get("CPU") or 0
+    if 0 < cpu < min(work / 2, _MOST_CORES * cores * together) and workers > 0:  # it waits for a network, say
+        enough = min(_MORE_AT_ONCE * workers, int(work / max(1, body)) + 1)
+        if enough > workers:
+            faster = together / max(body, work / enough)
+            more = (
+                f"; it used {cpu / together:.1f} of {cores} cores, so the function waits for something else: num_workers={enough} would make "
+                f"the loop up to {faster:.1f} times as fast"
+            )
     prepared = f"penstock.map(lambda r: {{**r, {field!r}: {name.partition(',')[0]}(r[{field!r}])}}, penstock.open(OLD), NEW)"
     return (
         f"user code: {name} takes {each:.0f} us a record, and {who} {'is' if workers == 0 else 'are'} busy for {100 * min(1.0, share):.0f} %; "
