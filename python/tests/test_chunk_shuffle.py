@@ -102,7 +102,7 @@ class ChunkShuffleTest(unittest.TestCase):
         windows = self.windows(sizes={"0": 5})
         seen, decoded = [], 0
         for rank in range(2):
-            with loader(windows, 8, sampler=samplers.ChunkShuffle(8192), rank=rank, world_size=2, num_workers=1) as dl:
+            with loader(windows, 8, sampler=samplers.ChunkShuffle(8192), rank=rank, world_size=2, num_workers=1, prefetch_factor=2) as dl:
                 for batch in dl:
                     seen += batch.indices[batch.mask].tolist()
                 decoded += dl.stats()["loader"]["Decoded"]
