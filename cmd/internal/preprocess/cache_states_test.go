@@ -228,6 +228,31 @@ func TestStatesOfASmallCache(t *testing.T) {
 	}
 }
 
+// Earlier contents of a large file do not pile up: the dataset is made again when they take more than the source does.
+func TestBytesOfEarlierStatesAreBounded(t *testing.T) {
+	h := newPhotoHistory(t, 5, false)
+	large := slices.Concat(rawtest.Picture(t, ".jpg", 8, 8, 0), make([]byte, 1<<20))
+	most, renewed := int64(0), 0
+	for i := range 7 {
+		large[len(large)-1] = byte(i)
+		rawtest.Put(t, h.root, "cat/large.jpg", large)
+		h.check(h.make())
+		entries, err := rawcache.List(h.cache)
+		if err != nil || len(entries) != 1 {
+			t.Fatalf("%+v, %v", entries, err)
+		}
+		most = max(most, entries[0].Bytes)
+		if numbers, err := store.Generations(entries[0].Path); err != nil {
+			t.Fatal(err)
+		} else if len(numbers) > 1 {
+			renewed++
+		}
+	}
+	if n := int64(len(large)); most > 9*n/2 || renewed < 3 { // twice the source, headers, and the last change
+		t.Errorf("%d bytes of a source of %d; %d of 6 changes made a generation", most, n, renewed)
+	}
+}
+
 // A source that lost its last records has those of the dataset before them, whether or not a generation was written.
 func TestLastRecordsAreRemoved(t *testing.T) {
 	h := newPhotoHistory(t, 3, false)

@@ -271,7 +271,7 @@ func (h shelf) forget() error {
 
 // Renew makes the dataset of an earlier state of the source have a generation for this one. Only files that were
 // changed or added are read. It reports whether there is such a dataset; there is none if more than half of its records
-// would be of no use, or if it would not fit into a cache of limit bytes.
+// or bytes would be of no use, or if it would not fit into a cache of limit bytes.
 func (e *Entry) Renew(ctx context.Context, src *raw.Source, workers int, limit int64, say func(text string)) (
 	renewed bool, err error) {
 	if e.print.Keys == nil {
@@ -363,6 +363,14 @@ func (e *Entry) change() (*os.File, error) {
 // perPlace is how many bytes the files of a state have for a record.
 const perPlace = 32
 
+// mostBytes is how many bytes a dataset of n records may have when it gets a generation: twice as many as one that is
+// made from scratch. Those of earlier states are more if the largest files change. The headers of a small dataset's
+// generations do not count.
+func mostBytes(print *raw.Fingerprint, n int64) int64 {
+	const headers = 1 << 20
+	return headers + 2*(diskBytes(print, n, n)+perPlace*mostStates*n)
+}
+
 // renew makes the generation, if there is room for the records that are read again.
 func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerprint, workers int,
 	room func(fresh int64) error) error {
@@ -386,7 +394,7 @@ func (e *Entry) renew(ctx context.Context, src *raw.Source, print *raw.Fingerpri
 		}
 	}
 	n := int64(len(s.keys))
-	if 2*fresh > n || m.Records+fresh > 2*n || room(fresh) != nil {
+	if 2*fresh > n || m.Records+fresh > 2*n || e.Bytes > mostBytes(print, n) || room(fresh) != nil {
 		return raw.ErrOther
 	}
 	held, err := e.hold()
