@@ -256,3 +256,42 @@ func TestListOfNoCache(t *testing.T) {
 		}
 	}
 }
+
+// A source of many files is read at once, while they are compared with the cache, and its dataset from then on.
+func TestManyFilesAreComparedLater(t *testing.T) {
+	defer func(n int64) { manySamples = n }(manySamples)
+	manySamples = 3
+	dir, path := t.TempDir(), rawtest.Folder(t, 4)
+	e := entryOf(t, dir, path)
+	config := prepare.DefaultConfig()
+	config.Source, config.Dest, config.Images.KeepEncoded = path, e.Building(), true
+	if _, err := prepare.Run(t.Context(), config, &rawtest.Silent{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Publish(t.Context(), sourceOf(t, path)); err != nil {
+		t.Fatal(err)
+	}
+	src, warned := sourceOf(t, path), make(chan string, 1)
+	o := Options{Dir: dir, Mode: Auto, Warn: func(text string) { warned <- text }}
+	if _, err := Keep(t.Context(), src, o); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); !src.InUse(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the dataset is not used")
+		}
+	}
+	if err := os.WriteFile(filepath.Join(e.Path, "manifest.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(e.Path), 0o777); err != nil { // others may write there
+		t.Fatal(err)
+	}
+	src = sourceOf(t, path)
+	if _, err := Keep(t.Context(), src, o); err != nil {
+		t.Fatal(err)
+	}
+	if text := <-warned; !strings.Contains(text, "is read as it is, as it could not be prepared") || src.InUse() {
+		t.Errorf("warning %q", text)
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -88,42 +89,80 @@ func Keep(ctx context.Context, src *raw.Source, o Options) (*Choice, error) {
 	return c, o.keep(ctx, src, c)
 }
 
+// manySamples is how many files of a source take longer to look at than the first batches may wait. Tests change it.
+var manySamples int64 = 20_000
+
 // keep is Keep after the choice.
 func (o Options) keep(ctx context.Context, src *raw.Source, c *Choice) error {
-	waits := o.Mode != Auto
-	entry, err := FindIntact(ctx, o.Dir, src, o.Warn)
-	if err == nil && entry.Ready {
-		if err = entry.use(src, o); err == nil {
-			return nil
-		}
+	if o.Mode != Auto {
+		return o.keepBefore(ctx, src)
 	}
-	switch {
-	case waits && err == nil:
-		err := entry.make(ctx, src, o)
-		if refused := refusal(""); o.Tolerant && errors.As(err, &refused) {
-			o.Warn(notPrepared(src.Name(), err))
-			return nil
-		}
-		return err
-	case waits:
-		return err
-	case err != nil:
-		o.Warn(notPrepared(src.Name(), err))
+	if src.Info().Kind == "imagefolder" && src.Samples() > manySamples && !remote.IsURL(src.Path()) {
+		go func() {
+			if entry := o.find(ctx, src); entry != nil {
+				o.makeLater(ctx, src, entry, c)
+			}
+		}()
+		return nil
+	}
+	entry := o.find(ctx, src)
+	if entry == nil {
 		return nil
 	}
 	if _, err := entry.Keep(src); err != nil { // the folder is open as long as the source may be read
 		o.Warn(notPrepared(src.Name(), err))
 		return nil
 	}
-	go func() {
-		if err := entry.make(ctx, src, o); err != nil && ctx.Err() == nil && !errors.Is(err, raw.ErrClosed) {
-			o.Warn(notPrepared(src.Name(), err))
-			if src.Head() != nil {
-				c.failed(o.Dir, err)
-			}
-		}
-	}()
+	go o.makeLater(ctx, src, entry, c)
 	return nil
+}
+
+// keepBefore has src read from a dataset from the first record on.
+func (o Options) keepBefore(ctx context.Context, src *raw.Source) error {
+	entry, err := FindIntact(ctx, o.Dir, src, o.Warn)
+	if err != nil {
+		return err
+	}
+	if entry.Ready {
+		return entry.use(src, o)
+	}
+	err = entry.make(ctx, src, o)
+	if refused := refusal(""); o.Tolerant && errors.As(err, &refused) {
+		o.Warn(notPrepared(src.Name(), err))
+		return nil
+	}
+	return err
+}
+
+// find has src read from the dataset in the cache; if it is still to be made, it returns its entry.
+func (o Options) find(ctx context.Context, src *raw.Source) *Entry {
+	entry, err := FindIntact(ctx, o.Dir, src, o.Warn)
+	if err == nil && entry.Ready {
+		if err = entry.use(src, o); err == nil {
+			return nil
+		}
+	}
+	if err != nil {
+		o.failed(ctx, src, err)
+		return nil
+	}
+	return entry
+}
+
+// makeLater makes the dataset, and has src read from it then.
+func (o Options) makeLater(ctx context.Context, src *raw.Source, e *Entry, c *Choice) {
+	if err := e.make(ctx, src, o); err != nil && o.failed(ctx, src, err) && src.Head() != nil {
+		c.failed(o.Dir, err)
+	}
+}
+
+// failed warns that src stays as it is, unless it is not needed any more, and reports whether it did.
+func (o Options) failed(ctx context.Context, src *raw.Source, err error) bool {
+	if ctx.Err() != nil || errors.Is(err, raw.ErrClosed) {
+		return false
+	}
+	o.Warn(notPrepared(src.Name(), err))
+	return true
 }
 
 func notPrepared(path string, err error) string {
