@@ -242,6 +242,9 @@ func sameKind(c Config, kind string) bool {
 		return c.From == kind || remote.IsURL(c.Source)
 	}
 	is, err := source.Detect(c.Source)
+	if is == "imagefolder" && kind == "labelme" {
+		return source.IsLabelMe(c.Source)
+	}
 	return err == nil && is == kind
 }
 

@@ -198,6 +198,19 @@ func EachEntry(path string, f func([]fs.DirEntry) error) error {
 	}
 }
 
+// FirstEntries returns up to n entries of a folder, in no order; of a folder in a bucket, all.
+func FirstEntries(path string, n int) ([]fs.DirEntry, error) {
+	if fsys, name := find(path); fsys != nil {
+		return fsys.ReadDir(name)
+	}
+	d, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.ReadDir(n)
+}
+
 // WalkDir calls f for a file, or for a folder and all below it, as filepath.WalkDir.
 func WalkDir(path string, f fs.WalkDirFunc) error {
 	fsys, name := find(path)

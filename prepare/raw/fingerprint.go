@@ -140,10 +140,20 @@ func stamp(h *stamps, name string, info fs.FileInfo) error {
 func (h *stamps) enterFile(name string, t times) {
 	h.newest = later(h.newest, time.Unix(0, t.modified))
 	h.change(t.changed)
-	h.line = append(strconv.AppendQuote(h.line[:0], name), ' ')
+	h.line = append(appendQuoted(h.line[:0], name), ' ')
 	h.line = append(strconv.AppendInt(h.line, t.size, 10), ' ')
 	h.line = append(strconv.AppendInt(h.line, t.modified, 10), '\n')
 	h.Write(h.line)
+}
+
+// appendQuoted is strconv.AppendQuote, which takes a third of the time of a digest.
+func appendQuoted(line []byte, name string) []byte {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return strconv.AppendQuote(line, name)
+		}
+	}
+	return append(append(append(line, '"'), name...), '"')
 }
 
 // eachRecord calls f with the samples of all records.

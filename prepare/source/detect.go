@@ -90,7 +90,7 @@ func DetectFolder(path string) string {
 	if MaskPairs(path) != nil {
 		return "maskfolder"
 	}
-	if isLabelMe(path) {
+	if seemsLabelMe(path) {
 		return "labelme"
 	}
 	for _, kind := range contentKinds {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -220,15 +221,56 @@ func IsMaskName(path string) bool {
 	return slices.Contains([]string{".png", ".tif", ".tiff", ".bmp", ".gif", ".pgm"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// isLabelMe reports whether a folder, or one in it, has a JSON file of LabelMe.
-func isLabelMe(folder string) bool {
-	for _, pattern := range []string{"*.json", filepath.Join("*", "*.json")} {
-		if found, _ := vfs.Glob(filepath.Join(Escape(folder), pattern)); len(found) > 0 {
-			text, err := vfs.ReadFile(found[0], nil)
-			return err == nil && bytes.Contains(text, []byte(`"shapes"`)) && bytes.Contains(text, []byte(`"imagePath"`))
+// IsLabelMe reports whether a folder, or one in it, has a JSON file of LabelMe.
+func IsLabelMe(folder string) bool { return isLabelMe(folder, math.MaxInt) }
+
+// fewNames is how many names of a class folder show that it has no JSON files. The system returns as many at once.
+// Most folders are of images, and all their names take as long as listing them again.
+const fewNames = 128
+
+// seemsLabelMe is IsLabelMe that may report false if folders in the folder have more than fewNames files. JSON files
+// next to images are then an error of the folder of images, after which IsLabelMe is asked.
+func seemsLabelMe(folder string) bool { return isLabelMe(folder, fewNames) }
+
+// isLabelMe looks at the first JSON file, by name, among that number of names of each folder in the folder.
+func isLabelMe(folder string, names int) bool {
+	found, _ := vfs.Glob(filepath.Join(Escape(folder), "*.json"))
+	if len(found) == 0 {
+		found = jsonIn(folder, names)
+	}
+	if len(found) == 0 {
+		return false
+	}
+	text, err := vfs.ReadFile(found[0], nil)
+	return err == nil && bytes.Contains(text, []byte(`"shapes"`)) && bytes.Contains(text, []byte(`"imagePath"`))
+}
+
+// jsonIn returns the JSON files among that number of names of the first folder in a folder that has some.
+func jsonIn(folder string, names int) (found []string) {
+	var folders []string
+	_ = vfs.EachEntry(folder, func(entries []fs.DirEntry) error { // what cannot be listed has none
+		for _, e := range entries {
+			path := filepath.Join(folder, e.Name())
+			if e.IsDir() || e.Type()&fs.ModeSymlink != 0 && isDir(path) {
+				folders = append(folders, path)
+			}
+		}
+		return nil
+	})
+	slices.Sort(folders)
+	for _, dir := range folders {
+		entries, _ := vfs.FirstEntries(dir, names)
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), ".json") {
+				found = append(found, filepath.Join(dir, e.Name()))
+			}
+		}
+		if len(found) > 0 {
+			slices.Sort(found)
+			return found
 		}
 	}
-	return false
+	return nil
 }
 
 // afterColon returns what follows the key of a member.

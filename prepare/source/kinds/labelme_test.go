@@ -2,6 +2,8 @@ package kinds
 
 import (
 	"encoding/base64"
+	"fmt"
+	"math/rand"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -33,5 +35,34 @@ func TestLabelMe(t *testing.T) {
 	)
 	if got := classesOf(info); !slices.Equal(got, []string{"cat", "dog"}) {
 		t.Errorf("classes %q", got)
+	}
+}
+
+// A folder of LabelMe is one, too, if its first JSON file comes after many names.
+func TestLabelMeWithFewFiles(t *testing.T) {
+	root := t.TempDir()
+	for i := range 400 {
+		put(t, root, fmt.Sprintf("photos/%03d.png", i), "")
+	}
+	for i := range 3 {
+		put(t, root, fmt.Sprintf("photos/%03d.json", 100*i), `{"imagePath": "a.png", "shapes": []}`)
+	}
+	for range 200 { // files that are found before others: most file systems list them by age or by digests of names
+		if kind, err := source.Detect(root); err != nil {
+			t.Fatal(err)
+		} else if kind == "imagefolder" {
+			break
+		}
+		put(t, root, fmt.Sprintf("photos/x%d.png", rand.Int()), "")
+	}
+	for _, fields := range []string{"", "labels,boxes"} {
+		s, err := Open(t.Context(), root, source.Options{Fields: fields})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info := s.Info(); info.Kind != "labelme" || info.Count != 3 {
+			t.Errorf("%+v", info)
+		}
+		s.Close()
 	}
 }

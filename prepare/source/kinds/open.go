@@ -68,7 +68,17 @@ var openers = map[string]openFunc{
 	"labelme": labelme.Open,
 }
 
+// openFolder opens a folder of images. One that seemed to be of images as it is large may be of LabelMe.
 func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
+	s, err := openImages(ctx, path, opts, selection)
+	if err != nil && opts.Kind != "imagefolder" && ctx.Err() == nil && source.IsLabelMe(path) {
+		return labelme.Open(ctx, path, opts, selection)
+	}
+	return s, err
+}
+
+func openImages(ctx context.Context, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
 	if selection != nil {
 		return nil, fmt.Errorf("source %s: --fields: a folder of images has no columns", path)
