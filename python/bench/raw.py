@@ -4,6 +4,7 @@
     PEERS=huggingface,litdata,monai python3 raw.py ...    also these, which have to be installed
     FORMS=tar,csv,parquet python3 raw.py ...              the same photographs in these forms (parquet as on the Hugging Face Hub, by pyarrow)
     URL=s3://bucket/photos python3 raw.py ...             and at a URL to which FOLDER/photos-IMAGES-CLASSES was copied
+    ROUNDS=3 python3 raw.py ...                           run all but PEERS three times, in turn, and print medians
 
 PHOTOS is a tar or a folder of photographs. IMAGES of them (8,000), re-encoded with different quality where there are fewer,
 go into CLASSES folders (1,000) in FOLDER, once. Each way runs in a process of its own, two workers each, on a warm page cache:
@@ -15,6 +16,8 @@ go into CLASSES folders (1,000) in FOLDER, once. Each way runs in a process of i
 - of each of FORMS and of URL: the first batch, epoch 1, preprocess and an epoch of its dataset, epoch 2;
 - of PEERS, epochs 1 and 2 in torch's DataLoader with two workers: Hugging Face's imagefolder with its cache, litdata's StreamingRawDataset,
   MONAI's PersistentDataset of decoded photographs.
+
+A ratio is the median of those of the rounds, as the machine may be slower in one round than in another.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import io
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tarfile
@@ -185,7 +189,10 @@ def form_of(photos: str, form: str) -> str:
         schema = pyarrow.schema([("image", image), ("label", pyarrow.int64())], metadata=meta)
         with pyarrow.parquet.ParquetWriter(path + ".new", schema) as out:
             for first in range(0, len(names), 1000):
-                rows = [{"image": {"bytes": _bytes(os.path.join(photos, n)), "path": n}, "label": classes.index(os.path.dirname(n))} for n in names[first : first + 1000]]
+                rows = [
+                    {"image": {"bytes": _bytes(os.path.join(photos, n)), "path": n}, "label": classes.index(os.path.dirname(n))}
+                    for n in names[first : first + 1000]
+                ]
                 out.write_table(pyarrow.Table.from_pylist(rows, schema))
     else:
         sys.exit(f"FORMS: {form!r} is none of tar, csv, parquet")
@@ -198,18 +205,44 @@ def _bytes(path: str) -> bytes:
         return f.read()
 
 
-def measured(source: str, cache: str, dataset: str) -> list[tuple[str, float]]:
-    """Return the rows of a source that is prepared while it is first read, against preparing it first and reading it then."""
+def empty(cache: str) -> str:
+    """Return the folder of a cache that has nothing."""
     shutil.rmtree(cache, ignore_errors=True)
-    auto = run(PENSTOCK, source, "auto", cache, 2, "numpy")
+    return cache
+
+
+def measured(source: str, cache: str, dataset: str, output: str = "") -> dict[str, float]:
+    """Return what a source takes that is prepared while it is first read, and preparing it first and reading it then."""
+    auto = run(PENSTOCK, source, "auto", empty(cache), 2, output)
     took = prepared(source, dataset)
-    whole = run(PENSTOCK, dataset, "off", cache, 1, "numpy")
-    return [
-        ("first batch, output='numpy', s (at most 1.0)", auto["first"]),
-        ("epoch 1 while it prepares, s", auto["epochs"][0]),
-        ("epoch 1 / (preprocess + epoch) (at most 1.05)", auto["epochs"][0] / (took + whole["epochs"][0])),
-        ("epoch 2 / epoch of the dataset (at most 1.03)", auto["epochs"][1] / whole["epochs"][0]),
-    ]
+    epochs = run(PENSTOCK, dataset, "off", cache, 2, output)["epochs"]
+    return {
+        f"first batch, empty cache{output and ', NumPy'}, s (at most 1.0)": auto["first"],
+        "epoch 1 while it prepares, s": auto["epochs"][0],
+        "preprocess, s": took,
+        "epoch 1 of its dataset, s": epochs[0],
+        "epoch 1 / (preprocess + epoch 1) (at most 1.05)": auto["epochs"][0] / (took + epochs[0]),
+        "epoch 2 / epoch 2 of its dataset (at most 1.03)": auto["epochs"][1] / epochs[1],
+    }
+
+
+def folder_of_photos(photos: str, cache: str, dataset: str) -> dict[str, float]:
+    """Return what the folder takes, next to torchvision."""
+    of = measured(photos, cache, dataset)
+    of["first batch, dataset in the cache, s"] = run(PENSTOCK, photos, "auto", cache, 1)["first"]
+    of["first batch, output='numpy', which imports no torch, s"] = run(PENSTOCK, photos, "auto", empty(cache), 1, "numpy")["first"]
+    of["epoch 1, prepare='off', s"] = run(PENSTOCK, photos, "off", cache, 1)["epochs"][0]
+    of["epoch 1 of ImageFolder, 2 workers, s"] = run(TORCH + TORCHVISION, photos, "off", cache, 1)["epochs"][0]
+    of["ImageFolder / epoch 1 (at least 2)"] = of["epoch 1 of ImageFolder, 2 workers, s"] / of["epoch 1 while it prepares, s"]
+    return of
+
+
+def against(name: str, photos: str, folder: str, of: dict[str, float]) -> dict[str, float]:
+    """Return what a peer takes, next to the folder of photographs."""
+    got = run(TORCH + PEERS[name], photos, "off", empty(os.path.join(folder, name)), 2)
+    shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+    ratios = {f"epoch {k + 1} / penstock's epoch 1": got["epochs"][k] / of["epoch 1 while it prepares, s"] for k in range(2)}
+    return {"first batch, s": got["first"], **ratios}
 
 
 def main() -> None:
@@ -221,41 +254,19 @@ def main() -> None:
     photos = make(source, folder, images, classes)
     cache, dataset = os.path.join(folder, "cache"), os.path.join(folder, "dataset")
     photographs(photos)  # into the page cache
-    shutil.rmtree(cache, ignore_errors=True)
-    off = run(PENSTOCK, photos, "off", cache, 1)
-    auto = run(PENSTOCK, photos, "auto", cache, 2)
-    later = run(PENSTOCK, photos, "auto", cache, 1)
-    numpy = run(PENSTOCK, photos, "off", cache, 1, "numpy")
-    took = prepared(photos, dataset)
-    whole = run(PENSTOCK, dataset, "off", cache, 1)
-    torch = run(TORCH + TORCHVISION, photos, "off", cache, 1)
-    peers = {}
+    sources = {form: form_of(photos, form) for form in filter(None, os.environ.get("FORMS", "").split(",")) if form != "dir"}
+    sources |= {url: url for url in filter(None, [os.environ.get("URL")])}
+    rounds: list[dict[str, float]] = []
+    for _ in range(int(os.environ.get("ROUNDS", "1"))):
+        rows = folder_of_photos(photos, cache, dataset)
+        for name, path in sources.items():
+            rows |= {f"{name}: {row}": value for row, value in measured(path, cache, dataset, "numpy").items()}
+        rounds.append(rows)
+    middle = {row: statistics.median(r[row] for r in rounds) for row in rounds[0]}
     for name in filter(None, os.environ.get("PEERS", "").split(",")):
-        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
-        peers[name] = run(TORCH + PEERS[name], photos, "off", os.path.join(folder, name), 2)
-        shutil.rmtree(os.path.join(folder, name))
-    rows = [
-        ("first batch, empty cache, s (at most 1.0)", auto["first"]),
-        ("first batch, output='numpy', which imports no torch, s", numpy["first"]),
-        ("first batch, dataset in the cache, s", later["first"]),
-        ("epoch 1 while it prepares, s", auto["epochs"][0]),
-        ("epoch 1, prepare='off', s", off["epochs"][0]),
-        ("epoch 1 of ImageFolder, 2 workers, s", torch["epochs"][0]),
-        ("ImageFolder / epoch 1 (at least 2)", torch["epochs"][0] / auto["epochs"][0]),
-        ("preprocess, s", took),
-        ("epoch of its dataset, s", whole["epochs"][0]),
-        ("epoch 1 / (preprocess + epoch) (at most 1.05)", auto["epochs"][0] / (took + whole["epochs"][0])),
-        ("epoch 2 / epoch of the dataset (at most 1.03)", auto["epochs"][1] / whole["epochs"][0]),
-    ]
-    for name, got in peers.items():
-        rows += [(f"{name}, epoch {k + 1} / penstock's", got["epochs"][k] / auto["epochs"][k]) for k in range(2)]
-        rows.append((f"{name}, first batch, s", got["first"]))
-    sources = [(form, form_of(photos, form)) for form in filter(None, os.environ.get("FORMS", "").split(","))]
-    sources += [(url, url) for url in filter(None, [os.environ.get("URL")])]
-    for name, path in sources:
-        rows += [(f"{name}: {row}", value) for row, value in measured(path, cache, dataset)]
-    for name, value in rows:
-        print(f"{name:55} {value:8.3f}")
+        middle |= {f"{name}: {row}": value for row, value in against(name, photos, folder, middle).items()}
+    for row, value in middle.items():
+        print(f"{row:60} {value:8.3f}")
 
 
 if __name__ == "__main__":
