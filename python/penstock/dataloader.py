@@ -27,10 +27,8 @@ from .attributes import PROTECTED, Shown
 from .dataset import Samples, open_dataset, open_prepared
 from .errors import Error
 from .feeding import FeedLoader
-from .formats import is_dataset
 from .options import count
 from .pack import Pack
-from .progress import in_notebook
 from .request import Request, ranks
 from .samplers import MAX_SEED, Sampler
 from .signature import Signature, context
@@ -260,21 +258,11 @@ class DataLoader:
         self._given = None if request.subject.records is None or self._several else self._arguments["dataset"]  # an object that says what it has
         # Python's pickle gets the values that hold.
         self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
-        if options["prepare"] == "encoded" and options["on_error"] == "fail" and in_notebook() and self._arguments["socket"] is None:
-            self._prepare_here()
         engine = self._fed(request)
         self._held["fields"] = engine.session.fields
         if self._of_torch:
             self._held["collate_fn"] = frameworks.not_collated
         return engine
-
-    def _prepare_here(self) -> None:
-        """Make the datasets of raw samples with a bar in the notebook, which the feeding process, which finds them, cannot draw."""
-        from .prepare import cached  # which starts programs, as few loaders do
-
-        for path in self._paths:
-            if "://" not in path and not is_dataset(path):
-                cached(path, self._arguments["cache_dir"], self._arguments["cache_size"])
 
     def _fed(self, request: Request) -> FeedLoader:
         """Return the engine of a request, which may have functions of whole records."""

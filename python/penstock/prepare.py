@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from . import codec
 from .errors import Error
 from .field import SOURCE_NAME, Field
 from .preprocess_command import DONE, USAGE, NoProgramError, failure, flags, start
-from .progress import Display, Progress, Wanted, display
+from .progress import Display, Wanted, display, follow
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -256,22 +255,7 @@ def _follow(child: subprocess.Popen[bytes], shown: Display | None, dest: str) ->
 
 def _read(stderr: IO[bytes], shown: Display | None, errors: list[bytes]) -> None:
     """Show each event among the lines, and collect the others."""
-    began = time.monotonic()
-    stage = ""
-    for line in stderr:
-        if not line.startswith(b"{"):
-            errors.append(line)
-            continue
-        event = json.loads(line)
-        if "warning" in event:
-            warnings.warn(event["warning"], RuntimeWarning, stacklevel=4)
-        elif "note" in event and shown is not None:
-            shown.say(event["note"])
-        elif "stage" in event and shown is not None:
-            if event["stage"] != stage:
-                began, stage = time.monotonic(), event["stage"]
-            total = event["total"] if event["total"] >= 0 else None
-            shown.show(Progress(stage, event["done"], total, event["unit"], time.monotonic() - began, event.get("ended", False)))
+    follow(stderr, shown, errors.append, lambda text: warnings.warn(text, RuntimeWarning, stacklevel=6))
 
 
 def _interrupt(child: subprocess.Popen[bytes], errors: list[bytes]) -> None:

@@ -8,12 +8,14 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 from ._program import commands
 from .errors import Error
+from .progress import display, follow, in_notebook
 from .sharedfile import TRANSPORT, SharedFile, transport
 
 #: How many seconds a feed has to take a connection where many wait.
@@ -39,10 +41,15 @@ def start(
             passed = ["--inherit", ",".join(f"{name}={number}" for name, number in zip(files, opened))] if files else []
             if functions:
                 passed += ["--functions", ",".join(map(str, [opened[-1], *numbers[1 : 1 + len(workers)]]))]
+            notebook = in_notebook()  # which has a bar of its own, and may not show what others print
+            shown = ["--progress=json"] if notebook else []
             for program in [[named]] if named else commands("feed"):
-                arguments = [*program, "--fd", str(connection), *passed, *flags, "--", *datasets]
+                arguments = [*program, "--fd", str(connection), *passed, *shown, *flags, "--", *datasets]
                 try:
-                    return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, **how), ours
+                    child = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE if notebook else None, **how)
+                    if child.stderr is not None:
+                        threading.Thread(target=_show, args=(child.stderr,), daemon=True).start()
+                    return child, ours
                 except FileNotFoundError:
                     continue
                 except OSError as e:
@@ -56,6 +63,17 @@ def start(
         raise
     finally:
         theirs.close()
+
+
+def _show(stderr: IO[bytes]) -> None:
+    """Show what a feeding process prints in the notebook, until it ends."""
+    shown = display(True)
+    assert shown is not None
+    try:
+        with stderr:
+            follow(stderr, shown, lambda line: shown.say(line.decode(errors="replace")), shown.say)
+    finally:
+        shown.close()
 
 
 @contextmanager

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, Union
 
@@ -74,6 +75,25 @@ def display(wanted: Wanted) -> Display | None:
     import importlib.util
 
     return _Bar() if importlib.util.find_spec("tqdm") else _Lines()
+
+
+def follow(lines: Iterable[bytes], shown: Display | None, other: Callable[[bytes], object], warn: Callable[[str], object]) -> None:
+    """Show each event among the lines of a program; its warnings and its other lines go to functions."""
+    began, stage = time.monotonic(), ""
+    for line in lines:
+        if not line.startswith(b"{"):
+            other(line)
+            continue
+        event = json.loads(line)
+        if "warning" in event:
+            warn(event["warning"])
+        elif "note" in event and shown is not None:
+            shown.say(event["note"])
+        elif "stage" in event and shown is not None:
+            if event["stage"] != stage:
+                began, stage = time.monotonic(), event["stage"]
+            total = event["total"] if event["total"] >= 0 else None
+            shown.show(Progress(stage, event["done"], total, event["unit"], time.monotonic() - began, event.get("ended", False)))
 
 
 def in_notebook() -> bool:

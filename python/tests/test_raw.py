@@ -21,7 +21,7 @@ from unittest import mock
 import numpy as np
 
 import penstock
-from penstock.transforms import RandomHorizontalFlip, RandomResizedCrop, ToTensor
+from penstock.transforms import RandomCrop, RandomHorizontalFlip, RandomResizedCrop, Resize, ToTensor
 
 from . import data
 from .test_writer import Writing, files, photo
@@ -414,11 +414,18 @@ class TestCache(Raw):
         self.assertRegex(" ".join(self.cached()), "^others-[0-9a-f]+$")
 
     def test_progress_in_a_notebook(self):
-        photos, shown = self.photos(), io.StringIO()
-        with mock.patch.dict("sys.modules", {"ipykernel": mock.Mock(), "tqdm": None}), mock.patch("importlib.util.find_spec", return_value=None):
-            with contextlib.redirect_stderr(shown):
-                self.assertEqual(len(self.batches(photos, 1, prepare="encoded", cache_dir=self.cache)), 4)
-        self.assertRegex(shown.getvalue(), "writing.*20")
+        photos, head = self.photos(), [Resize((20, 20)), RandomCrop(16), ToTensor()]
+        notebook = mock.patch.dict("sys.modules", {"ipykernel": mock.Mock(), "tqdm": None})
+        without_tqdm = mock.patch("importlib.util.find_spec", return_value=None)
+        for options in ({"prepare": "encoded"}, {"prepare": "pixels", "transforms": head}, {"prepare": "encoded", "on_error": "backfill"}):
+            with notebook, without_tqdm, contextlib.redirect_stderr(io.StringIO()) as shown:
+                self.assertEqual(len(self.batches(photos, 1, cache_dir=self.cache, **options)), 4)
+            self.assertRegex(shown.getvalue(), r"penstock: writing: 20 of 20 images \(100 %\), .*/s\n")
+            shutil.rmtree(self.cache)
+        os.symlink("missing.bmp", os.path.join(photos, "dog", "0003a.bmp"))
+        with notebook, without_tqdm, contextlib.redirect_stderr(io.StringIO()) as shown:
+            self.batches(photos, 1, prepare="encoded", cache_dir=self.cache, on_error="backfill")
+        self.assertRegex(shown.getvalue(), "penstock: .*is read as it is, as it could not be prepared.*leads nowhere")
 
     def test_what_cannot_be_prepared(self):
         photos = self.photos()

@@ -35,7 +35,18 @@ type Cache struct {
 	urls  bool // nothing is built from raw samples
 	local []*mirror.Dataset
 
+	// Events has progress printed as events, for a program that reads standard error.
+	Events bool
+
 	bucket func(ctx context.Context, url string) (remote.Bucket, *remote.URL, error) // nil means cloud.Open
+}
+
+// progress returns what shows how far the opening of a dataset is.
+func (c *Cache) progress() *cli.Progress {
+	if c.Events {
+		return cli.NewJSONProgress(os.Stderr)
+	}
+	return cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false)
 }
 
 // URLFlags registers the flags of commands that build nothing from raw samples.
@@ -199,8 +210,7 @@ func (c *Cache) Open(ctx context.Context, url string, fields []string, split str
 	if err != nil {
 		return nil, err
 	}
-	warn := cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false).Warn
-	return mirror.Open(ctx, b, u.Key, mirror.Options{Policy: remote.Policy{Retry: warn}, CacheDir: c.Dir,
+	return mirror.Open(ctx, b, u.Key, mirror.Options{Policy: remote.Policy{Retry: c.progress().Warn}, CacheDir: c.Dir,
 		CacheBytes: c.Size, Fields: fields, Split: split})
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
@@ -31,8 +29,7 @@ type samples struct {
 
 // lookForSamples begins to open raw samples. The caller calls keep or leave.
 func (c *Cache) lookForSamples(ctx context.Context, path string, fields []string, split string, o Options) *samples {
-	s := &samples{cache: c, fields: fields, options: o, done: make(chan struct{}),
-		progress: cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false)}
+	s := &samples{cache: c, fields: fields, options: o, done: make(chan struct{}), progress: c.progress()}
 	ctx, s.cancel = context.WithCancel(ctx) // reads of the source end with it, too
 	if o.Verify != nil && (o.Prepare == rawcache.Off || o.Prepare == "") {
 		s.err = fmt.Errorf("%s: verify: raw samples that are not prepared have no checksums to compare with; "+

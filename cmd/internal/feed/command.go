@@ -35,6 +35,7 @@ type command struct {
 	client         inherited
 	workers        int
 	quiet, version bool
+	progress       string
 	cache          datasetarg.Cache
 }
 
@@ -63,7 +64,11 @@ func Command() *cobra.Command {
 				}
 				return find(cmd.Context(), &c.cache, c.datasets[0], where, cmd.OutOrStdout())
 			}
-			return c.run(cmd.Context(), cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet))
+			p := cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet)
+			if c.cache.Events = c.progress == "json"; c.cache.Events {
+				p = cli.NewJSONProgress(cmd.ErrOrStderr())
+			}
+			return c.run(cmd.Context(), p)
 		},
 	})
 	f := cmd.Flags()
@@ -78,6 +83,7 @@ func Command() *cobra.Command {
 		"write which records of two DATASETs have the same key to stdout, by `JSON` such as {\"on\": \"id\"}, and exit")
 	f.IntVar(&c.workers, "workers", 0,
 		"`N` workers for clients that do not choose (default what makes their loops fastest)")
+	f.StringVar(&c.progress, "progress", "auto", "progress on standard error: `FORMAT` is auto, json")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")
 	c.cache.Flags(f)
 	f.BoolVar(&c.version, "version", false, "print the version and exit")
@@ -100,6 +106,12 @@ func (c *command) check(args []string) error {
 	}
 	problems = append(problems, c.client.check()...)
 	problems = append(problems, c.cache.Settle(args)...)
+	if c.progress != "auto" && c.progress != "json" {
+		problems = append(problems, fmt.Sprintf("--progress %s: must be auto or json", c.progress))
+	}
+	if c.quiet && c.progress != "auto" {
+		problems = append(problems, "--quiet, --progress "+c.progress+": choose one")
+	}
 	if c.workers < 0 {
 		problems = append(problems, fmt.Sprintf("--workers %d: must not be negative", c.workers))
 	}
