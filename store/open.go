@@ -109,6 +109,9 @@ func (o OpenOptions) at(path string) (folder, generation string, err error) {
 func init() {
 	layout.Of = func(dataset any) *layout.Dataset { return &dataset.(*Dataset).layout }
 	layout.OpenFlat = func(path string, manifest []byte) (any, error) { return readFlat(path, manifest) }
+	layout.OpenZarr = func(path string, files zarr.Files, manifest []byte) (any, error) {
+		return readZarr(path, files, manifest)
+	}
 	layout.OpenHDF5 = func(path string, file *meta.File, fields []string, filters layout.Filters) (any, error) {
 		// of an error, a nil *Dataset
 		return readHDF5(path, file, OpenOptions{Fields: fields, Packed: filters == layout.Undone})

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -33,12 +32,28 @@ func openZarr(path, generation string, opts OpenOptions) (*Dataset, error) {
 	d.layout.Arrays = make(map[string]*zarr.Array)
 	var err error
 	if layout.IsZarr(path) {
-		err = d.locateZarr(generation)
+		if d.Manifest, err = readGeneration(path, generation); err == nil {
+			err = d.locateZarr(zarr.Folder(path))
+		}
 	} else {
 		var g *zarr.Group
 		if g, err = zarr.Open(zarr.Folder(path)); err == nil {
 			err = d.addArrays(g, opts)
 		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: open %q: %w", path, layout.Mark(err))
+	}
+	return d, nil
+}
+
+// readZarr is OpenZarr for files of penstock that need not be the system's, whose manifest is read already.
+func readZarr(path string, files zarr.Files, data []byte) (*Dataset, error) {
+	d := &Dataset{Path: path, Format: "zarr"}
+	d.layout.Arrays = make(map[string]*zarr.Array)
+	var err error
+	if d.Manifest, err = DecodeManifest(data); err == nil {
+		err = d.locateZarr(files)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, layout.Mark(err))
@@ -118,12 +133,9 @@ func (d *Dataset) addArray(name string, spec tensor.Spec, a *zarr.Array, opts Op
 	return nil
 }
 
-// locateZarr finds the columns of a generation of a folder that has a manifest.
-func (d *Dataset) locateZarr(generation string) (err error) {
-	if d.Manifest, err = readGeneration(d.Path, generation); err != nil {
-		return err
-	}
-	arrays, err := d.readNodes()
+// locateZarr finds the columns of the manifest in files.
+func (d *Dataset) locateZarr(files zarr.Files) error {
+	arrays, err := d.readNodes(files)
 	if err != nil {
 		return err
 	}
@@ -139,11 +151,16 @@ func (d *Dataset) locateZarr(generation string) (err error) {
 	return nil
 }
 
-// readNodes compares all files of metadata with the manifest, and returns the arrays of the generation by path.
-func (d *Dataset) readNodes() (map[string]*zarr.Array, error) {
+// readNodes compares all files of metadata with the manifest, and returns the arrays of the generation by path. In a
+// bucket, those that each generation replaces may be of another one, and are not read.
+func (d *Dataset) readNodes(files zarr.Files) (map[string]*zarr.Array, error) {
+	_, here := files.(zarr.Folder)
 	arrays := make(map[string]*zarr.Array)
 	for name, want := range d.Manifest.Metadata {
-		text, err := os.ReadFile(filepath.Join(d.Path, filepath.FromSlash(name)))
+		if layout.OfNewest(name) && !here {
+			continue
+		}
+		text, err := zarr.ReadFile(files, name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, layout.WithoutPath(err))
 		}
@@ -151,7 +168,7 @@ func (d *Dataset) readNodes() (map[string]*zarr.Array, error) {
 			return nil, fmt.Errorf("%s: its CRC32C is %s, was %s when it was written: %w", name, got, want, ErrCorrupt)
 		}
 		at := path.Dir(name)
-		a, err := zarr.Parse(zarr.Folder(d.Path), at, text)
+		a, err := zarr.Parse(files, at, text)
 		if err != nil {
 			return nil, err
 		}

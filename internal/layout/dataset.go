@@ -26,6 +26,10 @@ var Of func(dataset any) *Dataset
 // It looks at no other file: what is read there must be compared with the checksums. Package store sets it.
 var OpenFlat func(path string, manifest []byte) (dataset any, err error)
 
+// OpenZarr returns the *store.Dataset of files of Zarr that penstock wrote, whose manifest is read already. Its Extents
+// have that path, which need not be one of the system's. Package store sets it.
+var OpenZarr func(path string, files zarr.Files, manifest []byte) (dataset any, err error)
+
 // OpenHDF5 returns the *store.Dataset of a file whose metadata is read already, or those of its datasets that fields
 // names, as store.OpenHDF5 does. Its Extents have that path, which need not be one of the system's. Package store sets
 // it.

@@ -132,6 +132,18 @@ func (z *zipped) Folders(name string) ([]string, error) {
 	return foldersIn(list), err
 }
 
+// mostBytes bounds a file of metadata: that of a root has all others.
+const mostBytes = 1 << 30
+
+// ReadFile returns the content of a file of metadata. Its error is fs.ErrNotExist where there is none.
+func ReadFile(files Files, name string) ([]byte, error) {
+	text, err := readAll(files, name, mostBytes)
+	if err == nil && text == nil {
+		err = fs.ErrNotExist
+	}
+	return text, err
+}
+
 // readAll returns what is in a file of at most that many bytes, nil if there is none.
 func readAll(files Files, name string, most int64) ([]byte, error) {
 	f, err := files.Open(name)

@@ -26,12 +26,16 @@ func openChunked(d *store.Dataset) (chunkReaders, []io.Closer, error) {
 	if len(p) == 0 {
 		return nil, nil, nil
 	}
-	f, err := vfs.Open(d.Path)
-	if err != nil {
-		return nil, nil, source.WithoutPath(err)
-	}
 	pool := chunk.NewPool(0)
-	closers := []io.Closer{Closer(pool.Close), f}
+	closers := []io.Closer{Closer(pool.Close)}
+	var f vfs.File // of HDF5; arrays of Zarr have files of their own
+	if d.Format != "zarr" {
+		var err error
+		if f, err = vfs.Open(d.Path); err != nil {
+			return nil, nil, errors.Join(source.WithoutPath(err), closeEach(closers))
+		}
+		closers = append(closers, f)
+	}
 	if err := p.open(d, f, pool); err != nil {
 		return nil, nil, errors.Join(err, closeEach(closers))
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/prepare/source/array"
 	"github.com/penstock/penstock/prepare/source/column"
@@ -35,13 +37,41 @@ func OpenFlat(_ context.Context, path string, opts source.Options, selection []c
 	return newDataset(d, opts, selection)
 }
 
-// OpenZarr is OpenFlat for a folder of Zarr that penstock wrote.
-func OpenZarr(path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	d, err := store.OpenZarr(path, store.OpenOptions{})
+// OpenZarr is OpenFlat for a folder of Zarr that penstock wrote, with these files.
+func OpenZarr(path string, files zarr.Files, opts source.Options, selection []column.Selection) (source.Source, error) {
+	d, err := readZarr(path, files)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	return newDataset(d, opts, selection)
+}
+
+// readZarr opens the newest generation of Zarr, or on this machine the one that the path names.
+func readZarr(path string, files zarr.Files) (*store.Dataset, error) {
+	if !vfs.Mounted(path) {
+		return store.OpenZarr(path, store.OpenOptions{})
+	}
+	_, text, err := store.Folder{FS: mounted(path), Name: path}.Find("")
+	if err != nil {
+		return nil, err
+	}
+	opened, err := layout.OpenZarr(path, files, text)
+	if err != nil {
+		return nil, err
+	}
+	return opened.(*store.Dataset), nil
+}
+
+// mounted is a folder in a bucket as an fs.FS.
+type mounted string
+
+// Open implements fs.FS.
+func (m mounted) Open(name string) (fs.File, error) {
+	f, err := vfs.Open(filepath.Join(string(m), filepath.FromSlash(name)))
+	if err != nil {
+		return nil, err // not a nil File of another type
+	}
+	return f, nil
 }
 
 // ReadFlat opens the flat dataset in a folder, wherever that is.

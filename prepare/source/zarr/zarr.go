@@ -23,8 +23,8 @@ import (
 // Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of
 // its manifest.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	if !vfs.Mounted(path) && layout.IsZarr(layout.Folder(path)) {
-		return dataset.OpenZarr(path, opts, selection)
+	if isDataset(path) {
+		return dataset.OpenZarr(path, folder{ctx, path}, opts, selection)
 	}
 	files, closer, err := Files(ctx, path)
 	if err != nil {
@@ -45,6 +45,15 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 		noting.Note(bad.Hint())
 	}
 	return s, err
+}
+
+// isDataset reports whether penstock wrote a folder of Zarr.
+func isDataset(path string) bool {
+	if !vfs.Mounted(path) {
+		return layout.IsZarr(layout.Folder(path))
+	}
+	_, err := vfs.Stat(filepath.Join(path, filepath.FromSlash(layout.ZarrManifest)))
+	return err == nil
 }
 
 // columns returns the arrays that are wanted, by default all that have records, and the others. One that has records

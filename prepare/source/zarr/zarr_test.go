@@ -2,15 +2,21 @@ package zarr
 
 import (
 	"archive/zip"
+	"bytes"
 	"io"
 	"path/filepath"
 	"testing"
 
 	"github.com/penstock/penstock/internal/requests"
+	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/internal/vfs/bucketfs"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/edit"
+	"github.com/penstock/penstock/store/zarr"
+	"github.com/penstock/penstock/tensor"
 )
 
 const files = "../../../internal/zarr/testdata/"
@@ -83,6 +89,60 @@ func TestBucket(t *testing.T) {
 				if got := all(t, filepath.Join(root, path)); got != want || got == "" {
 					t.Errorf("%s: %d bytes, which differ", path, len(got))
 				}
+			}
+		})
+	}
+}
+
+// Zarr that penstock wrote and changed in a bucket is the source that it is in a folder: its newest generation, without
+// records that were deleted and without the arrays of checksums, also if a writer has not replaced the root.
+func TestChangedInBucket(t *testing.T) {
+	for name, compress := range map[string]*zarr.Compression{"plain": nil, "zstd": {ChunkRecords: 4}} {
+		t.Run(name, func(t *testing.T) {
+			images, tokens := store.NewField("images", tensor.Uint8, 4, 4), store.NewRagged("tokens", tensor.Int32)
+			folder := filepath.Join(t.TempDir(), "ds.zarr")
+			w, err := zarr.Create(folder, store.Schema{Fields: []store.Field{images, tokens}},
+				zarr.Options{ShardBytes: 16 * 256, Compress: compress})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := store.NewRecord(store.Schema{Fields: []store.Field{images, tokens}})
+			for i := range 600 {
+				r.Values[0] = bytes.Repeat([]byte{byte(i), 7}, 8)
+				r.Values[1] = bytes.Repeat([]byte{byte(i), 0, 0, 0}, i%3)
+				if err := w.Append(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := w.Commit(store.Info{}); err != nil {
+				t.Fatal(err)
+			}
+			b := &remote.Memory{Name: "mem://lab", Pages: 3}
+			for name, data := range foldertest.Files(t, folder) {
+				b.Put("ds.zarr/"+filepath.ToSlash(name), []byte(data))
+			}
+			d := edit.InBucket(t.Context(), b, "ds.zarr", t.TempDir())
+			words := make([]uint64, 10)
+			words[3] = 0b111
+			for _, change := range []func() (*store.Manifest, error){
+				func() (*store.Manifest, error) { return d.DropColumn([]string{"tokens"}, edit.Options{}) },
+				func() (*store.Manifest, error) { return d.Delete(edit.Chosen{Words: words}, edit.Options{}) },
+			} {
+				if _, err := change(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.Put("ds.zarr/zarr.json", []byte(foldertest.Files(t, folder)["zarr.json"]))
+			c := requests.NewClient(b, remote.Policy{})
+			t.Cleanup(vfs.Mount("mem:/lab", bucketfs.New(t.Context(), c, "")))
+			var want []byte
+			for i := range 600 {
+				if i < 192 || i > 194 {
+					want = append(want, bytes.Repeat([]byte{byte(i), 7}, 8)...)
+				}
+			}
+			if got := all(t, "mem:/lab/ds.zarr"); got != string(want) {
+				t.Errorf("%d bytes, want %d", len(got), len(want))
 			}
 		})
 	}
