@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -92,8 +93,17 @@ func newAppending(home Home, stage *Stage, schema store.Schema, opts ShardOption
 
 func errZarrAppend(name string) error {
 	return fmt.Errorf("it is Zarr, whose arrays would be written again with more records; make a flat dataset of it, "+
-		"which takes more: %s: %w", shell.Penstock("preprocess", name, strings.TrimSuffix(name, ".zarr")+"-flat"),
-		store.ErrUnsupported)
+		"which takes more: %s: %w", MakeFlat(name), store.ErrUnsupported)
+}
+
+// MakeFlat returns the command that makes a flat dataset of the one at a path or URL, next to it.
+func MakeFlat(name string) string {
+	at, query, options := strings.Cut(name, "?")
+	at = strings.TrimSuffix(at, path.Ext(at)) + "-flat"
+	if options {
+		at += "?" + query
+	}
+	return shell.Penstock("preprocess", name, at)
 }
 
 // begunWith returns the generation that the append in the stage was begun with, or the newest one for a new append.
