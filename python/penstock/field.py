@@ -164,13 +164,21 @@ def chosen(fields: Iterable[str] | None, option: str = "fields") -> tuple[str, .
     return None if fields is None else tuple(fields)
 
 
+def stored(entry: Any) -> Field:
+    """Return the field that an entry of a manifest describes: files of the dataset are called after it."""
+    f = from_json(entry)
+    if not _NAME.fullmatch(f.name):
+        raise CorruptError(f"field {f.name!r}: a name is 1 to 100 letters, digits, _ and -, not starting with -")
+    return f
+
+
 def from_json(entry: Any) -> Field:
-    """Return the field that an entry of the manifest describes."""
+    """Return the field that an entry of a manifest, or of a feeding process, describes."""
     if not isinstance(entry, dict):
         raise CorruptError(f"a field that is a {type(entry).__name__}, and not an object")
     name, dtype = entry.get("name"), entry.get("dtype")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise CorruptError(f"field {name!r}: a name is 1 to 100 letters, digits, _ and -, not starting with -")
+    if not isinstance(name, str) or not name:
+        raise CorruptError(f"a field whose name is {name!r:.80}, and not text")
     if dtype not in STORAGE or entry.get("storage") != STORAGE[dtype]:
         raise CorruptError(f"field {name!r}: unknown dtype {dtype!r} with storage {entry.get('storage')!r}")
     shape = shape_of(entry.get("shape"), name)

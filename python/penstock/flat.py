@@ -14,7 +14,7 @@ import numpy as np
 from . import crc32c, generations
 from .column import HEADER_BYTES, Extent
 from .errors import CorruptError, Error, UnsupportedError
-from .field import Field, from_json
+from .field import Field, stored
 from .layout import Layout, blocks, column_names
 
 FORMAT_VERSION = 4
@@ -106,7 +106,7 @@ def deleted(manifest: dict[str, Any], where: str) -> np.ndarray | None:
 def fields_of(manifest: dict[str, Any], where: str) -> dict[str, Field]:
     """Return the fields of a manifest, in order."""
     try:
-        fields = [from_json(entry) for entry in manifest["fields"]]
+        fields = [stored(entry) for entry in manifest["fields"]]
     except CorruptError as e:
         raise CorruptError(f"{where}: {e}") from e
     by_name = {f.name: f for f in fields}

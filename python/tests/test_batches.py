@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import numpy as np
 import penstock
 
 from . import data
+from .test_chunk_shuffle import write_zarr
 from .test_dataloader import loader
 
 try:
@@ -117,6 +119,17 @@ class BatchesTest(unittest.TestCase):
             self.assertEqual(labels.tolist(), batch["labels"].tolist())
             for again in (type(batch)(labels), type(batch)(x for x in batch), type(batch)(batch), type(batch)({"labels": labels})):
                 self.assertEqual((type(again), len(again), again.labels.tolist()), (type(batch), 1, labels.tolist()))
+
+    def test_arrays_in_groups(self):
+        """A file of another program has fields that are called by their paths."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.zarr")
+            write_zarr(path, "train/x", np.arange(20, dtype=np.float32).reshape(5, 4), (2, 4))
+            shutil.copy(os.path.join(path, ".zgroup"), os.path.join(path, "train"))
+            with penstock.DataLoader(path, 2, output="numpy", command=data.feed()) as dl:
+                batches = list(dl)
+            self.assertEqual(batches[0].keys(), ("train/x",))
+            self.assertEqual(np.concatenate([batch["train/x"] for batch in batches]).ravel().tolist(), list(range(20)))
 
     def test_a_dict(self):
         with loader("images", 8, batch_type=dict) as dl:
