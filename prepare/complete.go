@@ -23,20 +23,15 @@ import (
 	"github.com/penstock/penstock/store/write"
 )
 
-// baseManifest returns the manifest of the dataset that c appends to.
-func (c Config) baseManifest() (*store.Manifest, error) {
-	if c.appendTo != nil {
-		return c.appendTo.manifest, nil
-	}
-	return openManifest(c.Dest)
-}
-
 // complete returns the summary of a dataset that an earlier run has finished, as
 // --resume finds it if that run was stopped after its last step. It is nil if there is none;
 // a dataset that was built in another way is an error.
 func complete(c Config) (*Summary, error) {
-	if !c.Resume || c.Append || c.Overwrite {
+	if !c.Resume || c.Overwrite {
 		return nil, nil
+	}
+	if c.Append {
+		return producedAppend(c)
 	}
 	if _, err := os.Lstat(c.Dest); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -54,6 +49,19 @@ func complete(c Config) (*Summary, error) {
 		return nil, madeOtherwise(c.Dest, list)
 	}
 	return c.found(m, infoOf(m))
+}
+
+// producedAppend returns the summary of a dataset whose last append had the inputs of the producer. Samples of a
+// producer without a digest of its inputs may be the same ones again, so they are appended.
+func producedAppend(c Config) (*Summary, error) {
+	if c.producer == nil || c.producer.Begin.Inputs == "" || write.Unfinished(c.Dest) {
+		return nil, nil
+	}
+	m, err := baseManifest(c)
+	if err != nil || m.Source == nil || m.Source.Inputs != c.producer.Begin.Inputs {
+		return nil, nil // the caller reports what is wrong
+	}
+	return c.describe(m, infoOf(m))
 }
 
 // Describe returns the summary of the dataset at c.Dest, which is complete, as [Run] does with Resume. It accepts a
@@ -219,8 +227,12 @@ func madeOtherwise(dest string, differences []string) error {
 }
 
 // appended reports whether DEST ends with the records of the source, as after an append that was stopped after its
-// last step. If the source has the same name and length, it reads and compares all samples.
+// last step. If the source has the same name and length, it reads and compares all samples. The samples of a producer
+// come once, so they are not compared.
 func (r *run) appended(ctx context.Context) (bool, error) {
+	if r.config.producer != nil {
+		return false, nil
+	}
 	s := r.base.Source
 	if !r.config.Resume || s == nil || s.Kind != r.info.Kind || s.Name != r.info.Name || r.info.Count >= 0 &&
 		s.Samples != r.info.Count {

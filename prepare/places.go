@@ -22,7 +22,14 @@ import (
 // openSource opens what c.From says.
 func openSource(ctx context.Context, c Config, p Progress) (source.Source, error) {
 	if c.producer != nil {
-		return openProduced(c)
+		var base *store.Manifest
+		if c.Append {
+			var err error
+			if base, err = baseManifest(c); err != nil {
+				return nil, err
+			}
+		}
+		return openProduced(c, base)
 	}
 	p.Begin("looking at the source", -1, "samples")
 	defer p.End()
@@ -75,6 +82,14 @@ func manifestAt(dest string) (*store.Manifest, error) {
 		return nil, err
 	}
 	return bucket.New(b.Context, client.Bucket(), u.Key, "").Folder().Manifest("")
+}
+
+// baseManifest returns the manifest of the dataset that c appends to.
+func baseManifest(c Config) (*store.Manifest, error) {
+	if c.appendTo != nil {
+		return c.appendTo.manifest, nil
+	}
+	return openManifest(c.Dest)
 }
 
 // openManifest returns the manifest of a dataset.

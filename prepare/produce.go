@@ -40,8 +40,8 @@ func RunProduced(ctx context.Context, c Config, in io.Reader, out io.Writer, pro
 	return s, err
 }
 
-// openProduced makes the producer start where the previous run has ended.
-func openProduced(c Config) (source.Source, error) {
+// openProduced makes the producer start where the previous run has ended. base is of the dataset that is appended to.
+func openProduced(c Config, base *store.Manifest) (source.Source, error) {
 	p, begin := c.producer, c.producer.Begin
 	start := producer.Start{End: begin.Samples}
 	dest := c.Dest
@@ -67,6 +67,12 @@ func openProduced(c Config) (source.Source, error) {
 		}
 		if text := inputs[fieldsInput]; text != "" {
 			start.Fields = json.RawMessage(text)
+		}
+	}
+	if base != nil {
+		var err error
+		if start.Dataset, err = producer.Describe(base.Fields); err != nil {
+			return nil, err
 		}
 	}
 	if err := p.Answer(start); err != nil {

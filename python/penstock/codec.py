@@ -141,12 +141,14 @@ def check(schema: Sequence[Field]) -> list[Field]:
     return fields
 
 
-def infer(record: Mapping[str, Any]) -> list[Field]:
+def infer(record: Mapping[str, Any], dataset: Sequence[Field] = ()) -> list[Field]:
     """Return the fields that a record has.
 
     A path is a file of an image; bytes are one if they begin like it; a str is text. A PIL image or
     an array of uint8 with 3 axes, the last of 1 or 3, is pixels. An array has its type and shape, a
     number is one of int64, float64 or bool, and a list any number of rows of the type of its elements.
+    Fields of the dataset that the record is appended to are those of the dataset, in its order, but for
+    images and masks: the dataset may have them decoded, and the record as files.
     """
     if not isinstance(record, Mapping):
         raise Error(f"a record is a dict of its fields, and not {_called(record)}")
@@ -155,7 +157,14 @@ def infer(record: Mapping[str, Any]) -> list[Field]:
     for name in record:
         if not isinstance(name, str):
             raise Error(f"field {name!r}: names of fields are of type str")
-    return [_inferred(name, value) for name, value in record.items()]
+    known = {f.name: f for f in dataset if not f.layout and f.content not in ("image", "mask")}
+    return ordered([known[name] if name in known else _inferred(name, value) for name, value in record.items()], dataset)
+
+
+def ordered(fields: Sequence[Field], dataset: Sequence[Field]) -> list[Field]:
+    """Return fields in the order of those of the dataset that their records are appended to. If others are there, the program says which."""
+    by_name = {f.name: f for f in fields}
+    return [by_name[f.name] for f in dataset] if by_name.keys() == {f.name for f in dataset} else list(fields)
 
 
 def _inferred(name: str, value: Any) -> Field:

@@ -97,13 +97,16 @@ def map_inputs(
         return merge(path, resume=True, remove_parts=True, command=options.get("command"))
     n = count("workers", len(os.sched_getaffinity(0)) if workers is None and hasattr(os, "sched_getaffinity") else workers or 0, 0, 1 << 12)
     size = count("chunksize", chunksize, 1)
-    fields = _fields(function, items, schema)
+    fields = None if options.get("append") and schema is None else _fields(function, items, schema)  # the dataset says what they are
     options["_inputs"] = digest.of([len(items), items])
     with Writer(path, fields, rank=rank, world_size=world_size, total=len(items), on_error=on_error, **options) as w:
         if not w.complete:
             assert w.end is not None
             tasks = ((first, [items[i] for i in range(first, min(first + size, w.end))]) for first in range(w.start, w.end, size))
-            work = _Work(function, fields, on_error == "skip")
+            if w.schema is None:
+                w._declare(_fields(function, items, None, w._dataset))
+            assert w.schema is not None
+            work = _Work(function, w.schema, on_error == "skip")
             answers = builtins.map(work.do, tasks) if n == 0 else shared(work, tasks, n)
             for first, messages, records, failure in answers:
                 w._write_encoded(messages, records)
@@ -142,11 +145,11 @@ def _part(function: Function, items: Sequence[Any], path: str, world_size: int, 
     map_inputs(function, items, path, rank=rank, world_size=world_size, **options)
 
 
-def _fields(function: Function, items: Sequence[Any], schema: Sequence[Field] | None) -> list[Field]:
+def _fields(function: Function, items: Sequence[Any], schema: Sequence[Field] | None, dataset: Sequence[Field] = ()) -> list[Field]:
     if schema is not None:
         return codec.check(schema)
     try:
-        return codec.infer(function(items[0]))
+        return codec.infer(function(items[0]), dataset)
     except Exception as e:
         raise Error(
             f"inputs[0], {_short(items[0])}: {type(e).__name__}: {e}; the record of the first input says what the fields are, unless schema= does"

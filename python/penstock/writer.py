@@ -65,7 +65,8 @@ class Writer:
         splits: Names of splits. A record may name one of them.
         resume: Continue a Writer that was interrupted.
         overwrite: Replace an existing dataset, at the commit.
-        append: Add records to an existing dataset.
+        append: Add records to an existing dataset. Without a schema, its fields are those of the dataset, images excepted.
+            With ``resume=True`` too, it continues an append that was interrupted; one that was committed begins again.
         rank, world_size, total: Several processes write one dataset of ``total`` records. Each
             appends those from ``start`` to ``end``; ``penstock.merge`` then makes the dataset, with
             the bytes of a single Writer.
@@ -126,6 +127,9 @@ class Writer:
         #: Whether the dataset, or the part of this rank, was complete already: then there is nothing to append.
         self.complete: bool = answer.get("complete", False)
         self._next: int = self.start
+        self._dataset = [codec.of_json(f) for f in answer.get("dataset") or ()]
+        if self._schema is not None and self._dataset:
+            self._schema = codec.ordered(self._schema, self._dataset)
         if answer.get("fields"):
             self._continue([codec.of_json(f) for f in answer["fields"]])
         elif self._schema is not None and not self.complete:
@@ -153,7 +157,7 @@ class Writer:
         self._expect()
         try:
             if self._codec is None:
-                self._declare(codec.infer(record))
+                self._declare(codec.infer(record, self._dataset))
             assert self._codec is not None
             parts = self._codec.encode(record, split)
         except codec.Unreadable as e:

@@ -96,6 +96,10 @@ def photo(i, size=(40, 30)):
 
 
 @unittest.skipUnless(sys.platform == "linux", "the processes of these tests are killed by signals of Linux")
+def one_more(x):
+    return {"v": x, "y": "a", "t": [x]}
+
+
 class Writing(unittest.TestCase):
     def setUp(self):
         os.environ["PENSTOCK_PREPROCESS"] = data.preprocess()
@@ -189,6 +193,24 @@ class TestLabels(Writing):
                 self.write(dtype, dtype, ("b", "c"), [0, 1], append=True)
                 with penstock.open(self.path(dtype)) as ds:
                     self.assertEqual((ds["x"][:].tolist(), ds.fields["x"].classes), ([0, 1, 1, 2], ("a", "b", "c")))
+
+    def test_append_takes_the_fields_of_the_dataset(self):
+        schema = [Field("t", "int32", ragged=True), Field("y", "int16", classes=("a", "b")), Field("v", "float32")]
+        with penstock.Writer(self.path("ds"), schema) as w:
+            w.append({"t": [1], "y": "b", "v": 0.5})
+        with penstock.Writer(self.path("ds"), append=True) as w:
+            w.append({"v": 1, "y": "b", "t": []})
+        with penstock.Writer(self.path("ds"), schema[::-1], append=True, resume=True) as w:
+            w.append({"t": [2, 3], "y": "a", "v": 2})
+        penstock.map(one_more, [7], self.path("ds"), workers=0, append=True, resume=True)
+        done = penstock.map(one_more, [7], self.path("ds"), workers=0, append=True, resume=True)
+        self.assertEqual(done["records"], 4)
+        with penstock.open(self.path("ds")) as ds:
+            got = [(r["t"].tolist(), int(r["y"]), float(r["v"])) for r in (ds[i] for i in range(4))]
+        self.assertEqual(got, [([1], 1, 0.5), ([], 1, 1), ([2, 3], 0, 2), ([7], 0, 7)])
+        for record, missing in (({"t": [], "y": 0}, r'do not have its fields \["v"\]'), ({"t": [], "y": 0, "v": 1, "n": 1}, r'not have their fields \["n"\]')):
+            with self.assertRaisesRegex(penstock.Error, missing), penstock.Writer(self.path("ds"), append=True) as w:
+                w.append(record)
 
     def test_more_classes_than_numbers(self):
         names = [f"c{i}" for i in range(200)]

@@ -195,9 +195,11 @@ func TestAppendRefuses(t *testing.T) {
 	}{
 		"type":        {func(s *store.Schema) { s.Fields[1] = store.NewField("boxes", tensor.Float64, 8) }, nil, `field "boxes" is`},
 		"shape":       {func(s *store.Schema) { s.Fields[0].Shape = tensor.Shape{3, 40, 51} }, nil, `field "images" is`},
-		"name":        {func(s *store.Schema) { s.Fields[1].Name = "box" }, nil, "its field is boxes"},
-		"fewer":       {func(s *store.Schema) { s.Fields = s.Fields[:2] }, nil, "3 fields, and not 2"},
-		"more":        {func(s *store.Schema) { s.Fields = append(s.Fields, store.NewField("x", tensor.Uint8)) }, nil, "3 fields, and not 4"},
+		"name":        {func(s *store.Schema) { s.Fields[1].Name = "box" }, nil, `they do not have its fields ["boxes"]`},
+		"fewer":       {func(s *store.Schema) { s.Fields = s.Fields[:2] }, nil, "they do not have its fields"},
+		"more":        {func(s *store.Schema) { s.Fields = append(s.Fields, store.NewField("x", tensor.Uint8)) }, nil, `it does not have their fields ["x"]`},
+		"field order": {func(s *store.Schema) { slices.Reverse(s.Fields) }, nil, "in this order"},
+		"no classes":  {func(s *store.Schema) { s.Fields[2].Classes = nil }, nil, "without classes"},
 		"class order": {func(s *store.Schema) { s.Fields[2].Classes = []string{"dog", "cat", "Jürgen"} }, nil, "the classes"},
 		"splits":      {func(*store.Schema) {}, []string{"train"}, "splits are"},
 	} {

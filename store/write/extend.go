@@ -15,12 +15,20 @@ import (
 // their lists that the dataset has not.
 func Extend(m *store.Manifest, schema store.Schema, splits []string) (store.Schema, error) {
 	var errs []error
-	if len(m.Fields) != len(schema.Fields) {
-		errs = append(errs, fmt.Errorf("it has %d fields, and not %d", len(m.Fields), len(schema.Fields)))
+	was, is := namesInOrder(m.Fields), namesInOrder(schema.Fields)
+	missing, extra := without(was, is), without(is, was)
+	if len(missing) > 0 {
+		errs = append(errs, fmt.Errorf("they do not have its fields %q", missing))
+	}
+	if len(extra) > 0 {
+		errs = append(errs, fmt.Errorf("it does not have their fields %q", extra))
 	}
 	out := store.Schema{}
+	if len(missing)+len(extra) == 0 && !slices.Equal(was, is) {
+		errs = append(errs, fmt.Errorf("its fields are %q, in this order, and not %q", was, is))
+	}
 	for i, f := range schema.Fields {
-		if i < len(m.Fields) {
+		if i < len(m.Fields) && slices.Equal(was, is) {
 			old := m.Fields[i]
 			errs = append(errs, extend(old, f))
 			old.Classes = f.Classes
@@ -40,8 +48,25 @@ func Extend(m *store.Manifest, schema store.Schema, splits []string) (store.Sche
 	return out, nil
 }
 
+// namesInOrder returns the names of fields, in order.
+func namesInOrder(fields []store.Field) (names []string) {
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// without returns the names that are not in others.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(others, name) })
+}
+
 // extend says why values of f are not values of old.
 func extend(old, f store.Field) error {
+	if len(old.Classes) > 0 && len(f.Classes) == 0 {
+		return fmt.Errorf("field %q has the classes %s, and the new records have numbers without classes", old.Name,
+			shorten(fmt.Sprintf("%q", old.Classes), 0))
+	}
 	if len(old.Classes) > len(f.Classes) || !slices.Equal(old.Classes, f.Classes[:len(old.Classes)]) {
 		return fmt.Errorf("field %q has the classes %s, which the new ones do not begin with", old.Name,
 			shorten(fmt.Sprintf("%q", old.Classes), 0))
@@ -49,9 +74,6 @@ func extend(old, f store.Field) error {
 	f.Classes = old.Classes
 	if f.Normalization == nil {
 		f.Normalization = old.Normalization
-	}
-	if old.Name != f.Name {
-		return fmt.Errorf("its field is %s %s, and the record has %s %s there", old.Name, brief(old), f.Name, brief(f))
 	}
 	if was, is := compact([]store.Field{old}), compact([]store.Field{f}); was != is {
 		if brief(old) != brief(f) {

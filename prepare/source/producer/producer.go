@@ -49,6 +49,7 @@ type Start struct {
 	End      int64           `json:"end"`                // number after the last one, -1 for any
 	Complete bool            `json:"complete,omitempty"` // the dataset is complete, and no sample is needed
 	Fields   json.RawMessage `json:"fields,omitempty"`   // the message of fields of the run that is continued
+	Dataset  json.RawMessage `json:"dataset,omitempty"`  // the fields of the dataset that is appended to, as such a message
 }
 
 // field is an entry of the second message.
@@ -63,6 +64,18 @@ type field struct {
 	Instances string       `json:"instances,omitempty"`
 	Dims      []string     `json:"dims,omitempty"`
 	Classes   []string     `json:"classes,omitempty"`
+}
+
+// Describe returns the fields of a dataset as the message of fields has them, without the names of its sources.
+func Describe(fields []store.Field) (json.RawMessage, error) {
+	var list []field
+	for _, f := range fields {
+		if f.Content != tensor.SourceName {
+			list = append(list, field{Name: f.Name, DType: f.DType, Shape: f.Shape, Ragged: f.Ragged, Content: f.Content,
+				Layout: f.Layout, Image: f.Image, Instances: f.Instances, Dims: f.Dims, Classes: f.Classes})
+		}
+	}
+	return json.Marshal(list)
 }
 
 // Producer is the other process. It serves one goroutine, but for the samples, which may be read
