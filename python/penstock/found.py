@@ -71,18 +71,40 @@ def of_table(table: Any, like: Any) -> Any:
     if isinstance(table, (str, os.PathLike)):
         return opener(table)
     names = list(table.keys()) if hasattr(table, "keys") else []
-    columns = {str(name): np.asarray(table[name]) for name in names}
+    columns = {str(name): _column(name, table[name]) for name in names}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
         raise TypeError(f"join with a {type(table).__name__}; give a dataset, its path, or a table: columns of one length by name")
     folder, lock = _own_folder(tempfile.gettempdir())
     path = os.path.join(folder, "table")
-    with Writer(path) as w:
-        w.extend(dict(zip(columns, values)) for values in zip(*columns.values()))
+    try:
+        with Writer(path) as w:
+            w.extend(dict(zip(columns, values)) for values in zip(*columns.values()))
+    except Error as e:
+        _forget(path, folder, lock)
+        raise Error(f"join: {str(e).replace(path, 'the table')}") from None
     _tables.add(path)
     dataset = opener(path)
     weakref.finalize(dataset, _forget, path, folder, lock)
     return dataset
+
+
+def _column(name: Any, values: Any) -> Any:
+    """Return a column of a table as a sequence, whose values are those that were given: NumPy makes strings of ["a", 1], and floats of [1 << 63, -1]."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise TypeError(f"join: column {name!r} is a masked array, some values of which are masked: give .filled(x) of it")
+    if not isinstance(values, (list, tuple)):
+        return np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except (ValueError, OverflowError):  # rows of several lengths, or an integer beyond 64 bits
+        return values
+    if array.dtype.kind not in "biuf":
+        return values
+    for given, held in zip(values, array.tolist() if array.ndim == 1 else ()):
+        if held != given and given == given:
+            raise TypeError(f"join: column {name!r}: {given!r} would be {held!r} next to its other values: give an array, of the type that it is to have")
+    return array
 
 
 def is_temporary(path: str) -> bool:

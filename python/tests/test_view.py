@@ -204,6 +204,13 @@ class TestView(unittest.TestCase):
             left.join({"k": [2, 2], "z": [1, 2]}, on="k")
         with self.assertRaisesRegex(TypeError, "join with a list"):
             left.join([1, 2], on="k")
+        for values, message in (
+            (np.ma.masked_array([1, 2], [0, 1]), "'z' is a masked array"),
+            ([2**53 + 1, 0.5], "'z': 9007199254740993 would be 9007199254740992.0"),
+            (["a", 1], "join: the table: record 1: field 'z': 1 is not text"),
+        ):
+            with self.assertRaisesRegex((TypeError, penstock.Error), message):
+                left.join({"k": [1, 2], "z": values}, on="k")
 
     def column(self, name, values):
         path = os.path.join(self.folder.name, name)
