@@ -29,9 +29,17 @@ func comparison(n *node, left, right expression) (expression, error) {
 		return l, err
 	}
 	if l.kind != textKind || r.kind != textKind {
-		return left, failf(n.at, "%s and %s cannot be compared", left.kindType, right.kindType)
+		return left, incomparable(n.at, left.kindType, right.kindType)
 	}
 	return compared(n, l, r, orderTexts)
+}
+
+// incomparable is the error for two kinds that have no comparison.
+func incomparable(at int, a, b kindType) error {
+	if a.kind == truthKind || b.kind == truthKind {
+		return failf(at, "%s and %s cannot be compared; write x, not x, or x = true", a, b)
+	}
+	return failf(at, "%s and %s cannot be compared", a, b)
 }
 
 // asTexts returns labels as their names.

@@ -167,6 +167,7 @@ func TestRefused(t *testing.T) {
 		"boxes[0][1] = 1":                 "indices are in one pair of brackets: boxes[1, 2]",
 		"box['a'] = 1":                    "a whole number, or :, was expected, not 'a'",
 		"score = 'cat'":                   "a number and a text cannot be compared",
+		"ok = 1":                          "true or false and a whole number cannot be compared; write x, not x, or x = true",
 		"ok < true":                       "true and false have no order",
 		"ok + 1 = 2":                      "true or false is not a number, which + needs",
 		"label in (1, score)":             "column 14: a list after in has numbers and strings",

@@ -18,7 +18,7 @@ func (c *compiler) in(n *node) (expression, error) {
 		}
 		fits := e.number() && of.number() || e.kind == of.kind || e.kind == textKind && of.label()
 		if !fits {
-			return e, failf(e.at, "%s and %s cannot be compared", of.kindType, e.kindType)
+			return e, incomparable(e.at, of.kindType, e.kindType)
 		}
 		if e.kind != list[0].kind && !(e.number() && list[0].number()) {
 			return e, failf(e.at, "the list has strings and numbers; write one kind")

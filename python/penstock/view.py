@@ -583,7 +583,7 @@ class _Concat(View):
             for name, f in part.fields.items():
                 g = first.fields[name]
                 if replace(f, normalization=None, dims=()) != replace(g, normalization=None, dims=()) or _applied(f) != _applied(g):
-                    raise ValueError(f"part {i}: field {name!r} is {f}, and that of the first one is {g}; both must be alike")
+                    raise ValueError(f"part {i}: field {name!r} has {_difference(f, g)}")
         fields = {
             name: f if all(p.fields[name].normalization == f.normalization for p in parts) else replace(f, normalization=None)
             for name, f in first.fields.items()
@@ -1043,6 +1043,21 @@ def _check(part: Any) -> None:
 def _applied(f: Field) -> Any:
     """Return the normalization that the values went through."""
     return f.normalization if f.normalization is not None and f.normalization.applied else None
+
+
+def _difference(f: Field, first: Field) -> str:
+    """Return how a field differs from that of the first part, and what to do."""
+    if f.classes != first.classes:
+        was, now = (", ".join(map(repr, g.classes[:20])) or "none" for g in (first, f))
+        return (
+            f"the classes {now}, and in the first part {was}, so that a number is not the same class; append one dataset to the other, "
+            "as penstock preprocess --append and Writer(append=True) give labels their numbers"
+        )
+    names = [n for n in ("dtype", "shape", "ragged", "content", "layout", "image", "instances") if getattr(f, n) != getattr(first, n)]
+    if not names:
+        return "another normalization than in the first part; preprocess both alike"
+    there, here = (", ".join(f"{n} {getattr(g, n)!r}" for n in names) for g in (first, f))
+    return f"{here}, and in the first part {there}; preprocess both alike, or leave it out: ds.select(fields=[...])"
 
 
 def _numbers_json(numbers: np.ndarray) -> dict[str, Any]:

@@ -275,6 +275,20 @@ class TestView(unittest.TestCase):
         self.assertFalse(v["x"][2:9].flags.owndata)
         self.assertFalse(v["x"][2:9].flags.writeable)
 
+    def test_concat_of_other_classes(self):
+        parts = []
+        for k, (dtype, classes) in enumerate((("int64", ("a", "b")), ("int64", ("b", "a")), ("int8", ("a", "b")))):
+            path = os.path.join(self.folder.name, f"classes{k}")
+            with penstock.Writer(path, [penstock.Field("c", dtype, classes=classes)]) as w:
+                w.append({"c": "a"})
+            parts.append(penstock.open(path))
+        for part, message in (
+            (parts[1], "field 'c' has the classes 'b', 'a', and in the first part 'a', 'b', so that a number is not the same class"),
+            (parts[2], "field 'c' has dtype 'int8', and in the first part dtype 'int64'; preprocess both alike"),
+        ):
+            with self.assertRaisesRegex(ValueError, message):
+                parts[0].concat(part)
+
     def test_refused(self):
         ds, other = self.bases[0][0], self.bases[1][0]
         path = os.path.join(self.folder.name, "bad.view.json")
