@@ -79,7 +79,8 @@ func (n *normalizeFlags) check(args []string) error {
 		usage.Problems = append(usage.Problems, "--split "+n.split+": says what dataset is computed from, which is not given")
 	}
 	if remote.IsURL(n.dataset) {
-		usage.Problems = append(usage.Problems, "DATASET: it must be a folder of this machine")
+		usage.Problems = append(usage.Problems, "DATASET: it must be a folder of this machine; to write one from it, run: "+
+			shell.Penstock("preprocess", remote.Redact(n.dataset), "DEST")+" --normalize "+shell.Line(args[1]))
 	}
 	if len(usage.Problems) > 0 {
 		return usage
