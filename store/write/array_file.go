@@ -35,14 +35,16 @@ const (
 	largeRow   = 64 << 10
 )
 
-// A file of leastReserve bytes gets room for as many again, and so on up to mostReserve.
+// A scratch file of leastReserve bytes gets room for as many again, and so on up to mostReserve. Others get room when
+// the system writes them to the disk, which is in large pieces.
 const (
 	leastReserve = 1 << 20
 	mostReserve  = 64 << 20
 )
 
-// A file of which writeBehind more bytes were written has the system begin to write these to the disk. Then little is
-// left to wait for when the file is complete.
+// A file that has writeBehind more bytes has the system begin to write these to the disk. Then little is left to wait
+// for when the file is complete. It gets no room before: ext4 would join that with room that is being written, and
+// warn.
 const writeBehind = 8 << 20
 
 func newArrayFile(spec tensor.Spec, in stagedFiles) arrayFile {
@@ -94,7 +96,7 @@ func (a *arrayFile) piece() int64 {
 // write writes what was gathered, and b.
 func (a *arrayFile) write(b []byte) error {
 	n := int64(len(a.buf) + len(b))
-	if a.at+n > a.held && a.at >= leastReserve {
+	if a.in.scratch && a.at+n > a.held && a.at >= leastReserve {
 		a.held = reserve(a.file, max(a.at, a.held), min(a.at, mostReserve))
 	}
 	done, err := writeBoth(a.file, a.buf, b)
