@@ -119,14 +119,15 @@ func Compare(path string, before, after *store.Manifest) (*Changes, error) {
 }
 
 // Renamed returns the names that columns of a generation of the dataset at path have in another one, by their names
-// before. Columns that only one of them has are not in it. It is nil if generations that it follows were pruned.
+// before. Columns that only one of them has are not in it. It is nil if generations that it follows were pruned or are
+// corrupt.
 func Renamed(path string, from, to int) (map[string]string, error) {
 	if from > to {
 		names, err := Renamed(path, to, from)
 		return inverse(names), err
 	}
 	first, _, err := store.ReadGeneration(path, from)
-	if errors.Is(err, fs.ErrNotExist) {
+	if unknown(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -139,7 +140,7 @@ func Renamed(path string, from, to int) (map[string]string, error) {
 	names := []map[string]string{same} // in the generations from the first one on
 	for n := from + 1; n <= to; n++ {
 		m, _, err := store.ReadGeneration(path, n)
-		if errors.Is(err, fs.ErrNotExist) {
+		if unknown(err) {
 			return nil, nil
 		}
 		if err != nil {
@@ -152,6 +153,11 @@ func Renamed(path string, from, to int) (map[string]string, error) {
 		names = append(names, next)
 	}
 	return names[to-from], nil
+}
+
+// unknown reports whether a generation is not kept, or cannot be read.
+func unknown(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrCorrupt)
 }
 
 // follow returns the names of columns in the next generation from those in the ones before; nil if they are not known.

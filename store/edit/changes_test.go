@@ -74,6 +74,20 @@ func TestRenamed(t *testing.T) {
 			t.Errorf("%+v: %v, %v", c, names, err)
 		}
 	}
+	corrupt := filepath.Join(h.ds, "generations", "00000003.json")
+	text, err := os.ReadFile(corrupt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, content := range []string{"{", string(text)} {
+		if err := errors.Join(os.Chmod(corrupt, 0o666), os.WriteFile(corrupt, []byte(content), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		names, err := Renamed(h.ds, 2, 4)
+		if err != nil || (names == nil) != (content == "{") {
+			t.Errorf("of a generation that is %.9q: %v, %v", content, names, err)
+		}
+	}
 	if _, err := h.d.Prune(PruneOptions{Keep: []int{2}}); err != nil {
 		t.Fatal(err)
 	}
