@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/tensor"
@@ -46,9 +47,8 @@ func (b *Block) summarizeField(i int, f tensor.Spec) {
 		b.stats[i] = append(b.stats[i], make([]moments.Moments, b.N*channels)...)
 		b.meter.MeasureEach(f, run, values, b.stats[i])
 	}
-	for k := range b.N {
-		b.sums[i] = append(b.sums[i], layout.CRC32C(values[k*size:(k+1)*size]))
-	}
+	b.sums[i] = append(b.sums[i], make([]uint32, b.N)...)
+	kernel.CRC32CEach(b.sums[i], values, size)
 }
 
 // single reports whether the value of a record is one number.
@@ -76,6 +76,16 @@ func (b *Block) Fields() []tensor.Spec { return b.fields }
 
 // CRC32Cs returns the checksum of each record's value of a field, as the last Summarize computed them.
 func (b *Block) CRC32Cs(field int) []uint32 { return b.sums[field] }
+
+// RecordCRC32Cs appends the checksum of each record to sums: of its values, one after the other.
+func (b *Block) RecordCRC32Cs(sums []uint32) []uint32 {
+	first := len(sums)
+	sums = append(sums, make([]uint32, b.N)...)
+	for i, f := range b.fields {
+		kernel.CRC32CEach(sums[first:], b.Values[i], f.RecordBytes())
+	}
+	return sums
+}
 
 // MergeStatistics merges the moments of the values of a field into those of its channels, record by record.
 func (b *Block) MergeStatistics(into []moments.Moments, field int) {

@@ -22,6 +22,14 @@ func CRC32C(crc uint32, p []byte) uint32 {
 	return crc32.Update(crc, castagnoli, p[n:])
 }
 
+// CRC32CEach continues the checksums of many sequences: sums[i] becomes that of what it was of, followed by the i-th of
+// the rows in p, which have size bytes each.
+func CRC32CEach(sums []uint32, p []byte, size int) {
+	for i := crcEachFast(sums, p, size); i < len(sums); i++ {
+		sums[i] = CRC32C(sums[i], p[i*size:(i+1)*size])
+	}
+}
+
 // crcWord adds four bytes, which the register of the checksum is XORed with already. One number at a time, that is
 // faster than a call of the instruction.
 func crcWord(x uint32) uint32 {

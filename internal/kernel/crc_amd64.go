@@ -18,3 +18,30 @@ func crcFast(crc uint32, p []byte) (uint32, int) {
 	n := len(p) &^ 511
 	return ^crc32c512(^crc, &p[0], n), n
 }
+
+// crcEachFast does what CRC32CEach does, of rows of one number, and returns how many rows that was.
+func crcEachFast(sums []uint32, p []byte, size int) int {
+	n := len(sums)
+	if !useKernels || !cpu.X86.HasSSE42 || n == 0 {
+		return 0
+	}
+	switch _ = p[n*size-1]; size {
+	case 4:
+		crc32cEach4(&sums[0], &p[0], n)
+	case 8:
+		crc32cEach8(&sums[0], &p[0], n)
+	default:
+		return 0
+	}
+	return n
+}
+
+// crc32cEach4 does n > 0 rows of 4 bytes.
+//
+//go:noescape
+func crc32cEach4(sums *uint32, p *byte, n int)
+
+// crc32cEach8 does n > 0 rows of 8 bytes.
+//
+//go:noescape
+func crc32cEach8(sums *uint32, p *byte, n int)

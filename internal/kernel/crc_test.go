@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"testing"
 )
 
@@ -24,6 +25,27 @@ func TestCRC32C(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCRC32CEach continues checksums of rows of all sizes, at both ends of guarded memory.
+func TestCRC32CEach(t *testing.T) {
+	eachOf(t, func(t *testing.T) {
+		for _, size := range []int{1, 2, 3, 4, 8, 12, 16} {
+			for _, rows := range []int{0, 1, 2, 7, 64, 1000} {
+				placed(t, rows*size, func(t *testing.T, src []byte) {
+					got, want := make([]uint32, rows), make([]uint32, rows)
+					for i := range want {
+						got[i] = uint32(i) * 0x9e3779b9
+						want[i] = crc32.Update(got[i], castagnoli, src[i*size:(i+1)*size])
+					}
+					CRC32CEach(got, src, size)
+					if !slices.Equal(got, want) {
+						t.Fatalf("%d rows of %d bytes: %08x, want %08x", rows, size, got, want)
+					}
+				})
+			}
+		}
+	})
 }
 
 func BenchmarkCRC32C(b *testing.B) {

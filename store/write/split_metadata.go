@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
+	"slices"
 	"strconv"
 
 	"github.com/penstock/penstock/internal/digest"
@@ -64,9 +65,9 @@ func (k *splitMetadata) summarize(s store.Schema, r *store.Record, digests []dig
 // enterBlock adds the records of a block to the ids.
 func (k *splitMetadata) enterBlock(s store.Schema, b *digest.Block) {
 	for i := range s.Fields {
-		k.many = k.many[:0]
-		for _, sum := range b.CRC32Cs(i) {
-			k.many = binary.LittleEndian.AppendUint32(k.many, sum)
+		k.many = slices.Grow(k.many[:0], 4*b.N)[:4*b.N]
+		for n, sum := range b.CRC32Cs(i) {
+			binary.LittleEndian.PutUint32(k.many[4*n:], sum)
 		}
 		k.ids[i].Write(k.many)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/digest"
-	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 )
@@ -28,6 +27,8 @@ type Block struct {
 	Prints  []byte        // of each sample its name, a zero byte, its size as 8 and its CRC32C as 4 bytes, little endian
 	Names   []byte        // of each sample its name, and a zero byte
 	Size    int64         // bytes of all samples
+
+	sums []uint32 // of Records
 }
 
 // Samples returns how many samples there are.
@@ -67,6 +68,7 @@ func (w *Worker) doBlock(b source.Block, s *Slot) {
 // sum computes the prints of all samples.
 func (f *Block) sum(s store.Schema) {
 	size := s.RecordBytes()
+	f.sums = f.Records.RecordCRC32Cs(f.sums[:0])
 	f.Prints, f.Names, f.Size = f.Prints[:0], f.Names[:0], 0
 	odd, good := f.Odd, 0
 	for i := range f.rows.N {
@@ -74,7 +76,7 @@ func (f *Block) sum(s store.Schema) {
 		if len(odd) > 0 && f.rows.Odd[len(f.Odd)-len(odd)].At == i {
 			n, crc, odd = odd[0].Size, odd[0].CRC, odd[1:]
 		} else {
-			crc = f.crc(s, good)
+			crc = f.sums[good]
 			good++
 		}
 		name := f.rows.Name(i)
@@ -84,16 +86,6 @@ func (f *Block) sum(s store.Schema) {
 		f.Prints = binary.LittleEndian.AppendUint32(f.Prints, crc)
 		f.Size += n
 	}
-}
-
-// crc returns the checksum of the values of a record, one after the other.
-func (f *Block) crc(s store.Schema, record int) uint32 {
-	crc := f.Records.CRC32Cs(0)[record]
-	for i := 1; i < len(s.Fields); i++ {
-		size := s.Fields[i].RecordBytes()
-		crc = kernel.CRC32C(crc, f.Records.Values[i][record*size:(record+1)*size])
-	}
-	return crc
 }
 
 // bytes returns what a block takes.
