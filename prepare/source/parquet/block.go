@@ -263,6 +263,19 @@ func (l *leafReader) turn() (err error) {
 
 // take moves n numbers to out, each stride bytes after the one before.
 func (l *leafReader) take(out []byte, stride, n int) {
+	if l.index == nil && l.width == l.size && l.size == stride {
+		copy(out, l.plain[:n*l.width])
+	} else {
+		l.takeEach(out, stride, n)
+	}
+	if l.left -= n; l.index != nil {
+		l.index = l.index[n:]
+	} else {
+		l.plain = l.plain[n*l.width:]
+	}
+}
+
+func (l *leafReader) takeEach(out []byte, stride, n int) {
 	unsigned := l.column.DType == tensor.Uint32
 	for i := range n {
 		k := i
@@ -281,11 +294,6 @@ func (l *leafReader) take(out []byte, stride, n int) {
 		default:
 			copy(to[:l.size], l.plain[4*k:])
 		}
-	}
-	if l.left -= n; l.index != nil {
-		l.index = l.index[n:]
-	} else {
-		l.plain = l.plain[n*l.width:]
 	}
 }
 
