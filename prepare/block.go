@@ -6,10 +6,11 @@ import (
 	"github.com/penstock/penstock/prepare/internal/execute"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/tensor"
 )
 
 // blocks returns the samples of the source in blocks. This works if records store the fields of the source unchanged:
-// all have a fixed size, and only the values of a sample are needed.
+// all have a fixed size or are text, and only the values of a sample are needed.
 func (r *run) blocks(j *execute.Job) (iter.Seq2[source.Sample, error], bool) {
 	src, ok := r.src.(source.Blocked)
 	_, dataset := r.commits.(datasetCommitter)
@@ -17,7 +18,7 @@ func (r *run) blocks(j *execute.Job) (iter.Seq2[source.Sample, error], bool) {
 		return nil, false
 	}
 	for i, f := range j.Fields {
-		if !field.Copies(f) || j.Source[i].Ragged || j.Source[i].Derived {
+		if !field.Copies(f) || j.Source[i].Ragged && j.Source[i].Content != tensor.Text || j.Source[i].Derived {
 			return nil, false
 		}
 	}

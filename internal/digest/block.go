@@ -7,11 +7,11 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Block is records that follow each other and belong to one split, of a schema without ragged fields. The caller
-// that fills it owns it; writers copy.
+// Block is records that follow each other and belong to one split. The caller that fills it owns it; writers copy.
 type Block struct {
 	N      int      // records
 	Values [][]byte // of each field: the values of all records, one after the other, aligned for its type
+	Ends   [][]int  // of each ragged field: where the value of each record ends in Values; nil of the others
 	Split  string   // the split that all of them belong to; empty in a dataset without splits
 
 	fields []tensor.Spec
@@ -21,10 +21,10 @@ type Block struct {
 	meter  moments.Meter
 }
 
-// NewBlock returns an empty Block of fields none of which is ragged.
+// NewBlock returns an empty Block.
 func NewBlock(fields []tensor.Spec) *Block {
 	n := len(fields)
-	return &Block{fields: fields, Values: make([][]byte, n), sums: make([][]uint32, n),
+	return &Block{fields: fields, Values: make([][]byte, n), Ends: make([][]int, n), sums: make([][]uint32, n),
 		stats: make([][]moments.Moments, n)}
 }
 
@@ -41,23 +41,64 @@ func (b *Block) Summarize() {
 
 func (b *Block) summarizeField(i int, f tensor.Spec) {
 	channels, run := layout.Channels(f)
-	size, values, single := f.RecordBytes(), b.Values[i], single(f)
-	b.sums[i], b.stats[i] = b.sums[i][:0], b.stats[i][:0]
-	if !single {
+	b.sums[i] = append(b.sums[i][:0], make([]uint32, b.N)...)
+	b.follow(b.sums[i], i)
+	b.stats[i] = b.stats[i][:0]
+	switch {
+	case f.Ragged:
+		b.stats[i] = append(b.stats[i], make([]moments.Moments, b.raggedParts(f)*channels)...)
+		b.measureRagged(i, f, run)
+	case !single(f):
 		b.stats[i] = append(b.stats[i], make([]moments.Moments, b.N*channels)...)
-		b.meter.MeasureEach(f, run, values, b.stats[i])
+		b.meter.MeasureEach(f, run, b.Values[i], b.stats[i])
 	}
-	b.sums[i] = append(b.sums[i], make([]uint32, b.N)...)
-	kernel.CRC32CEach(b.sums[i], values, size)
 }
 
-// single reports whether the value of a record is one number.
-func single(f tensor.Spec) bool { return f.RecordBytes() == f.DType.Size() }
+// raggedParts returns how many moments a channel of a ragged field gets: those of bytes are of all records, as integers
+// add up in any order, and others of each.
+func (b *Block) raggedParts(f tensor.Spec) int {
+	if bytesAlone(f) {
+		return 1
+	}
+	return b.N
+}
+
+func bytesAlone(f tensor.Spec) bool {
+	channels, _ := layout.Channels(f)
+	return channels == 1 && f.DType == tensor.Uint8
+}
+
+func (b *Block) measureRagged(i int, f tensor.Spec, run int) {
+	if bytesAlone(f) {
+		b.meter.Measure(f, run, b.Values[i], b.stats[i])
+		return
+	}
+	channels := len(b.stats[i]) / max(b.N, 1)
+	for k := range b.N {
+		b.meter.Measure(f, run, b.Slice(i, k, k+1), b.stats[i][k*channels:(k+1)*channels])
+	}
+}
+
+// follow continues the checksum of each record by its value of a field.
+func (b *Block) follow(sums []uint32, field int) {
+	if f := b.fields[field]; !f.Ragged {
+		kernel.CRC32CEach(sums, b.Values[field], f.RecordBytes())
+		return
+	}
+	for k := range sums {
+		sums[k] = kernel.CRC32C(sums[k], b.Slice(field, k, k+1))
+	}
+}
+
+// single reports whether the value of each record is one number.
+func single(f tensor.Spec) bool { return !f.Ragged && f.RecordBytes() == f.DType.Size() }
 
 // check panics where a Block does not fit, which only a programming error can bring about.
 func (b *Block) check() {
 	for i, f := range b.fields {
-		if f.Ragged || len(b.Values[i]) != b.N*f.RecordBytes() {
+		n, size := len(b.Values[i]), f.RecordBytes()
+		ragged := f.Ragged && len(b.Ends[i]) == b.N && n%size == 0 && (b.N == 0 && n == 0 || b.N > 0 && b.Ends[i][b.N-1] == n)
+		if !ragged && (f.Ragged || n != b.N*size) {
 			panic("store: a block's values have not the length of its records")
 		}
 	}
@@ -81,8 +122,8 @@ func (b *Block) CRC32Cs(field int) []uint32 { return b.sums[field] }
 func (b *Block) RecordCRC32Cs(sums []uint32) []uint32 {
 	first := len(sums)
 	sums = append(sums, make([]uint32, b.N)...)
-	for i, f := range b.fields {
-		kernel.CRC32CEach(sums[first:], b.Values[i], f.RecordBytes())
+	for i := range b.fields {
+		b.follow(sums[first:], i)
 	}
 	return sums
 }
@@ -100,10 +141,38 @@ func (b *Block) MergeStatistics(into []moments.Moments, field int) {
 	}
 }
 
+// Rows returns how many rows the values of a field have together in records [first, end).
+func (b *Block) Rows(field, first, end int) int {
+	if !b.fields[field].Ragged {
+		return end - first
+	}
+	begin, ends := 0, b.Ends[field]
+	if first > 0 {
+		begin = ends[first-1]
+	}
+	if end > first {
+		return (ends[end-1] - begin) / b.fields[field].RecordBytes()
+	}
+	return 0
+}
+
+// Slice returns the values of a field in records [first, end).
+func (b *Block) Slice(field, first, end int) []byte {
+	f := b.fields[field]
+	if !f.Ragged {
+		size := f.RecordBytes()
+		return b.Values[field][first*size : end*size]
+	}
+	begin := 0
+	if first > 0 {
+		begin = b.Ends[field][first-1]
+	}
+	return b.Values[field][begin : begin+b.Rows(field, first, end)*f.RecordBytes()]
+}
+
 // Copy makes values those of record i.
 func (b *Block) Copy(i int, values [][]byte) {
-	for k, f := range b.fields {
-		size := f.RecordBytes()
-		values[k] = append(values[k][:0], b.Values[k][i*size:(i+1)*size]...)
+	for k := range b.fields {
+		values[k] = append(values[k][:0], b.Slice(k, i, i+1)...)
 	}
 }

@@ -7,7 +7,7 @@ type Blocked interface {
 	Source
 
 	// Blocks yields the samples of Samples, in their order, in blocks. It is for a source all of whose fields have
-	// a fixed size. It returns nil where the source can only give one sample at a time.
+	// a fixed size or are text. It returns nil where the source can only give one sample at a time.
 	Blocks() iter.Seq2[Block, error]
 }
 
@@ -23,6 +23,7 @@ type Rows struct {
 	N      int      // samples, with those that are in Odd
 	Split  string   // of all of them
 	Values [][]byte // by field: the values of all samples that are not in Odd, one after the other
+	Ends   [][]int  // by field of text, valid UTF-8: where each of them ends
 	Odd    []Odd    // samples that are left to Data.Read, in order: a value is bad, or not like the others
 
 	names []byte
@@ -39,14 +40,16 @@ type Odd struct {
 }
 
 // NewRows returns a Rows for that many fields.
-func NewRows(fields int) *Rows { return &Rows{Values: make([][]byte, fields)} }
+func NewRows(fields int) *Rows {
+	return &Rows{Values: make([][]byte, fields), Ends: make([][]int, fields)}
+}
 
 // Clear forgets all samples.
 func (r *Rows) Clear() {
 	clear(r.Odd)
 	r.N, r.Split, r.Odd, r.names, r.ends = 0, "", r.Odd[:0], r.names[:0], r.ends[:0]
 	for i := range r.Values {
-		r.Values[i] = r.Values[i][:0]
+		r.Values[i], r.Ends[i] = r.Values[i][:0], r.Ends[i][:0]
 	}
 }
 

@@ -15,11 +15,15 @@ import (
 )
 
 // Records that come in blocks make the same files, byte for byte, as records that come one by one: of every type,
-// with numbers that are not finite, in shards and splits that end within blocks.
+// with numbers that are not finite, with values of any length, in shards and splits that end within blocks.
 func TestBlocksMakeTheSameFiles(t *testing.T) {
 	s := testSchema()
 	for d := tensor.Bool; d <= tensor.Float64; d++ {
 		s.Fields = append(s.Fields, store.NewField("one_"+d.String(), d), store.NewField("pair_"+d.String(), d, 2))
+	}
+	for _, f := range []store.Field{store.NewRagged("any_text", tensor.Uint8), store.NewRagged("any_points", tensor.Float32, 2),
+		store.NewRagged("any_labels", tensor.Int64), store.NewRagged("any_rgb", tensor.Uint8, 2, 2, 3)} {
+		s.Fields = append(s.Fields, f)
 	}
 	odd := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64, 5e-324}
 	fill := func(r *store.Record, i int) {
@@ -27,6 +31,9 @@ func TestBlocksMakeTheSameFiles(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(i), 2))
 		for k := 3; k < len(s.Fields); k++ {
 			f := s.Fields[k]
+			if f.Ragged {
+				r.Values[k] = append(r.Values[k][:0], make([]byte, rng.IntN(3)*rng.IntN(60)*f.RecordBytes())...)
+			}
 			for v := r.Values[k]; len(v) > 0; v = v[f.DType.Size():] {
 				x := rng.NormFloat64()
 				if i%7 == 3 {
@@ -83,12 +90,15 @@ func TestBlocksMakeTheSameFiles(t *testing.T) {
 			n := min(1+rng.IntN(50), 70-i%70, records-i)
 			b.N, b.Split = n, split(i)
 			for k := range b.Values {
-				b.Values[k] = b.Values[k][:0]
+				b.Values[k], b.Ends[k] = b.Values[k][:0], b.Ends[k][:0]
 			}
 			for end := i + n; i < end; i++ {
 				fill(r, i)
 				for k, v := range r.Values {
 					b.Values[k] = append(b.Values[k], v...)
+					if s.Fields[k].Ragged {
+						b.Ends[k] = append(b.Ends[k], len(b.Values[k]))
+					}
 				}
 			}
 			if i%2 == 0 {

@@ -14,16 +14,17 @@ import (
 // arrayFile writes one column of the open shard: an .npy file whose header comes last, when
 // its length is known, and the checksums of its blocks.
 type arrayFile struct {
-	spec tensor.Spec
-	in   stagedFiles
-	sums BlockSums
-	file *os.File
-	at   int64 // bytes written
-	sent int64 // bytes that the system has begun to write to the disk
-	held int64 // bytes that have room on the disk, see reserve
-	buf  []byte
-	rows int64
-	word [8]byte // an offset; here, so that it is not allocated
+	spec  tensor.Spec
+	in    stagedFiles
+	sums  BlockSums
+	file  *os.File
+	at    int64 // bytes written
+	sent  int64 // bytes that the system has begun to write to the disk
+	held  int64 // bytes that have room on the disk, see reserve
+	buf   []byte
+	rows  int64
+	word  [8]byte // an offset; here, so that it is not allocated
+	words []byte  // offsets of a block
 }
 
 // Bytes are written up to the last multiple of a piece, and the rest with the next ones: then the

@@ -85,6 +85,13 @@ func (mb *ManifestBuilder) AddBlock(b *digest.Block) error {
 			return err
 		}
 	}
+	if slices.ContainsFunc(mb.fields, func(f tensor.Spec) bool { return f.Instances != "" }) {
+		for n := range b.N {
+			if err := mb.schema.CheckInstances(func(i int) int { return b.Rows(i, n, n+1) }); err != nil {
+				return err
+			}
+		}
+	}
 	mb.metadata[split].enterBlock(mb.schema, b)
 	if !mb.void {
 		mb.metadata[split].summarizeBlock(mb.schema, b)

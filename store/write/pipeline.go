@@ -1,7 +1,10 @@
 package write
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
+	"sort"
 
 	"github.com/penstock/penstock/internal/digest"
 	"github.com/penstock/penstock/internal/layout"
@@ -83,7 +86,7 @@ func (w *ShardWriter) Append(r *store.Record) error {
 	return w.opts.reworded(err)
 }
 
-// AppendBlock adds the next records, of a schema without ragged fields.
+// AppendBlock adds the next records.
 func (w *ShardWriter) AppendBlock(r *digest.Block) error {
 	if err := w.manifest.AddBlock(r); err != nil {
 		return err
@@ -171,10 +174,20 @@ func (s *section) appendRows(b *digest.Block, first int) (n int, full bool, err 
 			return 0, false, err
 		}
 	}
-	n = int(min(int64(b.N-first), max(1, s.limit()-s.open)))
+	n = s.room(b, first)
 	for k := range s.arrays {
-		field, size := s.columns[k].Field, s.columns[k].Spec.RecordBytes()
-		if err := s.arrays[k].appendRows(b.Values[field][first*size:(first+n)*size], b.CRC32Cs(field)[first:]); err != nil {
+		a, field := &s.arrays[k], s.columns[k].Field
+		values := b.Slice(field, first, first+n)
+		switch s.columns[k].Part {
+		case layout.Offsets:
+			err = a.appendOffsets(b, field, first, n, s.arrays[k-1].rows)
+		case layout.Whole:
+			err = a.appendRows(values, b.CRC32Cs(field)[first:])
+		default:
+			a.sums.write(values)
+			err = a.gather(values)
+		}
+		if err != nil {
 			return 0, false, err
 		}
 	}
@@ -183,6 +196,44 @@ func (s *section) appendRows(b *digest.Block, first int) (n int, full bool, err 
 		return n, false, nil
 	}
 	return n, true, s.closeShard()
+}
+
+// room returns how many records of a block, from the first on, belong to the open shard.
+func (s *section) room(b *digest.Block, first int) int {
+	n := int(min(int64(b.N-first), max(1, s.limit()-s.open)))
+	if s.cuts != nil {
+		return n
+	}
+	for k := range s.columns {
+		c := &s.columns[k]
+		if c.Part == layout.Whole {
+			continue
+		}
+		least := sort.Search(n, func(i int) bool { // records less one that make the shard full
+			rows := int64(i + 1)
+			if c.Part != layout.Offsets {
+				rows = int64(b.Rows(c.Field, first, first+i+1))
+			}
+			return (s.arrays[k].rows+rows)*int64(c.Spec.RecordBytes()) >= s.size.bytes
+		}) + 1
+		for (s.open+int64(least))%s.size.step != 0 {
+			least++
+		}
+		n = min(n, least)
+	}
+	return n
+}
+
+// appendOffsets adds where the values of n records end, whose rows are the last of those that were added.
+func (a *arrayFile) appendOffsets(b *digest.Block, field, first, n int, rows int64) error {
+	at := rows - int64(b.Rows(field, first, first+n))
+	a.words = slices.Grow(a.words[:0], 8*n)
+	for i := range n {
+		at += int64(b.Rows(field, first+i, first+i+1))
+		a.words = binary.LittleEndian.AppendUint64(a.words, uint64(at))
+	}
+	a.sums.write(a.words)
+	return a.gather(a.words)
 }
 
 // appendRows adds rows, each of which has its checksum in sums.

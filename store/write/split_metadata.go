@@ -64,10 +64,18 @@ func (k *splitMetadata) summarize(s store.Schema, r *store.Record, digests []dig
 
 // enterBlock adds the records of a block to the ids.
 func (k *splitMetadata) enterBlock(s store.Schema, b *digest.Block) {
-	for i := range s.Fields {
-		k.many = slices.Grow(k.many[:0], 4*b.N)[:4*b.N]
+	for i, f := range s.Fields {
+		size := 4
+		if f.Ragged {
+			size += 8
+		}
+		k.many = slices.Grow(k.many[:0], size*b.N)[:size*b.N]
 		for n, sum := range b.CRC32Cs(i) {
-			binary.LittleEndian.PutUint32(k.many[4*n:], sum)
+			entry := k.many[n*size:]
+			binary.LittleEndian.PutUint32(entry, sum)
+			if f.Ragged {
+				binary.LittleEndian.PutUint64(entry[4:], uint64(b.Rows(i, n, n+1)))
+			}
 		}
 		k.ids[i].Write(k.many)
 	}
@@ -78,6 +86,11 @@ func (k *splitMetadata) enterBlock(s store.Schema, b *digest.Block) {
 func (k *splitMetadata) summarizeBlock(s store.Schema, b *digest.Block) {
 	for i, f := range s.Fields {
 		b.MergeStatistics(k.stats[i], i)
+		if f.Ragged {
+			for n := range b.N {
+				k.lengths[i].Merge(moments.One(float64(b.Rows(i, n, n+1))))
+			}
+		}
 		countLabels(k.labels[i], f, b.Values[i])
 	}
 }

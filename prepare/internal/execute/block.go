@@ -61,22 +61,26 @@ func (w *Worker) doBlock(b source.Block, s *Slot) {
 	}
 	f.Records.N, f.Records.Split = f.rows.N-len(f.Odd), f.rows.Split
 	copy(f.Records.Values, f.rows.Values)
+	copy(f.Records.Ends, f.rows.Ends)
 	f.Records.Summarize()
 	f.sum(w.job.Schema)
 }
 
 // sum computes the prints of all samples.
 func (f *Block) sum(s store.Schema) {
-	size := s.RecordBytes()
+	size, texts := sizes(s)
 	f.sums = f.Records.RecordCRC32Cs(f.sums[:0])
 	f.Prints, f.Names, f.Size = f.Prints[:0], f.Names[:0], 0
 	odd, good := f.Odd, 0
 	for i := range f.rows.N {
-		n, crc := int64(size), uint32(0)
+		n, crc := size, uint32(0)
 		if len(odd) > 0 && f.rows.Odd[len(f.Odd)-len(odd)].At == i {
 			n, crc, odd = odd[0].Size, odd[0].CRC, odd[1:]
 		} else {
 			crc = f.sums[good]
+			for _, k := range texts {
+				n += int64(len(f.Records.Slice(k, good, good+1)))
+			}
 			good++
 		}
 		name := f.rows.Name(i)
@@ -88,10 +92,22 @@ func (f *Block) sum(s store.Schema) {
 	}
 }
 
+// sizes returns how many bytes the fields of a fixed size have in a record, and which ones are not of a fixed size.
+func sizes(s store.Schema) (fixed int64, texts []int) {
+	for k, f := range s.Fields {
+		if f.Ragged {
+			texts = append(texts, k)
+		} else {
+			fixed += int64(f.RecordBytes())
+		}
+	}
+	return fixed, texts
+}
+
 // bytes returns what a block takes.
 func (f *Block) bytes() (n int64) {
-	for _, v := range f.rows.Values {
-		n += int64(len(v))
+	for i, v := range f.rows.Values {
+		n += int64(len(v) + 8*len(f.rows.Ends[i]))
 	}
 	return n + int64(len(f.Prints)+len(f.Names))
 }

@@ -62,13 +62,17 @@ func inBlocks(t *testing.T, s source.Source) (list []string, blocks int) {
 			}
 			text := fmt.Sprintf("%s %q %v", name, rows.Split, error(nil))
 			for k, f := range s.Info().Fields {
-				n := f.RecordBytes()
-				text += fmt.Sprintf(" %x", rows.Values[k][good*n:(good+1)*n])
+				begin, end := good*f.RecordBytes(), (good+1)*f.RecordBytes()
+				if f.Ragged {
+					begin, end = append([]int{0}, rows.Ends[k]...)[good], rows.Ends[k][good]
+				}
+				text += fmt.Sprintf(" %x", rows.Values[k][begin:end])
 			}
 			list, good = append(list, text), good+1
 		}
 		for k, f := range s.Info().Fields {
-			if len(rows.Values[k]) != good*f.RecordBytes() {
+			if n := len(rows.Values[k]); !f.Ragged && n != good*f.RecordBytes() ||
+				f.Ragged && (len(rows.Ends[k]) != good || good > 0 && rows.Ends[k][good-1] != n) {
 				t.Fatalf("%d bytes of %d rows of %s", len(rows.Values[k]), good, f.Name)
 			}
 		}
@@ -117,6 +121,8 @@ func TestBlocksAreTheSamples(t *testing.T) {
 		{"csv", "", map[string]string{"a.csv": long.String()}, 3},
 		{"concat", "x*=x:float32,label:int64", map[string]string{"a.csv": long.String()}, 3},
 		{"odd cells", "a:float32,b:int64", map[string]string{"a.csv": "\xef\xbb\xbfa,b,c\r\n1,2,\"x\ny\"\r\n\r\n3,,z\r\nx,4,z\r\n\"5\",6,q\r\n7,8\r\n9,10,last"}, 1},
+		{"texts", "", map[string]string{"a.csv": "a,t,label,u\n1,\"x\ny\",cat,\n2,,dog,é\n3,ÿ,dog,v\nno,z,cat,w\n5,\"\"\"q\"\"\",cat,last"}, 1},
+		{"texts of jsonl", "", map[string]string{"a.jsonl": "{\"a\":1,\"t\":\"x\\ny\"}\n{\"a\":2,\"t\":null}\n{\"a\":\"no\",\"t\":\"\"}\n{\"a\":3,\"t\":\"é\"}\n"}, 1},
 		{"concat of odd cells", "a+b=x:float32", map[string]string{"a.csv": "a,b,c\n1,2,3\n,5,6\n7,y,8\n9,1,\n"}, 1},
 		{"splits", "", map[string]string{"train-1.csv": "x,label\n1,cat\n2,dog\n", "test.csv": "x,label\n3,dog\n"}, 2},
 		{"long last line", "a:float32", map[string]string{"a.csv": "a,b\n1,x\n2," + strings.Repeat("y", 3<<20)}, 1},

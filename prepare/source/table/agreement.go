@@ -221,7 +221,7 @@ func (r *typedReader) held(b *block) *heldBlock {
 
 // hold keeps the blocks whose values are those of the fields.
 func (t *table) hold(a *agreement) {
-	if slices.ContainsFunc(t.columns, func(c tableColumn) bool { return c.field.Ragged }) {
+	if !t.blocked() {
 		return // rows are read one by one
 	}
 	for _, number := range slices.Sorted(maps.Keys(a.blocks)) {

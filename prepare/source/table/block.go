@@ -32,7 +32,7 @@ type block struct {
 
 // Blocks implements source.Blocked.
 func (t *table) Blocks() iter.Seq2[source.Block, error] {
-	if slices.ContainsFunc(t.columns, func(c tableColumn) bool { return c.field.Ragged }) {
+	if !t.blocked() {
 		return nil
 	}
 	if t.whole {
@@ -59,6 +59,11 @@ func (t *table) Blocks() iter.Seq2[source.Block, error] {
 			yield(nil, fmt.Errorf("source %s: %w", t.path, err))
 		}
 	}
+}
+
+// blocked reports whether the fields are such that rows can be read in blocks.
+func (t *table) blocked() bool {
+	return !slices.ContainsFunc(t.columns, func(c tableColumn) bool { return c.field.Ragged && c.typ.Kind != column.Text })
 }
 
 // nextBlock returns rows of a file, if any are left, and the error that follows them: io.EOF is the end.
@@ -170,6 +175,11 @@ func (r *blockReader) add(rows *source.Rows, row *tableRow) {
 	}
 	if err := r.values(rows, row); err == nil {
 		rows.Add(names)
+		for i := range r.table.columns {
+			if r.table.columns[i].typ.Kind == column.Text {
+				rows.Ends[i] = append(rows.Ends[i], len(rows.Values[i]))
+			}
+		}
 		return
 	}
 	for i := range rows.Values {
@@ -196,8 +206,14 @@ func (r *blockReader) values(rows *source.Rows, row *tableRow) (err error) {
 	return nil
 }
 
-// append appends what cells of a row are in a field of a fixed size.
+// append appends what cells of a row are in a field of a fixed size, or of text.
 func (c *tableColumn) append(b []byte, cells []column.Cell) ([]byte, error) {
+	if !c.concat && c.typ.Kind == column.Text {
+		if !utf8.ValidString(cells[0].Text) {
+			return b, errNotText
+		}
+		return append(b, cells[0].Text...), nil
+	}
 	if !c.concat {
 		return c.typ.Append(b, cells[0])
 	}
@@ -213,7 +229,11 @@ func (c *tableColumn) append(b []byte, cells []column.Cell) ([]byte, error) {
 	return b, nil
 }
 
-var errNoCell = errors.New("a cell is empty")
+// These are for a row that is read on its own, which says more.
+var (
+	errNoCell  = errors.New("a cell is empty")
+	errNotText = errors.New("a cell is not UTF-8")
+)
 
 // heldRead is a heldBlock of a table whose types are known.
 type heldRead struct {

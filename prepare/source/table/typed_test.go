@@ -162,9 +162,13 @@ func contentOf(t *testing.T, src source.Source) (list []string) {
 				continue
 			}
 			line := string(rows.Name(i))
-			for _, v := range rows.Values {
+			for k, v := range rows.Values {
 				n := len(v) / (rows.N - len(rows.Odd))
-				line += fmt.Sprintf(" %x", v[good*n:(good+1)*n])
+				begin, end := good*n, (good+1)*n
+				if ends := rows.Ends[k]; len(ends) > 0 {
+					begin, end = append([]int{0}, ends...)[good], ends[good]
+				}
+				line += fmt.Sprintf(" %x", v[begin:end])
 			}
 			list = append(list, line+"<nil>")
 			good++
