@@ -28,6 +28,7 @@ type Rows struct {
 
 	names []byte
 	ends  []int
+	own   [][]byte // memory of the fields whose Values are lent
 
 	// Scratch is memory that the blocks of one source reuse. It is nil at first.
 	Scratch any
@@ -41,16 +42,27 @@ type Odd struct {
 
 // NewRows returns a Rows for that many fields.
 func NewRows(fields int) *Rows {
-	return &Rows{Values: make([][]byte, fields), Ends: make([][]int, fields)}
+	return &Rows{Values: make([][]byte, fields), Ends: make([][]int, fields), own: make([][]byte, fields)}
 }
 
 // Clear forgets all samples.
 func (r *Rows) Clear() {
 	clear(r.Odd)
 	r.N, r.Split, r.Odd, r.names, r.ends = 0, "", r.Odd[:0], r.names[:0], r.ends[:0]
-	for i := range r.Values {
+	for i, own := range r.own {
+		if own != nil {
+			r.Values[i], r.own[i] = own, nil
+		}
 		r.Values[i], r.Ends[i] = r.Values[i][:0], r.Ends[i][:0]
 	}
+}
+
+// Lend makes values those of a field until Clear. Nothing is written to them.
+func (r *Rows) Lend(field int, values []byte) {
+	if r.own[field] == nil {
+		r.own[field] = append(r.Values[field], make([]byte, 0, 1)...)[:0]
+	}
+	r.Values[field] = values
 }
 
 // Name returns the name of a sample. It is valid until Clear.

@@ -135,6 +135,15 @@ func (t *Type) Fixed(g *Guess) bool {
 	return !t.Ragged && (t.Kind == Numbers || t.Kind == label && !g.notInt)
 }
 
+// Words reports whether values are texts, or names of classes.
+func (t *Type) Words(g *Guess) bool { return t.Kind == Text || t.Kind == label && g.notInt }
+
+// AppendClass appends the number of the class of that name.
+func (t *Type) AppendClass(b []byte, name string) ([]byte, error) {
+	n, err := t.labelOf(name)
+	return binary.LittleEndian.AppendUint64(b, uint64(n)), err
+}
+
 // Same reports whether Append of both does the same; neither has classes.
 func (t *Type) Same(o *Type) bool {
 	return t.Kind == o.Kind && t.DType == o.DType && t.Ragged == o.Ragged && slices.Equal(t.Shape, o.Shape)

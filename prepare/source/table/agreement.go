@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/penstock/penstock/prepare/source/column"
 	"github.com/penstock/penstock/tensor"
@@ -43,8 +44,10 @@ func (a *agreement) agree(s *tableScan) []column.Type {
 		g := &a.guesses[k]
 		g.Merge(&c.guess)
 		if types[k] = g.Result(c.name); !types[k].Fixed(g) {
+			if !types[k].Words(g) {
+				a.blocks, a.left = nil, 0 // rows are read one by one
+			}
 			types[k] = column.Type{Kind: column.Text}
-			a.blocks, a.left = nil, 0 // rows are read one by one
 		}
 	}
 	a.types = types
@@ -60,7 +63,7 @@ func (a *agreement) wants() bool {
 
 // hold keeps the values of a block, if there is room.
 func (a *agreement) hold(b scanBlock, r *typedReader) {
-	size := int64(8*len(r.lines) + cap(r.memory))
+	size := r.bytes()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.blocks == nil || size > a.left {
@@ -125,7 +128,7 @@ func (r *typedReader) begin(types []column.Type, found *tableScan, b *block) {
 		size += sizeOf(&types[k])
 	}
 	r.most = mostRows(b, size)
-	total := size * r.most
+	total := size*r.most + valueBytes*len(types) // each column begins at a multiple of valueBytes
 	if total > cap(r.memory) {
 		r.memory = make([]byte, total)
 	}
@@ -133,11 +136,15 @@ func (r *typedReader) begin(types []column.Type, found *tableScan, b *block) {
 	for k := range types {
 		c := &r.columns[k]
 		c.typ, c.size, c.traits, c.some, c.minusZero = types[k], sizeOf(&types[k]), 0, false, false
-		n := c.size * r.most
+		n := (c.size*r.most + valueBytes - 1) / valueBytes * valueBytes
 		c.values, memory = memory[:0:n], memory[n:]
+		if c.text, c.empty = c.size == 0, false; c.text {
+			c.values, c.ends = c.words[:0], c.ends[:0]
+		}
 		single := c.typ.Shape == nil && !c.typ.Ragged && !c.typ.HasClasses() &&
 			(c.typ.DType == tensor.Int64 || c.typ.DType == tensor.Float32 || c.typ.DType == tensor.Float64)
 		s := found.columns[k]
+		c.found = s
 		if c.quick = single && s.guess.KnowsPlain(); s.classes != nil {
 			c.label = true
 			clear(c.classes[:])
@@ -146,10 +153,12 @@ func (r *typedReader) begin(types []column.Type, found *tableScan, b *block) {
 	r.cells, r.rows, r.lines, r.spread, r.odd = r.cells[:0], 0, r.lines[:0], false, false
 }
 
+// valueBytes is the size of the largest number.
+const valueBytes = 8
+
 // mostRows returns how many rows of size bytes the text of a block can hold. It has a character for each value, and no
 // value has more than eight bytes. Lines may be many more, if they are blank or short.
 func mostRows(b *block, size int) int {
-	const valueBytes = 8
 	return int(min(b.lines, int64(valueBytes*(len(b.text)+1)/max(size, 1)+1)))
 }
 
@@ -175,7 +184,21 @@ func (r *typedReader) read(b *block) bool {
 		r.lines = append(r.lines, at)
 		r.rows++
 	}
+	r.finishTexts(b)
 	return true
+}
+
+// finishTexts keeps the memory of texts, and refuses them if they are not UTF-8.
+func (r *typedReader) finishTexts(b *block) {
+	texts := false
+	for k := range r.columns {
+		if c := &r.columns[k]; c.text {
+			texts, c.words = true, c.values
+		}
+	}
+	if texts && !utf8.ValidString(b.text) {
+		r.odd = true
+	}
 }
 
 // enter adds what the cells say to a scan.
@@ -204,6 +227,17 @@ func (r *typedReader) enter(s *tableScan, number int64) {
 	}
 }
 
+// bytes returns what the values take.
+func (r *typedReader) bytes() int64 {
+	n := 8*len(r.lines) + cap(r.memory)
+	for k := range r.columns {
+		if c := &r.columns[k]; c.text {
+			n += len(c.values) + 8*len(c.ends)
+		}
+	}
+	return int64(n)
+}
+
 // held returns the values.
 func (r *typedReader) held(b *block) *heldBlock {
 	h := &heldBlock{name: b.file.name, prefix: b.file.prefix, at: b.at, rows: r.rows}
@@ -212,8 +246,12 @@ func (r *typedReader) held(b *block) *heldBlock {
 	}
 	for k := range r.columns {
 		c := &r.columns[k]
-		h.types, h.values = append(h.types, c.typ), append(h.values, c.values)
-		h.minusZero = append(h.minusZero, c.minusZero)
+		values, ends := c.values, []int(nil)
+		if c.text {
+			values, ends = slices.Clone(c.values), slices.Clone(c.ends)
+		}
+		h.types, h.values, h.ends = append(h.types, c.typ), append(h.values, values), append(h.ends, ends)
+		h.minusZero, h.empty = append(h.minusZero, c.minusZero), append(h.empty, c.empty)
 	}
 	r.memory = nil
 	return h

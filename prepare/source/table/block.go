@@ -245,14 +245,41 @@ type heldRead struct {
 func (r heldRead) Read(rows *source.Rows) error {
 	rows.Split = r.table.splits.Of[r.name]
 	for k := range r.types {
-		to := r.table.columns[k].typ.DType
-		if r.types[k].DType == to {
-			rows.Values[k] = append(rows.Values[k], r.values[k]...)
-		} else {
-			rows.Values[k] = appendFloats(rows.Values[k], r.values[k], to)
+		if err := r.values(rows, k); err != nil {
+			return err
 		}
 	}
 	return r.heldBlock.Read(rows)
+}
+
+// values makes the values of a column those of its field.
+func (r heldRead) values(rows *source.Rows, k int) error {
+	from, typ, values := &r.types[k], &r.table.columns[k].typ, r.heldBlock.values[k]
+	switch {
+	case from.Kind == column.Text && typ.HasClasses():
+		return r.classes(rows, k)
+	case from.Kind == column.Text:
+		rows.Ends[k] = append(rows.Ends[k], r.ends[k]...)
+		rows.Lend(k, values)
+	case from.DType == typ.DType:
+		rows.Lend(k, values)
+	default:
+		rows.Values[k] = appendFloats(rows.Values[k], values, typ.DType)
+	}
+	return nil
+}
+
+// classes appends the classes that a column of words names.
+func (r heldRead) classes(rows *source.Rows, k int) (err error) {
+	begin := 0
+	for _, end := range r.ends[k] {
+		name := r.heldBlock.values[k][begin:end]
+		if rows.Values[k], err = r.table.columns[k].typ.AppendClass(rows.Values[k], string(name)); err != nil {
+			return err // all names were seen in the first pass
+		}
+		begin = end
+	}
+	return nil
 }
 
 // appendFloats appends whole numbers of 64 bits as floats.
@@ -275,6 +302,12 @@ func (h *heldBlock) fits(columns []tableColumn) bool {
 	}
 	for k := range columns {
 		c, have := &columns[k], &h.types[k]
+		if have.Kind == column.Text && !c.concat {
+			if c.typ.Kind != column.Text && (!c.typ.HasClasses() || h.empty[k]) {
+				return false
+			}
+			continue
+		}
 		if c.concat || c.typ.HasClasses() {
 			return false
 		}

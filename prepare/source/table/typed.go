@@ -20,6 +20,8 @@ type heldBlock struct {
 	lines        []int64 // number of the line of each row; nil: they follow each other
 	types        []column.Type
 	values       [][]byte // by column
+	ends         [][]int  // by column of texts: where each value ends
+	empty        []bool   // by column of texts: some cell has no value
 	minusZero    []bool   // by column: it has -0 among whole numbers, which floats distinguish
 }
 
@@ -57,6 +59,11 @@ type typedColumn struct {
 	traits    column.PlainTraits
 	some      bool
 	minusZero bool
+	text      bool // cells are kept as they are, of columns of texts and of words for classes
+	ends      []int
+	words     []byte // memory for the values of texts
+	empty     bool
+	found     *columnScan
 	label     bool // small whole numbers are noted in classes
 	classes   [smallClasses]bool
 }
@@ -140,6 +147,14 @@ func (r *typedReader) plain(k int, text string, ends byte) int {
 // other takes any cell as the next one of a column.
 func (r *typedReader) other(k int, cell column.Cell) {
 	c := &r.columns[k]
+	if c.text {
+		c.values = append(c.values, cell.Text...)
+		c.ends = append(c.ends, len(c.values))
+		c.empty = c.empty || cell.Missing()
+		if c.found.knowsText(cell) {
+			return
+		}
+	}
 	r.cells = append(r.cells, scanCell{row: int64(r.rows), column: k, cell: cell})
 	if c.size == 0 {
 		return
