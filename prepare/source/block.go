@@ -28,7 +28,8 @@ type Rows struct {
 
 	names []byte
 	ends  []int
-	own   [][]byte // memory of the fields whose Values are lent
+	lent  []bool // by field: Values are lent, and own is its memory
+	own   [][]byte
 
 	// Scratch is memory that the blocks of one source reuse. It is nil at first.
 	Scratch any
@@ -42,16 +43,17 @@ type Odd struct {
 
 // NewRows returns a Rows for that many fields.
 func NewRows(fields int) *Rows {
-	return &Rows{Values: make([][]byte, fields), Ends: make([][]int, fields), own: make([][]byte, fields)}
+	return &Rows{Values: make([][]byte, fields), Ends: make([][]int, fields), lent: make([]bool, fields),
+		own: make([][]byte, fields)}
 }
 
 // Clear forgets all samples.
 func (r *Rows) Clear() {
 	clear(r.Odd)
 	r.N, r.Split, r.Odd, r.names, r.ends = 0, "", r.Odd[:0], r.names[:0], r.ends[:0]
-	for i, own := range r.own {
-		if own != nil {
-			r.Values[i], r.own[i] = own, nil
+	for i := range r.Values {
+		if r.lent[i] {
+			r.Values[i], r.lent[i] = r.own[i], false
 		}
 		r.Values[i], r.Ends[i] = r.Values[i][:0], r.Ends[i][:0]
 	}
@@ -59,8 +61,8 @@ func (r *Rows) Clear() {
 
 // Lend makes values those of a field until Clear. Nothing is written to them.
 func (r *Rows) Lend(field int, values []byte) {
-	if r.own[field] == nil {
-		r.own[field] = append(r.Values[field], make([]byte, 0, 1)...)[:0]
+	if !r.lent[field] {
+		r.own[field], r.lent[field] = r.Values[field], true
 	}
 	r.Values[field] = values
 }

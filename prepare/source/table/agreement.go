@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -180,9 +181,14 @@ func (r *typedReader) read(b *block) bool {
 		if end == 0 {
 			return false
 		}
-		text = text[end:]
 		r.lines = append(r.lines, at)
 		r.rows++
+		if b.quoted {
+			if more := int64(strings.Count(text[:end-1], "\n")); more > 0 {
+				at, r.spread = at+more, true
+			}
+		}
+		text = text[end:]
 	}
 	r.finishTexts(b)
 	return true

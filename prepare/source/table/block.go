@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"slices"
@@ -23,11 +24,12 @@ var blockBytes = 128 << 10
 // block is rows of one file that follow each other: lines that are rows as they stand, or rows that
 // are found already.
 type block struct {
-	file  *tableFile
-	text  string
-	at    int64 // line before the first of text
-	lines int64
-	rows  []tableRow
+	file   *tableFile
+	text   string
+	quoted bool  // text has cells in quotes, and rows of many lines
+	at     int64 // line before the first of text
+	lines  int64
+	rows   []tableRow
 }
 
 // Blocks implements source.Blocked.
@@ -73,9 +75,13 @@ func nextBlock(file *tableFile) (*block, error) {
 		return nil, err
 	}
 	b := &block{file: file, at: file.rows.text().at, lines: lines}
-	if file.rows.plain(text) {
-		b.text = text
-		file.rows.text().skip(text, lines)
+	if end, plain := file.rows.whole(text); end > 0 {
+		if end < len(text) {
+			text = text[:end]
+			b.lines = int64(strings.Count(text, "\n"))
+		}
+		b.text, b.quoted = text, !plain
+		file.rows.text().skip(text, b.lines)
 		return b, nil
 	}
 	for end := b.at + lines; file.rows.text().at < end; {
@@ -134,6 +140,10 @@ func (b *block) each(yield func(*tableRow) bool) {
 		}
 	}
 	row, at := &tableRow{}, b.at
+	if b.quoted {
+		b.eachQuoted(row, yield)
+		return
+	}
 	for line := range strings.Lines(b.text) {
 		at++
 		if b.file.rows.row(line, at, row) {
@@ -141,6 +151,23 @@ func (b *block) each(yield func(*tableRow) bool) {
 			if !yield(row) {
 				return
 			}
+		}
+	}
+}
+
+// eachQuoted is each for text with cells in quotes.
+func (b *block) eachQuoted(row *tableRow, yield func(*tableRow) bool) {
+	rows := b.file.rows.(*csvRows).part(b.text, b.at)
+	for {
+		err := rows.next(row)
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			panic("table: rows that were found whole are not: " + err.Error())
+		}
+		if row.file = b.file; !yield(row) {
+			return
 		}
 	}
 }
@@ -156,6 +183,12 @@ func (b *block) first() *tableRow {
 // count returns how many rows the block has.
 func (b *block) count() int64 {
 	n, at := int64(len(b.rows)), b.at
+	if b.quoted {
+		for range b.each {
+			n++
+		}
+		return n
+	}
 	for line := range strings.Lines(b.text) {
 		at++
 		// else it is blank, perhaps

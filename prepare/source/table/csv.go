@@ -153,8 +153,70 @@ func (c *csvRows) next(row *tableRow) error {
 // text implements rowReader.
 func (c *csvRows) text() *lineReader { return &c.lines }
 
-// plain implements rowReader.
-func (c *csvRows) plain(lines string) bool { return strings.IndexByte(lines, '"') < 0 }
+// whole implements rowReader.
+func (c *csvRows) whole(lines string) (end int, plain bool) {
+	if strings.IndexByte(lines, '"') < 0 {
+		return len(lines), true
+	}
+	return quotedRows(lines, c.comma), false
+}
+
+// part returns a reader of rows that whole has found, after line at.
+func (c *csvRows) part(rows string, at int64) *csvRows {
+	return &csvRows{lines: lineReader{block: rows, at: at, end: true}, comma: c.comma, header: c.header}
+}
+
+// quotedRows returns how many bytes of lines are whole rows: 0 if a quote is not where one may be, or none is whole.
+func quotedRows(lines string, comma byte) int {
+	row, pos := 0, 0 // where the present row begins, and what comes after the last cell in quotes
+	for {
+		i := strings.IndexByte(lines[pos:], '"')
+		if i < 0 {
+			return len(lines)
+		}
+		if n := strings.LastIndexByte(lines[pos:pos+i], '\n'); n >= 0 {
+			row = pos + n + 1
+		}
+		if pos += i; pos > 0 && lines[pos-1] != comma && lines[pos-1] != '\n' {
+			return 0
+		}
+		n := quotedEnd(lines[pos:])
+		if n == 0 {
+			return row // it continues in the next lines, or has no end
+		}
+		if pos += n; pos < len(lines) && lines[pos] != comma && lineEnd(lines[pos:]) == 0 {
+			return 0
+		}
+	}
+}
+
+// quotedEnd returns how many bytes the cell in quotes has that begins text, with the quotes, 0 if it has no end.
+func quotedEnd(text string) int {
+	for pos := 1; ; pos += 2 {
+		i := strings.IndexByte(text[pos:], '"')
+		if i < 0 {
+			return 0
+		}
+		if pos += i; pos+1 == len(text) || text[pos+1] != '"' {
+			return pos + 1
+		}
+		if pos+2 == len(text) {
+			return 0
+		}
+	}
+}
+
+// quotedCell returns what the cell in quotes holds that begins text, and how many bytes it has.
+func quotedCell(text string) (cell string, end int) {
+	if end = quotedEnd(text); end == 0 {
+		return "", 0
+	}
+	cell = text[1 : end-1]
+	if strings.IndexByte(cell, '"') >= 0 {
+		cell = strings.ReplaceAll(cell, `""`, `"`)
+	}
+	return cell, end
+}
 
 // row implements rowReader, for a line without quotes.
 func (c *csvRows) row(line string, at int64, row *tableRow) bool {
@@ -282,7 +344,7 @@ func (csvFormat) each(row *tableRow, f func(i int, column string, c column.Cell)
 	return nil
 }
 
-// typed implements tableFormat, for a line without quotes.
+// typed implements tableFormat.
 func (csvFormat) typed(r *typedReader, file *tableFile, text string) int {
 	comma, pos := file.rows.(*csvRows).comma, 0
 	if comma >= '-' && comma <= '9' {
@@ -295,11 +357,17 @@ func (csvFormat) typed(r *typedReader, file *tableFile, text string) int {
 		}
 		n := r.plain(k, text[pos:], ends)
 		if n == 0 {
-			n = csvCell(text[pos:], comma)
+			cell := ""
+			if pos < len(text) && text[pos] == '"' {
+				cell, n = quotedCell(text[pos:])
+			} else {
+				n = csvCell(text[pos:], comma)
+				cell = text[pos : pos+n]
+			}
 			if k < last && (pos+n == len(text) || text[pos+n] != comma) {
 				return 0
 			}
-			r.other(k, column.Cell{Text: text[pos : pos+n]})
+			r.other(k, column.Cell{Text: cell})
 		}
 		if pos += n; k < last {
 			pos++

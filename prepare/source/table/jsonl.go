@@ -48,8 +48,8 @@ func (j *jsonlRows) next(row *tableRow) error {
 // text implements rowReader.
 func (j *jsonlRows) text() *lineReader { return &j.lines }
 
-// plain implements rowReader.
-func (*jsonlRows) plain(string) bool { return true }
+// whole implements rowReader.
+func (*jsonlRows) whole(lines string) (end int, plain bool) { return len(lines), true }
 
 // row implements rowReader.
 func (*jsonlRows) row(line string, at int64, row *tableRow) bool {

@@ -68,8 +68,9 @@ type rowReader interface {
 	// text returns the lines that are not read yet.
 	text() *lineReader
 
-	// plain reports whether lines, whole ones, are a row each.
-	plain(lines string) bool
+	// whole returns how many bytes of lines, which are whole ones, are whole rows that can be read on their own, and
+	// whether each line of these is a row. It returns 0 if they can be read by next alone.
+	whole(lines string) (end int, plain bool)
 
 	// row sets row to that of a line, which has a number in the file. It returns false if the line is not a row.
 	// It may run concurrently with all calls.

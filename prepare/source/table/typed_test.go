@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,7 +22,11 @@ var numberCells = [][]string{
 	{"-0", "00", "-0.0", "+5", "1e-05", "2.5E3", "1e39", "nan", "-inf", "12345678.5", "0.30000001192092896"},
 	{"16777216.000000000001", "16777217.5", "8388608.5", "0.00000000000000000001", "9999999999999999999", "7."},
 	{"true", "false"}, {"", "NA", "cat"},
+	{`"x, y"`, `"a ""b"""`, "\"l\nm\"", "\"\r\n\n\"", `""`, `"12"`, "word", "é", "\xff", "12", "-x", "word", `5" disk`, "word", "a.png"},
 }
+
+// The last kinds of numberCells are words.
+const oddWords, words = 6, 7
 
 // writeNumbers writes a table whose columns mostly have one kind of cells, and others from some row on.
 func writeNumbers(t *testing.T, rng *rand.Rand, path string) {
@@ -29,7 +34,7 @@ func writeNumbers(t *testing.T, rng *rand.Rand, path string) {
 	names := []string{"a", "b.c", "label", "é"}[:columns]
 	kinds, others, turns := make([]int, columns), make([]int, columns), make([]int, columns)
 	for k := range kinds {
-		kinds[k], others[k], turns[k] = rng.IntN(2), []int{0, 1, 1, 2, 3, 4}[rng.IntN(6)], rng.IntN(2*rows)
+		kinds[k], others[k], turns[k] = []int{0, 1, 0, 1, 0, 1, oddWords, words}[rng.IntN(8)], []int{0, 1, 1, 2, 3, 4}[rng.IntN(6)], rng.IntN(2*rows)
 		if rng.IntN(20) == 0 {
 			others[k] = rng.IntN(len(numberCells))
 		}
@@ -48,12 +53,17 @@ func writeNumbers(t *testing.T, rng *rand.Rand, path string) {
 				kind = others[k]
 			}
 			cell := numberCells[kind][rng.IntN(len(numberCells[kind]))]
+			if cell == `5" disk` && rng.IntN(20) > 0 {
+				cell = `"disk"`
+			}
 			switch {
 			case inJSON && cell == "":
 				cell = "null"
-			case inJSON && !json.Valid([]byte(cell)) && kind < 6:
+			case inJSON && !json.Valid([]byte(cell)) && kind < oddWords:
 				cell = "-1.5e3"
-			case inJSON && kind == 6:
+			case inJSON && kind == words:
+				cell = strconv.Quote(strings.Trim(cell, `"`))
+			case inJSON && kind == oddWords:
 				cell = `"` + cell + `"`
 			}
 			if inJSON {
