@@ -15,6 +15,7 @@ type Block struct {
 	Split  string   // the split that all of them belong to; empty in a dataset without splits
 
 	fields []tensor.Spec
+	sizes  []int               // of rows, by field
 	sums   [][]uint32          // by field and record
 	stats  [][]moments.Moments // by field, record and channel
 	filled bool
@@ -24,8 +25,12 @@ type Block struct {
 // NewBlock returns an empty Block.
 func NewBlock(fields []tensor.Spec) *Block {
 	n := len(fields)
-	return &Block{fields: fields, Values: make([][]byte, n), Ends: make([][]int, n), sums: make([][]uint32, n),
+	b := &Block{fields: fields, Values: make([][]byte, n), Ends: make([][]int, n), sums: make([][]uint32, n),
 		stats: make([][]moments.Moments, n)}
+	for _, f := range fields {
+		b.sizes = append(b.sizes, f.RecordBytes())
+	}
+	return b
 }
 
 // Summarize computes checksums and statistics of the present values, so that AppendBlock does not
@@ -82,11 +87,13 @@ func (b *Block) measureRagged(i int, f tensor.Spec, run int) {
 // follow continues the checksum of each record by its value of a field.
 func (b *Block) follow(sums []uint32, field int) {
 	if f := b.fields[field]; !f.Ragged {
-		kernel.CRC32CEach(sums, b.Values[field], f.RecordBytes())
+		kernel.CRC32CEach(sums, b.Values[field], b.sizes[field])
 		return
 	}
-	for k := range sums {
-		sums[k] = kernel.CRC32C(sums[k], b.Slice(field, k, k+1))
+	begin := 0
+	for k, end := range b.Ends[field] {
+		sums[k] = kernel.CRC32C(sums[k], b.Values[field][begin:end])
+		begin = end
 	}
 }
 
@@ -96,7 +103,7 @@ func single(f tensor.Spec) bool { return !f.Ragged && f.RecordBytes() == f.DType
 // check panics where a Block does not fit, which only a programming error can bring about.
 func (b *Block) check() {
 	for i, f := range b.fields {
-		n, size := len(b.Values[i]), f.RecordBytes()
+		n, size := len(b.Values[i]), b.sizes[i]
 		ragged := f.Ragged && len(b.Ends[i]) == b.N && n%size == 0 && (b.N == 0 && n == 0 || b.N > 0 && b.Ends[i][b.N-1] == n)
 		if !ragged && (f.Ragged || n != b.N*size) {
 			panic("store: a block's values have not the length of its records")
@@ -146,28 +153,26 @@ func (b *Block) Rows(field, first, end int) int {
 	if !b.fields[field].Ragged {
 		return end - first
 	}
-	begin, ends := 0, b.Ends[field]
-	if first > 0 {
-		begin = ends[first-1]
+	n := len(b.Slice(field, first, end))
+	if size := b.sizes[field]; size > 1 {
+		n /= size
 	}
-	if end > first {
-		return (ends[end-1] - begin) / b.fields[field].RecordBytes()
-	}
-	return 0
+	return n
 }
 
 // Slice returns the values of a field in records [first, end).
 func (b *Block) Slice(field, first, end int) []byte {
-	f := b.fields[field]
-	if !f.Ragged {
-		size := f.RecordBytes()
+	if size := b.sizes[field]; !b.fields[field].Ragged {
 		return b.Values[field][first*size : end*size]
 	}
-	begin := 0
-	if first > 0 {
-		begin = b.Ends[field][first-1]
+	if first == end {
+		return nil
 	}
-	return b.Values[field][begin : begin+b.Rows(field, first, end)*f.RecordBytes()]
+	begin, ends := 0, b.Ends[field]
+	if first > 0 {
+		begin = ends[first-1]
+	}
+	return b.Values[field][begin:ends[end-1]]
 }
 
 // Copy makes values those of record i.

@@ -73,14 +73,14 @@ func parseFloat(word string, size int) (float64, error) {
 // decimal returns the float of size bits nearest to n, the digits of a number with at most 19 places after the point.
 // It returns false if it takes more to find out.
 func decimal(n uint64, places, size int) (x float64, ok bool) {
-	x, off := float64(n), uint64(0)
+	off := uint64(0)
 	switch {
 	case n <= 1<<53:
-		x /= powersOf10[places]
+		x = float64(int64(n)) / powersOf10[places] // without a sign, converting takes a jump
 	case size == 64:
 		return quotient(n, wholePowersOf10[places]), true
 	default:
-		x, off = x/powersOf10[places], 4
+		x, off = float64(n)/powersOf10[places], 4
 	}
 	if size == 32 && n != 0 {
 		const half = 1 << 28 // of the bits that a float32 does not have
@@ -105,7 +105,8 @@ func quotient(n, d uint64) float64 {
 	if rest != 0 {
 		q |= 1 // below all bits that a float64 has room for, so it only breaks ties
 	}
-	return math.Ldexp(float64(q), exponent)
+	const bias, fraction = 1023, 52                                           // of float64
+	return float64(q) * math.Float64frombits(uint64(bias+exponent)<<fraction) // a power of 2, and the product is normal
 }
 
 // parseDecimal is parseFloat for any word.

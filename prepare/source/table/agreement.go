@@ -140,12 +140,11 @@ func (r *typedReader) begin(types []column.Type, found *tableScan, b *block) {
 		n := (c.size*r.most + valueBytes - 1) / valueBytes * valueBytes
 		c.values, memory = memory[:0:n], memory[n:]
 		if c.text, c.empty = c.size == 0, false; c.text {
-			c.values, c.ends = c.words[:0], c.ends[:0]
+			c.values, c.ends, c.known = c.words[:0], c.ends[:0], found.columns[k].knowsText
 		}
 		single := c.typ.Shape == nil && !c.typ.Ragged && !c.typ.HasClasses() &&
 			(c.typ.DType == tensor.Int64 || c.typ.DType == tensor.Float32 || c.typ.DType == tensor.Float64)
 		s := found.columns[k]
-		c.found = s
 		if c.quick = single && s.guess.KnowsPlain(); s.classes != nil {
 			c.label = true
 			clear(c.classes[:])

@@ -63,8 +63,8 @@ type typedColumn struct {
 	ends      []int
 	words     []byte // memory for the values of texts
 	empty     bool
-	found     *columnScan
-	label     bool // small whole numbers are noted in classes
+	known     func(column.Cell) bool // a cell of text adds nothing to what is known of the column
+	label     bool                   // small whole numbers are noted in classes
 	classes   [smallClasses]bool
 }
 
@@ -151,7 +151,7 @@ func (r *typedReader) other(k int, cell column.Cell) {
 		c.values = append(c.values, cell.Text...)
 		c.ends = append(c.ends, len(c.values))
 		c.empty = c.empty || cell.Missing()
-		if c.found.knowsText(cell) {
+		if c.known(cell) {
 			return
 		}
 	}
