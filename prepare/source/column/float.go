@@ -105,8 +105,9 @@ func quotient(n, d uint64) float64 {
 	if rest != 0 {
 		q |= 1 // below all bits that a float64 has room for, so it only breaks ties
 	}
-	const bias, fraction = 1023, 52                                           // of float64
-	return float64(q) * math.Float64frombits(uint64(bias+exponent)<<fraction) // a power of 2, and the product is normal
+	// Ldexp for a power of 2 that is a float64, as is the product: neither is close to the limits of these.
+	const bias, fraction = 1023, 52
+	return float64(q) * math.Float64frombits(uint64(bias+exponent)<<fraction)
 }
 
 // parseDecimal is parseFloat for any word.
