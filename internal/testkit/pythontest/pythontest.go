@@ -53,8 +53,8 @@ func Need(t testing.TB, statement string) string {
 	return p
 }
 
-// Bytecode returns variables for processes of Python: they compile a module once for all of them, and write nothing next
-// to the sources.
+// Bytecode returns variables for processes of Python: they compile a module once for all of them, and write nothing
+// next to the sources.
 func Bytecode(t testing.TB) []string {
 	t.Helper()
 	return []string{"PYTHONDONTWRITEBYTECODE=", "PYTHONPYCACHEPREFIX=" + t.TempDir()}
