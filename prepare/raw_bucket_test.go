@@ -215,15 +215,24 @@ func opensWithin(t *testing.T, b *farbucket.Bucket, url string, records, trips, 
 	})
 }
 
-// The names of 8,000 files are listed in the time of two requests, and the first file is read meanwhile.
+// The names of 8,000 files in 1,000 folders are listed in the time of two requests, and the first file is read meanwhile.
+// Those of one folder take nine, as a page says where the next one begins.
 func TestOpenInBucketTakesFewRoundTrips(t *testing.T) {
 	picture := rawtest.Picture(t, ".png", 9, 9, 1)
-	b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
-	for i := range 8000 {
-		b.Put(fmt.Sprintf("photos/class%04d/%06d.png", i%1000, i), picture)
+	for _, c := range []struct {
+		key             func(i int) string
+		trips, requests int
+	}{
+		{func(i int) string { return fmt.Sprintf("photos/class%04d/%06d.png", i%1000, i) }, 2, 20},
+		{func(i int) string { return fmt.Sprintf("photos/%06d.png", i) }, 9, 20},
+	} {
+		b := &farbucket.Bucket{Memory: &remote.Memory{Name: "s3://lab"}, Trip: 50 * time.Millisecond}
+		for i := range 8000 {
+			b.Put(c.key(i), picture)
+		}
+		useURLs(t, b)
+		opensWithin(t, b, "s3://lab/photos", 8000, c.trips, c.requests)
 	}
-	useURLs(t, b)
-	opensWithin(t, b, "s3://lab/photos", 8000, 2, 20)
 }
 
 // Files next to images are read many at a time, and only a few if they are an error.

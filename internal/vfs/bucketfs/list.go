@@ -34,7 +34,8 @@ const arrayFile = "zarr.json"
 // has one of the files, are ErrOther; later calls know the object of a name with an extension, too.
 //
 // A page has a thousand objects, and says where the next one begins. So List asks for the folders of a large folder,
-// too, and then for several parts of it at a time.
+// too, and then for several parts of it at a time. Objects that are in one folder are listed one page after the other:
+// where a page in the middle would begin is not known.
 //
 // While the rest is listed, it reads the first object whose name satisfies first, which the caller needs next; nil is
 // for none.
