@@ -70,8 +70,12 @@ func (m *Moves) Err() error {
 		"out, or these", opName(m.lost))
 }
 
-// IsStill reports whether nothing moves.
-func (m *Moves) IsStill() bool { return len(m.list) == 0 }
+// IsStill reports whether no pixel moves. Boxes and points may still be cut off or removed.
+func (m *Moves) IsStill() bool {
+	return !slices.ContainsFunc(m.list, func(d move) bool {
+		return d.kind != moveClamp && d.kind != moveSanitize && d.kind != moveClampPoints && d.kind != moveSanitizePoints
+	})
+}
 
 // Before returns width and height of the image before all.
 func (m *Moves) Before() (w, h int) { return m.w, m.h }

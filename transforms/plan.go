@@ -235,13 +235,14 @@ func (p *Plan) resize(w, h int, f Interpolation, first passOrder) error {
 	return nil
 }
 
-// Crop keeps the rectangle r of the image.
+// Crop keeps the rectangle r of the image, and cuts boxes off at its edges, also where r is all of the image.
 func (p *Plan) Crop(r image.Rectangle) error {
 	all := image.Rect(0, 0, p.info.W, p.info.H)
 	if r.Empty() || !r.In(all) {
 		return fmt.Errorf("rectangle %v leaves the input of %dx%d pixels", r, p.info.W, p.info.H)
 	}
 	if r == all {
+		p.moved(moveClamp, [4]int{})
 		return nil
 	}
 	if err := p.erased.none(); err != nil {

@@ -155,6 +155,9 @@ func (t RandomCrop) Build(p *Plan) error {
 		return fmt.Errorf("input of %dx%d pixels is smaller than %dx%d; resize first, or pad if needed", in.W, in.H, w, h)
 	}
 	y, x := p.Rand().IntN(in.H-h+1), p.Rand().IntN(in.W-w+1)
+	if w == in.W && h == in.H {
+		return nil // torchvision's does not cut boxes off either
+	}
 	return p.Crop(image.Rect(x, y, x+w, y+h))
 }
 

@@ -166,10 +166,7 @@ func cropByIoU(p *Plan, part image.Rectangle) error {
 	if err := p.Crop(part); err != nil {
 		return err
 	}
-	if len(p.moves.list) == n { // all of the image
-		p.moved(moveCrop, [4]int{0, 0, p.info.W, p.info.H})
-	}
-	p.moves.list[n].kind = moveIoUCrop
+	p.moves.list[n].kind, p.moves.list[n].at = moveIoUCrop, [4]int{part.Min.X, part.Min.Y, part.Max.X, part.Max.Y}
 	return nil
 }
 
