@@ -83,7 +83,7 @@ func TestArrayRandomErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Do(make([]byte, 24), make([]byte, 24)); err == nil || !strings.Contains(err.Error(), "no random stream") {
+	if err := run.Do(make([]byte, 24), make([]byte, 24)); err == nil || !strings.Contains(err.Error(), "draws random numbers") {
 		t.Errorf("without a stream: %v", err)
 	}
 }
