@@ -501,6 +501,17 @@ class DataLoader:
         """Records of the dataset, or rows if they are packed."""
         return int(self._engine.records) if hasattr(self._engine, "records") else len(self.dataset)
 
+    def classes(self, field: str = "labels") -> tuple[str, ...]:
+        """Return the names of the values 0, 1, ... of a label field; none if it has no names.
+
+        Raw samples are not prepared for it, as they are for ``dataset``, and a dataset at a URL is not fetched. Of a Dataset of your own
+        these are its ``classes``, as torchvision's datasets have them.
+        """
+        if isinstance(self._engine, FeedLoader):
+            return self._engine.classes(field)
+        named = getattr(self.dataset, "classes", ())
+        return tuple(named(field) if callable(named) else named)
+
     @property
     def pid(self) -> int | None:
         """The feeding process, if this one started it."""

@@ -49,6 +49,12 @@ class FeedLoader:
         """Records of the dataset, or rows if they are packed."""
         return self.session.records
 
+    def classes(self, field: str) -> tuple[str, ...]:
+        """Return the names of the values of a label field."""
+        if field not in self.session.fields:
+            raise KeyError(f"batches have no field {field!r}; they have {', '.join(self.session.fields)}")
+        return self.session.fields[field].classes
+
     def __repr__(self) -> str:
         return f"<penstock DataLoader of {self.session.records} records: batch {self.at['step']} of {self.session.batches} in epoch {self.epoch}>"
 

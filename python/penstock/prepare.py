@@ -206,12 +206,26 @@ def rechunk(
     return _run([*_OUTPUT, f"--rechunk={sizes}", *flags(options), "--", os.fspath(source), os.fspath(dest)], os.fspath(dest), progress, command)
 
 
+#: How the command says that another process makes the same dataset, and after how many seconds it is run again.
+_BUSY = "another process is building it"
+_AGAIN = 0.5
+
+
 def cached(source: Path, cache_dir: Path | None = None, cache_size: int | str | None = None, progress: Wanted = None) -> dict[str, Any] | None:
-    """Make the dataset of raw samples in the cache, if it is not there, and return its summary; None for what is not raw samples."""
-    try:
-        return _run(["cache", *_OUTPUT, *flags({"cache_dir": cache_dir, "cache_size": cache_size}), "--", os.fspath(source)], os.fspath(source), progress, None)
-    except (_UsageError, NoProgramError):
-        return None
+    """Make the dataset of raw samples in the cache, if it does not exist, and return its summary; None if these are not raw samples.
+
+    If another process is making it, such as that of a DataLoader, wait for it.
+    """
+    arguments = ["cache", *_OUTPUT, *flags({"cache_dir": cache_dir, "cache_size": cache_size}), "--", os.fspath(source)]
+    while True:
+        try:
+            return _run(arguments, os.fspath(source), progress, None)
+        except (_UsageError, NoProgramError):
+            return None
+        except Error as e:
+            if _BUSY not in str(e):
+                raise
+        time.sleep(_AGAIN)
 
 
 class _UsageError(Error):

@@ -90,6 +90,26 @@ class TestRawSamples(Raw):
                 z.write(os.path.join(photos, name), name)
         self.same(self.batches(self.path("photos.zip")), want)
 
+    def test_classes_need_no_dataset(self):
+        loader = self.loader(self.photos(), prepare="auto", cache_dir=self.path("cache"))
+        with mock.patch("penstock.dataloader.open_dataset", side_effect=AssertionError("it was prepared in this process")):
+            self.assertEqual(loader.classes(), ("cat", "dog"))
+            self.assertEqual(loader.classes("images"), ())
+            with self.assertRaisesRegex(KeyError, "batches have no field 'label'; they have images, labels"):
+                loader.classes("label")
+        loader.close()
+
+    def test_open_waits_for_a_process_that_prepares(self):
+        photos, command = self.photos(), self.path("busy")
+        with open(command, "w", encoding="utf-8") as f:
+            f.write(
+                f"#!/bin/sh\n[ -e {self.path('waited')} ] && exec {data.preprocess()} \"$@\"\n"
+                f"touch {self.path('waited')}; echo 'preprocess: ds is busy: another process is building it in .ds' >&2; exit 1\n"
+            )
+        os.chmod(command, 0o755)
+        with mock.patch.dict(os.environ, {"PENSTOCK_PREPROCESS": command}), penstock.open(photos, cache_dir=self.path("cache")) as ds:
+            self.assertEqual((len(ds), ds.classes()), (20, ("cat", "dog")))
+
     def test_resume_and_ranks(self):
         photos = self.photos()
         whole = self.batches(photos, epochs=1, drop_last=True)
