@@ -509,7 +509,7 @@ class DataLoader:
         """
         if isinstance(self._engine, FeedLoader):
             return self._engine.classes(field)
-        named = getattr(self.dataset, "classes", ())
+        named = getattr(self.dataset, "classes", None) or ()
         return tuple(named(field) if callable(named) else named)
 
     @property
