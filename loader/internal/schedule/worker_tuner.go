@@ -56,7 +56,7 @@ func (t *workerTuner) open() bool { return t.least < t.most }
 func (t *workerTuner) restart(skip int) { t.skip, t.seen = max(1, skip), 0 }
 
 // storage starts a second worker at the first batches that came from storage: one reads while the other
-// hands over. It asks whether they did only where one worker began. It reports whether the number of workers changed.
+// hands over. It checks that only if one worker began. It reports whether the number of workers changed.
 func (t *workerTuner) storage(of Reads) bool {
 	if t.stored || !t.open() || t.home != 1 || t.workers != 1 || !of.FromStorage() {
 		return false
