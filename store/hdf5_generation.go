@@ -19,11 +19,7 @@ func openGeneration(path, generation string) (*os.File, *layout.HDF5File, error)
 	if err != nil {
 		return nil, nil, layout.WithoutPath(err)
 	}
-	info, err := f.Stat()
-	var file *layout.HDF5File
-	if err == nil {
-		file, err = layout.OpenHDF5Generation(f, info.Size(), generation)
-	}
+	file, err := readGrowing(f, generation)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w; all are listed by: %s", err, shell.Penstock("log", path))
 	}
@@ -31,6 +27,29 @@ func openGeneration(path, generation string) (*os.File, *layout.HDF5File, error)
 		return nil, nil, errors.Join(layout.Mark(layout.WithoutPath(err)), f.Close())
 	}
 	return f, file, nil
+}
+
+// mostCommits is how many changes that are committed while a file is opened have it read again.
+const mostCommits = 100
+
+// readGrowing reads the metadata of a generation. If a change is committed between the size of the file and its
+// superblock, that ends beyond this size, and both are read again.
+func readGrowing(f *os.File, generation string) (file *layout.HDF5File, err error) {
+	size := int64(-1)
+	for range mostCommits {
+		info, statErr := f.Stat()
+		if statErr != nil {
+			return nil, statErr
+		}
+		if info.Size() == size {
+			break
+		}
+		size = info.Size()
+		if file, err = layout.OpenHDF5Generation(f, size, generation); err == nil {
+			break
+		}
+	}
+	return file, err
 }
 
 // hdf5Manifest reads the manifest in a file. The error is fs.ErrNotExist if it has none.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -300,5 +301,32 @@ func makeIn(t testing.TB, in container, dest string, fields ...store.Field) {
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A file is opened while changes are committed to it.
+func TestOpenWhileHDF5Changes(t *testing.T) {
+	path := makeHDF5(t)
+	done := make(chan error)
+	go func() {
+		var err error
+		for i := 0; i < 100 && err == nil; i++ {
+			err = Tag(path, "tag"+strconv.Itoa(i), 1)
+		}
+		done <- err
+	}()
+	for {
+		if _, err := store.ReadManifest(path); err != nil {
+			t.Error(err, <-done)
+			return
+		}
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+		}
 	}
 }
