@@ -99,6 +99,16 @@ class TestRawSamples(Raw):
                 loader.classes("label")
         loader.close()
 
+    def test_classes_of_other_datasets(self):
+        class Own(list):
+            classes = ["cat", "dog"]
+
+        class Unnamed(Own):
+            classes = None
+
+        for dataset, want in (([0, 1], ()), (Own([0, 1]), ("cat", "dog")), (Unnamed([0, 1]), ())):
+            self.assertEqual(penstock.DataLoader(dataset, 2, output="numpy").classes(), want)
+
     def test_open_waits_for_a_process_that_prepares(self):
         photos, command = self.photos(), self.path("busy")
         with open(command, "w", encoding="utf-8") as f:

@@ -18,8 +18,8 @@ type eventCount struct {
 }
 
 // spinner is how a loop waits for a batch: it spins for a moment, as long as that has paid off
-// of late. A goroutine that sleeps is woken by the worker, which loses the time of a system call
-// by it, and continues about 50 microseconds later, when workers of small batches have run out of
+// of late. A goroutine that sleeps is woken by the worker, which costs the worker a system call.
+// The goroutine continues about 50 microseconds later, when workers of small batches have run out of
 // slots.
 type spinner struct {
 	vain int // times in a row that it was over before there was a batch
