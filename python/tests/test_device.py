@@ -154,7 +154,7 @@ class DeviceTest(unittest.TestCase):
             del dl, batch, imports
 
     def test_memory_is_page_locked_once(self):
-        """All of it exists before the first batch; memory added for longer rows is registered separately."""
+        """None is added after the first batch, but for longer rows, which is registered separately."""
         # A number of workers that is found may add memory.
         with fakecuda.cuda(self) as cuda:
             with loader("images", 64, output="torch", pin_memory=True, num_workers=1) as dl:
@@ -162,7 +162,8 @@ class DeviceTest(unittest.TestCase):
                 for batch in dl:
                     del batch
                     registered.append(cuda.driver.stats()["registered"])
-                self.assertEqual(set(registered), {1})
+                self.assertEqual(registered, registered[:1] * len(dl))
+                self.assertGreater(registered[0], 0)
             del dl
         want = self.wanted("ragged", 7, True, fields=["tokens", "labels"])
         with fakecuda.cuda(self) as cuda:
@@ -179,9 +180,8 @@ class DeviceTest(unittest.TestCase):
     def test_memory_that_cannot_be_page_locked(self):
         with fakecuda.cuda(self) as cuda:
             cuda.driver.library.fakecuda_writable(0)  # which refuses it
-            with loader("images", 64, output="torch", pin_memory=True) as dl:
-                with self.assertLogs("penstock", "WARNING") as logged:
-                    got = indices(dl)
+            with self.assertLogs("penstock", "WARNING") as logged, loader("images", 64, output="torch", pin_memory=True) as dl:
+                got = indices(dl)
                 self.assertRegex(dl.stats()["pinned"], r"no: \d+ bytes: cuMemHostRegister_v2: CUDA_ERROR_INVALID_VALUE \(1\); is the limit")
             self.assertEqual(len(logged.output), 1)
             self.assertEqual(got, indices(loader("images", 64)))
