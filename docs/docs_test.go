@@ -127,7 +127,6 @@ func TestPagesRun(t *testing.T) {
 	}
 	path := tools(t)
 	python, packages := pythontest.Need(t, "import numpy"), mustAbs(t, "../python")
-	common := append(os.Environ(), append(pythontest.Bytecode(t), "PATH="+path, "PYTHONPATH="+packages)...)
 	for _, page := range pages(t) {
 		list := slices.DeleteFunc(blocks(t, page), func(b block) bool { return b.lang != "sh" && b.lang != "python" })
 		if len(list) == 0 {
@@ -135,7 +134,7 @@ func TestPagesRun(t *testing.T) {
 		}
 		t.Run(strings.TrimPrefix(page, "../"), func(t *testing.T) {
 			dir := folder(t)
-			env := append(slices.Clip(common), "XDG_CACHE_HOME="+t.TempDir())
+			env := append(os.Environ(), "PATH="+path, "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME="+t.TempDir())
 			if text, ok := prepared[filepath.Base(page)]; ok {
 				cmd := exec.Command("bash", "-euo", "pipefail", "-c", text)
 				cmd.Dir, cmd.Env = dir, env

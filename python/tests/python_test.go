@@ -126,9 +126,5 @@ func environment(t *testing.T) []string {
 	if out, err := exec.Command("go", "build", "-C", "../..", "-o", programs, "./cmd/feed", "./cmd/preprocess", "./cmd/penstock").CombinedOutput(); err != nil {
 		t.Fatalf("building feed, preprocess and penstock: %v\n%s", err, out)
 	}
-	env := append(os.Environ(), pythontest.Bytecode(t)...)
-	for _, name := range []string{"feed", "preprocess", "penstock"} {
-		env = append(env, "PENSTOCK_TEST_"+strings.ToUpper(name)+"="+filepath.Join(programs, name))
-	}
-	return append(env, "PENSTOCK_TEST_DATA="+data, "XDG_CACHE_HOME="+t.TempDir())
+	return append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PENSTOCK_TEST_PENSTOCK="+filepath.Join(programs, "penstock"), "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME="+t.TempDir())
 }

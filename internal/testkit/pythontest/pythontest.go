@@ -53,13 +53,6 @@ func Need(t testing.TB, statement string) string {
 	return p
 }
 
-// Bytecode returns variables for processes of Python: they compile a module once for all of them, and write nothing
-// next to the sources.
-func Bytecode(t testing.TB) []string {
-	t.Helper()
-	return []string{"PYTHONDONTWRITEBYTECODE=", "PYTHONPYCACHEPREFIX=" + t.TempDir()}
-}
-
 // Run gives the interpreter of Need arguments, "-c" and a script first or the name of one, and
 // returns what it prints. An error there fails the test, and only then Run prints stderr, where
 // libraries print warnings, too.
