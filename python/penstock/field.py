@@ -28,6 +28,7 @@ SOURCE_NAME = "source-name"
 _BYTES = ("utf-8", "image", SOURCE_NAME)
 
 #: The most values of a record, or of a row: none with more could be mapped.
+_MAX_NAME = 4096  # of an array in groups
 _MAX_VALUES = 1 << 44
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
@@ -177,8 +178,8 @@ def from_json(entry: Any) -> Field:
     if not isinstance(entry, dict):
         raise CorruptError(f"a field that is a {type(entry).__name__}, and not an object")
     name, dtype = entry.get("name"), entry.get("dtype")
-    if not isinstance(name, str) or not name:
-        raise CorruptError(f"a field whose name is {name!r:.80}, and not text")
+    if not isinstance(name, str) or not 0 < len(name) <= _MAX_NAME or {"", ".", ".."} & set(name.split("/")):
+        raise CorruptError(f"field {name!r:.80}: a name is text of 1 to {_MAX_NAME} characters, with parts that name an array and its groups")
     if dtype not in STORAGE or entry.get("storage") != STORAGE[dtype]:
         raise CorruptError(f"field {name!r}: unknown dtype {dtype!r} with storage {entry.get('storage')!r}")
     shape = shape_of(entry.get("shape"), name)

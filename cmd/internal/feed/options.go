@@ -82,7 +82,7 @@ var errorPolicies = map[errorPolicy]loader.OnError{"": loader.Fail, "fail": load
 // slots returns Slots, or its default for batches of one size. The client gives half of them back at a time: the more
 // there are, the less often one end wakes the other, and small batches all stay in a cache.
 func (o *Options) slots(batch int64) int {
-	return cmp.Or(o.Slots, int(max(defaultSlots, min(mostDefault, cachedBytes/batch))))
+	return cmp.Or(o.Slots, int(max(defaultSlots, min(mostDefault, cachedBytes/max(1, batch)))))
 }
 
 // validate reports what package loader would not, or by other names.

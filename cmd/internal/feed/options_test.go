@@ -43,7 +43,7 @@ func TestSlots(t *testing.T) {
 		slots int
 		batch int64
 		want  int
-	}{{0, 1, 16}, {0, 200 << 10, 10}, {0, 512 << 10, 4}, {0, mostBatch, 4}, {7, 1, 7}} {
+	}{{0, 0, 16}, {0, 1, 16}, {0, 200 << 10, 10}, {0, 512 << 10, 4}, {0, mostBatch, 4}, {7, 1, 7}} {
 		o := Options{Slots: c.slots}
 		if got := o.slots(c.batch); got != c.want {
 			t.Errorf("%+v: %d", c, got)
