@@ -29,7 +29,7 @@ func TestCRC32C(t *testing.T) {
 
 // TestCRC32CEach continues checksums of rows of all sizes, at both ends of guarded memory.
 func TestCRC32CEach(t *testing.T) {
-	eachOf(t, func(t *testing.T) {
+	each(t, func(t *testing.T) {
 		for _, size := range []int{1, 2, 3, 4, 8, 12, 16} {
 			for _, rows := range []int{0, 1, 2, 7, 64, 1000} {
 				placed(t, rows*size, func(t *testing.T, src []byte) {
