@@ -25,18 +25,25 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
+// uploaded copies the dataset in dir to a URL, and returns the connection.
+func uploaded(t *testing.T, dir, url string) (remote.Bucket, *remote.URL) {
+	t.Helper()
+	b, u, err := cloud.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	upload(t, b, dir, u.Key)
+	return b, u
+}
+
 // testGenerations changes a dataset by several writers at once, each with a connection and a spool of its own. All
 // changes are made, one after the other, and readers keep what they opened.
 func testGenerations(t *testing.T, url string) {
 	const records, writers = 500, 6
 	dir := filepath.Join(t.TempDir(), "ds")
 	write(t, dir, records, 28, 28)
-	b, u, err := cloud.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	upload(t, b, dir, u.Key)
+	b, u := uploaded(t, dir, url)
 	old := objects(t, b, u.Key)
 	reader := openURL(t, url, mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
 
@@ -112,12 +119,7 @@ func testZarrGenerations(t *testing.T, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, u, err := cloud.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	upload(t, b, dir, u.Key)
+	b, u := uploaded(t, dir, url)
 	var all sync.WaitGroup
 	for k := range writers {
 		all.Go(func() {
@@ -172,12 +174,7 @@ func testAppend(t *testing.T, url string) {
 	const records, more = 200, 50
 	dir := filepath.Join(t.TempDir(), "ds")
 	write(t, dir, records, 28, 28)
-	b, u, err := cloud.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	upload(t, b, dir, u.Key)
+	b, u := uploaded(t, dir, url)
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
