@@ -81,7 +81,7 @@ def _compare(folder: str, number: int) -> Change | None:
 def _difference(old: Dataset, new: Dataset) -> Change:
     """Return what changed from one generation to another."""
     was, now = _live(old), _live(new)
-    n = min(len(was), len(now))
+    n = _shared(old, new)
     both = [name for name in old._layout.fields if name in new._layout.fields]
     return Change(
         new.path, old.generation, new.generation,
@@ -92,6 +92,19 @@ def _difference(old: Dataset, new: Dataset) -> Change:
         deleted=int(np.count_nonzero(was[:n] & ~now[:n]) + np.count_nonzero(was[n:])),
         restored=int(np.count_nonzero(now[:n] & ~was[:n])),
     )  # fmt: skip
+
+
+def _shared(old: Dataset, new: Dataset) -> int:
+    """Return how many stored records two generations have in common: their first ones.
+
+    After a restore of an earlier generation, others may be appended in the places of those that it does not have, in files
+    of their own. If every column of the first shard was replaced, no file says so, and the places count.
+    """
+    shards = [*zip(old.manifest.get("shards") or (), new.manifest.get("shards") or ())]
+    same = [a["count"] == b["count"] and bool({f["name"] for f in a["files"]} & {f["name"] for f in b["files"]}) for a, b in shards]
+    if not any(same[:1]):
+        return int(min(old.manifest["records"], new.manifest["records"]))
+    return sum(a["count"] for a, _ in shards[: [*same, False].index(False)])
 
 
 def _live(ds: Dataset) -> np.ndarray:

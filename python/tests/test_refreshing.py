@@ -90,6 +90,20 @@ class RefreshingTest(data.Copied):
                 batches.refresh()
             self.assertEqual(numbers(batches), [1, 2, 3])
 
+    def test_records_in_the_places_of_others_are_others(self):
+        path = f"{self.path}.own"
+        for number, generation in (1, None), (100, None), (200, 1):
+            if generation:
+                plain, chosen = loader(path), loader(penstock.open(path).select([3]))
+                penstock.open(path, generation=generation).restore()
+            with penstock.Writer(path, append=number > 1) as w:
+                w.extend({"number": number + i, "other": 0} for i in range(3))
+        with self.assertRaisesRegex(penstock.Error, "records: 3 appended, 3 deleted; the view has numbers of records"):
+            chosen.refresh()
+        self.assertEqual(numbers(chosen), [100])
+        (changed,) = plain.refresh()
+        self.assertEqual((changed.appended, changed.deleted, changed.replaced, numbers(plain)), (3, 3, (), [1, 2, 3, 200, 201, 202]))
+
     def test_a_saved_view_keeps_its_generation(self):
         file = f"{self.path}.view.json"
         self.addCleanup(os.remove, file)

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Changes is how a generation of a dataset differs from an earlier one.
@@ -208,7 +209,8 @@ func (c *Changes) compareRecords(old, m *store.Manifest) error {
 	if err != nil {
 		return err
 	}
-	both := min(old.Records, m.Records)
+	both := write.Shared(old, m)
+	live := int64(0) // of both in the earlier one
 	for k := range (both + 63) / 64 {
 		mask := ^uint64(0)
 		if left := both - 64*k; left < 64 {
@@ -216,13 +218,10 @@ func (c *Changes) compareRecords(old, m *store.Manifest) error {
 		}
 		c.Deleted += int64(bits.OnesCount64(now[k] &^ was[k] & mask))
 		c.Restored += int64(bits.OnesCount64(was[k] &^ now[k] & mask))
+		live += int64(bits.OnesCount64(^was[k] & mask))
 	}
-	// a restored generation may store fewer records; what is left of the difference is beyond both
-	if rest := m.Live() - old.Live() + c.Deleted - c.Restored; rest >= 0 {
-		c.Appended = rest
-	} else {
-		c.Deleted -= rest
-	}
+	c.Appended = m.Live() - (live - c.Deleted + c.Restored)
+	c.Deleted += old.Live() - live // a restored generation may lack records, and have others in their places
 	return nil
 }
 
@@ -261,7 +260,7 @@ func (c *Changes) compareColumns(old, m *store.Manifest, names map[string]string
 		return err
 	}
 	same := func(a, b columnState) bool { // an append changes the state, and leaves files as they are
-		if old.Records == m.Records {
+		if old.Records == m.Records && write.Shared(old, m) == m.Records {
 			return a.DType == b.DType && bytes.Equal(a.state, b.state)
 		}
 		return a.file == b.file

@@ -54,6 +54,46 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
+// After a restore of an earlier generation, records that are appended are not those that stood in their places before:
+// what was chosen or computed of these is refused.
+func TestAppendedInTheirPlaces(t *testing.T) {
+	h := newHistory(t, containers[0], 1)
+	first := h.kept[1]
+	h.append(true, first)
+	ds, err := mmapds.Open(h.ds) // generation 2
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	if _, err := h.d.Restore("1", Options{}); err != nil {
+		t.Fatal(err)
+	}
+	other := first
+	for _, f := range first.fields {
+		other = other.put(f, h.make(f, records))
+	}
+	h.append(true, other)
+	newest, changes, err := Refresh(ds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer newest.Close()
+	if text := "generation 2 to 4: appended 23 records, deleted 23 records"; newest.Len() != 2*records || changes.String() != text {
+		t.Errorf("%d records, %s; want %s", newest.Len(), changes, text)
+	}
+	chosen, err := h.d.Choose(2, []int64{records})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.d.Delete(chosen, Options{}); err == nil || !strings.Contains(err.Error(), "generation 4, which is the newest one now, has other records") {
+		t.Error(err)
+	}
+	if _, err := h.d.AddColumn(emb, stopping(h.make(emb, 2*records), -1), Options{Of: 2}); err == nil ||
+		!strings.Contains(err.Error(), "records were appended to it") {
+		t.Error(err)
+	}
+}
+
 // A restore takes the names of columns back, also those of generations before the first one that is asked for.
 func TestRenamed(t *testing.T) {
 	h := newHistory(t, containers[0], 1)

@@ -380,7 +380,8 @@ const (
 
 // put makes a column part of the dataset.
 func (e *Editing) put(c *ColumnWriter, f editedField, replace Replace) error {
-	if !slices.Equal(cutsOf(e.Base), cutsOf(c.base)) || !slices.EqualFunc(e.Base.Splits, c.base.Splits, sameSplit) {
+	if e.Base.Records != c.base.Records || Shared(e.Base, c.base) != c.base.Records ||
+		!slices.EqualFunc(e.Base.Splits, c.base.Splits, sameSplit) {
 		return fmt.Errorf("records were appended to it since the column was begun, in generation %d: the column has "+
 			"no values "+
 			"for them", c.base.Generation)

@@ -164,11 +164,30 @@ func mark(home Home, of *store.Manifest, change store.Change, f func(e *Editing)
 
 // sameShards reports records of an earlier generation that do not have the same places in a later one.
 func sameShards(of, base *store.Manifest) error {
-	same := func(a, b store.Shard) bool { return a.First == b.First && a.Count == b.Count }
-	if of.Records <= base.Records && len(of.Shards) <= len(base.Shards) &&
-		slices.EqualFunc(of.Shards, base.Shards[:len(of.Shards)], same) {
+	if Shared(of, base) == of.Records {
 		return nil
 	}
 	return layout.WithMark(fmt.Errorf("generation %d, which is the newest one now, has other records than generation "+
 		"%d, in which they were chosen; choose them again", base.Generation, of.Generation), store.ErrBusy)
+}
+
+// Shared returns how many stored records two generations of a dataset have in common: their first ones. After a restore
+// of an earlier generation, others may be appended in the places of those that it does not have, in files of their own.
+// If every column of the first shard was replaced, no file says so, and the places count.
+func Shared(a, b *store.Manifest) (records int64) {
+	same := func(a, b store.Shard) bool {
+		return a.First == b.First && a.Count == b.Count && slices.ContainsFunc(a.Files, func(f store.File) bool {
+			return slices.ContainsFunc(b.Files, func(g store.File) bool { return f.Name == g.Name })
+		})
+	}
+	if len(a.Shards) == 0 || len(b.Shards) == 0 || !same(a.Shards[0], b.Shards[0]) {
+		return min(a.Records, b.Records)
+	}
+	for k := range min(len(a.Shards), len(b.Shards)) {
+		if !same(a.Shards[k], b.Shards[k]) {
+			break
+		}
+		records += a.Shards[k].Count
+	}
+	return records
 }
