@@ -254,6 +254,7 @@ def _foreign(path: str, file: Any, kind: type[Any], wanted: Sequence[str] | None
 
 
 def _foreign_extent(path: str, name: str, dataset: Any, records: int) -> Extent:
+    _check_inside(path, dataset)
     if dataset.chunks is not None or dataset.dtype.newbyteorder("<") != dataset.dtype:
         return ChunkedExtent(path, 0, 0, records, node=name, program="h5py")
     return Extent(path, _offset(path, dataset), 0, records)
@@ -285,9 +286,15 @@ def _foreign_field(path: str, name: str, dataset: Any, dims: tuple[str, ...]) ->
     return Field(name=name, dtype=dtype, shape=tuple(dataset.shape[1:]), dims=dims)
 
 
-def _external(path: str, dataset: Any) -> str:
-    """Return the folder of the first other file that a dataset is in: of a view, the flat dataset."""
-    return os.path.dirname(os.path.join(os.path.dirname(path), dataset.external[0][0])) or "."
+def _check_inside(path: str, dataset: Any) -> None:
+    """Refuse data of other files or datasets: h5py would read fill values in place of a virtual dataset's files that are not there."""
+    outside = dataset.external[0][0] if dataset.external else ""
+    if outside.endswith(".npy"):  # a view of a flat dataset
+        folder = os.path.dirname(os.path.join(os.path.dirname(path), outside)) or "."
+        raise UnsupportedError(f"{path}: dataset {dataset.name}: its data is in {folder}: open that dataset instead")
+    if outside or dataset.is_virtual:
+        where = f"the file {outside!r:.100}" if outside else "other datasets, as it is virtual"
+        raise UnsupportedError(f"{path}: dataset {dataset.name}: its data is in {where}, so it cannot be mapped; rewrite it: penstock preprocess {path} DEST")
 
 
 def _offset(path: str, dataset: Any) -> int:
@@ -295,8 +302,7 @@ def _offset(path: str, dataset: Any) -> int:
     offset: int | None = dataset.id.get_offset()
     if dataset.size == 0:
         return 0
-    if dataset.external:
-        raise UnsupportedError(f"{path}: dataset {dataset.name}: its data is in {_external(path, dataset)}: open that dataset instead")
+    _check_inside(path, dataset)
     if dataset.chunks is not None or offset is None:
         how = "chunked" if dataset.chunks is not None else "not contiguous"
         raise UnsupportedError(f"{path}: dataset {dataset.name}: {how}, so it cannot be mapped; rewrite it: penstock preprocess {path} DEST")

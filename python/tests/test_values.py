@@ -73,6 +73,14 @@ class ValuesTest(unittest.TestCase):
             with self.assertRaisesRegex(penstock.UnsupportedError, "its data is in .*ds: open that dataset instead"):
                 penstock.open(name)
             with h5py.File(name, "w") as f:
+                f.create_dataset("outside", (5,), ">i8", external=[("x.raw", 0, 40)])
+                layout = h5py.VirtualLayout((5,), ">i8")
+                layout[:] = h5py.VirtualSource("missing.h5", "x", (5,))  # h5py reads 0
+                f.create_virtual_dataset("virtual", layout)
+            for field, says in ("outside", "in the file 'x.raw'"), ("virtual", "in other datasets, as it is virtual"):
+                with self.assertRaisesRegex(penstock.UnsupportedError, f"{says}, so it cannot be mapped; rewrite it: penstock preprocess"):
+                    penstock.open(name, fields=[field])
+            with h5py.File(name, "w") as f:
                 f.create_dataset("x", data=np.arange(10, dtype=">i4").reshape(5, 2), chunks=(2, 1), compression="gzip")
             with penstock.open(name) as ds:  # read by h5py
                 self.same(ds["x"].numpy(), np.arange(10, dtype="i4").reshape(5, 2), name, "x")
