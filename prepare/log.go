@@ -25,8 +25,8 @@ import (
 type runLog struct {
 	samples    int64
 	bytes      int64
-	print      hash.Hash // over all samples, see enter
-	names      hash.Hash // over their names
+	print      hash.Hash // over the prints of all samples, see execute.Slot
+	names      hash.Hash // over the checksums of their names
 	skipped    []samples.Skipped
 	kinds      map[string]int64 // of skipped samples
 	duplicates int64
@@ -34,8 +34,8 @@ type runLog struct {
 	seen       *samples.DigestSet  // contents; nil unless duplicates are looked for
 	order      []byte              // of seen, since the last note: digests with their positions, 8 bytes each
 	splitter   *samples.Splitter
-	stratum    string // the field whose values are classes for splitter
-	scratch    []byte
+	stratum    string  // the field whose values are classes for splitter
+	word       [4]byte // here, so that it is not allocated
 
 	noted noted
 }
@@ -51,22 +51,23 @@ func newRunLog(c Config) *runLog {
 	return b
 }
 
-// enter adds a sample to the fingerprint: its name, a zero byte, its size as 8 and its
-// CRC32C as 4 bytes, little endian.
+// enter adds a sample to the fingerprint.
 func (b *runLog) enter(s *execute.Slot) {
 	b.samples++
 	b.bytes += s.Size
-	b.scratch = append(append(b.scratch[:0], s.Sample.Name...), 0)
-	b.names.Write(b.scratch)
-	b.scratch = binary.LittleEndian.AppendUint64(b.scratch, uint64(s.Size))
-	b.scratch = binary.LittleEndian.AppendUint32(b.scratch, s.CRC)
-	b.print.Write(b.scratch)
+	b.add(b.names, s.NameSum())
+	b.add(b.print, s.Print())
 }
 
 // pass enters a sample that a run before this one has done.
 func (b *runLog) pass(name string) {
-	b.scratch = append(append(b.scratch[:0], name...), 0)
-	b.names.Write(b.scratch)
+	s := execute.Slot{Sample: source.Sample{Name: name}}
+	b.add(b.names, s.NameSum())
+}
+
+func (b *runLog) add(to hash.Hash, sum uint32) {
+	binary.LittleEndian.PutUint32(b.word[:], sum)
+	to.Write(b.word[:])
 }
 
 // skip adds a sample that is left out.

@@ -2,9 +2,11 @@ package prepare
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"math"
 	"os"
@@ -179,6 +181,40 @@ func TestFingerprint(t *testing.T) {
 	changed := print(func(root string) { rawtest.Put(t, root, "cat/a.png", rawtest.Picture(t, ".png", 40, 30, 99)) })
 	if renamed == same || changed == same || renamed == changed {
 		t.Errorf("same %s, renamed %s, changed %s", same, renamed, changed)
+	}
+}
+
+// The fingerprint of rows in blocks, and of the same rows one by one, is that of docs/format.md.
+func TestFingerprintOfBlocks(t *testing.T) {
+	dir := t.TempDir()
+	rawtest.Put(t, dir, "t.csv", []byte("a,b\n1,x\n\n-2,why\nbad,\n3,z\n"))
+	castagnoli := crc32.MakeTable(crc32.Castagnoli)
+	var words []byte
+	for _, s := range []struct {
+		name string
+		data []byte
+	}{
+		{"t.csv:2", []byte("\x01\x00\x00\x00\x00\x00\x00\x00x")},
+		{"t.csv:4", []byte("\xfe\xff\xff\xff\xff\xff\xff\xffwhy")},
+		{"t.csv:5", nil},
+		{"t.csv:6", []byte("\x03\x00\x00\x00\x00\x00\x00\x00z")},
+	} {
+		b := binary.LittleEndian.AppendUint64(append([]byte(s.name), 0), uint64(len(s.data)))
+		b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(s.data, castagnoli))
+		words = binary.LittleEndian.AppendUint32(words, crc32.Checksum(b, castagnoli))
+	}
+	want := fmt.Sprintf("sha256:%x", sha256.Sum256(words))
+	for name, change := range map[string]func(*Config){
+		"blocks": func(*Config) {}, "one by one": func(c *Config) { c.Dedup = true },
+	} {
+		c := DefaultConfig()
+		c.Source, c.Dest = filepath.Join(dir, "t.csv"), filepath.Join(t.TempDir(), "ds")
+		c.Fields, c.Skip = "a:int64,b:text", true
+		change(&c)
+		mustRun(t, c)
+		if got := rawtest.Manifest(t, c.Dest).Source.Fingerprint; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }
 

@@ -106,7 +106,7 @@ type SourceInfo struct {
 	Name        string `json:"name"` // last element of its path
 	Samples     int64  `json:"samples"`
 	Bytes       int64  `json:"bytes"`
-	Fingerprint string `json:"fingerprint"`      // SHA-256 over name, size and CRC32C of every sample, in order
+	Fingerprint string `json:"fingerprint"`      // SHA-256 over a CRC32C of each sample: of its name, size and CRC32C
 	Inputs      string `json:"inputs,omitempty"` // digest of what a program made the samples of, in order
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"iter"
 	"reflect"
 	"slices"
@@ -299,6 +298,5 @@ type sampleLog struct {
 
 func (l *sampleLog) enter(s *execute.Slot) {
 	l.bytes += s.Size
-	_, _ = io.WriteString(l, s.Sample.Name+"\x00") // which never fails
-	l.Write(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, uint64(s.Size)), s.CRC))
+	l.Write(binary.LittleEndian.AppendUint32(nil, s.Print()))
 }

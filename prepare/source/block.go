@@ -1,6 +1,9 @@
 package source
 
-import "iter"
+import (
+	"iter"
+	"strconv"
+)
 
 // Blocked is a Source that can give many samples at a time.
 type Blocked interface {
@@ -22,14 +25,14 @@ type Block interface {
 type Rows struct {
 	N      int      // samples, with those that are in Odd
 	Split  string   // of all of them
+	Prefix string   // of the names of all of them: a number follows it
 	Values [][]byte // by field: the values of all samples that are not in Odd, one after the other
 	Ends   [][]int  // by field of text, valid UTF-8: where each of them ends
 	Odd    []Odd    // samples that are left to Data.Read, in order: a value is bad, or not like the others
 
-	names []byte
-	ends  []int
-	lent  []bool // by field: Values are lent, and own is its memory
-	own   [][]byte
+	numbers []int64 // which end the names
+	lent    []bool  // by field: Values are lent, and own is its memory
+	own     [][]byte
 
 	// Scratch is memory that the blocks of one source reuse. It is nil at first.
 	Scratch any
@@ -50,7 +53,7 @@ func NewRows(fields int) *Rows {
 // Clear forgets all samples.
 func (r *Rows) Clear() {
 	clear(r.Odd)
-	r.N, r.Split, r.Odd, r.names, r.ends = 0, "", r.Odd[:0], r.names[:0], r.ends[:0]
+	r.N, r.Split, r.Prefix, r.Odd, r.numbers = 0, "", "", r.Odd[:0], r.numbers[:0]
 	for i := range r.Values {
 		if r.lent[i] {
 			r.Values[i], r.lent[i] = r.own[i], false
@@ -67,27 +70,22 @@ func (r *Rows) Lend(field int, values []byte) {
 	r.Values[field] = values
 }
 
-// Name returns the name of a sample. It is valid until Clear.
-func (r *Rows) Name(i int) []byte {
-	begin := 0
-	if i > 0 {
-		begin = r.ends[i-1]
-	}
-	return r.names[begin:r.ends[i]]
+// AppendName appends the name of a sample to b.
+func (r *Rows) AppendName(b []byte, i int) []byte {
+	return r.AppendNumber(append(b, r.Prefix...), i)
 }
 
-// NameBuffer returns memory that the next sample's name may be appended to, for Add.
-func (r *Rows) NameBuffer() []byte { return r.names }
+// AppendNumber appends to b what follows Prefix in the name of a sample.
+func (r *Rows) AppendNumber(b []byte, i int) []byte { return strconv.AppendInt(b, r.numbers[i], 10) }
 
-// Add counts one more sample, whose name was appended to NameBuffer.
-func (r *Rows) Add(names []byte) {
-	r.names = names
-	r.ends = append(r.ends, len(names))
+// Add counts one more sample, whose name is Prefix and the number.
+func (r *Rows) Add(number int64) {
+	r.numbers = append(r.numbers, number)
 	r.N++
 }
 
-// AddOdd counts one more sample, whose name was appended to NameBuffer, as one of Odd.
-func (r *Rows) AddOdd(names []byte, d Data) {
+// AddOdd counts one more sample, whose name is Prefix and the number, as one of Odd.
+func (r *Rows) AddOdd(number int64, d Data) {
 	r.Odd = append(r.Odd, Odd{r.N, d})
-	r.Add(names)
+	r.Add(number)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/digest"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/prepare/source"
 	"github.com/penstock/penstock/store"
 )
@@ -24,11 +25,12 @@ type Block struct {
 	rows    *source.Rows
 	Records *digest.Block // samples of rows that are not odd
 	Odd     []Slot        // the others; each has a field.SampleError
-	Prints  []byte        // of each sample its name, a zero byte, its size as 8 and its CRC32C as 4 bytes, little endian
-	Names   []byte        // of each sample its name, and a zero byte
+	Prints  []byte        // of each sample its Print, little endian
+	Names   []byte        // of each sample its NameSum, likewise
 	Size    int64         // bytes of all samples
 
 	sums []uint32 // of Records
+	word []byte
 }
 
 // Samples returns how many samples there are.
@@ -49,7 +51,7 @@ func (w *Worker) doBlock(b source.Block, s *Slot) {
 	}
 	f.Odd = slices.Grow(f.Odd[:0], len(f.rows.Odd))[:len(f.rows.Odd)]
 	for i, o := range f.rows.Odd {
-		f.Odd[i] = Slot{Record: s.Record, Sample: source.Sample{Name: string(f.rows.Name(o.At)), Split: f.rows.Split,
+		f.Odd[i] = Slot{Record: s.Record, Sample: source.Sample{Name: string(f.rows.AppendName(nil, o.At)), Split: f.rows.Split,
 			Data: o.Data}}
 		w.do(&f.Odd[i])
 		if s.Err = f.Odd[i].fatal(); s.Err != nil {
@@ -71,6 +73,7 @@ func (f *Block) sum(s store.Schema) {
 	size, texts := sizes(s)
 	f.sums = f.Records.RecordCRC32Cs(f.sums[:0])
 	f.Prints, f.Names, f.Size = f.Prints[:0], f.Names[:0], 0
+	prefix := kernel.CRC32C(0, []byte(f.rows.Prefix))
 	odd, good := f.Odd, 0
 	for i := range f.rows.N {
 		n, crc := size, uint32(0)
@@ -83,11 +86,11 @@ func (f *Block) sum(s store.Schema) {
 			}
 			good++
 		}
-		name := f.rows.Name(i)
-		f.Names = append(append(f.Names, name...), 0)
-		f.Prints = append(append(f.Prints, name...), 0)
-		f.Prints = binary.LittleEndian.AppendUint64(f.Prints, uint64(n))
-		f.Prints = binary.LittleEndian.AppendUint32(f.Prints, crc)
+		f.word = append(f.rows.AppendNumber(f.word[:0], i), 0)
+		name := kernel.CRC32C(prefix, f.word)
+		f.Names = binary.LittleEndian.AppendUint32(f.Names, name)
+		f.word = appendState(f.word[:0], n, crc)
+		f.Prints = binary.LittleEndian.AppendUint32(f.Prints, kernel.CRC32C(name, f.word))
 		f.Size += n
 	}
 }

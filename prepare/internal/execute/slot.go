@@ -1,8 +1,10 @@
 package execute
 
 import (
+	"encoding/binary"
 	"errors"
 
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/prepare/internal/execute/field"
 	"github.com/penstock/penstock/prepare/internal/samples"
 	"github.com/penstock/penstock/prepare/source"
@@ -21,6 +23,20 @@ type Slot struct {
 	Stored samples.Digest // of the record's content, likewise
 	Err    error          // of the sample or, unless it is a field.SampleError, of the run; then Record holds nothing
 	Block  *Block         // in place of all that, where Sample was made by BlockOf
+}
+
+// NameSum returns the CRC32C of the sample's name and a zero byte.
+func (s *Slot) NameSum() uint32 { return kernel.CRC32C(0, append([]byte(s.Sample.Name), 0)) }
+
+// Print returns what a fingerprint has of the sample: the CRC32C of its name, a zero byte, its size as 8 and the CRC32C
+// of its bytes as 4 bytes, little endian.
+func (s *Slot) Print() uint32 {
+	return kernel.CRC32C(s.NameSum(), appendState(nil, s.Size, s.CRC))
+}
+
+// appendState appends what a Print has of a sample next to its name.
+func appendState(b []byte, size int64, crc uint32) []byte {
+	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(b, uint64(size)), crc)
 }
 
 // Bad returns why the sample cannot be used, if so.

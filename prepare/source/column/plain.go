@@ -23,7 +23,8 @@ type PlainTraits uint8
 const (
 	PlainFraction PlainTraits = 1 << iota
 	PlainNegative
-	plainLarge // it has characters enough before the point that its size matters
+	plainWide // it is more than 1<<24, so that a float32 may not hold it
+	plainNone // the cell is none
 )
 
 // plainRoom is how many bytes TakePlain looks at, whatever they are.
@@ -61,8 +62,8 @@ func TakePlain(text string) (p Plain, end int) {
 		}
 		p.Traits |= PlainFraction
 	}
-	if point > sureWhole {
-		p.Traits |= plainLarge
+	if point-first > sureWhole && p.wide() {
+		p.Traits |= plainWide
 	}
 	return p, end
 }
@@ -85,6 +86,21 @@ func takeDigits(text string, i int, n uint64) (uint64, int) {
 	return n, i
 }
 
+// wide reports whether a float32 may not hold the number as it is too large.
+func (p *Plain) wide() bool {
+	x, _ := decimal(p.digits, p.places, 64)
+	return x > 1<<24
+}
+
+// sign returns the sign bit of a float64.
+func (p *Plain) sign() uint64 { return uint64(p.Traits/PlainNegative) << 63 }
+
+// putInt writes a whole number.
+func (p *Plain) putInt(to []byte) {
+	negative := uint64(p.Traits / PlainNegative & 1)
+	binary.LittleEndian.PutUint64(to, (p.digits^-negative)+negative)
+}
+
 // Small returns a number that is whole, not negative and less than max.
 func (p *Plain) Small(max uint64) (uint64, bool) {
 	return p.digits, p.digits < max && p.Traits&(PlainFraction|PlainNegative) == 0
@@ -93,18 +109,17 @@ func (p *Plain) Small(max uint64) (uint64, bool) {
 // Put writes the number as Int64, Float32 or Float64, the nearest to it. It returns false if that is not a value of
 // the type, or if finding the nearest takes AppendNumber.
 func (p *Plain) Put(to []byte, d tensor.DType) bool {
-	negative := uint64(p.Traits / PlainNegative & 1)
 	if d == tensor.Int64 {
-		binary.LittleEndian.PutUint64(to, (p.digits^-negative)+negative)
+		p.putInt(to)
 		return p.Traits&PlainFraction == 0
 	}
 	if d == tensor.Float32 {
 		x, ok := decimal(p.digits, p.places, 32)
-		binary.LittleEndian.PutUint32(to, math.Float32bits(float32(x))|uint32(negative<<31))
+		binary.LittleEndian.PutUint32(to, math.Float32bits(float32(x))|uint32(p.sign()>>32))
 		return ok
 	}
 	x, ok := decimal(p.digits, p.places, 64)
-	binary.LittleEndian.PutUint64(to, math.Float64bits(x)|negative<<63)
+	binary.LittleEndian.PutUint64(to, math.Float64bits(x)|p.sign())
 	return ok
 }
 
@@ -113,22 +128,12 @@ func (g *Guess) KnowsPlain() bool {
 	return g.numbers && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1}))
 }
 
-// AddPlain takes cells into account that are plain numbers with these traits, in any order. It needs KnowsPlain. Cells
-// for which IsLarge holds need AddLarge, too.
+// AddPlain takes cells into account that are plain numbers with these traits, in any order. It needs KnowsPlain.
 func (g *Guess) AddPlain(traits PlainTraits) {
 	g.seen, g.notImage, g.notBool = true, true, true
 	g.notUint = g.notUint || traits&(PlainFraction|PlainNegative) != 0
+	g.wide = g.wide || traits&plainWide != 0
 	if traits&PlainFraction != 0 {
 		g.notInt, g.notWhole, g.floats = true, true, true
-	}
-}
-
-// IsLarge reports whether the size of the number decides on the type of its column.
-func (t PlainTraits) IsLarge() bool { return t&plainLarge != 0 }
-
-// AddLarge finds out which floats hold a number that TakePlain has read. Float64 holds its whole digits.
-func (g *Guess) AddLarge(word string) {
-	if !g.wide {
-		g.addSize(word)
 	}
 }

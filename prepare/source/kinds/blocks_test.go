@@ -51,7 +51,7 @@ func inBlocks(t *testing.T, s source.Source) (list []string, blocks int) {
 		}
 		odd, good := rows.Odd, 0
 		for i := range rows.N {
-			name := string(rows.Name(i))
+			name := string(rows.AppendName(nil, i))
 			if len(odd) > 0 && odd[0].At == i {
 				text := wordsOf(source.Sample{Name: name, Split: rows.Split, Data: odd[0].Data}, v)
 				if strings.Contains(text, "<nil>") {

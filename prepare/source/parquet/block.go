@@ -8,7 +8,6 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -36,18 +35,18 @@ type block struct {
 
 // Read implements source.Block.
 func (b *block) Read(rows *source.Rows) error {
-	rows.Split = b.split
+	rows.Split, rows.Prefix = b.split, b.prefix
 	if len(b.bad) == 0 {
 		copy(rows.Values, b.values)
 	}
 	for i := range b.rows {
-		names := strconv.AppendInt(append(rows.NameBuffer(), b.prefix...), b.first+int64(i), 10)
+		number := b.first + int64(i)
 		field, bad := b.bad[i]
 		if bad {
-			rows.AddOdd(names, b.odd(i, field))
+			rows.AddOdd(number, b.odd(i, field))
 			continue
 		}
-		rows.Add(names)
+		rows.Add(number)
 		if len(b.bad) == 0 {
 			continue
 		}

@@ -165,8 +165,19 @@ func mostRows(b *block, size int) int {
 // read takes the text of a block apart. It returns false if some row is not like the first ones; the block is left to
 // be read row by row then.
 func (r *typedReader) read(b *block) bool {
-	at := b.at
+	at, comma := b.at, b.file.rows.separator()
+	first, last := 0, 0
+	if comma != 0 {
+		first, last = r.cut.inner(b.text, len(r.columns), min(r.most, r.cut.split(b, comma, len(r.columns))))
+	}
 	for text := b.text; text != ""; {
+		if r.rows == first && first < last {
+			if !r.takeRows(b, comma, first, last) {
+				return false
+			}
+			at, text = r.countLines(b, at, first, last)
+			continue
+		}
 		at++
 		if end := lineEnd(text); end > 0 {
 			text = text[end:]
@@ -191,6 +202,23 @@ func (r *typedReader) read(b *block) bool {
 	}
 	r.finishTexts(b)
 	return true
+}
+
+// countLines enters the numbers of the lines of rows that takeRows has taken, after line at. It returns the number of
+// the last line, and the text after it.
+func (r *typedReader) countLines(b *block, at int64, first, last int) (int64, string) {
+	columns := len(r.columns)
+	for row := first; row < last; row++ {
+		at++
+		r.lines = append(r.lines, at)
+		if b.quoted {
+			begin, end := r.cut.ends[row*columns-1]+1, r.cut.ends[(row+1)*columns-1]
+			if more := int64(strings.Count(b.text[begin:end], "\n")); more > 0 {
+				at, r.spread = at+more, true
+			}
+		}
+	}
+	return at, b.text[r.cut.ends[last*columns-1]+1:]
 }
 
 // finishTexts keeps the memory of texts, and refuses them if they are not UTF-8.
@@ -224,11 +252,7 @@ func (r *typedReader) enter(s *tableScan, number int64) {
 	}
 	for i := range r.cells {
 		c := &r.cells[i]
-		if found := s.columns[c.column]; c.large {
-			found.guess.AddLarge(c.cell.Text)
-		} else {
-			s.add(place{number, c.row, int64(c.column)}, found.name, c.cell)
-		}
+		s.add(place{number, c.row, int64(c.column)}, s.columns[c.column].name, c.cell)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -125,7 +124,7 @@ func (b *block) Read(rows *source.Rows) error {
 		r = newBlockReader(b.file.table)
 		rows.Scratch = r
 	}
-	rows.Split = b.file.table.splits.Of[b.file.name]
+	rows.Split, rows.Prefix = b.file.table.splits.Of[b.file.name], b.file.prefix
 	for row := range b.each {
 		r.add(rows, row)
 	}
@@ -201,13 +200,11 @@ func (b *block) count() int64 {
 
 // add adds a row to rows. A bad one is left to be read on its own.
 func (r *blockReader) add(rows *source.Rows, row *tableRow) {
-	names := append(rows.NameBuffer(), row.file.prefix...)
-	names = strconv.AppendInt(names, row.at, 10)
 	for i, v := range rows.Values {
 		r.begun[i] = len(v)
 	}
 	if err := r.values(rows, row); err == nil {
-		rows.Add(names)
+		rows.Add(row.at)
 		for i := range r.table.columns {
 			if r.table.columns[i].typ.Kind == column.Text {
 				rows.Ends[i] = append(rows.Ends[i], len(rows.Values[i]))
@@ -219,7 +216,7 @@ func (r *blockReader) add(rows *source.Rows, row *tableRow) {
 		rows.Values[i] = rows.Values[i][:r.begun[i]]
 	}
 	bad := *row
-	rows.AddOdd(names, &bad)
+	rows.AddOdd(row.at, &bad)
 }
 
 func (r *blockReader) values(rows *source.Rows, row *tableRow) (err error) {

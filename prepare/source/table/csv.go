@@ -153,6 +153,14 @@ func (c *csvRows) next(row *tableRow) error {
 // text implements rowReader.
 func (c *csvRows) text() *lineReader { return &c.lines }
 
+// separator implements rowReader.
+func (c *csvRows) separator() byte {
+	if c.comma >= '-' && c.comma <= '9' || c.comma == '"' {
+		return 0 // numbers, and cells in quotes, have these characters
+	}
+	return c.comma
+}
+
 // whole implements rowReader.
 func (c *csvRows) whole(lines string) (end int, plain bool) {
 	if strings.IndexByte(lines, '"') < 0 {
@@ -346,9 +354,9 @@ func (csvFormat) each(row *tableRow, f func(i int, column string, c column.Cell)
 
 // typed implements tableFormat.
 func (csvFormat) typed(r *typedReader, file *tableFile, text string) int {
-	comma, pos := file.rows.(*csvRows).comma, 0
-	if comma >= '-' && comma <= '9' {
-		return 0 // numbers have these characters
+	comma, pos := file.rows.(*csvRows).separator(), 0
+	if comma == 0 {
+		return 0
 	}
 	for k, last := 0, len(r.columns)-1; k <= last; k++ {
 		ends := comma
@@ -367,7 +375,7 @@ func (csvFormat) typed(r *typedReader, file *tableFile, text string) int {
 			if k < last && (pos+n == len(text) || text[pos+n] != comma) {
 				return 0
 			}
-			r.other(k, column.Cell{Text: cell})
+			r.other(k, r.rows, column.Cell{Text: cell})
 		}
 		if pos += n; k < last {
 			pos++

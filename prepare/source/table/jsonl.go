@@ -48,6 +48,9 @@ func (j *jsonlRows) next(row *tableRow) error {
 // text implements rowReader.
 func (j *jsonlRows) text() *lineReader { return &j.lines }
 
+// separator implements rowReader.
+func (*jsonlRows) separator() byte { return 0 }
+
 // whole implements rowReader.
 func (*jsonlRows) whole(lines string) (end int, plain bool) { return len(lines), true }
 
@@ -336,7 +339,7 @@ func (jsonlFormat) typed(r *typedReader, file *tableFile, text string) int {
 			if cell, n = jsonCell(text[pos:]); n == 0 {
 				return 0
 			}
-			r.other(k, cell)
+			r.other(k, r.rows, cell)
 		}
 		pos += n
 	}

@@ -68,6 +68,10 @@ type rowReader interface {
 	// text returns the lines that are not read yet.
 	text() *lineReader
 
+	// separator returns the character between two cells of a row where a row is nothing but its cells, and no number has
+	// that; else 0.
+	separator() byte
+
 	// whole returns how many bytes of lines, which are whole ones, are whole rows that can be read on their own, and
 	// whether each line of these is a row. It returns 0 if they can be read by next alone.
 	whole(lines string) (end int, plain bool)

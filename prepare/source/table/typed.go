@@ -1,7 +1,6 @@
 package table
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/prepare/source"
@@ -27,12 +26,13 @@ type heldBlock struct {
 
 // Read implements source.Block.
 func (h *heldBlock) Read(rows *source.Rows) error {
+	rows.Prefix = h.prefix
 	for i := range h.rows {
 		line := h.at + int64(i) + 1
 		if h.lines != nil {
 			line = h.lines[i]
 		}
-		rows.Add(strconv.AppendInt(append(rows.NameBuffer(), h.prefix...), line, 10))
+		rows.Add(line)
 	}
 	return nil
 }
@@ -41,6 +41,7 @@ func (h *heldBlock) Read(rows *source.Rows) error {
 // to know of its cells. It serves one goroutine.
 type typedReader struct {
 	columns []typedColumn
+	cut     splitter
 	cells   []scanCell // cells of the block that are not plain numbers
 	rows    int
 	most    int // rows that fit in memory
@@ -75,7 +76,6 @@ const smallClasses = 1024
 type scanCell struct {
 	row    int64
 	column int
-	large  bool // a plain number that needs AddLarge alone
 	cell   column.Cell
 }
 
@@ -138,14 +138,11 @@ func (r *typedReader) plain(k int, text string, ends byte) int {
 	}
 	c.traits |= p.Traits
 	c.some = true
-	if p.Traits.IsLarge() {
-		r.cells = append(r.cells, scanCell{row: int64(r.rows), column: k, large: true, cell: column.Cell{Text: text[:end]}})
-	}
 	return end
 }
 
-// other takes any cell as the next one of a column.
-func (r *typedReader) other(k int, cell column.Cell) {
+// other takes any cell as the next one of a column, in a row of the block.
+func (r *typedReader) other(k, row int, cell column.Cell) {
 	c := &r.columns[k]
 	if c.text {
 		c.values = append(c.values, cell.Text...)
@@ -155,7 +152,7 @@ func (r *typedReader) other(k int, cell column.Cell) {
 			return
 		}
 	}
-	r.cells = append(r.cells, scanCell{row: int64(r.rows), column: k, cell: cell})
+	r.cells = append(r.cells, scanCell{row: int64(row), column: k, cell: cell})
 	if c.size == 0 {
 		return
 	}

@@ -1,0 +1,184 @@
+package table
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/prepare/source/column"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Rows of CSV are taken apart column by column: the places of all separators in a block are found first, many bytes at a
+// time, so that where a cell begins does not wait for the one before it.
+
+// splitter has the places of the separators of a block.
+type splitter struct {
+	ends                     []uint32 // of all cells
+	commas, newlines, quotes []uint64 // bits of the text
+}
+
+// rowsAtOnce is how many rows are taken apart column by column: few enough that their text stays in the nearest caches.
+const rowsAtOnce = 64
+
+// split finds the cells of a block, and returns how many rows it has if each line is a row of that many cells; else 0.
+func (s *splitter) split(b *block, comma byte, columns int) (rows int) {
+	words := (len(b.text) + 63) / 64
+	s.ends = s.ends[:0]
+	for _, m := range []struct {
+		marks *[]uint64
+		c     byte
+	}{{&s.commas, comma}, {&s.newlines, '\n'}, {&s.quotes, '"'}} {
+		if m.c == '"' && !b.quoted {
+			continue
+		}
+		*m.marks = slices.Grow((*m.marks)[:0], words)[:words]
+		kernel.MarkBytes(*m.marks, b.text, m.c)
+	}
+	lines, inside := 0, uint64(0)
+	for i, newlines := range s.newlines {
+		ends := s.commas[i] | newlines
+		if b.quoted {
+			quoted := parity(s.quotes[i]) ^ inside
+			inside = uint64(int64(quoted) >> 63)
+			ends, newlines = ends&^quoted, newlines&^quoted
+		}
+		lines += bits.OnesCount64(newlines)
+		s.add(64*i, ends)
+	}
+	if len(s.ends) != lines*columns {
+		return 0
+	}
+	for row := range lines {
+		at := s.ends[(row+1)*columns-1]
+		if b.text[at] != '\n' || columns == 1 && s.blank(b.text, row) {
+			return 0
+		}
+	}
+	return lines
+}
+
+// add adds the places of bits.
+func (s *splitter) add(first int, marks uint64) {
+	n, count := len(s.ends), bits.OnesCount64(marks)
+	s.ends = slices.Grow(s.ends, 64)
+	ends := s.ends[n : n+64]
+	for i := 0; i < count; i += 4 { // four at a time, as the number of them is hard to guess
+		for k := range 4 {
+			ends[i+k] = uint32(first + bits.TrailingZeros64(marks))
+			marks &= marks - 1
+		}
+	}
+	s.ends = s.ends[:n+count]
+}
+
+// blank reports whether a line of one column is none.
+func (s *splitter) blank(text string, row int) bool {
+	begin := 0
+	if row > 0 {
+		begin = int(s.ends[row-1]) + 1
+	}
+	return text[begin] == '\n' || text[begin] == '\r' && text[begin+1] == '\n'
+}
+
+// parity returns for each bit whether the number of bits up to it is odd.
+func parity(x uint64) uint64 {
+	for n := 1; n < 64; n *= 2 {
+		x ^= x << n
+	}
+	return x
+}
+
+// inner returns which of the rows that split has found have text around them, as column.Cells needs it.
+func (s *splitter) inner(text string, columns, rows int) (first, end int) {
+	for first = 1; first < rows && s.ends[first*columns-1] < column.CellMargin; first++ {
+	}
+	for end = rows; end > first && int(s.ends[end*columns-1])+column.CellMargin > len(text); end-- {
+	}
+	return first, max(first, end)
+}
+
+// takeRows takes rows of a block that was split as the next ones. It returns false if a cell has text after quotes.
+func (r *typedReader) takeRows(b *block, comma byte, first, end int) bool {
+	columns := len(r.columns)
+	for ; first < end; first += rowsAtOnce {
+		n := min(rowsAtOnce, end-first)
+		for k := range r.columns {
+			cells := column.Cells{Text: b.text, Ends: r.cut.ends[first*columns+k-1 : (first+n-1)*columns+k+1], Step: columns}
+			ends := comma
+			if k == columns-1 {
+				ends = '\n'
+			}
+			if !r.takeColumn(k, n, &cells, ends) {
+				return false
+			}
+		}
+		r.rows += n
+	}
+	return true
+}
+
+// takeColumn takes cells of a column in the next n rows.
+func (r *typedReader) takeColumn(k, n int, cells *column.Cells, ends byte) bool {
+	c := &r.columns[k]
+	for row := 0; ; row++ {
+		if c.quick {
+			row = c.takePlain(cells, row, n)
+		}
+		if row == n {
+			return true
+		}
+		begin, end := cells.At(row)
+		if r.plain(k, cells.Text[begin:], ends) > 0 {
+			continue
+		}
+		text := cells.Text[begin:end]
+		if ends == '\n' {
+			text = strings.TrimSuffix(text, "\r")
+		}
+		if text != "" && text[0] == '"' {
+			cell, size := quotedCell(text)
+			if size != len(text) {
+				return false
+			}
+			text = cell
+		}
+		r.other(k, r.rows+row, column.Cell{Text: text})
+	}
+}
+
+// takePlain takes cells that are plain numbers from a row on, and returns the row of the first that is not, or n.
+func (c *typedColumn) takePlain(cells *column.Cells, row, n int) int {
+	if c.label {
+		return c.takeLabels(cells, row, n)
+	}
+	values, next, traits := cells.AppendPlain(c.values, row, n, c.typ.DType)
+	if c.values = values; next > row {
+		c.traits |= traits
+		c.some = true
+	}
+	return next
+}
+
+// takeLabels is takePlain for numbers that are classes. It notes which these are, and stops at one that is not small.
+func (c *typedColumn) takeLabels(cells *column.Cells, row, n int) int {
+	if c.typ.DType != tensor.Int64 {
+		return row
+	}
+	for ; row < n; row++ {
+		had := len(c.values)
+		values, next, traits := cells.AppendPlain(c.values, row, row+1, tensor.Int64)
+		if next == row {
+			break
+		}
+		class := binary.LittleEndian.Uint64(values[had:])
+		if class >= smallClasses {
+			break
+		}
+		c.classes[class], c.values, c.some = true, values, true
+		c.traits |= traits
+	}
+	return row
+}
