@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/penstock/penstock/prepare/internal/commit/part"
@@ -44,13 +45,11 @@ func RunProduced(ctx context.Context, c Config, in io.Reader, out io.Writer, pro
 func openProduced(c Config, base *store.Manifest) (source.Source, error) {
 	p, begin := c.producer, c.producer.Begin
 	start := producer.Start{End: begin.Samples}
-	dest := c.Dest
 	if w := c.Rank; w.Size > 0 {
 		start.First, start.End = w.Span(begin.Samples)
-		dest = c.attempt
 	}
-	if (c.Resume || c.Rank.Size > 0) && !c.Overwrite {
-		inputs, kept, err := write.ReadUnfinished(dest)
+	if dest := c.continued(); dest != "" {
+		inputs, _, kept, err := write.ReadUnfinished(dest)
 		if err != nil {
 			return nil, err
 		}
@@ -79,6 +78,34 @@ func openProduced(c Config, base *store.Manifest) (source.Source, error) {
 		return nil, err
 	}
 	return p, p.ReadFields()
+}
+
+// continued returns the destination of the build that a producer may continue; "" if it begins.
+func (c *Config) continued() string {
+	switch {
+	case c.producer == nil || c.Overwrite:
+		return ""
+	case c.Rank.Size > 0:
+		return c.attempt
+	case c.Resume:
+		return c.Dest
+	}
+	return ""
+}
+
+// keptSchema returns the schema of the records that were kept before, for a producer that has no more to send: it ended
+// between its last sample and the commit. It has no fields if none were kept.
+func (c *Config) keptSchema() (store.Schema, error) {
+	dest := c.continued()
+	if dest == "" {
+		return store.Schema{}, nil
+	}
+	_, fields, kept, err := write.ReadUnfinished(dest)
+	if err != nil || kept.Records == 0 {
+		return store.Schema{}, err
+	}
+	ofRank := func(f store.Field) bool { return f.Name == part.TraceFieldName } // a rank adds it again
+	return store.Schema{Fields: slices.DeleteFunc(fields, ofRank)}, nil
 }
 
 // awaitStage waits for a program whose producer was killed: it saves its records for a moment longer.

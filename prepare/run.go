@@ -335,6 +335,13 @@ func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {
 			return nil, err
 		}
 	}
+	if kept, err := r.config.keptSchema(); err != nil || len(kept.Fields) > 0 && len(r.log.skipped) == 0 {
+		j.Schema = kept
+		if err == nil {
+			j.Stratum, err = c.Stratify.Find(j.Schema, c.labels())
+		}
+		return j, err
+	}
 	if w := r.config.Rank; r.config.producer != nil && w.Size > 0 {
 		if err := j.Guess(r.info.Name); err != nil {
 			return nil, err

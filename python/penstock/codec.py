@@ -313,16 +313,26 @@ def _numbers(f: Field) -> _Encoder:
             except struct.error:
                 raise OverflowError(f"{_called(value)} does not fit {kind}") from None
         if raw and isinstance(value, (bytes, bytearray, memoryview)):
-            return _bytes(value), False
+            data = _bytes(value)
+            _check_classes(f, np.frombuffer(data, np.uint8))
+            return data, False
         if type(value) is not np.ndarray or value.dtype != storage or kind == "bfloat16":
             value = _convert(value, f)
         if f.ragged and value.shape == (0,):  # no rows: a list of none has no shape
             return b"", False
         if value.ndim != axes or value.shape[f.ragged :] != shape:
             raise ValueError(_misshapen(f, value.shape))
+        _check_classes(f, value)
         return np.ascontiguousarray(value), False
 
     return encode
+
+
+def _check_classes(f: Field, a: np.ndarray) -> None:
+    """Refuse numbers that are not classes of a field that has classes."""
+    if f.classes and a.size and not (0 <= a.min() and a.max() < len(f.classes)):
+        wrong = a.min() if a.min() < 0 else a.max()
+        raise ValueError(f"class {wrong} of {len(f.classes)}: give numbers from 0 to {len(f.classes) - 1}")
 
 
 def _misshapen(f: Field, shape: tuple[int, ...]) -> str:

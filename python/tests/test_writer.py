@@ -219,6 +219,11 @@ class TestLabels(Writing):
             self.write("many", "int8", names[100:], [0], append=True)
         with self.assertRaisesRegex(penstock.Error, "class 2 of 2: give a number from 0 to 1"):
             self.write("few", "uint8", ("a", "b"), [0, 2])
+        with penstock.Writer(self.path("lists"), [Field("y", "uint8", ragged=True, classes=("a", "b"))]) as w:
+            w.append({"y": [0, 1]})
+            for wrong, number in (([1, 2], 2), (b"\x01\x03", 3), (np.array([7], np.uint8), 7)):
+                with self.assertRaisesRegex(penstock.Error, f"record 1: field 'y': class {number} of 2: give numbers from 0 to 1"):
+                    w.append({"y": wrong})
 
 
 class TestWriter(Writing):
@@ -417,6 +422,26 @@ class TestWriter(Writing):
             w.extend(first(i) for i in range(20, 30))  # noqa: F821
         self.assertEqual(w.summary["resumed"], 20)
         self.assertEqual(without_inputs(files(self.path("ds"))), without_inputs(want))
+
+    def test_an_end_between_the_last_record_and_the_commit(self):
+        labels = [Field("x", "int64", classes=("a", "b"))]
+        for name, schema, records, options in (
+            ("numbers", labels, [{"x": i % 2} for i in range(9)], {"split": {"train": 0.5, "val": 0.5}, "stratify": True}),
+            ("photos", None, [{"images": photo(i)} for i in range(3)], {}),  # pixels, of the size of the first
+            ("part", None, [{"images": photo(i)} for i in range(3)], {"rank": 0, "world_size": 1, "total": 3}),
+        ):
+            for at, resume in ("whole", False), (name, False), (name, True):
+                w = penstock.Writer(self.path(at), schema, resume=resume, **options)
+                self.assertEqual(w.start, len(records) * resume)
+                w.extend(records[w.start :])
+                if (at, resume) == (name, False):
+                    w.close()
+                else:
+                    w.commit()
+                    if "rank" in options:
+                        penstock.merge(self.path(at))
+            self.assertEqual(without_inputs(files(self.path(name))), without_inputs(files(self.path("whole"))))
+            shutil.rmtree(self.path("whole"))
 
     def test_total(self):
         w = penstock.Writer(self.path("ds"), total=2)

@@ -120,27 +120,28 @@ func Unfinished(dest string) bool {
 	return false
 }
 
-// ReadUnfinished returns the inputs of a build of dest that was left, and what it has kept. The inputs are nil
-// if there is none.
-func ReadUnfinished(dest string) (inputs map[string]string, kept store.Kept, err error) {
+// ReadUnfinished returns the inputs and the fields of a build of dest that was left, and what it has kept. The inputs
+// are nil if there is none.
+func ReadUnfinished(dest string) (inputs map[string]string, fields []store.Field, kept store.Kept,
+	err error) {
 	if dest, err = filepath.Abs(dest); err != nil {
-		return nil, store.Kept{}, err
+		return nil, nil, store.Kept{}, err
 	}
 	data, err := os.ReadFile(filepath.Join(StageDir(dest), JournalName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, store.Kept{}, nil
+		return nil, nil, store.Kept{}, nil
 	}
 	if err != nil {
-		return nil, store.Kept{}, err
+		return nil, nil, store.Kept{}, err
 	}
 	h, err := readJournal(data)
 	if err != nil || h == nil {
-		return nil, store.Kept{}, err
+		return nil, nil, store.Kept{}, err
 	}
 	if h.last != nil {
 		kept = store.Kept{Resumed: true, Records: h.last.Records, Notes: h.notes}
 	}
-	return h.build.Inputs, kept, nil
+	return h.build.Inputs, h.build.Fields, kept, nil
 }
 
 func (s *Stage) takeOver() error {
