@@ -25,24 +25,22 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import bfloat16, order, samplers
-from .batch import Batch, LoaderBatch
-from .dataloader import DataLoader
-from .dataset import Dataset
-from .dataset import open_dataset as open
-from .errors import CorruptError, Error, NotFoundError, UnsupportedError
-from .field import Field, Normalization
-from .pack import Pack
-from .ragged import Ragged, RaggedRecords
-from .records import Records
-from .view import View
-
 if TYPE_CHECKING:
-    from . import transforms
+    from . import bfloat16, order, samplers, transforms
+    from .batch import Batch, LoaderBatch
+    from .dataloader import DataLoader
+    from .dataset import Dataset
+    from .dataset import open_dataset as open
+    from .errors import CorruptError, Error, NotFoundError, UnsupportedError
+    from .field import Field, Normalization
     from .mapping import map_inputs as map
+    from .pack import Pack
     from .prepare import Summary, preprocess, rechunk
     from .progress import Progress
+    from .ragged import Ragged, RaggedRecords
+    from .records import Records
     from .timing import loadbench
+    from .view import View
     from .writer import Writer, merge
 
 __version__ = "0.1.0"
@@ -53,18 +51,33 @@ __all__ = [
 ]  # fmt: skip
 
 
-_LATER = {
-    "Progress": (".progress", "Progress"), "Summary": (".prepare", "Summary"), "Writer": (".writer", "Writer"),
-    "loadbench": (".timing", "loadbench"), "map": (".mapping", "map_inputs"), "merge": (".writer", "merge"), "preprocess": (".prepare", "preprocess"),
-    "rechunk": (".prepare", "rechunk"),
+
+#: The modules of names, which are imported when they are first asked for: NumPy and what a program does not need take most of the time.
+_MODULES = {
+    "Batch": "batch", "CorruptError": "errors", "DataLoader": "dataloader", "Dataset": "dataset", "Error": "errors", "Field": "field",
+    "LoaderBatch": "batch", "Normalization": "field", "NotFoundError": "errors", "Pack": "pack", "Progress": "progress", "Ragged": "ragged",
+    "RaggedRecords": "ragged", "Records": "records", "Summary": "prepare", "UnsupportedError": "errors", "View": "view", "Writer": "writer",
+    "loadbench": "timing", "map": "mapping", "merge": "writer", "open": "dataset", "preprocess": "prepare", "rechunk": "prepare",
 }  # fmt: skip
+
+#: Names that are others in their modules.
+_NAMES = {"map": "map_inputs", "open": "open_dataset"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for: transforms are many dataclasses, each half a millisecond, and map brings multiprocessing."""
-    if name == "transforms":
-        return importlib.import_module(".transforms", __name__)
-    if name in _LATER:
-        module, known = _LATER[name]
-        return getattr(importlib.import_module(module, __name__), known)
+    """Import what is asked for: a name of a module, or a module."""
+    if name in _MODULES:
+        value = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), _NAMES.get(name, name))
+        globals()[name] = value
+        return value
+    if not name.startswith("_"):
+        try:
+            return importlib.import_module(f".{name}", __name__)
+        except ModuleNotFoundError as e:
+            if e.name != f"{__name__}.{name}":
+                raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

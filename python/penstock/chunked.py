@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ._dataclass import dataclass
 from .column import Extent
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .field import STORAGE, Field

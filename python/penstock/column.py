@@ -7,10 +7,10 @@ import errno
 import mmap
 import os
 import sys
-from dataclasses import dataclass
 
 import numpy as np
 
+from ._dataclass import dataclass
 from .errors import CorruptError, Error
 
 try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import bfloat16
+from ._dataclass import dataclass
 from .errors import CorruptError
 
 #: The NumPy type in which each element type is stored. There is no bfloat16 in NumPy: its 16

@@ -10,11 +10,11 @@ import subprocess
 import time
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ._dataclass import dataclass
 from ._program import commands
 from .errors import Error
 

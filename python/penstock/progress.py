@@ -6,8 +6,9 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Protocol, Union
+
+from ._dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ A sampler of torch.utils.data is translated where it has a counterpart; see ``tr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from ._dataclass import dataclass
 from .errors import UnsupportedError
 from .options import count, size
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._dataclass import dataclass
 from .options import count
 
 if TYPE_CHECKING:

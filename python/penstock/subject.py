@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from . import generations, samplers
+from ._dataclass import dataclass
 from .dataset import Dataset
 from .errors import NotFoundError, UnsupportedError
 from .view import View

@@ -22,11 +22,12 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, Union
 
 import numpy as np
 
+from ._dataclass import dataclass
 from .errors import UnsupportedError
 from .functions import Function, Record
 

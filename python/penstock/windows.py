@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Rational
 from typing import Any
 
 import numpy as np
 
+from ._dataclass import dataclass
 from .bfloat16 import from_float32, to_float32
 from .errors import Error
 from .field import Field

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from .._dataclass import dataclass
 
 #: The kinds of values that functions take, with the annotations of parameters that say so.
 KINDS = {

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Union, get_origin
 
 import numpy as np
 
+from .._dataclass import dataclass
 from ..errors import UnsupportedError
 from ..field import STORAGE, Field
 from .call import Value, WrongOutput, annotation_of, library_of, name_of, seeding
