@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import copy
 import math
-import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +21,7 @@ from .options import count
 from .order import Batches
 from .samplers import Announced
 from .signature import Signature, drawn
+from .threads import divided
 
 #: About as many bytes are gathered at a time, and at most as many batches.
 _GROUP_BYTES = 1 << 20
@@ -425,12 +424,7 @@ class _Gather:
         if parts < 2:
             source.take(index, 0, out, "clip")
             return
-        ends = [rows * k // parts for k in range(parts + 1)]
-        pool = _pool(self._threads)
-        others = [pool.submit(source.take, index[a:b], 0, out[a:b], "clip") for a, b in zip(ends[1:], ends[2:])]
-        source.take(index[: ends[1]], 0, out[: ends[1]], "clip")
-        for other in others:
-            other.result()
+        divided(lambda a, b: source.take(index[a:b], 0, out[a:b], "clip"), rows, parts)
 
     def _buffer(self, rows: int) -> list[np.ndarray]:
         """Return memory for a number of rows, to which nothing refers."""
@@ -454,16 +448,6 @@ def _alone() -> int:
 
 
 _ALONE = _alone()
-
-_pools: dict[int, ThreadPoolExecutor] = {}  # by process: a child of a fork has none of its parent's threads
-
-
-def _pool(threads: int) -> ThreadPoolExecutor:
-    """Return the threads that gather rows in this process."""
-    if os.getpid() not in _pools:
-        _pools.clear()
-        _pools[os.getpid()] = ThreadPoolExecutor(max(1, threads - 1), "penstock-gather")
-    return _pools[os.getpid()]
 
 
 def _source(a: Any, output: str) -> tuple[np.ndarray, Callable[[np.ndarray], Any]]:

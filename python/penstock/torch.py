@@ -37,6 +37,7 @@ from .options import count
 from .ragged import Ragged, RaggedRecords
 from .records import Records
 from .reused import Memory
+from .threads import divided
 
 #: Bytes of stored records that are normalized together.
 _CACHED = 64 << 10
@@ -206,11 +207,15 @@ def _ragged(f: Field, batch: Ragged) -> Jagged | list[str]:
 
 
 def _normalize(f: Field, values: Records, records: np.ndarray, out: np.ndarray) -> None:
-    """Write normalized records to out, a few at a time: all steps find them in the CPU's cache."""
+    """Write normalized records to out, a few at a time: all steps find them in the CPU's cache. There are as many threads as torch has."""
     values.announce(records)
     few = max(1, _CACHED // f.row_bytes)
-    stored = np.empty((min(few, len(records)), *f.shape), values.dtype)
-    for first in range(0, len(records), few):
-        some = records[first : first + few]
-        values.fill(some, stored[: len(some)])
-        f.float32(stored[: len(some)], out=out[first : first + few])
+
+    def some(begin: int, end: int) -> None:
+        stored = np.empty((min(few, end - begin), *f.shape), values.dtype)
+        for first in range(begin, end, few):
+            n = min(few, end - first)
+            values.fill(records[first : first + n], stored[:n])
+            f.float32(stored[:n], out=out[first : first + n])
+
+    divided(some, len(records), max(1, min(torch.get_num_threads(), len(records) // few)))
