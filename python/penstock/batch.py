@@ -6,7 +6,7 @@ import copy
 import functools
 import keyword
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -167,6 +167,11 @@ class BatchDict(LoaderBatch, dict[str, Any]):
     def _of(cls, values: Mapping[str, Any]) -> BatchDict:
         return cls(values)
 
+    @classmethod
+    def builder(cls, names: tuple[str, ...]) -> Callable[[Sequence[Any]], BatchDict]:
+        """Return what _of does, for values in the order of those names."""
+        return lambda values: cls(zip(names, values))
+
     # Those of dict, not of LoaderBatch.
     items = dict.items
 
@@ -199,6 +204,11 @@ class BatchTuple(LoaderBatch, tuple[Any, ...]):
     def _of(cls, values: Mapping[str, Any]) -> BatchTuple:
         names = tuple(values)
         return tuple.__new__(cls if names == cls._fields else _class(names), values.values())
+
+    @classmethod
+    def builder(cls, names: tuple[str, ...]) -> Callable[[Sequence[Any]], BatchTuple]:
+        """Return what _of does, for values in the order of those names."""
+        return functools.partial(tuple.__new__, _class(names))
 
     def _replace(self, **values: Any) -> BatchTuple:
         """Return the same batch with other values of some fields."""

@@ -93,7 +93,7 @@ class FeedLoader:
             self.session.staged = stage is not None
             while True:
                 self.session.alive()
-                while failure is None and at["step"] < self.session.batches and self._wants(len(waiting), ahead):
+                while failure is None and at["step"] < self.session.batches and (not waiting or (ahead and self._wants(len(waiting), ahead))):
                     received += 1
                     if received > self.session.batches:
                         self.session.refuse(Malformed(f"more than {self.session.batches} batches of epoch {epoch}"))

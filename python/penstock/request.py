@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from . import generations, launcher, samplers, subject
+from ._dataclass import dataclass
 from .batch import BatchDict, BatchTuple
 from .errors import Error
 from .field import chosen
@@ -42,6 +42,7 @@ class Request:
     options: dict[str, Any]  # of the first message, without the order and the pack, which have arrays
     exact: int | None  # how many records the datasets must have; None if any number will do
     convert: Any  # converts a batch's arrays to the output that the caller asked for
+    each: Any  # returns what converts an array of a field of fixed size, None if nothing has to; None if convert takes all of them at once
     device: Any  # where tensors go; None for the host
     ahead: int  # how many batches are copied ahead of the loop
     pinning: Pinning | None
@@ -65,7 +66,7 @@ class Request:
             raise TypeError(f"pack is {given.pack!r:.60}; it must be a penstock.Pack, such as penstock.Pack(length)")
         if (given.dataset is None) == (given.socket is None):
             raise ValueError("a DataLoader needs either a dataset or the socket of a feed")
-        convert, device, ahead = _converter(given.output, given.device)
+        convert, each, device, ahead = _converter(given.output, given.device)
         of = subject.resolve(given.dataset, chosen(given.fields), given.split)
         narrowed = given.filters is not None or given.pack is not None
         if narrowed and of.indices is not None:
@@ -106,7 +107,7 @@ class Request:
                 raise ValueError(f"cache_dir and cache_size are for the URL of a dataset: nothing of {of.paths[0]} is fetched; leave them out")
         flags, socket, command = _cache(given.cache_dir, given.cache_size), given.socket, given.command
         return cls(
-            of, of.ordered(order), implied, given.pack, options, exact, convert, device, ahead, pinning, copies,
+            of, of.ordered(order), implied, given.pack, options, exact, convert, each, device, ahead, pinning, copies,
             None if socket is None else os.fspath(socket), flags, None if command is None else os.fspath(command), given.timeout,
             pinning is None and device is None and functions is None and recording is None, batch_kind(given.batch_type),
             order if given.sampler is None else given.sampler, given.sampler if "rank" in implied else None, functions, recording,
@@ -156,28 +157,34 @@ def _order(
     return samplers.Shuffle() if signature.shuffle else samplers.Sequential(), {}
 
 
-def _converter(output: str, device: Any) -> tuple[Any, Any, int]:
-    """Return the function that converts a batch's arrays, the CUDA device that tensors go to, and the number of batches to copy ahead."""
+def _converter(output: str, device: Any) -> tuple[Any, Any, Any, int]:
+    """Return the function that converts a batch's arrays, the one that says what converts those of a field, the CUDA device that tensors
+    go to, and the number of batches to copy ahead.
+    """
     if output == "numpy":
         if device is not None:
             raise ValueError('device is for output="torch" and "jax": NumPy has no arrays on devices')
-        return _arrays, None, 0
+        return _arrays, _unchanged, None, 0
     if output == "jax":
         from .jax import AHEAD, converter
 
-        return converter(device), None, 0 if device is None else AHEAD
+        return converter(device), None, None, 0 if device is None else AHEAD
     if output != "torch":
         raise ValueError(f'output is {output!r}; it is "torch", "numpy" or "jax"')
     try:
-        from .torch import convert
+        from .torch import convert, converter_of
     except ImportError as e:
         raise Error(f'output="torch" needs PyTorch, which cannot be imported ({e}); install it, or take output="numpy"') from e
     if device is None:
-        return convert, None, 0
+        return convert, converter_of, None, 0
     from . import device as devices
 
     found = devices.resolve(device)
-    return convert, *((found, devices.AHEAD) if found.type == "cuda" else (None, 0))
+    return convert, converter_of, *((found, devices.AHEAD) if found.type == "cuda" else (None, 0))
+
+
+def _unchanged(_: object) -> None:
+    """Return what converts an array of a field of fixed size to NumPy's: nothing has to."""
 
 
 def _arrays(_: object, values: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from .field import STORAGE, Field, from_json, shape_of
 from .positions import FIXED, Positions
 from .ragged import Ragged
 from .request import MAX_SLOTS, Request
-from .shared import Lent, Rows, SharedMemory, Slot
+from .shared import Layout, Lent, Rows, SharedMemory, Slot
 from .sharedfile import SharedFile, transport
 from .viewed import Files
 from .wire import Malformed, Wire, number, part, text
@@ -41,6 +41,13 @@ _BUSY = "another thread uses this DataLoader now, which is for one thread: make 
 _INT32 = Rows(np.dtype(np.int32))
 _INT64 = Rows(np.dtype(np.int64))
 _BOOL = Rows(np.dtype(np.bool_))
+#: Layouts of batches that are known at most: each pair of a slot and a buffer has one.
+_MOST_LAYOUTS = 1024
+
+#: How many seconds this process sleeps beyond the arrival of a batch for later ones to arrive, which saves waking it for each; and after
+#: how many it looks, if feed takes longer than it did.
+_BEYOND, _LOOK = 100e-6, 1e-3
+
 #: The position in a state; the rest of it says of which batches.
 POSITION = ("epoch", "step", "done")
 
@@ -67,17 +74,19 @@ class Session:
     """
 
     def __init__(self, request: Request) -> None:
-        self._paths, self._copies, self._convert = request.subject.paths, request.copies, request.convert
+        self._paths, self._copies, self._convert, self._each = request.subject.paths, request.copies, request.convert, request.each
         self._batch_size, self._in_order, self._timeout = request.options["batch_size"], request.options["in_order"], request.timeout
         self.kind, self.order = request.kind, request.order
         self._pipelines = request.options["transforms"]
-        self._process, self._forks = os.getpid(), _forks
+        self._process, self._forks, self._closed = os.getpid(), _forks, False
         self._talking = threading.RLock()
         self._pending: deque[dict[str, Any]] = deque()
         self._freed: deque[Lent] = deque()
         self._failure: Error | None = None  # why no batch comes, once the pending ones are used
         self.copied = self.viewed = self.skipped = 0
         self._files = Files()
+        self._layouts: dict[bytes, Layout] = {}
+        self._last = (0.0, 0)  # when this process was woken last, and for which ticket
         self._held = 0
         self._number = self._answered = 0  # of the last request, and of the last that was answered
         self._positions: Positions | None = None  # where batches are shown, if they do not come as messages
@@ -155,6 +164,10 @@ class Session:
             if len(self.fields) != len(fields):
                 raise Malformed("two fields of one name")
             self._rows = [Rows(f.storage, f.shape) for f in fields]
+            self._built = None if self._each is None else self.kind.builder(tuple(self.fields))  # type: ignore[attr-defined]
+            self._converters = [self._each(f) for f in fields if not f.ragged] if self._each is not None else []
+            if None in self._converters:
+                self._converters = []
             self.stage = self._staging(welcome, request.device)
             self.records: int = number(welcome, "records")
             self.batches: int = number(welcome, "batches")
@@ -210,7 +223,9 @@ class Session:
 
     def close(self) -> None:
         """End the feeding process. Batches that are still referred to stay as they are."""
+        self._closed = True
         self._finalizer()
+        self._layouts.clear()
         self._files.clear()
         self._positions = None  # which maps the memory
 
@@ -282,7 +297,7 @@ class Session:
                 f"this DataLoader belongs to process {self._process}, and this is process {os.getpid()}, forked from it: two processes "
                 "cannot share one; make a DataLoader here"
             )
-        if not self._finalizer.alive:
+        if self._closed:
             raise Error("the DataLoader was closed; make a new one, and load_state_dict to continue where this one was")
 
     def next_batch(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
@@ -299,11 +314,11 @@ class Session:
 
     def _take(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
         self.alive()
-        if self.stream != at:
+        if self.stream is not at and self.stream != at:
             self.start({**self.identity, **at})
         self.stream = None
         if 2 * len(self._freed) >= self._slots or self._held >= self._slots:
-            self.give_back()
+            self._release()
         if self._positions is not None:
             try:
                 return self._take_shown(self._positions, at)
@@ -326,8 +341,7 @@ class Session:
         """Return the batch at a position, and the position after it, which the shared memory has."""
         if not shown.ready():
             self._await(shown)
-        slot, numbers = shown.header()
-        epoch, step, epoch_after, step_after, count, messages = numbers[:6]
+        slot, (epoch, step, epoch_after, step_after, count, messages, where) = shown.header()
         while self._wire.received < messages:  # that came before the batch
             self._receive("sent", seconds=self._patience())
         done = None if self._done is None else self._done.pop(shown.ticket, None)
@@ -336,22 +350,33 @@ class Session:
         skips = "done" in at and (epoch_after == epoch and first <= step_after <= last or (epoch_after, step_after) == (epoch + 1, 0))
         if epoch != at["epoch"] or not (step == first and follows or first <= step < last and skips):
             raise Malformed(f"batch {step} of epoch {epoch}, followed by {(epoch_after, step_after)}, in place of batch {first} of {at['epoch']}")
-        if not 0 <= count <= self._batch_size or not 0 <= numbers[6] < 1 << 62:
-            raise Malformed(f"a batch of {count} records in {numbers[6]} bytes")
-        if not (0 <= numbers[7] <= numbers[6] - 8 * count and 0 <= numbers[8] <= numbers[6] - count):
-            raise Malformed(f"indices at byte {numbers[7]} and a mask at byte {numbers[8]} of {numbers[6]} of the shared memory")
+        layout = self._layouts.get(where)
+        if layout is None or layout.count != count:
+            layout = self._layout(count, where, shown.numbers(where))
+        message: dict[str, Any] = {"epoch": epoch, "step": step, "count": count}
         shown.ticket += 1
-        batch = self._shown(slot, count, numbers)
-        self.stream = stream = position(epoch_after, step_after, done)
+        batch = self._shown(slot, layout, message) if isinstance(layout, Layout) else self._of_files(slot, count, layout, message)
+        self.stream = stream = position(epoch_after, step_after, done) if done else {"epoch": epoch_after, "step": step_after}
         return batch, stream if epoch_after == epoch else {"epoch": epoch, "step": last}
 
     def _await(self, shown: Positions) -> None:
-        """Wait for the next batch."""
+        """Wait for the next batch. Where batches come fast, wait for later ones, too: to be woken costs both ends more than a batch."""
         deadline = None if (seconds := self._patience()) is None else time.monotonic() + seconds
+        if (later := self._later(shown.ticket)) and shown.sleep(later):
+            self._wire.rest(_LOOK)
         while shown.sleep():
             if self._failure is not None:
                 self._fail()
             self._receive("awake", deadline=deadline)
+        self._last = time.monotonic(), shown.ticket
+
+    def _later(self, ticket: int) -> int:
+        """Return how many batches after the next one are worth waiting for, as fast as they came since the last time; feed has slots for them."""
+        at, last = self._last
+        if ticket <= last:
+            return 0
+        each = (time.monotonic() - at) / (ticket - last)
+        return max(0, min((self._slots - self._held) // 2, int(_BEYOND / each))) if each > 0 else 0
 
     def _hold(self) -> bool:
         """Count a slot that the feeding process filled, and return whether its batch has to be copied: no slot would be left to fill."""
@@ -363,27 +388,50 @@ class Session:
     def _too_many(self) -> Malformed:
         return Malformed(f"more batches than the shared memory has slots for, which are {self._slots}")
 
-    def _shown(self, slot: int, count: int, numbers: tuple[int, ...]) -> LoaderBatch:
+    def _layout(self, count: int, where: bytes, numbers: tuple[int, ...]) -> Layout | tuple[int, ...]:
+        """Return the layout of a batch that is at such a place, or the numbers of this if it has fields in files."""
+        size, indices, mask = numbers[:FIXED]
+        if not 0 <= count <= self._batch_size or not 0 <= size < 1 << 62:
+            raise Malformed(f"a batch of {count} records in {size} bytes")
+        if not (0 <= indices <= size - 8 * count and 0 <= mask <= size - count):
+            raise Malformed(f"indices at byte {indices} and a mask at byte {mask} of {size} of the shared memory")
         if any(numbers[FIXED + 1 :: 2]):
-            return self._of_files(slot, count, numbers)
+            return numbers
+        if len(self._layouts) >= _MOST_LAYOUTS:
+            self._layouts.clear()
+        layout = self._layouts[where] = Layout(self._memory.mapped(size), count, list(zip(numbers[FIXED::2], self._rows)), indices, mask)
+        return layout
+
+    def _shown(self, number: int, layout: Layout, message: dict[str, Any]) -> LoaderBatch:
         copy = self._hold()
-        lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed, numbers[FIXED if self._rows else 7])
-        lent.note(numbers[7], 8 * count)  # arrays over these are made when they are asked for, in a forked child perhaps
-        lent.note(numbers[8], count)
-        values = {name: lent.array(at, rows, count) for name, rows, at in zip(self.fields, self._rows, numbers[FIXED::2])}
-        message: dict[str, Any] = {"epoch": numbers[0], "step": numbers[1], "count": count, "indices": numbers[7], "mask": numbers[8]}
+        slot = Slot.of(layout, number, self._freed)
+        message["indices"], message["mask"] = layout.indices, layout.mask  # made arrays when they are asked for, in a forked child perhaps
+        if copy or layout.places is None or self._built is None:
+            return self._made(slot, layout, message, copy)
+        arrays = [np.ndarray(shape, dtype, slot, at) for shape, dtype, at in layout.places]
+        if self._converters:
+            arrays = [convert(a) for a, convert in zip(arrays, self._converters)]
+        batch: LoaderBatch = self._built(arrays)
+        batch._slot, batch._message = slot, message
+        return batch
+
+    def _made(self, slot: Slot, layout: Layout, message: dict[str, Any], copy: bool) -> LoaderBatch:
+        """Return a batch in a slot, or a copy of it."""
+        count = layout.count
+        values = {name: slot.array(at, rows, count) for name, rows, at in zip(self.fields, self._rows, layout.offsets)}
         if copy:
             self.copied += 1
             values = {name: v.copy() for name, v in values.items()}
-            message["indices"] = lent.array(numbers[7], _INT64, count).copy()
-            message["mask"] = lent.array(numbers[8], _BOOL, count).copy()
-        batch: LoaderBatch = made(self.kind, self._convert(self.fields, values), message, None if copy else lent)
+            message["indices"] = slot.array(message["indices"], _INT64, count).copy()
+            message["mask"] = slot.array(message["mask"], _BOOL, count).copy()
+        batch: LoaderBatch = made(self.kind, self._convert(self.fields, values), message, None if copy else slot)
         return batch
 
-    def _of_files(self, slot: int, count: int, numbers: tuple[int, ...]) -> LoaderBatch:
+    def _of_files(self, number: int, count: int, numbers: tuple[int, ...], message: dict[str, Any]) -> LoaderBatch:
         """Return a batch with fields that are bytes of files. It keeps its slot only if it has other fields."""
         copy = self._hold() or all(numbers[FIXED + 1 :: 2])
-        lent = Slot(self._memory.mapped(numbers[6]), slot, self._freed, numbers[7])
+        size, indices, mask = numbers[:FIXED]
+        lent = Slot(self._memory.mapped(size), number, self._freed, indices)
         values, copied = {}, self._files.copied
         for i, (name, rows) in enumerate(zip(self.fields, self._rows)):
             at, file = numbers[FIXED + 2 * i : FIXED + 2 * i + 2]
@@ -391,8 +439,7 @@ class Session:
                 values[name] = self._files.array(i, file, at, rows, count)
             else:
                 values[name] = lent.array(at, rows, count).copy() if copy else lent.array(at, rows, count)
-        message: dict[str, Any] = {"epoch": numbers[0], "step": numbers[1], "count": count}
-        message["indices"], message["mask"] = lent.array(numbers[7], _INT64, count).copy(), lent.array(numbers[8], _BOOL, count).copy()
+        message["indices"], message["mask"] = lent.array(indices, _INT64, count).copy(), lent.array(mask, _BOOL, count).copy()
         if self._files.copied > copied:
             self.copied += 1
         else:
@@ -458,7 +505,7 @@ class Session:
             if self._positions is None:
                 self._wire.send({"release": slots})
             elif self._positions.give_back(slots):
-                self._wire.send({"awake": True})
+                self._wire.wake()
         self.stream = stream
 
     def _patience(self) -> float | None:

@@ -9,7 +9,7 @@ import mmap
 import os
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +19,8 @@ from .wire import Malformed
 
 #: Offsets of arrays are multiples of it.
 _ALIGNMENT = 64
+
+_BYTE = np.dtype(np.uint8)
 
 
 class Pinning(Protocol):
@@ -121,6 +123,34 @@ class Rows:
         self.nbytes: int = dtype.itemsize * math.prod(shape)
 
 
+def _check(at: int, count: int) -> None:
+    """Raise Malformed for a place that no array of so many rows has."""
+    if at < 0 or at % _ALIGNMENT or count < 0:
+        raise Malformed(f"an array of {count} rows at byte {at} of the shared memory")
+
+
+class Layout:
+    """Where the arrays of a batch are: checked once for all batches that have it."""
+
+    __slots__ = ("areas", "arrays", "count", "indices", "mapping", "mask", "offsets", "places", "start")
+
+    def __init__(self, areas: Areas, count: int, fields: Sequence[tuple[int, Rows]], indices: int, mask: int) -> None:
+        """Take the offset of each field with its rows, and those of the numbers and of the mask of ``count`` records."""
+        for at, _ in fields:
+            _check(at, count)
+        self.areas, self.count, self.indices, self.mask = areas, count, indices, mask
+        self.offsets = [at for at, _ in fields]
+        #: Offsets and lengths, which a forked child keeps.
+        self.arrays = {*((at, count * rows.nbytes) for at, rows in fields), (indices, 8 * count), (mask, count)}
+        for at, n in self.arrays:
+            areas.part(at, n)
+        self.start, self.mapping = areas.part((*self.offsets, indices)[0], 1)
+        #: The shape, the type and the offset in that part of each field; None if they are in several parts.
+        self.places: list[tuple[tuple[int, ...], np.dtype, int]] | None = None
+        if all(self.start <= at <= self.start + self.mapping.size - count * rows.nbytes for at, rows in fields):
+            self.places = [((count, *rows.shape), rows.dtype, at - self.start) for at, rows in fields]
+
+
 class Slot(np.ndarray):
     """The place of one batch. When nothing refers to it any more, it is free again.
 
@@ -137,15 +167,23 @@ class Slot(np.ndarray):
     def __new__(cls, areas: Areas, number: int, freed: deque[Lent], at: int) -> Slot:
         """Lend a slot, which has a byte at an offset."""
         start, mapping = areas.part(at, 1)
-        slot = super().__new__(cls, (mapping.size,), np.uint8, mapping.memory)
-        slot._areas, slot._start, slot.arrays = areas, start, set()
-        areas.lent[number] = Lent(slot, number, freed)
+        return cls._over(areas, start, mapping, set(), number, freed)
+
+    @classmethod
+    def of(cls, layout: Layout, number: int, freed: deque[Lent]) -> Slot:
+        """Lend a slot whose batch has a layout."""
+        return cls._over(layout.areas, layout.start, layout.mapping, layout.arrays, number, freed)
+
+    @classmethod
+    def _over(cls, areas: Areas, start: int, mapping: Mapping, arrays: set[tuple[int, int]], number: int, freed: deque[Lent]) -> Slot:
+        slot = np.ndarray.__new__(cls, (mapping.size,), _BYTE, mapping.memory)
+        slot._areas, slot._start, slot.arrays = areas, start, arrays
+        areas.lent[number] = _lent(slot, number, freed)
         return slot
 
     def array(self, at: int, rows: Rows, count: int) -> np.ndarray:
         """Return count rows at an offset. They are writable: the batch is the trainer's."""
-        if at < 0 or at % _ALIGNMENT or count < 0:
-            raise Malformed(f"an array of {count} rows at byte {at} of the shared memory")
+        _check(at, count)
         n, start = count * rows.nbytes, self._start
         part: np.ndarray = self
         if not start <= at <= start + self.size - n:
@@ -159,11 +197,6 @@ class Slot(np.ndarray):
         part = _Part((mapping.size,), np.uint8, mapping.memory)
         part.slot = self
         return start, part
-
-    def note(self, at: int, n: int) -> None:
-        """Have a forked child keep n bytes at an offset as they are."""
-        self._areas.part(at, n)
-        self.arrays.add((at, n))
 
     def addresses(self) -> list[tuple[int, int]]:
         """Return where bytes are that arrays have, and how many."""
@@ -186,13 +219,14 @@ class Lent(weakref.ref[Slot]):
 
     __slots__ = ("number",)
 
-    def __new__(cls, slot: Slot, number: int, freed: deque[Lent]) -> Lent:
-        lent = super().__new__(cls, slot, freed.append)
-        lent.number = number
-        return lent
+    number: int
 
-    def __init__(self, slot: Slot, number: int, freed: deque[Lent]) -> None:
-        super().__init__(slot, freed.append)
+
+def _lent(slot: Slot, number: int, freed: deque[Lent]) -> Lent:
+    """Return the reference to a slot of the caller, which outlives one that an interrupt leaves without a number."""
+    lent = Lent(slot, freed.append)
+    lent.number = number
+    return lent
 
 
 # All shared memory. A child of a fork has the same mappings, which the feeding process fills again once the parent

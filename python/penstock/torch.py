@@ -17,6 +17,7 @@ only a path; the maps are the worker's own.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -185,6 +186,11 @@ def collate(batch: Any) -> Any:
 def convert(fields: Mapping[str, Field], batch: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arrays of a batch as tensors over the same memory, text as lists of str."""
     return {name: _convert(fields.get(name), values) for name, values in batch.items()}
+
+
+def converter_of(f: Field) -> Callable[[np.ndarray], torch.Tensor]:
+    """Return what converts an array of a field of fixed size."""
+    return functools.partial(tensor, f) if f.dtype == "bfloat16" else torch.from_numpy
 
 
 def _convert(f: Field | None, values: Any) -> Any:

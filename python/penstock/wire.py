@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -22,6 +23,7 @@ from .errors import Error
 _LENGTH = struct.Struct("<I")
 _INT = struct.Struct("i")
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+_AWAKE = _LENGTH.pack(14) + b'{"awake":true}'
 
 #: The most bytes of a message. No feeding process sends one that is longer.
 _LONGEST = 1 << 24
@@ -105,6 +107,12 @@ class Wire:
         self._outgoing = (_LENGTH.pack(len(body)) + body, [])
         self._flush(descriptor)
 
+    def wake(self) -> None:
+        """Send the message that wakes the feeding process."""
+        self._flush()
+        self._outgoing = (_AWAKE, [])
+        self._flush()
+
     def _flush(self, descriptor: int | None = None) -> None:
         """Send what is left of a message."""
         frame, sent = self._outgoing
@@ -162,6 +170,13 @@ class Wire:
         except OSError:
             pass  # which a receive reports
         return True
+
+    def rest(self, seconds: float) -> None:
+        """Wait until something can be received, or for so many seconds; not at all where the system cannot wait for a short time."""
+        if self.meanwhile is None and hasattr(select, "poll") and self._connection.fileno() >= 0:
+            poll = select.poll()
+            poll.register(self._connection, select.POLLIN)
+            poll.poll(1000 * seconds)
 
     def expect_descriptors(self) -> None:
         """Say that descriptors come with some messages: "welcome" and "file", which have them as "descriptor" then."""
