@@ -124,7 +124,7 @@ class Rows:
 
 
 def _check(at: int, count: int) -> None:
-    """Raise Malformed for a place that no array of so many rows has."""
+    """Raise Malformed for a place that no array of that many rows has."""
     if at < 0 or at % _ALIGNMENT or count < 0:
         raise Malformed(f"an array of {count} rows at byte {at} of the shared memory")
 

@@ -10,7 +10,7 @@ _pools: dict[int, ThreadPoolExecutor] = {}  # by process: a child of a fork has 
 
 
 def divided(work: Callable[[int, int], object], rows: int, parts: int) -> None:
-    """Call work with the bounds of so many parts of rows, at least one: this thread has the first part, and others have the rest."""
+    """Call work with the bounds of each of ``parts`` parts of rows, at least one: this thread has the first part, and others have the rest."""
     ends = [rows * k // parts for k in range(parts + 1)]
     others = [_pool().submit(work, a, b) for a, b in zip(ends[1:], ends[2:])]
     try:

@@ -172,7 +172,7 @@ class Wire:
         return True
 
     def rest(self, seconds: float) -> None:
-        """Wait until something can be received, or for so many seconds; not at all where the system cannot wait for a short time."""
+        """Wait until something can be received, or for at most that many seconds; not at all where the system cannot wait for a short time."""
         if self.meanwhile is None and hasattr(select, "poll") and self._connection.fileno() >= 0:
             poll = select.poll()
             poll.register(self._connection, select.POLLIN)

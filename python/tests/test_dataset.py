@@ -586,7 +586,7 @@ class NumPyOnlyTest(unittest.TestCase):
     def test_nothing_else_is_imported(self):
         import subprocess
 
-        code = "import sys, penstock; print([m for m in ('torch', 'h5py') if m in sys.modules])"
+        code = "import sys, penstock; penstock.open, penstock.DataLoader; print([m for m in ('torch', 'h5py') if m in sys.modules])"
         root = os.path.dirname(data.HERE)
         out = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
         self.assertEqual(out.stdout.strip(), "[]")
@@ -594,7 +594,8 @@ class NumPyOnlyTest(unittest.TestCase):
     def test_modules_that_few_programs_need_are_imported_when_they_are_used(self):
         import subprocess
 
-        code = f"import sys, numpy; had = set(sys.modules); import penstock; print([m for m in {_LATER} if m in sys.modules and m not in had])"
+        asked = "import penstock; penstock.open, penstock.DataLoader, penstock.Dataset"
+        code = f"import sys, numpy; had = set(sys.modules); {asked}; print([m for m in {_LATER} if m in sys.modules and m not in had])"
         root = os.path.dirname(data.HERE)
         out = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
         self.assertEqual(out.stdout.strip(), "[]")

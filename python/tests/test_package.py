@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
+import dataclasses
 import inspect
 import os
 import re
+import subprocess
+import sys
 import unittest
 
 import penstock
 from penstock import samplers, transforms
+from penstock._dataclass import dataclass
 
 PACKAGE = os.path.dirname(penstock.__file__)
 
@@ -119,6 +124,44 @@ class TestPackage(unittest.TestCase):
                         self.assertTrue(made.to_json(Kept()) if module is samplers else made.to_json())
                     checked += 1
         self.assertGreater(checked, 55)
+
+    def test_names_are_imported_when_they_are_asked_for(self):
+        code = (
+            "import sys, penstock; assert 'numpy' not in sys.modules; "
+            "assert all(getattr(penstock, name) is getattr(penstock, name) for name in penstock.__all__); "
+            "assert penstock.open.__module__ == 'penstock.dataset' and not hasattr(penstock, 'nothing')"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.path.dirname(PACKAGE)})
+
+    def test_dataclasses_are_those_of_the_standard_library(self):
+        for options in ({}, {"frozen": True}):
+            ours, theirs = (made(decorator, options) for decorator in (dataclass, dataclasses.dataclass))
+            with self.subTest(options):
+                seen = []
+                for kind in (ours, theirs):
+                    a, b = kind(1, hidden=2), kind(1, hidden=3)
+                    seen.append([repr(a), a == b, a == kind(2), a == (1, 0), raised(hash, b), raised(kind)])
+                    seen[-1] += [raised(setattr, a, "x", 5), raised(setattr, a, "y", 5), raised(delattr, a, "x")]
+                    self.assertEqual((copy.copy(b), dataclasses.replace(b, x=7).hidden), (b, 3))
+                self.assertEqual(seen[0], seen[1])
+
+
+def made(decorator, options):
+    """Return a class of two fields."""
+
+    class Value:
+        x: int
+        hidden: int = dataclasses.field(default=0, repr=False, compare=False)
+
+    return decorator(**options)(Value)
+
+
+def raised(function, *arguments):
+    """Return the name of the error that a function raises, and its text, or what it returns."""
+    try:
+        return function(*arguments)
+    except (AttributeError, TypeError) as e:
+        return type(e).__name__, str(e)
 
 
 class Kept:
