@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import builtins
 import functools
-import multiprocessing
 import os
-import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from multiprocessing import connection
-from multiprocessing.process import BaseProcess
-from typing import Any, Union
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from . import codec, digest, engines
+from . import codec, digest, engines, pool
 from .errors import Error
 from .field import Field
 from .options import count
 from .writer import Path, Writer, merge
 
 Function = Callable[[Any], Mapping[str, Any]]
-
-#: A worker's answer for some inputs: the messages of records, their number, and the error that ended them.
-_Answer = tuple[int, bytes, int, Union[str, None]]
-
-#: How many tasks a worker may have before the first of them is done.
-_AHEAD = 2
 
 
 def map_inputs(
@@ -107,8 +96,7 @@ def map_inputs(
                 w._declare(_fields(function, items, None, w._dataset))
             assert w.schema is not None
             work = _Work(function, w.schema, on_error == "skip")
-            answers = builtins.map(work.do, tasks) if n == 0 else shared(work, tasks, n)
-            for first, messages, records, failure in answers:
+            for first, messages, records, failure in pool.answers(work, tasks, n):
                 w._write_encoded(messages, records)
                 if failure is not None:
                     at = first + records
@@ -161,8 +149,8 @@ def _short(value: Any) -> str:
     return text if len(text) <= 200 else text[:200] + "..."
 
 
-class _Work:
-    """The work of one process."""
+class _Work(pool.Work):
+    """The records of inputs, as messages of a Writer."""
 
     def __init__(self, function: Function, fields: list[Field], skip: bool) -> None:
         self.function, self.fields, self.skip = function, fields, skip
@@ -171,22 +159,20 @@ class _Work:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_codec": None}
 
-    def do(self, task: tuple[int, list[Any]]) -> _Answer:
-        """Make the messages of the records of some inputs, up to the first that fails."""
+    def make(self, first: int, task: list[Any], made: pool.Made) -> None:
         if self._codec is None:
             self._codec = codec.Codec(self.fields)
-        first, items = task
-        out = bytearray()
-        for k, item in enumerate(items):
+        for item in task:
             try:
                 parts = self._codec.encode(self.function(item))
             except Exception as e:
                 if not self.skip:
-                    return first, bytes(out), k, _failure(e)
+                    raise
                 parts = [codec.refusal(e)]
-            for part in parts:
-                out += part if isinstance(part, bytes) else part.data.cast("B") if part.size else b""
-        return first, bytes(out), len(items), None
+            made.add(parts)
+
+    def failure(self, e: Exception) -> str:
+        return _failure(e)
 
 
 def _failure(e: Exception) -> str:
@@ -195,84 +181,3 @@ def _failure(e: Exception) -> str:
     if isinstance(e, Error):
         return str(e)
     return f'{type(e).__name__}: {e}; on_error="skip" leaves such inputs out\n{"".join(traceback.format_tb(e.__traceback__))}'
-
-
-def _work(work: Any, tasks: connection.Connection) -> None:
-    """Run a worker, until its parent closes the connection or ends."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def follow() -> None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
-    while (task := tasks.recv()) is not None:
-        tasks.send(work.do(task))
-
-
-def shared(work: Any, tasks: Iterator[tuple[int, list[Any]]], n: int) -> Iterator[_Answer]:
-    """Have n processes do the tasks, and yield their answers in order."""
-    workers: list[tuple[BaseProcess, connection.Connection]] = []
-    try:
-        for _ in range(n):
-            ours, theirs = multiprocessing.Pipe()
-            process: BaseProcess = multiprocessing.Process(target=_work, args=(work, theirs), daemon=True)
-            process.start()
-            theirs.close()
-            workers.append((process, ours))
-        yield from _in_order(workers, tasks)
-        for _, pipe in workers:
-            pipe.send(None)
-    finally:
-        for process, pipe in workers:
-            pipe.close()
-            process.terminate()
-            process.join()
-
-
-def _in_order(workers: list[tuple[BaseProcess, connection.Connection]], tasks: Iterator[tuple[int, list[Any]]]) -> Iterator[_Answer]:
-    """Give tasks to workers that have few, and yield answers in the order of tasks. At most 4 a worker are under way or wait for their turn."""
-    process = {pipe: p for p, pipe in workers}
-    under_way: dict[connection.Connection, list[int]] = {pipe: [] for _, pipe in workers}
-    waiting: dict[int, _Answer] = {}
-    order: list[int] = []  # first inputs of the tasks that were given out and not yielded
-
-    def give() -> None:
-        while len(order) < 2 * _AHEAD * len(workers):
-            pipe = min(under_way, key=lambda p: len(under_way[p]))
-            if len(under_way[pipe]) >= _AHEAD:
-                return
-            task = next(tasks, None)
-            if task is None:
-                return
-            try:
-                pipe.send(task)
-            except (BrokenPipeError, ConnectionResetError):
-                raise _died(process[pipe], [*under_way[pipe], task[0]][0]) from None
-            under_way[pipe].append(task[0])
-            order.append(task[0])
-
-    give()
-    while order:
-        for ready in connection.wait([p for p, list_ in under_way.items() if list_]):
-            assert isinstance(ready, connection.Connection)
-            try:
-                answer: _Answer = ready.recv()
-            except (EOFError, ConnectionResetError):
-                raise _died(process[ready], under_way[ready][0]) from None
-            under_way[ready].remove(answer[0])
-            waiting[answer[0]] = answer
-        give()
-        while order and order[0] in waiting:
-            yield waiting.pop(order.pop(0))
-            give()
-
-
-def _died(process: BaseProcess, first: int) -> Error:
-    process.join(5)
-    code = process.exitcode
-    how = (
-        f"was killed by signal {-code}, as the system does when memory runs out" if code is not None and code < 0 else f"ended with exit code {code}"
-    )
-    return Error(f"the worker process that had inputs[{first}] {how}; use resume=True to continue, and fewer workers if it was memory")

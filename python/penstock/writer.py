@@ -22,14 +22,11 @@ from . import codec
 from .errors import Error
 from .field import Field
 from .options import count, flag
-from .preprocess_command import DONE, failure, flags, start
+from .preprocess_command import DONE, PIPE, failure, flags, start, widen
 
 VERSION = 2
 
 Path = Union[str, "os.PathLike[str]"]
-
-#: F_SETPIPE_SZ of Linux, and what any user may ask for.
-_SET_PIPE_SIZE, _PIPE = 1031, 1 << 20
 
 #: Seconds for which records may wait in this process for more.
 _FLUSH = 0.05
@@ -272,14 +269,14 @@ class _Process:
         self._name, self._pid = name, os.getpid()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         try:
-            self._child = start(arguments, command, bufsize=_PIPE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
+            self._child = start(arguments, command, bufsize=PIPE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
         except BaseException:
             self._errors.close()
             raise
         assert self._child.stdin is not None and self._child.stdout is not None
         self._in, self._out = self._child.stdin, self._child.stdout
         self._flushed = 0.0
-        _widen(self._in.fileno())
+        widen(self._in.fileno())
         _open.add(self)
 
     def write(self, parts: Sequence[codec.Buffer], now: bool = False) -> None:
@@ -343,16 +340,6 @@ class _Process:
         _open.discard(self)
         self._out.close()
         self._errors.close()
-
-
-def _widen(pipe: int) -> None:
-    """Let a pipe hold more, where that is possible: fewer changes between the two processes."""
-    try:
-        import fcntl
-
-        fcntl.fcntl(pipe, _SET_PIPE_SIZE, _PIPE)
-    except (ImportError, OSError):
-        pass
 
 
 #: The processes whose pipes are open.

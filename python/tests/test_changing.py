@@ -75,6 +75,18 @@ class ChangingTest(data.Copied):
             self.assertTrue(pids and str(os.getpid()) not in pids, pids)
             made.drop_columns("pid")
 
+    def test_functions_get_the_records_of_the_dataset(self):
+        for name in ("types", "ragged", "images"):
+            ds, got = penstock.open(self.copy(name)), []
+            ds.add_column("seen", lambda r, got=got: got.append(r) or 1)
+            self.assertEqual(len(got[1:]), len(ds))  # the first is also that which says the type
+            for i, record in enumerate(got[1:]):
+                want = ds[i]
+                self.assertEqual(list(record), list(want))
+                for field, value in want.items():
+                    self.assertIs(type(record[field]), type(value), field)
+                    np.testing.assert_array_equal(record[field], value, field)
+
     def test_a_field_that_set_column_would_not_keep(self):
         ds = penstock.open(self.path)
         values, classes = ds["labels"][:], ds.fields["labels"].classes

@@ -1,6 +1,7 @@
 package column
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -330,7 +331,7 @@ func (b *batch) value(k int) []byte {
 // stream reads a .npy file from standard input.
 func (f *putFlags) stream(cmd *cobra.Command, ds *datasetarg.Generations, name string, old *store.Manifest,
 	records int64, do putFunc, opts edit.Options) (*store.Manifest, error) {
-	in := cmd.InOrStdin()
+	in := bufio.NewReaderSize(cmd.InOrStdin(), readBytes)
 	opts.Journal = &store.Journal{Resume: f.resume}
 	begun := func(first int64) error {
 		if !f.resume {
