@@ -85,7 +85,7 @@ class ChangingTest(data.Copied):
                 self.assertEqual(list(record), list(want))
                 for field, value in want.items():
                     self.assertIs(type(record[field]), type(value), field)
-                    np.testing.assert_array_equal(record[field], value, field)
+                    self.assertEqual(*(v if isinstance(v, str) else (v.dtype, v.shape, v.tobytes()) for v in (record[field], value)), field)
 
     def test_a_field_that_set_column_would_not_keep(self):
         ds = penstock.open(self.path)

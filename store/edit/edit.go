@@ -79,7 +79,7 @@ func (d *Dataset) putColumn(f store.Field, values Values, replace write.Replace,
 		}
 		return nil, err
 	}
-	o := write.ColumnOptions{Of: opts.Of, Journal: opts.Journal, Arrays: zarr.WriteColumn}
+	o := write.ColumnOptions{Of: opts.Of, Journal: opts.Journal, Arrays: zarr.Columns{}}
 	end := func() error { return nil }
 	if replace == write.Existing {
 		var err error

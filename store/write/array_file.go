@@ -15,6 +15,7 @@ import (
 // its length is known, and the checksums of its blocks.
 type arrayFile struct {
 	spec  tensor.Spec
+	frame *Frame // nil: that of a .npy file
 	in    stagedFiles
 	sums  BlockSums
 	file  *os.File
@@ -59,11 +60,9 @@ func (a *arrayFile) create(name string) (err error) {
 		return err
 	}
 	a.at, a.sent, a.held, a.rows, a.sums = 0, 0, 0, 0, BlockSums{Done: a.sums.Done[:0], size: a.sums.size}
-	a.buf = append(a.buf[:0], blankHeader[:]...)
+	a.buf = append(a.buf[:0], make([]byte, a.frame.head())...)
 	return nil
 }
-
-var blankHeader [layout.HeaderBytes]byte
 
 // append adds whole rows, whose CRC32C is crc.
 func (a *arrayFile) append(b []byte, crc uint32) error {
@@ -147,18 +146,29 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	if err := a.write(nil); err != nil {
 		return 0, nil, err
 	}
-	header := layout.Header(a.spec, a.rows)
+	header := a.header()
 	if _, err := a.file.WriteAt(header, 0); err != nil {
 		return 0, nil, err
 	}
-	if a.held > a.at {
-		if err := a.file.Truncate(a.at); err != nil {
+	rows := a.at - a.frame.head()
+	pad := a.frame.padding(rows)
+	if a.held > a.at || pad > 0 {
+		if err := a.file.Truncate(a.at + pad); err != nil {
 			return 0, nil, err
 		}
 	}
 	file := a.file
 	a.file = nil
-	return CombineCRC32C(layout.CRC32C(header), crc, a.at-layout.HeaderBytes), a.sums.Done, a.in.complete(file)
+	crc = CombineCRC32C(layout.CRC32C(header), crc, rows)
+	return CombineCRC32C(crc, layout.CRC32C(make([]byte, pad)), pad), a.sums.Done, a.in.complete(file)
+}
+
+// header returns what is before the rows.
+func (a *arrayFile) header() []byte {
+	if a.frame != nil {
+		return a.frame.Index(a.rows)
+	}
+	return layout.Header(a.spec, a.rows)
 }
 
 // resume continues an array whose first rows, with checksum crc, were made durable. It truncates
@@ -178,7 +188,7 @@ func (a *arrayFile) resume(name string, rows int64, crc uint32) error {
 		return fmt.Errorf("%s: the CRC32C of its first %d rows is %s, not %s: %w", path, rows, layout.HexCRC(got),
 			layout.HexCRC(crc), store.ErrCorrupt)
 	}
-	if err := f.Truncate(layout.HeaderBytes + size); err != nil {
+	if err := f.Truncate(a.frame.head() + size); err != nil {
 		return err
 	}
 	a.at, err = f.Seek(0, io.SeekEnd)
@@ -188,7 +198,7 @@ func (a *arrayFile) resume(name string, rows int64, crc uint32) error {
 
 // reread computes the checksums of the rows in the file.
 func (a *arrayFile) reread(size int64) error {
-	r := io.NewSectionReader(a.file, layout.HeaderBytes, size)
+	r := io.NewSectionReader(a.file, a.frame.head(), size)
 	buf := make([]byte, largePiece)
 	for left := size; left > 0; {
 		n := min(left, int64(len(buf)))

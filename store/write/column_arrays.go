@@ -12,14 +12,21 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// ArrayWriter writes a column of a generation of Zarr as arrays of a name into the stage, where its shards are in
-// files.
-type ArrayWriter func(base *store.Manifest, in store.Folder, stage *Stage, c ArrayColumn) (*Arrays, error)
+// ArrayWriter writes columns of generations of Zarr.
+type ArrayWriter interface {
+	// Frame returns how the values of a field are in files of the stage that become those of its array as they are, and
+	// how many records each of them has. A nil Frame says that Write copies the values.
+	Frame(base *store.Manifest, in store.Folder, f store.Field) (*Frame, []int64, error)
+
+	// Write writes a column as arrays of a name into the stage, where its shards are in files.
+	Write(base *store.Manifest, in store.Folder, stage *Stage, c ArrayColumn) (*Arrays, error)
+}
 
 // ArrayColumn is a column that an ArrayWriter writes.
 type ArrayColumn struct {
 	store.Field
 	Shards []store.Shard
+	Framed bool   // the files of the shards have the Frame
 	Stored string // the name of the arrays
 }
 
@@ -59,7 +66,8 @@ func (c *ColumnWriter) commitArrays(replace Replace, change store.Change) (m *st
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	arrays, err := c.arrays(c.base, c.home.Folder(), c.stage, ArrayColumn{c.field, c.shards.sections[0].shards, name})
+	arrays, err := c.arrays.Write(c.base, c.home.Folder(), c.stage,
+		ArrayColumn{c.field, c.shards.sections[0].shards, c.shards.opts.Frame != nil, name})
 	if err == nil {
 		err = home.PublishArrays(c.stage, arrays)
 	}

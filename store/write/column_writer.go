@@ -54,7 +54,7 @@ type Old func(place int64) ([]byte, error)
 type ColumnOptions struct {
 	Of      int            // the generation whose records have values; 0 is the newest one
 	Journal *store.Journal // with Resume, one of the same field is continued that was left with the same deleted records
-	Arrays  ArrayWriter    // for a dataset of Zarr
+	Arrays  ArrayWriter    // for a dataset of Zarr; nil elsewhere
 
 	// Old has the values of deleted records in a column that is set, except of those that are marked in Lacks. nil has
 	// none.
@@ -97,8 +97,11 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 		}
 		without = slices.Concat(gone, c.void)
 	}
-	c.shards, err = NewShardWriter(stage, schema, ShardOptions{Splits: base.SplitNames(), Journal: o.Journal,
-		Cuts: cutsOf(base), Gone: without, Scratch: len(base.Shards) == 0})
+	shards := ShardOptions{Splits: base.SplitNames(), Journal: o.Journal, Cuts: cutsOf(base), Gone: without,
+		Scratch: len(base.Shards) == 0}
+	if err = c.frame(&shards); err == nil {
+		c.shards, err = NewShardWriter(stage, schema, shards)
+	}
 	if err != nil {
 		err = errors.Join(err, stage.Leave())
 		free()
@@ -114,6 +117,19 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 	size := f.RecordBytes()
 	c.room = make([]byte, max(size, columnBlock/size*size)) // so large that it is aligned for every type
 	return c, nil
+}
+
+// frame has the stage have files that the container takes over, if it can.
+func (c *ColumnWriter) frame(o *ShardOptions) error {
+	if c.arrays == nil {
+		return nil
+	}
+	frame, cuts, err := c.arrays.Frame(c.base, c.home.Folder(), c.field)
+	if err != nil || frame == nil {
+		return err
+	}
+	o.Frame, o.Cuts, o.Scratch = frame, cuts, false
+	return nil
 }
 
 // readBase returns the manifest of a generation, 0 for the newest one, and its deleted records; nil if there are none.

@@ -173,13 +173,18 @@ func (s *section) restoreShard(shard store.Shard, keep map[string]bool) error {
 	if err := layout.CheckFiles(shard, s.columns, s.number+len(s.shards)); err != nil {
 		return fmt.Errorf("%w: %w", err, store.ErrCorrupt)
 	}
-	for _, f := range shard.Files {
+	for i, f := range shard.Files {
 		info, err := s.folder.root.Lstat(s.prefix + f.Name)
 		if err != nil {
 			return err
 		}
-		if info.Size() != f.Bytes {
-			return fmt.Errorf("%s: %d bytes, not %d: %w", s.path(f.Name), info.Size(), f.Bytes, store.ErrCorrupt)
+		want := f.Bytes
+		if frame := s.arrays[i/2].frame; frame != nil && i%2 == 0 {
+			rows := f.Bytes - layout.HeaderBytes
+			want = frame.Head + rows + frame.padding(rows)
+		}
+		if info.Size() != want {
+			return fmt.Errorf("%s: %d bytes, not %d: %w", s.path(f.Name), info.Size(), want, store.ErrCorrupt)
 		}
 		keep[s.prefix+f.Name] = true
 	}

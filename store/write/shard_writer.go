@@ -26,6 +26,9 @@ type ShardOptions struct {
 	// Journal they are, as a later build may continue with them.
 	Scratch bool
 
+	// Frame is that of the files of the only field, which is not ragged; nil makes .npy files.
+	Frame *Frame
+
 	Reword func(error) error // words the errors of files for a container whose users do not see these; may be nil
 }
 
@@ -97,7 +100,7 @@ func (w *ShardWriter) start() error {
 	folder := stagedFiles{w.stage.Folder, w.opts.Scratch && w.opts.Journal == nil}
 	if w.opts.Cuts != nil {
 		w.sections = []section{newSection(w.schema, folder, size, "", 0)}
-		w.sections[0].cuts = w.opts.Cuts
+		w.sections[0].cuts, w.sections[0].arrays[0].frame = w.opts.Cuts, w.opts.Frame
 		return nil
 	}
 	if len(w.opts.Splits) == 0 {
@@ -348,6 +351,9 @@ func (w *ShardWriter) head() *buildEntry {
 	}
 	if o.Cuts != nil {
 		options["shards"] = layout.HexCRC(layout.CRC32C(fmt.Append(nil, o.Cuts)))
+	}
+	if o.Frame != nil {
+		options["files"] = o.Frame.Name
 	}
 	if o.Gone != nil {
 		options["set of deleted records"] = layout.HexCRC(layout.CRC32C(fmt.Append(nil, o.Gone)))

@@ -1,7 +1,9 @@
 package zarr
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 
 	"github.com/penstock/penstock/internal/layout"
@@ -11,20 +13,70 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// WriteColumn implements [write.ArrayWriter]. The arrays are cut like the existing ones: in shards of as many records.
-func WriteColumn(base *store.Manifest, in store.Folder, stage *write.Stage, c write.ArrayColumn) (*write.Arrays,
-	error) {
+// Columns implements [write.ArrayWriter]: arrays of columns are cut like the existing ones, in shards of as many
+// records.
+type Columns struct{}
+
+var _ write.ArrayWriter = Columns{}
+
+// Frame implements write.ArrayWriter: that of a shard whose chunks are stored as they are.
+func (Columns) Frame(base *store.Manifest, in store.Folder, f store.Field) (*write.Frame, []int64, error) {
+	columns := layout.Columns([]tensor.Spec{f.Spec})
+	if f.Ragged {
+		return nil, nil, nil
+	}
+	columns[0].Rows = base.Records
+	all, err := gridsOf(base, in, f, columns)
+	if err != nil || all[0].Zstd > 0 {
+		return nil, nil, err
+	}
+	g, size := all[0], int64(f.RecordBytes())
+	var cuts []int64
+	for left := base.Records; left > 0; left -= g.Shard {
+		cuts = append(cuts, min(left, g.Shard))
+	}
+	return &write.Frame{
+		Name: fmt.Sprintf("shards of Zarr of %d records in chunks of %d", g.Shard, g.Chunk),
+		Head: g.Head(), Pad: g.Chunk * size,
+		Index: func(rows int64) []byte {
+			x := g.NewIndex()
+			for i := int64(0); i*g.Chunk < rows; i++ {
+				x.Set(i, g.Head()+i*g.Chunk*size, g.Chunk*size)
+			}
+			return x.Encode(g)
+		},
+	}, cuts, nil
+}
+
+// gridsOf returns how the columns of a field are cut, which have their rows.
+func gridsOf(base *store.Manifest, in store.Folder, f store.Field, columns []layout.Column) ([]format.Grid, error) {
 	per, err := shardsOf(base, in)
 	if err != nil {
 		return nil, err
 	}
-	opts, f := new(Options), c.Field
+	list := grids(store.Schema{Fields: []store.Field{f}}, columns, optionsOf(base, f), nil)
+	for k := range list {
+		list[k] = cutAs(per, &columns[k], list[k])
+	}
+	return list, nil
+}
+
+// optionsOf returns the options with which a field is written.
+func optionsOf(base *store.Manifest, f store.Field) *Options {
+	opts := new(Options)
 	if s := storageOf(base, f); s != nil {
 		opts.Compress = &Compression{Level: s.Level, ChunkRecords: s.ChunkRows}
 	}
+	return opts
+}
+
+// Write implements write.ArrayWriter.
+func (Columns) Write(base *store.Manifest, in store.Folder, stage *write.Stage, c write.ArrayColumn) (*write.Arrays,
+	error) {
+	f := c.Field
 	schema := store.Schema{Fields: []store.Field{f}}
 	m := &store.Manifest{Fields: append(schema.Fields, base.Fields...), Metadata: make(map[string]string)}
-	to := &folder{stage: stage, opts: opts, manifest: m, nodes: make(map[string]json.RawMessage)}
+	to := &folder{stage: stage, opts: optionsOf(base, f), manifest: m, nodes: make(map[string]json.RawMessage)}
 	if err := stage.Folder.Root().RemoveAll(stagedName); err != nil { // of a commit that was stopped
 		return nil, err
 	}
@@ -38,12 +90,20 @@ func WriteColumn(base *store.Manifest, in store.Folder, stage *write.Stage, c wr
 	}
 	parts := [][]layout.Column{layout.ColumnsOf(schema.Specs(), c.Shards, stage.Folder.Through(""))}
 	columns := write.ConcatColumns(parts)
-	grids := grids(schema, columns, opts, nil)
+	grids, err := gridsOf(base, in, f, columns)
+	if err != nil {
+		return nil, err
+	}
 	out := &write.Arrays{Stage: stagedName, Metadata: m.Metadata}
 	for k := range columns {
 		columns[k].Stored = c.Stored
 		out.Folders = append(out.Folders, columns[k].SumsPath()[1:])
-		if err := to.array(&columns[k], cutAs(per, &columns[k], grids[k]), parts, k); err != nil {
+		if c.Framed {
+			err = to.adopt(&columns[k], grids[k], c.Shards, parts[0][k].Extents)
+		} else {
+			err = to.array(&columns[k], grids[k], parts, k)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -54,6 +114,29 @@ func WriteColumn(base *store.Manifest, in store.Folder, stage *write.Stage, c wr
 		}
 	}
 	return out, nil
+}
+
+// adopt makes files of the stage, which have the Frame, the shards of a column. They keep their names there, too.
+func (f *folder) adopt(c *layout.Column, g format.Grid, shards []store.Shard, extents []layout.Extent) error {
+	path, err := f.arrayNode(c, g)
+	if err != nil {
+		return err
+	}
+	var sums []uint32
+	for i, s := range shards {
+		to := staged(path + "/" + shardName(int64(i), len(c.Spec.Shape)))
+		if err := f.stage.Folder.Link(f.stage.Folder.Through(s.Files[0].Name), to); err != nil {
+			return err
+		}
+		b, err := extents[i].ReadChecksums(0, layout.Blocks(s.Count, c.Spec.RecordBytes()), layout.ReadFile)
+		if err != nil {
+			return err
+		}
+		for ; len(b) > 0; b = b[4:] {
+			sums = append(sums, binary.LittleEndian.Uint32(b))
+		}
+	}
+	return f.sums(c.SumsPath()[1:], sums)
 }
 
 // storageOf says how a field is compressed, nil if it is not, or is a new one.

@@ -119,13 +119,8 @@ func (f *folder) metadata(path string, text []byte) error {
 
 // array writes column k of the parts, after the rows of the base, and its checksums.
 func (f *folder) array(c *layout.Column, g format.Grid, parts [][]layout.Column, k int) error {
-	field := f.manifest.Fields[c.Field]
-	path := c.Path()[1:]
-	text, err := format.EncodeArray(c.Spec, c.Rows, g, dimensions(field, c, f.manifest.Fields), attributes(field, c))
+	path, err := f.arrayNode(c, g)
 	if err != nil {
-		return err
-	}
-	if err := f.node(path, text); err != nil {
 		return err
 	}
 	a := &array{
@@ -142,6 +137,17 @@ func (f *folder) array(c *layout.Column, g format.Grid, parts [][]layout.Column,
 		})
 	}
 	return f.sums(c.SumsPath()[1:], a.sums)
+}
+
+// arrayNode makes the folder of a column, with its metadata.
+func (f *folder) arrayNode(c *layout.Column, g format.Grid) (path string, err error) {
+	field := f.manifest.Fields[c.Field]
+	text, err := format.EncodeArray(c.Spec, c.Rows, g, dimensions(field, c, f.manifest.Fields), attributes(field, c))
+	if err != nil {
+		return "", err
+	}
+	path = c.Path()[1:]
+	return path, f.node(path, text)
 }
 
 // sums writes an array of checksums, which is one chunk.
