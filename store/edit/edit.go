@@ -32,6 +32,11 @@ type Options struct {
 	// Journal keeps the values of AddColumn and SetColumn that were written before an error or the end of the process,
 	// for a later call to continue after them. nil keeps none.
 	Journal *store.Journal
+
+	// Repeatable says that values are the same when they are called again. Without a Journal, a column of an HDF5 file is
+	// then not staged next to it before it is written there, unless it is ragged: AddColumn and SetColumn call them twice,
+	// and fail if they differ.
+	Repeatable bool
 }
 
 // Values returns the values of a column in the order of the records, from that number on: the bytes of the field's
@@ -80,6 +85,9 @@ func (d *Dataset) putColumn(f store.Field, values Values, replace write.Replace,
 		return nil, err
 	}
 	o := write.ColumnOptions{Of: opts.Of, Journal: opts.Journal, Arrays: zarr.Columns{}}
+	if opts.Repeatable {
+		o.Again = func() iter.Seq2[[]byte, error] { return values(0) }
+	}
 	end := func() error { return nil }
 	if replace == write.Existing {
 		var err error

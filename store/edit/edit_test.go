@@ -357,3 +357,37 @@ func TestLogRefused(t *testing.T) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }
+
+// The shards of a column of Zarr are the files that it was staged in.
+func TestZarrShardsAreNotCopied(t *testing.T) {
+	ds := filepath.Join(t.TempDir(), "ds.zarr")
+	makeIn(t, containers[1], ds, pages) // in shards of 8 records
+	staged := make(map[any]bool)
+	values := func(first int64) iter.Seq2[[]byte, error] {
+		return func(yield func([]byte, error) bool) {
+			for i := range records {
+				files, _ := filepath.Glob(filepath.Join(ds, ".wide.column.building", "*.npy"))
+				for _, path := range files {
+					if info, err := os.Stat(path); err == nil {
+						staged[inode(info)] = true
+					}
+				}
+				if !yield(large(0, i), nil) {
+					return
+				}
+			}
+		}
+	}
+	if _, err := AddColumn(ds, wide, values, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	shards, err := filepath.Glob(filepath.Join(ds, "wide", "c.*"))
+	if err != nil || len(shards) < 2 {
+		t.Fatalf("shards %q: %v", shards, err)
+	}
+	for _, path := range shards {
+		if info, err := os.Stat(path); err != nil || !staged[inode(info)] {
+			t.Errorf("%s is another file than those of the stage: %v", path, err)
+		}
+	}
+}

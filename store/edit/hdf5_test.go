@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
 	"github.com/penstock/penstock/store/hdf5/view"
+	"github.com/penstock/penstock/tensor"
 )
 
 // makeHDF5 makes a file of two columns.
@@ -330,3 +332,64 @@ func TestOpenWhileHDF5Changes(t *testing.T) {
 		}
 	}
 }
+
+// Values that can be read twice are written to an HDF5 file and not to a stage. If they differ, the file stays as it is.
+func TestHDF5ColumnOfRepeatableValues(t *testing.T) {
+	ds := makeHDF5(t)
+	if _, err := Delete(ds, Chosen{Words: []uint64{1 | 1<<5 | 1<<22}}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	staged := int64(0)
+	version := func(n int) Values {
+		calls := 0
+		return func(first int64) iter.Seq2[[]byte, error] {
+			calls++
+			return func(yield func([]byte, error) bool) {
+				for i := range records - 3 {
+					if left, err := filepath.Glob(filepath.Join(filepath.Dir(ds), ".*.building", "*.npy")); err != nil || calls%2 == 1 && len(left) > 0 {
+						staged++ // then there are checksums
+					}
+					if !yield(large(n*calls, i), nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+	before := readFile(t, ds)
+	_, err := AddColumn(ds, wide, version(1), Options{Repeatable: true})
+	if err == nil || !strings.Contains(err.Error(), "its values are others when they are read again") || !bytes.Equal(readFile(t, ds), before) {
+		t.Fatalf("values that change: %v", err)
+	}
+	if _, err = AddColumn(ds, wide, version(0), Options{Repeatable: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = SetColumn(ds, labels, valuesIn(false, labels, 0, records-3), Options{Repeatable: true}); err != nil {
+		t.Fatal(err)
+	}
+	if staged > 0 {
+		t.Error("the values are staged")
+	}
+	if r, corrupt := datasettest.Verify(t, ds); len(corrupt) > 0 || !r.Identity {
+		t.Errorf("%v, identity %t", corrupt, r.Identity)
+	}
+	d, err := mmapds.Open(ds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	got := make([]byte, (records-3)*wide.RecordBytes())
+	all := make([]int, records-3)
+	var want []byte
+	for i := range all {
+		all[i], want = i, append(want, large(0, i)...)
+	}
+	if err := d.Gather(t.Context(), "wide", all, got); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("other values: %v", err)
+	}
+}
+
+// wide is a field of which few values are gathered before they are written.
+var wide = store.NewField("wide", tensor.Uint8, 1<<19)
+
+func large(version, i int) []byte { return bytes.Repeat([]byte{byte(version), byte(i)}, 1<<18) }

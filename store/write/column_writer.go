@@ -1,9 +1,11 @@
 package write
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -32,6 +34,7 @@ type ColumnWriter struct {
 	gone   []uint64      // the deleted records of base; nil if there are none
 	void   []uint64      // those of them that have no values
 	old    Old           // the values of the others
+	again  Again         // the values, if they are not in the stage
 	zeros  []byte        // the value of one that has none
 	record *store.Record // of a ragged field
 	block  *digest.Block // of another one: records that were not written yet
@@ -50,11 +53,15 @@ const columnBlock = 1 << 20
 // Old returns the value that a column has of a deleted record, by its place. It is valid until the next call.
 type Old func(place int64) ([]byte, error)
 
+// Again returns the values that were appended, from the first one on, in the same order.
+type Again func() iter.Seq2[[]byte, error]
+
 // ColumnOptions configures a ColumnWriter.
 type ColumnOptions struct {
 	Of      int            // the generation whose records have values; 0 is the newest one
 	Journal *store.Journal // with Resume, one of the same field is continued that was left with the same deleted records
 	Arrays  ArrayWriter    // for a dataset of Zarr; nil elsewhere
+	Again   Again          // for an HDF5 file: values are not staged, unless they are ragged or there is a Journal; or nil
 
 	// Old has the values of deleted records in a column that is set, except of those that are marked in Lacks. nil has
 	// none.
@@ -99,6 +106,9 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 	}
 	shards := ShardOptions{Splits: base.SplitNames(), Journal: o.Journal, Cuts: cutsOf(base), Gone: without,
 		Scratch: len(base.Shards) == 0}
+	if o.Again != nil && o.Journal == nil && !f.Ragged && len(base.Shards) == 0 && base.Metadata == nil {
+		c.again, shards.SumsOnly = o.Again, true
+	}
 	if err = c.frame(&shards); err == nil {
 		c.shards, err = NewShardWriter(stage, schema, shards)
 	}
@@ -241,10 +251,7 @@ func (c *ColumnWriter) Append(value []byte) error {
 // skip adds the old values of the deleted records that come next, or zeros.
 func (c *ColumnWriter) skip() error {
 	for c.next < c.base.Records && marked(c.gone, c.next) {
-		value, err := c.zeros, error(nil)
-		if !marked(c.void, c.next) {
-			value, err = c.old(c.next)
-		}
+		value, err := c.left(c.next)
 		if err == nil {
 			err = c.add(value)
 		}
@@ -253,6 +260,14 @@ func (c *ColumnWriter) skip() error {
 		}
 	}
 	return nil
+}
+
+// left returns the value that a deleted record has.
+func (c *ColumnWriter) left(place int64) ([]byte, error) {
+	if marked(c.void, place) {
+		return c.zeros, nil
+	}
+	return c.old(place)
 }
 
 // add adds the value of the next stored record. Statistics do not count it if the record has none.
@@ -337,6 +352,9 @@ func (c *ColumnWriter) commit(replace Replace, change store.Change) (*store.Mani
 		return c.commitArrays(replace, change)
 	case len(c.base.Shards) == 0:
 		f.rows = layout.ColumnsOf([]tensor.Spec{c.field.Spec}, c.shards.sections[0].shards, c.stage.Folder.Through(""))
+		if c.again != nil {
+			f.replay = c.replay
+		}
 		return Edit(c.home, change, func(e *Editing) error { return e.put(c, f, replace) })
 	}
 	files, err := c.publish()
@@ -354,6 +372,86 @@ func (c *ColumnWriter) commit(replace Replace, change store.Change) (*store.Mani
 // edited returns the field without what the container has of it.
 func (c *ColumnWriter) edited() editedField {
 	return editedField{Field: c.field, of: c.shards.manifest}
+}
+
+// replay implements [Origin].
+func (c *ColumnWriter) replay(to func(rows []byte) error) error {
+	r := replay{c: c, to: to, rows: c.room[:0]}
+	given := int64(0)
+	for value, err := range c.again() {
+		if err == nil && (given == c.Records() || len(value) != c.field.RecordBytes()) {
+			err = errOthers
+		}
+		if err == nil {
+			err = r.skip()
+		}
+		if err == nil {
+			err = r.add(value)
+		}
+		if err != nil {
+			return err
+		}
+		given++
+	}
+	if err := r.skip(); err != nil {
+		return err
+	}
+	if r.place < c.base.Records {
+		return errOthers
+	}
+	return to(r.rows)
+}
+
+// errOthers is the error of values that differ when they come again.
+var errOthers = errors.New("its values are others when they are read again; write the column again when they are " +
+	"complete")
+
+// CheckReplayed compares the checksums of the rows of a column that came again with those that it had before.
+func CheckReplayed(c *layout.Column, sums []byte) error {
+	for _, e := range c.Extents {
+		before, err := e.ReadChecksums(0, layout.Blocks(e.Count, c.Spec.RecordBytes()), layout.ReadFile)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(before, sums) {
+			return errOthers
+		}
+	}
+	return nil
+}
+
+// replay is the values of all stored records, with those of deleted ones.
+type replay struct {
+	c     *ColumnWriter
+	to    func(rows []byte) error
+	rows  []byte
+	place int64
+}
+
+// skip adds the values of the deleted records that come next.
+func (r *replay) skip() error {
+	for r.place < r.c.base.Records && marked(r.c.gone, r.place) {
+		value, err := r.c.left(r.place)
+		if err == nil {
+			err = r.add(value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds the value of the next record.
+func (r *replay) add(value []byte) error {
+	r.place++
+	r.rows = append(r.rows, value...)
+	if len(r.rows)+len(value) <= cap(r.rows) {
+		return nil
+	}
+	err := r.to(r.rows)
+	r.rows = r.rows[:0]
+	return err
 }
 
 // publish makes the files of the column files of the dataset.

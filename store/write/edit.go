@@ -27,11 +27,12 @@ type Editing struct {
 // editedField is a field with its files and what the manifest says of its values.
 type editedField struct {
 	store.Field
-	files [][]store.File   // by shard; nil of Zarr and HDF5
-	array storedField      // of Zarr; of HDF5 its name in Base
-	rows  []layout.Column  // of HDF5: where values are that are new
-	of    *ManifestBuilder // has the state of its statistics and identity,
-	at    int              // as its field of that number
+	files  [][]store.File                         // by shard; nil of Zarr and HDF5
+	array  storedField                            // of Zarr; of HDF5 its name in Base
+	rows   []layout.Column                        // of HDF5: where values are that are new
+	replay func(to func(rows []byte) error) error // of HDF5: see Origin
+	of     *ManifestBuilder                       // has the state of its statistics and identity,
+	at     int                                    // as its field of that number
 }
 
 // mostAttempts limits how often a change is made again that another one came before.
@@ -150,7 +151,7 @@ func (e *Editing) revision(change store.Change) (*Revision, error) {
 	}
 	r := &Revision{Manifest: m, Of: e.Base.Generation}
 	for _, f := range e.fields {
-		r.Columns = append(r.Columns, Origin{f.array.name, f.rows})
+		r.Columns = append(r.Columns, Origin{f.array.name, f.rows, f.replay})
 	}
 	return r, nil
 }

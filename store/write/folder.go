@@ -114,13 +114,14 @@ func (f *Folder) Path(name string) string { return filepath.Join(f.path, name) }
 
 // WriteFile writes a read-only file and waits until it is on disk.
 func (f *Folder) WriteFile(name string, data []byte) error {
-	return stagedFiles{f, false}.write(name, data)
+	return stagedFiles{Folder: f}.write(name, data)
 }
 
 // stagedFiles are the files of shards in a stage.
 type stagedFiles struct {
 	*Folder
-	scratch bool // they are copied and then removed, and need not be on disk
+	scratch  bool // they are copied and then removed, and need not be on disk
+	sumsOnly bool // arrays have no file: their rows come a second time
 }
 
 // write writes a file.

@@ -58,6 +58,10 @@ type Revision struct {
 type Origin struct {
 	Field string
 	Rows  []layout.Column
+
+	// Replay gives all rows of the only array to a function, in pieces, if the files of Rows have their checksums alone;
+	// else it is nil.
+	Replay func(to func(rows []byte) error) error
 }
 
 // Published is a file that becomes one of a dataset.

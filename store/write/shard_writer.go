@@ -26,6 +26,9 @@ type ShardOptions struct {
 	// Journal they are, as a later build may continue with them.
 	Scratch bool
 
+	// SumsOnly says that the stage has the checksums of the rows, and not these. It needs Scratch, and no Journal.
+	SumsOnly bool
+
 	// Frame is that of the files of the only field, which is not ragged; nil makes .npy files.
 	Frame *Frame
 
@@ -97,7 +100,7 @@ func (w *ShardWriter) start() error {
 		}
 	}
 	size := newShardSize(w.schema, w.opts.ShardBytes)
-	folder := stagedFiles{w.stage.Folder, w.opts.Scratch && w.opts.Journal == nil}
+	folder := stagedFiles{w.stage.Folder, w.opts.Scratch && w.opts.Journal == nil, w.opts.SumsOnly}
 	if w.opts.Cuts != nil {
 		w.sections = []section{newSection(w.schema, folder, size, "", 0)}
 		w.sections[0].cuts, w.sections[0].arrays[0].frame = w.opts.Cuts, w.opts.Frame

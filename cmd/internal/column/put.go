@@ -110,6 +110,7 @@ func (f *putFlags) put(cmd *cobra.Command, ds *datasetarg.Generations, name stri
 	bar := cli.NewStage(cmd, "column", "write", "values of records", f.quiet)
 	bar.Begin(records)
 	v.progress = bar.Add
+	opts.Repeatable = !raw.Is(src.path)
 	m, err := do(ds.Dataset, field, v.from, opts)
 	bar.End()
 	return m, err
@@ -239,6 +240,8 @@ const readBytes = 1 << 20
 // from implements [edit.Values].
 func (v *values) from(first int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
+		progress := v.progress
+		v.progress = func(int64) {} // if the values are read again
 		n := v.len()
 		step := max(1, min(1<<16, readBytes/v.column.RecordBytes()))
 		var b batch
@@ -253,7 +256,7 @@ func (v *values) from(first int64) iter.Seq2[[]byte, error] {
 					return
 				}
 			}
-			v.progress(int64(end - at))
+			progress(int64(end - at))
 		}
 	}
 }

@@ -168,7 +168,7 @@ func (c *change) columns(r *write.Revision) (*parts, error) {
 		origin := r.Columns[column.Field]
 		var pair []encode.Object
 		if origin.Rows != nil {
-			pair, err = c.write(p, column, origin.Rows)
+			pair, err = c.write(p, column, origin)
 		} else {
 			pair, err = existing(file.File, column, layout.Of(from).Column(from.Schema.Index(origin.Field), column.Part))
 		}
@@ -210,7 +210,8 @@ func existing(file *meta.File, column layout.Column, from *layout.Column) ([]enc
 const pageAlign = 4096
 
 // write writes the rows of a column to the end of the file.
-func (c *change) write(p *parts, column layout.Column, staged []layout.Column) ([]encode.Object, error) {
+func (c *change) write(p *parts, column layout.Column, from write.Origin) ([]encode.Object, error) {
+	staged := from.Rows
 	columns := [][]layout.Column{staged}
 	k := 0
 	for staged[k].Part != column.Part {
@@ -223,12 +224,18 @@ func (c *change) write(p *parts, column layout.Column, staged []layout.Column) (
 	}
 	at := (p.end + pageAlign - 1) / pageAlign * pageAlign
 	start, blocks := at, write.NewBlockSums(column.Spec.RecordBytes())
-	err := write.ConcatRows(columns, k, func(rows []byte) error {
+	add := func(rows []byte) error {
 		blocks.Add(rows, layout.CRC32C(rows))
 		_, err := c.file.WriteAt(rows, at)
 		at += int64(len(rows))
 		return layout.WithoutPath(err)
-	})
+	}
+	var err error
+	if from.Replay != nil {
+		err = from.Replay(add)
+	} else {
+		err = write.ConcatRows(columns, k, add)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -237,6 +244,11 @@ func (c *change) write(p *parts, column layout.Column, staged []layout.Column) (
 		int64(len(blocks.Done))}}
 	for _, crc := range blocks.Done {
 		sums.Data = binary.LittleEndian.AppendUint32(sums.Data, crc)
+	}
+	if from.Replay != nil {
+		if err := write.CheckReplayed(&staged[k], sums.Data); err != nil {
+			return nil, err
+		}
 	}
 	if at > start {
 		values.At, p.end = start, at
