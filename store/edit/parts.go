@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock/penstock/internal/block"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -282,14 +283,14 @@ const (
 type partReader struct {
 	ds      *mmapds.Dataset
 	field   store.Field
-	next    int     // the record after the block
-	indices []int   // of the block
-	offsets []int64 // where the records of a ragged field begin in values, in rows
-	values  []byte
+	next    int   // the record after the block
+	indices []int // of the block
+	lengths []int64
+	block   block.Block
 }
 
 // read reads the next block.
-func (p *partReader) read() (err error) {
+func (p *partReader) read() error {
 	size := p.field.RecordBytes()
 	n := min(partRecords, p.ds.Len()-p.next)
 	if !p.field.Ragged {
@@ -299,30 +300,21 @@ func (p *partReader) read() (err error) {
 	for i := range n {
 		p.indices = append(p.indices, p.next+i)
 	}
-	if !p.field.Ragged {
-		p.next += n
-		p.values = slices.Grow(p.values[:0], n*size)[:n*size]
-		return p.ds.Gather(context.Background(), p.field.Name, p.indices, p.values)
+	if p.field.Ragged {
+		p.lengths = slices.Grow(p.lengths[:0], n+1)[:n+1]
+		if err := p.ds.Lengths(context.Background(), p.field.Name, p.indices, p.lengths); err != nil {
+			return err
+		}
+		n = max(1, sort.Search(n, func(i int) bool { return p.lengths[i+1]*int64(size) > partBytes }))
 	}
-	p.offsets = slices.Grow(p.offsets[:0], n+1)[:n+1]
-	if err := p.ds.Lengths(context.Background(), p.field.Name, p.indices, p.offsets); err != nil {
-		return err
-	}
-	n = max(1, sort.Search(n, func(i int) bool { return p.offsets[i+1]*int64(size) > partBytes }))
-	p.indices, p.offsets, p.next = p.indices[:n], p.offsets[:n+1], p.next+n
-	p.values, err = p.ds.GatherRagged(context.Background(), p.field.Name, p.indices, p.offsets, p.values)
-	return err
+	p.indices, p.next = p.indices[:n], p.next+n
+	return p.block.Read(context.Background(), p.ds, p.field.Spec, p.indices)
 }
 
 // each yields the values of the block, and reports whether more are wanted.
 func (p *partReader) each(yield func([]byte, error) bool) bool {
-	size := p.field.RecordBytes()
 	for i := range p.indices {
-		first, end := i*size, (i+1)*size
-		if p.field.Ragged {
-			first, end = int(p.offsets[i])*size, int(p.offsets[i+1])*size
-		}
-		if !yield(p.values[first:end], nil) {
+		if !yield(p.block.Value(i), nil) {
 			return false
 		}
 	}

@@ -169,7 +169,7 @@ func (t *table) each(ctx context.Context, f store.Field, do func(record int, val
 			return err
 		}
 		for k, i := range b.indices {
-			if err := do(i, b.value(k)); err != nil {
+			if err := do(i, b.Value(k)); err != nil {
 				return err
 			}
 		}
@@ -273,7 +273,7 @@ func (f *putFlags) fill(ctx context.Context, of *datasetarg.Generations, v *valu
 		if err != nil {
 			return nil, err
 		}
-		return b.value(0), nil
+		return b.Value(0), nil
 	}
 	return field, nil
 }

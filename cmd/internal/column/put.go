@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/internal/block"
 	"github.com/penstock/penstock/internal/npy"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/prepare/raw"
@@ -273,7 +274,7 @@ func (v *values) value(b *batch, i, k int) ([]byte, error) {
 	if v.order != nil && v.order[i] < 0 {
 		return v.missing(int64(i))
 	}
-	value := b.value(k)
+	value := b.Value(k)
 	if v.change == nil {
 		return value, nil
 	}
@@ -286,11 +287,8 @@ func (v *values) value(b *batch, i, k int) ([]byte, error) {
 
 // batch is values of some records in memory.
 type batch struct {
+	block.Block
 	indices []int
-	offsets []int64
-	size    int // of a row
-	data    []byte
-	ragged  bool
 }
 
 // read reads the values for records [a, b) of the dataset.
@@ -307,28 +305,11 @@ func (b *batch) read(v *values, from, to int) (err error) {
 }
 
 // gather reads the values of a field for the records of b.
-func (b *batch) gather(ctx context.Context, src *table, f store.Field) (err error) {
-	n := len(b.indices)
-	b.size, b.ragged = f.RecordBytes(), f.Ragged
-	if !f.Ragged {
-		b.data = slices.Grow(b.data[:0], n*b.size)[:n*b.size]
-		return src.Gather(ctx, f.Name, b.indices, b.data)
+func (b *batch) gather(ctx context.Context, src *table, f store.Field) error {
+	if err := b.Read(ctx, src.Source, f.Spec, b.indices); err != nil {
+		return fmt.Errorf("%s: %w", src.path, err)
 	}
-	ragged, ok := src.Source.(loader.RaggedSource)
-	if !ok {
-		return fmt.Errorf("%s: field %s has records of different lengths, which it cannot read", src.path, f.Name)
-	}
-	b.offsets = slices.Grow(b.offsets[:0], n+1)[:n+1]
-	b.data, err = ragged.GatherRagged(ctx, f.Name, b.indices, b.offsets, b.data)
-	return err
-}
-
-// value returns that of the k-th record.
-func (b *batch) value(k int) []byte {
-	if b.ragged {
-		return b.data[b.offsets[k]*int64(b.size) : b.offsets[k+1]*int64(b.size)]
-	}
-	return b.data[k*b.size : (k+1)*b.size]
+	return nil
 }
 
 // stream reads a .npy file from standard input.

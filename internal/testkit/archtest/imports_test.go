@@ -57,6 +57,7 @@ var layers = [][]place{
 		{"internal/staged", "records that are made elsewhere, several at a time, for any caller"},
 		{"loader/internal/padding", "elements to fill up records with, for loader and loader/combine"},
 		{"loader/internal/formula", "expressions over numbers, whatever these are of"},
+		{"internal/block", "values of several records at a time, whatever has them"},
 		{"internal/runs", "masks of instances as run lengths, whatever is on them"},
 		{"internal/subset", "which number the i-th member of a set is, whatever is numbered"},
 		{"internal/npy", "headers of .npy files, whatever is in these"},

@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
+	"github.com/penstock/penstock/internal/block"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/views"
 	"github.com/penstock/penstock/prepare/source"
@@ -37,7 +37,6 @@ func Open(ctx context.Context, path string, _ source.Options, selection []column
 // newColumn returns a field of a view.
 func newColumn(ctx context.Context, src loader.Source, f store.Field) array.Column {
 	r := &records{ctx: ctx, src: src, field: f}
-	r.ragged, _ = src.(loader.RaggedSource)
 	return array.Column{
 		Field: source.Field{Field: f, Origin: f.Name}, Count: int64(src.Len()), At: r.at,
 		Open: func() (array.Cursor, error) { return &cursor{records: r}, nil },
@@ -46,39 +45,25 @@ func newColumn(ctx context.Context, src loader.Source, f store.Field) array.Colu
 
 // records are the values of a field.
 type records struct {
-	ctx    context.Context
-	src    loader.Source
-	ragged loader.RaggedSource
-	field  store.Field
+	ctx   context.Context
+	src   loader.Source
+	field store.Field
 }
 
 // at returns record i in the memory of buf, or in more.
 func (r *records) at(i int64, buf []byte) ([]byte, error) {
-	data, _, err := r.read([]int{int(i)}, buf)
-	return data, err
+	b := block.Block{Values: buf}
+	err := r.read(&b, []int{int(i)})
+	return b.Values, err
 }
 
-// read returns records in the memory of buf, or in more, and where each ends.
-func (r *records) read(indices []int, buf []byte) (data []byte, offsets []int64, err error) {
+// read reads records.
+func (r *records) read(b *block.Block, indices []int) error {
 	if err := r.src.Retain(); err != nil {
-		return buf, nil, err
+		return err
 	}
 	defer r.src.Release()
-	size := int64(r.field.RecordBytes())
-	offsets = make([]int64, len(indices)+1)
-	if r.field.Ragged {
-		data, err = r.ragged.GatherRagged(r.ctx, r.field.Name, indices, offsets, buf)
-		for i := range offsets {
-			offsets[i] *= size
-		}
-		return data, offsets, err
-	}
-	for i := range offsets {
-		offsets[i] = int64(i) * size
-	}
-	n := int(offsets[len(indices)])
-	data = slices.Grow(buf[:0], n)[:n]
-	return data, offsets, r.src.Gather(r.ctx, r.field.Name, indices, data)
+	return b.Read(r.ctx, r.src, r.field.Spec, indices)
 }
 
 // blockRecords is how many records are read at a time, unless they are long.
@@ -87,31 +72,32 @@ const blockRecords = 256
 // cursor gives one record after the other. Each block is separate memory, as its records are used independently.
 type cursor struct {
 	*records
-	next    int // record
-	data    []byte
-	offsets []int64
+	next  int // record after the block
+	block block.Block
+	at, n int // in the block
 }
 
 // Next returns the next record.
 func (c *cursor) Next() ([]byte, error) {
-	if len(c.offsets) < 2 {
-		n := min(blockRecords, max(1, (4<<20)/max(1, c.field.RecordBytes())), c.src.Len()-c.next)
-		if n <= 0 {
+	if c.at == c.n {
+		c.at, c.n = 0, min(blockRecords, max(1, (4<<20)/max(1, c.field.RecordBytes())), c.src.Len()-c.next)
+		if c.n <= 0 {
+			c.n = 0
 			return nil, io.EOF
 		}
-		indices := make([]int, n)
+		indices := make([]int, c.n)
 		for i := range indices {
 			indices[i] = c.next + i
 		}
-		var err error
-		if c.data, c.offsets, err = c.read(indices, nil); err != nil {
+		c.block = block.Block{}
+		if err := c.read(&c.block, indices); err != nil {
+			c.n = 0
 			return nil, err
 		}
-		c.next += n
+		c.next += c.n
 	}
-	a, b := c.offsets[0], c.offsets[1]
-	c.offsets = c.offsets[1:]
-	return c.data[a:b:b], nil
+	c.at++
+	return c.block.Value(c.at - 1), nil
 }
 
 // Close has nothing to close.

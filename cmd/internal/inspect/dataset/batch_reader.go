@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 
+	"github.com/penstock/penstock/internal/block"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -41,14 +42,13 @@ type Records interface {
 type BatchReader struct {
 	ds      Records
 	field   store.Field
-	buf     []byte
+	block   block.Block
 	indices []int
-	offsets []int64
 }
 
 // NewBatchReader returns a reader of one field of ds.
 func NewBatchReader(ds Records, field store.Field) *BatchReader {
-	return &BatchReader{ds: ds, field: field, buf: Aligned(64)}
+	return &BatchReader{ds: ds, field: field, block: block.Block{Values: Aligned(64)}}
 }
 
 // Step returns how many records make a batch.
@@ -70,25 +70,17 @@ func (r *BatchReader) Read(ctx context.Context, a, b int) (Batch, error) {
 		r.indices = append(r.indices, i)
 	}
 	s := Batch{First: a, N: b - a}
-	if !r.field.Ragged {
-		need := (b - a) * r.field.RecordBytes()
-		if cap(r.buf) < need {
-			r.buf = Aligned(need)
-		}
-		err := r.ds.Gather(ctx, r.field.Name, r.indices, r.buf[:need])
-		s.Values = tensor.Of(r.field.Spec, b-a, r.buf[:need])
+	if need := (b - a) * r.field.RecordBytes(); !r.field.Ragged && cap(r.block.Values) < need {
+		r.block.Values = Aligned(need)
+	}
+	if err := r.block.Read(ctx, r.ds, r.field.Spec, r.indices); err != nil {
 		return s, err
 	}
-	if cap(r.offsets) < b-a+1 {
-		r.offsets = make([]int64, b-a+1)
+	rows := b - a
+	if s.Offsets = r.block.Offsets; s.Offsets != nil {
+		rows = int(s.Offsets[b-a])
 	}
-	s.Offsets = r.offsets[:b-a+1]
-	data, err := r.ds.GatherRagged(ctx, r.field.Name, r.indices, s.Offsets, r.buf)
-	if err != nil {
-		return s, err
-	}
-	r.buf = data
-	s.Values = tensor.Of(r.field.Spec, int(s.Offsets[b-a]), data)
+	s.Values = tensor.Of(r.field.Spec, rows, r.block.Values)
 	return s, nil
 }
 
