@@ -1,6 +1,9 @@
 package digest
 
 import (
+	"encoding/binary"
+	"math"
+
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/moments"
@@ -20,6 +23,8 @@ type Block struct {
 	stats  [][]moments.Moments // by field, record and channel
 	filled bool
 	meter  moments.Meter
+
+	lengths []byte
 }
 
 // NewBlock returns an empty Block.
@@ -146,6 +151,15 @@ func (b *Block) MergeStatistics(into []moments.Moments, field int) {
 			into[c].Merge(list[c])
 		}
 	}
+}
+
+// MergeLengths merges the number of rows of each record of a ragged field into moments, record by record.
+func (b *Block) MergeLengths(into *moments.Moments, field int) {
+	b.lengths = b.lengths[:0]
+	for n := range b.N {
+		b.lengths = binary.LittleEndian.AppendUint64(b.lengths, math.Float64bits(float64(b.Rows(field, n, n+1))))
+	}
+	b.meter.MergeEach(tensor.Spec{DType: tensor.Float64}, b.lengths, into)
 }
 
 // Rows returns how many rows the values of a field have together in records [first, end).

@@ -216,8 +216,8 @@ func (s *section) room(b *digest.Block, first int) int {
 			}
 			return (s.arrays[k].rows+rows)*int64(c.Spec.RecordBytes()) >= s.size.bytes
 		}) + 1
-		for (s.open+int64(least))%s.size.step != 0 {
-			least++
+		if over := int((s.open + int64(least)) % s.size.step); over > 0 {
+			least += int(s.size.step) - over
 		}
 		n = min(n, least)
 	}

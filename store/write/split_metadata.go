@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
-	"slices"
 	"strconv"
 
 	"github.com/penstock/penstock/internal/digest"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -22,7 +22,8 @@ type splitMetadata struct {
 	lengths []moments.Moments
 	labels  [][]int64
 	entry   [12]byte // what goes into an id; here, so that it is not allocated
-	many    []byte   // the same of a block
+	many    []byte   // the same of a block, of some ids
+	some    []hash.Hash
 }
 
 func newSplitMetadata(s store.Schema) splitMetadata {
@@ -62,34 +63,44 @@ func (k *splitMetadata) summarize(s store.Schema, r *store.Record, digests []dig
 	}
 }
 
-// enterBlock adds the records of a block to the ids.
+// enterBlock adds the records of a block to the ids: many fields at a time, whose entries have one size.
 func (k *splitMetadata) enterBlock(s store.Schema, b *digest.Block) {
-	for i, f := range s.Fields {
+	for _, ragged := range []bool{false, true} {
+		k.some, k.many = k.some[:0], k.many[:0]
 		size := 4
-		if f.Ragged {
+		if ragged {
 			size += 8
 		}
-		k.many = slices.Grow(k.many[:0], size*b.N)[:size*b.N]
-		for n, sum := range b.CRC32Cs(i) {
-			entry := k.many[n*size:]
-			binary.LittleEndian.PutUint32(entry, sum)
-			if f.Ragged {
-				binary.LittleEndian.PutUint64(entry[4:], uint64(b.Rows(i, n, n+1)))
+		for i, f := range s.Fields {
+			if f.Ragged != ragged {
+				continue
+			}
+			k.some = append(k.some, k.ids[i])
+			for n, sum := range b.CRC32Cs(i) {
+				k.many = binary.LittleEndian.AppendUint32(k.many, sum)
+				if ragged {
+					k.many = binary.LittleEndian.AppendUint64(k.many, uint64(b.Rows(i, n, n+1)))
+				}
+			}
+			if len(k.some) == fieldsAtOnce {
+				kernel.WriteSHA256s(k.some, k.many, size*b.N)
+				k.some, k.many = k.some[:0], k.many[:0]
 			}
 		}
-		k.ids[i].Write(k.many)
+		kernel.WriteSHA256s(k.some, k.many, size*b.N)
 	}
 	k.count += int64(b.N)
 }
+
+// fieldsAtOnce are so many that a kernel is full, and few enough that their entries stay in the nearest caches.
+const fieldsAtOnce = 16
 
 // summarizeBlock adds the records of a block to the statistics.
 func (k *splitMetadata) summarizeBlock(s store.Schema, b *digest.Block) {
 	for i, f := range s.Fields {
 		b.MergeStatistics(k.stats[i], i)
 		if f.Ragged {
-			for n := range b.N {
-				k.lengths[i].Merge(moments.One(float64(b.Rows(i, n, n+1))))
-			}
+			b.MergeLengths(&k.lengths[i], i)
 		}
 		countLabels(k.labels[i], f, b.Values[i])
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unsafe"
 )
 
 // lineReader cuts a text into lines. Lines share the memory of the block that they were read
@@ -11,8 +12,7 @@ import (
 type lineReader struct {
 	r     io.Reader
 	block string // that was read and not yet given
-	buf   []byte
-	at    int64 // lines given so far
+	at    int64  // lines given so far
 	end   bool
 }
 
@@ -91,21 +91,23 @@ func (l *lineReader) more() error {
 
 // fill reads more after the rest of the block.
 func (l *lineReader) fill() error {
-	if n := 2 * max(lineBlock, len(l.block)); n > len(l.buf) {
-		l.buf = make([]byte, n)
-	}
-	n := copy(l.buf, l.block)
-	m, err := io.ReadAtLeast(l.r, l.buf[n:], 1)
-	for err == nil && n+m < len(l.buf) {
+	buf := make([]byte, 2*max(lineBlock, len(l.block)))
+	n := copy(buf, l.block)
+	m, err := io.ReadAtLeast(l.r, buf[n:], 1)
+	for err == nil && n+m < len(buf) {
 		var k int
-		k, err = l.r.Read(l.buf[n+m:])
+		k, err = l.r.Read(buf[n+m:])
 		m += k
 	}
-	if l.end = err == io.EOF; l.end || err == nil {
-		l.block = string(l.buf[:n+m])
+	if l.end = err == io.EOF; !l.end && err != nil {
+		return err
+	}
+	if n+m < len(buf)/2 {
+		l.block = string(buf[:n+m]) // not all of buf is kept for little text
 		return nil
 	}
-	return err
+	l.block = unsafe.String(unsafe.SliceData(buf), n+m) // nothing is written to buf any more
+	return nil
 }
 
 // byteOrderMark begins UTF-8 files that programs on Windows write.
