@@ -88,7 +88,8 @@ def steps(order, batch):
 
 @peer("penstock in Python", "150528", "784", "normalize", "gzip")
 def _(w):
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+    # An installed wheel comes first; bench/run puts one into PYTHONPATH.
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
     yield None
     import penstock
     from penstock import transforms as T
