@@ -76,6 +76,50 @@ func TestSplitIsStable(t *testing.T) {
 	}
 }
 
+// A record stays in its split if other classes give its own another number, and so does a copy that is appended.
+func TestSplitIsStableUnderClasses(t *testing.T) {
+	config := func(classes string) Config { // 64 rows of each class
+		text := "n,label\n"
+		for i := range 64 * len(classes) {
+			text += fmt.Sprintf("%d,%c\n", i/len(classes), classes[i%len(classes)])
+		}
+		dir := t.TempDir()
+		rawtest.Put(t, dir, "rows.csv", []byte(text))
+		c := plain(t, filepath.Join(dir, "rows.csv"))
+		c.Split, _ = samples.ParseSplit("train=0.5,val=0.5")
+		return c
+	}
+	sides := func(dest string) map[string]bool { // of class q
+		d, err := store.OpenFlat(dest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := make(map[string]bool)
+		for _, s := range d.Manifest.Splits {
+			for _, r := range s.Ranges {
+				for i := r[0]; i < r[1]; i++ {
+					if d.Schema.Fields[1].Classes[numberAt(t, d, 1, i)] == "q" {
+						found[fmt.Sprint(numberAt(t, d, 0, i), s.Name)] = true
+					}
+				}
+			}
+		}
+		return found
+	}
+	first, other, copies := config("pq"), config("apq"), config("q")
+	mustRun(t, first)
+	mustRun(t, other)
+	want := sides(first.Dest)
+	if got := sides(other.Dest); len(want) != 64 || !maps.Equal(got, want) {
+		t.Errorf("next to another class: %v, want %v", got, want)
+	}
+	copies.Dest, copies.Append = first.Dest, true
+	mustRun(t, copies)
+	if got := sides(first.Dest); !maps.Equal(got, want) {
+		t.Errorf("with copies: %v, want %v", got, want)
+	}
+}
+
 // With strata every class has its shares to within one record.
 func TestStratify(t *testing.T) {
 	c := plain(t, rawtest.Rows(t, 300))

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -128,12 +129,32 @@ func (w *Worker) Make(s *Slot) error {
 	return s.Err
 }
 
-// content returns the digest of what a sample is known by.
+// content returns the digest of what a sample is known by. Classes count by their names: their numbers depend on the
+// other classes of the source.
 func (w *Worker) content() samples.Digest {
 	f := w.job.Source
 	return samples.Content(len(f), func(i int) bool {
 		return f[i].Image()
-	}, func(i int) bool { return !f[i].Derived }, w.values.Get)
+	}, func(i int) bool { return !f[i].Derived }, w.named)
+}
+
+// named returns the value of a field, with the names of classes in place of their numbers.
+func (w *Worker) named(i int) []byte {
+	value, f := w.values.Get(i), w.job.Source[i]
+	if len(f.Classes) == 0 {
+		return value
+	}
+	var names []byte
+	for number := range slices.Chunk(value, f.DType.Size()) {
+		var le [8]byte
+		copy(le[:], number)
+		n := binary.LittleEndian.Uint64(le[:])
+		if n >= uint64(len(f.Classes)) {
+			return value // it is refused elsewhere
+		}
+		names = append(append(names, f.Classes[n]...), 0)
+	}
+	return names
 }
 
 // Probe tries a sample and, if it can be used, makes it the measure for all.

@@ -20,9 +20,10 @@ func Content(n int, image, counts func(i int) bool, value func(i int) []byte) (d
 	for i := range n {
 		if image(i) || !images && counts(i) {
 			var size [8]byte
-			binary.LittleEndian.PutUint64(size[:], uint64(len(value(i))))
+			v := value(i)
+			binary.LittleEndian.PutUint64(size[:], uint64(len(v)))
 			h.Write(size[:])
-			h.Write(value(i))
+			h.Write(v)
 		}
 	}
 	copy(d[:], h.Sum(nil))
