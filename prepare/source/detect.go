@@ -21,9 +21,7 @@ import (
 
 // Detect reports the kind of a source from its contents, not from names alone.
 func Detect(path string) (string, error) {
-	if folder, _, ok := layout.SplitGeneration(path); ok {
-		path = folder
-	}
+	path, _, _ = SplitGeneration(path)
 	files, err := Files(path)
 	if err != nil {
 		return "", err
@@ -42,6 +40,27 @@ func Detect(path string) (string, error) {
 		return kind, nil
 	}
 	return "", fmt.Errorf("source %s: %s", path, strange(files[0]))
+}
+
+// SplitGeneration is layout.SplitGeneration also for a path in a bucket, where what has generations is a folder with a
+// manifest.
+func SplitGeneration(path string) (folder, generation string, ok bool) {
+	i := strings.LastIndexByte(path, '@')
+	if !vfs.Mounted(path) {
+		return layout.SplitGeneration(path)
+	}
+	if i <= 0 || !layout.IsName(path[i+1:]) {
+		return path, "", false
+	}
+	if _, err := vfs.Stat(path); err == nil {
+		return path, "", false
+	}
+	for _, name := range []string{layout.ManifestName, layout.ZarrManifest} {
+		if _, err := vfs.Stat(filepath.Join(path[:i], filepath.FromSlash(name))); err == nil {
+			return path[:i], path[i+1:], true
+		}
+	}
+	return path, "", false
 }
 
 // readable returns the error of reading the begin of a file, such as that of a server that stalls.

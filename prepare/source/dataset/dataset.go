@@ -30,15 +30,40 @@ import (
 // all that is known of them. Records are checked against the dataset's checksums.
 func OpenFlat(_ context.Context, path string, opts source.Options, selection []column.Selection) (
 	source.Source, error) {
-	d, err := ReadFlat(path)
+	d, err := readFlat(path)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	return newDataset(d, opts, selection)
 }
 
-// OpenZarr is OpenFlat for a folder of Zarr that penstock wrote, with these files.
-func OpenZarr(path string, files zarr.Files, opts source.Options, selection []column.Selection) (source.Source, error) {
+// readFlat opens the newest generation of a flat dataset, or the one that the path names.
+func readFlat(path string) (*store.Dataset, error) {
+	if !vfs.Mounted(path) {
+		return store.OpenFlat(path)
+	}
+	folder, text, err := findManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := layout.OpenFlat(folder, text)
+	if err != nil {
+		return nil, err
+	}
+	return opened.(*store.Dataset), nil
+}
+
+// findManifest returns the folder of a dataset in a bucket, and the manifest of its newest generation, or of the one
+// that the path names.
+func findManifest(path string) (folder string, text []byte, err error) {
+	folder, named, _ := source.SplitGeneration(path)
+	_, text, err = store.Folder{FS: mounted(folder), Name: folder}.Find(named)
+	return folder, text, err
+}
+
+// OpenZarr is OpenFlat for a folder of Zarr that penstock wrote. Files returns the files of a folder.
+func OpenZarr(path string, files func(folder string) zarr.Files, opts source.Options, selection []column.Selection) (
+	source.Source, error) {
 	d, err := readZarr(path, files)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -46,16 +71,16 @@ func OpenZarr(path string, files zarr.Files, opts source.Options, selection []co
 	return newDataset(d, opts, selection)
 }
 
-// readZarr opens the newest generation of Zarr, or on this machine the one that the path names.
-func readZarr(path string, files zarr.Files) (*store.Dataset, error) {
+// readZarr opens the newest generation of Zarr, or the one that the path names.
+func readZarr(path string, files func(folder string) zarr.Files) (*store.Dataset, error) {
 	if !vfs.Mounted(path) {
 		return store.OpenZarr(path, store.OpenOptions{})
 	}
-	_, text, err := store.Folder{FS: mounted(path), Name: path}.Find("")
+	folder, text, err := findManifest(path)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := layout.OpenZarr(path, files, text)
+	opened, err := layout.OpenZarr(folder, files(folder), text)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +99,13 @@ func (m mounted) Open(name string) (fs.File, error) {
 	return f, nil
 }
 
-// ReadFlat opens the flat dataset in a folder, wherever that is.
+// ReadDir implements fs.ReadDirFS.
+func (m mounted) ReadDir(name string) ([]fs.DirEntry, error) {
+	return vfs.ReadDir(filepath.Join(string(m), filepath.FromSlash(name)))
+}
+
+// ReadFlat opens the flat dataset in a folder, wherever that is: in a bucket, by its manifest.json, as for a part, which
+// is not changed.
 func ReadFlat(path string) (*store.Dataset, error) {
 	if !vfs.Mounted(path) {
 		return store.OpenFlat(path)

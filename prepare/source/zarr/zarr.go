@@ -24,7 +24,8 @@ import (
 // its manifest.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
 	if isDataset(path) {
-		return dataset.OpenZarr(path, folder{ctx, path}, opts, selection)
+		files := func(path string) zarr.Files { return folder{ctx, path} }
+		return dataset.OpenZarr(path, files, opts, selection)
 	}
 	files, closer, err := Files(ctx, path)
 	if err != nil {
@@ -52,7 +53,8 @@ func isDataset(path string) bool {
 	if !vfs.Mounted(path) {
 		return layout.IsZarr(layout.Folder(path))
 	}
-	_, err := vfs.Stat(filepath.Join(path, filepath.FromSlash(layout.ZarrManifest)))
+	name, _, _ := source.SplitGeneration(path)
+	_, err := vfs.Stat(filepath.Join(name, filepath.FromSlash(layout.ZarrManifest)))
 	return err == nil
 }
 
