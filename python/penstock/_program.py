@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import sysconfig
 import threading
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import Error
 
 # The first call of sysconfig is not safe in several threads (CPython 3.11).
 _lock = threading.Lock()
@@ -33,3 +38,19 @@ def commands(name: str) -> list[list[str]]:
     """Return how a command, such as feed, can be started, the best way first."""
     path = find()
     return [*([[path, name]] if path else []), [name], ["penstock", name]]
+
+
+def feed(arguments: Sequence[str], does: str, **pipes: Any) -> subprocess.Popen[bytes]:
+    """Start the command feed: that of PENSTOCK_FEED, or the one that was installed with this package. ``does`` says of an error what it is for."""
+    named = os.environ.get("PENSTOCK_FEED")
+    for program in [[named]] if named else commands("feed"):
+        try:
+            return subprocess.Popen([*program, *arguments], **pipes)
+        except FileNotFoundError:  # noqa: PERF203
+            continue
+        except OSError as e:
+            raise Error(f"{program[0]}: cannot be started: {e.strerror}; PENSTOCK_FEED names the program feed") from None
+    raise Error(
+        f"there is no command {named or 'feed'!r}, which {does}: install the wheel, which has it (make wheel, in a clone), or build it "
+        "(make build) and put it in PATH, or name it in PENSTOCK_FEED"
+    )

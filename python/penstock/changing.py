@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import re
+import stat
 import subprocess
 import time
 import zlib
@@ -205,6 +206,11 @@ def put(
         raise ValueError(f"field is {field.name!r}, and the column {name!r}; give them one name")
     if ds.split is not None:
         raise Error(f"{ds.path}: a column has a value for each record, and this is the split {ds.split!r}; open the dataset without split")
+    if part is not None and "://" in ds.path:
+        raise Error(
+            f"{ds.path}: ranks write parts of a column next to a dataset in a folder, and not into a bucket: add the column at once, without "
+            "rank= and world_size="
+        )
     ds.check_place()
     of_rank: Any = ds if part is None else _PartOf(ds, *part)
     source = _Source(of_rank, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
@@ -329,10 +335,10 @@ def _header(field: Field, records: int) -> bytes:
 
 
 def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool, change: bool) -> None:
-    """Write the values to a dataset next to this one and take the column from there: their lengths vary, or they are text, images or labels."""
+    """Write the values to a dataset on this machine and take the column from there: their lengths vary, or they are text, images or labels."""
     from .writer import Writer
 
-    folder, base = os.path.split(os.path.abspath(ds.path))
+    folder, base = _spool(ds.path) if "://" in ds.path else os.path.split(os.path.abspath(ds.path))
     of_rank = f"-{ds.rank}-of-{ds.world}" if isinstance(ds, _PartOf) else ""
     path = os.path.join(folder, f".{base}.{field.name}.values{of_rank}")
     with _alone(f"{path}.lock", f"{ds.path}: another call writes the column {field.name!r}"):
@@ -350,6 +356,20 @@ def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool
         import shutil
 
         shutil.rmtree(path)
+
+
+def _spool(url: str) -> tuple[str, str]:
+    """Return the folder for temporary files of this user, and a name for what is of a dataset in a bucket, which each process finds again."""
+    import hashlib
+    import tempfile
+
+    folder = os.path.join(tempfile.gettempdir(), f"penstock-{os.getuid()}" if hasattr(os, "getuid") else "penstock")
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    found = os.lstat(folder)
+    if hasattr(os, "getuid") and (not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077):
+        raise Error(f"{folder}: it is not a folder of this user alone; remove it, or name another one for temporary files in TMPDIR")
+    return folder, f"column-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from .errors import Error
 from .ragged import RaggedRecords
+from .view import absolute
 
 if TYPE_CHECKING:
     import dask.array
@@ -63,7 +63,7 @@ def to_dask(dataset: Any, chunks: int | None = None) -> dict[str, dask.array.Arr
     if chunks is not None and chunks < 1:
         raise ValueError(f"chunks is {chunks}; it is the number of records of a chunk, 1 or more")
     shared = dataset.__getstate__()
-    shared["path"] = os.path.abspath(dataset.path)  # workers may be in other folders
+    shared["path"] = absolute(dataset.path)  # workers may be in other folders
     whole = object.__new__(type(dataset))
     whole.__setstate__(shared)
     arrays = {}

@@ -603,16 +603,17 @@ class DataLoader:
     def _refreshed(self, engine: FeedLoader) -> Changes:
         from . import refreshing
 
-        if self._arguments["socket"] is not None or any("://" in path for path in self._paths):
-            raise Error("refresh is for datasets in folders of this machine; make a new DataLoader, which opens the newest generation")
+        if self._arguments["socket"] is not None:
+            raise Error("refresh is for datasets that this process opens, and not for socket=; make a new DataLoader, which opens the newest generation")
         engine.session.alive()
         if not engine.between():
             rest = f"loader.set_epoch({engine.epoch + 1})"
             raise Error(f"refresh: {engine!r}: an epoch is under way; call it after the loop, or leave the rest out first: {rest}")
-        changed = refreshing.changes(engine.session.generations)
+        dataset = self._arguments["dataset"]
+        changed = refreshing.changes(engine.session.generations, dataset)
         if not engine.session.generations:
             raise Error(f"refresh: {', '.join(self._paths)} has no generations; make a new DataLoader")
-        newest = refreshing.newest(self._arguments["dataset"], changed)
+        newest = refreshing.newest(dataset, changed, [folder for folder, _ in engine.session.generations])
         if not changed:
             return changed
         refreshing.check_order(engine.session.order, changed)

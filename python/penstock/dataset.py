@@ -14,8 +14,9 @@ import numpy as np
 from . import changing, flat, generations
 from .chunked import ChunkedColumn, ChunkedExtent, ChunkedRecords
 from .column import Column
-from .errors import CorruptError, Error, NotFoundError
-from .field import SOURCE_NAME, Field, chosen
+from .errors import CorruptError, Error, NotFoundError, UnsupportedError
+from .fetched import Fetched, NoDatasetError, Program
+from .field import SOURCE_NAME, Field, chosen, from_json
 from .formats import find, keeps, locate, stamp
 from .generations import Held
 from .layout import Layout, column_names, select
@@ -56,6 +57,9 @@ class Dataset(Source):
     batched fetch (``__getitems__``). Pickling keeps its path and its id: each process maps
     the files for itself, and raises Error when it is used if another dataset has taken the place
     of this one. It may be used by several threads.
+
+    Records of a dataset in a bucket are fetched when they are indexed, in memory of their own, and kept in the cache. ``DataLoader``
+    fetches ahead.
     """
 
     def __init__(
@@ -65,14 +69,17 @@ class Dataset(Source):
         split: str | None = None,
         mode: str = "r",
         generation: int | str | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         if mode not in ("r", "c"):
             raise ValueError(f'mode {mode!r} is neither "r" (read) nor "c" (copy on write)')
         if not isinstance(path, (str, bytes, os.PathLike)):
             raise TypeError(f"the path is {path!r:.60}; it must be a str or a Path, the folder or .h5 file of a dataset")
         self._folder, self._generation = generations.chosen(os.fsdecode(path), generation)
-        self.path = self._folder if self._generation is None else f"{self._folder}@{self._generation}"
+        self.path = self._folder if self._generation is None else generations.at(self._folder, self._generation)
         self.split, self.mode = split, mode
+        self._cache_dir = cache_dir
+        self._program: Program | None = None  # that reads it, if it is in a bucket
         self._chosen = chosen(fields)
         self._id = ""
         self._samples = ""  # the raw samples that it is the cache of
@@ -96,8 +103,8 @@ class Dataset(Source):
     @property
     def place(self) -> str:
         """The path at which another process finds this generation, also when there is a later one."""
-        kept = "generation" in self.manifest and keeps(self._folder, self.generation)
-        return f"{self._folder}@{self.generation}" if kept else self.path
+        kept = "generation" in self.manifest and (self.format != "hdf5" if self._program else keeps(self._folder, self.generation))
+        return generations.at(self._folder, self.generation) if kept else self.path
 
     @property
     def format(self) -> str:
@@ -125,11 +132,15 @@ class Dataset(Source):
         there is no such record.
         """
         index = self._places.index(record)
+        if self._program is not None:
+            return self._program.name(index)
         return "" if self._names is None else str(self._names[index])
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"path": self.path, "_folder": self._folder, "_generation": self._generation, "_id": self._id}
-        return {**own, "split": self.split, "mode": self.mode, "_chosen": self._chosen}
+        own = {"path": self.path, "_folder": self._folder, "_generation": self._generation, "_id": self._id, "_samples": self._samples}
+        if self._program is not None:
+            own["_place"] = self.place
+        return {**own, "split": self.split, "mode": self.mode, "_chosen": self._chosen, "_cache_dir": self._cache_dir, "_program": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -149,6 +160,13 @@ class Dataset(Source):
         Return the number of bytes that were compared: 0 if there are no checksums. Raise
         CorruptError, with the list ``corruptions``, if some are wrong.
         """
+        if self._program is not None:
+            import shlex
+
+            raise UnsupportedError(
+                f"{self.path}: records in a bucket are compared with their checksums when they are fetched; to compare all, run: "
+                f"penstock inspect verify {shlex.quote(self.path)}"
+            )
         try:
             compared, corruptions, _ = verify(list(self._columns.values()))
         except (Error, OSError) as e:
@@ -372,23 +390,25 @@ class Dataset(Source):
     def restore(self) -> Dataset:
         """Make the content of this generation that of the next one, and return that."""
         self._check_changes()
-        changing.run(["restore", "--", f"{self._folder}@{self.generation}"])
+        changing.run(["restore", "--", generations.at(self._folder, self.generation)])
         return self._newest()
 
     def tag(self, name: str) -> None:
         """Give this generation a name: ``penstock.open("ds@name")`` opens it, and ``penstock prune`` keeps it."""
         changing.check_name(name, "tag")
-        changing.run(["tag", "--", f"{self._folder}@{self.generation}", name])
+        changing.run(["tag", "--", generations.at(self._folder, self.generation), name])
 
     def _check_changes(self) -> None:
         if self._samples:
             changing.refuse_cached(self._samples)
 
     def _newest(self) -> Dataset:
-        return Dataset(self._folder, None, None, self.mode)
+        return Dataset(self._folder, None, None, self.mode, cache_dir=self._cache_dir)
 
     def close(self) -> None:
         """Forget the maps, after which records cannot be read. Memory is given back once no array over it is left."""
+        if self._program is not None:
+            self._program.close()
         for column in self._columns.values():
             column.close()
         self._held = None
@@ -401,6 +421,9 @@ class Dataset(Source):
 
     def _open(self) -> None:
         """Map the files, all of one dataset, also if it is being replaced meanwhile."""
+        if "://" in self._folder:
+            self._fetch()
+            return
         for _ in range(_ATTEMPTS):
             self._stamp = stamp(self._folder)
             try:
@@ -420,6 +443,39 @@ class Dataset(Source):
             raise Error(f"{self.path}: {gone}another dataset has taken its place since it was opened: {self._id} then, {found} now; open it again")
         self._id = found
 
+    def _fetch(self) -> None:
+        """Open the dataset of a URL, whose records a program fetches."""
+        if self.mode != "r":
+            raise Error(f"{self.path}: records in a bucket are fetched, and not mapped, so that they cannot be written to: open it with mode='r'")
+        program = Program(self.__dict__.get("_place", self.path), self._chosen, self.split, self._cache_dir)
+        try:
+            self._adopt_fetched(program)
+        except BaseException:
+            program.close()
+            raise
+
+    def _adopt_fetched(self, program: Program) -> None:
+        opened = program.opened
+        folder, manifest = opened.get("folder", ""), opened.get("manifest") or {}
+        named = generations.named_by(self.path, folder) if folder and self._generation is None else None
+        if named is not None:
+            self._folder, self._generation = generations.chosen(self.path, named)
+        known = {f.name: f for f in map(from_json, opened["fields"])}
+        stored = int(manifest.get("records", opened["records"]))
+        self._layout = Layout(self.path, opened["format"], stored, known, {}, [stored], manifest)
+        gone = flat.deleted(manifest, self.path)
+        ranges = select(self.path, self._layout.splits, self.split, stored)
+        self._ranges = ranges if gone is None else _without(ranges, gone)
+        found = str(manifest.get("id") or self.path)
+        if self._id not in ("", found) or sum(b - a for a, b in self._ranges) != opened["records"]:
+            raise Error(f"{self.path}: another dataset has taken its place since it was opened; open it again")
+        self._id, self._program, self._names = found, program, None
+        self._columns: dict[str, Column | ChunkedColumn] = {}
+        self.fields = {name: known[name] for name in self._chosen or _by_default(known)}
+        fetched = Fetched(program, known, list(self.fields), opened["records"])
+        self._places, self._records = fetched.places, fetched.records
+        self._one, self._many, self._range = fetched.one, fetched.many, fetched.range  # type: ignore[method-assign]
+
     def _locate(self) -> Layout:
         """Find out where the records are, and keep them there: of the dataset that was opened before, if one was."""
         generation = self._generation
@@ -431,7 +487,7 @@ class Dataset(Source):
 
     def check_place(self) -> None:
         """Raise Error if another dataset has taken the place of this one at its path, from which other processes read."""
-        if stamp(self._folder) != self._stamp:
+        if self._program is not None or stamp(self._folder) != self._stamp:
             now = Dataset.__new__(Dataset)
             now.__dict__.update(self.__getstate__())
             now._open()  # compares the id
@@ -458,7 +514,7 @@ class Dataset(Source):
             raise Error(f"{self.path}: all records of split {self.split!r} are deleted")
         self._places = Places(_pieces(self._layout, self._ranges))
         opened = {**self.fields, **{f.name: f for f in named}}
-        self._columns: dict[str, Column | ChunkedColumn] = {name: self._column(f, name) for f in opened.values() for name in column_names(f)}
+        self._columns = {name: self._column(f, name) for f in opened.values() for name in column_names(f)}
         self._records = {name: self._over_shards(f) for name, f in opened.items()}
         self._names = self._records[named[0].name] if named else None
 
@@ -519,13 +575,13 @@ def open_dataset(
     generation: int | str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> Dataset | View:
-    """Open a dataset: a flat folder, Zarr, an HDF5 file (with h5py), a .npy file, or a view (.view.json).
+    """Open a dataset: a flat folder, Zarr, an HDF5 file (with h5py), a .npy file, a view (.view.json), or the URL of one in a bucket.
 
     It reads the manifest and the headers of the files, and no record. The dataset stays what it was
     when it was opened, also after ``penstock preprocess --overwrite`` or ``--append``.
 
     Args:
-        path: The folder or the file. A .npy file is a dataset of one field, which has the name of the file.
+        path: The folder, the file or the URL, such as "s3://lab/ds". A .npy file is a dataset of one field, which has the name of the file.
         fields: The names of those that are wanted, in that order; None is all but the names of the
             records' files, for which there is ``Dataset.source_name``.
         split: Open that part of the dataset alone.
@@ -533,8 +589,8 @@ def open_dataset(
             read-only. A view is read-only.
         generation: Open that generation of the dataset, by its number or its tag, and not the newest one. The path
             ``ds@3`` does so, too: see docs/changing.md.
-        cache_dir: Raw samples, such as a folder of images or the URL of one, are made a dataset in this folder, or in the
-            user's cache folder, and that is opened: see docs/raw.md.
+        cache_dir: The cache, by default in the user's cache folder. Records of a URL are kept there. Raw samples, such as a
+            folder of images or the URL of one, are made a dataset in it, and that is opened: see docs/raw.md.
 
     Returns:
         The Dataset or View: ``ds["images"]`` is a field, ``ds[7]`` a record.
@@ -544,9 +600,10 @@ def open_dataset(
         KeyError: There is no such field or split.
     """
     try:
-        return open_prepared(path, fields, split, mode, generation=generation)
+        return open_prepared(path, fields, split, mode, generation=generation, cache_dir=cache_dir)
     except Error as e:
-        if generation is not None or (isinstance(e, NotFoundError) and "://" not in os.fsdecode(path)):
+        raw = isinstance(e, NoDatasetError) or not (isinstance(e, NotFoundError) or "://" in os.fsdecode(path))
+        if generation is not None or not raw:
             raise
         from .prepare import cached
 
@@ -573,11 +630,17 @@ def _open_made(made: dict[str, Any], fields: Any, split: str | None, mode: str) 
 
 
 def open_prepared(
-    path: Any, fields: Any = None, split: str | None = None, mode: str = "r", depth: int = 0, generation: int | str | None = None
+    path: Any,
+    fields: Any = None,
+    split: str | None = None,
+    mode: str = "r",
+    depth: int = 0,
+    generation: int | str | None = None,
+    cache_dir: Any = None,
 ) -> Dataset | View:
     """Open a dataset, or a view that is in the file of as many others, one in the other."""
     if not isinstance(path, (str, bytes, os.PathLike)) or not is_view(os.fsdecode(path)):
-        return Dataset(path, fields, split, mode, generation)
+        return Dataset(path, fields, split, mode, generation, cache_dir)
     name = os.fsdecode(path)
     if generation is not None:
         raise Error(f"{name}: a view has no generations; name one in the paths of its datasets, as in ds@3")

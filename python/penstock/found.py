@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._dataclass import dataclass
-from ._program import commands
+from ._program import feed
 from .errors import Error
 
 try:
@@ -167,18 +167,9 @@ def _abandoned(folder: str, changed: float) -> bool:
 
 def _output(arguments: list[str], stdin: bytes = b"") -> bytes:
     """Return what the command feed writes."""
-    named = os.environ.get("PENSTOCK_FEED")
-    for program in [[named]] if named else commands("feed"):
-        try:
-            done = subprocess.run([*program, *arguments], input=stdin, capture_output=True, check=False)
-        except FileNotFoundError:
-            continue
-        except OSError as e:
-            raise Error(f"{program[0]}: cannot be started: {e.strerror}; PENSTOCK_FEED names the program feed") from None
-        if done.returncode:
-            raise Error(done.stderr.decode("utf-8", "replace").strip().removeprefix("penstock ").removeprefix("feed: "))
-        return done.stdout
-    raise Error(
-        f"there is no command {named or 'feed'!r}, which finds records: install the wheel, which has it (make wheel, in a clone), or build it "
-        "(make build) and put it in PATH, or name it in PENSTOCK_FEED"
-    )
+    pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    with feed(arguments, "finds records", **pipes) as process:
+        out, err = process.communicate(stdin)
+    if process.returncode:
+        raise Error(err.decode("utf-8", "replace").strip().removeprefix("penstock ").removeprefix("feed: "))
+    return out

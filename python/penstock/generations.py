@@ -40,6 +40,44 @@ def split(path: str) -> tuple[str, str | None]:
     return folder, generation
 
 
+def options(url: str) -> tuple[str, str]:
+    """Take the options off a URL. Of a path, there are none."""
+    if "://" not in url:
+        return url, ""
+    address, query, rest = url.partition("?")
+    return address.rstrip("/"), query + rest
+
+
+def at(path: str, generation: int | str) -> str:
+    """Return the path or the URL of a generation of the dataset that has this one."""
+    address, rest = options(path)
+    return f"{address}@{generation}{rest}"
+
+
+def folder(path: str) -> str:
+    """Return the path or the URL of a dataset without a generation."""
+    if "://" not in path:
+        return split(path)[0]
+    address, rest = options(path)
+    base, named = address.rpartition("@")[::2]
+    return base + rest if base and _TAG.match(named) else path
+
+
+def _url(url: str, generation: int | str) -> str:
+    """Return the URL of a dataset without the generation that it names, which must be that one."""
+    base = folder(url)
+    if base != url and not options(url)[0].endswith(f"@{generation}"):
+        raise ValueError(f"the URL {url} names another generation than generation={generation!r}")
+    return base
+
+
+def named_by(url: str, of: str) -> str | None:
+    """Return the generation that a URL names, of the dataset in that folder; None if it names none."""
+    address = options(url)[0]
+    name = address.rpartition("@")[2]
+    return name if address.endswith(f"{of.rpartition('/')[2]}@{name}") else None
+
+
 def chosen(path: str, generation: int | str | None) -> tuple[str, int | str | None]:
     """Return the path of a dataset without its generation, and the generation; None is the newest."""
     folder, named = split(path)
@@ -49,6 +87,8 @@ def chosen(path: str, generation: int | str | None) -> tuple[str, int | str | No
         raise TypeError(f"generation is {generation!r:.60}; it is the number of a generation, or a tag")
     if isinstance(generation, int) and generation < 1:
         raise ValueError(f"generation is {generation}; the first one is 1")
+    if "://" in path:
+        return _url(path, generation), generation
     if named is not None and named != str(generation):
         raise ValueError(f"the path says generation {named}, and generation={generation!r} another one")
     return folder, generation

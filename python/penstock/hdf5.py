@@ -20,9 +20,6 @@ from .field import STORAGE, Field
 from .flat import decode_manifest, fields_of
 from .layout import Layout, column_names
 
-#: Added where a URL is given for a path.
-FROM_BUCKET = "; what is in a bucket is fetched by feed: penstock.DataLoader takes the URL"
-
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
@@ -33,7 +30,7 @@ _GENERATIONS, _SEAL, _SEAL_BYTES = "penstock/generations", b"penstock", 16
 def locate(path: str, wanted: Sequence[str] | None = None, generation: int | str | None = None) -> Layout:
     """Find the arrays of an HDF5 file: of one that penstock wrote, by default in its newest generation, or of any whose datasets are contiguous."""
     if not os.path.exists(path):
-        raise NotFoundError(f"{path}: no such file or folder" + (FROM_BUCKET if "://" in path else ""))
+        raise NotFoundError(f"{path}: no such file or folder")
     with open(path, "rb") as f:
         if not is_hdf5(f):
             f.seek(0)

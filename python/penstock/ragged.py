@@ -10,7 +10,7 @@ import numpy as np
 from .column import Column
 from .errors import CorruptError
 from .field import Field
-from .records import Places
+from .records import Piece, Places
 
 
 class Ragged:
@@ -149,6 +149,37 @@ class RaggedRecords:
         """Return the offsets of a piece: one more than it has records."""
         piece = self._places.pieces[k]
         return self._offsets.part(piece.part)[piece.start : piece.start + piece.count + 1]
+
+
+class DerivedRagged(RaggedRecords):
+    """A field of variable length that is not in files. ``_of`` returns records by number."""
+
+    def __init__(self, field: Field, dtype: np.dtype, count: int) -> None:
+        self.field, self.dtype = field, dtype
+        self._places = Places([Piece(0, 0, count)])
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            start, stop, step = key.indices(len(self))
+            return self._between_records(start, stop) if step == 1 else self.take(np.arange(start, stop, step, dtype=np.int64))
+        if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
+            return self.take([self._places.index(key)])[0]
+        return self.take(key)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The number of rows of every record, as int64."""
+        raise NotImplementedError
+
+    def take(self, indices: Any) -> Ragged:
+        """Return the records of those numbers, which may repeat, in memory of their own."""
+        return self._of(self._places.indices(indices))
+
+    def _of(self, records: np.ndarray) -> Ragged:
+        raise NotImplementedError
+
+    def _between_records(self, start: int, stop: int) -> Ragged:
+        return self._of(np.arange(start, stop, dtype=np.int64))
 
 
 def present(rows: np.ndarray, content: str) -> np.ndarray | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from . import flat, generations
 from .dataset import Dataset, open_prepared
 from .errors import Error, NotFoundError
 from .samplers import Sampler
-from .view import View, is_view, nodes, rebuilt
+from .view import View, absolute, is_view, nodes, rebuilt
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,36 @@ class Changes(tuple[Change, ...]):
         return "\n".join(map(str, self)) or "nothing changed: the newest generation is open"
 
 
-def changes(opened: Sequence[tuple[str, int]]) -> Changes:
-    """Compare the generations that are open, by folder, with the newest ones."""
+def changes(opened: Sequence[tuple[str, int]], dataset: Any) -> Changes:
+    """Compare the generations that are open of the datasets of a DataLoader, by folder, with the newest ones."""
     found: dict[tuple[str, int], Change | None] = {}
+    urls = {generations.options(url)[0]: url for url in _urls(dataset)}  # those of buckets have options, which folders have not
     for folder, number in opened:
         if (folder, number) not in found:
-            found[folder, number] = _compare(folder, number)
+            found[folder, number] = _compare(urls.get(folder, folder), number)
     return Changes(change for change in found.values() if change is not None)
+
+
+def _urls(dataset: Any) -> Iterator[str]:
+    """Yield the URLs of datasets, without generations."""
+    if isinstance(dataset, (list, tuple)):
+        for d in dataset:
+            yield from _urls(d)
+    elif type(dataset) is Dataset:
+        yield dataset._folder
+    elif isinstance(dataset, View):
+        yield from (d._folder for d in dataset.datasets())
+    elif isinstance(dataset, (str, bytes, os.PathLike)) and is_view(os.fsdecode(dataset)):
+        with open_prepared(dataset) as view:
+            yield from _urls(view)
+    elif isinstance(dataset, (str, bytes, os.PathLike)):
+        yield generations.folder(os.fsdecode(dataset))
+        yield os.fsdecode(dataset)  # whose name may have an @
+
+
+def _key(path: str) -> str:
+    """Return what the paths of one dataset have in common."""
+    return generations.options(path)[0] if "://" in path else os.path.realpath(path)
 
 
 def _compare(folder: str, number: int) -> Change | None:
@@ -116,41 +139,44 @@ def _live(ds: Dataset) -> np.ndarray:
 def _file(ds: Dataset, field: str) -> tuple[str, str]:
     """Return where a column begins, which is elsewhere once it is replaced: files are never rewritten."""
     of = ds._layout.fields[field]
+    if not ds._layout.columns:  # in a bucket
+        files = ds.manifest["shards"][0].get("files") or ()
+        return next((f["name"] for f in files if f["field"] == field), ""), ds.manifest.get("arrays", {}).get(field, field)
     extent = ds._layout.columns[field if not of.ragged else next(name for name in ds._layout.columns if name.startswith(f"{field}."))][0]
     return extent.path, getattr(extent, "node", "")
 
 
-def newest(dataset: Any, changed: Changes) -> Any:
-    """Return the argument of a DataLoader with the newest generations of its datasets, or refuse it."""
-    moved = {os.path.realpath(change.path): change for change in changed if change.moved}
+def newest(dataset: Any, changed: Changes, folders: Sequence[str]) -> Any:
+    """Return the argument of a DataLoader with the newest generations of its datasets, which are in these folders, or refuse it."""
+    moved = {_key(change.path): change for change in changed if change.moved}
     if isinstance(dataset, (list, tuple)):
-        return [newest(d, changed) for d in dataset]
+        return [newest(d, changed, folders) for d in dataset]
     if isinstance(dataset, (str, bytes, os.PathLike)):
         path = os.fsdecode(dataset)
         if is_view(path):
             with open_prepared(path) as view:
-                _check_numbers(view.to_json(os.path.abspath), moved)
+                _check_numbers(view.to_json(absolute), moved)
                 if (part := _fixed(view, changed)) is not None:
                     raise Error(
                         f"refresh: {path} is a view of {part.path}, a generation, which stays; to follow the dataset, make the view of "
                         f"penstock.open({part._folder!r}), and a DataLoader of that"
                     )
-        elif (pinned := generations.split(path))[1] is not None:
-            raise _pinned(path, pinned[0])
+        elif generations.split(path)[1] is not None or ("://" in path and generations.options(path)[0] not in folders):
+            raise _pinned(path, generations.folder(path))
         return dataset
     if type(dataset) is Dataset:
         if dataset._generation is not None:
             raise _pinned(dataset.path, dataset._folder)
-        return Dataset(dataset._folder, dataset._chosen, dataset.split, dataset.mode)
+        return Dataset(dataset._folder, dataset._chosen, dataset.split, dataset.mode, cache_dir=dataset._cache_dir)
     if isinstance(dataset, View):
         if (part := _fixed(dataset, changed)) is not None:
             raise _pinned(part.path, part._folder)
-        node = dataset.to_json(os.path.abspath)
+        node = dataset.to_json(absolute)
         _check_numbers(node, moved)
         for inner in nodes(node):
             if "dataset" in inner:
                 inner.pop("id", None)
-                inner["dataset"] = generations.split(inner["dataset"])[0]
+                inner["dataset"] = generations.folder(inner["dataset"])
         return rebuilt(dataset, node)
     raise Error(
         f"refresh: the dataset is a {type(dataset).__name__}, whose records are numbered in one generation; make a new DataLoader, or give a path, "
@@ -160,8 +186,8 @@ def newest(dataset: Any, changed: Changes) -> Any:
 
 def _fixed(view: View, changed: Changes) -> Dataset | None:
     """Return the first dataset of a view that was opened by its generation and has a later one; None if there is none."""
-    later = {os.path.realpath(change.path) for change in changed}
-    return next((d for d in view.datasets() if d._generation is not None and os.path.realpath(d._folder) in later), None)
+    later = {_key(change.path) for change in changed}
+    return next((d for d in view.datasets() if d._generation is not None and _key(d._folder) in later), None)
 
 
 def _pinned(path: str, folder: str) -> Error:
@@ -175,7 +201,7 @@ def _check_numbers(node: dict[str, Any], moved: Mapping[str, Change]) -> None:
         if not ("records" in view or "ranges" in view or by.get("within") is not None or by.get("origins") is not None):
             continue
         for part in nodes(view):
-            change = moved.get(os.path.realpath(generations.split(part["dataset"])[0])) if "dataset" in part else None
+            change = moved.get(_key(generations.folder(part["dataset"]))) if "dataset" in part else None
             if change is not None:
                 raise Error(
                     f"refresh: {change}; the view has numbers of records of generation {change.before}, which are others now: make the view "

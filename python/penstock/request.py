@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -105,13 +105,21 @@ class Request:
                 )
             if not any("://" in path or not is_dataset(path) or not os.path.lexists(generations.split(path)[0]) for path in of.paths):
                 raise ValueError(f"cache_dir and cache_size are for the URL of a dataset: nothing of {of.paths[0]} is fetched; leave them out")
-        flags, socket, command = _cache(given.cache_dir, given.cache_size), given.socket, given.command
+        cache_dir = _cache_dir(of.opened) if given.cache_dir is None and given.socket is None else given.cache_dir
+        flags, socket, command = _cache(cache_dir, given.cache_size), given.socket, given.command
         return cls(
             of, of.ordered(order), implied, given.pack, options, exact, convert, each, device, ahead, pinning, copies,
             None if socket is None else os.fspath(socket), flags, None if command is None else os.fspath(command), given.timeout,
             pinning is None and device is None and functions is None and recording is None, batch_kind(given.batch_type),
             order if given.sampler is None else given.sampler, given.sampler if "rank" in implied else None, functions, recording,
         )  # fmt: skip
+
+
+def _cache_dir(opened: Iterable[Any]) -> Any:
+    """Return the cache of the datasets in buckets that were opened in this process; None is the default, or there are several."""
+    datasets = [d for of in opened for d in (of.datasets() if hasattr(of, "parts_of") else [of])]
+    known = {os.fsdecode(d._cache_dir) for d in datasets if "://" in d.path and d._cache_dir is not None}
+    return known.pop() if len(known) == 1 else None
 
 
 def _contents(given: Any, independent: Any) -> dict[str, str]:

@@ -73,8 +73,8 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         normalize: bool | tuple[Sequence[float], Sequence[float]] = False,
         transform: Callable[[dict[str, Any]], Any] | Mapping[str, Callable[[Any], Any]] | None = None,
     ) -> None:
-        # Copy on write, as torch has no tensors that cannot be written to.
-        self.dataset = Dataset(path, fields, split, mode="c")
+        # Copy on write, as torch has no tensors that cannot be written to. Records of a URL are in memory of their own.
+        self.dataset = Dataset(path, fields, split, mode="r" if "://" in str(path) else "c")
         #: The fields by name. A ``pending`` field is normalized when it is read.
         self.fields = _normalized(self.dataset, normalize)
         self._memory = Memory()

@@ -20,7 +20,7 @@ from .errors import Error
 from .field import Field, chosen
 from .found import Matches, found, is_temporary, joined, of_table
 from .options import count
-from .ragged import Ragged, RaggedRecords
+from .ragged import DerivedRagged, Ragged, RaggedRecords
 from .records import Derived, Piece, Places, Records
 from .samplers import MAX_SEED
 from .windows import Windows, check_groups, described, parts_of_axis, parts_of_groups, whole
@@ -54,6 +54,11 @@ def is_view(path: str) -> bool:
     return path.endswith(SUFFIX)
 
 
+def absolute(path: str) -> str:
+    """Return the absolute path of a dataset, or its URL."""
+    return path if "://" in path else os.path.abspath(path)
+
+
 class Source:
     """Records with fields: a Dataset or a View.
 
@@ -76,16 +81,21 @@ class Source:
         if isinstance(key, str):
             return self._field(key)
         if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):  # also a tensor
-            record = self._places.index(key)
-            return {name: self._records[name][record] for name in self.fields}
-        if isinstance(key, slice):
-            count = len(range(*key.indices(len(self))))
-            return Batch({name: self._records[name][key] for name in self.fields}, count)
-        return self.__getitems__(key)
+            return self._one(self._places.index(key))
+        return self._range(key) if isinstance(key, slice) else self.__getitems__(key)
+
+    def _one(self, record: int) -> dict[str, Any]:
+        return {name: self._records[name][record] for name in self.fields}
+
+    def _range(self, key: slice) -> Batch:
+        count = len(range(*key.indices(len(self))))
+        return Batch({name: self._records[name][key] for name in self.fields}, count)
 
     def __getitems__(self, indices: Any) -> Batch:
         """Return the records of those numbers, in memory of their own."""
-        records = self.indices(indices)
+        return self._many(self.indices(indices))
+
+    def _many(self, records: np.ndarray) -> Batch:
         return Batch({name: self._records[name].take(records) for name in self.fields}, len(records))
 
     def indices(self, key: Any) -> np.ndarray:
@@ -326,7 +336,7 @@ class View(Source):
             handle, file = tempfile.mkstemp(suffix=SUFFIX, prefix="penstock-")
             os.close(handle)
             self._finalizer = weakref.finalize(self, _remove, file)
-            self._write(file, os.path.abspath)
+            self._write(file, absolute)
             self._file = file
         return self._file
 
@@ -399,7 +409,7 @@ class View(Source):
         return f"<penstock view: {len(self)} records of {fields}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.to_json(os.path.abspath), self.datasets()[0].opener, list(_computed(self)))
+        return _again, (self.to_json(absolute), self.datasets()[0].opener, list(_computed(self)))
 
     def close(self) -> None:
         """Close the datasets that were opened for the view."""
@@ -837,38 +847,7 @@ class _Pieces(Derived):
         return self.take(np.arange(start, stop, dtype=np.int64)) if seen is None else seen
 
 
-class _DerivedRagged(RaggedRecords):
-    """A field of variable length of a view. ``_of`` returns records by number."""
-
-    def __init__(self, field: Field, dtype: np.dtype, count: int) -> None:
-        self.field, self.dtype = field, dtype
-        self._places = Places([Piece(0, 0, count)])
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            start, stop, step = key.indices(len(self))
-            return self._between_records(start, stop) if step == 1 else self.take(np.arange(start, stop, step, dtype=np.int64))
-        if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
-            return self.take([self._places.index(key)])[0]
-        return self.take(key)
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """The number of rows of every record, as int64."""
-        raise NotImplementedError
-
-    def take(self, indices: Any) -> Ragged:
-        """Return the records of those numbers, which may repeat, in memory of their own."""
-        return self._of(self._places.indices(indices))
-
-    def _of(self, records: np.ndarray) -> Ragged:
-        raise NotImplementedError
-
-    def _between_records(self, start: int, stop: int) -> Ragged:
-        return self._of(np.arange(start, stop, dtype=np.int64))
-
-
-class _PickedRagged(_DerivedRagged):
+class _PickedRagged(DerivedRagged):
     """Some of the records of a field of variable length."""
 
     def __init__(self, base: RaggedRecords, field: Field, rows: range | np.ndarray) -> None:
@@ -890,7 +869,7 @@ class _PickedRagged(_DerivedRagged):
         return super()._between_records(start, stop)
 
 
-class _JoinedRagged(_DerivedRagged):
+class _JoinedRagged(DerivedRagged):
     """The records of several fields of variable length, one after the other."""
 
     def __init__(self, parts: Sequence[RaggedRecords], field: Field, ends: np.ndarray) -> None:
@@ -980,7 +959,7 @@ class _One(Derived):
         return self._values[start:stop]
 
 
-class _OneRagged(_DerivedRagged):
+class _OneRagged(DerivedRagged):
     """A field of variable length of one record."""
 
     def __init__(self, field: Field, values: np.ndarray) -> None:

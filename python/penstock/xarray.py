@@ -14,6 +14,7 @@ from xarray.core import indexing
 from .dask import Lazy
 from .dataset import Dataset
 from .field import Field
+from .view import absolute
 
 
 class _Array(BackendArray):
@@ -45,7 +46,7 @@ class PenstockBackend(BackendEntrypoint):
         split: str | None = None,
     ) -> xarray.Dataset:
         """Open a dataset, or the fields or the split of it that are named."""
-        ds = Dataset(os.path.abspath(os.fspath(filename_or_obj)), fields, split)
+        ds = Dataset(absolute(os.fspath(filename_or_obj)), fields, split)
         dropped = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
         variables = {}
         for name, field in ds.fields.items():

@@ -372,7 +372,6 @@ class RefusedTest(data.Copied):
         for path, text in (
             (base, "no manifest.json.*preprocess .* OUT"),
             (os.path.join(base, "nothing"), "no such file"),
-            ("s3://bucket/key", "penstock.DataLoader takes the URL"),
             (__file__, "neither a folder nor an HDF5 file: it begins with b'"),
         ):
             with self.assertRaisesRegex(penstock.Error, text):

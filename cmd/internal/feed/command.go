@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/version"
+	"github.com/penstock/penstock/remote"
 )
 
 const long = `Load DATASET in a separate process and hand batches to training processes through shared
@@ -31,7 +32,8 @@ type command struct {
 	datasets       []string
 	socket         string
 	where, join    string
-	finds          bool // --where or --join is given
+	records        string
+	finds          bool // --where, --join or --records is given
 	client         inherited
 	workers        int
 	quiet, version bool
@@ -45,7 +47,7 @@ func Command() *cobra.Command {
 	cmd := cli.Command(&cobra.Command{
 		Use: "feed [flags] DATASET...", Short: "Hand batches to a training process", Long: long, Example: examples,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
-			c.finds = cmd.Flags().Changed("where") || c.join != ""
+			c.finds = cmd.Flags().Changed("where") || c.join != "" || c.records != ""
 			return c.check(args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,6 +57,8 @@ func Command() *cobra.Command {
 				return err
 			}
 			switch {
+			case c.records != "":
+				return serveRecords(cmd.Context(), &c.cache, c.datasets[0], c.records, cmd.InOrStdin(), cmd.OutOrStdout())
 			case c.join != "":
 				return matches(cmd.Context(), &c.cache, c.datasets, c.join, cmd.OutOrStdout())
 			case c.finds:
@@ -81,6 +85,8 @@ func Command() *cobra.Command {
 		"write one bit a record to stdout: whether `EXPRESSION` holds (- reads it from stdin), and exit")
 	f.StringVar(&c.join, "join", "",
 		"write which records of two DATASETs have the same key to stdout, by `JSON` such as {\"on\": \"id\"}, and exit")
+	f.StringVar(&c.records, "records", "",
+		"read records of the DATASET of a URL for a program on stdin and stdout: `JSON` of fields and split, such as {}")
 	f.IntVar(&c.workers, "workers", 0,
 		"`N` workers for clients that do not choose (default what makes their loops fastest)")
 	f.StringVar(&c.progress, "progress", "auto", "progress on standard error: `FORMAT` is auto, json")
@@ -118,11 +124,13 @@ func (c *command) check(args []string) error {
 	return cli.Usage(problems...)
 }
 
-// checkFind returns the problems of --where and --join.
+// checkFind returns the problems of --where, --join and --records.
 func (c *command) checkFind(args []string) (problems []string) {
 	switch {
 	case c.socket != "" || c.client.fd >= 0:
-		problems = append(problems, "--where and --join start no server: leave --socket and --fd out")
+		problems = append(problems, "--where, --join and --records start no server: leave --socket and --fd out")
+	case c.records != "" && (len(args) != 1 || !remote.IsURL(args[0]) || c.where != "" || c.join != ""):
+		problems = append(problems, "--records is for one DATASET in a bucket, without --where and --join")
 	case c.join != "" && (len(args) != 2 || c.where != ""):
 		problems = append(problems, "--join is for two DATASETs, without --where")
 	case c.join == "" && len(args) > 1:

@@ -104,8 +104,8 @@ func (m mounted) ReadDir(name string) ([]fs.DirEntry, error) {
 	return vfs.ReadDir(filepath.Join(string(m), filepath.FromSlash(name)))
 }
 
-// ReadFlat opens the flat dataset in a folder, wherever that is: in a bucket, by its manifest.json, as for a part, which
-// is not changed.
+// ReadFlat opens the flat dataset in a folder, wherever that is: in a bucket, by its manifest.json, as for a part,
+// which is not changed.
 func ReadFlat(path string) (*store.Dataset, error) {
 	if !vfs.Mounted(path) {
 		return store.OpenFlat(path)
