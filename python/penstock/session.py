@@ -362,8 +362,8 @@ class Session:
     def _await(self, shown: Positions) -> None:
         """Wait for the next batch. Where batches come fast, wait for later ones, too: to be woken costs both ends more than a batch."""
         deadline = None if (seconds := self._patience()) is None else time.monotonic() + seconds
-        if (later := self._later(shown.ticket)) and shown.sleep(later):
-            self._wire.rest(_LOOK)
+        if (later := self._later(shown.ticket)) and shown.sleep(later) and self._wire.rest(_LOOK):
+            self._receive("awake", deadline=deadline)
         while shown.sleep():
             if self._failure is not None:
                 self._fail()

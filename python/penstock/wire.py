@@ -171,12 +171,18 @@ class Wire:
             pass  # which a receive reports
         return True
 
-    def rest(self, seconds: float) -> None:
-        """Wait until something can be received, or for at most that many seconds; not at all where the system cannot wait for a short time."""
-        if self.meanwhile is None and hasattr(select, "poll") and self._connection.fileno() >= 0:
-            poll = select.poll()
-            poll.register(self._connection, select.POLLIN)
-            poll.poll(1000 * seconds)
+    def rest(self, seconds: float) -> bool:
+        """Wait until something can be received, for at most that many seconds, and return whether it can.
+
+        It does not wait where the system cannot do so for a short time.
+        """
+        if any(self._incoming[:2]):
+            return True
+        if self.meanwhile is not None or not hasattr(select, "poll") or self._connection.fileno() < 0:
+            return False
+        poll = select.poll()
+        poll.register(self._connection, select.POLLIN)
+        return bool(poll.poll(1000 * seconds))
 
     def expect_descriptors(self) -> None:
         """Say that descriptors come with some messages: "welcome" and "file", which have them as "descriptor" then."""
