@@ -76,8 +76,8 @@ _CHUNK = 1 << 20
 #: Seconds for which values may wait in this process for more: what was sent is kept if this process is killed.
 _FLUSH = 0.05
 
-#: How many records are the task of a worker, at most, unless the function takes a batch.
-_TASK = 64
+#: How many records are a task before it is known how long they take. Then a task has as many as take _FLUSH.
+_TASK = 16
 
 #: How many numbers of deleted records the log shows at most.
 _SHOWN = 100
@@ -545,11 +545,20 @@ class _Source:
 
     def _computed(self, work: Work, first: int) -> Iterator[tuple[bytes, int]]:
         """Yield the bytes of the results for records, computed by several processes, and the number of these records."""
-        size = self._size if self._batched else min(self._size, _TASK)
-        tasks = ((at, min(size, len(self._ds) - at)) for at in range(first, len(self._ds), size))
-        with contextlib.closing(answers(work, tasks, self._workers)) as made:
-            for at, chunk, done, failed in made:
+        made, began = 0, time.monotonic()
+
+        def tasks() -> Iterator[pool.Task]:
+            at = first
+            while at < len(self._ds):
+                each = made / (time.monotonic() - began) * _FLUSH / max(1, self._workers) if made else _TASK
+                size = self._size if self._batched else min(self._size, max(1, int(each)))
+                yield at, min(size, len(self._ds) - at)
+                at += size
+
+        with contextlib.closing(answers(work, tasks(), self._workers)) as results:
+            for at, chunk, done, failed in results:
                 yield chunk, done
+                made += done
                 if failed is not None:
                     raise Error(f"{self._ds.path}: column {self._name!r}: record {at + done}: {failed}")
 

@@ -249,7 +249,7 @@ class Dataset(Source):
                 forked.
             batched: The function takes several records, a Batch as ``ds[i:j]`` is, and returns as many values; an iterator
                 yields the values of several records at a time.
-            batch_size: The records of a batch, or of the task of a worker.
+            batch_size: The records of a batch, or the most of them in the task of a worker.
             resume: Continue after the values that an earlier call has kept, which an exception or a signal ended. They
                 must be those of the same function. Without it, they are computed again.
             rank: This process is one of ``world_size`` that write a part of the column each: values of the records from
@@ -301,7 +301,7 @@ class Dataset(Source):
             field: Another type for the values.
             workers: Processes that call the function; 0 calls it in this one.
             batched: The function takes several records, and returns as many values.
-            batch_size: The records of a batch, or of the task of a worker.
+            batch_size: The records of a batch, or the most of them in the task of a worker.
             resume: Continue after the values that an earlier call of the same function has kept.
 
         Example:
