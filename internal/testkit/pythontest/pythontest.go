@@ -3,9 +3,11 @@ package pythontest
 
 import (
 	"bytes"
+	"cmp"
 	"iter"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -47,10 +49,38 @@ func Need(t testing.TB, statement string) string {
 	t.Helper()
 	p := Find(statement)
 	if p == "" {
-		t.Skipf("no Python found, nor in $PYTHON, that can %q: nothing to compare with (Debian: apt-get install "+
-			"python3-numpy python3-h5py python3-pil)", statement)
+		t.Skipf("no Python found, nor in $PYTHON, that can %q: %s", statement, install(statement))
 	}
 	return p
+}
+
+// debian are the packages of Debian that have modules. What PyPI has under another name than the module's is in pypi.
+var (
+	debian = map[string]string{"numpy": "python3-numpy", "h5py": "python3-h5py", "PIL": "python3-pil"}
+	pypi   = map[string]string{"PIL": "pillow"}
+)
+
+// install returns what to run for a Python that can execute a statement: apt-get if Debian has all of its modules, pip
+// otherwise.
+func install(statement string) string {
+	statement, _, _ = strings.Cut(statement, ";")
+	list, ok := strings.CutPrefix(statement, "import ")
+	if !ok {
+		list = strings.Fields(statement)[1] // of "from M import N"
+	}
+	var packages, projects []string
+	for name := range strings.SplitSeq(list, ",") {
+		name, _, _ = strings.Cut(strings.TrimSpace(name), ".")
+		projects = append(projects, cmp.Or(pypi[name], name))
+		if p, ok := debian[name]; ok {
+			packages = append(packages, p)
+		}
+	}
+	if len(packages) == len(projects) {
+		return "run apt-get install " + strings.Join(packages, " ")
+	}
+	return "run python3 -m venv ENV && ENV/bin/pip install " + strings.Join(projects, " ") +
+		", and set PYTHON=ENV/bin/python"
 }
 
 // Run gives the interpreter of Need arguments, "-c" and a script first or the name of one, and

@@ -25,6 +25,20 @@ func TestFindNothing(t *testing.T) {
 	}
 }
 
+// The hint of a skipped test installs what the test needs: Debian has no package of zarr that is new enough.
+func TestInstall(t *testing.T) {
+	for statement, want := range map[string]string{
+		"import h5py, numpy":                    "run apt-get install python3-h5py python3-numpy",
+		"from PIL import Image; assert Image.x": "run apt-get install python3-pil",
+		"import pyarrow.parquet, PIL, h5py":     "run python3 -m venv ENV && ENV/bin/pip install pyarrow pillow h5py, and set PYTHON=ENV/bin/python",
+		"from numcodecs import blosc":           "run python3 -m venv ENV && ENV/bin/pip install numcodecs, and set PYTHON=ENV/bin/python",
+	} {
+		if got := install(statement); got != want {
+			t.Errorf("%s: %s, want %s", statement, got, want)
+		}
+	}
+}
+
 func TestRun(t *testing.T) {
 	got := Run(t, "import sys", "-c", "import sys; print('warned', file=sys.stderr); print(sys.argv[1:])", "a", "b c")
 	if strings.TrimSpace(string(got)) != "['a', 'b c']" {
