@@ -148,8 +148,10 @@ var otherFiles = []string{".zip", ".tar", ".gz", ".tgz", ".zst", ".csv", ".tsv",
 	".npz", ".pt", ".pkl", ".mat", ".tfrecord"}
 
 func extension(path string) string {
-	if u, err := remote.ParseURL(path); err == nil && remote.IsURL(path) {
-		path = u.Base() // without the options
+	if remote.IsURL(path) {
+		if u, err := remote.ParseURL(path); err == nil {
+			path = u.Base() // without the options
+		}
 	}
 	return strings.ToLower(filepath.Ext(filepath.Clean(path)))
 }
