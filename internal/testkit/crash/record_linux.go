@@ -61,6 +61,7 @@ type recorder struct {
 	ids    map[uint64]int // nodes that are in the folder, by number of their inode
 	now    *Tree
 	marks  map[string]bool
+	read   bytes.Buffer // a file at a time
 }
 
 // found is a file or folder at a look.
@@ -169,11 +170,16 @@ func (r *recorder) contents(f found) error {
 	if info.IsDir() {
 		return nil
 	}
-	is, err := os.ReadFile(f.path)
+	file, err := os.Open(f.path)
 	if err != nil {
 		return err
 	}
-	r.compare(f.id, is)
+	defer file.Close()
+	r.read.Reset()
+	if _, err := r.read.ReadFrom(file); err != nil {
+		return err
+	}
+	r.compare(f.id, r.read.Bytes())
 	return nil
 }
 
@@ -181,6 +187,9 @@ func (r *recorder) contents(f found) error {
 // not all zero.
 func (r *recorder) compare(id int, is []byte) {
 	was := r.now.nodes[id].data
+	if bytes.Equal(is, was) {
+		return
+	}
 	if len(is) < len(was) {
 		r.do(step{kind: size, node: id, size: int64(len(is))})
 	}

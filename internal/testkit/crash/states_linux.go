@@ -1,7 +1,6 @@
 package crash
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -23,7 +22,7 @@ type State struct {
 func (l *Log) States(random int, seed uint64) iter.Seq[State] {
 	type seen struct {
 		mark string
-		sum  [sha256.Size]byte
+		sum  uint64
 	}
 	known := make(map[seen]bool)
 	return func(yield func(State) bool) {

@@ -1,8 +1,7 @@
 package crash
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
+	"hash/maphash"
 	"io/fs"
 	"maps"
 	"os"
@@ -86,18 +85,24 @@ func (t *Tree) write(id int, path string) error {
 	return nil
 }
 
-// sum distinguishes different trees.
-func (t *Tree) sum() [sha256.Size]byte { return sha256.Sum256(t.encode(nil, 0)) }
+// seed is of all sums of this process.
+var seed = maphash.MakeSeed()
 
-func (t *Tree) encode(to []byte, id int) []byte {
+// sum distinguishes different trees, but for one pair in 2^64.
+func (t *Tree) sum() uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	t.hash(&h, 0)
+	return h.Sum64()
+}
+
+func (t *Tree) hash(h *maphash.Hash, id int) {
 	n := &t.nodes[id]
-	to = binary.LittleEndian.AppendUint64(to, uint64(len(n.data)))
-	to = append(to, n.data...)
-	to = binary.LittleEndian.AppendUint64(to, uint64(n.mode.Perm()))
-	to = binary.LittleEndian.AppendUint64(to, uint64(len(n.entries)))
+	maphash.WriteComparable(h, [3]int{len(n.data), int(n.mode.Perm()), len(n.entries)})
+	h.Write(n.data)
 	for _, name := range slices.Sorted(maps.Keys(n.entries)) {
-		to = append(append(to, name...), 0)
-		to = t.encode(to, n.entries[name])
+		h.WriteString(name)
+		h.WriteByte(0)
+		t.hash(h, n.entries[name])
 	}
-	return to
 }
