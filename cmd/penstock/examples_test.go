@@ -13,9 +13,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect"
 	"github.com/penstock/penstock/cmd/internal/penstock"
+	"github.com/penstock/penstock/cmd/internal/preprocess"
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/tensor"
@@ -35,16 +39,37 @@ var elsewhere = map[string]string{
 	"penstock demo": "most of a minute; make demo runs it",
 }
 
+// TestMain lets this binary be the programs that [programs] makes: linking them takes longer than the tests do.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"penstock":   main,
+		"preprocess": func() { cli.Main(preprocess.Command()) },
+		"inspect":    func() { cli.Main(inspect.Command()) },
+	})
+}
+
+// programs returns a folder with the named programs of TestMain.
+func programs(t *testing.T, names ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range names {
+		if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // TestExamplesOfHelp runs the examples of every help text in a shell, in a folder with the files that they name.
 func TestExamplesOfHelp(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the examples are for a shell of Unix")
 	}
-	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-tags", "nocloud", "-o", bin+"/penstock", ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("PATH", programs(t, "penstock")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // which examples fill and remove
 	inputs := exampleInputs(t)
 	ran := 0

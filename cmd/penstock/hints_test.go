@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -16,14 +15,7 @@ func TestHintsRun(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the lines are for a shell of Unix")
 	}
-	all := t.TempDir()
-	if out, err := exec.Command("go", "build", "-tags", "nocloud", "-o", all+string(filepath.Separator), "../penstock", "../preprocess", "../inspect").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	one := t.TempDir()
-	if err := os.Rename(filepath.Join(all, "penstock"), filepath.Join(one, "penstock")); err != nil {
-		t.Fatal(err)
-	}
+	one, all := programs(t, "penstock"), programs(t, "preprocess", "inspect")
 	raw, err := filepath.Abs("../../testdata/raw")
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/penstock"
 )
 
@@ -45,16 +46,13 @@ func TestReferenceIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(t.TempDir(), "penstock")
-	if out, err := exec.Command("go", "build", "-tags", "nocloud", "-o", program, "../../penstock").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	var commands []string
 	for _, m := range section.FindAllStringSubmatch(string(page), -1) {
 		commands = append(commands, m[1])
-		got, err := exec.Command(program, append(strings.Fields(m[1])[1:], "--help")...).Output()
-		if err != nil || string(got) != m[2] {
-			t.Errorf("docs/cli.md is not what %s --help prints (error %v); run make generate. It prints\n%s\nand the page has\n%s", m[1], err, got, m[2])
+		var got bytes.Buffer
+		code := cli.Run(penstock.Command(), append(strings.Fields(m[1])[1:], "--help"), strings.NewReader(""), &got, t.Output())
+		if code != cli.ExitDone || got.String() != m[2] {
+			t.Errorf("docs/cli.md is not what %s --help prints (exit code %d); run make generate. It prints\n%s\nand the page has\n%s", m[1], code, &got, m[2])
 		}
 	}
 	if want := paths(penstock.Command()); !slices.Equal(commands, want) {
