@@ -10,9 +10,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/commands"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 )
 
@@ -64,31 +64,10 @@ func blocks(t *testing.T, page string) (list []block) {
 	return list
 }
 
-// programs is the folder of the commands.
-var programs string
-
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		var err error
-		if programs, err = os.MkdirTemp("", "penstock-docs"); err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(programs)
-		return m.Run()
-	}())
-}
-
-var build = sync.OnceValues(func() ([]byte, error) {
-	return exec.Command("go", "build", "-tags", "nocloud", "-o", programs+string(filepath.Separator), "../cmd/...").CombinedOutput()
-})
-
-// tools builds the commands, once, and returns a PATH that begins with their folder.
+// tools builds penstock and returns a PATH that begins with its folder.
 func tools(t *testing.T) string {
 	t.Helper()
-	if out, err := build(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return programs + string(filepath.ListSeparator) + os.Getenv("PATH")
+	return commands.Build(t, "..", "penstock") + string(filepath.ListSeparator) + os.Getenv("PATH")
 }
 
 // prepared are commands that make the datasets that a page takes as given.
@@ -134,7 +113,7 @@ func TestPagesRun(t *testing.T) {
 		}
 		t.Run(strings.TrimPrefix(page, "../"), func(t *testing.T) {
 			dir := folder(t)
-			env := append(os.Environ(), "PATH="+path, "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME="+t.TempDir())
+			env := append(os.Environ(), "PATH="+path, "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=", "XDG_CACHE_HOME="+t.TempDir())
 			if text, ok := prepared[filepath.Base(page)]; ok {
 				cmd := exec.Command("bash", "-euo", "pipefail", "-c", text)
 				cmd.Dir, cmd.Env = dir, env
@@ -188,15 +167,28 @@ func needs(python, program string) string {
 		modules = append(modules, "torch")
 	}
 	for _, name := range modules {
-		if !strings.HasPrefix(name, "penstock") && exec.Command(python, "-c", "import "+name).Run() != nil {
+		if !strings.HasPrefix(name, "penstock") && !imports(python, name) {
 			return name
 		}
 	}
 	return ""
 }
 
-// imports are the packages that Go programs of the pages name, by their names.
-var imports = map[string]string{
+// known has the answers of imports.
+var known = make(map[[2]string]bool)
+
+// imports reports whether a Python can import a module.
+func imports(python, name string) bool {
+	can, asked := known[[2]string{python, name}]
+	if !asked {
+		can = exec.Command(python, "-c", "import "+name).Run() == nil
+		known[[2]string{python, name}] = can
+	}
+	return can
+}
+
+// goPackages are the packages that Go programs of the pages name, by their names.
+var goPackages = map[string]string{
 	"context": "context", "fmt": "fmt", "log": "log", "os": "os", "time": "time", "signal": "os/signal",
 	"mmapds":     "github.com/penstock/penstock/mmapds",
 	"loader":     "github.com/penstock/penstock/loader",
@@ -233,7 +225,7 @@ func TestPagesCompile(t *testing.T) {
 			if err := os.Mkdir(pkg, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(pkg, "main.go"), program(t, b), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(pkg, "main.go"), source(t, b), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			packages = append(packages, "./"+pkg)
@@ -248,14 +240,14 @@ func TestPagesCompile(t *testing.T) {
 	}
 }
 
-// program returns the file that compiles a block.
-func program(t *testing.T, b block) []byte {
+// source returns the file that compiles a block.
+func source(t *testing.T, b block) []byte {
 	t.Helper()
 	text := b.text
 	if !strings.Contains(text, "package main") {
 		var head strings.Builder
 		head.WriteString("package main\n\nimport (\n")
-		for name, path := range imports {
+		for name, path := range goPackages {
 			if regexp.MustCompile(`(^|[^\w."/])`+name+`\.[A-Z]`).MatchString(text) || name == "context" {
 				fmt.Fprintf(&head, "\t%q\n", path)
 			}

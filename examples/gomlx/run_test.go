@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/penstock/penstock/internal/testkit/commands"
 )
 
 // TestMain lets the tests start this program as a process of its own.
@@ -26,17 +28,11 @@ func TestMain(m *testing.M) {
 func shapes(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	command := filepath.Join(folder, "preprocess")
-	do := func(name string, args ...string) {
-		t.Helper()
-		cmd := exec.Command(name, args...)
-		cmd.Dir = filepath.Join("..", "..")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v: %s", name, err, out)
-		}
+	cmd := exec.Command(filepath.Join(commands.Build(t, "../..", "preprocess"), "preprocess"),
+		"../../testdata/raw", filepath.Join(folder, "ds"), "--resize", "16x16", "--quiet", "--shard-size", "64KiB", "--normalize", "dataset")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	do("go", "build", "-o", command, "./cmd/preprocess")
-	do(command, "testdata/raw", filepath.Join(folder, "ds"), "--resize", "16x16", "--quiet", "--shard-size", "64KiB", "--normalize", "dataset")
 	return filepath.Join(folder, "ds")
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/commands"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
 )
 
@@ -122,9 +123,7 @@ func environment(t *testing.T) []string {
 	if err := write(data); err != nil {
 		t.Fatal(err)
 	}
-	programs := t.TempDir()
-	if out, err := exec.Command("go", "build", "-C", "../..", "-o", programs, "./cmd/feed", "./cmd/preprocess", "./cmd/penstock").CombinedOutput(); err != nil {
-		t.Fatalf("building feed, preprocess and penstock: %v\n%s", err, out)
-	}
-	return append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PENSTOCK_TEST_PENSTOCK="+filepath.Join(programs, "penstock"), "PYTHONDONTWRITEBYTECODE=1", "XDG_CACHE_HOME="+t.TempDir())
+	programs := commands.Build(t, "../..", "feed", "preprocess", "penstock")
+	return append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PENSTOCK_TEST_PENSTOCK="+filepath.Join(programs, "penstock"), "PYTHONDONTWRITEBYTECODE=", // each module starts many processes, which would compile the package each
+		"XDG_CACHE_HOME="+t.TempDir())
 }

@@ -89,6 +89,42 @@ def gone(pid, seconds=300.0):
     return False
 
 
+class Files(http.server.BaseHTTPRequestHandler):
+    """Serves files by ranges, also as the Hub does, and refuses a request now and then."""
+
+    commit, token = "0123456789abcdef0123456789abcdef01234567", "hf_thesecretofthistest"
+    asked = 0
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        Files.asked += 1
+        path, hub, name = self.path.partition(f"/datasets/lab/birds/resolve/{Files.commit}/")
+        if (hub or path.startswith("/api/")) and self.headers.get("Authorization") != f"Bearer {Files.token}":
+            return self.answer(401, b"")
+        if Files.asked % 3 == 0:
+            return self.answer(503, b"")
+        if path.startswith("/api/"):
+            return self.answer(200, json.dumps({"sha": Files.commit}).encode())
+        try:
+            with open(data.path((name if hub else path).strip("/")), "rb") as f:
+                content = f.read()
+        except OSError:
+            return self.answer(404, b"")
+        first, _, last = self.headers.get("Range", "bytes=0-").partition("=")[2].partition("-")
+        part = content[int(first) : int(last) + 1 if last else None]
+        self.answer(206, part, f"bytes {first}-{int(first) + len(part) - 1}/{len(content)}")
+
+    def answer(self, status, body, span=None):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        if span:
+            self.send_header("Content-Range", span)
+        self.end_headers()
+        self.wfile.write(body)
+
+
 class DataLoaderTest(data.Copied):
     def assert_equal(self, batch, want):
         for name, values in want.arrays.items():
@@ -645,7 +681,7 @@ class DataLoaderTest(data.Copied):
         cache = tempfile.mkdtemp(prefix="penstock-python-")
         self.addCleanup(shutil.rmtree, cache)
         ds = penstock.open(data.path("images"))
-        url = "file://" + data.path("images")
+        url = self.serve_files() + "/images"
         options = {"output": "numpy", "command": data.feed()}
         for size in ("64MiB", 1 << 26):
             with penstock.DataLoader(url, 500, cache_dir=cache, cache_size=size, **options) as dl:
@@ -667,52 +703,20 @@ class DataLoaderTest(data.Copied):
             with self.assertRaisesRegex(ValueError, "are for the URL of a dataset: nothing of .*images is fetched"):
                 penstock.DataLoader(data.path("images"), batch_size=2, output="numpy", **more)
 
-    def test_a_dataset_of_a_web_server_and_of_the_hub(self):
-        commit, token = "0123456789abcdef0123456789abcdef01234567", "hf_thesecretofthistest"
-
-        class Files(http.server.BaseHTTPRequestHandler):
-            """Serves files by ranges, also as the Hub does, and refuses a request now and then."""
-
-            asked = 0
-
-            def log_message(self, *args):
-                pass
-
-            def do_GET(self):
-                Files.asked += 1
-                path, hub, name = self.path.partition(f"/datasets/lab/birds/resolve/{commit}/")
-                if (hub or path.startswith("/api/")) and self.headers.get("Authorization") != f"Bearer {token}":
-                    return self.answer(401, b"")
-                if Files.asked % 3 == 0:
-                    return self.answer(503, b"")
-                if path.startswith("/api/"):
-                    return self.answer(200, json.dumps({"sha": commit}).encode())
-                try:
-                    with open(data.path((name if hub else path).strip("/")), "rb") as f:
-                        content = f.read()
-                except OSError:
-                    return self.answer(404, b"")
-                first, _, last = self.headers.get("Range", "bytes=0-").partition("=")[2].partition("-")
-                part = content[int(first) : int(last) + 1 if last else None]
-                self.answer(206, part, f"bytes {first}-{int(first) + len(part) - 1}/{len(content)}")
-
-            def answer(self, status, body, span=None):
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                if span:
-                    self.send_header("Content-Range", span)
-                self.end_headers()
-                self.wfile.write(body)
-
+    def serve_files(self):
+        """Start a server of Files and return its URL."""
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         threading.Thread(target=server.serve_forever).start()
+        return f"http://127.0.0.1:{server.server_port}"
+
+    def test_a_dataset_of_a_web_server_and_of_the_hub(self):
         cache = tempfile.mkdtemp(prefix="penstock-python-")
         self.addCleanup(shutil.rmtree, cache)
-        endpoint = f"http://127.0.0.1:{server.server_port}"
+        endpoint = self.serve_files()
         ds = penstock.open(data.path("images"))
-        with mock.patch.dict(os.environ, {"HF_ENDPOINT": endpoint, "HF_TOKEN": token}):
+        with mock.patch.dict(os.environ, {"HF_ENDPOINT": endpoint, "HF_TOKEN": Files.token}):
             for url in (endpoint + "/images", "hf://datasets/lab/birds@main/images"):
                 with penstock.DataLoader(url, 500, shuffle=True, cache_dir=os.path.join(cache, url[:4]), output="numpy", command=data.feed()) as dl:
                     count = 0

@@ -204,7 +204,8 @@ class ExamplesTest(unittest.TestCase):
             self.assertAlmostEqual(elastic[k]["loss"], s["loss"], places=12)
 
     def bucket(self, env):
-        """Return the URL of a dataset in a bucket of versitygw, or of a folder where that is not installed."""
+        """Return the URL of a dataset in a bucket of versitygw, or of a folder where that is not installed, for a feed that env names."""
+        env["PENSTOCK_FEED"] = data.feed_with_clouds()
         gateway = shutil.which("versitygw", path=os.pathsep.join([os.environ.get("PATH", ""), os.path.expanduser("~/go/bin")]))
         if gateway is None:
             print("no versitygw: the data are in a folder, and not in a bucket (go install github.com/versity/versitygw/cmd/versitygw@v1.8.0)")

@@ -37,6 +37,7 @@ var layers = [][]place{
 		{"internal/testkit/smalldisk", "mounts small file systems, for tests, whatever fills them"},
 		{"internal/testkit/foldertest", "reads folders, for tests, whatever is in them"},
 		{"internal/testkit/pythontest", "finds Pythons, for tests, whatever these ask them"},
+		{"internal/testkit/commands", "builds the commands, for tests, whatever these do with them"},
 		{"internal/testkit/browser", "opens pages, for tests, and knows nothing of what is on them"},
 		{"internal/sys/ctime", "a time of files, whatever is in them"},
 		{"internal/sys/lease", "locks by which readers of a file keep it, whatever is in it"},
