@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import os
@@ -157,8 +158,19 @@ def infer(record: Mapping[str, Any], dataset: Sequence[Field] = ()) -> list[Fiel
     for name in record:
         if not isinstance(name, str):
             raise Error(f"field {name!r}: names of fields are of type str")
+    if dataset:
+        _check_names(record, [f.name for f in dataset])
     known = {f.name: f for f in dataset if not f.layout and f.content not in ("image", "mask")}
     return ordered([known[name] if name in known else _inferred(name, value) for name, value in record.items()], dataset)
+
+
+def _check_names(record: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse a record that has other fields than the dataset that it is appended to."""
+    missing, unknown = [n for n in names if n not in record], [n for n in record if n not in names]
+    for whose, which in (("they do not have its", missing), ("it does not have their", unknown)):
+        if which:
+            lists = [json.dumps(fields, ensure_ascii=False) for fields in (which, names)]
+            raise Error(f"these records cannot be appended to it: {whose} fields {lists[0]}; it has {lists[1]}")
 
 
 def ordered(fields: Sequence[Field], dataset: Sequence[Field]) -> list[Field]:

@@ -291,7 +291,9 @@ def _check_inside(path: str, dataset: Any) -> None:
         raise UnsupportedError(f"{path}: dataset {dataset.name}: its data is in {folder}: open that dataset instead")
     if outside or dataset.is_virtual:
         where = f"the file {outside!r:.100}" if outside else "other datasets, as it is virtual"
-        raise UnsupportedError(f"{path}: dataset {dataset.name}: its data is in {where}, so it cannot be mapped; rewrite it: penstock preprocess {path} DEST")
+        raise UnsupportedError(
+            f"{path}: dataset {dataset.name}: its data is in {where}, so it cannot be mapped; rewrite it: penstock preprocess {path} DEST"
+        )
 
 
 def _offset(path: str, dataset: Any) -> int:

@@ -209,8 +209,10 @@ class TestLabels(Writing):
             got = [(r["t"].tolist(), int(r["y"]), float(r["v"])) for r in (ds[i] for i in range(4))]
         self.assertEqual(got, [([1], 1, 0.5), ([], 1, 1), ([2, 3], 0, 2), ([7], 0, 7)])
         for record, missing in (({"t": [], "y": 0}, r'do not have its fields \["v"\]'), ({"t": [], "y": 0, "v": 1, "n": 1}, r'not have their fields \["n"\]')):
-            with self.assertRaisesRegex(penstock.Error, missing), penstock.Writer(self.path("ds"), append=True) as w:
-                w.append(record)
+            with penstock.Writer(self.path("ds"), append=True) as w:
+                with self.assertRaisesRegex(penstock.Error, f"record 0: .*{missing}"):
+                    w.append(record)  # and the Writer goes on
+                w.append({"t": [], "y": 0, "v": 1})
 
     def test_more_classes_than_numbers(self):
         names = [f"c{i}" for i in range(200)]
