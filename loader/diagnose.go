@@ -31,6 +31,7 @@ const (
 	allCores   = 0.9             // of the machine's are in use: none is free
 	muchOthers = 0.15            // of this process's cores
 	moreAtOnce = 8               // times as many workers, at most, are advised in one step
+	muchLink   = 0.8             // of the fastest that a link ever was: it is in full use
 	leastLoop  = time.Second / 2 // the shortest loop whose CPU time the system reports well enough
 	mostGain   = 4               // more is not predicted: smaller costs would limit the loop then
 	muchWait   = 0.1             // of the loop: with less, more batches that wait ready gain nothing to speak of
@@ -47,7 +48,20 @@ func (ld *Loader) Diagnose() Diagnosis { return ld.Stats().Diagnose() }
 
 // Diagnose returns the bottleneck of the loop that s describes. It is a function of s alone, so it
 // also works on logged statistics and on the difference of two snapshots.
-func (s Stats) Diagnose() Diagnosis {
+func (s Stats) Diagnose() Diagnosis { return s.DiagnoseFor(bottleneck.Names{}) }
+
+// DiagnoseFor is Diagnose for users who set the options by other names.
+func (s Stats) DiagnoseFor(names bottleneck.Names) Diagnosis {
+	return judged{s, names.WithDefaults()}.diagnose()
+}
+
+// judged is statistics to judge, and the names of the options that the sentence advises.
+type judged struct {
+	Stats
+	names bottleneck.Names
+}
+
+func (s judged) diagnose() Diagnosis {
 	wait := s.Wait - s.Starts
 	l := loopTimes{wait, wait + s.Body}
 	switch others := s.others(l.all); {
@@ -66,12 +80,12 @@ func (s Stats) Diagnose() Diagnosis {
 		return s.straggler(l)
 	case s.isTiny(l.all):
 		return s.tiny(l)
-	case s.busy(l.all) >= muchBusy:
+	case s.Workers == 0, s.busy(l.all) >= muchBusy, s.fills(l.all), s.remote(l.all):
 		return s.saturated(l)
 	}
 	return Diagnosis{bottleneck.Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the "+
-		"workers are busy for only %s; set MaxPrefetch to %d, so that more batches can wait ready",
-		percent(wait, l.all), percentOf(s.busy(l.all)), 8*s.Prefetch), 0}
+		"workers are busy for only %s; %s would let more batches wait ready",
+		percent(wait, l.all), percentOf(s.busy(l.all)), s.names.Prefetch(8*s.Prefetch)), 0}
 }
 
 // loopTimes is how long a loop took, and how much of that it waited for batches.
@@ -79,7 +93,7 @@ type loopTimes struct{ wait, all time.Duration }
 
 // others returns how many of this process's cores other programs take, if that is much and no core
 // of the machine is free.
-func (s Stats) others(loop time.Duration) float64 {
+func (s judged) others(loop time.Duration) float64 {
 	if loop < leastLoop || s.HostCores == 0 || s.Cores == 0 || schedule.Share(s.CPU+s.Others, loop) < allCores*float64(
 		s.HostCores) {
 		return 0
@@ -93,7 +107,7 @@ func (s Stats) others(loop time.Duration) float64 {
 
 // without returns the gain of a loop whose workers have less to do, 0 if that cannot be foretold,
 // and says it in words.
-func (s Stats) without(l loopTimes, less time.Duration) (float64, string) {
+func (s judged) without(l loopTimes, less time.Duration) (float64, string) {
 	after := l.all - less // the loop's own work
 	if s.Workers > 0 {
 		after = time.Duration(float64(l.all) * (1 - min(1, schedule.Share(less, s.work()))))
@@ -108,18 +122,23 @@ func (s Stats) without(l loopTimes, less time.Duration) (float64, string) {
 
 // idle reports whether workers with little to do keep training waiting a little: its batches are late now and then, and
 // that is all there is to gain.
-func (s Stats) idle(l loopTimes) bool {
+func (s judged) idle(l loopTimes) bool {
 	return schedule.Share(l.wait, l.all) < muchWait && s.busy(l.all) < muchBusy && !s.isTiny(l.all)
 }
 
 // crowded reports whether workers take cores from training: together they are more than there are, and all of them are
 // in use.
-func (s Stats) crowded(loop time.Duration) bool {
+func (s judged) crowded(loop time.Duration) bool {
 	return s.Cores > 0 && schedule.Share(s.CPU, loop) > allCores*float64(s.Cores) &&
 		1+schedule.Share(s.work(), loop) > float64(s.Cores)+muchBusy
 }
 
-func (s Stats) straggler(l loopTimes) Diagnosis {
+// fills reports whether it is for cores that workers wait: most are in use, and most of that is the workers' work.
+func (s judged) fills(loop time.Duration) bool {
+	return s.Cores > 0 && schedule.Share(s.CPU, loop) > mostCores*float64(s.Cores) && s.work() > s.CPU/2
+}
+
+func (s judged) straggler(l loopTimes) Diagnosis {
 	what := fmt.Sprintf("batch %d of epoch %d", s.LateBatch.Batch, s.LateBatch.Epoch)
 	if s.Slowest.Took > s.LateBatch.Wait/2 {
 		what = fmt.Sprintf("record %d, whose %q took %v", s.Slowest.Record, s.Slowest.Field, round(s.Slowest.Took))
@@ -135,16 +154,16 @@ func (s Stats) straggler(l loopTimes) Diagnosis {
 }
 
 // saturated says which work fills the workers' time.
-func (s Stats) saturated(l loopTimes) Diagnosis {
+func (s judged) saturated(l loopTimes) Diagnosis {
 	work := s.work()
-	head := fmt.Sprintf("training waits %s of the time, and %s busy for %s", percent(l.wait, l.all), s.makers(),
+	head := fmt.Sprintf("training waits %s of the time, and %s busy for %s", percent(l.wait, l.all), makers(s.Workers),
 		percentOf(min(1, s.busy(l.all))))
 	if s.crowded(l.all) {
 		head += " and take cores from it"
 	}
 	packed, unpacks := s.unpacks(work)
 	switch {
-	case s.FetchWait > work/2:
+	case s.remote(l.all):
 		return s.remoteBound(l, head)
 	case s.Cheaper != "" && s.Read > work/2 && s.Decoded > s.ReadBytes:
 		return Diagnosis{bottleneck.DecodeBound,
@@ -161,27 +180,27 @@ func (s Stats) saturated(l loopTimes) Diagnosis {
 			"gives %s; what fits into memory is fast from the second epoch on%s",
 			head, percent(s.SlowRead, work), rate(s.Storage, l.all), says), g}
 	case s.readsWait(l.all):
-		return s.moreAtOnce(l, bottleneck.ReadsWait, "reads wait: the Source", s.Read)
-	case s.waits(s.Transform+s.Collate, l.all) && s.Workers >= s.MaxWorkers:
-		return s.moreAtOnce(l, bottleneck.TransformWaits, "transforms wait: Transforms", s.Transform+s.Collate)
+		return s.moreAtOnce(l, bottleneck.ReadsWait, "reads wait: "+s.names.Source, s.Read)
+	case s.transformsWait(l.all):
+		return s.moreAtOnce(l, bottleneck.TransformWaits, "transforms wait: "+s.names.Transform, s.Transform+s.Collate)
 	case s.Workers == s.MaxWorkers && s.Workers < s.Cores && s.CPU > 0 &&
-		schedule.Share(s.CPU, l.all) < mostCores*float64(s.Cores):
+		schedule.Share(s.CPU, l.all) < allCores*float64(s.Cores):
 		return Diagnosis{bottleneck.TooFewWorkers,
-			fmt.Sprintf("too few workers: %s, but only %.1f of %d cores; Workers 0 finds how many make the loop fastest",
-				head, schedule.Share(s.CPU, l.all), s.Cores), 0}
+			fmt.Sprintf("too few workers: %s, but only %.1f of %d cores; %s finds how many make the loop fastest",
+				head, schedule.Share(s.CPU, l.all), s.Cores, s.names.Find), 0}
 	case s.Sampler > work/2:
 		g, says := s.without(l, s.Sampler)
-		return Diagnosis{bottleneck.OrderBound, fmt.Sprintf("order-bound: %s, %s of that with the Sampler, %v a record%s",
-			head, percent(s.Sampler, work), s.each(s.Sampler), says), g}
+		return Diagnosis{bottleneck.OrderBound, fmt.Sprintf("order-bound: %s, %s of that with %s, %v a record%s",
+			head, percent(s.Sampler, work), s.names.Sampler, s.each(s.Sampler), says), g}
 	case s.SlowRead > work/2 && float64(s.ReadBytes) < slowestMemory*s.SlowRead.Seconds():
-		return Diagnosis{bottleneck.ReadsWait, fmt.Sprintf("reads wait: %s, %s of that with the Source, which takes %v a "+
+		return Diagnosis{bottleneck.ReadsWait, fmt.Sprintf("reads wait: %s, %s of that with %s, which takes %v a "+
 			"record: longer than memory would; make it faster, or store its records as a dataset",
-			head, percent(s.Read, work), s.each(s.Read)), 0}
+			head, percent(s.Read, work), s.names.Source, s.each(s.Read)), 0}
 	case s.Read > work/2:
 		advice := "smaller types take less"
 		if s.Transform+s.Collate == 0 && s.ViewBytes == 0 {
-			advice += ", and Block with blocks of whole batches copies nothing (for records that are not in the order of " +
-				"their labels)"
+			advice += ", and " + s.names.Block + " with blocks of whole batches copies nothing (for records that are not in " +
+				"the order of their labels)"
 		}
 		return Diagnosis{bottleneck.CopyBound, fmt.Sprintf("copy-bound: %s, %s of that with reading from memory, %s; %s",
 			head, percent(s.Read, work), rate(s.ReadBytes, l.all), advice), 0}
@@ -194,7 +213,7 @@ func (s Stats) saturated(l loopTimes) Diagnosis {
 
 // unpacks returns a field whose records are not stored as they are, if reading is most of the
 // work, and keeps cores busy instead of waiting for storage.
-func (s Stats) unpacks(work time.Duration) (packed FieldReads, yes bool) {
+func (s judged) unpacks(work time.Duration) (packed FieldReads, yes bool) {
 	i := slices.IndexFunc(s.Reads, func(r FieldReads) bool { return r.unpacked() })
 	if i < 0 || s.Read <= work/2 || s.CPU > 0 && s.CPU < s.Read/4 {
 		return packed, false
@@ -203,69 +222,85 @@ func (s Stats) unpacks(work time.Duration) (packed FieldReads, yes bool) {
 }
 
 // makers says who makes the batches, with the verb.
-func (s Stats) makers() string {
-	switch s.Workers {
+func makers(workers int) string {
+	switch workers {
 	case 0:
 		return "the loop, which makes its batches itself, is"
 	case 1:
 		return "1 worker is"
 	}
-	return fmt.Sprintf("%d workers are", s.Workers)
+	return fmt.Sprintf("%d workers are", workers)
 }
 
 // each divides a time among the records.
-func (s Stats) each(d time.Duration) time.Duration {
+func (s judged) each(d time.Duration) time.Duration {
 	return round(d / time.Duration(max(1, s.Records)))
 }
 
-// waits reports whether a step that is most of the workers' time waits for something else than a
-// core, such as a network: for half of it at least no core was at work, although some were free.
-func (s Stats) waits(in, loop time.Duration) bool { return s.waitsWith(in, loop, s.CPU) }
-
-// waitsWith is waits for workers that were on cores for that long.
-func (s Stats) waitsWith(in, loop, cpu time.Duration) bool {
+// stepWaits reports whether a step that is most of the workers' time, which were on cores for the time cpu, waits for
+// something else than a core, such as a network: for half of it at least no core was at work, although some were free.
+func stepWaits(s judged, in, loop, cpu time.Duration) bool {
 	return s.CPU > 0 && in > s.work()/2 && cpu < in/2 && schedule.Share(s.CPU, loop) < mostCores*float64(s.Cores)
 }
 
-// readsWait is waits for reads that are slower than memory, of a training that may itself have computed as long as it
-// had a batch.
-func (s Stats) readsWait(loop time.Duration) bool {
-	return s.waitsWith(s.SlowRead, loop, max(0, s.CPU-s.Body))
+// readsWait reports whether reads that are slower than memory wait, of a training that may itself have computed as long
+// as it had a batch.
+func (s judged) readsWait(loop time.Duration) bool {
+	return stepWaits(s, s.SlowRead, loop, max(0, s.CPU-s.Body))
+}
+
+// transformsWait reports whether transforms wait. Of a training that computes as well, this is known only of as many
+// workers as would take all cores if they computed.
+func (s judged) transformsWait(loop time.Duration) bool {
+	cpu := s.CPU
+	if s.Workers >= s.Cores {
+		cpu = max(0, cpu-s.Body)
+	}
+	return stepWaits(s, s.Transform+s.Collate, loop, cpu)
 }
 
 // moreAtOnce advises as many workers as keep the consumer busy.
-func (s Stats) moreAtOnce(l loopTimes, b bottleneck.Kind, what string, in time.Duration) Diagnosis {
+func (s judged) moreAtOnce(l loopTimes, b bottleneck.Kind, what string, in time.Duration) Diagnosis {
 	have := max(1, s.Workers)
 	n := max(have+1, min(moreAtOnce*have, int(s.work()/max(1, s.Body))+1))
 	after := max(s.Body, s.work()/time.Duration(n))
 	after = min(time.Duration(float64(after)/mostFed), l.all-time.Duration(mostLess*float64(l.all-after)))
 	g := gain(l.all, l.all-after)
 	return Diagnosis{b, fmt.Sprintf("%s takes %v a record, but the process used %.1f of %d cores: something else is "+
-		"waited for; training waits %s of the time, and Workers %d would make the loop %s",
-		what, s.each(in), schedule.Share(s.CPU, l.all), s.Cores, percent(l.wait, l.all), n, faster(g)), g}
+		"waited for; training waits %s of the time, and %s would make the loop %s",
+		what, s.each(in), schedule.Share(s.CPU, l.all), s.Cores, percent(l.wait, l.all), s.names.Workers(n), faster(g)), g}
 }
 
 // isTiny reports whether a batch takes longer to hand over than to make.
-func (s Stats) isTiny(loop time.Duration) bool {
+func (s judged) isTiny(loop time.Duration) bool {
 	each := loop / time.Duration(s.Batches)
 	small := s.ReadBytes/int64(s.Batches) < tinyBytes && s.Transform+s.Collate < s.work()/2
-	return each < tinyBatch && (small || s.busy(loop) < muchBusy)
+	return each < tinyBatch && (small || s.share(loop) < muchBusy)
 }
 
-func (s Stats) tiny(l loopTimes) Diagnosis {
+func (s judged) tiny(l loopTimes) Diagnosis {
 	records := max(1, (s.Records+s.Batches-1)/s.Batches) // the last batch of an epoch may have fewer
 	larger := max(2, int(tinyBatch/max(1, l.all/time.Duration(s.Batches)))) * records
 	return Diagnosis{bottleneck.TinyBatches, fmt.Sprintf("tiny batches: a batch of %d records takes %v, most of it to "+
-		"hand it over, and training waits %s of the time; BatchSize %d would spread that over more records",
-		records, round(l.all/time.Duration(s.Batches)), percent(l.wait, l.all), larger), 0}
+		"hand it over, and training waits %s of the time; %s would spread that over more records",
+		records, round(l.all/time.Duration(s.Batches)), percent(l.wait, l.all), s.names.BatchSize(larger)), 0}
 }
 
 // work returns what those who make batches had to do.
-func (s Stats) work() time.Duration { return s.Sampler + s.Read + s.Transform + s.Collate }
+func (s judged) work() time.Duration { return s.Sampler + s.Read + s.Transform + s.Collate }
 
-// busy returns the part of the workers' time at work, while the loop ran.
-func (s Stats) busy(loop time.Duration) float64 {
+// share returns the part of the time of the present number of workers that was work, while the loop ran.
+func (s judged) share(loop time.Duration) float64 {
 	return schedule.Share(s.work(), loop*time.Duration(max(1, s.Workers)))
+}
+
+// busy is share, but for workers whose number a search changes: then the time that all of them have waited says more
+// than their present number. That time has the pauses between loops, too.
+func (s judged) busy(loop time.Duration) float64 {
+	if s.Workers == 0 || s.Workers == s.MaxWorkers {
+		return s.share(loop)
+	}
+	return max(s.share(loop), schedule.Share(s.work(), s.work()+s.Idle))
 }
 
 // gain returns how many times as fast a loop is without some of its time.
@@ -301,8 +336,14 @@ func round(d time.Duration) time.Duration {
 	return d.Round(unit)
 }
 
+// remote reports whether workers wait for a link: mostly, or for one that is in full use.
+func (s judged) remote(loop time.Duration) bool {
+	full := float64(s.Fetched) > muchLink*s.LinkRate*loop.Seconds()
+	return s.FetchWait > s.work()/2 || full && s.FetchWait > s.work()/4
+}
+
 // remoteBound says how much of the link is used, where the workers mostly wait for it.
-func (s Stats) remoteBound(l loopTimes, head string) Diagnosis {
+func (s judged) remoteBound(l loopTimes, head string) Diagnosis {
 	used := float64(s.Fetched) / max(1e-9, l.all.Seconds())
 	return Diagnosis{bottleneck.RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, %s of that with a wait "+
 		"for the store, which sends %.0f MB/s; the link's peak is %.0f MB/s; use smaller types, a faster link, or a cache "+

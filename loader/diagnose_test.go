@@ -87,7 +87,7 @@ func TestDiagnose(t *testing.T) {
 		},
 		"waiting transform": {
 			stage{cores: 4, workers: 3, transform: always(3 * time.Millisecond), body: 5 * time.Millisecond},
-			bottleneck.TransformWaits, []string{"Transforms takes 3ms a record, but the process used 0.0 of 4 cores", "Workers 13 would make the loop 3.7x faster"}, 3.5, 4.5,
+			bottleneck.TransformWaits, []string{"a Transform takes 3ms a record, but the process used 0.0 of 4 cores", "Workers 13 would make the loop 3.7x faster"}, 3.5, 4.5,
 		},
 		"waiting reads": {
 			stage{cores: 4, workers: 3, read: each(4 * time.Millisecond), body: 5 * time.Millisecond},
@@ -129,7 +129,7 @@ func TestDiagnose(t *testing.T) {
 				}
 				return 0
 			}},
-			bottleneck.Bursts, []string{"set MaxPrefetch to 16"}, 0, 0,
+			bottleneck.Bursts, []string{"MaxPrefetch 16 would let"}, 0, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,9 +252,19 @@ func TestDiagnoseFromNumbers(t *testing.T) {
 	computes := calls
 	computes.Cores, computes.HostCores, computes.Workers, computes.MaxWorkers = 2, 2, 2, 2
 	computes.CPU = 3800 * ms
-	steps := loader.Stats{Batches: 100, Records: 6400, Workers: 2, MaxWorkers: 4, Cores: 4, Prefetch: 4, Wait: 960 * ms, Body: 15 * time.Second, Read: 900 * ms, ReadBytes: 1e9}
+	steps := loader.Stats{Batches: 100, Records: 6400, Workers: 2, MaxWorkers: 4, Cores: 4, Prefetch: 4, Wait: 960 * ms, Body: 15 * time.Second, Read: 900 * ms, ReadBytes: 1e9, Idle: 29 * time.Second}
 	late := steps
 	late.Wait = 5 * time.Second
+	found := loader.Stats{Batches: 200, Records: 6400, Workers: 3, MaxWorkers: 4, Cores: 2, Prefetch: 2, Wait: 300 * ms, Body: 200 * ms, Read: 440 * ms, CPU: 700 * ms,
+		ReadBytes: 96e7, Idle: 10 * ms}
+	cores := loader.Stats{Batches: 800, Records: 102400, Workers: 3, MaxWorkers: 4, Cores: 2, Prefetch: 2, Wait: 87 * ms, Body: 59 * ms, Sampler: 3 * ms, Read: 182 * ms,
+		CPU: 240 * ms, ReadBytes: 1266e6, Idle: 305 * ms}
+	link := loader.Stats{Batches: 200, Records: 6400, Workers: 1, MaxWorkers: 4, Cores: 2, Prefetch: 2, Wait: 94 * ms, Body: 404 * ms, Read: 163 * ms, SlowRead: 155 * ms,
+		CPU: 545 * ms, ReadBytes: 80e6, Idle: 326 * ms, Fetched: 82e6, FetchWait: 47 * ms, LinkRate: 171e6}
+	alone := loader.Stats{Batches: 200, Records: 6400, MaxWorkers: 4, Cores: 2, Prefetch: 2, Wait: 300 * ms, Body: 400 * ms, Read: 290 * ms, CPU: 700 * ms, ReadBytes: 96e7}
+	bus := loader.Stats{Batches: 200, Records: 6400, Workers: 1, MaxWorkers: 1, Cores: 2, Prefetch: 2, Wait: 900 * ms, Body: 600 * ms, Transform: 1400 * ms, CPU: 2200 * ms}
+	full := bus
+	full.CPU = 2900 * ms
 	small := loader.Stats{Batches: 1000, Records: 255_500, Workers: 1, MaxWorkers: 1, Cores: 2, Wait: 20 * ms, Body: ms, Read: ms, ReadBytes: 1e6}
 	for name, c := range map[string]struct {
 		stats    loader.Stats
@@ -265,7 +275,13 @@ func TestDiagnoseFromNumbers(t *testing.T) {
 		"a source of 15 ms a call, and a step that computes": {calls, bottleneck.ReadsWait, "Workers 4 would make the loop", 1.2, 1.43},
 		"a source that computes":                             {computes, bottleneck.ReadsWait, "469µs a record: longer than memory would", 0, 0},
 		"a step of 150 ms":                                   {steps, bottleneck.TrainBound, "waits 6 % of the time", 1.05, 1.07},
-		"late batches":                                       {late, bottleneck.Bursts, "set MaxPrefetch to 32", 0, 0},
+		"late batches":                                       {late, bottleneck.Bursts, "MaxPrefetch 32 would let", 0, 0},
+		"copies by 1 worker, until the search tried 3":       {found, bottleneck.CopyBound, "3 workers are busy for 98 %", 0, 0},
+		"copies by 3 workers on 2 cores":                     {cores, bottleneck.CopyBound, "3 workers are busy for ", 0, 0},
+		"a link in full use":                                 {link, bottleneck.RemoteBound, "at 96 % of the link", 0, 0},
+		"copies by the loop itself":                          {alone, bottleneck.CopyBound, "makes its batches itself, is busy for 41 %", 0, 0},
+		"1 worker, and training computes":                    {bus, bottleneck.TooFewWorkers, "only 1.5 of 2 cores; Workers 0 finds", 0, 0},
+		"1 worker, and training takes the other core":        {full, bottleneck.TransformBound, "", 0, 0},
 		"a last batch of an epoch":                           {small, bottleneck.TinyBatches, "a batch of 256 records", 0, 0},
 	} {
 		if got := c.stats.Diagnose(); got.Bottleneck != c.want || !strings.Contains(got.Text, c.text) || got.Gain < c.min || got.Gain > c.max {

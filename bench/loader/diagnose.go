@@ -187,7 +187,7 @@ func (b *bench) diagnose() error {
 	return nil
 }
 
-var number = regexp.MustCompile(`(?:Workers|MaxPrefetch to|BatchSize) (\d+)`)
+var number = regexp.MustCompile(`(?:Workers|MaxPrefetch|BatchSize) ([1-9]\d*)`)
 
 // advised returns the number that a sentence advises, or 0.
 func advised(text string) int {

@@ -7,56 +7,67 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/bottleneck"
 )
 
-// Sentences have the names of Python's options, and none of Go's.
+// Sentences of all kinds have the names of Python's options, and none of Go's.
 func TestDiagnosis(t *testing.T) {
 	ms := time.Millisecond
-	for name, c := range map[string]struct {
+	// a loop that waits for three quarters of its time, for one worker on the only core
+	base := loader.Stats{Batches: 100, Records: 2000, Workers: 1, MaxWorkers: 1, Cores: 1, Prefetch: 4, Wait: 1500 * ms, Body: 500 * ms}
+	with := func(change func(s *loader.Stats)) loader.Stats {
+		s := base
+		change(&s)
+		return s
+	}
+	waits := with(func(s *loader.Stats) { s.Workers, s.MaxWorkers, s.Cores, s.CPU = 3, 3, 4, 100*ms })
+	kinds := make(map[bottleneck.Kind]bool)
+	for _, c := range []struct {
+		kind  bottleneck.Kind
 		stats loader.Stats
 		want  string
 	}{
-		"late batches": {
-			loader.Stats{Batches: 100, Records: 6400, Workers: 2, MaxWorkers: 4, Cores: 4, Prefetch: 4, Wait: 5 * time.Second, Body: 15 * time.Second, Read: 900 * ms, ReadBytes: 1e9},
-			"bursts: .*; set prefetch_factor to 15, so that more batches can wait ready",
-		},
-		"transforms that wait": {
-			loader.Stats{Batches: 100, Records: 2000, Workers: 3, MaxWorkers: 3, Cores: 4, Wait: 1500 * ms, Body: 500 * ms, Transform: 6 * time.Second, CPU: 100 * ms},
-			"transforms wait: a transform takes 3ms a record, .*, and num_workers=13 would make the loop ",
-		},
-		"reads that wait": {
-			loader.Stats{Batches: 100, Records: 2000, Workers: 3, MaxWorkers: 3, Cores: 4, Wait: 1500 * ms, Body: 500 * ms, Read: 6 * time.Second, SlowRead: 6 * time.Second, CPU: 100 * ms},
-			"reads wait: the source takes 3ms a record, .*, and num_workers=13 would",
-		},
-		"a worker": {
-			loader.Stats{Batches: 100, Records: 2000, Workers: 1, MaxWorkers: 1, Cores: 8, Wait: 1500 * ms, Body: 500 * ms, Transform: 1900 * ms, CPU: 1900 * ms},
-			"too few workers: .*num_workers=None finds",
-		},
-		"a slow order": {
-			loader.Stats{Batches: 100, Records: 2000, Workers: 1, MaxWorkers: 1, Cores: 1, Wait: 1500 * ms, Body: 500 * ms, Sampler: 1900 * ms, CPU: 1900 * ms},
-			"order-bound: .* of that with the sampler, ",
-		},
-		"copies": {
-			loader.Stats{Batches: 100, Records: 2000, Workers: 1, MaxWorkers: 1, Cores: 1, Wait: 1500 * ms, Body: 500 * ms, Read: 1900 * ms, CPU: 1900 * ms, ReadBytes: 1e10},
-			"copy-bound: .*, and samplers.Block with blocks",
-		},
-		"batches of a record": {
-			loader.Stats{Batches: 100_000, Records: 100_000, Workers: 1, MaxWorkers: 1, Cores: 2, Wait: 50 * ms, Body: 2500 * ms, Read: 100 * ms, ReadBytes: 64e5, CPU: 3 * time.Second},
-			"tiny batches: a batch of 1 records takes 25.5µs, most of it to hand it over, .*; batch_size=3 would",
-		},
-		"a step that is long": {
-			loader.Stats{Batches: 1000, Records: 1000, Workers: 1, MaxWorkers: 1, Cores: 2, Wait: 50 * ms, Body: 2500 * ms, Read: 10 * ms, ReadBytes: 64e3, CPU: 3 * time.Second},
-			"train-bound: ",
-		},
+		{bottleneck.TooEarly, with(func(s *loader.Stats) { s.Batches = 3 }), "3 batches so far"},
+		{bottleneck.TrainBound, with(func(s *loader.Stats) { s.Wait = ms }), "training waits 0 %"},
+		{bottleneck.OtherPrograms, with(func(s *loader.Stats) { s.HostCores, s.CPU, s.Others = 1, 500*ms, 1500*ms }), "they take 0.8 of"},
+		{bottleneck.TransformBound, with(func(s *loader.Stats) { s.Transform, s.CPU = 1900*ms, 1900*ms }), "950µs a record"},
+		{bottleneck.TransformWaits, with(func(s *loader.Stats) { *s = waits; s.Transform = 6 * time.Second }),
+			"a transform takes 3ms a record, .*, and num_workers=13 would make the loop "},
+		{bottleneck.RemoteBound, with(func(s *loader.Stats) { s.Read, s.FetchWait, s.LinkRate = 1900*ms, 1800*ms, 1e8 }), "the link's peak is 100 MB/s"},
+		{bottleneck.ColdStorage, with(func(s *loader.Stats) { s.Read, s.SlowRead, s.Storage = 1900*ms, 1900*ms, 1e9 }), "which gives 500 MB/s"},
+		{bottleneck.ReadsWait, with(func(s *loader.Stats) { *s = waits; s.Read, s.SlowRead = 6*time.Second, 6*time.Second }),
+			"the source takes 3ms a record, .*, and num_workers=13 would"},
+		{bottleneck.ReadsWait, with(func(s *loader.Stats) { s.Read, s.SlowRead, s.CPU, s.ReadBytes = 1900*ms, 1900*ms, 1900*ms, 1e6 }),
+			"with the source, which takes 950µs a record"},
+		{bottleneck.DecodeBound, with(func(s *loader.Stats) {
+			s.Read, s.CPU, s.Reads = 1900*ms, 1900*ms, []loader.FieldReads{{Field: "x", How: "inflated", Why: "gzip"}}
+		}), `unpacking "x" \(gzip\)`},
+		{bottleneck.OrderBound, with(func(s *loader.Stats) { s.Sampler, s.CPU = 1900*ms, 1900*ms }), "of that with the sampler, "},
+		{bottleneck.CopyBound, with(func(s *loader.Stats) { s.Read, s.CPU, s.ReadBytes = 1900*ms, 1900*ms, 1e10 }), "and samplers.Block with blocks"},
+		{bottleneck.Straggler, with(func(s *loader.Stats) { s.LateBatch = loader.LateBatch{Batch: 7, Wait: 1400 * ms} }), "batch 7 of epoch 0"},
+		{bottleneck.TooFewWorkers, with(func(s *loader.Stats) { s.Transform, s.CPU, s.Cores = 1900*ms, 1900*ms, 8 }), "num_workers=None finds"},
+		{bottleneck.TooFewWorkers, with(func(s *loader.Stats) { s.Transform, s.CPU, s.Cores = 1900*ms, 3000*ms, 2 }), "only 1.5 of 2 cores"},
+		{bottleneck.TinyBatches, with(func(s *loader.Stats) { s.Batches, s.Records, s.Read, s.ReadBytes = 100_000, 100_000, 100*ms, 64e5 }),
+			"a batch of 1 records takes 20µs, most of it to hand it over, .*; batch_size=5 would"},
+		{bottleneck.TinyBatches, loader.Stats{Batches: 100_000, Records: 100_000, Workers: 1, MaxWorkers: 1, Cores: 2, Wait: 50 * ms,
+			Body: 2500 * ms, Read: 100 * ms, ReadBytes: 64e5, CPU: 3 * time.Second}, "a batch of 1 records takes 25.5µs, .*; batch_size=3 would"},
+		{bottleneck.TrainBound, loader.Stats{Batches: 1000, Records: 1000, Workers: 1, MaxWorkers: 1, Cores: 2, Wait: 50 * ms,
+			Body: 2500 * ms, Read: 10 * ms, ReadBytes: 64e3, CPU: 3 * time.Second}, "loading faster gains no more"},
+		{bottleneck.Bursts, with(func(s *loader.Stats) { s.Read = 100 * ms }), "prefetch_factor=15 would let more batches wait ready"},
+		{bottleneck.Bursts, with(func(s *loader.Stats) { s.Read, s.Prefetch = 100*ms, 200 }), "prefetch_factor=127 would"}, // the most
 	} {
+		kinds[c.kind] = true
 		got := diagnosis(c.stats, 2)
-		if !regexp.MustCompile("^" + c.want).MatchString(got) {
-			t.Errorf("%s: %s\nwant %s", name, got, c.want)
+		if !strings.HasPrefix(got, string(c.kind)+":") && !strings.HasPrefix(got, string(c.kind)+", at") || !regexp.MustCompile(c.want).MatchString(got) {
+			t.Errorf("%s\nwant %s: %s", got, c.kind, c.want)
 		}
-		for _, of := range []string{"Workers", "MaxPrefetch", "BatchSize", "Transforms", "Source", "Sampler"} {
+		for _, of := range []string{"Workers", "Prefetch", "BatchSize", "Transform", "Source", "Sampler", " Block"} {
 			if strings.Contains(got, of) {
-				t.Errorf("%s: %q is of Go: %s", name, of, got)
+				t.Errorf("%s: %q is of Go: %s", c.kind, of, got)
 			}
 		}
+	}
+	if len(kinds) != 15 {
+		t.Errorf("%d kinds of sentences, not all 15", len(kinds))
 	}
 }
