@@ -109,6 +109,7 @@ class FeedLoader:
                 if stage is not None:
                     batch = stage.take(batch)
                 if not begun:
+                    self.session.waits.begin()
                     begun, self.resumed, self._wanted = True, False, None
                 self.at = after
                 yield batch
@@ -124,6 +125,7 @@ class FeedLoader:
             failure = None  # whose traceback has this frame
             if self._loop is loop:
                 self._loop = None
+                self.session.waits.end()
 
     def _next_batch(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
         """Return the batch at a position, and the position after it."""

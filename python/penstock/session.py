@@ -25,6 +25,7 @@ from .request import MAX_SLOTS, Request
 from .shared import Layout, Lent, Rows, SharedMemory, Slot
 from .sharedfile import SharedFile, transport
 from .viewed import Files
+from .waits import Waits
 from .wire import Malformed, Wire, number, part, text
 
 VERSION = 4
@@ -84,6 +85,7 @@ class Session:
         self._freed: deque[Lent] = deque()
         self._failure: Error | None = None  # why no batch comes, once the pending ones are used
         self.copied = self.viewed = self.skipped = 0
+        self.waits = Waits()
         self._files = Files()
         self._layouts: dict[bytes, Layout] = {}
         self._last = (0.0, 0)  # when this process was woken last, and for which ticket
@@ -234,7 +236,7 @@ class Session:
         with self._alone(), self._checking():
             self.alive()
             stream, self.stream = self.stream, None
-            number = self._ask({"stats": True})
+            number = self._ask({"stats": True, **self.waits.times()})
             stats = self._receive("stats", number, self._patience())
             text(part({"stats": stats}, "stats", dict), "diagnose")
             self.stream = stream
@@ -327,7 +329,12 @@ class Session:
         if not self._pending and self._failure is not None:
             self._fail()
         with self._checking():
-            message = self._pending.popleft() if self._pending else self._receive("batch", seconds=self._patience())
+            if self._pending:
+                message = self._pending.popleft()
+            else:
+                since = time.monotonic_ns()
+                message = self._receive("batch", seconds=self._patience())
+                self.waits.waited(since, at)
             epoch, step = number(message, "epoch", at["epoch"], at["epoch"]), number(message, "step", 0, self.batches - 1)
             following = part(message, "next", list)
             last = step + 1 if self._in_order and "done" not in at else self.batches  # some were yielded before
@@ -340,7 +347,9 @@ class Session:
     def _take_shown(self, shown: Positions, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
         """Return the batch at a position, and the position after it, which the shared memory has."""
         if not shown.ready():
+            since = time.monotonic_ns()
             self._await(shown)
+            self.waits.waited(since, at)
         slot, (epoch, step, epoch_after, step_after, count, messages, where) = shown.header()
         while self._wire.received < messages:  # that came before the batch
             self._receive("sent", seconds=self._patience())

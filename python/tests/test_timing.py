@@ -168,6 +168,38 @@ class Diagnosis(unittest.TestCase):
             took = time.process_time() - begin
             self.assertGreater(loader.stats()["loader"]["CPU"] / 1e9, 0.7 * took)
 
+    def test_waits_are_those_of_the_training(self):
+        """A batch that feed waits for is no wait while others are ready: a step that is slower than the workers never waits."""
+
+        def nap(x):
+            time.sleep(0.004)
+            return x
+
+        with penstock.DataLoader(data.path("images"), 4, output="numpy", num_workers=1, transforms=[nap]) as loader:
+            begin = 0.0
+            for k, _ in enumerate(loader):
+                if k == 0:
+                    begin = time.perf_counter()
+                time.sleep(0.01)  # less than the 16 ms that a batch takes
+            whole = time.perf_counter() - begin
+            stats = loader.stats()["loader"]
+        share = (stats["Wait"] - stats["Starts"]) / (stats["Wait"] - stats["Starts"] + stats["Body"])
+        self.assertLess(share, 1 - 0.01 * k / whole + 0.1)  # what was slept was not waited
+        self.assertLess(stats["LateBatch"]["Wait"], stats["Wait"])
+
+    def test_code_that_waits(self):
+        """More workers than cores help code that waits for something else than a core."""
+        second = 10**9
+        of = {"batches": 50, "wait_ns": 3 * second, "loop_ns": 4 * second}
+        for workers, work, cpu, want in (
+            (2, 7.6, 0.1, "mostly for something else than a core: num_workers=8 would make the loop up to 3.7 times as fast"),
+            (2, 7.6, 7.0, "cores"),
+            (0, 3.0, 0.1, "in this process; it waits for something else than a core: num_workers=4 would make the loop up to 3.7 times as fast"),
+            (0, 3.0, 2.9, r"in this process; num_workers=\d+ would use all cores"),
+        ):
+            made = measure.Measures(workers=workers, dataset_ns=int(work * second), cpu_ns=int(cpu * second), **of)
+            self.assertRegex(made.diagnose(), f"{want}$")
+
     def test_collate(self):
         with penstock.DataLoader(Images(n=200), 2, num_workers=1, collate_fn=collate_slowly, output="numpy") as loader:
             for _ in loader:

@@ -71,3 +71,22 @@ func TestDiagnosis(t *testing.T) {
 		t.Errorf("%d kinds of sentences, not all 15", len(kinds))
 	}
 }
+
+// The times of a client's loops say how those of the loader are divided. Wrong ones change nothing.
+func TestTimesOfTheClient(t *testing.T) {
+	ms := time.Millisecond
+	s := loader.Stats{Wait: 1000 * ms, Starts: 200 * ms, Body: 200 * ms, LateBatch: loader.LateBatch{Batch: 3, Wait: 20 * ms}}
+	late := loader.LateBatch{Epoch: 1, Batch: 7, Wait: 50}
+	got := times{Wait: 100, Body: 300, Late: late}.divide(s)
+	if got.Wait != 450*ms || got.Body != 750*ms || got.LateBatch != (loader.LateBatch{Epoch: 1, Batch: 7, Wait: 125 * ms}) {
+		t.Errorf("%+v", got)
+	}
+	for _, wrong := range []times{{}, {Late: late}, {Wait: -5, Body: 10}, {Wait: 5, Body: -10}} {
+		if got := wrong.divide(s); got.Wait != s.Wait || got.Body != s.Body || got.LateBatch != s.LateBatch {
+			t.Errorf("%+v: %+v", wrong, got)
+		}
+	}
+	if got := (times{Wait: 1 << 62, Body: 1 << 62, Late: loader.LateBatch{Wait: 1 << 62}}).divide(s); got.Wait != 700*ms || got.Body != 500*ms {
+		t.Errorf("much: %+v", got)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/penstock/penstock/cmd/internal/rawcache"
 	"github.com/penstock/penstock/internal/version"
@@ -32,6 +33,29 @@ type request struct {
 
 	Held   []int `json:"held,omitempty"`   // with Start: the slots whose batches are still used; all others are free
 	Number int   `json:"number,omitempty"` // with Start and Stats: the answer has it, too
+
+	times // with Stats
+}
+
+// times is how long the loops of a client have taken after their first batches, in nanoseconds. It waits less than feed
+// does: batches that are in the shared memory are ready for it.
+type times struct {
+	Wait int64            `json:"wait,omitempty"` // for batches
+	Body int64            `json:"body,omitempty"` // the rest
+	Late loader.LateBatch `json:"late,omitzero"`  // the longest wait
+}
+
+// divide returns the statistics of a loader with the time of its loops divided as that of the client's loops is.
+func (t times) divide(s loader.Stats) loader.Stats {
+	all := float64(t.Wait) + float64(t.Body)
+	if t.Wait < 0 || t.Body < 0 || all == 0 {
+		return s
+	}
+	loops := s.Wait - s.Starts + s.Body
+	part := func(of int64) time.Duration { return time.Duration(float64(loops) * min(1, float64(max(0, of))/all)) }
+	s.Wait, s.Body, s.LateBatch = s.Starts+part(t.Wait), loops-part(t.Wait), t.Late
+	s.LateBatch.Wait = part(int64(t.Late.Wait))
+	return s
 }
 
 // hello is the first message of a client. The descriptor of a file of numbers may come with it.
@@ -189,8 +213,9 @@ func parseRequest(text []byte) (request, error) {
 	if parts != 1 {
 		return q, fmt.Errorf("a message with %d parts; it is one of hello, start, release, stats and awake", parts)
 	}
-	if q.Start == nil && q.Held != nil || q.Start == nil && !q.Stats && q.Number != 0 {
-		return q, errors.New("a message with held or number; held belongs to start, and number to start and stats")
+	if q.Start == nil && q.Held != nil || q.Start == nil && !q.Stats && q.Number != 0 || !q.Stats && q.times != (times{}) {
+		return q, errors.New("a message with held, number or times; held belongs to start, number to start and stats, and " +
+			"times to stats")
 	}
 	return q, nil
 }

@@ -336,7 +336,7 @@ func (s *session) listen(ctx context.Context) error {
 		case q.Start != nil:
 			err = s.restart(q)
 		case q.Stats:
-			err = s.write(reply{Stats: s.statistics(), Number: q.Number})
+			err = s.write(reply{Stats: s.statistics(q.times), Number: q.Number})
 		case q.Awake && s.positions != nil:
 			s.positions.wake()
 		case s.positions != nil:
@@ -353,9 +353,9 @@ func (s *session) listen(ctx context.Context) error {
 	}
 }
 
-// statistics returns what the session did.
-func (s *session) statistics() *statistics {
-	stats := s.ld.Stats()
+// statistics returns what the session did for a client, whose loops took such times.
+func (s *session) statistics(of times) *statistics {
+	stats := of.divide(s.ld.Stats())
 	return &statistics{
 		Loader: stats, Diagnose: diagnosis(stats, s.clientWorkers) + s.subject.prepared(), Prepared: s.subject.choices,
 		Shared: s.arena.bytes(), Direct: s.direct, Watched: s.watched,
