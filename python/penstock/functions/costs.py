@@ -6,13 +6,16 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..advice import more_at_once, times_as_fast
+
 _WIDTH = 80
 _TOO_EARLY = 8  # batches
 
 #: The share of the time of workers from which user code is the limit.
 _BUSY = 0.7
 _MOST_CORES = 0.7  # of them in use: the rest is not free to use
-_MORE_AT_ONCE = 8  # times as many workers, at most, are advised in one step
+_MORE_READY = 8  # times as many batches are advised to wait ready
+_MOST_SLOTS = 256
 
 
 def table(pipelines: Mapping[str, Sequence[Mapping[str, Any]]], stats: Mapping[str, Any], workers: int, device: Sequence[str] = (), more: Sequence[tuple[str, str, str, str]] = ()) -> str:
@@ -79,7 +82,13 @@ def diagnose(stats: Mapping[str, Any], workers: int) -> str:
     slowest = max(reports, key=lambda r: r["worker"])
     share = sum(r["worker"] for r in reports) / (max(1, workers) * together)
     if share < _BUSY:
-        return sentence
+        if not sentence.startswith("transforms wait"):
+            return sentence
+        factor = (min(_MORE_READY * (loader.get("Prefetch") or 1), _MOST_SLOTS) - 2) // max(1, workers)
+        return (  # what the engine waits for is workers, which have time left
+            f"bursts: training waits {100 * wait / together:.0f} % of the time for batches although the {workers} worker processes are busy for only "
+            f"{100 * share:.0f} %; prefetch_factor={max(1, factor)} would let more batches wait ready"
+        )
     name, each = ", ".join(slowest["functions"]), slowest["function"] / slowest["records"] / 1e3
     engine = sum(r["head"] + r["after"] for r in reports) / max(1, loader["Workers"])
     gain = together / max(body, engine, together / 20)
@@ -89,16 +98,14 @@ def diagnose(stats: Mapping[str, Any], workers: int) -> str:
     more = f"; num_workers={cores} would use all cores" if 0 < workers < cores else ""
     work, cpu = sum(r["worker"] for r in reports), loader.get("CPU") or 0
     if 0 < cpu < min(work / 2, _MOST_CORES * cores * together) and workers > 0:  # it waits for a network, say
-        enough = min(_MORE_AT_ONCE * workers, int(work / max(1, body)) + 1)
-        if enough > workers:
-            faster = together / max(body, work / enough)
-            more = (
-                f"; it used {cpu / together:.1f} of {cores} cores, so the function waits for something else: num_workers={enough} would make "
-                f"the loop up to {faster:.1f} times as fast"
-            )
+        enough, faster = more_at_once(together, body, work, workers)
+        more = (
+            f"; it used {cpu / together:.1f} of {cores} cores, so the function waits for something else: num_workers={enough} would make "
+            f"the loop {times_as_fast(faster)}"
+        )
     prepared = f"penstock.map(lambda r: {{**r, {field!r}: {name.partition(',')[0]}(r[{field!r}])}}, penstock.open(OLD), NEW)"
     return (
         f"user code: {name} takes {each:.0f} us a record, and {who} {'is' if workers == 0 else 'are'} busy for {100 * min(1.0, share):.0f} %; "
         f"training waits {100 * wait / together:.0f} % of the time for batches{more}; if it draws no random numbers and comes first, store its "
-        f"results: {prepared}, with which the loop would be up to {gain:.1f} times as fast"
+        f"results: {prepared}, with which the loop would be {times_as_fast(gain)}"
     )

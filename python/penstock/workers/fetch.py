@@ -66,20 +66,21 @@ class Meter:
 
     def __init__(self, numbers: Any) -> None:
         self.numbers = numbers
-        #: Nanoseconds in the dataset, in collate, and in copying.
-        self.spent = [0, 0, 0]
-        self._since = 0
+        #: Nanoseconds in the dataset, in collate, and in copying; and on cores, in the first two.
+        self.spent = [0, 0, 0, 0]
+        self._since = self._cpu = 0
 
     def start(self) -> None:
-        self.spent = [0, 0, 0]
-        self._since = time.perf_counter_ns()
+        self.spent = [0, 0, 0, 0]
+        self._since, self._cpu = time.perf_counter_ns(), time.process_time_ns()
         self.numbers[Board.phase] = 2
 
     def next(self, phase: int) -> None:
         """End a phase, and begin the next one."""
-        now = time.perf_counter_ns()
+        now, cpu = time.perf_counter_ns(), time.process_time_ns()
         self.spent[phase] += now - self._since
-        self._since = now
+        self.spent[3] += cpu - self._cpu
+        self._since, self._cpu = now, cpu
         self.numbers[Board.phase] = phase + 3 if phase < 2 else 0
         self.numbers[Board.place] = 0
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..advice import more_at_once, times_as_fast
 from .profile import Stack, hottest
 
 #: A wait shorter than this share of the loop is not what limits it.
@@ -29,6 +30,8 @@ class Measures:
     dataset_ns: int = 0
     collate_ns: int = 0
     copy_ns: int = 0
+    #: CPU time in the dataset and in collate_fn.
+    cpu_ns: int = 0
     skipped: int = 0
     _names: tuple[str, str] = ("the dataset", "collate_fn")  # of the method that makes samples, and of collate_fn
     _stacks: Counter[Stack] = field(default_factory=Counter)
@@ -48,6 +51,7 @@ class Measures:
         self.dataset_ns += spent[0]
         self.collate_ns += spent[1]
         self.copy_ns += spent[2]
+        self.cpu_ns += spent[3]
         if stacks:
             self._stacks.update(stacks)
 
@@ -76,21 +80,32 @@ class Measures:
         if inner is not None and inner[0].partition(" (")[0].rpartition(".")[2] != slowest.rpartition(".")[2]:
             text += f", {inner[1]:.0%} of it in {inner[0]}"
         load, cores = busy / max(self.loop_ns * self.workers, 1), _cores()
-        if not self.workers:
-            text += ", in this process; give num_workers"
+        number, gain = more_at_once(self.loop_ns, self.loop_ns - self.wait_ns, busy, self.workers)
+        enough = f"num_workers={number} would make the loop {times_as_fast(gain)}"
+        if not self.workers and self._waits():
+            text += f", in this process; it waits for something else than a core: {enough}"
+        elif not self.workers:
+            text += f", in this process; num_workers={cores} would use all cores"
         else:
             text += f"; {self.workers} worker{'s are' if self.workers > 1 else ' is'} busy {min(load, 1):.0%} of the time"
             if load < _BUSY:
                 return f"{text}: give more prefetch_factor, or find what else uses the CPU"
-            text += f": num_workers={cores} would use all cores" if self.workers < cores else f", and there are {cores} cores"
+            if self._waits():
+                text += f", mostly for something else than a core: {enough}"
+            else:
+                text += f": num_workers={cores} would use all cores" if self.workers < cores else f", and there are {cores} cores"
         return text + self._stored(share) if slowest == self._names[0] else text
 
     def _stored(self, share: float) -> str:
         """Return what is said of a prepared dataset."""
         if not self._storing:
             return ""
-        gain = 1 / max(1 - share, 0.05)
-        return f"; if it draws no random numbers, store its results once: {self._storing}, with which the loop would be up to {gain:.1f} times as fast"
+        fast = times_as_fast(1 / max(1 - share, 0.05))
+        return f"; if it draws no random numbers, store its results once: {self._storing}, with which the loop would be {fast}"
+
+    def _waits(self) -> bool:
+        """Return whether user code mostly waits for something else than a core."""
+        return self.cpu_ns < (self.dataset_ns + self.collate_ns) / 2
 
 
 def storing(dataset: Any, batch: Any) -> str:

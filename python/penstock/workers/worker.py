@@ -36,7 +36,7 @@ class Reply(NamedTuple):
     #: A packing.Packed, a failure.Failure, or None.
     payload: Any = None
     #: Nanoseconds in the dataset, in collate, and in copying.
-    spent: tuple[int, ...] = (0, 0, 0)
+    spent: tuple[int, ...] = (0, 0, 0, 0)
     #: A pickled state of the worker after the task, if it was asked for.
     snapshot: bytes | None = None
     #: The records that on_error passed over, and why.
