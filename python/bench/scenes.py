@@ -34,7 +34,7 @@ import penstock
 from penstock import samplers
 from penstock import transforms as T
 
-#: What a loop is made of, in JSON, so that a process of its own can play it: see play.
+#: The parts of a loop in JSON, so that a process of its own can play it: see play.
 Scene = dict[str, Any]
 Follow = Callable[[Scene, str], Scene]
 
@@ -72,7 +72,7 @@ def work(kind: str, seconds: float, number: int) -> None:
 
 
 class Slow:
-    """A function of a record: asleep or computing, for each record, one in so many, or one only."""
+    """A function of a record: asleep or computing, for each record, one in ``every``, or one only."""
 
     def __init__(self, kind: str, seconds: float, every: int = 1, only: int = -1) -> None:
         self.kind, self.seconds, self.every, self.only = kind, seconds, every, only

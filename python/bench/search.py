@@ -28,7 +28,7 @@ import penstock
 from penstock import transforms as T
 
 SETTINGS: tuple[int | None, ...] = (None, 1, 2, 3)
-#: What a search has before it is measured, in batches and seconds.
+#: Batches and seconds that a search has before it is measured.
 SEARCH = (100, 0.6)
 
 

@@ -1,4 +1,4 @@
-"""What a loop gains that follows an advice."""
+"""The gain of a loop that follows an advice, and how sentences say it."""
 
 from __future__ import annotations
 

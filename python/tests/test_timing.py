@@ -169,7 +169,7 @@ class Diagnosis(unittest.TestCase):
             self.assertGreater(loader.stats()["loader"]["CPU"] / 1e9, 0.7 * took)
 
     def test_waits_are_those_of_the_training(self):
-        """A batch that feed waits for is no wait while others are ready: a step that is slower than the workers never waits."""
+        """A wait of feed is not one of the training while others are ready: a step that is slower than the workers never waits."""
 
         def nap(x):
             time.sleep(0.004)
