@@ -20,6 +20,10 @@ class Bucket:
         host, port = self._server.server_address[:2]
         return f"s3://lab/{key}?region=us-east-1&use_path_style=true&endpoint=http://{host}:{port}"
 
+    def web(self, key):
+        host, port = self._server.server_address[:2]
+        return f"http://{host}:{port}/lab/{key}"
+
     def close(self):
         self._server.shutdown()
         self._server.server_close()
