@@ -47,10 +47,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
-    "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Summary", "UnsupportedError", "View", "Writer", "bfloat16", "loadbench", "map", "merge", "open", "order", "preprocess", "rechunk", "samplers", "transforms",
+    "NotFoundError", "Pack", "Progress", "Ragged", "RaggedRecords", "Records", "Summary", "UnsupportedError", "View", "Writer",
+    "bfloat16", "loadbench", "map", "merge", "open", "order", "preprocess", "rechunk", "samplers", "transforms",
 ]  # fmt: skip
-
-
 
 #: The modules of names, which are imported when they are first asked for: NumPy and what a program does not need take most of the time.
 _MODULES = {

@@ -84,7 +84,8 @@ class Request:
             _without_python(signature)
         _valid(signature)
         options: dict[str, Any] = {
-            "batch_size": batch_size, "num_workers": 0 if workers is None else max(1, workers), "slots": _slots(given.prefetch_factor, workers or 1), "rank": rank, "world_size": world_size,
+            "batch_size": batch_size, "num_workers": 0 if workers is None else max(1, workers), "slots": _slots(given.prefetch_factor, workers or 1),
+            "rank": rank, "world_size": world_size,
             "seed": seed, "fields": of.fields, "split": of.split or "", "splits": _shares(given.splits, of.split),
             "prepare": _prepare(given.prepare),
             "drop_last": implied.get("drop_last", drop_last), "in_order": signature.in_order,
