@@ -139,9 +139,12 @@ func (t *Type) Fixed(g *Guess) bool {
 func (t *Type) Words(g *Guess) bool { return t.Kind == Text || t.Kind == label && g.notInt }
 
 // AppendClass appends the number of the class of that name.
-func (t *Type) AppendClass(b []byte, name string) ([]byte, error) {
-	n, err := t.labelOf(name)
-	return binary.LittleEndian.AppendUint64(b, uint64(n)), err
+func (t *Type) AppendClass(b, name []byte) ([]byte, error) {
+	n, ok := t.classes[string(name)]
+	if !ok {
+		return b, unknownClass(string(name))
+	}
+	return binary.LittleEndian.AppendUint64(b, uint64(n)), nil
 }
 
 // Same reports whether Append of both does the same; neither has classes.
@@ -223,9 +226,13 @@ func (t Type) labelOf(text string) (int64, error) {
 	}
 	i, ok := t.classes[text]
 	if !ok {
-		return 0, source.ValueError("label %q is none of the classes", source.Clip(text))
+		return 0, unknownClass(text)
 	}
 	return int64(i), nil
+}
+
+func unknownClass(name string) error {
+	return source.ValueError("label %q is none of the classes", source.Clip(name))
 }
 
 // appendNumbers appends the numbers of a cell, checking that their shape is the type's. A

@@ -304,7 +304,7 @@ func (r heldRead) classes(rows *source.Rows, k int) (err error) {
 	begin := 0
 	for _, end := range r.ends[k] {
 		name := r.heldBlock.values[k][begin:end]
-		if rows.Values[k], err = r.table.columns[k].typ.AppendClass(rows.Values[k], string(name)); err != nil {
+		if rows.Values[k], err = r.table.columns[k].typ.AppendClass(rows.Values[k], name); err != nil {
 			return err // all names were seen in the first pass
 		}
 		begin = end
