@@ -20,11 +20,11 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from . import codec, pool
+from . import codec, generations, pool
 from ._program import find
 from .errors import Error
 from .field import Field
-from .flat import fields_of
+from .flat import fields_of, read_manifest
 from .options import count, flag
 from .pool import Made, answers
 from .preprocess_command import NoProgramError, failure, widen
@@ -334,6 +334,20 @@ def _header(field: Field, records: int) -> bytes:
     return out.getvalue()
 
 
+def _last_append(ds: Records) -> int:
+    """Return the generation that appended the last records, or the first one that is kept after it; 0 if all records are in one shard."""
+    m, folder = ds.manifest, generations.split(ds.path)[0]
+    if len(m.get("shards") or ()) < 2:
+        return 0
+    while m.get("parent") and m.get("change") and m["change"]["operation"] != "append":
+        change = m["change"]
+        try:
+            m = generations.read(folder, change["from"] if change["operation"] == "restore" else m["parent"], read_manifest)
+        except Error:  # it was pruned
+            break
+    return int(m["generation"])
+
+
 def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool, change: bool) -> None:
     """Write the values to a dataset on this machine and take the column from there: their lengths vary, or they are text, images or labels."""
     from .writer import Writer
@@ -342,7 +356,7 @@ def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool
     of_rank = f"-{ds.rank}-of-{ds.world}" if isinstance(ds, _PartOf) else ""
     path = os.path.join(folder, f".{base}.{field.name}.values{of_rank}")
     with _alone(f"{path}.lock", f"{ds.path}: another call writes the column {field.name!r}"):
-        stored = f"records {zlib.crc32(ds.stored.astype('<i8').tobytes()):08x}"
+        stored = f"records {zlib.crc32(ds.stored.astype('<i8').tobytes()):08x} of {_last_append(ds)}"
         with Writer(path, [field], resume=resume, overwrite=not resume, _inputs=stored) as w:
             if not w.complete:
                 with contextlib.closing(source.encoded(Messages(field), w.start)) as messages:

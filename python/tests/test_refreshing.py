@@ -95,9 +95,13 @@ class RefreshingTest(data.Copied):
         for number, generation in (1, None), (100, None), (200, 1):
             if generation:
                 plain, chosen = loader(path), loader(penstock.open(path).select([3]))
+                with self.assertRaisesRegex(penstock.Error, "record 5"):
+                    penstock.open(path).add_column("text", lambda record: str(1 // int(102 - record["number"])), resume=True)
                 penstock.open(path, generation=generation).restore()
             with penstock.Writer(path, append=number > 1) as w:
                 w.extend({"number": number + i, "other": 0} for i in range(3))
+        with self.assertRaisesRegex(penstock.Error, "cannot resume"):  # values of the records that were there before
+            penstock.open(path).add_column("text", lambda record: str(record["number"]), resume=True)
         with self.assertRaisesRegex(penstock.Error, "records: 3 appended, 3 deleted; the view has numbers of records"):
             chosen.refresh()
         self.assertEqual(numbers(chosen), [100])

@@ -65,6 +65,10 @@ func TestAppendedInTheirPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
+	values := h.make(emb, 2*records)
+	if _, err := h.d.AddColumn(emb, stopping(values, 2*records-1), Options{Journal: new(store.Journal)}); !errors.Is(err, errStopped) {
+		t.Fatal(err)
+	}
 	if _, err := h.d.Restore("1", Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +92,11 @@ func TestAppendedInTheirPlaces(t *testing.T) {
 	if _, err := h.d.Delete(chosen, Options{}); err == nil || !strings.Contains(err.Error(), "generation 4, which is the newest one now, has other records") {
 		t.Error(err)
 	}
-	if _, err := h.d.AddColumn(emb, stopping(h.make(emb, 2*records), -1), Options{Of: 2}); err == nil ||
+	if _, err := h.d.AddColumn(emb, stopping(values, -1), Options{Journal: &store.Journal{Resume: true}}); err == nil ||
+		!strings.Contains(err.Error(), "another generation of the last append: 2, and not 4") {
+		t.Error(err)
+	}
+	if _, err := h.d.AddColumn(emb, stopping(values, -1), Options{Of: 2}); err == nil ||
 		!strings.Contains(err.Error(), "records were appended to it") {
 		t.Error(err)
 	}

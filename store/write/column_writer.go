@@ -105,7 +105,7 @@ func CreateColumn(home Home, f store.Field, o ColumnOptions) (*ColumnWriter, err
 		without = slices.Concat(gone, c.void)
 	}
 	shards := ShardOptions{Splits: base.SplitNames(), Journal: o.Journal, Cuts: cutsOf(base), Gone: without,
-		Scratch: len(base.Shards) == 0}
+		Scratch: len(base.Shards) == 0, Appended: lastAppend(home, base)}
 	if o.Again != nil && o.Journal == nil && !f.Ragged && len(base.Shards) == 0 && base.Metadata == nil {
 		c.again, shards.SumsOnly = o.Again, true
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strconv"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/units"
@@ -190,4 +191,24 @@ func Shared(a, b *store.Manifest) (records int64) {
 		records += a.Shards[k].Count
 	}
 	return records
+}
+
+// lastAppend returns the generation that appended the last records of m, or the first one that is kept after it: others
+// may have had their places. It is 0 if all records are in one shard.
+func lastAppend(home Home, m *store.Manifest) int {
+	if len(m.Shards) < 2 {
+		return 0
+	}
+	for m.Parent > 0 && m.Change != nil && m.Change.Operation != "append" {
+		n := m.Parent
+		if m.Change.Operation == "restore" {
+			n = m.Change.From
+		}
+		earlier, err := home.Folder().Manifest(strconv.Itoa(n))
+		if err != nil { // it was pruned
+			break
+		}
+		m = earlier
+	}
+	return m.Generation
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/internal/sys/private"
@@ -20,6 +21,7 @@ type ShardOptions struct {
 	Base       *store.Manifest // of the dataset that the records are appended to; nil for a new one
 	Cuts       []int64         // records of each shard, over all splits; nil lets ShardBytes decide
 	Gone       []uint64        // records without values, the same when a column is resumed
+	Appended   int             // the generation that has the last of the records, the same when a column is resumed
 	Taken      map[string]bool // names that files of other generations have, so that new ones cannot
 
 	// Scratch says that the shards are copied from the stage and then removed, so that they need not be on disk. With a
@@ -360,6 +362,9 @@ func (w *ShardWriter) head() *buildEntry {
 	}
 	if o.Gone != nil {
 		options["set of deleted records"] = layout.HexCRC(layout.CRC32C(fmt.Append(nil, o.Gone)))
+	}
+	if o.Appended > 0 {
+		options["generation of the last append"] = strconv.Itoa(o.Appended)
 	}
 	return &buildEntry{Format: 1, Fields: w.schema.Fields, Options: options, Inputs: o.Journal.Inputs}
 }
