@@ -95,11 +95,7 @@ func (b *Block) follow(sums []uint32, field int) {
 		kernel.CRC32CEach(sums, b.Values[field], b.sizes[field])
 		return
 	}
-	begin := 0
-	for k, end := range b.Ends[field] {
-		sums[k] = kernel.CRC32C(sums[k], b.Values[field][begin:end])
-		begin = end
-	}
+	kernel.CRC32CRagged(sums, b.Values[field], b.Ends[field])
 }
 
 // single reports whether the value of each record is one number.

@@ -30,6 +30,18 @@ func CRC32CEach(sums []uint32, p []byte, size int) {
 	}
 }
 
+// CRC32CRagged is CRC32CEach for rows of any length: the i-th ends at ends[i] in p, where the next one begins.
+func CRC32CRagged(sums []uint32, p []byte, ends []int) {
+	if crcRaggedFast(sums, p, ends) {
+		return
+	}
+	begin := 0
+	for i, end := range ends {
+		sums[i] = CRC32C(sums[i], p[begin:end])
+		begin = end
+	}
+}
+
 // crcWord adds four bytes, which the register of the checksum is XORed with already. One number at a time, that is
 // faster than a call of the instruction.
 func crcWord(x uint32) uint32 {

@@ -2,7 +2,11 @@
 
 package kernel
 
-import "golang.org/x/sys/cpu"
+import (
+	"slices"
+
+	"golang.org/x/sys/cpu"
+)
 
 // useCarryless chooses the kernel that multiplies without carries, in registers of AVX-512. Tests
 // clear it.
@@ -35,6 +39,28 @@ func crcEachFast(sums []uint32, p []byte, size int) int {
 	}
 	return n
 }
+
+// crcRaggedBytes is the mean length of rows that are left to the library, which adds several parts of a long one at a
+// time.
+const crcRaggedBytes = 512
+
+// crcRaggedFast does what CRC32CRagged does, if it returns true.
+func crcRaggedFast(sums []uint32, p []byte, ends []int) bool {
+	n := len(ends)
+	if !useKernels || !cpu.X86.HasSSE42 || n == 0 || len(p) == 0 || len(p)/n > crcRaggedBytes {
+		return false
+	}
+	if ends[0] < 0 || ends[n-1] > len(p) || !slices.IsSorted(ends) {
+		return false
+	}
+	crc32cRagged(&sums[:n][0], &p[0], &ends[0], n)
+	return true
+}
+
+// crc32cRagged does n > 0 rows of any length.
+//
+//go:noescape
+func crc32cRagged(sums *uint32, p *byte, ends *int, n int)
 
 // crc32cEach4 does n > 0 rows of 4 bytes.
 //

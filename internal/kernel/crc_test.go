@@ -48,6 +48,30 @@ func TestCRC32CEach(t *testing.T) {
 	})
 }
 
+// TestCRC32CRagged continues checksums of rows of all lengths, at both ends of guarded memory.
+func TestCRC32CRagged(t *testing.T) {
+	each(t, func(t *testing.T) {
+		for _, lengths := range [][]int{{}, {0}, {1}, {0, 3, 0, 0}, {7, 8, 9, 15, 16, 17, 2, 4, 6, 1, 5}, {2000, 1, 2}} {
+			size, ends := 0, []int{}
+			for _, n := range lengths {
+				size += n
+				ends = append(ends, size)
+			}
+			placed(t, size, func(t *testing.T, src []byte) {
+				got, want := make([]uint32, len(ends)), make([]uint32, len(ends))
+				for i, n := range lengths {
+					got[i] = uint32(i) * 0x9e3779b9
+					want[i] = crc32.Update(got[i], castagnoli, src[ends[i]-n:ends[i]])
+				}
+				CRC32CRagged(got, src, ends)
+				if !slices.Equal(got, want) {
+					t.Fatalf("rows of %d bytes: %08x, want %08x", lengths, got, want)
+				}
+			})
+		}
+	})
+}
+
 func BenchmarkCRC32C(b *testing.B) {
 	for _, n := range []int{512, 1024, 2048, 4096, 65536, 602_112} {
 		p := make([]byte, n)

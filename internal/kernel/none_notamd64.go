@@ -10,6 +10,9 @@ func crcFast(crc uint32, _ []byte) (uint32, int) { return crc, 0 }
 // crcEachFast leaves all to CRC32C.
 func crcEachFast([]uint32, []byte, int) int { return 0 }
 
+// crcRaggedFast leaves all to CRC32C.
+func crcRaggedFast([]uint32, []byte, []int) bool { return false }
+
 // piecesF32Fast leaves pieces to SumF32 and SquaresF32.
 func piecesF32Fast(_, _ []float64, _ []float32) (low, high float32, ok bool) { return 0, 0, false }
 
