@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/penstock/penstock/prepare/internal/commit/part"
@@ -48,7 +47,7 @@ func openProduced(c Config, base *store.Manifest) (source.Source, error) {
 	if w := c.Rank; w.Size > 0 {
 		start.First, start.End = w.Span(begin.Samples)
 	}
-	if dest := c.continued(); dest != "" {
+	if dest := continued(&c); dest != "" {
 		inputs, _, kept, err := write.ReadUnfinished(dest)
 		if err != nil {
 			return nil, err
@@ -78,34 +77,6 @@ func openProduced(c Config, base *store.Manifest) (source.Source, error) {
 		return nil, err
 	}
 	return p, p.ReadFields()
-}
-
-// continued returns the destination of the build that a producer may continue; "" if it begins.
-func (c *Config) continued() string {
-	switch {
-	case c.producer == nil || c.Overwrite:
-		return ""
-	case c.Rank.Size > 0:
-		return c.attempt
-	case c.Resume:
-		return c.Dest
-	}
-	return ""
-}
-
-// keptSchema returns the schema of the records that were kept before, for a producer that has no more to send: it ended
-// between its last sample and the commit. It has no fields if none were kept.
-func (c *Config) keptSchema() (store.Schema, error) {
-	dest := c.continued()
-	if dest == "" {
-		return store.Schema{}, nil
-	}
-	_, fields, kept, err := write.ReadUnfinished(dest)
-	if err != nil || kept.Records == 0 {
-		return store.Schema{}, err
-	}
-	ofRank := func(f store.Field) bool { return f.Name == part.TraceFieldName } // a rank adds it again
-	return store.Schema{Fields: slices.DeleteFunc(fields, ofRank)}, nil
 }
 
 // awaitStage waits for a program whose producer was killed: it saves its records for a moment longer.

@@ -335,7 +335,7 @@ func (r *run) newJob(ctx context.Context, c Config) (*execute.Job, error) {
 			return nil, err
 		}
 	}
-	if kept, err := r.config.keptSchema(); err != nil || len(kept.Fields) > 0 && len(r.log.skipped) == 0 {
+	if kept, err := keptSchema(&r.config); err != nil || len(kept.Fields) > 0 && len(r.log.skipped) == 0 {
 		j.Schema = kept
 		if err == nil {
 			j.Stratum, err = c.Stratify.Find(j.Schema, c.labels())
