@@ -18,7 +18,7 @@ var inSecretNames = []string{
 	"secret", "token", "pass", "sig", "credential", "key", "pwd", "sas", "auth", "code_verifier",
 }
 
-// secret is what one kind of secrets looks like in URLs, headers and the messages of SDKs. A text that contains
+// secret describes one kind of secrets in URLs, headers and the messages of SDKs. A text that contains
 // none of the strings of needs, in lower case, has none: most texts have no secret, and the patterns are slow.
 type secret struct {
 	needs   []string

@@ -107,8 +107,8 @@ func TestNoSecretIsTold(t *testing.T) {
 	}
 }
 
-// What Redact looks for before it tries a pattern leaves no match out: all patterns, tried on texts made of pieces of
-// leaks, in either case and with letters beyond ASCII, give the same.
+// The words that Redact looks for before it tries a pattern leave no match out: all patterns, tried on texts made of
+// pieces of leaks, in either case and with letters beyond ASCII, give the same.
 func TestRedactTriesWhatMatches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	piece := func() string {

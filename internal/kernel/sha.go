@@ -6,8 +6,8 @@ import (
 	"hash"
 )
 
-// shaLanes is how many hashes a kernel computes side by side. Fewer than leastLanes, or of less than leastBlocks, are as
-// fast one by one.
+// shaLanes is how many hashes a kernel computes side by side. Fewer than leastLanes, or of less than leastBlocks, are
+// as fast one by one.
 const (
 	shaLanes    = 16
 	leastLanes  = 4

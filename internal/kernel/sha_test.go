@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWriteSHA256s compares with hashes that are written one by one, of which each has another beginning, and which all
-// have as many bytes or not.
+// TestWriteSHA256s compares with hashes that are written one by one. Each has another beginning; they have equal or
+// different sizes.
 func TestWriteSHA256s(t *testing.T) {
 	for _, count := range []int{1, 4, 17, 50} {
 		for _, n := range []int{0, 255, 256, 921} {

@@ -38,7 +38,7 @@ _KINDS = {"raw": NoDatasetError, "missing": KeyError, "generation": NotFoundErro
 class Program:
     """The program that reads the records of a dataset at a URL. Several threads may use it; a process that was forked starts its own.
 
-    ``opened`` is what it said of the dataset: its format, folder, manifest, fields and number of records.
+    ``opened`` describes the dataset: its format, folder, manifest, fields and number of records.
     """
 
     def __init__(self, url: str, fields: Sequence[str] | None, split: str | None, cache_dir: Any) -> None:

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 
 class Bucket:
-    """A server with the bucket "lab". ``objects`` are by key; ``requests`` are what was asked."""
+    """A server with the bucket "lab". ``objects`` are by key; ``requests`` is a list of the requests."""
 
     def __init__(self):
         self.objects, self.requests, self.lock = {}, [], threading.Lock()

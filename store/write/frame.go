@@ -2,8 +2,8 @@ package write
 
 import "github.com/penstock/penstock/internal/layout"
 
-// Frame is what the files of a column have around their rows that become files of a container of another kind as they
-// are. nil is that of a .npy file: a header.
+// Frame writes the bytes around the rows in the files of a column which become files of a container of another kind as
+// they are. nil is the frame of a .npy file: a header.
 type Frame struct {
 	Name  string                  // differs between frames that differ: a build is continued with the same one
 	Head  int64                   // bytes before the rows

@@ -92,7 +92,7 @@ func (k *splitMetadata) enterBlock(s store.Schema, b *digest.Block) {
 	k.count += int64(b.N)
 }
 
-// fieldsAtOnce are so many that a kernel is full, and few enough that their entries stay in the nearest caches.
+// fieldsAtOnce fills a kernel, and is small enough that the entries of the fields stay in the nearest caches.
 const fieldsAtOnce = 16
 
 // summarizeBlock adds the records of a block to the statistics.

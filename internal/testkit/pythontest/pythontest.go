@@ -54,7 +54,7 @@ func Need(t testing.TB, statement string) string {
 	return p
 }
 
-// debian are the packages of Debian that have modules. What PyPI has under another name than the module's is in pypi.
+// debian are the packages of Debian that have modules. Modules that PyPI has under other names are in pypi.
 var (
 	debian = map[string]string{"numpy": "python3-numpy", "h5py": "python3-h5py", "PIL": "python3-pil"}
 	pypi   = map[string]string{"PIL": "pillow"}

@@ -51,8 +51,8 @@ func (w *Worker) doBlock(b source.Block, s *Slot) {
 	}
 	f.Odd = slices.Grow(f.Odd[:0], len(f.rows.Odd))[:len(f.rows.Odd)]
 	for i, o := range f.rows.Odd {
-		f.Odd[i] = Slot{Record: s.Record, Sample: source.Sample{Name: string(f.rows.AppendName(nil, o.At)), Split: f.rows.Split,
-			Data: o.Data}}
+		name := string(f.rows.AppendName(nil, o.At))
+		f.Odd[i] = Slot{Record: s.Record, Sample: source.Sample{Name: name, Split: f.rows.Split, Data: o.Data}}
 		w.do(&f.Odd[i])
 		if s.Err = f.Odd[i].fatal(); s.Err != nil {
 			return

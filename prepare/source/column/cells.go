@@ -25,7 +25,8 @@ func (c *Cells) At(row int) (begin, end int) {
 }
 
 // AppendPlain appends the values of cells in rows [row, rows) to b, as Int64, Float32 or Float64, up to the first that
-// is not a plain number, is long, or takes AppendNumber. It returns b, the row of that cell, and the traits of the others.
+// is not a plain number, is long, or takes AppendNumber. It returns b, the row of that cell, and the traits of the
+// others.
 func (c *Cells) AppendPlain(b []byte, row, rows int, d tensor.DType) ([]byte, int, PlainTraits) {
 	n := len(b)
 	b = b[:n+(rows-row)*d.Size()]
@@ -99,8 +100,8 @@ func (c *Cells) float64s(to []byte, row, rows int) (int, PlainTraits) {
 }
 
 // takeCell is TakePlain for a cell whose end is known. The traits have plainNone if it is not plain, or one of the few
-// that need more steps: those with 8 characters or more before the point. It looks at all digits at a time, and at eight
-// of them by one operation, without jumps that depend on how many there are.
+// that need more steps: those with 8 characters or more before the point. It looks at all digits at a time, and at
+// eight of them by one operation, without jumps that depend on how many there are.
 func takeCell(text string, begin, end int) (p Plain) {
 	const mostWhole, mostDigits = 15, 19
 	none := Plain{Traits: plainNone}

@@ -92,9 +92,9 @@ func decimal(n uint64, places, size int) (x float64, ok bool) {
 	return x, true
 }
 
-// nearest returns the float64 that is nearest to n / 10^places, for n that is not 0 and at most 19 places. It multiplies
-// by the first 64 bits of the inverse, and divides for the few numbers that these do not decide on (Lemire, Number
-// parsing at a gigabyte per second, 2021; as in strconv, Eisel).
+// nearest returns the float64 that is nearest to n / 10^places, for n that is not 0 and at most 19 places. It
+// multiplies by the first 64 bits of the inverse, and divides for the few numbers that these do not decide on (Lemire,
+// Number parsing at a gigabyte per second, 2021; as in strconv, Eisel).
 func nearest(n uint64, places int) float64 {
 	const bias, fraction, rest = 1023, 52, 1<<9 - 1
 	up := bits.LeadingZeros64(n)

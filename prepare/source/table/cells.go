@@ -1,18 +1,15 @@
 package table
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/prepare/source/column"
-	"github.com/penstock/penstock/tensor"
 )
 
-// Rows of CSV are taken apart column by column: the places of all separators in a block are found first, many bytes at a
-// time, so that where a cell begins does not wait for the one before it.
+// Rows of CSV are taken apart column by column: the places of all separators in a block are found first, many bytes
+// at a time, so that where a cell begins does not wait for the one before it.
 
 // splitter has the places of the separators of a block.
 type splitter struct {
@@ -98,87 +95,4 @@ func (s *splitter) inner(text string, columns, rows int) (first, end int) {
 	for end = rows; end > first && int(s.ends[end*columns-1])+column.CellMargin > len(text); end-- {
 	}
 	return first, max(first, end)
-}
-
-// takeRows takes rows of a block that was split as the next ones. It returns false if a cell has text after quotes.
-func (r *typedReader) takeRows(b *block, comma byte, first, end int) bool {
-	columns := len(r.columns)
-	for ; first < end; first += rowsAtOnce {
-		n := min(rowsAtOnce, end-first)
-		for k := range r.columns {
-			cells := column.Cells{Text: b.text, Ends: r.cut.ends[first*columns+k-1 : (first+n-1)*columns+k+1], Step: columns}
-			ends := comma
-			if k == columns-1 {
-				ends = '\n'
-			}
-			if !r.takeColumn(k, n, &cells, ends) {
-				return false
-			}
-		}
-		r.rows += n
-	}
-	return true
-}
-
-// takeColumn takes cells of a column in the next n rows.
-func (r *typedReader) takeColumn(k, n int, cells *column.Cells, ends byte) bool {
-	c := &r.columns[k]
-	for row := 0; ; row++ {
-		if c.quick {
-			row = c.takePlain(cells, row, n)
-		}
-		if row == n {
-			return true
-		}
-		begin, end := cells.At(row)
-		if r.plain(k, cells.Text[begin:], ends) > 0 {
-			continue
-		}
-		text := cells.Text[begin:end]
-		if ends == '\n' {
-			text = strings.TrimSuffix(text, "\r")
-		}
-		if text != "" && text[0] == '"' {
-			cell, size := quotedCell(text)
-			if size != len(text) {
-				return false
-			}
-			text = cell
-		}
-		r.other(k, r.rows+row, column.Cell{Text: text})
-	}
-}
-
-// takePlain takes cells that are plain numbers from a row on, and returns the row of the first that is not, or n.
-func (c *typedColumn) takePlain(cells *column.Cells, row, n int) int {
-	if c.label {
-		return c.takeLabels(cells, row, n)
-	}
-	values, next, traits := cells.AppendPlain(c.values, row, n, c.typ.DType)
-	if c.values = values; next > row {
-		c.traits |= traits
-		c.some = true
-	}
-	return next
-}
-
-// takeLabels is takePlain for numbers that are classes. It notes which these are, and stops at one that is not small.
-func (c *typedColumn) takeLabels(cells *column.Cells, row, n int) int {
-	if c.typ.DType != tensor.Int64 {
-		return row
-	}
-	for ; row < n; row++ {
-		had := len(c.values)
-		values, next, traits := cells.AppendPlain(c.values, row, row+1, tensor.Int64)
-		if next == row {
-			break
-		}
-		class := binary.LittleEndian.Uint64(values[had:])
-		if class >= smallClasses {
-			break
-		}
-		c.classes[class], c.values, c.some = true, values, true
-		c.traits |= traits
-	}
-	return row
 }
