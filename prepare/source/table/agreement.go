@@ -168,11 +168,12 @@ func (r *typedReader) read(b *block) bool {
 	at, comma := b.at, b.file.rows.separator()
 	first, last := 0, 0
 	if comma != 0 {
-		first, last = r.cut.inner(b.text, len(r.columns), min(r.most, r.cut.split(b, comma, len(r.columns))))
+		rows := r.cut.split(b.text, b.quoted, comma, len(r.columns))
+		first, last = r.cut.inner(b.text, len(r.columns), min(r.most, rows))
 	}
 	for text := b.text; text != ""; {
 		if r.rows == first && first < last {
-			if !r.takeRows(b, comma, first, last) {
+			if !r.takeRows(b.text, comma, first, last) {
 				return false
 			}
 			at, text = r.countLines(b, at, first, last)

@@ -3,6 +3,7 @@ package table
 import (
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/prepare/source/column"
@@ -20,27 +21,28 @@ type splitter struct {
 // rowsAtOnce is how many rows are taken apart column by column: few enough that their text stays in the nearest caches.
 const rowsAtOnce = 64
 
-// split finds the cells of a block, and returns how many rows it has if each line is a row of that many cells; else 0.
-func (s *splitter) split(b *block, comma byte, columns int) (rows int) {
-	words := (len(b.text) + 63) / 64
+// split finds the cells of a text, which has quotes or not, and returns how many rows it has if each line is a row of
+// that many cells; else 0.
+func (s *splitter) split(text string, quoted bool, comma byte, columns int) (rows int) {
+	words := (len(text) + 63) / 64
 	s.ends = s.ends[:0]
 	for _, m := range []struct {
 		marks *[]uint64
 		c     byte
 	}{{&s.commas, comma}, {&s.newlines, '\n'}, {&s.quotes, '"'}} {
-		if m.c == '"' && !b.quoted {
+		if m.c == '"' && !quoted {
 			continue
 		}
 		*m.marks = slices.Grow((*m.marks)[:0], words)[:words]
-		kernel.MarkBytes(*m.marks, b.text, m.c)
+		kernel.MarkBytes(*m.marks, text, m.c)
 	}
 	lines, inside := 0, uint64(0)
 	for i, newlines := range s.newlines {
 		ends := s.commas[i] | newlines
-		if b.quoted {
-			quoted := parity(s.quotes[i]) ^ inside
-			inside = uint64(int64(quoted) >> 63)
-			ends, newlines = ends&^quoted, newlines&^quoted
+		if quoted {
+			within := parity(s.quotes[i]) ^ inside
+			inside = uint64(int64(within) >> 63)
+			ends, newlines = ends&^within, newlines&^within
 		}
 		lines += bits.OnesCount64(newlines)
 		s.add(64*i, ends)
@@ -50,7 +52,7 @@ func (s *splitter) split(b *block, comma byte, columns int) (rows int) {
 	}
 	for row := range lines {
 		at := s.ends[(row+1)*columns-1]
-		if b.text[at] != '\n' || columns == 1 && s.blank(b.text, row) {
+		if text[at] != '\n' || columns == 1 && s.blank(text, row) {
 			return 0
 		}
 	}
@@ -95,4 +97,32 @@ func (s *splitter) inner(text string, columns, rows int) (first, end int) {
 	for end = rows; end > first && int(s.ends[end*columns-1])+column.CellMargin > len(text); end-- {
 	}
 	return first, max(first, end)
+}
+
+// quotedCell returns what the cell in quotes holds that begins text, and how many bytes it has.
+func quotedCell(text string) (cell string, end int) {
+	if end = quotedEnd(text); end == 0 {
+		return "", 0
+	}
+	cell = text[1 : end-1]
+	if strings.IndexByte(cell, '"') >= 0 {
+		cell = strings.ReplaceAll(cell, `""`, `"`)
+	}
+	return cell, end
+}
+
+// quotedEnd returns how many bytes the cell in quotes has that begins text, with the quotes, 0 if it has no end.
+func quotedEnd(text string) int {
+	for pos := 1; ; pos += 2 {
+		i := strings.IndexByte(text[pos:], '"')
+		if i < 0 {
+			return 0
+		}
+		if pos += i; pos+1 == len(text) || text[pos+1] != '"' {
+			return pos + 1
+		}
+		if pos+2 == len(text) {
+			return 0
+		}
+	}
 }

@@ -198,34 +198,6 @@ func quotedRows(lines string, comma byte) int {
 	}
 }
 
-// quotedEnd returns how many bytes the cell in quotes has that begins text, with the quotes, 0 if it has no end.
-func quotedEnd(text string) int {
-	for pos := 1; ; pos += 2 {
-		i := strings.IndexByte(text[pos:], '"')
-		if i < 0 {
-			return 0
-		}
-		if pos += i; pos+1 == len(text) || text[pos+1] != '"' {
-			return pos + 1
-		}
-		if pos+2 == len(text) {
-			return 0
-		}
-	}
-}
-
-// quotedCell returns what the cell in quotes holds that begins text, and how many bytes it has.
-func quotedCell(text string) (cell string, end int) {
-	if end = quotedEnd(text); end == 0 {
-		return "", 0
-	}
-	cell = text[1 : end-1]
-	if strings.IndexByte(cell, '"') >= 0 {
-		cell = strings.ReplaceAll(cell, `""`, `"`)
-	}
-	return cell, end
-}
-
 // row implements rowReader, for a line without quotes.
 func (c *csvRows) row(line string, at int64, row *tableRow) bool {
 	text := strings.TrimSuffix(line, "\n")

@@ -172,13 +172,13 @@ func (r *typedReader) other(k, row int, cell column.Cell) {
 	}
 }
 
-// takeRows takes rows of a block that was split as the next ones. It returns false if a cell has text after quotes.
-func (r *typedReader) takeRows(b *block, comma byte, first, end int) bool {
+// takeRows takes rows of a text that was split as the next ones. It returns false if a cell has text after quotes.
+func (r *typedReader) takeRows(text string, comma byte, first, end int) bool {
 	columns := len(r.columns)
 	for ; first < end; first += rowsAtOnce {
 		n := min(rowsAtOnce, end-first)
 		for k := range r.columns {
-			cells := column.Cells{Text: b.text, Ends: r.cut.ends[first*columns+k-1 : (first+n-1)*columns+k+1], Step: columns}
+			cells := column.Cells{Text: text, Ends: r.cut.ends[first*columns+k-1 : (first+n-1)*columns+k+1], Step: columns}
 			ends := comma
 			if k == columns-1 {
 				ends = '\n'

@@ -266,7 +266,7 @@ func cutRows(t *testing.T, h *table) (n int) {
 			b, err := nextBlock(file)
 			if b != nil {
 				var s splitter
-				first, end := s.inner(b.text, len(h.columns), s.split(b, ',', len(h.columns)))
+				first, end := s.inner(b.text, len(h.columns), s.split(b.text, b.quoted, ',', len(h.columns)))
 				n += end - first
 			}
 			if err != nil {
