@@ -38,6 +38,7 @@ def named(record):
 
 class BucketTest(unittest.TestCase):
     def setUp(self):
+        data.folder()  # before the cache of Go and the folder of temporary files are others
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true"}
