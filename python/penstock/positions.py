@@ -47,10 +47,9 @@ class Positions:
         self._order.release()
         self._order.acquire(False)
 
-    def ready(self, later: int = 0) -> bool:
-        """Return whether the next batch has arrived, or one that is later by some."""
-        ticket = self.ticket + later
-        return self._words[_READY + ticket % self._room] >> _SLOT_BITS == ticket + 1
+    def ready(self) -> bool:
+        """Return whether the next batch has arrived."""
+        return self._words[_READY + self.ticket % self._room] >> _SLOT_BITS == self.ticket + 1
 
     def header(self) -> tuple[int, tuple[Any, ...]]:
         """Return the slot of the next batch, which must be ready, and its numbers; where it is are the bytes of ``numbers``."""
@@ -60,11 +59,11 @@ class Positions:
         self._fence()
         return slot, self._unpack(self._memory, self._headers + slot * self._stride)
 
-    def sleep(self, later: int = 0) -> bool:
-        """Announce that this end waits for a message, and return whether it has to: else the next batch, or that later one, came meanwhile."""
-        self._words[_CLIENT_WAITS] = self.ticket + later + 1
+    def sleep(self) -> bool:
+        """Announce that this end waits for a message, and return whether it has to: else the next batch came meanwhile."""
+        self._words[_CLIENT_WAITS] = self.ticket + 1
         self._fence()
-        return not self.ready(later)
+        return not self.ready()
 
     def give_back(self, slots: Sequence[int]) -> bool:
         """Give slots back, and return whether the other end is to be woken."""

@@ -45,10 +45,6 @@ _BOOL = Rows(np.dtype(np.bool_))
 #: Layouts of batches that are known at most: each pair of a slot and a buffer has one.
 _MOST_LAYOUTS = 1024
 
-#: How many seconds this process sleeps beyond the arrival of a batch for later ones to arrive, which saves waking it for each; and after
-#: how many it looks, if feed takes longer than it did.
-_BEYOND, _LOOK = 100e-6, 1e-3
-
 #: The position in a state; the rest of it says of which batches.
 POSITION = ("epoch", "step", "done")
 
@@ -88,7 +84,6 @@ class Session:
         self.waits = Waits()
         self._files = Files()
         self._layouts: dict[bytes, Layout] = {}
-        self._last = (0.0, 0)  # when this process was woken last, and for which ticket
         self._held = 0
         self._number = self._answered = 0  # of the last request, and of the last that was answered
         self._positions: Positions | None = None  # where batches are shown, if they do not come as messages
@@ -369,23 +364,12 @@ class Session:
         return batch, stream if epoch_after == epoch else {"epoch": epoch, "step": last}
 
     def _await(self, shown: Positions) -> None:
-        """Wait for the next batch. Where batches come fast, wait for later ones, too: to be woken costs both ends more than a batch."""
+        """Wait for the next batch."""
         deadline = None if (seconds := self._patience()) is None else time.monotonic() + seconds
-        if (later := self._later(shown.ticket)) and shown.sleep(later) and self._wire.rest(_LOOK):
-            self._receive("awake", deadline=deadline)
         while shown.sleep():
             if self._failure is not None:
                 self._fail()
             self._receive("awake", deadline=deadline)
-        self._last = time.monotonic(), shown.ticket
-
-    def _later(self, ticket: int) -> int:
-        """Return how many batches after the next one are worth waiting for, as fast as they came since the last time; feed has slots for them."""
-        at, last = self._last
-        if ticket <= last:
-            return 0
-        each = (time.monotonic() - at) / (ticket - last)
-        return max(0, min((self._slots - self._held) // 2, int(_BEYOND / each))) if each > 0 else 0
 
     def _hold(self) -> bool:
         """Count a slot that the feeding process filled, and return whether its batch has to be copied: no slot would be left to fill."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import struct
@@ -170,19 +169,6 @@ class Wire:
         except OSError:
             pass  # which a receive reports
         return True
-
-    def rest(self, seconds: float) -> bool:
-        """Wait until something can be received, for at most that many seconds, and return whether it can.
-
-        It does not wait where the system cannot do so for a short time.
-        """
-        if any(self._incoming[:2]):
-            return True
-        if self.meanwhile is not None or not hasattr(select, "poll") or self._connection.fileno() < 0:
-            return False
-        poll = select.poll()
-        poll.register(self._connection, select.POLLIN)
-        return bool(poll.poll(1000 * seconds))
 
     def expect_descriptors(self) -> None:
         """Say that descriptors come with some messages: "welcome" and "file", which have them as "descriptor" then."""
