@@ -40,17 +40,31 @@ def commands(name: str) -> list[list[str]]:
     return [*([[path, name]] if path else []), [name], ["penstock", name]]
 
 
-def feed(arguments: Sequence[str], does: str, **pipes: Any) -> subprocess.Popen[bytes]:
-    """Start the command feed: that of PENSTOCK_FEED, or the one that was installed with this package. ``does`` says of an error what it is for."""
-    named = os.environ.get("PENSTOCK_FEED")
-    for program in [[named]] if named else commands("feed"):
+def start(
+    name: str, arguments: Sequence[str], does: str, command: str | None = None, option: str = "", error: type[Error] = Error, **how: Any
+) -> subprocess.Popen[bytes]:
+    """Start a command: the one that is named, that of PENSTOCK_FEED or so, or the one that was installed with this package.
+
+    Args:
+        name: "feed" or "preprocess".
+        arguments: Its arguments.
+        does: Its purpose, to be said where it is not found.
+        command: The one that is named.
+        option: The caller's argument that names it, such as "command="; "" if there is none.
+        error: The exception if it cannot be started.
+        how: Arguments of subprocess.Popen.
+    """
+    variable = f"PENSTOCK_{name.upper()}"
+    named = command or os.environ.get(variable)
+    for program in [[named]] if named else commands(name):
         try:
-            return subprocess.Popen([*program, *arguments], **pipes)
+            return subprocess.Popen([*program, *arguments], **how)
         except FileNotFoundError:  # noqa: PERF203
             continue
         except OSError as e:
-            raise Error(f"{program[0]}: cannot be started: {e.strerror}; PENSTOCK_FEED names the program feed") from None
-    raise Error(
-        f"there is no command {named or 'feed'!r}, which {does}: install the wheel, which has it (make wheel, in a clone), or build it "
-        "(make build) and put it in PATH, or name it in PENSTOCK_FEED"
+            raise error(f"{program[0]}: cannot be started: {e.strerror}; {option or variable} names the program {name}") from None
+    ways = f"name it in {variable} or with {option}" if option else f"or name it in {variable}"
+    raise error(
+        f"there is no command {named or name!r}, which {does}: install the wheel, which has it (make wheel, in a clone), or build it "
+        f"(make build) and put it in PATH, {ways}"
     )

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ._program import feed
+from ._program import start
 from .batch import Batch
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .field import Field
@@ -52,7 +52,8 @@ class Program:
 
     def _start(self) -> dict[str, Any]:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._process, self._owner, self._between = feed(self._arguments, "reads buckets", start_new_session=True, **pipes), os.getpid(), True
+        self._process = start("feed", self._arguments, "reads buckets", start_new_session=True, **pipes)
+        self._owner, self._between = os.getpid(), True
         self._finalizer = weakref.finalize(self, _end, self._process)
         try:
             found: dict[str, Any] = self._line()

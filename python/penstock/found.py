@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._dataclass import dataclass
-from ._program import feed
+from ._program import start
 from .errors import Error
 
 try:
@@ -168,7 +168,7 @@ def _abandoned(folder: str, changed: float) -> bool:
 def _output(arguments: list[str], stdin: bytes = b"") -> bytes:
     """Return what the command feed writes."""
     pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
-    with feed(arguments, "finds records", **pipes) as process:
+    with start("feed", arguments, "finds records", **pipes) as process:
         out, err = process.communicate(stdin)
     if process.returncode:
         raise Error(err.decode("utf-8", "replace").strip().removeprefix("penstock ").removeprefix("feed: "))

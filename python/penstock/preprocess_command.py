@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._program import commands
+from ._program import start as start_program
 from .errors import Error
 
 #: Exit codes of preprocess that are not a failure: done, and done with some samples left out.
@@ -36,18 +35,7 @@ def start(arguments: Sequence[str], command: str | None, **pipes: Any) -> subpro
 
     It does not get the signals of a terminal, so that it can keep what it has when this process ends.
     """
-    named = command or os.environ.get("PENSTOCK_PREPROCESS")
-    for program in [[named]] if named else commands("preprocess"):
-        try:
-            return subprocess.Popen([*program, *arguments], start_new_session=True, **pipes)
-        except FileNotFoundError:  # noqa: PERF203
-            continue
-        except OSError as e:
-            raise NoProgramError(f"{program[0]}: cannot be started: {e.strerror}; command= names preprocess") from None
-    raise NoProgramError(
-        f"there is no command {named or 'preprocess'!r}, which writes datasets: install the wheel, which has it (make wheel, in a clone), or build "
-        "it (make build) and put it in PATH, name it in PENSTOCK_PREPROCESS or with command="
-    )
+    return start_program("preprocess", arguments, "writes datasets", command, "command=", NoProgramError, start_new_session=True, **pipes)
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
-from ._program import commands
+from ._program import start as start_program
 from .errors import Error
 from .progress import display, follow, in_notebook
 from .sharedfile import TRANSPORT, SharedFile, transport
@@ -30,7 +30,6 @@ def start(
     It inherits files, by the names that the protocol has for them, and the descriptors of functions: of their memory, and of
     a socket to each worker. It does not get the signals of a terminal: they are for the trainer, which may want a last batch.
     """
-    named = command or os.environ.get("PENSTOCK_FEED")
     ours, theirs = socket.socketpair()
     try:
         if ours.family == socket.AF_INET:  # on Windows
@@ -43,21 +42,12 @@ def start(
                 passed += ["--functions", ",".join(map(str, [opened[-1], *numbers[1 : 1 + len(workers)]]))]
             notebook = in_notebook()  # which has a bar of its own, and may not show what others print
             shown = ["--progress=json"] if notebook else []
-            for program in [[named]] if named else commands("feed"):
-                arguments = [*program, "--fd", str(connection), *passed, *shown, *flags, "--", *datasets]
-                try:
-                    child = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE if notebook else None, **how)
-                    if child.stderr is not None:
-                        threading.Thread(target=_show, args=(child.stderr,), daemon=True).start()
-                    return child, ours
-                except FileNotFoundError:
-                    continue
-                except OSError as e:
-                    raise Error(f"{program[0]}: cannot be started: {e.strerror}; command= names the program feed") from None
-        raise Error(
-            f"there is no command {named or 'feed'!r}, which loads the data: install the wheel, which has it (make wheel, in a clone), or build it "
-            "(make build) and put it in PATH, name it in PENSTOCK_FEED or with command="
-        )
+            arguments = ["--fd", str(connection), *passed, *shown, *flags, "--", *datasets]
+            stderr = subprocess.PIPE if notebook else None
+            child = start_program("feed", arguments, "loads the data", command, "command=", stdin=subprocess.DEVNULL, stderr=stderr, **how)
+            if child.stderr is not None:
+                threading.Thread(target=_show, args=(child.stderr,), daemon=True).start()
+            return child, ours
     except BaseException:
         ours.close()
         raise
