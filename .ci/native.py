@@ -104,13 +104,11 @@ def compile_libraries(home, target):
     (part / "include").mkdir(parents=True)
     for header in [home / "libdeflate/libdeflate.h", *home.glob("zstd/*.h")]:
         shutil.copy(header, part / "include")
-    zig = shlex.quote(str(home / "zig/zig"))
-    write_script(part / COMPILER, f"export ZIG_GLOBAL_CACHE_DIR={shlex.quote(str(home / 'cache'))} ZIG_LOCAL_CACHE_DIR={shlex.quote(str(home / 'cache'))}\n"
-                 f"exec {zig} cc -target {TARGETS[target]} \"$@\"\n")
-    # Go passes on what pkg-config prints word by word, a backslash keeps a space.
-    where = re.sub(r"([\s\\'\"])", r"\\\1", str(made))
-    write_script(part / PKG_CONFIG, f"case \" $* \" in *' --cflags '*) echo {shlex.quote('-I' + where + '/include')} ;; "
-                 f"*) echo {shlex.quote('-L' + where)} -ldeflate -lzstd ;; esac\n")
+    # Neither names a folder, so that a repository can be moved.
+    write_script(part / COMPILER, 'home=$(dirname "$(dirname "$0")")\n'
+                 'export ZIG_GLOBAL_CACHE_DIR="$home/cache" ZIG_LOCAL_CACHE_DIR="$home/cache"\n'
+                 f'exec "$home/zig/zig" cc -target {TARGETS[target]} "$@"\n')
+    write_script(part / PKG_CONFIG, "case \" $* \" in *' --cflags '*) ;; *) echo -ldeflate -lzstd ;; esac\n")
     try:
         archive(home, part, "deflate", sorted((home / "libdeflate/lib").rglob("*.c")))
         # clang unrolls the loop that decodes sequences, and the result decodes a quarter slower than gcc's.
@@ -147,8 +145,9 @@ def environment(target):
     home = folder()
     fetch(home)
     made = compile_libraries(home, target)
+    # The folder is here, and not in what pkg-config prints: Go's cache sees these variables only, and would keep flags of another clone.
     return {"CGO_ENABLED": "1", "PATH": f"{made}:{os.environ['PATH']}", "CC": COMPILER, "PKG_CONFIG": PKG_CONFIG,
-            "CGO_CFLAGS": "-O2 -g0", "CGO_LDFLAGS": "-O2 -g0"}
+            "CGO_CFLAGS": f"-O2 -g0 '-I{made}/include'", "CGO_LDFLAGS": f"-O2 -g0 '-L{made}'"}
 
 
 def linking(target):
