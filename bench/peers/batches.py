@@ -1,11 +1,13 @@
 """Shuffled batches of stored records by the loaders that this Python has, as their users do it.
 
 usage: batches.py PEER WORK FOLDER make       writes the peer's own copy of the records, unless it exists
-       batches.py PEER WORK FOLDER SECONDS    prints a line at the first batch, then one of JSON, and waits for the end of stdin
+       batches.py PEER WORK FOLDER SECONDS [STEP]
+                                              prints a line at the first batch, then one of JSON, and waits for the end of stdin
 
 WORK is 150528 or 784 (bytes a record: every cache line of a batch is touched), normalize (150528 bytes, every second
 record mirrored, to float32) or gzip (150528 bytes, a chunk each, touched). FOLDER holds the datasets
-150528 and 784, one .npy file each. A peer has several settings; one epoch by each says which is measured.
+150528 and 784, one .npy file each. STEP is how many seconds a training step computes, on one core, after each batch: then the
+setting is measured for which the loop waits least, and the microseconds that it waits for a batch are printed, too. A peer has several settings; one epoch by each says which is measured.
 """
 import json
 import os
@@ -64,6 +66,13 @@ def normalize(x):
     y *= SCALE
     y -= SHIFT
     return y
+
+
+def compute(seconds):
+    """Keep this thread's core busy, as a training step does."""
+    a, end = np.ones(4096, np.float32), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        np.sqrt(a, out=a)
 
 
 def touch(x):
@@ -463,15 +472,24 @@ def main():
     if sys.argv[4] == "make":
         return
 
+    step = float(sys.argv[5]) if len(sys.argv) > 5 else 0.0
+    waits = [0.0, 0]  # seconds and batches
+
     def epoch(make):
-        n = 0
+        n, now = 0, time.perf_counter()
         for x in make():
+            if step:
+                waits[0] += time.perf_counter() - now
+                waits[1] += 1
             n += len(x)
             if not w.normalized:
                 touch(x)
             if not first:
                 first.append(time.time())
                 print("first", file=out, flush=True)
+            if step:
+                compute(step)
+                now = time.perf_counter()
         return n
     first, tried = [], []
     for text, make in settings:
@@ -481,12 +499,16 @@ def main():
         tried.append((n / (time.perf_counter() - start), text, make))
     _, text, make = max(tried, key=lambda t: t[0])
     rates, records, cpu, start = [], 0, cpu_time(), time.perf_counter()
+    waits[:] = 0.0, 0
     while len(rates) < 3 or time.perf_counter() - start < float(sys.argv[4]):
         began = time.perf_counter()
         n = epoch(make)
         rates.append(n / (time.perf_counter() - began))
         records += n
-    print(json.dumps({"setting": text, "rate": sorted(rates)[len(rates) // 2], "cpu": (cpu_time() - cpu) / records}), file=out, flush=True)
+    found = {"setting": text, "rate": sorted(rates)[len(rates) // 2], "cpu": (cpu_time() - cpu) / records}
+    if step:
+        found["wait"] = 1e6 * waits[0] / waits[1]
+    print(json.dumps(found), file=out, flush=True)
     sys.stdin.read()
     os._exit(0)
 

@@ -56,7 +56,7 @@ def way(text):
 
 
 try:
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))  # after an installed wheel
     import penstock
     from penstock import transforms as T
 

@@ -19,7 +19,7 @@ try:
 except ImportError:
     sys.exit("needs torch and numpy: pip install torch numpy")
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))  # after an installed wheel
 
 import penstock
 import penstock.torch as pt

@@ -156,7 +156,7 @@ def run(program: str, dataset: str, prepare: str, cache: str, epochs: int, outpu
 
 def prepared(photos: str, path: str) -> float:
     """Make the dataset, and return the seconds that it took."""
-    sys.path.insert(0, os.path.join(HERE, ".."))
+    sys.path.append(os.path.join(HERE, ".."))  # after an installed wheel
     import penstock
 
     start = time.time()

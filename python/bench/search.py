@@ -6,7 +6,8 @@ Loads are plain records of three sizes, shuffled, and photographs that are decod
 and 3 take turns: each makes a new DataLoader, has 100 batches and 0.6 seconds for its search, 1.2 seconds at most, and is measured then.
 Each load runs twice: alone, and beside as many processes that compute as there are cores. Every second round chooses the best fixed
 number, and the other rounds compare the default with it, by the clock: of three that are equal the luckiest is faster than any. The
-ratios are a median and the worst. Eight rounds of all take about seven minutes.
+ratios are a median and the worst; "itself" is the worst of the ratios of the best fixed number to itself, one measurement to the next, which is what
+this machine makes of equal settings. Eight rounds of all take about seven minutes.
 """
 
 from __future__ import annotations
@@ -72,8 +73,11 @@ def compare(arguments: dict[str, Any], rounds: int, seconds: float) -> str:
                 found[workers] = found.get(workers, 0) + 1
     best = max(SETTINGS[1:], key=lambda s: statistics.median(rates[s][::2]))
     ratios = [a / b for a, b in zip(rates[None][1::2], rates[best][1::2])]
+    again = rates[best][1::2]
+    itself = [a / b for a, b in zip(again, again[1:] + again[:1])]
     middle = "  ".join(f"{statistics.median(rates[s]):12,.0f}" for s in SETTINGS)
-    return f"{middle}   over {best}: {statistics.median(ratios):.2f}, worst {min(ratios):.2f}   found {dict(sorted(found.items()))}"
+    worst = f"worst {min(ratios):.2f} (itself {min(itself):.2f})"
+    return f"{middle}   over {best}: {statistics.median(ratios):.2f}, {worst}   found {dict(sorted(found.items()))}"
 
 
 def main() -> None:

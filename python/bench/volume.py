@@ -25,7 +25,7 @@ try:
 except ImportError as e:
     sys.exit(f"needs numpy, torch, zarr, tensorstore and monai: {e}")
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))  # after an installed wheel
 
 from ways import Way, compare
 

@@ -31,7 +31,7 @@ try:
 except ImportError as e:
     sys.exit(f"needs numpy, zarr, tensorstore, xarray, dask, xbatcher and h5py: {e}")
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))  # after an installed wheel
 
 import penstock
 
