@@ -145,9 +145,11 @@ def environment(target):
     home = folder()
     fetch(home)
     made = compile_libraries(home, target)
-    # The folder is here, and not in what pkg-config prints: Go's cache sees these variables only, and would keep flags of another clone.
+    # The folder is here, and not in what pkg-config prints: Go's cache sees these variables only, and would keep the flags of
+    # another clone. Go takes either quote, and nothing to escape it.
+    quote = '"' if "'" in str(made) else "'"
     return {"CGO_ENABLED": "1", "PATH": f"{made}:{os.environ['PATH']}", "CC": COMPILER, "PKG_CONFIG": PKG_CONFIG,
-            "CGO_CFLAGS": f"-O2 -g0 '-I{made}/include'", "CGO_LDFLAGS": f"-O2 -g0 '-L{made}'"}
+            "CGO_CFLAGS": f"-O2 -g0 {quote}-I{made}/include{quote}", "CGO_LDFLAGS": f"-O2 -g0 {quote}-L{made}{quote}"}
 
 
 def linking(target):

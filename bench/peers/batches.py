@@ -6,8 +6,8 @@ usage: batches.py PEER WORK FOLDER make       writes the peer's own copy of the 
 
 WORK is 150528 or 784 (bytes a record: every cache line of a batch is touched), normalize (150528 bytes, every second
 record mirrored, to float32) or gzip (150528 bytes, a chunk each, touched). FOLDER holds the datasets
-150528 and 784, one .npy file each. STEP is how many seconds a training step computes, on one core, after each batch: then the
-setting is measured for which the loop waits least, and the microseconds that it waits for a batch are printed, too. A peer has several settings; one epoch by each says which is measured.
+150528 and 784, one .npy file each. A peer has several settings; one epoch by each says which is measured. STEP is how many
+seconds a training step computes on one core after each batch; the microseconds that the loop waits for a batch are printed then.
 """
 import json
 import os
@@ -68,11 +68,15 @@ def normalize(x):
     return y
 
 
-def compute(seconds):
-    """Keep this thread's core busy, as a training step does."""
-    a, end = np.ones(4096, np.float32), time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        np.sqrt(a, out=a)
+def trained(batches, step, waits):
+    """Yields batches, keeps this thread's core busy for step seconds after each, and notes how long each was waited for."""
+    a, now = np.ones(4096, np.float32), time.perf_counter()
+    for x in batches:
+        waits.append(time.perf_counter() - now)
+        yield x
+        end = time.perf_counter() + step
+        while (now := time.perf_counter()) < end:
+            np.sqrt(a, out=a)
 
 
 def touch(x):
@@ -473,23 +477,17 @@ def main():
         return
 
     step = float(sys.argv[5]) if len(sys.argv) > 5 else 0.0
-    waits = [0.0, 0]  # seconds and batches
+    waits = []
 
     def epoch(make):
-        n, now = 0, time.perf_counter()
-        for x in make():
-            if step:
-                waits[0] += time.perf_counter() - now
-                waits[1] += 1
+        n = 0
+        for x in trained(make(), step, waits) if step else make():
             n += len(x)
             if not w.normalized:
                 touch(x)
             if not first:
                 first.append(time.time())
                 print("first", file=out, flush=True)
-            if step:
-                compute(step)
-                now = time.perf_counter()
         return n
     first, tried = [], []
     for text, make in settings:
@@ -499,7 +497,7 @@ def main():
         tried.append((n / (time.perf_counter() - start), text, make))
     _, text, make = max(tried, key=lambda t: t[0])
     rates, records, cpu, start = [], 0, cpu_time(), time.perf_counter()
-    waits[:] = 0.0, 0
+    waits.clear()
     while len(rates) < 3 or time.perf_counter() - start < float(sys.argv[4]):
         began = time.perf_counter()
         n = epoch(make)
@@ -507,7 +505,7 @@ def main():
         records += n
     found = {"setting": text, "rate": sorted(rates)[len(rates) // 2], "cpu": (cpu_time() - cpu) / records}
     if step:
-        found["wait"] = 1e6 * waits[0] / waits[1]
+        found["wait"] = 1e6 * sum(waits) / len(waits)
     print(json.dumps(found), file=out, flush=True)
     sys.stdin.read()
     os._exit(0)

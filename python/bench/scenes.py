@@ -219,7 +219,7 @@ def scenes() -> Iterator[tuple[str, str, Scene, Follow]]:
 
     large: Scene = {"data": LARGE, "batch": 32}
     yield "files are not in memory", "cold storage", {**large, "count": 60, "cold": True, "step": ("sleep", 2 * MS)}, changed(cold=None)
-    yield "a bucket with a latency", "remote-bound", {**large, "count": 30, "link": (60 * MS, 1e9)}, changed(link=None)
+    yield "a bucket with a latency", "remote-bound", {**large, "count": 30, "link": (20 * MS, 1e9)}, changed(link=None)
     link: Scene = {**large, "count": 30, "link": (2 * MS, 8e7), "step": ("sleep", 5 * MS)}
     yield "a bucket with a slow link", "remote-bound", link, changed(link=None)
     yield "HDF5 in gzip", "decode-bound", {"data": GZIP, "batch": 32, "count": 100}, changed(data=SMALL)
