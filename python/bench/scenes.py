@@ -405,7 +405,7 @@ def main() -> None:
             count, right = count + 1, right + named
             near = 0.85 < gain / promise < 1 / 0.85 if promise and named else None
             promises, exact = promises + (near is not None), exact + (near is True)
-            harmful += named and gain < 0.95 and not follow(scene, says).get("nothing")  # which is no advice
+            harmful += named and gain < 0.95 and not follow(scene, says).get("nothing")  # nothing is loaded then, so no advice is followed
             kept = f"{promise:.2f}{'' if near is not False else ', OFF'}" if promise else "-"
             print(f"{'ok' if named else 'NO':3} {name:37} gain {gain:6.2f}  promise {kept:10} {says}", flush=True)
             if args.numbers:

@@ -7,7 +7,7 @@ and 3 take turns: each makes a new DataLoader, has 100 batches and 0.6 seconds f
 Each load runs twice: alone, and beside as many processes that compute as there are cores. Every second round chooses the best fixed
 number, and the other rounds compare the default with it, by the clock: of three that are equal the luckiest is faster than any. The
 ratios are a median and the worst; "itself" is the worst of the ratios of the best fixed number to itself, one measurement to the next,
-which is what this machine makes of equal settings. Eight rounds of all take about seven minutes.
+as equal settings differ on this machine. Eight rounds of all take about seven minutes.
 """
 
 from __future__ import annotations
