@@ -57,7 +57,7 @@ def rate(arguments: dict[str, Any], workers: int | None, seconds: float) -> tupl
                     if now - measured >= seconds:
                         return records / (now - measured), loader.stats()["loader"]["Workers"]
                 batches += 1
-                if not measured and (batches >= SEARCH[0] and now - begun >= SEARCH[1] or now - begun >= 2 * SEARCH[1]):
+                if not measured and ((batches >= SEARCH[0] and now - begun >= SEARCH[1]) or now - begun >= 2 * SEARCH[1]):
                     measured = now
 
 

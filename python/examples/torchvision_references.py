@@ -12,13 +12,14 @@ import itertools
 import os
 import statistics
 
-import penstock.torch
 import torch
 import torchvision
-from penstock import transforms as T
 from torch.utils.data import DataLoader
 from torchvision.datasets import CocoDetection, wrap_dataset_for_transforms_v2
 from torchvision.transforms import v2
+
+import penstock.torch
+from penstock import transforms as T
 
 SIZE = (320, 320)
 
@@ -58,7 +59,9 @@ def theirs(folder, task, batch, workers, seed):
         with contextlib.redirect_stdout(None):
             images = CocoDetection(os.path.join(folder, "train2017"), path, transforms=v2.Compose([*moves, v2.SanitizeBoundingBoxes()]))
         images = wrap_dataset_for_transforms_v2(images, target_keys=("boxes", "labels"))
-        return DataLoader(images, batch, shuffle=True, generator=order, num_workers=workers, drop_last=True, collate_fn=lambda rows: tuple(zip(*rows)))
+        return DataLoader(
+            images, batch, shuffle=True, generator=order, num_workers=workers, drop_last=True, collate_fn=lambda rows: tuple(zip(*rows))
+        )
     with contextlib.redirect_stdout(None):
         images = CocoDetection(os.path.join(folder, "train2017"), path)
     masks = Segmentation(wrap_dataset_for_transforms_v2(images, target_keys=("labels", "masks")), v2.Compose(moves))

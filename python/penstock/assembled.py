@@ -37,7 +37,9 @@ class Assembled:
                     raise Error(f"assemble: weights have the axis {axis!r}, which windows do not cut; there are: {', '.join(names)}")
                 k = names[axis]
                 if np.shape(values) != (self._window[k],):
-                    raise ValueError(f"assemble: weights of axis {axis!r} have shape {np.shape(values)}; a window has {self._window[k]} elements there")
+                    raise ValueError(
+                        f"assemble: weights of axis {axis!r} have shape {np.shape(values)}; a window has {self._window[k]} elements there"
+                    )
                 out = out * np.asarray(values, np.float64).reshape([-1 if i == k else 1 for i in range(out.ndim)])
         elif weights is not None:
             try:

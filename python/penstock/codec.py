@@ -137,7 +137,9 @@ def check(schema: Sequence[Field]) -> list[Field]:
                 f"field {f.name!r}: its {len(f.classes)} classes need integers that reach {len(f.classes) - 1}, such as int64, not {f.dtype}"
             )
         if twice := sorted({name for name in f.classes if f.classes.count(name) > 1}):
-            raise ValueError(f"field {f.name!r}: the classes have {twice[0]!r:.60} twice, so that the name would be two labels; give each class a name of its own")
+            raise ValueError(
+                f"field {f.name!r}: the classes have {twice[0]!r:.60} twice, so that the name would be two labels; give each class a name of its own"
+            )
         fields.append(f)
     return fields
 
@@ -342,7 +344,7 @@ def _numbers(f: Field) -> _Encoder:
 
 def _check_classes(f: Field, a: np.ndarray) -> None:
     """Refuse numbers that are not classes of a field that has classes."""
-    if f.classes and a.size and not (0 <= a.min() and a.max() < len(f.classes)):
+    if f.classes and a.size and not (a.min() >= 0 and a.max() < len(f.classes)):
         wrong = a.min() if a.min() < 0 else a.max()
         raise ValueError(f"class {wrong} of {len(f.classes)}: give numbers from 0 to {len(f.classes) - 1}")
 

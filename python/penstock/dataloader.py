@@ -303,7 +303,7 @@ class DataLoader:
         engine: Any
         if kind == "arrays":
             if given["on_error"] != "fail":
-                raise ValueError(f'on_error is {given["on_error"]!r}; it is for records that may fail, and arrays in memory have none: leave it out')
+                raise ValueError(f"on_error is {given['on_error']!r}; it is for records that may fail, and arrays in memory have none: leave it out")
             from .arrays import ArrayLoader
 
             threads = _cores() if given["num_workers"] is None else signature.num_workers or 1
@@ -447,7 +447,9 @@ class DataLoader:
         if self.__initialized and (name in PROTECTED or (name in self._arguments and isinstance(self._engine, FeedLoader))):
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         if self.__initialized and name == "collate_fn" and value is not self.collate_fn and getattr(self._engine, "gathers", False):
-            raise ValueError("collate_fn of a DataLoader over arrays cannot be set, as whole batches are gathered; give it when the DataLoader is made")
+            raise ValueError(
+                "collate_fn of a DataLoader over arrays cannot be set, as whole batches are gathered; give it when the DataLoader is made"
+            )
         object.__setattr__(self, name, value)
 
     @property
@@ -604,7 +606,9 @@ class DataLoader:
         from . import refreshing
 
         if self._arguments["socket"] is not None:
-            raise Error("refresh is for datasets that this process opens, and not for socket=; make a new DataLoader, which opens the newest generation")
+            raise Error(
+                "refresh is for datasets that this process opens, and not for socket=; make a new DataLoader, which opens the newest generation"
+            )
         engine.session.alive()
         if not engine.between():
             rest = f"loader.set_epoch({engine.epoch + 1})"

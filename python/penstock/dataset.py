@@ -264,9 +264,7 @@ class Dataset(Source):
         """
         self._check_changes()
         part = changing.check_part(rank, world_size)
-        changing.put(
-            self, "add", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume, part=part
-        )
+        changing.put(self, "add", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume, part=part)
         return self._newest() if part is None else self
 
     def merge_column(self, name: str) -> Dataset:
@@ -308,9 +306,7 @@ class Dataset(Source):
             >>> ds = ds.set_column("label", new_labels)
         """
         self._check_changes()
-        changing.put(
-            self, "set", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume
-        )
+        changing.put(self, "set", name, values, field=field, workers=workers, batched=batched, batch_size=batch_size, resume=resume)
         return self._newest()
 
     def drop_columns(self, *names: str) -> Dataset:
@@ -482,7 +478,9 @@ class Dataset(Source):
         if self._id:
             generation = find(self._folder, self._id) or generation
         layout = locate(self._folder, self._chosen) if generation is None else locate(self._folder, self._chosen, generation)
-        self._held: Held | None = Held(self._folder, layout.manifest["generation"]) if "generation" in layout.manifest and os.path.isdir(self._folder) else None
+        self._held: Held | None = (
+            Held(self._folder, layout.manifest["generation"]) if "generation" in layout.manifest and os.path.isdir(self._folder) else None
+        )
         return layout
 
     def check_place(self) -> None:
@@ -524,7 +522,9 @@ class Dataset(Source):
         extents = self._layout.columns[name]
         if isinstance(extents[0], ChunkedExtent):
             if self.mode != "r":
-                raise Error(f"{self.path}: field {name!r} is in chunks that are read, and not mapped, so that it cannot be written to: open it with mode='r'")
+                raise Error(
+                    f"{self.path}: field {name!r} is in chunks that are read, and not mapped, so that it cannot be written to: open it with mode='r'"
+                )
             return ChunkedColumn(name, dtype, shape, extents[0])
         return Column(name, dtype, shape, extents, self.mode)
 

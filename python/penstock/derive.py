@@ -94,7 +94,9 @@ class Formula:
                 raise error("a comparison cannot go on; write where(a < b, b < c, 0)")
             parts = [node.left, *node.comparators]
         else:
-            raise error(f"this is not of the language: {', '.join(sorted(_FUNCTIONS))}, + - * / **, comparisons, numbers and fields; where(a > 0, b, 0) is a condition")
+            raise error(
+                f"this is not of the language: {', '.join(sorted(_FUNCTIONS))}, + - * / **, comparisons, numbers and fields; where(a > 0, b, 0) is a condition"
+            )
         for part in parts:
             self._check(part, depth + 1)
 

@@ -146,8 +146,7 @@ class Prefetcher:
             self._finish = {name: Normalizer(f) for name, f in fields.items() if f.pending and f.is_image}
             if not self._finish:
                 raise Error(
-                    "normalize is True, and the loader has no field of uint8 images with a mean and std: "
-                    "penstock preprocess normalize notes them"
+                    "normalize is True, and the loader has no field of uint8 images with a mean and std: penstock preprocess normalize notes them"
                 )
         self._state: Any = None
 

@@ -101,7 +101,9 @@ class Field:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"field {self.name!r}: dtype is {self.dtype!r:.60}; it must be one of {', '.join(STORAGE)}{hint}")
         if self.dims and (self.ragged or len(self.dims) != len(self.shape) + 1):
-            raise ValueError(f"field {self.name!r}: dims are {self.dims}; they must name the axis of records and the {len(self.shape)} axes of shape {self.shape}")
+            raise ValueError(
+                f"field {self.name!r}: dims are {self.dims}; they must name the axis of records and the {len(self.shape)} axes of shape {self.shape}"
+            )
 
     @property
     def storage(self) -> np.dtype:

@@ -58,10 +58,7 @@ def read_manifest(path: str, name: str) -> dict[str, Any]:
                 f"{path}: Zarr that penstock did not write: penstock.DataLoader reads it; "
                 f"to make a dataset of it, run: penstock preprocess {path} FOLDER"
             ) from e
-        raise Error(
-            f"{path}: no {name}: this is not a penstock dataset; "
-            f"to convert a folder of images, run: penstock preprocess {path} OUT"
-        ) from e
+        raise Error(f"{path}: no {name}: this is not a penstock dataset; to convert a folder of images, run: penstock preprocess {path} OUT") from e
     if len(data) > _MAX_MANIFEST:
         raise UnsupportedError(f"{file}: more than {_MAX_MANIFEST} bytes")
     return decode_manifest(data, file)

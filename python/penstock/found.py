@@ -103,7 +103,9 @@ def _column(name: Any, values: Any) -> Any:
         return values
     for given, held in zip(values, array.tolist() if array.ndim == 1 else ()):
         if held != given and given == given:
-            raise TypeError(f"join: column {name!r}: {given!r} would be {held!r} next to its other values: give an array, of the type that it is to have")
+            raise TypeError(
+                f"join: column {name!r}: {given!r} would be {held!r} next to its other values: give an array, of the type that it is to have"
+            )
     return array
 
 
@@ -167,7 +169,7 @@ def _abandoned(folder: str, changed: float) -> bool:
 
 def _output(arguments: list[str], stdin: bytes = b"") -> bytes:
     """Return what the command feed writes."""
-    pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with start("feed", arguments, "finds records", **pipes) as process:
         out, err = process.communicate(stdin)
     if process.returncode:

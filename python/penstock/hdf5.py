@@ -234,7 +234,11 @@ def _foreign(path: str, file: Any, kind: type[Any], wanted: Sequence[str] | None
     if not wanted:
         numbers = {name: d for name, d in numbers.items() if not is_other_axis(name, dims, {n: x.shape[0] for n, x in numbers.items()})}
     counts = {d.shape[0] for d in numbers.values()}
-    others = [name for name in wanted or datasets if datasets[name].dtype.kind not in "biuf" and (wanted or not numbers or datasets[name].shape[0] in counts)]
+    others = [
+        name
+        for name in wanted or datasets
+        if datasets[name].dtype.kind not in "biuf" and (wanted or not numbers or datasets[name].shape[0] in counts)
+    ]
     if others:
         rest = "" if wanted or not numbers else f"; open the others with fields={list(numbers)}"
         dtype = datasets[others[0]].dtype

@@ -125,5 +125,7 @@ def _array(f: Field | None, values: np.ndarray, place: Any) -> jax.Array:
     narrow = jax.dtypes.canonicalize_dtype(values.dtype)
     if narrow != values.dtype and values.dtype.kind in "iu" and values.size and not _fit(values, narrow):
         name = f"field {f.name!r}" if f is not None else "a batch"
-        raise Error(f"{name} has integers that {narrow} does not hold, and JAX takes {values.dtype} for it; use jax.config.update('jax_enable_x64', True)")
+        raise Error(
+            f"{name} has integers that {narrow} does not hold, and JAX takes {values.dtype} for it; use jax.config.update('jax_enable_x64', True)"
+        )
     return jnp.asarray(values) if place is None else jax.device_put(values, place)

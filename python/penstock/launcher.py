@@ -57,7 +57,11 @@ def _parsed(number: str, rank: str, total: str, size: str) -> tuple[int, int, st
 
 def automatic(world_size: int | None) -> tuple[int, int]:
     """Return rank and world size for rank="auto": those of one process where no launcher says them."""
-    rank, size, said = training() or (0, 1, "torch.distributed is not initialized, and the environment has no launcher's variables, such as RANK and WORLD_SIZE")
+    rank, size, said = training() or (
+        0,
+        1,
+        "torch.distributed is not initialized, and the environment has no launcher's variables, such as RANK and WORLD_SIZE",
+    )
     if world_size not in (None, size):
         raise Error(f'rank="auto": {said}, and world_size is {world_size}; leave world_size out, or give rank as a number')
     return rank, size

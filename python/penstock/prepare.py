@@ -244,7 +244,9 @@ def _run(arguments: Sequence[str], name: str, progress: Wanted, command: str | N
                 errors = _follow(child, shown, name)
             if child.returncode not in DONE:
                 kind = _UsageError if child.returncode == USAGE else Error
-                raise kind(failure(errors) or f"{name}: preprocess ended with exit code {child.returncode} and no message; use resume=True to continue")
+                raise kind(
+                    failure(errors) or f"{name}: preprocess ended with exit code {child.returncode} and no message; use resume=True to continue"
+                )
             result.seek(0)
             summary: dict[str, Any] = json.load(result)
             return summary

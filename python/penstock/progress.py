@@ -154,7 +154,7 @@ class _Lines:
     def show(self, progress: Progress) -> None:
         since = time.monotonic() - self._last
         tenth = 10 * progress.done // progress.total if progress.total else 0
-        if progress.ended and progress.done > 0 or since >= 10 or since >= 2 and tenth != self._tenth:
+        if (progress.ended and progress.done > 0) or since >= 10 or (since >= 2 and tenth != self._tenth):
             self._last, self._tenth = time.monotonic(), tenth
             self.say(str(progress))
 

@@ -30,7 +30,6 @@ _MAX_FUNCTION_WORKERS = 512
 MAX_SLOTS = 256
 
 
-
 @dataclass(frozen=True)
 class Request:
     """The batches that a DataLoader asks for."""
@@ -157,9 +156,7 @@ def batch_kind(given: Any) -> type:
     return BatchTuple if given is tuple else BatchDict
 
 
-def _order(
-    signature: Signature, of: subject.Subject, narrowed: bool, batch_size: int, drop_last: bool
-) -> tuple[samplers.Sampler, Mapping[str, Any]]:
+def _order(signature: Signature, of: subject.Subject, narrowed: bool, batch_size: int, drop_last: bool) -> tuple[samplers.Sampler, Mapping[str, Any]]:
     """Return the order of the records that were asked for, and what torch's sampler says besides."""
     if signature.sampler is not None:
         return samplers.translate(signature.sampler, of.count, not narrowed, batch_size, drop_last)

@@ -338,7 +338,9 @@ def _wrapped(sampler: Any) -> Mapping[str, Any]:
 def _weights(what: str, weights: Any) -> np.ndarray:
     """Return weights as float64, one a record."""
     found = np.asarray(weights)
-    if found.ndim != 1 or found.size and found.dtype.kind not in "biuf" and not (found.dtype.kind == "O" and all(isinstance(w, (int, float)) for w in found)):
+    if found.ndim != 1 or (
+        found.size and found.dtype.kind not in "biuf" and not (found.dtype.kind == "O" and all(isinstance(w, (int, float)) for w in found))
+    ):
         raise TypeError(f"{what}: weights are numbers, one a record, and not {found.dtype} of shape {found.shape}")
     return np.ascontiguousarray(found, np.float64)
 

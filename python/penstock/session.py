@@ -351,8 +351,8 @@ class Session:
         done = None if self._done is None else self._done.pop(shown.ticket, None)
         first, last = at["step"], self.batches
         follows = (epoch_after, step_after) == ((epoch, step + 1) if step + 1 < last else (epoch + 1, 0))
-        skips = "done" in at and (epoch_after == epoch and first <= step_after <= last or (epoch_after, step_after) == (epoch + 1, 0))
-        if epoch != at["epoch"] or not (step == first and follows or first <= step < last and skips):
+        skips = "done" in at and ((epoch_after == epoch and first <= step_after <= last) or (epoch_after, step_after) == (epoch + 1, 0))
+        if epoch != at["epoch"] or not ((step == first and follows) or (first <= step < last and skips)):
             raise Malformed(f"batch {step} of epoch {epoch}, followed by {(epoch_after, step_after)}, in place of batch {first} of {at['epoch']}")
         layout = self._layouts.get(where)
         if layout is None or layout.count != count:

@@ -150,7 +150,9 @@ def _axis(axis: Any, ndim: int, dims: Sequence[str]) -> int:
     """Return the number of an axis in an array of records, whose first axis is always left out."""
     if isinstance(axis, str) and not axis.lstrip("-").isdecimal():
         if axis not in dims[1:]:
-            raise Error(f"statistics: there is no axis {axis!r} of records to keep; there are: {', '.join(filter(None, dims[1:])) or 'none with a name'}")
+            raise Error(
+                f"statistics: there is no axis {axis!r} of records to keep; there are: {', '.join(filter(None, dims[1:])) or 'none with a name'}"
+            )
         return list(dims).index(axis, 1)
     k = int(axis)
     if not -ndim + 1 <= k < ndim - 1:
@@ -177,7 +179,14 @@ def _merged(a: list[np.ndarray], b: list[np.ndarray]) -> list[np.ndarray]:
     """Join two parts, after Chan, Golub and LeVeque."""
     n = a[0] + b[0]
     delta, some = b[1] - a[1], np.maximum(n, 1)
-    return [n, a[1] + delta * (b[0] / some), a[2] + b[2] + delta**2 * (a[0] * (b[0] / some)), np.minimum(a[3], b[3]), np.maximum(a[4], b[4]), a[5] + b[5]]
+    return [
+        n,
+        a[1] + delta * (b[0] / some),
+        a[2] + b[2] + delta**2 * (a[0] * (b[0] / some)),
+        np.minimum(a[3], b[3]),
+        np.maximum(a[4], b[4]),
+        a[5] + b[5],
+    ]
 
 
 __all__ = ["Statistics"]

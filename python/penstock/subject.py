@@ -62,7 +62,11 @@ def kind(given: Mapping[str, Any]) -> str:
     A feeding process reads prepared datasets, unless functions of Python come in: then they are datasets like any other.
     """
     dataset = given["dataset"]
-    if type(dataset) in (list, tuple) and dataset and all(isinstance(d, str) and "://" not in d and not os.path.lexists(generations.split(d)[0]) for d in dataset):
+    if (
+        type(dataset) in (list, tuple)
+        and dataset
+        and all(isinstance(d, str) and "://" not in d and not os.path.lexists(generations.split(d)[0]) for d in dataset)
+    ):
         raise NotFoundError(
             f"{dataset[0]}: no such file or directory; a list of strings is a list of the paths of datasets: for a dataset of strings, give numpy.array(strings)"
         )
@@ -70,7 +74,9 @@ def kind(given: Mapping[str, Any]) -> str:
     if dataset is None or given["socket"] is not None or is_prepared(dataset):
         return "code" if python and dataset is not None and given["socket"] is None else "prepared"
     utils = sys.modules.get("torch.utils.data")
-    if given["collate_fn"] in (None, getattr(utils, "default_collate", None)) and not (given["batch_size"] is None and given["batch_sampler"] is None):
+    if given["collate_fn"] in (None, getattr(utils, "default_collate", None)) and not (
+        given["batch_size"] is None and given["batch_sampler"] is None
+    ):
         from .arrays import columns
 
         if columns(dataset) is not None:
@@ -113,7 +119,9 @@ def resolve(dataset: Any, fields: Any, split: str | None) -> Subject:
     if own is not None and split not in (None, own):
         raise ValueError(f"{parts[0].path} was opened with the split {own!r}, and split is {split!r}; give one of the two")
     if own is None and split is not None and indices is not None:
-        raise ValueError(f"split is {split!r}, and the Subset numbers the records of all splits; take a Subset of penstock.open(path, split={split!r})")
+        raise ValueError(
+            f"split is {split!r}, and the Subset numbers the records of all splits; take a Subset of penstock.open(path, split={split!r})"
+        )
     fields = _agreed("fields", [(p.path, p.fields) for p in parts]) if fields is None else fields
     transforms = _agreed("normalize", [(p.path, p.transforms) for p in parts])
     same = own is not None or split is None  # the split is that of the objects, whose lengths are those of it
@@ -125,7 +133,7 @@ def resolve(dataset: Any, fields: Any, split: str | None) -> Subject:
 def numbers(what: str, indices: Any, records: int) -> np.ndarray:
     """Return record numbers as an array. Those below 0 count from the end, as in a list."""
     found = np.asarray(indices)
-    if found.ndim != 1 or found.size and not np.issubdtype(found.dtype, np.integer):
+    if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
         raise TypeError(f"{what}: indices are whole numbers, one a record, not {found.dtype} of shape {found.shape}")
     found = found.astype(np.int64)
     wrong = found[(found < -records) | (found >= records)]
@@ -174,7 +182,10 @@ def _of_torch(d: Any) -> _Part:
     from . import transforms as T
 
     if any(f.normalization.scale != 255 for f in pending.values()):
-        raise UnsupportedError(f"{part.path}: the images are not normalized as bytes / 255; leave normalize out, and give transforms= to the DataLoader")
+        raise UnsupportedError(
+            f"{part.path}: the images are not normalized as bytes / 255; leave normalize out, and give transforms= to the DataLoader"
+        )
+
     def normalizing(f: Any) -> Any:
         n = f.normalization
         return T.Compose([T.ToTensor() if f.layout == "CHW" else T.ConvertImageDtype(), T.Normalize(list(n.mean), list(n.std))])
@@ -203,7 +214,9 @@ def _agreed(what: str, values: list[tuple[str, Any]]) -> Any:
     path, first = values[0]
     for other, value in values[1:]:
         if repr(value) != repr(first):
-            raise ValueError(f"{path} was opened with {what}={_shown(first)}, and {other} with {what}={_shown(value)}; open all of them with the same")
+            raise ValueError(
+                f"{path} was opened with {what}={_shown(first)}, and {other} with {what}={_shown(value)}; open all of them with the same"
+            )
     return first
 
 

@@ -32,6 +32,9 @@ from .errors import UnsupportedError
 from .functions import Function, Record
 
 __all__ = [
+    "IMAGENET_MEAN",
+    "IMAGENET_STD",
+    "RGB",
     "AugMix",
     "AutoAugment",
     "Cast",
@@ -51,8 +54,6 @@ __all__ = [
     "Function",
     "GaussianBlur",
     "Grayscale",
-    "IMAGENET_MEAN",
-    "IMAGENET_STD",
     "IsFinite",
     "LabelOptions",
     "LabelSmoothing",
@@ -65,7 +66,6 @@ __all__ = [
     "Pad",
     "PadTo",
     "PadToLargest",
-    "RGB",
     "RandAugment",
     "RandomAdjustSharpness",
     "RandomAffine",
@@ -427,7 +427,9 @@ class SanitizeBoundingBoxes(Transform):
     min_size: float = 1.0
     min_area: float = 1.0
     labels_getter: Any = "default"
-    _fixed: ClassVar = {"labels_getter": ("default", "rows go with the fields of the same instances: penstock.Field(..., instances=...); leave labels_getter out")}
+    _fixed: ClassVar = {
+        "labels_getter": ("default", "rows go with the fields of the same instances: penstock.Field(..., instances=...); leave labels_getter out")
+    }
 
 
 @dataclass(frozen=True)
@@ -465,7 +467,9 @@ class SanitizeKeyPoints(Transform):
     """
 
     labels_getter: Any = None
-    _fixed: ClassVar = {"labels_getter": (None, "rows go with the fields of the same instances: penstock.Field(..., instances=...); leave labels_getter out")}
+    _fixed: ClassVar = {
+        "labels_getter": (None, "rows go with the fields of the same instances: penstock.Field(..., instances=...); leave labels_getter out")
+    }
 
 
 @dataclass(frozen=True)
@@ -1409,7 +1413,9 @@ _KINDS: dict[str, tuple[str, ...]] = {
 _TO_KIND = {"ToImage": "Image", "PILToTensor": "Tensor", "ToTensor": "Tensor"}
 _OF_TENSORS = {"ToDtype", "ConvertImageDtype", "Normalize", "LinearTransformation", "RandomErasing"}
 #: Operations that the engine does on floats, too, and those that leave images as they are.
-_OF_FLOATS = {"CenterCrop", "RandomHorizontalFlip", "RandomVerticalFlip", "Normalize", "LinearTransformation", "RandomErasing"} | _NOTHING | set(_TO_KIND)
+_OF_FLOATS = (
+    {"CenterCrop", "RandomHorizontalFlip", "RandomVerticalFlip", "Normalize", "LinearTransformation", "RandomErasing"} | _NOTHING | set(_TO_KIND)
+)
 
 
 def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[dict[str, Any]]:
@@ -1491,7 +1497,7 @@ class Kinds:
 
 def _makes_floats(entry: Mapping[str, Any]) -> bool:
     op = entry["op"]
-    return op == "ToTensor" or op in ("ToDtype", "ConvertImageDtype") and entry.get("dtype") != "uint8"
+    return op == "ToTensor" or (op in ("ToDtype", "ConvertImageDtype") and entry.get("dtype") != "uint8")
 
 
 def _works_on_floats(step: Any) -> bool:
@@ -1565,7 +1571,7 @@ def _of_torchvision(c: type[Transform], t: Any, kind: str) -> Transform:
     if c in _RESIZES:
         values["pass_order"] = _pass_order(kind)
     tensor = kind not in ("PIL images", "images")
-    if tensor and (c is RandomPerspective or c is ColorJitter and _plain(values["hue"]) not in (None, [0.0, 0.0])):
+    if tensor and (c is RandomPerspective or (c is ColorJitter and _plain(values["hue"]) not in (None, [0.0, 0.0]))):
         raise UnsupportedError(f"{name}{': hue' if c is ColorJitter else ''} {_BEFORE}")
     if tensor and c in (RandomRotation, RandomAffine) and values["degrees"][0] == values["degrees"][1] != 0:
         raise UnsupportedError(f"{name}: a fixed angle {_BEFORE}")  # pixels between two are rounded to either

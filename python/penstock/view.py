@@ -249,7 +249,9 @@ class Source:
             raise TypeError(f"coords is {coords!r}; it is a list of names: [{coords!r}]")
         for name in names:
             if name not in by["sizes"] or (coords is not True and name not in known and name not in fields):
-                raise Error(f"window: coords: axis {name!r} is not one of sizes with coordinates in the file; there are: {', '.join(known) or 'none'}")
+                raise Error(
+                    f"window: coords: axis {name!r} is not one of sizes with coordinates in the file; there are: {', '.join(known) or 'none'}"
+                )
         have = [n for n in names if n in known or n in fields]
         if by.get("outputs") is not None:
             by["outputs"] += [{"name": n} for n in have if n not in [o["name"] for o in by["outputs"]]]
@@ -557,7 +559,10 @@ class _Join(View):
             f = right.fields[name]
             base, of = right._records[name], found.of
             if match.get("how") == "left":
-                base, of = _joined([base, _filled(f, base.dtype, match["fill"][name])], f, np.array([len(right), len(right) + 1])), np.where(of < 0, len(right), of)
+                base, of = (
+                    _joined([base, _filled(f, base.dtype, match["fill"][name])], f, np.array([len(right), len(right) + 1])),
+                    np.where(of < 0, len(right), of),
+                )
             fields[name], records[name] = f, _picked(base, f, of)
         view = cls([left, right], fields, records, len(found.of))
         view._match, view._matches, view._left = match, found, rows
@@ -689,20 +694,29 @@ class Windowed(View):
         known = self._windows.axes
         axis = next((a for a in known if a.name == along), None) if along else next((a for a in known if a.records), None)
         if axis is None:
-            raise Error(f"partition: {'no axis of records has windows; name one with along' if along is None else f'there is no axis {along!r}'}: {', '.join(names)}")
+            raise Error(
+                f"partition: {'no axis of records has windows; name one with along' if along is None else f'there is no axis {along!r}'}: {', '.join(names)}"
+            )
         if group is not None and (not axis.records or axis.length != len(self.parts_of[0])):
             raise Error(f"partition: groups are of the records, and {axis.name!r} is not their axis; leave group out, or along")
         ranges = self._parts(shares, axis.length, group, block, gap, seed)
         out = {}
         for name, of_name in zip(shares, ranges):
-            by = {**self._by, "within": [list(r) for r in of_name], **({"along": along} if along else {}), **({"labels": list(labels)} if labels else {})}
+            by = {
+                **self._by,
+                "within": [list(r) for r in of_name],
+                **({"along": along} if along else {}),
+                **({"labels": list(labels)} if labels else {}),
+            }
             try:
                 out[name] = Windowed.of(self.parts_of, by)
             except Error as e:
                 raise Error(f"partition: {name!r} has the ranges {of_name!r:.200}: {e}") from e
         return out
 
-    def _parts(self, shares: Mapping[str, Any], length: int, group: str | None, block: int | None, gap: int, seed: int | None) -> list[list[tuple[int, int]]]:
+    def _parts(
+        self, shares: Mapping[str, Any], length: int, group: str | None, block: int | None, gap: int, seed: int | None
+    ) -> list[list[tuple[int, int]]]:
         if not isinstance(shares, Mapping):
             raise TypeError(f"shares is {shares!r}; it is a dict with a share or ranges for each name: {{'train': 0.8, 'val': 0.2}}")
         numbers = [isinstance(share, Real) for share in shares.values()]
@@ -973,7 +987,9 @@ class _OneRagged(DerivedRagged):
 
     def _of(self, records: np.ndarray) -> Ragged:
         n = len(records)
-        return Ragged(np.concatenate([self._values] * n) if n else self._values[:0], np.arange(n + 1, dtype=np.int64) * len(self._values), self.field.content)
+        return Ragged(
+            np.concatenate([self._values] * n) if n else self._values[:0], np.arange(n + 1, dtype=np.int64) * len(self._values), self.field.content
+        )
 
 
 def _at(rows: range | np.ndarray, records: np.ndarray) -> np.ndarray:
@@ -1008,7 +1024,7 @@ def _rows(base: Source, numbers: Numbers | None) -> range | np.ndarray:
     if isinstance(numbers, slice):
         numbers = range(*numbers.indices(len(base)))
     if isinstance(numbers, range):
-        if numbers.step == 1 and 0 <= numbers.start and numbers.stop <= len(base):
+        if numbers.step == 1 and numbers.start >= 0 and numbers.stop <= len(base):
             return range(numbers.start, max(numbers.start, numbers.stop))
         numbers = np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
     return np.array(base.indices(numbers), np.int64)
@@ -1055,7 +1071,14 @@ def nodes(node: Any) -> Iterable[dict[str, Any]]:
     """Yield all parts of a view."""
     yield node
     windowed = node.get("window") or []
-    for inner in [node.get("select"), node.get("derive"), *(node.get("zip") or []), *(node.get("concat") or []), *(node.get("join") or []), *(windowed if isinstance(windowed, list) else [windowed])]:
+    for inner in [
+        node.get("select"),
+        node.get("derive"),
+        *(node.get("zip") or []),
+        *(node.get("concat") or []),
+        *(node.get("join") or []),
+        *(windowed if isinstance(windowed, list) else [windowed]),
+    ]:
         if inner is not None:
             yield from nodes(inner)
 
@@ -1068,7 +1091,15 @@ def _remove(path: str) -> None:
 
 
 #: The other keys of each kind of view.
-_KEYS = {"dataset": {"id", "split", "fields"}, "select": {"records", "ranges", "where", "fields", "rename"}, "zip": set(), "concat": set(), "window": {"by"}, "join": {"match"}, "derive": {"expressions"}}
+_KEYS = {
+    "dataset": {"id", "split", "fields"},
+    "select": {"records", "ranges", "where", "fields", "rename"},
+    "zip": set(),
+    "concat": set(),
+    "window": {"by"},
+    "join": {"match"},
+    "derive": {"expressions"},
+}
 
 
 def read(path: str, fields: Sequence[str] | None, opener: Opener, depth: int = 0) -> View:
@@ -1154,7 +1185,11 @@ class _Reader:
             return Windowed.of([self._source(part, depth + 1) for part in over], node["by"])
         if kind == "derive":
             expressions = node.get("expressions")
-            if not isinstance(expressions, list) or not expressions or any(not isinstance(e, dict) or set(e) != {"name", "expression"} for e in expressions):
+            if (
+                not isinstance(expressions, list)
+                or not expressions
+                or any(not isinstance(e, dict) or set(e) != {"name", "expression"} for e in expressions)
+            ):
                 raise Error('a derive needs "expressions", a list of objects with "name" and "expression"')
             return _Derive.of(self._source(node["derive"], depth + 1), expressions)
         parts = [self._source(part, depth + 1) for part in node[kind]]
@@ -1187,7 +1222,9 @@ class _Reader:
             if node.get("records") is not None or node.get("ranges") is not None:
                 raise Error("of records, ranges and where more than one is given; give one")
             view = _Select.where(base, where, next(self._computed) if self._computed else None)
-            return view if node.get("fields") is None and not node.get("rename") else view.select(fields=node.get("fields"), rename=node.get("rename"))
+            return (
+                view if node.get("fields") is None and not node.get("rename") else view.select(fields=node.get("fields"), rename=node.get("rename"))
+            )
         numbers = node.get("records")
         if isinstance(numbers, str):
             numbers = np.load(self._path(numbers))

@@ -90,9 +90,13 @@ class Axis:
     def add(self, name: str, cut: Cut) -> None:
         """Add the cut of a field."""
         if not cut.aligned and cut.length != self.length:
-            raise Error(f"window: axis {self.name!r} has {cut.length} elements, and {self.length} in another field; if it has another resolution, give align")
+            raise Error(
+                f"window: axis {self.name!r} has {cut.length} elements, and {self.length} in another field; if it has another resolution, give align"
+            )
         if self.pad == "wrap" and cut.length * cut.per != self.length * cut.times:
-            raise Error(f"window: axis {self.name!r}: pad is wrap, and {self.length} elements times {cut.times} per {cut.per} are not the {cut.length} of {name!r}")
+            raise Error(
+                f"window: axis {self.name!r}: pad is wrap, and {self.length} elements times {cut.times} per {cut.per} are not the {cut.length} of {name!r}"
+            )
         if not cut.aligned:
             least, most = cut.lead, cut.lead + cut.span
             if any(not c.aligned for _, c in self.cuts):
@@ -114,7 +118,9 @@ class Output:
 class Windows:
     """The windows that a description, as it is in a view, has over arrays with these shapes, records first."""
 
-    def __init__(self, by: Mapping[str, Any], fields: Mapping[str, Field], shapes: Mapping[str, tuple[int, ...]], group: np.ndarray | None, records: int) -> None:
+    def __init__(
+        self, by: Mapping[str, Any], fields: Mapping[str, Field], shapes: Mapping[str, tuple[int, ...]], group: np.ndarray | None, records: int
+    ) -> None:
         self.fill = _fill(by.get("fill", 0))
         self.axes: list[Axis] = []
         self.outputs: list[Output] = []
@@ -132,7 +138,9 @@ class Windows:
         self._dims, self._shapes = dims, shapes
         outputs = by.get("outputs") or [{"name": n} for n, f in fields.items() if not f.ragged and any(d in sizes for d in dims[n])]
         if not outputs:
-            raise Error(f"window: no field has an axis of sizes ({', '.join(sizes)}); the axes are {_axes_in(dims)}; give sizes by these, or name axes in dims")
+            raise Error(
+                f"window: no field has an axis of sizes ({', '.join(sizes)}); the axes are {_axes_in(dims)}; give sizes by these, or name axes in dims"
+            )
         for out in outputs:
             self._add(by, out, fields, shapes, dims)
         for name in by.get("labels") or ():
@@ -165,7 +173,9 @@ class Windows:
             self.axes[cut.axis].add(name, cut)  # type: ignore[index]
             cuts.append(cut)
         if any(c.axis is not None and self.axes[c.axis].pad == "constant" for c in cuts) and not _holds(f.dtype, self.fill):
-            raise Error(f"window: field {name!r}: fill is {by['fill']}, and {of!r} has {f.dtype}; choose one that it can have, or leave the field out of outputs")
+            raise Error(
+                f"window: field {name!r}: fill is {by['fill']}, and {of!r} has {f.dtype}; choose one that it can have, or leave the field out of outputs"
+            )
         fill = int(from_float32(np.float32(self.fill))) if f.dtype == "bfloat16" else self.fill
         self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts, fill))
 
@@ -257,7 +267,9 @@ class Windows:
                 raise Error(f"window: groups are of the records, and ranges of axis {along!r}; use one of them, or select records first")
             self.run_axis = names.index(along)
         if self.run_axis is None:
-            raise Error("window: groups and ranges are of the records, whose axis is in no window; give it a size, or name the axis of ranges in along")
+            raise Error(
+                "window: groups and ranges are of the records, whose axis is in no window; give it a size, or name the axis of ranges in along"
+            )
         axis = self.axes[self.run_axis]
         labels = any(cut.label for _, cut in axis.cuts)
         if by.get("labels") and not labels:
@@ -266,7 +278,9 @@ class Windows:
         runs = [(0, length)] if ranges is None else [(int(a), int(b)) for a, b in ranges]
         for i, (a, b) in enumerate(runs):
             if not 0 <= a < b <= length or (i and a < runs[i - 1][1]):
-                raise Error(f"window: range {i} is [{a}, {b}); ranges are of the {length} elements of axis {axis.name!r}, in ascending order, and do not overlap")
+                raise Error(
+                    f"window: range {i} is [{a}, {b}); ranges are of the {length} elements of axis {axis.name!r}, in ascending order, and do not overlap"
+                )
         changes = np.zeros(0, np.int64) if group is None else borders(group)
         out, reach = [], []
         groups = np.concatenate([[0], changes, [length]])
@@ -299,8 +313,12 @@ class Windows:
                 if wrong.any():
                     i = int(np.flatnonzero(wrong)[0])
                     if cut is None:
-                        raise Error(f"window: origin {i} is {at[i]} on axis {a.name!r}, which has {a.length} elements; origins must be inside the axis{self._longest(k)}")
-                    raise Error(f"window: origin {i} is {at[i]} on axis {a.name!r}, whose windows of {name!r} reach beyond the {cut.length} elements; choose a pad, or leave it out")
+                        raise Error(
+                            f"window: origin {i} is {at[i]} on axis {a.name!r}, which has {a.length} elements; origins must be inside the axis{self._longest(k)}"
+                        )
+                    raise Error(
+                        f"window: origin {i} is {at[i]} on axis {a.name!r}, whose windows of {name!r} reach beyond the {cut.length} elements; choose a pad, or leave it out"
+                    )
 
     def origins(self, records: np.ndarray) -> np.ndarray:
         """Return the origins of records: one row each, with one number for each axis."""
@@ -370,7 +388,15 @@ class Windows:
     def run(self, out: Output, base: Any, start: int, stop: int) -> np.ndarray | None:
         """Return windows [start, stop) as a view of the array, if they are: of whole consecutive records, at even distances."""
         c = out.cuts[0]
-        if not base.mapped or start >= stop or c.axis is None or c.aligned or c.dilation != 1 or any(o.axis is not None for o in out.cuts[1:]) or len(self.axes) != 1:
+        if (
+            not base.mapped
+            or start >= stop
+            or c.axis is None
+            or c.aligned
+            or c.dilation != 1
+            or any(o.axis is not None for o in out.cuts[1:])
+            or len(self.axes) != 1
+        ):
             return None
         rows = self.elements(out, 0, self.origins(np.array([start, stop - 1], np.int64)))
         stride = self.axes[0].stride
@@ -496,7 +522,12 @@ def _axes_in(dims: Mapping[str, Sequence[str]]) -> str:
 
 
 def described(
-    sizes: Mapping[Any, int], others: Iterable[tuple[str, Any]], group: Any, records: int, ranges: Any, outputs: Mapping[str, Mapping[str, Any]] | None
+    sizes: Mapping[Any, int],
+    others: Iterable[tuple[str, Any]],
+    group: Any,
+    records: int,
+    ranges: Any,
+    outputs: Mapping[str, Mapping[str, Any]] | None,
 ) -> dict[str, Any]:
     """Return windows as they are in a view. Values for all axes are by axis."""
     by: dict[str, Any] = {"sizes": _by_axis("sizes", sizes)}
@@ -541,7 +572,9 @@ def _aligns(align: Any) -> dict[str, dict[str, dict[str, int]]]:
     """Return the scales and offsets of fields as they are in a view."""
     if not isinstance(align, Mapping) or not all(isinstance(axes, Mapping) for axes in align.values()):
         raise TypeError(f"align is {align!r}; it is a dict with a scale for each axis of a field: {{'mask': {{'lat': 10}}}}")
-    return {str(name): {str(axis): _align(f"align of {name!r}, axis {axis!r}", value) for axis, value in axes.items()} for name, axes in align.items()}
+    return {
+        str(name): {str(axis): _align(f"align of {name!r}, axis {axis!r}", value) for axis, value in axes.items()} for name, axes in align.items()
+    }
 
 
 def _align(name: str, value: Any) -> dict[str, int]:
@@ -551,7 +584,13 @@ def _align(name: str, value: Any) -> dict[str, int]:
         raise TypeError(f"{name} is {value!r}; it is a scale above 0, such as 10, 0.1 or Fraction(1, 3), or a tuple of a scale and an offset")
     from fractions import Fraction  # 1.5 ms, for the few who align
 
-    exact = Fraction(int(scale)) if isinstance(scale, np.integer) else Fraction(scale) if isinstance(scale, Rational) else Fraction(float(scale)).limit_denominator(1000)
+    exact = (
+        Fraction(int(scale))
+        if isinstance(scale, np.integer)
+        else Fraction(scale)
+        if isinstance(scale, Rational)
+        else Fraction(float(scale)).limit_denominator(1000)
+    )
     if not exact or float(exact) != float(scale):
         raise ValueError(f"{name}: the scale {scale!r} is not a ratio of small whole numbers; give it as fractions.Fraction(n, d)")
     found = {"times": exact.numerator, "per": exact.denominator, "offset": whole(f"{name}: the offset", offset)}
@@ -596,6 +635,8 @@ def _table(origins: Any) -> list[list[int]]:
     if table.ndim == 1:
         table = table.reshape(-1, 1)
     if not table.size or table.ndim != 2 or not np.issubdtype(table.dtype, np.integer):
-        raise ValueError(f"origins have shape {np.shape(origins)} and are {table.dtype}; they are whole numbers, a row for each window and a column for each axis")
+        raise ValueError(
+            f"origins have shape {np.shape(origins)} and are {table.dtype}; they are whole numbers, a row for each window and a column for each axis"
+        )
     rows: list[list[int]] = table.tolist()
     return rows

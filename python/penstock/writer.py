@@ -17,7 +17,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any, Union
 
-
 from . import codec
 from .errors import Error
 from .field import Field

@@ -79,7 +79,7 @@ class _Array:
         self.shard: int = meta["chunk_grid"]["configuration"]["chunk_shape"][0]
         index = 16 * (self.shard // sharding["chunk_shape"][0]) + 4
         self.head = -(-index // HEADER_BYTES) * HEADER_BYTES
-        if f.ragged and self.shard < self.rows or not f.ragged and self.rows != manifest["records"]:
+        if (f.ragged and self.shard < self.rows) or (not f.ragged and self.rows != manifest["records"]):
             raise CorruptError(f"{file}: {self.rows} rows in shards of {self.shard}")
 
     def extent(self, shard: int, first: int, count: int, step: int = 0, again: bool = False) -> Extent:

@@ -132,7 +132,13 @@ class Cuda:
         if tensor.nbytes == 0:
             return tensor.clone()
         assert tensor.is_contiguous() and options == {"non_blocking": True}
-        self.driver.call("cuMemcpyHtoDAsync_v2", address, ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes), self.current_stream(arguments[0]).handle)
+        self.driver.call(
+            "cuMemcpyHtoDAsync_v2",
+            address,
+            ctypes.c_void_p(tensor.data_ptr()),
+            ctypes.c_size_t(tensor.nbytes),
+            self.current_stream(arguments[0]).handle,
+        )
         if self.at_once:
             self._current.synchronize()
         memory = (ctypes.c_ubyte * tensor.nbytes).from_address(address.value)
@@ -142,7 +148,9 @@ class Cuda:
         """Queue a read of a tensor on the current stream of a device, and return the bytes that it will have read."""
         host = ctypes.c_void_p()
         self.driver.call("cuMemHostAlloc", ctypes.byref(host), ctypes.c_size_t(tensor.nbytes), 0)
-        self.driver.call("cuMemcpyDtoHAsync_v2", host, ctypes.c_uint64(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes), self.current_stream(index).handle)
+        self.driver.call(
+            "cuMemcpyDtoHAsync_v2", host, ctypes.c_uint64(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes), self.current_stream(index).handle
+        )
         ctypes.memset(host, 0xAB, tensor.nbytes)
         return (ctypes.c_ubyte * tensor.nbytes).from_address(host.value)
 

@@ -324,7 +324,11 @@ class ArrayProgramsTest(unittest.TestCase):
                         want = Model(file, axes, by, outputs, [tuple(x) for x in ranges])
                         self.assertEqual(part.origins(range(len(part))).tolist(), [list(o) for o in want.origins])
                         inside = {i for a, b in ranges for i in range(a, b)}
-                        steps = {step for out in outputs.values() for step in range(want.reach(out, 0)[0], want.reach(out, 0)[1] + 1, want.dilation(out, 0))}
+                        steps = {
+                            step
+                            for out in outputs.values()
+                            for step in range(want.reach(out, 0)[0], want.reach(out, 0)[1] + 1, want.dilation(out, 0))
+                        }
                         used = {o[0] + step for o in want.origins for step in steps}
                         self.assertLessEqual(used, inside)
                         elements.append(inside)

@@ -28,7 +28,10 @@ class ArrayTransformsTest(unittest.TestCase):
         cls.z = rng.gamma(2.0, 3.0, (40, 3, 6, 6)).astype("f4")
         cls.z[rng.random(cls.z.shape) < 0.1] = np.nan
         cls.mask = rng.integers(0, 5, (40, 6, 6)).astype("u1")
-        fields = [penstock.Field("z", "float32", (3, 6, 6), dims=("time", "level", "lat", "lon")), penstock.Field("mask", "uint8", (6, 6), dims=("time", "lat", "lon"))]
+        fields = [
+            penstock.Field("z", "float32", (3, 6, 6), dims=("time", "level", "lat", "lon")),
+            penstock.Field("mask", "uint8", (6, 6), dims=("time", "lat", "lon")),
+        ]
         with penstock.Writer(os.path.join(cls.base, "ds"), fields) as w:
             w.extend({"z": z, "mask": m} for z, m in zip(cls.z, cls.mask))
         cls.ds = penstock.open(os.path.join(cls.base, "ds"))
@@ -161,6 +164,7 @@ class ArrayTransformsTest(unittest.TestCase):
             s.standardize()
         with self.assertRaisesRegex(KeyError, "no group 77"):
             s.of_group(77)
+
         class NA:  # as pandas' own
             __hash__ = None
             __repr__ = __str__ = lambda self: "<NA>"
@@ -179,7 +183,11 @@ class ArrayTransformsTest(unittest.TestCase):
             self.ds.statistics("z", group=np.array([1, "a"] * 20, object))
         with self.assertRaisesRegex(ValueError, "one value for each of the 40 records"):
             self.ds.statistics("z", group=[1, 2])
-        for options, text in (({"keep": "depth"}, "no axis 'depth'"), ({"keep": 3}, "axis 3 does not exist"), ({"ranges": [(0, 99)]}, "is not of the 40 records")):
+        for options, text in (
+            ({"keep": "depth"}, "no axis 'depth'"),
+            ({"keep": 3}, "axis 3 does not exist"),
+            ({"ranges": [(0, 99)]}, "is not of the 40 records"),
+        ):
             with self.assertRaisesRegex(ValueError, text):
                 self.ds.statistics("z", **options)
         masks = self.ds.statistics("mask")

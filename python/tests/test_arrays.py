@@ -61,7 +61,9 @@ class Kinds(unittest.TestCase):
     def test_different_lengths(self):
         """Two arrays would be the two samples of a dataset, and with one length more or less its columns."""
         for dataset in ((X, Y[:5]), {"x": X, "y": Y[:5]}):
-            with self.assertRaisesRegex(ValueError, rf"arrays of {len(X)}, 5 records; give arrays of one length, or, if each array is a sample, a list"):
+            with self.assertRaisesRegex(
+                ValueError, rf"arrays of {len(X)}, 5 records; give arrays of one length, or, if each array is a sample, a list"
+            ):
                 loader(dataset, 1)
 
     def test_layouts(self):
@@ -139,7 +141,6 @@ class Order(unittest.TestCase):
         one = [rows([next(a)]), rows([next(b)]), rows(a), rows(b)]
         self.assertEqual(sorted(one[0] + one[2]), list(range(103)))
         self.assertEqual(sorted(one[1] + one[3]), list(range(103)))
-
 
     @unittest.skipIf(importlib.util.find_spec("jax") is None, "no jax")
     def test_jax(self):

@@ -52,7 +52,12 @@ class BatchesTest(unittest.TestCase):
                         "values": {name: bytes_of(v) for name, v in batch.items()},
                     }
                     pickled = pickle.dumps(batch)
-                    copies = [copy.deepcopy(batch), pickle.loads(pickled), copy.deepcopy(copy.copy(batch)), batch.holding(copy.deepcopy(dict(batch.items())))]
+                    copies = [
+                        copy.deepcopy(batch),
+                        pickle.loads(pickled),
+                        copy.deepcopy(copy.copy(batch)),
+                        batch.holding(copy.deepcopy(dict(batch.items()))),
+                    ]
                     kept = [copy.copy(batch), batch.copy()]  # of the same memory, which they keep
                     if output == "torch":
                         copies.append(copy.deepcopy(batch.to("cpu")))
@@ -69,7 +74,9 @@ class BatchesTest(unittest.TestCase):
                         self.assert_same(got, want)
 
     def test_a_pickled_batch_in_another_process(self):
-        code = "import pickle, sys; b = pickle.load(sys.stdin.buffer); print(b.epoch, b.step, b.indices.tolist(), b.mask.tolist(), b['labels'].tolist())"
+        code = (
+            "import pickle, sys; b = pickle.load(sys.stdin.buffer); print(b.epoch, b.step, b.indices.tolist(), b.mask.tolist(), b['labels'].tolist())"
+        )
         env = {**os.environ, "PYTHONPATH": os.path.join(data.HERE, "..")}
         with loader("images", 8, True) as dl:
             batch = next(iter(dl))
@@ -80,12 +87,23 @@ class BatchesTest(unittest.TestCase):
     def test_a_named_tuple(self):
         with loader("images", 8) as dl:
             for k, (images, labels) in enumerate(dl):
-                self.assertEqual((images.shape[0], labels.tolist()), (len(labels), penstock.open(data.path("images"))["labels"][8 * k : 8 * k + len(labels)].tolist()))
+                self.assertEqual(
+                    (images.shape[0], labels.tolist()),
+                    (len(labels), penstock.open(data.path("images"))["labels"][8 * k : 8 * k + len(labels)].tolist()),
+                )
             batch = next(iter(dl))
         self.assertIsInstance(batch, tuple)
         self.assertEqual((batch._fields, batch.keys(), len(batch)), (("images", "labels"), ("images", "labels"), 2))
         for name, place in (("images", 0), ("labels", -1)):
-            for got in (batch[name], batch[place], getattr(batch, name), batch.values()[place], dict(batch)[name], dict(batch.items())[name], {**batch}[name]):
+            for got in (
+                batch[name],
+                batch[place],
+                getattr(batch, name),
+                batch.values()[place],
+                dict(batch)[name],
+                dict(batch.items())[name],
+                {**batch}[name],
+            ):
                 self.assertIs(got, batch[place])
         self.assertEqual((batch[:1], "images" in batch, "mask" in batch), ((batch.images,), True, False))
         match = (lambda images, labels: (images, labels))(**batch)

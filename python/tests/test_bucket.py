@@ -90,7 +90,9 @@ class BucketTest(unittest.TestCase):
     def test_records_are_those_of_the_folder(self):
         for name in ("images", "ragged", "ragged.zarr", *["ragged.h5"] * (importlib.util.find_spec("h5py") is not None)):
             there, here = self.open(self.web(name)), penstock.open(data.path(name))
-            self.assertEqual((len(there), there.fields, there.id, there.splits, there.format), (len(here), here.fields, here.id, here.splits, here.format))
+            self.assertEqual(
+                (len(there), there.fields, there.id, there.splits, there.format), (len(here), here.fields, here.id, here.splits, here.format)
+            )
             self.assertEqual((there.manifest, there.generation), (here.manifest, here.generation))
             n = len(here)
             for f in here.fields:

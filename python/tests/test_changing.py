@@ -223,7 +223,11 @@ class ChangingTest(data.Copied):
         np.testing.assert_array_equal(new["sum"][:], [total(r) for r in ds])
         self.assertEqual(list(new["text"]), [f"class {label}" for label in ds["labels"][:]])
         self.assertEqual([name for name in os.listdir(os.path.dirname(self.path)) if name.startswith(".images.")], [])
-        for wrong, says in (({"rank": 0}, "both rank and world_size"), ({"rank": 3, "world_size": 3}, "rank"), ({"rank": 0, "world_size": n + 1}, "fewer")):
+        for wrong, says in (
+            ({"rank": 0}, "both rank and world_size"),
+            ({"rank": 3, "world_size": 3}, "rank"),
+            ({"rank": 0, "world_size": n + 1}, "fewer"),
+        ):
             with self.assertRaisesRegex(ValueError, says):
                 ds.add_column("other", total, **wrong)
 
@@ -264,7 +268,9 @@ class ChangingTest(data.Copied):
         self.assertEqual(len(ds.filter("number < 20")), sum(i < 20 for i in kept))
         scored = ds.add_column("score", np.array(kept) * 2)
         np.testing.assert_array_equal(scored["score"][:], np.array(kept) * 2)
-        with self.assertRaisesRegex(penstock.Error, "have no values in columns ..score.., .*stored at 0, .* more; restore others, drop these columns first"):
+        with self.assertRaisesRegex(
+            penstock.Error, "have no values in columns ..score.., .*stored at 0, .* more; restore others, drop these columns first"
+        ):
             scored.restore_records()
         numbered = scored.drop_columns("score").set_column("number", np.array(kept) * 3)
         np.testing.assert_array_equal(numbered.restore_records()["number"][:], [i * 3 if i in kept else i for i in range(len(first))])
@@ -272,8 +278,13 @@ class ChangingTest(data.Copied):
         self.assertEqual(some.stored.tolist(), [*range(5), *kept])
         self.assertEqual(some.log()[0]["change"]["records"], 5)
         self.assertEqual(some.restore_records().id, penstock.open(self.path, generation=2).id)
-        for wrong, error, text in (("number < 0", penstock.Error, "no record of it is to be deleted"), ("number >= 0", penstock.Error, "all records"),
-                                   ("nothing = 1", penstock.Error, "column 1: there is no field"), (" ", TypeError, "a condition as text"), (3, TypeError, "numbers of records such as .3, 7., .* and not 3")):
+        for wrong, error, text in (
+            ("number < 0", penstock.Error, "no record of it is to be deleted"),
+            ("number >= 0", penstock.Error, "all records"),
+            ("nothing = 1", penstock.Error, "column 1: there is no field"),
+            (" ", TypeError, "a condition as text"),
+            (3, TypeError, "numbers of records such as .3, 7., .* and not 3"),
+        ):
             with self.assertRaisesRegex(error, text):
                 some.delete(wrong)
 
@@ -294,11 +305,20 @@ class ChangingTest(data.Copied):
         self.assertEqual(back.delete(back.stored % 2 == 1).stored.tolist(), list(range(0, n, 2)))
         back = penstock.open(self.path).restore_records()
         before = back.generation
-        wrongs = (([0, n], IndexError, f"record {n}: the dataset has {n} records, numbered from 0 to {n - 1}"), ([-1], IndexError, "record -1"),
-                  ([4, 4], penstock.Error, "record 4 is given twice"), ([], ValueError, "no record is chosen"), ([1.0], TypeError, "not .1.0"),
-                  ([True], TypeError, "a bool for each"), ([[1]], TypeError, "numbers of records"), (None, TypeError, "not None"),
-                  (range(n), penstock.Error, "all records"), ({"a": 1}, TypeError, "numbers of records"), (np.zeros(n, bool), ValueError, "no record"),
-                  ([2**63], IndexError, f"record {2**63}"))
+        wrongs = (
+            ([0, n], IndexError, f"record {n}: the dataset has {n} records, numbered from 0 to {n - 1}"),
+            ([-1], IndexError, "record -1"),
+            ([4, 4], penstock.Error, "record 4 is given twice"),
+            ([], ValueError, "no record is chosen"),
+            ([1.0], TypeError, "not .1.0"),
+            ([True], TypeError, "a bool for each"),
+            ([[1]], TypeError, "numbers of records"),
+            (None, TypeError, "not None"),
+            (range(n), penstock.Error, "all records"),
+            ({"a": 1}, TypeError, "numbers of records"),
+            (np.zeros(n, bool), ValueError, "no record"),
+            ([2**63], IndexError, f"record {2**63}"),
+        )
         for wrong, error, text in wrongs:
             with self.subTest(f"{wrong!r:.40}"), self.assertRaisesRegex(error, text):
                 back.delete(wrong)
@@ -318,9 +338,14 @@ class ChangingTest(data.Copied):
         self.assertEqual(first.restore_records(mask).stored.tolist(), [0, 1, 3, *range(5, n)])
         newest = first.restore_records([2])
         before = newest.generation
-        for ds, wrong, error, text in ((newest, [0], penstock.Error, "none of these records is deleted"), (first, [n], IndexError, f"record {n}"),
-                                       (first, [4, 4], penstock.Error, "given twice"), (first, 4, TypeError, "restore_records takes a condition"),
-                                       (first, [], ValueError, "no record is chosen"), (first, " ", TypeError, "condition as text")):
+        for ds, wrong, error, text in (
+            (newest, [0], penstock.Error, "none of these records is deleted"),
+            (first, [n], IndexError, f"record {n}"),
+            (first, [4, 4], penstock.Error, "given twice"),
+            (first, 4, TypeError, "restore_records takes a condition"),
+            (first, [], ValueError, "no record is chosen"),
+            (first, " ", TypeError, "condition as text"),
+        ):
             with self.subTest(f"{wrong!r}"), self.assertRaisesRegex(error, text):
                 ds.restore_records(wrong)
         self.assertEqual(penstock.open(self.path).generation, before)
@@ -373,10 +398,28 @@ class ChangingTest(data.Copied):
             ("", np.zeros(len(ds)), {}, TypeError, "it must be a str that is not empty"),
             ("x", np.zeros(len(ds)), {"field": "float32"}, TypeError, "it must be a Field"),
             ("x", [1] * 7 + ["a"] * (len(ds) - 7), {}, penstock.Error, "column 'x': record 7: 'a' is not int64"),
-            ("x", (300 * (i == 7) for i in range(len(ds))), {"field": penstock.Field("x", "uint8")}, penstock.Error, "record 7: 300 does not fit uint8"),
-            ("x", np.full(len(ds), 0.5), {"field": penstock.Field("x", "int32")}, penstock.Error, r"record 0: .* say so: field=penstock.Field\('x', 'float64'\);"),
+            (
+                "x",
+                (300 * (i == 7) for i in range(len(ds))),
+                {"field": penstock.Field("x", "uint8")},
+                penstock.Error,
+                "record 7: 300 does not fit uint8",
+            ),
+            (
+                "x",
+                np.full(len(ds), 0.5),
+                {"field": penstock.Field("x", "int32")},
+                penstock.Error,
+                r"record 0: .* say so: field=penstock.Field\('x', 'float64'\);",
+            ),
             ("x", [[]] * len(ds), {}, penstock.Error, r"record 0: .* field=penstock.Field\('x', 'int64', ragged=True\)$"),
-            ("x", lambda batch: 1.0, {"batched": True}, penstock.Error, "the function returned 1.0; with batched=True, it returns a value for each record"),
+            (
+                "x",
+                lambda batch: 1.0,
+                {"batched": True},
+                penstock.Error,
+                "the function returned 1.0; with batched=True, it returns a value for each record",
+            ),
         ):
             with self.subTest(name=name, values=values), self.assertRaisesRegex(error, text):
                 ds.add_column(name, values, **options)

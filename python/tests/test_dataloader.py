@@ -792,7 +792,9 @@ class DataLoaderTest(data.Copied):
             penstock.DataLoader(data.path("images"), 2, output="numpy", command=__file__)
         with self.assertRaisesRegex(TypeError, "dataset is a int; it must be the path or URL of .* an object with __getitem__ and __len__"):
             penstock.DataLoader(3, 2, output="numpy")
-        with self.assertRaisesRegex(penstock.NotFoundError, r"^a text: no such file .* a list of strings is a list of the paths .* numpy.array\(strings\)"):
+        with self.assertRaisesRegex(
+            penstock.NotFoundError, r"^a text: no such file .* a list of strings is a list of the paths .* numpy.array\(strings\)"
+        ):
             penstock.DataLoader(["a text", "another"], 2, output="numpy")
         with self.assertRaisesRegex(FileNotFoundError, "no such file") as missing:
             loader("not-there", 2)
@@ -826,7 +828,11 @@ class DataLoaderTest(data.Copied):
             (ValueError, "batch_size should be a positive integer value, but got batch_size=2.5", {"batch_size": 2.5}),
             (ValueError, f"batch_size is {2**40}; it must be from 1 to 1073741824", {"batch_size": 2**40}),
             (ValueError, "prefetch_factor is 0; it must be from 1 to 256", {"prefetch_factor": 0}),
-            (ValueError, "worker_init_fn is called in worker processes of Python, and this dataset is read by a feeding process", {"worker_init_fn": print}),
+            (
+                ValueError,
+                "worker_init_fn is called in worker processes of Python, and this dataset is read by a feeding process",
+                {"worker_init_fn": print},
+            ),
             (ValueError, "seed and generator are two sources of the order", {"seed": 1, "generator": np.random.default_rng(1)}),
             (TypeError, "generator is a int; it must be a torch.Generator or a numpy.random.Generator", {"generator": 7}),
             (TypeError, "batch_type is <class 'list'>; it is tuple, whose batches unpack and have names, or dict", {"batch_type": list}),
@@ -892,7 +898,9 @@ class DataLoaderTest(data.Copied):
     def test_workers(self):
         orders = []
         for workers in (None, 0, 1, 3):
-            with loader("images", 100, True, seed=1, num_workers=workers, persistent_workers=workers != 0, multiprocessing_context="fork" if workers else None) as dl:
+            with loader(
+                "images", 100, True, seed=1, num_workers=workers, persistent_workers=workers != 0, multiprocessing_context="fork" if workers else None
+            ) as dl:
                 orders.append(records(dl))
                 self.assertEqual(dl.stats()["loader"]["Workers"] if workers else 1, workers or 1)
                 self.assertGreaterEqual(dl.num_workers, 1 if workers is None else workers)
@@ -997,7 +1005,10 @@ class DataLoaderTest(data.Copied):
                 kept.append((batch.indices.copy(), jax.tree.map(lambda x: x, batch)))
         for numbers, batch in kept:
             self.assertEqual(np.asarray(batch["float32"]).tobytes(), ds["float32"].take(numbers).tobytes())
-        with loader("types", 300, output="jax", fields=["int64"]) as dl, self.assertRaisesRegex(penstock.Error, "field 'int64' has integers that int32 does not hold"):
+        with (
+            loader("types", 300, output="jax", fields=["int64"]) as dl,
+            self.assertRaisesRegex(penstock.Error, "field 'int64' has integers that int32 does not hold"),
+        ):
             list(dl)
         with loader("ragged", 64, output="jax", fields=["tokens"]) as dl:
             self.assertEqual(next(iter(dl))["tokens"].offsets.shape, (65,))

@@ -19,8 +19,34 @@ setUpModule = data.name_programs
 #: Random expressions in a run of test_random.
 COUNT = int(os.environ.get("PENSTOCK_TEST_DERIVE", "30"))
 N = 7
-SHAPES = {"i1": (3, 4), "u1": (4,), "i2": (3, 1), "u2": (), "h": (3, 4), "f": (3, 4), "b": (1, 4), "i4": (3, 4), "u4": (), "i8": (4,), "u8": (3, 1), "d": (3, 4)}
-TYPES = {"i1": "int8", "u1": "uint8", "i2": "int16", "u2": "uint16", "h": "float16", "f": "float32", "b": "bool", "i4": "int32", "u4": "uint32", "i8": "int64", "u8": "uint64", "d": "float64"}
+SHAPES = {
+    "i1": (3, 4),
+    "u1": (4,),
+    "i2": (3, 1),
+    "u2": (),
+    "h": (3, 4),
+    "f": (3, 4),
+    "b": (1, 4),
+    "i4": (3, 4),
+    "u4": (),
+    "i8": (4,),
+    "u8": (3, 1),
+    "d": (3, 4),
+}
+TYPES = {
+    "i1": "int8",
+    "u1": "uint8",
+    "i2": "int16",
+    "u2": "uint16",
+    "h": "float16",
+    "f": "float32",
+    "b": "bool",
+    "i4": "int32",
+    "u4": "uint32",
+    "i8": "int64",
+    "u8": "uint64",
+    "d": "float64",
+}
 SMALL = ["i1", "u1", "i2", "u2", "h", "f", "b"]
 
 
@@ -57,7 +83,11 @@ class DeriveTest(unittest.TestCase):
                 x = rng.normal(0, 4, (N, *shape)).astype(t)
                 x[rng.random(x.shape) < 0.1] = rng.choice([0, np.nan, np.inf])
             else:
-                x = rng.integers(0, 2, (N, *shape)).astype(bool) if t.kind == "b" else rng.integers(np.iinfo(t).min // 2, np.iinfo(t).max // 2, (N, *shape)).astype(t)
+                x = (
+                    rng.integers(0, 2, (N, *shape)).astype(bool)
+                    if t.kind == "b"
+                    else rng.integers(np.iinfo(t).min // 2, np.iinfo(t).max // 2, (N, *shape)).astype(t)
+                )
             self.values[name] = x
         with penstock.Writer(self.path, [penstock.Field(n, TYPES[n], s) for n, s in SHAPES.items()]) as w:
             w.extend({n: x[i] for n, x in self.values.items()} for i in range(N))
@@ -183,10 +213,19 @@ class DeriveTest(unittest.TestCase):
                     if k % 16:
                         continue
                     with open(file, "w") as f:
-                        json.dump({"penstock": "view", "version": 1, "derive": {"dataset": self.path}, "expressions": [{"name": "y", "expression": text}]}, f)
+                        json.dump(
+                            {"penstock": "view", "version": 1, "derive": {"dataset": self.path}, "expressions": [{"name": "y", "expression": text}]},
+                            f,
+                        )
                     with self.assertRaisesRegex(penstock.Error, "derive"):
                         penstock.DataLoader(file, output="numpy").close()
-            for options, text in (({}, "no expressions"), ({"": "f"}, "the name of a field is ''"), ({"y": 3}, "it is an expression"), ({"f": "f + 1"}, "two fields have the name 'f'"), ({"y": "wide + f"}, "cannot be broadcast")):
+            for options, text in (
+                ({}, "no expressions"),
+                ({"": "f"}, "the name of a field is ''"),
+                ({"y": 3}, "it is an expression"),
+                ({"f": "f + 1"}, "two fields have the name 'f'"),
+                ({"y": "wide + f"}, "cannot be broadcast"),
+            ):
                 with self.assertRaisesRegex((ValueError, TypeError), text):
                     (ds.zip(self.wide()) if "wide" in str(options) else ds).derive(**options)
 

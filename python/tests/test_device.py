@@ -208,7 +208,9 @@ class DeviceTest(unittest.TestCase):
                         self.assertEqual(batch["images"].dtype, want["images"].dtype)
                         self.assertTrue(torch.equal(batch["images"], want["images"]))
                         self.assertTrue(batch["images"].is_contiguous())
-                        self.assertEqual((batch.indices.tolist(), batch.mask.tolist(), batch.step), (want.indices.tolist(), want.mask.tolist(), want.step))
+                        self.assertEqual(
+                            (batch.indices.tolist(), batch.mask.tolist(), batch.step), (want.indices.tolist(), want.mask.tolist(), want.step)
+                        )
                         del batch
                 del dl
 
@@ -226,7 +228,12 @@ class DeviceTest(unittest.TestCase):
             del dl
 
     def test_what_is_left_to_the_device_is_checked(self):
-        for finish in ({"t": {"dtype": "float32", "layout": "CHW"}}, {"none": {"dtype": "float32", "layout": "CHW"}}, {"t": 1}, {"t": {"dtype": "Tensor", "layout": "CHW"}}):
+        for finish in (
+            {"t": {"dtype": "float32", "layout": "CHW"}},
+            {"none": {"dtype": "float32", "layout": "CHW"}},
+            {"t": 1},
+            {"t": {"dtype": "Tensor", "layout": "CHW"}},
+        ):
             with self.subTest(finish=finish), fakecuda.cuda(self):
                 feed = serve(self, greeting({"welcome": welcome(finish=finish)}))
                 with self.assertRaisesRegex(penstock.Error, "unexpected message from feed"):

@@ -168,15 +168,37 @@ class ExamplesTest(unittest.TestCase):
                 "example.step = step\n"
                 "example.train(*sys.argv[1:])\n"
             )
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.join(data.HERE, ".."), examples]), "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+        env = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([os.path.join(data.HERE, ".."), examples]),
+            "PYTHONWARNINGS": "ignore",
+            "OMP_NUM_THREADS": "1",
+            "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+        }
         url = self.bucket(env)
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
         torchrun = [sys.executable, "-m", "torch.distributed.run"]
-        node = [*torchrun, "--nnodes", "2:3", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "test", "--rdzv-conf", "last_call_timeout=3"]
+        node = [
+            *torchrun,
+            "--nnodes",
+            "2:3",
+            "--rdzv-backend",
+            "c10d",
+            "--rdzv-endpoint",
+            f"127.0.0.1:{port}",
+            "--rdzv-id",
+            "test",
+            "--rdzv-conf",
+            "last_call_timeout=3",
+        ]
         place = [url, os.path.join(self.folder, "run.pt"), os.path.join(self.folder, "cache")]
-        whole = steps(subprocess.check_output([*torchrun, "--standalone", "--nproc-per-node", "2", os.path.join(examples, "torchrun_elastic.py"), url, place[1] + "1"], env=env))
+        whole = steps(
+            subprocess.check_output(
+                [*torchrun, "--standalone", "--nproc-per-node", "2", os.path.join(examples, "torchrun_elastic.py"), url, place[1] + "1"], env=env
+            )
+        )
 
         logs = [tempfile.TemporaryFile(dir=self.folder) for _ in range(3)]
         nodes = []

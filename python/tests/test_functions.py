@@ -359,7 +359,11 @@ class CostsTest(FunctionsTest):
         report = {"field": "x", "functions": ["nap"], "records": 1000, "worker": 16 * second, "function": 16 * second, "head": 0, "after": 0}
         loader = {"Batches": 100, "Wait": 6 * second, "Body": 2 * second, "CPU": second, "Cores": 4, "Workers": 2}
         for said, cpu, want in (
-            ("transforms wait: ...", 1, r"user code: nap .*; it used 0\.1 of 4 cores, so .* waits .*: num_workers=9 would make the loop up to 3\.7 times"),
+            (
+                "transforms wait: ...",
+                1,
+                r"user code: nap .*; it used 0\.1 of 4 cores, so .* waits .*: num_workers=9 would make the loop up to 3\.7 times",
+            ),
             ("transforms wait: ...", 15, r"user code: nap .*; num_workers=4 would use all cores; if it"),
             ("other programs: ...", 1, "other programs: ...$"),
         ):

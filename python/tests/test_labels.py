@@ -12,8 +12,22 @@ import numpy as np
 
 import penstock
 from penstock.transforms import (
-    ClampKeyPoints, ColorJitter, Compose, ConvertBoundingBoxFormat, FixedSizeCrop, MixUp, Pad, PadToLargest, RandomHorizontalFlip, RandomIoUCrop, RandomResizedCrop, RandomShortestSize, Resize, SanitizeBoundingBoxes,
-    SanitizeKeyPoints, ToTensor,
+    ClampKeyPoints,
+    ColorJitter,
+    Compose,
+    ConvertBoundingBoxFormat,
+    FixedSizeCrop,
+    MixUp,
+    Pad,
+    PadToLargest,
+    RandomHorizontalFlip,
+    RandomIoUCrop,
+    RandomResizedCrop,
+    RandomShortestSize,
+    Resize,
+    SanitizeBoundingBoxes,
+    SanitizeKeyPoints,
+    ToTensor,
 )  # fmt: skip
 
 from . import data
@@ -57,7 +71,9 @@ class TestLabels(unittest.TestCase):
     def test_boxes_stay_with_their_images(self):
         every = ["images", "boxes", "labels"]
         for move in (RandomHorizontalFlip(), Compose([RandomResizedCrop(6), ToTensor()])):
-            with self.assertRaisesRegex(penstock.Error, r'"boxes" \(float32\[\*,4\]\) may be boxes or points in it.*contents=\{"boxes": "boxes"\}.*independent=\["boxes"\]'):
+            with self.assertRaisesRegex(
+                penstock.Error, r'"boxes" \(float32\[\*,4\]\) may be boxes or points in it.*contents=\{"boxes": "boxes"\}.*independent=\["boxes"\]'
+            ):
                 self.load(every, move)
             self.assertEqual(len(self.load(every, move, independent=["boxes"])["labels"]), 64)
         self.load(every, Compose([ColorJitter(0.5), ToTensor()]))
@@ -192,7 +208,9 @@ class TestLabelsMove(unittest.TestCase):
                         at = np.argwhere((image[..., 1] >= x0) & (image[..., 1] < x1) & (image[..., 0] >= y0) & (image[..., 0] < y1))
                         low, high = at.min(0)[::-1], at.max(0)[::-1] + 1
                         self.assertLess(np.abs(np.concatenate([low, high]) - box).max(), 1.01)
-                        self.assertTrue(np.isclose(np.clip(point[:2], 0, 12), [[box[0], box[1]], [box[2], box[1]]], atol=1e-3).all(1).any(), (point, box))
+                        self.assertTrue(
+                            np.isclose(np.clip(point[:2], 0, 12), [[box[0], box[1]], [box[2], box[1]]], atol=1e-3).all(1).any(), (point, box)
+                        )
         self.assertGreater(left, seen // 4)
         self.assertLess(left, seen)
 
@@ -358,7 +376,9 @@ class TestLabelsMove(unittest.TestCase):
             penstock.DataLoader(self.path, 4, transforms=[RandomHorizontalFlip(), ConvertBoundingBoxFormat("CXCYWH")], output="numpy")
 
     def test_fill_of_masks(self):
-        with penstock.DataLoader(self.path, 4, fields=["images", "mask"], transforms=Pad(2, fill={"image": 9, "mask": 255}), output="numpy") as loader:
+        with penstock.DataLoader(
+            self.path, 4, fields=["images", "mask"], transforms=Pad(2, fill={"image": 9, "mask": 255}), output="numpy"
+        ) as loader:
             batch = next(iter(loader))
         self.assertEqual((batch["images"].shape[1:3], batch["mask"].shape[1:]), ((24, 34), (24, 34)))
         self.assertEqual((batch["images"][0, 0, 0, 0], batch["mask"][0, 0, 0], batch["mask"][0, 2, 2]), (9, 255, 0))

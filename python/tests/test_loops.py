@@ -1,8 +1,6 @@
 import gc
-import importlib
 import json
 import os
-import pickle
 import random
 import signal
 import subprocess
@@ -246,7 +244,16 @@ class LoopsTest(data.Copied):
         weights = samplers.Weighted(np.ones(1500))
         gc.collect()  # what earlier tests left
         before = sorted(os.listdir("/proc/self/fd"))
-        for options in ({"transforms": 3}, {"verify": "x"}, {"filters": ["x"]}, {"pack": 3}, {"command": "no-such-feed"}, {"batch_transforms": 3}, {"cache_size": 0}, {"world_size": 0}):
+        for options in (
+            {"transforms": 3},
+            {"verify": "x"},
+            {"filters": ["x"]},
+            {"pack": 3},
+            {"command": "no-such-feed"},
+            {"batch_transforms": 3},
+            {"cache_size": 0},
+            {"world_size": 0},
+        ):
             for _ in range(5):
                 with self.subTest(options=options), self.assertRaises((ValueError, TypeError, AttributeError)):
                     penstock.DataLoader(data.path("images"), 2, sampler=weights, output="numpy", **{"command": data.feed(), **options})
@@ -298,8 +305,23 @@ class LoopsTest(data.Copied):
 
     def test_attributes_cannot_be_set(self):
         with loader("images", 50, True, seed=3) as dl:
-            self.assertEqual((dl.batch_size, dl.shuffle, dl.sampler, dl.seed, dl.rank, dl.world_size, dl.batch_sampler), (50, True, samplers.Shuffle(), 3, 0, 1, None))
-            for name in ("batch_size", "sampler", "batch_sampler", "drop_last", "dataset", "num_workers", "shuffle", "seed", "timeout", "transforms", "collate_fn"):
+            self.assertEqual(
+                (dl.batch_size, dl.shuffle, dl.sampler, dl.seed, dl.rank, dl.world_size, dl.batch_sampler),
+                (50, True, samplers.Shuffle(), 3, 0, 1, None),
+            )
+            for name in (
+                "batch_size",
+                "sampler",
+                "batch_sampler",
+                "drop_last",
+                "dataset",
+                "num_workers",
+                "shuffle",
+                "seed",
+                "timeout",
+                "transforms",
+                "collate_fn",
+            ):
                 with self.assertRaisesRegex(ValueError, f"^{name} attribute should not be set after DataLoader is initialized"):
                     setattr(dl, name, 7)
             for name in ("collate_fn", "generator", "worker_init_fn"):

@@ -168,7 +168,10 @@ class PortableTest(unittest.TestCase):
     def test_what_it_cannot_do(self):
         with self.assertRaisesRegex(penstock.Error, "^x: socket= needs the native transport of Linux, which passes memory over the socket; "):
             penstock.DataLoader(socket="x", batch_size=2, output="numpy")
-        with mock.patch.dict(os.environ, {sharedfile.TRANSPORT: "Portable"}), self.assertRaisesRegex(penstock.Error, "PENSTOCK_TRANSPORT=Portable: must be native or portable"):
+        with (
+            mock.patch.dict(os.environ, {sharedfile.TRANSPORT: "Portable"}),
+            self.assertRaisesRegex(penstock.Error, "PENSTOCK_TRANSPORT=Portable: must be native or portable"),
+        ):
             loader("images", 2)
         with mock.patch.dict(os.environ, {sharedfile.TRANSPORT: "native"}), mock.patch.object(sys, "platform", "darwin"):
             with self.assertRaisesRegex(penstock.Error, "PENSTOCK_TRANSPORT=native needs Linux; unset it"):

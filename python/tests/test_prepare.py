@@ -55,7 +55,9 @@ class TestPreprocess(Writing):
         found = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", text, re.MULTILINE))
         self.assertGreater(len(found), 40)
         parameters = set(inspect.signature(penstock.preprocess).parameters)
-        self.assertEqual({name.rstrip("_").replace("_", "-") for name in parameters} - {"source", "dest", "command"}, found - OUTPUT - {"rechunk"})  # penstock.rechunk
+        self.assertEqual(
+            {name.rstrip("_").replace("_", "-") for name in parameters} - {"source", "dest", "command"}, found - OUTPUT - {"rechunk"}
+        )  # penstock.rechunk
 
     def test_skipped(self):
         photos = self.photos()
@@ -210,7 +212,9 @@ class TestDisplay(unittest.TestCase):
             for p in self.steps[:-1]:
                 bar.show(progress.Progress(stage, p.done, None if stage == "looking" else 1000, "images", p.seconds))
         bar.close()
-        self.assertEqual([(b.n, b.closed, b.options["total"], b.options["desc"]) for b in bars], [(900, True, None, "looking"), (900, True, 1000, "writing")])
+        self.assertEqual(
+            [(b.n, b.closed, b.options["total"], b.options["desc"]) for b in bars], [(900, True, None, "looking"), (900, True, 1000, "writing")]
+        )
 
 
 if __name__ == "__main__":

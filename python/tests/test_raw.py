@@ -63,7 +63,13 @@ class Raw(Writing):
         return self.path(root)
 
     def loader(self, dataset, **options):
-        given = {"prepare": "off", "transforms": [RandomResizedCrop(16), RandomHorizontalFlip(), ToTensor()], "shuffle": True, "seed": 7, "output": "numpy"}
+        given = {
+            "prepare": "off",
+            "transforms": [RandomResizedCrop(16), RandomHorizontalFlip(), ToTensor()],
+            "shuffle": True,
+            "seed": 7,
+            "output": "numpy",
+        }
         return penstock.DataLoader(dataset, 6, **{**given, **options})
 
     def batches(self, dataset, epochs=2, **options):
@@ -113,7 +119,7 @@ class TestRawSamples(Raw):
         photos, command = self.photos(), self.path("busy")
         with open(command, "w", encoding="utf-8") as f:
             f.write(
-                f"#!/bin/sh\n[ -e {self.path('waited')} ] && exec {data.preprocess()} \"$@\"\n"
+                f'#!/bin/sh\n[ -e {self.path("waited")} ] && exec {data.preprocess()} "$@"\n'
                 f"touch {self.path('waited')}; echo 'preprocess: ds is busy: another process is building it in .ds' >&2; exit 1\n"
             )
         os.chmod(command, 0o755)
@@ -173,6 +179,7 @@ class TestRawSamples(Raw):
             f.write("x,label\n" + "".join(f"{i / 4},{'ab'[i % 2]}\n" for i in range(50)))
         got = [(x.tolist(), y.tolist()) for x, y in penstock.DataLoader(self.path("rows.csv"), 25, output="numpy", prepare="off")]
         self.assertEqual(got, [([i / 4 for i in range(k, k + 25)], [i % 2 for i in range(k, k + 25)]) for k in (0, 25)])
+
 
 class Files(http.server.SimpleHTTPRequestHandler):
     """Serves the files of a folder, in ranges."""
@@ -250,7 +257,8 @@ class TestCache(Raw):
         self.assertEqual(files(made[0]), files(self.path("ds")))
         shares = {"train": 0.5, "val": 0.5}
         self.assertEqual(
-            sum(len(b) for split in shares for _, b in self.batches(photos, 1, prepare="encoded", cache_dir=self.cache, splits=shares, split=split)), 20
+            sum(len(b) for split in shares for _, b in self.batches(photos, 1, prepare="encoded", cache_dir=self.cache, splits=shares, split=split)),
+            20,
         )
         loader = self.loader(photos, prepare="auto", cache_dir=self.cache)
         for name in os.listdir(os.path.join(photos, "cat")):  # it reads the dataset, and no file
@@ -556,7 +564,9 @@ class TestCache(Raw):
             os.symlink(outside if ending in folders else os.path.join(outside, "precious"), os.path.join(folder, name + ending))
             self.same(self.batches(photos, 1, prepare="auto", cache_dir=self.cache), want)
             self.settle()
-            penstock_cache = subprocess.run([data.preprocess(), "cache", "--quiet", "--cache-dir", self.cache, photos], stderr=subprocess.PIPE, text=True)
+            penstock_cache = subprocess.run(
+                [data.preprocess(), "cache", "--quiet", "--cache-dir", self.cache, photos], stderr=subprocess.PIPE, text=True
+            )
             self.assertIn(penstock_cache.returncode, (0, 1))
             with open(os.path.join(outside, "precious")) as f:
                 self.assertEqual((ending, f.read()), (ending, "precious"))
@@ -581,7 +591,9 @@ class TestCache(Raw):
         os.chmod(program, 0o755)
 
         def theirs(*words):
-            return subprocess.run(words, user=other, group=other, extra_groups=[], cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            return subprocess.run(
+                words, user=other, group=other, extra_groups=[], cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
 
         want, cache = self.batches(photos, 1), os.path.join(shared, "cache")
         os.mkdir(cache)

@@ -11,7 +11,17 @@ import unittest
 
 import penstock
 from penstock.transforms import (
-    CenterCrop, ColorJitter, Grayscale, Normalize, Pad, RandomCrop, RandomHorizontalFlip, RandomResizedCrop, RandomRotation, Resize, ToTensor,
+    CenterCrop,
+    ColorJitter,
+    Grayscale,
+    Normalize,
+    Pad,
+    RandomCrop,
+    RandomHorizontalFlip,
+    RandomResizedCrop,
+    RandomRotation,
+    Resize,
+    ToTensor,
 )  # fmt: skip
 
 from . import data, test_raw
@@ -57,7 +67,6 @@ class Pixels(test_raw.Raw):
         """Return the files of what was chosen."""
         return glob.glob(os.path.join(self.cache, "penstock-*", "choices", "*.json"))
 
-
     def text(self, path):
         with open(path) as f:
             return f.read()
@@ -69,10 +78,20 @@ class TestPixels(Pixels):
         photos, random_ = self.photos(20), random.Random(3)
         fixed = [lambda: Grayscale(3), lambda: Pad(2), lambda: Resize(30), lambda: RandomHorizontalFlip()]
         sized = [lambda: Resize((24, 28)), lambda: CenterCrop(26), lambda: Resize(26)]
-        tails = [lambda: RandomCrop(16), lambda: RandomResizedCrop(16), lambda: RandomRotation(20), lambda: ColorJitter(0.4), lambda: RandomHorizontalFlip()]
+        tails = [
+            lambda: RandomCrop(16),
+            lambda: RandomResizedCrop(16),
+            lambda: RandomRotation(20),
+            lambda: ColorJitter(0.4),
+            lambda: RandomHorizontalFlip(),
+        ]
         pixels = 0
         for _ in range(int(os.environ.get("PENSTOCK_TEST_PIPELINES", "3"))):
-            steps = [random_.choice(fixed)() for _ in range(random_.randrange(2))] + [random_.choice(sized)(), *random_.sample([f() for f in tails], 2), RandomCrop(12)]
+            steps = [random_.choice(fixed)() for _ in range(random_.randrange(2))] + [
+                random_.choice(sized)(),
+                *random_.sample([f() for f in tails], 2),
+                RandomCrop(12),
+            ]
             steps += random_.choice([[], [ToTensor()], [ToTensor(), Normalize([0.5] * 3, [0.2] * 3)]])
             want = self.run_of(photos, "off", transforms=steps)
             for mode in MODES:
@@ -195,7 +214,10 @@ class TestChoice(Pixels):
         self.assertGreater(prepared["files"]["bytes"], 1200)
         self.assertRegex(loader.diagnose(), r"stores pixels: a record of pixels takes 1.2 \w*B and .* ms, and its file .* and .* ms")
         self.assertEqual(entry["choices"], [prepared])
-        self.assertIn(entry["name"] + ": a record of pixels takes", subprocess.run([data.penstock(), "cache", "list", "--cache-dir", self.cache], stdout=subprocess.PIPE, text=True).stdout)
+        self.assertIn(
+            entry["name"] + ": a record of pixels takes",
+            subprocess.run([data.penstock(), "cache", "list", "--cache-dir", self.cache], stdout=subprocess.PIPE, text=True).stdout,
+        )
         (path,) = self.choices()
         with open(path) as f:
             written = json.load(f)
@@ -212,7 +234,9 @@ class TestChoice(Pixels):
 
     def test_processes_choose_once(self):
         photos = self.photos(40)
-        loaders = [self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache, rank=r, world_size=3, drop_last=True) for r in range(3)]
+        loaders = [
+            self.loader(photos, transforms=FIXED, prepare="auto", cache_dir=self.cache, rank=r, world_size=3, drop_last=True) for r in range(3)
+        ]
         prepared = [loader.stats()["prepared"] for loader in loaders]
         self.assertEqual(prepared, [prepared[0]] * 3)
         self.assertEqual(len(self.choices()), 1)

@@ -65,7 +65,15 @@ class Imitations(types.ModuleType):
 
     class DistributedSampler:
         def __init__(self, dataset, num_replicas, rank, shuffle=True, seed=0, drop_last=False):
-            self.dataset, self.num_replicas, self.rank, self.shuffle, self.seed, self.drop_last, self.epoch = dataset, num_replicas, rank, shuffle, seed, drop_last, 0
+            self.dataset, self.num_replicas, self.rank, self.shuffle, self.seed, self.drop_last, self.epoch = (
+                dataset,
+                num_replicas,
+                rank,
+                shuffle,
+                seed,
+                drop_last,
+                0,
+            )
 
         def set_epoch(self, epoch):
             self.epoch = epoch
@@ -96,7 +104,12 @@ class SubjectTest(TorchTest):
         order = np.random.default_rng(1).permutation(1500)
         train, val = self.u.Subset(self.ds, order[:1200].tolist()), self.u.Subset(self.ds, order[1200:])
         nested = self.u.Subset(val, [5, -1, 7, 5, -300, 299])
-        for dataset, want in ((train, order[:1200]), (val, order[1200:]), (nested, order[1200:][[5, -1, 7, 5, -300, 299]]), (self.u.Subset(self.ds, []), [])):
+        for dataset, want in (
+            (train, order[:1200]),
+            (val, order[1200:]),
+            (nested, order[1200:][[5, -1, 7, 5, -300, 299]]),
+            (self.u.Subset(self.ds, []), []),
+        ):
             with self.load(dataset) as dl:
                 self.assertEqual((records(dl), len(dl), dl.dataset), (list(want), -(-len(want) // 64), dataset))
                 for batch in dl:
@@ -153,9 +166,19 @@ class SubjectTest(TorchTest):
             (Own(self.ds, [1]), {"transforms": T.ToTensor()}, ValueError, "transforms is for a dataset that preprocess made"),
             (Relabeled(data.path("images")), {"filters": []}, ValueError, "filters is for a dataset that preprocess made"),
             (penstock.open(data.path("images"), mode="c"), {"verify": "first"}, ValueError, "verify is for .*, opened with mode='r'"),
-            (self.ds, {"collate_fn": list, "pack": penstock.Pack(8)}, ValueError, "pack is for .* and without collate_fn, batch_sampler and batch_size=None"),
+            (
+                self.ds,
+                {"collate_fn": list, "pack": penstock.Pack(8)},
+                ValueError,
+                "pack is for .* and without collate_fn, batch_sampler and batch_size=None",
+            ),
             (self.ds, {"collate_fn": list, "fields": ["labels"]}, ValueError, r"give penstock.open\(path, fields=...\) as the dataset"),
-            ([data.path("images")] * 2, {"collate_fn": list}, ValueError, "a list of 2 paths with a function of Python; give torch.utils.data.ConcatDataset"),
+            (
+                [data.path("images")] * 2,
+                {"collate_fn": list},
+                ValueError,
+                "a list of 2 paths with a function of Python; give torch.utils.data.ConcatDataset",
+            ),
             (self.u.Subset(data.path("images"), [1]), {}, TypeError, "take a Subset of penstock.open"),
             (self.u.Subset(self.ds, [1, 1500]), {}, IndexError, "Subset: record 1500 is out of range: there are 1500"),
             (self.u.Subset(self.ds, [0.5]), {}, TypeError, "indices are whole numbers"),
@@ -163,9 +186,19 @@ class SubjectTest(TorchTest):
             (self.u.Subset(self.ds, [1]), {"filters": [("labels", "==", 1)]}, ValueError, "filters and pack renumber the records"),
             (self.u.Subset(self.ds, [1]), {"sampler": [1]}, IndexError, "sampler: record 1 is out of range: there are 1"),
             (self.ds, {"sampler": [[1, 2], [3, 4]]}, TypeError, "of batches, give batch_size"),
-            (self.ds, {"sampler": samplers.Weighted(np.ones((750, 2)))}, TypeError, r"Weighted: weights are numbers, one a record, and not float64 of shape \(750, 2\)"),
+            (
+                self.ds,
+                {"sampler": samplers.Weighted(np.ones((750, 2)))},
+                TypeError,
+                r"Weighted: weights are numbers, one a record, and not float64 of shape \(750, 2\)",
+            ),
             (self.ds, {"sampler": samplers.Weighted(["1"] * 1500)}, TypeError, "Weighted: weights are numbers, one a record, and not <U1"),
-            (self.ds, {"sampler": samplers.Weighted(np.ones(1500, np.complex64))}, TypeError, "Weighted: weights are numbers, one a record, and not complex64"),
+            (
+                self.ds,
+                {"sampler": samplers.Weighted(np.ones(1500, np.complex64))},
+                TypeError,
+                "Weighted: weights are numbers, one a record, and not complex64",
+            ),
         ):
             with self.subTest(why=why), self.assertRaisesRegex(kind, why):
                 self.load(dataset, **options)
@@ -289,7 +322,12 @@ class SubjectTest(TorchTest):
                     self.assertEqual(got, want or got)
                     self.assertLessEqual(set(got), set(range(20)))
                     self.assertIs(dl.sampler, sampler)
-        for sampler in (u.SequentialSampler(range(1501)), u.RandomSampler(range(1501)), u.DistributedSampler(range(1501), 2, 0), u.WeightedRandomSampler([1.0] * 1501, 3)):
+        for sampler in (
+            u.SequentialSampler(range(1501)),
+            u.RandomSampler(range(1501)),
+            u.DistributedSampler(range(1501), 2, 0),
+            u.WeightedRandomSampler([1.0] * 1501, 3),
+        ):
             with self.assertRaisesRegex(IndexError, "150[01].*, and the dataset has 1500"):
                 self.load(self.ds, sampler=sampler)
         with self.assertRaisesRegex(penstock.UnsupportedError, "has a generator.*seed=generator.initial_seed"):
@@ -426,7 +464,11 @@ class RanksTest(unittest.TestCase):
             is_available = is_initialized = staticmethod(lambda: True)
             get_rank, get_world_size = staticmethod(lambda: 2), staticmethod(lambda: 4)
 
-        with environment(RANK="1", WORLD_SIZE="3"), mock.patch.dict(sys.modules, {"torch.distributed": Group}), loader("images", 60, rank="auto") as dl:
+        with (
+            environment(RANK="1", WORLD_SIZE="3"),
+            mock.patch.dict(sys.modules, {"torch.distributed": Group}),
+            loader("images", 60, rank="auto") as dl,
+        ):
             self.assertEqual((dl.rank, dl.world_size), (2, 4))
 
     def test_all_the_data_in_each_process(self):

@@ -29,8 +29,20 @@ OPS = [
     T.RandomEqualize(), T.AutoAugment("cifar10"), T.RandAugment(1, 5), T.TrivialAugmentWide(), T.AugMix(2), T.ToImage(), T.PILToTensor(),
 ]  # fmt: skip
 #: Those that make other sizes, and those of boxes; test_labels has RandomIoUCrop, SanitizeBoundingBoxes and SanitizeKeyPoints.
-SIZES = [T.RandomZoomOut(3, (1, 2), 0.9), T.ScaleJitter((30, 20), (0.5, 1)), T.RandomShortestSize([9, 12], 20), T.RandomResize(9, 12), T.RandomRotation(9, expand=True)]
-BOXES = [T.LabelOptions(255, "nearest", "pixels"), T.ClampBoundingBoxes(), T.ClampKeyPoints(), T.ConvertBoundingBoxFormat("XYXY"), T.FixedSizeCrop(8, 3, "edge")]
+SIZES = [
+    T.RandomZoomOut(3, (1, 2), 0.9),
+    T.ScaleJitter((30, 20), (0.5, 1)),
+    T.RandomShortestSize([9, 12], 20),
+    T.RandomResize(9, 12),
+    T.RandomRotation(9, expand=True),
+]
+BOXES = [
+    T.LabelOptions(255, "nearest", "pixels"),
+    T.ClampBoundingBoxes(),
+    T.ClampKeyPoints(),
+    T.ConvertBoundingBoxFormat("XYXY"),
+    T.FixedSizeCrop(8, 3, "edge"),
+]
 LAST = [T.ToTensor(), T.ToDtype("float16", True), T.ConvertImageDtype("bfloat16"), T.ToDtype("uint8")]
 
 
@@ -55,7 +67,9 @@ class TransformsTest(unittest.TestCase):
             with penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=ops, command=data.feed()) as loader:
                 self.assertEqual(next(iter(loader))["images"].dtype, loader.fields["images"].storage, ops)
         for t in SIZES:
-            with penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=[*BOXES, t, T.Resize((8, 9)), T.ToImage()], command=data.feed()) as loader:
+            with penstock.DataLoader(
+                data.path("images"), 3, output="numpy", transforms=[*BOXES, t, T.Resize((8, 9)), T.ToImage()], command=data.feed()
+            ) as loader:
                 self.assertEqual(next(iter(loader))["images"].shape[-2:], (8, 9), t)
 
     def test_defaults(self):
@@ -88,7 +102,11 @@ class TransformsTest(unittest.TestCase):
         ):
             with self.assertRaisesRegex(ValueError, text):
                 penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=t, command=data.feed()).close()
-        for t, text in ((T.MixUp(0, 3), "MixUp: alpha is 0; it must be positive"), (T.CutMix(0.0, 3), "CutMix: alpha is 0"), (T.MixUp(1.0, 0), "num_classes is 0")):
+        for t, text in (
+            (T.MixUp(0, 3), "MixUp: alpha is 0; it must be positive"),
+            (T.CutMix(0.0, 3), "CutMix: alpha is 0"),
+            (T.MixUp(1.0, 0), "num_classes is 0"),
+        ):
             with self.assertRaisesRegex(ValueError, text):
                 penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=T.ToTensor(), batch_transforms=t, command=data.feed()).close()
 
@@ -100,10 +118,14 @@ class TransformsTest(unittest.TestCase):
         )
 
     def test_parameters_that_torchvision_keeps_in_other_ways(self):
-        crop = imitation("RandomCrop", "torchvision.transforms.v2._geometry", size=(16, 16), padding=None, pad_if_needed=False, fill=0, padding_mode="constant")
+        crop = imitation(
+            "RandomCrop", "torchvision.transforms.v2._geometry", size=(16, 16), padding=None, pad_if_needed=False, fill=0, padding_mode="constant"
+        )
         for padding, want in (([1, 3, 2, 4], [1, 2, 3, 4]), ([0, 0, 8, 8], [0, 8, 0, 8]), (None, None)):  # v2: left, right, top, bottom
             self.assertEqual(T.translate(crop(padding=padding))[0].get("padding"), want)
-        crop = imitation("RandomCrop", "torchvision.transforms.transforms", size=(16, 16), padding=None, pad_if_needed=False, fill=0, padding_mode="constant")
+        crop = imitation(
+            "RandomCrop", "torchvision.transforms.transforms", size=(16, 16), padding=None, pad_if_needed=False, fill=0, padding_mode="constant"
+        )
         self.assertEqual(T.translate(crop(padding=(1, 2, 3, 4)))[0]["padding"], [1, 2, 3, 4])
         with self.assertRaisesRegex(penstock.UnsupportedError, "Grayscale: rounding='up': penstock has no such parameter; leave it out"):
             T.translate(imitation("Grayscale", num_output_channels=1, rounding="down")(rounding="up"))
@@ -112,7 +134,11 @@ class TransformsTest(unittest.TestCase):
         Image = type("Image", (), {"__module__": "torchvision.tv_tensors._image"})
         Tensor = type("Tensor", (), {"__module__": "torch"})
         to_image, to_tensor = imitation("ToImage")(), imitation("ToTensor")()
-        to_dtype, resize, pad = imitation("ToDtype", dtype=None, scale=False), imitation("Resize", size=8, interpolation="bilinear", max_size=None, antialias=True), imitation("Pad", padding=1, fill=0, padding_mode="constant")
+        to_dtype, resize, pad = (
+            imitation("ToDtype", dtype=None, scale=False),
+            imitation("Resize", size=8, interpolation="bilinear", max_size=None, antialias=True),
+            imitation("Pad", padding=1, fill=0, padding_mode="constant"),
+        )
         rotation = imitation("RandomRotation", degrees=9, interpolation="nearest", expand=False, center=None, fill=0)
         for given, want in (
             ([to_image, to_dtype(dtype={Image: "float32", "others": None})], "float32"),
@@ -125,7 +151,11 @@ class TransformsTest(unittest.TestCase):
         self.assertEqual(T.translate([resize(), T.Normalize()])[0], {"op": "ToImage"})
         self.assertEqual([t["op"] for t in T.translate([T.Resize(8), T.ToDtype("float32")])], ["Resize", "ToDtype"])
         self.assertEqual(T.translate([to_image, pad(fill={Image: 7, "others": 0})])[-1]["fill"], [7])
-        for given in ([resize(interpolation="nearest"), to_tensor], [resize(interpolation="nearest-exact"), to_image], [resize(interpolation="nearest-exact")]):
+        for given in (
+            [resize(interpolation="nearest"), to_tensor],
+            [resize(interpolation="nearest-exact"), to_image],
+            [resize(interpolation="nearest-exact")],
+        ):
             self.assertEqual([t["interpolation"] for t in T.translate(given) if t["op"] == "Resize"], ["nearest"])
         self.assertEqual(T.translate([resize(interpolation=3), to_image])[0]["interpolation"], "bicubic")
         for given, text in (
@@ -182,7 +212,10 @@ class TransformsTest(unittest.TestCase):
         for t, text in (
             (lambda x: x, "builtins.function cannot run in the feeding process, .*; leave it out here, and apply it in Python"),
             (T.Resize(8, antialias=False), "antialias=False: filters always widen"),
-            ([imitation("ToImage")(), imitation("RandomRotation", degrees=(-9, 9), interpolation="nearest", expand=True, center=None, fill=0)()], "RandomRotation: expand makes other"),
+            (
+                [imitation("ToImage")(), imitation("RandomRotation", degrees=(-9, 9), interpolation="nearest", expand=True, center=None, fill=0)()],
+                "RandomRotation: expand makes other",
+            ),
             (T.GaussianBlur((3, 5)), "the kernel is a square"),
             (T.Pad(1, 0.5), r"fill=0.5: images are bytes"),
             (T.Pad(1, [3, 0.5]), r"fill=\[3, 0.5\]: images are bytes"),
@@ -227,7 +260,7 @@ class TransformsTest(unittest.TestCase):
                 continue
             theirs = inspect.signature(getattr(v2, name).__init__).parameters
             for f in dataclasses.fields(ours):
-                if f.name == "pass_order" or f.name in ("field", "labels") and ours in (T.MixUp, T.CutMix):
+                if f.name == "pass_order" or (f.name in ("field", "labels") and ours in (T.MixUp, T.CutMix)):
                     continue
                 want = theirs[f.name].default
                 with self.subTest(f"{name}.{f.name}"):

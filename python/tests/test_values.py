@@ -65,7 +65,9 @@ class ValuesTest(unittest.TestCase):
             self.same(penstock.open(name)["x"].numpy(), np.arange(5), name, "x")
             with h5py.File(name, "a") as f:
                 f["texts"] = np.array([b"a"] * 5)
-            with self.assertRaisesRegex(penstock.UnsupportedError, r"dataset /texts holds strings, which cannot be mapped; .*open the others with fields=\['x'\]"):
+            with self.assertRaisesRegex(
+                penstock.UnsupportedError, r"dataset /texts holds strings, which cannot be mapped; .*open the others with fields=\['x'\]"
+            ):
                 penstock.open(name)
             self.same(penstock.open(name, fields=["x"])["x"].numpy(), np.arange(5), name, "x")
             with h5py.File(name, "w") as f:

@@ -230,7 +230,10 @@ class TestView(unittest.TestCase):
                 ds.filter(where)
         with self.assertRaisesRegex(TypeError, "the expression is a str"):
             ds.filter(lambda record: True)
-        with mock.patch.dict(os.environ, {"PENSTOCK_FEED": "/nowhere/feed"}), self.assertRaisesRegex(penstock.Error, "there is no command '/nowhere/feed'"):
+        with (
+            mock.patch.dict(os.environ, {"PENSTOCK_FEED": "/nowhere/feed"}),
+            self.assertRaisesRegex(penstock.Error, "there is no command '/nowhere/feed'"),
+        ):
             ds.filter("y = 1")
 
     def test_an_expression_of_any_length(self):
@@ -310,7 +313,7 @@ class TestView(unittest.TestCase):
             ('{"penstock": "view", "version": 9}', "version 9"),
             ('{"penstock": "view", "version": 1}', "not 0"),
             ('{"penstock": "view", "version": 1, "dataset": "ds0", "ranges": [[0, 1]]}', "'ranges' does not belong to dataset"),
-            ('{"penstock": "view", "version": 1, "dataset": "ds0", "id": "00"}', 'had \'00\''),
+            ('{"penstock": "view", "version": 1, "dataset": "ds0", "id": "00"}', "had '00'"),
             ('{"penstock": "view", "version": 1, "select": {"dataset": "ds0"}, "ranges": [[0, 8]]}', "do not exist"),
             ('{"penstock": "view", "version": 1, "select": {"dataset": "ds0"}, "records": [-1, 9]}', "out of range"),
             ('{"penstock": "view", "version": 1, "dataset": "bad.view.json"}', "more than 8 views"),

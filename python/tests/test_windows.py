@@ -193,7 +193,9 @@ class AxesTest(unittest.TestCase):
                 array = done["arrays"][0]
                 self.assertEqual((array["name"], array["chunk"], array["bytes"]), ("t2m", [8, 4, 5], T2M.nbytes))
                 with penstock.open(dest) as ds:
-                    self.assertEqual((list(ds.fields), ds.fields["t2m"].dims, ds.fields["t2m"].shape), (["t2m", "time"], ("time", "lat", "lon"), (9, 12)))
+                    self.assertEqual(
+                        (list(ds.fields), ds.fields["t2m"].dims, ds.fields["t2m"].shape), (["t2m", "time"], ("time", "lat", "lon"), (9, 12))
+                    )
                     view = ds.windows(SIZES, coords=True)
                     with penstock.DataLoader(view, 64, shuffle=True, output="numpy") as loader:
                         batch = next(iter(loader))
@@ -209,7 +211,13 @@ class AxesTest(unittest.TestCase):
             w.extend({"x": x} for x in T2M)
         rng = np.random.default_rng(3)
         with penstock.open(path) as ds:
-            for options in ({}, {"stride": 2}, {"pad": "wrap"}, {"pad": "constant", "stride": {"lon": 3}}, {"pad": "reflect", "dilation": {"lat": 2}}):
+            for options in (
+                {},
+                {"stride": 2},
+                {"pad": "wrap"},
+                {"pad": "constant", "stride": {"lon": 3}},
+                {"pad": "reflect", "dilation": {"lat": 2}},
+            ):
                 view = ds.windows({"lat": 4, "lon": 5}, **options)
                 weights = rng.random((30, 4, 5)) + 0.1
                 same, mean = view.assemble(), view.assemble("x", weights=weights)
@@ -292,7 +300,17 @@ class AxesTest(unittest.TestCase):
         with penstock.Writer(path, [penstock.Field(t, t) for t in types]) as w:
             w.extend({t: np.zeros((), penstock.Field(t, t).storage) for t in types} for _ in range(4))
         with penstock.open(path) as ds:
-            for dtype, fill in (("uint8", 300), ("uint8", -1), ("bool", 2), ("int16", 0.5), ("int64", np.nan), ("uint64", 2**64), ("float16", 1e6), ("bfloat16", 3.4e38), ("float32", -1e300)):
+            for dtype, fill in (
+                ("uint8", 300),
+                ("uint8", -1),
+                ("bool", 2),
+                ("int16", 0.5),
+                ("int64", np.nan),
+                ("uint64", 2**64),
+                ("float16", 1e6),
+                ("bfloat16", 3.4e38),
+                ("float32", -1e300),
+            ):
                 with self.subTest(dtype=dtype, fill=fill):
                     with self.assertRaisesRegex(penstock.Error, f"fill is .*, and '{dtype}' has {dtype}; choose one"):
                         ds.windows({0: 2}, pad="constant", fill=fill, outputs={dtype: {}})
@@ -305,7 +323,17 @@ class AxesTest(unittest.TestCase):
                     if fill in (300, 1e6, 2**64):  # the program refuses the same
                         with self.assertRaisesRegex(penstock.Error, "Fill is .*; choose one that it can have"):
                             penstock.DataLoader(file, output="numpy").close()
-            for dtype, fill in (("bool", 1), ("uint8", 255), ("int16", -5), ("int64", -(2**63)), ("uint64", 2**63), ("float16", 65504), ("bfloat16", 1.5), ("bfloat16", np.inf), ("float32", 0.1)):
+            for dtype, fill in (
+                ("bool", 1),
+                ("uint8", 255),
+                ("int16", -5),
+                ("int64", -(2**63)),
+                ("uint64", 2**63),
+                ("float16", 65504),
+                ("bfloat16", 1.5),
+                ("bfloat16", np.inf),
+                ("float32", 0.1),
+            ):
                 view = ds.windows({0: 2}, pad="constant", fill=fill, outputs={dtype: {}})
                 with self.subTest(dtype=dtype, fill=fill):
                     self.assertEqual(_number(dtype, view[dtype][3][1]), _number(dtype, fill))
@@ -317,7 +345,10 @@ class AxesTest(unittest.TestCase):
         """A record whose value of a group is missing is named, by Python and by the program; 0 and -0 are one value."""
         path = os.path.join(self.base, "groups")
         stations = np.array([1, 1, 1, np.nan, np.nan, 2, 2, 2])
-        with penstock.Writer(path, [penstock.Field("x", "int64"), penstock.Field("station", "float64"), penstock.Field("zero", "float32"), penstock.Field("b", "bfloat16")]) as w:
+        with penstock.Writer(
+            path,
+            [penstock.Field("x", "int64"), penstock.Field("station", "float64"), penstock.Field("zero", "float32"), penstock.Field("b", "bfloat16")],
+        ) as w:
             w.extend({"x": i, "station": s, "zero": 0.0 if i % 2 else -0.0, "b": penstock.bfloat16.from_float32(s)} for i, s in enumerate(stations))
         with penstock.open(path) as ds:
             for name in ("station", "b"):
@@ -357,7 +388,10 @@ class AxesTest(unittest.TestCase):
             for options in ({"stride": np.int64(2)}, {"offset": {"lat": np.uint8(1)}}, {"origins": np.array([[0, 4], [3, 1]])}):
                 view = ds.windows(sizes, **options)
                 view.save(os.path.join(self.base, f"w{len(view)}.view.json"))
-                with penstock.open(os.path.join(self.base, f"w{len(view)}.view.json")) as again, penstock.DataLoader(view, 4, output="numpy") as loader:
+                with (
+                    penstock.open(os.path.join(self.base, f"w{len(view)}.view.json")) as again,
+                    penstock.DataLoader(view, 4, output="numpy") as loader,
+                ):
                     np.testing.assert_array_equal(again.origins(range(len(view))), view.origins(range(len(view))))
                     np.testing.assert_array_equal(np.concatenate([b["x"].copy() for b in loader]), view[:]["x"])
             self.assertEqual(len(ds.windows({"time": 2}, origins=[0, 3], outputs={"x": {}})), 2)
@@ -476,7 +510,12 @@ class AxesTest(unittest.TestCase):
             for name, values in (("field", field), ("mask", mask)):
                 np.save(os.path.join(self.base, f"{name}.npy"), values)
             align = {"mask": {axis: (x, offset[axis]) if rng.random() < 0.5 or offset[axis] else x for axis, x in scale.items()}}
-            options = {"pad": pads, "dims": {"field": axes, "mask": axes}, "align": align, "outputs": {"field": {}, "mask": {"sizes": own, "lead": lead}}}
+            options = {
+                "pad": pads,
+                "dims": {"field": axes, "mask": axes},
+                "align": align,
+                "outputs": {"field": {}, "mask": {"sizes": own, "lead": lead}},
+            }
             if "constant" in pads.values():
                 options["fill"] = -3
 
@@ -488,7 +527,11 @@ class AxesTest(unittest.TestCase):
                 return axis in pads or all(r[0] >= 0 and r[-1] < k[axis] for r, k in zip(places(axis, at), (n, length)))
 
             origins = [list(o) for o in itertools.product(*([at for at in range(n[axis]) if fits(axis, at)] for axis in axes))]
-            with self.subTest(seed=seed, case=case), penstock.open(os.path.join(self.base, "field.npy")) as ds, penstock.open(os.path.join(self.base, "mask.npy")) as other:
+            with (
+                self.subTest(seed=seed, case=case),
+                penstock.open(os.path.join(self.base, "field.npy")) as ds,
+                penstock.open(os.path.join(self.base, "mask.npy")) as other,
+            ):
                 if not origins:
                     with self.assertRaisesRegex(penstock.Error, "no window fits"):
                         ds.windows(size, others=[other], **options)
@@ -496,7 +539,10 @@ class AxesTest(unittest.TestCase):
                 found += 1
                 view = ds.windows(size, others=[other], **options)
                 self.assertEqual(view.origins(range(len(view))).tolist(), origins)
-                want = [[_padded(values, [places(axis, at)[k] for axis, at in zip(axes, o)], [pads.get(axis) for axis in axes]) for o in origins] for k, values in ((0, field), (1, mask))]
+                want = [
+                    [_padded(values, [places(axis, at)[k] for axis, at in zip(axes, o)], [pads.get(axis) for axis in axes]) for o in origins]
+                    for k, values in ((0, field), (1, mask))
+                ]
                 np.testing.assert_array_equal(view["field"][:], want[0])
                 np.testing.assert_array_equal(view["mask"][:], want[1])
                 table = ds.windows(size, others=[other], origins=origins, **options)
@@ -539,7 +585,10 @@ class AxesTest(unittest.TestCase):
                 ({"align": {"mask": {"lat": 10}, "field": {"lat": 1}}}, "all fields that have it are in align"),
                 ({"align": {"mask": {"lat": 9}}, "pad": "wrap"}, "pad is wrap, and 12 elements times 9 per 1 are not the 120"),
                 ({"align": {"mask": {"lat": (10, 95)}}}, "windows of 'mask' have 30, from 0 on, and that field has 120"),
-                ({"align": {"mask": {"lat": (10, 30)}}, "origins": [0, 8]}, "origin 1 is 8 on axis 'lat', whose windows of 'mask' reach beyond the 120"),
+                (
+                    {"align": {"mask": {"lat": (10, 30)}}, "origins": [0, 8]},
+                    "origin 1 is 8 on axis 'lat', whose windows of 'mask' reach beyond the 120",
+                ),
             ):
                 with self.assertRaisesRegex((ValueError, TypeError), text):
                     windows(**options)

@@ -208,7 +208,10 @@ class TestLabels(Writing):
         with penstock.open(self.path("ds")) as ds:
             got = [(r["t"].tolist(), int(r["y"]), float(r["v"])) for r in (ds[i] for i in range(4))]
         self.assertEqual(got, [([1], 1, 0.5), ([], 1, 1), ([2, 3], 0, 2), ([7], 0, 7)])
-        for record, missing in (({"t": [], "y": 0}, r'do not have its fields \["v"\]'), ({"t": [], "y": 0, "v": 1, "n": 1}, r'not have their fields \["n"\]')):
+        for record, missing in (
+            ({"t": [], "y": 0}, r'do not have its fields \["v"\]'),
+            ({"t": [], "y": 0, "v": 1, "n": 1}, r'not have their fields \["n"\]'),
+        ):
             with penstock.Writer(self.path("ds"), append=True) as w:
                 with self.assertRaisesRegex(penstock.Error, f"record 0: .*{missing}"):
                     w.append(record)  # and the Writer goes on
@@ -355,7 +358,11 @@ class TestWriter(Writing):
                 w.append({"y": y, "f": f})
         ds = penstock.open(self.path("ds"))
         self.assertEqual((ds["y"][:].tolist(), ds["f"][:].tolist()), ([1, 2, 0], [2.0**53, -(2.0**63), float(np.float32(0.1))]))
-        for bad in (Field("y", "float32", classes=("a",)), Field("y", "uint8", classes=tuple(map(str, range(300)))), Field("y", "int64", classes=("a", "b", "a"))):
+        for bad in (
+            Field("y", "float32", classes=("a",)),
+            Field("y", "uint8", classes=tuple(map(str, range(300)))),
+            Field("y", "int64", classes=("a", "b", "a")),
+        ):
             with self.assertRaisesRegex(ValueError, "classes need integers|classes have 'a' twice"):
                 penstock.Writer(self.path("no"), [bad])
         for empty in (np.zeros(0), [], np.zeros((0, 4)), [[]]):

@@ -1,6 +1,6 @@
 """A loop of Accelerate over a dataset of your own.
 
-    pip install accelerate torch && python accelerate_prepare.py
+pip install accelerate torch && python accelerate_prepare.py
 """
 
 import torch

@@ -1,6 +1,6 @@
 """The loop of torchvision's references/classification/train.py, over a dataset of your own.
 
-    pip install torch torchvision && python classification.py
+pip install torch torchvision && python classification.py
 """
 
 import torch

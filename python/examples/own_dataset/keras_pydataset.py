@@ -1,6 +1,6 @@
 """A PyDataset of Keras 3, whose items are batches, read by workers.
 
-    pip install keras torch && KERAS_BACKEND=torch python keras_pydataset.py
+pip install keras torch && KERAS_BACKEND=torch python keras_pydataset.py
 """
 
 import os

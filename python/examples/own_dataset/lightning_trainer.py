@@ -1,6 +1,6 @@
 """A LightningModule and a dataset of your own.
 
-    pip install lightning && python lightning_trainer.py
+pip install lightning && python lightning_trainer.py
 """
 
 import lightning

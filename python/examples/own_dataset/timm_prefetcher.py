@@ -1,6 +1,6 @@
 """The loop of timm's train.py over a dataset of your own: fast_collate in the workers, normalization by its PrefetchLoader.
 
-    pip install timm torch && python timm_prefetcher.py
+pip install timm torch && python timm_prefetcher.py
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """The Trainer of Transformers over a dataset of your own, with a collator that pads.
 
-    pip install transformers accelerate torch && python transformers_trainer.py
+pip install transformers accelerate torch && python transformers_trainer.py
 """
 
 import tempfile

@@ -18,7 +18,13 @@ _MORE_READY = 8  # times as many batches are advised to wait ready
 _MOST_SLOTS = 256
 
 
-def table(pipelines: Mapping[str, Sequence[Mapping[str, Any]]], stats: Mapping[str, Any], workers: int, device: Sequence[str] = (), more: Sequence[tuple[str, str, str, str]] = ()) -> str:
+def table(
+    pipelines: Mapping[str, Sequence[Mapping[str, Any]]],
+    stats: Mapping[str, Any],
+    workers: int,
+    device: Sequence[str] = (),
+    more: Sequence[tuple[str, str, str, str]] = (),
+) -> str:
     """Return a table of pipelines by field: the steps, where they run and, of functions, microseconds a record. ``more`` are rows at its end."""
     reports = {report["field"]: report for report in stats.get("functions") or ()}
     lines = [("field", "where", "us/record", "steps")]

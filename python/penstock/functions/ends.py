@@ -40,7 +40,7 @@ class Ends:
             op = entry["op"]
             if op in _CHANNELS and layout == "HWC":
                 x, layout = np.ascontiguousarray(x.transpose(2, 0, 1)), "CHW"
-            if op == "ToTensor" or (op == "ConvertImageDtype" or entry.get("scale")) and entry.get("dtype", "float32") in _FLOATS:
+            if op == "ToTensor" or ((op == "ConvertImageDtype" or entry.get("scale")) and entry.get("dtype", "float32") in _FLOATS):
                 x = np.divide(x, np.float32(255), dtype=np.float32) if x.dtype == np.uint8 else x
             if "dtype" in entry or op == "ConvertImageDtype":
                 dtype = np.dtype(entry.get("dtype", "float32"))

@@ -45,7 +45,9 @@ def divided(transforms: Any) -> tuple[Any, tuple[Record, ...], list[dict[str, An
     if isinstance(transforms, Mapping) and "op" not in transforms:
         for name, t in transforms.items():
             if name and any(is_record(step) for step, _ in _steps(t)):
-                raise UnsupportedError(f"transforms of {name!r}: {_said(_first_record(t))} takes whole records; put it in the list of all fields: transforms={{'': [...]}}")
+                raise UnsupportedError(
+                    f"transforms of {name!r}: {_said(_first_record(t))} takes whole records; put it in the list of all fields: transforms={{'': [...]}}"
+                )
         before, records, after = divided(transforms.get(""))
         if not records:
             return transforms, (), []

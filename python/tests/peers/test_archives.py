@@ -29,6 +29,7 @@ REQUIRED = ("cls", "npy") + IMAGES  # the others may have no bytes, as in a samp
 
 def png(value):
     """Return a PNG file of one gray pixel."""
+
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
@@ -54,7 +55,9 @@ def content(rng, extension):
 def members(rng):
     """Return names and bytes: mostly samples as they should be, and sometimes not."""
     folders = rng.choice([[""], ["cat/", "dog/"], ["a/b/"], ["x.y/", "z/"]])
-    pool = rng.choice([["bin", "cls"], ["png", "cls"], ["png", "jpg"], ["png"], ["bin", "txt", "json"], ["jpg", "txt", "left.txt"], ["npy", "cls", "bin"]])
+    pool = rng.choice(
+        [["bin", "cls"], ["png", "cls"], ["png", "jpg"], ["png"], ["bin", "txt", "json"], ["jpg", "txt", "left.txt"], ["npy", "cls", "bin"]]
+    )
     keys = [rng.choice(folders) + f"{rng.choice('abs')}{i}" for i in range(rng.randrange(1, 6))]
     if rng.random() < 0.1:
         keys.append(rng.choice(keys) + "-1")

@@ -74,7 +74,7 @@ def of_pandas(a, op, value):
     s = pd.Series(a)
     if op in COMPARISONS:
         value = value.item() if hasattr(value, "item") else value  # Python's numbers, for which NumPy decides the type
-        if a.dtype.kind in "iub" and isinstance(value, float) or a.dtype == bool and abs(value) >= 2**63:  # which pandas does not compare
+        if (a.dtype.kind in "iub" and isinstance(value, float)) or (a.dtype == bool and abs(value) >= 2**63):  # which pandas does not compare
             s = s.astype(object)
         if a.dtype.kind == "f" and abs(value) != math.inf and becomes_infinite(value, a.dtype):
             s = s.astype(object)  # NumPy makes an infinity of the value, with a warning

@@ -32,7 +32,11 @@ class Joins(unittest.TestCase):
         left = pd.DataFrame({"k": chosen})
         left["x"], right["y"] = np.arange(len(left)), np.arange(len(right)) * 1.5
         right["note"] = [rng.choice(WORDS) for _ in range(len(right))]
-        types = {"int": (rng.choice(("int8", "int32", "int64")), rng.choice(("int16", "int64"))), "text": ("text", "text"), "label": ("label", rng.choice(("text", "label")))}
+        types = {
+            "int": (rng.choice(("int8", "int32", "int64")), rng.choice(("int16", "int64"))),
+            "text": ("text", "text"),
+            "label": ("label", rng.choice(("text", "label"))),
+        }
         sides = [self.dataset(os.path.join(folder, name), frame, t, rng) for name, frame, t in zip("lr", (left, right), types[kind])]
         fill = {"y": -1, "note": "none"} if how == "left" else None
         view = sides[0].join(sides[1], on="k", how=how, many=many, fill=fill)
@@ -51,7 +55,11 @@ class Joins(unittest.TestCase):
             "text": penstock.Field("k", "uint8", ragged=True, content="utf-8"),
             "label": penstock.Field("k", "int64", classes=classes),
         }.get(kind) or penstock.Field("k", kind)
-        others = {"x": penstock.Field("x", "int64"), "y": penstock.Field("y", "float64"), "note": penstock.Field("note", "uint8", ragged=True, content="utf-8")}
+        others = {
+            "x": penstock.Field("x", "int64"),
+            "y": penstock.Field("y", "float64"),
+            "note": penstock.Field("note", "uint8", ragged=True, content="utf-8"),
+        }
         with penstock.Writer(path, [key, *(others[name] for name in frame.columns[1:])]) as w:
             w.extend(dict(zip(frame.columns, row)) for row in frame.itertuples(index=False))
         return penstock.open(path)

@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import os
-import random
 import subprocess
 import tempfile
 import unittest
@@ -14,19 +13,16 @@ import numpy as np
 from PIL import Image, ImageDraw
 from pycocotools import mask as runs
 from pycocotools.coco import COCO
-
 from torchvision import datasets
 from torchvision.datasets import wrap_dataset_for_transforms_v2
 
 import penstock
 from tests.peers import cases
 
-
 warnings.filterwarnings("ignore", "__array__ implementation", DeprecationWarning)  # of pycocotools
 
 
-_VOC = ("aeroplane bicycle bird boat bottle bus car cat chair cow diningtable dog horse motorbike person pottedplant sheep sofa train "
-        "tvmonitor").split()  # fmt: skip
+_VOC = ["aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"]  # fmt: skip
 
 
 def prepared(source, folder, fields, *options):
@@ -248,7 +244,9 @@ class TestPanoptic(unittest.TestCase):
                     ys, xs = np.nonzero(place == n)
                     if len(xs):
                         box = [int(xs.min()), int(ys.min()), int(np.ptp(xs)) + 1, int(np.ptp(ys)) + 1]
-                        found.append({"id": n, "category_id": rng.choice(categories)["id"], "area": len(xs), "bbox": box, "iscrowd": rng.randint(0, 1)})
+                        found.append(
+                            {"id": n, "category_id": rng.choice(categories)["id"], "area": len(xs), "bbox": box, "iscrowd": rng.randint(0, 1)}
+                        )
                 annotations.append({"image_id": i, "file_name": f"{i}.png", "segments_info": found})
                 want[i] = place, found
             path = os.path.join(root, "annotations", "panoptic_val2017.json")
@@ -341,7 +339,18 @@ class TestLabelMe(unittest.TestCase):
                     points = [point() for _ in range(rng.randint(3, 7) if kind == "polygon" else 2)]
                     shapes.append({"label": rng.choice("xyz"), "points": points, "group_id": None, "shape_type": kind, "flags": {}})
                 with open(os.path.join(root, f"{i}.json"), "w") as f:
-                    json.dump({"version": "5.4.1", "flags": {}, "shapes": shapes, "imagePath": f"{i}.png", "imageData": None, "imageHeight": height, "imageWidth": width}, f)
+                    json.dump(
+                        {
+                            "version": "5.4.1",
+                            "flags": {},
+                            "shapes": shapes,
+                            "imagePath": f"{i}.png",
+                            "imageData": None,
+                            "imageHeight": height,
+                            "imageWidth": width,
+                        },
+                        f,
+                    )
                 want[i] = (height, width), shapes
             with prepared(root, folder, "images,boxes,labels,masks", "--from", "labelme") as ds:
                 classes = list(ds.fields["labels"].classes)

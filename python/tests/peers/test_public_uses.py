@@ -121,7 +121,11 @@ def padded(samples):
 
 
 def waves(samples):
-    return torch.nn.utils.rnn.pad_sequence([s["wave"] for s in samples], True), torch.tensor([s["length"] for s in samples]), [s["name"] for s in samples]
+    return (
+        torch.nn.utils.rnn.pad_sequence([s["wave"] for s in samples], True),
+        torch.tensor([s["length"] for s in samples]),
+        [s["name"] for s in samples],
+    )
 
 
 def columns(samples):
@@ -188,7 +192,7 @@ def program(kind, given, rng):
         if not workers:
             found.pop("timeout", None)
             found = {k: v for k, v in found.items() if not (k in ("persistent_workers", "prefetch_factor") and v)}
-        if "sampler" in found and found["sampler"] is not None or by_batch:
+        if ("sampler" in found and found["sampler"] is not None) or by_batch:
             found["shuffle"] = False
         return dataset, found
 

@@ -17,14 +17,83 @@ import pandas
 import penstock
 from tests.peers import cases
 
-INTEGERS = ["0", "1", "-1", "7", "+5", "007", "255", "-32768", "16777216", "16777217", "-16777217", "123456789", "9007199254740991",
-            "9007199254740993", "-9007199254740993", "9223372036854775807", "-9223372036854775808"]
+INTEGERS = [
+    "0",
+    "1",
+    "-1",
+    "7",
+    "+5",
+    "007",
+    "255",
+    "-32768",
+    "16777216",
+    "16777217",
+    "-16777217",
+    "123456789",
+    "9007199254740991",
+    "9007199254740993",
+    "-9007199254740993",
+    "9223372036854775807",
+    "-9223372036854775808",
+]
 HUGE = ["9223372036854775808", "18446744073709551615", "18446744073709551616", "99999999999999999999"]
-FRACTIONS = ["0.5", "-0.25", "1.0", "1.", ".5", "-.5", "1e5", "1E-3", "-0.0", "0.1", "3.14159265358979", "1700000000.25", "1e39", "1e-40", "123456.789"]
+FRACTIONS = [
+    "0.5",
+    "-0.25",
+    "1.0",
+    "1.",
+    ".5",
+    "-.5",
+    "1e5",
+    "1E-3",
+    "-0.0",
+    "0.1",
+    "3.14159265358979",
+    "1700000000.25",
+    "1e39",
+    "1e-40",
+    "123456.789",
+]
 SPECIAL = ["nan", "NaN", "inf", "-inf", "Infinity"]
-WORDS = ["a", "cat", "1_23", "12_3", "0x10", "1,5", 'say "hi"', "x\ny", "x\r\ny", " lead", "trail ", "é", "日本", "1.5.2", "--1", "1e", "=1+1", "'", "a\tb", ";", "|"]
-CELLS = [INTEGERS, INTEGERS[:8], INTEGERS + FRACTIONS, INTEGERS[:9] + FRACTIONS + SPECIAL, INTEGERS + HUGE[:2], INTEGERS + HUGE + ["nan"],
-         FRACTIONS, WORDS, WORDS + INTEGERS, WORDS + [""], INTEGERS + [""], ["true", "false"], ["True", "False"], ["true", "1"]]
+WORDS = [
+    "a",
+    "cat",
+    "1_23",
+    "12_3",
+    "0x10",
+    "1,5",
+    'say "hi"',
+    "x\ny",
+    "x\r\ny",
+    " lead",
+    "trail ",
+    "é",
+    "日本",
+    "1.5.2",
+    "--1",
+    "1e",
+    "=1+1",
+    "'",
+    "a\tb",
+    ";",
+    "|",
+]
+CELLS = [
+    INTEGERS,
+    INTEGERS[:8],
+    INTEGERS + FRACTIONS,
+    INTEGERS[:9] + FRACTIONS + SPECIAL,
+    INTEGERS + HUGE[:2],
+    INTEGERS + HUGE + ["nan"],
+    FRACTIONS,
+    WORDS,
+    WORDS + INTEGERS,
+    WORDS + [""],
+    INTEGERS + [""],
+    ["true", "false"],
+    ["True", "False"],
+    ["true", "1"],
+]
 
 
 class Preprocess:
@@ -38,7 +107,9 @@ class Preprocess:
         arguments = ["--quiet", "--on-error", "skip", "--workers", "1", source, dest]
         self._runs += 1
         if self._runs % 100 == 0:
-            run = subprocess.run([os.environ["PENSTOCK_TEST_PREPROCESS"], *arguments], capture_output=True, encoding="utf-8", errors="backslashreplace")
+            run = subprocess.run(
+                [os.environ["PENSTOCK_TEST_PREPROCESS"], *arguments], capture_output=True, encoding="utf-8", errors="backslashreplace"
+            )
             code, error = run.returncode, run.stderr
         else:
             if self._many is None:
@@ -141,7 +212,6 @@ class CSV(Table):
             text = text.rstrip("\r\n") if not text.endswith('"' + end) else text
         self.check(rng, "t.csv", "\ufeff" * (rng.random() < 0.1) + text, cells, None, types)
 
-
     @cases(50)
     def test_several_files(self, rng: random.Random) -> None:
         """Files of one table have their columns in any order, and types that differ."""
@@ -231,7 +301,9 @@ class JSONLines(Table):
                 for i in range(len(ds)):
                     got = ds["t"][i]
                     got = got if isinstance(got, str) else bytes(got).decode()
-                    self.assertTrue(got in known or got == "" or any(isinstance(w, dict) and not isinstance(w.get("t"), str) for w in want), (got, bytes(broken)))
+                    self.assertTrue(
+                        got in known or got == "" or any(isinstance(w, dict) and not isinstance(w.get("t"), str) for w in want), (got, bytes(broken))
+                    )
         finally:
             shutil.rmtree(folder)
 

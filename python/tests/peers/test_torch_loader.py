@@ -307,7 +307,9 @@ class Loaders(unittest.TestCase):
 
         def loaded(program, sampler):
             def make():
-                return penstock.DataLoader(program.ours, sampler=sampler, output="numpy", command=data.feed(), num_workers=rng.randint(1, 2), seed=seed, **program.options)
+                return penstock.DataLoader(
+                    program.ours, sampler=sampler, output="numpy", command=data.feed(), num_workers=rng.randint(1, 2), seed=seed, **program.options
+                )
 
             seed = rng.randrange(1 << 40)
             first = np.cumsum([0, *(leaf.n for leaf in program.leaves)]).tolist()

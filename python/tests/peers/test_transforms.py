@@ -139,7 +139,7 @@ def program(rng, channels):
         if t is None:
             continue
         least, random_one = exact(t, kind), len(expansions(t)) > 1
-        if slack and type(t).__name__ not in ("CenterCrop", "RandomHorizontalFlip", "RandomVerticalFlip") or draws and random_one:
+        if (slack and type(t).__name__ not in ("CenterCrop", "RandomHorizontalFlip", "RandomVerticalFlip")) or (draws and random_one):
             continue
         slack, draws = max(slack, least), draws + random_one
         steps.append(t)
@@ -313,7 +313,11 @@ class Transforms(unittest.TestCase):
             h, w, c = rng.integers(1, 41), rng.integers(1, 41), (1, 3, 3)[k % 3]
             fields.append(penstock.Field(f"f{k}", "uint8", (int(h), int(w), c), layout="HWC"))
             smooth = np.add.outer(np.add.outer(np.arange(h) * 5, np.arange(w) * 3), np.arange(c) * 20).clip(0, 255)
-            cls.images[f"f{k}"] = [rng.integers(0, 256, (h, w, c), np.uint8), smooth.astype(np.uint8), (rng.integers(0, 4, (h, w, c)) * 60 + 10).astype(np.uint8)]
+            cls.images[f"f{k}"] = [
+                rng.integers(0, 256, (h, w, c), np.uint8),
+                smooth.astype(np.uint8),
+                (rng.integers(0, 4, (h, w, c)) * 60 + 10).astype(np.uint8),
+            ]
         with penstock.Writer(cls.path, fields) as writer:
             for i in range(RECORDS):
                 writer.append({f.name: cls.images[f.name][i] for f in fields})
@@ -329,7 +333,14 @@ class Transforms(unittest.TestCase):
         while recipes:
             try:
                 with penstock.DataLoader(
-                    self.path, RECORDS, fields=list(recipes), independent=list(recipes), transforms=recipes, seed=seed, num_workers=1, command=data.feed()
+                    self.path,
+                    RECORDS,
+                    fields=list(recipes),
+                    independent=list(recipes),
+                    transforms=recipes,
+                    seed=seed,
+                    num_workers=1,
+                    command=data.feed(),
                 ) as loader:
                     batch = next(iter(loader))
                     return {name: batch[name].clone() for name in recipes}, refused
@@ -370,7 +381,9 @@ class Transforms(unittest.TestCase):
                 return
             if not any(close(made, w, slack) for w in want):
                 difference = min(((made.double() - w.double()).abs().max().item() for w in want if w.shape == made.shape), default="shape")
-                raise AssertionError(f"{image.shape} {steps}: {made.dtype} {made.shape}, want one of {len(want)}, {want[0].dtype} {want[0].shape}; difference {difference}, may be {slack}\n{T.translate(v2.Compose(steps))}")
+                raise AssertionError(
+                    f"{image.shape} {steps}: {made.dtype} {made.shape}, want one of {len(want)}, {want[0].dtype} {want[0].shape}; difference {difference}, may be {slack}\n{T.translate(v2.Compose(steps))}"
+                )
         type(self).tried += 1
 
     def test_every_class(self):
@@ -381,6 +394,9 @@ class Transforms(unittest.TestCase):
                     continue
                 if name in PARAMETERS.keys() | TAIL | RANDOM | CONTAINERS | BATCHES | LABELS:
                     continue
-                with self.subTest(f"{v.__name__}.{name}"), self.assertRaisesRegex(penstock.UnsupportedError, f"{name} cannot run in the feeding process"):
+                with (
+                    self.subTest(f"{v.__name__}.{name}"),
+                    self.assertRaisesRegex(penstock.UnsupportedError, f"{name} cannot run in the feeding process"),
+                ):
                     T.translate(c.__new__(c))
         self.assertEqual(set(T._RECORD) - {"PadTo"} - PARAMETERS.keys() - TAIL - RANDOM - LABELS, set())
