@@ -258,7 +258,8 @@ class ArrayLoader:
             if not (self.resumed and epoch == self.epoch):
                 self._at, self.loop = {"epoch": epoch, "step": 0}, None
             return
-        for sampler in (self.batch_sampler, getattr(self.batch_sampler, "sampler", None), self.sampler):
+        samplers: list[Any] = [self.batch_sampler, getattr(self.batch_sampler, "sampler", None), self.sampler]
+        for sampler in samplers:
             if callable(getattr(sampler, "set_epoch", None)):
                 sampler.set_epoch(epoch)
                 return
@@ -462,7 +463,7 @@ def _source(a: Any, output: str) -> tuple[np.ndarray, Callable[[np.ndarray], Any
     import torch
 
     try:
-        source, wrap = a.numpy(), torch.from_numpy
+        source, wrap = a.numpy(), torch.from_numpy  # type: Any, Callable[[np.ndarray], Any]
     except TypeError:  # a type that NumPy does not have
         like = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[a.dtype.itemsize]
         dtype = a.dtype
@@ -482,9 +483,10 @@ def _accelerated() -> bool:
 
 def _pinned(batch: Any) -> Any:
     """Return a batch in page-locked memory."""
-    from torch.utils.data._utils.pin_memory import pin_memory
+    from torch.utils.data._utils import pin_memory
 
-    return pin_memory(batch)
+    pin: Any = pin_memory.pin_memory  # which has no annotations
+    return pin(batch)
 
 
 def _samplers(signature: Signature, found: Columns) -> tuple[Any, Any]:
@@ -504,7 +506,7 @@ def _samplers(signature: Signature, found: Columns) -> tuple[Any, Any]:
 def _order(engine: ArrayLoader, at: Mapping[str, Any]) -> tuple[Iterator[np.ndarray], bool, dict[str, Any]]:
     """Return the batches of record numbers from a position on, whether they may be asked for early, and what the state has to know of them."""
     sampler, batch_sampler, step = engine.sampler, engine.batch_sampler, at["step"]
-    inner = getattr(batch_sampler, "sampler", None)
+    inner: Any = getattr(batch_sampler, "sampler", None)
     if engine.of_torch and _is_torch(batch_sampler, "BatchSampler") and _is_torch(inner, "SequentialSampler"):
         return _cut(np.arange(len(inner.data_source)), batch_sampler.batch_size, batch_sampler.drop_last, step), True, {}
     if engine.of_torch and _is_torch(batch_sampler, "BatchSampler") and _is_torch(inner, "RandomSampler"):

@@ -18,10 +18,10 @@ class Assembled:
 
     def __init__(self, view: Any, field: str | None, weights: Any, fill: float) -> None:
         outputs = view._windows.outputs
-        self._out = outputs[0] if field is None else next((o for o in outputs if o.field.name == field), None)
-        if self._out is None:
+        out = outputs[0] if field is None else next((o for o in outputs if o.field.name == field), None)
+        if out is None:
             raise KeyError(f"{view.path}: no field {field!r}; there are: {', '.join(view.fields)}")
-        self._view, self._fill = view, fill
+        self._view, self._fill, self._out = view, fill, out
         self._window = tuple(c.size for c in self._out.cuts)
         self.shape = tuple(c.length for c in self._out.cuts)
         self._weights = self._weight(weights)

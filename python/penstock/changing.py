@@ -15,7 +15,7 @@ import stat
 import subprocess
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Set
 from typing import IO, Any, Protocol
 
 import numpy as np
@@ -287,7 +287,7 @@ def _check_kept(ds: Records, old: Field, field: Field) -> None:
 
 def _command(ds: Records, verb: str, change: bool) -> list[str]:
     """Return the command that writes a column, whose values are of the records that this dataset has: there may be a newer generation."""
-    part = [f"--rank={ds.rank}", f"--world-size={ds.world}"] if isinstance(ds, _PartOf) else []
+    part: list[str] = [f"--rank={ds.rank}", f"--world-size={ds.world}"] if isinstance(ds, _PartOf) else []
     return ["column", verb, "--json", "--quiet", f"--of={ds.generation}", *["--change-type"] * change, *part]
 
 
@@ -490,7 +490,7 @@ class _Source:
         """Return the error for the value of a record."""
         return Error(f"{self._ds.path}: column {self._name!r}: record {record}: {_advice(e)}")
 
-    def encoded(self, encoding: Plain, first: int) -> Iterator[tuple[bytes, int]]:
+    def encoded(self, encoding: Plain, first: int) -> Generator[tuple[bytes, int], None, None]:
         """Yield the bytes of the values from a record on, some of them at a time, and how many they are."""
         if self._function is not None:
             yield from self._computed(Work(self, encoding), first)
@@ -520,7 +520,7 @@ class _Source:
         """Yield the values from a record on, one by one."""
         if self._iterator is not None:
             flat: Iterable[Any] = itertools.chain.from_iterable(self._iterator) if self._batched else self._iterator
-            values = itertools.islice(flat, first, None)
+            values: Iterator[Any] = itertools.islice(flat, first, None)
         else:
             values = (self._values[at] for at in range(first, len(self._values)))
         return (([value], 1) for value in values)

@@ -147,14 +147,15 @@ def locate_zarr(path: str, wanted: Sequence[str] | None = None) -> Layout:
         shapes = ", ".join(f"{n} {found[n][0]}" for n in chosen) or "none"
         raise UnsupportedError(f"{path}: the arrays of numbers must have one common number of records; choose some with fields=[...]: {shapes}")
     records = counts.pop()
-    fields, columns = {}, {}
+    fields: dict[str, Field] = {}
+    columns: dict[str, list[Extent]] = {}
     for name in chosen:
         shape, dtype, names = found[name]
         kind = next(t for t, storage in STORAGE.items() if np.dtype(storage) == dtype and t != "bfloat16")
         fields[name] = Field(name, kind, shape[1:], dims=names)
         node = "" if name not in dict(_nodes(path)) else name
         columns[name] = [ChunkedExtent(path, 0, 0, records, node=node, program="zarr")]
-    return Layout(path, "zarr", records, fields, dict(columns), [records], coordinates=coordinates(dims))
+    return Layout(path, "zarr", records, fields, columns, [records], coordinates=coordinates(dims))
 
 
 def _nodes(root: str, at: str = "", depth: int = 0) -> list[tuple[str, dict[str, Any]]]:

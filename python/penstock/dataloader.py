@@ -672,7 +672,7 @@ class DataLoader:
         self._engine.close()
 
     #: DataLoader[T] in annotations, as torch's takes it.
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __enter__(self) -> DataLoader:
         return self

@@ -80,6 +80,9 @@ class Dataset(Source):
         self.split, self.mode = split, mode
         self._cache_dir = cache_dir
         self._program: Program | None = None  # that reads it, if it is in a bucket
+        self._held: Held | None = None
+        self._columns: dict[str, Column | ChunkedColumn] = {}
+        self._names: Records | RaggedRecords | None = None
         self._chosen = chosen(fields)
         self._id = ""
         self._samples = ""  # the raw samples that it is the cache of
@@ -168,7 +171,7 @@ class Dataset(Source):
                 f"penstock inspect verify {shlex.quote(self.path)}"
             )
         try:
-            compared, corruptions, _ = verify(list(self._columns.values()))
+            compared, corruptions, _ = verify(self._columns.values())
         except (Error, OSError) as e:
             self._check_unchanged(e)
             raise
@@ -465,8 +468,7 @@ class Dataset(Source):
         found = str(manifest.get("id") or self.path)
         if self._id not in ("", found) or sum(b - a for a, b in self._ranges) != opened["records"]:
             raise Error(f"{self.path}: another dataset has taken its place since it was opened; open it again")
-        self._id, self._program, self._names = found, program, None
-        self._columns: dict[str, Column | ChunkedColumn] = {}
+        self._id, self._program, self._names, self._columns = found, program, None, {}
         self.fields = {name: known[name] for name in self._chosen or _by_default(known)}
         fetched = Fetched(program, known, list(self.fields), opened["records"])
         self._places, self._records = fetched.places, fetched.records
@@ -478,9 +480,7 @@ class Dataset(Source):
         if self._id:
             generation = find(self._folder, self._id) or generation
         layout = locate(self._folder, self._chosen) if generation is None else locate(self._folder, self._chosen, generation)
-        self._held: Held | None = (
-            Held(self._folder, layout.manifest["generation"]) if "generation" in layout.manifest and os.path.isdir(self._folder) else None
-        )
+        self._held = Held(self._folder, layout.manifest["generation"]) if "generation" in layout.manifest and os.path.isdir(self._folder) else None
         return layout
 
     def check_place(self) -> None:
@@ -516,7 +516,7 @@ class Dataset(Source):
         self._records = {name: self._over_shards(f) for name, f in opened.items()}
         self._names = self._records[named[0].name] if named else None
 
-    def _column(self, f: Field, name: str) -> Column:
+    def _column(self, f: Field, name: str) -> Column | ChunkedColumn:
         offsets = f.ragged and name.endswith(".offsets")
         dtype, shape = (np.dtype("<i8"), ()) if offsets else (f.storage, f.shape)
         extents = self._layout.columns[name]
@@ -531,6 +531,7 @@ class Dataset(Source):
     def _over_shards(self, f: Field) -> Records | RaggedRecords:
         if f.ragged:
             values, offsets = (self._columns[name] for name in column_names(f))
+            assert isinstance(values, Column) and isinstance(offsets, Column)  # other programs have no such fields
             return RaggedRecords(f, values, offsets, self._places)
         column = self._columns[f.name]
         return ChunkedRecords(f, column, self._places) if isinstance(column, ChunkedColumn) else Records(f, column, self._places)
@@ -559,7 +560,7 @@ def _pieces(layout: Layout, ranges: list[tuple[int, int]]) -> list[Piece]:
 
 def _without(ranges: list[tuple[int, int]], gone: np.ndarray) -> list[tuple[int, int]]:
     """Return the ranges of the records that are not gone."""
-    left = []
+    left: list[tuple[int, int]] = []
     for first, end in ranges:
         edges = np.flatnonzero(np.diff(gone[first:end], prepend=1, append=1)) + first
         left += zip(edges[::2].tolist(), edges[1::2].tolist())

@@ -145,7 +145,7 @@ class Formula:
             if isinstance(node.op, ast.Pow):
                 x, y = np.float64(x), np.float64(y)
                 # Some versions of NumPy take the root in np.power too, others in the operator only.
-                return np.where(y == 0.5, np.sqrt(x), np.power(x, y)).astype(dtype)
+                return np.asarray(np.where(y == 0.5, np.sqrt(x), np.power(x, y))).astype(dtype)
             return _OPERATORS[type(node.op)](x, y)
         if isinstance(node, ast.Compare):
             return _COMPARISONS[type(node.ops[0])](self._of(node.left, known, dtype), self._of(node.comparators[0], known, dtype)).astype(dtype)
@@ -179,7 +179,7 @@ class Computed(Derived):
         self._formula, self._fields, self._bases = formula, fields, records
 
     def _fill(self, records: np.ndarray, out: np.ndarray) -> None:
-        out[...] = self._formula.compute(self._fields, {n: self._bases[n].take(records) for n in self._formula.names})
+        out[...] = self._formula.compute(self._fields, {n: np.asarray(self._bases[n].take(records)) for n in self._formula.names})
 
     def _range(self, start: int, stop: int) -> np.ndarray:
         return self._formula.compute(self._fields, {n: np.asarray(self._bases[n][start:stop]) for n in self._formula.names})

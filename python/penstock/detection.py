@@ -56,9 +56,9 @@ def detection(
     if sizes in names:
         for key in columns.keys() & {"mask", "masks"}:
             columns[key] = [mask[..., :h, :w] for mask, (h, w) in zip(columns[key], of)]
-    wraps = [_wrappers(size) if tv_tensors else {} for size in of]
-    listed = [wrap.get("image", _same)(picture[..., :h, :w]) for wrap, picture, (h, w) in zip(wraps, pictures, of)]
-    return listed, [{key: wrap.get(key, _same)(values[i]) for key, values in columns.items()} for i, wrap in enumerate(wraps)]
+    wraps: list[Mapping[str, Callable[[torch.Tensor], Any]]] = [_wrappers(size) if tv_tensors else {} for size in of]
+    listed = [_wrapped(wrap, "image", picture[..., :h, :w]) for wrap, picture, (h, w) in zip(wraps, pictures, of)]
+    return listed, [{key: _wrapped(wrap, key, values[i]) for key, values in columns.items()} for i, wrap in enumerate(wraps)]
 
 
 def padding_mask(batch: Any, images: str = "images") -> torch.Tensor:
@@ -69,7 +69,7 @@ def padding_mask(batch: Any, images: str = "images") -> torch.Tensor:
     pictures, sizes = batch[images], batch[f"{images}_sizes"]
     height, width = torch.arange(pictures.shape[-2]), torch.arange(pictures.shape[-1])
     within = (height < sizes[:, :1].cpu())[:, :, None] & (width < sizes[:, 1:].cpu())[:, None, :]
-    return ~within.to(pictures.device)
+    return torch.logical_not(within).to(pictures.device)
 
 
 def _target(key: str, values: torch.Tensor | Jagged, first_label: int) -> list[Any]:
@@ -83,7 +83,7 @@ def _target(key: str, values: torch.Tensor | Jagged, first_label: int) -> list[A
 
 def _wrappers(size: tuple[int, int]) -> dict[str, Callable[[torch.Tensor], Any]]:
     """Return functions that wrap an image of that height and width, and its boxes and masks, as tv_tensors."""
-    from torchvision import tv_tensors as tv  # noqa: PLC0415: only who asks for it needs torchvision
+    from torchvision import tv_tensors as tv  # which few need
 
     def keypoints(values: torch.Tensor) -> Any:
         return tv.KeyPoints(values[..., :2], canvas_size=size)
@@ -94,8 +94,8 @@ def _wrappers(size: tuple[int, int]) -> dict[str, Callable[[torch.Tensor], Any]]
     }  # fmt: skip
 
 
-def _same(value: Any) -> Any:
-    return value
+def _wrapped(wrap: Mapping[str, Callable[[torch.Tensor], Any]], key: str, value: Any) -> Any:
+    return wrap[key](value) if key in wrap else value
 
 
 def _kind(value: Any) -> str:

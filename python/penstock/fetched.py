@@ -51,8 +51,8 @@ class Program:
         self.opened = self._start()
 
     def _start(self) -> dict[str, Any]:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._process = start("feed", self._arguments, "reads buckets", start_new_session=True, **pipes)
+        pipe = subprocess.PIPE
+        self._process = start("feed", self._arguments, "reads buckets", start_new_session=True, stdin=pipe, stdout=pipe)
         self._owner, self._between = os.getpid(), True
         self._finalizer = weakref.finalize(self, _end, self._process)
         try:
@@ -174,7 +174,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _filled(stream: Any, out: np.ndarray) -> np.ndarray:
     """Fill an array with bytes of a stream, and return it."""
-    rest = memoryview(out.reshape(-1).view(np.uint8))
+    rest = out.reshape(-1).view(np.uint8).data
     while rest:
         n = stream.readinto(rest)
         if not n:

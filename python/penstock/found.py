@@ -169,8 +169,8 @@ def _abandoned(folder: str, changed: float) -> bool:
 
 def _output(arguments: list[str], stdin: bytes = b"") -> bytes:
     """Return what the command feed writes."""
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with start("feed", arguments, "finds records", **pipes) as process:
+    pipe = subprocess.PIPE
+    with start("feed", arguments, "finds records", stdin=pipe, stdout=pipe, stderr=pipe) as process:
         out, err = process.communicate(stdin)
     if process.returncode:
         raise Error(err.decode("utf-8", "replace").strip().removeprefix("penstock ").removeprefix("feed: "))

@@ -43,7 +43,7 @@ def sampler_of(loader: Any, order: Any, rank: int, world_size: int) -> Any:
     from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
     from torch.utils.data import Sampler as TorchSampler
 
-    records = range(max(1, loader.records))
+    records: Any = range(max(1, loader.records))  # of which torch wants the length alone
     found: Any
     if world_size > 1:
         found = DistributedSampler(records, world_size, rank, shuffle=not isinstance(order, Sequential))

@@ -40,7 +40,7 @@ class Jagged:
         return self.values[self.offsets[i % n] : self.offsets[i % n + 1]]
 
     def __iter__(self) -> Iterator[torch.Tensor]:
-        return iter(self.values.split(self.lengths.tolist()))
+        return iter(torch.split(self.values, self.lengths.tolist()))
 
     def map(self, function: Callable[[torch.Tensor], torch.Tensor]) -> Jagged:
         """Return a function's results for ``values`` and ``offsets``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Union
 
 from . import codec
@@ -60,7 +60,7 @@ class Work:
         return task[0], bytes(made.data), made.records, failed
 
 
-def answers(work: Work, tasks: Iterator[Task], workers: int) -> Iterator[Answer]:
+def answers(work: Work, tasks: Iterator[Task], workers: int) -> Generator[Answer, None, None]:
     """Do tasks, by several processes or, with 0 of them, by this one, and yield their answers in order."""
     return (work.do(task) for task in tasks) if workers == 0 else _shared(work, tasks, workers)
 
@@ -83,7 +83,7 @@ def _work(work: Work, tasks: connection.Connection) -> None:
         tasks.send(work.do(task))
 
 
-def _shared(work: Work, tasks: Iterator[Task], n: int) -> Iterator[Answer]:
+def _shared(work: Work, tasks: Iterator[Task], n: int) -> Generator[Answer, None, None]:
     """Have n processes do the tasks."""
     import multiprocessing
 

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
-from typing import Protocol, Union
+from typing import Any, Protocol, Union
 
 from ._dataclass import dataclass
 
@@ -124,7 +124,9 @@ class _Bar:
     def __init__(self) -> None:
         from tqdm.auto import tqdm
 
-        self._make, self._bar, self._stage = tqdm, None, ""  # type: Any, Any, str
+        self._make: Any = tqdm
+        self._bar: Any = None
+        self._stage = ""
 
     def show(self, progress: Progress) -> None:
         if self._bar is None or self._stage != progress.stage:

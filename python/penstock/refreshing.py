@@ -155,6 +155,7 @@ def newest(dataset: Any, changed: Changes, folders: Sequence[str]) -> Any:
         path = os.fsdecode(dataset)
         if is_view(path):
             with open_prepared(path) as view:
+                assert isinstance(view, View)
                 _check_numbers(view.to_json(absolute), moved)
                 if (part := _fixed(view, changed)) is not None:
                     raise Error(

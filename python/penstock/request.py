@@ -222,11 +222,11 @@ def seed_of(seed: Any, implied: Mapping[str, Any]) -> int:
     """Return the seed that is given, or that of a DistributedSampler, whose default is 0."""
     if seed is None:
         return count("seed", implied.get("seed", 0), 0, samplers.MAX_SEED)
-    seed = count("seed", seed, 0, samplers.MAX_SEED)
+    given = count("seed", seed, 0, samplers.MAX_SEED)
     lightnings = os.environ.get("PL_GLOBAL_SEED", "")  # which it gives the samplers that it puts in
-    if implied.get("seed", 0) not in (0, seed) and lightnings != str(implied["seed"]):
-        raise ValueError(f"seed is {seed}, and that of the DistributedSampler is {implied['seed']}; leave one of the two out")
-    return seed
+    if implied.get("seed", 0) not in (0, given) and lightnings != str(implied["seed"]):
+        raise ValueError(f"seed is {given}, and that of the DistributedSampler is {implied['seed']}; leave one of the two out")
+    return given
 
 
 def _normalizing(of: subject.Subject, transforms: Any) -> Any:

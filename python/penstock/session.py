@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import process
-from .batch import LoaderBatch, made
+from .batch import BatchDict, BatchTuple, LoaderBatch, made
 from .errors import CorruptError, Error, NotFoundError
 from .field import STORAGE, Field, from_json, shape_of
 from .positions import FIXED, Positions
@@ -354,8 +354,8 @@ class Session:
         skips = "done" in at and ((epoch_after == epoch and first <= step_after <= last) or (epoch_after, step_after) == (epoch + 1, 0))
         if epoch != at["epoch"] or not ((step == first and follows) or (first <= step < last and skips)):
             raise Malformed(f"batch {step} of epoch {epoch}, followed by {(epoch_after, step_after)}, in place of batch {first} of {at['epoch']}")
-        layout = self._layouts.get(where)
-        if layout is None or layout.count != count:
+        layout: Layout | tuple[int, ...] | None = self._layouts.get(where)
+        if not isinstance(layout, Layout) or layout.count != count:
             layout = self._layout(count, where, shown.numbers(where))
         message: dict[str, Any] = {"epoch": epoch, "step": step, "count": count}
         shown.ticket += 1
@@ -404,7 +404,7 @@ class Session:
         arrays = [np.ndarray(shape, dtype, slot, at) for shape, dtype, at in layout.places]
         if self._converters:
             arrays = [convert(a) for a, convert in zip(arrays, self._converters)]
-        batch: LoaderBatch = self._built(arrays)
+        batch: BatchDict | BatchTuple = self._built(arrays)
         batch._slot, batch._message = slot, message
         return batch
 

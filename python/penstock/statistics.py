@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ def statistics(
     made = [_made(total) for total in totals]
     if groups is None:
         return Statistics(*made[0])
-    return Statistics(*(np.stack(arrays) for arrays in zip(*made)), groups=np.array(known))
+    return replace(Statistics(*(np.stack(arrays) for arrays in zip(*made))), groups=np.array(known))
 
 
 def _known(groups: np.ndarray, ranges: Iterable[tuple[int, int]]) -> list[Any]:

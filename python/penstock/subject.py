@@ -24,7 +24,7 @@ class _Part:
     path: str
     opened: Dataset | View | None = None  # the object that was given, which says the rest
     records: int = 0
-    fields: list[str] | None = None
+    fields: Sequence[str] | None = None
     split: str | None = None
     transforms: dict[str, Any] | None = None
 

@@ -429,7 +429,7 @@ class _Select(View):
     """Some records and fields."""
 
     @classmethod
-    def of(cls, base: Source, numbers: Numbers | None, fields: Sequence[str] | None, rename: Mapping[str, str] | None) -> View:
+    def of(cls, base: Source, numbers: Numbers | None, fields: Sequence[str] | None, rename: Mapping[str, str] | None) -> _Select:
         rows = _rows(base, numbers)
         names = list(base.fields) if fields is None else list(fields)
         new = dict(rename or {})
@@ -826,7 +826,8 @@ class _Picked(Derived):
 
     def _range(self, start: int, stop: int) -> np.ndarray:
         if isinstance(self._rows, range):
-            return self._base[self._rows.start + start : self._rows.start + stop]
+            rows: np.ndarray = self._base[self._rows.start + start : self._rows.start + stop]
+            return rows
         return self._base.take(self._rows[start:stop])
 
 
@@ -866,19 +867,19 @@ class _PickedRagged(DerivedRagged):
 
     def __init__(self, base: RaggedRecords, field: Field, rows: range | np.ndarray) -> None:
         super().__init__(field, base.dtype, len(rows))
-        self._base, self._rows = base, rows
+        self._base, self._chosen = base, rows
 
     @property
     def lengths(self) -> np.ndarray:
         """The number of rows of every record, as int64."""
-        return self._base.lengths[self._rows.start : self._rows.stop] if isinstance(self._rows, range) else self._base.lengths[self._rows]
+        return self._base.lengths[slice(self._chosen.start, self._chosen.stop) if isinstance(self._chosen, range) else self._chosen]
 
     def _of(self, records: np.ndarray) -> Ragged:
-        return self._base.take(_at(self._rows, records))
+        return self._base.take(_at(self._chosen, records))
 
     def _between_records(self, start: int, stop: int) -> Ragged:
-        if isinstance(self._rows, range):
-            out: Ragged = self._base[self._rows.start + start : self._rows.start + max(start, stop)]
+        if isinstance(self._chosen, range):
+            out: Ragged = self._base[self._chosen.start + start : self._chosen.start + max(start, stop)]
             return out
         return super()._between_records(start, stop)
 
@@ -926,7 +927,7 @@ def _groups(part: Source, name: str) -> np.ndarray:
 
 def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return values at places; beyond an edge NaN, of integers -1."""
-    out = values.take(np.maximum(places, 0))
+    out: np.ndarray = values.take(np.maximum(places, 0))
     if (places < 0).any():
         out[places < 0] = np.nan if out.dtype.kind == "f" else -1
     return out
@@ -978,17 +979,17 @@ class _OneRagged(DerivedRagged):
 
     def __init__(self, field: Field, values: np.ndarray) -> None:
         super().__init__(field, values.dtype, 1)
-        self._values = values
+        self._only = values
 
     @property
     def lengths(self) -> np.ndarray:
         """The number of rows of the record, as int64."""
-        return np.array([len(self._values)], np.int64)
+        return np.array([len(self._only)], np.int64)
 
     def _of(self, records: np.ndarray) -> Ragged:
         n = len(records)
         return Ragged(
-            np.concatenate([self._values] * n) if n else self._values[:0], np.arange(n + 1, dtype=np.int64) * len(self._values), self.field.content
+            np.concatenate([self._only] * n) if n else self._only[:0], np.arange(n + 1, dtype=np.int64) * len(self._only), self.field.content
         )
 
 
@@ -1207,7 +1208,7 @@ class _Reader:
         self._opened.append(ds)
         known = getattr(ds, "state_id", "")
         if node.get("id") and known and known != node["id"]:
-            if ds.format == "npy":
+            if getattr(ds, "format", "") == "npy":
                 raise Error(f"{path} was replaced or changed after the view was made; make the view again")
             raise Error(
                 f"{path} has the id {known!r}, and had {node['id']!r} when the view was made; name the generation that it was made of, "

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 from numbers import Rational
 from typing import Any
 
@@ -72,7 +72,7 @@ class Axis:
     first: int = 0
     count: int = 0
     records: bool = False  # whether it is the first axis of a field
-    cuts: list[tuple[str, Cut]] = field(default_factory=list)  # of the fields of the records
+    cuts: list[tuple[str, Cut]] = dataclasses.field(default_factory=list)  # of the fields of the records
 
     def grid(self, run: tuple[int, int], reach: tuple[int, int]) -> tuple[int, int]:
         """Return the first origin of a run, and how many there are. Labels have elements of the run, and the other fields of the reach around it."""
@@ -111,7 +111,7 @@ class Output:
 
     field: Field
     of: str
-    cuts: list[Cut] = field(default_factory=list)
+    cuts: list[Cut] = dataclasses.field(default_factory=list)
     fill: Any = 0  # as it is stored
 
 
@@ -176,7 +176,7 @@ class Windows:
             raise Error(
                 f"window: field {name!r}: fill is {by['fill']}, and {of!r} has {f.dtype}; choose one that it can have, or leave the field out of outputs"
             )
-        fill = int(from_float32(np.float32(self.fill))) if f.dtype == "bfloat16" else self.fill
+        fill = int(from_float32(np.array(self.fill, np.float32))) if f.dtype == "bfloat16" else self.fill
         self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts, fill))
 
     def _cut(self, by: Mapping[str, Any], out: Mapping[str, Any], of: str, dim: str, length: int) -> Cut:
@@ -225,15 +225,19 @@ class Windows:
             if keep == "full" and a.pad not in ("", "wrap"):
                 raise Error(f"window: keep is full, so that nothing of axis {a.name!r} is padded; leave its pad out")
         self.run_axis: int | None = None
+        self.firsts: np.ndarray  # of runs: the first origin, and the number of windows up to the end
+        self.ends: np.ndarray
         if by.get("within") is None and (by.get("along") or by.get("labels")):
             raise Error("window: along and labels say what ranges are of, which are missing")
         if group is not None or by.get("within") is not None:
             self._set_runs(by, group, records)
         table = by.get("origins")
-        self.table = None if table is None else np.asarray(table, np.int64).reshape(len(table), -1 if len(table) else len(self.axes))
+        self.table: np.ndarray | None = (
+            None if table is None else np.asarray(table, np.int64).reshape(len(table), -1 if len(table) else len(self.axes))
+        )
         if self.table is not None:
             self.count = len(self.table)
-            self._check_table(by)
+            self._check_table(by, self.table)
             return
         self.count = 1
         for i, a in enumerate(self.axes):
@@ -293,16 +297,16 @@ class Windows:
         self.reach = self.runs if not labels else np.array(reach, np.int64).reshape(-1, 2)
         self._reach = np.unique(self.reach, axis=0)
 
-    def _check_table(self, by: Mapping[str, Any]) -> None:
+    def _check_table(self, by: Mapping[str, Any], table: np.ndarray) -> None:
         if by.get("stride") or by.get("offset"):
             raise Error("window: stride and offset are for a grid of origins, and origins has them one by one; leave them out")
         if by.get("labels"):
             raise Error("window: labels are for a grid of origins, and origins has them one by one; leave labels out")
-        if len(self.table) and self.table.shape[1] != len(self.axes):
+        if len(table) and table.shape[1] != len(self.axes):
             names = ", ".join(a.name for a in self.axes)
-            raise Error(f"window: origins have {self.table.shape[1]} numbers, and there are {len(self.axes)} axes: {names}")
+            raise Error(f"window: origins have {table.shape[1]} numbers, and there are {len(self.axes)} axes: {names}")
         for k, a in enumerate(self.axes):
-            at = self.table[:, k] if len(self.table) else np.zeros(0, np.int64)
+            at = table[:, k] if len(table) else np.zeros(0, np.int64)
             lo, hi = self._bounds(k, at)
             for name, cut in [("", None), *a.cuts]:
                 wrong = (at < lo) | (at >= hi)
@@ -323,7 +327,8 @@ class Windows:
     def origins(self, records: np.ndarray) -> np.ndarray:
         """Return the origins of records: one row each, with one number for each axis."""
         if self.table is not None:
-            return self.table[records]
+            found: np.ndarray = self.table[records]
+            return found
         out = np.empty((len(records), len(self.axes)), np.int64)
         rest = np.asarray(records, np.int64)
         for k in range(len(self.axes) - 1, -1, -1):
@@ -352,18 +357,20 @@ class Windows:
         if c.axis is None:
             return np.broadcast_to(steps, (len(origins), c.size))
         at = origins[:, c.axis]
-        index = c.start(at)[:, None] + steps
-        lo, hi = (bound[:, None] for bound in c.within(*self._bounds(c.axis, at), self.axes[c.axis].length))
+        index: np.ndarray = c.start(at)[:, None] + steps
+        lo, hi = (bound[:, None] for bound in c.within(*self._bounds(c.axis, at), self.axes[c.axis].length))  # type: np.ndarray, np.ndarray
         inside, n = (index >= lo) & (index < hi), hi - lo
         if inside.all():
             return index
         pad = self.axes[c.axis].pad
         if pad == "wrap":
-            return lo + (index - lo) % n
-        if pad == "reflect":
+            index = lo + (index - lo) % n
+        elif pad == "reflect":
             i = (index - lo) % np.maximum(1, 2 * (n - 1))
-            return lo + np.minimum(i, np.maximum(0, 2 * (n - 1) - i))
-        return np.where(inside, index, -1)
+            index = lo + np.minimum(i, np.maximum(0, 2 * (n - 1) - i))
+        else:
+            index = np.where(inside, index, -1)
+        return index
 
     def take(self, out: Output, base: Any, records: np.ndarray, dst: np.ndarray) -> None:
         """Copy windows of a field, whose array has the records of ``base``."""
@@ -447,7 +454,7 @@ def _holds(dtype: str, x: float) -> bool:
     if dtype.startswith(("int", "uint")):
         return x.is_integer() and np.iinfo(dtype).min <= int(x) <= np.iinfo(dtype).max
     with np.errstate(over="ignore"):
-        rounded = float(to_float32(from_float32(np.float32(x)))) if dtype == "bfloat16" else float(np.dtype(dtype).type(x))
+        rounded = float(to_float32(from_float32(np.array(x, np.float32)))) if dtype == "bfloat16" else float(np.dtype(dtype).type(x))
     return math.isfinite(rounded) or not math.isfinite(x)
 
 
@@ -580,7 +587,11 @@ def _aligns(align: Any) -> dict[str, dict[str, dict[str, int]]]:
 def _align(name: str, value: Any) -> dict[str, int]:
     """Return a scale, or a tuple of a scale and an offset, as times, per and offset."""
     scale, offset = value if isinstance(value, tuple) and len(value) == 2 else (value, 0)
-    if isinstance(scale, bool) or not isinstance(scale, (Rational, float, np.integer, np.floating)) or not (math.isfinite(scale) and scale > 0):
+    if (
+        isinstance(scale, bool)
+        or not isinstance(scale, (Rational, float, np.integer, np.floating))
+        or not (math.isfinite(scale) and float(scale) > 0)
+    ):
         raise TypeError(f"{name} is {value!r}; it is a scale above 0, such as 10, 0.1 or Fraction(1, 3), or a tuple of a scale and an offset")
     from fractions import Fraction  # 1.5 ms, for the few who align
 

@@ -253,7 +253,8 @@ class Wire:
 
 def _bytes(part: Any) -> bytes:
     """Return the bytes of what recv or recvmsg returned."""
-    return part if isinstance(part, bytes) else part[0]  # type: ignore[no-any-return]
+    found: bytes = part if isinstance(part, bytes) else part[0]
+    return found
 
 
 def _descriptors(parts: list[Any]) -> Iterator[int]:

@@ -109,7 +109,7 @@ def _reduced_array(value: np.ndarray) -> tuple[Callable[..., Any], tuple[Any, ..
         return _transposed, _reduced_array(value.T)[1]
     if not (value.flags.c_contiguous and value.flags.writeable):
         value = np.array(value, order="C")
-    return _array, (pickle.PickleBuffer(value.reshape(-1).view(np.uint8) if value.size else b""), dtype, value.shape)
+    return _array, (pickle.PickleBuffer(value.reshape(-1).view(np.uint8).data if value.size else b""), dtype, value.shape)
 
 
 def _array(buffer: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -159,7 +159,7 @@ def _reduced_tensor(torch: Any, value: Any) -> Any:
             strides, value = value.stride(), value.as_strided((extent,), (1,))
         else:
             value = value.contiguous()
-    return _tensor, (pickle.PickleBuffer(_bytes(torch, value)), _name(value.dtype), shape, strides)
+    return _tensor, (pickle.PickleBuffer(_bytes(torch, value).data), _name(value.dtype), shape, strides)
 
 
 def _bytes(torch: Any, value: Any) -> np.ndarray:
@@ -190,5 +190,6 @@ def _empty(dtype: str, shape: tuple[int, ...]) -> Any:
 def _storage(buffer: Any, dtype: str | None) -> Any:
     import torch
 
-    untyped = torch.frombuffer(buffer, dtype=torch.uint8).untyped_storage() if len(buffer) else torch.UntypedStorage(0)
-    return untyped if dtype is None else torch.storage.TypedStorage(wrap_storage=untyped, dtype=getattr(torch, dtype), _internal=True)
+    flat = torch.frombuffer(buffer, dtype=torch.uint8) if len(buffer) else torch.empty(0, dtype=torch.uint8)
+    untyped, typed = flat.untyped_storage(), torch.storage.TypedStorage  # type: Any, Any
+    return untyped if dtype is None else typed(wrap_storage=untyped, dtype=getattr(torch, dtype), _internal=True)

@@ -40,7 +40,8 @@ class Pins:
     def __init__(self, kind: str) -> None:
         from torch.utils.data._utils.pin_memory import pin_memory
 
-        self._pin, self._kind = pin_memory, kind
+        self._pin: Any = pin_memory  # which has no annotations
+        self._kind = kind
         self._thread: ThreadPoolExecutor | None = None
         self._ahead: dict[int, Future[Any]] = {}
 

@@ -105,7 +105,8 @@ class _NumPy:
         self._owner = bits
         self._state: Any = None
         known = type(bits).__name__ == "MT19937"
-        words = np.asarray(np.random.get_state()[1]).astype(np.uint32).tobytes()
+        state: Any = np.random.get_state()
+        words = np.asarray(state[1]).astype(np.uint32).tobytes()
         self._words = _Words(bits.ctypes.state_address if known else 0, 4 * (_WORDS + 1) if known else 0, words)
 
     @staticmethod
