@@ -11,7 +11,6 @@ import itertools
 import json
 import os
 import re
-import stat
 import subprocess
 import time
 import zlib
@@ -20,7 +19,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from . import codec, generations, pool
+from . import _files, codec, generations, pool
 from ._program import find
 from .errors import Error
 from .field import Field
@@ -28,11 +27,6 @@ from .flat import fields_of, read_manifest
 from .options import count, flag
 from .pool import Made, answers
 from .preprocess_command import NoProgramError, failure, widen
-
-try:
-    import fcntl
-except ImportError:  # Windows refuses to write to files that are open
-    fcntl = None  # type: ignore[assignment]
 
 
 class Records(Protocol):
@@ -355,7 +349,7 @@ def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool
     folder, base = _spool(ds.path) if "://" in ds.path else os.path.split(os.path.abspath(ds.path))
     of_rank = f"-{ds.rank}-of-{ds.world}" if isinstance(ds, _PartOf) else ""
     path = os.path.join(folder, f".{base}.{field.name}.values{of_rank}")
-    with _alone(f"{path}.lock", f"{ds.path}: another call writes the column {field.name!r}"):
+    with _files.alone(f"{path}.lock", f"{ds.path}: another call writes the column {field.name!r}"):
         stored = f"records {zlib.crc32(ds.stored.astype('<i8').tobytes()):08x} of {_last_append(ds)}"
         with Writer(path, [field], resume=resume, overwrite=not resume, _inputs=stored) as w:
             if not w.complete:
@@ -375,34 +369,8 @@ def _written(ds: Records, verb: str, field: Field, source: _Source, resume: bool
 def _spool(url: str) -> tuple[str, str]:
     """Return the folder for temporary files of this user, and a name for what is of a dataset in a bucket, which each process finds again."""
     import hashlib
-    import tempfile
 
-    folder = os.path.join(tempfile.gettempdir(), f"penstock-{os.getuid()}" if hasattr(os, "getuid") else "penstock")
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
-    found = os.lstat(folder)
-    if hasattr(os, "getuid") and (not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077):
-        raise Error(f"{folder}: it is not a folder of this user alone; remove it, or name another one for temporary files in TMPDIR")
-    return folder, f"column-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
-
-
-@contextlib.contextmanager
-def _alone(path: str, busy: str) -> Iterator[None]:
-    """Hold a lock, which ends with the process, or raise Error if another call has it."""
-    if fcntl is None:
-        yield
-        return
-    with open(path, "a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Error(busy) from None
-        if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(lock.fileno())):
-            raise Error(busy)  # its owner has just removed it
-        try:
-            yield
-        finally:
-            os.unlink(path)
+    return _files.user_folder(), f"column-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
 
 
 def _type(field: Field) -> str:

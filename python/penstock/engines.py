@@ -6,15 +6,18 @@ run it twice at the same time; the dataset stays the same.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import pickle
+import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from . import _files
 from .errors import Error
 
 #: Makes the part of a rank.
@@ -57,36 +60,51 @@ def _spark(task: Task, ranks: int, path: str) -> None:
 
 
 def _slurm(task: Task, ranks: int, path: str) -> None:
-    """Run an array of jobs by sbatch. The task file is next to the dataset, where all nodes see it."""
-    folder = os.path.dirname(os.path.abspath(path))
+    """Run an array of jobs by sbatch.
+
+    The task and its logs are in a folder next to the dataset, where all nodes see it. Unpickling runs code: the jobs know
+    the digest of the task, so that nobody who can give names in that folder gives them another one.
+    """
+    folder = above = os.path.dirname(os.path.abspath(path))
     os.makedirs(folder, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=".penstock-", suffix=".task") as file:
-        file.write(_pickler().dumps(task))
-        file.flush()
+    while above != (above := os.path.dirname(above)):
+        _files.check_shared(above)
+    _files.check_shared(folder)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".penstock-") as own:
+        file, data = os.path.join(own, "task"), _pickler().dumps(task)
+        with _files.replacing(file) as f:
+            f.write(data)
         paths = os.pathsep.join(p for p in sys.path if p)
-        work = f"exec '{sys.executable}' -m penstock.engines '{file.name}' \"$SLURM_ARRAY_TASK_ID\""
+        work = shlex.join(["exec", sys.executable, "-m", "penstock.engines", file, hashlib.sha256(data).hexdigest()])
         command = ["sbatch", "--wait", "--parsable", "--requeue", f"--array=0-{ranks - 1}", "--job-name=penstock"]
-        command += [f"--output={file.name}.%a.log", "--open-mode=truncate", f"--export=ALL,PYTHONPATH={paths}", f"--wrap={work}"]
+        command += [f"--output={own}/%a.log", "--open-mode=truncate", f"--export=ALL,PYTHONPATH={paths}", f'--wrap={work} "$SLURM_ARRAY_TASK_ID"']
         try:
             array = subprocess.run(command, capture_output=True, text=True)
         except FileNotFoundError:
             raise Error("there is no command sbatch: run this on a machine that submits jobs to Slurm") from None
-        logs = [f"{file.name}.{rank}.log" for rank in range(ranks)]
-        texts = [_take(log) for log in logs]
+        texts = [_text(os.path.join(own, f"{rank}.log")) for rank in range(ranks)]
     if array.returncode != 0:
         failures = [f"rank {rank}: {text}" for rank, text in enumerate(texts) if text]
         raise Error(f"Slurm ended with code {array.returncode}: {(failures or [array.stderr.strip()])[0]}")
 
 
-def _take(log: str) -> str:
-    """Return the text of a log that the node has written, and remove it."""
+def _text(log: str) -> str:
+    """Return the text of a log, which the node has written."""
     try:
         with open(log) as f:
-            text = f.read().strip()
-        os.remove(log)
+            return f.read().strip()
     except OSError:
         return ""
-    return text
+
+
+def _load(path: str, digest: str) -> Task:
+    """Return the task of a file, if it is the one that was submitted."""
+    with open(path, "rb") as file:
+        data = file.read()
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise Error(f"{path}: it is not the task that was submitted: another program wrote this file; call penstock.map again")
+    task: Task = pickle.loads(data)
+    return task
 
 
 def _call(task: Task, rank: int) -> None:
@@ -109,9 +127,7 @@ def _import(module: str, packages: str) -> Any:
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], "rb") as _file:
-        _task = pickle.load(_file)
     try:
-        _task(int(sys.argv[2]))
+        _load(sys.argv[1], sys.argv[2])(int(sys.argv[3]))
     except Error as _error:
         sys.exit(str(_error))

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import stat
 import subprocess
-import time
 import weakref
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from . import _files
 from ._dataclass import dataclass
 from ._program import start
 from .errors import Error
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 #: The folders of tables that were written for joins.
 _tables: set[str] = set()
@@ -63,8 +56,6 @@ def _view(base: Any) -> Any:
 
 def of_table(table: Any, like: Any) -> Any:
     """Return the dataset of a path, or one that is written for a table: columns by name."""
-    import tempfile
-
     from .writer import Writer
 
     opener = (like.datasets()[0] if hasattr(like, "parts_of") else like).opener
@@ -75,17 +66,17 @@ def of_table(table: Any, like: Any) -> Any:
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
         raise TypeError(f"join with a {type(table).__name__}; give a dataset, its path, or a table: columns of one length by name")
-    folder, lock = _own_folder(tempfile.gettempdir())
+    folder, owner = _files.temporary("table-"), os.getpid()
     path = os.path.join(folder, "table")
     try:
         with Writer(path) as w:
             w.extend(dict(zip(columns, values)) for values in zip(*columns.values()))
     except Error as e:
-        _forget(path, folder, lock)
+        _forget(path, folder, owner)
         raise Error(f"join: {str(e).replace(path, 'the table')}") from None
     _tables.add(path)
     dataset = opener(path)
-    weakref.finalize(dataset, _forget, path, folder, lock)
+    weakref.finalize(dataset, _forget, path, folder, owner)
     return dataset
 
 
@@ -114,57 +105,9 @@ def is_temporary(path: str) -> bool:
     return path in _tables
 
 
-def _forget(path: str, folder: str, lock: Any) -> None:
-    import shutil
-
+def _forget(path: str, folder: str, owner: int) -> None:
     _tables.discard(path)
-    lock.close()
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-#: Folders of tables, and the file in them that their process has locked.
-_PREFIX, _LOCK = "penstock-table-", "lock"
-
-#: Seconds after which a folder without a lock is taken for abandoned.
-_ABANDONED = 3600
-
-
-def _own_folder(parent: str) -> tuple[str, Any]:
-    """Make a folder that goes with this process, and remove those whose processes were killed."""
-    import tempfile
-
-    _sweep(parent)
-    folder = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
-    lock = open(os.path.join(folder, _LOCK), "w")  # noqa: SIM115  # it stays open as long as the table
-    if fcntl is not None:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return folder, lock
-
-
-def _sweep(parent: str) -> None:
-    """Remove the folders of tables whose processes have ended without doing so."""
-    import shutil
-
-    if fcntl is None:
-        return
-    for entry in os.scandir(parent):
-        if not entry.name.startswith(_PREFIX):
-            continue
-        with contextlib.suppress(OSError):
-            status = entry.stat(follow_symlinks=False)
-            if status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode) and _abandoned(entry.path, status.st_mtime):
-                shutil.rmtree(entry.path, ignore_errors=True)
-
-
-def _abandoned(folder: str, changed: float) -> bool:
-    """Report whether no process has the lock of a folder. One that has just been made may have none yet."""
-    if time.time() - changed > _ABANDONED and not os.path.exists(os.path.join(folder, _LOCK)):
-        return True
-    with open(os.path.join(folder, _LOCK)) as lock:
-        if time.time() - changed < 1:
-            return False  # it is locked next
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return True
+    _files.remove(folder, owner)
 
 
 def _output(arguments: list[str], stdin: bytes = b"") -> bytes:

@@ -102,7 +102,19 @@ def connect(path: str) -> socket.socket:
     except OSError as e:
         connection.close()
         raise Error(f"{path}: no feed serves there: {e.strerror}; start one: penstock feed DATASET --socket {path}") from None
+    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    if uid not in (0, os.geteuid()):
+        connection.close()
+        raise Error(f"{path}: the feed there belongs to user {_user(uid)}, and this process to {_user(os.geteuid())}; start your own at another path")
     return connection
+
+
+def _user(uid: int) -> str:
+    import pwd
+
+    with contextlib.suppress(KeyError):
+        return f"{pwd.getpwuid(uid).pw_name} ({uid})"
+    return str(uid)
 
 
 def version_of(child: subprocess.Popen[bytes]) -> str:

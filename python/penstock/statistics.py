@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _files
 from .errors import Error
 from .groups import are_missing
 from .transforms import Standardize
@@ -60,7 +61,9 @@ class Statistics:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the arrays to a .npz file of NumPy."""
         arrays = {f.name: getattr(self, f.name) for f in fields(self)}
-        np.savez(path, **{name: a for name, a in arrays.items() if a is not None})
+        path = os.fsdecode(path)
+        with _files.replacing(path if path.endswith(".npz") else f"{path}.npz") as file:  # as NumPy names it
+            np.savez(file, **{name: a for name, a in arrays.items() if a is not None})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Statistics:

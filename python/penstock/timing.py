@@ -13,9 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
+from . import _files
 from .errors import Error
 
 #: How often the CPU time of other processes is read, in seconds: they may end before the loop does.
@@ -79,7 +79,7 @@ class Report:
     def write_log(self, path: str | os.PathLike[str]) -> None:
         """Write a line for each batch, as ``penstock loadbench --log`` does: CSV, or JSON lines, by the ending of the name."""
         rows = [("loop", self.name, s.epoch, s.batch, s.records, round(s.at, 9), round(s.wait, 9), round(s.body, 9)) for s in self.steps]
-        with open(path, "w", newline="", encoding="utf-8") as file:
+        with _files.replacing(path, "w", newline="", encoding="utf-8") as file:
             if _ending(path, (".csv", ".jsonl"), "log") == ".csv":
                 csv.writer(file).writerows([_LOG_HEAD, *rows])
             else:
@@ -88,7 +88,8 @@ class Report:
     def write_plot(self, path: str | os.PathLike[str]) -> None:
         """Draw the waits and steps of each batch: SVG, or, with matplotlib, PNG."""
         if _ending(path, (".svg", ".png"), "plot") == ".svg":
-            Path(path).write_text(_svg(self), encoding="utf-8")
+            with _files.replacing(path, "w", encoding="utf-8") as file:
+                file.write(_svg(self))
         else:
             _png(self, path)
 
@@ -419,7 +420,8 @@ def _png(r: Report, path: str | os.PathLike[str]) -> None:
     axes.set(xlabel="batch", ylabel="seconds", yscale="log", title=r.name)
     axes.legend()
     axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=144)
+    with _files.replacing(path) as file:
+        figure.savefig(file, dpi=144, format="png")
 
 
 _COLORS = {"wait": "#0072b2", "step": "#e69f00"}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
+from . import _files
 from .batch import Batch
 from .bfloat16 import to_float32
 from .derive import Computed, Formula
@@ -333,11 +334,9 @@ class View(Source):
             for part in self.datasets():
                 if part.mode == "c":
                     raise Error(f"{part.path} was opened with mode='c'; a view that another process reads needs datasets with mode='r'")
-            import tempfile
-
-            handle, file = tempfile.mkstemp(suffix=SUFFIX, prefix="penstock-")
-            os.close(handle)
-            self._finalizer = weakref.finalize(self, _remove, file)
+            folder = _files.temporary("view-")
+            weakref.finalize(self, _files.remove, folder, os.getpid())
+            file = os.path.join(folder, f"view{SUFFIX}")
             self._write(file, absolute)
             self._file = file
         return self._file
@@ -354,8 +353,6 @@ class View(Source):
         path = os.fsdecode(path)
         if not is_view(path):
             raise ValueError(f"{path}: the name of a view ends with {SUFFIX}")
-        import shutil
-
         folder = os.path.dirname(os.path.abspath(path))
         kept: dict[str, str] = {}
 
@@ -363,8 +360,7 @@ class View(Source):
             if p in kept or is_temporary(p):  # a table, which is kept next to the view
                 name = kept.setdefault(p, f"{path[: -len(SUFFIX)]}.table-{len(kept)}")
                 if p != os.path.abspath(name):
-                    shutil.rmtree(name, ignore_errors=True)
-                    shutil.copytree(p, name)
+                    _files.copy_folder(p, name)
                 p = name
             return p if "://" in p else os.path.relpath(os.path.abspath(p), folder)
 
@@ -379,15 +375,12 @@ class View(Source):
                 part["records"] = numbers.tolist()
                 if len(numbers) > _MOST_INLINE:
                     name = f"{file[: -len(SUFFIX)]}.records-{k}.npy"
-                    np.save(name, numbers)
-                    if hasattr(self, "_finalizer") and not self._file:
-                        weakref.finalize(self, _remove, name)
+                    with _files.replacing(name) as f:
+                        np.save(f, numbers)
                     part["records"] = os.path.basename(name)
-        temporary = f"{file}.{os.getpid()}.tmp"
-        with open(temporary, "w", encoding="utf-8") as f:
+        with _files.replacing(file, "w", encoding="utf-8") as f:
             json.dump(node, f, ensure_ascii=False)
             f.write("\n")
-        os.replace(temporary, file)
 
     @property
     def id(self) -> str:
@@ -1082,13 +1075,6 @@ def nodes(node: Any) -> Iterable[dict[str, Any]]:
     ]:
         if inner is not None:
             yield from nodes(inner)
-
-
-def _remove(path: str) -> None:
-    try:
-        os.remove(path)
-    except OSError:
-        return
 
 
 #: The other keys of each kind of view.

@@ -34,6 +34,9 @@ func (n native) connection() connection { return n.conn }
 
 // begin waits for the first bytes of the client.
 func (n native) begin() (io.Reader, *os.File, error) {
+	if err := checkUser(n.conn); err != nil {
+		return nil, nil, err
+	}
 	head, rights := make([]byte, 4), make([]byte, unix.CmsgSpace(4))
 	got, r, _, _, err := n.conn.ReadMsgUnix(head, rights)
 	if err == nil && got == 0 {
@@ -98,10 +101,11 @@ func (n native) environ() rank.Lookup { return n.vars }
 
 // watch needs Linux 5.3, and a process in sight.
 func (n native) watch(ctx context.Context, ended func(error)) bool {
-	pid, err := peerOf(n.conn)
-	if err != nil || pid <= 0 {
+	peer, err := peerOf(n.conn)
+	if err != nil || peer.Pid <= 0 {
 		return false
 	}
+	pid := int(peer.Pid)
 	cputime.Join(pid) // its time, and that of its other children, is of training
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -134,11 +138,11 @@ func (m memfd) discard(at, n int64) error {
 	return unix.Fallocate(int(m.f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, n)
 }
 
-// peerOf returns the process that made the connection, or the pair of sockets.
-func peerOf(conn *net.UnixConn) (int, error) {
+// peerOf returns the process that made the connection, or the pair of sockets, and its user.
+func peerOf(conn *net.UnixConn) (*unix.Ucred, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var cred *unix.Ucred
 	var sockErr error
@@ -146,9 +150,19 @@ func peerOf(conn *net.UnixConn) (int, error) {
 		cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
 	if err := errors.Join(err, sockErr); err != nil {
-		return 0, fmt.Errorf("asking for the client's process: %w", err)
+		return nil, fmt.Errorf("asking for the client's process: %w", err)
 	}
-	return int(cred.Pid), nil
+	return cred, nil
+}
+
+// checkUser refuses a client of another user: the mode of a socket can be changed, and some systems ignore it.
+func checkUser(conn *net.UnixConn) error {
+	peer, err := peerOf(conn)
+	if err == nil && peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
+		err = fmt.Errorf("feed: it serves user %d alone, and this client belongs to user %d: start a feed of its own",
+			os.Geteuid(), peer.Uid)
+	}
+	return err
 }
 
 // awaitReadable waits until fd is readable, and returns false if ctx was done before.
@@ -168,8 +182,8 @@ func awaitReadable(ctx context.Context, fd int) bool {
 // the system does not show it.
 func peerEnviron(conn *net.UnixConn) rank.Lookup {
 	vars := make(map[string]string)
-	if pid, err := peerOf(conn); err == nil && pid > 0 {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // none: then nothing is known of the client
+	if peer, err := peerOf(conn); err == nil && peer.Pid > 0 {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", peer.Pid)) // none: then nothing is known of the client
 		for pair := range strings.SplitSeq(string(text), "\x00") {
 			if name, value, ok := strings.Cut(pair, "="); ok {
 				vars[name] = value

@@ -1,0 +1,190 @@
+"""Files under names that other users of the machine know, may write to or have planted: the twin of Go's package private.
+
+A file that is complete takes its name by a rename, from a name beside it that nobody can guess. Temporary files are in a folder
+of this process, in one of this user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from typing import IO, Any
+
+from .errors import Error
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str], mode: str = "wb", **how: Any) -> Iterator[IO[Any]]:
+    """Yield a new file that takes the place of the one at path when it is complete; after an error it is removed.
+
+    Other users get the permissions of the umask. A pipe or a device, such as /dev/stdout, is written to in place.
+    """
+    path = os.fsdecode(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, mode, **how) as file:
+            yield file
+        return
+    temporary = _beside(path)
+    with open(temporary, mode, opener=lambda name, _: os.open(name, _NEW, 0o666), **how) as file:
+        try:
+            yield file
+            file.close()
+            os.replace(temporary, path)
+        except BaseException:
+            file.close()
+            os.remove(temporary)
+            raise
+
+
+def copy_folder(source: str, dest: str) -> None:
+    """Copy a folder, whose copy takes the place of the folder at dest when it is complete."""
+    temporary = _beside(dest)
+    os.mkdir(temporary, 0o777)
+    try:
+        shutil.copytree(source, temporary, dirs_exist_ok=True)
+        if os.path.isdir(dest) and not os.path.islink(dest):
+            shutil.rmtree(dest)
+        elif os.path.lexists(dest):
+            os.remove(dest)
+        os.rename(temporary, dest)
+    except BaseException:
+        shutil.rmtree(temporary)
+        raise
+
+
+def _beside(path: str) -> str:
+    """Return a name in the same folder that cannot be guessed."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
+
+
+def check_shared(folder: str) -> None:
+    """Refuse a folder in which other users may give another name to what is not theirs."""
+    mode = os.stat(folder).st_mode
+    if hasattr(os, "geteuid") and mode & 0o022 and not mode & stat.S_ISVTX:
+        raise Error(f"{folder}: others may rename what is in it; run chmod +t on it, or take a folder that only you can write to")
+
+
+def user_folder() -> str:
+    """Return the folder for temporary files of this user alone, which Go's programs have as well."""
+    shared = tempfile.gettempdir()
+    if not hasattr(os, "geteuid"):
+        return shared  # on Windows it is the user's own
+    check_shared(shared)
+    folder = os.path.join(shared, f"penstock-{os.geteuid()}")
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise Error(f"{folder}: it is not a folder of this user alone; remove it, or name another one for temporary files in TMPDIR")
+    return folder
+
+
+#: The folder of a process in that of its user, and the file in it that the process has locked.
+_PREFIX, _LOCK = "process-", "lock"
+
+#: Seconds after which a folder without a lock is taken for abandoned.
+_ABANDONED = 3600
+
+#: The folder of this process, and the process: one that was forked has none.
+_own: tuple[int, str, Any] | None = None
+_making = threading.Lock()
+
+
+def _forked() -> None:
+    global _making
+    _making = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+def temporary(prefix: str) -> str:
+    """Return a new folder of this process. It is removed when the process ends; if that is killed, by another one."""
+    global _own
+    with _making:
+        if _own is None or _own[0] != os.getpid() or not os.path.isdir(_own[1]):
+            _own = _process_folder(user_folder())
+        return tempfile.mkdtemp(prefix=prefix, dir=_own[1])
+
+
+def _process_folder(parent: str) -> tuple[int, str, Any]:
+    import atexit
+
+    _sweep(parent)
+    folder = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
+    lock = open(os.path.join(folder, _LOCK), "x")  # noqa: SIM115  # it stays open as long as this process lives
+    if fcntl is not None:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    atexit.register(remove, folder, os.getpid(), lock)
+    return os.getpid(), folder, lock
+
+
+def remove(folder: str, owner: int, lock: Any = None) -> None:
+    """Remove a temporary folder, if this process made it."""
+    if os.getpid() == owner:
+        if lock is not None:
+            lock.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(parent: str) -> None:
+    """Remove the folders of processes that have ended without doing so."""
+    if fcntl is None:
+        return
+    for entry in os.scandir(parent):
+        if entry.name.startswith(_PREFIX):
+            with contextlib.suppress(OSError):
+                if _abandoned(entry.path, entry.stat(follow_symlinks=False).st_mtime):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _abandoned(folder: str, changed: float) -> bool:
+    """Report whether no process has the lock of a folder. One that has just been made may have none yet."""
+    if time.time() - changed > _ABANDONED and not os.path.exists(os.path.join(folder, _LOCK)):
+        return True
+    with open(os.path.join(folder, _LOCK)) as lock:
+        if time.time() - changed < 1:
+            return False  # it is locked next
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return True
+
+
+@contextlib.contextmanager
+def alone(path: str, busy: str) -> Iterator[None]:
+    """Hold a lock, which ends with the process, or raise Error if another call has it."""
+    if fcntl is None:
+        yield
+        return
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    except OSError as e:
+        raise Error(f"{path}: the lock cannot be made: {e.strerror}; remove what has its name, or write to a folder of your own") from None
+    with open(fd) as lock:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            raise Error(f"{path}: it is not a file of this user; remove it, or write to a folder of your own")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Error(busy) from None
+        if not os.path.exists(path) or not os.path.samestat(os.lstat(path), found):
+            raise Error(busy)  # its owner has just removed it
+        try:
+            yield
+        finally:
+            os.unlink(path)
