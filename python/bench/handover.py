@@ -125,7 +125,7 @@ def calls(path: str, batch: int, shuffle: bool) -> str:
         with tempfile.NamedTemporaryFile() as log:
             command = ["strace", "-f", "-c", "-o", log.name, sys.executable, "-c", code]
             run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-            found = re.findall(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", open(log.name).read(), re.M)
+            found = re.findall(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", log.read().decode(), re.M)
         counted.append((int(run.stdout), {name: int(n) for n, name in found if name != "total"}))
     (few, before), (many, after) = counted
     each = {name: 1000 * (n - before.get(name, 0)) / (many - few) for name, n in after.items()}

@@ -94,7 +94,9 @@ for epoch in range(int(sys.argv[5])):
         records += len(labels)
     epochs.append(time.time() - start)
     end = time.time() + 600
-    while epoch == 0 and sys.argv[3] == "auto" and time.time() < end and not any("manifest.json" in names for path, _, names in os.walk(sys.argv[4]) if ".new" not in path):
+    while epoch == 0 and sys.argv[3] == "auto" and time.time() < end:
+        if any("manifest.json" in names for path, _, names in os.walk(sys.argv[4]) if ".new" not in path):
+            break
         time.sleep(0.2)
 print(json.dumps({{"first": first, "epochs": epochs, "records": records, "complete": time.time() - begun}}))
 """

@@ -120,7 +120,8 @@ def main() -> None:
         write(source, steps)
     target = tuple(min(int(n), m) for n, m in zip(o.target.split(","), (steps, *SHAPE)))
     given = {
-        "source": source, "dest": dest, "package": os.path.dirname(HERE), "memory": o.memory, "target": target, "resume": False, "packages": o.packages,
+        "source": source, "dest": dest, "package": os.path.dirname(HERE), "memory": o.memory, "target": target, "resume": False,
+        "packages": o.packages,
         "chunks": dict(zip(("time", "lat", "lon"), target)),
     }  # fmt: skip
     size = steps * SHAPE[0] * SHAPE[1] * 4

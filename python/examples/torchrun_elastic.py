@@ -1,7 +1,8 @@
 """Train with torchrun on any number of processes, which may change: the data continue where they were, each record once an epoch.
 
     torchrun --nproc-per-node 2 torchrun_elastic.py DATASET CHECKPOINT [CACHE] [EPOCHS]
-    torchrun --nnodes 2:3 --max-restarts 9 --rdzv-backend c10d --rdzv-endpoint HOST:29400 torchrun_elastic.py s3://lab/photos /shared/run.pt /nvme/cache
+    torchrun --nnodes 2:3 --max-restarts 9 --rdzv-backend c10d --rdzv-endpoint HOST:29400 \\
+        torchrun_elastic.py s3://lab/photos /shared/run.pt /nvme/cache
 
 torchrun starts all processes again when a node comes or goes. (torch 2.15 waits in vain for a node that comes later, unless
 all nodes have TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1.) A global batch has GLOBAL records in any world, so that

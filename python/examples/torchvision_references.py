@@ -2,8 +2,9 @@
 
     python python/examples/torchvision_references.py -h
 
-Its argument is a folder of COCO, with annotations/instances_train2017.json and train2017/. The loops are those of torchvision's references, short. `loaders` has both
-loaders side by side: what changes for penstock are the lines of the dataset, of the transforms and of the DataLoader, and one in the loop.
+Its argument is a folder of COCO, with annotations/instances_train2017.json and train2017/. The loops are
+those of torchvision's references, short. `loaders` has both loaders side by side: what changes for penstock are the lines
+of the dataset, of the transforms and of the DataLoader, and one in the loop.
 """
 
 import argparse

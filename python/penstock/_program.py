@@ -59,7 +59,7 @@ def start(
     for program in [[named]] if named else commands(name):
         try:
             return subprocess.Popen([*program, *arguments], **how)
-        except FileNotFoundError:  # noqa: PERF203
+        except FileNotFoundError:
             continue
         except OSError as e:
             raise error(f"{program[0]}: cannot be started: {e.strerror}; {option or variable} names the program {name}") from None

@@ -193,10 +193,8 @@ def _array(root: str, node: str, meta: Mapping[str, Any]) -> tuple[tuple[int, ..
         dtype = np.dtype(meta["data_type"] if "data_type" in meta else meta["dtype"])
     except (KeyError, TypeError):
         return None
-    if "data_type" in meta:
-        names = meta.get("dimension_names")
-    else:
-        names = (_json(os.path.join(root, node, ".zattrs")) or {}).get("_ARRAY_DIMENSIONS")
+    attributes = {} if "data_type" in meta else _json(os.path.join(root, node, ".zattrs")) or {}
+    names = meta.get("dimension_names") if "data_type" in meta else attributes.get("_ARRAY_DIMENSIONS")
     known = [n if isinstance(n, str) else "" for n in names] if isinstance(names, list) and len(names) == len(shape) else []
     little = dtype.newbyteorder("<")
     if not any(np.dtype(storage) == little for storage in STORAGE.values()):

@@ -116,7 +116,8 @@ def of_json(entry: Mapping[str, Any]) -> Field:
     return Field(
         entry["name"], entry["dtype"], tuple(entry["shape"]), entry.get("layout", ""), tuple(entry.get("classes") or ()),
         ragged=entry.get("ragged", False), content=entry.get("content", ""),
-        image=entry.get("image", ""), instances=entry.get("instances", ""), dims=tuple(entry.get("dims") or ()), normalization=normalization_of(entry.get("normalization")),
+        image=entry.get("image", ""), instances=entry.get("instances", ""), dims=tuple(entry.get("dims") or ()),
+        normalization=normalization_of(entry.get("normalization")),
     )  # fmt: skip
 
 

@@ -72,9 +72,10 @@ class DataLoader:
             random_split returns, or a ConcatDataset of these, and a TorchDataset without transform:
             its records alone are loaded, in its order or, with ``shuffle``, in another one each time. Or raw: the path of
             a folder of images, an archive or a table that nobody prepared, with the records that
-            ``penstock.preprocess(path, dest, keep_encoded=True)`` would write. The feeding process reads the files. (2) Arrays or tensors in memory: one, a tuple or a dict of them with as many rows
-            each, torch's TensorDataset or a StackDataset of these, Subsets of these, a data frame or an Arrow table of numbers. They
-            are gathered in this process. (3) Any other object with ``__getitem__`` and ``__len__``, with ``__getitems__`` or with
+            ``penstock.preprocess(path, dest, keep_encoded=True)`` would write. The feeding process reads the files. (2) Arrays or
+            tensors in memory: one, a tuple or a dict of them with as many rows each, torch's TensorDataset or a StackDataset of
+            these, Subsets of these, a data frame or an Arrow table of numbers. They are gathered in this process.
+            (3) Any other object with ``__getitem__`` and ``__len__``, with ``__getitems__`` or with
             ``__iter__``: its code runs in ``num_workers`` processes. A prepared dataset with a ``collate_fn``, a
             ``batch_sampler`` or ``batch_size=None`` is of this kind, too.
         batch_size: Records of a batch of this process; None yields single samples.
@@ -720,9 +721,9 @@ def _warn_of_many(workers: int | None) -> None:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if workers is not None and workers > cores:
         warnings.warn(
-            f"This DataLoader will create {workers} worker processes in total. Our suggested max number of worker in current system is {cores}, which is "
-            "smaller than what this DataLoader is going to create. Please be aware that excessive worker creation might get DataLoader running slow or "
-            "even freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
+            f"This DataLoader will create {workers} worker processes in total. Our suggested max number of worker in current system is "
+            f"{cores}, which is smaller than what this DataLoader is going to create. Please be aware that excessive worker creation might "
+            "get DataLoader running slow or even freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
             stacklevel=4,
         )
 

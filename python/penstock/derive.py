@@ -95,7 +95,8 @@ class Formula:
             parts = [node.left, *node.comparators]
         else:
             raise error(
-                f"this is not of the language: {', '.join(sorted(_FUNCTIONS))}, + - * / **, comparisons, numbers and fields; where(a > 0, b, 0) is a condition"
+                f"this is not of the language: {', '.join(sorted(_FUNCTIONS))}, + - * / **, comparisons, numbers and fields; "
+                "where(a > 0, b, 0) is a condition"
             )
         for part in parts:
             self._check(part, depth + 1)

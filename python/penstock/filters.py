@@ -22,7 +22,8 @@ def to_json(filters: Any) -> list[list[Any]]:
         return []
     if isinstance(filters, (bytes, Mapping)) or not isinstance(filters, Iterable):
         raise TypeError(
-            f"filters is {filters!r:.100}; it is an expression, such as 'labels in (1, 2)', or a list of (field, op, value), such as [('labels', 'in', [1, 2])]"
+            f"filters is {filters!r:.100}; it is an expression, such as 'labels in (1, 2)', or a list of (field, op, value), such as [('labels', "
+            "'in', [1, 2])]"
         )
     filters = list(filters)
     if len(filters) == 3 and all(isinstance(part, str) for part in filters[:2]):

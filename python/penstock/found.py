@@ -81,7 +81,10 @@ def of_table(table: Any, like: Any) -> Any:
 
 
 def _column(name: Any, values: Any) -> Any:
-    """Return a column of a table as a sequence, whose values are those that were given: NumPy makes strings of ["a", 1], and floats of [1 << 63, -1]."""
+    """Return a column of a table as a sequence of the values that were given.
+
+    NumPy makes strings of ["a", 1], and floats of [1 << 63, -1].
+    """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise TypeError(f"join: column {name!r} is a masked array, some values of which are masked: give .filled(x) of it")
     if not isinstance(values, (list, tuple)):

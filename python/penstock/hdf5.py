@@ -243,7 +243,8 @@ def _foreign(path: str, file: Any, kind: type[Any], wanted: Sequence[str] | None
         rest = "" if wanted or not numbers else f"; open the others with fields={list(numbers)}"
         dtype = datasets[others[0]].dtype
         raise UnsupportedError(
-            f"{path}: dataset /{others[0]} holds {_KINDS.get(dtype.kind, dtype)}, which cannot be mapped; rewrite it: penstock preprocess {path} DEST{rest}"
+            f"{path}: dataset /{others[0]} holds {_KINDS.get(dtype.kind, dtype)}, which cannot be mapped; rewrite it: "
+            f"penstock preprocess {path} DEST{rest}"
         )
     if len(counts) != 1 or 0 in counts:
         shapes = ", ".join(f"/{name} {d.shape}" for name, d in numbers.items()) or "none"

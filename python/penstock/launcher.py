@@ -75,7 +75,8 @@ def warn_of_others() -> None:
         return  # it is nobody's launcher
     if found is not None and found[1] > 1:
         warnings.warn(
-            f'{found[2]}, and a DataLoader without rank= has each process load all of the data; give rank="auto" for a part each, or rank=0, world_size=1 '
+            f"{found[2]}, and a DataLoader without rank= has each process load all of the data; "
+            'give rank="auto" for a part each, or rank=0, world_size=1 '
             "for all of it",
             stacklevel=6,
         )

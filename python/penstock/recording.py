@@ -178,8 +178,8 @@ class RecordLoader(FeedLoader):
         if isinstance(state_dict, Mapping):
             if "functions" in state_dict and list(state_dict["functions"]) != self._names:
                 raise Error(
-                    f"the state is of a DataLoader with the functions {', '.join(state_dict['functions'])}, and this one has {', '.join(self._names)}; "
-                    "make it with the same"
+                    f"the state is of a DataLoader with the functions {', '.join(state_dict['functions'])}, and this one has "
+                    f"{', '.join(self._names)}; make it with the same"
                 )
             state_dict = {name: value for name, value in state_dict.items() if name != "functions"}
         super().load_state_dict(state_dict)

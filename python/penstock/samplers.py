@@ -328,8 +328,8 @@ def _wrapped(sampler: Any) -> Mapping[str, Any]:
     if type(sampler).__name__.startswith("Unrepeated"):
         if sampler.num_replicas > 1:
             raise UnsupportedError(
-                "predictions of several processes repeat no record in Lightning, and here the last batch repeats some: see LoaderBatch.mask; predict with "
-                "Trainer(devices=1), or give rank= and leave out where mask is False"
+                "predictions of several processes repeat no record in Lightning, and here the last batch repeats some: see LoaderBatch.mask; "
+                "predict with Trainer(devices=1), or give rank= and leave out where mask is False"
             )
         return {}
     return {"rank": sampler.rank, "world_size": sampler.num_replicas}
@@ -364,7 +364,8 @@ class _Over:
             return inner or Sequential()
         if not self.whole:
             raise UnsupportedError(
-                f"{self.name} is over {n} records, and filters and pack renumber them; take one of penstock.samplers, which are over those that are left"
+                f"{self.name} is over {n} records, and filters and pack renumber them; "
+                "take one of penstock.samplers, which are over those that are left"
             )
         if self.records is not None and n > self.records:
             raise IndexError(f"{self.name} is over {n} records, and the dataset has {self.records}")
@@ -387,8 +388,8 @@ class _Over:
         left = n % replicas if sampler.drop_last and not drop_last else 0
         if left and sampler.shuffle:
             raise UnsupportedError(
-                f"DistributedSampler(drop_last=True) leaves out {left} of {n} records, so that {replicas} ranks have as many; give drop_last=True to the "
-                "DataLoader, which leaves out the last batch, or leave it out of the sampler"
+                f"DistributedSampler(drop_last=True) leaves out {left} of {n} records, so that {replicas} ranks have as many; "
+                "give drop_last=True to the DataLoader, which leaves out the last batch, or leave it out of the sampler"
             )
         if not sampler.drop_last and -(-n // replicas) % batch_size == 0:
             options["drop_last"] = False  # the records that the sampler repeats fill the last batch

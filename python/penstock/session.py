@@ -304,7 +304,7 @@ class Session:
                 raise Error(_BUSY)
             return self._take(at)
         finally:
-            try:  # at once: a call of Python code could be interrupted before
+            try:  # noqa: SIM105 - at once: a call of Python code could be interrupted before
                 self._talking.release()
             except RuntimeError:  # this thread has not taken it
                 pass
@@ -513,7 +513,7 @@ class Session:
                 raise Error(_BUSY)
             yield
         finally:
-            try:  # at once: a call of Python code could be interrupted before
+            try:  # noqa: SIM105 - at once: a call of Python code could be interrupted before
                 self._talking.release()
             except RuntimeError:  # this thread has not taken it
                 pass

@@ -122,7 +122,8 @@ def _known(groups: np.ndarray, ranges: Iterable[tuple[int, int]]) -> list[Any]:
     for a, b in ranges:
         for k in np.flatnonzero(are_missing(groups[a:b]) | _are_infinite(groups[a:b]))[:1]:
             raise ValueError(
-                f"statistics: the group of record {a + k} is {groups[a + k]}; each record needs a group: give the record a value, or leave it out of ranges"
+                f"statistics: the group of record {a + k} is {groups[a + k]}; each record needs a group: "
+                "give the record a value, or leave it out of ranges"
             )
     try:
         return list(np.unique(np.concatenate([groups[a:b] for a, b in ranges])))

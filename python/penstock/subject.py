@@ -68,7 +68,8 @@ def kind(given: Mapping[str, Any]) -> str:
         and all(isinstance(d, str) and "://" not in d and not os.path.lexists(generations.split(d)[0]) for d in dataset)
     ):
         raise NotFoundError(
-            f"{dataset[0]}: no such file or directory; a list of strings is a list of the paths of datasets: for a dataset of strings, give numpy.array(strings)"
+            f"{dataset[0]}: no such file or directory; a list of strings is a list of the paths of datasets: "
+            "for a dataset of strings, give numpy.array(strings)"
         )
     python = given["collate_fn"] is not None or given["batch_sampler"] is not None or given["batch_size"] is None
     if dataset is None or given["socket"] is not None or is_prepared(dataset):
@@ -83,8 +84,8 @@ def kind(given: Mapping[str, Any]) -> str:
             return "arrays"
     if not any(hasattr(dataset, name) for name in ("__getitem__", "__getitems__", "__iter__")):
         raise TypeError(
-            f"dataset is a {type(dataset).__name__}; it must be the path or URL of a dataset that preprocess made, penstock.open of it, arrays, or an "
-            "object with __getitem__ and __len__, or with __iter__"
+            f"dataset is a {type(dataset).__name__}; it must be the path or URL of a dataset that preprocess made, penstock.open of it, "
+            "arrays, or an object with __getitem__ and __len__, or with __iter__"
         )
     return "code"
 

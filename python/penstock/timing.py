@@ -459,8 +459,7 @@ def _svg(r: Report) -> str:
         at = y(10.0**power)
         out.append(f'<line x1="{left}" x2="{width - right}" y1="{at:.1f}" y2="{at:.1f}" stroke="#ddd"/>')
         out.append(f'<text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end">{_time(10.0**power)}</text>')
-    for k in (0, len(r.steps) - 1):
-        out.append(f'<text x="{x(k):.1f}" y="{height - bottom + 18}" text-anchor="middle">{k}</text>')
+    out += [f'<text x="{x(k):.1f}" y="{height - bottom + 18}" text-anchor="middle">{k}</text>' for k in (0, len(r.steps) - 1)]
     out.append(f'<text x="{left + across / 2}" y="{height - bottom + 18}" text-anchor="middle">batch</text>')
     for n, (name, curve) in enumerate(curves.items()):
         points = "".join(f'<circle cx="{x(k):.1f}" cy="{y(v):.1f}" r="2"/>' for k, v in enumerate(curve))

@@ -8,8 +8,8 @@
     penstock.DataLoader("photos", 256, shuffle=True, transforms=train)
 
 Names, parameters, defaults and geometry are those of torchvision.transforms.v2, pixels those of
-Pillow 13: ``pass_order="horizontal"`` makes Resize and RandomResizedCrop as those of Pillow up to 12. A ``torchvision.transforms.Compose``, v1 or v2, makes the same pixels as in torchvision,
-or is refused: see ``translate``.
+Pillow 13: ``pass_order="horizontal"`` makes Resize and RandomResizedCrop as those of Pillow up to 12.
+A ``torchvision.transforms.Compose``, v1 or v2, makes the same pixels as in torchvision, or is refused: see ``translate``.
 Nothing runs in this process: a transform is a description, and its JSON is that of the Go package
 transforms and of ``penstock preprocess --pipeline``. An operation of those that has no class here is
 written as its JSON: ``{"op": "Sharpen", "sigma": 1.5}``.

@@ -669,7 +669,8 @@ class Windowed(View):
         A window that has elements of two parts is in neither. ``penstock inspect overlap`` prints what views share.
 
         Args:
-            shares: For each name its share of the axis, or its ranges: ``{"train": 0.8, "val": 0.2}``, ``{"train": [(0, 700)], "val": [(700, 900)]}``.
+            shares: For each name its share of the axis, or its ranges: ``{"train": 0.8, "val": 0.2}``,
+                ``{"train": [(0, 700)], "val": [(700, 900)]}``.
             along: The axis that is divided; None is that of the records.
             group: A field of the records: all with one value are in one part, which is drawn by seed.
             block: The axis is cut into blocks of N elements, and each belongs to one part, which is drawn by seed.
@@ -688,7 +689,8 @@ class Windowed(View):
         axis = next((a for a in known if a.name == along), None) if along else next((a for a in known if a.records), None)
         if axis is None:
             raise Error(
-                f"partition: {'no axis of records has windows; name one with along' if along is None else f'there is no axis {along!r}'}: {', '.join(names)}"
+                f"partition: {'no axis of records has windows; name one with along' if along is None else f'there is no axis {along!r}'}: "
+                f"{', '.join(names)}"
             )
         if group is not None and (not axis.records or axis.length != len(self.parts_of[0])):
             raise Error(f"partition: groups are of the records, and {axis.name!r} is not their axis; leave group out, or along")

@@ -95,7 +95,8 @@ class Axis:
             )
         if self.pad == "wrap" and cut.length * cut.per != self.length * cut.times:
             raise Error(
-                f"window: axis {self.name!r}: pad is wrap, and {self.length} elements times {cut.times} per {cut.per} are not the {cut.length} of {name!r}"
+                f"window: axis {self.name!r}: pad is wrap, and {self.length} elements times {cut.times} per {cut.per} are not the "
+                f"{cut.length} of {name!r}"
             )
         if not cut.aligned:
             least, most = cut.lead, cut.lead + cut.span
@@ -139,7 +140,8 @@ class Windows:
         outputs = by.get("outputs") or [{"name": n} for n, f in fields.items() if not f.ragged and any(d in sizes for d in dims[n])]
         if not outputs:
             raise Error(
-                f"window: no field has an axis of sizes ({', '.join(sizes)}); the axes are {_axes_in(dims)}; give sizes by these, or name axes in dims"
+                f"window: no field has an axis of sizes ({', '.join(sizes)}); the axes are {_axes_in(dims)}; "
+                "give sizes by these, or name axes in dims"
             )
         for out in outputs:
             self._add(by, out, fields, shapes, dims)
@@ -174,7 +176,8 @@ class Windows:
             cuts.append(cut)
         if any(c.axis is not None and self.axes[c.axis].pad == "constant" for c in cuts) and not _holds(f.dtype, self.fill):
             raise Error(
-                f"window: field {name!r}: fill is {by['fill']}, and {of!r} has {f.dtype}; choose one that it can have, or leave the field out of outputs"
+                f"window: field {name!r}: fill is {by['fill']}, and {of!r} has {f.dtype}; "
+                "choose one that it can have, or leave the field out of outputs"
             )
         fill = int(from_float32(np.array(self.fill, np.float32))) if f.dtype == "bfloat16" else self.fill
         self.outputs.append(Output(Field(name, f.dtype, tuple(c.size for c in cuts), classes=f.classes, dims=_dims_of(dims[of])), of, cuts, fill))
@@ -190,7 +193,8 @@ class Windows:
             cut.aligned, cut.times, cut.per, cut.offset = True, align.get("times") or 1, align.get("per") or 1, align.get("offset", 0)
             if cut.size * cut.times % cut.per and dim not in (out.get("sizes") or {}):
                 raise Error(
-                    f"window: field {out['name']!r}: axis {dim!r}: {cut.size} elements times {cut.times} per {cut.per} are not whole; give the sizes of this field in outputs"
+                    f"window: field {out['name']!r}: axis {dim!r}: {cut.size} elements times {cut.times} per {cut.per} are not whole; "
+                    "give the sizes of this field in outputs"
                 )
             cut.size = cut.size * cut.times // cut.per
         cut.size = own("sizes", cut.size)
@@ -251,8 +255,9 @@ class Windows:
                 a.first, a.count = a.grid((0, a.length), (0, a.length))
             if not a.count:
                 raise Error(
-                    f"window: axis {a.name!r}: no window fits: windows have {a.most - a.least + 1} elements, from {a.least} to {a.most} of the origin, "
-                    f"and the axis has {a.length}{_aligned_in(a)}{self._longest(i)}{f'; the first window is {a.offset} after the first possible one' * bool(a.offset)}"
+                    f"window: axis {a.name!r}: no window fits: windows have {a.most - a.least + 1} elements, from {a.least} to {a.most} of "
+                    "the origin, and the axis has "
+                    f"{a.length}{_aligned_in(a)}{self._longest(i)}{f'; the first window is {a.offset} after the first possible one' * bool(a.offset)}"
                 )
             self.count *= a.count
 
@@ -283,7 +288,8 @@ class Windows:
         for i, (a, b) in enumerate(runs):
             if not 0 <= a < b <= length or (i and a < runs[i - 1][1]):
                 raise Error(
-                    f"window: range {i} is [{a}, {b}); ranges are of the {length} elements of axis {axis.name!r}, in ascending order, and do not overlap"
+                    f"window: range {i} is [{a}, {b}); ranges are of the {length} elements of axis {axis.name!r}, in ascending order, and "
+                    "do not overlap"
                 )
         changes = np.zeros(0, np.int64) if group is None else borders(group)
         out, reach = [], []
@@ -318,10 +324,12 @@ class Windows:
                     i = int(np.flatnonzero(wrong)[0])
                     if cut is None:
                         raise Error(
-                            f"window: origin {i} is {at[i]} on axis {a.name!r}, which has {a.length} elements; origins must be inside the axis{self._longest(k)}"
+                            f"window: origin {i} is {at[i]} on axis {a.name!r}, which has {a.length} elements; "
+                            f"origins must be inside the axis{self._longest(k)}"
                         )
                     raise Error(
-                        f"window: origin {i} is {at[i]} on axis {a.name!r}, whose windows of {name!r} reach beyond the {cut.length} elements; choose a pad, or leave it out"
+                        f"window: origin {i} is {at[i]} on axis {a.name!r}, whose windows of {name!r} reach beyond the {cut.length} elements; "
+                        "choose a pad, or leave it out"
                     )
 
     def origins(self, records: np.ndarray) -> np.ndarray:

@@ -172,8 +172,8 @@ def cuda(test, lazy=True, pageable=0):
             mock.patch.object(device, "_in_use", lambda index: index < 2),
             mock.patch.object(torch.cuda, "is_available", lambda: True),
             mock.patch.object(torch.cuda, "current_device", lambda: 0),
-            mock.patch.object(torch.Tensor, "to", lambda t, *a, **o: fake.to(t, *a, **o)),
-            mock.patch.object(torch.Tensor, "record_stream", lambda t, s: fake.record_stream(s)),
+            mock.patch.object(torch.Tensor, "to", lambda t, *a, fake=fake, **o: fake.to(t, *a, **o)),
+            mock.patch.object(torch.Tensor, "record_stream", lambda t, s, fake=fake: fake.record_stream(s)),
         ):
             yield fake
             gc.collect()

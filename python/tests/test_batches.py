@@ -116,7 +116,7 @@ class BatchesTest(unittest.TestCase):
         with self.assertRaisesRegex(KeyError, "no field 'image'; there are: images, labels"):
             batch["image"]
         with self.assertRaisesRegex(AttributeError, "no attribute 'image'; its fields are: images, labels"):
-            batch.image
+            _ = batch.image
         with self.assertRaisesRegex(ValueError, "no field 'image'; there are: images, labels"):
             batch._replace(image=3)
         with self.assertRaisesRegex(TypeError, r"a batch of 2 fields \(images, labels\) of 3 values"):
@@ -295,15 +295,14 @@ class Points:
         done, epoch = 0, -1
         with loader(self.name, self.batch_size, True, output=self.output, **self.options) as dl:
             while done < points:
-                epoch, step = epoch + 1, 0
+                epoch += 1
                 order.set_epoch(epoch)
                 want = list(order)
-                for batch in dl:
+                for step, batch in enumerate(dl):
                     self.test.assertEqual((batch.epoch, batch.step, batch.indices.tolist()), (epoch, step, want[step].tolist()))
-                    step += 1
                     if done < points and self.rng.random() < 0.6:
                         done += 1
-                        self.something(dl, batch, want[step:])
+                        self.something(dl, batch, want[step + 1 :])
                     elif self.rng.random() < 0.02:
                         break
                 del batch
@@ -321,7 +320,7 @@ class Points:
     def truth(self, batch):
         """Return the bytes of a batch's values, from the dataset."""
         record = self.ds[batch.indices.tolist()]
-        return {f: bytes_of(list(record[f])) if isinstance(batch[f], list) else bytes_of(record[f]) for f in batch.keys()}
+        return {f: bytes_of(list(record[f])) if isinstance(batch[f], list) else bytes_of(record[f]) for f in batch.keys()}  # noqa: SIM118 - a batch that is a tuple has its values
 
     def keep(self, dl, batch, rest):
         self.kept.append((self.rng.choice((batch, copy.copy(batch), batch.copy())), self.truth(batch)))

@@ -301,8 +301,7 @@ class DeviceTest(unittest.TestCase):
         with fakecuda.cuda(self, pageable=1):
             got = []
             with self.assertRaisesRegex(ValueError, "the second"):
-                for batch in penstock.torch.Prefetcher(batches(), "cuda:0"):
-                    got.append(batch)
+                got.extend(penstock.torch.Prefetcher(batches(), "cuda:0"))
             self.assertEqual(len(got), 1)
 
     def test_without_a_device(self):

@@ -200,7 +200,7 @@ class ExamplesTest(unittest.TestCase):
             )
         )
 
-        logs = [tempfile.TemporaryFile(dir=self.folder) for _ in range(3)]
+        logs = [tempfile.TemporaryFile(dir=self.folder) for _ in range(3)]  # noqa: SIM115 - closed below
         nodes = []
         for log in logs[:2]:
             nodes.append(subprocess.Popen([*node, script, *place], stdout=log, env=env))

@@ -173,7 +173,8 @@ class TestLabelsMove(unittest.TestCase):
         self.fields = [
             penstock.Field("images", "uint8", (20, 30, 3), layout="HWC"), penstock.Field("mask", "int32", (20, 30), content="mask"),
             penstock.Field("boxes", "float32", content="boxes", instances="objects"),
-            penstock.Field("points", "float32", content="keypoints", instances="objects"), penstock.Field("labels", "int64", ragged=True, instances="objects"),
+            penstock.Field("points", "float32", content="keypoints", instances="objects"),
+            penstock.Field("labels", "int64", ragged=True, instances="objects"),
         ]  # fmt: skip
         rng = np.random.default_rng(3)
         with penstock.Writer(self.path, self.fields) as w:
@@ -272,7 +273,8 @@ class TestLabelsMove(unittest.TestCase):
             self.assertEqual([list(t) for t in targets[:1]], [["boxes", "labels"]])
             self.assertEqual(targets[3]["labels"].tolist(), [30, 31, 32])
             for options, error, message in (
-                ({"images": "pictures"}, KeyError, "no field 'pictures'; there are: images, mask"), ({"fields": {"boxes": "box"}}, KeyError, "no field 'box'"),
+                ({"images": "pictures"}, KeyError, "no field 'pictures'; there are: images, mask"),
+                ({"fields": {"boxes": "box"}}, KeyError, "no field 'box'"),
                 ({"images": "boxes"}, TypeError, "field 'boxes' is a Jagged; a tensor of images of one size"),
             ):  # fmt: skip
                 with self.subTest(message), self.assertRaisesRegex(error, message):
@@ -311,9 +313,12 @@ class TestLabelsMove(unittest.TestCase):
                     np.testing.assert_allclose(batch["boxes"][i], want * scale, atol=1e-4)
         self.assertGreater(len(shapes), 1)
         for options, message in (
-            ({"transforms": moves}, r"batch_transforms=PadToLargest\(\)"), ({"transforms": moves, "batch_transforms": PadToLargest(fill=0.5)}, "Pad with 0.5"),
-            ({"batch_transforms": pad}, "no images with transforms"), ({"transforms": moves, "batch_transforms": [pad, MixUp(num_classes=4)]}, "MixUp mixes images of one size"),
-            ({"transforms": RandomHorizontalFlip(), "batch_transforms": PadToLargest(field="image")}, 'no images with transforms that it could pad in the field "image"'),
+            ({"transforms": moves}, r"batch_transforms=PadToLargest\(\)"),
+            ({"transforms": moves, "batch_transforms": PadToLargest(fill=0.5)}, "Pad with 0.5"),
+            ({"batch_transforms": pad}, "no images with transforms"),
+            ({"transforms": moves, "batch_transforms": [pad, MixUp(num_classes=4)]}, "MixUp mixes images of one size"),
+            ({"transforms": RandomHorizontalFlip(), "batch_transforms": PadToLargest(field="image")},
+                'no images with transforms that it could pad in the field "image"'),
             ({"transforms": moves, "batch_transforms": pad, "on_error": "blank"}, "Blank has no length"),
         ):  # fmt: skip
             with self.subTest(message), self.assertRaisesRegex(penstock.Error, message):
@@ -342,7 +347,8 @@ class TestLabelsMove(unittest.TestCase):
         with penstock.DataLoader(path, 1, transforms=RandomHorizontalFlip(1.0), contents={"b": "boxes"}, output="numpy") as loader:
             np.testing.assert_array_equal(next(iter(loader))["b"][0], [[26, 2, 29, 6]])
         for contents, error, message in (
-            ({"c": "boxes"}, penstock.Error, 'contents: there is no field "c"'), ({"b": "box"}, penstock.Error, '"box" is none of mask, boxes and keypoints'),
+            ({"c": "boxes"}, penstock.Error, 'contents: there is no field "c"'),
+            ({"b": "box"}, penstock.Error, '"box" is none of mask, boxes and keypoints'),
             ({"b": "mask"}, penstock.Error, "content mask needs integers"), (["b"], TypeError, "contents is .*; it is a dict"),
         ):  # fmt: skip
             with self.subTest(message), self.assertRaisesRegex(error, message):

@@ -19,13 +19,15 @@ from penstock._dataclass import dataclass
 
 PACKAGE = os.path.dirname(penstock.__file__)
 
-#: Public names that are builtins too, as those of tarfile, gzip and multiprocessing.Pool, and flags of preprocess; their modules do not use the builtin.
+#: Public names that are builtins too, as those of tarfile, gzip and multiprocessing.Pool, and flags of preprocess;
+#: their modules do not use the builtin.
 PUBLIC = {("__init__", "open"), ("__init__", "map"), ("prepare", "filter"), ("prepare", "format")}
 
 
 #: Classes that penstock makes, and that nobody calls.
 GIVEN = {
-    "Batch", "CorruptError", "Dataset", "Error", "LoaderBatch", "NotFoundError", "Progress", "RaggedRecords", "Records", "Summary", "UnsupportedError", "View",
+    "Batch", "CorruptError", "Dataset", "Error", "LoaderBatch", "NotFoundError", "Progress", "RaggedRecords", "Records", "Summary",
+    "UnsupportedError", "View",
 }  # fmt: skip
 
 #: Classes that others extend.

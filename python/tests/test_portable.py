@@ -79,7 +79,7 @@ class PortableTest(unittest.TestCase):
         slot = Slot(memory.mapped(2 * page), 3, freed, 64)
         near, far = slot.array(64, rows, 100), slot.array(page + 64, rows, 100)
         near[:], far[:] = 1, 2
-        (first, n), (second, _) = sorted(slot.addresses(), key=lambda place: place[0] != near.ctypes.data)
+        (first, n), (second, _) = sorted(slot.addresses(), key=lambda place, at=near.ctypes.data: place[0] != at)
         self.assertEqual((first, second, n), (near.ctypes.data, far.ctypes.data, 100))
         for at in (page - 64, 2 * page, -64, 1):
             with self.subTest(at=at), self.assertRaises(penstock.Error):

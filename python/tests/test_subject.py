@@ -240,7 +240,7 @@ class SubjectTest(TorchTest):
         ):
             with self.load(dataset, 4, sampler=sampler) as dl:
                 batches = [b.indices.tolist() for b in dl]
-            self.assertEqual(sorted(sum(batches, [])), sorted(want))
+            self.assertEqual(sorted(i for batch in batches for i in batch), sorted(want))
             spans = sorted((min(lengths), max(lengths)) for batch in batches if len(batch) == 4 for lengths in [[len(ds[field][i]) for i in batch]])
             for (_, longest), (shortest, _) in zip(spans, spans[1:]):
                 self.assertLessEqual(longest, shortest)
@@ -398,7 +398,8 @@ class SubjectTest(TorchTest):
     def test_samplers_of_penstock_for_user_datasets(self):
         for options in ({}, {"seed": 1}):
             for sampler, how in (
-                (samplers.Weighted([1.0] * 21), "WeightedRandomSampler"), (samplers.Mix([1.0]), "ConcatDataset"), (samplers.Regions(2), "Subset for each rank"),
+                (samplers.Weighted([1.0] * 21), "WeightedRandomSampler"), (samplers.Mix([1.0]), "ConcatDataset"),
+                (samplers.Regions(2), "Subset for each rank"),
                 (samplers.LengthBuckets(2), "batch_sampler"),
             ):  # fmt: skip
                 with self.subTest(sampler), self.assertRaisesRegex(penstock.UnsupportedError, how):

@@ -83,7 +83,8 @@ class TransformsTest(unittest.TestCase):
         with penstock.DataLoader(data.path("images"), 3, output="numpy", command=data.feed()) as loader:
             want = next(iter(loader))["images"].copy()
         for t in (
-            T.RandomHorizontalFlip(0), T.RandomVerticalFlip(0.0), T.RandomErasing(p=0), T.RandomPerspective(0, 1.0), T.RandAugment(0), T.RandomInvert(0),
+            T.RandomHorizontalFlip(0), T.RandomVerticalFlip(0.0), T.RandomErasing(p=0), T.RandomPerspective(0, 1.0), T.RandAugment(0),
+            T.RandomInvert(0),
             T.RandomPosterize(1, 0), T.RandomSolarize(0.0, 0), T.RandomAdjustSharpness(0, 0), T.ColorJitter(0, 0, 0, 0), T.ToDtype("uint8"),
             T.RandomRotation(0), T.RandomAffine(0),
         ):  # fmt: skip
@@ -165,16 +166,19 @@ class TransformsTest(unittest.TestCase):
             ([to_dtype(dtype="float32"), to_image], "ToDtype is for tensors, and here the images are PIL images: move it after ToImage"),
             ([to_image, resize(interpolation="nearest")], "Resize: interpolation=nearest makes other pixels of a tensor .*; move it before ToImage"),
             ([to_image, resize(interpolation="nearest-exact")], "Resize: interpolation=nearest makes other pixels of a tensor"),
-            ([resize(interpolation="nearest")], "interpolation=NEAREST takes other pixels of a tensor .*; write InterpolationMode.NEAREST_EXACT, or put ToImage after it"),
+            ([resize(interpolation="nearest")],
+                "interpolation=NEAREST takes other pixels of a tensor .*; write InterpolationMode.NEAREST_EXACT, or put ToImage after it"),
             ([to_image, resize(interpolation="bicubic")], "Resize: interpolation=bicubic makes other pixels of a tensor .*; move it before ToImage"),
             ([to_image, resize(antialias=None)], "antialias=None: .*; write antialias=True"),
             ([to_image, rotation(interpolation="bilinear")], "RandomRotation: interpolation=bilinear makes other pixels"),
             ([to_image, rotation(degrees=[90, 90])], "RandomRotation: a fixed angle makes other pixels"),
-            ([to_image, imitation("ColorJitter", brightness=None, contrast=None, saturation=None, hue=None)(hue=(-0.1, 0.1))], "ColorJitter: hue makes other pixels"),
+            ([to_image, imitation("ColorJitter", brightness=None, contrast=None, saturation=None, hue=None)(hue=(-0.1, 0.1))],
+                "ColorJitter: hue makes other pixels"),
             ([resize(interpolation="cubic"), to_image], "interpolation='cubic': there are nearest, lanczos, bilinear"),
             ([to_tensor, resize()], "Resize works on uint8 images, and a step before it makes floats; put it before that step"),
             ([to_image, to_dtype(dtype="float32"), pad()], "Pad works on uint8 images"),
-            ([to_tensor, imitation("RandomCrop", size=8, padding=None, pad_if_needed=True, fill=0, padding_mode="constant")()], "RandomCrop works on uint8 images"),
+            ([to_tensor, imitation("RandomCrop", size=8, padding=None, pad_if_needed=True, fill=0, padding_mode="constant")()],
+                "RandomCrop works on uint8 images"),
             ([to_tensor, imitation("ConvertImageDtype", dtype="float16")()], "ConvertImageDtype works on uint8 images"),
         ):  # fmt: skip
             with self.assertRaisesRegex(penstock.UnsupportedError, text):
@@ -240,7 +244,8 @@ class TransformsTest(unittest.TestCase):
             ])  # fmt: skip
             ours_to_tensor = [T.ToTensor()] if module is v1 else [T.ToImage(), T.ToDtype("float32", True)]
             want = T.Compose([
-                T.RandomResizedCrop((24, 24), interpolation="bicubic", pass_order=T._pass_order("PIL images")), T.RandomHorizontalFlip(), T.ColorJitter((0.5, 1.5)),
+                T.RandomResizedCrop((24, 24), interpolation="bicubic", pass_order=T._pass_order("PIL images")), T.RandomHorizontalFlip(),
+                T.ColorJitter((0.5, 1.5)),
                 T.RandAugment(3, fill=None), T.RandomRotation((-5.0, 5.0)), T.GaussianBlur(3), T.Grayscale(3), *ours_to_tensor,
                 T.Normalize(*norm), T.RandomErasing(value="random"),
             ])  # fmt: skip

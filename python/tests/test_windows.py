@@ -445,7 +445,8 @@ class AxesTest(unittest.TestCase):
         with penstock.Writer(path, fields) as w:
             w.extend({"x": np.arange(8) + 8 * i, "station": s} for i, s in enumerate(station))
         outputs = {"past": {"of": "x"}, "future": {"of": "x", "sizes": {"time": 1}, "lead": {"time": 2}}}
-        cases = [{}, {"gap": 3}, {"block": 5}, {"block": 7, "gap": 1}, {"group": "station"}, {"along": "lat"}, {"along": "lat", "block": 2}, {"labels": ["future"]},
+        cases = [{}, {"gap": 3}, {"block": 5}, {"block": 7, "gap": 1}, {"group": "station"}, {"along": "lat"}, {"along": "lat", "block": 2},
+            {"labels": ["future"]},
                  {"labels": ["future"], "block": 9, "along": "time"}]  # fmt: skip
         with penstock.open(path) as ds:
             for options in cases:

@@ -14,6 +14,7 @@ import threading
 import time
 import unittest
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -376,7 +377,7 @@ class Workers(unittest.TestCase):
         sys.setswitchinterval(1e-6)
         for workers in (0, 2):
             loop, got = iter(loader(Squares(400), batch_size=2, num_workers=workers)), [[] for _ in range(4)]
-            threads = [threading.Thread(target=lambda mine: mine.extend(b["square"].tolist() for b in loop), args=(mine,)) for mine in got]
+            threads = [threading.Thread(target=lambda mine, loop: mine.extend(b["square"].tolist() for b in loop), args=(mine, loop)) for mine in got]
             for t in threads:
                 t.start()
             for t in threads:
@@ -629,7 +630,7 @@ class States(unittest.TestCase):
             for n, drop_last in ((20, False), (21, False), (20, True)):
                 for step in range(not workers, n // 3 + (n % 3 > 0 and not drop_last) + 1):  # 0 workers draw in the first step
                     with self.subTest(workers=workers, n=n, drop_last=drop_last, step=step):
-                        self.check(lambda: Squares(n), workers, step, sampler=lambda: Stately(n), drop_last=drop_last)
+                        self.check(partial(Squares, n), workers, step, sampler=partial(Stately, n), drop_last=drop_last)
 
     def test_state_of_the_dataset_is_loaded(self):
         data = Resumable(10)

@@ -46,7 +46,8 @@ def divided(transforms: Any) -> tuple[Any, tuple[Record, ...], list[dict[str, An
         for name, t in transforms.items():
             if name and any(is_record(step) for step, _ in _steps(t)):
                 raise UnsupportedError(
-                    f"transforms of {name!r}: {_said(_first_record(t))} takes whole records; put it in the list of all fields: transforms={{'': [...]}}"
+                    f"transforms of {name!r}: {_said(_first_record(t))} takes whole records; put it in the list of all fields: "
+                    f"transforms={{'': [...]}}"
                 )
         before, records, after = divided(transforms.get(""))
         if not records:

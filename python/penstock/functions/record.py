@@ -6,7 +6,7 @@ import io
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Union, get_origin
+from typing import Any, get_origin
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Record:
     """
 
     function: Callable[..., Any]
-    takes: Union[Sequence[str], Mapping[str, str], None] = None
+    takes: Sequence[str] | Mapping[str, str] | None = None
     name: str | None = None
 
     def __post_init__(self) -> None:
@@ -326,8 +326,8 @@ def _together(name: str, made: Sequence[Made], f: Field | None) -> Any:
         if isinstance(x, str) or x.dtype != first.dtype or x.shape[skip:] != first.shape[skip:] or x.ndim < skip:
             got = "a string" if isinstance(x, str) else f"{x.dtype} {x.shape}"
             raise WrongOutput(
-                f"{name} is {got} in record {m.sent!r}, and {first.dtype} {first.shape} in record {made[0].sent!r}; have the function return one type and "
-                "shape for all records: resize, crop or pad before it, or in it"
+                f"{name} is {got} in record {m.sent!r}, and {first.dtype} {first.shape} in record {made[0].sent!r}; "
+                "have the function return one type and shape for all records: resize, crop or pad before it, or in it"
             )
     if not skip:
         return np.stack(values)

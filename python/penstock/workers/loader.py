@@ -283,8 +283,8 @@ def _refuse(signature: Signature, seed: int | None, world_size: int, on_error: s
     """Refuse what a dataset of Python code cannot have."""
     if any(base.__name__ in ("IterDataPipe", "MapDataPipe") and base.__module__.startswith("torch.") for base in type(signature.dataset).__mro__):
         raise UnsupportedError(
-            f"{type(signature.dataset).__name__} is a DataPipe, which torch's own DataLoader shuffles and divides over workers; give an IterableDataset or "
-            "a Dataset, or take torch.utils.data.DataLoader for it"
+            f"{type(signature.dataset).__name__} is a DataPipe, which torch's own DataLoader shuffles and divides over workers; "
+            "give an IterableDataset or a Dataset, or take torch.utils.data.DataLoader for it"
         )
     if on_error not in ("fail", "backfill", "blank"):
         raise ValueError(f'on_error is {on_error!r}; it must be "fail", "backfill" or "blank"')

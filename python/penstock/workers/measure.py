@@ -75,7 +75,8 @@ class Measures:
         busy = self.dataset_ns + self.collate_ns + self.copy_ns
         parts = {self._names[0]: self.dataset_ns, self._names[1]: self.collate_ns, "copying to shared memory": self.copy_ns}
         slowest = max(parts, key=lambda name: parts[name])
-        text = f"user code limits the loop: it waits for batches {share:.0%} of the time, and {slowest} takes {parts[slowest] / max(busy, 1):.0%} of the work"
+        of_work = parts[slowest] / max(busy, 1)
+        text = f"user code limits the loop: it waits for batches {share:.0%} of the time, and {slowest} takes {of_work:.0%} of the work"
         inner = hottest(self._stacks)
         if inner is not None and inner[0].partition(" (")[0].rpartition(".")[2] != slowest.rpartition(".")[2]:
             text += f", {inner[1]:.0%} of it in {inner[0]}"

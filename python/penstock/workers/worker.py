@@ -41,8 +41,8 @@ class Reply(NamedTuple):
     snapshot: bytes | None = None
     #: The records that on_error passed over, and why.
     skipped: tuple[tuple[Any, str], ...] = ()
-    #: How often each stack of user code was seen since the last reply.
-    stacks: dict[profile.Stack, int] = {}
+    #: How often each stack of user code was seen since the last reply; None if there was none.
+    stacks: dict[profile.Stack, int] | None = None
 
 
 def run(work: Work, worker_id: int, file: SharedFile, end: socket.socket, state: Mapping[str, Any] | None, parent: int | None) -> None:

@@ -24,7 +24,7 @@ from tests.peers import cases
 FIELDS = {"bin": "bin", "txt": "text", "cls": "labels", "json": "json", "npy": "npy", "left.txt": "left"}
 IMAGES = ("png", "jpg")  # both are PNG files, as their content says
 PIECES = "twice|with the extension|follow each other|in another archive of the file"
-REQUIRED = ("cls", "npy") + IMAGES  # the others may have no bytes, as in a sample without them
+REQUIRED = ("cls", "npy", *IMAGES)  # the others may have no bytes, as in a sample without them
 
 
 def png(value):
@@ -138,7 +138,7 @@ def samples_of_tars(parts):
         for key, sample in others:
             if any(key == k and not set(sample) & set(s) for k, s in some):
                 raise Refused(PIECES)
-    return sum(samples, [])
+    return [entry for sample in samples for entry in sample]
 
 
 def only_images(samples):

@@ -1,4 +1,7 @@
-"""torch's DistributedSampler as the sampler of a penstock.DataLoader, compared with torch's own DataLoader: test_torch_loader has prepared datasets."""
+"""torch's DistributedSampler as the sampler of a penstock.DataLoader, compared with torch's own DataLoader.
+
+test_torch_loader has prepared datasets.
+"""
 
 import random
 import unittest

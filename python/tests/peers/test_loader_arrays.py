@@ -83,7 +83,7 @@ class Signature(unittest.TestCase):
             self.assertEqual(getattr(ours, name), getattr(theirs, name))
         self.assertIs(type(ours._index_sampler), type(theirs._index_sampler))
         for name in ("batch_size", "sampler", "dataset", "drop_last", "batch_sampler", "persistent_workers", "num_workers", "timeout", "collate_fn"):
-            errors = [outcome(lambda loader=loader: setattr(loader, name, 0), {}) for loader in (ours, theirs)]
+            errors = [outcome(lambda loader=loader, name=name: setattr(loader, name, 0), {}) for loader in (ours, theirs)]
             if name == "collate_fn" and isinstance(dataset, TensorDataset) and arguments["batch_size"] is not None:  # whole batches are gathered
                 self.assertIs(errors[0][0], ValueError)
                 continue
@@ -297,7 +297,7 @@ class Arrays(unittest.TestCase):
             seen = [next(batches)[0].tolist() for _ in range(stop)]
             again = kind(TensorDataset(torch.arange(n)), size, shuffle=True)
             again.load_state_dict(loader.state_dict())
-            rest.append(sorted([i for b in again for i in b[0].tolist()] + sum(seen, [])))
+            rest.append(sorted(i for b in [*(b[0].tolist() for b in again), *seen] for i in b))
         self.assertEqual(rest[0], list(range(n)))
         self.assertEqual(rest[0], rest[1])
 
@@ -307,7 +307,7 @@ class Arrays(unittest.TestCase):
         columns = {f"c{k}": np.random.default_rng(k).integers(0, 99, n).astype(rng.choice(["int64", "float32", "bool", "uint8"])) for k in range(3)}
         order = penstock.order.shuffle(n, 5, 0)[:]
         for table in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
-            got = [b for b in penstock.DataLoader(table, 7, shuffle=True, seed=5)]
+            got = list(penstock.DataLoader(table, 7, shuffle=True, seed=5))
             for name, values in columns.items():
                 joined = torch.cat([b[name] for b in got]).numpy()
                 self.assertEqual((joined.dtype, joined.tolist()), (values.dtype, values[order].tolist()), type(table))
@@ -317,7 +317,7 @@ class Arrays(unittest.TestCase):
                 "y": pa.chunked_array([np.arange(n // 2), np.arange(n // 2, n)]),
             }
         )
-        got = [b for b in penstock.DataLoader(vectors, 7)]
+        got = list(penstock.DataLoader(vectors, 7))
         self.assertEqual(torch.cat([b["x"] for b in got]).tolist(), np.arange(3.0 * n).reshape(n, 3).tolist())
         self.assertEqual(torch.cat([b["y"] for b in got]).tolist(), list(range(n)))
 

@@ -1,4 +1,7 @@
-"""Objects on images against pycocotools, torchvision's datasets, and the documents of YOLO, LabelMe and panoptic COCO: boxes, classes, and each pixel of the masks."""
+"""Objects on images against pycocotools, torchvision's datasets, and the documents of YOLO, LabelMe and panoptic COCO.
+
+Compared are boxes, classes, and each pixel of the masks.
+"""
 
 import contextlib
 import io
@@ -22,7 +25,8 @@ from tests.peers import cases
 warnings.filterwarnings("ignore", "__array__ implementation", DeprecationWarning)  # of pycocotools
 
 
-_VOC = ["aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"]  # fmt: skip
+_VOC = ["aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog", "horse", "motorbike", "person",
+    "pottedplant", "sheep", "sofa", "train", "tvmonitor"]  # fmt: skip
 
 
 def prepared(source, folder, fields, *options):
@@ -141,7 +145,8 @@ class TestVOC(unittest.TestCase):
                 left, top = rng.randint(1, width), rng.randint(1, height)
                 box = {"xmin": left, "ymin": top, "xmax": rng.randint(left, width), "ymax": rng.randint(top, height)}
                 parts = [f"<name>{rng.choice(classes)}</name>", f"<difficult>{rng.randint(0, 1)}</difficult>",
-                         "<pose>Left</pose>", f"<truncated>{rng.randint(0, 1)}</truncated>", "<bndbox>" + "".join(f"<{k}>{v}</{k}>" for k, v in rng.sample(sorted(box.items()), 4)) + "</bndbox>",
+                         "<pose>Left</pose>", f"<truncated>{rng.randint(0, 1)}</truncated>",
+                         "<bndbox>" + "".join(f"<{k}>{v}</{k}>" for k, v in rng.sample(sorted(box.items()), 4)) + "</bndbox>",
                          "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>2</xmax><ymax>2</ymax></bndbox></part>"]  # fmt: skip
                 objects += "<object>" + "".join(rng.sample(parts, len(parts))) + "</object>"
             with open(os.path.join(root, "Annotations", name + ".xml"), "w") as f:
@@ -323,8 +328,8 @@ def near_outline(corners, shape):
 class TestLabelMe(unittest.TestCase):
     @cases(4)
     def test_sets(self, rng):
-        """Each case is 10 files of polygons and rectangles. LabelMe fills them with Pillow, which also takes the pixels of the outline: all others are
-        the same."""
+        """Each case is 10 files of polygons and rectangles. LabelMe fills them with Pillow, which also takes the pixels of the
+        outline: all others are the same."""
         with tempfile.TemporaryDirectory() as folder:
             root = os.path.join(folder, "set")
             os.makedirs(root)
@@ -334,9 +339,9 @@ class TestLabelMe(unittest.TestCase):
                 Image.new("RGB", (width, height)).save(os.path.join(root, f"{i}.png"))
                 shapes = []
                 for _ in range(rng.randint(0, 4)):
-                    point = lambda: [round(rng.uniform(0, width), 2), round(rng.uniform(0, height), 2)]  # noqa: E731
                     kind = rng.choice(["polygon", "polygon", "rectangle"])
-                    points = [point() for _ in range(rng.randint(3, 7) if kind == "polygon" else 2)]
+                    corners = range(rng.randint(3, 7) if kind == "polygon" else 2)
+                    points = [[round(rng.uniform(0, width), 2), round(rng.uniform(0, height), 2)] for _ in corners]
                     shapes.append({"label": rng.choice("xyz"), "points": points, "group_id": None, "shape_type": kind, "flags": {}})
                 with open(os.path.join(root, f"{i}.json"), "w") as f:
                     json.dump(

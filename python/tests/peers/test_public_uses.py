@@ -20,7 +20,8 @@ USES = {
     "memory": """
         lightning boring_classes.py:145() lightning language_model/train.py:69(bs=20,sh=T) lightning train_fabric.py:141(bs,sa)
         dinov2 log_regression.py:283(bs,dl=F,nw=0,pw=F) skorch run-no-skorch.py:31(bs=64) minGPT adder.py:151(bs=100,nw=0,dl=F)
-        Time-Series-Library data_factory.py:40(bs,sh,nw,dl) sentence-transformers trainer.py:835() Megatron-LM run_simple_mcore_train_loop.py:117(bs=8,sh=T)
+        Time-Series-Library data_factory.py:40(bs,sh,nw,dl) sentence-transformers trainer.py:835()
+        Megatron-LM run_simple_mcore_train_loop.py:117(bs=8,sh=T)
         composer custom_models.py:31(dl=F,sh=T,bs=256) ignite mnist.py:39(bs,sh=T) ffcv linear_regression.py:57(bs=2048,nw=8,sh=T)""",
     "images": """
         examples imagenet/main.py:419(bs,sh=F,nw,pm=T) examples dcgan/main.py:107(bs,sh=T,nw) examples multigpu.py:77(bs,pm=T,sh=F,sa)
@@ -31,27 +32,36 @@ USES = {
         edm training_loop.py:70(sa,bs,*) edm fid.py:56(bsa,nw,pf) dinov2 loaders.py:207(sa,bs,nw,pm=T,dl,pw,cf)
         open_clip data.py:1040(bs,sh,nw,pm=T,sa,dl,cf) open_clip genlip_zeroshot.py:196(bs,sh=T,nw,g,cf)""",
     "ragged": """
-        detr main.py:155(bsa,cf,nw) detr main.py:157(bs,sa,dl=F,cf,nw) detectron2 build.py:361(nw,cf,wi,pf,pw,pm,g,*) detectron2 build.py:377(bs,dl,nw,cf,wi,pf,pw,pm,g,*)
-        densepose build.py:663(bs,sa,nw,cf,wi) SlowFast loader.py:116(bs,nw,pm,dl,cf,wi) SlowFast loader.py:133(bsa,nw,pm,cf,wi) Efficientdet loader.py:183(sh=F,nw,bsa,pm,cf)
+        detr main.py:155(bsa,cf,nw) detr main.py:157(bs,sa,dl=F,cf,nw) detectron2 build.py:361(nw,cf,wi,pf,pw,pm,g,*)
+        detectron2 build.py:377(bs,dl,nw,cf,wi,pf,pw,pm,g,*)
+        densepose build.py:663(bs,sa,nw,cf,wi) SlowFast loader.py:116(bs,nw,pm,dl,cf,wi) SlowFast loader.py:133(bsa,nw,pm,cf,wi)
+        Efficientdet loader.py:183(sh=F,nw,bsa,pm,cf)
         MONAI data_analyzer.py:317(bs=1,sh=F,nw,cf,pm) torchgeo benchmark.py:160(bsa,nw,cf) torchgeo geo.py:282(bs,sa,bsa,nw,cf,pw)
         mmengine _flexible_runner.py:914(sa,bsa,cf,wi,*) Megatron-LM sequence_packing_utils.py:1192(bs,sh=F,cf)""",
     "texts": """
-        peft beft_finetuning.py:63(cf,bs,pm=T) diffusers train_dreambooth_lora_flux_advanced.py:1861(bs,sh=T,cf,nw) diffusers train_dreambooth_lora_flux2.py:1523(bsa,cf,nw)
+        peft beft_finetuning.py:63(cf,bs,pm=T) diffusers train_dreambooth_lora_flux_advanced.py:1861(bs,sh=T,cf,nw)
+        diffusers train_dreambooth_lora_flux2.py:1523(bsa,cf,nw)
         diffusers train_text_to_image_xla.py:601(sa,cf,nw,bs,pf) trl dpo_trainer.py:1124(bs,cf,nw,pm,sh=F) trl ppo_trainer.py:533(bs,sh=T,cf,dl=T)
         trl a2po_trainer.py:223(bs,cf) trl async_grpo_trainer.py:881(bs=1,cf,nw=0) torchtune early_exit.py:653(bs,sa,dl=T,cf)
-        OLMo data/__init__.py:114(bs,cf,nw,sa,pm,pf,pw,to) OLMo data/__init__.py:169(bs,dl,cf,nw,pm,pf,pw,to) Megatron-LM data_samplers.py:111(bsa,cf,nw,pm=T,pw,wi,*)
-        Megatron-LM run_text_generation.py:150(bs=N,nw,sa,pm=T) Megatron-LM finetune_utils.py:83(bs,sa,sh=F,nw,dl,pm=T,cf) BART finetune.py:304(bsa,cf,nw,pm=T)
+        OLMo data/__init__.py:114(bs,cf,nw,sa,pm,pf,pw,to) OLMo data/__init__.py:169(bs,dl,cf,nw,pm,pf,pw,to)
+        Megatron-LM data_samplers.py:111(bsa,cf,nw,pm=T,pw,wi,*)
+        Megatron-LM run_text_generation.py:150(bs=N,nw,sa,pm=T) Megatron-LM finetune_utils.py:83(bs,sa,sh=F,nw,dl,pm=T,cf)
+        BART finetune.py:304(bsa,cf,nw,pm=T)
         DeepSpeed dataloader.py:143(bs,pm,sa,nw,dl,cf) rl chat.py:668(bs,sh,cf,g) spdl dataloader.py:103(bs,sa,nw,cf,pm=T,pf,pw,mc)""",
     "audio": """
-        vits train.py:75(nw=8,sh=F,pm=T,cf,bsa) vits train.py:79(nw=8,sh=F,bs,pm=T,dl=F,cf) fairseq iterators.py:503(cf,bsa,nw,to,pm=T,pw) fairseq iterators.py:869(cf,bsa,nw,pw)
-        fairseq iterators.py:215(bs,cf,nw,to,wi,pm=T,pw) speechbrain dynamic_mixing.py:221(bs,nw,cf,wi) lhotse set.py:2302(bs=N,sa,nw) lhotse set.py:2798(bs=N,nw=1,pf)
+        vits train.py:75(nw=8,sh=F,pm=T,cf,bsa) vits train.py:79(nw=8,sh=F,bs,pm=T,dl=F,cf) fairseq iterators.py:503(cf,bsa,nw,to,pm=T,pw)
+        fairseq iterators.py:869(cf,bsa,nw,pw)
+        fairseq iterators.py:215(bs,cf,nw,to,wi,pm=T,pw) speechbrain dynamic_mixing.py:221(bs,nw,cf,wi) lhotse set.py:2302(bs=N,sa,nw)
+        lhotse set.py:2798(bs=N,nw=1,pf)
         wav2vec2 dataset.py:148(cf,bsa,nw,pm=T,pw) open_clip audio_data.py:457(bs,sh,nw,pm=T,sa,dl,cf,*)""",
     "objects": """
-        pytorch_geometric attentive_fp.py:107(bs=200,cf) pytorch_geometric distributed_batching.py:80(bs=128,sa,cf) DeepLearningExamples qm9.py:153(sh=F,bs,nw,cf)
+        pytorch_geometric attentive_fp.py:107(bs=200,cf) pytorch_geometric distributed_batching.py:80(bs=128,sa,cf)
+        DeepLearningExamples qm9.py:153(sh=F,bs,nw,cf)
         DeepLearningExamples trainer.py:108(bs,nw,sa,sh,pm=T,cf,mc) openfold precompute_embeddings.py:116(cf,bsa)
         pytorch-forecasting _encoder_decoder_data_module.py:1039(bs,nw,sh=T,cf) lerobot lerobot_train.py:340(nw,bs,sh,sa,pm,dl=F,cf,pf,pw,mc)""",
     "streams": """
-        open_clip data.py:1023(bs=N,sh=F,nw,pm=T,pw) pytorch-image-models naflex_loader.py:387(bs=N,sh=F,nw,sa=N,pm,wi,pw) streaming c4.py:121(bs,nw,pf)
+        open_clip data.py:1023(bs=N,sh=F,nw,pm=T,pw) pytorch-image-models naflex_loader.py:387(bs=N,sh=F,nw,sa=N,pm,wi,pw)
+        streaming c4.py:121(bs,nw,pf)
         lerobot train_with_streaming.py:72(nw=4,bs=16,pm,dl=T,pf=2) rl countdown.py:161(bs,cf) lance vector.py:324(bs=1,pm=T,cf)
         examples language_translation/data.py:93(bs,cf) sentence-transformers computing_embeddings_streaming.py:32(bs)""",
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """CSV and JSON lines against pandas and Python's csv and json: random tables of odd cells."""
 
 import atexit
+import contextlib
 import csv
 import io
 import json
@@ -88,8 +89,8 @@ CELLS = [
     FRACTIONS,
     WORDS,
     WORDS + INTEGERS,
-    WORDS + [""],
-    INTEGERS + [""],
+    [*WORDS, ""],
+    [*INTEGERS, ""],
     ["true", "false"],
     ["True", "False"],
     ["true", "1"],
@@ -247,7 +248,7 @@ class JSONLines(Table):
                 cells[name] = [rng.choice(few) for _ in range(rows)]
                 raw[name] = list(cells[name])
             else:
-                few = [rng.choice(WORDS + ["1", "true", "😀", "\u2028", "\\ud800", "\x7f"]) for _ in range(rng.randrange(1, 5))]
+                few = [rng.choice([*WORDS, "1", "true", "😀", "\u2028", "\\ud800", "\x7f"]) for _ in range(rng.randrange(1, 5))]
                 cells[name] = [rng.choice(few) for _ in range(rows)]
                 raw[name] = [json.dumps(c, ensure_ascii=rng.random() < 0.5) for c in cells[name]]
             for i in range(rows):
@@ -290,10 +291,8 @@ class JSONLines(Table):
                 return
             want = []
             for line in bytes(broken).split(b"\n"):
-                try:
+                with contextlib.suppress(ValueError):
                     want.append(json.loads(line.decode()))
-                except ValueError:
-                    pass
             with penstock.open(os.path.join(folder, "out")) as ds:
                 if "row" not in ds.fields or "t" not in ds.fields or ds.fields["t"].content != "utf-8":
                     return

@@ -192,10 +192,8 @@ def ordered(sampler, arrays, n, seed, epoch):
         assert len(weights) == n, (len(weights), n)
         return [("draw", int(i)) for i in np.flatnonzero(weights)][:1] * sampler["num_samples"]
     assert kind == "subset", sampler
-    if "ranges" in sampler:
-        named = [i for a, b in sampler["ranges"] for i in range(a, b)]
-    else:
-        named = arrays[sampler["indices"]["at"]].tolist()
+    ranges = sampler.get("ranges")
+    named = arrays[sampler["indices"]["at"]].tolist() if ranges is None else [i for a, b in ranges for i in range(a, b)]
     if any(not 0 <= i < n for i in named):
         raise penstock.Error("is out of range: of feed")
     inner = ordered(sampler["inner"], arrays, len(named), seed, epoch) if "inner" in sampler else range(len(named))

@@ -73,30 +73,42 @@ WARPS = ("nearest", "bilinear", "bicubic")
 
 #: Functions of a generator, the channels and the module, which make the parameters of a class.
 PARAMETERS = {
-    "Resize": lambda r, c, v: {"size": size(r), "interpolation": interpolation(r), "max_size": r.choice((None, None, r.randint(1, 60))), "antialias": r.choice((True, True, True, None, False))},
+    "Resize": lambda r, c, v: {"size": size(r), "interpolation": interpolation(r), "max_size": r.choice((None, None, r.randint(1, 60))),
+        "antialias": r.choice((True, True, True, None, False))},
     "CenterCrop": lambda r, c, v: {"size": size(r)},
     "Pad": lambda r, c, v: {"padding": padding(r), "fill": fill(r, c, v), "padding_mode": padding_mode(r)},
-    "RandomCrop": lambda r, c, v: {"size": (r.randint(1, 20), r.randint(1, 20)), "padding": r.choice((None, padding(r))), "pad_if_needed": r.random() < 0.6, "fill": fill(r, c, v), "padding_mode": padding_mode(r)},
-    "RandomResizedCrop": lambda r, c, v: {"size": size(r), "scale": (1.0, 1.0), "ratio": same(r.choice((0.6, 1.7, 1.0, 1.3))), "interpolation": interpolation(r), "antialias": True},
+    "RandomCrop": lambda r, c, v: {"size": (r.randint(1, 20), r.randint(1, 20)), "padding": r.choice((None, padding(r))),
+        "pad_if_needed": r.random() < 0.6, "fill": fill(r, c, v), "padding_mode": padding_mode(r)},
+    "RandomResizedCrop": lambda r, c, v: {"size": size(r), "scale": (1.0, 1.0), "ratio": same(r.choice((0.6, 1.7, 1.0, 1.3))),
+        "interpolation": interpolation(r), "antialias": True},
     "RandomHorizontalFlip": lambda r, c, v: {"p": r.choice((0, 1, 0.3))},
     "RandomVerticalFlip": lambda r, c, v: {"p": r.choice((0, 1, 0.3))},
-    "ColorJitter": lambda r, c, v: {r.choice(("brightness", "contrast", "saturation")): same(r.choice((0.0, 1.0, r.uniform(0, 3))))} if r.random() < 0.8 else {"hue": same(r.uniform(-0.5, 0.5))},
+    "ColorJitter": lambda r, c, v: {r.choice(("brightness", "contrast", "saturation")): same(r.choice((0.0, 1.0, r.uniform(0, 3))))}
+        if r.random() < 0.8 else {"hue": same(r.uniform(-0.5, 0.5))},
     "Grayscale": lambda r, c, v: {"num_output_channels": r.choice((1, 3))},
     "RandomGrayscale": lambda r, c, v: {"p": once(r)},
     "RGB": lambda r, c, v: {},
-    "GaussianBlur": lambda r, c, v: {"kernel_size": r.choice((1, 3, 5, 7, (3, 3), (3, 5))), "sigma": r.choice((r.uniform(0.1, 3), same(r.uniform(0.1, 3))))},
-    "RandomRotation": lambda r, c, v: {"degrees": same(r.choice((r.uniform(-360, 360), 90, 180, -90, 45, 0))), "interpolation": interpolation(r, WARPS), "expand": r.random() < 0.3, "center": r.choice((None, None, None, (2, 3))), "fill": fill(r, c, v)},
-    "RandomAffine": lambda r, c, v: {"degrees": same(r.uniform(-180, 180)), "translate": r.choice((None, (0, 0))), "scale": r.choice((None, same(r.uniform(0.5, 2)))), "shear": r.choice((None, same(r.uniform(-40, 40)), same(r.uniform(-40, 40)) * 2)), "interpolation": interpolation(r, WARPS), "fill": fill(r, c, v), "center": r.choice((None, None, (2, 3)))},
-    "RandomPerspective": lambda r, c, v: {"distortion_scale": r.uniform(0, 1), "p": 0, "interpolation": interpolation(r, WARPS), "fill": fill(r, c, v)},
-    "ElasticTransform": lambda r, c, v: {"alpha": r.choice((0.0, (0.0, 0.0))), "sigma": r.uniform(0.1, 1), "interpolation": interpolation(r, ("nearest", "bilinear")), "fill": fill(r, c, v)},
-    "RandomErasing": lambda r, c, v: {"p": 0, "scale": (0.1, 0.3), "ratio": (0.5, 2), "value": r.choice((0, 3.5, "random")), "inplace": r.random() < 0.5},
+    "GaussianBlur": lambda r, c, v: {"kernel_size": r.choice((1, 3, 5, 7, (3, 3), (3, 5))),
+        "sigma": r.choice((r.uniform(0.1, 3), same(r.uniform(0.1, 3))))},
+    "RandomRotation": lambda r, c, v: {"degrees": same(r.choice((r.uniform(-360, 360), 90, 180, -90, 45, 0))),
+        "interpolation": interpolation(r, WARPS), "expand": r.random() < 0.3, "center": r.choice((None, None, None, (2, 3))), "fill": fill(r, c, v)},
+    "RandomAffine": lambda r, c, v: {"degrees": same(r.uniform(-180, 180)), "translate": r.choice((None, (0, 0))),
+        "scale": r.choice((None, same(r.uniform(0.5, 2)))), "shear": r.choice((None, same(r.uniform(-40, 40)), same(r.uniform(-40, 40)) * 2)),
+        "interpolation": interpolation(r, WARPS), "fill": fill(r, c, v), "center": r.choice((None, None, (2, 3)))},
+    "RandomPerspective": lambda r, c, v: {"distortion_scale": r.uniform(0, 1), "p": 0, "interpolation": interpolation(r, WARPS),
+        "fill": fill(r, c, v)},
+    "ElasticTransform": lambda r, c, v: {"alpha": r.choice((0.0, (0.0, 0.0))), "sigma": r.uniform(0.1, 1),
+        "interpolation": interpolation(r, ("nearest", "bilinear")), "fill": fill(r, c, v)},
+    "RandomErasing": lambda r, c, v: {"p": 0, "scale": (0.1, 0.3), "ratio": (0.5, 2), "value": r.choice((0, 3.5, "random")),
+        "inplace": r.random() < 0.5},
     "RandomInvert": lambda r, c, v: {"p": once(r)},
     "RandomPosterize": lambda r, c, v: {"bits": r.randint(0, 8), "p": once(r)},
     "RandomSolarize": lambda r, c, v: {"threshold": r.choice((r.randint(0, 256), r.uniform(0, 255))), "p": once(r)},
     "RandomAdjustSharpness": lambda r, c, v: {"sharpness_factor": r.choice((0, 1, 2, r.uniform(0, 5))), "p": once(r)},
     "RandomAutocontrast": lambda r, c, v: {"p": once(r)},
     "RandomEqualize": lambda r, c, v: {"p": once(r)},
-    "RandAugment": lambda r, c, v: {"num_ops": r.choice((0, 1)), "magnitude": r.randint(0, 12), "num_magnitude_bins": r.choice((13, 31)), "interpolation": interpolation(r, WARPS), "fill": fill(r, c, v)},
+    "RandAugment": lambda r, c, v: {"num_ops": r.choice((0, 1)), "magnitude": r.randint(0, 12), "num_magnitude_bins": r.choice((13, 31)),
+        "interpolation": interpolation(r, WARPS), "fill": fill(r, c, v)},
     "TrivialAugmentWide": lambda r, c, v: {"num_magnitude_bins": r.randint(2, 5), "interpolation": interpolation(r, WARPS), "fill": fill(r, c, v)},
 }  # fmt: skip
 #: Their results are only in part a matter of parameters: that they are translated is in ../test_transforms.py.
@@ -104,9 +116,10 @@ RANDOM = {"AutoAugment", "AugMix"}
 #: These come at the end.
 TAIL = {"ToImage", "PILToTensor", "ToTensor", "ToDtype", "ConvertImageDtype", "Normalize", "LinearTransformation", "Identity", "ToPureTensor"}
 CONTAINERS = {"Compose"}
-#: Those of detection and of labels, which TestMovesAgainstTorchvision of Go's package transforms compares; torchvision has neither LabelOptions nor FixedSizeCrop.
-LABELS = {"ClampBoundingBoxes", "ClampKeyPoints", "ConvertBoundingBoxFormat", "FixedSizeCrop", "LabelOptions", "RandomIoUCrop", "RandomResize", "RandomShortestSize",
-          "RandomZoomOut", "SanitizeBoundingBoxes", "SanitizeKeyPoints", "ScaleJitter"}  # fmt: skip
+#: Those of detection and of labels, which TestMovesAgainstTorchvision of Go's package transforms compares; torchvision has neither
+#: LabelOptions nor FixedSizeCrop.
+LABELS = {"ClampBoundingBoxes", "ClampKeyPoints", "ConvertBoundingBoxFormat", "FixedSizeCrop", "LabelOptions", "RandomIoUCrop", "RandomResize",
+          "RandomShortestSize", "RandomZoomOut", "SanitizeBoundingBoxes", "SanitizeKeyPoints", "ScaleJitter"}  # fmt: skip
 BATCHES = {"MixUp", "CutMix", "RandomChoice"}
 
 
@@ -382,7 +395,8 @@ class Transforms(unittest.TestCase):
             if not any(close(made, w, slack) for w in want):
                 difference = min(((made.double() - w.double()).abs().max().item() for w in want if w.shape == made.shape), default="shape")
                 raise AssertionError(
-                    f"{image.shape} {steps}: {made.dtype} {made.shape}, want one of {len(want)}, {want[0].dtype} {want[0].shape}; difference {difference}, may be {slack}\n{T.translate(v2.Compose(steps))}"
+                    f"{image.shape} {steps}: {made.dtype} {made.shape}, want one of {len(want)}, {want[0].dtype} {want[0].shape}; "
+                    f"difference {difference}, may be {slack}\n{T.translate(v2.Compose(steps))}"
                 )
         type(self).tried += 1
 

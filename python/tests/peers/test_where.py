@@ -162,7 +162,7 @@ class Where(unittest.TestCase):
 
     def text(self, rng, _depth):
         s, some = self.frame["caption"], "".join(rng.choice(LETTERS) for _ in range(rng.randrange(4)))
-        one = rng.choice(self.texts + [some])
+        one = rng.choice([*self.texts, some])
         return rng.choice((
             lambda: Part(f"caption {(r := rng.choice(RELATIONS))} {quoted(rng, one)}", "truth", lambda active: relate(r, s, one)),
             lambda: Part(f"starts_with(caption, {quoted(rng, some)})", "truth", lambda active: s.str.startswith(some)),
@@ -178,10 +178,12 @@ class Where(unittest.TestCase):
         several = rng.sample(CLASSES, rng.randrange(1, 4))
         return rng.choice((
             lambda: Part(f"label {(r := rng.choice(RELATIONS))} {quoted(rng, name)}", "truth", lambda active: relate(r, s, name)),
-            lambda: Part(f"{quoted(rng, name)} {(r := rng.choice(RELATIONS))} label", "truth", lambda active: relate(r, pd.Series([name] * RECORDS), s)),
+            lambda: Part(f"{quoted(rng, name)} {(r := rng.choice(RELATIONS))} label", "truth",
+                lambda active: relate(r, pd.Series([name] * RECORDS), s)),
             lambda: Part(f"label not in [{', '.join(quoted(rng, n) for n in several)}]", "truth", lambda active: ~s.isin(several)),
             lambda: Part(f"starts_with(label, {quoted(rng, name[:2])})", "truth", lambda active: s.str.startswith(name[:2])),
-            lambda: Part(f"label {(r := rng.choice(RELATIONS))} {(k := rng.randrange(-1, 5))}", "truth", lambda active: relate(r, pd.Series(self.label), k)),
+            lambda: Part(f"label {(r := rng.choice(RELATIONS))} {(k := rng.randrange(-1, 5))}", "truth",
+                lambda active: relate(r, pd.Series(self.label), k)),
         ))()  # fmt: skip
 
     def nan(self, rng, depth):
