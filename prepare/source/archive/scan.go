@@ -97,12 +97,14 @@ func (s *archiveScan) add(g group) error {
 // check says why a group is not one sample: of two members with one extension, and of two groups with one key, one
 // would be lost.
 func (s *archiveScan) check(g group) error {
-	for i, m := range g.members {
-		first := slices.IndexFunc(g.members[:i], func(o member) bool { return o.ext == m.ext })
-		if first < 0 {
+	names := make(map[string]string, len(g.members)) // by extension
+	for _, m := range g.members {
+		before, twice := names[m.ext]
+		if !twice {
+			names[m.ext] = m.name
 			continue
 		}
-		if before := g.members[first].name; before != m.name {
+		if before != m.name {
 			return fmt.Errorf("has two members with the extension .%s, %s and %s; rename one of them", m.ext, before, m.name)
 		}
 		return fmt.Errorf("has the member %s twice; unpack the archive, which keeps the last of them, and make it again: %s",
@@ -129,7 +131,10 @@ type keySet struct {
 	number int
 	seed   maphash.Seed
 	found  map[uint64]keyPlace
-	sets   [][]string // extensions of samples, each once
+	sets   []map[string]bool // extensions of samples
+	// numbers of sets, by their extensions one after the other, which are in text while they are looked for
+	numbers map[string]int32
+	text    []byte
 }
 
 // keyPlace is the archive of a file that a key is in, and the extensions that it has there.
@@ -147,7 +152,7 @@ const (
 // add adds the key of a group.
 func (k *keySet) add(g group) keyState {
 	if k.found == nil || k.number != g.number {
-		*k = keySet{number: g.number, seed: maphash.MakeSeed(), found: make(map[uint64]keyPlace)}
+		*k = keySet{number: g.number, seed: maphash.MakeSeed(), found: make(map[uint64]keyPlace), numbers: make(map[string]int32)}
 	}
 	h := maphash.String(k.seed, g.key)
 	now := keyPlace{int32(g.part), k.setOf(g)}
@@ -158,7 +163,7 @@ func (k *keySet) add(g group) keyState {
 		return keyNew
 	case before.part == now.part:
 		return keyAgain
-	case !slices.ContainsFunc(k.sets[now.set], func(ext string) bool { return slices.Contains(k.sets[before.set], ext) }):
+	case !k.common(now.set, before.set):
 		return keyApart
 	}
 	return keyNew
@@ -166,21 +171,30 @@ func (k *keySet) add(g group) keyState {
 
 // setOf returns the number of a group's extensions.
 func (k *keySet) setOf(g group) int32 {
-	same := func(list []string) bool {
-		return len(list) == len(g.members) && !slices.ContainsFunc(g.members, func(m member) bool {
-			return !slices.Contains(list, m.ext)
-		})
+	k.text = k.text[:0]
+	for _, m := range g.members {
+		k.text = append(append(k.text, m.ext...), 0)
 	}
-	i := slices.IndexFunc(k.sets, same)
-	if i < 0 && len(k.sets) < mostSets {
-		i = len(k.sets)
-		var list []string
+	i, known := k.numbers[string(k.text)]
+	if !known && len(k.sets) < mostSets {
+		i = int32(len(k.sets))
+		list := make(map[string]bool, len(g.members))
 		for _, m := range g.members {
-			list = append(list, m.ext)
+			list[m.ext] = true
 		}
-		k.sets = append(k.sets, list)
+		k.sets, k.numbers[string(k.text)] = append(k.sets, list), i
 	}
-	return int32(max(i, 0))
+	return i
+}
+
+// common reports whether two sets have an extension in common.
+func (k *keySet) common(a, b int32) bool {
+	for ext := range k.sets[a] {
+		if k.sets[b][ext] {
+			return true
+		}
+	}
+	return false
 }
 
 // mostSets is how many sets of extensions are distinguished.

@@ -147,11 +147,12 @@ func (p *part) label(name string) (source.Field, bool) {
 	})
 	p.labels = make(map[int64]int64)
 	var names []string
+	known := make(map[string]bool, len(members))
 	for _, m := range members {
-		if _, twice := p.labels[m.Value]; twice || m.Name == "" || slices.Contains(names, m.Name) {
+		if _, twice := p.labels[m.Value]; twice || m.Name == "" || known[m.Name] {
 			return source.Field{}, false
 		}
-		p.labels[m.Value] = int64(len(names))
+		p.labels[m.Value], known[m.Name] = int64(len(names)), true
 		names = append(names, m.Name)
 	}
 	return source.LabelField(name, names), len(names) > 0

@@ -38,20 +38,19 @@ func readConfig(file string) (c config, err error) {
 	if len(text) > maxConfig {
 		return c, fmt.Errorf("has %d bytes, more than %d", len(text), maxConfig)
 	}
-	var y struct {
-		Path   string    `yaml:"path"`
-		Train  yaml.Node `yaml:"train"`
-		Val    yaml.Node `yaml:"val"`
-		Test   yaml.Node `yaml:"test"`
-		Names  yaml.Node `yaml:"names"`
-		Points []int     `yaml:"kpt_shape"`
-	}
-	if err := yaml.Unmarshal(text, &y); err != nil {
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
 		return c, fmt.Errorf("is not YAML of the expected form: %w", err)
 	}
-	c.path = y.Path
-	for name, node := range map[string]*yaml.Node{"train": &y.Train, "val": &y.Val, "test": &y.Test} {
-		places, err := placesOf(node)
+	keys, err := entriesOf(&document, "path", "train", "val", "test", "names", "kpt_shape")
+	if err != nil {
+		return c, fmt.Errorf("is not YAML of the expected form: %w", err)
+	}
+	if err := keys["path"].Decode(&c.path); err != nil {
+		return c, fmt.Errorf("path: %w", err)
+	}
+	for _, name := range []string{"train", "val", "test"} {
+		places, err := placesOf(keys[name])
 		if err != nil {
 			return c, fmt.Errorf("%s: %w", name, err)
 		}
@@ -63,16 +62,55 @@ func readConfig(file string) (c config, err error) {
 		return c, errors.New("names no images: it has none of train, val and test")
 	}
 	slices.SortFunc(c.splits, func(a, b split) int { return source.CompareSplits(a.name, b.name) })
-	if c.classes, err = classesOf(&y.Names); err != nil {
+	if c.classes, err = classesOf(keys["names"]); err != nil {
 		return c, fmt.Errorf("names: %w", err)
 	}
-	if len(y.Points) > 0 {
-		if len(y.Points) != 2 || y.Points[0] < 1 || y.Points[0] > 1<<16 || y.Points[1] != 2 && y.Points[1] != 3 {
-			return c, fmt.Errorf("kpt_shape is %v; it is a number of points, and 2 or 3", y.Points)
+	var points []int
+	if err := keys["kpt_shape"].Decode(&points); err != nil {
+		return c, fmt.Errorf("kpt_shape: %w", err)
+	}
+	if len(points) > 0 {
+		if len(points) != 2 || points[0] < 1 || points[0] > 1<<16 || points[1] != 2 && points[1] != 3 {
+			return c, fmt.Errorf("kpt_shape is %v; it is a number of points, and 2 or 3", points)
 		}
-		c.points, c.numbers = y.Points[0], y.Points[1]
+		c.points, c.numbers = points[0], points[1]
 	}
 	return c, nil
+}
+
+// entriesOf returns the values of some keys of a YAML file; one that is missing is the zero Node. The yaml package would
+// compare each key of an object with each other one.
+func entriesOf(document *yaml.Node, names ...string) (map[string]*yaml.Node, error) {
+	found := make(map[string]*yaml.Node, len(names))
+	for _, name := range names {
+		found[name] = new(yaml.Node)
+	}
+	if document.Kind == 0 {
+		return found, nil
+	}
+	top := document.Content[0]
+	if top.Kind != yaml.MappingNode {
+		return nil, errors.New("it is not an object")
+	}
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		name, value := top.Content[i].Value, resolved(top.Content[i+1])
+		if found[name] == nil {
+			continue
+		}
+		if found[name].Kind != 0 {
+			return nil, fmt.Errorf("line %d: it has %q twice", top.Content[i].Line, name)
+		}
+		found[name] = value
+	}
+	return found, nil
+}
+
+// resolved returns the value that an alias stands for.
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
 }
 
 // placesOf reads one place or a list of them.
@@ -98,16 +136,20 @@ func classesOf(n *yaml.Node) (list []string, err error) {
 	case yaml.SequenceNode:
 		err = n.Decode(&list)
 	case yaml.MappingNode:
-		var byNumber map[int]string
-		if err = n.Decode(&byNumber); err != nil {
-			return nil, err
-		}
-		list = make([]string, len(byNumber))
-		for i, name := range byNumber {
-			if i < 0 || i >= len(list) {
-				return nil, fmt.Errorf("class %d of %d; numbers begin with 0 and have no gaps", i, len(list))
+		list = make([]string, len(n.Content)/2)
+		known := make([]bool, len(list))
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			var class int
+			if err = n.Content[i].Decode(&class); err != nil {
+				return nil, err
 			}
-			list[i] = name
+			if class < 0 || class >= len(list) || known[class] {
+				return nil, fmt.Errorf("class %d of %d; numbers begin with 0 and have no gaps", class, len(list))
+			}
+			if err = n.Content[i+1].Decode(&list[class]); err != nil {
+				return nil, err
+			}
+			known[class] = true
 		}
 	case 0:
 	default:

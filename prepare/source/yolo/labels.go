@@ -1,11 +1,12 @@
 package yolo
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -29,16 +30,18 @@ func (c config) read(path string, w, h int) (out objects.Annotation, err error) 
 		return out, fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
 	}
 	var rows [][]float64
+	known := make(map[string]bool)
 	polygons := false
 	for line := range strings.Lines(string(text)) {
 		row, err := numbers(line)
 		if err != nil {
 			return out, source.ValueError("file %s: row %d: %w", filepath.ToSlash(path), len(rows), err)
 		}
-		if row == nil || slices.ContainsFunc(rows, func(r []float64) bool { return slices.Equal(r, row) }) {
+		key := keyOf(row)
+		if row == nil || known[key] {
 			continue
 		}
-		rows = append(rows, row)
+		rows, known[key] = append(rows, row), true
 		polygons = polygons || len(row) > 6 && c.points == 0
 	}
 	for i, row := range rows {
@@ -49,6 +52,15 @@ func (c config) read(path string, w, h int) (out objects.Annotation, err error) 
 		out.Objects = append(out.Objects, o)
 	}
 	return out, nil
+}
+
+// keyOf returns a text that only rows of the same numbers have.
+func keyOf(row []float64) string {
+	b := make([]byte, 0, 8*len(row))
+	for _, x := range row {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x+0)) // -0 is 0
+	}
+	return string(b)
 }
 
 // numbers reads a row, nil if it is empty.

@@ -46,14 +46,18 @@ func signed(d tensor.DType) bool {
 // get numbers after them. They are few enough for the type of the label, or that is an error.
 func newRelabel(f source.Field, have []string) (relabel, error) {
 	all := append([]string(nil), have...)
+	known := make(map[string]int64, len(all))
+	for at, name := range slices.Backward(all) { // the first of two that are alike
+		known[name] = int64(at)
+	}
 	numbers := make([]int64, len(f.Classes))
 	for i, name := range f.Classes {
-		at := slices.Index(all, name)
-		if at < 0 {
-			at = len(all)
-			all = append(all, name)
+		at, is := known[name]
+		if !is {
+			at = int64(len(all))
+			all, known[name] = append(all, name), at
 		}
-		numbers[i] = int64(at)
+		numbers[i] = at
 	}
 	f.Classes = all
 	bits := 8 * f.DType.Size()
