@@ -191,7 +191,7 @@ class ArrayTransformsTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, text):
                 self.ds.statistics("z", **options)
         masks = self.ds.statistics("mask")
-        self.assertAlmostEqual(float(masks.mean), self.mask.mean())
+        self.assertAlmostEqual(masks.mean.item(), self.mask.mean())
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import http.server
 import io
 import os
 import random
+import re
 import shutil
 import subprocess
 import tarfile
@@ -458,12 +459,19 @@ class TestCache(Raw):
         for options in ({"prepare": "encoded"}, {"prepare": "pixels", "transforms": head}, {"prepare": "encoded", "on_error": "backfill"}):
             with notebook, without_tqdm, contextlib.redirect_stderr(io.StringIO()) as shown:
                 self.assertEqual(len(self.batches(photos, 1, cache_dir=self.cache, **options)), 4)
-            self.assertRegex(shown.getvalue(), r"penstock: writing: 20 of 20 images \(100 %\), .*/s\n")
+                self.shows(shown, r"penstock: writing: 20 of 20 images \(100 %\), .*/s\n")
             shutil.rmtree(self.cache)
         os.symlink("missing.bmp", os.path.join(photos, "dog", "0003a.bmp"))
         with notebook, without_tqdm, contextlib.redirect_stderr(io.StringIO()) as shown:
             self.batches(photos, 1, prepare="encoded", cache_dir=self.cache, on_error="backfill")
-        self.assertRegex(shown.getvalue(), "penstock: .*is read as it is, as it could not be prepared.*leads nowhere")
+            self.shows(shown, "penstock: .*is read as it is, as it could not be prepared.*leads nowhere")
+
+    def shows(self, shown, pattern):
+        """Wait for what a thread shows of the feeding process's progress, perhaps after the last batch."""
+        end = time.monotonic() + 30
+        while not re.search(pattern, shown.getvalue()) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertRegex(shown.getvalue(), pattern)
 
     def test_what_cannot_be_prepared(self):
         photos = self.photos()

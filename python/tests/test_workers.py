@@ -42,7 +42,8 @@ class Squares:
     def __getitem__(self, i):
         noise = [random.random(), float(np.random.rand())] if self.noise else [0.0, 0.0]
         return {
-            "image": np.full((4, 3), i, np.uint8), "square": i * i, "half": i / 2, "name": f"r{i}", "pair": Pair(np.int16(i), (i % 2 == 0, b"x")),
+            "image": np.full((4, 3), i % 256, np.uint8), "square": i * i, "half": i / 2, "name": f"r{i}",
+            "pair": Pair(np.int16(i), (i % 2 == 0, b"x")),
             "noise": noise, "epoch": self.epoch,
         }  # fmt: skip
 
