@@ -1,8 +1,18 @@
 package store
 
 import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
+	"runtime"
+	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/layout"
+	"github.com/penstock/penstock/tensor"
 )
 
 // The marks of deleted records are read as they were written, and those that cannot be true are refused.
@@ -28,7 +38,8 @@ func TestDeletedOfAManifest(t *testing.T) {
 	for _, bad := range []*Deleted{
 		{Records: 2, Bits: d.Bits}, {Records: 3, Bits: d.Bits[:5]}, {Records: 3}, {Records: 3, Bits: more.Bits}, {Records: 100, Bits: d.Bits},
 	} {
-		if err := bad.check(records); err == nil {
+		_, err := bad.Words(records)
+		if err := errors.Join(bad.check(records), err); err == nil {
 			t.Errorf("%+v was taken", bad)
 		}
 	}
@@ -36,5 +47,40 @@ func TestDeletedOfAManifest(t *testing.T) {
 	b, _ := NewDeleted([]uint64{1, 0}, records).ID("x", records)
 	if none, _ := (*Deleted)(nil).ID("x", records); a == b || len(a) != 32 || none != "x" {
 		t.Errorf("ids %s, %s and %s", a, b, none)
+	}
+}
+
+// A manifest of 128 kB may name 2^30 deleted records, which take 128 MB: none is looked at before the files are.
+func TestDeletedOfMissingRecords(t *testing.T) {
+	const records = 1 << 30
+	var bits bytes.Buffer
+	z := zlib.NewWriter(&bits)
+	for zeros := make([]byte, 1<<20); bits.Len() < 1<<17; {
+		if _, err := z.Write(zeros); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := func(name string) File { return File{Field: "x", Name: name, Bytes: layout.HeaderBytes + 1<<20} }
+	m := &Manifest{Format: "penstock", Version: 4, Generation: 1, ID: strings.Repeat("0", 32), Records: records,
+		Fields: []Field{NewField("x", tensor.Uint8)}, Deleted: &Deleted{Records: 1, Bits: bits.Bytes()},
+		Shards: []Shard{{Count: records, Files: []File{file("x-00000.npy"), file("x-00000.crc.npy")}}}}
+	m.Shards[0].Files[0].Bytes += records - 1<<20
+	text, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir()
+	if err := os.WriteFile(filepath.Join(path, "manifest.json"), text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = OpenFlat(path)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrCorrupt) || n > 64<<20 {
+		t.Errorf("%d bytes of memory: %v", n, err)
 	}
 }

@@ -49,7 +49,9 @@ func NewConcat(sources ...loader.Source) (*Concat, error) {
 		if err := c.sameClasses(m.can.Classed); err != nil {
 			return nil, fmt.Errorf("combine: concat: source %d: %w", i, err)
 		}
-		n += src.Len()
+		if n += src.Len(); n > maxRecords {
+			return nil, fmt.Errorf("combine: concat: more than %d records", maxRecords)
+		}
 		c.members, c.ends = append(c.members, m), append(c.ends, n)
 	}
 	c.scratch.New = func() any { return new([]int) }
@@ -135,6 +137,13 @@ func (c *Concat) spec(field string) tensor.Spec {
 		}
 	}
 	panic("combine: concat: no field " + field)
+}
+
+func (c *Concat) work(field string) (most int) {
+	for _, m := range c.members {
+		most = max(most, workOf(m.Source, field))
+	}
+	return most
 }
 
 // ID joins the identities of the sources; it is empty if one has none.

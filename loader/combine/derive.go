@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/loader/internal/formula"
@@ -55,7 +56,8 @@ func newDerive(src loader.Source, fields []Derive) (*View, error) {
 	return v, nil
 }
 
-// derived is a Source of a field that is computed.
+// derived is a Source of a field that is computed, next to its Source in a View. The View asks the Source itself for
+// leases and identities. If derived did so, too, each View over another one would ask twice as often.
 type derived struct {
 	base   member
 	by     Derive
@@ -63,7 +65,23 @@ type derived struct {
 	spec   tensor.Spec
 	single bool // in float32
 	fields []derivedField
+	needs  int // expressions that are computed for it
 	pools  struct{ single, double sync.Pool }
+}
+
+// maxWork is how many expressions may be computed for a field, with those that its own fields need. Fields that are
+// computed from two others, each of which is computed from two, would need 2^32 at the depth that files may have.
+const maxWork = 1 << 12
+
+// costed is a Source that knows how many expressions are computed for a field.
+type costed interface{ work(field string) int }
+
+// workOf returns how many expressions are computed for a field of a Source.
+func workOf(src loader.Source, field string) int {
+	if c, ok := src.(costed); ok {
+		return c.work(field)
+	}
+	return 0
 }
 
 // derivedField is a field of an expression.
@@ -77,7 +95,7 @@ var _ interface {
 	loader.RemoteSource
 	loader.DescribedSource
 	loader.Identifier
-	loader.GenerationSource
+	costed
 } = (*derived)(nil)
 
 func newDerived(src loader.Source, by Derive) (*derived, error) {
@@ -91,6 +109,7 @@ func newDerived(src loader.Source, by Derive) (*derived, error) {
 	}
 	d := &derived{base: base, by: by, how: how, single: true}
 	specs, shape := src.Specs(), tensor.Shape{}
+	d.needs = 1
 	for k, name := range how.Names {
 		i := fieldOf(specs, name)
 		if i < 0 {
@@ -101,6 +120,10 @@ func newDerived(src loader.Source, by Derive) (*derived, error) {
 		}
 		if shape, err = broadcast(shape, specs[i].Shape); err != nil {
 			return nil, fmt.Errorf("field %q: %w", name, err)
+		}
+		if d.needs += workOf(src, name); d.needs > maxWork {
+			return nil, fmt.Errorf("it needs more than %d expressions to be computed for each record, those of its fields "+
+				"included; write these into a dataset: %s", maxWork, shell.Penstock("preprocess VIEW DEST"))
 		}
 		t := specs[i].DType
 		d.single = d.single && (t == tensor.Float32 || t.Size() < 4)
@@ -170,24 +193,10 @@ func (d *derived) Len() int { return d.base.Len() }
 // Specs returns the field.
 func (d *derived) Specs() []tensor.Spec { return []tensor.Spec{d.spec} }
 
-// ID returns a digest of the Source's ID and the expression.
-func (d *derived) ID() string { return d.idOf(idsOf([]member{d.base})) }
+// ID returns a digest of the expression.
+func (d *derived) ID() string { return "derive(" + digest.Of(d.by) + ")" }
 
-func (d *derived) idOf(ids []string) string {
-	if ids == nil {
-		return ""
-	}
-	return "derive(" + digest.Of(ids, d.by) + ")"
-}
-
-// Generations returns those of the datasets.
-func (d *derived) Generations() (folders []string, numbers []int) { return d.base.can.Generations() }
-
-// IDIn returns the ID in other generations of the datasets.
-func (d *derived) IDIn(numbers []int) (string, error) {
-	ids, err := idsIn([]member{d.base}, numbers)
-	return d.idOf(ids), err
-}
+func (d *derived) work(string) int { return d.needs }
 
 // derivedElements is roughly how many elements are computed at a time, so that they stay in the CPU's cache.
 const derivedElements = 1 << 15
@@ -286,17 +295,17 @@ func (d *derived) Fetch(ctx context.Context, _ string, indices []int) error {
 	return nil
 }
 
-// LookaheadBytes is that of the Source.
-func (d *derived) LookaheadBytes() int64 { return d.base.can.LookaheadBytes() }
+// LookaheadBytes is zero: the View asks the Source.
+func (d *derived) LookaheadBytes() int64 { return 0 }
 
 // NetworkStats returns zero: the View counts those of the Source.
 func (d *derived) NetworkStats() (fetched int64, waited time.Duration, rate float64) { return 0, 0, 0 }
 
-// Retain takes a lease on the Source.
-func (d *derived) Retain() error { return d.base.Retain() }
+// Retain does nothing: the View takes a lease on the Source.
+func (d *derived) Retain() error { return nil }
 
-// Release gives it back.
-func (d *derived) Release() { d.base.Release() }
+// Release does nothing.
+func (d *derived) Release() {}
 
 // Location is not known.
 func (d *derived) Location(string, int) string { return "" }

@@ -3,6 +3,7 @@ package combine_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -153,5 +154,20 @@ func TestDeriveOfChunks(t *testing.T) {
 	}
 	if slices.Sort(seen); !slices.Equal(seen, consecutive(0, v.Len())) {
 		t.Errorf("records %v", seen)
+	}
+}
+
+// TestLimitsOfTheFormat compares the limits with those of docs/format.md, which the Python package is compared with, too.
+func TestLimitsOfTheFormat(t *testing.T) {
+	text, err := os.ReadFile("../../docs/format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| limit of a view |")
+	for row, limit := range combine.Limits {
+		_, rest, _ := strings.Cut(table, "\n| "+row)
+		if rest, _, _ = strings.Cut(rest, "\n"); !strings.HasSuffix(rest, fmt.Sprintf("| %d |", limit)) {
+			t.Errorf("%s: docs/format.md has%s, and %d is the limit", row, rest, limit)
+		}
 	}
 }

@@ -24,3 +24,6 @@ func Translate(v *View, dst, places []int) []int { return v.t.rows.translate(dst
 func NewJoinInParts(ctx context.Context, left, right loader.Source, j Join, part int) (*View, *Matches, error) {
 	return newJoin(ctx, left, right, j, part)
 }
+
+// Limits are those that docs/format.md has, by how their rows begin.
+var Limits = map[string]int{"records": maxRecords, "expressions": maxWork, "`sizes`": maxElements, "`times`": maxScale}

@@ -31,6 +31,9 @@ type runs struct {
 	shift uint
 }
 
+// maxRecords limits the records of a Source, so that their numbers and bytes can be computed with.
+const maxRecords = 1 << 46
+
 // shortRun is how many records a run must have on average, so that runs take less memory than numbers.
 const shortRun = 4
 
@@ -60,7 +63,9 @@ func newRows(n int, s Select) (rows, error) {
 	}
 	var r rows
 	for _, a := range s.Ranges {
-		r.add(a[0], a[1]-a[0])
+		if r.add(a[0], a[1]-a[0]); r.n > maxRecords {
+			return rows{}, fmt.Errorf("Ranges have more than %d records", maxRecords)
+		}
 	}
 	r.makeGuide(r.n)
 	return r, nil

@@ -91,6 +91,14 @@ func (t *table) field(name string) (*member, string, error) {
 	return &t.parts[t.fields[i].part], t.fields[i].name, nil
 }
 
+func (v *View) work(field string) int {
+	p, name, err := v.t.field(field)
+	if err != nil {
+		return 0
+	}
+	return workOf(p.Source, name)
+}
+
 // Slice returns records [a, b): a view where they follow each other, else a copy.
 func (v *View) Slice(field string, a, b int) (tensor.View, error) {
 	p, name, err := v.t.field(field)

@@ -232,6 +232,55 @@ func axesIn(list []array) string {
 	return strings.Join(of, "; ")
 }
 
+// maxElements limits the numbers of a Window of which two are multiplied, and maxScale those of an Align, which the
+// length of an axis is multiplied with.
+const (
+	maxElements = 1 << 31
+	maxScale    = 1 << 16
+)
+
+// checkNumbers reports a number that is too large to compute with.
+func (w *Window) checkNumbers() error {
+	check := func(what string, numbers map[string]int, most int) error {
+		for _, axis := range slices.Sorted(maps.Keys(numbers)) {
+			if n := numbers[axis]; n > most || n < -most {
+				return fmt.Errorf("%s of axis %q is %d; at most %d is possible", what, axis, n, most)
+			}
+		}
+		return nil
+	}
+	errs := []error{check("Sizes", w.Sizes, maxElements), check("Dilation", w.Dilation, maxElements),
+		check("Stride", w.Stride, maxRecords), check("Offset", w.Offset, maxRecords)}
+	for _, f := range w.Fields {
+		errs = append(errs, check("Sizes", f.Sizes, maxElements), check("Dilation", f.Dilation, maxElements),
+			check("Lead", f.Lead, maxRecords))
+	}
+	for _, axes := range w.Align {
+		for name, a := range axes {
+			errs = append(errs, check("Align", map[string]int{name: a.Times}, maxScale),
+				check("Align", map[string]int{name: a.Per}, maxScale), check("Align", map[string]int{name: a.Offset}, maxRecords))
+		}
+	}
+	for i, origin := range w.Origins {
+		if slices.ContainsFunc(origin, func(n int) bool { return n > maxRecords || n < -maxRecords }) {
+			errs = append(errs, fmt.Errorf("Origins[%d] is %d; at most %d is possible", i, origin, maxRecords))
+			break
+		}
+	}
+	for _, r := range w.Ranges {
+		if r[0] < 0 || r[1] > maxRecords {
+			errs = append(errs, fmt.Errorf("a range is [%d, %d); at most %d is possible", r[0], r[1], maxRecords))
+			break
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // planner resolves the outputs of a Window.
 type planner struct {
 	w      *Window

@@ -51,6 +51,9 @@ func newWindows(ctx context.Context, w Window, sources []loader.Source) (*Window
 	if len(w.Sizes) == 0 {
 		return nil, errors.New("no axis has a size")
 	}
+	if err := w.checkNumbers(); err != nil {
+		return nil, err
+	}
 	ws := &Windows{}
 	for i, src := range sources {
 		m, err := newMember(src)
@@ -86,6 +89,15 @@ func (w *Windows) Len() int { return w.c.origins.n }
 
 // Specs returns the fields.
 func (w *Windows) Specs() []tensor.Spec { return w.c.specs }
+
+func (w *Windows) work(field string) int {
+	for _, f := range w.c.fields {
+		if f.out.Name == field {
+			return workOf(f.part.Source, f.in.Name)
+		}
+	}
+	return 0
+}
 
 // ID is a digest of the identities of the Sources and of the parameters; empty if a Source has none.
 func (w *Windows) ID() string { return w.idOf(idsOf(w.c.parts)) }

@@ -27,12 +27,6 @@ const (
 	version = 1
 )
 
-// maxDepth is how deep views may be nested.
-const maxDepth = 32
-
-// maxFile is the maximum size of a file in bytes: about 10^8 record numbers.
-const maxFile = 1 << 30
-
 // Node is a view: exactly one of Dataset, Select, Zip, Concat, Window, Join and Derive is set, and of the others
 // those that belong to it.
 type Node struct {
@@ -174,7 +168,11 @@ func (n *Node) check(depth int) error {
 	if kind == "derive" && len(n.Expressions) == 0 {
 		return errors.New("a derive needs \"expressions\", a list of objects with \"name\" and \"expression\"")
 	}
-	for _, part := range n.parts() {
+	parts := n.parts()
+	if len(parts) == 0 && kind != "dataset" {
+		return fmt.Errorf("%s of no views", kind)
+	}
+	for _, part := range parts {
 		if part == nil {
 			return fmt.Errorf("%s of null", kind)
 		}

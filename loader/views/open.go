@@ -38,7 +38,6 @@ type Dataset struct {
 	Fields []store.Field // of the records, with what the datasets say of them
 
 	parts []Part
-	files int // that are being opened, one in the other
 }
 
 // Open opens a view and its datasets, or a dataset. Close closes them.
@@ -49,6 +48,9 @@ func Open(ctx context.Context, path string, o Options) (*Dataset, error) {
 // Open opens the datasets of a view, whose paths are relative to the working directory.
 func (n *Node) Open(ctx context.Context, o Options) (*Dataset, error) {
 	if err := n.check(0); err != nil {
+		return nil, err
+	}
+	if err := n.checkDatasets(); err != nil {
 		return nil, err
 	}
 	if o.Open == nil {
@@ -148,9 +150,6 @@ func (d *Dataset) open(ctx context.Context, n *Node, open openFunc) (opened, err
 	return v, err
 }
 
-// maxFiles is how many views may be in files, one of which names the next.
-const maxFiles = 8
-
 // openDataset opens a dataset, or a view in a separate file.
 func (d *Dataset) openDataset(ctx context.Context, n *Node, open openFunc) (opened, error) {
 	if !Is(n.Dataset) {
@@ -164,10 +163,6 @@ func (d *Dataset) openDataset(ctx context.Context, n *Node, open openFunc) (open
 	if n.Split != "" {
 		return opened{}, fmt.Errorf("view %s: a view has no splits; name the split in its datasets", n.Dataset)
 	}
-	if d.files++; d.files > maxFiles {
-		return opened{}, fmt.Errorf("view %s: more than %d views, each in the file of another", n.Dataset, maxFiles)
-	}
-	defer func() { d.files-- }()
 	inner, err := Read(n.Dataset)
 	if err != nil {
 		return opened{}, err

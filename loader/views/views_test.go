@@ -55,6 +55,9 @@ func values(t *testing.T, ds *views.Dataset, field string) string {
 	return fmt.Sprint(tensor.As[int64](v))
 }
 
+// numbersSpec is that of record numbers.
+var numbersSpec = tensor.Spec{Name: "n", DType: tensor.Int64, Shape: tensor.Shape{}}
+
 const head = `{"penstock": "view", "version": 1, `
 
 // TestOpen opens each kind of view, relative to its folder, and views of views.
@@ -67,7 +70,7 @@ func TestOpen(t *testing.T) {
 	for _, i := range []int64{3, 1} {
 		numbers = binary.LittleEndian.AppendUint64(numbers, uint64(i))
 	}
-	npy := append(layout.Header(tensor.Spec{Name: "n", DType: tensor.Int64, Shape: tensor.Shape{}}, 2), numbers...)
+	npy := append(layout.Header(numbersSpec, 2), numbers...)
 	write(t, filepath.Join(dir, "n.npy"), string(npy))
 	write(t, filepath.Join(dir, "both.view.json"), head+`"concat": [{"dataset": "a"}, {"select": {"dataset": "b"}, "records": [3, 0]}]}`)
 	for i, c := range []struct{ text, field, want string }{

@@ -152,7 +152,8 @@ const (
 // add adds the key of a group.
 func (k *keySet) add(g group) keyState {
 	if k.found == nil || k.number != g.number {
-		*k = keySet{number: g.number, seed: maphash.MakeSeed(), found: make(map[uint64]keyPlace), numbers: make(map[string]int32)}
+		*k = keySet{number: g.number, seed: maphash.MakeSeed(), found: make(map[uint64]keyPlace),
+			numbers: make(map[string]int32)}
 	}
 	h := maphash.String(k.seed, g.key)
 	now := keyPlace{int32(g.part), k.setOf(g)}

@@ -78,8 +78,8 @@ func readConfig(file string) (c config, err error) {
 	return c, nil
 }
 
-// entriesOf returns the values of some keys of a YAML file; one that is missing is the zero Node. The yaml package would
-// compare each key of an object with each other one.
+// entriesOf returns the values of some keys of a YAML file; one that is missing is the zero Node. The yaml package
+// would compare each key of an object with each other one.
 func entriesOf(document *yaml.Node, names ...string) (map[string]*yaml.Node, error) {
 	found := make(map[string]*yaml.Node, len(names))
 	for _, name := range names {
