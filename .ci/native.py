@@ -18,6 +18,10 @@ import tarfile
 import zipfile
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # of environments.py, next to it
+import environments  # noqa: E402
+from environments import Missing  # noqa: E402
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / ".ci/native.txt"
 
@@ -32,15 +36,27 @@ TARGETS = {
 # Go's own resolver and user lookup, as without C; libhdf5 stays out.
 TAGS = ["libdeflate", "libzstd", "nolibhdf5", "netgo", "osusergo"]
 
+# pip asks the build backend of a source for its metadata, which runs the source's setup.py, gcc and cmake. METADATA takes the place of these
+# backends (PEP 517) and returns what the archive has in PKG-INFO: nothing of a source runs.
+BACKENDS = ["setuptools/build_meta.py", "scikit_build_core/build.py"]
+METADATA = """
+import pathlib, re
+def get_requires_for_build_wheel(config_settings=None):
+    return []
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    text = pathlib.Path("PKG-INFO").read_text("utf-8")
+    name, version = (re.search(rf"^{key}: (.+)$", text, re.MULTILINE)[1].strip() for key in ("Name", "Version"))
+    folder = pathlib.Path(metadata_directory, f"{name}-{version}.dist-info")
+    folder.mkdir()
+    (folder / "METADATA").write_text(text, "utf-8")
+    return folder.name
+"""
+
 # Found in PATH, since Go splits names at spaces.
 COMPILER, PKG_CONFIG = "penstock-cc", "penstock-pkg-config"
 
 # -g0: debug information would have the name of this folder.
 CFLAGS = ["-O3", "-g0", "-DNDEBUG", "-fvisibility=hidden"]
-
-
-class Missing(Exception):
-    """Says why nothing can be compiled here."""
 
 
 def folder():
@@ -58,13 +74,18 @@ def fetch(home):
         return
     part = home.with_suffix(f".{os.getpid()}")
     try:
-        part.mkdir(parents=True)
-        done = subprocess.run([sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--timeout", "15", "--retries", "1",
-                               "--no-deps", "--require-hashes", "--dest", str(part), "--requirement", str(PACKAGES)],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        backend = part / "backend"
+        for module in BACKENDS:
+            path = backend / module
+            path.parent.mkdir(parents=True)
+            (path.parent / "__init__.py").touch()
+            path.write_text(METADATA, "utf-8")
+        with environments.pip() as pip:
+            done = subprocess.run([*pip, "download", "--disable-pip-version-check", "--timeout", "15", "--retries", "1", "--no-deps", "--no-build-isolation", "--use-pep517",
+                                   "--require-hashes", "--dest", str(part), "--requirement", str(PACKAGES)],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, "PYTHONPATH": str(backend)})
         if done.returncode != 0:
-            reasons = [line for line in done.stdout.splitlines() if line.startswith("ERROR")] or ["no reason given"]
-            raise Missing("pip cannot fetch .ci/native.txt: " + reasons[-1])
+            raise Missing("pip cannot fetch .ci/native.txt from PyPI:\n" + "\n".join(done.stdout.splitlines()[-10:]))
         unpack(part)
         try:
             part.rename(home)

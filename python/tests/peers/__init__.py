@@ -1,6 +1,6 @@
 """Differential tests: random cases through penstock and through the libraries that users know.
 
-`make test-peers` runs them, with torch, torchvision, pandas and others in a virtual environment. Each file is `test_*.py`
+`make test-peers` runs them, with torch, torchvision, pandas and others, which `.ci/deps python` installs. Each file is `test_*.py`
 of unittest, and imports what it needs. A test of random cases is decorated:
 
     from tests.peers import cases
