@@ -1,7 +1,17 @@
 package archtest
 
 import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
 	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -111,4 +121,79 @@ func internalTypes(of types.Type) (list []string) {
 		}
 	}
 	return list
+}
+
+// goPackage is a package in the output of go list.
+type goPackage struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+}
+
+// typed is a package after type checking.
+type typed struct {
+	dir string // below the root of the module
+	pkg *types.Package
+}
+
+// eachTypedPackage calls f with the packages of eachProductFile.
+func eachTypedPackage(t *testing.T, f func(typed)) {
+	t.Helper()
+	exports, ours := make(map[string]string), []goPackage(nil)
+	// The exports are those of the build that is tested: for another one, all packages would be compiled here.
+	for _, p := range goPackages(t, os.Environ(), "-export", "-tags", "nocloud,"+os.Getenv("CODECS")) {
+		exports[p.ImportPath] = p.Export
+	}
+	for _, p := range goPackages(t, append(os.Environ(), "CGO_ENABLED=0"), "-tags", "nocloud") {
+		dir := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		if strings.HasPrefix(p.ImportPath, module) && !notProduct(dir) {
+			ours = append(ours, p)
+		}
+	}
+	fset := token.NewFileSet()
+	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	for _, p := range ours {
+		var files []*ast.File
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, file)
+		}
+		pkg, err := (&types.Config{Importer: imports}).Check(p.ImportPath, fset, files, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(typed{strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/"), pkg})
+	}
+}
+
+// goPackages returns what go list says of the packages of the module and all that they need.
+func goPackages(t *testing.T, env []string, flags ...string) (list []goPackage) {
+	t.Helper()
+	args := append([]string{"list", "-deps", "-json=ImportPath,Dir,Export,GoFiles"}, flags...)
+	cmd := exec.Command("go", append(args, "./...")...)
+	cmd.Dir, cmd.Env, cmd.Stderr = "../../..", env, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal("go list: ", err)
+	}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal("go list: ", err)
+		}
+		list = append(list, p)
+	}
+}
+
+func unused(t *testing.T, table map[string]string, found map[string]bool) {
+	t.Helper()
+	for what := range table {
+		if !found[what] {
+			t.Errorf("%s needs no exception: take it out of the table", what)
+		}
+	}
 }
