@@ -2,6 +2,7 @@
 package commands
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -13,12 +14,12 @@ import (
 // folder of the test to that of the module.
 func Build(t testing.TB, root string, names ...string) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir, tags := t.TempDir(), "nocloud,"+os.Getenv("CODECS") // those of make test, which has built the packages then
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		args := []string{"run", "-C", root, "-tags", "nocloud", "-exec", "cp", "./cmd/" + name, path}
+		args := []string{"run", "-C", root, "-tags", tags, "-exec", "cp", "./cmd/" + name, path}
 		if runtime.GOOS == "windows" { // which has no cp
-			args = []string{"build", "-C", root, "-tags", "nocloud", "-o", path + ".exe", "./cmd/" + name}
+			args = []string{"build", "-C", root, "-tags", tags, "-o", path + ".exe", "./cmd/" + name}
 		}
 		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 			t.Fatalf("building %s: %v\n%s", name, err, out)

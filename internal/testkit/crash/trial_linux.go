@@ -14,6 +14,9 @@ var Crashes = flag.Int("crashes", 0,
 	"N: try every state, N random power cuts at each step, and a second crash at each step from N states; 0: try one "+
 		"state in 96")
 
+// quarter is the flag that limits -crashes to a part of the states: .ci/run tries another part at each commit.
+var quarter = flag.Int("quarter", 0, "with -crashes: try the states of quarter 1, 2, 3 or 4 only; 0: try all")
+
 // few states are tried without the flag, one in this many.
 const few = 96
 
@@ -38,11 +41,12 @@ type Trial struct {
 
 	every  int // one state in this many is tried
 	looked int // and one in this many is shown to Twice
+	first  int // number of the first of them, counted from 0
 }
 
 // Run records the program, and has it go on after a crash at any of its steps; from the state
 // that Twice picks, and with the flag -crashes N from N others, also after a second crash at any
-// of the steps that it makes when it goes on. Without that flag it tries one state in 96.
+// of the steps that it makes when it goes on. Without that flag it tries one state in 96, and with -quarter one in 4.
 func (c *Trial) Run(t *testing.T) {
 	t.Helper()
 	log := c.record(t, c.Folder)
@@ -53,6 +57,8 @@ func (c *Trial) Run(t *testing.T) {
 			c.looked = 8 // it has to meet some of those
 		}
 		t.Logf("one state in %d is tried; -crashes 1 tries all", c.every)
+	} else if *quarter != 0 {
+		c.every, c.looked, c.first = 4, 4, *quarter%4
 	}
 	picked := sample{most: *Crashes, rng: rand.New(rand.NewPCG(5, 5))}
 	var twice []State
@@ -126,14 +132,14 @@ func (c *Trial) each(t *testing.T, log *Log, before string, reported func(s Stat
 	t.Helper()
 	folder := filepath.Join(c.Scratch, "state")
 	for s := range log.States(*Crashes, 1) {
-		if n++; n%c.looked != 0 {
+		if n++; n%c.looked != c.first%c.looked {
 			continue
 		}
 		if err := s.Write(folder); err != nil {
 			t.Fatal(err)
 		}
 		reported(s, folder)
-		if n%c.every != 0 {
+		if n%c.every != c.first {
 			// only looked at
 		} else if err := c.GoOn(s, folder); err != nil {
 			t.Fatalf("%s%s, the last mark being %q: %v", before, s.What, s.Mark, err)

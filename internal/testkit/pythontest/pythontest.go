@@ -61,9 +61,10 @@ var (
 )
 
 // install returns what to run for a Python that can execute a statement: apt-get if Debian has all of its modules, pip
-// otherwise.
+// otherwise, and where a module is there that the statement does not take.
 func install(statement string) string {
-	statement, _, _ = strings.Cut(statement, ";")
+	statement, _, versioned := strings.Cut(statement, ";")
+	old := versioned && Find(statement) != ""
 	list, ok := strings.CutPrefix(statement, "import ")
 	if !ok {
 		list = strings.Fields(statement)[1] // of "from M import N"
@@ -76,10 +77,14 @@ func install(statement string) string {
 			packages = append(packages, p)
 		}
 	}
-	if len(packages) == len(projects) {
+	if len(packages) == len(projects) && !old {
 		return "run apt-get install " + strings.Join(packages, " ")
 	}
-	return "run python3 -m venv ENV && ENV/bin/pip install " + strings.Join(projects, " ") +
+	found := ""
+	if old {
+		found = "what is installed is too old; "
+	}
+	return found + "run python3 -m venv ENV && ENV/bin/pip install " + strings.Join(projects, " ") +
 		", and set PYTHON=ENV/bin/python"
 }
 

@@ -29,7 +29,8 @@ func TestFindNothing(t *testing.T) {
 func TestInstall(t *testing.T) {
 	for statement, want := range map[string]string{
 		"import h5py, numpy":                    "run apt-get install python3-h5py python3-numpy",
-		"from PIL import Image; assert Image.x": "run apt-get install python3-pil",
+		"from PIL import Image":                 "run apt-get install python3-pil",
+		"import sys; assert sys.x":              "what is installed is too old; run python3 -m venv ENV && ENV/bin/pip install sys, and set PYTHON=ENV/bin/python",
 		"import pyarrow.parquet, PIL, h5py":     "run python3 -m venv ENV && ENV/bin/pip install pyarrow pillow h5py, and set PYTHON=ENV/bin/python",
 		"from numcodecs import blosc":           "run python3 -m venv ENV && ENV/bin/pip install numcodecs, and set PYTHON=ENV/bin/python",
 	} {
