@@ -12,7 +12,7 @@ BENCHTIME ?= 1s
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-deps: ## install what the build and the tests need, where that is possible
+deps: ## install what the build and the tests need, where that is possible (.ci/deps python: torch and others for .ci/run, 8 GB)
 	@.ci/deps
 
 build: ## build the commands into bin/, with libhdf5, libdeflate and libzstd where they are found (NOCLOUD=1: no buckets, 50 MB less)
@@ -28,7 +28,7 @@ test: deps ## every test, with what this machine has
 engines: ## the examples of Slurm, Spark, Ray, Dask and Beam on these engines, with workers killed and ranks run twice (ENGINES="dask", TIMES=3)
 	@.ci/engines $(SOURCE)
 
-test-peers: ## random cases against torch, torchvision, pandas and others, not part of "make test" (PYTHON=one that has them, PEERS_CASES=20000)
+test-peers: ## random cases against torch, torchvision, pandas and others (after .ci/deps python, or PYTHON=one that has them; PEERS_CASES=20000)
 	@.ci/peers
 
 test-arm64: ## kernels for arm64 under qemu, and datasets with the bytes of amd64's
@@ -40,7 +40,7 @@ test-gpu: ## tests of loader/cuda on a real NVIDIA device; skips, saying why, wh
 test-hdfs: ## reading, building and training on a real HDFS of three processes, one of which is killed (needs Java, and Maven once)
 	@.ci/hdfs
 
-lint: ## gofmt, go vet, staticcheck, shellcheck, and vale for the prose
+lint: ## gofmt, go vet, staticcheck, shellcheck; ruff and mypy, if .ci/deps python was run
 	@.ci/lint $(STATICCHECK)
 
 bench: ## ratios against image/jpeg, imaging, libjpeg-turbo and copy(), then the Go benchmarks of every package
@@ -66,7 +66,7 @@ gpu: gpu-build ## correctness, rates and training on a GPU, each line with a ver
 gpu-build: ## bin/gpu: what "make gpu" runs, to be copied to a machine without Go: python3 gpu.py
 	@bench/gpu/build
 
-docs: ## the documentation site, in out/site: guides, commands, the Python API (needs Python with venv, and PyPI once)
+docs: ## the documentation site, in out/site: guides, commands, the Python API (needs Python 3.11 with venv, and PyPI once)
 	@.ci/docs
 
 fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
@@ -78,7 +78,7 @@ release: ## wheels, archives, packages, SBOM and checksums for all systems, in d
 rehearse: ## two releases from this commit by a local package index and Go proxy, installed as a stranger would (Linux on x86-64)
 	@.ci/rehearse
 
-wheel: ## the wheel of this Linux machine, in dist/; needs Go and Python 3.11, no C (WHEEL="--codecs go": fetches no zig from PyPI)
+wheel: ## the wheel of this Linux machine, in dist/; needs Go and Python 3.11 with venv, no C (WHEEL="--codecs go": fetches no zig from PyPI)
 	@.ci/wheel $(WHEEL)
 
 roots: ## install the wheels of dist/ in systems without Go, C and rights, by debootstrap, as root (ROOTS="FOLDER...": those)

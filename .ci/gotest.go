@@ -1,12 +1,14 @@
 //go:build ignore
 
-// Command gotest runs go test with its arguments and prints what that prints, then every skipped test with its
-// reason, which go test keeps to itself. No result is remembered: go does not see all that a test reads, such as the
-// files of another module, programs and the network.
+// Command gotest runs go test with its arguments and prints what that prints, and why tests were skipped, which go test
+// keeps to itself: at the end, or where $SKIPS names a file, there, for several calls. "gotest skips FILE" prints those.
+// No result is remembered: go does not see all that a test reads, such as the files of another module, programs and
+// the network.
 package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +29,10 @@ type report struct {
 }
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == "skips" {
+		skips(os.Args[2])
+		return
+	}
 	r := report{make(map[[2]string]string), make(map[string][]string)}
 	cmd := exec.Command("go", append([]string{"test", "-json", "-count=1"}, os.Args[1:]...)...)
 	cmd.Stderr = os.Stderr
@@ -98,13 +104,58 @@ func reason(output string) string {
 	return why
 }
 
+// printSkipped prints why tests were skipped, or adds it to the file of $SKIPS, a test a line.
 func (r report) printSkipped() {
-	for _, why := range slices.Sorted(maps.Keys(r.skipped)) {
-		tests := r.skipped[why]
-		more := ""
-		if len(tests) > 1 {
-			more = fmt.Sprintf(" and %d more", len(tests)-1)
+	path := os.Getenv("SKIPS")
+	if path == "" {
+		printSkips(r.skipped)
+		return
+	}
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err == nil {
+		for why, tests := range r.skipped {
+			for _, test := range tests {
+				fmt.Fprintf(file, "%s\t%s\n", test, why)
+			}
 		}
-		fmt.Printf("SKIPPED %s%s: %s\n", tests[0], more, why)
+		err = file.Close()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gotest:", err)
+		os.Exit(1)
+	}
+}
+
+// skips prints what a file of $SKIPS has.
+func skips(path string) {
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintln(os.Stderr, "gotest:", err)
+		os.Exit(1)
+	}
+	skipped := make(map[string][]string)
+	for line := range strings.Lines(string(data)) {
+		test, why, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		skipped[why] = append(skipped[why], test)
+	}
+	printSkips(skipped)
+}
+
+// printSkips prints reasons, the commonest first, with a test of each.
+func printSkips(skipped map[string][]string) {
+	n := 0
+	for _, tests := range skipped {
+		n += len(tests)
+	}
+	if n == 0 {
+		return
+	}
+	fmt.Printf("%d tests were skipped:\n", n)
+	reasons := slices.SortedFunc(maps.Keys(skipped), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(skipped[b]), len(skipped[a])), cmp.Compare(a, b))
+	})
+	for _, why := range reasons {
+		tests := skipped[why]
+		fmt.Printf("%5d  %s (%s)\n", len(tests), why, strings.TrimPrefix(tests[0], "github.com/penstock/penstock/"))
 	}
 }
