@@ -24,6 +24,7 @@ type Dataset struct {
 	split   string // that was asked for
 	specs   []tensor.Spec
 	fields  []*field // as those of the schema
+	byName  map[string]*field
 	live    *live    // the records that are not deleted; nil if all are
 	names   *Dataset // of the source names; nil if there are none
 	pager   Pager    // nil: all is in the files
@@ -181,10 +182,8 @@ func (d *Dataset) field(name string) (*field, error) {
 	if d.closed.Load() {
 		return nil, ErrClosed
 	}
-	for _, f := range d.fields {
-		if f.spec.Name == name {
-			return f, nil
-		}
+	if f := d.byName[name]; f != nil {
+		return f, nil
 	}
 	return nil, fmt.Errorf("mmapds: %q has no field %q", d.files.Path, name)
 }

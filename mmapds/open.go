@@ -90,8 +90,11 @@ func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error
 			return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 		}
 	}
+	d.byName = make(map[string]*field, len(d.specs))
 	for _, spec := range d.specs {
-		d.fields = append(d.fields, &field{spec: spec, records: d.Len(), stored: int(files.Records)})
+		f := &field{spec: spec, records: d.Len(), stored: int(files.Records)}
+		d.fields = append(d.fields, f)
+		d.byName[spec.Name] = f
 	}
 	o := opening{d: d, conf: conf, shared: make(map[string]*mmap.Mapping)}
 	columns := layout.Of(files).Columns

@@ -108,12 +108,17 @@ func (s Schema) Validate() error {
 		return fmt.Errorf("a dataset needs 1 to %d fields, not %d", layout.MaxFields, len(s.Fields))
 	}
 	var errs []error
-	for i, f := range s.Fields {
+	names, sources := make(map[string]bool, len(s.Fields)), 0
+	for _, f := range s.Fields {
 		errs = append(errs, f.validate())
-		if s.Index(f.Name) != i {
+		if names[f.Name] {
 			errs = append(errs, fmt.Errorf("field %q: there are two of that name", f.Name))
 		}
-		if f.Content == tensor.SourceName && layout.SourceNames(s.Specs()) != i {
+		names[f.Name] = true
+		if f.Content == tensor.SourceName {
+			sources++
+		}
+		if f.Content == tensor.SourceName && sources > 1 {
 			errs = append(errs, fmt.Errorf("field %q: there are two fields of source names", f.Name))
 		}
 		if f.OnImage() {

@@ -115,7 +115,7 @@ func SourceNames(fields []tensor.Spec) int {
 const SourceNameField = "source_name"
 
 // MaxFields is how many fields a dataset can have.
-const MaxFields = 1000
+const MaxFields = 10000
 
 // MaxRecords limits the number of records of a dataset. It leaves room to multiply a record number by a record's size.
 const MaxRecords = 1 << 46

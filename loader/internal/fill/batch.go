@@ -89,19 +89,16 @@ func (b *Batch) Indices() []int {
 
 // Field returns the values of a field.
 func (b *Batch) Field(name string) tensor.View {
-	for i := range b.plan.Fields {
-		if b.plan.Fields[i].Out.Name == name {
-			return b.views[i]
-		}
+	if i, is := b.plan.places[name]; is {
+		return b.views[i]
 	}
 	panic("loader: the batch has no field " + name + "; see Options.Fields")
 }
 
 // Offsets returns the offsets of a field of variable length.
 func (b *Batch) Offsets(name string) []int64 {
-	for i := range b.plan.Fields {
-		f := &b.plan.Fields[i]
-		if f.Out.Name == name && b.offsets[i] != nil && (f.Padding == nil || f.Padding.Instances) {
+	if i, is := b.plan.places[name]; is && b.offsets[i] != nil {
+		if padding := b.plan.Fields[i].Padding; padding == nil || padding.Instances {
 			return b.offsets[i][:len(b.indices)+1]
 		}
 	}

@@ -47,10 +47,20 @@ type stopwatch struct {
 	at    time.Duration   // when it last looked at the clock; 0 if not yet for this batch
 	pace  []time.Duration // by field: what the last records took each, to read and convert
 	fresh bool            // no batch was read yet
-	slow  bool            // this batch was not read at the speed of memory
-	cold  bool            // the last one was not
+	bound time.Duration   // what the reads of this batch should take at most if its records are in memory
+	late  time.Duration   // by how much slower reads of this batch exceeded their bounds
+	cold  bool            // the last batch was not read at the speed of memory
+	last  []int           // the records that this batch read last, which are usually those of its next field
+	runs  int             // of last
 	cost  Cost
 }
+
+// slow reports whether this batch was not read at the speed of memory. One read in a thousand that the system
+// interrupted does not make it slow: the next batch would be announced, at a call per run of records and field.
+func (w *stopwatch) slow() bool { return w.fresh || w.late > w.bound/lateShare }
+
+// restart forgets the reads of the last batch.
+func (w *stopwatch) restart() { w.fresh, w.bound, w.late, w.last = false, 0, 0, nil }
 
 // begin looks at the clock if w has not yet for this batch. The time between two steps, or
 // between the caller's own look and the first of them, counts as the step's.
@@ -68,28 +78,37 @@ func (w *stopwatch) lap() time.Duration {
 	return w.at - before
 }
 
-// Upper bounds of reading from memory: a look-up per run of records, and the copying.
+// Upper bounds of reading from memory: a look-up per run of records, and the copying. A batch that exceeds them by less
+// than a lateShare of their sum was read from memory.
 const (
 	warmRun   = 5 * time.Microsecond
 	warmSpeed = 4 // bytes per nanosecond
+	lateShare = 16
 )
 
-// warmTime returns the longest that reading the given bytes of records should take if they
-// are in memory.
-func warmTime(indices []int, bytes int) time.Duration {
-	runs := 0
-	for ; len(indices) > 0; indices = indices[order.RunLength(indices):] {
-		runs++
+// countRuns returns how many runs of consecutive records there are.
+func (w *stopwatch) countRuns(indices []int) int {
+	if len(indices) == 0 || len(indices) == len(w.last) && &indices[0] == &w.last[0] {
+		return w.runs
 	}
-	return time.Duration(bytes/warmSpeed) + time.Duration(runs)*warmRun
+	w.last, w.runs = indices, 0
+	for rest := indices; len(rest) > 0; rest = rest[order.RunLength(rest):] {
+		w.runs++
+	}
+	return w.runs
 }
 
 // read notes how long it took to read a field of some records.
 func (w *stopwatch) read(took time.Duration, indices []int, bytes int) {
 	w.cost.Read += took
 	w.cost.Bytes += int64(bytes)
-	if took > time.Duration(bytes/warmSpeed) && took > warmTime(indices, bytes) {
-		w.slow = true
+	bound := time.Duration(bytes / warmSpeed)
+	if took > bound {
+		bound += time.Duration(w.countRuns(indices)) * warmRun
+	}
+	w.bound += bound
+	if took > bound {
+		w.late += took - bound
 		w.cost.SlowRead += took
 	}
 }

@@ -61,7 +61,7 @@ func (w *Filler) Start(at time.Duration) { w.reader.watch.at = at }
 func (w *Filler) At() time.Duration { return w.reader.watch.at }
 
 // Join begins a piece of a batch that another Filler chose the records of.
-func (w *Filler) Join() { w.reader.watch.slow = false }
+func (w *Filler) Join() { w.reader.watch.restart() }
 
 // MoveCost adds to sum what the Filler did since the last call.
 func (w *Filler) MoveCost(sum *Cost) {
@@ -70,7 +70,7 @@ func (w *Filler) MoveCost(sum *Cost) {
 }
 
 // IsCold reports whether neither the latest batch nor the one before it was read at the speed of memory.
-func (w *Filler) IsCold() bool { return w.reader.watch.cold && w.reader.watch.slow }
+func (w *Filler) IsCold() bool { return w.reader.watch.cold && w.reader.watch.slow() }
 
 // Progress returns what the Filler works on, if Plan.OneByOne: the slot of a batch, and a field and a record
 // of it, and what else it waits for. Each is -1, or empty, if it is not known. Any goroutine may call it.
@@ -108,12 +108,12 @@ func (w *Filler) Choose(ctx context.Context, b *Batch, e *order.Epoch, step, tic
 	if err := w.choose(b); err != nil {
 		return err
 	}
-	watch.cold = watch.slow && !watch.fresh
-	if watch.slow {
+	watch.cold = watch.slow() && !watch.fresh
+	if watch.slow() {
 		w.ahead.next(b, tick, watch.cold)
 		watch.at = watch.clock() // not part of a read
 	}
-	watch.slow, watch.fresh = false, false
+	watch.restart()
 	if err := w.plan.Source.Records.Retain(); err != nil {
 		return err
 	}

@@ -112,16 +112,19 @@ type Plan struct {
 	Workers  int                    // Fillers that make batches by turns: the largest number of them
 	OneByOne bool                   // records are read one by one, so that Progress says which one hangs
 
-	viewable bool   // all fields may be views
-	ragged   bool   // a field has records of different lengths
-	allValid []bool // of a batch in which all records count
-	spare    spare  // memory of records before they are padded
+	places   map[string]int // of fields, by their names in batches
+	viewable bool           // all fields may be views
+	ragged   bool           // a field has records of different lengths
+	allValid []bool         // of a batch in which all records count
+	spare    spare          // memory of records before they are padded
 }
 
 // Init settles what follows from the exported fields. It is called once, before all other methods.
 func (p *Plan) Init() {
 	p.viewable, p.allValid = true, slices.Repeat([]bool{true}, p.Batch)
+	p.places = make(map[string]int, len(p.Fields))
 	for i := range p.Fields {
+		p.places[p.Fields[i].Out.Name] = i
 		p.viewable = p.viewable && p.Fields[i].Viewable()
 		p.ragged = p.ragged || p.Fields[i].In.Ragged || p.Fields[i].Ragged
 	}

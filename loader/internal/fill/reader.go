@@ -23,7 +23,7 @@ type reader struct {
 
 func newReader(p *Plan, plain bool) *reader {
 	r := &reader{plan: p, guard: guard{p.Source.Fault, plain}}
-	r.watch = stopwatch{clock: p.Clock, fresh: true, slow: true, pace: slices.Repeat([]time.Duration{pieceTime},
+	r.watch = stopwatch{clock: p.Clock, fresh: true, pace: slices.Repeat([]time.Duration{pieceTime},
 		len(p.Fields))}
 	r.progress.on = p.OneByOne
 	r.progress.set(-1, -1, -1)
