@@ -357,8 +357,8 @@ func (m *memory) copyRows(rows []int, dst []byte) {
 	}
 }
 
-// numbers reports whether a row is a number of 4 or 8 bytes, in one piece of memory: then a loop of loads is faster than
-// prefetching, since the processor has many loads under way by itself.
+// numbers reports whether a row is a number of 4 or 8 bytes, in one piece of memory: then a loop of loads is faster
+// than prefetching, since the processor has many loads under way by itself.
 func (m *memory) numbers() bool { return (m.size == 4 || m.size == 8) && len(m.segments) == 1 }
 
 // copyNumbers is copyRows where numbers reports true.

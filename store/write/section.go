@@ -4,9 +4,14 @@ import (
 	"fmt"
 	"math"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/penstock/penstock/internal/layout"
 	"github.com/penstock/penstock/store"
 )
+
+// syncsAtOnce is how many files of a shard wait for the disk at the same time.
+const syncsAtOnce = 16
 
 // maxBytes is more than any column has.
 const maxBytes = 1 << 62
@@ -71,20 +76,9 @@ func (s *section) openShard() error {
 }
 
 func (s *section) closeShard() error {
-	shard := store.Shard{First: s.records, Count: s.open}
-	for k := range s.arrays {
-		payload, sums := s.files(k, len(s.shards), s.arrays[k].rows)
-		crc, blocks, err := s.arrays[k].close()
-		if err != nil {
-			return err
-		}
-		payload.CRC32C = layout.HexCRC(crc)
-		crc, err = writeSums(s.folder, s.prefix+sums.Name, blocks)
-		if err != nil {
-			return err
-		}
-		sums.CRC32C = layout.HexCRC(crc)
-		shard.Files = append(shard.Files, payload, sums)
+	shard := store.Shard{First: s.records, Count: s.open, Files: make([]store.File, 2*len(s.arrays))}
+	if err := s.each(func(k int) error { return s.closeArray(k, shard.Files[2*k:2*k+2]) }); err != nil {
+		return err
 	}
 	s.shards = append(s.shards, shard)
 	s.records += s.open
@@ -92,16 +86,36 @@ func (s *section) closeShard() error {
 	return nil
 }
 
+// closeArray finishes the files of a column in the open shard, and sets their entries.
+func (s *section) closeArray(k int, entries []store.File) error {
+	payload, sums := s.files(k, len(s.shards), s.arrays[k].rows)
+	crc, blocks, err := s.arrays[k].close()
+	if err != nil {
+		return err
+	}
+	payload.CRC32C = layout.HexCRC(crc)
+	crc, err = writeSums(s.folder, s.prefix+sums.Name, blocks)
+	sums.CRC32C = layout.HexCRC(crc)
+	entries[0], entries[1] = payload, sums
+	return err
+}
+
 // sync makes all records durable.
 func (s *section) sync() error {
-	for k := range s.arrays {
-		if s.open > 0 {
-			if err := s.arrays[k].sync(); err != nil {
-				return err
-			}
-		}
+	if s.open == 0 {
+		return nil
 	}
-	return nil
+	return s.each(func(k int) error { return s.arrays[k].sync() })
+}
+
+// each calls f for every column, for some at the same time: a dataset of 1,000 columns waits for the disk 2,000 times.
+func (s *section) each(f func(k int) error) error {
+	var g errgroup.Group
+	g.SetLimit(syncsAtOnce)
+	for k := range s.arrays {
+		g.Go(func() error { return f(k) })
+	}
+	return g.Wait()
 }
 
 func (s *section) abandon() {

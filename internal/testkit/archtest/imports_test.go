@@ -303,8 +303,8 @@ var public = map[string][]string{
 	"tensor":         nil,
 	"transforms":     {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"store":          {"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sys"},
-	"store/flat":     {"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sys"},
-	"store/zarr":     {"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sys"},
+	"store/flat":     {"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sync", "golang.org/x/sys"},
+	"store/zarr":     {"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sync", "golang.org/x/sys"},
 	"loader/sampler": {"golang.org/x/sys"},
 	"loader/views": {"github.com/disintegration/imaging", "github.com/edsrzf/mmap-go", "github.com/klauspost/compress", "github.com/pierrec/lz4/v4",
 		"golang.org/x/image", "golang.org/x/sys"},
@@ -312,7 +312,7 @@ var public = map[string][]string{
 	"loader/combine": {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"loader":         {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"remote":         nil,
-	"remote/mirror":  {"github.com/edsrzf/mmap-go", "github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sys"},
+	"remote/mirror":  {"github.com/edsrzf/mmap-go", "github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sync", "golang.org/x/sys"},
 	"mmapds":         {"github.com/edsrzf/mmap-go", "github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sys"},
 }
 

@@ -112,11 +112,16 @@ type Plan struct {
 	Workers  int                    // Fillers that make batches by turns: the largest number of them
 	OneByOne bool                   // records are read one by one, so that Progress says which one hangs
 
+	settled
+	spare spare // memory of records before they are padded
+}
+
+// settled is what follows from the exported fields of a Plan.
+type settled struct {
 	places   map[string]int // of fields, by their names in batches
 	viewable bool           // all fields may be views
 	ragged   bool           // a field has records of different lengths
 	allValid []bool         // of a batch in which all records count
-	spare    spare          // memory of records before they are padded
 }
 
 // Init settles what follows from the exported fields. It is called once, before all other methods.
