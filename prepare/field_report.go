@@ -44,7 +44,7 @@ func (r fieldReport) String() string {
 func (r fieldReport) alike(fields []source.Field) int {
 	first := r.becomes(fields[0])
 	for i, f := range fields {
-		if !strings.HasPrefix(f.Origin, "column ") || r.becomes(f) != first {
+		if !strings.HasPrefix(f.Origin, "column ") && f.Origin != f.Name || r.becomes(f) != first {
 			return max(i, 1)
 		}
 	}
@@ -65,6 +65,10 @@ func (r fieldReport) typeOf(b *strings.Builder, f source.Field) {
 // makes one array of them.
 func (r fieldReport) typesOfMany(b *strings.Builder, fields []source.Field) {
 	first, last := fields[0].Name, fields[len(fields)-1].Name
+	if fields[0].Origin == first {
+		fmt.Fprintf(b, "%s to %s, %d fields: %s each\n", first, last, len(fields), r.becomes(fields[0]))
+		return
+	}
 	fmt.Fprintf(b, "columns %s to %s become %d fields: %s each\n", first, last, len(fields), r.becomes(fields[0]))
 	if prefix := commonPrefix(fields); prefix != "" && !fields[0].Ragged && fields[0].Classes == nil {
 		fmt.Fprintf(b, "to make one field of them, use --fields '%s*=%s:%s'\n", prefix, prefix, fields[0].DType)

@@ -104,8 +104,12 @@ func (s Schema) RecordBytes() int {
 // type's own, a content that its values cannot have, two fields of source
 // names, boxes on an image that is not there, a normalization that is not finite.
 func (s Schema) Validate() error {
-	if len(s.Fields) == 0 || len(s.Fields) > layout.MaxFields {
-		return fmt.Errorf("a dataset needs 1 to %d fields, not %d", layout.MaxFields, len(s.Fields))
+	if len(s.Fields) == 0 {
+		return errors.New("a dataset needs a field")
+	}
+	if len(s.Fields) > layout.MaxFields {
+		return fmt.Errorf("%d fields: a dataset has at most %d; choose some, or make one field of those of one type",
+			len(s.Fields), layout.MaxFields)
 	}
 	var errs []error
 	names, sources := make(map[string]bool, len(s.Fields)), 0

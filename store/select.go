@@ -16,20 +16,23 @@ func (d *Dataset) Select(names []string) (*Dataset, error) {
 	if i := layout.SourceNames(d.Schema.Specs()); i >= 0 && (len(names) != 1 || names[0] != d.Schema.Fields[i].Name) {
 		out.names = d.SourceNames()
 	}
+	places := make(map[string]int, len(d.Schema.Fields)) // of the fields that were not asked for yet
+	for i, f := range d.Schema.Fields {
+		places[f.Name] = i
+	}
 	for k, name := range names {
-		i := d.Schema.Index(name)
-		if i < 0 {
+		i, is := places[name]
+		switch {
+		case !is && d.Schema.Index(name) < 0:
 			return nil, noField(name, d.Schema.names())
-		}
-		if slices.Contains(names[:k], name) {
+		case !is:
 			return nil, fmt.Errorf("field %q is asked for twice", name)
 		}
+		delete(places, name)
 		out.Schema.Fields = append(out.Schema.Fields, d.Schema.Fields[i])
-		for _, c := range d.layout.Columns {
-			if c.Field == i {
-				c.Field = k
-				out.layout.Columns = append(out.layout.Columns, c)
-			}
+		for _, c := range d.layout.ColumnsOf(i) {
+			c.Field = k
+			out.layout.Columns = append(out.layout.Columns, c)
 		}
 	}
 	if len(out.layout.Columns) == 0 {

@@ -1,8 +1,10 @@
 package layout
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
@@ -47,12 +49,21 @@ const (
 // Column returns a column of the field at that position in the schema. It panics if the
 // field has no such part.
 func (d *Dataset) Column(field int, part Part) *Column {
-	for i := range d.Columns {
-		if c := &d.Columns[i]; c.Field == field && c.Part == part {
-			return c
+	columns := d.ColumnsOf(field)
+	for i := range columns {
+		if columns[i].Part == part {
+			return &columns[i]
 		}
 	}
 	panic("layout: no such column")
+}
+
+// ColumnsOf returns the columns of the field at that position in the schema.
+func (d *Dataset) ColumnsOf(field int) []Column {
+	compare := func(c Column, field int) int { return cmp.Compare(c.Field, field) }
+	first, _ := slices.BinarySearchFunc(d.Columns, field, compare)
+	end, _ := slices.BinarySearchFunc(d.Columns, field+1, compare)
+	return d.Columns[first:end]
 }
 
 // OpenColumn returns a reader of a column that is Packed. It reads the index of the column's chunks

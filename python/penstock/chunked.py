@@ -110,10 +110,11 @@ def coordinates(dims: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {names[0]: name for name, names in dims.items() if is_coordinate(name, names)}
 
 
-def is_other_axis(name: str, dims: Mapping[str, Sequence[str]], records: Mapping[str, int]) -> bool:
-    """Report whether an array is the coordinates of an axis that is not the first one of the arrays that are not coordinates."""
-    lengths = {records[n] for n in records if not is_coordinate(n, dims[n])}
-    return is_coordinate(name, dims[name]) and bool(lengths) and records[name] not in lengths
+def other_axes(dims: Mapping[str, Sequence[str]], records: Mapping[str, int]) -> set[str]:
+    """Return which of the arrays in records are coordinates of an axis that is not the first one of the arrays that are not coordinates."""
+    found = {name for name in records if is_coordinate(name, dims[name])}
+    lengths = {n for name, n in records.items() if name not in found}
+    return {name for name in found if records[name] not in lengths} if lengths else set()
 
 
 def is_zarr(path: str) -> bool:
@@ -141,7 +142,8 @@ def locate_zarr(path: str, wanted: Sequence[str] | None = None) -> Layout:
             raise KeyError(f"{path}: no field {name!r}; there are: {', '.join(found)}")
     dims = {name: a[2] for name, a in found.items()}
     lengths = {name: a[0][0] for name, a in found.items()}
-    chosen = [n for n in found if n in wanted] if wanted else [n for n in found if not is_other_axis(n, dims, lengths)]
+    left_out = {n for n in found if n not in wanted} if wanted else other_axes(dims, lengths)
+    chosen = [n for n in found if n not in left_out]
     counts = {lengths[n] for n in chosen}
     if len(counts) != 1 or 0 in counts:
         shapes = ", ".join(f"{n} {found[n][0]}" for n in chosen) or "none"

@@ -16,7 +16,7 @@ from .chunked import ChunkedColumn, ChunkedExtent, ChunkedRecords
 from .column import Column
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .fetched import Fetched, NoDatasetError, Program
-from .field import SOURCE_NAME, Field, chosen, from_json
+from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
 from .formats import find, keeps, locate, stamp
 from .generations import Held
 from .layout import Layout, column_names, select
@@ -125,8 +125,7 @@ class Dataset(Source):
         return {name: [(a, b) for a, b in ranges if a < b] for name, ranges in numbered.items()}
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{f.name} {f.dtype}{list(f.shape)}{'*' if f.ragged else ''}" for f in self.fields.values())
-        return f"<penstock dataset {self.path!r}: {len(self)} records of {fields}>"
+        return f"<penstock dataset {self.path!r}: {len(self)} records of {shown(self.fields.values())}>"
 
     def source_name(self, record: int) -> str:
         """Return what the source called a record: the path of its file, the member of its archive.
@@ -501,7 +500,7 @@ class Dataset(Source):
         known = self._layout.fields
         for name in self._chosen or ():
             if name not in known:
-                raise KeyError(f"{self.path}: no field {name!r}; there are: {', '.join(known)}")
+                raise KeyError(f"{self.path}: no field {name!r}; there are: {listed(known)}")
         #: The fields by name, in order.
         self.fields: dict[str, Field] = {name: known[name] for name in self._chosen or _by_default(known)}
         named = [f for f in known.values() if f.content == SOURCE_NAME]

@@ -152,6 +152,18 @@ class Field:
         return standardized(out, n.mean, n.std, self.layout)
 
 
+def listed(words: Iterable[str], most: int = 24) -> str:
+    """Return the first words with commas between them, and how many more there are."""
+    words = list(words)
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
+def shown(fields: Iterable[Field]) -> str:
+    """Return names, types and shapes of fields for people."""
+    return listed(f"{f.name} {f.dtype}{list(f.shape)}{'*' if f.ragged else ''}" for f in fields)
+
+
 def standardized(x: np.ndarray, mean: Iterable[float], std: Iterable[float], layout: str) -> np.ndarray:
     """Subtract the mean of each channel from an image of float32, and divide by its std, in place."""
     shape = (-1, 1, 1) if layout == "CHW" else (-1,)

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from . import generations
-from .chunked import ChunkedExtent, coordinates, is_other_axis
+from .chunked import ChunkedExtent, coordinates, other_axes
 from .column import Extent, check_inside
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .field import STORAGE, Field
@@ -232,7 +232,8 @@ def _foreign(path: str, file: Any, kind: type[Any], wanted: Sequence[str] | None
     numbers = {name: d for name, d in datasets.items() if d.dtype.kind in "biuf" and name in (wanted or datasets)}
     dims = {name: _dims(d) for name, d in datasets.items()}
     if not wanted:
-        numbers = {name: d for name, d in numbers.items() if not is_other_axis(name, dims, {n: x.shape[0] for n, x in numbers.items()})}
+        axes = other_axes(dims, {name: d.shape[0] for name, d in numbers.items()})
+        numbers = {name: d for name, d in numbers.items() if name not in axes}
     counts = {d.shape[0] for d in numbers.values()}
     others = [
         name

@@ -18,7 +18,7 @@ from .batch import Batch
 from .bfloat16 import to_float32
 from .derive import Computed, Formula
 from .errors import Error
-from .field import Field, chosen
+from .field import Field, chosen, listed, shown
 from .found import Matches, found, is_temporary, joined, of_table
 from .options import count
 from .ragged import DerivedRagged, Ragged, RaggedRecords
@@ -290,7 +290,7 @@ class Source:
 
     def _field(self, name: str) -> Records | RaggedRecords:
         if name not in self.fields:
-            raise KeyError(f"{self.path}: no field {name!r}; there are: {', '.join(self.fields)}")
+            raise KeyError(f"{self.path}: no field {name!r}; there are: {listed(self.fields)}")
         return self._records[name]
 
 
@@ -400,8 +400,7 @@ class View(Source):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{f.name} {f.dtype}{list(f.shape)}{'*' if f.ragged else ''}" for f in self.fields.values())
-        return f"<penstock view: {len(self)} records of {fields}>"
+        return f"<penstock view: {len(self)} records of {shown(self.fields.values())}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.to_json(absolute), self.datasets()[0].opener, list(_computed(self)))
@@ -747,7 +746,7 @@ class Windowed(View):
         """
         out = self._windows.outputs[0] if field is None else next((o for o in self._windows.outputs if o.field.name == field), None)
         if out is None:
-            raise KeyError(f"{self.path}: no field {field!r}; there are: {', '.join(self.fields)}")
+            raise KeyError(f"{self.path}: no field {field!r}; there are: {listed(self.fields)}")
         origins, found = self.origins(records), {}
         for k, cut in enumerate(out.cuts):
             if cut.axis is not None:

@@ -157,6 +157,23 @@ class DataLoaderTest(data.Copied):
                         steps += 1
                     self.assertEqual(steps, len(batches))
 
+    def test_more_than_a_thousand_fields(self):
+        path = os.path.join(os.path.dirname(self.copy("types")), "wide")
+        columns = {f"f{i}": np.arange(24, dtype=("int32", "float32", "uint8")[i % 3]) + i % 100 for i in range(1200)}
+        with penstock.Writer(path, command=data.preprocess()) as w:
+            for i in range(24):
+                w.append({name: c[i] for name, c in columns.items()})
+        self.assertLess(len(repr(penstock.open(path))), 1000)
+        for output in ("numpy", "torch") if torch else ("numpy",):
+            with penstock.DataLoader(path, 8, shuffle=True, seed=2, output=output, command=data.feed()) as dl:
+                for batch in dl:
+                    self.assertEqual(list(batch.keys()), list(columns))
+                    for name, c in columns.items():
+                        np.testing.assert_array_equal(batch[name], c[batch.indices])
+        with self.assertRaisesRegex(penstock.Error, "10001 fields: a dataset has at most 10000"):
+            with penstock.Writer(path + "r", command=data.preprocess()) as w:
+                w.append(dict.fromkeys(map(str, range(10001)), 1))
+
     def test_text_and_splits(self):
         ds = penstock.open(data.path("ragged"), split="val", fields=["caption", "labels"])
         for options in ({"split": "val", "fields": ["caption", "labels"]}, {"ds": ds}):

@@ -567,3 +567,36 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations a batch", n)
 	}
 }
+
+// TestOneLateReadOfMany checks that a batch of many fields counts as read from memory although the system interrupted
+// one of its reads, and not if as many were late as make a difference: then the next batch is announced.
+func TestOneLateReadOfMany(t *testing.T) {
+	names := make([]string, 400)
+	for i := range names {
+		names[i] = fmt.Sprintf("f%d", i)
+	}
+	for late, want := range map[int]bool{0: false, 1: false, len(names): true} {
+		s := &source{bad: -1}
+		looks, now := 0, time.Duration(0)
+		p, e := plan(s, func(p *fill.Plan) {
+			p.Clock = func() time.Duration {
+				if looks++; looks <= late {
+					now += 100 * time.Microsecond
+				}
+				now += time.Microsecond
+				return now
+			}
+		}, names...)
+		w, b := p.NewFiller(fill.Functions{Records: inverted(p)}, fill.Errors), p.NewBatch(0)
+		for step := range 2 {
+			looks, s.prefetch = 0, nil
+			if err := batch(t.Context(), w, b, e, step); err != nil {
+				t.Fatal(err)
+			}
+			b.Clear()
+		}
+		if got := len(s.prefetch) > 0; got != want {
+			t.Errorf("%d late reads of %d fields: the next batch was announced: %v", late, len(names), got)
+		}
+	}
+}

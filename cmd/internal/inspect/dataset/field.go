@@ -11,10 +11,7 @@ import (
 
 // ExtentOf returns the rows of a field's values and the bytes of all of its arrays.
 func ExtentOf(d *store.Dataset, field int) (rows, bytes int64) {
-	for _, c := range layout.Of(d).Columns {
-		if c.Field != field {
-			continue
-		}
+	for _, c := range layout.Of(d).ColumnsOf(field) {
 		bytes += c.Rows * int64(c.Spec.RecordBytes())
 		if c.Part != layout.Offsets {
 			rows = c.Rows
