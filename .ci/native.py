@@ -86,6 +86,7 @@ def fetch(home):
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, "PYTHONPATH": str(backend)})
         if done.returncode != 0:
             raise Missing("pip cannot fetch .ci/native.txt from PyPI:\n" + "\n".join(done.stdout.splitlines()[-10:]))
+        shutil.rmtree(backend)
         unpack(part)
         try:
             part.rename(home)

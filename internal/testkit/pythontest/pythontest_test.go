@@ -28,11 +28,11 @@ func TestFindNothing(t *testing.T) {
 // The hint of a skipped test installs what the test needs: Debian has no package of zarr that is new enough.
 func TestInstall(t *testing.T) {
 	for statement, want := range map[string]string{
-		"import h5py, numpy":                    "run apt-get install python3-h5py python3-numpy",
-		"from PIL import Image":                 "run apt-get install python3-pil",
-		"import sys; assert sys.x":              "what is installed is too old; run python3 -m venv ENV && ENV/bin/pip install sys, and set PYTHON=ENV/bin/python",
-		"import pyarrow.parquet, PIL, h5py":     "run python3 -m venv ENV && ENV/bin/pip install pyarrow pillow h5py, and set PYTHON=ENV/bin/python",
-		"from numcodecs import blosc":           "run python3 -m venv ENV && ENV/bin/pip install numcodecs, and set PYTHON=ENV/bin/python",
+		"import h5py, numpy":                "run apt-get install python3-h5py python3-numpy",
+		"from PIL import Image":             "run apt-get install python3-pil",
+		"import sys; assert sys.x":          "what is installed is too old; run python3 -m venv ENV && ENV/bin/pip install sys, and set PYTHON=ENV/bin/python",
+		"import pyarrow.parquet, PIL, h5py": "run python3 -m venv ENV && ENV/bin/pip install pyarrow pillow h5py, and set PYTHON=ENV/bin/python",
+		"from numcodecs import blosc":       "run python3 -m venv ENV && ENV/bin/pip install numcodecs, and set PYTHON=ENV/bin/python",
 	} {
 		if got := install(statement); got != want {
 			t.Errorf("%s: %s, want %s", statement, got, want)
