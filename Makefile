@@ -40,7 +40,7 @@ test-gpu: ## tests of loader/cuda on a real NVIDIA device; skips, saying why, wh
 test-hdfs: ## reading, building and training on a real HDFS of three processes, one of which is killed (needs Java, and Maven once)
 	@.ci/hdfs
 
-lint: ## gofmt, go vet, staticcheck, shellcheck; ruff and mypy, if .ci/deps python was run
+lint: ## gofmt, go vet, staticcheck, shellcheck; ruff, mypy and pyright, if .ci/deps python was run
 	@.ci/lint $(STATICCHECK)
 
 bench: ## ratios against image/jpeg, imaging, libjpeg-turbo and copy(), then the Go benchmarks of every package

@@ -7,17 +7,31 @@ import functools
 import keyword
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from .shared import Rows, Slot
 
+if TYPE_CHECKING:
+    from _collections_abc import dict_items, dict_keys, dict_values
+    from collections.abc import ItemsView
+    from typing import SupportsIndex
+
+    from typing_extensions import Self
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    #: The value of a field: a tensor, an array. It varies as the items of a tuple and of a dict do.
+    V = TypeVarWithDefault("V", covariant=True, default=Any)
+    W = TypeVarWithDefault("W", default=Any)
+else:
+    V, W = TypeVar("V", covariant=True), TypeVar("W")
+
 _INT64 = Rows(np.dtype(np.int64))
 _BOOL = Rows(np.dtype(np.bool_))
 
 
-class Batch:
+class Batch(Generic[V]):
     """Records of a dataset: an array for every field.
 
     ``b["images"]`` is the array of a field, and ``b.arrays`` has all of them. ``b[i]`` and
@@ -28,15 +42,19 @@ class Batch:
 
     __slots__ = ("_count", "arrays")
 
-    def __init__(self, arrays: Mapping[str, Any], count: int) -> None:
+    def __init__(self, arrays: Mapping[str, V], count: int) -> None:
         #: The fields by name: np.ndarray or Ragged; torch.Tensor, Jagged or a list of str.
-        self.arrays: dict[str, Any] = dict(arrays)
+        self.arrays: Mapping[str, V] = dict(arrays)
         self._count = count
 
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, key: str | int) -> Any:
+    @overload
+    def __getitem__(self, key: str) -> V: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> dict[str, Any]: ...
+    def __getitem__(self, key: str | SupportsIndex) -> V | dict[str, Any]:
         if isinstance(key, str):
             if key not in self.arrays:
                 raise KeyError(f"no field {key!r}; there are: {', '.join(self.arrays)}")
@@ -46,7 +64,8 @@ class Batch:
         if not -self._count <= key < self._count:
             raise IndexError(f"record {key} is out of range: there are {self._count}")
         record = operator.index(key) % self._count
-        return {name: values[record] for name, values in self.arrays.items()}
+        arrays: Mapping[str, Any] = self.arrays
+        return {name: values[record] for name, values in arrays.items()}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (self[i] for i in range(self._count))
@@ -55,7 +74,7 @@ class Batch:
         return f"<penstock batch of {self._count} records: {', '.join(self.arrays)}>"
 
 
-class LoaderBatch:
+class LoaderBatch(Generic[V]):
     """A batch of a DataLoader: its fields, as torch tensors, NumPy or JAX arrays.
 
     By default it is a named tuple that takes names in brackets, too::
@@ -82,6 +101,12 @@ class LoaderBatch:
     _message: Mapping[str, Any]  # epoch, step, indices, mask: the last two as arrays, or where they are in the slot
     _slot: Slot | None
 
+    if TYPE_CHECKING:  # of both kinds
+
+        def __getitem__(self, key: str) -> V: ...
+        def keys(self) -> Iterable[str]: ...
+        def values(self) -> Iterable[V]: ...
+
     @property
     def epoch(self) -> int:
         """The number of the epoch."""
@@ -104,9 +129,10 @@ class LoaderBatch:
         """False for records that only fill up a batch: see drop_last, and on_error. Evaluations leave them out."""
         return self._array("mask", _BOOL)
 
-    def to(self, device: Any, non_blocking: bool = False) -> Any:
+    def to(self, device: Any, non_blocking: bool = False) -> Self:
         """Return the same batch with its tensors on a device; other values stay as they are."""
-        return self.holding({name: v.to(device, non_blocking=non_blocking) if hasattr(v, "to") else v for name, v in self.items()})
+        moved: Self = self.holding({name: v.to(device, non_blocking=non_blocking) if hasattr(v, "to") else v for name, v in self.items()})
+        return moved
 
     def holding(self, values: Mapping[str, Any]) -> Any:
         """Return the same batch with other values, and no part of the shared memory."""
@@ -115,10 +141,11 @@ class LoaderBatch:
         message = {"epoch": self.epoch, "step": self.step, "indices": self.indices.copy(), "mask": self.mask.copy()}
         return made(type(self), values, message)
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """Return a batch with the same arrays, over the same memory."""
         values = dict(self.items())
-        return made(type(self), values, self._message, self._slot) if hasattr(self, "_message") else self._of(values)
+        copied: Self = made(type(self), values, self._message, self._slot) if hasattr(self, "_message") else self._of(values)
+        return copied
 
     __copy__ = copy
 
@@ -158,35 +185,42 @@ def _unknown(name: str) -> str:
     )
 
 
-class BatchDict(LoaderBatch, dict[str, Any]):
+class BatchDict(LoaderBatch[W], dict[str, W]):
     """A LoaderBatch that is a dict."""
 
     __slots__ = ("_message", "_slot")
 
     @classmethod
-    def _of(cls, values: Mapping[str, Any]) -> BatchDict:
+    def _of(cls, values: Mapping[str, Any]) -> BatchDict[Any]:
         return cls(values)
 
     @classmethod
-    def builder(cls, names: tuple[str, ...]) -> Callable[[Sequence[Any]], BatchDict]:
+    def builder(cls, names: tuple[str, ...]) -> Callable[[Sequence[Any]], BatchDict[Any]]:
         """Return what _of does, for values in the order of those names."""
         return lambda values: cls(zip(names, values))
 
     # Those of dict, not of LoaderBatch.
-    items = dict.items
+    if TYPE_CHECKING:
+
+        def keys(self) -> dict_keys[str, W]: ...
+        def values(self) -> dict_values[str, W]: ...
+        def items(self) -> dict_items[str, W]: ...
+
+    else:
+        items = dict.items
 
     def __missing__(self, name: object) -> Any:
         raise KeyError(f"no field {name!r}; there are: {', '.join(self)}")
 
 
-class BatchTuple(LoaderBatch, tuple[Any, ...]):
+class BatchTuple(LoaderBatch[V], tuple[V, ...]):
     """A LoaderBatch that is a named tuple; each set of names has a class of its own."""
 
     _fields: tuple[str, ...] = ()
     _field_defaults: Mapping[str, Any] = {}
     _places: Mapping[str, int] = {}
 
-    def __new__(cls, *values: Any) -> BatchTuple:
+    def __new__(cls, *values: Any) -> BatchTuple[Any]:
         if len(values) == 1 and isinstance(values[0], Mapping) and values[0].keys() == set(cls._fields):
             return cls._of(values[0])  # as a dict is made
         if len(values) == 1 and isinstance(values[0], (Iterator, BatchTuple) if len(cls._fields) == 1 else Iterable):
@@ -196,28 +230,28 @@ class BatchTuple(LoaderBatch, tuple[Any, ...]):
         return tuple.__new__(cls, values)
 
     @classmethod
-    def _make(cls, values: Iterable[Any]) -> BatchTuple:
+    def _make(cls, values: Iterable[Any]) -> BatchTuple[Any]:
         """Return a batch of the same fields with other values, and no numbers."""
         return cls(*values)
 
     @classmethod
-    def _of(cls, values: Mapping[str, Any]) -> BatchTuple:
+    def _of(cls, values: Mapping[str, Any]) -> BatchTuple[Any]:
         names = tuple(values)
         return tuple.__new__(cls if names == cls._fields else _class(names), values.values())
 
     @classmethod
-    def builder(cls, names: tuple[str, ...]) -> Callable[[Sequence[Any]], BatchTuple]:
+    def builder(cls, names: tuple[str, ...]) -> Callable[[Sequence[Any]], BatchTuple[Any]]:
         """Return what _of does, for values in the order of those names."""
         return functools.partial(tuple.__new__, _class(names))
 
-    def _replace(self, **values: Any) -> BatchTuple:
+    def _replace(self, **values: Any) -> BatchTuple[Any]:
         """Return the same batch with other values of some fields."""
         if unknown := [name for name in values if name not in self._places]:
             raise ValueError(f"no field {unknown[0]!r}; there are: {', '.join(self._fields)}")
-        replaced: BatchTuple = self.holding({**self._asdict(), **values})
+        replaced: BatchTuple[Any] = self.holding({**self._asdict(), **values})
         return replaced
 
-    def _asdict(self) -> dict[str, Any]:
+    def _asdict(self) -> dict[str, V]:
         """Return the fields by name."""
         return dict(zip(self._fields, self))
 
@@ -225,15 +259,19 @@ class BatchTuple(LoaderBatch, tuple[Any, ...]):
         """Return the names of the fields."""
         return self._fields
 
-    def values(self) -> tuple[Any, ...]:
+    def values(self) -> tuple[V, ...]:
         """Return the fields without their names."""
         return tuple(self)
 
-    def items(self) -> Any:
+    def items(self) -> ItemsView[str, V]:
         """Return the names and the values, as of a dict."""
         return self._asdict().items()
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: str | SupportsIndex) -> V: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[V, ...]: ...
+    def __getitem__(self, key: str | SupportsIndex | slice) -> Any:
         if not isinstance(key, str):
             return tuple.__getitem__(self, key)
         if key not in self._places:
@@ -243,7 +281,7 @@ class BatchTuple(LoaderBatch, tuple[Any, ...]):
     def __contains__(self, name: object) -> bool:
         return name in self._fields
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> V:
         if name in ("epoch", "step", "indices", "mask"):  # whose properties found nothing
             raise AttributeError(_unknown(name))
         raise AttributeError(f"a batch has no attribute {name!r}; its fields are: {', '.join(self._fields)}")
@@ -255,7 +293,7 @@ class BatchTuple(LoaderBatch, tuple[Any, ...]):
 
 
 @functools.cache
-def _class(names: tuple[str, ...]) -> type[BatchTuple]:
+def _class(names: tuple[str, ...]) -> type[BatchTuple[Any]]:
     """Return the class of named tuples of these names."""
     places = {name: i for i, name in enumerate(names)}
     taken = set(dir(LoaderBatch)) | {"keys", "values", "items"}

@@ -20,21 +20,43 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from . import frameworks, samplers, subject
 from .attributes import PROTECTED, Shown
 from .dataset import Samples, open_dataset, open_prepared
 from .errors import Error
 from .feeding import FeedLoader
-from .options import count
+from .options import OnError, Output, Prepare, Verify, choice, count
 from .pack import Pack
 from .request import Request, ranks
 from .samplers import MAX_SEED, Sampler
 from .signature import Signature, context
 
 if TYPE_CHECKING:
+    import jax
+    import numpy as np
+    import torch
+    from torch.utils.data import DataLoader as TorchDataLoader
+    from typing_extensions import Self, Unpack
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    from ._typing import Keywords, Options, Prepared
+    from .batch import BatchDict, BatchTuple
     from .refreshing import Changes
+
+    #: What a loop yields.
+    B = TypeVarWithDefault("B", covariant=True, default=Any)
+
+    class _Base(TorchDataLoader[Any], Generic[B]):
+        """What a DataLoader of tensors becomes when it is made: see frameworks.torch_class."""
+
+else:
+    B = TypeVar("B", covariant=True)
+
+    class _Base:
+        __class_getitem__ = classmethod(GenericAlias)
+
 
 #: Parameters that say what a feeding process does; nothing else does it.
 _FED = {
@@ -52,7 +74,7 @@ _FED = {
 }
 
 
-class DataLoader:
+class DataLoader(_Base[B]):
     """An iterable over the batches of a dataset, as torch.utils.data.DataLoader is.
 
     ::
@@ -172,6 +194,10 @@ class DataLoader:
     have another num_workers and prefetch_factor, and other ranks if ``batch_size * world_size`` is
     the same.
 
+    mypy and pyright take it for torch's DataLoader, and know that a batch of a prepared dataset has tensors, or arrays with
+    output="numpy". A field of variable length, or of text, is another type: ``batch: LoaderBatch[torch.Tensor | Jagged]``
+    says so, and ``LoaderBatch[Any]`` leaves it open.
+
     One that is pickled starts a feeding process of its own, at the same place. A DataLoader is
     for one thread. Errors are penstock.Error, ValueError and TypeError. On macOS and Windows,
     ``socket`` is refused.
@@ -179,6 +205,112 @@ class DataLoader:
 
     __initialized = False  # _DataLoader__initialized, by which programs make torch's DataLoader take another batch_sampler
 
+    @overload
+    def __init__(
+        self: DataLoader[BatchTuple[torch.Tensor]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["torch"] = ...,
+        batch_type: type[tuple[Any, ...]] = ...,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[BatchDict[torch.Tensor]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["torch"] = ...,
+        batch_type: type[dict[Any, Any]],
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[BatchTuple[np.ndarray]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["numpy"],
+        batch_type: type[tuple[Any, ...]] = ...,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[BatchDict[np.ndarray]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["numpy"],
+        batch_type: type[dict[Any, Any]],
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[BatchTuple[jax.Array]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["jax"],
+        batch_type: type[tuple[Any, ...]] = ...,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[BatchDict[jax.Array]],
+        dataset: Prepared = ...,
+        batch_size: int = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        output: Literal["jax"],
+        batch_type: type[dict[Any, Any]],
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload  # what a function makes of records
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        *,
+        collate_fn: Callable[[Any], B],
+        batch_sampler: Any = ...,
+        output: Output = ...,
+        **options: Unpack[Options],
+    ) -> None: ...
+    @overload  # what torch collates of samples
+    def __init__(
+        self: DataLoader[Any],
+        dataset: object = ...,
+        batch_size: int | None = ...,
+        shuffle: bool | None = ...,
+        sampler: Any = ...,
+        batch_sampler: Any = ...,
+        num_workers: int | None = ...,
+        collate_fn: Callable[[Any], Any] | None = ...,
+        pin_memory: bool = ...,
+        drop_last: bool = ...,
+        timeout: float = ...,
+        worker_init_fn: Callable[[int], None] | None = ...,
+        multiprocessing_context: Any = ...,
+        generator: Any = ...,
+        *,
+        output: Output = ...,
+        batch_type: type[tuple[Any, ...]] | type[dict[Any, Any]] = ...,
+        **options: Unpack[Keywords],
+    ) -> None: ...
     def __init__(
         self,
         dataset: Any = None,
@@ -204,20 +336,20 @@ class DataLoader:
         independent: Iterable[str] = (),
         contents: Mapping[str, str] | None = None,
         batch_transforms: Any = None,
-        rank: int | str | None = None,
+        rank: int | Literal["auto"] | None = None,
         world_size: int | None = None,
         seed: int | None = None,
         device: Any = None,
-        output: str = "torch",
-        batch_type: type = tuple,
+        output: Output = "torch",
+        batch_type: type[tuple[Any, ...]] | type[dict[Any, Any]] = tuple,
         fields: Iterable[str] | None = None,
         split: str | None = None,
         splits: Mapping[str, float] | None = None,
-        prepare: str = "auto",
+        prepare: Prepare = "auto",
         filters: str | Iterable[tuple[str, str, Any]] | None = None,
         pack: Pack | None = None,
-        verify: str | float = "off",
-        on_error: str = "fail",
+        verify: Verify = "off",
+        on_error: OnError = "fail",
         cache_dir: str | os.PathLike[str] | None = None,
         cache_size: str | int | None = None,
         socket: str | os.PathLike[str] | None = None,
@@ -283,8 +415,7 @@ class DataLoader:
                     "a feeding process does it; "
                     "do it in the dataset's own code, or prepare the dataset: penstock preprocess SOURCE DATASET"
                 )
-        if given["output"] not in ("torch", "numpy", "jax"):
-            raise ValueError(f'output is {given["output"]!r}; it is "torch", "numpy" or "jax"')
+        choice("output", given["output"], Output)
         seed = None if given["seed"] is None else count("seed", given["seed"], 0, MAX_SEED)
         if isinstance(given["sampler"], Sampler):
             samplers.check_for_own(given["sampler"], seed)
@@ -527,10 +658,12 @@ class DataLoader:
         self._assign()
         return len(self._engine)
 
-    def __getitem__(self, key: object) -> Any:
-        raise TypeError("a DataLoader makes whole batches in its own order, and has no items: for batch in loader: ...")
+    if not TYPE_CHECKING:  # where it has none
 
-    def __iter__(self) -> Iterator[Any]:
+        def __getitem__(self, key: object) -> Any:
+            raise TypeError("a DataLoader makes whole batches in its own order, and has no items: for batch in loader: ...")
+
+    def __iter__(self) -> Iterator[B]:  # type: ignore[override] # torch names the class of its iterator
         self._assign()
         return self._batches() if self._progress is None else self._progress.follow(self._batches(), self)
 
@@ -672,10 +805,7 @@ class DataLoader:
         """End the processes. Batches that are still referred to stay as they are."""
         self._engine.close()
 
-    #: DataLoader[T] in annotations, as torch's takes it.
-    __class_getitem__: Any = classmethod(GenericAlias)
-
-    def __enter__(self) -> DataLoader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -20,6 +20,7 @@ from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
 from .formats import find, keeps, locate, stamp
 from .generations import Held
 from .layout import Layout, column_names, select
+from .options import Mode, choice
 from .ragged import RaggedRecords
 from .records import Piece, Places, Records
 from .verify import verify
@@ -67,12 +68,11 @@ class Dataset(Source):
         path: str | os.PathLike[str],
         fields: Iterable[str] | None = None,
         split: str | None = None,
-        mode: str = "r",
+        mode: Mode = "r",
         generation: int | str | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
     ) -> None:
-        if mode not in ("r", "c"):
-            raise ValueError(f'mode {mode!r} is neither "r" (read) nor "c" (copy on write)')
+        choice("mode", mode, Mode)
         if not isinstance(path, (str, bytes, os.PathLike)):
             raise TypeError(f"the path is {path!r:.60}; it must be a str or a Path, the folder or .h5 file of a dataset")
         self._folder, self._generation = generations.chosen(os.fsdecode(path), generation)
@@ -570,7 +570,7 @@ def open_dataset(
     path: str | os.PathLike[str],
     fields: Iterable[str] | None = None,
     split: str | None = None,
-    mode: str = "r",
+    mode: Mode = "r",
     *,
     generation: int | str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
@@ -618,7 +618,7 @@ def open_dataset(
         return ds
 
 
-def _open_made(made: dict[str, Any], fields: Any, split: str | None, mode: str) -> Dataset | View:
+def _open_made(made: dict[str, Any], fields: Any, split: str | None, mode: Mode) -> Dataset | View:
     """Open the dataset of raw samples: after they changed, it is a view, whose splits follow each other."""
     splits = made.get("splits", [])
     names = [part["name"] for part in splits]
@@ -633,7 +633,7 @@ def open_prepared(
     path: Any,
     fields: Any = None,
     split: str | None = None,
-    mode: str = "r",
+    mode: Mode = "r",
     depth: int = 0,
     generation: int | str | None = None,
     cache_dir: Any = None,

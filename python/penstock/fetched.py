@@ -213,13 +213,13 @@ class Fetched:
         found = self._program.take(self._shown, np.array([record]))
         return {f.name: values[0] for f, values in zip(self._shown, found)}
 
-    def many(self, records: np.ndarray) -> Batch:
+    def many(self, records: np.ndarray) -> Batch[Any]:
         """Return the records of those numbers."""
         if len(records) > _rows(self._shown):
             return Batch({f.name: self.records[f.name].take(records) for f in self._shown}, len(records))
         return Batch({f.name: values for f, values in zip(self._shown, self._program.take(self._shown, records))}, len(records))
 
-    def range(self, key: slice) -> Batch:
+    def range(self, key: slice) -> Batch[Any]:
         """Return the records of a slice."""
         return self.many(np.arange(*key.indices(self._count), dtype=np.int64))
 

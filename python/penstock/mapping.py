@@ -6,7 +6,7 @@ import functools
 import os
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,8 +29,8 @@ def map_inputs(
     schema: Sequence[Field] | None = None,
     rank: int | None = None,
     world_size: int | None = None,
-    engine: str | None = None,
-    on_error: str = "fail",
+    engine: Literal["ray", "dask", "spark", "slurm"] | None = None,
+    on_error: Literal["fail", "skip"] = "fail",
     **options: Any,
 ) -> dict[str, Any]:
     """Write the dataset whose record i is ``function(inputs[i])``, a dict of its fields, and return its summary.

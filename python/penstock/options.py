@@ -4,9 +4,35 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Any
+from typing import Any, Literal, Union, get_args
 
 import numpy as np
+
+#: What a DataLoader's batches are made of.
+Output = Literal["torch", "numpy", "jax"]
+
+#: Treatment of a record that cannot be read.
+OnError = Literal["fail", "backfill", "blank"]
+
+#: Whether raw samples are made a dataset.
+Prepare = Literal["auto", "pixels", "encoded", "off"]
+
+#: Which records are compared with their checksums.
+Verify = Union[Literal["off", "first", "always"], float]
+
+#: What is beyond the edges of an array.
+Pad = Literal["constant", "reflect", "wrap"]
+
+#: Whether the arrays of a dataset can be written to.
+Mode = Literal["r", "c"]
+
+
+def choice(name: str, value: object, of: Any) -> None:
+    """Raise ValueError for an option that is none of a Literal's values."""
+    known = get_args(of)
+    if value not in known:
+        *first, last = (f'"{known_value}"' for known_value in known)
+        raise ValueError(f"{name} is {value!r}; it is {', '.join(first)} or {last}")
 
 
 def count(name: str, value: Any, least: int = 0, most: int = (1 << 63) - 1, note: str = "") -> int:

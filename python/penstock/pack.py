@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, Literal
 
 from ._dataclass import dataclass
 from .samplers import Arrays, Sampler
@@ -36,7 +36,7 @@ class Pack:
     length: int
     fields: Sequence[str] | None = None
     pad: Mapping[str, float] = field(default_factory=dict)
-    overflow: str = "fail"
+    overflow: Literal["fail", "truncate", "split"] = "fail"
     max_open_rows: int = 64
     sampler: Sampler | None = None
     seed: int = 0

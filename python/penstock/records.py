@@ -133,12 +133,13 @@ class Records:
         for part in self.parts:
             yield from part
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> np.ndarray:
         if isinstance(key, slice):
             return self._slice(*key.indices(len(self)))
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             k, at = self._places.one(self._places.index(key))
-            return self._part(k)[at]
+            record: np.ndarray = self._part(k)[at]
+            return record
         if isinstance(key, (list, np.ndarray)) and np.ndim(key) == 1:
             return self.take(key)
         return self._indexed(key if isinstance(key, tuple) else (key,))
@@ -148,7 +149,7 @@ class Records:
         rows: np.ndarray = self[box[0]]
         return rows[(slice(None), *box[1:])]
 
-    def _indexed(self, key: tuple[Any, ...]) -> Any:
+    def _indexed(self, key: tuple[Any, ...]) -> np.ndarray:
         """Return what NumPy does for indices of several axes, of the records that they need alone."""
         elements = list(map(_element, key))
         free = self.ndim - sum(map(_axes, elements))
@@ -157,7 +158,8 @@ class Records:
         elements = self._without_masks(elements, free)
         first = next((i for i, e in enumerate(elements) if _axes(e) or (e is Ellipsis and free)), None)
         if first is None or elements[first] is Ellipsis:
-            return self.numpy()[tuple(elements)]
+            everything: np.ndarray = self.numpy()[tuple(elements)]
+            return everything
         chosen, records = elements[first], self._places
         if isinstance(chosen, slice):
             rows, elements[first] = self[chosen], slice(None)
@@ -167,7 +169,8 @@ class Records:
         else:
             there, places = np.unique(records.indices(np.ravel(chosen)), return_inverse=True)
             rows, elements[first] = self.take(there), places.reshape(np.shape(chosen))
-        return rows[tuple(elements)]
+        found: np.ndarray = rows[tuple(elements)]
+        return found
 
     def _without_masks(self, elements: list[Any], free: int) -> list[Any]:
         """Put the places where a mask is true in its stead. ``...`` stands for free axes."""
@@ -283,10 +286,11 @@ class Derived(Records):
         self.field, self.dtype, self.shape = field, dtype, (count, *shape)
         self._places = Places([Piece(0, 0, count)])
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Any) -> np.ndarray:
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             at = self._places.index(key)
-            return self._range(at, at + 1)[0]
+            record: np.ndarray = self._range(at, at + 1)[0]
+            return record
         return super().__getitem__(key)
 
     def fill(self, records: np.ndarray, out: np.ndarray) -> None:

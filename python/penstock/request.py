@@ -15,7 +15,7 @@ from .errors import Error
 from .field import chosen
 from .filters import to_json
 from .formats import is_dataset
-from .options import count
+from .options import Output, Prepare, Verify, choice, count
 from .options import size as in_bytes
 from .pack import Pack
 from .ragged import Ragged
@@ -167,6 +167,7 @@ def _converter(output: str, device: Any) -> tuple[Any, Any, Any, int]:
     """Return the function that converts a batch's arrays, the one that says what converts those of a field, the CUDA device that tensors
     go to, and the number of batches to copy ahead.
     """
+    choice("output", output, Output)
     if output == "numpy":
         if device is not None:
             raise ValueError('device is for output="torch" and "jax": NumPy has no arrays on devices')
@@ -175,8 +176,6 @@ def _converter(output: str, device: Any) -> tuple[Any, Any, Any, int]:
         from .jax import AHEAD, converter
 
         return converter(device), None, None, 0 if device is None else AHEAD
-    if output != "torch":
-        raise ValueError(f'output is {output!r}; it is "torch", "numpy" or "jax"')
     try:
         from .torch import convert, converter_of
     except ImportError as e:
@@ -313,7 +312,7 @@ def _cache(folder: str | os.PathLike[str] | None, size: int | str | None) -> lis
     return [*flags, "--cache-size", in_bytes("cache_size", size)]
 
 
-def _verify(verify: str | float) -> float:
+def _verify(verify: Verify) -> float:
     """Return the part of blocks that are compared; -1 is when they are first read."""
     named = {"off": 0.0, "first": -1.0, "always": 1.0}
     if isinstance(verify, str):
@@ -325,10 +324,9 @@ def _verify(verify: str | float) -> float:
     return float(verify)
 
 
-def _prepare(prepare: str) -> str:
+def _prepare(prepare: Prepare) -> str:
     """Return when raw samples are prepared."""
-    if prepare not in ("auto", "pixels", "encoded", "off"):
-        raise ValueError(f'prepare is {prepare!r}; it is "auto", "pixels", "encoded" or "off"')
+    choice("prepare", prepare, Prepare)
     return prepare
 
 

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Literal, Union, overload
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from .derive import Computed, Formula
 from .errors import Error
 from .field import Field, chosen, listed, shown
 from .found import Matches, found, is_temporary, joined, of_table
-from .options import count
+from .options import Pad, count
 from .ragged import DerivedRagged, Ragged, RaggedRecords
 from .records import Derived, Piece, Places, Records
 from .samplers import MAX_SEED
@@ -78,6 +78,12 @@ class Source:
     def __len__(self) -> int:
         return self._places.count
 
+    @overload
+    def __getitem__(self, key: str) -> Records: ...
+    @overload
+    def __getitem__(self, key: int | np.integer[Any]) -> dict[str, np.ndarray]: ...
+    @overload
+    def __getitem__(self, key: slice | Sequence[int] | np.ndarray) -> Batch[np.ndarray]: ...
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             return self._field(key)
@@ -88,15 +94,15 @@ class Source:
     def _one(self, record: int) -> dict[str, Any]:
         return {name: self._records[name][record] for name in self.fields}
 
-    def _range(self, key: slice) -> Batch:
+    def _range(self, key: slice) -> Batch[Any]:
         count = len(range(*key.indices(len(self))))
         return Batch({name: self._records[name][key] for name in self.fields}, count)
 
-    def __getitems__(self, indices: Any) -> Batch:
+    def __getitems__(self, indices: Any) -> Batch[Any]:
         """Return the records of those numbers, in memory of their own."""
         return self._many(self.indices(indices))
 
-    def _many(self, records: np.ndarray) -> Batch:
+    def _many(self, records: np.ndarray) -> Batch[Any]:
         return Batch({name: self._records[name].take(records) for name in self.fields}, len(records))
 
     def indices(self, key: Any) -> np.ndarray:
@@ -136,7 +142,7 @@ class Source:
         on: str,
         *,
         right_on: str | None = None,
-        how: str = "inner",
+        how: Literal["inner", "left"] = "inner",
         many: bool = False,
         fill: Mapping[str, Any] | None = None,
     ) -> View:
@@ -186,9 +192,9 @@ class Source:
         stride: int | Mapping[Any, int] | None = None,
         dilation: int | Mapping[Any, int] | None = None,
         offset: int | Mapping[Any, int] | None = None,
-        pad: str | Mapping[Any, str] | None = None,
+        pad: Pad | Mapping[Any, Pad] | None = None,
         fill: float = 0,
-        keep: str | None = None,
+        keep: Literal["full", "partial"] | None = None,
         dims: Mapping[str, Sequence[str]] | None = None,
         align: Mapping[str, Mapping[Any, Any]] | None = None,
         group: Any = None,

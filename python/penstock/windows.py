@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Rational
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from .bfloat16 import from_float32, to_float32
 from .errors import Error
 from .field import Field
 from .groups import are_missing, borders
+from .options import Pad
 from .order import shuffle
 
-PADS = ("constant", "reflect", "wrap")
+PADS = get_args(Pad)
 
 
 @dataclass

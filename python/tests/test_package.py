@@ -14,6 +14,7 @@ import sys
 import unittest
 
 import penstock
+import penstock._typing
 from penstock import samplers, transforms
 from penstock._dataclass import dataclass
 
@@ -83,6 +84,12 @@ def bound(tree):
 
 
 class TestPackage(unittest.TestCase):
+    def test_checkers_know_the_arguments_of_a_dataloader(self):
+        """Those that the overloads leave to penstock._typing."""
+        spoken = {"dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "collate_fn", "output", "batch_type"}
+        given = {name: p.annotation for name, p in inspect.signature(penstock.DataLoader).parameters.items() if name not in spoken}
+        self.assertEqual({name: known.__forward_arg__ for name, known in penstock._typing.Options.__annotations__.items()}, given)
+
     def test_no_module_imports_one_that_imports_it(self):
         modules = trees()
         graph = {name: imports(tree, set(modules)) for name, tree in modules.items() if name != "__init__"}

@@ -12,6 +12,7 @@ from typing import Any, Callable
 
 from .. import samplers
 from ..errors import Error, UnsupportedError
+from ..options import OnError, choice
 from ..signature import Signature
 from . import collate, randomness, sampling
 from .fetch import Work
@@ -32,7 +33,7 @@ class UserLoader:
         seed: int | None = None,
         rank: int = 0,
         world_size: int = 1,
-        on_error: str = "fail",
+        on_error: OnError = "fail",
         output: str = "torch",
     ) -> None:
         self._seed, self._rank, self._world_size, self._on_error = seed, rank, world_size, on_error
@@ -286,8 +287,7 @@ def _refuse(signature: Signature, seed: int | None, world_size: int, on_error: s
             f"{type(signature.dataset).__name__} is a DataPipe, which torch's own DataLoader shuffles and divides over workers; "
             "give an IterableDataset or a Dataset, or take torch.utils.data.DataLoader for it"
         )
-    if on_error not in ("fail", "backfill", "blank"):
-        raise ValueError(f'on_error is {on_error!r}; it must be "fail", "backfill" or "blank"')
+    choice("on_error", on_error, OnError)
     if on_error != "fail" and (seed is None or signature.iterable):
         raise ValueError(f'on_error="{on_error}" is for datasets that are indexed, with seed=; catch the exception in the dataset, or give seed=')
     if world_size != 1 and seed is None:
