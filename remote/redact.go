@@ -27,9 +27,7 @@ type secret struct {
 }
 
 var secrets = []secret{
-	// user:password@ of a URL, also where the password was not escaped
-	{[]string{"://"}, regexp.MustCompile(`(://)[^/?#\s"'@:]*:[^\s"']*@`), "${1}" + redacted + "@"},
-	{[]string{"://"}, regexp.MustCompile(`(://)[^/?#\s"'@]*@`), "${1}" + redacted + "@"},
+	// user:password@ of a URL that is an option of another
 	{[]string{"%3a%2f%2f"}, regexp.MustCompile(`(?i)(%3A%2F%2F)[^&\s"']*%40`), "${1}" + redacted + "%40"},
 	// elements of XML whose names say so
 	{[]string{"<"}, regexp.MustCompile(
@@ -53,10 +51,11 @@ var secrets = []secret{
 	{[]string{"akia", "asia"}, regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), redacted},
 }
 
-// Redact returns text without the passwords, keys and signatures that it can be seen to have:
-// user and password of URLs, options and headers whose names say so, ids of AWS keys. All that is
-// printed, logged or stored goes through it.
+// Redact returns text without the passwords, keys and signatures that it can be seen to have: user, password and
+// options of URLs, options and headers whose names say so, ids of AWS keys. All that SDKs and servers say goes through
+// it.
 func Redact(text string) string {
+	text = RedactURLs(text)
 	lower := strings.ToLower(text)
 	for _, s := range secrets {
 		if s.possible(lower) {
@@ -65,6 +64,44 @@ func Redact(text string) string {
 		}
 	}
 	return text
+}
+
+// unquoted are characters that end a URL in a text. [ParseURL] refuses them in a login and in options.
+const unquoted = " \t\r\n\"'<>`"
+
+// login is user:password@ of a URL, also where the password was not escaped. query is what follows the ? of one.
+var (
+	login = regexp.MustCompile(`(://)(?:[^/?#\s"'@:]*:[^\s"']*|[^/?#\s"'@]*)@`)
+	query = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]*)(://[^?` + unquoted + `]*\?)([^` + unquoted + `]+)`)
+)
+
+// open are the options of buckets that everybody may see; closing is what may follow a URL in a sentence.
+var (
+	open = regexp.MustCompile(`^(?:region|endpoint|profile|anonymous|use_path_style|storage_account|domain|protocol|` +
+		`localemu)=[\w.:/+-]*$`)
+	closing = regexp.MustCompile(`[.,;:!?)\]}\\]*$`)
+)
+
+// RedactURLs returns text without the users, passwords and options of URLs, but for options of buckets that everybody
+// may see, such as a region. All that is printed and may have a URL in it goes through it or [Redact].
+func RedactURLs(text string) string {
+	if !strings.Contains(text, "://") {
+		return text
+	}
+	text = login.ReplaceAllString(text, "${1}"+redacted+"@")
+	return query.ReplaceAllStringFunc(text, func(found string) string {
+		m := query.FindStringSubmatch(found)
+		options, end := m[3], closing.FindString(m[3])
+		options = strings.TrimSuffix(options, end)
+		bucket := slices.Contains([]string{"s3", "gs", "azblob"}, strings.ToLower(m[1]))
+		parts := strings.Split(options, "&")
+		for i, part := range parts {
+			if part != "" && !(bucket && open.MatchString(part)) {
+				parts[i] = redacted
+			}
+		}
+		return m[1] + m[2] + strings.Join(slices.Compact(parts), "&") + end
+	})
 }
 
 // possible reports whether a text, which is given in lower case, may match. Beyond ASCII there are letters that

@@ -35,14 +35,20 @@ type URL struct {
 }
 
 // IsURL reports whether text is to be taken for a URL and not for a path: it starts with one
-// of the known schemes and "://".
+// of the known schemes, in any case, and "://".
 func IsURL(text string) bool {
 	scheme, _, ok := strings.Cut(text, "://")
-	return ok && slices.Contains(schemes, scheme)
+	return ok && slices.Contains(schemes, strings.ToLower(scheme))
 }
 
 // ParseURL takes a URL apart. Its errors have no secrets in them.
 func ParseURL(text string) (*URL, error) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	if _, query, _ := strings.Cut(rest, "?"); strings.ContainsAny(authority+query, unquoted) {
+		return nil, fmt.Errorf("remote: a URL of %s://: its login or options have a space or a quote; write a space as %%20",
+			Redact(scheme))
+	}
 	u, err := url.Parse(text)
 	if err != nil {
 		var inner *url.Error

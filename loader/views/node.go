@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/sys/secret"
 	"github.com/penstock/penstock/loader/combine"
 )
 
@@ -255,6 +256,7 @@ func read(path string) (*Node, error) {
 	}
 	folder := filepath.Dir(path)
 	n.Datasets(func(p *string) {
+		*p = secret.Value(*p)
 		if !strings.Contains(*p, "://") && !filepath.IsAbs(*p) {
 			*p = filepath.Join(folder, *p)
 		}

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -51,6 +49,8 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb", **how: Any) -> Ite
 
 def copy_folder(source: str, dest: str) -> None:
     """Copy a folder, whose copy takes the place of the folder at dest when it is complete."""
+    import shutil
+
     temporary = _beside(dest)
     os.mkdir(temporary, 0o777)
     try:
@@ -80,6 +80,8 @@ def check_shared(folder: str) -> None:
 
 def user_folder() -> str:
     """Return the folder for temporary files of this user alone, which Go's programs have as well."""
+    import tempfile
+
     shared = tempfile.gettempdir()
     if not hasattr(os, "geteuid"):
         return shared  # on Windows it is the user's own
@@ -115,6 +117,8 @@ if hasattr(os, "register_at_fork"):
 
 def temporary(prefix: str) -> str:
     """Return a new folder of this process. It is removed when the process ends; if that is killed, by another one."""
+    import tempfile
+
     global _own
     with _making:
         if _own is None or _own[0] != os.getpid() or not os.path.isdir(_own[1]):
@@ -124,6 +128,7 @@ def temporary(prefix: str) -> str:
 
 def _process_folder(parent: str) -> tuple[int, str, Any]:
     import atexit
+    import tempfile
 
     _sweep(parent)
     folder = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
@@ -136,6 +141,8 @@ def _process_folder(parent: str) -> tuple[int, str, Any]:
 
 def remove(folder: str, owner: int, lock: Any = None) -> None:
     """Remove a temporary folder, if this process made it."""
+    import shutil
+
     if os.getpid() == owner:
         if lock is not None:
             lock.close()
@@ -144,6 +151,8 @@ def remove(folder: str, owner: int, lock: Any = None) -> None:
 
 def _sweep(parent: str) -> None:
     """Remove the folders of processes that have ended without doing so."""
+    import shutil
+
     if fcntl is None:
         return
     for entry in os.scandir(parent):

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from . import _urls
 from .errors import Error
 
 # The first call of sysconfig is not safe in several threads (CPython 3.11).
 _lock = threading.Lock()
+
+#: Bytes of address space that a program of Go reserves before it reads a file.
+_SPACE = 800 << 20
 
 
 def find() -> str | None:
@@ -40,6 +46,43 @@ def commands(name: str) -> list[list[str]]:
     return [*([[path, name]] if path else []), [name], ["penstock", name]]
 
 
+def popen(command: Sequence[str], error: type[Error] = Error, **how: Any) -> subprocess.Popen[bytes]:
+    """Start a program of Go as subprocess.Popen does, with its URLs where other users do not see them."""
+    if sys.platform != "win32":
+        import resource
+
+        room = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if 0 <= room < _SPACE:
+            raise error(
+                f"{command[0]}: it needs {_SPACE >> 20} MiB of address space, and each process may have {room >> 20} MiB: run ulimit -v unlimited "
+                "in the shell that starts Python"
+            )
+    return subprocess.Popen(**_urls.hidden(command), **how)
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Have an interrupt (Ctrl-C) wait until the block ends: the processes it starts have an owner then. The second one does not wait."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    came: list[Any] = []
+
+    def note(number: int, frame: Any) -> None:
+        came.append(frame)
+        if len(came) > 1:
+            before(number, frame)
+
+    try:
+        signal.signal(signal.SIGINT, note)
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        before(signal.SIGINT, came[0])
+
+
 def start(
     name: str, arguments: Sequence[str], does: str, command: str | None = None, option: str = "", error: type[Error] = Error, **how: Any
 ) -> subprocess.Popen[bytes]:
@@ -58,7 +101,7 @@ def start(
     named = command or os.environ.get(variable)
     for program in [[named]] if named else commands(name):
         try:
-            return subprocess.Popen([*program, *arguments], **how)
+            return popen([*program, *arguments], error, **how)
         except FileNotFoundError:
             continue
         except OSError as e:

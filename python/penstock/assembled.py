@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ._urls import redacted
 from .errors import Error
 
 
@@ -20,7 +21,7 @@ class Assembled:
         outputs = view._windows.outputs
         out = outputs[0] if field is None else next((o for o in outputs if o.field.name == field), None)
         if out is None:
-            raise KeyError(f"{view.path}: no field {field!r}; there are: {', '.join(view.fields)}")
+            raise KeyError(f"{redacted(view.path)}: no field {field!r}; there are: {', '.join(view.fields)}")
         self._view, self._fill, self._out = view, fill, out
         self._window = tuple(c.size for c in self._out.cuts)
         self.shape = tuple(c.length for c in self._out.cuts)

@@ -20,7 +20,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 
 from . import _files, codec, generations, pool
-from ._program import find
+from ._program import find, popen
 from .errors import Error
 from .field import Field
 from .flat import fields_of, read_manifest
@@ -99,7 +99,7 @@ def _start(arguments: list[str], **pipes: Any) -> subprocess.Popen[bytes]:
     named = os.environ.get("PENSTOCK_PROGRAM")
     program = named or find() or "penstock"
     try:
-        return subprocess.Popen([program, *arguments], start_new_session=True, **pipes)
+        return popen([program, *arguments], start_new_session=True, **pipes)
     except OSError as e:
         raise NoProgramError(
             f"{program}: cannot be started: {e.strerror}; install the wheel, which has the program penstock (make wheel, in a clone), or build it "

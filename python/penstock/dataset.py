@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import changing, flat, generations
+from ._urls import redacted
 from .chunked import ChunkedColumn, ChunkedExtent, ChunkedRecords
 from .column import Column
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
@@ -125,7 +126,7 @@ class Dataset(Source):
         return {name: [(a, b) for a, b in ranges if a < b] for name, ranges in numbered.items()}
 
     def __repr__(self) -> str:
-        return f"<penstock dataset {self.path!r}: {len(self)} records of {shown(self.fields.values())}>"
+        return f"<penstock dataset {redacted(self.path)!r}: {len(self)} records of {shown(self.fields.values())}>"
 
     def source_name(self, record: int) -> str:
         """Return what the source called a record: the path of its file, the member of its archive.
@@ -500,7 +501,7 @@ class Dataset(Source):
         known = self._layout.fields
         for name in self._chosen or ():
             if name not in known:
-                raise KeyError(f"{self.path}: no field {name!r}; there are: {listed(known)}")
+                raise KeyError(f"{redacted(self.path)}: no field {name!r}; there are: {listed(known)}")
         #: The fields by name, in order.
         self.fields: dict[str, Field] = {name: known[name] for name in self._chosen or _by_default(known)}
         named = [f for f in known.values() if f.content == SOURCE_NAME]

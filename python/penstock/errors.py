@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ._dataclass import dataclass
+from ._urls import redacted
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,10 @@ class Corruption:
 
 
 class Error(ValueError):
-    """A dataset cannot be used. The text says where, what, and what to do."""
+    """A dataset cannot be used. The text says where, what, and what to do. It has no secrets of URLs."""
+
+    def __init__(self, *text: object) -> None:
+        super().__init__(*(redacted(t) if isinstance(t, str) else t for t in text))
 
 
 class NotFoundError(Error, FileNotFoundError):

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ._program import start
+from ._program import start, uninterrupted
 from .batch import Batch
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .field import Field
@@ -52,13 +52,15 @@ class Program:
 
     def _start(self) -> dict[str, Any]:
         pipe = subprocess.PIPE
-        self._process = start("feed", self._arguments, "reads buckets", start_new_session=True, stdin=pipe, stdout=pipe)
-        self._owner, self._between = os.getpid(), True
-        self._finalizer = weakref.finalize(self, _end, self._process)
         try:
+            with uninterrupted():
+                self._process = start("feed", self._arguments, "reads buckets", start_new_session=True, stdin=pipe, stdout=pipe)
+                self._owner, self._between = os.getpid(), True
+                self._finalizer = weakref.finalize(self, _end, self._process)
             found: dict[str, Any] = self._line()
         except BaseException:
-            self.close()
+            if hasattr(self, "_finalizer"):
+                self.close()
             raise
         if "error" in found:
             self.close()
@@ -133,7 +135,8 @@ class Program:
 
     def close(self) -> None:
         """End the program. Records that were read stay as they are."""
-        self._finalizer()
+        with uninterrupted():
+            self._finalizer()
 
 
 _programs: weakref.WeakSet[Program] = weakref.WeakSet()
@@ -158,6 +161,7 @@ def _leave(process: subprocess.Popen[bytes]) -> None:
     process.returncode = 0
 
 
+@uninterrupted()
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the program: it ends with its input."""
     assert process.stdin is not None

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ._urls import redacted
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .layout import ZARR_MANIFEST
 
@@ -67,7 +68,7 @@ def _url(url: str, generation: int | str) -> str:
     """Return the URL of a dataset without the generation that it names, which must be that one."""
     base = folder(url)
     if base != url and not options(url)[0].endswith(f"@{generation}"):
-        raise ValueError(f"the URL {url} names another generation than generation={generation!r}")
+        raise ValueError(f"the URL {redacted(url)} names another generation than generation={generation!r}")
     return base
 
 

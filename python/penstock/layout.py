@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from ._dataclass import dataclass
+from ._urls import redacted
 from .column import Extent
 from .errors import CorruptError, Error
 from .field import Field
@@ -83,7 +84,7 @@ def select(name: str, splits: dict[str, list[tuple[int, int]]], split: str | Non
         return [(0, records)]
     if split not in splits:
         known = ", ".join(splits) or "none"
-        raise KeyError(f"{name}: no split {split!r}; there are: {known}")
+        raise KeyError(f"{redacted(name)}: no split {split!r}; there are: {known}")
     if not splits[split]:
         raise Error(f"{name}: split {split!r} has no records")
     return splits[split]

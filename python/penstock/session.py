@@ -16,6 +16,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import process
+from ._program import uninterrupted
+from ._urls import redacted
 from .batch import BatchDict, BatchTuple, LoaderBatch, made
 from .errors import CorruptError, Error, NotFoundError
 from .field import STORAGE, Field, from_json, shape_of
@@ -99,15 +101,17 @@ class Session:
                 "sampler": request.order.to_json(arrays),
                 "pack": None if request.pack is None else request.pack.to_json(arrays),
             }
-            connection, memory = self._open(request, arrays)
-            self._wire = Wire(connection, request.socket or ", ".join(self._paths), self.child)
-            self._finalizer = weakref.finalize(self, _end, self._wire, memory, self.child, self._workers)
-            if self._workers is not None:
-                self._wire.meanwhile = self._workers.meanwhile
             try:
+                with uninterrupted():
+                    connection, memory = self._open(request, arrays)
+                    self._wire = Wire(connection, redacted(request.socket or ", ".join(self._paths)), self.child)
+                    self._finalizer = weakref.finalize(self, _end, self._wire, memory, self.child, self._workers)
+                if self._workers is not None:
+                    self._wire.meanwhile = self._workers.meanwhile
                 self._greet(request, hello, arrays, memory)
             except BaseException:
-                self.close()
+                if hasattr(self, "_finalizer"):
+                    self.close()
                 raise
 
     def _open(self, request: Request, arrays: _ArrayFile) -> tuple[socket.socket, SharedMemory | None]:
@@ -153,8 +157,9 @@ class Session:
             welcome = part(message, "welcome", dict)
             if memory is None:
                 memory = SharedMemory(SharedFile.passed(self._wire.descriptor(message)), request.pinning)
-                self._finalizer.detach()
-                self._finalizer = weakref.finalize(self, _end, self._wire, memory, self.child, self._workers)
+                with uninterrupted():
+                    self._finalizer.detach()
+                    self._finalizer = weakref.finalize(self, _end, self._wire, memory, self.child, self._workers)
             self._memory = memory
             fields = [from_json(entry) for entry in part(welcome, "fields", list)]
             self.fields: dict[str, Field] = {f.name: f for f in fields}
@@ -221,7 +226,8 @@ class Session:
     def close(self) -> None:
         """End the feeding process. Batches that are still referred to stay as they are."""
         self._closed = True
-        self._finalizer()
+        with uninterrupted():
+            self._finalizer()
         self._layouts.clear()
         self._files.clear()
         self._positions = None  # which maps the memory
@@ -629,6 +635,7 @@ class _ArrayFile:
             self.file.close()
 
 
+@uninterrupted()
 def _end(wire: Wire, memory: SharedMemory | None, child: Any, workers: Any) -> None:
     """Give back what a DataLoader has. A feeding process ends when its client has gone."""
     wire.close()

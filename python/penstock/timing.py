@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from . import _files
+from ._urls import redacted
 from .errors import Error
 
 #: How often the CPU time of other processes is read, in seconds: they may end before the loop does.
@@ -192,7 +193,7 @@ class _Stepping:
 
 
 def _measured(loader: Iterable[Any], step: _Stepping, batches: int, epochs: int, name: str) -> Report:
-    report = Report(name)
+    report = Report(redacted(name))
     began = time.perf_counter()
     with _Processes() as processes, _Device() as device:
         for epoch in range(epochs):

@@ -27,6 +27,7 @@ import torch
 import torch.utils.data
 from torch.utils.data import get_worker_info
 
+from ._urls import redacted
 from .batch import Batch
 from .dataset import Dataset
 from .detection import detection, padding_mask
@@ -84,7 +85,7 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         self.transform = transform
         for name in transform if isinstance(transform, Mapping) else ():
             if name not in self.fields:
-                raise KeyError(f"{self.dataset.path}: transform: no field {name!r}; there are: {', '.join(self.fields)}")
+                raise KeyError(f"{redacted(self.dataset.path)}: transform: no field {name!r}; there are: {', '.join(self.fields)}")
 
     def __len__(self) -> int:
         return len(self.dataset)

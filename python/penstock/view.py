@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, overload
 
 import numpy as np
 
-from . import _files
+from . import _files, _urls
 from .batch import Batch
 from .bfloat16 import to_float32
 from .derive import Computed, Formula
@@ -296,7 +296,7 @@ class Source:
 
     def _field(self, name: str) -> Records | RaggedRecords:
         if name not in self.fields:
-            raise KeyError(f"{self.path}: no field {name!r}; there are: {listed(self.fields)}")
+            raise KeyError(f"{_urls.redacted(self.path)}: no field {name!r}; there are: {listed(self.fields)}")
         return self._records[name]
 
 
@@ -343,7 +343,9 @@ class View(Source):
             folder = _files.temporary("view-")
             weakref.finalize(self, _files.remove, folder, os.getpid())
             file = os.path.join(folder, f"view{SUFFIX}")
-            self._write(file, absolute)
+            hidden: list[str] = []
+            self._write(file, lambda p: _urls.hold(p, hidden) if "://" in p else os.path.abspath(p))
+            weakref.finalize(self, _urls.release, hidden)
             self._file = file
         return self._file
 
@@ -368,7 +370,14 @@ class View(Source):
                 if p != os.path.abspath(name):
                     _files.copy_folder(p, name)
                 p = name
-            return p if "://" in p else os.path.relpath(os.path.abspath(p), folder)
+            if "://" not in p:
+                return os.path.relpath(os.path.abspath(p), folder)
+            if _urls.redacted(p) != p:
+                raise Error(
+                    f"{path}: the file would have the login or the options of {_urls.redacted(p)}: keep a login in ~/.netrc or the environment, or "
+                    "copy the dataset to a folder, and make the view of that"
+                )
+            return p
 
         self._write(path, relative)
 
@@ -752,7 +761,7 @@ class Windowed(View):
         """
         out = self._windows.outputs[0] if field is None else next((o for o in self._windows.outputs if o.field.name == field), None)
         if out is None:
-            raise KeyError(f"{self.path}: no field {field!r}; there are: {listed(self.fields)}")
+            raise KeyError(f"{_urls.redacted(self.path)}: no field {field!r}; there are: {listed(self.fields)}")
         origins, found = self.origins(records), {}
         for k, cut in enumerate(out.cuts):
             if cut.axis is not None:
@@ -1110,7 +1119,7 @@ def read(path: str, fields: Sequence[str] | None, opener: Opener, depth: int = 0
     node = {k: v for k, v in node.items() if k not in _HEAD}
     folder = os.path.dirname(path)
     try:
-        view = _Reader(opener, lambda p: p if "://" in p else os.path.join(folder, p), depth).view(node, fields)
+        view = _Reader(opener, lambda p: p if "://" in (p := _urls.value(p)) else os.path.join(folder, p), depth).view(node, fields)
     except Error as e:
         raise type(e)(f"view {path}: {e}") from e
     view._file = path

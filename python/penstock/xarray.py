@@ -11,6 +11,7 @@ import xarray
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
 
+from ._urls import redacted
 from .dask import Lazy
 from .dataset import Dataset
 from .field import Field
@@ -55,7 +56,7 @@ class PenstockBackend(BackendEntrypoint):
                 chunks = {"preferred_chunks": {"record": tuple(ds.parts())}}
                 data = indexing.LazilyIndexedArray(_Array(lazy))
                 variables[name] = xarray.Variable(_dimensions(field, lazy.ndim), data, _attributes(field), chunks)
-        out = xarray.Dataset(variables, attrs={"id": ds.id, "path": ds.path})
+        out = xarray.Dataset(variables, attrs={"id": ds.id, "path": redacted(ds.path)})
         out.set_close(ds.close)
         return out
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/commands"
 	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/remote"
 )
 
 var update = flag.Bool("update", false, "rewrite the .json files")
@@ -33,6 +35,29 @@ func TestOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkGolden(t, "samplers.json", samplers)
+	checkGolden(t, "redacted.json", redactions())
+}
+
+// redaction is a text, and how it is shown.
+type redaction struct {
+	Text string `json:"text"`
+	Want string `json:"want"`
+}
+
+// redactions returns texts with URLs of every form, in which a secret may be anywhere but in the path.
+func redactions() (out []redaction) {
+	for _, scheme := range []string{"HTTPS", "s3", "ftp"} {
+		for _, login := range []string{"", "u@", "u:p/w?@"} {
+			for _, rest := range []string{"h", "h:80/a@3/b c", "h/x?region=eu&t=1&&u", "h/x?endpoint=http://h:1?a=b&profile=p", "h/x?a==&region=e%40",
+				"h/x?a", "h/x?", "h/x?t=a:b/c;d,e", "h/é?anonymous=é&region=ſ", "h/x?protocol=http&domain=a.b&x=http://u:p@h/y?z=1"} {
+				for _, around := range []string{"%s", "open %s: not found", `"%s", and (%[1]s).`, "is %s?"} {
+					text := fmt.Sprintf(around, scheme+"://"+login+rest)
+					out = append(out, redaction{text, remote.RedactURLs(text)})
+				}
+			}
+		}
+	}
+	return out
 }
 
 // checkGolden compares a file with entries, one a line.

@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/internal/sys/secret"
+	"github.com/penstock/penstock/remote"
 )
 
 // Exit codes of every command.
@@ -44,7 +47,8 @@ func Main(cmd *cobra.Command) {
 		os.Exit(ExitInterrupted)
 	}()
 	cmd.SetContext(ctx)
-	os.Exit(Run(cmd, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	secret.Take()
+	os.Exit(Run(cmd, secret.Values(os.Args[1:]), os.Stdin, os.Stdout, os.Stderr))
 }
 
 // copies is how long signals count as copies of the first: timeout(1) and others send one to a
@@ -88,7 +92,7 @@ func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.W
 		err = Usage(text)
 	}
 	code := exitCode(ctx, err)
-	fmt.Fprintf(stderr, "%s: %s\n", cmd.Name(), indented(Printable(Worded(err.Error()))))
+	fmt.Fprintf(stderr, "%s: %s\n", cmd.Name(), indented(Printable(remote.RedactURLs(Worded(err.Error())))))
 	if code == ExitUsage {
 		fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", ran.CommandPath())
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/penstock/penstock/remote"
 )
 
 // Progress shows how far a long job is: by a bar on a terminal, by a line now and then
@@ -107,6 +109,7 @@ func (p *Progress) Print(text string) {
 	if p.quiet {
 		return
 	}
+	text = remote.RedactURLs(text)
 	if p.json {
 		Event{Warning: text}.write(p.out)
 		return
@@ -123,6 +126,7 @@ func (p *Progress) Note(text string) {
 	if p.quiet || text == "" {
 		return
 	}
+	text = remote.RedactURLs(text)
 	if p.json {
 		Event{Note: strings.TrimRight(text, "\n")}.write(p.out)
 		return

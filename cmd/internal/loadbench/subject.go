@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -43,7 +44,8 @@ func openSubject(o *Options) (*subject, error) {
 	}
 	src := ds.Source
 	s := &subject{
-		info: Dataset{Name: o.Path, Records: src.Len()}, raw: src, stored: src, closers: []func() error{ds.Close},
+		info: Dataset{Name: remote.RedactURLs(o.Path), Records: src.Len()}, raw: src, stored: src,
+		closers: []func() error{ds.Close},
 	}
 	if src.Len() == 0 {
 		return nil, errors.Join(fmt.Errorf("%q has no records", o.Path), s.close())

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/prepare"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/prepare/source"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -144,7 +145,7 @@ func (c *cacheFlags) make(ctx context.Context, progress prepare.Progress) (*prep
 	if err != nil {
 		return nil, err
 	}
-	s.Dest, s.Source.Path = entry.Dataset(), c.source
+	s.Dest, s.Source.Path = entry.Dataset(), remote.RedactURLs(c.source)
 	return s, describe(s, src)
 }
 

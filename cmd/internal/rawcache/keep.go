@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/penstock/penstock/internal/sys/secret"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/prepare/raw"
 	"github.com/penstock/penstock/remote"
@@ -236,6 +237,7 @@ func (e *Entry) run(ctx context.Context, src *raw.Source, o Options) error {
 		args = append([]string{nice, "-n", "19"}, args...)
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	secret.Hide(cmd)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	stderr, err := cmd.StderrPipe()
@@ -259,7 +261,7 @@ func (e *Entry) run(ctx context.Context, src *raw.Source, o Options) error {
 		case said != "":
 			return refusal(said)
 		}
-		return fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+		return fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), err)
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ var layers = [][]place{
 		{"internal/sys/rank", "who a process is among others, as its launcher says"},
 		{"internal/vfs", "files by path, wherever they are; it knows no place but the system's"},
 		{"internal/sys/shell", "words of command lines, whatever they name"},
+		{"internal/sys/secret", "arguments of child processes, whatever they name"},
 		{"internal/suggest", "names that were mistyped, wherever"},
 		{"loader/bottleneck", "names of what limits a loop, however that is found"},
 		{"internal/units", "numbers and sizes as text, whatever they count"},

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .._program import uninterrupted
 from ..errors import Error
 from ..sharedfile import SharedFile
 from . import channel, failure, worker
@@ -95,7 +96,8 @@ class Pool:
         _pools.add(self)
         try:
             for i in range(work.num_workers):
-                self._workers.append(_start(work, context, i, states[i] if i < len(states) else None))
+                with uninterrupted():
+                    self._workers.append(_start(work, context, i, states[i] if i < len(states) else None))
         except BaseException:
             self.close()
             raise
@@ -173,7 +175,8 @@ class Pool:
     def close(self) -> None:
         """End the workers. Batches that they made stay as they are as long as something refers to it."""
         self._replies.clear()
-        self._finalizer()
+        with uninterrupted():
+            self._finalizer()
 
     def alive(self) -> None:
         """Raise Error in a fork of the process that made this, and after the end of the workers."""
@@ -288,6 +291,7 @@ def _start(work: Work, context: Any, number: int, state: Mapping[str, Any] | Non
     return _Handle(process, ours, file)
 
 
+@uninterrupted()
 def _end(workers: list[_Handle], owner: int) -> None:
     """End the processes of a pool: each finishes the record that it has begun, or is ended after some seconds."""
     if os.getpid() != owner:  # a fork of the loader's process, which has closed what it had of them

@@ -2,12 +2,14 @@ package dataset
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"path/filepath"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/views"
+	"github.com/penstock/penstock/remote"
 )
 
 // Node returns the part of a view that a dataset is which was opened by its path, with its identity.
@@ -26,6 +28,13 @@ func WriteView(file string, n *views.Node) error {
 		return err
 	}
 	n.Datasets(func(path *string) {
+		if remote.IsURL(*path) {
+			if shown := remote.RedactURLs(*path); shown != *path {
+				err = fmt.Errorf("%s: the file would have the login or the options of %s: keep a login in ~/.netrc or the "+
+					"environment, or copy the dataset to a folder, and make the view of that", file, shown)
+			}
+			return
+		}
 		absolute, failed := filepath.Abs(*path)
 		if failed == nil {
 			absolute, failed = filepath.Rel(folder, absolute)

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/units"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/views"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
 
@@ -31,7 +32,7 @@ func DescribeView(ctx context.Context, path string) (*View, error) {
 		return nil, err
 	}
 	v := &View{Path: path, Kind: n.Kind()}
-	n.Datasets(func(p *string) { v.Datasets = append(v.Datasets, *p) })
+	n.Datasets(func(p *string) { v.Datasets = append(v.Datasets, remote.RedactURLs(*p)) })
 	ds, err := views.Open(ctx, path, views.Options{})
 	if err != nil {
 		return nil, err
