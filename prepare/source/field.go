@@ -2,6 +2,7 @@ package source
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/store"
@@ -40,6 +41,20 @@ func LabelField(name string, classes []string) Field {
 
 // Image reports whether the values are files of images.
 func (f Field) Image() bool { return f.Content == tensor.Image }
+
+// SortImagesFirst sorts what becomes fields where the format has no order of its own, or that of an alphabet: images come
+// first, so that a batch is a pair of images and labels, and all else stays in its order.
+func SortImagesFirst[T any](list []T, field func(T) Field) {
+	slices.SortStableFunc(list, func(a, b T) int {
+		switch x, y := field(a).Image(), field(b).Image(); {
+		case x && !y:
+			return -1
+		case y && !x:
+			return 1
+		}
+		return 0
+	})
+}
 
 // BoxFormat says how the numbers of boxes are written. The zero value is that of datasets: left, top, right and bottom
 // in pixels. Rotated boxes are those of torchvision's BoundingBoxFormat, with degrees counterclockwise.

@@ -288,7 +288,8 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 		return a.decideFolders(s)
 	}
 	a.info.Unit, a.info.Count = "samples", s.samples
-	if len(selection) == 0 {
+	given := len(selection) > 0
+	if !given {
 		selection = s.all()
 		a.info.Hints = append(a.info.Hints, s.imagesOnly()...)
 	}
@@ -303,6 +304,11 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 		}
 		c.field.Origin = "member ." + c.name
 		a.columns = append(a.columns, c)
+	}
+	if !given { // writers of WebDataset sort the members of a sample: cls comes before jpg
+		source.SortImagesFirst(a.columns, func(c memberColumn) source.Field { return c.field })
+	}
+	for _, c := range a.columns {
 		a.info.Fields = append(a.info.Fields, c.field)
 	}
 	for _, ext := range s.order {

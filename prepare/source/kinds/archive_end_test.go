@@ -95,7 +95,7 @@ func TestSamplesOfAnArchiveInPieces(t *testing.T) {
 		tar, zip string // the error, or the samples
 	}{
 		{"0.bin=a 1.bin=b 0.cls=0 1.cls=1", "sample 0 .* follow each other", "0 61 0000000000000000|1 62 0100000000000000"},
-		{"a.png=P b.png=Q a.cls=0 b.cls=1", "sample a .* follow each other", "a 0000000000000000 50|b 0100000000000000 51"},
+		{"a.png=P b.png=Q a.cls=0 b.cls=1", "sample a .* follow each other", "a 50 0000000000000000|b 51 0100000000000000"},
 		{"a.png=P b.png=Q a.jpg=R b.jpg=S", "sample a .* follow each other", "a 52 50|b 53 51"},
 		{"a.png=P a.cls=0 a.png=Q a.cls=1", "sample a .*a.png twice", "sample a .* twice"},
 		{"a.png=P a.cls=0 b.png=P b.cls=0 a.png=Q a.cls=1", "sample a .* follow each other", "sample a .* twice"},
@@ -103,8 +103,8 @@ func TestSamplesOfAnArchiveInPieces(t *testing.T) {
 		{"a.png=P a.PNG=Q a.cls=0", "sample a .* a.png and a.PNG", "sample a .* a.PNG and a.png"},
 		{"a.png=P ./a.png=Q", "sample a .* twice", "sample a .* twice"},
 		{"cat/1.png=P cat/2.png=Q cat/1.png=R", "sample cat/1 .* follow each other", "sample cat/1 .* twice"},
-		{"a.png=P a.jpg=Q a.cls=0 b.png=R b.jpg=S b.cls=1", "a 50 51 0000000000000000|b 52 53 0100000000000000", "a 0000000000000000 51 50|b 0100000000000000 53 52"},
-		{"a.png=P a.jpg=Q a.cls=0 b.png=R b.cls=1", "a 50 51 0000000000000000|b: member .jpg: it is missing", "a 0000000000000000 51 50|b: member .jpg: it is missing"},
+		{"a.png=P a.jpg=Q a.cls=0 b.png=R b.jpg=S b.cls=1", "a 50 51 0000000000000000|b 52 53 0100000000000000", "a 51 50 0000000000000000|b 53 52 0100000000000000"},
+		{"a.png=P a.jpg=Q a.cls=0 b.png=R b.cls=1", "a 50 51 0000000000000000|b: member .jpg: it is missing", "a 51 50 0000000000000000|b: member .jpg: it is missing"},
 		{"a.bin=1 a.d/x.bin=2 a.cls=3 a.d/x.cls=4", "sample a .* follow each other", "a 31 0300000000000000|a.d/x 32 0400000000000000"},
 	} {
 		files := strings.Fields(c.files)

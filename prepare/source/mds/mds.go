@@ -55,7 +55,7 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	if err := s.add(files); err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	format := rows.Format{Kind: "mds", Unit: "samples", Splits: &s.splits, Open: func(ctx context.Context, name string) (
+	format := rows.Format{Kind: "mds", Unit: "samples", Sorted: true, Splits: &s.splits, Open: func(ctx context.Context, name string) (
 		rows.File, error) {
 		return s.shards[name].open(ctx, name)
 	}}

@@ -15,6 +15,9 @@ type Format struct {
 	Kind string
 	Unit string // what rows are called
 
+	// Sorted says that the writers of the format sort the columns by name, so that their order means nothing.
+	Sorted bool
+
 	// Open returns the rows of a file, which is opened until the end of ctx.
 	Open func(ctx context.Context, path string) (File, error)
 

@@ -80,11 +80,11 @@ func (s *rows) open(ctx context.Context, format Format, opts source.Options, sel
 	if s.info.Count == 0 {
 		return errors.New("holds no " + format.Unit)
 	}
-	return s.decide(scan, selection)
+	return s.decide(scan, selection, format.Sorted)
 }
 
 // decide finds the fields. The error of columns that make none says how to do without them.
-func (s *rows) decide(scan *scan, selection []column.Selection) error {
+func (s *rows) decide(scan *scan, selection []column.Selection, sorted bool) error {
 	wanted := selection
 	if len(wanted) == 0 {
 		for _, c := range scan.columns {
@@ -101,6 +101,7 @@ func (s *rows) decide(scan *scan, selection []column.Selection) error {
 	named := make(map[string]string)
 	var errs []error
 	var good []string
+	var targets []*target
 	for _, w := range wanted {
 		at, ok := scan.byName[w.Column]
 		if !ok {
@@ -117,10 +118,16 @@ func (s *rows) decide(scan *scan, selection []column.Selection) error {
 				t.field.Name)
 		}
 		named[t.field.Name] = w.Column
-		t.at = len(s.info.Fields)
-		s.info.Fields = append(s.info.Fields, t.field)
+		targets = append(targets, t)
 		s.columns[w.Column] = at
 		s.targets[at] = append(s.targets[at], t)
+	}
+	if len(selection) == 0 && (sorted || !scan.declared) {
+		source.SortImagesFirst(targets, func(t *target) source.Field { return t.field })
+	}
+	for at, t := range targets {
+		t.at = at
+		s.info.Fields = append(s.info.Fields, t.field)
 	}
 	return column.Undecided(errs, good, len(selection) > 0)
 }

@@ -81,7 +81,7 @@ for form in "png", "jpeg":
         again.append(b.getvalue())
     expect(form, ["images uint8()* image", "labels int64()"], [[a, ints(i)] for i, a in enumerate(again)])
 put("as-bytes", {"image": "bytes", "class": "int"}, [{"image": encoded(p, "PNG"), "class": i} for i, p in enumerate(pixels)])
-expect("as-bytes", ["class int64()", "images uint8()* image"], [[ints(i), encoded(p, "PNG")] for i, p in enumerate(pixels)])
+expect("as-bytes", ["images uint8()* image", "class int64()"], [[encoded(p, "PNG"), ints(i)] for i, p in enumerate(pixels)])
 put("pil", {"x": "pil"}, [{"x": Image.fromarray(p)} for p in pixels])
 expect("pil", ["x uint8(4, 5, 3)"], [[p] for p in pixels])
 put("gray", {"x": "pil"}, [{"x": Image.fromarray(p[..., 0])} for p in pixels])

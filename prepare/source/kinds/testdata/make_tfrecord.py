@@ -80,8 +80,8 @@ expect("raw-odd.tfrecord", ["a int16(6,)"], [[r] for r in raw] + ["a: 5 bytes wh
 for form in "png", "jpeg":
     pictures = [image(i, form) for i in range(4)]
     put(f"images-{form}.tfrecord", [example(image__encoded=p, image__class__label=i, image__class__text=f"class {i}") for i, p in enumerate(pictures)])
-    expect(f"images-{form}.tfrecord", ["labels int64()", "image_class_text uint8()* utf-8", "images uint8()* image"],
-           [[ints(i), f"class {i}", p] for i, p in enumerate(pictures)])
+    expect(f"images-{form}.tfrecord", ["images uint8()* image", "labels int64()", "image_class_text uint8()* utf-8"],
+           [[p, ints(i), f"class {i}"] for i, p in enumerate(pictures)])
 put("image.tfrecord", [example(image=image(1, "png"), label=7)])
 expect("image.tfrecord", ["images uint8()* image", "labels int64()"], [[image(1, "png"), ints(7)]])
 put("as-bytes.tfrecord", [example(image=image(1, "png"), label=7)])

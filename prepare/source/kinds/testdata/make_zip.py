@@ -40,8 +40,8 @@ def classes(name, files=photos, **kw):
 
 
 def samples(name, files=pairs):
-    expect(name, ["labels int64()", "images uint8()* image", "json uint8()* utf-8", "text uint8()* utf-8"],
-           [[ints(int(files[f"set/{i}.cls"])), files[f"set/{i}.jpg"], files[f"set/{i}.json"], files[f"set/{i}.txt"]] for i in range(4)])
+    expect(name, ["images uint8()* image", "labels int64()", "json uint8()* utf-8", "text uint8()* utf-8"],
+           [[files[f"set/{i}.jpg"], ints(int(files[f"set/{i}.cls"])), files[f"set/{i}.json"], files[f"set/{i}.txt"]] for i in range(4)])
 
 
 for m, method in methods.items():
@@ -91,7 +91,7 @@ classes("link.zip")
 os.makedirs("shards", exist_ok=True)
 for i in range(2):
     put(f"shards/{i}.zip", {f"{k}.{e}": v for k in range(2) for e, v in (("jpg", f"P{i}{k}"), ("cls", str(i)))})
-expect("shards", ["labels int64()", "images uint8()* image"], [[ints(i), f"P{i}{k}"] for i in range(2) for k in range(2)])
+expect("shards", ["images uint8()* image", "labels int64()"], [[f"P{i}{k}", ints(i)] for i in range(2) for k in range(2)])
 
 # what is refused, or makes a bad sample
 put("lzma.zip", {"a/1.jpg": "p"}, zipfile.ZIP_LZMA)
