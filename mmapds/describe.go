@@ -69,7 +69,7 @@ func (p *preader) reasons() (why []string) {
 	if p.mode != ReadAuto && p.asked {
 		why = append(why, "asked for by WithRead")
 	}
-	if n, refusal := p.direct.asked(); refusal != nil {
+	if n, refusal := p.handles.direct.asked(); refusal != nil {
 		why = append(why, refusal.Error())
 	} else if n > 0 {
 		why = append(why, fmt.Sprintf("through %d aligned buffers", n))

@@ -2,8 +2,6 @@ package mmapds
 
 import (
 	"errors"
-	"io"
-	"os"
 	"sync"
 )
 
@@ -11,72 +9,25 @@ import (
 // system asks for more.
 const directBlock = 4096
 
-// direct reads past the page cache, into buffers that are aligned for it unless the memory
-// where the bytes shall be happens to be. The buffers are kept for the next reads.
-type direct struct {
-	mu   sync.Mutex
-	free [][]byte
-	n    int   // buffers
-	why  error // why this file system cannot do it, once that is known
-}
+// How much one Gather has under way past the page cache: enough for any disk, and no more memory than that takes.
+const (
+	directDepth = 64
+	directBytes = 8 << 20
+)
+
+// directRun is the size up to which rows that follow each other are one read.
+const directRun = 256 << 10
 
 // errNoDirect says that this system or file system has no direct reads.
 var errNoDirect = errors.New("O_DIRECT is not possible here")
 
-// read reads len(dst) bytes at an offset of f, a file opened by openDirect. It returns
-// errNoDirect if the file system refuses.
-func (d *direct) read(f *os.File, dst []byte, off int64) error {
-	if (addressOf(dst)|uintptr(off)|uintptr(len(dst)))%directBlock == 0 {
-		return preadDirect(f, dst, off, len(dst))
-	}
-	from, end := off&^(directBlock-1), (off+int64(len(dst))+directBlock-1)&^(directBlock-1)
-	buf := d.borrow(int(end - from))
-	defer d.giveBack(buf)
-	skip := int(off - from)
-	if err := preadDirect(f, buf[:end-from], from, skip+len(dst)); err != nil {
-		return err
-	}
-	copy(dst, buf[skip:])
-	return nil
-}
-
-// preadDirect reads at least need bytes of aligned memory, unless the file ends before.
-func preadDirect(f *os.File, b []byte, off int64, need int) error {
-	for need > 0 {
-		n, err := pread(f, b, off)
-		if err != nil {
-			return err
-		}
-		if n >= need {
-			return nil
-		}
-		if n == 0 || n%directBlock != 0 {
-			return io.ErrUnexpectedEOF
-		}
-		b, off, need = b[n:], off+int64(n), need-n
-	}
-	return nil
-}
-
-// borrow returns an aligned buffer of n bytes or more.
-func (d *direct) borrow(n int) []byte {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if last := len(d.free) - 1; last >= 0 && len(d.free[last]) >= n {
-		b := d.free[last]
-		d.free = d.free[:last]
-		return b
-	}
-	d.n++
-	b := make([]byte, n+2*directBlock) // a record more or less aligned fits too
-	skip := int(-addressOf(b) % directBlock)
-	return b[skip : skip+n+directBlock]
-}
-
-func (d *direct) giveBack(b []byte) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.free = append(d.free, b)
+// direct reads past the page cache. Each call has a queue of its own, from which one thread keeps the disk busy: a
+// thread a read takes two to four times the CPU. Queues, and the buffers in them, are kept for the next calls.
+type direct struct {
+	mu      sync.Mutex
+	free    []*directQueue
+	buffers int   // that were made
+	why     error // why this system cannot do it, once that is known
 }
 
 // refused notes why there are no direct reads, and asked says whether they were asked for.
@@ -89,5 +40,35 @@ func (d *direct) refused(err error) {
 func (d *direct) asked() (buffers int, why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.n, d.why
+	return d.buffers, d.why
+}
+
+// borrow returns a queue for one call.
+func (d *direct) borrow() (*directQueue, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if last := len(d.free) - 1; last >= 0 {
+		q := d.free[last]
+		d.free = d.free[:last]
+		return q, nil
+	}
+	return newDirectQueue()
+}
+
+func (d *direct) giveBack(q *directQueue) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.buffers += q.made
+	q.made = 0
+	d.free = append(d.free, q)
+}
+
+// close ends the queues, which nobody uses any more.
+func (d *direct) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, q := range d.free {
+		q.close()
+	}
+	d.free = nil
 }

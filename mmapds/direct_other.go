@@ -2,8 +2,20 @@
 
 package mmapds
 
-import "os"
+import (
+	"context"
+	"os"
+)
 
 func openDirect(string) (*os.File, error) { return nil, errNoDirect }
 
-func pread(f *os.File, b []byte, off int64) (int, error) { return f.ReadAt(b, off) }
+// directQueue exists on Linux only.
+type directQueue struct{ made int }
+
+func newDirectQueue() (*directQueue, error) { return nil, errNoDirect }
+
+func (*directQueue) close() {}
+
+func (*preader) gatherDirect(context.Context, []int, []int, []byte, arrival) error {
+	return errNoDirect
+}

@@ -23,13 +23,16 @@
 //
 // # Reading
 //
-// Memory is read from disk when it is touched, and a goroutine that touches cold memory blocks a P
-// of the Go scheduler. So Gather and Warm bring pages in with a system call first, and Prefetch
-// starts to read ahead without waiting. Large records that are not in memory are read by Gather
-// into the caller's memory, 32 at a time, unless WithRead says otherwise; of datasets much larger
-// than memory past the page cache, where it asks for that. Four times a second some pages that were
-// brought in are looked at: if the kernel took any back, they are brought in again. DescribeReads
-// says what was done, and why.
+// A touch of memory that is not there has the system read around it, by as much as the disk reads ahead, which may be
+// megabytes, and blocks a P of the Go scheduler. So what is not in memory is read by its size before it is touched:
+// Gather, Iter and Warm do it in system calls, At and Slice begin it, and Prefetch does so for later. At finds out when
+// records are read in their order, and then reads many together. Large records that are not in memory are read by
+// Gather into the caller's memory, 32 at a time, unless WithRead says otherwise.
+//
+// Pages that were brought in are noted, so that they cost no system call again. Four times a second some are looked at:
+// if the kernel took any back, all are brought in again, and none is noted for four seconds. None is noted of a dataset
+// that is larger than memory. Of one that is more than twice as large, records of 4 KiB or more are read past the page
+// cache, which could not hold them. DescribeReads says what was done, and why.
 //
 // # Packed data
 //

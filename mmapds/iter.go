@@ -105,11 +105,18 @@ func (r *Records) request(rows []int) (hot bool) {
 
 // next is At after the record's pages were waited for, unless they are hot.
 func (r *Records) next(i int, hot bool) ([]byte, error) {
-	if m := r.memory(); !hot && uint(i) < uint(r.n) && m != nil && !r.d.closed.Load() && r.rows.isLocal() {
+	m := r.memory()
+	if m == nil || uint(i) >= uint(r.n) || r.d.closed.Load() || !r.rows.isLocal() {
+		return r.At(i)
+	}
+	if !hot {
 		s, at := m.find(i)
 		if err := m.bring(s, at, at+r.size); err != nil {
 			return nil, err
 		}
+	}
+	if r.data != nil {
+		return r.data[i*r.size : (i+1)*r.size : (i+1)*r.size], nil
 	}
 	return r.At(i)
 }

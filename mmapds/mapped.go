@@ -23,6 +23,9 @@ func (m *mapped) slice(a, b int) ([]byte, error) {
 		return nil, nil
 	}
 	if data := m.memory.run(a, b); data != nil {
+		if len(data) <= viewBytes {
+			return data, m.memory.start(a, b)
+		}
 		return data, nil
 	}
 	dst := make([]byte, (b-a)*m.c.size)
@@ -38,29 +41,44 @@ func (m *mapped) read(a, b int, buf []byte) ([]byte, error) {
 	return buf, m.memory.copyRun(a, b, buf)
 }
 
+// viewBytes is the size up to which a view is read as what it is, and not page by page as it is touched. Of larger
+// ones only a part may be.
+const viewBytes = 2 << 20
+
+// prefetch does nothing for rows that will be read past the page cache.
 func (m *mapped) prefetch(a, b int) error {
-	return m.memory.span(a, b, func(s *segment, from, to int) error {
-		if !s.warm.has(from, to) && !m.memory.adopts(s, from, to) {
-			willNeed(s.data[from:to])
-		}
+	if m.isDirect() {
 		return nil
-	})
+	}
+	return m.memory.start(a, b)
 }
 
+// isDirect reports whether rows are read past the page cache.
+func (m *mapped) isDirect() bool { return m.preads.isDirect() && m.c.size >= m.preads.least() }
+
+// warm keeps the disk busy with the next pages while it waits for some, and with no more, so that they are still there
+// when it comes to them.
 func (m *mapped) warm(a, b int) error {
-	if err := m.prefetch(a, b); err != nil {
+	m.memory.look()
+	step := m.c.perStep()
+	if err := m.memory.start(a, min(b, a+warmSteps*step)); err != nil {
 		return err
 	}
-	m.memory.look()
-	for step := m.c.perStep(); a < b; a = min(b, a+step) {
-		s, at := m.memory.find(a)
-		to := min(at+step*m.c.size, len(s.data), at+(b-a)*m.c.size)
-		if err := m.memory.bring(s, at, to); err != nil {
+	for ; a < b; a = min(b, a+step) {
+		if next := a + warmSteps*step; next < b {
+			if err := m.memory.start(next, min(b, next+step)); err != nil {
+				return err
+			}
+		}
+		if err := m.memory.span(a, min(b, a+step), m.memory.bring); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// warmSteps is how many steps of warm are under way.
+const warmSteps = 4
 
 // gather starts all reads before it waits for the first, and allocates nothing for rows that are in memory.
 func (m *mapped) gather(ctx context.Context, rows []int, dst []byte, arrived arrival) error {
@@ -83,7 +101,7 @@ func (m *mapped) gather(ctx context.Context, rows []int, dst []byte, arrived arr
 // a row that is better read by a pread, or -1.
 func (m *mapped) ask(rows []int) (hot bool, cold int, err error) {
 	n, size, memory := uint(m.c.len()), m.c.size, m.memory
-	preads := m.preads.mode.always()
+	preads, least := m.preads.mode.always(), m.preads.least()
 	hot = !preads
 	full := hot && memory.full()
 	var w wants
@@ -99,7 +117,7 @@ func (m *mapped) ask(rows []int) (hot bool, cold int, err error) {
 		if !preads && s.warm.has(at, at+size) {
 			continue
 		}
-		cold, there := m.cold(s, at)
+		cold, there := m.cold(s, at, least)
 		if cold {
 			return false, k, nil
 		}
@@ -108,30 +126,34 @@ func (m *mapped) ask(rows []int) (hot bool, cold int, err error) {
 	return hot, -1, nil
 }
 
-// cold reports whether a row is better read by a pread, and if not so, whether it is known that
-// nothing of it is to be read. It costs a system call unless the row's pages were brought in before.
-func (m *mapped) cold(s *segment, at int) (cold, there bool) {
+// cold reports whether a row is better read by a pread, because a page of it is not in memory, and if not so, whether
+// it is known that nothing of it is to be read. It costs a system call unless the row's pages were brought in before.
+func (m *mapped) cold(s *segment, at, least int) (cold, there bool) {
 	size := m.c.size
 	if m.preads.mode != ReadAuto {
 		return m.preads.mode.always(), false
 	}
-	if size < coldBytes || s.warm.has(at, at+size) {
+	if size < least || s.warm.has(at, at+size) {
 		return false, false
 	}
+	if !m.memory.reported {
+		return least == directBlock, false
+	}
 	in, pages, err := resident(s.data[at : at+size])
-	return err == nil && 2*in < pages, err == nil && in == pages && m.memory.reported
+	return err == nil && in < pages, err == nil && in == pages
 }
 
 // gatherCold is gather where the row at rows[first] is not in memory: it reads those that are
 // not, and copies the others.
 func (m *mapped) gatherCold(ctx context.Context, rows []int, first int, dst []byte, arrived arrival) error {
 	var cold []int
+	least := m.preads.least()
 	for k, i := range rows {
 		if err := m.c.check(i, i+1); err != nil {
 			return err
 		}
 		s, at := m.memory.find(i)
-		if is, _ := m.cold(s, at); is || k == first {
+		if is, _ := m.cold(s, at, least); is || k == first {
 			cold = append(cold, k)
 		}
 	}

@@ -27,6 +27,7 @@ type memory struct {
 	looked   atomic.Int64 // when pages were looked at last, in ns since began
 	evicted  atomic.Int64
 	inVain   atomic.Int64 // looks at pages that were not in memory, since some were, and those that were spared
+	scarce   atomic.Int64 // until when pages do not stay in memory, in ns since began
 }
 
 type segment struct {
@@ -125,11 +126,26 @@ func (m *memory) bring(s *segment, from, to int) error {
 	}
 	switch err := populate(s.data[from:to]); {
 	case err == nil, errors.Is(err, mmap.ErrUnsupported):
-		s.warm.add(from, to)
+		m.note(s, from, to)
 		return nil
 	default:
 		return m.c.lost(s.first+from/m.size, err)
 	}
+}
+
+// note remembers that bytes [from, to) of a segment were brought in. While memory is scarce it does not: the kernel
+// takes pages back, and a touch of one that is not there any more has it read around, as much as the disk reads
+// ahead.
+func (m *memory) note(s *segment, from, to int) {
+	if !m.isScarce() {
+		s.warm.add(from, to)
+	}
+}
+
+// isScarce reports whether pages that were brought in may be taken back at any time.
+func (m *memory) isScarce() bool {
+	until := m.scarce.Load()
+	return until > 0 && until > int64(time.Since(began))
 }
 
 // isWarm reports whether rows [a, b), which exist, are one piece whose pages were all brought in.
@@ -176,6 +192,9 @@ const (
 	lookRarely = 16
 )
 
+// scarceFor is how long memory is taken to be scarce after pages were taken back.
+const scarceFor = 4 * time.Second
+
 var began = time.Now()
 
 // look finds out by a sample whether the kernel took pages back that were brought in, and if so
@@ -187,6 +206,7 @@ func (m *memory) look() {
 	}
 	for i := range m.segments {
 		if s := &m.segments[i]; s.evicted() {
+			m.scarce.Store(max(m.scarce.Load(), now+int64(scarceFor)))
 			s.warm.clear()
 			m.evicted.Add(1)
 		}
@@ -240,27 +260,40 @@ const (
 	looksAfter  = 16
 )
 
-// adopts maps bytes [from, to) of s, and what is around them, if all of that is in the page
+// start starts to read the pages of rows [a, b) that are not in memory, and no others: without that a touch of one
+// has the kernel read around, as much as the disk reads ahead.
+func (m *memory) start(a, b int) error {
+	return m.span(a, b, func(s *segment, from, to int) error {
+		if !s.warm.has(from, to) && !m.adopts(s, from, to) {
+			willNeed(s.data[from:to])
+		}
+		return nil
+	})
+}
+
+// adopts maps bytes [from, to) of s, and what is around a few of them, if all of that is in the page
 // cache: it takes two system calls, and saves them for all other records there. It knows how to
-// do without looking where nothing is found, and it does not look at records that are many pages
-// long, nor where the system does not report.
+// do without looking where nothing is found, and it does not look where the system does not report, nor while what it
+// found would not stay.
 func (m *memory) adopts(s *segment, from, to int) bool {
-	if !m.reported || to-from >= coldBytes {
+	if !m.reported || m.isScarce() {
 		return false
 	}
 	if n := m.inVain.Load(); n >= looksInVain && n%looksAfter != 0 {
 		m.inVain.Add(1)
 		return false
 	}
-	from &^= blockBytes - 1
-	to = min((to+blockBytes-1)&^(blockBytes-1), len(s.data))
+	if to-from < coldBytes {
+		from &^= blockBytes - 1
+		to = min((to+blockBytes-1)&^(blockBytes-1), len(s.data))
+	}
 	block := s.data[from:to]
 	if in, pages, err := resident(block); err != nil || in < pages || populate(block) != nil {
 		m.inVain.Add(1)
 		return false
 	}
 	m.inVain.Store(0)
-	s.warm.add(from, to)
+	m.note(s, from, to)
 	return true
 }
 

@@ -3,6 +3,7 @@ package mmapds
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 
@@ -137,6 +138,9 @@ func (o *opening) finish(readers []*reader) {
 		if r.mapped != nil {
 			memory = r.mapped.memory
 			r.mapped.preads.exceeds = o.conf.exceeds(size)
+			if o.conf.isScarce(size, memory.bytes()) {
+				memory.scarce.Store(math.MaxInt64)
+			}
 		}
 		if r.checks = newVerified(r.column, r.files, memory, o.conf.verify); r.checks != nil {
 			r.files = r.checks

@@ -86,6 +86,12 @@ func newConfig(opts []Option) (*config, error) {
 // of them.
 func (c *config) exceeds(size int64) bool { return c.pager == nil && c.memory > 0 && size > 2*c.memory }
 
+// isScarce reports whether pages of a column will not stay in memory: the dataset does not fit, and the column is no
+// small part of it.
+func (c *config) isScarce(size, column int64) bool {
+	return c.memory > 0 && size > c.memory && column > c.memory/8
+}
+
 // checkFields reports a ReadMode of a field that is not opened.
 func (c *config) checkFields(specs []tensor.Spec) error {
 	for name := range c.fieldRead {

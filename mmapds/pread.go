@@ -21,6 +21,7 @@ type handles struct {
 	mu     sync.Mutex
 	open   map[handle]*os.File
 	places chan struct{} // of the preads under way
+	direct direct
 }
 
 // reads returns the places of preads: who has sent to it may read, and receives from it then.
@@ -62,6 +63,7 @@ func (h *handles) file(key handle) (*os.File, error) {
 }
 
 func (h *handles) close() error {
+	h.direct.close()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var errs []error
@@ -77,21 +79,40 @@ type preader struct {
 	c        *column
 	handles  *handles // of the dataset
 	mode     ReadMode
-	asked    bool // mode is of an option, for records of one length
-	exceeds  bool // the dataset is much larger than memory
-	direct   direct
+	asked    bool         // mode is of an option, for records of one length
+	exceeds  bool         // the dataset is much larger than memory
 	received atomic.Int64 // rows
 }
 
 // isDirect reports whether preads go past the page cache.
 func (p *preader) isDirect() bool {
-	_, refusal := p.direct.asked()
-	return refusal == nil && (p.mode == ReadDirect || p.mode == ReadAuto && p.exceeds)
+	if p.mode != ReadDirect && (p.mode != ReadAuto || !p.exceeds) {
+		return false
+	}
+	_, refusal := p.handles.direct.asked()
+	return refusal == nil
+}
+
+// least returns how large a record must be to be read rather than mapped: past the page cache, nothing stays there
+// for its neighbors.
+func (p *preader) least() int {
+	if p.isDirect() {
+		return directBlock
+	}
+	return coldBytes
 }
 
 // gather reads rows to where they belong in dst: list has their positions in rows. It
 // returns the error of one that failed.
 func (p *preader) gather(ctx context.Context, rows, list []int, dst []byte, arrived arrival) error {
+	p.received.Add(int64(len(list)))
+	if p.isDirect() {
+		err := p.gatherDirect(ctx, rows, list, dst, arrived)
+		if !errors.Is(err, errNoDirect) {
+			return err
+		}
+		p.handles.direct.refused(err)
+	}
 	var next atomic.Int64
 	var all sync.WaitGroup
 	var once sync.Once
@@ -110,7 +131,6 @@ func (p *preader) gather(ctx context.Context, rows, list []int, dst []byte, arri
 		})
 	}
 	all.Wait()
-	p.received.Add(int64(len(list)))
 	return failed
 }
 
@@ -124,16 +144,25 @@ func (p *preader) readIn(ctx context.Context, places chan struct{}, row int, dst
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := p.read(row, dst); err != nil || arrived == nil {
+	if err := p.readRows(row, dst); err != nil || arrived == nil {
 		return err
 	}
 	return arrived(row, dst)
 }
 
-// read reads a row.
-func (p *preader) read(row int, dst []byte) error {
+// readRows reads rows that follow each other in a file, as many as dst has room for.
+func (p *preader) readRows(row int, dst []byte) error {
 	e := &p.c.meta.Extents[p.c.extent(row)]
-	err := p.readAt(e.Path, dst, p.c.offsetOf(e, row))
+	f, err := p.handles.file(handle{e.Path, false})
+	n := 0
+	if err == nil {
+		n, err = f.ReadAt(dst, p.c.offsetOf(e, row))
+	}
+	return p.failed(row+n/max(1, p.c.size), err)
+}
+
+// failed says which row could not be read.
+func (p *preader) failed(row int, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -141,23 +170,4 @@ func (p *preader) read(row int, dst []byte) error {
 		err = store.ErrCorrupt
 	}
 	return p.c.lost(row, err)
-}
-
-// readAt reads from a file, past the page cache if that was asked for and can be.
-func (p *preader) readAt(path string, dst []byte, off int64) error {
-	if p.isDirect() {
-		f, err := p.handles.file(handle{path, true})
-		if err == nil {
-			err = p.direct.read(f, dst, off)
-		}
-		if !errors.Is(err, errNoDirect) {
-			return err
-		}
-		p.direct.refused(err)
-	}
-	f, err := p.handles.file(handle{path, false})
-	if err == nil {
-		_, err = f.ReadAt(dst, off)
-	}
-	return err
 }

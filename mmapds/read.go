@@ -8,9 +8,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Slice returns records [a, b) of a field as one array of shape (b-a, record shape...). It touches
-// no memory, unless WithVerify asks for it. If Contiguous returns false, the records are copied, or
-// inflated, into new memory. The view is valid until Close: see Lifetimes above.
+// Slice returns records [a, b) of a field as one array of shape (b-a, record shape...). It touches no memory, unless
+// WithVerify asks for it, but starts to read up to 2 MiB of what is not there. If Contiguous returns false, the
+// records are copied, or inflated, into new memory. The view is valid until Close: see Lifetimes above.
 func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
 	rows, err := d.rows(field)
 	if err == nil {
@@ -35,10 +35,11 @@ func consecutive(a, b int) []int {
 	return list
 }
 
-// Contiguous reports whether Slice(field, a, b) is a view of mapped memory. On Linux, in datasets
-// of this module, it is, except for slices that cross into another split or into appended records;
-// elsewhere, slices that cross shards are not. If a Pager removes bytes from the files again, none
-// is.
+// Contiguous reports whether Slice(field, a, b) is a view of mapped memory. On Linux, in datasets of this module, it
+// is, except for slices that cross into another split or into appended records; elsewhere, slices that cross shards
+// are not. If a Pager removes bytes from the files again, none is. Of datasets that are read past the page cache,
+// only single records are said to be: more are gathered, as pages that are mapped once and not used again cost more
+// than a copy.
 func (d *Dataset) Contiguous(field string, a, b int) bool {
 	f, err := d.field(field)
 	if err != nil || f.check(a, b) != nil || d.pager != nil && !d.pager.Stays() {
@@ -49,7 +50,7 @@ func (d *Dataset) Contiguous(field string, a, b int) bool {
 		return false
 	}
 	from, to, err := f.rowsOf(context.Background(), a, b)
-	return err == nil && f.rows.contiguous(from, to)
+	return err == nil && f.rows.contiguous(from, to) && (b-a <= 1 || !f.rows.isDirect())
 }
 
 // Prefetch starts to read records [a, b) of a field from disk, and does not wait. Of a ragged

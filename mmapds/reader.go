@@ -194,6 +194,9 @@ func (r *reader) contiguous(a, b int) bool {
 	return a == b || r.mapped != nil && r.mapped.memory.contiguous(a, b)
 }
 
+// isDirect reports whether rows are read past the page cache.
+func (r *reader) isDirect() bool { return r.mapped != nil && r.mapped.isDirect() }
+
 // isWarm reports whether rows [a, b), which exist, are a view of pages that were brought in, and nothing is to
 // be checked.
 func (r *reader) isWarm(a, b int) bool {

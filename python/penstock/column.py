@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
+import io
 import mmap
 import os
 import sys
@@ -21,7 +23,11 @@ except ImportError:  # Windows
 HEADER_BYTES = 4096
 
 _WILLNEED: int | None = getattr(mmap, "MADV_WILLNEED", None)
+_PAGE_SHIFT = mmap.PAGESIZE.bit_length() - 1
 _NORESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000)
+
+#: The size up to which rows are read as what they are. Of more, only a part may be touched.
+_LARGE = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,8 @@ class Column:
         self.name, self.dtype, self.shape, self.extents, self.mode = name, dtype, shape, extents, mode
         self.row_bytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
         self._mapped: list[_Mapped] = [_Mapped(self, extent) for extent in extents]
+        self.nbytes = sum(extent.count for extent in extents) * self.row_bytes
+        self.scarce = False  #: pages do not stay in memory, as the files are larger
 
     def part(self, k: int) -> np.ndarray:
         """Return the rows of extent k as an array over the file.
@@ -70,9 +78,23 @@ class Column:
         """Raise CorruptError if the file of extent k was truncated since it was opened."""
         self._extent(k).check()
 
-    def prefetch(self, k: int, first: int, count: int) -> None:
+    def touched(self, k: int, first: int, count: int) -> np.ndarray:
+        """Return the array of extent k, as part does. Some of its rows are about to be touched.
+
+        They begin to be read, unless they follow the last ones or were read before. Without that the system reads around what is
+        touched, as much as it does for files that are read in their order: up to megabytes.
+        """
+        mapped = self._mapped[k] if self._mapped else self._extent(k)
+        mapped.check()
+        size = count * self.row_bytes
+        start = mapped.skip + first * self.row_bytes
+        if not mapped.seen[start + size // 2 >> _PAGE_SHIFT] or self.scarce:  # small rows share that page, and larger ones do not
+            mapped.start(start, size)
+        return mapped.array
+
+    def prefetch(self, k: int, rows: np.ndarray) -> None:
         """Start to read rows of extent k from disk, and do not wait."""
-        self._extent(k).prefetch(first * self.row_bytes, count * self.row_bytes)
+        self._extent(k).prefetch(rows * self.row_bytes, self.row_bytes)
 
     def close(self) -> None:
         """Forget the maps. Memory is given back when the last array over it is gone."""
@@ -99,9 +121,11 @@ class _Mapped:
                 self._map = _map(extent, column, size, start)
         except OSError as e:
             raise _explained(extent.path, e) from e
-        self._path, self._end, self._skip = extent.path, extent.offset + size, extent.offset - start
-        flat = np.frombuffer(self._map, column.dtype, size // column.dtype.itemsize, self._skip)
+        self._path, self._end, self.skip = extent.path, extent.offset + size, extent.offset - start
+        flat = np.frombuffer(self._map, column.dtype, size // column.dtype.itemsize, self.skip)
         self.array = flat.reshape((extent.count, *column.shape))
+        self.seen = bytearray((self.skip + size >> _PAGE_SHIFT) + 1)  # 1 for each page that was read once
+        self._next = -1  # the byte after the rows that were touched last
 
     def check(self) -> None:
         """Raise CorruptError if the file has become too short: to read its memory would end the process."""
@@ -109,17 +133,55 @@ class _Mapped:
             size = self._map.size()
             raise CorruptError(f"{self._path}: it was truncated to {size} bytes while it was open; make the dataset again")
 
-    def prefetch(self, start: int, size: int) -> None:
-        if _WILLNEED is None or size <= 0:
+    def start(self, start: int, size: int) -> None:
+        """Start to read bytes of the map, unless they follow the last ones: there the system reads ahead."""
+        follows, self._next = start == self._next, start + size
+        if size <= 0 or size > _LARGE:
             return
-        start += self._skip
-        page = start - start % mmap.PAGESIZE
-        self._map.madvise(_WILLNEED, page, start + size - page)
+        first, end = start >> _PAGE_SHIFT, (start + size - 1 >> _PAGE_SHIFT) + 1
+        self.seen[first:end] = b"\1" * (end - first)
+        if not follows and _WILLNEED is not None:
+            self._map.madvise(_WILLNEED, first << _PAGE_SHIFT, end - first << _PAGE_SHIFT)
+
+    def prefetch(self, starts: np.ndarray, size: int) -> None:
+        """Start to read pieces of a size, in their order and each page once."""
+        if _WILLNEED is None or size <= 0 or not len(starts):
+            return
+        starts = np.sort(starts) + self.skip
+        first, end = starts >> _PAGE_SHIFT, (starts + size - 1 >> _PAGE_SHIFT) + 1
+        gaps = np.flatnonzero(first[1:] > end[:-1]) + 1
+        for a, b in zip(first[[0, *gaps]].tolist(), end[[*(gaps - 1), -1]].tolist()):
+            self._map.madvise(_WILLNEED, a << _PAGE_SHIFT, b - a << _PAGE_SHIFT)
+
+
+@functools.cache
+def memory() -> int:
+    """Return how many bytes of memory the process may have: the machine's, or less where its control group is limited."""
+    try:
+        limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        with open("/proc/self/cgroup") as f:
+            groups = [line.rstrip("\n").split(":", 2)[1:] for line in f]
+    except (AttributeError, OSError, ValueError):
+        return sys.maxsize
+    for controllers, group in groups:
+        if controllers in ("", "memory"):
+            root, name = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes") if controllers else ("/sys/fs/cgroup", "memory.max")
+            for part in [group, *_above(group)]:
+                with contextlib.suppress(OSError, ValueError), open(f"{root}{part}/{name}") as f:
+                    limit = min(limit, int(f.read()))
+    return limit
+
+
+def _above(group: str) -> list[str]:
+    """Return the control groups that a group is in."""
+    parts = group.strip("/").split("/")
+    return ["".join("/" + part for part in parts[:n]) for n in range(len(parts))]
 
 
 def _map(extent: Extent, column: Column, size: int, start: int) -> mmap.mmap:
     """Check the file of an extent, and map its bytes from start on."""
-    with open(extent.path, "rb") as f:
+    with open(extent.path, "rb", buffering=0) as f:
+        read_as_asked(f)
         check_inside(extent.path, extent.offset, size, os.fstat(f.fileno()).st_size)
         if extent.npy:
             _check_header(extent, column, f.read(HEADER_BYTES))
@@ -130,6 +192,12 @@ def _map(extent: Extent, column: Column, size: int, start: int) -> mmap.mmap:
             return mmap.mmap(f.fileno(), length, access=mmap.ACCESS_COPY, offset=start)
         # Only what is written to needs memory, so that there need not be room for all of it.
         return mmap.mmap(f.fileno(), length, flags=mmap.MAP_PRIVATE | _NORESERVE, prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=start)
+
+
+def read_as_asked(f: io.IOBase) -> None:
+    """Have the system read what is asked for of a file, and no more. Else it marks a page after that, and a touch of this one reads ahead."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
 
 
 def _more_descriptors() -> bool:

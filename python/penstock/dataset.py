@@ -14,7 +14,7 @@ import numpy as np
 from . import changing, flat, generations
 from ._urls import redacted
 from .chunked import ChunkedColumn, ChunkedExtent, ChunkedRecords
-from .column import Column
+from .column import Column, memory
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .fetched import Fetched, NoDatasetError, Program
 from .field import SOURCE_NAME, Field, chosen, from_json, listed, shown
@@ -513,6 +513,10 @@ class Dataset(Source):
         self._places = Places(_pieces(self._layout, self._ranges))
         opened = {**self.fields, **{f.name: f for f in named}}
         self._columns = {name: self._column(f, name) for f in opened.values() for name in column_names(f)}
+        mapped = [column for column in self._columns.values() if isinstance(column, Column)]
+        if sum(column.nbytes for column in mapped) > memory():
+            for column in mapped:
+                column.scarce = column.nbytes > memory() // 8
         self._records = {name: self._over_shards(f) for name, f in opened.items()}
         self._names = self._records[named[0].name] if named else None
 

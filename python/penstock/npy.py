@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from .column import Extent, check_inside
+from .column import Extent, check_inside, read_as_asked
 from .errors import CorruptError, Error, UnsupportedError
 from .field import STORAGE, Field
 from .layout import Layout
@@ -24,7 +24,8 @@ _DTYPES = {np.dtype(stored): name for name, stored in STORAGE.items() if name !=
 def is_npy(path: str) -> bool:
     """Return whether a file begins as .npy files do."""
     try:
-        with open(path, "rb") as f:
+        with open(path, "rb", buffering=0) as f:
+            read_as_asked(f)
             return f.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False
@@ -33,6 +34,7 @@ def is_npy(path: str) -> bool:
 def locate(path: str) -> Layout:
     """Read the header of an array, and check that the file has all of it."""
     with open(path, "rb") as f:
+        read_as_asked(f)
         try:
             version = np.lib.format.read_magic(f)
             if version not in ((1, 0), (2, 0), (3, 0)):

@@ -121,7 +121,7 @@ class RaggedRecords:
     def take(self, indices: Any) -> Ragged:
         """Return the records of those numbers, which may repeat, in memory of their own."""
         pieces, places = self._places.many(self._places.indices(indices))
-        rows = [self._rows(k, at) for k, at in zip(pieces.tolist(), places.tolist())]
+        rows = [self._rows(k, at) for k, at in zip(pieces.tolist(), places.tolist())]  # all reads are started before one is waited for
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum([len(r) for r in rows], out=offsets[1:])
         values = np.concatenate(rows) if rows else np.empty((0, *self.field.shape), self.dtype)
@@ -140,10 +140,10 @@ class RaggedRecords:
 
     def _between(self, k: int, first: int, end: int) -> np.ndarray:
         part = self._places.pieces[k].part
-        rows = self._values.part(part)
-        if not 0 <= first <= end <= len(rows):
-            raise CorruptError(f"{self._offsets.extents[part].path}: offsets {first} and {end} are none of {len(rows)} rows")
-        return rows[first:end]
+        count = self._values.extents[part].count
+        if not 0 <= first <= end <= count:
+            raise CorruptError(f"{self._offsets.extents[part].path}: offsets {first} and {end} are none of {count} rows")
+        return self._values.touched(part, first, end - first)[first:end]
 
     def _span(self, k: int) -> np.ndarray:
         """Return the offsets of a piece: one more than it has records."""

@@ -13,11 +13,14 @@ import numpy as np
 from .column import Column
 from .field import Field
 
-#: Records of this size and more are worth a hint to the system each, and are copied one by one.
+#: Records of this size and more are copied one by one.
 _LARGE = 4096
 
-#: Bytes a second, above which a copy came from memory and not from a disk.
-_MEMORY_SPEED = 2e9
+#: Bytes a second, above which a copy came from memory and not from a disk, and seconds that no disk needs.
+_MEMORY_SPEED, _MEMORY_TIME = 2e9, 2e-5
+
+#: Bytes that are read ahead of a copy.
+_AHEAD = 32 << 20
 
 
 class Piece:
@@ -135,10 +138,14 @@ class Records:
 
     def __getitem__(self, key: Any) -> np.ndarray:
         if isinstance(key, slice):
-            return self._slice(*key.indices(len(self)))
+            return self._slice(*key.indices(self.shape[0]))
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            k, at = self._places.one(self._places.index(key))
-            record: np.ndarray = self._part(k)[at]
+            if type(key) is not int or not 0 <= key < self.shape[0]:
+                key = self._places.index(key)
+            k, at = self._places.one(key)
+            piece = self._places.pieces[k]
+            at += piece.start
+            record: np.ndarray = self._column.touched(piece.part, at, 1)[at]
             return record
         if isinstance(key, (list, np.ndarray)) and np.ndim(key) == 1:
             return self.take(key)
@@ -219,27 +226,34 @@ class Records:
     def fill(self, records: np.ndarray, out: np.ndarray) -> None:
         """Do what take does, for numbers that Places.indices returned, into memory that fits."""
         began = time.perf_counter()
+        step = len(records) if self._in_memory else max(1, _AHEAD // max(1, self._column.row_bytes))
         self.announce(records)
+        for first in range(0, len(records), max(1, step)):
+            self.announce(records[first + step :])
+            self._copy(records[first : first + step], out[first : first + step])
+        took = time.perf_counter() - began
+        self._in_memory = not self._column.scarce and took < out.nbytes / _MEMORY_SPEED + _MEMORY_TIME
+
+    def _copy(self, records: np.ndarray, out: np.ndarray) -> None:
         if len(self._places.pieces) == 1:
             np.take(self._part(0), records, axis=0, out=out, mode="clip")
             self._check(0)
         else:
             self._take_across(records, out)
-        self._in_memory = out.nbytes > _MEMORY_SPEED * (time.perf_counter() - began)
 
     def announce(self, records: np.ndarray) -> None:
-        """Do what prefetch does, for numbers that Places.indices returned, unless the last ones were in memory."""
-        if not self._in_memory and self._column.row_bytes >= _LARGE:
-            self.prefetch(records)
+        """Start to read the first of the records, for numbers that Places.indices returned, unless the last ones were in memory."""
+        if not self._in_memory:
+            self._prefetch(records[: max(1, _AHEAD // max(1, self._column.row_bytes))])
 
     def prefetch(self, indices: Any) -> None:
-        """Start to read records from disk, and do not wait. Small ones are left to the system."""
-        if self._column.row_bytes < _LARGE:
-            return
-        pieces, places = self._places.many(self._places.indices(indices))
-        for k, at in zip(pieces.tolist(), places.tolist()):
-            piece = self._places.pieces[k]
-            self._column.prefetch(piece.part, piece.start + at, 1)
+        """Start to read records from disk, and do not wait."""
+        self._prefetch(self._places.indices(indices))
+
+    def _prefetch(self, records: np.ndarray) -> None:
+        parts, rows = self._places.rows(records)
+        for k in np.unique(parts).tolist():
+            self._column.prefetch(k, rows[parts == k])
 
     def _take_across(self, records: np.ndarray, out: np.ndarray) -> None:
         """Take records of several pieces: large ones one by one, and small ones piece by piece."""
@@ -272,7 +286,9 @@ class Records:
             return np.empty((0, *self.shape[1:]), self.dtype)
         (first, a), (last, b) = self._places.one(start), self._places.one(stop - 1)
         if first == last:
-            return self._part(first)[a : b + 1 : step]
+            piece = self._places.pieces[first]
+            a, b = piece.start + a, piece.start + b + 1
+            return self._column.touched(piece.part, a, b - a)[a:b:step]
         if step > 1:
             return self.take(np.arange(start, stop, step, dtype=np.int64))
         middle = [self._part(k) for k in range(first + 1, last)]
