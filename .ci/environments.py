@@ -99,7 +99,7 @@ def install(name, folder):
     part, began = Path(f"{folder}.part.{os.getpid()}"), time.monotonic()
     try:
         create(part)
-        installed = subprocess.run([f"{part}/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-compile", "--no-deps",
+        installed = subprocess.run([f"{part}/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-deps",
                                     "--requirement", str(packages(name))], check=False, stdout=sys.stderr)
         if installed.returncode != 0:
             raise Missing(f"pip cannot install {packages(name).relative_to(ROOT)}; its reasons are above")
