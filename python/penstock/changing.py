@@ -49,6 +49,8 @@ class Records(Protocol):
 
     def check_place(self) -> None: ...
 
+    def _newest(self) -> Any: ...
+
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: Any, /) -> Any: ...
@@ -206,6 +208,10 @@ def put(
             "rank= and world_size="
         )
     ds.check_place()
+    if verb == "add":  # before values are computed, which would be kept beside the dataset
+        with ds._newest() as newest:
+            if any(f["name"] == name for f in newest.manifest.get("fields", ())):
+                raise Error(f"{ds.path}: it has a column {name!r} already; set_column replaces one")
     of_rank: Any = ds if part is None else _PartOf(ds, *part)
     source = _Source(of_rank, name, values, count("workers", workers, 0, 1 << 12), flag("batched", batched), count("batch_size", batch_size, 1))
     of = source.infer() if field is None else codec.check([field])[0]

@@ -77,6 +77,16 @@ print("interrupted", came)
 
 @unittest.skipUnless(os.path.exists("/proc/self/task"), "it looks at processes in /proc, which Linux has")
 class InterruptTest(unittest.TestCase):
+    def test_too_little_address_space(self) -> None:
+        script = (
+            "import resource, sys, penstock; resource.setrlimit(resource.RLIMIT_AS, (700 << 20, resource.RLIM_INFINITY))\n"
+            "penstock.DataLoader(sys.argv[1], 2, output='numpy')"
+        )
+        env = {**os.environ, "PENSTOCK_FEED": data.feed(), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        done = subprocess.run([sys.executable, "-c", script, data.path("images")], env=env, capture_output=True, text=True)
+        self.assertRegex(done.stderr, "it needs 800 MiB of address space, and each process may have 700 MiB: run ulimit -v unlimited")
+        self.assertNotIn("goroutine", done.stderr)
+
     def test_nothing_is_left(self) -> None:
         for kind in ("prepared", "view", "functions", "own"):
             with self.subTest(kind=kind), tempfile.TemporaryDirectory() as folder:

@@ -176,6 +176,14 @@ class FilesTest(data.Copied):
             ds.add_column("t", [str(i) for i in range(len(ds))])
         self.unharmed()
 
+    def test_a_column_that_exists_leaves_no_values(self) -> None:
+        ds = penstock.open(self.copy("images"))
+        texts, before = [str(i) for i in range(len(ds))], os.listdir(os.path.dirname(ds.path))
+        ds.add_column("t", texts)
+        with self.assertRaisesRegex(penstock.Error, "it has a column 't' already; set_column replaces one"):
+            ds.add_column("t", texts)
+        self.assertEqual(os.listdir(os.path.dirname(ds.path)), before)
+
     def test_tables_of_views_replace_links(self) -> None:
         ds = penstock.open(data.path("images"))
         key = next(name for name, f in ds.fields.items() if not f.ragged and not f.shape)

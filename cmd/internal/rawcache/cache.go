@@ -79,7 +79,8 @@ func Find(ctx context.Context, dir string, src *raw.Source) (*Entry, error) {
 			return nil, err
 		}
 	}
-	name := src.Info().Name + "-" + print.Digest
+	// Names that begin with a dot are of files beside entries.
+	name := strings.ReplaceAll(strings.TrimLeft(src.Info().Name, "."), about+".", "-") + "-" + print.Digest
 	e := &Entry{Name: name, Path: filepath.Join(folder, name), Source: path, print: print, records: src.Samples(),
 		Transforms: src.Transforms()}
 	e.find()

@@ -17,6 +17,35 @@ import (
 	"github.com/penstock/penstock/prepare/raw"
 )
 
+// Entries of sources with any name are listed and removed whole.
+func TestNamesOfSources(t *testing.T) {
+	for _, name := range []string{".x", "...", "a" + about + ".b", about + about + ".b", "a" + about, "a.building"} {
+		dir, path := t.TempDir(), filepath.Join(t.TempDir(), name)
+		if err := os.CopyFS(path+"_", os.DirFS(rawtest.Folder(t, 4))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+"_", path); err != nil {
+			t.Fatal(err)
+		}
+		e := made(t, dir, path)
+		list, err := List(dir)
+		if err != nil || len(list) != 1 || list[0].Name != e.Name || !list[0].Ready {
+			t.Errorf("%q: entry %q, list %+v, %v", name, e.Name, list, err)
+			continue
+		}
+		if err := list[0].Remove(); err != nil {
+			t.Error(err)
+		}
+		folder, err := Folder(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+			t.Errorf("%q: %v is left, %v", name, left, err)
+		}
+	}
+}
+
 // sourceOf opens a source until the test ends.
 func sourceOf(t *testing.T, path string) *raw.Source {
 	t.Helper()
