@@ -365,6 +365,8 @@ class DataLoader(_Base[B]):
         self._progress: Any = None  # what Accelerate wants to know
         kind = subject.kind(arguments)
         self._engine: Any = self._prepared() if kind == "prepared" else self._own(kind)
+        if output == "jax" and device is not None:
+            self._check_sharding()
         self.__initialized = True
 
     dataset, sampler, batch_sampler, fields, collate_fn, num_workers = Shown(), Shown(), Shown(), Shown(), Shown(), Shown()
@@ -532,6 +534,21 @@ class DataLoader(_Base[B]):
         from torch.utils.data import default_collate, default_convert
 
         return default_collate if signature.batched else default_convert
+
+    def _check_sharding(self) -> None:
+        """Refuse a device of JAX that does not take every batch."""
+        from .jax import check
+
+        size, last = self.batch_size, 0
+        if isinstance(self._engine, FeedLoader) and not self.drop_last and self._arguments["sampler"] is None and self._arguments["pack"] is None:
+            last = -(-(self._engine.records % (size * self.world_size)) // self.world_size)
+        elif self._arguments["sampler"] is None and self._arguments["batch_sampler"] is None and size and not self.drop_last:
+            last = len(self.dataset) % size if hasattr(self.dataset, "__len__") else 0
+        try:
+            check(self._arguments["device"], size or 0, last)
+        except BaseException:
+            self.close()
+            raise
 
     def _resolved(self, device: Any) -> Any:
         """Return what puts batches of own datasets on a device; None if nothing does."""

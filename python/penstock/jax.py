@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -90,6 +91,25 @@ def placed(batches: Iterator[Any], device: Any) -> Iterator[Any]:
 
     for batch in batches:
         yield jax.tree_util.tree_map(value, batch)
+
+
+def check(device: Any, batch_size: int, last: int) -> None:
+    """Refuse a device that is none, and a Sharding whose devices cannot take equal parts of each batch, whose sizes are batch_size and last."""
+    if not isinstance(device, (str, jax.Device, jax.sharding.Sharding)):
+        raise TypeError(
+            f'device is {device!r:.80}; with output="jax" it is a jax.Device, a name such as "cuda:0", or a Sharding: '
+            'of several devices, NamedSharding(Mesh(devices, ("data",)), PartitionSpec("data"))'
+        )
+    if not isinstance(device, jax.sharding.NamedSharding) or not device.spec or device.spec[0] is None:
+        return
+    axes = device.spec[0] if isinstance(device.spec[0], tuple) else (device.spec[0],)
+    parts = math.prod(device.mesh.shape[axis] for axis in axes)
+    if batch_size % parts:
+        raise ValueError(f"batch_size is {batch_size}, and device divides batches over {parts} devices: give a multiple of {parts}")
+    if last % parts:
+        raise ValueError(
+            f"the last batch of an epoch has {last} records, and device divides batches over {parts} devices: give drop_last=True"
+        )
 
 
 def _resolve(device: Any) -> Any:

@@ -1011,6 +1011,27 @@ class DataLoaderTest(data.Copied):
         subprocess.run([sys.executable, "-c", code], env=env, check=True)
 
     @unittest.skipIf(importlib.util.find_spec("jax") is None, "no jax")
+    def test_sharding(self):
+        code = """if 1:
+            import sys, numpy as np, jax, penstock
+            from jax.sharding import Mesh, NamedSharding, PartitionSpec
+            rows = NamedSharding(Mesh(np.array(jax.devices()), ("data",)), PartitionSpec("data"))
+            for given in (sys.argv[1], {"x": np.arange(1000)}):
+                fields = None if isinstance(given, dict) else ["uint8"]
+                made = lambda n, device=rows, **more: penstock.DataLoader(given, n, output="jax", device=device, fields=fields, **more)
+                for size, device, text in ((6, rows, "batch_size is 6"), (14, rows, "give drop_last=True"), (7, jax.devices(), "it is a jax.Device")):
+                    try:
+                        raise SystemExit(f"{size} is taken: {made(size, device)}")
+                    except (TypeError, ValueError) as e:
+                        assert text in str(e), e
+                shapes = {b["x" if "x" in b.keys() else "uint8"].shape[0] for b in made(14, drop_last=True)}
+                assert shapes == {14}, shapes
+        """
+        env = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=7", "PENSTOCK_FEED": data.feed(), "JAX_PLATFORMS": "cpu"}
+        done = subprocess.run([sys.executable, "-c", code, data.path("types")], env=env, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+
+    @unittest.skipIf(importlib.util.find_spec("jax") is None, "no jax")
     def test_jax(self):
         import jax
 
