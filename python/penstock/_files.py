@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import threading
 import time
 from collections.abc import Iterator
 from typing import IO, Any
 
 from .errors import Error
+from .forks import Owner, finalize, lock
 
 try:
     import fcntl
@@ -101,18 +101,9 @@ _PREFIX, _LOCK = "process-", "lock"
 #: Seconds after which a folder without a lock is taken for abandoned.
 _ABANDONED = 3600
 
-#: The folder of this process, and the process: one that was forked has none.
-_own: tuple[int, str, Any] | None = None
-_making = threading.Lock()
-
-
-def _forked() -> None:
-    global _making
-    _making = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+#: The folder of a process, and the process: one that was forked has none.
+_own: tuple[Owner, str, Any] | None = None
+_making = lock()
 
 
 def temporary(prefix: str) -> str:
@@ -121,32 +112,30 @@ def temporary(prefix: str) -> str:
 
     global _own
     with _making:
-        if _own is None or _own[0] != os.getpid() or not os.path.isdir(_own[1]):
+        if _own is None or not _own[0].here or not os.path.isdir(_own[1]):
             _own = _process_folder(user_folder())
         return tempfile.mkdtemp(prefix=prefix, dir=_own[1])
 
 
-def _process_folder(parent: str) -> tuple[int, str, Any]:
-    import atexit
+def _process_folder(parent: str) -> tuple[Owner, str, Any]:
     import tempfile
 
     _sweep(parent)
     folder = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
-    lock = open(os.path.join(folder, _LOCK), "x")  # noqa: SIM115  # it stays open as long as this process lives
+    held = open(os.path.join(folder, _LOCK), "x")  # noqa: SIM115  # it stays open as long as this process lives
     if fcntl is not None:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    atexit.register(remove, folder, os.getpid(), lock)
-    return os.getpid(), folder, lock
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finalize(remove, remove, folder, held)
+    return Owner(), folder, held
 
 
-def remove(folder: str, owner: int, lock: Any = None) -> None:
-    """Remove a temporary folder, if this process made it."""
+def remove(folder: str, held: Any = None) -> None:
+    """Remove a temporary folder, and let go of its lock."""
     import shutil
 
-    if os.getpid() == owner:
-        if lock is not None:
-            lock.close()
-        shutil.rmtree(folder, ignore_errors=True)
+    if held is not None:
+        held.close()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sweep(parent: str) -> None:

@@ -16,9 +16,7 @@ nothing else of CUDA; torch, CuPy and Numba take what ``open`` returns.
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
-import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -26,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from .errors import Error
+from .forks import Owner, finalize
 
 #: The driver's library, and where WSL has it.
 LIBRARIES = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
@@ -127,17 +126,14 @@ class _Mapping:
                 "both need the host's IPC and PID namespaces (docker run --ipc=host --pid=host)"
             ) from None
         self.address = address.value
-        weakref.finalize(self, _unmap, context, address.value).atexit = False
+        finalize(self, _unmap, context, address.value).atexit = False
 
 
-def _release(pid: int, driver: ctypes.CDLL, device: ctypes.c_int) -> None:
-    if os.getpid() == pid:
-        driver.cuDevicePrimaryCtxRelease_v2(device)
+def _release(driver: ctypes.CDLL, device: ctypes.c_int) -> None:
+    driver.cuDevicePrimaryCtxRelease_v2(device)
 
 
 def _unmap(context: Context, address: int) -> None:
-    if os.getpid() != context._pid:
-        return  # a child of fork does not own the mapping
     context.call("cuCtxSynchronize")
     context.call("cuIpcCloseMemHandle", ctypes.c_uint64(address))
 
@@ -146,7 +142,7 @@ class Context:
     """The primary context of a device: the one that torch, CuPy and Numba use."""
 
     def __init__(self, ordinal: int) -> None:
-        self._pid = os.getpid()
+        self._owner = Owner()
         self._driver = _load()
         self._check("cuInit", ctypes.c_uint(0))
         device, context, uuid = ctypes.c_int(), ctypes.c_void_p(), (ctypes.c_ubyte * 16)()
@@ -158,14 +154,14 @@ class Context:
         self._check("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         self._handle = context
         # At the end of the process the driver may be gone, and gives everything back itself.
-        weakref.finalize(self, _release, self._pid, self._driver, device).atexit = False
+        finalize(self, _release, self._driver, device).atexit = False
 
     def call(self, name: str, *args: Any) -> None:
         """Call a function of the driver in this context, and leave the thread's own as it was.
 
         CUDA does not work in a child of fork: there this raises an error, and calls nothing.
         """
-        if os.getpid() != self._pid:
+        if not self._owner.here:
             raise Error("CUDA cannot be used in a child of fork: start the process with spawn")
         with self._current():
             self._check(name, *args)

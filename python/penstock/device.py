@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -13,6 +12,7 @@ import torch
 from .batch import LoaderBatch
 from .errors import Error
 from .field import Field, Normalization
+from .forks import finalize
 from .jagged import Jagged
 from .options import count
 
@@ -80,7 +80,7 @@ class Stage:
         self._stream = _cuda.Stream(device)
         self._copied: deque[tuple[Any, Any]] = deque()
         self._used: deque[Any] = deque()
-        weakref.finalize(self, _drain, self._copied, 0)
+        finalize(self, _drain, self._copied, 0)
 
     def put(self, batch: Any) -> tuple[Any, Any]:
         """Queue the copies of a batch."""

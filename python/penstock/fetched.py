@@ -6,13 +6,12 @@ import contextlib
 import json
 import os
 import subprocess
-import threading
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
+from . import forks
 from ._program import start, uninterrupted
 from .batch import Batch
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
@@ -46,8 +45,7 @@ class Program:
         flags = [] if cache_dir is None else [f"--cache-dir={os.fsdecode(cache_dir)}"]
         text = json.dumps({name: value for name, value in asked.items() if value is not None})
         self._arguments = [f"--records={text}", *flags, "--", url]
-        self._url, self._talking = url, threading.Lock()
-        _programs.add(self)
+        self._url, self._talking = url, forks.lock()
         self.opened = self._start()
 
     def _start(self) -> dict[str, Any]:
@@ -55,8 +53,8 @@ class Program:
         try:
             with uninterrupted():
                 self._process = start("feed", self._arguments, "reads buckets", start_new_session=True, stdin=pipe, stdout=pipe)
-                self._owner, self._between = os.getpid(), True
-                self._finalizer = weakref.finalize(self, _end, self._process)
+                self._owner, self._between, self._closed = forks.Owner(), True, False
+                self._finalizer = forks.finalize(self, _end, self._process, leave=forks.leave_pipes)
             found: dict[str, Any] = self._line()
         except BaseException:
             if hasattr(self, "_finalizer"):
@@ -108,9 +106,9 @@ class Program:
     def _asking(self, asked: Mapping[str, Any], records: np.ndarray) -> Any:
         """Ask for records, and yield the stream of the answer and the bytes of each field."""
         with self._talking:
-            if not self._finalizer.alive:
+            if self._closed:
                 raise Error(f"{self._url}: it was closed; open it again")
-            if self._owner != os.getpid() or not self._between:  # forked, or an interrupt came within an answer
+            if not self._owner.here or not self._between:  # forked, or an interrupt came within an answer
                 self._again()
             self._between = False
             self._send(json.dumps(asked).encode() + b"\n" + records.astype("<i8").tobytes())
@@ -123,11 +121,7 @@ class Program:
 
     def _again(self) -> None:
         """Start another program, which must find the same dataset."""
-        if self._owner == os.getpid():
-            self._finalizer()
-        else:
-            self._finalizer.detach()
-            _leave(self._process)
+        self._finalizer()
         found = self._start()
         if found.get("manifest", {}).get("id") != self.opened.get("manifest", {}).get("id"):
             self.close()
@@ -135,30 +129,9 @@ class Program:
 
     def close(self) -> None:
         """End the program. Records that were read stay as they are."""
+        self._closed = True
         with uninterrupted():
             self._finalizer()
-
-
-_programs: weakref.WeakSet[Program] = weakref.WeakSet()
-
-
-def _unlock() -> None:
-    """Give programs new locks in a process that was forked: a thread of the other one may have had them."""
-    for program in list(_programs):
-        program._talking = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)
-
-
-def _leave(process: subprocess.Popen[bytes]) -> None:
-    """Let go of the program of another process, which waits for its end."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.close()
-    process.stdout.close()
-    process.returncode = 0
 
 
 @uninterrupted()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from . import _files
 from ._dataclass import dataclass
 from ._program import start
 from .errors import Error
+from .forks import finalize
 
 #: The folders of tables that were written for joins.
 _tables: set[str] = set()
@@ -66,17 +66,17 @@ def of_table(table: Any, like: Any) -> Any:
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
         raise TypeError(f"join with a {type(table).__name__}; give a dataset, its path, or a table: columns of one length by name")
-    folder, owner = _files.temporary("table-"), os.getpid()
+    folder = _files.temporary("table-")
     path = os.path.join(folder, "table")
     try:
         with Writer(path) as w:
             w.extend(dict(zip(columns, values)) for values in zip(*columns.values()))
     except Error as e:
-        _forget(path, folder, owner)
+        _forget(path, folder)
         raise Error(f"join: {str(e).replace(path, 'the table')}") from None
     _tables.add(path)
     dataset = opener(path)
-    weakref.finalize(dataset, _forget, path, folder, owner)
+    finalize(dataset, _forget, path, folder)
     return dataset
 
 
@@ -108,9 +108,9 @@ def is_temporary(path: str) -> bool:
     return path in _tables
 
 
-def _forget(path: str, folder: str, owner: int) -> None:
+def _forget(path: str, folder: str) -> None:
     _tables.discard(path)
-    _files.remove(folder, owner)
+    _files.remove(folder)
 
 
 def _output(arguments: list[str], stdin: bytes = b"") -> bytes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import codec
 from .errors import Error
+from .forks import disown, finalize
 
 if TYPE_CHECKING:
     from multiprocessing import connection
@@ -88,6 +89,7 @@ def _shared(work: Work, tasks: Iterator[Task], n: int) -> Generator[Answer, None
     import multiprocessing
 
     workers: list[tuple[BaseProcess, connection.Connection]] = []
+    finalizer = finalize(work, _end, workers, leave=_leave)
     try:
         for _ in range(n):
             ours, theirs = multiprocessing.Pipe()
@@ -99,10 +101,22 @@ def _shared(work: Work, tasks: Iterator[Task], n: int) -> Generator[Answer, None
         for _, pipe in workers:
             pipe.send(None)
     finally:
-        for process, pipe in workers:
-            pipe.close()
-            process.terminate()
-            process.join()
+        finalizer()
+
+
+def _leave(workers: list[tuple[BaseProcess, connection.Connection]]) -> None:
+    """Let go of workers in a fork of their parent."""
+    for process, pipe in workers:
+        pipe.close()
+        disown([process])
+    workers.clear()
+
+
+def _end(workers: list[tuple[BaseProcess, connection.Connection]]) -> None:
+    for process, pipe in workers:
+        pipe.close()
+        process.terminate()
+        process.join()
 
 
 def _in_order(workers: list[tuple[BaseProcess, connection.Connection]], tasks: Iterator[Task]) -> Iterator[Answer]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 import time
 import warnings
-import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from . import process
+from . import forks, process
 from ._program import uninterrupted
 from ._urls import redacted
 from .batch import BatchDict, BatchTuple, LoaderBatch, made
@@ -51,19 +49,6 @@ _MOST_LAYOUTS = 1024
 POSITION = ("epoch", "step", "done")
 
 
-#: How many forks there were from the first process to this one; where a system cannot fork, none.
-_forks = 0
-
-
-def _forked() -> None:
-    global _forks
-    _forks += 1
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
-
-
 class Session:
     """A feeding process that was asked for batches. It is for one thread, and for the process that began it.
 
@@ -77,8 +62,8 @@ class Session:
         self._batch_size, self._in_order, self._timeout = request.options["batch_size"], request.options["in_order"], request.timeout
         self.kind, self.order = request.kind, request.order
         self._pipelines = request.options["transforms"]
-        self._process, self._forks, self._closed = os.getpid(), _forks, False
-        self._talking = threading.RLock()
+        self._owner, self._closed = forks.Owner(), False
+        self._talking = forks.lock()
         self._pending: deque[dict[str, Any]] = deque()
         self._freed: deque[Lent] = deque()
         self._failure: Error | None = None  # why no batch comes, once the pending ones are used
@@ -105,7 +90,7 @@ class Session:
                 with uninterrupted():
                     connection, memory = self._open(request, arrays)
                     self._wire = Wire(connection, redacted(request.socket or ", ".join(self._paths)), self.child)
-                    self._finalizer = weakref.finalize(self, _end, self._wire, memory, self.child, self._workers)
+                    self._finalizer = forks.finalize(self, _end, self._wire, memory, self.child, self._workers, leave=_leave)
                 if self._workers is not None:
                     self._wire.meanwhile = self._workers.meanwhile
                 self._greet(request, hello, arrays, memory)
@@ -159,7 +144,7 @@ class Session:
                 memory = SharedMemory(SharedFile.passed(self._wire.descriptor(message)), request.pinning)
                 with uninterrupted():
                     self._finalizer.detach()
-                    self._finalizer = weakref.finalize(self, _end, self._wire, memory, self.child, self._workers)
+                    self._finalizer = forks.finalize(self, _end, self._wire, memory, self.child, self._workers, leave=_leave)
             self._memory = memory
             fields = [from_json(entry) for entry in part(welcome, "fields", list)]
             self.fields: dict[str, Field] = {f.name: f for f in fields}
@@ -295,9 +280,9 @@ class Session:
 
     def alive(self) -> None:
         """Raise Error if the DataLoader was closed, or belongs to another process."""
-        if self._forks != _forks:
+        if not self._owner.here:
             raise Error(
-                f"this DataLoader belongs to process {self._process}, and this is process {os.getpid()}, forked from it: two processes "
+                f"this DataLoader belongs to process {self._owner.pid}, and this is process {os.getpid()}, forked from it: two processes "
                 "cannot share one; make a DataLoader here"
             )
         if self._closed:
@@ -308,7 +293,9 @@ class Session:
         try:  # from before it is taken: an interrupt may come right after
             if not self._talking.acquire(blocking=False):
                 raise Error(_BUSY)
-            return self._take(at)
+            found = self._take(at)
+            self.alive()  # or a signal came meanwhile, whose handler forked, and this is the child, with memory of its own
+            return found
         finally:
             try:  # noqa: SIM105 - at once: a call of Python code could be interrupted before
                 self._talking.release()
@@ -635,6 +622,13 @@ class _ArrayFile:
             self.file.close()
 
 
+def _leave(wire: Wire, memory: SharedMemory | None, child: Any, workers: Any) -> None:
+    """Close the descriptors of a DataLoader in a fork of its process."""
+    wire.leave()
+    if memory is not None:
+        memory.close()
+
+
 @uninterrupted()
 def _end(wire: Wire, memory: SharedMemory | None, child: Any, workers: Any) -> None:
     """Give back what a DataLoader has. A feeding process ends when its client has gone."""
@@ -642,7 +636,7 @@ def _end(wire: Wire, memory: SharedMemory | None, child: Any, workers: Any) -> N
     if memory is not None:
         memory.close()
     if workers is not None:
-        workers.leave()
+        workers.hang_up()
     if child is not None:
         process.wait(child)
     if workers is not None:

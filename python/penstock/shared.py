@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import bisect
-import ctypes
 import math
 import mmap
-import os
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from .forks import hold
 from .sharedfile import SharedFile
 from .wire import Malformed
 
@@ -72,7 +71,12 @@ class Areas:
         self.size = 0
         #: The slots that are lent, by number, and those that were.
         self.lent: dict[int, Lent] = {}
-        _areas.add(self)
+        hold(self)
+
+    def held(self) -> list[tuple[int, int]]:
+        """Return where bytes are that arrays of batches have, and how many: a forked child keeps them."""
+        slots = [lent() for lent in list(self.lent.values())]
+        return [place for slot in slots if slot is not None for place in slot.addresses()]
 
     def add(self, mapping: Mapping) -> None:
         self._mappings.append(mapping)
@@ -227,40 +231,3 @@ def _lent(slot: Slot, number: int, freed: deque[Lent]) -> Lent:
     lent = Lent(slot, freed.append)
     lent.number = number
     return lent
-
-
-# All shared memory. A child of a fork has the same mappings, which the feeding process fills again once the parent
-# has dropped its batches; so it gets private memory in their place, with the batches that there were.
-_areas: weakref.WeakSet[Areas] = weakref.WeakSet()
-_forked: list[tuple[int, bytes]] = []  # addresses of whole pages, and their contents at a fork
-
-
-def _before_fork() -> None:
-    _forked.clear()
-    for areas in list(_areas):
-        for slot in [lent() for lent in list(areas.lent.values())]:
-            for address, n in () if slot is None else slot.addresses():
-                first = address // mmap.PAGESIZE * mmap.PAGESIZE
-                end = -(-(address + n) // mmap.PAGESIZE) * mmap.PAGESIZE
-                if n > 0:
-                    _forked.append((first, ctypes.string_at(first, end - first)))
-
-
-def _after_fork_in_child() -> None:
-    if not _forked:
-        return
-    call = ctypes.CDLL(None, use_errno=True).mmap
-    call.restype, call.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
-    anonymous = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
-    for first, data in _forked:
-        if call(first, len(data), mmap.PROT_READ | mmap.PROT_WRITE, anonymous, -1, 0) != first:
-            raise OSError(ctypes.get_errno(), "the batches of a forked process cannot be copied")
-        ctypes.memmove(first, data, len(data))
-    _forked.clear()
-
-
-#: Of mmap(2) on Linux; Python has no name for it.
-_MAP_FIXED = 0x10
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_forked.clear, after_in_child=_after_fork_in_child)

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from .errors import Error
+from .forks import shared
 from .wire import Malformed
 
 #: The variable that chooses how processes share files: "native" or "portable".
@@ -103,7 +104,11 @@ class SharedFile:
         if size > self.size - start:  # which Windows would add
             raise ValueError(f"{size} bytes from byte {start} on of a file of {self.size}")
         # A mapping keeps a descriptor before Python 3.13, so there should be few of them.
-        return mmap.mmap(self.fd, size, offset=start, **_UNTRACKED)
+        return shared(mmap.mmap(self.fd, size, offset=start, **_UNTRACKED))
+
+    def copy(self) -> SharedFile:
+        """Return the same file with another descriptor."""
+        return SharedFile(os.dup(self.fd), self.on_disk)
 
     def close(self) -> None:
         """Close it. Mapped memory stays."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -19,6 +18,7 @@ from .bfloat16 import to_float32
 from .derive import Computed, Formula
 from .errors import Error
 from .field import Field, chosen, listed, shown
+from .forks import finalize
 from .found import Matches, found, is_temporary, joined, of_table
 from .options import Pad, count
 from .ragged import DerivedRagged, Ragged, RaggedRecords
@@ -341,11 +341,11 @@ class View(Source):
                 if part.mode == "c":
                     raise Error(f"{part.path} was opened with mode='c'; a view that another process reads needs datasets with mode='r'")
             folder = _files.temporary("view-")
-            weakref.finalize(self, _files.remove, folder, os.getpid())
+            finalize(self, _files.remove, folder)
             file = os.path.join(folder, f"view{SUFFIX}")
             hidden: list[str] = []
             self._write(file, lambda p: _urls.hold(p, hidden) if "://" in p else os.path.abspath(p))
-            weakref.finalize(self, _urls.release, hidden)
+            finalize(self, _urls.release, hidden)
             self._file = file
         return self._file
 

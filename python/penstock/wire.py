@@ -59,7 +59,7 @@ def number(message: Any, name: str, least: int = 0, most: int = _MAX_NUMBER) -> 
     """Return an integer of a message, which must be within those limits."""
     value = part(message, name, int)
     if isinstance(value, bool) or not least <= value <= most:
-        raise Malformed(f"{name} is {_shown(value)}, and not from {least} to {most}")
+        raise Malformed(f"{name} is {shown(value)}, and not from {least} to {most}")
     return int(value)
 
 
@@ -67,7 +67,7 @@ def part(message: Any, name: str, kind: type) -> Any:
     """Return a part of a message, which must be of that type."""
     value = message.get(name) if isinstance(message, dict) else None
     if not isinstance(value, kind):
-        raise Malformed(f"{name} is {_shown(value)}, and not of type {kind.__name__}")
+        raise Malformed(f"{name} is {shown(value)}, and not of type {kind.__name__}")
     return value
 
 
@@ -77,8 +77,15 @@ def text(message: Any, name: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in value)
 
 
-def _shown(value: Any) -> str:
-    return ascii(value)[:60] if isinstance(value, (int, float, str, type(None))) else f"a {type(value).__name__}"
+def shown(value: Any) -> str:
+    """Return a value for an error: short, whatever it is."""
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"an integer of {value.bit_length()} bits"
+    return (
+        ascii(value[:60] if isinstance(value, str) else value)[:60]
+        if isinstance(value, (int, float, str, type(None)))
+        else f"a {type(value).__name__}"
+    )
 
 
 class Wire:
@@ -95,7 +102,6 @@ class Wire:
         self._ended: dict[str, Any] | None = None  # the message that is the last
         self._passes = False  # whether descriptors may come
         self._seconds: float | None = -1.0  # the timeout of the connection
-        self._process = os.getpid()
         #: Called while this process waits, until something can be received or a time of time.monotonic.
         self.meanwhile: Callable[[socket.socket, float | None], None] | None = None
 
@@ -182,9 +188,13 @@ class Wire:
 
     def close(self) -> None:
         """End the connection. Children that were forked from this process may have it open too."""
-        if os.getpid() == self._process and self._connection.fileno() >= 0:
+        if self._connection.fileno() >= 0:
             with contextlib.suppress(OSError):  # the other end went first
                 self._connection.shutdown(socket.SHUT_RDWR)
+        self.leave()
+
+    def leave(self) -> None:
+        """Close the descriptors, in a fork of this process."""
         self._connection.close()
         _, parts, _, descriptors = self._incoming
         self._incoming = (b"", [], 0, [])

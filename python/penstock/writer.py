@@ -12,12 +12,11 @@ import os
 import subprocess
 import tempfile
 import time
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any, Union
 
-from . import codec
+from . import codec, forks
 from .errors import Error
 from .field import Field
 from .options import count, flag
@@ -265,7 +264,7 @@ class _Process:
     """The command preprocess, and the pipes to it."""
 
     def __init__(self, arguments: Sequence[str], command: str | None, name: str) -> None:
-        self._name, self._pid = name, os.getpid()
+        self._name, self._owner = name, forks.Owner()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self._child = start(arguments, command, bufsize=PIPE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
@@ -276,11 +275,11 @@ class _Process:
         self._in, self._out = self._child.stdin, self._child.stdout
         self._flushed = 0.0
         widen(self._in.fileno())
-        _open.add(self)
+        self._finalizer = forks.leaving(self, forks.leave_pipes, self._child)
 
     def write(self, parts: Sequence[codec.Buffer], now: bool = False) -> None:
         """Send bytes; they may wait in this process for more, unless they shall go now."""
-        if os.getpid() != self._pid:
+        if not self._owner.here:
             raise Error(f"{self._name}: this Writer is of the process that opened it, and cannot be used in a child of that")
         if self._in.closed:
             raise Error(f"{self._name}: this Writer is closed; open a new one with resume=True to continue")
@@ -317,7 +316,7 @@ class _Process:
 
     def abandon(self) -> None:
         """Close the pipes without a last word, and wait for the program to keep what it has."""
-        if self not in _open or os.getpid() != self._pid:
+        if not self._finalizer.alive:
             return
         with contextlib.suppress(OSError):
             self._in.close()
@@ -336,22 +335,6 @@ class _Process:
         return Error(text or f"{self._name}: preprocess ended with exit code {code} and no message; use resume=True to continue")
 
     def _end(self) -> None:
-        _open.discard(self)
+        self._finalizer()
         self._out.close()
         self._errors.close()
-
-
-#: The processes whose pipes are open.
-_open: weakref.WeakSet[_Process] = weakref.WeakSet()
-
-
-def _in_child() -> None:
-    """Close the pipes in a child that was forked: the program sees by the end of its pipe that this process has ended."""
-    for process in list(_open):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, process._in.fileno(), inheritable=False)
-        os.close(nowhere)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing import reduction
 from typing import Any
 
+from .. import forks
 from ..errors import Error
 from ..sharedfile import SharedFile
 from .call import Call
@@ -46,23 +47,21 @@ class Processes:
 
     def __init__(self, calls: Sequence[Call], number: int, context: Any, init: Callable[[int], object] | None) -> None:
         context = context if context is not None and not isinstance(context, str) else multiprocessing.get_context(context)
-        forks = context.get_start_method() == "fork"
-        payload = _Forked((calls, init)) if forks else _pickled((calls, init))
+        payload = _Forked((calls, init)) if context.get_start_method() == "fork" else _pickled((calls, init))
         self._processes: list[Any] = []
         self._ends: list[socket.socket] = []
         self._memory = SharedFile.create()
+        self._finalizer = forks.finalize(self, _end, self._processes, self._ends, self._memory, leave=_leave)
         try:
             for i in range(number):
                 ours, theirs = socket.socketpair()
                 self._ends.append(ours)
-                with theirs:
-                    others = list(self._ends) if forks else []
-                    arguments = (theirs, self._memory, payload, i, os.getpid(), others)
+                with theirs, contextlib.closing(self._memory.copy()) as memory:
+                    arguments = (theirs, memory, payload, i, os.getpid())
                     process = context.Process(target=_work, args=arguments, daemon=True, name=f"penstock function {i}")
                     process.start()
                     self._processes.append(process)
         except BaseException:
-            self.handed_over()
             self.close()
             raise
 
@@ -72,9 +71,7 @@ class Processes:
 
     def handed_over(self) -> None:
         """Close what the feeding process has inherited."""
-        while self._ends:
-            self._ends.pop().close()
-        self._memory.close()
+        _close(self._ends, self._memory)
 
     def ending(self, worker: int) -> str:
         """Say in words how a worker ended."""
@@ -89,20 +86,39 @@ class Processes:
         hint = ", as the kernel does with a process when memory is short: see dmesg" if name == "SIGKILL" else ""
         return f"killed by {name}{hint}"
 
-    def leave(self) -> None:
+    def hang_up(self) -> None:
         """Do nothing: the feeding process notices that this one has closed its connection, and then workers notice."""
 
     def close(self) -> None:
         """End the workers, which are idle once the feeding process has gone."""
-        deadline = time.monotonic() + _ENDING
-        for process in self._processes:
-            process.join(max(0.0, deadline - time.monotonic()))
-        for process in self._processes:
-            if process.exitcode is None:
-                process.kill()
-                process.join()
-            process.close()
-        self._processes = []
+        self._finalizer()
+
+
+def _close(ends: list[socket.socket], memory: SharedFile) -> None:
+    while ends:
+        ends.pop().close()
+    memory.close()
+
+
+def _leave(processes: list[Any], ends: list[socket.socket], memory: SharedFile) -> None:
+    """Let go of workers in a fork of their parent, such as another worker: the feeding process alone has the ends, so that its end is noticed."""
+    _close(ends, memory)
+    forks.disown(processes)
+    processes.clear()
+
+
+def _end(processes: list[Any], ends: list[socket.socket], memory: SharedFile) -> None:
+    """End workers."""
+    _close(ends, memory)
+    deadline = time.monotonic() + _ENDING
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
+    for process in processes:
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+        process.close()
+    processes.clear()
 
 
 class Here:
@@ -112,9 +128,10 @@ class Here:
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self._memory = SharedFile.create()
-        self._kept = os.dup(self._memory.fd)
-        self._theirs, ours = socket.socketpair()
-        self._worker, self._connection, self._begun = Worker(ours, self._kept, calls), ours, False
+        self._theirs, self._connection = socket.socketpair()
+        kept = self._memory.copy()
+        self._worker, self._begun = Worker(self._connection, kept, calls), False
+        self._finalizer = forks.finalize(self, _close, [self._connection], kept, leave=_close)
         self.exception: BaseException | None = None
 
     @property
@@ -129,20 +146,17 @@ class Here:
     def ending(self, worker: int) -> str:
         return "it is this process"
 
-    def leave(self) -> None:
+    def hang_up(self) -> None:
         """End the connection."""
         self._connection.close()
 
     def close(self) -> None:
         """Forget the memory."""
-        self._connection.close()
-        if self._kept >= 0:
-            os.close(self._kept)
-        self._kept = -1
+        self._finalizer()
 
     def meanwhile(self, wire: socket.socket, deadline: float | None) -> None:
         """Call functions until something is to be received, or until a time of time.monotonic."""
-        while True:
+        while wire.fileno() >= 0:
             sockets = [s for s in (wire, self._connection) if s.fileno() >= 0]
             wait = None if deadline is None else max(0.0, deadline - time.monotonic())
             ready = _readable(sockets, 0 if self._worker.ready else wait)
@@ -193,10 +207,8 @@ def _pickled(what: Any) -> _Pickled:
         return _Pickled(cloudpickle.dumps(what))
 
 
-def _work(connection: socket.socket, memory: SharedFile, payload: Any, number: int, parent: int, others: Sequence[socket.socket]) -> None:
+def _work(connection: socket.socket, memory: SharedFile, payload: Any, number: int, parent: int) -> None:
     """Be a worker."""
-    for other in others:  # the feeding process's ends, which only it may have, so that its end is noticed
-        other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal, for the trainer
     threading.Thread(target=_watch, args=(connection, parent), daemon=True).start()
     worker = None
@@ -204,11 +216,11 @@ def _work(connection: socket.socket, memory: SharedFile, payload: Any, number: i
         try:
             calls, init = payload.load()
             _one_thread()
-            worker = Worker(connection, memory.fd, calls)
+            worker = Worker(connection, memory, calls)
             if init is not None:
                 init(number)
         except Exception as e:
-            (worker or Worker(connection, memory.fd, ())).begin(e)
+            (worker or Worker(connection, memory, ())).begin(e)
             return
         worker.begin()
         while True:

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..field import STORAGE
+from ..forks import leaving
+from ..sharedfile import SharedFile
 from .call import Call, Value, WrongOutput, layout_of
 from .random_state import Seeds, seed_random
 
@@ -42,8 +44,9 @@ class Worker:
     ``raised`` is the exception that was reported last.
     """
 
-    def __init__(self, connection: socket.socket, memory: int, calls: Sequence[Call]) -> None:
+    def __init__(self, connection: socket.socket, memory: SharedFile, calls: Sequence[Call]) -> None:
         self._connection, self._calls = connection, calls
+        leaving(self, connection.close)
         self._memory, self._random = _File(memory), Seeds()
         self._pending = b""
         self._makers: dict[int, _Maker] = {}
@@ -163,17 +166,17 @@ def _named(kind: type) -> str:
 class _File:
     """A file that grows, mapped as far as it is needed. Earlier mappings stay valid for as long as arrays refer to them."""
 
-    __slots__ = ("_fd", "_map", "_size")
+    __slots__ = ("_file", "_map", "_size")
 
-    def __init__(self, fd: int) -> None:
-        self._fd, self._size = fd, 0
+    def __init__(self, file: SharedFile) -> None:
+        self._file, self._size = file, 0
         self._map: Any = None
 
     def reach(self, at: int, n: int) -> mmap.mmap:
         """Return a mapping of the file that has n bytes at an offset."""
         if at + n > self._size:
-            self._size = os.fstat(self._fd).st_size
-            self._map = mmap.mmap(self._fd, self._size)
+            self._size = self._file.size
+            self._map = self._file.map(0, self._size)
         mapped: mmap.mmap = self._map
         return mapped
 

@@ -6,6 +6,7 @@ a worker that waits for room to write in cannot stop a loader that writes to it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
@@ -86,6 +87,14 @@ class Channel:
             self._received += data
 
     def close(self) -> None:
+        """End the connection, also if a fork of this process has it open."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):  # the other end went first
+                self._socket.shutdown(socket.SHUT_RDWR)
+        self.leave()
+
+    def leave(self) -> None:
+        """Close the descriptor, in a fork of this process."""
         if self._socket is not None:
             self._socket.close()
         self._socket = None

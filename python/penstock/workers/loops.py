@@ -12,12 +12,12 @@ import itertools
 import logging
 import pickle
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
+from .. import forks
 from . import failure, pins, randomness, worker
 from .fetch import IterableFetcher, MapFetcher, Meter, SeededFetcher, Task, Work
 from .measure import Measures
@@ -70,7 +70,7 @@ class Loop:
     def __init__(self, plan: Plan, work: Work, measures: Measures, options: Any) -> None:
         self._plan, self._work, self._measures, self._options = plan, work, measures, options
         self._began = 0
-        self._lock = threading.RLock()  # of the thread that gets a batch
+        self._lock = forks.lock()  # of the thread that gets a batch
         kind = pins.device(options)
         self._pins = None if kind is None else pins.Pins(kind)
         self.place = Place(plan, work.num_workers, options.snapshot_every_n_steps)
@@ -356,6 +356,7 @@ class ParallelLoop(Loop):
         if reply.snapshot is not None:
             self._snapshots[number] = self._decoded(number, reply.snapshot)
         batch = self._batch(task_number, number, reply) if reply.kind == worker.DATA else None
+        self._pool.alive()  # or a signal came meanwhile, whose handler forked, and this is the child, with memory of its own
         self._measures.add(reply.spent, reply.stacks)
         self._skipped(reply.skipped)
         self._give()

@@ -229,6 +229,10 @@ class Reader:
         unused, self._unused = self._unused, []
         return unused + [self._freed.popleft().number for _ in range(len(self._freed))]
 
+    def leave(self) -> None:
+        """Close the descriptor, in a fork of the loader's process."""
+        self._file.close()
+
     def clear_dump(self) -> None:
         """Have the next dump of the worker begin at the start."""
         os.lseek(self._file.fd, DUMP, os.SEEK_SET)

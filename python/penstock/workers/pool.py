@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import multiprocessing.process
 import os
 import pickle
 import signal
 import time
 import warnings
-import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .. import forks
 from .._program import uninterrupted
 from ..errors import Error
-from ..sharedfile import SharedFile
 from . import channel, failure, worker
-from .channel import Channel, Closed
+from .channel import Closed
 from .fetch import Task, Work
 from .memory import Board, Reader, memory_file
 from .worker import Reply
@@ -60,6 +58,11 @@ class Process:
         if self._process is not None:
             self._process.kill()
 
+    def leave(self) -> None:
+        """Forget the process, in a fork of its parent: it would be ended at the exit."""
+        forks.disown([self._process])
+        self._process = None
+
     def close(self) -> None:
         """Keep the exit code of a process that has ended, and nothing else."""
         if self._process is not None:
@@ -71,33 +74,62 @@ class Process:
 class _Handle:
     """One worker process, as the loader has it."""
 
-    def __init__(self, process: Any, end: Channel, file: SharedFile) -> None:
-        self.process, self.channel = Process(process), end
-        self.file, self.board, self.reader = file, Board(file), Reader(file)
+    def __init__(self) -> None:
+        self._file = memory_file()
+        self.channel, self._theirs = channel.pair()
+        self.board, self.reader = Board(self._file), Reader(self._file)
+        self.process: Any = None
         #: The tasks that it has not answered, in order.
         self.tasks: deque[Task] = deque()
         self.ended: RuntimeError | None = None
 
+    def start(self, work: Work, context: Any, number: int, state: Mapping[str, Any] | None) -> None:
+        """Start the process. It gets descriptors of its own, as a process that is forked closes those of this one."""
+        forked = context.get_start_method() == "fork"
+        file = self._file.copy()
+        try:
+            process = context.Process(target=worker.run, args=(work, number, file, self._theirs, state, os.getpid() if forked else None), daemon=True)
+            process.start()
+            self.process = Process(process)
+        except (TypeError, AttributeError, pickle.PicklingError):
+            warnings.warn(
+                "Got pickle error when attempting to start a worker Process. This might be because the worker Process arguments are not picklable. "
+                "Python 3.14+ changed the multiprocessing start method in non-Mac POSIX platforms to 'forkserver', which requires the worker Process "
+                "arguments to be picklable. You can also try multiprocessing.set_start_method('fork').",
+                stacklevel=2,
+            )
+            raise
+        finally:
+            file.close()
+            self._theirs.close()
+
     def close(self) -> None:
         self.channel.close()
         self.reader.close()
+
+    def leave(self) -> None:
+        """Close the descriptors, in a fork of this process."""
+        self.channel.leave()
+        self.reader.leave()
+        if self.process is not None:
+            self.process.leave()
 
 
 class Pool:
     """Worker processes. It is for the process that made it, and for one thread at a time."""
 
     def __init__(self, work: Work, context: Any = None, states: Sequence[Mapping[str, Any] | None] = ()) -> None:
-        self._work, self._owner = work, os.getpid()
+        self._work, self._owner = work, forks.Owner()
         self._kills = failure.out_of_memory_kills()
         self._workers: list[_Handle] = []
         self._replies: deque[tuple[int, Reply]] = deque()
-        self._finalizer = weakref.finalize(self, _end, self._workers, self._owner)
+        self._finalizer = forks.finalize(self, _end, self._workers, leave=_leave)
         context = context or multiprocessing.get_context()
-        _pools.add(self)
         try:
             for i in range(work.num_workers):
+                self._workers.append(handle := _Handle())
                 with uninterrupted():
-                    self._workers.append(_start(work, context, i, states[i] if i < len(states) else None))
+                    handle.start(work, context, i, states[i] if i < len(states) else None)
         except BaseException:
             self.close()
             raise
@@ -141,9 +173,10 @@ class Pool:
 
     def receive(self, seconds: float | None, needed: Sequence[int] | set[int]) -> tuple[int, Reply]:
         """Return a reply, and the worker that it is from. Raise RuntimeError if none comes in that time, or one that is needed has ended."""
-        self.alive()
         deadline = None if seconds is None else time.monotonic() + seconds
+        self.alive()
         while not self._replies:
+            self.alive()
             for number in needed:
                 gone = self._workers[number].ended
                 if gone is not None:
@@ -180,10 +213,10 @@ class Pool:
 
     def alive(self) -> None:
         """Raise Error in a fork of the process that made this, and after the end of the workers."""
-        if os.getpid() != self._owner:
+        if not self._owner.here:
             raise Error(
-                f"this loop belongs to process {self._owner}, and this is process {os.getpid()}, forked from it: two processes cannot share workers; "
-                "begin a loop here"
+                f"this loop belongs to process {self._owner.pid}, and this is process {os.getpid()}, forked from it: two processes cannot share "
+                "workers; begin a loop here"
             )
         if not self._finalizer.alive:
             raise Error("the workers were ended: the loader was closed, or began another loop; begin a new loop")
@@ -262,73 +295,30 @@ class Pool:
         return (w.process for w in self._workers)
 
 
-def _start(work: Work, context: Any, number: int, state: Mapping[str, Any] | None) -> _Handle:
-    """Start a worker process."""
-    forked = context.get_start_method() == "fork"
-    ours, theirs = channel.pair()
-    file = memory_file()
-    try:
-        process = context.Process(target=worker.run, args=(work, number, file, theirs, state, os.getpid() if forked else None), daemon=True)
-        _starting.append(ours)
-        try:
-            process.start()
-        except (TypeError, AttributeError, pickle.PicklingError):
-            warnings.warn(
-                "Got pickle error when attempting to start a worker Process. This might be because the worker Process arguments are not picklable. "
-                "Python 3.14+ changed the multiprocessing start method in non-Mac POSIX platforms to 'forkserver', which requires the worker Process "
-                "arguments to be picklable. You can also try multiprocessing.set_start_method('fork').",
-                stacklevel=2,
-            )
-            raise
-        finally:
-            _starting.remove(ours)
-    except BaseException:
-        ours.close()
-        file.close()
-        raise
-    finally:
-        theirs.close()
-    return _Handle(process, ours, file)
+def _leave(workers: list[_Handle]) -> None:
+    """Let go of workers in a fork of the loader's process."""
+    for at in workers:
+        at.leave()
 
 
 @uninterrupted()
-def _end(workers: list[_Handle], owner: int) -> None:
+def _end(workers: list[_Handle]) -> None:
     """End the processes of a pool: each finishes the record that it has begun, or is ended after some seconds."""
-    if os.getpid() != owner:  # a fork of the loader's process, which has closed what it had of them
-        return
     for at in workers:
         with contextlib.suppress(ValueError):
             at.board.numbers[Board.stop] = 1
         at.close()
     deadline = time.monotonic() + _PATIENCE
-    for at in workers:
-        at.process.join(max(0, deadline - time.monotonic()))
+    started = [at.process for at in workers if at.process is not None]
+    for process in started:
+        process.join(max(0, deadline - time.monotonic()))
     for end in ("terminate", "kill"):
-        left = [at.process for at in workers if at.process.is_alive()]
+        left = [process for process in started if process.is_alive()]
         for process in left:
             getattr(process, end)()
         for process in left:
             process.join(_PATIENCE)
-    for at in workers:
+    for process in started:
         with contextlib.suppress(ValueError):
-            at.process.close()
+            process.close()
     workers.clear()
-
-
-_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
-_starting: list[Channel] = []  # the loader's end of the connection to a worker that is being started
-
-
-def _after_fork_in_child() -> None:
-    """Let go of workers in a fork of the loader's process: they are not its children, and end when the loader closes its connection."""
-    for end in _starting:
-        end.close()
-    _starting.clear()
-    for pool in list(_pools):
-        for at in pool._workers:
-            at.close()
-            multiprocessing.process._children.discard(at.process._process)  # type: ignore[attr-defined] # or it would end them at its exit
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ..forks import leaving
 from ..sharedfile import SharedFile
 from . import collate, failure, info, packing, profile, randomness
 from .channel import Channel, Closed
@@ -57,6 +58,7 @@ def run(work: Work, worker_id: int, file: SharedFile, end: socket.socket, state:
     end.setblocking(True)
     worker = _Worker(work, worker_id, file, seen)
     channel = Channel(end)
+    leaving(worker, _leave, channel)
     with contextlib.suppress(Closed, Stopped):
         worker.begin(state)
         while True:
@@ -64,6 +66,15 @@ def run(work: Work, worker_id: int, file: SharedFile, end: socket.socket, state:
             assert message is not None
             for reply in worker.answer(pickle.loads(message)):
                 channel.send(reply)
+
+
+def _leave(channel: Channel) -> None:
+    """Cease to be a worker, in a fork of one by user code: the memory that it shared with the loader is no more."""
+    channel.leave()
+    collate.room = None
+    faulthandler.disable()
+    if hasattr(faulthandler, "unregister"):
+        faulthandler.unregister(signal.SIGUSR1)
 
 
 class _Worker:
