@@ -21,7 +21,9 @@ from .options import count
 from .order import Batches
 from .samplers import Announced
 from .signature import Signature, drawn
+from .states import POSITION, check_identity, check_mapping, checking, only
 from .threads import divided
+from .wire import number
 
 #: About as many bytes are gathered at a time, and at most as many batches.
 _GROUP_BYTES = 1 << 20
@@ -270,16 +272,32 @@ class ArrayLoader:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to where state_dict was taken: the next loop yields the rest of that epoch."""
-        if not isinstance(state, Mapping):
-            raise TypeError(f"state_dict is {state!r:.60}; it must be what state_dict() returned")
         identity = self._identity()
-        if not {"epoch", "step", *identity} <= state.keys():
-            raise ValueError(f"this is not what state_dict() of a DataLoader of arrays returned: it has {', '.join(map(repr, state)) or 'nothing'}")
-        for name, value in identity.items():
-            if state[name] != value:
-                raise Error(f"the state is of another run: {name} was {state[name]!r}, and is {value!r}")
-        count("step", state["step"], 0, max(len(self), 0))
+        check_mapping(state, *identity)
+        check_identity(state, identity)
+        with checking():
+            self._check(state, [name for name in state if name not in identity])
         self._at, self.loop = {name: value for name, value in state.items() if name not in identity}, None
+
+    def _check(self, state: Mapping[str, Any], names: Iterable[str]) -> None:
+        """Raise Malformed for a position that this run cannot have."""
+        number(state, "epoch")
+        step = number(state, "step", 0, len(self))
+        stateful = _stateful_of(self)
+        drawn = (
+            self.of_torch
+            and self.seeded is None
+            and _is_torch(self.batch_sampler, "BatchSampler")
+            and _is_torch(self.batch_sampler.sampler, "RandomSampler")
+        )
+        only(names, (*POSITION, *(("drawn",) if drawn else ("sampler",) if self.seeded is None and stateful is not None else ())))
+        if drawn and (step or "drawn" in state):
+            if self.batch_sampler.sampler.generator is None:
+                number(state, "drawn")
+            else:
+                from .workers.randomness import check_torch
+
+                check_torch(state.get("drawn"))
 
     def _identity(self) -> dict[str, Any]:
         """Return what does not change in a run."""
@@ -512,7 +530,7 @@ def _order(engine: ArrayLoader, at: Mapping[str, Any]) -> tuple[Iterator[np.ndar
     if engine.of_torch and _is_torch(batch_sampler, "BatchSampler") and _is_torch(inner, "RandomSampler"):
         return _random(batch_sampler, step, at.get("drawn"))
     source: Iterable[Any] = batch_sampler if batch_sampler is not None else _Batched(sampler, engine.signature)
-    stateful = next((s for s in (batch_sampler, inner, sampler) if _is_stateful(s)), None)
+    stateful = _stateful_of(engine)
     if stateful is not None and "sampler" in at:
         stateful.load_state_dict(at["sampler"])
         step = 0
@@ -528,8 +546,10 @@ def _from(batches: Iterable[Any], step: int) -> Iterator[Any]:
     return found
 
 
-def _is_stateful(sampler: Any) -> bool:
-    return callable(getattr(sampler, "state_dict", None)) and callable(getattr(sampler, "load_state_dict", None))
+def _stateful_of(engine: ArrayLoader) -> Any:
+    """Return the sampler whose state is that of the order; None if there is none."""
+    samplers = (engine.batch_sampler, getattr(engine.batch_sampler, "sampler", None), engine.sampler)
+    return next((s for s in samplers if callable(getattr(s, "state_dict", None)) and callable(getattr(s, "load_state_dict", None))), None)
 
 
 def _is_torch(sampler: Any, name: str) -> bool:
@@ -557,9 +577,9 @@ def _random(batch_sampler: Any, step: int, drawn: Any) -> tuple[Iterator[np.ndar
         drawn = int(torch.empty((), dtype=torch.int64).random_().item()) if drawn is None else drawn
         generator = torch.Generator().manual_seed(drawn)
     elif drawn is None:
-        drawn = generator.get_state()
+        drawn = generator.get_state().numpy().tobytes()
     else:
-        generator.set_state(drawn)
+        generator.set_state(torch.frombuffer(bytearray(drawn), dtype=torch.uint8))
     if sampler.replacement or sampler.num_samples != n:
         seeded = copy.copy(sampler)
         seeded.generator = generator

@@ -13,6 +13,7 @@ from .errors import Error
 from .options import count
 from .request import Request
 from .session import POSITION, Session, position
+from .states import check_fed, check_mapping, checking
 from .wire import Malformed
 
 
@@ -153,11 +154,10 @@ class FeedLoader:
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Go to where state_dict was taken."""
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"state_dict is {state_dict!r:.60}; it must be what state_dict() returned")
-        if not {"epoch", "step", "v"} <= state_dict.keys():
-            raise ValueError(f"this is not what state_dict() returned: it has {', '.join(map(repr, state_dict)) or 'nothing'}")
+        check_mapping(state_dict, "v")
         state = dict(state_dict)
+        with checking():
+            check_fed(state, self.session.batches)
         self.session.start(state)
         at = {name: state[name] for name in POSITION if name in state}
         self.at, self.resumed, self._loop, self._wanted = at, True, None, None  # in one line: an interrupt leaves all or nothing of it

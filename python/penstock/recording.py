@@ -16,7 +16,8 @@ from .field import Field
 from .functions.random_state import record_seed
 from .functions.record import PLACE, Collate, Given, Recorder, Recording
 from .ragged import Ragged
-from .wire import Malformed
+from .states import check_mapping
+from .wire import Malformed, shown
 from .workers.fetch import Task, Work
 from .workers.loops import Loop, ParallelLoop, SerialLoop
 from .workers.measure import Measures
@@ -175,13 +176,12 @@ class RecordLoader(FeedLoader):
         return {**super().state_dict(), "functions": self._names}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        if isinstance(state_dict, Mapping):
-            if "functions" in state_dict and list(state_dict["functions"]) != self._names:
-                raise Error(
-                    f"the state is of a DataLoader with the functions {', '.join(state_dict['functions'])}, and this one has "
-                    f"{', '.join(self._names)}; make it with the same"
-                )
-            state_dict = {name: value for name, value in state_dict.items() if name != "functions"}
+        check_mapping(state_dict, "v")
+        if "functions" in state_dict and state_dict["functions"] != self._names:
+            given = state_dict["functions"]
+            said = ", ".join(map(shown, given[:8])) if isinstance(given, list) else shown(given)
+            raise Error(f"the state is of a DataLoader with the functions {said}, and this one has {', '.join(self._names)}; make it with the same")
+        state_dict = {name: value for name, value in state_dict.items() if name != "functions"}
         super().load_state_dict(state_dict)
 
     def stats(self) -> dict[str, Any]:

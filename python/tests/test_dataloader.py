@@ -822,11 +822,11 @@ class DataLoaderTest(data.Copied):
             penstock.DataLoader(__file__, 2, output="numpy", command=data.feed())
         with penstock.DataLoader(os.fsencode(data.path("images")), 2, output="numpy", command=data.feed()) as dl:
             self.assertEqual(len(next(iter(dl))["labels"]), 2)
-            with self.assertRaisesRegex(penstock.Error, "start.v cannot be a string"):
+            with self.assertRaisesRegex(penstock.Error, "v is 'x', and not of type int"):
                 dl.load_state_dict({**dl.state_dict(), "v": "x"})
         with self.assertRaisesRegex(TypeError, r"a list of transforms, and not ToTensor: Compose\(\[...\]\)"):
             T.Compose(T.ToTensor())
-        with loader("images", 2) as dl, self.assertRaisesRegex(TypeError, "state_dict is 'x'; it must be what state_dict"):
+        with loader("images", 2) as dl, self.assertRaisesRegex(penstock.Error, "the state is 'x'; it must be what state_dict"):
             dl.load_state_dict("x")
         for text, options in (
             ("nothing", {"fields": ["nothing"]}),

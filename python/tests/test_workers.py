@@ -681,7 +681,7 @@ class States(unittest.TestCase):
         of = loader(Squares(40))
         with self.assertRaises(ValueError):
             of.load_state_dict({"epoch": 1})
-        with self.assertRaises(TypeError):
+        with self.assertRaises(Error):
             of.load_state_dict([1])
         of.load_state_dict({})
 

@@ -7,6 +7,7 @@ of the seed, the epoch and the record.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import time
 from collections.abc import Mapping
@@ -156,7 +157,7 @@ class IterableFetcher:
         self._work, self._meter = work, meter
         state = state or {}
         self._taken, self._ended = int(state.get("taken", 0)), bool(state.get("ended", False))
-        self._begun: bytes | None = state.get("begun")  # the random numbers before iter(), for one without a state
+        self._begun: Mapping[str, Any] | None = state.get("begun")  # the random numbers before iter(), for one without a state
         skip = "iterator" not in state and "dataset" not in state and self._taken > 0
         with randomness.undisturbed() if skip else contextlib.nullcontext():
             if skip and self._begun is not None:
@@ -167,11 +168,14 @@ class IterableFetcher:
                 self._begun = randomness.encode(randomness.state())
             self._iterator = iter(work.dataset)
             if "iterator" in state:
+                if not stateful(self._iterator):
+                    raise Error("the state is of a dataset whose iterator has load_state_dict, and this one has none")
                 self._iterator.load_state_dict(state["iterator"])
             if skip:
                 _log.info("%s has no state_dict: its first %d samples are read again, and passed over", type(work.dataset).__name__, self._taken)
-                for _ in range(self._taken):
-                    next(self._iterator, None)
+                passed = sum(1 for _ in itertools.islice(self._iterator, self._taken))
+                if passed < self._taken:
+                    raise Error(f"the state is after {self._taken} samples of a worker, and the dataset has {passed}: it is another dataset")
 
     def fetch(self, task: Task) -> Any:
         """Return the next batch; raise StopIteration if there is none."""

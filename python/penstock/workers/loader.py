@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -14,11 +15,13 @@ from .. import samplers
 from ..errors import Error, UnsupportedError
 from ..options import OnError, choice
 from ..signature import Signature
+from ..states import check_mapping
 from . import collate, randomness, sampling
 from .fetch import Work
 from .loops import Loop, ParallelLoop, Place, SerialLoop
 from .measure import Measures
 from .plans import Plan, SeededPlan, TorchPlan
+from .states import Run
 
 _VERSION = 1
 
@@ -203,7 +206,7 @@ class UserLoader:
         if self._state is not None:
             return {**self._state}
         signature = self._signature
-        identity = {"penstock": _VERSION, "kind": "iterable" if signature.iterable else "map", "seed": self._seed, **self._size()}
+        identity = self._identity()
         if self._place is None:
             return {**identity, "epoch": self.epoch, "step": 0, "finished": False}
         found = self._place.position()
@@ -215,28 +218,28 @@ class UserLoader:
             )
         return {**identity, **found}
 
-    def _size(self) -> dict[str, Any]:
+    def _identity(self) -> dict[str, Any]:
+        """Return what does not change in a run."""
         signature = self._signature
+        identity = {"penstock": _VERSION, "kind": "iterable" if signature.iterable else "map", "seed": self._seed}
         if self._ordered is None:
-            return {"shuffle": bool(signature.shuffle), "batch_size": signature.batch_size, "drop_last": signature.drop_last}
+            return {**identity, "shuffle": bool(signature.shuffle), "batch_size": signature.batch_size, "drop_last": signature.drop_last}
         return {
-            "records": len(signature.dataset), "sampler": self._ordered.name,
+            **identity, "records": len(signature.dataset), "sampler": self._ordered.name,
             "global_batch": (signature.batch_size or 1) * self._world_size, "drop_last": signature.drop_last,
         }  # fmt: skip
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Have the next loop begin where state_dict was taken."""
-        if not isinstance(state_dict, Mapping):
-            raise TypeError(f"state_dict is {state_dict!r:.60}; it must be what state_dict() returned")
-        if not state_dict:
+        if isinstance(state_dict, Mapping) and not state_dict:
             self._state = self._epoch = None
             return
-        if state_dict.get("penstock") != _VERSION or not {"epoch", "step", "finished", "seed"} <= state_dict.keys():
-            raise ValueError(f"this is not what state_dict() returned: it has {', '.join(map(repr, state_dict))}")
-        here = {"kind": "iterable" if self._signature.iterable else "map", "seed": self._seed, **self._size()}
-        for name, value in here.items():
-            if state_dict.get(name) != value:
-                raise Error(f"the state is of a DataLoader with {name} {state_dict.get(name)!r}, and this one has {value!r}; make it with the same")
+        check_mapping(state_dict, "penstock", "finished", "seed")
+        batches = None
+        with contextlib.suppress(TypeError, NotImplementedError):  # of a sampler without a length
+            batches = None if self._signature.iterable else len(self)
+        run = Run(self._signature, self._seed, self._index_sampler, batches, self._ordered is not None)
+        run.check(state_dict, self._identity())
         self._check_workers(state_dict)
         self._state, self._epoch = dict(state_dict), None
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import pickle
 import random
+import struct
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+
+from ..wire import Malformed, number, part
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -38,8 +40,8 @@ def seed_worker(base_seed: int, worker_id: int) -> int:
 def key(*numbers: int) -> int:
     """Return 64 bits that are a function of some numbers."""
     mixed = 0
-    for number in numbers:
-        mixed = _mix((mixed + _mix((number + _GOLDEN) & _MASK)) * 3 & _MASK)
+    for n in numbers:
+        mixed = _mix((mixed + _mix((n + _GOLDEN) & _MASK)) * 3 & _MASK)
     return mixed
 
 
@@ -177,13 +179,49 @@ def seed(number: int) -> None:
         generator.seed(number)
 
 
-def encode(states: tuple[Any, ...]) -> bytes:
-    return pickle.dumps(states, 5)
+#: The words of module random's state, of which the last is a place in the others.
+_PYTHON = struct.Struct(f"<{_WORDS + 1}I")
 
 
-def decode(data: bytes) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = pickle.loads(data)
-    return found
+def encode(states: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the states of all generators as plain values: what a state of a loader holds."""
+    (version, words, gauss), numpy, torch = states
+    return {"python": [version, _PYTHON.pack(*words), gauss], "numpy": list(numpy), "torch": torch}
+
+
+def decode(encoded: Any) -> tuple[Any, ...]:
+    """Return the states that ``encode`` was given; raise Error for values that it does not return, which a generator may not survive."""
+    python, numpy = part(encoded, "python", list), part(encoded, "numpy", list)
+    if len(python) != 3 or python[0] != 3 or not _is_bytes(python[1], _PYTHON.size) or not (python[2] is None or isinstance(python[2], float)):
+        raise Malformed("python is not a state of module random")
+    words = _PYTHON.unpack(python[1])
+    if words[_WORDS] > _WORDS:
+        raise Malformed("python is not a state of module random")
+    if len(numpy) != 5 or numpy[0] != "MT19937" or not _is_bytes(numpy[1], 4 * _WORDS) or not isinstance(numpy[4], float):
+        raise Malformed("numpy is not a state of numpy.random")
+    number({"numpy": numpy[2]}, "numpy", 0, _WORDS)
+    number({"numpy": numpy[3]}, "numpy", 0, 1)
+    if encoded.get("torch") is not None:
+        check_torch(encoded["torch"])
+    return (3, words, python[2]), tuple(numpy), encoded.get("torch")
+
+
+def check_torch(state: Any) -> None:
+    """Raise Error if this is not a state of a generator of torch, as bytes."""
+    try:
+        import torch
+    except ImportError:
+        raise Malformed("it has a state of torch, which cannot be imported") from None
+    if not _is_bytes(state, len(torch.Generator().get_state())):
+        raise Malformed("torch is not a state of a generator of torch")
+    try:
+        torch.Generator().set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+    except RuntimeError:
+        raise Malformed("torch is not a state of a generator of torch") from None
+
+
+def _is_bytes(value: Any, n: int) -> bool:
+    return isinstance(value, bytes) and len(value) == n
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from .. import order, samplers
 from ..errors import Error, UnsupportedError
 from ..request import ranks, seed_of
 from ..signature import Signature
+from ..wire import Malformed, number
 from . import randomness
 from .fetch import stateful
 
@@ -103,6 +104,11 @@ def _plainly_batches(sampler: Any) -> bool:
 _SAME = "begun"
 
 
+def owners(index_sampler: Any) -> list[Any]:
+    """Return the sampler whose state is that of the order, if there is one."""
+    return [s for s in (index_sampler, getattr(index_sampler, "sampler", None)) if stateful(s)][:1]
+
+
 class Sampled:
     """One epoch of a sampler: what it gives, one after the other, and a state from which it can go on.
 
@@ -116,7 +122,7 @@ class Sampled:
         # The random numbers before iter(), and before the first next(): the same object where they are equal.
         self._begun: Any = None
         self._first: Any = None
-        self._owners: list[Any] = [s for s in (index_sampler, getattr(index_sampler, "sampler", None)) if stateful(s)][:1]
+        self._owners = owners(index_sampler)
         self.given = 0
         self._initial: dict[str, Any] = {}  # the states that iterator and sampler had then
         self._drawn: list[Any] = []  # what comes next, if it had to be asked for before
@@ -171,8 +177,6 @@ class Sampled:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go to a state, in an epoch that is begun here."""
-        if "sampler" in state and not self._owners:
-            raise Error("the state is of a sampler with load_state_dict, and this one has none")
         given, begun, first = int(state["given"]), state.get("begun"), state.get("first")
         first = begun if first == _SAME else first
         with randomness.undisturbed():
@@ -182,12 +186,15 @@ class Sampled:
                 self._owners[0].load_state_dict(state["sampler"])
             self.begin()
             if "iterator" in state:
+                if not stateful(self._iterator):
+                    raise Error("the state is of a sampler whose iterator has load_state_dict, and this one has none")
                 self._iterator.load_state_dict(state["iterator"])
             if first is not None:
                 self._restore(first)
             if begun is not None:
-                for _ in range(given):
-                    next(self._iterator, None)
+                passed = sum(1 for _ in itertools.islice(self._iterator, given))
+                if passed < given:
+                    raise Error(f"the state is after {given} batches, and the sampler has {passed}: it is another one")
             if first is not None and not given:
                 self._drawn = list(itertools.islice(self._iterator, 1))  # now, with those random numbers
             if state.get("ended"):
@@ -198,26 +205,68 @@ class Sampled:
         own = self._generator
         if own is None:
             return randomness.encode(randomness.state())
-        return randomness.encode((*randomness.state(), _generator_state(own)))
+        return {**randomness.encode(randomness.state()), "generator": _generator_state(own)}
 
-    def _restore(self, data: bytes) -> None:
-        *shared, own = randomness.decode(data) if self._generator is not None else (*randomness.decode(data), None)
-        randomness.restore(tuple(shared))
-        if own is not None:
-            _set_generator_state(self._generator, own)
+    def _restore(self, encoded: Mapping[str, Any]) -> None:
+        randomness.restore(randomness.decode(encoded))
+        if self._generator is not None:
+            _set_generator_state(self._generator, encoded["generator"])
+
+
+def check_random(encoded: Any, generator: Any) -> None:
+    """Raise Error if this is not what the generators, and that of the loader if it has one, can go back to."""
+    randomness.decode(encoded)
+    if (generator is not None) != ("generator" in encoded):
+        raise Malformed("generator= is given to one of the two DataLoaders only")
+    if generator is not None and hasattr(generator, "bit_generator"):
+        state = _unplain(encoded["generator"], generator.bit_generator.state)
+        try:
+            type(generator.bit_generator)().state = state
+        except (ValueError, TypeError, OverflowError):
+            raise Malformed("generator is not a state of such a generator") from None
+    elif generator is not None:
+        randomness.check_torch(encoded["generator"])
 
 
 def _generator_state(generator: Any) -> Any:
-    return generator.bit_generator.state if hasattr(generator, "bit_generator") else generator.get_state().numpy().tobytes()
+    return _plain(generator.bit_generator.state) if hasattr(generator, "bit_generator") else generator.get_state().numpy().tobytes()
 
 
 def _set_generator_state(generator: Any, state: Any) -> None:
     if hasattr(generator, "bit_generator"):
-        generator.bit_generator.state = state
+        generator.bit_generator.state = _unplain(state, generator.bit_generator.state)
         return
     import torch
 
     generator.set_state(torch.frombuffer(bytearray(state), dtype=torch.uint8))
+
+
+def _plain(state: Any) -> Any:
+    """Return the state of a bit generator with bytes in the place of arrays."""
+    if isinstance(state, Mapping):
+        return {name: _plain(value) for name, value in state.items()}
+    return state.tobytes() if isinstance(state, np.ndarray) else state if isinstance(state, str) else int(state)
+
+
+#: The largest values of parts of states of bit generators that are places in others, or flags.
+_PLACES = {"pos": 624, "buffer_pos": 4, "has_uint32": 1, "has_gauss": 1, "uinteger": (1 << 32) - 1}
+
+
+def _unplain(state: Any, like: Any, name: str = "generator") -> Any:
+    """Return a state that ``_plain`` was given; raise Error if it does not have the parts of another state of the same bit generator."""
+    if isinstance(like, Mapping):
+        if not isinstance(state, Mapping) or state.keys() != like.keys():
+            raise Malformed(f"{name} is not a state of such a generator")
+        return {key: _unplain(state[key], like[key], key) for key in like}
+    if isinstance(like, np.ndarray):
+        if not isinstance(state, bytes) or len(state) != like.nbytes:
+            raise Malformed(f"{name} is not {like.nbytes} bytes")
+        return np.frombuffer(state, like.dtype).reshape(like.shape)
+    if isinstance(like, str):
+        if state != like:
+            raise Malformed(f"{name} is another one")
+        return like
+    return number({name: state}, name, 0, _PLACES.get(name, (1 << 128) - 1 if name in ("state", "inc") else (1 << 64) - 1))
 
 
 #: How many of the first records of an order distinguish it from another one.
